@@ -8,20 +8,11 @@ name it, not those whose CEL expressions read it.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 
-from placement_ac.scheduling.errors import BrokenSetError
-from placement_ac.scheduling.objects import (
-    PLACEMENT_LABEL,
-    Fleet,
-    Key,
-    Obj,
-    at,
-    labels_of,
-    listed,
-    text,
-    words,
-)
-from placement_ac.scheduling.sets import member_selector
+from placement_ac.scheduling import objects
+from placement_ac.scheduling.objects import PLACEMENT_LABEL, Fleet, Key, Obj
+from placement_ac.scheduling.sets import BrokenSetError, member_selector
 
 Placements = Mapping[Key, Obj]
 
@@ -35,8 +26,7 @@ class AffectedPlacements:
 
     def of_decision(self, key: Key, fleet: Fleet) -> set[Key]:
         """Return the present and the former Placement of the decision."""
-        label = at(fleet.decisions.get(key), "metadata", "labels", PLACEMENT_LABEL)
-        now = label if isinstance(label, str) else ""
+        now = objects.text(fleet.decisions.get(key), "metadata", "labels", PLACEMENT_LABEL)
         before = self._placement_of.pop(key, "")
         if now:
             self._placement_of[key] = now
@@ -65,9 +55,8 @@ class AffectedPlacements:
 
         With a namespace the set need not be bound there (any more).
         """
-        spaces = (
-            {space for space, bound in fleet.bindings if bound == name} if namespace is None else {namespace}
-        )
+        bound_in = {space for space, bound in fleet.bindings if bound == name}
+        spaces = bound_in if namespace is None else {namespace}
         return {key for key, one in placements.items() if key[0] in spaces and _may_use(one, name)}
 
 
@@ -75,26 +64,24 @@ def sets_holding(cluster: Obj | None, fleet: Fleet) -> frozenset[str]:
     """Return the names of the sets that the cluster is in; a set that cannot be read has no members."""
     if cluster is None:
         return frozenset()
-    return frozenset(name for (_, name), one in fleet.cluster_sets.items() if _holds(one, cluster))
-
-
-def _holds(cluster_set: Obj, cluster: Obj) -> bool:
-    try:
-        selector = member_selector(cluster_set)
-    except BrokenSetError:
-        return False
-    return selector is not None and selector.matches(labels_of(cluster))
+    found: set[str] = set()
+    for (_, name), one in fleet.cluster_sets.items():
+        with suppress(BrokenSetError):
+            selector = member_selector(one)
+            if selector is not None and selector.matches(objects.labels_of(cluster)):
+                found.add(name)
+    return frozenset(found)
 
 
 def _may_use(placement: Obj, cluster_set: str) -> bool:
-    asked = words(placement, "spec", "clusterSets")
+    asked = objects.words(placement, "spec", "clusterSets")
     return not asked or cluster_set in asked
 
 
 def _prioritizes(placement: Obj, score: str) -> bool:
-    configs = listed(placement, "spec", "prioritizerPolicy", "configurations")
+    configs = objects.listed(placement, "spec", "prioritizerPolicy", "configurations")
     return any(
-        text(one, "scoreCoordinate", "type") == "AddOn"
-        and text(one, "scoreCoordinate", "addOn", "resourceName") == score
+        objects.text(one, "scoreCoordinate", "type") == "AddOn"
+        and objects.text(one, "scoreCoordinate", "addOn", "resourceName") == score
         for one in configs
     )

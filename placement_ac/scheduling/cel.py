@@ -46,9 +46,6 @@ class Expression:
     tree: lark.Tree[lark.Token]
     reads_scores: bool
 
-    def __str__(self) -> str:
-        return self.text
-
     def is_true(self, cluster: Obj, fleet: Fleet) -> bool:
         """Say whether it gives true for `cluster`; an error or another value counts as false."""
         if self.reads_scores:

@@ -1,11 +1,11 @@
 """
 The functions OCM adds to CEL, less `scores`, which needs the fleet.
 
-Pure. Sources: open-cluster-management.io/sdk-go `pkg/cel` names the libraries,
+Pure. Sources: open-cluster-management.io/sdk-go `pkg/cel` for the libraries;
 cel-go `ext.Strings` and k8s.io/apiserver `pkg/cel/library` (lists, regex,
-quantity, semver) what they do. A function given what it does not take raises
-ValueError or TypeError, which CEL turns into an error of the expression. Not
-here: optionals, URLs, IP, CIDR and format; see `ABSENT`.
+quantity, semver) for the functions. Wrong arguments raise ValueError or
+TypeError, which CEL turns into an error of the expression. Not here:
+optionals, URLs, IP, CIDR and format; see `ABSENT`.
 """
 
 import json
@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import total_ordering
 from typing import Any, TypeAlias
 
 from celpy.adapter import json_to_cel
@@ -21,10 +22,15 @@ from celpy.celtypes import BoolType, DoubleType, IntType, ListType, StringType, 
 from celpy.evaluation import CELEvalError
 
 from placement_ac.scheduling.quantities import parse_quantity
-from placement_ac.scheduling.versions import SemanticVersion, parse_version
 
 Function: TypeAlias = Callable[..., Any]
 """From CEL values to a CEL value; celpy itself types them no closer."""
+
+# Sources: semver.org 2.0.0; `semverlib.go` for `normalize`: a leading `v`, leading zeros, missing numbers.
+_NUMBER = r"(0|[1-9]\d*)"
+_TAIL = r"(?:-(?P<pre>[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
+_STRICT = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}{_TAIL}")
+_LOOSE = re.compile(rf"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?{_TAIL}")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -32,6 +38,34 @@ class Quantity:
     """A Kubernetes quantity inside an expression."""
 
     value: Fraction
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True)
+class SemanticVersion:
+    """A version; build metadata does not count and is not kept."""
+
+    major: int
+    minor: int
+    patch: int
+    pre: tuple[str, ...] = ()
+
+    def __lt__(self, other: "SemanticVersion") -> bool:
+        return self.order() < other.order()
+
+    def order(self) -> tuple[object, ...]:
+        """Return the sort key: a prerelease precedes its release."""
+        parts = tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in self.pre)
+        return self.major, self.minor, self.patch, not self.pre, parts
+
+
+def parse_version(text: str, normalize: bool = False) -> SemanticVersion:
+    """Return the version; raise ValueError if `text` is none."""
+    found = (_LOOSE if normalize else _STRICT).fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r} is no semantic version")
+    major, minor, patch = (int(found[index] or 0) for index in (1, 2, 3))
+    return SemanticVersion(major, minor, patch, tuple(found["pre"].split(".")) if found["pre"] else ())
 
 
 def _accepts(parse: Function) -> Function:
@@ -49,10 +83,6 @@ def _accepts(parse: Function) -> Function:
 
 def _amount(other: Any) -> Fraction:
     return other.value if isinstance(other, Quantity) else Fraction(int(other))
-
-
-def _semver(text: str, normalize: bool = False) -> SemanticVersion:
-    return parse_version(text, normalize=bool(normalize))
 
 
 def _compare(one: Any, other: Any) -> IntType:
@@ -134,8 +164,8 @@ FUNCTIONS: dict[str, Function] = {
     "asApproximateFloat": lambda quantity: DoubleType(float(quantity.value)),
     "add": lambda quantity, other: Quantity(quantity.value + _amount(other)),
     "sub": lambda quantity, other: Quantity(quantity.value - _amount(other)),
-    "semver": _semver,
-    "isSemver": _accepts(_semver),
+    "semver": parse_version,
+    "isSemver": _accepts(parse_version),
     "major": lambda version: IntType(version.major),
     "minor": lambda version: IntType(version.minor),
     "patch": lambda version: IntType(version.patch),
@@ -174,4 +204,4 @@ ABSENT = frozenset(
         *("format", "validate", "quote", "of", "none", "orValue", "hasValue", "optMap", "optFlatMap"),
     )
 )
-"""What OCM's environment has and this one lacks; named so that the message can say so."""
+"""Functions of OCM's environment that are missing here; the message says so."""

@@ -1,5 +1,5 @@
 """
-The two conditions OCM writes on a Placement.
+The two conditions OCM writes on a Placement, and the error that one of them reports.
 
 Pure. Order of the cases, reasons and messages are OCM's; like OCM's, these
 conditions carry no observedGeneration.
@@ -8,18 +8,27 @@ conditions carry no observedGeneration.
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from placement_ac.scheduling.errors import MisconfiguredError
 from placement_ac.scheduling.objects import Obj, text
 from placement_ac.scheduling.sets import Pool
 
 
+class MisconfiguredError(ValueError):
+    """The Placement cannot be followed; OCM's status code `Misconfigured`.
+
+    `plugin` is the step that objects, empty where OCM leaves it empty. `engine.schedule` does not raise it.
+    """
+
+    def __init__(self, plugin: str, message: str) -> None:
+        super().__init__(message)
+        self.plugin = plugin
+
+
 def misconfigured(objection: MisconfiguredError | None) -> Obj:
     """Return the condition PlacementMisconfigured without its time."""
-    if objection is None:
-        return _condition(
-            "PlacementMisconfigured", False, "Succeedconfigured", "Placement configurations check pass"
-        )
-    return _condition("PlacementMisconfigured", True, "Misconfigured", f"{objection.plugin}:{objection}")
+    reason, message = "Succeedconfigured", "Placement configurations check pass"
+    if objection is not None:
+        reason, message = "Misconfigured", f"{objection.plugin}:{objection}"
+    return _condition("PlacementMisconfigured", objection is not None, reason, message)
 
 
 def satisfied(asked: Sequence[str], pool: Pool, selected: int, unscheduled: int) -> Obj:
@@ -32,29 +41,20 @@ def satisfied(asked: Sequence[str], pool: Pool, selected: int, unscheduled: int)
         return _condition(
             "PlacementSatisfied", True, "AllDecisionsScheduled", "All cluster decisions scheduled"
         )
-    reason, message = _why_not(asked, pool, selected, unscheduled)
-    return _condition("PlacementSatisfied", False, reason, message)
-
-
-def _why_not(asked: Sequence[str], pool: Pool, selected: int, unscheduled: int) -> tuple[str, str]:
     if not pool.bound:
-        return (
-            "NoManagedClusterSetBindings",
-            "No valid ManagedClusterSetBindings found in placement namespace",
-        )
-    if not pool.eligible:
-        return (
-            "NoIntersection",
-            f"None of ManagedClusterSets [{','.join(asked)}] is bound to placement namespace",
-        )
-    if not pool.members:
-        return (
-            "AllManagedClusterSetsEmpty",
-            f"All ManagedClusterSets [{','.join(pool.eligible)}] have no member ManagedCluster",
-        )
-    if not selected:
-        return "NoManagedClusterMatched", "No ManagedCluster matches any of the cluster predicate"
-    return "NotAllDecisionsScheduled", f"{unscheduled} cluster decisions unscheduled"
+        reason = "NoManagedClusterSetBindings"
+        message = "No valid ManagedClusterSetBindings found in placement namespace"
+    elif not pool.eligible:
+        reason = "NoIntersection"
+        message = f"None of ManagedClusterSets [{','.join(asked)}] is bound to placement namespace"
+    elif not pool.members:
+        reason = "AllManagedClusterSetsEmpty"
+        message = f"All ManagedClusterSets [{','.join(pool.eligible)}] have no member ManagedCluster"
+    elif not selected:
+        reason, message = "NoManagedClusterMatched", "No ManagedCluster matches any of the cluster predicate"
+    else:
+        reason, message = "NotAllDecisionsScheduled", f"{unscheduled} cluster decisions unscheduled"
+    return _condition("PlacementSatisfied", False, reason, message)
 
 
 def merged(existing: Sequence[Obj], wanted: Sequence[Obj], now: datetime) -> list[Obj]:

@@ -8,26 +8,12 @@ August 2026.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 
-from placement_ac.scheduling import conditions
-from placement_ac.scheduling.errors import BrokenSetError, MisconfiguredError
-from placement_ac.scheduling.groups import Grouping, decisions_for, group_statuses, grouped
-from placement_ac.scheduling.objects import (
-    GROUP,
-    Fleet,
-    Obj,
-    at,
-    integer,
-    is_terminating,
-    listed,
-    name_of,
-    own_decisions,
-    section,
-    text,
-    words,
-)
+from placement_ac.scheduling import conditions, objects
+from placement_ac.scheduling.groups import Grouping, group_decisions, grouped
+from placement_ac.scheduling.objects import GROUP, Fleet, Obj
 from placement_ac.scheduling.outcome import ClusterVerdict, FilterStep, SchedulingResult
 from placement_ac.scheduling.predicates import passing, predicate_objections
 from placement_ac.scheduling.prioritizers import (
@@ -37,41 +23,24 @@ from placement_ac.scheduling.prioritizers import (
     run_prioritizer,
     totals,
 )
-from placement_ac.scheduling.score_limit import held_until, scores_change
-from placement_ac.scheduling.sets import Pool, pool_for
+from placement_ac.scheduling.score_limit import limited
+from placement_ac.scheduling.sets import BrokenSetError, Pool, pool_for
 from placement_ac.scheduling.tolerations import taint_objections, tolerated_until
 
 DISABLE_ANNOTATION = f"{GROUP}/experimental-scheduling-disable"
 
 
-@dataclass(slots=True)
-class _FilterState:
-    """The remaining and the dropped clusters while one Placement is scheduled."""
-
-    left: dict[str, Obj]
-    unfit: dict[str, Obj] = field(default_factory=dict)
-    """Clusters that no predicate matches; the reasons are computed only on demand."""
-    dropped: dict[str, ClusterVerdict] = field(default_factory=dict)
-
-    def keep(self, fitting: dict[str, Obj]) -> None:
-        if len(fitting) < len(self.left):
-            self.unfit = {name: one for name, one in self.left.items() if name not in fitting}
-        self.left = fitting
-
-    def drop(self, step: FilterStep, objections: Mapping[str, str]) -> None:
-        for name, why in objections.items():
-            self.dropped[name] = ClusterVerdict(step, why)
-            del self.left[name]
-
-
 @dataclass(frozen=True, slots=True)
 class _Ranking:
-    """The clusters that passed the filters, best first, and their scores."""
+    """What the filters dropped; the clusters that passed them, best first, and their scores."""
 
+    unfit: Mapping[str, Obj]
+    """Clusters that no predicate matches; the reasons are computed only on demand."""
+    dropped: Mapping[str, ClusterVerdict]
     ranked: tuple[str, ...] = ()
     score: Mapping[str, int] = field(default_factory=dict)
     scored: tuple[Scored, ...] = ()
-    objection: MisconfiguredError | None = None
+    objection: conditions.MisconfiguredError | None = None
 
 
 def schedule(placement: Obj, fleet: Fleet, now: datetime, *, write_scores: bool = False) -> SchedulingResult:
@@ -87,26 +56,36 @@ def schedule(placement: Obj, fleet: Fleet, now: datetime, *, write_scores: bool 
     except BrokenSetError as error:
         return SchedulingResult(hold=str(error))
     outcome = _decide(placement, fleet, pool, now, write_scores)
-    return _limited(placement, own_decisions(placement, fleet), outcome, now) if write_scores else outcome
+    if not write_scores:
+        return outcome
+    return limited(placement, objects.own_decisions(placement, fleet), outcome, now)
 
 
 def _decide(placement: Obj, fleet: Fleet, pool: Pool, now: datetime, write_scores: bool) -> SchedulingResult:
-    sieve = _FilterState(dict(pool.members))
-    ranking = _rank(placement, pool, sieve, fleet, now)
-    number = integer(placement, "spec", "numberOfClusters")
+    ranking = _rank(placement, pool, fleet, now)
+    number = objects.integer(placement, "spec", "numberOfClusters")
     chosen = ranking.ranked if number is None else ranking.ranked[: max(number, 0)]
-    grouping = grouped(placement, _ordered(placement, chosen, pool, write_scores))
-    made = list(decisions_for(placement, grouping.groups, _entries(chosen, ranking, write_scores)))
+    by_score = write_scores and objects.text(placement, "spec", "sortBy") == "Score"
+    ordered = chosen if by_score else sorted(chosen)
+    grouping = grouped(placement, [pool.members[name] for name in ordered])
+    entries = {name: _entry(name, ranking.score[name] if write_scores else 0) for name in chosen}
+    decisions, groups = group_decisions(placement, grouping.groups, entries)
+    # After an objection nothing counts as unscheduled.
+    unscheduled = 0 if number is None or ranking.objection else number - len(chosen)
+    wanted = [
+        conditions.misconfigured(grouping.objection or ranking.objection),
+        conditions.satisfied(objects.words(placement, "spec", "clusterSets"), pool, len(chosen), unscheduled),
+    ]
     return SchedulingResult(
-        make_verdicts=lambda: _verdicts(placement, fleet, pool, sieve, ranking, chosen, grouping),
+        make_verdicts=lambda: _verdicts(placement, fleet, pool, ranking, chosen, grouping),
         ranked=ranking.ranked,
         prioritizers=ranking.scored,
-        decisions=tuple(decision for group in made for decision in group),
+        decisions=decisions,
         status={
-            **section(placement, "status"),
+            **objects.section(placement, "status"),
             "numberOfSelectedClusters": len(chosen),
-            "decisionGroups": group_statuses(grouping.groups, made),
-            "conditions": _conditions(placement, pool, ranking, grouping, chosen, now),
+            "decisionGroups": groups,
+            "conditions": conditions.merged(objects.listed(placement, "status", "conditions"), wanted, now),
         },
         warnings=tuple(
             f"{one.name}: the score of {name} has expired" for one in ranking.scored for name in one.expired
@@ -116,76 +95,49 @@ def _decide(placement: Obj, fleet: Fleet, pool: Pool, now: datetime, write_score
 
 
 def _hold(placement: Obj) -> str:
-    if is_terminating(placement):
+    if objects.is_terminating(placement):
         return "the Placement is being deleted"
-    if at(placement, "metadata", "annotations", DISABLE_ANNOTATION) == "true":
+    if objects.at(placement, "metadata", "annotations", DISABLE_ANNOTATION) == "true":
         return f"the Placement is annotated {DISABLE_ANNOTATION}"
     return ""
 
 
-def _rank(placement: Obj, pool: Pool, sieve: _FilterState, fleet: Fleet, now: datetime) -> _Ranking:
+def _rank(placement: Obj, pool: Pool, fleet: Fleet, now: datetime) -> _Ranking:
     """Filter the clusters, then score the rest. After an objection nothing is ranked."""
+    left, unfit = dict(pool.members), {}
+    dropped: dict[str, ClusterVerdict] = {}
     try:
-        sieve.keep(passing(placement, pool, fleet))
-        sieve.drop(FilterStep.TAINT, taint_objections(placement, pool, sieve.left, fleet, now))
+        left = passing(placement, pool, fleet)
+        unfit = {name: one for name, one in pool.members.items() if name not in left}
+        for name, why in taint_objections(placement, pool, left, fleet, now).items():
+            dropped[name] = ClusterVerdict(FilterStep.TAINT, why)
+            del left[name]
         prioritizers = prioritizers_for(placement)
-    except MisconfiguredError as objection:
-        sieve.drop(FilterStep.MISCONFIGURED, dict.fromkeys(sieve.left, str(objection)))
-        return _Ranking(objection=objection)
-    view = PrioritizerInput(placement, sieve.left, fleet, now)
+    except conditions.MisconfiguredError as objection:
+        dropped |= dict.fromkeys(left, ClusterVerdict(FilterStep.MISCONFIGURED, str(objection)))
+        return _Ranking(unfit, dropped, objection=objection)
+    view = PrioritizerInput(placement, left, fleet, now)
     scored = [run_prioritizer(prioritizer, view) for prioritizer in prioritizers]
     score = totals(view, scored)
     ranked = sorted(score, key=score.__getitem__, reverse=True)  # ties are broken by name
-    return _Ranking(tuple(ranked), score, tuple(scored))
+    return _Ranking(unfit, dropped, tuple(ranked), score, tuple(scored))
 
 
-def _ordered(placement: Obj, chosen: Sequence[str], pool: Pool, write_scores: bool) -> list[Obj]:
-    """Return the chosen clusters in the order of the decisions: by name, unless OCM writes scores."""
-    by_score = write_scores and text(placement, "spec", "sortBy") == "Score"
-    names = chosen if by_score else sorted(chosen)
-    return [pool.members[name] for name in names]
-
-
-def _entries(chosen: Sequence[str], ranking: _Ranking, write_scores: bool) -> dict[str, Obj]:
-    entries: dict[str, Obj] = {name: {"clusterName": name, "reason": ""} for name in chosen}
-    if write_scores:
-        # Go leaves a zero out (`omitempty`).
-        return {
-            name: {**entry, "score": ranking.score[name]} if ranking.score[name] else entry
-            for name, entry in entries.items()
-        }
-    return entries
-
-
-def _conditions(
-    placement: Obj, pool: Pool, ranking: _Ranking, grouping: Grouping, chosen: Sequence[str], now: datetime
-) -> list[Obj]:
-    number = integer(placement, "spec", "numberOfClusters")
-    # After an objection nothing counts as unscheduled.
-    unscheduled = 0 if number is None or ranking.objection else number - len(chosen)
-    wanted = [
-        conditions.misconfigured(grouping.objection or ranking.objection),
-        conditions.satisfied(words(placement, "spec", "clusterSets"), pool, len(chosen), unscheduled),
-    ]
-    return conditions.merged(listed(placement, "status", "conditions"), wanted, now)
+def _entry(name: str, score: int) -> Obj:
+    entry = {"clusterName": name, "reason": ""}
+    return {**entry, "score": score} if score else entry  # Go leaves a zero out (`omitempty`)
 
 
 def _verdicts(
-    placement: Obj,
-    fleet: Fleet,
-    pool: Pool,
-    sieve: _FilterState,
-    ranking: _Ranking,
-    chosen: Sequence[str],
-    grouping: Grouping,
+    placement: Obj, fleet: Fleet, pool: Pool, ranking: _Ranking, chosen: Sequence[str], grouping: Grouping
 ) -> dict[str, ClusterVerdict]:
     groups = {name: index for index, group in enumerate(grouping.groups) for name in group.clusters}
     outside = ClusterVerdict(FilterStep.CLUSTER_SET, f"in none of the sets [{', '.join(pool.eligible)}]")
     verdicts = {name: outside for _, name in fleet.clusters}
     verdicts |= dict.fromkeys(pool.terminating, ClusterVerdict(FilterStep.TERMINATING, "is being deleted"))
-    objections = predicate_objections(placement, sieve.unfit, fleet)
+    objections = predicate_objections(placement, ranking.unfit, fleet)
     verdicts |= {name: ClusterVerdict(FilterStep.PREDICATE, why) for name, why in objections.items()}
-    verdicts |= sieve.dropped
+    verdicts |= ranking.dropped
     picked = frozenset(chosen)
     for rank, name in enumerate(ranking.ranked, start=1):
         scores = {one.name: one.scores.get(name, 0) for one in ranking.scored}
@@ -195,20 +147,3 @@ def _verdicts(
             why = f"rank {rank} of {len(ranking.ranked)}, and numberOfClusters is {len(chosen)}"
             verdicts[name] = ClusterVerdict(FilterStep.NUMBER, why, ranking.score[name], scores)
     return verdicts
-
-
-def _limited(
-    placement: Obj, existing: list[Obj], outcome: SchedulingResult, now: datetime
-) -> SchedulingResult:
-    """Delay changes of scores alone, and set the time when scores are written."""
-    until = held_until(placement, existing, outcome.decisions, now)
-    if until is not None:
-        kept = {name_of(one): one for one in existing}
-        ends = [one for one in (until, outcome.reschedule_at) if one is not None]
-        decisions = tuple(
-            {**one, "status": kept[name_of(one)].get("status", {})} for one in outcome.decisions
-        )
-        return replace(outcome, decisions=decisions, reschedule_at=min(ends))
-    if not scores_change(existing, outcome.decisions):
-        return outcome
-    return replace(outcome, status={**outcome.status, "lastScoreUpdateTime": conditions.stamp(now)})

@@ -7,23 +7,13 @@ group of more than 100 clusters needs several decisions. Without clusters there
 is one empty group, so that one decision always exists.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, isfinite
 
-from placement_ac.scheduling.errors import MisconfiguredError
-from placement_ac.scheduling.objects import (
-    GROUP,
-    PLACEMENT_LABEL,
-    Fleet,
-    Obj,
-    at,
-    listed,
-    name_of,
-    namespace_of,
-    section,
-    text,
-)
+from placement_ac.scheduling import objects
+from placement_ac.scheduling.conditions import MisconfiguredError
+from placement_ac.scheduling.objects import GROUP, PLACEMENT_LABEL, Fleet, Obj
 from placement_ac.scheduling.predicates import parse_predicate
 from placement_ac.scheduling.selectors import SelectorError
 
@@ -54,13 +44,13 @@ class Grouping:
 def grouped(placement: Obj, chosen: Sequence[Obj]) -> Grouping:
     """Put `chosen`, the selected clusters in the order wanted within a group, into groups."""
     groups: list[Group] = []
-    left = {name_of(cluster): cluster for cluster in chosen}
-    strategy = section(placement, "spec", "decisionStrategy", "groupStrategy")
+    left = {objects.name_of(cluster): cluster for cluster in chosen}
+    strategy = objects.section(placement, "spec", "decisionStrategy", "groupStrategy")
     try:
-        length = group_length(at(strategy, "clustersPerDecisionGroup"), len(left))
-        for group in listed(strategy, "decisionGroups"):
-            taken = _taken(section(group, "groupClusterSelector"), left)
-            groups += (Group(text(group, "groupName"), part) for part in _parts(taken, length))
+        length = group_length(objects.at(strategy, "clustersPerDecisionGroup"), len(left))
+        for group in objects.listed(strategy, "decisionGroups"):
+            taken = _taken(objects.section(group, "groupClusterSelector"), left)
+            groups += (Group(objects.text(group, "groupName"), part) for part in _parts(taken, length))
             for name in taken:
                 del left[name]
     except MisconfiguredError as objection:
@@ -98,40 +88,45 @@ def _taken(selector: Obj, left: dict[str, Obj]) -> list[str]:
         predicate = parse_predicate(labels_and_claims)
     except SelectorError as error:
         raise MisconfiguredError("", str(error)) from error
-    return [name for name, cluster in left.items() if predicate.objection(cluster, EMPTY_FLEET) is None]
+    return [name for name, cluster in left.items() if predicate.matches(cluster, EMPTY_FLEET)]
 
 
 def _parts(clusters: Sequence[str], length: int) -> Iterator[tuple[str, ...]]:
     return (tuple(clusters[start : start + length]) for start in range(0, len(clusters), max(length, 1)))
 
 
-def decisions_for(placement: Obj, groups: Sequence[Group], entries: dict[str, Obj]) -> Iterator[list[Obj]]:
-    """Yield, for each group, its PlacementDecisions.
+def group_decisions(
+    placement: Obj, groups: Sequence[Group], entries: Mapping[str, Obj]
+) -> tuple[tuple[Obj, ...], list[Obj]]:
+    """Return the PlacementDecisions, numbered from 1, and `Placement.status.decisionGroups`.
 
-    They are numbered through all groups from 1. `entries`: the entry in
-    `status.decisions` of each cluster.
+    `entries`: the entry in `status.decisions` of each cluster.
     """
-    number = 1
+    decisions: list[Obj] = []
+    statuses: list[Obj] = []
     for index, group in enumerate(groups):
-        parts = list(_parts(group.clusters, MOST_PER_DECISION)) or [()]
-        made = []
-        for offset, part in enumerate(parts):
-            labels = {
-                GROUP_INDEX_LABEL: str(index),
-                GROUP_NAME_LABEL: group.name,
-                PLACEMENT_LABEL: name_of(placement),
-            }
-            made.append(_decision(placement, number + offset, labels, [entries[name] for name in part]))
-        yield made
-        number += len(parts)
+        labels = {GROUP_INDEX_LABEL: str(index), GROUP_NAME_LABEL: group.name}
+        begin = len(decisions)
+        for part in list(_parts(group.clusters, MOST_PER_DECISION)) or [()]:
+            of_part = [entries[name] for name in part]
+            decisions.append(_decision(placement, len(decisions) + 1, labels, of_part))
+        status = {
+            "decisionGroupIndex": index,
+            "decisionGroupName": group.name,
+            "decisions": [objects.name_of(decision) for decision in decisions[begin:]],
+            "clusterCount": len(group.clusters),
+        }
+        statuses.append(status)
+    return tuple(decisions), statuses
 
 
 def _decision(placement: Obj, number: int, labels: Obj, entries: list[Obj]) -> Obj:
+    name = objects.name_of(placement)
     owner = {
         "apiVersion": f"{GROUP}/v1beta1",
         "kind": "Placement",
-        "name": name_of(placement),
-        "uid": text(placement, "metadata", "uid"),
+        "name": name,
+        "uid": objects.text(placement, "metadata", "uid"),
         "controller": True,
         "blockOwnerDeletion": True,
     }
@@ -139,23 +134,10 @@ def _decision(placement: Obj, number: int, labels: Obj, entries: list[Obj]) -> O
         "apiVersion": f"{GROUP}/v1beta1",
         "kind": "PlacementDecision",
         "metadata": {
-            "name": f"{name_of(placement)}-decision-{number}",
-            "namespace": namespace_of(placement),
-            "labels": labels,
+            "name": f"{name}-decision-{number}",
+            "namespace": objects.namespace_of(placement),
+            "labels": {**labels, PLACEMENT_LABEL: name},
             "ownerReferences": [owner],
         },
         "status": {"decisions": entries},
     }
-
-
-def group_statuses(groups: Sequence[Group], made: Sequence[list[Obj]]) -> list[Obj]:
-    """Return `Placement.status.decisionGroups`."""
-    return [
-        {
-            "decisionGroupIndex": index,
-            "decisionGroupName": group.name,
-            "decisions": [name_of(decision) for decision in decisions],
-            "clusterCount": len(group.clusters),
-        }
-        for index, (group, decisions) in enumerate(zip(groups, made, strict=True))
-    ]

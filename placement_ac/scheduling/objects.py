@@ -160,6 +160,6 @@ def _decisions_of(placement: Key, fleet: Fleet) -> list[Obj]:
     return fleet.cached("decisions by Placement", by_placement).get(placement, [])
 
 
-def decided_names(decisions: Iterable[Obj]) -> set[str]:
-    """Return the names of the clusters in `decisions`."""
-    return {text(entry, "clusterName") for one in decisions for entry in listed(one, "status", "decisions")}
+def decided_names(decisions: Iterable[Obj]) -> list[str]:
+    """Return the names of the clusters in `decisions`, as often as they occur."""
+    return [text(entry, "clusterName") for one in decisions for entry in listed(one, "status", "decisions")]

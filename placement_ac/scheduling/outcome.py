@@ -27,7 +27,7 @@ class FilterStep(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ClusterVerdict:
-    """What became of one cluster.
+    """The verdict on one cluster.
 
     `dropped` None: selected, and `group` is the index of its decision group
     (None if the groups are misconfigured and it is in no decision). `why` says
@@ -44,13 +44,13 @@ class ClusterVerdict:
 
 @dataclass(frozen=True)
 class SchedulingResult:
-    """What OCM makes of one Placement.
+    """The result of scheduling one Placement.
 
-    `hold`: not empty if everything is to be left as it is, and says why; all
-    else is empty then. `make_verdicts`: computes `clusters`.
-    `ranked`: the clusters that passed the filters, best first. `decisions`:
-    the PlacementDecisions wanted, all others of the Placement go. `status`:
-    the Placement's. `reschedule_at`: when time alone changes the answer.
+    `hold`: why nothing is to be changed; all other fields are empty then.
+    `make_verdicts`: computes `clusters`. `ranked`: the clusters that passed the
+    filters, best first. `decisions`: the wanted PlacementDecisions; all others
+    of the Placement are to be deleted. `status`: the Placement's.
+    `reschedule_at`: when time alone changes the result.
     """
 
     hold: str = ""
@@ -66,7 +66,3 @@ class SchedulingResult:
     def clusters(self) -> Mapping[str, ClusterVerdict]:
         """The verdict on every cluster of the hub."""
         return self.make_verdicts()
-
-    @property
-    def selected(self) -> tuple[str, ...]:
-        return tuple(name for name in self.ranked if self.clusters[name].dropped is None)

@@ -6,29 +6,19 @@ every cluster passes. With no cluster to judge nothing is compiled, so that a
 wrong expression goes unnoticed then, as in OCM.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from placement_ac.scheduling.errors import MisconfiguredError
-from placement_ac.scheduling.objects import (
-    EMPTY,
-    Fleet,
-    Obj,
-    at,
-    claims_of,
-    labels_of,
-    listed,
-    section,
-    words,
-)
+from placement_ac.scheduling import objects
+from placement_ac.scheduling.conditions import MisconfiguredError
+from placement_ac.scheduling.objects import EMPTY, Fleet, Obj
+from placement_ac.scheduling.outcome import FilterStep
 from placement_ac.scheduling.selectors import Selector, SelectorError, parse_selector
 from placement_ac.scheduling.sets import Pool
 
 if TYPE_CHECKING:
     from placement_ac.scheduling.cel import Expression
-
-PLUGIN = "Predicate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,56 +31,50 @@ class Predicate:
 
     def matches(self, cluster: Obj, fleet: Fleet) -> bool:
         """Whether the cluster matches."""
-        if self.labels.requirements and not self.labels.matches(labels_of(cluster)):
+        if self.labels.requirements and not self.labels.matches(objects.labels_of(cluster)):
             return False
-        if self.claims.requirements and not self.claims.matches(claims_of(cluster)):
+        if self.claims.requirements and not self.claims.matches(objects.claims_of(cluster)):
             return False
         return all(one.is_true(cluster, fleet) for one in self.expressions)
 
     def objection(self, cluster: Obj, fleet: Fleet) -> str | None:
         """Return what `cluster` lacks; None if it matches."""
-        labels, claims = labels_of(cluster), claims_of(cluster)
+        labels, claims = objects.labels_of(cluster), objects.claims_of(cluster)
         if unmet := self.labels.first_unmet(labels):
             return f"label {unmet.lack(labels, 'the predicate')}"
         if unmet := self.claims.first_unmet(claims):
             return f"claim {unmet.lack(claims, 'the predicate')}"
         untrue = next((one for one in self.expressions if not one.is_true(cluster, fleet)), None)
-        return None if untrue is None else f"the CEL expression {untrue} is not true"
+        return None if untrue is None else f"the CEL expression {untrue.text} is not true"
 
     def __str__(self) -> str:
         parts = (
             *(f"label {one}" for one in self.labels.requirements),
             *(f"claim {one}" for one in self.claims.requirements),
-            *(f"CEL {one}" for one in self.expressions),
+            *(f"CEL {one.text}" for one in self.expressions),
         )
         return ", ".join(parts) or "nothing in particular"
 
 
 def parse_predicate(selector: Obj) -> Predicate:
     """Read a ClusterSelector; raise SelectorError. Claims have no `matchLabels`."""
-    claims = {**section(selector, "claimSelector"), "matchLabels": EMPTY}
-    return Predicate(
-        parse_selector(section(selector, "labelSelector")),
-        parse_selector(claims),
-        _compiled(words(selector, "celSelector", "celExpressions")),
-    )
-
-
-def _compiled(texts: Sequence[str]) -> tuple["Expression", ...]:
+    labels = parse_selector(objects.section(selector, "labelSelector"))
+    claims = parse_selector({**objects.section(selector, "claimSelector"), "matchLabels": EMPTY})
+    texts = objects.words(selector, "celSelector", "celExpressions")
     if not texts:
-        return ()
+        return Predicate(labels, claims)
     from placement_ac.scheduling.cel import compile_expression  # noqa: PLC0415  # 70 ms to load, and few need it
 
-    return tuple(map(compile_expression, texts))
+    return Predicate(labels, claims, tuple(map(compile_expression, texts)))
 
 
 def predicates_of(placement: Obj) -> list[Predicate]:
     """Read all predicates of `placement`; raise MisconfiguredError."""
-    wanted = listed(placement, "spec", "predicates")
+    wanted = objects.listed(placement, "spec", "predicates")
     try:
-        return [parse_predicate(section(one, "requiredClusterSelector")) for one in wanted]
+        return [parse_predicate(objects.section(one, "requiredClusterSelector")) for one in wanted]
     except SelectorError as error:
-        raise MisconfiguredError(PLUGIN, str(error)) from error
+        raise MisconfiguredError(FilterStep.PREDICATE, str(error)) from error
 
 
 def passing(placement: Obj, pool: Pool, fleet: Fleet) -> dict[str, Obj]:
@@ -106,26 +90,18 @@ def passing(placement: Obj, pool: Pool, fleet: Fleet) -> dict[str, Obj]:
             if not predicates or any(one.matches(cluster, fleet) for one in predicates)
         }
 
-    key = (pool.bound, pool.eligible, repr(at(placement, "spec", "predicates")))
+    key = (pool.bound, pool.eligible, repr(objects.at(placement, "spec", "predicates")))
     return dict(fleet.cached(key, matching))
 
 
 def predicate_objections(placement: Obj, clusters: Mapping[str, Obj], fleet: Fleet) -> dict[str, str]:
     """Return the reason for each cluster that does not pass; raise MisconfiguredError."""
-    if not clusters:
-        return {}
-    predicates = predicates_of(placement)
-    found = {name: _objection(predicates, cluster, fleet) for name, cluster in clusters.items()}
-    return {name: objection for name, objection in found.items() if objection is not None}
-
-
-def _objection(predicates: Sequence[Predicate], cluster: Obj, fleet: Fleet) -> str | None:
-    objections = []
-    for predicate in predicates:
-        objection = predicate.objection(cluster, fleet)
-        if objection is None:
-            return None
-        objections.append(objection)
-    if len(objections) > 1:
-        return "; ".join(f"predicate {number}: {why}" for number, why in enumerate(objections, start=1))
-    return "".join(objections) or None
+    predicates = predicates_of(placement) if clusters else []
+    found: dict[str, str] = {}
+    for name, cluster in clusters.items():
+        objections = [one.objection(cluster, fleet) for one in predicates]
+        if len(objections) > 1 and None not in objections:
+            found[name] = "; ".join(f"predicate {n}: {why}" for n, why in enumerate(objections, start=1))
+        elif len(objections) == 1 and objections[0] is not None:
+            found[name] = objections[0]
+    return found

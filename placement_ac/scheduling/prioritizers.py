@@ -7,24 +7,15 @@ times score. Defaults of mode Additive: Balance 1, Steady 1; mode Exact has none
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from math import trunc
 
-from placement_ac.scheduling.errors import MisconfiguredError
-from placement_ac.scheduling.objects import (
-    Fleet,
-    Obj,
-    at,
-    decided_names,
-    instant,
-    integer,
-    listed,
-    own_decisions,
-    section,
-    text,
-)
+from placement_ac.scheduling import objects
+from placement_ac.scheduling.conditions import MisconfiguredError
+from placement_ac.scheduling.objects import Fleet, Obj
 from placement_ac.scheduling.quantities import QuantityError, parse_quantity
 
 HIGHEST = 100
@@ -66,21 +57,21 @@ def prioritizers_for(placement: Obj) -> list[Prioritizer]:
     A built-in one given again replaces the former weight, an add-on's adds to
     it, as OCM's map of pointers does.
     """
-    policy = section(placement, "spec", "prioritizerPolicy")
-    mode = text(policy, "mode")
+    policy = objects.section(placement, "spec", "prioritizerPolicy")
+    mode = objects.text(policy, "mode")
     if mode not in ("", "Additive", "Exact"):
         raise MisconfiguredError("", f"incorrect prioritizer policy mode: {mode}")
     weights = {} if mode == "Exact" else dict(DEFAULT_WEIGHTS)
     addons = []
-    for config in listed(policy, "configurations"):
-        if at(config, "scoreCoordinate") is None:
+    for config in objects.listed(policy, "configurations"):
+        if objects.at(config, "scoreCoordinate") is None:
             raise MisconfiguredError("", "scoreCoordinate field is required")
-        weight = integer(config, "weight")
+        weight = objects.integer(config, "weight")
         weight = 1 if weight is None else weight
-        if text(config, "scoreCoordinate", "type") in ("", "BuiltIn"):
-            weights[text(config, "scoreCoordinate", "builtIn")] = weight
+        if objects.text(config, "scoreCoordinate", "type") in ("", "BuiltIn"):
+            weights[objects.text(config, "scoreCoordinate", "builtIn")] = weight
         elif weight:
-            addons.append(_addon(section(config, "scoreCoordinate"), weight))
+            addons.append(_addon(objects.section(config, "scoreCoordinate"), weight))
     return [_built_in(name, weight) for name, weight in weights.items() if weight] + addons
 
 
@@ -91,34 +82,32 @@ def _built_in(name: str, weight: int) -> Prioritizer:
 
 
 def _addon(coordinate: Obj, weight: int) -> Prioritizer:
-    if at(coordinate, "addOn") is None:
+    if objects.at(coordinate, "addOn") is None:
         raise MisconfiguredError("", "addOn should not be empty")
-    resource, score = text(coordinate, "addOn", "resourceName"), text(coordinate, "addOn", "scoreName")
-    return Prioritizer(f"AddOn/{resource}/{score}", weight, (resource, score))
+    addon = objects.text(coordinate, "addOn", "resourceName"), objects.text(coordinate, "addOn", "scoreName")
+    return Prioritizer(f"AddOn/{'/'.join(addon)}", weight, addon)
 
 
 def run_prioritizer(prioritizer: Prioritizer, view: PrioritizerInput) -> Scored:
-    if prioritizer.addon is not None:
-        scores, expired = addon_scores(prioritizer.addon, view)
-        return Scored(prioritizer.name, prioritizer.weight, scores, expired)
-    return Scored(prioritizer.name, prioritizer.weight, BUILT_IN[prioritizer.name](view))
+    """Return its scores."""
+    name, addon = prioritizer.name, prioritizer.addon
+    scores, expired = addon_scores(addon, view) if addon else (BUILT_IN[name](view), ())
+    return Scored(name, prioritizer.weight, scores, expired)
 
 
 def totals(view: PrioritizerInput, scored: list[Scored]) -> dict[str, int]:
     """Return the score of each cluster."""
-    total = dict.fromkeys(view.clusters, 0)
-    for one in scored:
-        for name, score in one.scores.items():
-            if score:
-                total[name] += one.weight * score
-    return total
+    return {name: sum(one.weight * one.scores.get(name, 0) for one in scored) for name in view.clusters}
 
 
 def balance(view: PrioritizerInput) -> dict[str, int]:
-    """Score low who is in many decisions of the other Placements on the hub, 100 who is in none."""
-    decisions = view.fleet.decisions.values()
-    count = Counter(view.fleet.cached("decisions per cluster", lambda: Counter(_clusters_in(decisions))))
-    count.subtract(_clusters_in(own_decisions(view.placement, view.fleet)))
+    """Return low scores for clusters in many decisions of other Placements, 100 for clusters in none."""
+
+    def on_the_hub() -> Counter[str]:
+        return Counter(objects.decided_names(view.fleet.decisions.values()))
+
+    count = Counter(view.fleet.cached("decisions per cluster", on_the_hub))
+    count.subtract(_own_clusters(view))
     most = max(count.values(), default=0)
     # The factor 2 is outside of the truncation, so that scores are even: OCM's formula, in floats.
     return {
@@ -127,43 +116,34 @@ def balance(view: PrioritizerInput) -> dict[str, int]:
     }
 
 
-def _clusters_in(decisions: Iterable[Obj]) -> Iterator[str]:
-    return (text(entry, "clusterName") for one in decisions for entry in listed(one, "status", "decisions"))
-
-
 def steady(view: PrioritizerInput) -> dict[str, int]:
     """Return 100 for the clusters that are already selected, 0 for the others."""
-    decided = decided_names(own_decisions(view.placement, view.fleet))
-    return dict.fromkeys(view.clusters, 0) | dict.fromkeys(decided & view.clusters.keys(), HIGHEST)
+    decided = frozenset(_own_clusters(view))
+    return {name: HIGHEST if name in decided else 0 for name in view.clusters}
 
 
-def allocatable(resource: str) -> Callable[[PrioritizerInput], dict[str, int]]:
-    """Return the prioritizer that scores from -100 for the least to 100 for the most allocatable."""
+def _own_clusters(view: PrioritizerInput) -> list[str]:
+    return objects.decided_names(objects.own_decisions(view.placement, view.fleet))
 
-    def scores(view: PrioritizerInput) -> dict[str, int]:
-        amounts = {
-            name: amount
-            for name, cluster in view.clusters.items()
-            if (amount := _amount(cluster, resource)) is not None
-        }
-        if not amounts:
-            return {}
-        least, most = min(amounts.values()), max(amounts.values())
-        if least == most:
-            return dict.fromkeys(amounts, HIGHEST)
-        return {
-            name: trunc(((amount - least) / (most - least) - 0.5) * 2.0 * 100.0)
-            for name, amount in amounts.items()
-        }
 
-    return scores
+def allocatable(resource: str, view: PrioritizerInput) -> dict[str, int]:
+    """Score from -100 for the least to 100 for the most allocatable."""
+    found = {name: _amount(cluster, resource) for name, cluster in view.clusters.items()}
+    amounts = {name: amount for name, amount in found.items() if amount is not None}
+    least, most = min(amounts.values(), default=0), max(amounts.values(), default=0)
+    if least == most:
+        return dict.fromkeys(amounts, HIGHEST)
+    return {
+        name: trunc(((amount - least) / (most - least) - 0.5) * 2.0 * 100.0)
+        for name, amount in amounts.items()
+    }
 
 
 def _amount(cluster: Obj, resource: str) -> float | None:
     """Return the allocatable amount; OCM also requires the capacity."""
     try:
-        parse_quantity(at(cluster, "status", "capacity", resource))
-        return float(parse_quantity(at(cluster, "status", "allocatable", resource)))
+        parse_quantity(objects.at(cluster, "status", "capacity", resource))
+        return float(parse_quantity(objects.at(cluster, "status", "allocatable", resource)))
     except (QuantityError, OverflowError):
         return None
 
@@ -175,19 +155,19 @@ def addon_scores(addon: tuple[str, str], view: PrioritizerInput) -> tuple[dict[s
     expired = []
     for name in view.clusters:
         found = view.fleet.scores.get((name, resource), {})
-        valid_until = instant(found, "status", "validUntil")
+        valid_until = objects.instant(found, "status", "validUntil")
         if valid_until is not None and view.now > valid_until:
             expired.append(name)
             continue
-        for item in listed(found, "status", "scores"):
-            if text(item, "name") == wanted:
-                scores[name] = integer(item, "value") or 0
+        for item in objects.listed(found, "status", "scores"):
+            if objects.text(item, "name") == wanted:
+                scores[name] = objects.integer(item, "value") or 0
     return scores, tuple(expired)
 
 
 BUILT_IN: dict[str, Callable[[PrioritizerInput], dict[str, int]]] = {
     "Balance": balance,
     "Steady": steady,
-    "ResourceAllocatableCPU": allocatable("cpu"),
-    "ResourceAllocatableMemory": allocatable("memory"),
+    "ResourceAllocatableCPU": partial(allocatable, "cpu"),
+    "ResourceAllocatableMemory": partial(allocatable, "memory"),
 }

@@ -7,38 +7,45 @@ of anything but the scores is written at once and takes the scores along.
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
+from placement_ac.scheduling.conditions import stamp
 from placement_ac.scheduling.objects import Obj, at, decided_names, instant, labels_of, name_of, text
+from placement_ac.scheduling.outcome import SchedulingResult
 
 DEFAULT_LIMIT = timedelta(minutes=1)
 _UNITS = {"h": "hours", "m": "minutes", "s": "seconds"}
 
 
-def held_until(
-    placement: Obj, existing: Sequence[Obj], wanted: Sequence[Obj], now: datetime
-) -> datetime | None:
-    """Return when `wanted` may be written, None if at once."""
-    last = instant(placement, "status", "lastScoreUpdateTime")
-    if last is None or _entries(existing) == _entries(wanted) or not _choose_the_same(existing, wanted):
-        return None
-    until = last + limit_of(placement)
-    return until if now < until else None
+def limited(
+    placement: Obj, existing: Sequence[Obj], outcome: SchedulingResult, now: datetime
+) -> SchedulingResult:
+    """Delay changes of scores alone, and set the time when scores are written.
+
+    `existing`: the present decisions of the Placement.
+    """
+    wanted, last = outcome.decisions, instant(placement, "status", "lastScoreUpdateTime")
+    if last is not None and _entries(existing) != _entries(wanted) and _choose_the_same(existing, wanted):
+        until = last + _limit_of(placement)
+        if now < until:
+            kept = {name_of(one): one.get("status", {}) for one in existing}
+            decisions = tuple({**one, "status": kept[name_of(one)]} for one in wanted)
+            ends = filter(None, (until, outcome.reschedule_at))
+            return replace(outcome, decisions=decisions, reschedule_at=min(ends))
+    if _scores(existing) == _scores(wanted):
+        return outcome
+    return replace(outcome, status={**outcome.status, "lastScoreUpdateTime": stamp(now)})
 
 
-def scores_change(existing: Sequence[Obj], wanted: Sequence[Obj]) -> bool:
-    """Say whether writing `wanted` updates a score."""
-    return _scores(existing) != _scores(wanted)
-
-
-def limit_of(placement: Obj) -> timedelta:
+def _limit_of(placement: Obj) -> timedelta:
     found = re.fullmatch(r"(\d{1,6})([hms])", text(placement, "spec", "scoreRateLimit"))
     return timedelta(**{_UNITS[found[2]]: int(found[1])}) if found else DEFAULT_LIMIT
 
 
 def _choose_the_same(existing: Sequence[Obj], wanted: Sequence[Obj]) -> bool:
     shape = [{name_of(one): labels_of(one) for one in side} for side in (existing, wanted)]
-    return shape[0] == shape[1] and decided_names(existing) == decided_names(wanted)
+    return shape[0] == shape[1] and set(decided_names(existing)) == set(decided_names(wanted))
 
 
 def _entries(decisions: Sequence[Obj]) -> dict[str, object]:

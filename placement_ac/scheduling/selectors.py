@@ -2,8 +2,8 @@
 Label selectors and their requirements.
 
 Pure. Source: k8s.io/apimachinery `metav1.LabelSelectorAsSelector` and
-`labels.NewRequirement`: the operators, what they demand of `values`, the
-syntax of keys and values, and that an absent label satisfies `NotIn`.
+`labels.NewRequirement`: the operators and the values they need, the syntax
+of keys and values, and that an absent label satisfies `NotIn`.
 """
 
 import re
@@ -23,7 +23,7 @@ class SelectorError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One demand on the labels, e.g. `region in (eu, us)`."""
+    """One requirement on the labels, e.g. `region in (eu, us)`."""
 
     key: str
     operator: str
@@ -31,25 +31,15 @@ class Requirement:
 
     def is_met_by(self, labels: Mapping[str, str]) -> bool:
         has = self.key in labels
-        match self.operator:
-            case "In":
-                return has and labels[self.key] in self.values
-            case "NotIn":
-                return not has or labels[self.key] not in self.values
-            case "Exists":
-                return has
-            case _:
-                return not has
+        has_a_value = has and labels[self.key] in self.values
+        return {"In": has_a_value, "NotIn": not has_a_value, "Exists": has}.get(self.operator, not has)
 
     def lack(self, labels: Mapping[str, str], who: str) -> str:
-        """Say how `labels`, which do not meet it, are not as `who` wants: `region is us, and … wants eu`."""
+        """Return how `labels` differ from what `who` wants: `region is us, and the predicate wants eu`."""
         has = f"is {labels[self.key] or 'empty'}" if self.key in labels else "is missing"
-        wants = {
-            "In": " or ".join(value or "an empty one" for value in self.values),
-            "NotIn": f"any but {' or '.join(value or 'an empty one' for value in self.values)}",
-            "Exists": "one",
-        }
-        return f"{self.key} {has}, and {who} wants {wants.get(self.operator, 'none')}"
+        values = " or ".join(value or "an empty one" for value in self.values)
+        wants = {"In": values, "NotIn": f"any but {values}", "Exists": "one"}.get(self.operator, "none")
+        return f"{self.key} {has}, and {who} wants {wants}"
 
     def __str__(self) -> str:
         values = f" ({', '.join(self.values)})" if self.values else ""
@@ -58,24 +48,24 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Demands that must all be met; without any it selects everything."""
+    """Requirements that must all be met; without any it selects everything."""
 
     requirements: tuple[Requirement, ...] = ()
 
     def first_unmet(self, labels: Mapping[str, str]) -> Requirement | None:
-        return next((demand for demand in self.requirements if not demand.is_met_by(labels)), None)
+        return next((one for one in self.requirements if not one.is_met_by(labels)), None)
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         return self.first_unmet(labels) is None
 
 
 def parse_selector(selector: Obj) -> Selector:
-    """Read `{matchLabels, matchExpressions}`; raise SelectorError with what Kubernetes objects to."""
+    """Read `{matchLabels, matchExpressions}`; raise SelectorError with the message of Kubernetes."""
     equal = [
         Requirement(key, "In", (_word(value),)) for key, value in section(selector, "matchLabels").items()
     ]
     wanted = [_requirement(expression) for expression in listed(selector, "matchExpressions")]
-    return Selector(tuple(_checked(demand) for demand in [*equal, *wanted]))
+    return Selector(tuple(map(_checked, [*equal, *wanted])))
 
 
 def _word(value: object) -> str:
@@ -92,19 +82,19 @@ def _requirement(expression: Obj) -> Requirement:
     return Requirement(text(expression, "key"), operator, tuple(words(expression, "values")))
 
 
-def _checked(demand: Requirement) -> Requirement:
-    if demand.operator in ("In", "NotIn") and not demand.values:
+def _checked(requirement: Requirement) -> Requirement:
+    if requirement.operator in ("In", "NotIn") and not requirement.values:
         raise SelectorError(
             "values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty"
         )
-    if demand.operator in ("Exists", "DoesNotExist") and demand.values:
+    if requirement.operator in ("Exists", "DoesNotExist") and requirement.values:
         raise SelectorError("values: Invalid value: values set must be empty for exists and does not exist")
-    if not _is_label_key(demand.key):
-        raise SelectorError(f"key: Invalid value: {demand.key!r}: must be a qualified name")
-    for value in demand.values:
+    if not _is_label_key(requirement.key):
+        raise SelectorError(f"key: Invalid value: {requirement.key!r}: must be a qualified name")
+    for value in requirement.values:
         if value and not _NAME.fullmatch(value):
             raise SelectorError(f"values: Invalid value: {value!r}: must be a valid label value")
-    return demand
+    return requirement
 
 
 def _is_label_key(key: str) -> bool:

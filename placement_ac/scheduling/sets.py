@@ -8,23 +8,15 @@ Pure. OCM uses the binding and the existence of its set, not the binding's
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from placement_ac.scheduling.errors import BrokenSetError
-from placement_ac.scheduling.objects import (
-    GROUP,
-    Fleet,
-    Obj,
-    at,
-    is_terminating,
-    labels_of,
-    name_of,
-    namespace_of,
-    section,
-    text,
-    words,
-)
+from placement_ac.scheduling import objects
+from placement_ac.scheduling.objects import GROUP, Fleet, Obj
 from placement_ac.scheduling.selectors import Requirement, Selector, SelectorError, parse_selector
 
 SET_LABEL = f"{GROUP}/clusterset"
+
+
+class BrokenSetError(ValueError):
+    """A ManagedClusterSet cannot be read: OCM then writes nothing for the Placement and tries again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,43 +39,40 @@ class Pool:
 
 def pool_for(placement: Obj, fleet: Fleet) -> Pool:
     """Return the pool of `placement`; raise BrokenSetError if an eligible set cannot be read."""
-    bound = bound_sets(namespace_of(placement), fleet)
-    asked = words(placement, "spec", "clusterSets")
+    names = (name for where, name in fleet.bindings if where == objects.namespace_of(placement))
+    bound = tuple(sorted(name for name in names if ("", name) in fleet.cluster_sets))
+    asked = objects.words(placement, "spec", "clusterSets")
     eligible = tuple(name for name in bound if not asked or name in asked)
     return fleet.cached((bound, eligible), lambda: _pool(bound, eligible, fleet))
 
 
 def _pool(bound: tuple[str, ...], eligible: tuple[str, ...], fleet: Fleet) -> Pool:
-    selectors = [member_selector(fleet.cluster_sets["", name]) for name in eligible]
-    members = {name: one for (_, name), one in fleet.clusters.items() if _is_member(one, selectors)}
-    leaving = frozenset(name for name, one in members.items() if is_terminating(one))
+    found = [member_selector(fleet.cluster_sets["", name]) for name in eligible]
+    selectors = [one for one in found if one is not None]
+    members = {
+        name: cluster
+        for (_, name), cluster in fleet.clusters.items()
+        if any(one.matches(objects.labels_of(cluster)) for one in selectors)
+    }
+    leaving = frozenset(name for name, one in members.items() if objects.is_terminating(one))
     staying = {name: members[name] for name in sorted(members.keys() - leaving)}
-    tainted = tuple(name for name, one in staying.items() if section(one, "spec").get("taints"))
+    tainted = tuple(name for name, one in staying.items() if objects.section(one, "spec").get("taints"))
     return Pool(bound, eligible, staying, tainted, leaving)
-
-
-def bound_sets(namespace: str, fleet: Fleet) -> tuple[str, ...]:
-    """Return the names of the existing ManagedClusterSets bound in `namespace`, sorted."""
-    names = (name for where, name in fleet.bindings if where == namespace)
-    return tuple(sorted(name for name in names if ("", name) in fleet.cluster_sets))
 
 
 def member_selector(cluster_set: Obj) -> Selector | None:
     """Return the selector of a set's members, None if it has no members at all; raise BrokenSetError."""
-    kind = text(cluster_set, "spec", "clusterSelector", "selectorType")
+    kind = objects.text(cluster_set, "spec", "clusterSelector", "selectorType")
     if kind in ("", "ExclusiveClusterSetLabel"):
-        return Selector((Requirement(SET_LABEL, "In", (name_of(cluster_set),)),))
+        return Selector((Requirement(SET_LABEL, "In", (objects.name_of(cluster_set),)),))
     if kind != "LabelSelector":
-        raise BrokenSetError(f"ManagedClusterSet {name_of(cluster_set)}: selectorType is not right: {kind}")
+        raise BrokenSetError(
+            f"ManagedClusterSet {objects.name_of(cluster_set)}: selectorType is not right: {kind}"
+        )
     where = ("spec", "clusterSelector", "labelSelector")
-    if at(cluster_set, *where) is None:
+    if objects.at(cluster_set, *where) is None:
         return None
     try:
-        return parse_selector(section(cluster_set, *where))
+        return parse_selector(objects.section(cluster_set, *where))
     except SelectorError as error:
-        raise BrokenSetError(f"ManagedClusterSet {name_of(cluster_set)}: {error}") from error
-
-
-def _is_member(cluster: Obj, selectors: list[Selector | None]) -> bool:
-    labels = labels_of(cluster)
-    return any(selector is not None and selector.matches(labels) for selector in selectors)
+        raise BrokenSetError(f"ManagedClusterSet {objects.name_of(cluster_set)}: {error}") from error

@@ -10,20 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from placement_ac.scheduling.errors import MisconfiguredError
-from placement_ac.scheduling.objects import (
-    Fleet,
-    Obj,
-    decided_names,
-    instant,
-    integer,
-    listed,
-    own_decisions,
-    text,
-)
+from placement_ac.scheduling import objects
+from placement_ac.scheduling.conditions import MisconfiguredError
+from placement_ac.scheduling.objects import Fleet, Obj
+from placement_ac.scheduling.outcome import FilterStep
 from placement_ac.scheduling.sets import Pool
-
-PLUGIN = "TaintToleration"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,62 +43,63 @@ def taint_objections(
     """Return the taint that drops each of `clusters` that is dropped; raise MisconfiguredError."""
     if not clusters:
         return {}
-    bearing = taint_context(placement, fleet, now)
-    for toleration in bearing.tolerations:
+    context = taint_context(placement, fleet, now)
+    for toleration in context.tolerations:
         _check(toleration)
-    tainted = {name: clusters[name] for name in pool.tainted if name in clusters}
-    found = {name: _untolerated(name, cluster, bearing) for name, cluster in tainted.items()}
-    return {name: _objection(taint, bearing) for name, taint in found.items() if taint is not None}
+    found: dict[str, str] = {}
+    for name in pool.tainted:
+        for taint, tolerance in taint_tolerances(name, clusters.get(name, {}), context):
+            if tolerance is None:
+                found.setdefault(name, _objection(taint, context))
+    return found
 
 
 def tolerated_until(placement: Obj, fleet: Fleet, now: datetime) -> datetime | None:
     """Return when the first toleration of a decided cluster ends, None if none does."""
-    bearing = taint_context(placement, fleet, now)
-    ends = []
-    for name in bearing.decided:
+    context = taint_context(placement, fleet, now)
+    ends: list[datetime] = []
+    for name in context.decided:
         cluster = fleet.clusters.get(("", name), {})
-        borne = [one for _, one in taint_tolerances(name, cluster, bearing)]
-        if all(borne):
-            ends += [one.until for one in borne if one is not None and one.until is not None]
+        tolerances = [one for _, one in taint_tolerances(name, cluster, context)]
+        if None not in tolerances:
+            ends += (one.until for one in tolerances if one and one.until)
     return min(ends, default=None)
 
 
 def taint_context(placement: Obj, fleet: Fleet, now: datetime) -> TaintContext:
-    decided = frozenset(decided_names(own_decisions(placement, fleet)))
-    return TaintContext(tuple(listed(placement, "spec", "tolerations")), decided, now)
+    decided = frozenset(objects.decided_names(objects.own_decisions(placement, fleet)))
+    return TaintContext(tuple(objects.listed(placement, "spec", "tolerations")), decided, now)
 
 
 def taint_tolerances(
-    name: str, cluster: Obj, bearing: TaintContext
+    name: str, cluster: Obj, context: TaintContext
 ) -> list[tuple[Obj, TaintTolerance | None]]:
     """Return each taint of the cluster `name` with its tolerance, None if it is not tolerated."""
-    return [(taint, _taint_tolerance(name, taint, bearing)) for taint in listed(cluster, "spec", "taints")]
+    return [
+        (taint, _taint_tolerance(name, taint, context)) for taint in objects.listed(cluster, "spec", "taints")
+    ]
 
 
 def _check(toleration: Obj) -> None:
-    operator = text(toleration, "operator")
-    if not text(toleration, "key") and operator != "Exists":
-        raise MisconfiguredError(PLUGIN, "If the key is empty, operator must be Exists.")
-    if operator == "Exists" and text(toleration, "value"):
-        raise MisconfiguredError(PLUGIN, "If the operator is Exists, the value should be empty.")
+    operator = objects.text(toleration, "operator")
+    if not objects.text(toleration, "key") and operator != "Exists":
+        raise MisconfiguredError(FilterStep.TAINT, "If the key is empty, operator must be Exists.")
+    if operator == "Exists" and objects.text(toleration, "value"):
+        raise MisconfiguredError(FilterStep.TAINT, "If the operator is Exists, the value should be empty.")
 
 
-def _untolerated(name: str, cluster: Obj, bearing: TaintContext) -> Obj | None:
-    return next((taint for taint, borne in taint_tolerances(name, cluster, bearing) if borne is None), None)
-
-
-def _taint_tolerance(cluster: str, taint: Obj, bearing: TaintContext) -> TaintTolerance | None:
-    effect = text(taint, "effect")
-    if effect == "PreferNoSelect" or (effect == "NoSelectIfNew" and cluster in bearing.decided):
+def _taint_tolerance(cluster: str, taint: Obj, context: TaintContext) -> TaintTolerance | None:
+    effect = objects.text(taint, "effect")
+    if effect == "PreferNoSelect" or (effect == "NoSelectIfNew" and cluster in context.decided):
         return TaintTolerance()
-    borne = (_tolerance(taint, toleration, bearing.now) for toleration in bearing.tolerations)
-    return next((one for one in borne if one is not None), None)
+    found = (_tolerance(taint, toleration, context.now) for toleration in context.tolerations)
+    return next(filter(None, found), None)
 
 
 def _tolerance(taint: Obj, toleration: Obj, now: datetime) -> TaintTolerance | None:
     if not _matches(toleration, taint):
         return None
-    seconds = integer(toleration, "tolerationSeconds")
+    seconds = objects.integer(toleration, "tolerationSeconds")
     if seconds is None:
         return TaintTolerance(by=toleration)
     until = _end(taint, seconds)
@@ -115,28 +107,27 @@ def _tolerance(taint: Obj, toleration: Obj, now: datetime) -> TaintTolerance | N
 
 
 def _end(taint: Obj, seconds: int) -> datetime | None:
-    added = instant(taint, "timeAdded")
+    added = objects.instant(taint, "timeAdded")
     return None if added is None else added + timedelta(seconds=seconds)
 
 
 def _matches(toleration: Obj, taint: Obj) -> bool:
-    if text(toleration, "effect") not in ("", text(taint, "effect")):
-        return False
-    if text(toleration, "key") not in ("", text(taint, "key")):
-        return False
-    match text(toleration, "operator"):
+    for part in ("effect", "key"):
+        if objects.text(toleration, part) not in ("", objects.text(taint, part)):
+            return False
+    match objects.text(toleration, "operator"):
         case "" | "Equal":
-            return text(toleration, "value") == text(taint, "value")
+            return objects.text(toleration, "value") == objects.text(taint, "value")
         case operator:
             return operator == "Exists"
 
 
-def _objection(taint: Obj, bearing: TaintContext) -> str:
+def _objection(taint: Obj, context: TaintContext) -> str:
     """Return that the taint is not tolerated, or that its toleration has expired."""
-    ended = [one for one in bearing.tolerations if _matches(one, taint)]
+    ended = [one for one in context.tolerations if _matches(one, taint)]
     if not ended:
         return f"taint {taint_text(taint)} is not tolerated"
-    seconds = max(integer(one, "tolerationSeconds") or 0 for one in ended)
+    seconds = max(objects.integer(one, "tolerationSeconds") or 0 for one in ended)
     until = _end(taint, seconds)
     since = f"since {until.isoformat()}" if until else "because it has no timeAdded"
     return f"taint {taint_text(taint)} is no longer tolerated, {since} (tolerationSeconds {seconds})"
@@ -144,5 +135,5 @@ def _objection(taint: Obj, bearing: TaintContext) -> str:
 
 def taint_text(taint: Obj) -> str:
     """Return a taint as `key=value:effect`."""
-    value = f"={text(taint, 'value')}" if text(taint, "value") else ""
-    return f"{text(taint, 'key')}{value}:{text(taint, 'effect')}"
+    value = f"={objects.text(taint, 'value')}" if objects.text(taint, "value") else ""
+    return f"{objects.text(taint, 'key')}{value}:{objects.text(taint, 'effect')}"

@@ -1,4 +1,4 @@
-"""What is drawn: nodes, edges, ways, what is folded; and that the words of others stay words."""
+"""The graph: nodes, edges, paths, counting nodes; and names and messages are escaped."""
 
 import re
 from xml.etree import ElementTree as ET
@@ -14,7 +14,7 @@ FORMS = ("mermaid", "svg", "html")
 
 
 def lines(graph: Graph) -> list[str]:
-    """Return the edges in words: `=` is a Workload's way, `.` leads to what is not in use."""
+    """Return the edges as text: `=`: on a Workload's path, `.`: to a target not in use."""
     names = {node.id: f"{node.kind} {node.name}" for node in graph.nodes}
     return sorted(f"{names[e.source]} {_kind(e)}> {names[e.target]} {e.label}".rstrip() for e in graph.edges)
 
@@ -23,7 +23,7 @@ def _kind(edge: GraphEdge) -> str:
     return "=" if edge.on_workload_path else "-" if edge.in_use else "."
 
 
-def test_the_way_of_a_job() -> None:
+def test_the_path_of_a_workload() -> None:
     assert lines(build_graph([pictures.story()])) == [
         "AdmissionCheck demo => Placement kueue-system/demo",
         "AdmissionCheck multikueue -> MultiKueueConfig demo",
@@ -38,7 +38,7 @@ def test_the_way_of_a_job() -> None:
     ]
 
 
-def test_where_only_kueues_own_check_is_listed_the_way_leads_by_it() -> None:
+def test_where_only_kueues_own_check_is_listed_the_path_leads_by_it() -> None:
     queue = QueueRow("queue", "True", "", ("multikueue",), ("default/user-queue",))
     story = pictures.branch(
         clusters=(ClusterRow("cluster3", "listed", running=1),),

@@ -210,7 +210,7 @@ def test_the_timeline_of_a_dump_ends_at_its_latest_time(tmp_path: Path) -> None:
     assert found["notes"] == ["unknown: the dump holds no multikueueconfigs.kueue.x-k8s.io"]
 
 
-def test_scores_are_points_where_events_tell_them() -> None:
+def test_scores_of_events_are_points() -> None:
     output = cluster_events("demo", [event("ClustersSelected", SELECTED, 10)])
     found = timeline_of_events("demo", output, RecordedState(at(100), ("a", "b"), scores={"a": 3}), at(0))
     assert [lane.scores for lane in found.lanes] == [

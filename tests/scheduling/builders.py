@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from placement_ac.scheduling import SchedulingResult
+
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 SET_LABEL = "cluster.open-cluster-management.io/clusterset"
 
@@ -31,3 +33,8 @@ def decision(*names: str, owner: str = "p", namespace: str = "ns", number: int =
         "metadata": {"name": f"{owner}-decision-{number}", "namespace": namespace, "labels": labels},
         "status": {"decisions": [{"clusterName": name, "reason": ""} for name in names]},
     }
+
+
+def selected_by(outcome: SchedulingResult) -> tuple[str, ...]:
+    """Return the selected clusters, best first."""
+    return tuple(name for name in outcome.ranked if outcome.clusters[name].dropped is None)

@@ -9,8 +9,8 @@ import pytest
 
 from placement_ac.scheduling import Fleet
 from placement_ac.scheduling.cel import CelError, Expression, compile_expression
+from placement_ac.scheduling.cel_functions import parse_version
 from placement_ac.scheduling.quantities import QuantityError, parse_quantity
-from placement_ac.scheduling.versions import parse_version
 
 CLUSTER: dict[str, Any] = {
     "metadata": {"name": "c", "labels": {"tier": "gold", "version": "v1.31.2"}},

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from placement_ac.scheduling import ClusterVerdict, FilterStep, Fleet, schedule
-from tests.scheduling.builders import NOW, binding, cluster, cluster_set, decision, placement
+from tests.scheduling.builders import NOW, binding, cluster, cluster_set, decision, placement, selected_by
 
 UNREACHABLE = {"key": "unreachable", "effect": "NoSelect", "timeAdded": "2026-11-21T11:59:00Z"}
 
@@ -21,7 +21,7 @@ def expressions(*wanted: dict[str, Any]) -> dict[str, Any]:
 
 def selected(wanted: dict[str, Any], *objects: dict[str, Any]) -> list[str]:
     outcome = schedule(wanted, Fleet.of([cluster_set(), binding(), *objects]), NOW)
-    return sorted(outcome.selected)
+    return sorted(selected_by(outcome))
 
 
 def condition(wanted: dict[str, Any], fleet: Fleet, kind: str) -> tuple[str, str, str]:
@@ -168,7 +168,7 @@ def test_without_a_cluster_to_judge_a_wrong_expression_goes_unnoticed() -> None:
 @pytest.mark.parametrize("wrong", [None, "text", 7, [], {"predicates": [None, 3], "tolerations": {}}])
 def test_no_spec_however_wrong_raises(wrong: Any) -> None:
     outcome = schedule({**placement(), "spec": wrong}, Fleet.of([cluster_set(), binding(), EU]), NOW)
-    assert outcome.selected == ("eu",)
+    assert selected_by(outcome) == ("eu",)
 
 
 EXISTS = {"key": "unreachable", "operator": "Exists"}
@@ -307,7 +307,7 @@ def test_sets_and_satisfaction(
 ) -> None:
     fleet = Fleet.of(objects)
     reason = condition(placement(**spec), fleet, "PlacementSatisfied")[1]
-    assert (reason, sorted(schedule(placement(**spec), fleet, NOW).selected)) == expected
+    assert (reason, sorted(selected_by(schedule(placement(**spec), fleet, NOW)))) == expected
 
 
 @pytest.mark.parametrize(

@@ -220,7 +220,7 @@ def later(
         pytest.param("10s", 9, True, id="within"),
         pytest.param("10s", 10, False, id="after"),
         pytest.param("1h", 3599, True, id="hours"),
-        pytest.param("", 59, True, id="a minute unless told"),
+        pytest.param("", 59, True, id="a minute by default"),
         pytest.param("0s", 0, False, id="no limit"),
     ],
 )

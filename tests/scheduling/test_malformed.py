@@ -1,4 +1,4 @@
-"""Whatever stands in an object, scheduling answers; it never raises."""
+"""Scheduling never raises, whatever an object contains."""
 
 import copy
 from typing import Any

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from placement_ac.scheduling import Fleet, SchedulingResult, schedule
-from tests.scheduling.builders import NOW, binding, cluster, cluster_set, decision, placement
+from tests.scheduling.builders import NOW, binding, cluster, cluster_set, decision, placement, selected_by
 
 PAST, FUTURE = "2026-11-21T11:59:59Z", "2026-11-21T12:00:00.5Z"
 A, B, C = (cluster(name) for name in "abc")
@@ -87,8 +87,8 @@ def test_steady_prefers_the_decided() -> None:
 @pytest.mark.parametrize(
     ("clusters", "expected"),
     [
-        pytest.param([A], {"a": 0}, id="nobody tells"),
-        pytest.param([A, sized("b", cpu="4")], {"a": 0, "b": 100}, id="one tells"),
+        pytest.param([A], {"a": 0}, id="nobody has a quantity"),
+        pytest.param([A, sized("b", cpu="4")], {"a": 0, "b": 100}, id="one has a quantity"),
         pytest.param([sized("a", cpu=2), sized("b", cpu="2000m")], {"a": 100, "b": 100}, id="all the same"),
         pytest.param(
             [sized("a", cpu="1"), sized("b", cpu="3"), sized("c", cpu="8")],
@@ -139,7 +139,7 @@ def test_an_expired_score_is_a_warning() -> None:
         pytest.param(additive(built_in("Steady", 0)), {"a": 100, "b": 100}, id="Additive switches one off"),
         pytest.param(additive(addon("gpu", 2)), {"a": 202, "b": 104}, id="Additive adds"),
         pytest.param(exact(), {"a": 0, "b": 0}, id="Exact knows no default"),
-        pytest.param(exact(built_in("Steady")), {"a": 100, "b": 0}, id="weight 1 unless told"),
+        pytest.param(exact(built_in("Steady")), {"a": 100, "b": 0}, id="weight 1 by default"),
         pytest.param(exact(addon("gpu", -10)), {"a": -10, "b": -20}, id="negative weight"),
         pytest.param(exact(addon("gpu", 0)), {"a": 0, "b": 0}, id="add-on of weight 0"),
         pytest.param(exact(addon("gpu"), addon("gpu", 2)), {"a": 3, "b": 6}, id="an add-on twice is added"),
@@ -156,5 +156,5 @@ def test_weights(spec: dict[str, Any], expected: dict[str, int]) -> None:
 def test_the_best_are_selected_and_ties_go_by_name() -> None:
     spec = exact(addon("gpu")) | {"numberOfClusters": 2}
     outcome = run(spec, C, B, A, usage("c", gpu=5))
-    assert (outcome.ranked, outcome.selected) == (("c", "a", "b"), ("c", "a"))
+    assert (outcome.ranked, selected_by(outcome)) == (("c", "a", "b"), ("c", "a"))
     assert outcome.prioritizers[0].scores == {"a": 0, "b": 0, "c": 5}

@@ -16,7 +16,7 @@ KINDS = {kind.kind: kind for kind in (*Scheduler.kinds, *Scheduler.optional)}
 
 
 class FakeHub:
-    """Takes the writes of one Scheduler, and shows it their echo only when told to."""
+    """Takes the writes of one Scheduler, and shows it their echo only on demand."""
 
     def __init__(self, *objects: Object, **options: Any) -> None:
         self.scheduler = Scheduler(object(), clock=lambda: self.now, **{"status_delay": 0.0, **options})  # type: ignore[arg-type]  # never logs in

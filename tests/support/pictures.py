@@ -78,7 +78,7 @@ def every_state() -> CheckStatus:
 
 
 def nothing() -> CheckStatus:
-    """A check whose Placement is not there."""
+    """A check whose Placement does not exist."""
     return branch("lonely", active="Unknown", reason="", placement="nix", config="", stale=True)
 
 

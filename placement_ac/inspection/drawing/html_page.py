@@ -106,10 +106,14 @@ def page(
 ) -> str:
     """Return the page: the picture `drawn` with its `style`, and the same as a table for screen readers."""
     whole = STYLE + style
+    policy = (
+        f"default-src 'none'; style-src '{_hash(whole)}'; script-src '{_hash(SCRIPT)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
     head = element(
         "head",
         element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=content_security_policy(whole, SCRIPT)),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("title", text=title),
         element("style", text=whole),
@@ -124,34 +128,16 @@ def page(
         element("label", element("span", text="Filter "), box),
         element("output", id="count", for_="filter", aria_live="polite", text=" "),
     )
-    table = element("details", element("summary", text="The same as a table"), _table(heads, rows))
+    headings = element("tr", *(element("th", scope="col", text=text) for text in heads))
+    lines = [element("tr", *(element("td", text=text or " ") for text in row)) for row in rows]
+    table = element("table", element("thead", headings), element("tbody", *lines))
+    details = element("details", element("summary", text="The same as a table"), table)
     tip = element("div", id="tip", role="tooltip", hidden="hidden", text=" ")
-    main = element("main", drawn)
-    body = to_text(element("body", header, main, table, tip))
-    # The script is inserted unescaped: HTML does not unescape `>` and `&` in scripts.
+    body = to_text(element("body", header, element("main", drawn), details, tip))
+    # The script is inserted unescaped: HTML does not unescape `>` and `&` in scripts. The style has neither.
     body = body.removesuffix("</body>") + f"<script>{SCRIPT}</script></body>"
-    return f'<!DOCTYPE html>\n<html lang="en">{_head(head)}{body}</html>\n'
-
-
-def _head(head: Element) -> str:
-    text = to_text(head)
-    begin, _, rest = text.partition("<style>")
-    return f"{begin}<style>{head[-1].text}{rest[rest.index('</style>') :]}"
-
-
-def content_security_policy(style: str, script: str) -> str:
-    """Return the Content-Security-Policy that allows only this style and this script."""
-    return (
-        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
+    return f'<!DOCTYPE html>\n<html lang="en">{to_text(head)}{body}</html>\n'
 
 
 def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Element:
-    head = element("tr", *(element("th", scope="col", text=text) for text in heads))
-    body = [element("tr", *(element("td", text=text or " ") for text in row)) for row in rows]
-    return element("table", element("thead", head), element("tbody", *body))

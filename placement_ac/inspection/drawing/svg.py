@@ -13,6 +13,8 @@ from xml.etree import ElementTree as ET  # only written, never parsed
 Element = ET.Element
 
 FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+NAME_SIZE, TEXT_SIZE, SMALL_SIZE = 14.0, 12.0, 11.0
+MARGIN: Final = 20.0
 NARROW: Final = frozenset("fijlrtI.,:;|!'()[]/ -·")
 WIDE: Final = frozenset("mwMW@%—…")
 _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -54,6 +56,21 @@ def detailed(class_: str, id_: str, message: str, find: str, *parts: Element) ->
     )
 
 
+def text(class_: str, x: float, y: float, content: str, **attributes: object) -> Element:
+    """Return a line of text; `x` and `y`: where its baseline begins."""
+    return element("text", class_=class_, x=x, y=y, text=content, **attributes)
+
+
+def legend(marks: Iterable[tuple[str, Element, float]], y: float, gap: float) -> tuple[Element, float]:
+    """Return marks in a row, and where the row ends. A mark: its text, an element around y = 0, its width."""
+    x, parts = MARGIN, []
+    for caption, mark, width in marks:
+        beside = text("says", x + width + 8, y + 4, caption)
+        parts += [element("g", mark, transform=f"translate({x:.1f} {y:.1f})"), beside]
+        x += width + 8 + width_of(caption, TEXT_SIZE) + gap
+    return element("g", *parts, class_="legend"), x
+
+
 def to_text(root: Element) -> str:
     return ET.tostring(root, encoding="unicode")
 
@@ -82,7 +99,7 @@ def cut(text: str, width: float, size: float, *, bold: bool = False) -> str:
     return line + "…"
 
 
-# -- colours
+# -- colours and style
 
 PALETTE: Final[Mapping[str, tuple[str, str]]] = {
     "page": ("#ffffff", "#0d1117"),
@@ -112,6 +129,15 @@ def color_css(rules: Iterable[str]) -> str:
     rules = tuple(rules)
     dark = "".join(_with_palette(1, rule) for rule in map(_color_rules, rules) if rule)
     return "".join(_with_palette(0, rule) for rule in rules) + f"@media (prefers-color-scheme:dark){{{dark}}}"
+
+
+TEXT_RULES: Final = (
+    f"svg text{{font-family:{FONT};fill:$ink}}",
+    ".page{fill:$page}",
+    f".name{{font-size:{NAME_SIZE}px;font-weight:600}}",
+    f".says{{font-size:{TEXT_SIZE}px}}",
+    f"svg .small{{font-size:{SMALL_SIZE}px;fill:$muted}}",
+)
 
 
 def _with_palette(which: int, rule: str) -> str:

@@ -19,7 +19,6 @@ from placement_ac.inspection.explain.steps import (
 )
 from placement_ac.inspection.hub.dump import Object
 from placement_ac.scheduling.affected import sets_holding
-from placement_ac.scheduling.errors import BrokenSetError
 from placement_ac.scheduling.objects import (
     Obj,
     at,
@@ -35,7 +34,7 @@ from placement_ac.scheduling.objects import (
 from placement_ac.scheduling.outcome import ClusterVerdict
 from placement_ac.scheduling.outcome import FilterStep as Dropped
 from placement_ac.scheduling.prioritizers import Scored
-from placement_ac.scheduling.sets import member_selector
+from placement_ac.scheduling.sets import BrokenSetError, member_selector
 from placement_ac.scheduling.tolerations import TaintTolerance, taint_text, taint_tolerances
 
 _SETS_SHOWN: Final = 3

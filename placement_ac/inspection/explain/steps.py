@@ -21,10 +21,10 @@ from placement_ac.inspection.hub.kinds import CLUSTER_SET
 from placement_ac.inspection.status.check_status import check_statuses
 from placement_ac.inspection.status.model import CheckStatus, ClusterRow
 from placement_ac.scheduling import SchedulingResult
-from placement_ac.scheduling.errors import BrokenSetError, MisconfiguredError
+from placement_ac.scheduling.conditions import MisconfiguredError
 from placement_ac.scheduling.objects import listed, own_decisions, section, text
 from placement_ac.scheduling.predicates import Predicate, predicates_of
-from placement_ac.scheduling.sets import Pool, pool_for
+from placement_ac.scheduling.sets import BrokenSetError, Pool, pool_for
 from placement_ac.scheduling.tolerations import TaintContext, taint_context
 
 

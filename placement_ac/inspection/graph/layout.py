@@ -10,16 +10,18 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Final
 
+from placement_ac.inspection.drawing.svg import MARGIN
 from placement_ac.inspection.graph.model import CLUSTER, COLUMNS, Graph, GraphNode
 
 HEIGHT: Final = 60.0
 STEP: Final = 74.0
-MARGIN: Final = 20.0
 GAP: Final = 34.0
 """Space between columns; labels of edges widen it."""
 
 Ends = tuple[str, str]
 """The nodes that an edge joins."""
+Station = tuple[str, int]
+"""A node or, where an edge crosses a column, a waypoint: its id, and the column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,111 +53,87 @@ class Layout:
 
 def lay_out(graph: Graph, width_of_node: Callable[[GraphNode], float], label_width: float) -> Layout:
     """Return the layout. `label_width`: space for labels before the clusters."""
-    chains = _chains(graph)
-    rows = _rows(graph, chains)
+    nodes = {node.id: (node.id, node.column) for node in graph.nodes}
+    chains = _chains(graph, nodes)
+    points = (point for chain in chains.values() for point in chain[1:-1])
+    rows = _rows(graph, [*nodes.values(), *points], chains)
     columns = _columns(graph, width_of_node, label_width)
     places = {
-        id_: NodePlace(columns[at][0], rows[id_], columns[at][1]) for id_, at in _stations(graph, chains)
+        station: NodePlace(columns[station[1]][0], y, columns[station[1]][1]) for station, y in rows.items()
     }
     return Layout(
-        nodes={node.id: places[node.id] for node in graph.nodes},
+        nodes={id_: places[node] for id_, node in nodes.items()},
         routes={ends: [places[station] for station in chain] for ends, chain in chains.items()},
         width=columns[-1][0] + columns[-1][1] + MARGIN,
         height=max((place.y + HEIGHT for place in places.values()), default=MARGIN) + MARGIN,
     )
 
 
-def _chains(graph: Graph) -> dict[Ends, list[str]]:
+def _chains(graph: Graph, nodes: Mapping[str, Station]) -> dict[Ends, list[Station]]:
     """Return the stations of each edge: its ends, and a waypoint in each column between."""
-    column = {node.id: node.column for node in graph.nodes}
-    return {
-        (edge.source, edge.target): [
-            edge.source,
-            *(
-                f"{edge.source}-{edge.target}@{at}"
-                for at in range(column[edge.source] + 1, column[edge.target])
-            ),
-            edge.target,
-        ]
-        for edge in graph.edges
-    }
-
-
-def _stations(graph: Graph, chains: Mapping[Ends, Sequence[str]]) -> list[tuple[str, int]]:
-    """Return nodes and waypoints, each with its column."""
-    points = [point for chain in chains.values() for point in chain[1:-1]]
-    return [
-        *((node.id, node.column) for node in graph.nodes),
-        *((point, int(point.rpartition("@")[2])) for point in points),
-    ]
-
-
-def _rows(graph: Graph, chains: Mapping[Ends, Sequence[str]]) -> dict[str, float]:
-    """Return y of each station: as near to its targets as possible."""
-    members: list[list[str]] = [[] for _ in COLUMNS]
-    for station, column in _stations(graph, chains):
-        members[column].append(station)
-    leads = _next_stations(graph, chains)
-    beside = _siblings(graph)
-    rows = {id_: place * STEP for place, id_ in enumerate(_by_fleet(graph, members[CLUSTER]))}
-    for column in reversed(range(CLUSTER)):
-        wishes = {id_: _wanted_row(leads.get(id_, ()), beside.get(id_, ()), rows) for id_ in members[column]}
-        rows |= _spread(wishes)
-    top = min(rows.values(), default=0.0)
-    return {id_: y - top + MARGIN for id_, y in rows.items()}
-
-
-def _next_stations(graph: Graph, chains: Mapping[Ends, Sequence[str]]) -> dict[str, list[str]]:
-    """Return the next stations of each; of a node, by the edges in use if it has any."""
-    found: dict[str, list[str]] = {}
-    for sure in (True, False):
-        more: dict[str, list[str]] = {}
-        for edge in graph.edges:
-            chain = chains[edge.source, edge.target]
-            for one, other in pairwise(chain) if edge.in_use is sure else ():
-                more.setdefault(one, []).append(other)
-        found = more | found
+    found = {}
+    for edge in graph.edges:
+        begin, end = nodes[edge.source], nodes[edge.target]
+        points = [(f"{edge.source}-{edge.target}", at) for at in range(begin[1] + 1, end[1])]
+        found[edge.source, edge.target] = [begin, *points, end]
     return found
 
 
-def _by_fleet(graph: Graph, clusters: Sequence[str]) -> list[str]:
-    """Return the clusters in the order of their edges: clusters of one Placement are adjacent."""
-    first: dict[str, int] = {}
-    for place, edge in enumerate(graph.edges):
-        first.setdefault(edge.target, place)
-    return sorted(clusters, key=lambda id_: first.get(id_, 0))
+def _rows(
+    graph: Graph, stations: Sequence[Station], chains: Mapping[Ends, Sequence[Station]]
+) -> dict[Station, float]:
+    """Return y of each station: as near to its targets as possible."""
+    following = _next_stations(graph, chains)
+    targets: dict[Station, list[Station]] = {}
+    for chain in chains.values():
+        targets.setdefault(chain[0], []).append(chain[-1])
+    siblings = {chain[-1]: targets[chain[0]] for chain in chains.values()}
+    # Clusters in the order of their edges: clusters of one Placement are adjacent.
+    first = {chain[-1]: place for place, chain in reversed(list(enumerate(chains.values())))}
+    clusters = sorted((one for one in stations if one[1] == CLUSTER), key=lambda one: first.get(one, 0))
+    rows = {station: place * STEP for place, station in enumerate(clusters)}
+    for column in reversed(range(CLUSTER)):
+        members = [one for one in stations if one[1] == column]
+        rows |= _spread(
+            {one: _wanted_row(following.get(one, ()), siblings.get(one, ()), rows) for one in members}
+        )
+    top = min(rows.values(), default=0.0)
+    return {station: y - top + MARGIN for station, y in rows.items()}
 
 
-def _siblings(graph: Graph) -> dict[str, list[str]]:
-    """Return the siblings of each node: the targets of the same source."""
-    leads: dict[str, list[str]] = {}
+def _next_stations(graph: Graph, chains: Mapping[Ends, Sequence[Station]]) -> dict[Station, list[Station]]:
+    """Return the next stations of each; of a node, by the edges in use if it has any."""
+    found: dict[Station, dict[bool, list[Station]]] = {}
     for edge in graph.edges:
-        leads.setdefault(edge.source, []).append(edge.target)
-    return {edge.target: leads[edge.source] for edge in graph.edges}
+        for one, other in pairwise(chains[edge.source, edge.target]):
+            found.setdefault(one, {}).setdefault(edge.in_use, []).append(other)
+    return {station: others[max(others)] for station, others in found.items()}
 
 
-def _wanted_row(leads: Sequence[str], beside: Sequence[str], rows: Mapping[str, float]) -> float:
+def _wanted_row(
+    targets: Sequence[Station], siblings: Sequence[Station], rows: Mapping[Station, float]
+) -> float:
     """Return the wanted row: amid the targets, else above the siblings, else below all."""
-    if leads:
-        return fmean(rows[other] for other in leads)
-    brothers = [rows[other] for other in beside if other in rows]
-    return min(brothers) - STEP / 2 if brothers else max(rows.values(), default=0.0) + STEP
+    if targets:
+        return fmean(rows[other] for other in targets)
+    beside = [rows[other] for other in siblings if other in rows]
+    return min(beside) - STEP / 2 if beside else max(rows.values(), default=0.0) + STEP
 
 
-def _spread(wishes: Mapping[str, float]) -> dict[str, float]:
+def _spread(wanted: Mapping[Station, float]) -> dict[Station, float]:
     """Return rows at least one step apart, in the order of the wanted rows and as near to them as possible.
 
     Pool adjacent violators (least squares): nodes that would overlap form a block around their mean.
     """
-    order = sorted(wishes, key=lambda id_: wishes[id_])
+    order = sorted(wanted, key=lambda station: wanted[station])
     blocks: list[list[float]] = []
-    for place, id_ in enumerate(order):
-        blocks.append([wishes[id_] - place * STEP])
+    for place, station in enumerate(order):
+        blocks.append([wanted[station] - place * STEP])
         while len(blocks) > 1 and fmean(blocks[-2]) > fmean(blocks[-1]):
             last = blocks.pop()
             blocks[-1] += last
     tops = [fmean(block) for block in blocks for _ in block]
-    return {id_: top + place * STEP for place, (id_, top) in enumerate(zip(order, tops, strict=True))}
+    return {station: top + place * STEP for place, (station, top) in enumerate(zip(order, tops, strict=True))}
 
 
 def _columns(

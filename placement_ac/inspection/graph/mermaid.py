@@ -4,26 +4,16 @@ A graph as Mermaid, which GitHub and GitLab draw in Markdown. Pure.
 Labels contain names and messages of others: characters with a meaning in Mermaid or HTML are escaped.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from placement_ac.inspection.drawing.svg import PALETTE, clean
-from placement_ac.inspection.graph.model import NODE_COLORS, Graph, NodeStyle
+from placement_ac.inspection.graph.model import LOOKS, Graph
 
 SAFE: Final = frozenset(" -.,:/=+'()·…—")
 """Characters that need no escape in a label, beside letters and digits."""
 LABEL_MAX: Final = 80
 """Characters of a line in a box; `-o html` has the full text."""
-
-SHAPES: Final[Mapping[NodeStyle, tuple[str, str]]] = {
-    "listed": ("[", "]"),
-    "draining": ("[/", "/]"),
-    "selected": ("([", "])"),
-    "unusable": ("{{", "}}"),
-    "beyond": ("[[", "]]"),
-    "waiting": ("(", ")"),
-}
-"""Mermaid's brackets for a shape; the default is a rectangle."""
 
 
 def mermaid(graph: Graph) -> str:
@@ -34,7 +24,7 @@ def mermaid(graph: Graph) -> str:
 def _lines(graph: Graph) -> Iterator[str]:
     yield "flowchart LR"
     for node in graph.nodes:
-        begin, end = SHAPES.get(node.style, ("[", "]"))
+        begin, end = LOOKS[node.style].brackets
         known = "" if node.style == "plain" else f":::{node.style}"
         texts = filter(None, (node.kind, node.name, node.caption))
         yield f"    {node.id}{begin}{_label(texts)}{end}{known}"
@@ -42,11 +32,12 @@ def _lines(graph: Graph) -> Iterator[str]:
         line = "==>" if edge.on_workload_path else "-->" if edge.in_use else "-.->"
         label = f"|{_label((edge.label,))}|" if edge.label else ""
         yield f"    {edge.source} {line}{label} {edge.target}"
-    for look in sorted({node.style for node in graph.nodes} - {"plain"}):
-        fill, stroke, dashes = NODE_COLORS[look]
+    for style in sorted({node.style for node in graph.nodes} - {"plain"}):
+        look, light = LOOKS[style], {name: colors[0] for name, colors in PALETTE.items()}
+        dashes = f",stroke-dasharray:{look.dashes}" if look.dashes else ""
         # The text colour is fixed, so a box is readable on light and dark pages.
-        colours = f"fill:{PALETTE[fill][0]},stroke:{PALETTE[stroke][0]},color:{PALETTE['ink'][0]}"
-        yield f"    classDef {look} {colours}" + (f",stroke-dasharray:{dashes}" if dashes else "")
+        colors = f"fill:{light[look.fill]},stroke:{light[look.outline]},color:{light['ink']}"
+        yield f"    classDef {style} {colors}{dashes}"
 
 
 def _label(lines: Iterable[str]) -> str:

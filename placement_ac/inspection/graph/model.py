@@ -1,15 +1,14 @@
 """
 The graph that `graph` draws: nodes in columns from left to right, and the edges between them.
 
-Pure. The columns: Workloads, LocalQueues, ClusterQueues, AdmissionChecks, Placements, MultiKueueConfigs,
-clusters. Many nodes of a kind become one node that counts them.
+Pure. Many nodes of a kind become one node that counts them.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from placement_ac.core.api.constants import ACTIVE
 from placement_ac.core.api.text import count_text, joined
@@ -37,28 +36,38 @@ NodeStyle = Literal[
     "plain", "good", "bad", "missing", "listed", "draining", "selected", "unusable", "beyond", "waiting"
 ]
 """The style of a node: a cluster's state, or whether a queue or check is active."""
-STATE_TEXTS: Final[Mapping[NodeStyle, str]] = {
-    "listed": "listed",
-    "draining": "draining",
-    "selected": "will be listed",
-    "unusable": "unusable",
-    "beyond": "beyond the last slot",
-    "waiting": "waits for a slot",
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a style is drawn. `fill` and `outline`: names of the palette; `dashes`: of the outline."""
+
+    fill: str
+    outline: str
+    dashes: str = ""
+    text: str = ""
+    """The caption of a cluster's state."""
+    legend: str = ""
+    """"": the legend has `text`."""
+    brackets: tuple[str, str] = ("[", "]")
+    """Mermaid's shape."""
+
+
+LOOKS: Final[Mapping[NodeStyle, Look]] = {
+    "plain": Look("plain", "line"),
+    "listed": Look("good", "good-line", text="listed"),
+    "draining": Look(
+        "drain", "drain-line", "6 3", "draining", "draining: listed until it has drained", ("[/", "/]")
+    ),
+    "selected": Look("next", "next-line", text="will be listed", brackets=("([", "])")),
+    "unusable": Look("bad", "bad-line", text="unusable", brackets=("{{", "}}")),
+    "beyond": Look("plain", "line", "2 3", text="beyond the last slot", brackets=("[[", "]]")),
+    "waiting": Look("late", "late-line", "6 3", text="waits for a slot", brackets=("(", ")")),
+    "good": Look("plain", "good-line", legend="active"),
+    "bad": Look("bad", "bad-line", "6 3", legend="not active"),
+    "missing": Look("page", "bad-line", "2 4", legend="does not exist"),
 }
-"""The caption of a cluster's state."""
-NODE_COLORS: Final[Mapping[NodeStyle, tuple[str, str, str]]] = {
-    "plain": ("plain", "line", ""),
-    "good": ("plain", "good-line", ""),
-    "bad": ("bad", "bad-line", "6 3"),
-    "missing": ("page", "bad-line", "2 4"),
-    "listed": ("good", "good-line", ""),
-    "draining": ("drain", "drain-line", "6 3"),
-    "selected": ("next", "next-line", ""),
-    "unusable": ("bad", "bad-line", ""),
-    "beyond": ("plain", "line", "2 3"),
-    "waiting": ("late", "late-line", "6 3"),
-}
-"""Fill and outline, as names of the palette, and the dashes of the outline."""
+"""Clusters of a check are in the order of their states here, and so is the legend."""
 _ACTIVE: Final[Mapping[str, NodeStyle]] = {"True": "good", "False": "bad"}
 
 
@@ -109,13 +118,17 @@ class _GraphBuilder:
     nodes: dict[tuple[int, str], GraphNode] = field(default_factory=dict)
     edges: dict[tuple[str, str], GraphEdge] = field(default_factory=dict)
 
-    def node(self, column: int, key: str, kind: str, name: str, **rest: object) -> str:
-        """Return the id of the node; create it if it does not exist."""
-        found = self.nodes.get((column, key))
-        if found is None:
-            found = GraphNode(f"n{len(self.nodes)}", column, kind, name, **rest)  # type: ignore[arg-type]  # as named
-            self.nodes[column, key] = found
-        return found.id
+    def node(self, column: int, *names: str, key: str = "", **rest: Any) -> str:
+        """Return the id of the node, which counts several names; create it if its key is new."""
+        place = column, key or names[0]
+        if place not in self.nodes:
+            kind = "cluster" if column == CLUSTER else COLUMNS[column].removesuffix("s")
+            texts = (kind, names[0])
+            if len(names) > 1:
+                texts = (f"{kind}s", count_text(len(names), kind))
+                rest["names"] = names
+            self.nodes[place] = GraphNode(f"n{len(self.nodes)}", column, *texts, **rest)
+        return self.nodes[place].id
 
     def edge(self, source: str, target: str, *, label: str = "", in_use: bool = True) -> None:
         self.edges.setdefault((source, target), GraphEdge(source, target, label, in_use=in_use))
@@ -127,15 +140,16 @@ class _GraphBuilder:
             self.edges[ends] = GraphEdge(*ends, old.label, on_workload_path=True)
 
 
+def _join_nonempty(*parts: str, between: str = ", ") -> str:
+    return between.join(filter(None, parts))
+
+
 def _add_check(graph: _GraphBuilder, branch: CheckStatus) -> None:
     check = graph.node(
         CHECK,
         branch.name,
-        "AdmissionCheck",
-        branch.name,
         style=_ACTIVE.get(branch.active, "plain"),
-        caption=f"Active={branch.active}"
-        + (f", {branch.reason}" if branch.reason not in ("", ACTIVE) else ""),
+        caption=_join_nonempty(f"Active={branch.active}", "" if branch.reason == ACTIVE else branch.reason),
         why=branch.message
         + (" (the controller has not reconciled it since it was changed)" if branch.stale else ""),
     )
@@ -144,45 +158,36 @@ def _add_check(graph: _GraphBuilder, branch: CheckStatus) -> None:
     config = _config(graph, branch)
     graph.edge(placement, config, in_use=branch.config != "")
     clusters = _clusters(graph, branch, placement, config)
-    heads = {name: _multikueue_check(graph, name, config) for name in branch.users} | {branch.name: check}
+    heads = {branch.name: check}
+    for name in branch.users:
+        heads[name] = graph.node(CHECK, name, caption="Kueue's own: multikueue")
+        graph.edge(heads[name], config)
     paths = _queues(graph, branch, heads)
-    for one in _grouped_workloads(branch.jobs):
-        _add_workloads(graph, one, paths, (check, placement, config), clusters)
+    for jobs in _grouped_workloads(branch.jobs):
+        _add_workloads(graph, jobs, paths, (check, placement, config), clusters)
 
 
 def _placement(graph: _GraphBuilder, branch: CheckStatus) -> str:
-    there = "/" in branch.placement
+    exists = "/" in branch.placement
     return graph.node(
         PLACEMENT,
-        branch.placement or f"of {branch.name}",
-        "Placement",
         branch.placement or "none is named",
-        style="plain" if there else "missing",
-        caption="" if there or not branch.placement else "is not there",
+        key=branch.placement or f"of {branch.name}",
+        style="plain" if exists else "missing",
+        caption="" if exists or not branch.placement else "does not exist",
         why=branch.placement_says,
     )
 
 
 def _config(graph: _GraphBuilder, branch: CheckStatus) -> str:
-    key = branch.config or f"of {branch.placement or branch.name}"
     listed = sum(row.state in ("listed", "draining") for row in branch.clusters)
-    absent, unknown = branch.config == "", branch.config is None
-    says = "nothing is listed" if absent else f"lists {count_text(listed, 'cluster')}"
-    return graph.node(
-        CONFIG,
-        key,
-        "MultiKueueConfig",
-        branch.config or ("none" if absent else "unknown"),
-        style="missing" if absent else "plain",
-        caption="" if unknown else says,
-    )
-
-
-def _multikueue_check(graph: _GraphBuilder, name: str, config: str) -> str:
-    """Return the node of Kueue's own multikueue check, which names the config."""
-    head = graph.node(CHECK, name, "AdmissionCheck", name, caption="Kueue's own: multikueue")
-    graph.edge(head, config)
-    return head
+    name, style, caption = branch.config, "plain", f"lists {count_text(listed, 'cluster')}"
+    if name == "":
+        name, style, caption = "none", "missing", "nothing is listed"
+    elif name is None:
+        name, caption = "unknown", ""
+    key = branch.config or f"of {branch.placement or branch.name}"
+    return graph.node(CONFIG, name, key=key, style=style, caption=caption)
 
 
 # -- clusters
@@ -192,21 +197,17 @@ def _clusters(graph: _GraphBuilder, branch: CheckStatus, placement: str, config:
     """Return the node of each cluster; edges come from the list, or for unlisted clusters the Placement."""
     found: dict[str, str] = {}
     for rows in _shown(branch.clusters):
-        first, state = rows[0], rows[0].state
-        names = tuple(row.name for row in rows)
-        key = f"{placement}/{first.name}" if len(rows) == 1 else f"{placement}/{state}"
+        names, state, one = [row.name for row in rows], rows[0].state, len(rows) == 1
         node = graph.node(
             CLUSTER,
-            key,
-            "cluster" if len(rows) == 1 else "clusters",
-            first.name if len(rows) == 1 else count_text(len(rows), "cluster"),
+            *names,
+            key=f"{placement}/{names[0] if one else state}",
             style=state,
             caption=_caption(rows),
-            why=_why(rows),
-            names=names if len(rows) > 1 else (),
+            why=_details(rows[0]) if one else _reasons(rows),
         )
         listed = state in ("listed", "draining")
-        label = _rank_and_score(first) if len(rows) == 1 else _ranks(rows)
+        label = _rank_and_score(rows[0]) if one else _ranks(rows)
         graph.edge(config if listed else placement, node, label=label, in_use=listed)
         found |= dict.fromkeys(names, node)
     return found
@@ -214,9 +215,7 @@ def _clusters(graph: _GraphBuilder, branch: CheckStatus, placement: str, config:
 
 def _shown(rows: Sequence[ClusterRow]) -> list[list[ClusterRow]]:
     """Return the clusters of each node: beyond `CLUSTERS_SHOWN`, the largest states have one node each."""
-    order = list(STATE_TEXTS)
-    states = groupby(sorted(rows, key=lambda row: order.index(row.state)), lambda row: row.state)
-    groups = [list(members) for _, members in states]
+    groups = [[row for row in rows if row.state == state] for state in LOOKS]
     folded: list[list[ClusterRow]] = []
     while sum(map(len, groups)) > CLUSTERS_SHOWN:
         most = max(groups, key=len)
@@ -227,41 +226,36 @@ def _shown(rows: Sequence[ClusterRow]) -> list[list[ClusterRow]]:
 
 def _caption(rows: Sequence[ClusterRow]) -> str:
     running, waiting = sum(row.running or 0 for row in rows), sum(row.waiting or 0 for row in rows)
-    parts = [
-        STATE_TEXTS[rows[0].state],
+    return _join_nonempty(
+        LOOKS[rows[0].state].text,
         f"{running} running" if running else "",
         f"{waiting} waiting" if waiting else "",
         "not connected" if any(row.connected == "False" for row in rows) else "",
-    ]
-    return ", ".join(part for part in parts if part)
+    )
 
 
-def _why(rows: Sequence[ClusterRow]) -> str:
-    """Return the details of a cluster; of several, their reasons, the most frequent first."""
-    if len(rows) > 1:
-        whys = Counter(row.why for row in rows if row.why)
-        return "\n".join(
-            [joined(row.name for row in rows), *(f"{n}: {why}" for why, n in whys.most_common(5))]
-        )
-    (row,) = rows
-    parts = [
+def _reasons(rows: Sequence[ClusterRow]) -> str:
+    """Return the names of several clusters, and the reasons for their state, the most frequent first."""
+    whys = Counter(row.why for row in rows if row.why)
+    return "\n".join([joined(row.name for row in rows), *(f"{n}: {why}" for why, n in whys.most_common(5))])
+
+
+def _details(row: ClusterRow) -> str:
+    return _join_nonempty(
         row.why,
         _rank_and_score(row),
         f"decision group {row.group}" if row.group else "",
         f"by {row.credential.kind} {row.credential.name}" if row.credential.kind else row.credential.problem,
         f"until {row.credential.expires:%Y-%m-%d %H:%M} UTC" if row.credential.expires else "",
         f"not connected: {row.connected_why}" if row.connected_why and row.connected != "Unknown" else "",
-    ]
-    return "\n".join(part for part in parts if part)
+        between="\n",
+    )
 
 
 def _rank_and_score(row: ClusterRow) -> str:
     """Return rank and score of a cluster, without a score of 0."""
-    parts = [
-        f"rank {row.rank}" if row.rank is not None else "",
-        f"score {row.score}" if row.score else "",
-    ]
-    return " · ".join(part for part in parts if part)
+    rank = "" if row.rank is None else f"rank {row.rank}"
+    return _join_nonempty(rank, f"score {row.score}" if row.score else "", between=" · ")
 
 
 def _ranks(rows: Sequence[ClusterRow]) -> str:
@@ -285,39 +279,27 @@ def _queues(
             graph.edge(queue, head)
         ours = heads[branch.name]
         onward = ours if ours in listed or not listed else listed[0]
-        local_queues = row.local_queues or ()
-        quiet = [name for name in local_queues if name not in busy]
+        quiet = [name for name in row.local_queues or () if name not in busy]
         counted = quiet if len(quiet) > QUEUES_SHOWN else []
-        for name in local_queues:
+        for name in row.local_queues or ():
             if name not in counted:
-                local = graph.node(LOCAL_QUEUE, name, "LocalQueue", name)
+                local = graph.node(LOCAL_QUEUE, name)
                 graph.edge(local, queue)
                 paths[name] = (local, queue, onward)
         if counted:
-            many = count_text(len(counted), "LocalQueue")
-            key = f"others of {row.name}"
-            local = graph.node(
-                LOCAL_QUEUE, key, "LocalQueues", many, why=joined(counted), names=tuple(counted)
-            )
+            local = graph.node(LOCAL_QUEUE, *counted, key=f"others of {row.name}", why=joined(counted))
             graph.edge(local, queue)
     return paths
 
 
 def _queue(graph: _GraphBuilder, row: QueueRow) -> str:
-    parts = (
+    caption = _join_nonempty(
         {"True": "active", "False": "not active"}.get(row.active, ""),
         f"{row.admitted} admitted" if row.admitted else "",
         f"{row.pending} pending" if row.pending else "",
     )
-    return graph.node(
-        CLUSTER_QUEUE,
-        row.name,
-        "ClusterQueue",
-        row.name,
-        style=_ACTIVE.get(row.active, "plain"),
-        caption=", ".join(filter(None, parts)),
-        why=row.why,
-    )
+    style = _ACTIVE.get(row.active, "plain")
+    return graph.node(CLUSTER_QUEUE, row.name, style=style, caption=caption, why=row.why)
 
 
 def _workload_group(job: WorkloadRow) -> tuple[str, ...]:
@@ -342,29 +324,25 @@ def _add_workloads(
     clusters: Mapping[str, str],
 ) -> None:
     """Add a node for Workloads of one queue and cluster, and mark their path."""
-    first = jobs[0]
-    one = len(jobs) == 1
-    names = tuple(f"{job.namespace}/{job.name}" for job in jobs)
-    gpus = sum(job.gpus for job in jobs)
-    on = f"runs on {first.cluster}" if first.state == "running" else first.state
-    says = ", ".join(part for part in (count_text(gpus, "GPU") if gpus else "", on) if part)
+    first, one = jobs[0], len(jobs) == 1
+    names = [f"{job.namespace}/{job.name}" for job in jobs]
+    gpus, running = sum(job.gpus for job in jobs), first.state == "running"
     node = graph.node(
         WORKLOAD,
-        names[0] if one else "/".join(_workload_group(first)),
-        "Workload" if one else "Workloads",
-        names[0] if one else count_text(len(jobs), "Workload"),
-        caption=says,
+        *names,
+        key="" if one else "/".join(_workload_group(first)),
+        caption=_join_nonempty(
+            count_text(gpus, "GPU") if gpus else "", f"runs on {first.cluster}" if running else first.state
+        ),
         why="" if one else joined(names),
-        names=() if one else names,
     )
     queue = f"{first.namespace}/{first.queue}"
     check, placement, config = stem
-    if queue not in paths:
-        local = graph.node(LOCAL_QUEUE, queue, "LocalQueue", queue)
-        graph.edge(local, check, in_use=False)
-    path = paths.get(queue) or (local, check)
-    graph.edge(node, path[0], in_use=first.state == "running")
-    cluster = clusters.get(first.cluster)
-    if first.state == "running" and cluster:
+    path = paths.get(queue, ())
+    if not path:
+        path = graph.node(LOCAL_QUEUE, queue), check
+        graph.edge(*path, in_use=False)
+    graph.edge(node, path[0], in_use=running)
+    if running and first.cluster in clusters:
         through = (placement,) if path[-1] == check else ()
-        graph.mark_path((node, *path, *through, config, cluster))
+        graph.mark_path((node, *path, *through, config, clusters[first.cluster]))

@@ -51,7 +51,7 @@ from placement_ac.inspection.plan.reschedule import (
     decisions_as_changes,
     reschedule,
 )
-from placement_ac.inspection.status.jobs import workload_rows
+from placement_ac.inspection.status.queues import workload_rows
 from placement_ac.scheduling.objects import listed, own_decisions, section, text
 
 CREDENTIALS_ASSUMED: Final = "the credentials of clusters are unknown: every cluster counts as having some"

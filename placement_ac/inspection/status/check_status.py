@@ -29,7 +29,6 @@ from placement_ac.core.plan.plan import keeps_objects
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.selection import cluster_of, ranking
 from placement_ac.inspection.hub.hub_view import HubView
-from placement_ac.inspection.status.jobs import workload_rows
 from placement_ac.inspection.status.model import (
     CheckStatus,
     ClusterRow,
@@ -37,7 +36,7 @@ from placement_ac.inspection.status.model import (
     Credential,
     WorkloadRow,
 )
-from placement_ac.inspection.status.queues import QueueIndex, condition_status, inactive_reason
+from placement_ac.inspection.status.queues import QueueIndex, condition_status, inactive_reason, workload_rows
 
 NEEDED: Final = (PLACEMENT, PLACEMENT_DECISION)
 """Without these kinds it is unknown which clusters are selected."""
@@ -57,16 +56,6 @@ def check_statuses(view: HubView, names: Collection[str] = ()) -> tuple[CheckSta
         for one in view.our_checks
         if not names or one.meta.name in names
     )
-
-
-@dataclass(frozen=True)
-class _CheckCluster:
-    """A cluster of the check: its MultiKueueCluster and its place in the decisions."""
-
-    cluster: str
-    name: str
-    rank: int | None = None
-    ranked: RankedCluster | None = None
 
 
 @dataclass(frozen=True)
@@ -120,13 +109,12 @@ class _CheckReader:
     def cluster_of(self, name: str) -> str:
         """Return the managed cluster of a MultiKueueCluster."""
         obj = self.kueue_object(name)
-        return (
-            cluster_of(self.snapshot, obj) if obj else self.snapshot.hub.cluster_of(self.snapshot.name, name)
-        )
+        seen = self.snapshot
+        return cluster_of(seen, obj) if obj else seen.hub.cluster_of(seen.name, name)
 
     def status(self) -> CheckStatus:
         check, seen = self.check, self.snapshot
-        active = check.active
+        active, placement = check.active, seen.decision.placement
         observed = active.observed_generation if active else None
         users = tuple(sorted(user.meta.name for user in seen.checks.multikueue))
         return CheckStatus(
@@ -135,12 +123,10 @@ class _CheckReader:
             reason=active.reason if active else "",
             message=active.message if active else "",
             stale=observed is not None and observed < check.meta.generation,
-            placement="/".join(seen.decision.placement.meta.id)
-            if seen.decision.placement
-            else check.placement,
+            placement="/".join(placement.meta.id) if placement else check.placement,
             placement_says=self._placement_says(),
             config=self._config,
-            clusters=tuple(map(self._row, self._clusters())),
+            clusters=tuple(self._rows()),
             queues=self.queues.of((check.meta.name, *users)),
             users=users,
             jobs=self.jobs,
@@ -159,13 +145,8 @@ class _CheckReader:
     def _placement_says(self) -> str:
         if not self.check.placement:
             return ""
-        if self.unknown:
-            return self.unknown
-        return (
-            placement_problems(self.snapshot.decision.placement)
-            if self.snapshot.decision.placement
-            else "it does not exist"
-        )
+        placement = self.snapshot.decision.placement
+        return self.unknown or (placement_problems(placement) if placement else "it does not exist")
 
     # -- clusters
 
@@ -178,43 +159,43 @@ class _CheckReader:
             for cluster in ((job.cluster,) if job.cluster else job.nominated)
         )
 
-    def _clusters(self) -> Iterator[_CheckCluster]:
+    def _rows(self) -> Iterator[ClusterRow]:
         """Yield the selected clusters, best first; then those that are listed but not selected."""
-        seen, course = self.snapshot, self.targets
-        there = dict(self.listed)
-        if course:
-            there |= {one.name: one.cluster for one in course.drain.steps}
-            for place, one in enumerate(ranking(seen), 1):
+        seen, others = self.snapshot, dict(self.listed)
+        if self.targets:
+            others |= {one.name: one.cluster for one in self.targets.drain.steps}
+            for rank, one in enumerate(ranking(seen), 1):
                 name = seen.hub.multikueue_cluster_name(seen.name, one.cluster)
-                there.pop(name, None)
-                yield _CheckCluster(one.cluster, name, place, one)
-        yield from (_CheckCluster(cluster, name) for name, cluster in there.items())
+                others.pop(name, None)
+                yield self._row(one.cluster, name, rank, one)
+        for name, cluster in others.items():
+            yield self._row(cluster, name)
 
-    def _row(self, place: _CheckCluster) -> ClusterRow:
+    def _row(
+        self, cluster: str, name: str, rank: int | None = None, ranked: RankedCluster | None = None
+    ) -> ClusterRow:
+        """Return the row of `cluster`, whose MultiKueueCluster is `name`."""
         view, config = self.view, self.snapshot.objects.config
-        state, why = self._state(place)
-        raw = view.dump.find(MULTIKUEUE_CLUSTER, place.name)
+        state, why = self._state(cluster, name, rank)
+        raw = view.dump.find(MULTIKUEUE_CLUSTER, name)
         condition = active_of(raw) if raw else None
+        absent = not raw and state in ("listed", "draining") and view.dump.knows(MULTIKUEUE_CLUSTER)
+        known = view.dump.knows(WORKLOAD)
         return ClusterRow(
-            name=place.cluster,
+            name=cluster,
             state=state,
             why=why,
-            rank=place.rank,
-            score=self._score(place.ranked) if place.ranked else None,
-            group=place.ranked.group if place.ranked else None,
-            cluster_object=place.name,
-            credential=self._credential(place),
+            rank=rank,
+            score=self._score(ranked) if ranked else None,
+            group=ranked.group if ranked else None,
+            cluster_object=name,
+            credential=self._credential(cluster, name),
             connected=condition_status(condition) if condition else "",
-            connected_why=inactive_reason(condition) if raw else self._missing_object(place, state),
-            draining_since=config.draining.get(place.name) if config and state == "draining" else None,
-            running=self._count(place, "running"),
-            waiting=self._count(place, "waiting"),
+            connected_why=f"there is no MultiKueueCluster {name}" if absent else inactive_reason(condition),
+            draining_since=config.draining.get(name) if config and state == "draining" else None,
+            running=self._counted[cluster, "running"] if known else None,
+            waiting=self._counted[cluster, "waiting"] if known else None,
         )
-
-    def _missing_object(self, place: _CheckCluster, state: ClusterState) -> str:
-        """Return that the MultiKueueCluster of a listed cluster does not exist; "" if it may exist."""
-        missed = state in ("listed", "draining") and self.view.dump.knows(MULTIKUEUE_CLUSTER)
-        return f"there is no MultiKueueCluster {place.name}" if missed else ""
 
     def _score(self, ranked: RankedCluster) -> int | None:
         """Return the score that ranks a cluster; None if it is unknown."""
@@ -222,46 +203,40 @@ class _CheckReader:
         asks = placement is not None and placement.prioritizers and not ranked.score
         return None if asks and self.view.dump.why_hidden(PLACEMENT_SCORE) else ranked.score
 
-    def _count(self, place: _CheckCluster, state: Literal["running", "waiting"]) -> int | None:
-        if not self.view.dump.knows(WORKLOAD):
-            return None
-        return self._counted[place.cluster, state]
-
-    def _state(self, place: _CheckCluster) -> tuple[ClusterState, str]:
-        course, cluster = self.targets, place.cluster
-        if course is None:
+    def _state(self, cluster: str, name: str, rank: int | None) -> tuple[ClusterState, str]:
+        targets = self.targets
+        if targets is None:
             return "listed", self.unknown
-        is_listed = place.name in self.listed
+        is_listed = name in self.listed
         if self.unchanged_reason and is_listed:
             return "listed", self.unchanged_reason
-        if any(entry.name == place.name for entry in course.usable):
+        if any(entry.name == name for entry in targets.usable):
             not_listed = self.view.dump.why_unknown(MULTIKUEUE_CONFIG) or self.unchanged_reason or NOT_LISTED
             return ("listed", "") if is_listed else ("selected", not_listed)
-        if cluster in course.waiting_for_slot:
+        if cluster in targets.waiting_for_slot:
             return "waiting", NO_SLOT
-        left_out = course.selection.left_out.get(cluster, "")
+        left_out = targets.selection.left_out.get(cluster, "")
         state: ClusterState = "unusable" if left_out else "beyond"
         why = left_out or f"beyond the {self.snapshot.hub.clusters_max} clusters that Kueue takes"
-        if place.rank is None:
+        if rank is None:
             why = CLUSTER_GONE if cluster in self.snapshot.fleet.deleted_clusters else NOT_SELECTED
-        if not is_listed and place.rank is not None:
+        if not is_listed and rank is not None:
             return state, why
         held = self.held.get(cluster, "")
-        return "draining", "; ".join(filter(None, (why, held, self._drain_reason(course, place.name))))
+        return "draining", "; ".join(filter(None, (why, held, self._drain_reason(targets, name))))
 
-    def _drain_reason(self, course: TargetClusters, name: str) -> str:
-        """Return why a draining cluster is still listed."""
+    def _drain_reason(self, targets: TargetClusters, name: str) -> str:
         if unknown := self.view.dump.why_unknown(WORKLOAD):
             return unknown
-        return next((one.message for one in course.drain.steps if one.name == name), "")
+        return next((one.message for one in targets.drain.steps if one.name == name), "")
 
-    def _credential(self, place: _CheckCluster) -> Credential:
+    def _credential(self, cluster: str, name: str) -> Credential:
         seen, view = self.snapshot, self.view
-        obj = self.kueue_object(place.name)
         if not view.credentials_known:
-            kind, name = obj.source if obj else ("", "")
-            return Credential(_kind(kind), name, None, view.credentials_unknown)
-        found = seen.credentials.selected.get(place.cluster) or seen.credentials.unselected.get(place.cluster)
+            obj = self.kueue_object(name)
+            kind, source = obj.source if obj else ("", "")
+            return Credential(_kind(kind), source, None, view.credentials_unknown)
+        found = seen.credentials.selected.get(cluster) or seen.credentials.unselected.get(cluster)
         if isinstance(found, CredentialSource):
             return Credential(found.kind, found.name, found.expires)
         return Credential(problem=found.why if found else "")

@@ -1,19 +1,26 @@
 """
-The ClusterQueues that list a check, with their LocalQueues, and whether they are active.
-
-Pure.
+The ClusterQueues and LocalQueues of a check, and its unfinished Workloads with their GPUs. Pure.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
+from typing import Final
 
+from placement_ac.core.api.constants import WORKLOAD
 from placement_ac.core.api.decode import active_of, checks_listed
+from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.schemas import Condition
 from placement_ac.inspection.hub.dump import Dump, Object
 from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, LOCAL_QUEUE
-from placement_ac.inspection.status.model import ConditionStatus, QueueRow
-from placement_ac.scheduling.objects import integer, name_of, namespace_of, text
+from placement_ac.inspection.status.model import ConditionStatus, QueueRow, WorkloadRow
+from placement_ac.scheduling.objects import integer, listed, name_of, namespace_of, section, text
+from placement_ac.scheduling.quantities import QuantityError, parse_quantity
+
+GPU: Final = "/gpu"
+"""The end of a resource's name, as in nvidia.com/gpu and amd.com/gpu."""
 
 
 @dataclass(frozen=True)
@@ -29,20 +36,16 @@ class QueueIndex:
 
     def _row(self, queue: Object, checks: Collection[str]) -> QueueRow:
         active = active_of(queue)
+        known = not self.dump.why_hidden(LOCAL_QUEUE)
         return QueueRow(
             name=name_of(queue),
             active=condition_status(active),
             why=inactive_reason(active),
             lists=tuple(sorted(checks_listed(queue).intersection(checks))),
-            local_queues=self._local_of(name_of(queue)),
+            local_queues=tuple(sorted(self._local.get(name_of(queue), ()))) if known else None,
             pending=integer(queue, "status", "pendingWorkloads") or 0,
             admitted=integer(queue, "status", "admittedWorkloads") or 0,
         )
-
-    def _local_of(self, queue: str) -> tuple[str, ...] | None:
-        if self.dump.why_hidden(LOCAL_QUEUE):
-            return None
-        return tuple(sorted(self._local.get(queue, ())))
 
     @cached_property
     def _by_check(self) -> dict[str, list[Object]]:
@@ -74,3 +77,47 @@ def inactive_reason(condition: Condition | None) -> str:
     if condition is None or condition.status == "True":
         return ""
     return f"{condition.reason}: {condition.message}".strip(": ")
+
+
+# -- Workloads
+
+
+def workload_rows(
+    dump: Dump, workloads: Iterable[Workload], cluster_of: Callable[[str], str]
+) -> tuple[WorkloadRow, ...]:
+    """Return these Workloads as rows; `cluster_of` gives the managed cluster of a MultiKueueCluster."""
+
+    def row(workload: Workload) -> WorkloadRow:
+        raw = dump.by_key(WORKLOAD).get(workload.meta.id, {})
+        here = workload.cluster
+        return WorkloadRow(
+            *workload.meta.id,
+            queue=text(raw, "spec", "queueName"),
+            state="running" if here else "waiting" if workload.nominated else "pending",
+            cluster=cluster_of(here) if here else "",
+            nominated=() if here else tuple(map(cluster_of, workload.nominated)),
+            gpus=gpus_of(raw),
+        )
+
+    return tuple(map(row, workloads))
+
+
+def gpus_of(workload: Object) -> int:
+    """Return the GPUs that all Pods of a Workload request; a quantity that cannot be read counts as 0."""
+    total = Fraction(0)
+    for pods in listed(workload, "spec", "podSets"):
+        count = integer(pods, "count")
+        containers = listed(pods, "template", "spec", "containers")
+        total += (1 if count is None else count) * sum(map(_gpus, containers))
+    return int(total)
+
+
+def _gpus(container: object) -> Fraction:
+    """Return the GPUs of a container; in Kubernetes a missing request equals the limit."""
+    total = Fraction(0)
+    wanted = {**section(container, "resources", "limits"), **section(container, "resources", "requests")}
+    for name, amount in wanted.items():
+        if name.endswith(GPU):
+            with suppress(QuantityError):
+                total += parse_quantity(amount)
+    return total

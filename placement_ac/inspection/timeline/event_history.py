@@ -22,7 +22,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.text import count_text
 from placement_ac.inspection.hub.dump import Object
-from placement_ac.inspection.timeline.model import Lane, Point, Span, Timeline, sort_lanes
+from placement_ac.inspection.timeline.model import Lane, ListState, Point, Span, Timeline, sort_lanes
 from placement_ac.inspection.timeline.recording import RecordedState
 from placement_ac.scheduling.objects import instant, integer, listed, text
 
@@ -59,7 +59,7 @@ def _is_ours(event: Object, check: str) -> bool:
 
 
 def _occurrences(event: Object) -> Iterator[tuple[tuple[datetime, int, int], ClusterEvent]]:
-    """Yield each time that is known, with what it is to be ordered by: within a second, as it was written."""
+    """Yield each known time with its sort key: within a second, events are in the order of writing."""
     first = instant(event, "firstTimestamp") or instant(event, "eventTime")
     last = instant(event, "series", "lastObservedTime") or instant(event, "lastTimestamp") or first
     again = (integer(event, "series", "count") or integer(event, "count") or 1) != 1
@@ -101,7 +101,7 @@ def _parts(message: str) -> list[str]:
 
 def timeline_of_events(
     check: str,
-    message: Sequence[ClusterEvent],
+    events: Sequence[ClusterEvent],
     now: RecordedState,
     since: datetime,
     *,
@@ -112,18 +112,15 @@ def timeline_of_events(
 
     `leaving`: the draining clusters → since when. `list_known`: whether `now` contains the list.
     """
-    tracks: dict[str, _EventLane] = {}
-    for one in message:
-        for name, why in one.clusters.items():
-            tracks.setdefault(name, _EventLane(since)).add(one, why)
-    for name in now.listed:
-        tracks.setdefault(name, _EventLane(since))
-    for name, track in tracks.items():
-        track.finish(name, now, leaving.get(name), list_known=list_known)
-    lanes = [track.lane(name) for name, track in tracks.items()]
+    names = dict.fromkeys((*(name for event in events for name in event.clusters), *now.listed))
+    builders = {name: _EventLane(name, since) for name in names}
+    for event in events:
+        for name, why in event.clusters.items():
+            builders[name].add(event, why)
+    lanes = [one.lane(now, leaving.get(name), list_known=list_known) for name, one in builders.items()]
     notes = [
         f"{count_text(one.unnamed, 'cluster')} more at {one.at:%H:%M:%S}, not named"
-        for one in message
+        for one in events
         if one.unnamed
     ]
     return Timeline(check, since, now.time, sort_lanes(lanes), False, "events", tuple(notes))
@@ -133,22 +130,23 @@ def timeline_of_events(
 class _EventLane:
     """Builds the lane of a cluster, event by event, from `since` on."""
 
+    name: str
     since: datetime
     spans: list[Span] = field(default_factory=list)
     scores: list[Point] = field(default_factory=list)
     now: Span | None = None
 
-    def add(self, message: ClusterEvent, why: str) -> None:
-        comes = message.reason in (CLUSTERS_SELECTED, CLUSTER_ADDED)
+    def add(self, event: ClusterEvent, why: str) -> None:
+        comes = event.reason in (CLUSTERS_SELECTED, CLUSTER_ADDED)
         if not comes and self.now is None:  # it was listed, since an unknown time
-            self.now = Span("listed", self.since, message.at, begin_known=False)
-        self._close_span(message.at)
+            self.now = Span("listed", self.since, event.at, begin_known=False)
+        self._close_span(event.at)
         if score := _SCORE.fullmatch(why):
-            self.scores.append(Point(message.at, int(score[1])))
+            self.scores.append(Point(event.at, int(score[1])))
             why = ""
-        if message.reason != CLUSTER_REMOVED:
-            state = "draining" if message.reason == CLUSTER_DRAINING else "listed"
-            self.now = Span(state, message.at, message.at, why=why)  # type: ignore[arg-type]  # one of the two
+        if event.reason != CLUSTER_REMOVED:
+            state: ListState = "draining" if event.reason == CLUSTER_DRAINING else "listed"
+            self.now = Span(state, event.at, event.at, why=why)
         elif self.spans:
             self.spans[-1] = _with_reason(self.spans[-1], why)
 
@@ -157,9 +155,9 @@ class _EventLane:
             self.spans.append(replace(self.now, end=at, end_known=known))
         self.now = None
 
-    def finish(self, name: str, now: RecordedState, leaving: datetime | None, *, list_known: bool) -> None:
-        """Add the present list."""
-        is_listed = name in now.listed
+    def lane(self, now: RecordedState, leaving: datetime | None, *, list_known: bool) -> Lane:
+        """Return the lane, with the present list added."""
+        is_listed = self.name in now.listed
         if is_listed and self.now is None:
             begin = self.spans[-1].end if self.spans else self.since
             self.now = Span("listed", begin, now.time, begin_known=False)
@@ -170,11 +168,9 @@ class _EventLane:
         if self.now and not is_listed and list_known:
             self.now = _with_reason(self.now, LEFT_SINCE)
         self._close_span(now.time, known=is_listed)
-        if name in now.scores:
-            self.scores.append(Point(now.time, now.scores[name]))
-
-    def lane(self, name: str) -> Lane:
-        return Lane(name, tuple(self.spans), tuple(self.scores))
+        if self.name in now.scores:
+            self.scores.append(Point(now.time, now.scores[self.name]))
+        return Lane(self.name, tuple(self.spans), tuple(self.scores))
 
 
 def _with_reason(span: Span, why: str) -> Span:

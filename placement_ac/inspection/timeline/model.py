@@ -4,13 +4,15 @@ When each cluster was on Kueue's list, and its scores: plain data.
 Pure. A span says whether its ends are known. Scores that are known only at some times are points, not a line.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Literal
+from itertools import groupby
+from typing import Literal, TypeVar
 
 from placement_ac.inspection.timeline.recording import RecordedState
 
+T = TypeVar("T")
 ListState = Literal["listed", "draining"]
 
 
@@ -69,7 +71,7 @@ class Timeline:
     source: str
     """The source of the data, as text."""
     notes: tuple[str, ...] = ()
-    """What is unknown."""
+    """The unknown facts, as text."""
 
 
 def sort_lanes(lanes: Iterable[Lane]) -> tuple[Lane, ...]:
@@ -110,56 +112,46 @@ def _clip_lane(lane: Lane, since: datetime, exact: bool) -> Lane:
 
 def timeline_of_states(check: str, states: Sequence[RecordedState]) -> Timeline:
     """Return the timeline of these states, which are in order; at least one."""
-    tracks: dict[str, _RecordedLane] = {}
-    for before, now in zip((None, *states), states, strict=False):
-        for name in _clusters_of(before) | _clusters_of(now):
-            tracks.setdefault(name, _RecordedLane()).add(name, now, first=before is None)
-    end = states[-1].time
-    lanes = (track.lane(name, end) for name, track in tracks.items())
-    return Timeline(check, states[0].time, end, sort_lanes(lanes), True, "a recording of the hub")
+    runs: dict[str, list[WorkloadRun]] = {}
+    for name in {name for state in states for name in state.running}:
+        for cluster, run in _runs_of(name, states):
+            runs.setdefault(cluster, []).append(run)
+    clusters = {*runs, *(name for state in states for name in (*state.listed, *state.scores))}
+    lanes = [_recorded_lane(name, states, runs.get(name, ())) for name in clusters]
+    return Timeline(check, states[0].time, states[-1].time, sort_lanes(lanes), True, "a recording of the hub")
 
 
-def _clusters_of(state: RecordedState | None) -> set[str]:
-    if state is None:
-        return set()
-    return {*state.listed, *state.scores, *(run.cluster for run in state.running.values())}
+def _periods(
+    states: Sequence[RecordedState], value_of: Callable[[RecordedState], T]
+) -> Iterator[tuple[T, RecordedState, datetime]]:
+    """Yield each period in which a value stays the same: the value, the first state and the end."""
+    found = [(value, next(members)) for value, members in groupby(states, value_of)]
+    ends = [*(first.time for _, first in found[1:]), states[-1].time]
+    return ((value, first, end) for (value, first), end in zip(found, ends, strict=True))
 
 
-@dataclass(slots=True)
-class _RecordedLane:
-    """Builds the lane of a cluster, state by state."""
+def _runs_of(workload: str, states: Sequence[RecordedState]) -> Iterator[tuple[str, WorkloadRun]]:
+    def cluster(state: RecordedState) -> str | None:
+        return state.running[workload].cluster if workload in state.running else None
 
-    spans: list[Span] = field(default_factory=list)
-    scores: list[Point] = field(default_factory=list)
-    runs: dict[str, WorkloadRun] = field(default_factory=dict)
-    done: list[WorkloadRun] = field(default_factory=list)
-    now: Span | None = None
+    for name, first, end in _periods(states, cluster):
+        if name is not None:
+            yield name, WorkloadRun(workload, first.running[workload].gpus, first.time, end)
 
-    def add(self, name: str, state: RecordedState, *, first: bool) -> None:
-        at = state.time
-        listing = _list_state(name, state)
-        if listing != (self.now.state if self.now else None):
-            self._close_span(at)
-            self.now = Span(listing, at, at, begin_known=not first) if listing else None
-        score = state.scores.get(name)
-        if score != (self.scores[-1].value if self.scores else None):
-            self.scores.append(Point(at, score))
-        here = {key: run for key, run in state.running.items() if run.cluster == name}
-        for key in self.runs.keys() - here.keys():
-            self.done.append(replace(self.runs.pop(key), end=at))
-        for key, run in here.items():
-            self.runs.setdefault(key, WorkloadRun(key, run.gpus, at, at))
 
-    def _close_span(self, at: datetime) -> None:
-        if self.now:
-            self.spans.append(replace(self.now, end=at))
-        self.now = None
-
-    def lane(self, name: str, end: datetime) -> Lane:
-        self._close_span(end)
-        runs = [*self.done, *(replace(run, end=end) for run in self.runs.values())]
-        ordered = tuple(sorted(runs, key=lambda run: (run.begin, run.name)))
-        return Lane(name, tuple(self.spans), tuple(self.scores), ordered)
+def _recorded_lane(name: str, states: Sequence[RecordedState], runs: Iterable[WorkloadRun]) -> Lane:
+    spans = [
+        Span(listing, first.time, end, begin_known=first is not states[0])
+        for listing, first, end in _periods(states, lambda state: _list_state(name, state))
+        if listing
+    ]
+    scores = [
+        Point(first.time, score)
+        for score, first, _ in _periods(states, lambda state: state.scores.get(name))
+        if score is not None or first is not states[0]
+    ]
+    ordered = sorted(runs, key=lambda run: (run.begin, run.name))
+    return Lane(name, tuple(spans), tuple(scores), tuple(ordered))
 
 
 def _list_state(name: str, state: RecordedState) -> ListState | None:

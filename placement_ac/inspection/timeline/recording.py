@@ -144,8 +144,8 @@ def read_recording(lines: Iterable[str], name: str) -> tuple[str, list[RecordedS
 
 
 def _next_state(before: RecordedState | None, line: _RecordLine) -> RecordedState:
-    scores_now = {**(before.scores if before else {}), **line.scores}
-    running = {**(before.running if before else {}), **line.running}
+    known = before or RecordedState(line.time)
+    scores_now, running = {**known.scores, **line.scores}, {**known.running, **line.running}
     return RecordedState(
         time=line.time,
         listed=line.listed,

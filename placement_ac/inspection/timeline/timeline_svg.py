@@ -8,21 +8,12 @@ ran there. Exact scores are a line, others are dots. All scores share one scale;
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from math import ceil
 from typing import Final
 
 from placement_ac.core.api.text import count_text, joined
-from placement_ac.inspection.drawing.svg import (
-    FONT,
-    Element,
-    color_css,
-    cut,
-    detailed,
-    element,
-    picture,
-    width_of,
-)
+from placement_ac.inspection.drawing import svg
+from placement_ac.inspection.drawing.svg import NAME_SIZE, SMALL_SIZE, TEXT_SIZE, Element, element
 from placement_ac.inspection.timeline.model import Lane, Point, Span, Timeline, WorkloadRun
 
 WIDTH: Final = 1200.0
@@ -35,7 +26,6 @@ SCORE: Final = 44.0
 """Height of the score's line, with room for numbers above it."""
 RUN: Final = 18.0
 LEGEND: Final = 44.0
-NAME_SIZE, TEXT_SIZE, SMALL_SIZE = 14.0, 12.0, 11.0
 LANES_SHOWN: Final = 40
 """Lanes in a picture; further clusters are counted."""
 RUNS_SHOWN: Final = 4
@@ -50,15 +40,11 @@ _STEPS: Final = (
 )
 """Seconds between ticks; beyond the last, multiples of it."""
 
-STYLE: Final = color_css(
+STYLE: Final = svg.color_css(
     (
-        f"svg text{{font-family:{FONT};fill:$ink}}",
-        ".page{fill:$page}",
+        *svg.TEXT_RULES,
         ".lane .box{fill:$plain;stroke:$faint;stroke-width:1}",
         f".title{{font-size:{NAME_SIZE + 2}px;font-weight:600}}",
-        f".name{{font-size:{NAME_SIZE}px;font-weight:600}}",
-        f".says{{font-size:{TEXT_SIZE}px}}",
-        f"svg .small{{font-size:{SMALL_SIZE}px;fill:$muted}}",
         f".value{{font-size:{SMALL_SIZE}px;font-weight:600}}",
         ".tick{stroke:$faint;stroke-width:1}",
         ".listed .bar{fill:$good;stroke:$good-line;stroke-width:1.4}",
@@ -100,38 +86,30 @@ def draw(timeline: Timeline, *, alone: bool = True) -> Element:
     parts: list[Element] = []
     y = TOP
     for place, lane in enumerate(lanes):
-        height = _height(lane)
-        scale = scales[bool(lane.measure)]
-        parts.append(_lane(lane, y, height, scale, timeline, f"lane{place}" if not alone else ""))
-        y += height + PAD
+        drawn, end = _lane(lane, y, scales[bool(lane.measure)], timeline, "" if alone else f"lane{place}")
+        parts.append(drawn)
+        y = end + PAD
     title = f"Clusters of {timeline.check}, by {timeline.source}"
-    notes = [*timeline.notes, *_not_drawn(others)]
-    below = [
-        element("text", class_="small", x=PAD * 2, y=y + 16 + 16 * n, text=cut(note, WIDTH - 40, SMALL_SIZE))
-        for n, note in enumerate(notes)
-    ]
-    legend = _legend(timeline, y + 16 * len(notes) + PAD)
-    return picture(
+    bottom = y - PAD
+    for note in (*timeline.notes, *_not_drawn(others)):
+        y += 16
+        parts.append(svg.text("small", svg.MARGIN, y, svg.cut(note, WIDTH - 40, SMALL_SIZE)))
+    hatch = element("path", class_="hatch", d="M0 8L8 0")
+    pattern = element("pattern", hatch, id="hatch", width=8, height=8, patternUnits="userSpaceOnUse")
+    legend, _ = svg.legend(_legend_marks(timeline), y + PAD + 8, 20)
+    return svg.picture(
         WIDTH,
-        y + 16 * len(notes) + LEGEND,
+        y + LEGEND,
         title,
         " ".join(describe_lane(lane, timeline.end) for lane in lanes) or "No cluster was listed.",
         STYLE if alone else "",
-        element("defs", _hatch()),
-        element(
-            "text", class_="title", x=PAD * 2, y=26, text=cut(title, WIDTH - 320, NAME_SIZE + 2, bold=True)
-        ),
-        element("text", class_="small", x=WIDTH - RIGHT, y=26, text_anchor="end", text=_day(timeline)),
-        *_ticks(scales[False], y - PAD),
+        element("defs", pattern),
+        svg.text("title", svg.MARGIN, 26, svg.cut(title, WIDTH - 320, NAME_SIZE + 2, bold=True)),
+        svg.text("small", WIDTH - RIGHT, 26, _day(timeline), text_anchor="end"),
+        *_ticks(scales[False], bottom),
         *parts,
-        *below,
         legend,
     )
-
-
-def _hatch() -> Element:
-    line = element("path", class_="hatch", d="M0 8L8 0")
-    return element("pattern", line, id="hatch", width=8, height=8, patternUnits="userSpaceOnUse")
 
 
 def _drawn_lanes(timeline: Timeline) -> tuple[Sequence[Lane], Sequence[Lane]]:
@@ -177,53 +155,45 @@ def _ticks(scale: _Scale, bottom: float) -> Iterator[Element]:
             x = scale.x(at)
             text = f"{at:%m-%d}" if at.hour == at.minute == at.second == 0 else at.strftime(form)
             yield element("line", class_="tick", x1=x, x2=x, y1=TOP - PAD, y2=bottom)
-            yield element("text", class_="small", x=x, y=TOP - PAD - 4, text_anchor="middle", text=text)
+            yield svg.text("small", x, TOP - PAD - 4, text, text_anchor="middle")
 
 
 # -- a lane
 
 
-def _height(lane: Lane) -> float:
-    rows = min(len(lane.runs), RUNS_SHOWN) + (len(lane.runs) > RUNS_SHOWN)
-    bar = 0.0 if lane.measure else BAR + PAD
-    return PAD + bar + (SCORE if lane.scores else 0.0) + rows * RUN + (PAD if rows or not lane.scores else 4)
-
-
-def _lane(lane: Lane, y: float, height: float, scale: _Scale, timeline: Timeline, page_id: str) -> Element:
-    parts = [
-        element("rect", class_="box", x=PAD, y=y, width=WIDTH - 2 * PAD, height=height, rx=6),
-        element(
-            "text", class_="name", x=PAD * 2, y=y + 24, text=cut(lane.name, LEFT - 40, NAME_SIZE, bold=True)
-        ),
-    ]
+def _lane(lane: Lane, y: float, scale: _Scale, timeline: Timeline, page_id: str) -> tuple[Element, float]:
+    """Return the lane, and where it ends."""
+    parts = [svg.text("name", svg.MARGIN, y + 24, svg.cut(lane.name, LEFT - 40, NAME_SIZE, bold=True))]
     at = y + PAD
     if not lane.measure:
         parts += [_bar(span, at, scale) for span in lane.spans]
         at += BAR + PAD
     if lane.scores:
-        word = "how many" if lane.measure else "score"
-        down = 44 if lane.measure else 46
-        parts.append(element("text", class_="small", x=PAD * 2, y=y + down, text=word))
+        text, down = ("how many", 44) if lane.measure else ("score", 46)
+        parts.append(svg.text("small", svg.MARGIN, y + down, text))
         parts += _scores(lane, at + SCORE - 6, scale, timeline)
         at += SCORE
     parts += _runs(lane.runs, at, scale)
+    rows = min(len(lane.runs), RUNS_SHOWN + 1)
+    end = at + rows * RUN + (PAD if rows or not lane.scores else 4)
+    box = element("rect", class_="box", x=PAD, y=y, width=WIDTH - 2 * PAD, height=end - y, rx=6)
     whole = describe_lane(lane, timeline.end)
-    return detailed("lane", page_id, whole, whole, *parts)
+    return svg.detailed("lane", page_id, whole, whole, box, *parts), end
 
 
 def _bar(span: Span, y: float, scale: _Scale) -> Element:
-    x, end = scale.x(span.begin), scale.x(span.end)
-    width = max(end - x, 2.0)
+    x = scale.x(span.begin)
+    width = max(scale.x(span.end) - x, 2.0)
     parts = [element("rect", class_="bar", x=x, y=y, width=width, height=BAR, rx=3)]
+    halo = ""
     if span.state == "draining":
         parts.append(element("rect", fill="url(#hatch)", x=x, y=y, width=width, height=BAR))
-    texts = (f"{span.state}{' since before' if not span.begin_known else ''}", span.state)
+        halo = " halo"
+    begins = "" if span.begin_known else " since before"
     ends = "" if span.end_known else " until ?"
-    for text in texts:
-        if width_of(text + ends, TEXT_SIZE) + 12 <= width:
-            halo = "says halo" if span.state == "draining" else "says"
-            parts.append(element("text", class_=halo, x=x + 6, y=y + BAR / 2 + 4, text=text + ends))
-            break
+    texts = (f"{span.state}{begins}{ends}", f"{span.state}{ends}")
+    if text := next((one for one in texts if svg.width_of(one, TEXT_SIZE) + 12 <= width), ""):
+        parts.append(svg.text(f"says{halo}", x + 6, y + BAR / 2 + 4, text))
     return element("g", *parts, class_=f"inside {span.state}")
 
 
@@ -231,63 +201,52 @@ def _scores(lane: Lane, bottom: float, scale: _Scale, timeline: Timeline) -> Ite
     zero = bottom - scale.height(0)
     yield element("line", class_="zero", x1=LEFT, x2=WIDTH - RIGHT, y1=zero, y2=zero)
     if timeline.exact or lane.measure:
-        for points in _unbroken(lane.scores):
-            yield element("path", class_="score", d=_steps(points, bottom, scale, timeline.end))
+        line = _score_line(lane.scores, bottom, scale, timeline.end)
+        yield element("path", class_="score", d=line)
     else:
         for point in lane.scores:
             y = bottom - scale.height(point.value or 0)
             yield element("circle", class_="dot", cx=scale.x(point.at), cy=y, r=3.5)
     free = 0.0
     for point in lane.scores:
-        x = min(scale.x(point.at) + 3, WIDTH - RIGHT - width_of(str(point.value), SMALL_SIZE, bold=True))
+        width = svg.width_of(str(point.value), SMALL_SIZE, bold=True)
+        x = min(scale.x(point.at) + 3, WIDTH - RIGHT - width)
         if point.value is not None and x >= free:
-            y = bottom - scale.height(point.value) - 5
-            yield element("text", class_="value", x=x, y=y, text=str(point.value))
-            free = x + width_of(str(point.value), SMALL_SIZE, bold=True) + 4
+            yield svg.text("value", x, bottom - scale.height(point.value) - 5, str(point.value))
+            free = x + width + 4
 
 
-def _unbroken(points: Sequence[Point]) -> Iterator[list[Point]]:
-    """Yield the points between two gaps; each part but the last includes the point that ends it."""
-    found: list[Point] = []
-    for point in points:
-        if point.value is None:
-            if found:
-                yield [*found, Point(point.at, found[-1].value)]
-            found = []
-        else:
-            found.append(point)
-    if found:
-        yield found
-
-
-def _steps(points: Sequence[Point], bottom: float, scale: _Scale, end: datetime) -> str:
-    """Return a line that keeps its height until the next point; the last one until the end."""
-    ended = len(points) > 1 and points[-1].value == points[-2].value
-    path = [f"M{scale.x(points[0].at):.1f} {bottom - scale.height(points[0].value or 0):.1f}"]
-    for _, point in pairwise(points):
-        path.append(f"H{scale.x(point.at):.1f}V{bottom - scale.height(point.value or 0):.1f}")
-    return "".join([*path, "" if ended else f"H{scale.x(end):.1f}"])
+def _score_line(points: Sequence[Point], bottom: float, scale: _Scale, end: datetime) -> str:
+    """Return the path of a line that keeps its height until the next point, the last one until `end`."""
+    path, connected = "", False
+    for point, following in zip(points, [*points[1:], Point(end, None)], strict=True):
+        if point.value is not None:
+            y = bottom - scale.height(point.value)
+            path += f"V{y:.1f}" if connected else f"M{scale.x(point.at):.1f} {y:.1f}"
+            path += f"H{scale.x(following.at):.1f}"
+        connected = point.value is not None
+    return path
 
 
 def _runs(runs: Sequence[WorkloadRun], y: float, scale: _Scale) -> Iterator[Element]:
     for place, run in enumerate(runs[:RUNS_SHOWN]):
         x, top = scale.x(run.begin), y + place * RUN
         width = max(scale.x(run.end) - x, 2.0)
-        text = cut(_describe_run(run), 400, SMALL_SIZE)
-        long = width_of(text, SMALL_SIZE)
+        text = svg.cut(_describe_run(run), 400, SMALL_SIZE)
+        long = svg.width_of(text, SMALL_SIZE)
         bar = element("rect", class_="bar", x=x, y=top, width=width, height=RUN - 3, rx=2)
         if long + 12 <= width:
-            inside = element("text", class_="says", font_size=SMALL_SIZE, x=x + 6, y=top + 11.5, text=text)
+            inside = svg.text("says", x + 6, top + 11.5, text, font_size=SMALL_SIZE)
             yield element("g", bar, inside, class_="inside run")
             continue
         after = x + width + 6
         left = after + long > WIDTH - RIGHT
         beside, anchor = (x - 6, "end") if left else (after, "start")
         yield element("g", bar, class_="run")
-        yield element("text", class_="small", x=beside, y=top + 11.5, text_anchor=anchor, text=text)
+        yield svg.text("small", beside, top + 11.5, text, text_anchor=anchor)
     if len(runs) > RUNS_SHOWN:
         more = f"and {count_text(len(runs) - RUNS_SHOWN, 'Workload')} more"
-        yield element("text", class_="small", x=LEFT, y=y + RUNS_SHOWN * RUN + 11.5, text=more)
+        yield svg.text("small", LEFT, y + RUNS_SHOWN * RUN + 11.5, more)
 
 
 # -- as text
@@ -321,31 +280,20 @@ def _until(at: datetime, end: datetime) -> str:
     return f"to {_time(at)}" if at < end else "on"
 
 
-def _legend(timeline: Timeline, y: float) -> Element:
+def _legend_marks(timeline: Timeline) -> Iterator[tuple[str, Element, float]]:
+    width = 30
     states = {span.state for lane in timeline.lanes for span in lane.spans}
-    shown: list[tuple[str, Element]] = []
-    for state, text in (("listed", "listed"), ("draining", "draining: listed until it has drained")):
-        if state in states:
-            bar = element("rect", class_="bar", width=30, height=16, y=y, rx=3)
-            hatch = element("rect", fill="url(#hatch)", width=30, height=16, y=y)
-            shown.append((text, element("g", bar, *([hatch] if state == "draining" else ()), class_=state)))
+    bar = element("rect", class_="bar", width=width, height=16, y=-8, rx=3)
+    if "listed" in states:
+        yield "listed", element("g", bar, class_="listed"), width
+    if "draining" in states:
+        hatch = element("rect", fill="url(#hatch)", width=width, height=16, y=-8)
+        yield "draining: listed until it has drained", element("g", bar, hatch, class_="draining"), width
     if any(lane.scores for lane in timeline.lanes):
-        exact = timeline.exact
-        mark = (
-            element("path", class_="score", d=f"M0 {y + 12:.1f}h14v-8h16")
-            if exact
-            else element("circle", class_="dot", cx=15, cy=y + 8, r=3.5)
-        )
-        shown.append(("score" if exact else "score at that time", mark))
+        if timeline.exact:
+            yield "score", element("path", class_="score", d="M0 4h14v-8h16"), width
+        else:
+            yield "score at that time", element("circle", class_="dot", cx=15, cy=0, r=3.5), width
     if any(lane.runs for lane in timeline.lanes):
-        bar = element("rect", class_="bar", width=30, height=14, y=y + 1, rx=2)
-        shown.append(("a Workload that runs there", element("g", bar, class_="run")))
-    return element("g", *_in_a_row(shown, y), class_="legend")
-
-
-def _in_a_row(shown: Iterable[tuple[str, Element]], y: float) -> Iterator[Element]:
-    x = PAD * 2
-    for text, mark in shown:
-        yield element("g", mark, transform=f"translate({x:.1f} 0)")
-        yield element("text", class_="says", x=x + 38, y=y + 12, text=text)
-        x += 38 + width_of(text, TEXT_SIZE) + 20
+        run = element("rect", class_="bar", width=width, height=14, y=-7, rx=2)
+        yield "a Workload that runs there", element("g", run, class_="run"), width
