@@ -21,7 +21,7 @@ import click
 from rich.console import Console
 
 from bench.figures import Figures, growth
-from bench.measure import SIDES, Length, Tell, Where, at, memory_at
+from bench.measure import SIDES, Length, Report, Where, at, memory_at
 from bench.report import REFERENCE, machine, reference, table
 from bench.scene import PER_CHECK, Scene
 
@@ -87,11 +87,11 @@ class Plan:
         return cls([(scene, of(LENGTHS.get(scene, Length()))) for scene in SIZES], MEMORY)
 
 
-def _teller(scene: Scene, began: float) -> Tell:
-    def tell(what: str) -> None:
+def _reporter(scene: Scene, began: float) -> Report:
+    def report(what: str) -> None:
         click.echo(f"{time.monotonic() - began:5.0f} s  {scene}: {what}", err=True)
 
-    return tell
+    return report
 
 
 def measured(plan: Plan, where: Where, results: Results) -> None:
@@ -103,9 +103,9 @@ def measured(plan: Plan, where: Where, results: Results) -> None:
         results.write()
 
     for scene, length in plan.sizes:
-        run(results.sizes, at(scene, where, length, _teller(scene, began)))
+        run(results.sizes, at(scene, where, length, _reporter(scene, began)))
     for scene in plan.memory if not where.kubeconfigs else ():
-        run(results.memory, memory_at(scene, _teller(scene, began)))
+        run(results.memory, memory_at(scene, _reporter(scene, began)))
 
 
 @click.command()

@@ -29,7 +29,7 @@ NAMES: Final[Mapping[Kind, str]] = {
     MULTIKUEUE_CONFIG: r"p\d+",
     MULTIKUEUE_CLUSTER: r"p\d+-cluster-\d{4,}",
 }
-MADE: Final = (ADMISSION_CHECK, PLACEMENT_DECISION, PLACEMENT, *NAMES, MANAGED_CLUSTER, SECRET)
+KINDS: Final = (ADMISSION_CHECK, PLACEMENT_DECISION, PLACEMENT, *NAMES, MANAGED_CLUSTER, SECRET)
 """What there is of a scene; what causes the rest goes first."""
 IN_USE: Final = (ADMISSION_CHECK, PLACEMENT, MANAGED_CLUSTER, *NAMES)
 """Kinds of which a hub has none if nobody works with it."""
@@ -54,7 +54,7 @@ async def refuse_what_is_in_use(client: Client) -> None:
 
 async def clear(client: Client) -> None:
     """Delete all that the bench has made, but for the namespace."""
-    for kind in MADE:
+    for kind in KINDS:
         found = [name async for name in _mine(client, kind)]
         await all_of(_delete(client, kind, name) for name in found)
 

@@ -67,12 +67,12 @@ def per_change(requests: Requests, changes: int) -> Figures:
     needed = {
         name: count for name, count in requests.items() if not is_event(name) and not by_the_clock(name)
     }
-    told = {name: count for name, count in requests.items() if is_event(name)}
+    events = {name: count for name, count in requests.items() if is_event(name)}
     return {
         "requestsPerChange": round(sum(needed.values()) / changes, 3),
         "requestsPerChangeByKind": _shares(needed, changes),
-        "eventsPerChange": round(sum(told.values()) / changes, 3),
-        "eventsPerChangeByKind": _shares(told, changes),
+        "eventsPerChange": round(sum(events.values()) / changes, 3),
+        "eventsPerChangeByKind": _shares(events, changes),
     }
 
 

@@ -54,8 +54,8 @@ def _object(
 
 
 def _condition(kind: str, reason: str, message: str) -> Object:
-    told = {"type": kind, "status": "True", "reason": reason, "message": message}
-    return told | {"lastTransitionTime": WHEN, "observedGeneration": 1}
+    condition = {"type": kind, "status": "True", "reason": reason, "message": message}
+    return condition | {"lastTransitionTime": WHEN, "observedGeneration": 1}
 
 
 def _text(data: bytes) -> str:

@@ -25,7 +25,7 @@ from bench.sides import CONTROLLER, FLOOR, Side, running
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 SIDES: Final = (FLOOR, CONTROLLER)
 
 
@@ -93,10 +93,10 @@ async def staged(side: Side, hub: Bench, scene: Scene) -> AsyncIterator[Stage]:
             await hub.clear(client)
 
 
-async def at(scene: Scene, where: Where, length: Length, tell: Tell) -> Figures:
+async def at(scene: Scene, where: Where, length: Length, report: Report) -> Figures:
     """Measure one size: every play that has a length, in as many rounds as are wanted."""
-    found = [await _round(scene, where, length, tell) for _ in range(length.rounds)]
-    more = [await _start(scene, where, tell) for _ in range(length.starts - 1)]
+    found = [await _round(scene, where, length, report) for _ in range(length.rounds)]
+    more = [await _start(scene, where, report) for _ in range(length.starts - 1)]
     raw = {
         side.name: pooled([one[side.name] for one in found], [one[side.name] for one in more])
         for side in SIDES
@@ -104,37 +104,37 @@ async def at(scene: Scene, where: Where, length: Length, tell: Tell) -> Figures:
     return {"checks": scene.checks, "clusters": scene.clusters} | figures(raw)
 
 
-async def _round(scene: Scene, where: Where, length: Length, tell: Tell) -> dict[str, Figures]:
+async def _round(scene: Scene, where: Where, length: Length, report: Report) -> dict[str, Figures]:
     raw: dict[str, Figures] = {}
     with tempfile.TemporaryDirectory() as folder, hubs(where, Path(folder)) as turns:
         for turn in turns:
             async with AsyncExitStack() as stack:
-                tell("fills the hub")
+                report("fills the hub")
                 stages = [
                     await stack.enter_async_context(staged(side, hub, scene)) for side, hub in turn.items()
                 ]
-                raw |= await played({stage.side.name: stage for stage in stages}, length, tell)
+                raw |= await played({stage.side.name: stage for stage in stages}, length, report)
     return raw
 
 
-async def _start(scene: Scene, where: Where, tell: Tell) -> dict[str, Figures]:
+async def _start(scene: Scene, where: Where, report: Report) -> dict[str, Figures]:
     """Return what a cold start takes of each side, on hubs that are filled for it."""
     raw: dict[str, Figures] = {}
     with tempfile.TemporaryDirectory() as folder, hubs(where, Path(folder)) as turns:
         for side, hub in [pair for turn in turns for pair in turn.items()]:
-            tell(f"one more cold start: {side.name}")
+            report(f"one more cold start: {side.name}")
             async with staged(side, hub, scene) as stage:
                 raw[side.name] = await plays.cold(stage)
     return raw
 
 
-async def played(stages: Mapping[str, Stage], length: Length, tell: Tell) -> dict[str, Figures]:
+async def played(stages: Mapping[str, Stage], length: Length, report: Report) -> dict[str, Figures]:
     """Play everything, and return what came of it: side → play → raw figures."""
     raw: dict[str, Figures] = {name: {} for name in stages}
     for name, stage in stages.items():
-        tell(f"cold start: {name}")
+        report(f"cold start: {name}")
         raw[name]["coldStart"] = await plays.cold(stage)
-        tell(f"restart: {name}")
+        report(f"restart: {name}")
         raw[name]["restart"] = await plays.restart(stage)
     with ExitStack() as stack:
         actors: dict[str, Actor] = {}
@@ -144,26 +144,26 @@ async def played(stages: Mapping[str, Stage], length: Length, tell: Tell) -> dic
             actors[name] = Actor(stage, process)
             raw[name]["restart"]["afterChanges"] = await plays.changed_meanwhile(stage, process)
             raw[name]["rssMb"] = round(process.memory(), 1)
-        for name, found in (await at_work(actors, length, tell)).items():
+        for name, found in (await at_work(actors, length, report)).items():
             raw[name] |= found
     return raw
 
 
-async def at_work(actors: Mapping[str, Actor], length: Length, tell: Tell) -> dict[str, Figures]:
+async def at_work(actors: Mapping[str, Actor], length: Length, report: Report) -> dict[str, Figures]:
     """Measure those who are up: one change, its cost, a burst, an outage."""
-    tell("latency")
+    report("latency")
     meters = {name: Meter.begun(actor) for name, actor in actors.items()}
     seconds = await plays.latency(actors, length.changes)
-    tell("cost, and rest")
+    report("cost, and rest")
     await asyncio.sleep(plays.LAST_SECONDS)
     windows = {name: meter.ended() for name, meter in meters.items()}
     rested = await plays.idle(actors, length.idle)
-    tell("burst")
+    report("burst")
     at_once = await plays.burst(actors, length.bursts)
     after = {name: round(actor.process.memory(), 1) for name, actor in actors.items()}
     away: Mapping[str, Figures | None] = dict.fromkeys(actors)
     if length.outage:
-        tell("outage")
+        report("outage")
         away = await plays.outage(actors, length.outage)
     return {
         name: {
@@ -201,16 +201,16 @@ def figures(raw: Mapping[str, Figures]) -> Figures:
     }
 
 
-async def memory_at(scene: Scene, tell: Tell) -> Figures:
+async def memory_at(scene: Scene, report: Report) -> Figures:
     """Return the controller's memory at rest: having made everything, and having found everything."""
     with tempfile.TemporaryDirectory() as folder, embedded(Path(folder) / "kubeconfig") as hub:
         hub.until_ready()
-        tell("fills the hub")
+        report("fills the hub")
         async with staged(CONTROLLER, hub, scene) as stage:
             found: Figures = {"checks": scene.checks, "clusters": scene.clusters}
-            tell("cold start")
+            report("cold start")
             found["rssMbCold"] = (await plays.cold(stage))["rssMb"]
-            tell("rest")
+            report("rest")
             with running(CONTROLLER, hub.kubeconfig, asked=True) as process:
                 await plays.within(process.ready(), process)
                 await plays.rest(process)

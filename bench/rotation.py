@@ -101,13 +101,13 @@ def fleet_objects(fleet: WorkerFleet, clusters: list[str]) -> Iterator[Object]:
 def stage(clusters: list[str], folder: Path) -> Iterator[tuple[Hub, OcmAddons]]:
     """Everything, with all credentials made."""
     kubeconfig = folder / "kubeconfig"
-    made: list[OcmAddons] = []
+    stand_ins: list[OcmAddons] = []
     with Hub() as hub, WorkerFleet(["worker"]) as fleet:
         hub.write_kubeconfig(kubeconfig)
 
         def make(login: Login) -> OcmAddons:
-            made.append(OcmAddons(login, {name: lambda: fleet.login("worker") for name in clusters}))
-            return made[0]
+            stand_ins.append(OcmAddons(login, {name: lambda: fleet.login("worker") for name in clusters}))
+            return stand_ins[0]
 
         with StandIns(kubeconfig, [make]):
             asyncio.run(_put(kubeconfig, fleet_objects(fleet, clusters)))
@@ -117,7 +117,7 @@ def stage(clusters: list[str], folder: Path) -> Iterator[tuple[Hub, OcmAddons]]:
                 "leader_elect": False,  # every write that is counted is then about credentials
             }
             with ControllerThread(kubeconfig=kubeconfig, **settings):
-                yield hub, made[0]
+                yield hub, stand_ins[0]
 
 
 async def _put(kubeconfig: Path, objects: Iterator[Object]) -> None:

@@ -104,9 +104,9 @@ def asks(scene: Scene) -> Iterator[tuple[Ask, ...]]:
 def _kubeconfig(cluster: str, authority: bytes) -> bytes:
     """Return one as long as those that are in use; nobody answers at its address."""
     token = hashlib.sha512(cluster.encode()).hexdigest() * 7
-    made = write_kubeconfig(f"https://api.{cluster}.example.com:6443", authority, token, cluster)
-    assert isinstance(made, bytes), made  # noqa: S101  # it is made of what is good
-    return made
+    content = write_kubeconfig(f"https://api.{cluster}.example.com:6443", authority, token, cluster)
+    assert isinstance(content, bytes), content  # noqa: S101  # it is made of what is good
+    return content
 
 
 def _check(scene: Scene, check: int) -> Iterator[Ask]:
@@ -118,7 +118,7 @@ def _check(scene: Scene, check: int) -> Iterator[Ask]:
     yield _decided(scene, check, changed=False)
     group = {"decisionGroupIndex": 0, "decisions": [decision], "clusterCount": PER_CHECK}
     status = {"numberOfSelectedClusters": PER_CHECK, "decisionGroups": [group]}
-    yield _told(PLACEMENT, name, status)
+    yield _status_written(PLACEMENT, name, status)
     parameters = {"apiGroup": OCM_CLUSTER, "kind": PLACEMENT.kind, "name": name}
     yield _created(
         ADMISSION_CHECK, f"c{check}", spec={"controllerName": OUR_CONTROLLER, "parameters": parameters}
@@ -127,7 +127,9 @@ def _check(scene: Scene, check: int) -> Iterator[Ask]:
 
 def _decided(scene: Scene, check: int, *, changed: bool) -> Ask:
     decisions = [{"clusterName": name, "reason": ""} for name in scene.clusters_of(check, changed)]
-    return _told(PLACEMENT_DECISION, f"{scene.placement(check)}-decision-1", {"decisions": decisions})
+    return _status_written(
+        PLACEMENT_DECISION, f"{scene.placement(check)}-decision-1", {"decisions": decisions}
+    )
 
 
 def _created(kind: Kind, name: str, labels: Object | None = None, **rest: Any) -> Ask:
@@ -135,7 +137,7 @@ def _created(kind: Kind, name: str, labels: Object | None = None, **rest: Any) -
     return Ask("POST", path, body(kind, name, metadata={"labels": MINE | (labels or {})}, **rest))
 
 
-def _told(kind: Kind, name: str, status: Object) -> Ask:
+def _status_written(kind: Kind, name: str, status: Object) -> Ask:
     return Ask("PATCH", newest(kind).path(NS, name, "status"), {"status": status}, MERGE)
 
 

@@ -139,9 +139,9 @@ async def decide(client: Client, *clusters: str) -> None:
 
 async def until_active(client: Client) -> None:
     end = time.monotonic() + NEVER_SECONDS
-    while "True" not in (told := condition(await client.get(newest(ADMISSION_CHECK), CHECK))):
+    while "True" not in (active := condition(await client.get(newest(ADMISSION_CHECK), CHECK))):
         if time.monotonic() > end:
-            raise click.ClickException(f"the check does not become Active: {' '.join(told)}")
+            raise click.ClickException(f"the check does not become Active: {' '.join(active)}")
         await asyncio.sleep(0.1)
 
 
@@ -243,8 +243,8 @@ def rounded(value: Any) -> Any:
 @click.option("--changes", default=100, show_default=True, help="Decisions, one at a time.")
 def main(workloads: int, ours: int, changes: int) -> None:
     """Measure the controller on a hub that is full of Workloads, and on one that is empty."""
-    told = asyncio.run(measure(workloads, ours, changes))
-    click.echo(json.dumps({key: rounded(value) for key, value in told.items()}, indent=2))
+    figures = asyncio.run(measure(workloads, ours, changes))
+    click.echo(json.dumps({key: rounded(value) for key, value in figures.items()}, indent=2))
 
 
 if __name__ == "__main__":

@@ -107,13 +107,13 @@ def example(reason: str) -> tuple[str, Verdict]:
     """Return what is otherwise, and what the check says then. Raises KeyError for no reason of ours."""
     if reason == APPLY_FAILED:
         return "the account lacks a right", refuse(APPLY_FAILED, _FORBIDDEN)
-    told, change = _CHANGES[reason]
+    difference, change = _CHANGES[reason]
     objects = change(
         [*map(_stored, read_manifests([str(ROOT / path) for path in _MANIFESTS])), copy.deepcopy(_DECISION)]
     )
     view = HubView(dump_of(objects), Settings.model_validate({}), datetime.now(UTC))
     (check,) = view.our_checks
-    return told, plan(view.check_snapshot(check)).verdicts[check.meta.name]
+    return difference, plan(view.check_snapshot(check)).verdicts[check.meta.name]
 
 
 def _stored(manifest: Object) -> Object:

@@ -195,7 +195,7 @@ def values(name: str) -> str:
     kind = "a duration, like `90s` or `1h30m`" if is_duration(name) else _KINDS.get(_type(name), "text")
     if is_list(name):
         kind = "any number of them, separated by commas"
-    bounds = [told for kept in field.metadata if (told := _bound(kept, is_duration(name)))]
+    bounds = [bound for kept in field.metadata if (bound := _bound(kept, is_duration(name)))]
     shape = [PATTERN_HELP[_dashed(name)]] if _dashed(name) in PATTERN_HELP else []
     return "; ".join([kind, *bounds, *shape])
 
@@ -227,10 +227,10 @@ def _type(name: str) -> str:
 
 
 def _literals(annotation: Any) -> tuple[str, ...]:
-    told = getattr(annotation, "__args__", ())
-    if told and all(isinstance(value, str) for value in told):
-        return tuple(told)
-    return next((found for kind in told if (found := _literals(kind))), ())
+    kinds = getattr(annotation, "__args__", ())
+    if kinds and all(isinstance(value, str) for value in kinds):
+        return tuple(kinds)
+    return next((found for kind in kinds if (found := _literals(kind))), ())
 
 
 def _is_plain(name: str) -> bool:
@@ -255,8 +255,8 @@ def _command(name: str, row: Row) -> str:
     assert command  # noqa: S101  # it stands in COMMANDS
     asked = click.Context(command, info_name=f"placement-ac {name}", terminal_width=88)
     asked.help_option_names = ["-h", "--help"]
-    told = f"{COMMANDS[name]}\n\n```text\n{command.get_help(asked)}\n```\n"
-    return f"## `placement-ac {name}`\n\n{told}\nExit codes: {row[2]}.\n"
+    text = f"{COMMANDS[name]}\n\n```text\n{command.get_help(asked)}\n```\n"
+    return f"## `placement-ac {name}`\n\n{text}\nExit codes: {row[2]}.\n"
 
 
 def _tables(heading: str) -> list[dict[str, Row]]:
@@ -267,8 +267,8 @@ def _dashed(name: str) -> str:
     return name.replace("_", "-")
 
 
-def _page(title: str, told: str, example: str, items: Iterator[str]) -> str:
-    return f"# {title}\n\n{told}\n\n```bash\n{example}\n```\n\n" + "\n".join(items)
+def _page(title: str, introduction: str, example: str, items: Iterator[str]) -> str:
+    return f"# {title}\n\n{introduction}\n\n```bash\n{example}\n```\n\n" + "\n".join(items)
 
 
 def _item(name: str, *rows: tuple[str, str]) -> str:

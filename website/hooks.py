@@ -36,8 +36,8 @@ def on_config(config: MkDocsConfig) -> None:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> None:
-    for path, made in PAGES.items():
-        files.append(File.generated(config, path, content=made()))
+    for path, page in PAGES.items():
+        files.append(File.generated(config, path, content=page()))
     for source, path in ELSEWHERE.items():
         files.append(File.generated(config, path, content=(ROOT / source).read_text("utf-8")))
 
@@ -47,7 +47,7 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     path = page.file.src_uri
     if path == "index.md":
         page.meta["hide"] = ["navigation"]
-    sources = {made: source for source, made in ELSEWHERE.items()}
+    sources = {target: source for source, target in ELSEWHERE.items()}
     here = posixpath.dirname(sources.get(path, f"docs/{path}"))
     rename = {
         posixpath.relpath(source, here or "."): posixpath.relpath(to, posixpath.dirname(path) or ".")

@@ -275,10 +275,10 @@ def test_a_change_swaps_one_cluster() -> None:
 
 
 def test_all_of_a_scene_has_the_label_by_which_it_is_found_again() -> None:
-    made = [ask.body for few in asks(Scene(2, 3)) for ask in few if ask.method == "POST"]
-    assert len(made) == 1 + 2 * 3 + 3 * 2
-    assert all(one["metadata"]["labels"].items() >= MINE.items() for one in made)
-    assert {one["metadata"].get("namespace", NS) for one in made} == {NS}
+    created = [ask.body for few in asks(Scene(2, 3)) for ask in few if ask.method == "POST"]
+    assert len(created) == 1 + 2 * 3 + 3 * 2
+    assert all(one["metadata"]["labels"].items() >= MINE.items() for one in created)
+    assert {one["metadata"].get("namespace", NS) for one in created} == {NS}
 
 
 @pytest.mark.parametrize(

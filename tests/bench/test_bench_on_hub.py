@@ -14,7 +14,7 @@ import click
 import pytest
 
 from bench.__main__ import QUICK
-from bench.clearing import MADE, clear, refuse_what_is_in_use
+from bench.clearing import KINDS, clear, refuse_what_is_in_use
 from bench.hubs import Ours, embedded
 from bench.measure import Where, hubs
 from bench.processors import usable
@@ -35,7 +35,7 @@ def client_of(kubeconfig: Path) -> Client:
 async def there(client: Client) -> dict[str, list[Object]]:
     """Return what a scene has: what the server gives each object left out."""
     found = {}
-    for kind in (*MADE, NAMESPACE):
+    for kind in (*KINDS, NAMESPACE):
         listing = await client.list(newest(kind))
         found[kind.plural] = [_bare(item) for item in listing.items]
     return found

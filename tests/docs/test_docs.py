@@ -384,13 +384,13 @@ def test_every_command_line_in_the_documents_is_possible() -> None:
 
 def test_every_make_target_in_the_documents_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
-    named = {str(path.relative_to(ROOT)): _made(spans(path)) for path in DOCUMENTS}
+    named = {str(path.relative_to(ROOT)): _targets_named(spans(path)) for path in DOCUMENTS}
     assert {"demo", "test"} <= named["README.md"]
-    assert {name: made - targets for name, made in named.items() if made - targets} == {}
+    assert {name: found - targets for name, found in named.items() if found - targets} == {}
     assert [row[0] for row in table(CONTRIBUTING, "Set up") if row[0][5:] not in targets] == []
 
 
-def _made(code: Iterable[str]) -> set[str]:
+def _targets_named(code: Iterable[str]) -> set[str]:
     return {target for line in code for target in re.findall(r"(?:^|\s)make ([a-z-]+)", line)}
 
 

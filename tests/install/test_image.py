@@ -156,7 +156,7 @@ def test_the_wheel_is_whole_and_runs(tmp_path: Path, project: dict[str, Any]) ->
         "import placement_ac.__main__ as it; print(it.__file__); it.main()",
         "--version",
     ]
-    told = subprocess.run(
+    output = subprocess.run(
         run,
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": str(tmp_path / "app")},
@@ -165,8 +165,8 @@ def test_the_wheel_is_whole_and_runs(tmp_path: Path, project: dict[str, Any]) ->
         text=True,
         timeout=50,
     ).stdout
-    assert told.startswith(str(tmp_path / "app"))
-    assert project["project"]["version"] in told
+    assert output.startswith(str(tmp_path / "app"))
+    assert project["project"]["version"] in output
 
 
 def _is_source(path: Path) -> bool:

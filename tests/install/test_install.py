@@ -69,12 +69,12 @@ class Installed:
         """Whoever goes in with the account's token and a CA in a file, as a Pod of the Deployment would."""
         path = f"{CORE}/namespaces/{NAMESPACE}/serviceaccounts/{NAME}/token"
         token = self.admin.ask("POST", path, {"spec": {}})["status"]["token"]
-        made = self.hub.kubeconfig()
-        cluster = made["clusters"][0]["cluster"]
+        config = self.hub.kubeconfig()
+        cluster = config["clusters"][0]["cluster"]
         (self._folder / "ca.crt").write_bytes(base64.b64decode(cluster.pop("certificate-authority-data")))
         cluster["certificate-authority"] = str(self._folder / "ca.crt")
-        made["users"][0]["user"]["token"] = token
-        (self._folder / "account").write_text(json.dumps(made))
+        config["users"][0]["user"]["token"] = token
+        (self._folder / "account").write_text(json.dumps(config))
         return Controllers(self._folder / "account")
 
     def config(self) -> str:
@@ -297,7 +297,7 @@ ACCOUNTS = "/apis/authentication.open-cluster-management.io/v1beta1/namespaces/w
 PERMISSIONS = "/apis/rbac.open-cluster-management.io/v1alpha1/namespaces/w/clusterpermissions"
 GRANTS = (f"{ACCOUNTS}/{NAME}", f"{PERMISSIONS}/{NAME}")
 SECRETS = f"{CORE}/namespaces/{{}}/secrets"
-MADE = f"{SECRETS.format(NS)}/{NAME}-w"
+SECRET_PATH = f"{SECRETS.format(NS)}/{NAME}-w"
 
 
 def test_provisioning(admin: Driver, install: Install) -> None:
@@ -309,11 +309,11 @@ def test_provisioning(admin: Driver, install: Install) -> None:
         controllers.start(**there.settings())
         ocm_reports(admin, "one")
         there.until("Active", "w")
-        made = admin.ask("GET", MADE)["data"]
+        before = admin.ask("GET", SECRET_PATH)["data"]
         ocm_reports(admin, "two")
-        soon(lambda: (admin.get(MADE) or {}).get("data") not in (made, None))
+        soon(lambda: (admin.get(SECRET_PATH) or {}).get("data") not in (before, None))
         there.decide()
-        soon(lambda: [admin.get(path) for path in (MADE, *GRANTS)], [None] * 3)
+        soon(lambda: [admin.get(path) for path in (SECRET_PATH, *GRANTS)], [None] * 3)
         soon(lambda: there.needless(f"{NAME}-provisioning", f"{NAME}-kubeconfigs"), [])
     assert there.refused() == []
 
@@ -411,11 +411,11 @@ IMAGE = {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
 WRITES = """
 import os, sys
 
-def tell(event, args):
+def report(event, args):
     if event == "open" and isinstance(args[0], str) and args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
         os.write(2, f"writes to {args[0]}\\n".encode())
 
-sys.addaudithook(tell)
+sys.addaudithook(report)
 from placement_ac.__main__ import main
 main()
 """
@@ -436,6 +436,6 @@ def test_the_process_needs_no_file_system_to_write_to(admin: Driver, install: In
             there.until("Active", "a")
         finally:
             process.terminate()
-            _, told = process.communicate(timeout=30)
-    assert process.returncode == 0, told
-    assert [line for line in told.splitlines() if line.startswith("writes to ")] == []
+            _, output = process.communicate(timeout=30)
+    assert process.returncode == 0, output
+    assert [line for line in output.splitlines() if line.startswith("writes to ")] == []

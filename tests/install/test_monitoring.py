@@ -103,18 +103,18 @@ def test_a_person_can_act_on_an_alert(rule: dict[str, Any]) -> None:
 
 
 def test_the_docs_have_every_alert() -> None:
-    told = [row[:3] for row in table(MONITORING, "Alerts")]
-    assert told == [(rule["alert"], rule["labels"]["severity"], rule["for"]) for rule in rules()]
+    documented = [row[:3] for row in table(MONITORING, "Alerts")]
+    assert documented == [(rule["alert"], rule["labels"]["severity"], rule["for"]) for rule in rules()]
 
 
 def test_the_docs_have_every_panel() -> None:
-    told: list[tuple[str, list[str]]] = []
+    rows: list[tuple[str, list[str]]] = []
     for panel in dashboard()["panels"]:
         if panel["type"] == "row":
-            told.append((panel["title"], []))
+            rows.append((panel["title"], []))
         else:
-            told[-1][1].append(panel["title"])
-    assert table(MONITORING, "The dashboard") == [(row, "; ".join(titles)) for row, titles in told]
+            rows[-1][1].append(panel["title"])
+    assert table(MONITORING, "The dashboard") == [(row, "; ".join(titles)) for row, titles in rows]
 
 
 def test_every_metric_is_on_the_dashboard() -> None:

@@ -23,8 +23,8 @@ def missing() -> str:
     absent = [tool for tool in ("kind", "kubectl") if not shutil.which(tool)]
     if absent:
         return f"{' and '.join(absent)}: not on PATH; {HINT}"
-    told = subprocess.run(["kind", "get", "clusters"], capture_output=True, text=True, check=False)
-    lacking = [name for name in (HUB, *WORKERS) if name not in told.stdout.split()]
+    listed = subprocess.run(["kind", "get", "clusters"], capture_output=True, text=True, check=False)
+    lacking = [name for name in (HUB, *WORKERS) if name not in listed.stdout.split()]
     if lacking:
         return f"there is no kind cluster {', '.join(lacking)}: {HINT}"
     return ""

@@ -28,5 +28,5 @@ def cleared(environment: Environment) -> Iterator[Environment]:
 
 @pytest.mark.parametrize("story", [1, 2, 3])
 def test_story(cleared: Environment, story: int) -> None:
-    told = for_real(story)
-    assert asyncio.run(play(told, cleared.hub, cleared.workers, cleared, SECONDS)) == []
+    adapted = for_real(story)
+    assert asyncio.run(play(adapted, cleared.hub, cleared.workers, cleared, SECONDS)) == []

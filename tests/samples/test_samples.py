@@ -305,8 +305,8 @@ def test_no_sample_secret_opens_anything() -> None:
 
 
 def test_the_readme_names_every_file() -> None:
-    told = (manifests.samples() / "README.md").read_text()
-    assert [file for file in map(name_in_samples, FILES) if f"`{file}`" not in told] == []
+    readme = (manifests.samples() / "README.md").read_text()
+    assert [file for file in map(name_in_samples, FILES) if f"`{file}`" not in readme] == []
 
 
 def name_in_samples(file: Path) -> str:

@@ -59,8 +59,8 @@ def settings_of(*folders: str) -> dict[str, str]:
     """The controller's settings as the patches in these folders set them."""
     files = (SAMPLES / folder / "controller-patch.yaml" for folder in folders)
     found = installation.environment_of  # one patch is one Deployment
-    told = {name: value for file in files for name, value in found(manifests.load(file)).items()}
-    return {name.removeprefix("PLACEMENT_AC_").lower(): value for name, value in told.items()}
+    variables = {name: value for file in files for name, value in found(manifests.load(file)).items()}
+    return {name.removeprefix("PLACEMENT_AC_").lower(): value for name, value in variables.items()}
 
 
 class Stage:

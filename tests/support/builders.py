@@ -145,8 +145,8 @@ def decision(
 
 def undecided(of: str = "p", index: int = 1, namespace: str = NS) -> Raw:
     """A PlacementDecision that OCM has made but not filled."""
-    made = decision(of=of, index=index, namespace=namespace)
-    return {key: value for key, value in made.items() if key != "status"}
+    filled = decision(of=of, index=index, namespace=namespace)
+    return {key: value for key, value in filled.items() if key != "status"}
 
 
 def unreadable(of: str = "p", index: int = 1, namespace: str = NS) -> Raw:
@@ -157,9 +157,9 @@ def kubeconfig(
     token: str = "token", server: str = "https://worker.example:6443", authority: bytes = b""
 ) -> bytes:
     """A kubeconfig that Kueue takes."""
-    made = write_kubeconfig(server, authority, token, "worker")
-    assert isinstance(made, bytes), made
-    return made
+    content = write_kubeconfig(server, authority, token, "worker")
+    assert isinstance(content, bytes), content
+    return content
 
 
 KUBECONFIG = kubeconfig()
@@ -250,8 +250,8 @@ def references(*checks: str, version: str = "v1beta2") -> list[Raw]:
 def managed(labels: Iterable[str], uids: Iterable[str], annotations: Iterable[str] = ()) -> list[Raw]:
     """managedFields after an apply of ours."""
     fields: Raw = {"f:labels": {f"f:{label}": {} for label in labels}}
-    if told := {f"f:{annotation}": {} for annotation in annotations}:
-        fields["f:annotations"] = told
+    if annotated := {f"f:{annotation}": {} for annotation in annotations}:
+        fields["f:annotations"] = annotated
     if owned := {"k:" + json.dumps({"uid": uid}, separators=(",", ":")): {} for uid in uids}:
         fields["f:ownerReferences"] = owned
     spec = {"f:clusters": {}}
@@ -287,7 +287,7 @@ def our_cluster(
     return _applied(constants.MULTIKUEUE_CLUSTER, name, labels_of(of, cluster), owners, spec, rest)
 
 
-def made(*clusters: str, of: str = "p", owners: Sequence[str] = ("check",)) -> list[Raw]:
+def our_objects(*clusters: str, of: str = "p", owners: Sequence[str] = ("check",)) -> list[Raw]:
     """The config with its clusters, as we made them, in that order."""
     objects = [our_cluster(cluster, of, owners=owners) for cluster in clusters]
     return [our_config(*(f"{of}-{cluster}" for cluster in clusters), of=of, owners=owners), *objects]
@@ -372,7 +372,7 @@ def phases(*objects: Any, of: str = "p", ages: AnyAges | None = None, **rest: An
     return diff(seen, plan(seen))
 
 
-def told(done: Iterable[Phase]) -> list[list[str]]:
+def write_names(done: Iterable[Phase]) -> list[list[str]]:
     """Phases in short: the kind of each write and its object."""
     return [
         [f"{type(action).__name__} {action.kind.kind} {action.name}" for action in phase] for phase in done
@@ -485,8 +485,8 @@ def our_grant(
             },
         },
     }
-    told = {constants.ANNOTATION_ACCOUNT: f"ManagedServiceAccount/{cluster}/{name}"}
-    annotations = {"annotations": told} if kind is constants.PERMISSION else {}
+    account = {constants.ANNOTATION_ACCOUNT: f"ManagedServiceAccount/{cluster}/{name}"}
+    annotations = {"annotations": account} if kind is constants.PERMISSION else {}
     marks = _marks_of_ours(cluster, owners) | annotations
     return grant(kind, cluster, name, **({"spec": specs[kind]} | marks | rest))
 
@@ -506,9 +506,9 @@ def our_secret(
     **rest: Any,
 ) -> Raw:
     """The Secret that we make of `token(cluster, text=text)` and `managed_cluster(cluster)`."""
-    made = write_kubeconfig(SERVER, authority(), jwt(cluster) if text is None else text, cluster)
-    assert isinstance(made, bytes), made
-    return secret(f"{name}-{cluster}", made, **(_marks_of_ours(cluster, owners) | rest))
+    content = write_kubeconfig(SERVER, authority(), jwt(cluster) if text is None else text, cluster)
+    assert isinstance(content, bytes), content
+    return secret(f"{name}-{cluster}", content, **(_marks_of_ours(cluster, owners) | rest))
 
 
 def _marks_of_ours(cluster: str, owners: Sequence[str]) -> Raw:
@@ -530,13 +530,13 @@ def provided(cluster: str, name: str = "placement-ac", **rest: Any) -> list[Raw]
     ]
 
 
-def on_made(cluster: str, secret: str = "", of: str = "p", **rest: Any) -> Raw:
+def provisioned_cluster(cluster: str, secret: str = "", of: str = "p", **rest: Any) -> Raw:
     """Our MultiKueueCluster on made credentials."""
     spec = kubeconfig_spec(secret or f"placement-ac-{cluster}")
     return our_cluster(cluster, of, **({"spec": spec} | rest))
 
 
-def made_for(
+def provisioning_inputs(
     seen: Cache, cluster: str = "a", ages: AnyAges | None = None, now: datetime = NOW
 ) -> ProvisioningInputs:
     """What the credentials of a cluster depend on."""
@@ -546,7 +546,7 @@ def made_for(
 def writes(*objects: Any, cluster: str = "a", ages: AnyAges | None = None, **rest: Any) -> list[str]:
     """What is to be written for the credentials of a cluster, in order, one phase after the other."""
     provided = plan_provisioning(
-        made_for(world(*objects, **({"provisioning": PROVISIONING} | rest)), cluster, ages)
+        provisioning_inputs(world(*objects, **({"provisioning": PROVISIONING} | rest)), cluster, ages)
     )
     phases = (*provided.phases, *provided.orphan_phases)
     return [f"{type(a).__name__} {a.kind.kind} {a.name}" for phase in phases for a in phase]

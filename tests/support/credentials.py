@@ -186,9 +186,9 @@ def put(there: Stage | jobs.Stage, cluster: str, token: str) -> None:
     """A Secret with a kubeconfig of somebody else's."""
     [entry] = there.fleet.hubs[cluster].kubeconfig()["clusters"]
     authority = base64.b64decode(entry["cluster"]["certificate-authority-data"])
-    made = write_kubeconfig(entry["cluster"]["server"], authority, token, cluster)
-    assert isinstance(made, bytes)
-    data = {"kubeconfig": base64.b64encode(made).decode()}
+    content = write_kubeconfig(entry["cluster"]["server"], authority, token, cluster)
+    assert isinstance(content, bytes)
+    data = {"kubeconfig": base64.b64encode(content).decode()}
     path = f"{CORE}/namespaces/{NS}/secrets"
     body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": f"multikueue-{cluster}"}, "data": data}
     if there.admin.get(f"{path}/multikueue-{cluster}"):

@@ -160,10 +160,10 @@ class Driver:
         return self.ask("POST", self.kueue(plural), body)
 
     def placement(self, name: str, selected: int | None = None, **spec: Any) -> Object:
-        made = self.ask("POST", f"{self.ocm}/placements", _ocm("Placement", name) | {"spec": spec})
+        created = self.ask("POST", f"{self.ocm}/placements", _ocm("Placement", name) | {"spec": spec})
         if selected is not None:
             self.placement_says(name, selected)
-        return made
+        return created
 
     def placement_says(self, name: str, selected: int, reason: str = "", message: str = "") -> None:
         """Write the Placement's status as OCM does, without groups."""

@@ -196,7 +196,7 @@ class RealHub:
         """Whether all CRDs are served, and what the API server makes for itself is there."""
         items = self._session.get(self.url + CRDS, timeout=30).json()["items"]
         established = [_is_established(item) and self._serves(item) for item in items]
-        return all(established) and len(self._made_for_itself()) >= 3
+        return all(established) and len(self._own_objects()) >= 3
 
     def _serves(self, crd: Object) -> bool:
         group, plural = crd["spec"]["group"], crd["spec"]["names"]["plural"]
@@ -204,7 +204,7 @@ class RealHub:
         asked = [f"{self.url}/apis/{group}/{version}/{plural}?limit=1" for version in versions]
         return all(self._session.get(url, timeout=30).ok for url in asked)
 
-    def _made_for_itself(self) -> list[str]:
+    def _own_objects(self) -> list[str]:
         items = self._session.get(f"{self.url}/api/v1/namespaces", timeout=30).json()["items"]
         return [name for item in items if (name := item["metadata"]["name"]) in _NAMESPACES]
 
@@ -240,10 +240,10 @@ class RealHub:
 
     def wipe(self) -> None:
         """Take out whatever was not there in the beginning, finalizers or not."""
-        made = [key for key in self._keys() if key not in self._first and not key.startswith(NOT_OURS)]
-        for start in range(0, len(made), AT_ONCE):
+        added = [key for key in self._keys() if key not in self._first and not key.startswith(NOT_OURS)]
+        for start in range(0, len(added), AT_ONCE):
             deletes = [
-                {"request_delete_range": {"key": _coded(key)}} for key in made[start : start + AT_ONCE]
+                {"request_delete_range": {"key": _coded(key)}} for key in added[start : start + AT_ONCE]
             ]
             self._etcd("txn", {"success": deletes})
 

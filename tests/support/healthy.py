@@ -148,7 +148,7 @@ def _objects() -> tuple[Object, ...]:
     return (
         *(_crd(crd) for crd in published_crds()),
         *_samples(),
-        *_made(),
+        *_ours(),
         *_controller(),
         *yaml.safe_load_all(KUEUE),
     )
@@ -186,11 +186,11 @@ def _as_stored(obj: Object) -> Object:
     return obj
 
 
-def _made() -> Iterator[Object]:
+def _ours() -> Iterator[Object]:
     """What OCM and the controller make of it."""
-    made = decision(of=PLACEMENT)
-    yield made | {
-        "metadata": {key: made["metadata"][key] for key in ("name", "namespace", "labels")},
+    decided = decision(of=PLACEMENT)
+    yield decided | {
+        "metadata": {key: decided["metadata"][key] for key in ("name", "namespace", "labels")},
         "status": {"decisions": [{"clusterName": cluster, "reason": ""} for cluster in CLUSTERS]},
     }
     labels = {"app.kubernetes.io/managed-by": "placement-ac"}

@@ -133,7 +133,7 @@ class Stage:
     def status(self, job: str) -> Object:
         return self.workload(job).get("status") or {}
 
-    def told(self, job: str, check: str = "p") -> tuple[str, str]:
+    def check_state(self, job: str, check: str = "p") -> tuple[str, str]:
         """State and message of a check's entry."""
         entries = self.status(job).get("admissionChecks") or ()
         return next(((e["state"], e["message"]) for e in entries if e["name"] == check), ("", ""))

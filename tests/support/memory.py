@@ -34,7 +34,7 @@ class MemoryHub:
         self.provisioning = provisioning or ProvisioningPolicy()
         self.objects: dict[Id, Raw] = {}
         self.version = 0
-        self.made = 0
+        self.created = 0
         for raw in objects:
             self.put(raw)
 
@@ -47,11 +47,11 @@ class MemoryHub:
 
     def world(self) -> Cache:
         """What a controller sees that starts now."""
-        world = Cache(self.facts, policy=AT_ONCE, provisioning=self.provisioning)
+        cache = Cache(self.facts, policy=AT_ONCE, provisioning=self.provisioning)
         for kind in kinds_for(self.provisioning):
             items = [raw for raw in self.objects.values() if is_of(kind, raw)]
-            world.replace(kind, copy.deepcopy(items), str(self.version))
-        return world
+            cache.replace(kind, copy.deepcopy(items), str(self.version))
+        return cache
 
     def act(self, action: Action) -> None:
         """Carry out one action; one whose object has changed its identity is refused without effect."""
@@ -80,23 +80,23 @@ class MemoryHub:
         wanted = action.body["metadata"]
         if wanted.get("uid") != (before["metadata"]["uid"] if before else None):
             return
-        self.made += not before
-        after = copy.deepcopy(before) if before else new(id_, self.made)
+        self.created += not before
+        after = copy.deepcopy(before) if before else new(id_, self.created)
         metadata = after["metadata"]
         ours = _owned(metadata)
         owners = wanted.get("ownerReferences", [])
         kept = {k: v for k, v in metadata.get("labels", {}).items() if k not in ours["labels"]}
         metadata["labels"] = kept | wanted["labels"]
-        told = wanted.get("annotations", {})
+        annotations = wanted.get("annotations", {})
         others = {k: v for k, v in metadata.get("annotations", {}).items() if k not in ours["annotations"]}
-        if told or others or "annotations" in metadata:
-            metadata["annotations"] = others | told
+        if annotations or others or "annotations" in metadata:
+            metadata["annotations"] = others | annotations
         uids = {owner["uid"] for owner in owners} | ours["owners"]
         metadata["ownerReferences"] = [
             *(owner for owner in metadata.get("ownerReferences", []) if owner["uid"] not in uids),
             *owners,
         ]
-        metadata["managedFields"] = managed(wanted["labels"], [owner["uid"] for owner in owners], told)
+        metadata["managedFields"] = managed(wanted["labels"], [owner["uid"] for owner in owners], annotations)
         if "spec" in action.body:
             after["spec"] = copy.deepcopy(action.body["spec"])
         if "data" in action.body:
@@ -162,58 +162,58 @@ class EverLate(Mapping[Timer, float]):
         return LATE
 
 
-def todo(world: Cache, key: Key) -> list[Action]:
+def todo(cache: Cache, key: Key) -> list[Action]:
     """What `key` still calls for in a world, when every wait is over, in order."""
     if key.kind == "cluster":
-        provided = plan_provisioning(world.provisioning_inputs(key.name, NOW, EverLate()))
+        provided = plan_provisioning(cache.provisioning_inputs(key.name, NOW, EverLate()))
         return [action for phase in (*provided.phases, *provided.orphan_phases) for action in phase]
-    seen = world.snapshot(key, NOW, EverLate())
+    seen = cache.snapshot(key, NOW, EverLate())
     return [action for phase in diff(seen, plan(seen)) for action in phase]
 
 
-def settle(hub: MemoryHub, world: Cache, keys: Iterable[Key] | None = None) -> list[Action]:
+def settle(hub: MemoryHub, cache: Cache, keys: Iterable[Key] | None = None) -> list[Action]:
     """Let a controller work off `keys`, and those that its own writes touch; return the writes.
 
     Without `keys` it looks at all that there are. Keys that ask to be looked at later are.
     """
-    queue = sorted(world.keys() if keys is None else keys, key=str)
+    queue = sorted(cache.keys() if keys is None else keys, key=str)
     done: list[Action] = []
     while queue:
         key = queue.pop(0)
-        actions = todo(world, key)
+        actions = todo(cache, key)
         touched = {key} if actions else set()
         for action in actions:
-            touched |= tell(hub, world, action)
+            touched |= carry_out(hub, cache, action)
         done += actions
         queue += sorted(touched - set(queue), key=str)
         if not queue:
             queue += [
-                key for key in sorted(world.keys(), key=str) if _comes_back(world, key) and todo(world, key)
+                key for key in sorted(cache.keys(), key=str) if _comes_back(cache, key) and todo(cache, key)
             ]
         if len(done) > MOST_WRITES:
             raise AssertionError(f"still not at rest: {done[-5:]}")
     return done
 
 
-def _comes_back(world: Cache, key: Key) -> bool:
+def _comes_back(cache: Cache, key: Key) -> bool:
     if key.kind == "cluster":
         return False  # it waits for nothing but time, and that is over
-    return plan(world.snapshot(key, NOW, EverLate())).recheck_after is not None
+    return plan(cache.snapshot(key, NOW, EverLate())).recheck_after is not None
 
 
-def tell(hub: MemoryHub, world: Cache, action: Action) -> set[Key]:
+def carry_out(hub: MemoryHub, cache: Cache, action: Action) -> set[Key]:
     """Carry out one action, tell the world, and return the keys that this touches."""
     id_ = id_of_target(action)
     before = hub.objects.get(id_)
     hub.act(action)
-    return show(hub, world, before, hub.objects.get(id_))
+    return show(hub, cache, before, hub.objects.get(id_))
 
 
-def show(hub: MemoryHub, world: Cache, before: Raw | None, after: Raw | None) -> set[Key]:
+def show(hub: MemoryHub, cache: Cache, before: Raw | None, after: Raw | None) -> set[Key]:
     """Tell the world how an object is now (None: it is gone); a Secret may be of two kinds."""
     raw = after or before
     touched: set[Key] = set()
     for kind in kinds_for(hub.provisioning):
         if raw and is_of(kind, raw):
-            touched |= (world.put if after else world.remove)(kind, copy.deepcopy(raw))
+            touched |= (cache.put if after else cache.remove)(kind, copy.deepcopy(raw))
     return touched

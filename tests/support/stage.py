@@ -33,9 +33,9 @@ def play(admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatc
             return stages[0]
 
         yield start
-        told = log.getvalue()
-        print(told)  # noqa: T201  # pytest shows it when a test fails
-        assert [secret for one in stages for secret in secrets_of(one) if secret in told] == []
+        output = log.getvalue()
+        print(output)  # noqa: T201  # pytest shows it when a test fails
+        assert [secret for one in stages for secret in secrets_of(one) if secret in output] == []
         public = said_in_public(admin)
         assert [secret for one in stages for secret in secrets_of(one) if secret in public] == []
     logs.configure("text", "error")

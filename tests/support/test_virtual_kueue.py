@@ -71,8 +71,8 @@ def test_the_losers_copies_go_before_the_winners_job_is_made() -> None:
     """dispatch.log 1.30 to 1.32."""
     at = submitted(kueue(1))
     at.until(lambda: bool(at.placed("b1")))
-    told = [what.split(": ")[1] for _, _, what in at.log if ": " in what]
-    assert told.index("CreateJob") > max(i for i, one in enumerate(told) if one == "DeleteCopy")
+    operations = [what.split(": ")[1] for _, _, what in at.log if ": " in what]
+    assert operations.index("CreateJob") > max(i for i, one in enumerate(operations) if one == "DeleteCopy")
 
 
 @seeds
@@ -621,22 +621,22 @@ def test_the_same_seed_tells_the_same_story() -> None:
 
 def test_a_listener_hears_of_every_change_of_the_hub() -> None:
     at = kueue(1)
-    told: dict[tuple[Kind, str], str] = {}
+    changes: dict[tuple[Kind, str], str] = {}
     versions: list[int] = []
 
     def listen(what: str, kind: Kind, item: dict[str, Any]) -> None:
-        told[kind, item["metadata"]["name"]] = what
+        changes[kind, item["metadata"]["name"]] = what
         versions.append(int(item["metadata"]["resourceVersion"]))
 
     at.listeners.append(listen)
     submitted(at).until(lambda: at.placed("b1") != "")
     at.set_config(["worker1"])
-    assert told == {(WORKLOAD, "job-b1"): "put", (MULTIKUEUE_CONFIG, "mk"): "put"}
+    assert changes == {(WORKLOAD, "job-b1"): "put", (MULTIKUEUE_CONFIG, "mk"): "put"}
     assert versions == sorted(set(versions))
     at.delete("b1")
     at.set_config(None)
     at.advance(3)
-    assert set(told.values()) == {"remove"}
+    assert set(changes.values()) == {"remove"}
 
 
 def test_objects_are_whole_and_handed_out_as_copies() -> None:

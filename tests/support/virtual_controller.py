@@ -124,7 +124,7 @@ class VirtualHub(MemoryHub):
         for worker in kueue.workers.values():
             worker.known = worker.connected = False
         kueue.set_config(None)
-        kueue.listeners.append(self._hear_kueue)
+        kueue.listeners.append(self._on_kueue_change)
         kueue.connections.append(self._connection)
         ours, kueues = check(OURS, PLACEMENT), multikueue_check(CHECK, PLACEMENT)
         fleet = [part for cluster in clusters for part in _joined(cluster)]
@@ -132,7 +132,7 @@ class VirtualHub(MemoryHub):
 
     def put(self, raw: Raw) -> None:
         super().put(raw)
-        self._tell("put", kind_of(raw), self.objects[id_of(raw)])
+        self._notify("put", kind_of(raw), self.objects[id_of(raw)])
 
     def items(self, kind: Kind) -> tuple[list[Raw], str]:
         """Return all objects of a kind, and the version of the list."""
@@ -151,13 +151,13 @@ class VirtualHub(MemoryHub):
         found = (name for kind, _, name in self.objects if kind == constants.MULTIKUEUE_CLUSTER)
         return {HubFacts().cluster_of(PLACEMENT, name) for name in found}
 
-    def _tell(self, what: str, kind: Kind, raw: Raw) -> None:
+    def _notify(self, what: str, kind: Kind, raw: Raw) -> None:
         for listener in tuple(self.listeners):
             listener(what, kind, deep_copy(raw))
 
-    def _hear_kueue(self, what: str, kind: Kind, raw: Raw) -> None:
+    def _on_kueue_change(self, what: str, kind: Kind, raw: Raw) -> None:
         if kind == WORKLOAD:
-            self._tell(what, kind, raw)
+            self._notify(what, kind, raw)
 
     def _connection(self, name: str, connected: bool) -> None:
         """Let Kueue say of a MultiKueueCluster whether it is connected."""
@@ -231,7 +231,7 @@ class VirtualHub(MemoryHub):
             raise Conflict(f"another {kind} {name}", status=409)
         del self.objects[kind, "", name]
         self.version += 1
-        self._tell("remove", kind, before)
+        self._notify("remove", kind, before)
         self._mirror(kind, name, before, None)
         self._written()
         return {"kind": "Status"}
@@ -363,7 +363,7 @@ class VirtualClient:
                 done = _outcome(carry_out)
             if lost:
                 done = Unavailable("the answer was lost")
-            kueue.later(odds.draw(REQUEST_SECONDS), lambda: _tell(answer, done))
+            kueue.later(odds.draw(REQUEST_SECONDS), lambda: _deliver(answer, done))
 
         kueue.later(odds.draw(REQUEST_SECONDS), arrives)
         try:
@@ -380,7 +380,7 @@ def _outcome(carry_out: Callable[[], Raw]) -> Raw | ApiError:
         return error
 
 
-def _tell(answer: asyncio.Future[Raw], done: Raw | ApiError) -> None:
+def _deliver(answer: asyncio.Future[Raw], done: Raw | ApiError) -> None:
     if answer.done():
         return
     if isinstance(done, ApiError):
@@ -431,12 +431,12 @@ class _Life:
         self._latest: dict[Kind, float] = {}
         self._ended = False
         self._loop = asyncio.get_running_loop()
-        self._world = Cache(hub.facts, policy=policy)
+        self._cache = Cache(hub.facts, policy=policy)
         self._queue: Workqueue[Key] = Workqueue(self._work)
         client: Any = VirtualClient(hub, odds)  # all that is needed of a `kube.Client`
         served = {kind: kind.at(kind.versions[0]) for kind in constants.WATCHED_KINDS}
         self._reconciler = Reconciler(
-            self._world,
+            self._cache,
             Writer(client, served, self._wrote),
             Recorder(client, served, self._clock),
             read_copies=self._ask,
@@ -466,8 +466,8 @@ class _Life:
             await asyncio.sleep(self._odds.event())
             items, version = self._hub.items(kind)
             await asyncio.sleep(self._odds.event())
-            self._world.replace(kind, items, version)
-        self._queue.add(*self._world.keys())
+            self._cache.replace(kind, items, version)
+        self._queue.add(*self._cache.keys())
 
     def _hear(self, what: str, kind: Kind, raw: Raw) -> None:
         """Let an event be on its way; those of a kind come in their order."""
@@ -481,8 +481,8 @@ class _Life:
             self._wrote(kind, raw, gone)
 
     def _wrote(self, kind: Kind, raw: Raw, gone: bool) -> None:
-        keys = (self._world.remove if gone else self._world.put)(kind, raw)
-        if self._world.has_synced:
+        keys = (self._cache.remove if gone else self._cache.put)(kind, raw)
+        if self._cache.has_synced:
             self._queue.add(*keys)
 
     async def _ask(self, cluster: KueueObject) -> WorkerCopies:

@@ -211,10 +211,10 @@ class VirtualKueue:
         if names is None:
             self._config = None
             if before:
-                self._tell("remove", MULTIKUEUE_CONFIG, before)
+                self._notify("remove", MULTIKUEUE_CONFIG, before)
         else:
             self._config = self._new_config(before, list(names))
-            self._tell("put", MULTIKUEUE_CONFIG, self._config)
+            self._notify("put", MULTIKUEUE_CONFIG, self._config)
         self.later(self._draw("cache"), self._config_arrives)
 
     def _new_config(self, before: Obj | None, names: list[str]) -> Obj:
@@ -345,7 +345,7 @@ class VirtualKueue:
         found = self.workers[worker]
         found.reachable, found.frozen, found.connected = False, frozen, False
         found.lost_since = self.now if found.lost_since is None else found.lost_since
-        self._tell_connection(worker)
+        self._notify_connection(worker)
         self._wake_all()
 
     def find(self, worker: str) -> None:
@@ -359,7 +359,7 @@ class VirtualKueue:
         """Delete the worker's MultiKueueCluster."""
         found = self.workers[worker]
         found.known, found.connected, found.lost_since = False, False, None
-        self._tell_connection(worker)
+        self._notify_connection(worker)
         self._wake_all()
 
     def add_cluster(self, worker: str) -> None:
@@ -370,14 +370,14 @@ class VirtualKueue:
         found = self.workers[worker]
         if found.known and found.reachable:
             found.connected, found.lost_since = True, None
-            self._tell_connection(worker)
+            self._notify_connection(worker)
             for name in list(found.copies):
                 self._remote_event(name)
             self._wake_all()
 
-    def _tell_connection(self, worker: str) -> None:
-        for told in self.connections:
-            told(worker, self.workers[worker].connected)
+    def _notify_connection(self, worker: str) -> None:
+        for listener in self.connections:
+            listener(worker, self.workers[worker].connected)
 
     # What is counted
 
@@ -424,8 +424,8 @@ class VirtualKueue:
     def _born(self, item: Obj) -> Obj:
         number = next(self._numbers)
         uid = f"00000000-0000-4000-8000-{number:012d}"
-        made = of.format_time(self.now)
-        item["metadata"] |= {"uid": uid, "generation": 1, "creationTimestamp": made}
+        created = of.format_time(self.now)
+        item["metadata"] |= {"uid": uid, "generation": 1, "creationTimestamp": created}
         return self._numbered(item)
 
     def _numbered(self, item: Obj) -> Obj:
@@ -448,7 +448,7 @@ class VirtualKueue:
         self._numbered(after)
         self._hub[name] = after
         self._note(name, before or {}, after)
-        self._tell("put", WORKLOAD, after)
+        self._notify("put", WORKLOAD, after)
         self.later(self._draw("cache"), lambda: self._workload_arrives(name, after))
 
     def _note(self, name: str, before: Obj, after: Obj) -> None:
@@ -473,7 +473,7 @@ class VirtualKueue:
         self._busy.discard(name)
         self._ask("multikueue", name, self._draw("look"))
 
-    def _tell(self, what: str, kind: Kind, item: Obj) -> None:
+    def _notify(self, what: str, kind: Kind, item: Obj) -> None:
         for listener in self.listeners:
             listener(what, kind, of.deep_copy(item))
 
@@ -640,7 +640,7 @@ class VirtualKueue:
         self._rounds.pop(name, None)
         self.later(1.0, lambda: self._forget(gone))
         self.log.append((self.now, name, "deleted"))
-        self._tell("remove", WORKLOAD, gone)
+        self._notify("remove", WORKLOAD, gone)
 
     def _forget(self, gone: Obj) -> None:
         for name, seen in list(self._cached.items()):

@@ -60,9 +60,9 @@ def story_2(*more: Raw | Iterable[Raw]) -> HubView:
             one["status"] = {"conditions": [said]}
     free = {"cluster2": 30, "cluster3": 70}
     gpus = [builders.scores(c, "resource-usage-score", gpuClusterAvailable=free[c]) for c in free]
-    made = builders.made("cluster2", "cluster3", of=DEMO2, owners=checks)
+    our_objects = builders.our_objects("cluster2", "cluster3", of=DEMO2, owners=checks)
     ways = builders.secrets("cluster1", "cluster2", "cluster3")
-    return ocm_decides(view_of(map(stored, fleet), map(stored, setup), gpus, made, ways, *more))
+    return ocm_decides(view_of(map(stored, fleet), map(stored, setup), gpus, our_objects, ways, *more))
 
 
 def job(name: str, cluster: str, *, gpus: int = 1, nominated: Sequence[str] = (), pods: int = 1) -> Raw:

@@ -227,12 +227,12 @@ def test_the_whys_are_reached_by_keyboard(look: Open) -> None:
     seen = look(picture("story", "html"), "html")
     tip = seen.page.locator("#tip")
     assert not tip.is_visible()
-    told = []
+    tips = []
     for _ in range(11):
         seen.page.keyboard.press("Tab")
-        told.append(tip.inner_text() if tip.is_visible() else "")
-    assert told[0] == ""  # the filter comes first
-    assert "not selected any more; 1 Workload runs there" in told[5]
+        tips.append(tip.inner_text() if tip.is_visible() else "")
+    assert tips[0] == ""  # the filter comes first
+    assert "not selected any more; 1 Workload runs there" in tips[5]
     assert seen.page.evaluate("document.activeElement.getAttribute('aria-describedby')") == "tip"
     seen.page.keyboard.press("Escape")
     assert not tip.is_visible()

@@ -73,9 +73,9 @@ def test_what_asks_another_host(html: str, asks: bool) -> None:
 def test_every_entry_of_the_navigation_exists() -> None:
     text = (ROOT / "mkdocs.yml").read_text("utf-8")
     paths = re.findall(r"[\w/-]+\.md$", text.partition("\nnav:\n")[2], re.MULTILINE)
-    made = {*generated.PAGES, "samples.md", "contributing.md", "changelog.md"}
+    generated_pages = {*generated.PAGES, "samples.md", "contributing.md", "changelog.md"}
     written = {path.relative_to(ROOT / "docs").as_posix() for path in ROOT.glob("docs/**/*.md")}
-    assert sorted(paths) == sorted(made | written)
+    assert sorted(paths) == sorted(generated_pages | written)
 
 
 # -- pages that are made of the code
@@ -129,10 +129,10 @@ def test_the_example_of_a_setting_is_possible_and_not_the_default(name: str) -> 
 
 
 def test_a_setting_in_full() -> None:
-    told = generated.settings()
-    begin = told.index("## `--credentials-validity`")
+    page = generated.settings()
+    begin = page.index("## `--credentials-validity`")
     meaning = "The lifetime of a token, at least ten minutes. OCM's agent renews it when a fifth is left."
-    assert told[begin:].split("\n\n## ")[0].splitlines()[4:] == [
+    assert page[begin:].split("\n\n## ")[0].splitlines()[4:] == [
         f"| **Variable** | `{PREFIX}CREDENTIALS_VALIDITY` |",
         "| **Default** | `86400s` |",
         "| **Values** | a duration, like `90s` or `1h30m`; at least 600 seconds |",

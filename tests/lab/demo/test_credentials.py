@@ -42,7 +42,7 @@ from tests.support.shared import published_crds
 pytestmark = pytest.mark.long
 
 STORIES = Path(__file__).resolve().parents[3] / "docs" / "stories.md"
-MADE = ("--credentials", "made")
+PROVISIONED = ("--credentials", "made")
 ALL = ("cluster1", "cluster2", "cluster3")
 
 
@@ -90,12 +90,12 @@ def _tokens(content: bytes) -> Iterable[str]:
 def traces_in(output: str, watched: Watched) -> list[str]:
     """What was printed of secrets: tokens, their signatures, what is in Secrets; as it is or in base64."""
     tokens, contents = watched.tokens(), watched.secrets()
-    told = {one for token in tokens for one in (token, token.rpartition(".")[2])}
-    told |= {content.decode() for content in contents}
-    told |= {base64.b64encode(one.encode()).decode() for one in tokens} | {
+    traces = {one for token in tokens for one in (token, token.rpartition(".")[2])}
+    traces |= {content.decode() for content in contents}
+    traces |= {base64.b64encode(one.encode()).decode() for one in tokens} | {
         base64.b64encode(content).decode() for content in contents
     }
-    return sorted(one for one in told if one in output)
+    return sorted(one for one in traces if one in output)
 
 
 def assert_no_traces(output: str, watched: Watched) -> None:
@@ -108,10 +108,10 @@ def assert_no_traces(output: str, watched: Watched) -> None:
 
 
 def played(*words: str) -> Result:
-    return CliRunner().invoke(command, [*MADE, *words])
+    return CliRunner().invoke(command, [*PROVISIONED, *words])
 
 
-def made_in(document: dict[str, Any]) -> list[str]:
+def credential_objects(document: dict[str, Any]) -> list[str]:
     """What was made, of a step's document: kind namespace/name."""
     return [
         f"{obj['kind']} {obj['metadata']['namespace']}/{obj['metadata']['name']}"
@@ -120,7 +120,7 @@ def made_in(document: dict[str, Any]) -> list[str]:
     ]
 
 
-def all_made_for(*clusters: str) -> list[str]:
+def all_credential_objects(*clusters: str) -> list[str]:
     return [
         *(f"ManagedServiceAccount {cluster}/placement-ac" for cluster in clusters),
         *(f"ClusterPermission {cluster}/placement-ac" for cluster in clusters),
@@ -136,12 +136,12 @@ def test_all_stories_with_provisioned_credentials(monkeypatch: pytest.MonkeyPatc
     watched = Watched(monkeypatch)
     run = played("-o", "json", "-v")
     assert run.exit_code == 0, run.output
-    *told, last = documents(run.stdout)
+    *steps, last = documents(run.stdout)
     assert (last["jobs"], last["ok"]) == ({"train": COUNTED[DRAIN]}, True)
-    assert [doc["title"] for doc in told] == [step.title for step in scenario(provisioned=True).steps]
-    shown = {doc["title"]: doc for doc in told if "credentials" in doc}
-    assert {title: made_in(doc) for title, doc in shown.items()} == {
-        step.title: all_made_for(*step.credentials_for)
+    assert [doc["title"] for doc in steps] == [step.title for step in scenario(provisioned=True).steps]
+    shown = {doc["title"]: doc for doc in steps if "credentials" in doc}
+    assert {title: credential_objects(doc) for title, doc in shown.items()} == {
+        step.title: all_credential_objects(*step.credentials_for)
         for step in scenario(provisioned=True).steps
         if step.credentials_for is not None
     }
@@ -154,7 +154,7 @@ def test_all_stories_with_provisioned_credentials(monkeypatch: pytest.MonkeyPatc
         "workers": ["cluster3"],
     }
     assert shown[stories.STORY_1_IS_OVER.title]["objects"] == []
-    assert {key for doc in told for obj in doc["objects"] if obj["kind"] == "Secret" for key in obj} == {
+    assert {key for doc in steps for obj in doc["objects"] if obj["kind"] == "Secret" for key in obj} == {
         "apiVersion",
         "kind",
         "metadata",
@@ -176,15 +176,15 @@ def assert_nothing_was_put_there(watched: Watched) -> None:
 def test_story_2_connects_with_provisioned_credentials() -> None:
     run = played("--story", "2", "-o", "json")
     assert run.exit_code == 0, run.output
-    told = documents(run.stdout)
-    assert [doc["title"] for doc in told] == [
+    steps = documents(run.stdout)
+    assert [doc["title"] for doc in steps] == [
         "The clusters with a T4 GPU, by label",
         "OCM renews a token: the kubeconfig is updated",
         "cluster1 gets the label: it is added",
         "cluster1 loses the label: it is removed",
     ]
-    assert [doc["ok"] for doc in told] == [True] * 4
-    assert [sources(doc) for doc in told] == [
+    assert [doc["ok"] for doc in steps] == [True] * 4
+    assert [sources(doc) for doc in steps] == [
         {
             f"placement-demo2-{cluster}": {
                 "kubeConfig": {"location": f"placement-ac-{cluster}", "locationType": "Secret"}
@@ -193,7 +193,7 @@ def test_story_2_connects_with_provisioned_credentials() -> None:
         }
         for clusters in (ALL[1:], ALL[1:], ALL, ALL[1:])
     ]
-    assert [doc["credentials"] for doc in told] == [
+    assert [doc["credentials"] for doc in steps] == [
         {"current": list(clusters), "renewed": renewed, "workers": list(clusters)}
         for clusters, renewed in ((ALL[1:], []), (ALL[1:], ["cluster3"]), (ALL, []), (ALL[1:], []))
     ]
@@ -202,8 +202,8 @@ def test_story_2_connects_with_provisioned_credentials() -> None:
 def test_story_1_alone() -> None:
     run = played("--story", "1", "-o", "json")
     assert run.exit_code == 0, run.output
-    assert [(doc["ok"], made_in(doc)) for doc in documents(run.stdout)] == [
-        (True, all_made_for(*ALL)),
+    assert [(doc["ok"], credential_objects(doc)) for doc in documents(run.stdout)] == [
+        (True, all_credential_objects(*ALL)),
         (True, []),
     ]
 
@@ -249,8 +249,8 @@ def test_steps_ignore_credentials_by_default() -> None:
 
 def test_the_documented_output_with_credentials_is_current() -> None:
     shown = played("--story", "2").stdout
-    told = STORIES.read_text("utf-8").partition("## Credentials that are made\n")[2].split("```")[1]
-    text = told.removeprefix("console\n")
+    block = STORIES.read_text("utf-8").partition("## Credentials that are made\n")[2].split("```")[1]
+    text = block.removeprefix("console\n")
     assert stories.TOKEN_RENEWED.title in text
     assert untimed(text) in untimed(shown)
 
@@ -282,7 +282,7 @@ def test_a_terminal_shows_that_everything_is_deleted(monkeypatch: pytest.MonkeyP
 
 
 def test_kubectl_shows_the_same_provisioned_objects() -> None:
-    words = [sys.executable, "-m", "placement_ac", "demo", *MADE, "--story", "2", "--keep"]
+    words = [sys.executable, "-m", "placement_ac", "demo", *PROVISIONED, "--story", "2", "--keep"]
     if not shutil.which("kubectl"):
         pytest.skip("kubectl is not installed")
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as demo:

@@ -70,18 +70,18 @@ def test_all_stories_as_json() -> None:
     )
     assert run.returncode == 0, run.stderr
     assert time.monotonic() - began < 60
-    *told, last = documents(run.stdout)
+    *shown, last = documents(run.stdout)
     assert last["jobs"] == {"train": {"maxCopies": 1, "starts": 1, "finished": True}}
-    assert [doc["ok"] for doc in told] == [True] * 10
-    assert all(doc["elapsedMilliseconds"] > 0 for doc in told)
-    assert [(doc["story"], listed(doc)) for doc in told] == [
+    assert [doc["ok"] for doc in shown] == [True] * 10
+    assert all(doc["elapsedMilliseconds"] > 0 for doc in shown)
+    assert [(doc["story"], listed(doc)) for doc in shown] == [
         (1, ["placement-demo1-cluster1", "placement-demo1-cluster2", "placement-demo1-cluster3"]),
         (2, ["placement-demo2-cluster2", "placement-demo2-cluster3"]),
         (2, ["placement-demo2-cluster1", "placement-demo2-cluster2", "placement-demo2-cluster3"]),
         (2, ["placement-demo2-cluster2", "placement-demo2-cluster3"]),
         *((3, names) for names in lists_of(DRAIN)),
     ]
-    end_of_story_2 = told[3]
+    end_of_story_2 = shown[3]
     condition = end_of_story_2["condition"]
     assert (condition["status"], condition["reason"], condition["message"]) == ("True", "Active", GENERATED)
     assert sources(end_of_story_2) == {
@@ -144,28 +144,28 @@ def shown_as_json(way: story3.Story3Mode) -> tuple[int, str]:
 def test_a_job_runs_while_scores_change(way: story3.Story3Mode) -> None:
     """One copy at any time with either policy; with `--unsafe`, which shows that it can be seen, two."""
     exit_code, output = shown_as_json(way)
-    *told, last = documents(output)
+    *shown, last = documents(output)
     assert last["jobs"] == {"train": COUNTED[way]}
     assert (exit_code, last["ok"]) == (0, True)
-    assert [(doc["step"], doc["ok"]) for doc in told] == [(n, True) for n in range(1, len(told) + 1)]
-    assert [doc["title"] for doc in told] == [step.title for step in scenario(3, way).steps]
-    assert [listed(doc) for doc in told] == lists_of(way)
+    assert [(doc["step"], doc["ok"]) for doc in shown] == [(n, True) for n in range(1, len(shown) + 1)]
+    assert [doc["title"] for doc in shown] == [step.title for step in scenario(3, way).steps]
+    assert [listed(doc) for doc in shown] == lists_of(way)
     assert last["told"] in STORIES.read_text("utf-8")
 
 
 def test_the_cluster_that_drains_is_listed_last_and_keeps_its_job() -> None:
-    *told, _ = documents(shown_as_json(DRAIN)[1])
-    assert {doc["title"]: jobs_of(doc) for doc in told[1:5]} == {
+    *shown, _ = documents(shown_as_json(DRAIN)[1])
+    assert {doc["title"]: jobs_of(doc) for doc in shown[1:5]} == {
         "A job is created: it runs on cluster3": [("train", C3)],
         "Its GPUs fill up: cluster2 takes over, cluster3 drains": [("train", C3)],
         "The job on cluster3 finishes": [("train", C3)],
         "cluster3 is empty: it is removed from the list": [("train", C3)],
     }
-    assert [told[n]["condition"]["message"] for n in (2, 4)] == [
+    assert [shown[n]["condition"]["message"] for n in (2, 4)] == [
         f"{GENERATED}; draining: cluster3 (Workloads run there)",
         GENERATED,
     ]
-    assert [told[n]["reactionMilliseconds"] is not None for n in range(6)] == [
+    assert [shown[n]["reactionMilliseconds"] is not None for n in range(6)] == [
         True, False, True, False, False, True
     ]  # fmt: skip  # where OCM decided anew
 
@@ -198,9 +198,9 @@ def test_the_documented_output_is_current() -> None:
     """The second block of output under that heading: a step with a job, but for the times."""
     shown = CliRunner().invoke(command, []).output
     blocks = STORIES.read_text("utf-8").partition("## What the demo shows\n")[2].split("```")
-    told = blocks[3].removeprefix("console\n")
-    assert "Story 3" in told
-    assert _untimed(told) in _untimed(shown)
+    documented = blocks[3].removeprefix("console\n")
+    assert "Story 3" in documented
+    assert _untimed(documented) in _untimed(shown)
 
 
 def _untimed(text: str) -> str:
@@ -230,8 +230,8 @@ def test_workers_are_started_only_for_a_job(monkeypatch: pytest.MonkeyPatch) -> 
             super().__init__(names)
 
     monkeypatch.setattr("placement_ac.lab.demo.environment.WorkerFleet", Fleet)
-    told = documents(CliRunner().invoke(command, ["--story", "2", "-o", "json"]).output)
-    assert ([doc["story"] for doc in told], started) == ([2, 2, 2], [])
+    steps = documents(CliRunner().invoke(command, ["--story", "2", "-o", "json"]).output)
+    assert ([doc["story"] for doc in steps], started) == ([2, 2, 2], [])
     CliRunner().invoke(command, ["--story", "3", "-o", "json"])
     assert started == [("cluster1", "cluster2", "cluster3")]
 
@@ -241,8 +241,8 @@ def test_an_unexpected_second_copy_fails_the_demo(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(story3.EXPECTED_RESULTS, UNSAFE, story3.EXPECTED_RESULTS[DRAIN])
     run = CliRunner().invoke(command, ["--story", "3", "--unsafe"])
     assert run.exit_code == 1
-    told = "Job train: started 2 times, 2 copies at a time, finished: FAILED; expected "
-    assert told + '{"maxCopies":1,"starts":1,"finished":true}' in run.output.splitlines()
+    message = "Job train: started 2 times, 2 copies at a time, finished: FAILED; expected "
+    assert message + '{"maxCopies":1,"starts":1,"finished":true}' in run.output.splitlines()
 
 
 def test_an_unsafe_run_without_a_second_copy_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,17 +254,17 @@ def test_an_unsafe_run_without_a_second_copy_fails(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(environment.DemoEnvironment, "replace_controller", stay_careful)
     monkeypatch.setattr("placement_ac.lab.demo.runner.STEP_SECONDS", 1.5)
     run = CliRunner().invoke(command, ["--story", "3", "--unsafe", "-o", "json"])
-    *told, last = documents(run.output)
+    *shown, last = documents(run.output)
     assert (run.exit_code, last["ok"], last["jobs"]["train"]) == (1, False, COUNTED[DRAIN])
-    assert [doc["ok"] for doc in told[:3]] == [True, True, False]
+    assert [doc["ok"] for doc in shown[:3]] == [True, True, False]
 
 
 def test_a_failed_step_is_reported_with_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
     """The way to see the demo fail: a fleet without a Secret for cluster3, which Story 3 wants."""
     monkeypatch.setattr("placement_ac.lab.demo.runner.STEP_SECONDS", 0.5)
 
-    async def no_cluster3(client: Client, backstage: StepEnvironment) -> None:
-        await steps.create_fleet(client, backstage)
+    async def no_cluster3(client: Client, stage: StepEnvironment) -> None:
+        await steps.create_fleet(client, stage)
         await client.request("DELETE", "/api/v1/namespaces/kueue-system/secrets/multikueue-cluster3")
 
     monkeypatch.setattr("placement_ac.lab.demo.runner.create_fleet", no_cluster3)
@@ -319,9 +319,9 @@ def test_a_kept_hub_serves_kubectl(story: str, kept: list[str]) -> None:
         text=True,
     )
     try:
-        told = demo.stderr if kept else demo.stdout
-        assert told is not None
-        line = next(line for line in told if "export KUBECONFIG=" in line)
+        output = demo.stderr if kept else demo.stdout
+        assert output is not None
+        line = next(line for line in output if "export KUBECONFIG=" in line)
         kubeconfig = line.strip().removeprefix("export KUBECONFIG=")
         assert Path(kubeconfig).stat().st_mode & 0o077 == 0, "it holds a token"
         if shutil.which("kubectl"):

@@ -35,8 +35,8 @@ def test_an_apply_owns_its_fields(client: Client) -> None:
     reference = {"apiVersion": "x.com/v1", "kind": "X", "name": "x", "uid": "u"}
     wanted = config("a", "x", "y", labels={"l": "1"}, annotations={}, finalizers=["e.com/f"])
     wanted["metadata"]["ownerReferences"] = [reference]
-    made = client.applied(f"{CONFIGS}/a", wanted, "me")
-    assert owners(made) == {
+    created = client.applied(f"{CONFIGS}/a", wanted, "me")
+    assert owners(created) == {
         ("me", "Apply", ""): {
             "f:metadata": {
                 "f:labels": {"f:l": {}},
@@ -126,16 +126,16 @@ def test_conditions_are_owned_separately(client: Client) -> None:
 
 
 def test_a_status_cannot_be_applied_at_the_main_path_nor_a_spec_at_the_status(client: Client) -> None:
-    told = check("a") | {"status": {"conditions": [condition()]}}
-    assert "status" not in client.applied(f"{CHECKS}/a", told)
-    live = client.applied(f"{CHECKS}/a/status", told | {"spec": {"controllerName": "other"}}, "two")
+    full = check("a") | {"status": {"conditions": [condition()]}}
+    assert "status" not in client.applied(f"{CHECKS}/a", full)
+    live = client.applied(f"{CHECKS}/a/status", full | {"spec": {"controllerName": "other"}}, "two")
     assert live["spec"]["controllerName"] == "example.com/it"
     assert owners(live)["two", "Apply", "status"].keys() == {"f:status"}
 
 
 def test_applying_the_same_again_writes_nothing(client: Client) -> None:
-    made = client.applied(f"{CONFIGS}/a", config("a"))
-    assert client.applied(f"{CONFIGS}/a", config("a")) == made
+    created = client.applied(f"{CONFIGS}/a", config("a"))
+    assert client.applied(f"{CONFIGS}/a", config("a")) == created
 
 
 def test_an_apply_may_be_yaml(client: Client) -> None:
@@ -164,8 +164,8 @@ def test_preconditions_of_an_apply(client: Client, meta: dict[str, Any], exists:
 
 
 def test_an_apply_can_require_a_version(client: Client) -> None:
-    made = client.create(CONFIGMAPS, configmap("a"))
-    meta = {key: made["metadata"][key] for key in ("uid", "resourceVersion")}
+    created = client.create(CONFIGMAPS, configmap("a"))
+    meta = {key: created["metadata"][key] for key in ("uid", "resourceVersion")}
     client.applied(f"{CONFIGMAPS}/a", configmap("a", **meta))
     assert client.apply(f"{CONFIGMAPS}/a", configmap("a", **meta)).status_code == 409
 
@@ -199,8 +199,8 @@ def test_items_of_a_map_list_must_be_maps(client: Client) -> None:
 
 
 def test_managed_fields_can_be_rewritten_and_reset(client: Client) -> None:
-    made = client.create(f"{CONFIGMAPS}?fieldManager=old", configmap("a"))
-    entry = made["metadata"]["managedFields"][0] | {"manager": "new"}
+    created = client.create(f"{CONFIGMAPS}?fieldManager=old", configmap("a"))
+    entry = created["metadata"]["managedFields"][0] | {"manager": "new"}
     renamed = client.patch(f"{CONFIGMAPS}/a", {"metadata": {"managedFields": [entry]}})
     assert list(owners(renamed)) == [("new", "Update", "")]
     reset = client.patch(f"{CONFIGMAPS}/a", {"metadata": {"managedFields": [{}]}})

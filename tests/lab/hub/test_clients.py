@@ -18,8 +18,8 @@ def test_the_kubernetes_client(hub: Hub) -> None:
     client = DynamicClient(api)
     configs = client.resources.get(api_version="kueue.x-k8s.io/v1beta2", kind="MultiKueueConfig")
     before = configs.get().metadata.resourceVersion
-    made = configs.create(body=config("a", "x"))
-    assert made.spec.clusters == ["x"]
+    created = configs.create(body=config("a", "x"))
+    assert created.spec.clusters == ["x"]
     done = configs.server_side_apply(
         body=config("a", "y"), name="a", field_manager="me", force_conflicts=True
     )
@@ -45,7 +45,7 @@ def test_a_kopf_operator(hub: Hub) -> None:
         return kopf.ConnectionInfo(server=hub.url, token=hub.token)
 
     @kopf.on.event("kueue.x-k8s.io", "v1beta2", "multikueueconfigs", registry=registry)
-    def told(type: str | None, name: str, **_: Any) -> None:  # noqa: A002 kopf's name
+    def on_event(type: str | None, name: str, **_: Any) -> None:  # noqa: A002 kopf's name
         seen.append((type, name))
 
     def run() -> None:

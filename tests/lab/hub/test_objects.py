@@ -29,8 +29,8 @@ def causes(answer: Any) -> list[tuple[str, str]]:
 
 
 def test_an_object_gets_a_uid_a_time_a_version_and_a_generation(client: Client) -> None:
-    made = client.create(CONFIGS, config("a"))
-    assert set(made["metadata"]) == {
+    created = client.create(CONFIGS, config("a"))
+    assert set(created["metadata"]) == {
         "name",
         "uid",
         "creationTimestamp",
@@ -38,7 +38,7 @@ def test_an_object_gets_a_uid_a_time_a_version_and_a_generation(client: Client) 
         "generation",
         "managedFields",
     }
-    assert client.get(f"{CONFIGS}/a") == made
+    assert client.get(f"{CONFIGS}/a") == created
 
 
 @pytest.mark.embedded("a real API server refuses it in other words")
@@ -88,12 +88,12 @@ def test_unknown_paths_are_not_found(client: Client, method: str, path: str, cod
 
 
 def test_an_update_needs_the_version_it_replaces(client: Client) -> None:
-    made = client.create(CONFIGS, config("a"))
+    created = client.create(CONFIGS, config("a"))
     unsaid = client.ask("PUT", f"{CONFIGS}/a", config("a", "b"))
     assert causes(unsaid) == [("FieldValueInvalid", "metadata.resourceVersion")]
-    done = client.ok("PUT", f"{CONFIGS}/a", {**made, "spec": {"clusters": ["b"]}})
+    done = client.ok("PUT", f"{CONFIGS}/a", {**created, "spec": {"clusters": ["b"]}})
     assert (done["spec"], done["metadata"]["generation"]) == ({"clusters": ["b"]}, 2)
-    assert client.ask("PUT", f"{CONFIGS}/a", made).status_code == 409
+    assert client.ask("PUT", f"{CONFIGS}/a", created).status_code == 409
 
 
 def test_some_kinds_can_be_updated_without_a_version(client: Client) -> None:
@@ -110,24 +110,24 @@ def test_the_names_in_a_put_must_match_its_path(client: Client) -> None:
 
 
 def test_server_set_fields_cannot_be_changed(client: Client) -> None:
-    made = client.create(CONFIGS, config("a"))
-    meta = made["metadata"] | {"generation": 9, "creationTimestamp": "2020-01-01T00:00:00Z"}
-    assert client.ok("PUT", f"{CONFIGS}/a", {**made, "metadata": meta}) == made
+    created = client.create(CONFIGS, config("a"))
+    meta = created["metadata"] | {"generation": 9, "creationTimestamp": "2020-01-01T00:00:00Z"}
+    assert client.ok("PUT", f"{CONFIGS}/a", {**created, "metadata": meta}) == created
 
 
 def test_a_write_without_changes_keeps_the_version(client: Client) -> None:
-    made = client.create(CONFIGS, config("a", labels={"x": "y"}))
-    assert client.patch(f"{CONFIGS}/a", {"metadata": {"labels": {"x": "y"}}}) == made
-    assert client.ok("PUT", f"{CONFIGS}/a", made) == made
+    created = client.create(CONFIGS, config("a", labels={"x": "y"}))
+    assert client.patch(f"{CONFIGS}/a", {"metadata": {"labels": {"x": "y"}}}) == created
+    assert client.ok("PUT", f"{CONFIGS}/a", created) == created
 
 
 def test_a_dry_run_changes_nothing(client: Client) -> None:
     client.create(f"{CONFIGS}?dryRun=All", config("a"))
     assert client.names(CONFIGS) == []
-    made = client.create(CONFIGS, config("a"))
+    created = client.create(CONFIGS, config("a"))
     client.patch(f"{CONFIGS}/a?dryRun=All", {"spec": {"clusters": ["b"]}})
     assert client.delete(f"{CONFIGS}/a?dryRun=All")["status"] == "Success"
-    assert client.get(f"{CONFIGS}/a") == made
+    assert client.get(f"{CONFIGS}/a") == created
 
 
 def test_a_status_is_written_only_through_its_subresource(client: Client) -> None:
@@ -331,11 +331,11 @@ def test_an_object_with_a_finalizer_is_not_deleted(client: Client) -> None:
 
 
 def test_a_delete_can_require_a_version(client: Client) -> None:
-    made = client.create(CONFIGS, config("a"))
+    created = client.create(CONFIGS, config("a"))
     stale = {"preconditions": {"resourceVersion": "1"}}
     assert client.ask("DELETE", f"{CONFIGS}/a", stale).status_code == 409
-    fine = {"preconditions": {key: made["metadata"][key] for key in ("resourceVersion", "uid")}}
-    assert client.delete(f"{CONFIGS}/a", fine)["details"]["uid"] == made["metadata"]["uid"]
+    fine = {"preconditions": {key: created["metadata"][key] for key in ("resourceVersion", "uid")}}
+    assert client.delete(f"{CONFIGS}/a", fine)["details"]["uid"] == created["metadata"]["uid"]
 
 
 def test_deleting_many_by_label(client: Client) -> None:
@@ -360,18 +360,18 @@ def test_a_dependent_is_deleted_with_its_last_owner(client: Client) -> None:
 
 @pytest.mark.embedded("nobody collects garbage on a bare API server")
 def test_an_object_with_a_deleted_owner_is_deleted(client: Client) -> None:
-    made = client.create(CHECKS, check("one"))
-    client.create(CONFIGS, config("a", ownerReferences=[owner(made)]))
+    created = client.create(CHECKS, check("one"))
+    client.create(CONFIGS, config("a", ownerReferences=[owner(created)]))
     client.patch(f"{CONFIGS}/a", {"metadata": {"labels": {"x": "y"}}})
-    gone = {**owner(made), "name": "two", "uid": "another"}
+    gone = {**owner(created), "name": "two", "uid": "another"}
     client.patch(f"{CONFIGS}/a", {"metadata": {"ownerReferences": [gone]}})
     wait_for(lambda: client.names(CONFIGS), [])
 
 
 @pytest.mark.embedded("nobody collects garbage on a bare API server")
 def test_owners_are_identified_by_uid(client: Client) -> None:
-    made = client.create(CHECKS, check("one"))
-    client.create(CONFIGS, config("a", ownerReferences=[{**owner(made), "uid": "another"}]))
+    created = client.create(CHECKS, check("one"))
+    client.create(CONFIGS, config("a", ownerReferences=[{**owner(created), "uid": "another"}]))
     wait_for(lambda: client.names(CONFIGS), [])
 
 
@@ -386,8 +386,8 @@ def test_an_owner_of_an_unknown_kind_is_ignored(client: Client) -> None:
 
 @pytest.mark.embedded("nobody collects garbage on a bare API server")
 def test_owners_across_scopes(client: Client) -> None:
-    made = client.create(CHECKS, check("one"))
-    client.create(CONFIGMAPS, configmap("a", ownerReferences=[owner(made)]))
+    created = client.create(CHECKS, check("one"))
+    client.create(CONFIGMAPS, configmap("a", ownerReferences=[owner(created)]))
     inner = client.get(f"{CONFIGMAPS}/a")
     client.create(CONFIGMAPS, configmap("b", ownerReferences=[owner(inner)]))
     client.delete(f"{CHECKS}/one")
@@ -396,16 +396,16 @@ def test_owners_across_scopes(client: Client) -> None:
 
 @pytest.mark.embedded("nobody collects garbage on a bare API server")
 def test_a_finalizer_delays_garbage_collection(client: Client) -> None:
-    made = client.create(CHECKS, check("one"))
-    client.create(CONFIGS, config("a", ownerReferences=[owner(made)], finalizers=["e.com/x"]))
+    created = client.create(CHECKS, check("one"))
+    client.create(CONFIGS, config("a", ownerReferences=[owner(created)], finalizers=["e.com/x"]))
     client.delete(f"{CHECKS}/one")
     wait_for(lambda: "deletionTimestamp" in client.get(f"{CONFIGS}/a")["metadata"], True)
 
 
 @pytest.mark.embedded("nobody collects garbage on a bare API server")
 def test_orphaned_dependents_stay(client: Client) -> None:
-    made = client.create(CHECKS, check("one"))
-    client.create(CONFIGS, config("a", ownerReferences=[owner(made)]))
+    created = client.create(CHECKS, check("one"))
+    client.create(CONFIGS, config("a", ownerReferences=[owner(created)]))
     client.delete(f"{CHECKS}/one", {"propagationPolicy": "Orphan"})
     client.create(CHECKS, check("later"))
     assert "ownerReferences" not in client.get(f"{CONFIGS}/a")["metadata"]
@@ -435,8 +435,14 @@ def test_an_empty_namespace_is_deleted_at_once(client: Client) -> None:
 @pytest.mark.embedded("a real API server refuses it in other words")
 def test_a_secrets_plain_text_becomes_data(client: Client) -> None:
     path = "/api/v1/namespaces/default/secrets"
-    made = client.create(path, {"metadata": {"name": "s"}, "stringData": {"k": "v"}, "data": {"o": "bw=="}})
-    assert (made["data"], made["type"], "stringData" in made) == ({"k": "dg==", "o": "bw=="}, "Opaque", False)
+    created = client.create(
+        path, {"metadata": {"name": "s"}, "stringData": {"k": "v"}, "data": {"o": "bw=="}}
+    )
+    assert (created["data"], created["type"], "stringData" in created) == (
+        {"k": "dg==", "o": "bw=="},
+        "Opaque",
+        False,
+    )
     bad = client.ask("POST", path, {"metadata": {"name": "t"}, "data": {"k": "no base64!"}})
     assert causes(bad) == [("FieldValueInvalid", "data.k")]
     body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "u"}, "stringData": {"k": "v"}}

@@ -202,12 +202,12 @@ def test_invalid_crds_are_rejected(empty: Client, change: Any, field: str) -> No
 
 @pytest.mark.embedded("it serves a CRD at once")
 def test_a_crd_is_served_at_once_and_deleted_with_its_objects(empty: Client) -> None:
-    made = empty.create(CRDS, crd("Thing", spec_schema()))
-    assert {c["type"]: c["status"] for c in made["status"]["conditions"]} == {
+    created = empty.create(CRDS, crd("Thing", spec_schema()))
+    assert {c["type"]: c["status"] for c in created["status"]["conditions"]} == {
         "NamesAccepted": "True",
         "Established": "True",
     }
-    assert made["status"]["acceptedNames"]["listKind"] == "ThingList"
+    assert created["status"]["acceptedNames"]["listKind"] == "ThingList"
     owner = empty.create(THINGS, thing({}))
     reference = {
         "apiVersion": "example.com/v1",
@@ -349,9 +349,9 @@ def test_placements_in_columns(client: Client) -> None:
     body = {"apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "Placement",
             "metadata": {"name": "p"}, "spec": {}}  # fmt: skip
     client.create(f"{OCM}/placements", body)
-    told = {"type": "PlacementSatisfied", "status": "False", "reason": "No", "message": "",
+    satisfied = {"type": "PlacementSatisfied", "status": "False", "reason": "No", "message": "",
             "lastTransitionTime": "2026-01-01T00:00:00Z"}  # fmt: skip
-    status = {"status": {"conditions": [told], "numberOfSelectedClusters": 0}}
+    status = {"status": {"conditions": [satisfied], "numberOfSelectedClusters": 0}}
     client.patch(f"{OCM}/placements/p/status", status)
     assert client.ok("GET", f"{OCM}/placements", Accept=TABLE)["rows"][0]["cells"] == ["p", "False", "No", 0]
 

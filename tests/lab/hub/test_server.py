@@ -230,9 +230,9 @@ def test_protobuf_is_decoded(client: Client) -> None:
     answer = client.ask(
         "POST", "/api/v1/namespaces/default/secrets", sent, Content_Type=protobuf.CONTENT_TYPE
     )
-    made = answer.json()
-    assert (made["data"], made["immutable"]) == ({"k": "/w=="}, True)
-    assert (made["metadata"]["labels"], made["metadata"]["finalizers"]) == (
+    created = answer.json()
+    assert (created["data"], created["immutable"]) == ({"k": "/w=="}, True)
+    assert (created["metadata"]["labels"], created["metadata"]["finalizers"]) == (
         {"a": "v", "b": "v"},
         ["e.com/x", "e.com/y"],
     )

@@ -113,9 +113,9 @@ def test_initial_events_end_with_a_bookmark(client: Client) -> None:
     }
     with Watching(client, CONFIGS, **query, resourceVersion="0") as seen:
         seen.until(("ADDED", "a"), ("BOOKMARK", ""))
-    told = seen.seen[1]["object"]["metadata"]
-    assert told["annotations"] == {"k8s.io/initial-events-end": "true"}
-    assert told["resourceVersion"] == client.version(CONFIGS)
+    metadata = seen.seen[1]["object"]["metadata"]
+    assert metadata["annotations"] == {"k8s.io/initial-events-end": "true"}
+    assert metadata["resourceVersion"] == client.version(CONFIGS)
 
 
 def test_initial_events_need_a_match(client: Client) -> None:

@@ -198,8 +198,8 @@ def test_the_response_of_a_write_does_not_replace_newer_events(
     tmp_path: Path, since: str, known: dict[str, str]
 ) -> None:
     """The watch may be faster than the answer."""
-    made, later = (secret("a", version, uid="1") for version in ("101", "102"))
-    script = Script([[]], [[event("ADDED", made), event(since, later), HANG]])
+    created, later = (secret("a", version, uid="1") for version in ("101", "102"))
+    script = Script([[]], [[event("ADDED", created), event(since, later), HANG]])
     changes: list[str] = []
 
     async def answer_late() -> dict[str, str]:
@@ -207,7 +207,7 @@ def test_the_response_of_a_write_does_not_replace_newer_events(
             informer = HubInformer(login, client, [SECRET], lambda *_: changes.append("a"))
             running = asyncio.create_task(informer.run())
             await until(lambda: len(changes) == 2)
-            informer.remember(SECRET, made)
+            informer.remember(SECRET, created)
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
             return {

@@ -100,10 +100,10 @@ def test_an_insecure_or_invalid_kubeconfig_is_rejected(text: bytes, why: str) ->
     ],
 )
 def test_a_malformed_kubeconfig_is_rejected(text: bytes, why: str) -> None:
-    told = refusal(text)
-    assert told is not None
-    assert told.startswith("failed to parse kubeconfig(apiconfig): ")
-    assert why in told
+    message = refusal(text)
+    assert message is not None
+    assert message.startswith("failed to parse kubeconfig(apiconfig): ")
+    assert why in message
 
 
 def test_only_the_current_context_is_validated() -> None:

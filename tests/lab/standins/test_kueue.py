@@ -57,19 +57,21 @@ def recorded_profile(step: str) -> tuple[str, str]:
 # What differs is named; the names are those of the recording.
 
 
-def made(kind: str, name: str, spec: Any = None, **more: Any) -> Object:
+def kueue_object(kind: str, name: str, spec: Any = None, **more: Any) -> Object:
     item = {"apiVersion": f"kueue.x-k8s.io/{V}", "kind": kind, "metadata": {"name": name}}
     return item | ({"spec": spec} if spec else {}) | more
 
 
 def check(name: str = "acd", config: str = "mkd", **parameters: str) -> Object:
     named = {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": config} | parameters
-    return made("AdmissionCheck", name, {"controllerName": "kueue.x-k8s.io/multikueue", "parameters": named})
+    return kueue_object(
+        "AdmissionCheck", name, {"controllerName": "kueue.x-k8s.io/multikueue", "parameters": named}
+    )
 
 
 def queue(*checks: str, flavor: str = "default") -> Object:
     quota = {"name": flavor, "resources": [{"name": "cpu", "nominalQuota": "9"}]}
-    return made(
+    return kueue_object(
         "ClusterQueue",
         "cqd",
         {
@@ -81,22 +83,24 @@ def queue(*checks: str, flavor: str = "default") -> Object:
 
 
 def local_queue() -> Object:
-    item = made("LocalQueue", "lqd", {"clusterQueue": "cqd"})
+    item = kueue_object("LocalQueue", "lqd", {"clusterQueue": "cqd"})
     item["metadata"]["namespace"] = "default"
     return item
 
 
 def config(*clusters: str) -> Object:
-    return made("MultiKueueConfig", "mkd", {"clusters": list(clusters)})
+    return kueue_object("MultiKueueConfig", "mkd", {"clusters": list(clusters)})
 
 
 def cluster(name: str, secret: str | None = None) -> Object:
     reference = {"locationType": "Secret", "location": secret or name}
-    return made("MultiKueueCluster", name, {"clusterSource": {"kubeConfig": reference}})
+    return kueue_object("MultiKueueCluster", name, {"clusterSource": {"kubeConfig": reference}})
 
 
 def by_profile(name: str = "ex-cp", profile: str = "worker1") -> Object:
-    return made("MultiKueueCluster", name, {"clusterSource": {"clusterProfileRef": {"name": profile}}})
+    return kueue_object(
+        "MultiKueueCluster", name, {"clusterSource": {"clusterProfileRef": {"name": profile}}}
+    )
 
 
 def kubeconfig(*, user: Any = None, cluster: Any = None) -> str:
@@ -152,7 +156,7 @@ class KueueEnvironment(Admin):
             return f"{one['status']} {one['reason']} | {one['message']}"
         return None
 
-    def told(self, *clusters: str) -> dict[str, str | None]:
+    def all_say(self, *clusters: str) -> dict[str, str | None]:
         """The lines of a block of broken-configuration.txt."""
         words = {
             "AdmissionCheck": self.says("AdmissionCheck", "acd"),
@@ -165,7 +169,7 @@ class KueueEnvironment(Admin):
         """Wait until the hub tells what the block has: of the check, the queues and `clusters`."""
         block = recorded(BROKEN, title)
         wanted = ("AdmissionCheck", "ClusterQueue", "LocalQueue", *clusters)
-        self.until(lambda: self.told(*clusters), {name: block[name] for name in wanted})
+        self.until(lambda: self.all_say(*clusters), {name: block[name] for name in wanted})
 
 
 Staged = Callable[..., KueueEnvironment]
@@ -183,7 +187,9 @@ def staged(a_hub: HubMaker, tmp_path: Path) -> Iterator[Staged]:
                 StandIns(tmp_path / "kubeconfig", [lambda login: MultiKueue(login, **options)])
             )
             stage = opened.enter_context(KueueEnvironment(Login(tmp_path / "kubeconfig")))
-            stage.apply(namespace("kueue-system"), namespace("default"), made("ResourceFlavor", "default"))
+            stage.apply(
+                namespace("kueue-system"), namespace("default"), kueue_object("ResourceFlavor", "default")
+            )
             stage.apply(check(), queue("acd"), local_queue())
             return stage
 
@@ -240,7 +246,7 @@ def test_broken_configuration_after_repair(staged: Staged) -> None:
     stage = staged()
     stage.apply(secret("dx-badtoken", "garbage"), cluster("dx-badtoken"), config("dx-badtoken"))
     stage.until(
-        lambda: stage.told()["AdmissionCheck"], "False NoUsableClusters | Inactive clusters: [dx-badtoken]"
+        lambda: stage.all_say()["AdmissionCheck"], "False NoUsableClusters | Inactive clusters: [dx-badtoken]"
     )
     stage.apply(secret("dx-badtoken", kubeconfig()))
     stage.expect("after repair", "dx-badtoken")
@@ -296,10 +302,10 @@ def test_cluster_profile(staged: Staged, step: str) -> None:
     stage.apply(secret("worker1", kubeconfig()), cluster("worker1"), by_profile(), config("worker1", "ex-cp"))
     stage.apply(*([found] if found else []))
 
-    def told() -> tuple[str | None, str | None]:
+    def profile_says() -> tuple[str | None, str | None]:
         return stage.says("MultiKueueCluster", "ex-cp"), stage.says("AdmissionCheck", "acd")
 
-    stage.until(told, recorded_profile(step))
+    stage.until(profile_says, recorded_profile(step))
 
 
 def test_cluster_profile_e6_deleted_while_connected(staged: Staged) -> None:
@@ -335,15 +341,15 @@ def test_a_check_with_bad_parameters_is_bad_config(staged: Staged, parameters: A
     item["spec"] = {"controllerName": item["spec"]["controllerName"]}
     item["spec"] |= {"parameters": parameters} if parameters else {}
     stage.apply(item)
-    told = f"False BadConfig | Cannot load the AdmissionChecks parameters: {why}"
-    stage.until(lambda: stage.says("AdmissionCheck", "bad"), told)
+    expected = f"False BadConfig | Cannot load the AdmissionChecks parameters: {why}"
+    stage.until(lambda: stage.says("AdmissionCheck", "bad"), expected)
 
 
 def test_missing_and_inactive_clusters_are_distinguished(staged: Staged) -> None:
     stage = staged()
     stage.apply(cluster("no-1"), cluster("no-2"), config("gone-1", "no-1", "gone-2", "no-2"))
-    told = "False NoUsableClusters | Missing clusters: [gone-1 gone-2], Inactive clusters: [no-1 no-2]"
-    stage.until(lambda: stage.says("AdmissionCheck", "acd"), told)
+    expected = "False NoUsableClusters | Missing clusters: [gone-1 gone-2], Inactive clusters: [no-1 no-2]"
+    stage.until(lambda: stage.says("AdmissionCheck", "acd"), expected)
 
 
 def test_a_queue_lists_all_findings_and_the_first_is_the_reason(staged: Staged) -> None:
@@ -351,11 +357,11 @@ def test_a_queue_lists_all_findings_and_the_first_is_the_reason(staged: Staged) 
     item = queue("nosuch", "acd", flavor="gone")
     item["spec"]["stopPolicy"] = "Hold"
     stage.apply(item)
-    told = (
+    expected = (
         "False Stopped | Can't admit new workloads: is stopped, references missing ResourceFlavor(s): gone,"
         " references missing AdmissionCheck(s): nosuch, references inactive AdmissionCheck(s): acd."
     )
-    stage.until(lambda: stage.says("ClusterQueue", "cqd"), told)
+    stage.until(lambda: stage.says("ClusterQueue", "cqd"), expected)
 
 
 def test_a_flavor_created_later_is_noticed(staged: Staged) -> None:
@@ -363,17 +369,17 @@ def test_a_flavor_created_later_is_noticed(staged: Staged) -> None:
     stage.apply(queue(flavor="late"))
     missing = "False FlavorNotFound | Can't admit new workloads: references missing ResourceFlavor(s): late."
     stage.until(lambda: stage.says("ClusterQueue", "cqd"), missing)
-    stage.apply(made("ResourceFlavor", "late"))
+    stage.apply(kueue_object("ResourceFlavor", "late"))
     stage.until(lambda: stage.says("ClusterQueue", "cqd"), "True Ready | Can admit new workloads")
 
 
 def test_a_queue_follows_a_check_of_another_controller(staged: Staged) -> None:
     stage = staged()
-    item = made("AdmissionCheck", "ours", {"controllerName": "open-cluster-management.io/placement"})
+    item = kueue_object("AdmissionCheck", "ours", {"controllerName": "open-cluster-management.io/placement"})
     stage.apply(item, queue("ours"))
     inactive = "references inactive AdmissionCheck(s): ours."
-    told = f"False AdmissionCheckInactive | Can't admit new workloads: {inactive}"
-    stage.until(lambda: stage.says("ClusterQueue", "cqd"), told)
+    expected = f"False AdmissionCheckInactive | Can't admit new workloads: {inactive}"
+    stage.until(lambda: stage.says("ClusterQueue", "cqd"), expected)
     assert stage.says("AdmissionCheck", "ours") is None
     condition = {"type": "Active", "status": "True", "reason": "Active", "message": ""}
     condition["lastTransitionTime"] = "2026-01-01T00:00:00Z"
@@ -388,19 +394,19 @@ def test_a_local_queue_without_cluster_queue_is_inactive(staged: Staged) -> None
         lambda: stage.says("LocalQueue", "lqd"), "True Ready | Can submit new workloads to localQueue"
     )
     stage.delete(CLUSTER_QUEUE.at(V), "cqd")
-    told = "False ClusterQueueDoesNotExist | Can't submit new workloads to clusterQueue"
-    stage.until(lambda: stage.says("LocalQueue", "lqd"), told)
+    expected = "False ClusterQueueDoesNotExist | Can't submit new workloads to clusterQueue"
+    stage.until(lambda: stage.says("LocalQueue", "lqd"), expected)
 
 
 def test_a_kubeconfig_by_path_is_rejected(staged: Staged) -> None:
     stage = staged()
     reference = {"locationType": "Path", "location": "/tmp/k"}
-    stage.apply(made("MultiKueueCluster", "p", {"clusterSource": {"kubeConfig": reference}}))
-    told = (
+    stage.apply(kueue_object("MultiKueueCluster", "p", {"clusterSource": {"kubeConfig": reference}}))
+    expected = (
         "False BadKubeConfig | load client config failed: kubeconfig path is not under the allowed prefix:"
         ' "/tmp/k" is not under "/etc/multikueue/kubeconfigs"'
     )
-    stage.until(lambda: stage.says("MultiKueueCluster", "p"), told)
+    stage.until(lambda: stage.says("MultiKueueCluster", "p"), expected)
 
 
 # How it writes.
@@ -511,22 +517,25 @@ def test_a_hub_that_serves_only_v1beta1(tmp_path: Path) -> None:
     with Hub(crds=crds("v1beta1")) as hub:
         hub.write_kubeconfig(tmp_path / "kubeconfig")
         with StandIns(tmp_path / "kubeconfig", [MultiKueue]), Admin(Login(tmp_path / "kubeconfig")) as admin:
-            told_old_way = queue()
-            told_old_way["spec"] |= {"admissionChecks": ["acd"]}
-            del told_old_way["spec"]["admissionChecksStrategy"]
+            old_queue = queue()
+            old_queue["spec"] |= {"admissionChecks": ["acd"]}
+            del old_queue["spec"]["admissionChecksStrategy"]
             by_secret = cluster("w")
             by_secret["spec"] = by_secret["spec"]["clusterSource"]
             admin.apply(namespace("kueue-system"), secret("w", kubeconfig()))
             admin.apply(
-                *map(old, (made("ResourceFlavor", "default"), check(), told_old_way, by_secret, config("w")))
+                *map(
+                    old,
+                    (kueue_object("ResourceFlavor", "default"), check(), old_queue, by_secret, config("w")),
+                )
             )
 
-            def told() -> list[Any]:
+            def reasons() -> list[Any]:
                 kinds = ((MULTIKUEUE_CLUSTER, "w"), (ADMISSION_CHECK, "acd"), (CLUSTER_QUEUE, "cqd"))
                 found = [admin.get(kind.at("v1beta1"), name) or {} for kind, name in kinds]
                 return [(item.get("status") or {}).get("conditions", [{}])[0].get("reason") for item in found]
 
-            admin.until(told, ["Active", "Active", "Ready"])
+            admin.until(reasons, ["Active", "Active", "Ready"])
 
 
 def test_crds_installed_later_are_discovered(tmp_path: Path) -> None:
@@ -541,11 +550,11 @@ def test_crds_installed_later_are_discovered(tmp_path: Path) -> None:
                 assert stand_ins.wait_synced(10)
                 admin.apply(secret("w", kubeconfig()), cluster("w"))
 
-                def told() -> Any:
+                def reasons() -> Any:
                     item = admin.get(MULTIKUEUE_CLUSTER.at(V), "w") or {}
                     return [one["reason"] for one in (item.get("status") or {}).get("conditions", ())]
 
-                admin.until(told, ["Active"])
+                admin.until(reasons, ["Active"])
         finally:
             stand_ins.stop()
 
@@ -557,11 +566,11 @@ def test_changes_during_an_outage_are_noticed(tmp_path: Path, how: Any) -> None:
         with StandIns(tmp_path / "kubeconfig", [MultiKueue]), Admin(Login(tmp_path / "kubeconfig")) as admin:
             admin.apply(namespace("kueue-system"), secret("w", kubeconfig()), cluster("w"), cluster("v"))
 
-            def told() -> Any:
+            def reasons() -> Any:
                 item = admin.get(MULTIKUEUE_CLUSTER.at(V), "w") or {}
                 return [one["reason"] for one in (item.get("status") or {}).get("conditions", ())]
 
-            admin.until(told, ["Active"])
+            admin.until(reasons, ["Active"])
             if how == "outage":
                 with hub.outage():
                     admin.pause(0.1)
@@ -571,4 +580,4 @@ def test_changes_during_an_outage_are_noticed(tmp_path: Path, how: Any) -> None:
             else:
                 hub.drop_watches(how)
             admin.delete(SECRET.at("v1"), "w", "kueue-system")
-            admin.until(told, ["BadKubeConfig"])
+            admin.until(reasons, ["BadKubeConfig"])

@@ -63,10 +63,13 @@ class RightsEnvironment(HubAndWorker):
             "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "config"},
         }
         queue = {"namespaceSelector": {}, "admissionChecksStrategy": strategy}
-        local = made("LocalQueue", "queue", {"clusterQueue": "queue"})
+        local = kueue_object("LocalQueue", "queue", {"clusterQueue": "queue"})
         local["metadata"]["namespace"] = "default"
-        self.apply(made("MultiKueueConfig", "config", {"clusters": [W]}), made("AdmissionCheck", "mk", check))
-        self.apply(*self.fleet.multikueue_clusters(), made("ClusterQueue", "queue", queue), local)
+        self.apply(
+            kueue_object("MultiKueueConfig", "config", {"clusters": [W]}),
+            kueue_object("AdmissionCheck", "mk", check),
+        )
+        self.apply(*self.fleet.multikueue_clusters(), kueue_object("ClusterQueue", "queue", queue), local)
 
     def new_robot(self) -> None:
         metadata = {"name": "robot", "namespace": "default"}
@@ -103,7 +106,7 @@ class RightsEnvironment(HubAndWorker):
         return len(self.worker.list(WORKLOAD.at("v1beta2")))
 
 
-def made(kind: str, name: str, spec: Any) -> Object:
+def kueue_object(kind: str, name: str, spec: Any) -> Object:
     return {"apiVersion": KUEUE, "kind": kind, "metadata": {"name": name}, "spec": spec}
 
 

@@ -46,7 +46,7 @@ EXTERNAL = "open-cluster-management.io/placement"
 KUEUE_ADMISSION = "kueue-admission"
 
 
-def made(kind: str, name: str, spec: Any, **more: Any) -> Object:
+def kueue_object(kind: str, name: str, spec: Any, **more: Any) -> Object:
     return {
         "apiVersion": f"kueue.x-k8s.io/{V}",
         "kind": kind,
@@ -56,12 +56,14 @@ def made(kind: str, name: str, spec: Any, **more: Any) -> Object:
 
 
 def config(*clusters: str) -> Object:
-    return made("MultiKueueConfig", "mkconfig", {"clusters": list(clusters)})
+    return kueue_object("MultiKueueConfig", "mkconfig", {"clusters": list(clusters)})
 
 
 def check(name: str, controller: str, **more: Any) -> Object:
     parameters = {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "mkconfig"}
-    return made("AdmissionCheck", name, {"controllerName": controller, "parameters": parameters}, **more)
+    return kueue_object(
+        "AdmissionCheck", name, {"controllerName": controller, "parameters": parameters}, **more
+    )
 
 
 def our_check(status: str = "True") -> Object:
@@ -74,9 +76,9 @@ def queues(name: str, *checks: str) -> list[Object]:
     """A ClusterQueue and its LocalQueue, of the same name."""
     strategy = {"admissionChecks": [{"name": one} for one in checks]}
     spec = {"namespaceSelector": {}, "resourceGroups": [], "admissionChecksStrategy": strategy}
-    local = made("LocalQueue", name, {"clusterQueue": name})
+    local = kueue_object("LocalQueue", name, {"clusterQueue": name})
     local["metadata"]["namespace"] = "default"
-    return [made("ClusterQueue", name, spec), local]
+    return [kueue_object("ClusterQueue", name, spec), local]
 
 
 class WorkloadEnvironment(Admin):
@@ -143,7 +145,7 @@ class WorkloadEnvironment(Admin):
     def job(self, name: str) -> Object | None:
         return self.get(JOBS, name, "default")
 
-    def told(self, name: str, kind: str) -> str | None:
+    def condition_line(self, name: str, kind: str) -> str | None:
         """A condition of the Workload, in the recordings' form."""
         found = condition(self.workload(name), kind)
         return f'{found["status"][0]}:{found["reason"]} "{found["message"]}"' if found else None
@@ -229,10 +231,10 @@ def test_dispatch_a_job_runs_on_one_worker(staged: Staged) -> None:
     stage.wait(lambda: stage.placed("demo2")[0])
     [worker] = [stage.placed("demo2")[0] or ""]
     stage.until_placed("demo2", worker)
-    stage.until(lambda: stage.told("demo2", "Admitted"), 'T:Admitted "The workload is admitted"')
+    stage.until(lambda: stage.condition_line("demo2", "Admitted"), 'T:Admitted "The workload is admitted"')
     assert stage.checks("demo2") == {"multikueue": f'Ready "The workload was admitted on "{worker}""'}
     assert (
-        stage.told("demo2", "QuotaReserved")
+        stage.condition_line("demo2", "QuotaReserved")
         == 'T:QuotaReserved "Quota reserved in ClusterQueue cluster-queue"'
     )
     stage.until(lambda: stage.copies("demo2"), [worker])
@@ -274,7 +276,7 @@ def test_config_deleted_deleting_a_job_deletes_its_copies(staged: Staged) -> Non
 def test_a_workload_without_a_job_is_dispatched_and_deleted_at_once(staged: Staged) -> None:
     stage = staged(2)
     pods = {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}
-    item = made(
+    item = kueue_object(
         "Workload",
         "job-bare-00000",
         {"queueName": "cluster-queue", "podSets": [{"name": "main", "count": 1, "template": pods}]},
@@ -304,8 +306,10 @@ def test_second_check_an_inactive_queue_reserves_nothing(staged: Staged) -> None
     stage = staged()
     stage.apply(our_check("False"))
     stage.submit("two1", "cq-two")
-    stage.until(lambda: stage.told("two1", "QuotaReserved"), 'F:Suspended "ClusterQueue cq-two is inactive"')
-    assert stage.told("two1", "Admitted") == 'F:NoReservation "The workload has no reservation"'
+    stage.until(
+        lambda: stage.condition_line("two1", "QuotaReserved"), 'F:Suspended "ClusterQueue cq-two is inactive"'
+    )
+    assert stage.condition_line("two1", "Admitted") == 'F:NoReservation "The workload has no reservation"'
     assert stage.checks("two1") == {"multikueue": 'Pending ""', "placement": 'Pending ""'}
     stage.apply(our_check())
     stage.wait(lambda: is_condition_true(stage.workload("two1"), "QuotaReserved"))
@@ -348,8 +352,8 @@ def test_second_check_retry_evicts_and_resets_every_check(staged: Staged) -> Non
     )
     stage.until_runs("two1")
     because = 'AdmissionCheck in Retry state: "placement" (placement changed)'
-    told = f'F:QuotaReserved "Previously: Evicted due to {because}"'
-    stage.until(lambda: stage.told("two1", "Evicted"), told)
+    expected = f'F:QuotaReserved "Previously: Evicted due to {because}"'
+    stage.until(lambda: stage.condition_line("two1", "Evicted"), expected)
     stage.answer("two1", "Ready", "new decision")
     stage.wait(lambda: stage.fleet.counter.running("two1"))
     assert stage.fleet.counter.counts_of("two1") == {"maxCopies": 1, "starts": 2, "finished": False}
@@ -362,7 +366,9 @@ def test_second_check_rejected_deactivates(staged: Staged) -> None:
     stage.answer("two1", "Ready")
     stage.wait(lambda: stage.fleet.counter.running("two1"))
     stage.answer("two1", "Rejected", "no cluster matches")
-    stage.until(lambda: stage.told("two1", "QuotaReserved"), 'F:Deactivated "The workload is deactivated"')
+    stage.until(
+        lambda: stage.condition_line("two1", "QuotaReserved"), 'F:Deactivated "The workload is deactivated"'
+    )
     assert stage.workload("two1")["spec"]["active"] is False
     stage.until_runs("two1")
 
@@ -428,11 +434,11 @@ def test_broken_configuration_unknown_token(staged: Staged) -> None:
     text = stage.fleet.kubeconfig("worker1").decode().replace(stage.fleet.hubs["worker1"].token, "wrong")
     patch = {"stringData": {"kubeconfig": text}}
     stage.merge(SECRET.at("v1"), "multikueue-worker1", patch, namespace="kueue-system")
-    told = (
+    expected = (
         "False ClientConnectionFailed | failed to get server groups:"
         " the server has asked for the client to provide credentials; connection attempts: "
     )
-    stage.wait(lambda: (stage.says("worker1") or "").startswith(told))
+    stage.wait(lambda: (stage.says("worker1") or "").startswith(expected))
     stage.apply(*stage.fleet.secrets())
     stage.until(lambda: stage.says("worker1"), "True Active | Connected")
 
@@ -440,8 +446,8 @@ def test_broken_configuration_unknown_token(staged: Staged) -> None:
 def test_broken_configuration_token_without_permissions(staged: Staged) -> None:
     stage = staged(2)
     why = "workloads.kueue.x-k8s.io is forbidden"
-    told = {"kind": "Status", "status": "Failure", "message": why, "reason": "Forbidden", "code": 403}
-    stage.fleet.hubs["worker1"].faults.add("GET", "/workloads$", status=403, body=told, times=1000)
+    forbidden = {"kind": "Status", "status": "Failure", "message": why, "reason": "Forbidden", "code": 403}
+    stage.fleet.hubs["worker1"].faults.add("GET", "/workloads$", status=403, body=forbidden, times=1000)
     stage.fleet.hubs["worker1"].drop_watches("error-500", "workloads")
     stage.wait(
         lambda: (stage.says("worker1") or "").startswith(
@@ -511,7 +517,7 @@ def test_config_deleted_evicts_and_admits_nothing(staged: Staged) -> None:
     stage.wait(lambda: (stage.says("multikueue") or "").startswith("False BadConfig"))
     stage.submit("d2b")
     inactive = 'F:Suspended "ClusterQueue cluster-queue is inactive"'
-    stage.until(lambda: stage.told("d2b", "QuotaReserved"), inactive)
+    stage.until(lambda: stage.condition_line("d2b", "QuotaReserved"), inactive)
     assert is_condition_true(stage.workload("d2"), "Admitted")
     stage.apply(config("worker1", "worker2"))
     stage.wait(lambda: stage.fleet.counter.running("d2b"))

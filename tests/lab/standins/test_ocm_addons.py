@@ -103,10 +103,10 @@ class AddonEnvironment(HubAndWorker):
 
     def said(self) -> dict[str, str]:
         """The account's conditions: type, and reason with message where there is one."""
-        return told(self.account())
+        return conditions_of(self.account())
 
     def permitted(self, name: str = NAME) -> dict[str, str]:
-        return told(self.get(PERMISSIONS, name, W) or {})
+        return conditions_of(self.get(PERMISSIONS, name, W) or {})
 
     # -- what the worker says to a token
 
@@ -132,7 +132,7 @@ def decoded(secret: Object | None, key: str) -> str:
     return base64.b64decode(((secret or {}).get("data") or {}).get(key, "")).decode()
 
 
-def told(item: Object) -> dict[str, str]:
+def conditions_of(item: Object) -> dict[str, str]:
     conditions = (item.get("status") or {}).get("conditions") or ()
     return {one["type"]: f"{one['status']} {one['reason']} {one['message']}".strip() for one in conditions}
 
@@ -173,7 +173,7 @@ def complete(stage: AddonEnvironment, name: str = NAME) -> dict[str, str]:
 def test_a_token_is_reported_as_the_agent_does(stage: AddonEnvironment) -> None:
     stage.apply(account("10m"))
     stage.until(stage.said, REPORTED)
-    made, secret = stage.account(), stage.secret() or {}
+    managed_account, secret = stage.account(), stage.secret() or {}
     assert secret["metadata"]["labels"] == {
         "authentication.open-cluster-management.io/is-managed-serviceaccount": "true"
     }
@@ -182,14 +182,14 @@ def test_a_token_is_reported_as_the_agent_does(stage: AddonEnvironment) -> None:
             "apiVersion": "authentication.open-cluster-management.io/v1beta1",
             "kind": "ManagedServiceAccount",
             "name": NAME,
-            "uid": made["metadata"]["uid"],
+            "uid": managed_account["metadata"]["uid"],
         }
     ]
     assert (secret["type"], sorted(secret["data"])) == ("Opaque", ["ca.crt", "token"])
     [cluster] = stage.fleet.hubs[W].kubeconfig()["clusters"]
     authority = base64.b64decode(cluster["cluster"]["certificate-authority-data"]).decode()
     assert decoded(secret, "ca.crt").strip() == authority.strip()
-    assert made["status"]["tokenSecretRef"]["name"] == NAME
+    assert managed_account["status"]["tokenSecretRef"]["name"] == NAME
     assert stage.worker.get(SERVICE_ACCOUNT.at("v1"), NAME, AGENT_NAMESPACE)
 
 
@@ -307,7 +307,7 @@ def test_permissions_in_one_namespace_and_for_other_subjects(stage: AddonEnviron
     subjects = (stage.worker.get(RBAC_KINDS["RoleBinding"].at("v1"), NAME, "default") or {})["subjects"]
     assert subjects == [{"kind": "ServiceAccount", "namespace": AGENT_NAMESPACE, "name": NAME}, someone]
     status = (stage.get(PERMISSIONS, NAME, W) or {})["status"]["resourceStatus"]
-    assert {kind: [one["name"] for one in made] for kind, made in status.items()} == {
+    assert {kind: [one["name"] for one in items] for kind, items in status.items()} == {
         "roles": [NAME],
         "roleBindings": [NAME],
     }

@@ -56,8 +56,8 @@ class OnWorker(Admin):
     def conditions(self, name: str) -> list[str] | None:
         """The conditions of the copy, in the recordings' form and sorted; None when it has gone."""
         item = self.get(WORKLOADS, f"job-{name}-abcde", "default")
-        told = ((item or {}).get("status") or {}).get("conditions") or ()
-        lines = sorted(f"{c['type']}={c['status'][0]}:{c['reason']} {c['message']}" for c in told)
+        found = ((item or {}).get("status") or {}).get("conditions") or ()
+        lines = sorted(f"{c['type']}={c['status'][0]}:{c['reason']} {c['message']}" for c in found)
         return lines if item else None
 
     def expect(self, name: str, *conditions: str) -> None:
