@@ -1,9 +1,9 @@
 """
-An embedded hub in a process of its own, with a whole fleet on it from the start: clusters, their credentials,
-Placements, checks, and what Kueue and the controller have made of them.
+An embedded hub in its own process with a whole fleet from the start: clusters, their credentials,
+Placements, checks, and the objects and conditions of Kueue and the controller.
 
-`python -m bench.fleet KUBECONFIG CLUSTERS CHECKS WORKLOADS` serves until its standard input ends. All goes
-right into the store: written over HTTP, it would take minutes.
+`python -m bench.fleet KUBECONFIG CLUSTERS CHECKS WORKLOADS` serves until its standard input ends. All objects
+are written to the store directly: over HTTP it would take minutes.
 """
 
 import base64
@@ -63,7 +63,7 @@ def _text(data: bytes) -> str:
 
 
 def _token(cluster: str) -> str:
-    """A token as an API server gives it to a ServiceAccount, but for the signature."""
+    """A token as an API server issues it to a ServiceAccount, except for the signature."""
     now = datetime.now(UTC)
     claims = {
         "aud": ["https://kubernetes.default.svc"],
@@ -77,7 +77,7 @@ def _token(cluster: str) -> str:
 
 
 def clusters(names: list[str]) -> Iterator[Object]:
-    """Yield a ManagedCluster and a Secret for each; every cluster has a CA of its own."""
+    """Yield a ManagedCluster and a Secret for each cluster; every cluster has its own CA."""
     for name in names:
         authority = trustme.CA().cert_pem.bytes()
         server = f"https://api.{name}.example.com:6443"
@@ -110,13 +110,13 @@ def clusters(names: list[str]) -> Iterator[Object]:
             status=status,
         )
         kubeconfig = write_kubeconfig(server, authority, _token(name), name)
-        assert isinstance(kubeconfig, bytes), kubeconfig  # noqa: S101  # it is made of what is good
+        assert isinstance(kubeconfig, bytes), kubeconfig  # noqa: S101  # its parts are valid
         data = {"kubeconfig": _text(kubeconfig)}
         yield _object("Secret", f"multikueue-{name}", NS, "v1", data=data, type="Opaque")
 
 
 def _by_us(labels: Object, check: Object, fields: Object) -> Object:
-    """The metadata of what the controller has applied."""
+    """The metadata of an object that the controller has applied."""
     owner = {"apiVersion": check["apiVersion"], "kind": "AdmissionCheck", "name": check["metadata"]["name"]}
     owner |= {"uid": check["metadata"]["uid"]}
     owned = f'k:{{"uid":"{owner["uid"]}"}}'
@@ -127,7 +127,7 @@ def _by_us(labels: Object, check: Object, fields: Object) -> Object:
 
 
 def checks(number: int, names: list[str]) -> Iterator[Object]:
-    """Yield one check of ours with all that belongs to it; its Placement selects `EACH` of the clusters."""
+    """Yield one check of ours with its objects; its Placement selects `EACH` of the clusters."""
     name = f"placement-{number:03}"
     chosen = [names[(number * 5 + n) % len(names)] for n in range(EACH)]
     parameters = {"apiGroup": OCM_CLUSTER, "kind": "Placement", "name": name}
@@ -198,7 +198,7 @@ def jobs(count_: int, checks_: int) -> Iterator[Object]:
 
 
 def fleet(clusters_: int, checks_: int, workloads: int) -> Iterator[Object]:
-    """Yield all that is on the hub. The clusters are in one set, which is bound in Kueue's namespace."""
+    """Yield all objects of the hub. The clusters are in one set, bound in Kueue's namespace."""
     names = [f"cluster-{n:04}" for n in range(clusters_)]
     yield _object("Namespace", NS, group="v1", spec={}, status={"phase": "Active"})
     group = f"{OCM_CLUSTER}/v1beta2"
@@ -211,7 +211,7 @@ def fleet(clusters_: int, checks_: int, workloads: int) -> Iterator[Object]:
 
 
 def fill(store: Store, objects: Iterator[Object]) -> None:
-    """Put objects into the store of a hub that nobody serves yet."""
+    """Write objects to the store of a hub that does not serve yet."""
     known = {(resource.group, resource.kind): resource for resource in store.by_resource}
     for obj in objects:
         metadata = obj["metadata"]

@@ -1,8 +1,8 @@
 """
-An embedded hub in a process of its own, with any number of Workloads on it from the start.
+An embedded hub in its own process, with any number of Workloads from the start.
 
 `python -m bench.hub KUBECONFIG WORKLOADS OURS` serves until its standard input ends. The Workloads
-go right into the store: written over HTTP, 100,000 of them would take many minutes.
+are written to the store directly: over HTTP, 100,000 of them would take many minutes.
 """
 
 import sys
@@ -24,7 +24,7 @@ READY = "ready\n"
 
 
 def workload(number: int, ours: bool) -> Object:
-    """Return a Workload as Kueue makes it for a Job, 3 to 4 KB as JSON: unfinished if `ours`."""
+    """Return a Workload as Kueue creates it for a Job, 3 to 4 KB as JSON: unfinished if `ours`."""
     name = f"job-train-{number:06}-{number * 2654435761 % 0xFFFFF:05x}"
     job = str(uuid.UUID(int=number + 2**120))
     metadata = {

@@ -1,8 +1,8 @@
 """
 A hub for the bench: clusters with Secrets, and checks with a Placement and a decision each.
 
-All of it is made by requests, which go over HTTP to any API server, or to an embedded one in its own process.
-A check `c7` has the Placement `p7`, whose decision holds ten clusters; a *change* swaps the last of them for
+It is created by requests, over HTTP to any API server, or directly in the process of an embedded one.
+A check `c7` has the Placement `p7`, whose decision has ten clusters; a *change* replaces the last one by
 another one, back and forth.
 """
 
@@ -40,12 +40,12 @@ PER_CHECK: Final = 10
 AT_ONCE: Final = 16
 NAMESPACE: Final = Kind("", "Namespace", "namespaces", False, ("v1",))
 MINE: Final = {"app.kubernetes.io/created-by": "placement-ac-bench"}
-"""The label of what a scene puts on a hub."""
+"""The label of a scene's objects."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """How many checks there are, and clusters for them to share."""
+    """The number of checks, and of the clusters that they share."""
 
     checks: int
     clusters: int = 40
@@ -57,20 +57,20 @@ class Scene:
         return f"p{check}"
 
     def clusters_of(self, check: int, changed: bool) -> tuple[str, ...]:
-        """Return the clusters that a check has, before and after a change, as OCM orders them: by name."""
+        """Return the clusters of a check, before or after a change, in OCM's order: by name."""
         first = check * 7
         last = PER_CHECK if changed else PER_CHECK - 1
         steps = (*range(PER_CHECK - 1), last)
         return tuple(sorted(f"cluster-{(first + step) % self.clusters:04}" for step in steps))
 
     def config(self, check: int, changed: bool) -> list[str]:
-        """Return the list that Kueue should get."""
+        """Return the expected list in the MultiKueueConfig."""
         return [f"{self.placement(check)}-{cluster}" for cluster in self.clusters_of(check, changed)]
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One request that makes a part of the scene."""
+    """One request that creates a part of the scene."""
 
     method: str
     path: str
@@ -88,7 +88,7 @@ def body(kind: Kind, name: str, **rest: Any) -> Object:
 
 
 def asks(scene: Scene) -> Iterator[tuple[Ask, ...]]:
-    """Yield what makes the scene: each tuple in its order, the first one before all others."""
+    """Yield the requests of the scene: each tuple in its order, the first one before all others."""
     yield (_created(NAMESPACE, NS),)
     authority = trustme.CA().cert_pem.bytes()
     for number in range(scene.clusters):
@@ -102,10 +102,10 @@ def asks(scene: Scene) -> Iterator[tuple[Ask, ...]]:
 
 
 def _kubeconfig(cluster: str, authority: bytes) -> bytes:
-    """Return one as long as those that are in use; nobody answers at its address."""
+    """Return a kubeconfig of realistic length; no server answers at its address."""
     token = hashlib.sha512(cluster.encode()).hexdigest() * 7
     content = write_kubeconfig(f"https://api.{cluster}.example.com:6443", authority, token, cluster)
-    assert isinstance(content, bytes), content  # noqa: S101  # it is made of what is good
+    assert isinstance(content, bytes), content  # noqa: S101  # its parts are valid
     return content
 
 
@@ -142,7 +142,7 @@ def _status_written(kind: Kind, name: str, status: Object) -> Ask:
 
 
 async def decide(client: Client, scene: Scene, check: int, *, changed: bool) -> None:
-    """Be OCM: decide for a check."""
+    """Write a decision for a check, as OCM does."""
     await _send(client, _decided(scene, check, changed=changed))
 
 
@@ -151,9 +151,9 @@ async def decide_all(client: Client, scene: Scene, *, changed: bool) -> None:
 
 
 async def prepare(client: Client, scene: Scene) -> None:
-    """Put the scene on a hub, over HTTP. A namespace that is there may stay."""
+    """Create the scene on a hub, over HTTP. An existing namespace is used."""
     first, *others = asks(scene)
-    with contextlib.suppress(Conflict):  # it is there already
+    with contextlib.suppress(Conflict):  # it exists already
         await _in_order(client, first)
     await all_of(_in_order(client, few) for few in others)
 
@@ -168,7 +168,7 @@ async def _send(client: Client, ask: Ask) -> None:
 
 
 async def all_of(work: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Do all of it, `AT_ONCE` at a time."""
+    """Await all, `AT_ONCE` at a time."""
     few = asyncio.Semaphore(AT_ONCE)
 
     async def one(coroutine: Coroutine[Any, Any, None]) -> None:

@@ -1,4 +1,4 @@
-"""The two that are compared, each in a process of its own: the controller, and the floor."""
+"""The two sides of the comparison, each in its own process: the controller and the floor."""
 
 import asyncio
 import compileall
@@ -20,12 +20,12 @@ import placement_ac
 
 STOP_SECONDS: Final = 10.0
 ASK_SECONDS: Final = 0.01
-"""How often the controller is asked whether it is ready."""
+"""The interval of the readiness probe of the controller."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Who is measured: its name, and its module with arguments."""
+    """A side of the comparison: its name, and its module with arguments."""
 
     name: str
     words: tuple[str, ...]
@@ -33,7 +33,7 @@ class Side:
 
 CONTROLLER: Final = Side(
     "controller",
-    # One of it, alone, as the floor is; nobody reads the log, which tells of an outage that is meant.
+    # A single replica, like the floor; its log is not read and would report the intended outage.
     ("placement_ac", "run", "--leader-elect=false", "--log-level=error", "--kubeconfig"),
 )
 FLOOR: Final = Side("floor", ("bench.floor",))
@@ -41,7 +41,7 @@ WHOLE_FLOOR: Final = Side("floor", ("bench.floor", "--whole"))
 
 
 class Process:
-    """One of the two at work. `began`: when, by the event loop's clock."""
+    """A running side. `began`: its start, by the event loop's clock."""
 
     def __init__(self, popen: "subprocess.Popen[bytes]", port: int, began: float) -> None:
         self._popen, self._port = popen, port
@@ -49,7 +49,7 @@ class Process:
         self.pid = popen.pid
 
     def check(self) -> None:
-        """Raise if it has ended by itself."""
+        """Raise if the process has ended by itself."""
         if (code := self._popen.poll()) is not None:
             raise click.ClickException(f"process {self.pid} has ended with {code}")
 
@@ -60,7 +60,7 @@ class Process:
         return cpu_seconds(self.pid)
 
     async def ready(self) -> float:
-        """Return how many seconds after its start it said that it is ready.
+        """Return the seconds from its start until it reported that it is ready.
 
         The controller by `/readyz` (all kinds have been listed), the floor by a line when its watch is open.
         """
@@ -86,7 +86,7 @@ async def _says_ok(port: int) -> bool:
 
 @contextmanager
 def running(side: Side, kubeconfig: Path, *, asked: bool = False) -> Iterator[Process]:
-    """Run one of the two; if it is to be `asked`, it can say when it is ready."""
+    """Run one side; with `asked` the controller serves its readiness."""
     port = _free_port() if asked and side is CONTROLLER else 0
     probes = [f"--health-probe-bind-address=127.0.0.1:{port}"] if port else []
     command = [sys.executable, "-m", *side.words, str(kubeconfig), *probes]
@@ -104,7 +104,7 @@ def running(side: Side, kubeconfig: Path, *, asked: bool = False) -> Iterator[Pr
 
 @cache
 def compile_ours() -> None:
-    """Compile our own code once, as pip does with what it installs: no start is to wait for that."""
+    """Compile our code once, as pip does: no start shall wait for it."""
     for module in (__file__, placement_ac.__file__):
         compileall.compile_dir(Path(module).parent, quiet=1)
 
@@ -135,5 +135,5 @@ def memory(pid: int) -> float:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return what CPU time a process has taken, by Linux's clock of it: /proc counts ticks of 10 ms."""
+    """Return the CPU time of a process, by Linux's clock of the process: /proc counts ticks of 10 ms."""
     return time.clock_gettime((~pid << 3) | 2)  # MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED)

@@ -238,7 +238,7 @@ def _is_plain(name: str) -> bool:
 
 
 def commands() -> str:
-    """Return the page of the commands: each with what `--help` says."""
+    """Return the page of the commands: each with its `--help`."""
     rows, *_ = _tables("Commands and exit codes")
     by_name = {name.removeprefix("placement-ac ").split()[0]: row for name, row in rows.items()}
     return _page(
@@ -280,7 +280,7 @@ _LINK: Final = re.compile(r"(?<=\]\()(?:(?!\.\./|https://)[\w/.-]+\.md)?(?:#[\w-
 
 
 def _from_here(link: re.Match[str]) -> str:
-    """Lead a link of the reference's, or of another document's beside it, from a page in `reference/`."""
+    """Rewrite a link of the reference, or to a document beside it, for a page in `reference/`."""
     return f"../{'reference.md' if link[0].startswith('#') else ''}{link[0]}" if link[0] else ""
 
 
@@ -291,4 +291,4 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "reference/settings.md": settings,
     "reference/commands.md": commands,
 }
-"""The pages that are made, by their path in the site."""
+"""The generated pages by their path in the site."""

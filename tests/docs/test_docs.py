@@ -67,7 +67,7 @@ NOW = datetime(2026, 8, 1, tzinfo=UTC)
 
 
 def lines_of(text: str, *, code: bool) -> Iterator[str]:
-    """Yield the lines inside of fences, or those outside."""
+    """Yield the lines inside of fences, or the lines outside."""
     fenced = False
     for line in text.splitlines():
         if line.lstrip().startswith("```"):

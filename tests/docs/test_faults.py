@@ -1,4 +1,4 @@
-"""The fault table in docs/reliability.md has the faults that are tested, and figures that were measured."""
+"""The fault table in docs/reliability.md lists the tested faults and the measured figures."""
 
 import re
 from pathlib import Path

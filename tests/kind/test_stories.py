@@ -1,4 +1,4 @@
-"""The three stories on real clusters; only where `setup-env.sh` has made them (`make test-kind`)."""
+"""The three stories on the real clusters of `setup-env.sh` (`make test-kind`)."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
 """
-A hub on which everything is set up right, as `kubectl get -o yaml` gives it: what `doctor` is tried on.
+The objects of a correctly set up hub, as `kubectl get -o yaml` returns them, for the tests of `doctor`.
 
-OCM's and our half are the samples and config/; Kueue's half is as the manifests of its release 0.19 have it
-(Deployment, ConfigMap, ClusterRoleBinding: the parts that are looked at).
+OCM's and our objects come from the samples and config/; Kueue's follow the manifests of its release 0.19
+(the parts of Deployment, ConfigMap and ClusterRoleBinding that `doctor` reads).
 """
 
 import base64
@@ -127,7 +127,7 @@ PROVIDERS = """\
         provideClusterInfo: true
         interactiveMode: Never
 """
-"""The part of Kueue's configuration that tells of access providers."""
+"""The part of Kueue's configuration that lists the access providers."""
 MOUNTS = [
     {
         "name": "manager-config",
@@ -139,7 +139,7 @@ MOUNTS = [
 
 
 def objects() -> list[Object]:
-    """Return all of them, free to be changed."""
+    """Return all objects, as copies that the caller may change."""
     return copy.deepcopy(list(_objects()))
 
 
@@ -155,7 +155,7 @@ def _objects() -> tuple[Object, ...]:
 
 
 def _crd(crd: Object) -> Object:
-    """As little of it as is looked at."""
+    """A CRD reduced to the fields that `doctor` reads."""
     versions = [{"name": one["name"], "served": one["served"]} for one in crd["spec"]["versions"]]
     return {
         "apiVersion": crd["apiVersion"],
@@ -187,7 +187,7 @@ def _as_stored(obj: Object) -> Object:
 
 
 def _ours() -> Iterator[Object]:
-    """What OCM and the controller make of it."""
+    """The objects that OCM and the controller create."""
     decided = decision(of=PLACEMENT)
     yield decided | {
         "metadata": {key: decided["metadata"][key] for key in ("name", "namespace", "labels")},

@@ -1,4 +1,4 @@
-"""A plain client of the hub for its own tests: paths, verbs, answers; nothing is hidden."""
+"""A plain HTTP client for the hub's own tests: paths, verbs and raw responses."""
 
 import contextlib
 import http.client
@@ -31,7 +31,7 @@ Object = dict[str, Any]
 
 
 class Client:
-    """Asks one hub as its admin (or with another token)."""
+    """Requests to one hub as its admin (or with another token)."""
 
     def __init__(self, hub: Hub, token: str | None = None) -> None:
         self.hub = hub
@@ -78,7 +78,7 @@ class Client:
 
 
 class Watching:
-    """A watch in a thread of its own; `events` are (type, name), `seen` the whole events."""
+    """A watch in its own thread; `events` are (type, name), `seen` the whole events."""
 
     def __init__(self, client: Client, path: str, **query: str) -> None:
         asked = "&".join(f"{key}={value}" for key, value in {"watch": "true", **query}.items())
@@ -119,7 +119,7 @@ class Watching:
 
 
 def wait_for(read: Callable[[], Any], expected: Any, seconds: float = 5.0) -> None:
-    """Fail unless `read` gives `expected` in time."""
+    """Fail unless `read` returns `expected` in time."""
     deadline = time.monotonic() + seconds
     while (found := read()) != expected and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -1,8 +1,8 @@
 """
-A hub in plain dicts, for tests without HTTP: it carries out actions as an API server would.
+A hub in plain dicts, for tests without HTTP: it carries out actions as an API server does.
 
-Server-side apply is modelled for labels, annotations, ownerReferences, spec and data; deletion collects
-what has lost its last owner.
+Server-side apply is modelled for labels, annotations, ownerReferences, spec and data; `collect` deletes
+objects without a remaining owner.
 """
 
 import copy
@@ -25,7 +25,7 @@ Id = tuple[Kind, str, str]
 
 
 class MemoryHub:
-    """Objects by kind, namespace and name; every change has a resourceVersion of its own."""
+    """Objects by kind, namespace and name; every change gets a new resourceVersion."""
 
     def __init__(
         self, objects: Iterable[Raw], facts: HubFacts, provisioning: ProvisioningPolicy | None = None
@@ -39,14 +39,14 @@ class MemoryHub:
             self.put(raw)
 
     def put(self, raw: Raw) -> None:
-        """Store an object as somebody else wrote it."""
+        """Store an object that another client wrote."""
         self.version += 1
         raw = copy.deepcopy(raw)
         raw["metadata"]["resourceVersion"] = str(self.version)
         self.objects[id_of(raw)] = raw
 
     def world(self) -> Cache:
-        """What a controller sees that starts now."""
+        """Return the cache of a controller that starts now."""
         cache = Cache(self.facts, policy=AT_ONCE, provisioning=self.provisioning)
         for kind in kinds_for(self.provisioning):
             items = [raw for raw in self.objects.values() if is_of(kind, raw)]
@@ -54,7 +54,7 @@ class MemoryHub:
         return cache
 
     def act(self, action: Action) -> None:
-        """Carry out one action; one whose object has changed its identity is refused without effect."""
+        """Carry out one action; it has no effect if the uid of its object has changed."""
         if isinstance(action, Apply):
             self._apply(action)
         elif isinstance(action, Delete):
@@ -67,7 +67,7 @@ class MemoryHub:
             raise NotImplementedError(type(action))
 
     def collect(self) -> None:
-        """Delete what has owners of which none is there, as Kubernetes does."""
+        """Delete objects whose owners are all gone, as Kubernetes does."""
         uids = {raw["metadata"]["uid"] for raw in self.objects.values()}
         for id_, raw in list(self.objects.items()):
             owners = raw["metadata"].get("ownerReferences")
@@ -117,7 +117,7 @@ def id_of(raw: Raw) -> Id:
 
 
 def id_of_target(action: Action) -> Id:
-    """The id of what an action writes."""
+    """The id of the object that an action writes."""
     if isinstance(action, Apply):
         return action.kind, action.body["metadata"].get("namespace", ""), action.name
     return action.kind, getattr(action, "namespace", ""), action.name
@@ -147,7 +147,7 @@ MOST_WRITES = 200
 
 
 class EverLate(Mapping[Timer, float]):
-    """Ages of whatever is pending, when every wait is over."""
+    """Ages of all timers, once every wait is over."""
 
     def __getitem__(self, _: Timer) -> float:
         return LATE
@@ -163,7 +163,7 @@ class EverLate(Mapping[Timer, float]):
 
 
 def todo(cache: Cache, key: Key) -> list[Action]:
-    """What `key` still calls for in a world, when every wait is over, in order."""
+    """The actions that `key` still needs once every wait is over, in order."""
     if key.kind == "cluster":
         provided = plan_provisioning(cache.provisioning_inputs(key.name, NOW, EverLate()))
         return [action for phase in (*provided.phases, *provided.orphan_phases) for action in phase]
@@ -172,9 +172,9 @@ def todo(cache: Cache, key: Key) -> list[Action]:
 
 
 def settle(hub: MemoryHub, cache: Cache, keys: Iterable[Key] | None = None) -> list[Action]:
-    """Let a controller work off `keys`, and those that its own writes touch; return the writes.
+    """Reconcile `keys`, and the keys that these writes touch; return the writes.
 
-    Without `keys` it looks at all that there are. Keys that ask to be looked at later are.
+    Without `keys`, reconcile every key. A key that asks for a later look gets it.
     """
     queue = sorted(cache.keys() if keys is None else keys, key=str)
     done: list[Action] = []
@@ -197,12 +197,12 @@ def settle(hub: MemoryHub, cache: Cache, keys: Iterable[Key] | None = None) -> l
 
 def _comes_back(cache: Cache, key: Key) -> bool:
     if key.kind == "cluster":
-        return False  # it waits for nothing but time, and that is over
+        return False  # it waits only for time, and every wait is over
     return plan(cache.snapshot(key, NOW, EverLate())).recheck_after is not None
 
 
 def carry_out(hub: MemoryHub, cache: Cache, action: Action) -> set[Key]:
-    """Carry out one action, tell the world, and return the keys that this touches."""
+    """Carry out one action, update the cache, and return the keys that the change touches."""
     id_ = id_of_target(action)
     before = hub.objects.get(id_)
     hub.act(action)
@@ -210,7 +210,7 @@ def carry_out(hub: MemoryHub, cache: Cache, action: Action) -> set[Key]:
 
 
 def show(hub: MemoryHub, cache: Cache, before: Raw | None, after: Raw | None) -> set[Key]:
-    """Tell the world how an object is now (None: it is gone); a Secret may be of two kinds."""
+    """Update the cache with the new state of an object (None: deleted); a Secret may be of two kinds."""
     raw = after or before
     touched: set[Key] = set()
     for kind in kinds_for(hub.provisioning):

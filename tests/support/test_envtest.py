@@ -1,4 +1,4 @@
-"""`make test-envtest` and `make test-kind`: what they say where they cannot begin."""
+"""The messages of `make test-envtest` and `make test-kind` when a precondition is missing."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""The site of the documents: it can be built, lacks nothing that the code has, and asks no other host."""
+"""The documentation site: it builds, covers the whole code, and makes no requests to other hosts."""
 
 import os
 import re
@@ -66,7 +66,7 @@ def test_the_site_is_built_without_a_warning_and_asks_no_other_host(tmp_path: Pa
         ("<style>a { mask: url('data:image/svg+xml;charset=utf-8,<svg/>') }</style>", False),
     ],
 )
-def test_what_asks_another_host(html: str, asks: bool) -> None:
+def test_loads_from_another_host_are_found(html: str, asks: bool) -> None:
     assert bool(FOREIGN.search(html)) is asks
 
 
@@ -78,7 +78,7 @@ def test_every_entry_of_the_navigation_exists() -> None:
     assert sorted(paths) == sorted(generated_pages | written)
 
 
-# -- pages that are made of the code
+# -- pages generated from the code
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_the_lines_for_the_settings_file_are_yaml() -> None:
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
-def test_the_query_of_a_metric_can_be_asked(measure: MetricDefinition) -> None:
+def test_the_query_of_a_metric_is_valid(measure: MetricDefinition) -> None:
     assert promql_parser.parse(generated.query(measure))
 
 

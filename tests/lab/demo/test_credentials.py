@@ -1,4 +1,4 @@
-"""`placement-ac demo --credentials made`: the three stories with credentials that OCM is asked to make."""
+"""`placement-ac demo --credentials made`: the three stories with provisioned credentials."""
 
 import base64
 import functools
@@ -47,7 +47,7 @@ ALL = ("cluster1", "cluster2", "cluster3")
 
 
 class Watched:
-    """Hubs that are remembered, for what was written to them."""
+    """Remembers all hubs, for the Secrets that were written to them."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.hubs: list[Hub] = []
@@ -60,12 +60,12 @@ class Watched:
         monkeypatch.setattr("placement_ac.lab.standins.fleet.Hub", hub)
 
     def tokens(self) -> set[str]:
-        """All tokens that there were: of the hubs' admins, and in Secrets, kubeconfigs included."""
+        """All tokens: of the hubs' admins, and in Secrets and their kubeconfigs."""
         written = {one for content in self.secrets() for one in _tokens(content)}
         return written | {hub.token for hub in self.hubs}
 
     def secrets(self) -> set[bytes]:
-        """All that was ever in a Secret, but for the CAs, which are public."""
+        """All values that a Secret ever had, except the CAs, which are public."""
         bodies = (
             json.loads(one.raw)
             for hub in self.hubs
@@ -88,7 +88,7 @@ def _tokens(content: bytes) -> Iterable[str]:
 
 
 def traces_in(output: str, watched: Watched) -> list[str]:
-    """What was printed of secrets: tokens, their signatures, what is in Secrets; as it is or in base64."""
+    """The printed secrets: tokens, their signatures, values of Secrets; plain or in base64."""
     tokens, contents = watched.tokens(), watched.secrets()
     traces = {one for token in tokens for one in (token, token.rpartition(".")[2])}
     traces |= {content.decode() for content in contents}
@@ -99,7 +99,7 @@ def traces_in(output: str, watched: Watched) -> list[str]:
 
 
 def assert_no_traces(output: str, watched: Watched) -> None:
-    """No secret was printed; and one would have been noticed."""
+    """Fail if a secret was printed, or if `traces_in` would not notice one."""
     assert traces_in(output, watched) == []
     assert len(watched.tokens()) > len(watched.hubs) == 1 + len(ALL)
     for content in watched.secrets():
@@ -112,7 +112,7 @@ def played(*words: str) -> Result:
 
 
 def credential_objects(document: dict[str, Any]) -> list[str]:
-    """What was made, of a step's document: kind namespace/name."""
+    """The provisioned objects in a step's document: kind namespace/name."""
     return [
         f"{obj['kind']} {obj['metadata']['namespace']}/{obj['metadata']['name']}"
         for obj in document["objects"]
@@ -129,7 +129,7 @@ def all_credential_objects(*clusters: str) -> list[str]:
     ]
 
 
-# -- what is shown
+# -- output
 
 
 def test_all_stories_with_provisioned_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,7 +166,7 @@ def test_all_stories_with_provisioned_credentials(monkeypatch: pytest.MonkeyPatc
 
 
 def assert_nothing_was_put_there(watched: Watched) -> None:
-    """Nobody but the controller and OCM's agents has written a Secret, and nobody a ClusterProfile."""
+    """Fail if another client wrote a Secret, or any client a ClusterProfile."""
     journal = [one for hub in watched.hubs for one in hub.journal if one.method in ("POST", "PUT", "PATCH")]
     managers = {one.query.get("fieldManager") for one in journal if "/secrets" in one.path}
     assert managers == {"placement-ac", "ocm-accounts"}
@@ -300,17 +300,15 @@ def test_kubectl_shows_the_same_provisioned_objects() -> None:
     assert demo.returncode == 0
 
 
-# -- how it fails
+# -- failures
 
 
 def test_a_token_that_is_not_renewed_fails_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
     async def do_nothing(_: DemoEnvironment, __: str) -> None:
-        """Let the agent sleep."""
+        """Renew nothing."""
 
     monkeypatch.setattr(DemoEnvironment, "renew_token", do_nothing)
-    monkeypatch.setattr(
-        "placement_ac.lab.demo.runner.STEP_SECONDS", 4.0
-    )  # what is needed no more stays for 2 s
+    monkeypatch.setattr("placement_ac.lab.demo.runner.STEP_SECONDS", 4.0)  # unneeded objects stay for 2 s
     run = played("--story", "2")
     assert run.exit_code == 1
     [line] = [line for line in run.stdout.splitlines() if "FAILED" in line]

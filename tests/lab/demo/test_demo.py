@@ -1,4 +1,4 @@
-"""`placement-ac demo`: the three stories, as a program and as a person see them."""
+"""`placement-ac demo`: the three stories as JSON and as text."""
 
 import functools
 import io
@@ -96,7 +96,7 @@ LISTS: dict[story3.Story3Mode, list[list[str] | None]] = {
     IMMEDIATE: [[C3], [C3], [C2, C3], [C2], [C2], [C2], [C3]],
     UNSAFE: [[C3], [C3], [C2], [C2]],
 }
-"""What is listed after each step of Story 3; None: the old list or the new one, who can say."""
+"""The list after each step of Story 3; None: the old list or the new one, by timing."""
 ARGUMENTS: dict[story3.Story3Mode, list[str]] = {
     DRAIN: [],
     IMMEDIATE: ["--removal-policy", "immediate"],
@@ -111,7 +111,7 @@ WAYS: list[story3.Story3Mode] = [DRAIN, IMMEDIATE, UNSAFE]
 
 
 class Either:
-    """Equal to the list before a cluster goes and to that after it."""
+    """Equal to the lists before and after a cluster is removed."""
 
     def __eq__(self, other: object) -> bool:
         return other in ([C2, C3], [C2])
@@ -125,7 +125,7 @@ def lists_of(way: story3.Story3Mode) -> list[Any]:
 
 
 def jobs_of(document: dict[str, Any]) -> list[tuple[str, str | None]]:
-    """The Workloads in a step's document: whose, and where by what the hub knows."""
+    """The Workloads in a step's document: name of the Job, and clusterName on the hub."""
     return [
         (obj["metadata"]["ownerReferences"][0]["name"], obj["status"].get("clusterName"))
         for obj in document["objects"]
@@ -135,14 +135,14 @@ def jobs_of(document: dict[str, Any]) -> list[tuple[str, str | None]]:
 
 @functools.cache
 def shown_as_json(way: story3.Story3Mode) -> tuple[int, str]:
-    """Play Story 3 once; return the exit code and what was printed."""
+    """Play Story 3 once; return the exit code and the output."""
     run = CliRunner().invoke(command, ["--story", "3", "-o", "json", *ARGUMENTS[way]])
     return run.exit_code, run.output
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_job_runs_while_scores_change(way: story3.Story3Mode) -> None:
-    """One copy at any time with either policy; with `--unsafe`, which shows that it can be seen, two."""
+    """At most one copy with either policy; two with `--unsafe`, so the count does notice a second one."""
     exit_code, output = shown_as_json(way)
     *shown, last = documents(output)
     assert last["jobs"] == {"train": COUNTED[way]}
@@ -237,7 +237,7 @@ def test_workers_are_started_only_for_a_job(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_an_unexpected_second_copy_fails_the_demo(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What would be told if the controller did what the careless list does."""
+    """The demo's report if the safe policy had the result of the unsafe one."""
     monkeypatch.setitem(story3.EXPECTED_RESULTS, UNSAFE, story3.EXPECTED_RESULTS[DRAIN])
     run = CliRunner().invoke(command, ["--story", "3", "--unsafe"])
     assert run.exit_code == 1
@@ -246,7 +246,7 @@ def test_an_unexpected_second_copy_fails_the_demo(monkeypatch: pytest.MonkeyPatc
 
 
 def test_an_unsafe_run_without_a_second_copy_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`--unsafe` shows what happens, whatever it is: here the controller is not replaced after all."""
+    """`--unsafe` reports the real result: here the controller is not replaced."""
 
     async def stay_careful(_: environment.DemoEnvironment) -> None:
         """Leave the controller where it is."""
@@ -260,7 +260,7 @@ def test_an_unsafe_run_without_a_second_copy_fails(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_failed_step_is_reported_with_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The way to see the demo fail: a fleet without a Secret for cluster3, which Story 3 wants."""
+    """The demo fails on a fleet without the Secret for cluster3, which Story 3 selects."""
     monkeypatch.setattr("placement_ac.lab.demo.runner.STEP_SECONDS", 0.5)
 
     async def no_cluster3(client: Client, stage: StepEnvironment) -> None:
@@ -277,7 +277,7 @@ def test_a_failed_step_is_reported_with_exit_code_1(monkeypatch: pytest.MonkeyPa
 
 
 def last_answers(shown: str) -> dict[str, list[str]]:
-    """Return what was shown last after each `$ kubectl get …`."""
+    """Return the last output of each `$ kubectl get …`."""
     answers: dict[str, list[str]] = {}
     answer: list[str] = []
     for line in map(str.strip, shown.splitlines()):
@@ -291,7 +291,7 @@ def last_answers(shown: str) -> dict[str, list[str]]:
 
 
 def assert_kubectl_says_the_same(kubeconfig: str, story: str) -> None:
-    """What the demo shows "as kubectl would" is what kubectl shows, to the letter."""
+    """Fail unless the demo's "as kubectl would" output equals kubectl's."""
     answers = last_answers(CliRunner().invoke(command, ["--story", story]).output)
     assert len(answers) == {"2": 3, "3": 4}[story]
     assert_kubectl_answers(kubeconfig, answers)
@@ -352,7 +352,7 @@ def _outcome(*, right: bool) -> DemoStepResult:
 
 
 def _of_step(number: int, step: StoryStep) -> DemoStepResult:
-    """What a step comes to when each cluster's way in is the longest name of the samples."""
+    """The result of a step in which each cluster's credentials have the longest name of the samples."""
     secret = {"kubeConfig": {"location": SECRETS["placement-demo2-cluster2"], "locationType": "Secret"}}
     clusters = [
         {
@@ -425,12 +425,12 @@ def test_missing_objects_are_shown_as_kubectl_does(capsys: pytest.CaptureFixture
 def test_the_demo_ends_all_its_threads(words: list[str]) -> None:
     before = set(threading.enumerate())
     assert CliRunner().invoke(command, [*words, "-o", "json"]).exit_code == 0
-    # A loop that is closed does not wait for the threads that it lent out.
+    # A closed loop does not wait for its executor's threads.
     eventually(lambda: [thread.name for thread in threading.enumerate() if thread not in before], [])
 
 
 def test_the_demo_succeeds_with_the_published_crds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The hub brings short schemas of its own; the demo's writes are valid by the published ones as well."""
+    """The hub's built-in schemas are short; the demo's writes are valid by the published ones as well."""
     published = functools.partial(Hub, crds=published_crds())
     monkeypatch.setattr("placement_ac.lab.demo.environment.Hub", published)
     monkeypatch.setattr("placement_ac.lab.standins.fleet.Hub", published)

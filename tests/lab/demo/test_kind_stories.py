@@ -1,4 +1,4 @@
-"""A rehearsal of `tests/kind`: what plays the stories there plays them here, on embedded hubs."""
+"""The player of `tests/kind` on embedded hubs instead of kind clusters."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Server-side apply: who owns which field, who may change it, and what goes when it is asked for no more."""
+"""Server-side apply: ownership of fields, conflicts, and removal of fields that are no longer applied."""
 
 from typing import Any
 
@@ -105,7 +105,7 @@ def test_conflicts_name_each_field_and_its_owner(client: Client) -> None:
     answer = client.apply(f"{CONFIGMAPS}/a", configmap("a", {"k": "2", "o": "2", "n": "2"}))
     assert sorted(conflicts(answer)) == [".data.k", ".data.o"]
     assert 'conflict with "maker" using v1 at ' in answer.json()["message"]
-    client.applied(f"{CONFIGMAPS}/a", configmap("a", {"k": "1"}))  # who agrees shares
+    client.applied(f"{CONFIGMAPS}/a", configmap("a", {"k": "1"}))  # an equal value is shared
     forced = client.applied(f"{CONFIGMAPS}/a", configmap("a", {"k": "2"}), force="true")
     assert owners(forced) == {
         ("tester", "Apply", ""): {"f:data": {"f:k": {}}},
@@ -207,7 +207,7 @@ def test_managed_fields_can_be_rewritten_and_reset(client: Client) -> None:
     assert "managedFields" not in reset["metadata"]
 
 
-# -- the parts, by themselves
+# -- unit tests
 
 LIST = SchemaNode({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}})
 

@@ -1,4 +1,4 @@
-"""The clients a controller is written with: the kubernetes client and kopf."""
+"""The kubernetes client and kopf against the hub."""
 
 import asyncio
 import threading

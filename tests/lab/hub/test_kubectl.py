@@ -1,4 +1,4 @@
-"""kubectl, the real one, against the hub."""
+"""The real kubectl against the hub."""
 
 import json
 import os

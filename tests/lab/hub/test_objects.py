@@ -1,4 +1,4 @@
-"""Create, read, update, delete: what a hub keeps, refuses, and lets go."""
+"""Create, read, update and delete objects on the hub."""
 
 from typing import Any
 from urllib.parse import quote
@@ -345,7 +345,7 @@ def test_deleting_many_by_label(client: Client) -> None:
     assert client.names(CONFIGMAPS) == ["b"]
 
 
-# -- what goes with what
+# -- garbage collection
 
 
 @pytest.mark.embedded("nobody collects garbage on a bare API server")

@@ -1,4 +1,4 @@
-"""Kinds and their schemas: what is filled in, dropped, refused, and shown in columns."""
+"""CRDs and their schemas: defaults, pruning, validation, and table columns."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -220,7 +220,7 @@ def test_a_crd_is_served_at_once_and_deleted_with_its_objects(empty: Client) -> 
     empty.delete(f"{CRDS}/things.example.com")
     assert empty.ask("GET", THINGS).status_code == 404
     assert empty.ask("GET", "/apis/example.com").status_code == 404
-    assert empty.names("/api/v1/namespaces/default/secrets") == ["owned"]  # its owner's kind cannot be asked
+    assert empty.names("/api/v1/namespaces/default/secrets") == ["owned"]  # its owner's kind does not exist
     empty.create(CRDS, crd("Thing", spec_schema()))
     assert empty.names(THINGS) == []
 

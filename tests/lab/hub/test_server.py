@@ -1,4 +1,4 @@
-"""The hub as a server: tokens, TLS, faults to order, outages, the journal."""
+"""The hub as a server: tokens, TLS, injected faults, outages, the journal."""
 
 import base64
 import http.client
@@ -204,7 +204,7 @@ def test_a_stopped_hub_can_be_stopped_again(hub: Hub, client: Client) -> None:
     hub.stop()
 
 
-# -- protobuf: what kubectl sends, by hand
+# -- protobuf, as kubectl sends it
 
 
 def message(*fields: tuple[int, bytes | int]) -> bytes:

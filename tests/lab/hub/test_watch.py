@@ -1,4 +1,4 @@
-"""Watches: what is told, to whom, from when on, and how they end."""
+"""Watches: their events, selectors, start versions and ends."""
 
 import contextlib
 import random
@@ -61,7 +61,7 @@ def test_a_watch_from_a_version_sends_later_events(client: Client) -> None:
         seen.until(("ADDED", "b"))
 
 
-@pytest.mark.embedded("a real API server tells what left a selection as it was")
+@pytest.mark.embedded("a real API server sends the old object when it leaves a selection")
 def test_selected_objects_are_added_and_deleted(client: Client) -> None:
     client.create(CONFIGMAPS, configmap("a"))
     with Watching(client, CONFIGMAPS, labelSelector="in=yes") as seen:
@@ -149,7 +149,7 @@ def test_an_idle_watch_does_no_work(
     with Watching(client, CONFIGS, allowWatchBookmarks=bookmarks, resourceVersion=client.version(CONFIGS)):
         if hangs:
             client.hub.drop_watches("hang")
-        time.sleep(0.5)  # there is no event to wait for: it is to do nothing, five bookmarks long
+        time.sleep(0.5)  # no event to wait for: nothing may happen for the time of five bookmarks
     assert 1 <= len(looks) < 20, "it went round and round"
 
 

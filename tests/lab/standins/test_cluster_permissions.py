@@ -1,4 +1,4 @@
-"""What OCM makes of a ClusterPermission, and what it says of it."""
+"""The ManifestWork that OCM creates for a ClusterPermission, and the status that it reports."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def permission(**spec: Any) -> Object:
 
 
 def manifests_of(item: Object, addon: Object | None = ADDON) -> list[tuple[Any, ...]]:
-    """Kind, name and what follows of each manifest."""
+    """Kind, metadata, roleRef and subjects of each manifest."""
     manifests = work_of(item, {"a"}, addon)["spec"]["workload"]["manifests"]
     return [(one["kind"], one["metadata"], one.get("roleRef"), one.get("subjects")) for one in manifests]
 
@@ -79,7 +79,9 @@ def test_the_list_of_bindings_replaces_the_single_one() -> None:
     ("addon", "namespace"),
     [
         pytest.param(ADDON, "agents", id="installed there"),
-        pytest.param(ADDON | {"status": {"namespace": "elsewhere"}}, "elsewhere", id="tells another place"),
+        pytest.param(
+            ADDON | {"status": {"namespace": "elsewhere"}}, "elsewhere", id="reports another namespace"
+        ),
     ],
 )
 def test_an_account_becomes_a_service_account_in_the_agents_namespace(addon: Object, namespace: str) -> None:

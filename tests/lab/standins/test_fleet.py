@@ -1,4 +1,4 @@
-"""The fleet of the samples on the embedded hub, with its status, and what the stand-ins make of it."""
+"""The fleet of the samples on the embedded hub, with its status, and the reactions of the stand-ins."""
 
 import asyncio
 import base64
@@ -92,7 +92,7 @@ def test_an_unserved_kind_is_named(admin: Admin, version: str, kind: str) -> Non
 
 
 def test_kueue_connects_with_all_three_kinds_of_credentials(admin: Admin, kubeconfig: Path) -> None:
-    """What placement-ac makes of the fleet, made by hand: every cluster is Active with the known stand-in."""
+    """The test writes the controller's objects: every cluster becomes Active by the stand-in for Kueue."""
     admin.apply(*fleet(), *manifests.load(manifests.samples() / "multikueue-setup-demo1.yaml"))
     sources: dict[str, Any] = {
         "cluster1": {"clusterProfileRef": {"name": "cluster1"}},

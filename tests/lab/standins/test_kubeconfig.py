@@ -1,4 +1,4 @@
-"""What Kueue refuses in a kubeconfig, in its words. Sources: broken-configuration.txt and Kueue's code."""
+"""The kubeconfigs that Kueue rejects, with its messages (broken-configuration.txt and Kueue's code)."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ GO_STRUCT = (
 
 
 def kubeconfig(*, user: Any = None, cluster: Any = None, **top: Any) -> bytes:
-    """A kubeconfig that Kueue takes, with what differs."""
+    """A kubeconfig that Kueue accepts, with the given changes."""
     config = {
         "apiVersion": "v1",
         "kind": "Config",

@@ -1,8 +1,8 @@
 """
-The stand-in for Kueue tells on the embedded hub what real Kueue told in shared/kueue.
+The stand-in for Kueue writes on the embedded hub the conditions that real Kueue wrote in shared/kueue.
 
-Each test names the block of the recording that it replays, and compares the lines that are recorded
-there (`KIND or NAME: Active STATUS REASON | MESSAGE`) with what the hub then holds.
+Each test names the block of the recording that it replays, and compares the recorded lines
+(`KIND or NAME: Active STATUS REASON | MESSAGE`) with the objects on the hub.
 """
 
 import base64
@@ -39,7 +39,7 @@ PROFILE = "cluster-profile.txt"
 
 
 def recorded(file: str, title: str) -> dict[str, str]:
-    """The conditions in one block of a recording, by the words before the colon."""
+    """The conditions in one block of a recording, by the text before the colon."""
     text = (shared_dir() / "kueue" / file).read_text()
     block = text.split(f"--- {title}\n", 1)[1].split("\n---", 1)[0]
     lines = (re.fullmatch(r" +([\w-]+): +Active (.*)", line) for line in block.splitlines())
@@ -47,14 +47,14 @@ def recorded(file: str, title: str) -> dict[str, str]:
 
 
 def recorded_profile(step: str) -> tuple[str, str]:
-    """What a step of cluster-profile.txt says of the MultiKueueCluster and of the check."""
+    """The conditions of MultiKueueCluster and check in a step of cluster-profile.txt."""
     block = (shared_dir() / "kueue" / PROFILE).read_text().split(f"##### {step} ", 1)[1].split("#####", 1)[0]
     [cluster] = re.findall(r"ex-cp \[\('Active', '(\w+)', '(\w+)', '(.*)'\)\]", block)
     [check] = re.findall(r"AdmissionCheck multikueue: (.*)", block)
     return f"{cluster[0]} {cluster[1]} | {cluster[2]}", check
 
 
-# What differs is named; the names are those of the recording.
+# Builders; their default names are those of the recording.
 
 
 def kueue_object(kind: str, name: str, spec: Any = None, **more: Any) -> Object:
@@ -141,7 +141,7 @@ def namespace(name: str) -> Object:
 
 
 class KueueEnvironment(Admin):
-    """A hub with the stand-in on it, and the words of the recordings."""
+    """A hub with the stand-in, whose conditions are read in the recordings' form."""
 
     def says(self, kind: str, name: str) -> str | None:
         resource, where = {
@@ -157,7 +157,7 @@ class KueueEnvironment(Admin):
         return None
 
     def all_say(self, *clusters: str) -> dict[str, str | None]:
-        """The lines of a block of broken-configuration.txt."""
+        """The current conditions of the objects in a block of broken-configuration.txt."""
         words = {
             "AdmissionCheck": self.says("AdmissionCheck", "acd"),
             "ClusterQueue": self.says("ClusterQueue", "cqd"),
@@ -166,7 +166,7 @@ class KueueEnvironment(Admin):
         return words | {name: self.says("MultiKueueCluster", name) for name in clusters}
 
     def expect(self, title: str, *clusters: str) -> None:
-        """Wait until the hub tells what the block has: of the check, the queues and `clusters`."""
+        """Wait until check, queues and `clusters` have the conditions of that block."""
         block = recorded(BROKEN, title)
         wanted = ("AdmissionCheck", "ClusterQueue", "LocalQueue", *clusters)
         self.until(lambda: self.all_say(*clusters), {name: block[name] for name in wanted})
@@ -177,7 +177,7 @@ Staged = Callable[..., KueueEnvironment]
 
 @pytest.fixture
 def staged(a_hub: HubMaker, tmp_path: Path) -> Iterator[Staged]:
-    """Starts a hub, the stand-in with the options given, and the queues of the recording."""
+    """Starts a hub and the stand-in with the given options, and creates the queues of the recording."""
     with ExitStack() as opened:
 
         def start(**options: Any) -> KueueEnvironment:
@@ -409,7 +409,7 @@ def test_a_kubeconfig_by_path_is_rejected(staged: Staged) -> None:
     stage.until(lambda: stage.says("MultiKueueCluster", "p"), expected)
 
 
-# How it writes.
+# Its writes.
 
 
 @pytest.mark.parametrize(
@@ -494,11 +494,11 @@ def test_the_transition_time_changes_only_with_the_status(staged: Staged) -> Non
     assert condition()["lastTransitionTime"] > "2026-01-01T00:00:00Z"
 
 
-# What may happen to it.
+# Faults and API versions.
 
 
 def crds(*versions: str) -> list[Object]:
-    """The CRDs of shared/crds; Kueue's with `versions` only, the last of them stored."""
+    """The CRDs of shared/crds; Kueue's with `versions` only, the last one stored."""
     found = []
     for file in sorted((shared_dir() / "crds").glob("*.yaml")):
         item = yaml.load(file.read_text(), Loader=yaml.CSafeLoader)

@@ -1,8 +1,8 @@
 """
-Kueue's connection to a worker, as the stand-in plays it, with a token that may do just so much.
+The stand-in's connection to a worker with a token of limited permissions.
 
-What Kueue says is told in shared/kueue/broken-configuration.txt, "kubeconfig with a token that has no
-rights". The worker is an embedded hub, which keeps to its roles.
+Kueue's messages are in shared/kueue/broken-configuration.txt, "kubeconfig with a token that has no
+rights". The worker is an embedded hub that enforces RBAC.
 """
 
 import base64
@@ -37,11 +37,11 @@ NO_RIGHT = (
     ' resource "workloads" in API group "kueue.x-k8s.io" at the cluster scope'
 )
 LONG = 0.01
-"""With this speed Kueue tries again after 500 s: what comes sooner has another cause."""
+"""At this speed Kueue retries after 500 s: an earlier change has another cause."""
 
 
 def rules(*verbs: str) -> list[Object]:
-    """The verbs on Workloads and Jobs, each with its status."""
+    """A rule with `verbs` on Workloads and Jobs and their status."""
     return [
         {"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloads", "workloads/status"], "verbs": [*verbs]},
         {"apiGroups": ["batch"], "resources": ["jobs", "jobs/status"], "verbs": [*verbs]},
@@ -49,10 +49,10 @@ def rules(*verbs: str) -> list[Object]:
 
 
 class RightsEnvironment(HubAndWorker):
-    """A hub with Kueue, and a worker where the ServiceAccount `robot` has only granted permissions."""
+    """A hub with Kueue, and a worker where the ServiceAccount `robot` has only the granted permissions."""
 
     def set_up(self, *verbs: str) -> None:
-        """Everything that Kueue needs on the hub; the token may do `verbs`."""
+        """Create everything that Kueue needs on the hub; the token has the permissions `verbs`."""
         self.new_robot()
         self.grant(*verbs)
         self.apply(*(namespace(name) for name in ("kueue-system", "default")))
@@ -96,7 +96,7 @@ class RightsEnvironment(HubAndWorker):
         self.apply(secret | {"data": data})
 
     def says(self) -> str:
-        """What Kueue says of the worker, less the attempts."""
+        """Kueue's condition on the worker, without the number of attempts."""
         item = self.get(MULTIKUEUE_CLUSTER.at("v1beta2"), W) or {}
         [condition] = (item.get("status") or {}).get("conditions") or [{}]
         message = condition.get("message", "").partition(";")[0]

@@ -1,4 +1,4 @@
-"""The rules of the stand-in for Kueue where an object may have two shapes: v1beta2 and v1beta1."""
+"""The rules of the stand-in for Kueue for objects of both API versions: v1beta2 and v1beta1."""
 
 from typing import Any
 

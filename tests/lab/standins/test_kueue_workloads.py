@@ -1,5 +1,5 @@
 """
-The stand-in for Kueue does to Workloads, on the hub and on real workers, what is told in shared/kueue.
+The stand-in for Kueue handles Workloads, on the hub and on workers, as recorded in shared/kueue.
 
 Each test names the recording that it follows. Kueue's times pass 20 times as fast here.
 """
@@ -107,7 +107,7 @@ class WorkloadEnvironment(Admin):
         self.apply(*queues("cluster-queue", "multikueue"), *queues("cq-two", "multikueue", "placement"))
         self.until(lambda: self.says("multikueue"), "True Active | The admission check is active")
 
-    # -- what is asked for
+    # -- writing
 
     def submit(self, name: str, queue: str = "cluster-queue") -> None:
         self.apply(hub_job(name, "default", queue))
@@ -124,7 +124,7 @@ class WorkloadEnvironment(Admin):
         return {"name": metadata["name"], "namespace": metadata["namespace"]}
 
     def nominate(self, name: str, *clusters: str) -> None:
-        """Nominate as a dispatcher should: on what was read, and again if Kueue wrote in between."""
+        """Nominate as a dispatcher should: with the version that was read, and again after a conflict."""
         for last in (False,) * 9 + (True,):
             body = nomination_body(self.workload(name), clusters)
             try:
@@ -135,7 +135,7 @@ class WorkloadEnvironment(Admin):
             else:
                 return
 
-    # -- what is there
+    # -- reading
 
     def workload(self, name: str) -> Object:
         """The Workload of a Job; {} when there is none."""
@@ -179,7 +179,7 @@ class WorkloadEnvironment(Admin):
         self.until(lambda: bool(holds()), True)
 
     def until_waiting(self, name: str, *workers: str) -> None:
-        """Until there is a copy on each of these workers, without quota."""
+        """Wait until each of these workers has a copy without quota."""
         for worker in workers:
             self.wait(lambda worker=worker: condition(self.copy(name, worker) or {}, "QuotaReserved"))
 
@@ -191,7 +191,7 @@ class WorkloadEnvironment(Admin):
         self.until_runs(name, worker)
 
     def until_another_is_placed(self) -> None:
-        """Until a Job that came later is placed: what Kueue had to do for the others is done by then."""
+        """Wait until a later Job is placed: by then Kueue has finished its work on the others."""
         self.submit("another")
         self.wait(lambda: self.placed("another")[0])
 
@@ -201,7 +201,7 @@ Staged = Callable[..., WorkloadEnvironment]
 
 @pytest.fixture
 def staged() -> Iterator[Staged]:
-    """Starts a hub, workers and Kueue with the options given."""
+    """Starts a hub, workers and Kueue with the given options."""
     with ExitStack() as opened:
 
         def start(workers: int = 3, held: Any = (), pods: bool = True, **options: Any) -> WorkloadEnvironment:
@@ -339,7 +339,7 @@ def test_second_check_pending_is_ignored_on_an_admitted_workload(staged: Staged)
 
 
 def test_second_check_retry_evicts_and_resets_every_check(staged: Staged) -> None:
-    stage = staged(pods=False)  # else it ends only with a new copy, if the hub has heard of active Pods
+    stage = staged(pods=False)  # else quota ends only with a new copy, if the hub knows of active Pods
     stage.submit("two1", "cq-two")
     stage.wait(lambda: stage.workload("two1").get("status", {}).get("admissionChecks"))
     stage.answer("two1", "Ready")
@@ -360,7 +360,7 @@ def test_second_check_retry_evicts_and_resets_every_check(staged: Staged) -> Non
 
 
 def test_second_check_rejected_deactivates(staged: Staged) -> None:
-    stage = staged(pods=False)  # as in the recording; Kueue keeps the quota of what counts active Pods
+    stage = staged(pods=False)  # as in the recording; Kueue keeps the quota while the Job counts active Pods
     stage.submit("two1", "cq-two")
     stage.wait(lambda: stage.workload("two1").get("status", {}).get("admissionChecks"))
     stage.answer("two1", "Ready")

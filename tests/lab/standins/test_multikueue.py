@@ -1,8 +1,8 @@
 """
-What MultiKueue makes of one look at a Workload: each test names the recording that it follows.
+One reconcile of a Workload by MultiKueue: each test names the recording that it follows.
 
-The recordings are in shared/kueue (seconds of the trace behind the name); what they do not show is
-marked "by its code" (Kueue at the commit of the recordings).
+The recordings are in shared/kueue (seconds of the trace behind the name); behaviour that they do not
+show is marked "by its code" (Kueue at the commit of the recordings).
 """
 
 import ast
@@ -79,7 +79,7 @@ def workload(
     on: str = "",
     nominated: Iterable[str] = (),
 ) -> Obj:
-    """A Workload with quota whose multikueue check is Pending, unless said otherwise."""
+    """A Workload with quota; its multikueue check is Pending by default."""
     item = workload_of(job())
     item["metadata"]["generation"] = 1
     states = {MK: "Pending"} if checks is None else checks
@@ -108,7 +108,7 @@ def placed(on: str = "worker2") -> Obj:
 
 
 def there(*true: str, since: float = NOW - 5, with_job: bool = False, suspend: bool = False) -> RemoteWorker:
-    """A worker with a copy whose conditions are True since then, and perhaps with its Job."""
+    """A worker with a copy whose conditions `true` are True, optionally with its Job."""
     found = copy_of(workload(), "multikueue")
     for kind in true:
         set_condition(found, kind, True, kind, "", since)
@@ -145,7 +145,7 @@ def seen(
 
 
 def steps(decision: ReconcileResult) -> list[str]:
-    """The operations in order, without their contents."""
+    """The operations in order: type and, if any, cluster."""
     return [
         " ".join(filter(None, (type(one).__name__, getattr(one, "cluster", ""))))
         for one in decision.operations
@@ -153,7 +153,7 @@ def steps(decision: ReconcileResult) -> list[str]:
 
 
 def written(decision: ReconcileResult) -> Obj:
-    """What the Workload is afterwards, of one write of its status."""
+    """The Workload after the only write of its status."""
     statuses = [one.status for one in decision.operations if isinstance(one, WriteStatus)]
     assert len(statuses) == 1, decision
     return workload() | {"status": statuses[0]}
@@ -655,7 +655,7 @@ UNRECORDED = workload({MK: "Pending", "placement": "Ready"})
 
 
 def test_an_old_running_copy_is_not_recorded_without_a_nomination() -> None:
-    """By its code: it is to be recorded before anything is nominated, and refused (DESIGN.md hopes not)."""
+    """By its code: Kueue tries to record it before any nomination, and is refused (DESIGN.md hopes not)."""
     decision = look(MK, seen(UNRECORDED, {"worker2": RUNS}))
     assert steps(decision) == ["WriteStatus"]
     assert refusal(UNRECORDED, written(decision)) is not None
@@ -672,7 +672,7 @@ def test_an_old_running_copy_is_recorded_after_a_nomination() -> None:
 
 
 def _until_nothing_is_left(at: WorkloadInputs, *, busy: bool = False) -> list[str]:
-    """Carry out the hub's steps until there is none; return them."""
+    """Carry out the hub's operations until none is left; return them."""
     done: list[str] = []
     for _ in range(20):
         decision = decide(at, busy=busy)

@@ -1,4 +1,4 @@
-"""The stand-in for OCM over HTTP on the embedded hub: the recorded fleets, and what happens live."""
+"""The stand-in for OCM over HTTP on the embedded hub: the recorded fleets, and live changes."""
 
 import json
 import subprocess
@@ -39,7 +39,7 @@ BY_GPU = {
 
 
 class Api:
-    """The hub, as a user of it sees it."""
+    """Requests of a user to the hub."""
 
     def __init__(self, hub: Hub) -> None:
         self._url = hub.url
@@ -54,7 +54,7 @@ class Api:
         self("PATCH", path, body, headers=MERGE)
 
     def decided(self) -> list[list[str]] | None:
-        """Return the clusters by decision, None if there is no decision or one without status."""
+        """Return the decided clusters by name of the decision; None for no decision or one without status."""
         items = self("GET", DECISIONS)["items"]
         if not items or any("status" not in one for one in items):
             return None
@@ -63,7 +63,7 @@ class Api:
 
 
 def until(reached: Callable[[], bool], seconds: float = 5.0) -> float:
-    """Wait until `reached`; return the seconds it took."""
+    """Wait until `reached` holds; return the seconds that it took."""
     start = time.monotonic()
     while not reached():
         assert time.monotonic() - start < seconds, "not reached in time"
@@ -78,7 +78,7 @@ def write_scores(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture
 def hub(tmp_path: Path, write_scores: bool) -> Iterator[Hub]:
-    """A hub with the stand-in for OCM, and nothing else on it."""
+    """A hub with only the stand-in for OCM."""
     kubeconfig = tmp_path / "hub.kubeconfig"
     with Hub() as hub:
         hub.write_kubeconfig(kubeconfig)
@@ -120,7 +120,7 @@ def place(api: Api, **spec: Any) -> None:
 
 
 PARTS = 4
-"""In so many parts the recorded fleets are played: replay.py mostly waits."""
+"""The number of parallel parts of the recorded fleets: replay.py mostly waits."""
 
 
 @pytest.mark.long

@@ -1,8 +1,8 @@
 """
-The stand-in for what OCM does about ManagedServiceAccounts and ClusterPermissions, on a hub and a worker.
+The stand-in for OCM's controllers of ManagedServiceAccounts and ClusterPermissions, on a hub and a worker.
 
-What it has to do is told in the sources that `account_rules` and `permission_rules` name. Everything is
-asked over HTTP: of the hub as an admin, of the worker with the token that came.
+The modules `account_rules` and `permission_rules` name the sources of the expected behaviour. All requests
+are HTTP: to the hub as an admin, to the worker with the reported token.
 """
 
 import base64
@@ -89,7 +89,7 @@ class AddonEnvironment(HubAndWorker):
         self.apply(*self.fleet.managed_clusters())
         self.until(lambda: bool(self.get(ADDON.at("v1alpha1"), "managed-serviceaccount", W)), True)
 
-    # -- what the hub tells
+    # -- reading the hub
 
     def secret(self) -> Object | None:
         return self.get(SECRETS, NAME, W)
@@ -102,16 +102,16 @@ class AddonEnvironment(HubAndWorker):
         return self.get(ACCOUNTS, NAME, W) or {}
 
     def said(self) -> dict[str, str]:
-        """The account's conditions: type, and reason with message where there is one."""
+        """The account's conditions by type: status, reason and message."""
         return conditions_of(self.account())
 
     def permitted(self, name: str = NAME) -> dict[str, str]:
         return conditions_of(self.get(PERMISSIONS, name, W) or {})
 
-    # -- what the worker says to a token
+    # -- requests to the worker
 
     def worker_says(self, token: str, resource: Resource = WORKLOADS, body: Object | None = None) -> int:
-        """The HTTP status of a list (with `body`: a create) that comes with that token."""
+        """The HTTP status of a list (with `body`: a create) with that token."""
         with Admin(Login(access=self.access(token))) as holder:
             try:
                 if body:
@@ -139,7 +139,7 @@ def conditions_of(item: Object) -> dict[str, str]:
 
 @contextmanager
 def staged(crds: list[Object] | None = None, **options: Any) -> Iterator[AddonEnvironment]:
-    """A stage with CRDs of the hub and options of the stand-in; no cluster has joined."""
+    """A stage with CRDs of the hub and options of the stand-in; no cluster has joined yet."""
     with (
         Hub(crds=crds) as hub,
         WorkerFleet([W], shortest_token_seconds=1) as fleet,
@@ -231,7 +231,7 @@ def test_deleting_a_permission_deletes_its_rbac_objects(stage: AddonEnvironment)
 
 
 def test_a_permission_created_too_early_is_not_retried(stage: AddonEnvironment) -> None:
-    """Its controller does not follow accounts: only another change of it has it looked at again."""
+    """Its controller does not watch accounts: only another change of the permission triggers a retry."""
     stage.apply(permission(READ))
     failure = (
         "False FailedBuildManifestWork"
@@ -331,7 +331,7 @@ def test_a_token_is_refreshed_after_four_fifths_of_its_lifetime(stage: AddonEnvi
     first = stage.token()
     stage.until(lambda: stage.token() != first, True)
     left = expiry_of(first) - time.time()
-    assert left < 2.0  # a fifth, and what is lost as Kubernetes tells whole seconds
+    assert left < 2.0  # a fifth, plus the rounding of Kubernetes' times to whole seconds
     stage.until(lambda: stage.worker_says(first), 401)
     assert stage.worker_says(stage.token()) == 200
     stage.until(lambda: expiry_of(stage.token()), expiry(stage.account()))
@@ -375,7 +375,7 @@ def test_a_worker_is_reconciled_after_an_outage(stage: AddonEnvironment) -> None
     stage.until(stage.said, REPORTED)
 
 
-# what people do
+# changes by users
 
 
 def test_a_deleted_secret_is_created_again(stage: AddonEnvironment) -> None:
@@ -451,7 +451,7 @@ def test_deleting_an_account_deletes_everything(stage: AddonEnvironment) -> None
 
 
 def test_the_namespace_of_a_deleted_cluster_stays(stage: AddonEnvironment) -> None:
-    """As with OCM itself: what others put there stays, a Secret with a dead token in it."""
+    """As with OCM itself: objects of others stay, and a Secret with an invalid token."""
     stage.apply(account(), permission(READ))
     stage.until(stage.permitted, complete(stage))
     token = stage.token()
@@ -564,7 +564,7 @@ def test_only_labelled_accounts_are_copied(
     assert synced(stage) is None
 
 
-# many, and again
+# many clusters, restarts
 
 
 def test_a_second_run_writes_nothing() -> None:

@@ -1,4 +1,4 @@
-"""What users may do on the hub: by rules, roles and bindings, and by nothing else."""
+"""RBAC on the hub: rules, roles and bindings decide what users may do."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Roles and bindings as objects, what their authors may give, and what users may ask about themselves."""
+"""Roles and bindings as objects, the limits of granting, and reviews of a user's own permissions."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Who asks the hub: the tokens of ServiceAccounts, users and their groups."""
+"""Authentication on the hub: the tokens of ServiceAccounts, users and their groups."""
 
 import base64
 import json
