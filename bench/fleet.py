@@ -18,7 +18,7 @@ from typing import Any, Final
 import orjson
 import trustme
 
-from bench.hub import READY, WHEN, workload
+from bench.hub import WHEN, serve, workload
 from placement_ac.core.api.constants import (
     KUEUE,
     LABEL_CLUSTER,
@@ -28,8 +28,6 @@ from placement_ac.core.api.constants import (
     OCM_CLUSTER,
 )
 from placement_ac.core.kubeconfig.write import write_kubeconfig
-from placement_ac.lab.hub import Hub
-from placement_ac.lab.hub.store import Store
 
 Object = dict[str, Any]
 
@@ -210,24 +208,5 @@ def fleet(clusters_: int, checks_: int, workloads: int) -> Iterator[Object]:
     yield from jobs(workloads, checks_)
 
 
-def fill(store: Store, objects: Iterator[Object]) -> None:
-    """Write objects to the store of a hub that does not serve yet."""
-    known = {(resource.group, resource.kind): resource for resource in store.by_resource}
-    for obj in objects:
-        metadata = obj["metadata"]
-        resource = known[obj["apiVersion"].rpartition("/")[0], obj["kind"]]
-        store.put(resource, (metadata.get("namespace", ""), metadata["name"]), obj)
-
-
-def main(kubeconfig: Path, clusters_: int, checks_: int, workloads: int) -> None:
-    hub = Hub()
-    fill(hub._store, fleet(clusters_, checks_, workloads))  # noqa: SLF001  # nobody serves it yet
-    with hub:
-        hub.write_kubeconfig(kubeconfig)
-        sys.stdout.write(READY)
-        sys.stdout.flush()
-        sys.stdin.read()
-
-
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), *map(int, sys.argv[2:5]))
+    serve(Path(sys.argv[1]), fleet(*map(int, sys.argv[2:5])))

@@ -14,8 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -24,7 +23,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from bench.hub import READY
+from bench.hub import running
 from bench.sides import compile_ours
 from placement_ac.cli.hub_options import HubSource, read_once
 from placement_ac.cli.plan import KINDS
@@ -84,21 +83,6 @@ TARGETS: Final[Mapping[str, float]] = {
 """Budgets in seconds, where one is set."""
 
 
-@contextmanager
-def hub(kubeconfig: Path, clusters: int, checks: int, workloads: int) -> Iterator[None]:
-    """Run a hub with a fleet on it."""
-    sizes = map(str, (clusters, checks, workloads))
-    command = [sys.executable, "-m", "bench.fleet", str(kubeconfig), *sizes]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]  # noqa: S603  # ours
-        if process.stdout.readline() != READY:
-            raise click.ClickException("the hub did not start")
-        try:
-            yield
-        finally:
-            process.stdin.close()
-
-
 def run(kubeconfig: Path, words: tuple[str, ...]) -> Run:
     """Run one of our commands on the hub, as a process."""
     command = [sys.executable, "-m", "placement_ac", *words, "--kubeconfig", str(kubeconfig)]
@@ -154,7 +138,7 @@ def main(clusters: int, checks: int, workloads: int, runs: int) -> None:
     compile_ours()
     with tempfile.TemporaryDirectory() as folder:
         kubeconfig = Path(folder) / "kubeconfig"
-        with hub(kubeconfig, clusters, checks, workloads):
+        with running("bench.fleet", kubeconfig, clusters, checks, workloads):
             found = measured(kubeconfig, runs)
     table = Table("", "p50 s", "max s", "CPU s", "target s", box=None)
     for name, one in found.items():

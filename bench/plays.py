@@ -19,13 +19,10 @@ from bench.figures import Figures, cpu_per_1000, lists_per_kind, per_change, per
 from bench.follower import Follower
 from bench.hubs import Bench
 from bench.scene import Scene, decide, decide_all
-from bench.sides import CONTROLLER, WHOLE_FLOOR, Process, Side, running
+from bench.sides import CONTROLLER, NEVER_SECONDS, WHOLE_FLOOR, Process, Side, running, until_idle
 from placement_ac.kube.client import Client
 
-NEVER_SECONDS: Final = 300.0
 REST_SECONDS: Final = 0.5
-REST_SHARE: Final = 0.05
-"""A process that uses a smaller share of a CPU for `REST_SECONDS` is at rest."""
 PAUSE_SECONDS: Final = (0.01, 0.03)
 """The range of the random pause between two changes, so that nothing synchronizes."""
 BETWEEN_SECONDS: Final = 1.0
@@ -106,14 +103,7 @@ async def within(what: Awaitable[T], process: Process | None = None) -> T:
 
 async def rest(process: Process) -> None:
     """Wait until the process has been idle for a while."""
-    end = time.monotonic() + NEVER_SECONDS
-    while time.monotonic() < end:
-        process.check()
-        before = process.cpu_seconds()
-        await asyncio.sleep(REST_SECONDS)
-        if process.cpu_seconds() - before < REST_SECONDS * REST_SHARE:
-            return
-    raise click.ClickException("the process does not become idle")
+    await until_idle(process.pid, REST_SECONDS, process.check)
 
 
 # -- starts

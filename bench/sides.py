@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +18,10 @@ import click
 
 import placement_ac
 
+NEVER_SECONDS: Final = 300.0
 STOP_SECONDS: Final = 10.0
+REST_SHARE: Final = 0.05
+"""A process that uses a smaller share of a CPU is idle."""
 ASK_SECONDS: Final = 0.01
 """The interval of the readiness probe of the controller."""
 
@@ -54,7 +57,7 @@ class Process:
             raise click.ClickException(f"process {self.pid} has ended with {code}")
 
     def memory(self) -> float:
-        return memory(self.pid)
+        return memory(self.pid)[0]
 
     def cpu_seconds(self) -> float:
         return cpu_seconds(self.pid)
@@ -127,11 +130,23 @@ def _free_port() -> int:
         return port
 
 
-def memory(pid: int) -> float:
-    """Return the memory of a process, in MB (10^6 bytes)."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    (line,) = (line for line in lines if line.startswith("VmRSS:"))
-    return int(line.split()[1]) * 1024 / 1e6
+async def until_idle(pid: int, seconds: float, check: Callable[[], None] = lambda: None) -> None:
+    """Wait until a process uses less than `REST_SHARE` of a CPU for `seconds`; `check` may raise before."""
+    end = time.monotonic() + NEVER_SECONDS
+    while time.monotonic() < end:
+        check()
+        before = cpu_seconds(pid)
+        await asyncio.sleep(seconds)
+        if cpu_seconds(pid) - before < seconds * REST_SHARE:
+            return
+    raise click.ClickException(f"process {pid} does not become idle")
+
+
+def memory(pid: int) -> tuple[float, float]:
+    """Return the memory of a process in MB (10^6 bytes): now, and the maximum."""
+    lines = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    now, peak = (int(lines[name].split()[0]) * 1024 / 1e6 for name in ("VmRSS", "VmHWM"))
+    return now, peak
 
 
 def cpu_seconds(pid: int) -> float:

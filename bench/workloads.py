@@ -22,9 +22,9 @@ from typing import Any, Final
 
 import click
 
-from bench.hub import CHECK, READY
+from bench.hub import CHECK, running
 from bench.scene import NAMESPACE, NS, body, newest
-from bench.sides import cpu_seconds
+from bench.sides import NEVER_SECONDS, cpu_seconds, memory, until_idle
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     KUBECONFIG_KEY,
@@ -42,27 +42,10 @@ from placement_ac.kube.client import Client, Object, WatchEvent
 from placement_ac.kube.login import Login
 
 CLUSTERS: Final = ("a", "b")
-NEVER_SECONDS: Final = 300.0
 REST_SECONDS: Final = 5.0
-REST_SHARE: Final = 0.05
-"""A process that uses a smaller share of a CPU for `REST_SECONDS` is at rest."""
 
 
 # -- processes
-
-
-@contextmanager
-def hub(kubeconfig: Path, workloads: int, ours: int) -> Iterator[bytes]:
-    """Run a hub and yield its kubeconfig."""
-    command = [sys.executable, "-m", "bench.hub", str(kubeconfig), str(workloads), str(ours)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]  # noqa: S603  # ours
-        if process.stdout.readline() != READY:
-            raise click.ClickException("the hub did not start")
-        try:
-            yield kubeconfig.read_bytes()
-        finally:
-            process.stdin.close()
 
 
 @contextmanager
@@ -76,25 +59,6 @@ def controller(kubeconfig: Path) -> Iterator[int]:
             yield process.pid
         finally:
             process.terminate()
-
-
-def memory(pid: int) -> tuple[float, float]:
-    """Return the memory of a process in MB: now, and the maximum."""
-    lines = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
-    now, peak = (int(lines[name].split()[0]) * 1024 / 1e6 for name in ("VmRSS", "VmHWM"))
-    return now, peak
-
-
-async def rest(pid: int) -> None:
-    """Wait until the process has been idle for a while."""
-    end = time.monotonic() + NEVER_SECONDS
-    while True:
-        before = cpu_seconds(pid)
-        await asyncio.sleep(REST_SECONDS)
-        if cpu_seconds(pid) - before < REST_SECONDS * REST_SHARE:
-            return
-        if time.monotonic() > end:
-            raise click.ClickException("the controller does not become idle")
 
 
 # -- in place of OCM and Kueue
@@ -195,14 +159,14 @@ async def side(workloads: int, ours: int) -> AsyncIterator[tuple[Side, Start]]:
     """Start a hub with Workloads, and a controller; yield them when both are at rest."""
     with tempfile.TemporaryDirectory() as folder:
         kubeconfig = Path(folder) / "kubeconfig"
-        with hub(kubeconfig, workloads, ours) as written:
+        with running("bench.hub", kubeconfig, workloads, ours):
             async with Client(Login(kubeconfig)) as client:
-                await prepare(client, written)
+                await prepare(client, kubeconfig.read_bytes())
                 began = time.monotonic()
                 with controller(kubeconfig) as pid:
                     await until_active(client)
                     start = Start(time.monotonic() - began, cpu_seconds(pid))
-                    await rest(pid)
+                    await until_idle(pid, REST_SECONDS)
                     version = (await client.list(newest(MULTIKUEUE_CONFIG))).resource_version
                     async with aclosing(client.watch(newest(MULTIKUEUE_CONFIG), version)) as events:
                         yield Side(client, pid, events), start
@@ -214,7 +178,7 @@ async def measure(workloads: int, ours: int, changes: int) -> Object:
         for _ in range(changes):
             await full.change()
             await empty.change()
-        await rest(full.pid)
+        await until_idle(full.pid, REST_SECONDS)
         rss, peak = memory(full.pid)
         return {
             "workloads": workloads,

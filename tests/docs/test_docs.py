@@ -2,7 +2,6 @@
 
 import base64
 import re
-import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import fields, replace
 from datetime import UTC, datetime
@@ -48,6 +47,7 @@ from placement_ac.lab.demo.stories import STEPS
 from placement_ac.observability import health
 from placement_ac.observability.measures import MEASURES
 from placement_ac.workers import connector, local_queues
+from tests.support.installation import pyproject
 
 ROOT = Path(__file__).resolve().parents[2]
 README, CHANGELOG = ROOT / "README.md", ROOT / "CHANGELOG.md"
@@ -500,17 +500,13 @@ def test_functions_named_in_the_architecture_exist() -> None:
     assert missing == []
 
 
-def project() -> dict[str, Any]:
-    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-
-
 def test_the_changelog_has_an_entry_for_this_version() -> None:
-    version = project()["project"]["version"]
+    version = pyproject()["project"]["version"]
     assert re.search(rf"^## \[{re.escape(version)}\] - \S+$", CHANGELOG.read_text("utf-8"), re.MULTILINE)
 
 
 def test_the_readme_asks_for_the_python_that_the_package_asks_for() -> None:
-    least = project()["project"]["requires-python"].removeprefix(">=")
+    least = pyproject()["project"]["requires-python"].removeprefix(">=")
     assert f"Python {least} or newer" in README.read_text("utf-8")
     assert ("Python", f"{least} or newer") in table(LIMITS, "Versions")
 

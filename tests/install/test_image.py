@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-import tomllib
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from dockerfile_parse import DockerfileParser
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.support.installation import ROOT, controller_of, pod_of, rendered
+from tests.support.installation import ROOT, controller_of, pod_of, pyproject, rendered
 
 Instruction = tuple[str, str]
 
@@ -24,7 +23,7 @@ PINNED = re.compile(r"(\S+):(\S+)@sha256:[0-9a-f]{64}(?: AS \w+)?")
 
 @pytest.fixture(scope="module")
 def project() -> dict[str, Any]:
-    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    return pyproject()
 
 
 @pytest.fixture(scope="module")

@@ -25,6 +25,7 @@ from tests.support import installation, kueue
 from tests.support.admin import Admin, login_to
 from tests.support.crds import job_crds, topology_crd
 from tests.support.driver import CORE, NS, PROFILES, Driver, eventually
+from tests.support.kueue_objects import namespace
 from tests.support.shared import published_crds
 
 Object = dict[str, Any]
@@ -167,7 +168,7 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 def prepare(there: Stage) -> None:
     """Set up the worker, and create its kubeconfig with the account of worker-rights.yaml on the hub."""
-    home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NS}}
+    home = namespace(NS)
     with Admin(login_to(there.worker.hub)) as admin:
         admin.apply(home, *kueue.installed(), *reader([*READS, *JOBSETS]))
     there.apply_to_worker("external-frameworks/worker-rights.yaml", *WORKERS)

@@ -4,6 +4,7 @@ import functools
 import os
 import shutil
 import subprocess
+import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,11 @@ OVERLAYS = ("default", *sorted(f"overlays/{path.name}" for path in (CONFIG / "ov
 COMPONENTS = tuple(sorted(path.name for path in (CONFIG / "components").iterdir()))
 NAMESPACE = "placement-ac-system"
 NAME = "placement-ac"
+
+
+def pyproject() -> Object:
+    """Return the content of pyproject.toml."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 
 
 def kubectl(*words: str, **environment: str) -> str:

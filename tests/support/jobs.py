@@ -389,7 +389,7 @@ def _bare(name: str) -> Object:
 
 
 def _true(kind: str) -> Object:
-    return {"type": kind, "status": "True", "reason": "Told", "message": "", **_since()}
+    return {"type": kind, "status": "True", "reason": "Reported", "message": "", **_since()}
 
 
 def _since() -> Object:

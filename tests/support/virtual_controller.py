@@ -163,7 +163,7 @@ class VirtualHub(MemoryHub):
         """Write Kueue's condition on a MultiKueueCluster: connected or not."""
         found = self.objects.get((constants.MULTIKUEUE_CLUSTER, "", name))
         if found:
-            condition = {"type": "Active", "status": str(connected), "reason": "Told", "message": ""}
+            condition = {"type": "Active", "status": str(connected), "reason": "Reported", "message": ""}
             self.put(deep_copy(found) | {"status": {"conditions": [condition]}})
 
     # OCM

@@ -4,7 +4,6 @@ import base64
 import functools
 import io
 import json
-import re
 import shutil
 import signal
 import subprocess
@@ -36,6 +35,7 @@ from tests.lab.demo.test_demo import (
     documents,
     last_answers,
     sources,
+    untimed,
 )
 from tests.support.shared import published_crds
 
@@ -362,7 +362,3 @@ def test_the_demo_succeeds_with_the_published_crds(monkeypatch: pytest.MonkeyPat
     run = played("--story", "2", "-o", "json")
     assert run.exit_code == 0, run.output
     assert [doc["ok"] for doc in documents(run.stdout)] == [True] * len(scenario(2, provisioned=True).steps)
-
-
-def untimed(text: str) -> str:
-    return re.sub(r"\d+(\.\d)? (ms|s)\b", "… ms", text)

@@ -200,10 +200,10 @@ def test_the_documented_output_is_current() -> None:
     blocks = STORIES.read_text("utf-8").partition("## What the demo shows\n")[2].split("```")
     documented = blocks[3].removeprefix("console\n")
     assert "Story 3" in documented
-    assert _untimed(documented) in _untimed(shown)
+    assert untimed(documented) in untimed(shown)
 
 
-def _untimed(text: str) -> str:
+def untimed(text: str) -> str:
     return re.sub(r"\d+(\.\d)? (ms|s)\b", "… ms", text)
 
 

@@ -10,7 +10,8 @@ import pytest
 from kubernetes.dynamic import DynamicClient
 
 from placement_ac.lab.hub import Hub
-from tests.support.hub_client import CONFIGS, Client, config, wait_for
+from tests.support.driver import eventually
+from tests.support.hub_client import CONFIGS, Client, config
 
 
 def test_the_kubernetes_client(hub: Hub) -> None:
@@ -56,14 +57,14 @@ def test_a_kopf_operator(hub: Hub) -> None:
     operator = threading.Thread(target=run, daemon=True)
     operator.start()
     try:
-        wait_for(lambda: seen, [(None, "a")], seconds=15)
+        eventually(lambda: seen, [(None, "a")], seconds=15)
         client.patch(f"{CONFIGS}/a", {"spec": {"clusters": ["b"]}})
-        wait_for(lambda: seen[1:], [("MODIFIED", "a")])
+        eventually(lambda: seen[1:], [("MODIFIED", "a")])
         hub.forget_history()
         hub.drop_watches("error-410", "multikueueconfigs")
-        wait_for(lambda: seen[2:], [(None, "a")], seconds=15)
+        eventually(lambda: seen[2:], [(None, "a")], seconds=15)
         client.delete(f"{CONFIGS}/a")
-        wait_for(lambda: seen[3:], [("DELETED", "a")])
+        eventually(lambda: seen[3:], [("DELETED", "a")])
     finally:
         stop.set()
         operator.join(20)

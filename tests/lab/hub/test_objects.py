@@ -5,6 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.support.driver import eventually
 from tests.support.hub_client import (
     CHECKS,
     CONFIGMAPS,
@@ -17,7 +18,6 @@ from tests.support.hub_client import (
     configmap,
     owner,
     status,
-    wait_for,
 )
 
 F = "/metadata/finalizers"
@@ -353,9 +353,9 @@ def test_a_dependent_is_deleted_with_its_last_owner(client: Client) -> None:
     first, second = (client.create(CHECKS, check(name)) for name in ("one", "two"))
     client.create(CONFIGS, config("a", ownerReferences=[owner(first), owner(second)]))
     client.delete(f"{CHECKS}/one")
-    wait_for(lambda: client.get(f"{CONFIGS}/a")["metadata"]["ownerReferences"], [owner(second)])
+    eventually(lambda: client.get(f"{CONFIGS}/a")["metadata"]["ownerReferences"], [owner(second)])
     client.delete(f"{CHECKS}/two")
-    wait_for(lambda: client.names(CONFIGS), [])
+    eventually(lambda: client.names(CONFIGS), [])
 
 
 @pytest.mark.embedded("nobody collects garbage on a bare API server")
@@ -365,14 +365,14 @@ def test_an_object_with_a_deleted_owner_is_deleted(client: Client) -> None:
     client.patch(f"{CONFIGS}/a", {"metadata": {"labels": {"x": "y"}}})
     gone = {**owner(created), "name": "two", "uid": "another"}
     client.patch(f"{CONFIGS}/a", {"metadata": {"ownerReferences": [gone]}})
-    wait_for(lambda: client.names(CONFIGS), [])
+    eventually(lambda: client.names(CONFIGS), [])
 
 
 @pytest.mark.embedded("nobody collects garbage on a bare API server")
 def test_owners_are_identified_by_uid(client: Client) -> None:
     created = client.create(CHECKS, check("one"))
     client.create(CONFIGS, config("a", ownerReferences=[{**owner(created), "uid": "another"}]))
-    wait_for(lambda: client.names(CONFIGS), [])
+    eventually(lambda: client.names(CONFIGS), [])
 
 
 def test_an_owner_of_an_unknown_kind_is_ignored(client: Client) -> None:
@@ -391,7 +391,7 @@ def test_owners_across_scopes(client: Client) -> None:
     inner = client.get(f"{CONFIGMAPS}/a")
     client.create(CONFIGMAPS, configmap("b", ownerReferences=[owner(inner)]))
     client.delete(f"{CHECKS}/one")
-    wait_for(lambda: client.names(CONFIGMAPS), [])
+    eventually(lambda: client.names(CONFIGMAPS), [])
 
 
 @pytest.mark.embedded("nobody collects garbage on a bare API server")
@@ -399,7 +399,7 @@ def test_a_finalizer_delays_garbage_collection(client: Client) -> None:
     created = client.create(CHECKS, check("one"))
     client.create(CONFIGS, config("a", ownerReferences=[owner(created)], finalizers=["e.com/x"]))
     client.delete(f"{CHECKS}/one")
-    wait_for(lambda: "deletionTimestamp" in client.get(f"{CONFIGS}/a")["metadata"], True)
+    eventually(lambda: "deletionTimestamp" in client.get(f"{CONFIGS}/a")["metadata"], True)
 
 
 @pytest.mark.embedded("nobody collects garbage on a bare API server")
@@ -418,18 +418,18 @@ def test_deleting_a_namespace_deletes_its_content(client: Client) -> None:
     client.create(path, configmap("a"))
     client.create(path, configmap("held", finalizers=["e.com/x"]))
     assert client.delete("/api/v1/namespaces/n")["status"]["phase"] == "Terminating"
-    wait_for(lambda: client.names(path), ["held"])
+    eventually(lambda: client.names(path), ["held"])
     assert client.ask("POST", path, configmap("late")).status_code == 403
     assert client.names("/api/v1/namespaces?fieldSelector=status.phase=Terminating") == ["n"]
     client.patch(f"{path}/held", {"metadata": {"finalizers": None}})
-    wait_for(lambda: client.ask("GET", "/api/v1/namespaces/n").status_code, 404)
+    eventually(lambda: client.ask("GET", "/api/v1/namespaces/n").status_code, 404)
 
 
 @pytest.mark.embedded("nobody ends namespaces on a bare API server")
 def test_an_empty_namespace_is_deleted_at_once(client: Client) -> None:
     client.create("/api/v1/namespaces", {"metadata": {"name": "n"}})
     client.delete("/api/v1/namespaces/n")
-    wait_for(lambda: client.ask("GET", "/api/v1/namespaces/n").status_code, 404)
+    eventually(lambda: client.ask("GET", "/api/v1/namespaces/n").status_code, 404)
 
 
 @pytest.mark.embedded("a real API server refuses it in other words")

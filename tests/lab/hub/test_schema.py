@@ -7,6 +7,7 @@ import pytest
 
 from placement_ac.lab.hub import Hub, cel, kinds, table
 from placement_ac.lab.hub.schema import UNSET
+from tests.support.driver import eventually
 from tests.support.envtest import HubMaker
 from tests.support.hub_client import (
     CONFIGS,
@@ -18,7 +19,6 @@ from tests.support.hub_client import (
     config,
     crd,
     spec_schema,
-    wait_for,
 )
 
 THINGS = "/apis/example.com/v1/namespaces/default/things"
@@ -245,7 +245,7 @@ def test_a_stored_version_need_not_be_served(empty: Client) -> None:
     owned["metadata"]["ownerReferences"] = references
     empty.create(THINGS, owned)
     empty.delete(f"{THINGS}/one")
-    wait_for(lambda: empty.get(f"{THINGS}/owned")["metadata"]["ownerReferences"], references[1:])
+    eventually(lambda: empty.get(f"{THINGS}/owned")["metadata"]["ownerReferences"], references[1:])
     assert empty.get(f"{THINGS}/owned")["spec"] == {"a": "x"}
 
 

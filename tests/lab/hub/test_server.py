@@ -15,7 +15,8 @@ import requests
 
 from placement_ac.lab.hub import Hub, frontend, protobuf
 from placement_ac.lab.hub.faults import WRITES
-from tests.support.hub_client import CONFIGMAPS, CONFIGS, Client, Watching, config, configmap, wait_for
+from tests.support.driver import eventually
+from tests.support.hub_client import CONFIGMAPS, CONFIGS, Client, Watching, config, configmap
 
 
 @pytest.fixture
@@ -249,6 +250,6 @@ def test_malformed_protobuf_is_rejected(client: Client, sent: bytes, code: int) 
 
 def test_a_watch_is_recorded_when_it_starts(hub: Hub, client: Client) -> None:
     with Watching(client, CONFIGS):
-        wait_for(
+        eventually(
             lambda: [(r.path, r.query["watch"], r.status) for r in hub.journal], [(CONFIGS, "true", 200)]
         )

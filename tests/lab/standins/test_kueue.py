@@ -30,6 +30,14 @@ from placement_ac.lab.standins.kueue import CLUSTER_QUEUE, IN_USE, LOCAL_QUEUE, 
 from placement_ac.lab.standins.runner import StandIns
 from tests.support.admin import Admin
 from tests.support.envtest import HubMaker
+from tests.support.kueue_objects import (
+    admission_check,
+    cluster_queue,
+    kueue_object,
+    local_queue,
+    multikueue_config,
+    namespace,
+)
 from tests.support.shared import shared_dir
 
 V = "v1beta2"
@@ -57,39 +65,17 @@ def recorded_profile(step: str) -> tuple[str, str]:
 # Builders; their default names are those of the recording.
 
 
-def kueue_object(kind: str, name: str, spec: Any = None, **more: Any) -> Object:
-    item = {"apiVersion": f"kueue.x-k8s.io/{V}", "kind": kind, "metadata": {"name": name}}
-    return item | ({"spec": spec} if spec else {}) | more
-
-
-def check(name: str = "acd", config: str = "mkd", **parameters: str) -> Object:
-    named = {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": config} | parameters
-    return kueue_object(
-        "AdmissionCheck", name, {"controllerName": "kueue.x-k8s.io/multikueue", "parameters": named}
-    )
+def check(name: str = "acd") -> Object:
+    return admission_check(name, "mkd")
 
 
 def queue(*checks: str, flavor: str = "default") -> Object:
     quota = {"name": flavor, "resources": [{"name": "cpu", "nominalQuota": "9"}]}
-    return kueue_object(
-        "ClusterQueue",
-        "cqd",
-        {
-            "namespaceSelector": {},
-            "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [quota]}],
-            "admissionChecksStrategy": {"admissionChecks": [{"name": name} for name in checks]},
-        },
-    )
-
-
-def local_queue() -> Object:
-    item = kueue_object("LocalQueue", "lqd", {"clusterQueue": "cqd"})
-    item["metadata"]["namespace"] = "default"
-    return item
+    return cluster_queue("cqd", *checks, resourceGroups=[{"coveredResources": ["cpu"], "flavors": [quota]}])
 
 
 def config(*clusters: str) -> Object:
-    return kueue_object("MultiKueueConfig", "mkd", {"clusters": list(clusters)})
+    return multikueue_config("mkd", *clusters)
 
 
 def cluster(name: str, secret: str | None = None) -> Object:
@@ -134,10 +120,6 @@ def profile(**status: Any) -> Object:
         "spec": {"clusterManager": {"name": "open-cluster-management"}},
         "status": status,
     }
-
-
-def namespace(name: str) -> Object:
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
 class KueueEnvironment(Admin):
@@ -190,7 +172,7 @@ def staged(a_hub: HubMaker, tmp_path: Path) -> Iterator[Staged]:
             stage.apply(
                 namespace("kueue-system"), namespace("default"), kueue_object("ResourceFlavor", "default")
             )
-            stage.apply(check(), queue("acd"), local_queue())
+            stage.apply(check(), queue("acd"), local_queue("lqd", "cqd"))
             return stage
 
         yield start

@@ -9,7 +9,6 @@ import base64
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
 
@@ -26,6 +25,7 @@ from placement_ac.lab.standins.multikueue.objects import job_is_finished
 from placement_ac.lab.standins.runner import StandIns
 from tests.support.admin import login_to
 from tests.support.hub_and_worker import HubAndWorker
+from tests.support.kueue_objects import admission_check, multikueue_config, namespace, queues
 
 W = "w1"
 KUEUE = "kueue.x-k8s.io/v1beta2"
@@ -57,19 +57,8 @@ class RightsEnvironment(HubAndWorker):
         self.grant(*verbs)
         self.apply(*(namespace(name) for name in ("kueue-system", "default")))
         self.hand_over(self.token())
-        strategy = {"admissionChecks": [{"name": "mk"}]}
-        check = {
-            "controllerName": "kueue.x-k8s.io/multikueue",
-            "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "config"},
-        }
-        queue = {"namespaceSelector": {}, "admissionChecksStrategy": strategy}
-        local = kueue_object("LocalQueue", "queue", {"clusterQueue": "queue"})
-        local["metadata"]["namespace"] = "default"
-        self.apply(
-            kueue_object("MultiKueueConfig", "config", {"clusters": [W]}),
-            kueue_object("AdmissionCheck", "mk", check),
-        )
-        self.apply(*self.fleet.multikueue_clusters(), kueue_object("ClusterQueue", "queue", queue), local)
+        self.apply(multikueue_config("config", W), admission_check("mk", "config"))
+        self.apply(*self.fleet.multikueue_clusters(), *queues("queue", "mk"))
 
     def new_robot(self) -> None:
         metadata = {"name": "robot", "namespace": "default"}
@@ -104,14 +93,6 @@ class RightsEnvironment(HubAndWorker):
 
     def copies(self) -> int:
         return len(self.worker.list(WORKLOAD.at("v1beta2")))
-
-
-def kueue_object(kind: str, name: str, spec: Any) -> Object:
-    return {"apiVersion": KUEUE, "kind": kind, "metadata": {"name": name}, "spec": spec}
-
-
-def namespace(name: str) -> Object:
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
 @contextmanager

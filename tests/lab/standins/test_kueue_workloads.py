@@ -38,6 +38,7 @@ from placement_ac.lab.standins.multikueue.objects import (
 )
 from placement_ac.lab.standins.runner import StandIns
 from tests.support.admin import Admin, login_to
+from tests.support.kueue_objects import admission_check, kueue_object, multikueue_config, namespace, queues
 
 V = "v1beta2"
 WORKLOADS, JOBS = WORKLOAD.at(V), JOB.at("v1")
@@ -46,39 +47,14 @@ EXTERNAL = "open-cluster-management.io/placement"
 KUEUE_ADMISSION = "kueue-admission"
 
 
-def kueue_object(kind: str, name: str, spec: Any, **more: Any) -> Object:
-    return {
-        "apiVersion": f"kueue.x-k8s.io/{V}",
-        "kind": kind,
-        "metadata": {"name": name},
-        "spec": spec,
-    } | more
-
-
 def config(*clusters: str) -> Object:
-    return kueue_object("MultiKueueConfig", "mkconfig", {"clusters": list(clusters)})
-
-
-def check(name: str, controller: str, **more: Any) -> Object:
-    parameters = {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "mkconfig"}
-    return kueue_object(
-        "AdmissionCheck", name, {"controllerName": controller, "parameters": parameters}, **more
-    )
+    return multikueue_config("mkconfig", *clusters)
 
 
 def our_check(status: str = "True") -> Object:
     said = {"type": "Active", "status": status, "reason": "Active", "message": "ok"}
     conditions = [said | {"lastTransitionTime": "2026-11-21T10:30:55Z"}]
-    return check("placement", OUR_CONTROLLER, status={"conditions": conditions})
-
-
-def queues(name: str, *checks: str) -> list[Object]:
-    """A ClusterQueue and its LocalQueue, of the same name."""
-    strategy = {"admissionChecks": [{"name": one} for one in checks]}
-    spec = {"namespaceSelector": {}, "resourceGroups": [], "admissionChecksStrategy": strategy}
-    local = kueue_object("LocalQueue", name, {"clusterQueue": name})
-    local["metadata"]["namespace"] = "default"
-    return [kueue_object("ClusterQueue", name, spec), local]
+    return admission_check("placement", "mkconfig", OUR_CONTROLLER, status={"conditions": conditions})
 
 
 class WorkloadEnvironment(Admin):
@@ -101,10 +77,11 @@ class WorkloadEnvironment(Admin):
             worker.__exit__()
 
     def set_up(self) -> None:
-        self.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-system"}})
+        self.apply(namespace("kueue-system"))
         self.apply(*self.fleet.secrets(), *self.fleet.multikueue_clusters(), config(*self.fleet.names))
-        self.apply(check("multikueue", "kueue.x-k8s.io/multikueue"), our_check())
-        self.apply(*queues("cluster-queue", "multikueue"), *queues("cq-two", "multikueue", "placement"))
+        self.apply(admission_check("multikueue", "mkconfig"), our_check())
+        queue, gated = queues("cluster-queue", "multikueue"), queues("cq-two", "multikueue", "placement")
+        self.apply(*queue, *gated)
         self.until(lambda: self.says("multikueue"), "True Active | The admission check is active")
 
     # -- writing
@@ -670,7 +647,8 @@ def test_external_dispatcher_a_denominated_copy_is_deleted(external: WorkloadEnv
     assert external.copies("e") == ["worker3"]
 
 
-def test_external_dispatcher_the_race_and_its_fix(external: WorkloadEnvironment) -> None:
+def denominated_during_admission(external: WorkloadEnvironment) -> None:
+    """Let worker2 admit the copy of `e`, and remove worker2 from the nominations before Kueue records it."""
     submitted(external, "e")
     external.nominate("e", "worker2", "worker3")
     external.until_waiting("e", "worker2", "worker3")
@@ -678,6 +656,10 @@ def test_external_dispatcher_the_race_and_its_fix(external: WorkloadEnvironment)
     external.wait(lambda: is_condition_true(external.copy("e", "worker2") or {}, "Admitted"))
     external.nominate("e", "worker3")
     external.until_runs("e", "worker2")
+
+
+def test_external_dispatcher_the_race_and_its_fix(external: WorkloadEnvironment) -> None:
+    denominated_during_admission(external)
     external.until(lambda: external.copies("e"), ["worker2"])
     assert external.placed("e") == (None, ["worker3"])
     external.nominate("e", "worker2", "worker3")
@@ -688,13 +670,7 @@ def test_external_dispatcher_the_race_and_its_fix(external: WorkloadEnvironment)
 def test_external_dispatcher_the_race_then_unlisting_runs_the_job_twice(
     external: WorkloadEnvironment,
 ) -> None:
-    submitted(external, "e")
-    external.nominate("e", "worker2", "worker3")
-    external.until_waiting("e", "worker2", "worker3")
-    external.fleet.release("worker2")
-    external.wait(lambda: is_condition_true(external.copy("e", "worker2") or {}, "Admitted"))
-    external.nominate("e", "worker3")
-    external.until_runs("e", "worker2")
+    denominated_during_admission(external)
     external.fleet.release("worker3")
     external.apply(config("worker1", "worker3"))
     external.until_runs("e", "worker2", "worker3")

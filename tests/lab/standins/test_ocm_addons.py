@@ -40,6 +40,7 @@ from placement_ac.lab.standins.ocm_addons import OcmAddons
 from placement_ac.lab.standins.runner import StandIns
 from tests.support.admin import Admin, login_to
 from tests.support.hub_and_worker import HubAndWorker
+from tests.support.kueue_objects import namespace
 
 W = "w1"
 NAME = "placement-ac"
@@ -287,7 +288,7 @@ def test_a_permission_that_cannot_be_applied_reports_it(
 
 def test_without_a_managed_cluster_nothing_happens() -> None:
     with staged() as stage:
-        stage.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": W}})
+        stage.apply(namespace(W))
         stage.apply(account(), permission(READ))
         why = "False FailedValidationNotInManagedClusterNamespace namespace value is not a managed cluster"
         stage.until(stage.permitted, {"Validation": why})
@@ -428,7 +429,7 @@ def test_a_secret_holds_only_the_reported_data(stage: AddonEnvironment) -> None:
 
 
 def test_a_foreign_service_account_is_used_but_not_deleted(stage: AddonEnvironment) -> None:
-    home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": AGENT_NAMESPACE}}
+    home = namespace(AGENT_NAMESPACE)
     metadata = {"name": NAME, "namespace": AGENT_NAMESPACE}
     stage.worker.apply(home, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
     stage.apply(account())
@@ -524,7 +525,7 @@ def synced(stage: AddonEnvironment) -> Object | None:
 
 
 def test_the_token_is_copied_to_the_cluster_profile(stage: AddonEnvironment) -> None:
-    stage.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-system"}}, profile())
+    stage.apply(namespace("kueue-system"), profile())
     stage.apply(account(**SYNC))
     stage.until(stage.said, REPORTED)
     stage.until(lambda: decoded(synced(stage), "token"), stage.token())
@@ -557,7 +558,7 @@ def test_the_token_is_copied_to_the_cluster_profile(stage: AddonEnvironment) -> 
 def test_only_labelled_accounts_are_copied(
     stage: AddonEnvironment, labels: dict[str, str], foreign: dict[str, str]
 ) -> None:
-    stage.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-system"}})
+    stage.apply(namespace("kueue-system"))
     stage.apply(profile(**foreign), account(**labels))
     stage.until(stage.said, REPORTED)
     stage.pause(0.1)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from placement_ac.lab.hub import Hub
-from tests.support.hub_client import CONFIGMAPS, CONFIGS, KUEUE, Client, wait_for
+from tests.support.driver import eventually
+from tests.support.hub_client import CONFIGMAPS, CONFIGS, KUEUE, Client
 from tests.support.rights import (
     ACCOUNTS,
     CLUSTER_BINDINGS,
@@ -66,7 +67,7 @@ def test_an_account_is_a_user_with_groups(admin: Client, account: Client) -> Non
 def test_a_token_expires(admin: Client, account: Client) -> None:
     short = Client(admin.hub, token_of(admin, 1))
     assert short.ask("POST", WHO, {}).status_code == 201
-    wait_for(lambda: short.ask("POST", WHO, {}).status_code, 401)
+    eventually(lambda: short.ask("POST", WHO, {}).status_code, 401)
     assert account.ask("POST", WHO, {}).status_code == 201
 
 
