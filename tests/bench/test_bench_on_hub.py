@@ -175,7 +175,7 @@ def test_nothing_is_left_of_a_bench_that_is_stopped(number: signal.Signals, tmp_
         for line in process.stderr:
             if b"cold start: controller" in line:
                 break
-        time.sleep(0.5)
+        time.sleep(0.5)  # until the controller runs: a signal while it is being started could leave it behind
         started = children(process.pid)
         process.send_signal(number)
         process.communicate()

@@ -232,9 +232,10 @@ def test_an_unreachable_server_is_retried(tmp_path: Path) -> None:
             login = await login_to(server, tmp_path)
             port = server.port
         async with Client(login) as client:
-            informer = HubInformer(login, client, [SECRET], lambda *_: None)
+            failed = asyncio.Event()
+            informer = HubInformer(login, client, [SECRET], lambda *_: None, on_error=lambda *_: failed.set())
             running = asyncio.create_task(informer.run())
-            await asyncio.sleep(0.02)
+            await asyncio.wait_for(failed.wait(), DEADLINE_SECONDS)
             async with TestServer(Script([[secret("a", "1")]]).app(), port=port):
                 await until(lambda: ("ns", "a") in informer.objects[SECRET])
                 running.cancel()
@@ -330,7 +331,7 @@ def test_nothing_is_reconciled_before_every_kind_was_listed(tmp_path: Path) -> N
             stand_in = Waiting(login)
             running = asyncio.create_task(stand_in.run())
             await until(lambda: ("ns", "a") in stand_in.objects(SECRET))
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.05)  # no event to wait for: nothing may happen
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
         return stand_in.done
