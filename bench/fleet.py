@@ -18,7 +18,7 @@ from typing import Any, Final
 import orjson
 import trustme
 
-from bench.hub import WHEN, serve, workload
+from bench.hub import WHEN, condition, serve, workload
 from placement_ac.core.api.constants import (
     KUEUE,
     LABEL_CLUSTER,
@@ -49,11 +49,6 @@ def _object(
     metadata |= {"namespace": namespace} if namespace else {}
     metadata |= rest.pop("metadata", {})
     return {"apiVersion": group, "kind": kind, "metadata": metadata} | rest
-
-
-def _condition(kind: str, reason: str, message: str) -> Object:
-    condition = {"type": kind, "status": "True", "reason": reason, "message": message}
-    return condition | {"lastTransitionTime": WHEN, "observedGeneration": 1}
 
 
 def _text(data: bytes) -> str:
@@ -88,7 +83,7 @@ def clusters(names: list[str]) -> Iterator[Object]:
                 {"name": f"claim-{n}.open-cluster-management.io", "value": f"value-{n}"} for n in range(12)
             ],
             "conditions": [
-                _condition(kind, kind, f"The condition {kind} of the managed cluster")
+                condition(kind, kind, f"The condition {kind} of the managed cluster")
                 for kind in (
                     "HubAcceptedManagedCluster",
                     "ManagedClusterJoined",
@@ -131,7 +126,7 @@ def checks(number: int, names: list[str]) -> Iterator[Object]:
     parameters = {"apiGroup": OCM_CLUSTER, "kind": "Placement", "name": name}
     spec = {"controllerName": "open-cluster-management.io/placement", "parameters": parameters}
     active = {
-        "conditions": [_condition("Active", "Active", "MultiKueueConfig and MultiKueueCluster generated")]
+        "conditions": [condition("Active", "Active", "MultiKueueConfig and MultiKueueCluster generated")]
     }
     check = _object("AdmissionCheck", name, spec=spec, status=active)
     yield check
@@ -145,7 +140,7 @@ def checks(number: int, names: list[str]) -> Iterator[Object]:
     for cluster, listed_as in zip(chosen, listed, strict=True):
         metadata = _by_us(labels | {LABEL_CLUSTER: cluster}, check, {"f:clusterSource": {"f:kubeConfig": {}}})
         source = {"kubeConfig": {"location": f"multikueue-{cluster}", "locationType": "Secret"}}
-        connected = {"conditions": [_condition("Active", "Active", "Connected")]}
+        connected = {"conditions": [condition("Active", "Active", "Connected")]}
         spec = {"clusterSource": source}
         yield _object("MultiKueueCluster", listed_as, metadata=metadata, spec=spec, status=connected)
     yield from _placement(name, chosen)
@@ -158,7 +153,7 @@ def _placement(name: str, chosen: list[str]) -> Iterator[Object]:
         "numberOfSelectedClusters": EACH,
         "decisionGroups": [{"clusterCount": EACH, "decisions": [f"{name}-decision-1"]}],
         "conditions": [
-            _condition("PlacementSatisfied", "AllDecisionsScheduled", "All cluster decisions scheduled")
+            condition("PlacementSatisfied", "AllDecisionsScheduled", "All cluster decisions scheduled")
         ],
     }
     spec = {"numberOfClusters": EACH, "clusterSets": ["global"]}
@@ -178,7 +173,7 @@ def _placement(name: str, chosen: list[str]) -> Iterator[Object]:
 def _queues(number: int, listed: list[str]) -> Iterator[Object]:
     queue = f"queue-{number:03}"
     spec = {"admissionChecksStrategy": {"admissionChecks": [{"name": one} for one in listed]}}
-    status = {"conditions": [_condition("Active", "Ready", "Can admit new workloads")], "pendingWorkloads": 1}
+    status = {"conditions": [condition("Active", "Ready", "Can admit new workloads")], "pendingWorkloads": 1}
     yield _object("ClusterQueue", queue, spec=spec, status=status)
     yield _object("LocalQueue", "user-queue", f"team-{number}", spec={"clusterQueue": queue})
 

@@ -60,7 +60,7 @@ def workload(number: int, ours: bool) -> Object:
     }
 
 
-def _condition(kind: str, reason: str, message: str, status: str = "True") -> Object:
+def condition(kind: str, reason: str, message: str, status: str = "True") -> Object:
     return {
         "type": kind,
         "status": status,
@@ -128,7 +128,7 @@ _SPEC = {
     "priority": 0,
     "queueName": "user-queue",
 }
-_RESERVED = _condition("QuotaReserved", "QuotaReserved", "Quota reserved in ClusterQueue research")
+_RESERVED = condition("QuotaReserved", "QuotaReserved", "Quota reserved in ClusterQueue research")
 _ADMISSION = {
     "clusterQueue": "research",
     "podSetAssignments": [
@@ -150,12 +150,12 @@ _FINISHED = {
     "admissionChecks": [_answer(CHECK, "Ready"), _answer("mk", "Ready")],
     "conditions": [
         _RESERVED,
-        _condition("Admitted", "Admitted", "The workload is admitted"),
-        _condition("Finished", "Succeeded", "Job finished successfully"),
+        condition("Admitted", "Admitted", "The workload is admitted"),
+        condition("Finished", "Succeeded", "Job finished successfully"),
     ],
 }
 _OF_OTHERS = {
-    "conditions": [_condition("QuotaReserved", "Pending", "couldn't assign flavors to pod set main", "False")]
+    "conditions": [condition("QuotaReserved", "Pending", "couldn't assign flavors to pod set main", "False")]
 }
 
 

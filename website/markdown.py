@@ -48,7 +48,7 @@ def _fence(line: str, inside: str) -> str:
 
 
 def _cells(row: str) -> str:
-    """Split a row into cells; MkDocs needs no backslash before a `|` in code."""
+    """Unescape each `|` in code: MkDocs needs no backslash there."""
     return _SPAN.sub(lambda span: span[0].replace("\\|", "|"), row)
 
 

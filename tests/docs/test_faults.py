@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from tests.controller.faults import plays, test_faults, test_kills
-from tests.docs.test_docs import ROOT, table
+from tests.support.documents import ROOT, table
 
 RELIABILITY = ROOT / "docs" / "reliability.md"
 

@@ -14,7 +14,7 @@ from kubernetes_validate import utils
 
 from placement_ac.config.load import load
 from placement_ac.config.settings import Settings
-from tests.docs.test_docs import table
+from tests.support.documents import table
 from tests.support.installation import (
     COMPONENTS,
     CONFIG,

@@ -10,7 +10,7 @@ import yaml
 from promql_parser import AggModifierType, AggregateExpr, BinaryExpr, Call, VectorSelector
 
 from placement_ac.observability.measures import MEASURES
-from tests.docs.test_docs import MONITORING, table
+from tests.support.documents import MONITORING, table
 from tests.support.monitoring import (
     FOLDER,
     VARIABLES,

@@ -16,7 +16,7 @@ from placement_ac.config.load import PREFIX
 from placement_ac.config.settings import Settings, default_of
 from placement_ac.core.api.constants import EVENTS, REASONS
 from placement_ac.observability.measures import MEASURES, MetricDefinition
-from tests.docs.test_docs import ROOT, TROUBLESHOOTING, lines_of
+from tests.support.documents import ROOT, TROUBLESHOOTING, lines_of
 from website import generated
 from website.examples import example
 from website.hooks import FOREIGN
