@@ -287,9 +287,9 @@ def test_all_objects_of_a_scene_have_its_label() -> None:
         pytest.param(ADMISSION_CHECK, "c1", MINE, True, id="ours by its label"),
         pytest.param(ADMISSION_CHECK, "c1", {}, False, id="of others, by our name"),
         pytest.param(SECRET, "multikueue-a", None, False, id="of others, no labels"),
-        pytest.param(MULTIKUEUE_CONFIG, "p17", {}, True, id="a config that was made of ours"),
+        pytest.param(MULTIKUEUE_CONFIG, "p17", {}, True, id="the config of one of our checks"),
         pytest.param(MULTIKUEUE_CONFIG, "prod", {}, False, id="another config"),
-        pytest.param(MULTIKUEUE_CLUSTER, "p17-cluster-0003", {}, True, id="a cluster that was made of ours"),
+        pytest.param(MULTIKUEUE_CLUSTER, "p17-cluster-0003", {}, True, id="a cluster of one of our checks"),
         pytest.param(MULTIKUEUE_CLUSTER, "p17-cluster-a", {}, False, id="another cluster"),
     ],
 )

@@ -96,8 +96,8 @@ def test_a_hub_that_is_gone_takes_no_processor_with_it(two_threads: int) -> None
     ("where", "expected"),
     [
         pytest.param(Where(), len(ALL) > 1, id="embedded hubs"),
-        pytest.param(Where(apart=False), False, id="together, as was asked for"),
-        pytest.param(Where([Path("kubeconfig")]), None, id="hubs of others work where they like"),
+        pytest.param(Where(apart=False), False, id="together, by option"),
+        pytest.param(Where([Path("kubeconfig")]), None, id="external hubs are not moved"),
     ],
 )
 def test_whether_hubs_have_a_processor_of_their_own(where: Where, expected: bool | None) -> None:

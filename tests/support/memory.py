@@ -191,7 +191,7 @@ def settle(hub: MemoryHub, cache: Cache, keys: Iterable[Key] | None = None) -> l
                 key for key in sorted(cache.keys(), key=str) if _comes_back(cache, key) and todo(cache, key)
             ]
         if len(done) > MOST_WRITES:
-            raise AssertionError(f"still not at rest: {done[-5:]}")
+            raise AssertionError(f"still not settled: {done[-5:]}")
     return done
 
 

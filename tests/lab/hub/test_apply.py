@@ -99,7 +99,7 @@ def test_removing_the_last_field_removes_its_map(client: Client) -> None:
     assert owners(client.get(f"{CONFIGMAPS}/a")) == {}
 
 
-@pytest.mark.embedded("a real API server refuses it in other words")
+@pytest.mark.embedded("a real API server refuses it with another message")
 def test_conflicts_name_each_field_and_its_owner(client: Client) -> None:
     client.create(f"{CONFIGMAPS}?fieldManager=maker", configmap("a", {"k": "1", "o": "1"}))
     answer = client.apply(f"{CONFIGMAPS}/a", configmap("a", {"k": "2", "o": "2", "n": "2"}))
@@ -144,7 +144,7 @@ def test_an_apply_may_be_yaml(client: Client) -> None:
     assert client.apply(f"{CONFIGMAPS}/a", "{: ]").status_code == 400  # type: ignore[arg-type]  # text
 
 
-@pytest.mark.embedded("a real API server refuses it in other words")
+@pytest.mark.embedded("a real API server refuses it with another message")
 @pytest.mark.parametrize(
     ("meta", "exists", "code"),
     [
@@ -170,7 +170,7 @@ def test_an_apply_can_require_a_version(client: Client) -> None:
     assert client.apply(f"{CONFIGMAPS}/a", configmap("a", **meta)).status_code == 409
 
 
-@pytest.mark.embedded("a real API server refuses it in other words")
+@pytest.mark.embedded("a real API server refuses it with another message")
 @pytest.mark.parametrize(
     ("spec", "code"),
     [
@@ -184,7 +184,7 @@ def test_malformed_applies_are_rejected(client: Client, spec: Any, code: int) ->
     assert client.apply(f"{CONFIGS}/a", {**config("a"), "spec": spec}).status_code == code
 
 
-@pytest.mark.embedded("a real API server refuses it in other words")
+@pytest.mark.embedded("a real API server refuses it with another message")
 def test_an_unknown_field_of_an_apply_is_a_400_when_validation_is_strict(client: Client) -> None:
     wrong = {**config("a"), "spec": {"clusters": ["a"], "unknown": 1}}
     answer = client.apply(f"{CONFIGS}/a", wrong, fieldValidation="Strict")

@@ -35,7 +35,7 @@ def test_the_kubernetes_client(hub: Hub) -> None:
     assert core.read_namespaced_secret("s", "default").data == {"k": "dg=="}
 
 
-@pytest.mark.embedded("kopf is given no CA here")
+@pytest.mark.embedded("kopf gets no CA here")
 def test_a_kopf_operator(hub: Hub) -> None:
     seen: list[tuple[str | None, str]] = []
     registry = kopf.OperatorRegistry()

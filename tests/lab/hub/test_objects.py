@@ -41,7 +41,7 @@ def test_an_object_gets_a_uid_a_time_a_version_and_a_generation(client: Client) 
     assert client.get(f"{CONFIGS}/a") == created
 
 
-@pytest.mark.embedded("a real API server refuses it in other words")
+@pytest.mark.embedded("a real API server refuses it with another message")
 @pytest.mark.parametrize(
     ("path", "body", "code", "reason"),
     [
@@ -69,7 +69,7 @@ def test_a_body_that_is_not_an_object_is_rejected(
     assert (answer.status_code, answer.json()["reason"]) == (code, reason)
 
 
-@pytest.mark.embedded("a real API server refuses it in other words")
+@pytest.mark.embedded("a real API server refuses it with another message")
 @pytest.mark.parametrize(
     ("method", "path", "code"),
     [
@@ -144,7 +144,7 @@ def test_a_status_is_written_only_through_its_subresource(client: Client) -> Non
     assert "status" not in client.patch(f"{CHECKS}/a/status", {"status": None})
 
 
-@pytest.mark.embedded("a real API server refuses it in other words")
+@pytest.mark.embedded("a real API server refuses it with another message")
 @pytest.mark.parametrize(
     ("kind", "patch", "expected"),
     [
@@ -183,7 +183,7 @@ def test_json_patches_of_lists(
     assert client.patch(f"{CONFIGMAPS}/a", operations, "json")["metadata"]["finalizers"] == expected
 
 
-@pytest.mark.embedded("a real API server refuses it in other words")
+@pytest.mark.embedded("a real API server refuses it with another message")
 @pytest.mark.parametrize(
     ("operations", "code"),
     [
@@ -273,7 +273,7 @@ def test_field_selectors(client: Client, selector: str, expected: list[str]) -> 
     assert client.names(f"{CONFIGMAPS}?fieldSelector={quote(selector)}&labelSelector=x") == expected
 
 
-@pytest.mark.embedded("a real API server refuses it in other words")
+@pytest.mark.embedded("a real API server refuses it with another message")
 @pytest.mark.parametrize("query", ["fieldSelector=spec.x=1", "fieldSelector=x", "resourceVersion=x",
                                    "continue=x", "resourceVersionMatch=Exact"])  # fmt: skip
 def test_invalid_lists_are_rejected(client: Client, query: str) -> None:
@@ -348,7 +348,7 @@ def test_deleting_many_by_label(client: Client) -> None:
 # -- garbage collection
 
 
-@pytest.mark.embedded("nobody collects garbage on a bare API server")
+@pytest.mark.embedded("a bare API server has no garbage collector")
 def test_a_dependent_is_deleted_with_its_last_owner(client: Client) -> None:
     first, second = (client.create(CHECKS, check(name)) for name in ("one", "two"))
     client.create(CONFIGS, config("a", ownerReferences=[owner(first), owner(second)]))
@@ -358,7 +358,7 @@ def test_a_dependent_is_deleted_with_its_last_owner(client: Client) -> None:
     eventually(lambda: client.names(CONFIGS), [])
 
 
-@pytest.mark.embedded("nobody collects garbage on a bare API server")
+@pytest.mark.embedded("a bare API server has no garbage collector")
 def test_an_object_with_a_deleted_owner_is_deleted(client: Client) -> None:
     created = client.create(CHECKS, check("one"))
     client.create(CONFIGS, config("a", ownerReferences=[owner(created)]))
@@ -368,7 +368,7 @@ def test_an_object_with_a_deleted_owner_is_deleted(client: Client) -> None:
     eventually(lambda: client.names(CONFIGS), [])
 
 
-@pytest.mark.embedded("nobody collects garbage on a bare API server")
+@pytest.mark.embedded("a bare API server has no garbage collector")
 def test_owners_are_identified_by_uid(client: Client) -> None:
     created = client.create(CHECKS, check("one"))
     client.create(CONFIGS, config("a", ownerReferences=[{**owner(created), "uid": "another"}]))
@@ -384,7 +384,7 @@ def test_an_owner_of_an_unknown_kind_is_ignored(client: Client) -> None:
     assert client.names(CONFIGS) == ["a", "b"]
 
 
-@pytest.mark.embedded("nobody collects garbage on a bare API server")
+@pytest.mark.embedded("a bare API server has no garbage collector")
 def test_owners_across_scopes(client: Client) -> None:
     created = client.create(CHECKS, check("one"))
     client.create(CONFIGMAPS, configmap("a", ownerReferences=[owner(created)]))
@@ -394,7 +394,7 @@ def test_owners_across_scopes(client: Client) -> None:
     eventually(lambda: client.names(CONFIGMAPS), [])
 
 
-@pytest.mark.embedded("nobody collects garbage on a bare API server")
+@pytest.mark.embedded("a bare API server has no garbage collector")
 def test_a_finalizer_delays_garbage_collection(client: Client) -> None:
     created = client.create(CHECKS, check("one"))
     client.create(CONFIGS, config("a", ownerReferences=[owner(created)], finalizers=["e.com/x"]))
@@ -402,7 +402,7 @@ def test_a_finalizer_delays_garbage_collection(client: Client) -> None:
     eventually(lambda: "deletionTimestamp" in client.get(f"{CONFIGS}/a")["metadata"], True)
 
 
-@pytest.mark.embedded("nobody collects garbage on a bare API server")
+@pytest.mark.embedded("a bare API server has no garbage collector")
 def test_orphaned_dependents_stay(client: Client) -> None:
     created = client.create(CHECKS, check("one"))
     client.create(CONFIGS, config("a", ownerReferences=[owner(created)]))
@@ -411,7 +411,7 @@ def test_orphaned_dependents_stay(client: Client) -> None:
     assert "ownerReferences" not in client.get(f"{CONFIGS}/a")["metadata"]
 
 
-@pytest.mark.embedded("nobody ends namespaces on a bare API server")
+@pytest.mark.embedded("a bare API server has no namespace controller")
 def test_deleting_a_namespace_deletes_its_content(client: Client) -> None:
     client.create("/api/v1/namespaces", {"metadata": {"name": "n"}})
     path = CONFIGMAPS.replace("default", "n")
@@ -425,14 +425,14 @@ def test_deleting_a_namespace_deletes_its_content(client: Client) -> None:
     eventually(lambda: client.ask("GET", "/api/v1/namespaces/n").status_code, 404)
 
 
-@pytest.mark.embedded("nobody ends namespaces on a bare API server")
+@pytest.mark.embedded("a bare API server has no namespace controller")
 def test_an_empty_namespace_is_deleted_at_once(client: Client) -> None:
     client.create("/api/v1/namespaces", {"metadata": {"name": "n"}})
     client.delete("/api/v1/namespaces/n")
     eventually(lambda: client.ask("GET", "/api/v1/namespaces/n").status_code, 404)
 
 
-@pytest.mark.embedded("a real API server refuses it in other words")
+@pytest.mark.embedded("a real API server refuses it with another message")
 def test_a_secrets_plain_text_becomes_data(client: Client) -> None:
     path = "/api/v1/namespaces/default/secrets"
     created = client.create(

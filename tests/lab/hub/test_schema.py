@@ -179,7 +179,7 @@ def test_an_existing_error_does_not_block_another_change(empty: Client) -> None:
     assert faults(answer) == [("FieldValueTooLong", "spec.a")]
 
 
-@pytest.mark.embedded("a real API server refuses it in other words")
+@pytest.mark.embedded("a real API server refuses it with another message")
 @pytest.mark.parametrize(
     ("change", "field"),
     [

@@ -40,7 +40,7 @@ def test_a_watch_sends_current_objects_and_changes(client: Client) -> None:
     assert versions == sorted(set(versions))
 
 
-@pytest.mark.embedded("a real API server does not count for us")
+@pytest.mark.embedded("a real API server does not count a watch's bytes")
 def test_the_bytes_of_watches_are_counted(client: Client) -> None:
     with Watching(client, CONFIGS) as seen:
         client.create(CONFIGS, config("a"))
@@ -132,7 +132,7 @@ def test_bookmarks_are_sent_regularly(client: Client, monkeypatch: pytest.Monkey
         eventually(lambda: int(seen.seen[-1]["object"]["metadata"]["resourceVersion"]) > int(since), True)
 
 
-@pytest.mark.embedded("its watches are counted in the very process")
+@pytest.mark.embedded("its watches are counted in its own process")
 @pytest.mark.parametrize(("bookmarks", "hangs"), [("false", False), ("true", True)])
 def test_an_idle_watch_does_no_work(
     client: Client, monkeypatch: pytest.MonkeyPatch, bookmarks: str, hangs: bool
@@ -150,7 +150,7 @@ def test_an_idle_watch_does_no_work(
         if hangs:
             client.hub.drop_watches("hang")
         time.sleep(0.5)  # no event to wait for: nothing may happen for the time of five bookmarks
-    assert 1 <= len(looks) < 20, "it went round and round"
+    assert 1 <= len(looks) < 20, "it looped without pause"
 
 
 def test_a_watch_ends_after_its_timeout(client: Client) -> None:
