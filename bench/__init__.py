@@ -1,1 +1,1 @@
-"""Measurements: they take minutes and are no tests."""
+"""Measurements of the controller; they take minutes and are not tests."""

@@ -1,11 +1,11 @@
 """
-How fast is the controller, beside the least that can be done? `make bench`; `make bench QUICK=1`.
+Measure the controller's speed beside the minimum (the floor). `make bench`; `make bench QUICK=1`.
 
-Controller and floor each have a hub of their own with the same scene, in processes of their own, and take
-turns; the hubs have one processor to themselves, where there are two (not with `--together`). Writes
-`bench/latest.json` after each size, and a table to standard output; standard error tells what it is doing.
-With `--kubeconfig` both are measured on that hub, one after the other; with two of them, each on one of its
-own, in turns. Such a hub must serve the CRDs and be of no use to anybody, and nobody else may act on it.
+Controller and floor each use their own hub with the same scene, in separate processes, and take turns; the
+hubs have a processor of their own if the machine has two (not with `--together`). Writes `bench/latest.json`
+after each size and a table to standard output; progress goes to standard error. With `--kubeconfig` both are
+measured on that hub, one after the other; with two kubeconfigs, each on its own hub, in turns. Such a hub
+must serve the CRDs and be otherwise unused.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ import click
 from rich.console import Console
 
 from bench.figures import Figures, growth
-from bench.measure import SIDES, Length, Tell, Where, at, memory_at
+from bench.measure import SIDES, Length, Report, Where, at, memory_at
 from bench.report import REFERENCE, machine, reference, table
 from bench.scene import PER_CHECK, Scene
 
@@ -29,8 +29,8 @@ LATEST: Final = Path(__file__).with_name("latest.json")
 CLUSTERS: Final = 40
 QUICK: Final = Length(changes=100, bursts=1, outage=4.0, idle=4.0)
 WHOLE: Final = Length(changes=200, bursts=3, outage=20.0, idle=20.0, rounds=3, starts=3)
-"""At 200 checks; other sizes are there to see what grows. A process is a little faster or slower than another
-for as long as it lives: so there are several of each side."""
+"""At 200 checks; the other sizes measure growth. Processes differ in speed for their whole life, so each side
+is started several times."""
 LENGTHS: Final = {Scene(REFERENCE, CLUSTERS): WHOLE, Scene(1000, CLUSTERS): Length(bursts=1)}
 SIZES: Final = (
     Scene(1, CLUSTERS),
@@ -46,7 +46,7 @@ MEMORY: Final = (Scene(0, 0), Scene(0, 1000), Scene(1000, 5000))
 
 @dataclass
 class Results:
-    """What has been measured so far; it is written whenever there is more."""
+    """The results so far; every addition is written to the file."""
 
     path: Path
     machine: dict[str, Any]
@@ -69,7 +69,7 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be measured."""
+    """The sizes to measure."""
 
     sizes: Sequence[tuple[Scene, Length]]
     memory: Sequence[Scene] = ()
@@ -87,15 +87,15 @@ class Plan:
         return cls([(scene, of(LENGTHS.get(scene, Length()))) for scene in SIZES], MEMORY)
 
 
-def _teller(scene: Scene, began: float) -> Tell:
-    def tell(what: str) -> None:
+def _reporter(scene: Scene, began: float) -> Report:
+    def report(what: str) -> None:
         click.echo(f"{time.monotonic() - began:5.0f} s  {scene}: {what}", err=True)
 
-    return tell
+    return report
 
 
 def measured(plan: Plan, where: Where, results: Results) -> None:
-    """Measure what is planned, one after the other, and write the results after each."""
+    """Measure the planned sizes one by one, and write the results after each."""
     began = time.monotonic()
 
     def run(into: list[Figures], work: Coroutine[Any, Any, Figures]) -> None:
@@ -103,14 +103,14 @@ def measured(plan: Plan, where: Where, results: Results) -> None:
         results.write()
 
     for scene, length in plan.sizes:
-        run(results.sizes, at(scene, where, length, _teller(scene, began)))
+        run(results.sizes, at(scene, where, length, _reporter(scene, began)))
     for scene in plan.memory if not where.kubeconfigs else ():
-        run(results.memory, memory_at(scene, _teller(scene, began)))
+        run(results.memory, memory_at(scene, _reporter(scene, began)))
 
 
 @click.command()
-@click.option("--quick", is_flag=True, help="50 checks alone, in under a minute.")
-@click.option("--checks", multiple=True, type=click.IntRange(1), help="Only a size with so many checks.")
+@click.option("--quick", is_flag=True, help="Measure only 50 checks, in less than a minute.")
+@click.option("--checks", multiple=True, type=click.IntRange(1), help="Measure only this number of checks.")
 @click.option(
     "--clusters",
     type=click.IntRange(PER_CHECK + 1),
@@ -118,28 +118,31 @@ def measured(plan: Plan, where: Where, results: Results) -> None:
     show_default=True,
     help="Clusters on the hub, with --checks.",
 )
-@click.option("--changes", type=click.IntRange(4), help="Decisions that change one at a time, at each size.")
+@click.option("--changes", type=click.IntRange(4), help="Number of single changes, at each size.")
 @click.option(
     "--rounds",
     type=click.IntRange(1),
-    help="Play each size so often (if not told: thrice where it counts, else once): changes and bursts count "
-    "together, starts by their median.",
+    help="Rounds of each size (default: 3 at 200 checks, else 1); changes and bursts are pooled, starts are "
+    "represented by their median.",
 )
 @click.option(
     "--kubeconfig",
     "kubeconfigs",
     multiple=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Measure on that hub; given twice: the floor on the first, the controller on the second, in turns.",
+    help="Measure on this hub; given twice: the floor on the first, the controller on the second, in turns.",
 )
 @click.option(
     "--apart/--together",
     default=True,
     show_default=True,
-    help="Whether embedded hubs get one of the processors to themselves.",
+    help="Whether embedded hubs get a processor of their own.",
 )
 @click.option(
-    "--output", type=click.Path(dir_okay=False, path_type=Path), default=LATEST, help="Where the JSON goes."
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=LATEST,
+    help="The JSON file to write.",
 )
 def main(
     quick: bool,
@@ -152,9 +155,9 @@ def main(
     output: Path,
 ) -> None:
     """Measure the controller beside the floor."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that then, too, what was started ends
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that SIGTERM, too, ends all processes
     if len(kubeconfigs) > len(SIDES):
-        raise click.BadParameter("there are two sides, and so two hubs at most", param_hint="--kubeconfig")
+        raise click.BadParameter("at most two hubs, one for each side", param_hint="--kubeconfig")
     plan = Plan.chosen(quick, [Scene(size, clusters) for size in checks], changes, rounds)
     where = Where(kubeconfigs, apart)
     results = Results(output, machine() | {"hubsHaveOwnProcessor": where.hubs_have_own_processor}, [], [])

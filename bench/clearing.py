@@ -1,8 +1,8 @@
 """
-On a hub of somebody else: is it in use, and how what the bench has made goes away again.
+External hubs: check that the hub is unused, and delete the objects of the bench.
 
-Of the bench is what has the label of its scenes; and a MultiKueueConfig or MultiKueueCluster by its name, for
-the two that are compared make these.
+Objects of the bench have the label of its scenes; MultiKueueConfigs and MultiKueueClusters, which controller
+and floor create, are recognized by name.
 """
 
 import re
@@ -29,10 +29,10 @@ NAMES: Final[Mapping[Kind, str]] = {
     MULTIKUEUE_CONFIG: r"p\d+",
     MULTIKUEUE_CLUSTER: r"p\d+-cluster-\d{4,}",
 }
-MADE: Final = (ADMISSION_CHECK, PLACEMENT_DECISION, PLACEMENT, *NAMES, MANAGED_CLUSTER, SECRET)
-"""What there is of a scene; what causes the rest goes first."""
+KINDS: Final = (ADMISSION_CHECK, PLACEMENT_DECISION, PLACEMENT, *NAMES, MANAGED_CLUSTER, SECRET)
+"""The kinds of a scene, in order of deletion: causes first."""
 IN_USE: Final = (ADMISSION_CHECK, PLACEMENT, MANAGED_CLUSTER, *NAMES)
-"""Kinds of which a hub has none if nobody works with it."""
+"""Kinds of which an unused hub has no objects."""
 
 
 def is_mine(kind: Kind, item: Object) -> bool:
@@ -43,7 +43,7 @@ def is_mine(kind: Kind, item: Object) -> bool:
 
 
 async def refuse_what_is_in_use(client: Client) -> None:
-    """Raise ClickException if the hub has what a scene has, and it is not the bench's."""
+    """Raise ClickException if the hub has objects of these kinds that are not the bench's."""
     for kind in IN_USE:
         listing = await client.list(newest(kind))
         others = [item["metadata"]["name"] for item in listing.items if not is_mine(kind, item)]
@@ -53,8 +53,8 @@ async def refuse_what_is_in_use(client: Client) -> None:
 
 
 async def clear(client: Client) -> None:
-    """Delete all that the bench has made, but for the namespace."""
-    for kind in MADE:
+    """Delete all objects of the bench except the namespace."""
+    for kind in KINDS:
         found = [name async for name in _mine(client, kind)]
         await all_of(_delete(client, kind, name) for name in found)
 
@@ -70,4 +70,4 @@ async def _delete(client: Client, kind: Kind, name: str) -> None:
     try:
         await client.delete(newest(kind), name, NS if kind.namespaced else None)
     except NotFound:
-        return  # the garbage collector was quicker
+        return  # the garbage collector was faster

@@ -1,10 +1,10 @@
 """
-How soon is all right again after each fault between controller and hub, played at full size?
+Measure the recovery after each fault between controller and hub, at full size.
 
-`make bench-faults`: the plays of `tests/controller/faults`, with `placement-ac run` in a process of its
-own; the clock alone is set in a thread, as no process has one of its own. And kill -9 at each write of a
-scene, before it is carried out and after. Prints one JSON object; times are seconds, `lost` is what a kill
-cost over all.
+`make bench-faults`: the plays of `tests/controller/faults`, with `placement-ac run` in its own process
+(the fault of the clock runs in a thread, because a process cannot have its own clock), and kill -9 before
+and after each write of a scene. Prints one JSON object; times are seconds, `lost` is the total cost of
+a kill.
 """
 
 import json
@@ -44,7 +44,7 @@ QUIET_SECONDS: Final = 2.0
 
 @contextmanager
 def scene_of(*clusters: str) -> Iterator[Scene]:
-    """The stage of the tests, with a hub of its own."""
+    """The stage of the tests, on its own hub."""
     with ExitStack() as opened:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
         admin = opened.enter_context(Driver(opened.enter_context(Hub())))
@@ -68,13 +68,13 @@ def running(scene: Scene, fault: Fault) -> Iterator[None]:
 def seconds_until(reached: Callable[[], bool], began: float) -> float:
     while not reached():
         if time.monotonic() - began > PATIENCE_SECONDS:
-            raise click.ClickException("it does not become right again")
+            raise click.ClickException("the hub does not become correct again")
         time.sleep(0.01)
     return round(time.monotonic() - began, 2)
 
 
 def after(fault: Fault) -> dict[str, float]:
-    """Play a fault at full size; and see to it that the world is right, and nothing lost."""
+    """Play a fault at full size; fail unless the hub becomes correct and nothing is lost."""
     with scene_of(*CLUSTERS) as scene, running(scene, fault):
         begin(scene)
         fault.before(scene)
@@ -87,12 +87,12 @@ def after(fault: Fault) -> dict[str, float]:
         end_well(scene)
         rests = comes_to_rest(scene, QUIET_SECONDS)
     if not rests:
-        raise click.ClickException(f"after {fault.name} the controller does not come to rest")
+        raise click.ClickException(f"the controller is not idle after {fault.name}")
     return {"lasts": fault.full, "rightAgain": seconds, "requests": asked}
 
 
 def killed(number: int, *, carried_out: bool) -> float | None:
-    """Play the scene with a kill at that write; return how long it took, None if there was no such write."""
+    """Play the scene with a kill at that write; return the seconds it took, None without such a write."""
     with scene_of("a", "b") as scene, Process(scene.there.controllers.kubeconfig) as process:
         began = time.monotonic()
         process.kill_at(scene, number, after=carried_out)
@@ -100,7 +100,7 @@ def killed(number: int, *, carried_out: bool) -> float | None:
         took = time.monotonic() - began
         ended = ended and comes_to_rest(scene, QUIET_SECONDS) and scene.there.account("j") == (1, 2, True)
     if not ended:
-        raise click.ClickException(f"after a kill at write {number} the world is not right")
+        raise click.ClickException(f"the hub is not correct after a kill at write {number}")
     return took if process.kills else None
 
 
@@ -130,10 +130,10 @@ def _undisturbed() -> float:
 
 
 @click.command()
-@click.option("--only", multiple=True, help="A fault; more than once for several.")
-@click.option("--kill/--no-kill", default=True, show_default=True, help="kill -9 at each write as well.")
+@click.option("--only", multiple=True, help="Play only this fault; repeatable.")
+@click.option("--kill/--no-kill", default=True, show_default=True, help="Also kill -9 at each write.")
 def main(only: tuple[str, ...], kill: bool) -> None:
-    """Measure, and print what came out."""
+    """Measure, and print the results as JSON."""
     logs.configure("text", "error")
     jobs.LIMIT = PATIENCE_SECONDS
     found: dict[str, Any] = {"cpus": os.cpu_count(), "load": round(os.getloadavg()[0], 1), "faults": {}}

@@ -1,5 +1,5 @@
 """
-The arithmetic of the bench: what is counted as what, percentiles, ratios, growth. Pure.
+The arithmetic of the bench: classes of requests, percentiles, ratios, growth. Pure.
 
 A *name* of a request is `verb plural[/subresource]`, such as `patch multikueueconfigs`.
 """
@@ -11,10 +11,10 @@ from typing import Any, Final
 
 Figures = dict[str, Any]
 Requests = Mapping[str, int]
-"""How often each request was made, by its name."""
+"""Number of requests by name."""
 
 NEXT_PAGE: Final = " (next page)"
-"""The end of the name of a LIST that goes on with one that has begun."""
+"""The suffix of the name of a LIST that continues an earlier page."""
 DISCOVERY: Final = "get discovery"
 WRITES: Final = ("post", "put", "patch", "delete")
 MINE: Final = "controller"
@@ -41,7 +41,7 @@ def named(method: str, path: str, query: Mapping[str, str]) -> str:
 
 
 def is_event(name: str) -> bool:
-    """Whether a request tells of something by a Kubernetes event: nothing waits for it."""
+    """Whether a request posts a Kubernetes event: nothing waits for it."""
     return name.rsplit(maxsplit=1)[-1] == "events"
 
 
@@ -50,7 +50,7 @@ def writes(requests: Requests) -> int:
 
 
 def lists_per_kind(requests: Requests) -> dict[str, int]:
-    """Return how many lists were begun of each kind; all pages of a list are one."""
+    """Return the number of lists of each kind; all pages of a list count as one."""
     return {
         name.removeprefix("list "): count
         for name, count in sorted(requests.items())
@@ -63,26 +63,26 @@ def watched_kinds(requests: Requests) -> set[str]:
 
 
 def per_change(requests: Requests, changes: int) -> Figures:
-    """Return what one change costs: the requests that it needs, and the events that tell of it, apart."""
+    """Return the cost of one change: its requests, and separately its events."""
     needed = {
         name: count for name, count in requests.items() if not is_event(name) and not by_the_clock(name)
     }
-    told = {name: count for name, count in requests.items() if is_event(name)}
+    events = {name: count for name, count in requests.items() if is_event(name)}
     return {
         "requestsPerChange": round(sum(needed.values()) / changes, 3),
         "requestsPerChangeByKind": _shares(needed, changes),
-        "eventsPerChange": round(sum(told.values()) / changes, 3),
-        "eventsPerChangeByKind": _shares(told, changes),
+        "eventsPerChange": round(sum(events.values()) / changes, 3),
+        "eventsPerChangeByKind": _shares(events, changes),
     }
 
 
 def by_the_clock(name: str) -> bool:
-    """Whether it comes every so many seconds, whatever changes: a watch begun anew, what the hub serves."""
+    """Whether the request is periodic, independent of changes: a renewed watch, API discovery."""
     return name.startswith("watch ") or name == DISCOVERY
 
 
 def per_minute(windows: Iterable[tuple[Requests, float]]) -> float:
-    """Return how many requests a minute come by the clock, from windows and their seconds."""
+    """Return the number of periodic requests per minute, from windows and their seconds."""
     found, seconds = 0, 0.0
     for requests, lasted in windows:
         found += sum(count for name, count in requests.items() if by_the_clock(name))
@@ -95,7 +95,7 @@ def _shares(requests: Requests, changes: int) -> dict[str, float]:
 
 
 def cpu_per_1000(spent: float, idle_share: float, seconds: float, changes: int) -> float:
-    """Return the CPU seconds of 1,000 changes: what was `spent` in these seconds but for what rest costs."""
+    """Return the CPU seconds of 1,000 changes: `spent` in these seconds minus the cost of rest."""
     return round(max(0.0, spent - idle_share * seconds) * 1000 / changes, 2)
 
 
@@ -109,7 +109,7 @@ def spread(seconds: Sequence[float]) -> Figures:
 
 
 def over(found: Mapping[str, float]) -> float:
-    """Return how many times the floor's the controller's is."""
+    """Return the controller's value as a multiple of the floor's."""
     return round(found[MINE] / found[FLOOR], 3)
 
 
@@ -121,7 +121,7 @@ def latencies(seconds: Mapping[str, Sequence[float]]) -> Figures:
 
 
 def bursts(seconds: Mapping[str, Sequence[float]]) -> Figures:
-    """Return the raw times and the ratio of their medians."""
+    """Return the raw times, and the ratio of their medians."""
     medians = {name: statistics.median(found) for name, found in seconds.items()}
     figures: Figures = {
         name: {"medianSeconds": round(medians[name], 3), "seconds": [round(one, 3) for one in found]}
@@ -131,7 +131,7 @@ def bursts(seconds: Mapping[str, Sequence[float]]) -> Figures:
 
 
 def compared(found: Mapping[str, Figures], key: str = "seconds") -> Figures:
-    """Return the figures of both sides, and the ratio of one of them."""
+    """Return the figures of both sides, and the ratio of one figure."""
     return {**found, "overFloor": over({name: figures[key] for name, figures in found.items()})}
 
 
@@ -139,10 +139,10 @@ def compared(found: Mapping[str, Figures], key: str = "seconds") -> Figures:
 
 
 def pooled(rounds: Sequence[Figures], more_starts: Sequence[Figures] = ()) -> Figures:
-    """Return one side's figures of all rounds: every change and burst, starts by their median, else the last.
+    """Return one side's figures of all rounds: all changes and bursts, the median of starts, else the last.
 
-    `more_starts`: cold starts of which nothing followed. Of writes that a restart made there are as many as
-    in the worst round; so it is with memory, and with the time after an outage.
+    `more_starts`: cold starts without further plays. The writes of a restart, memory and the time after an
+    outage are those of the worst round.
     """
     found = dict(rounds[-1])
     if len(rounds) + len(more_starts) > 1:
@@ -186,7 +186,7 @@ GROWING: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def grown(small: Figures, big: Figures) -> Figures:
-    """Return how many times those of the small scene the figures of the big one are."""
+    """Return the figures of the big scene as multiples of those of the small one."""
     found: Figures = {"from": _size(small), "to": _size(big)}
     for name, way in GROWING.items():
         before, after = _at(small, way), _at(big, way)
@@ -197,9 +197,9 @@ def grown(small: Figures, big: Figures) -> Figures:
 
 
 def growth(sizes: Iterable[Figures]) -> dict[str, Figures]:
-    """Return how all grows with the checks, and with the clusters: the biggest scene over the smallest.
+    """Return the growth of all figures with the checks, and with the clusters: biggest scene over smallest.
 
-    Of the scenes that differ in nothing else, those with 10 checks or clusters and more.
+    Compares scenes that differ only in that number, from 10 checks or clusters on.
     """
     found: dict[str, Figures] = {}
     for what, other in (("checks", "clusters"), ("clusters", "checks")):
@@ -215,7 +215,7 @@ def growth(sizes: Iterable[Figures]) -> dict[str, Figures]:
 
 
 SMALLEST: Final = {"checks": 10, "clusters": 100}
-"""Where growth begins: the share of what does not grow is large in smaller scenes."""
+"""The smallest scene for growth: below it the constant part dominates."""
 
 
 def _size(one: Figures) -> Figures:

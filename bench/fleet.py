@@ -1,9 +1,9 @@
 """
-An embedded hub in a process of its own, with a whole fleet on it from the start: clusters, their credentials,
-Placements, checks, and what Kueue and the controller have made of them.
+An embedded hub in its own process with a whole fleet from the start: clusters, their credentials,
+Placements, checks, and the objects and conditions of Kueue and the controller.
 
-`python -m bench.fleet KUBECONFIG CLUSTERS CHECKS WORKLOADS` serves until its standard input ends. All goes
-right into the store: written over HTTP, it would take minutes.
+`python -m bench.fleet KUBECONFIG CLUSTERS CHECKS WORKLOADS` serves until its standard input ends. All objects
+are written to the store directly: over HTTP it would take minutes.
 """
 
 import base64
@@ -18,7 +18,7 @@ from typing import Any, Final
 import orjson
 import trustme
 
-from bench.hub import READY, WHEN, workload
+from bench.hub import WHEN, condition, serve, workload
 from placement_ac.core.api.constants import (
     KUEUE,
     LABEL_CLUSTER,
@@ -28,8 +28,6 @@ from placement_ac.core.api.constants import (
     OCM_CLUSTER,
 )
 from placement_ac.core.kubeconfig.write import write_kubeconfig
-from placement_ac.lab.hub import Hub
-from placement_ac.lab.hub.store import Store
 
 Object = dict[str, Any]
 
@@ -53,17 +51,12 @@ def _object(
     return {"apiVersion": group, "kind": kind, "metadata": metadata} | rest
 
 
-def _condition(kind: str, reason: str, message: str) -> Object:
-    told = {"type": kind, "status": "True", "reason": reason, "message": message}
-    return told | {"lastTransitionTime": WHEN, "observedGeneration": 1}
-
-
 def _text(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
 def _token(cluster: str) -> str:
-    """A token as an API server gives it to a ServiceAccount, but for the signature."""
+    """A token as an API server issues it to a ServiceAccount, except for the signature."""
     now = datetime.now(UTC)
     claims = {
         "aud": ["https://kubernetes.default.svc"],
@@ -77,7 +70,7 @@ def _token(cluster: str) -> str:
 
 
 def clusters(names: list[str]) -> Iterator[Object]:
-    """Yield a ManagedCluster and a Secret for each; every cluster has a CA of its own."""
+    """Yield a ManagedCluster and a Secret for each cluster; every cluster has its own CA."""
     for name in names:
         authority = trustme.CA().cert_pem.bytes()
         server = f"https://api.{name}.example.com:6443"
@@ -90,7 +83,7 @@ def clusters(names: list[str]) -> Iterator[Object]:
                 {"name": f"claim-{n}.open-cluster-management.io", "value": f"value-{n}"} for n in range(12)
             ],
             "conditions": [
-                _condition(kind, kind, f"The condition {kind} of the managed cluster")
+                condition(kind, kind, f"The condition {kind} of the managed cluster")
                 for kind in (
                     "HubAcceptedManagedCluster",
                     "ManagedClusterJoined",
@@ -110,13 +103,13 @@ def clusters(names: list[str]) -> Iterator[Object]:
             status=status,
         )
         kubeconfig = write_kubeconfig(server, authority, _token(name), name)
-        assert isinstance(kubeconfig, bytes), kubeconfig  # noqa: S101  # it is made of what is good
+        assert isinstance(kubeconfig, bytes), kubeconfig  # noqa: S101  # its parts are valid
         data = {"kubeconfig": _text(kubeconfig)}
         yield _object("Secret", f"multikueue-{name}", NS, "v1", data=data, type="Opaque")
 
 
 def _by_us(labels: Object, check: Object, fields: Object) -> Object:
-    """The metadata of what the controller has applied."""
+    """The metadata of an object that the controller has applied."""
     owner = {"apiVersion": check["apiVersion"], "kind": "AdmissionCheck", "name": check["metadata"]["name"]}
     owner |= {"uid": check["metadata"]["uid"]}
     owned = f'k:{{"uid":"{owner["uid"]}"}}'
@@ -127,13 +120,13 @@ def _by_us(labels: Object, check: Object, fields: Object) -> Object:
 
 
 def checks(number: int, names: list[str]) -> Iterator[Object]:
-    """Yield one check of ours with all that belongs to it; its Placement selects `EACH` of the clusters."""
+    """Yield one check of ours with its objects; its Placement selects `EACH` of the clusters."""
     name = f"placement-{number:03}"
     chosen = [names[(number * 5 + n) % len(names)] for n in range(EACH)]
     parameters = {"apiGroup": OCM_CLUSTER, "kind": "Placement", "name": name}
     spec = {"controllerName": "open-cluster-management.io/placement", "parameters": parameters}
     active = {
-        "conditions": [_condition("Active", "Active", "MultiKueueConfig and MultiKueueCluster generated")]
+        "conditions": [condition("Active", "Active", "MultiKueueConfig and MultiKueueCluster generated")]
     }
     check = _object("AdmissionCheck", name, spec=spec, status=active)
     yield check
@@ -147,7 +140,7 @@ def checks(number: int, names: list[str]) -> Iterator[Object]:
     for cluster, listed_as in zip(chosen, listed, strict=True):
         metadata = _by_us(labels | {LABEL_CLUSTER: cluster}, check, {"f:clusterSource": {"f:kubeConfig": {}}})
         source = {"kubeConfig": {"location": f"multikueue-{cluster}", "locationType": "Secret"}}
-        connected = {"conditions": [_condition("Active", "Active", "Connected")]}
+        connected = {"conditions": [condition("Active", "Active", "Connected")]}
         spec = {"clusterSource": source}
         yield _object("MultiKueueCluster", listed_as, metadata=metadata, spec=spec, status=connected)
     yield from _placement(name, chosen)
@@ -160,7 +153,7 @@ def _placement(name: str, chosen: list[str]) -> Iterator[Object]:
         "numberOfSelectedClusters": EACH,
         "decisionGroups": [{"clusterCount": EACH, "decisions": [f"{name}-decision-1"]}],
         "conditions": [
-            _condition("PlacementSatisfied", "AllDecisionsScheduled", "All cluster decisions scheduled")
+            condition("PlacementSatisfied", "AllDecisionsScheduled", "All cluster decisions scheduled")
         ],
     }
     spec = {"numberOfClusters": EACH, "clusterSets": ["global"]}
@@ -180,7 +173,7 @@ def _placement(name: str, chosen: list[str]) -> Iterator[Object]:
 def _queues(number: int, listed: list[str]) -> Iterator[Object]:
     queue = f"queue-{number:03}"
     spec = {"admissionChecksStrategy": {"admissionChecks": [{"name": one} for one in listed]}}
-    status = {"conditions": [_condition("Active", "Ready", "Can admit new workloads")], "pendingWorkloads": 1}
+    status = {"conditions": [condition("Active", "Ready", "Can admit new workloads")], "pendingWorkloads": 1}
     yield _object("ClusterQueue", queue, spec=spec, status=status)
     yield _object("LocalQueue", "user-queue", f"team-{number}", spec={"clusterQueue": queue})
 
@@ -198,7 +191,7 @@ def jobs(count_: int, checks_: int) -> Iterator[Object]:
 
 
 def fleet(clusters_: int, checks_: int, workloads: int) -> Iterator[Object]:
-    """Yield all that is on the hub. The clusters are in one set, which is bound in Kueue's namespace."""
+    """Yield all objects of the hub. The clusters are in one set, bound in Kueue's namespace."""
     names = [f"cluster-{n:04}" for n in range(clusters_)]
     yield _object("Namespace", NS, group="v1", spec={}, status={"phase": "Active"})
     group = f"{OCM_CLUSTER}/v1beta2"
@@ -210,24 +203,5 @@ def fleet(clusters_: int, checks_: int, workloads: int) -> Iterator[Object]:
     yield from jobs(workloads, checks_)
 
 
-def fill(store: Store, objects: Iterator[Object]) -> None:
-    """Put objects into the store of a hub that nobody serves yet."""
-    known = {(resource.group, resource.kind): resource for resource in store.by_resource}
-    for obj in objects:
-        metadata = obj["metadata"]
-        resource = known[obj["apiVersion"].rpartition("/")[0], obj["kind"]]
-        store.put(resource, (metadata.get("namespace", ""), metadata["name"]), obj)
-
-
-def main(kubeconfig: Path, clusters_: int, checks_: int, workloads: int) -> None:
-    hub = Hub()
-    fill(hub._store, fleet(clusters_, checks_, workloads))  # noqa: SLF001  # nobody serves it yet
-    with hub:
-        hub.write_kubeconfig(kubeconfig)
-        sys.stdout.write(READY)
-        sys.stdout.flush()
-        sys.stdin.read()
-
-
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), *map(int, sys.argv[2:5]))
+    serve(Path(sys.argv[1]), fleet(*map(int, sys.argv[2:5])))

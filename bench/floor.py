@@ -1,10 +1,10 @@
 """
-The least that can be done: watch decisions, and apply each one's MultiKueueConfig at once.
+The floor, the minimal program: it watches decisions and applies the MultiKueueConfig of each at once.
 
-`python -m bench.floor [--whole] KUBECONFIG`: a bare aiohttp loop in a process of its own. It decides nothing,
-checks nothing and forgets everything; what it takes, the API server and the wire take. With `--whole` it
-begins with the MultiKueueClusters of each decision and ends with the condition of its check, as the
-controller must. It says `ready` on standard output when it has listed, and its watch is about to open.
+`python -m bench.floor [--whole] KUBECONFIG`: a bare aiohttp loop in its own process. It decides, checks and
+remembers nothing, so its time is that of API server and network. With `--whole` it first writes the
+MultiKueueClusters of each decision and finally the condition of its check, as the controller must. It prints
+`ready` on standard output after its list, just before its watch opens.
 """
 
 import asyncio
@@ -26,13 +26,13 @@ PLACEMENT: Final = "cluster.open-cluster-management.io/placement"
 MANAGER: Final = "bench-floor"
 AT_ONCE: Final = 32
 PAUSE_SECONDS: Final = 0.1
-"""Before it asks again, when the API server has gone."""
+"""The pause before a retry when the API server does not answer."""
 
 Object = dict[str, Any]
 
 
 class Forgotten(Exception):
-    """What was watched has to be listed anew."""
+    """The watch has expired: list again."""
 
 
 class Floor:
@@ -42,7 +42,7 @@ class Floor:
         self._version = ""
 
     async def run(self) -> None:
-        """List, then watch, for ever; a watch that has ended goes on where it was."""
+        """List, then watch for ever; a watch that ends is resumed at its last version."""
         while True:
             with contextlib.suppress(aiohttp.ClientError, OSError, Forgotten):
                 await self._list()

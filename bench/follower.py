@@ -1,4 +1,4 @@
-"""Follows the MultiKueueConfigs and the AdmissionChecks of a hub: when is which of them right?"""
+"""Follows the MultiKueueConfigs and AdmissionChecks of a hub and records when each becomes correct."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from placement_ac.kube.client import Client, Object
 
 
 class Follower:
-    """What is there now, by name, and what to be told of. Times are of the event loop."""
+    """The current objects by name, and the awaited states. Times are of the event loop."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -23,7 +23,7 @@ class Follower:
         self._reached = asyncio.Event()
 
     async def lists(self, wanted: Mapping[str, Sequence[str]], checks: set[str] | None = None) -> float:
-        """Return the time at which every MultiKueueConfig in `wanted` is so, and these checks Active."""
+        """Return the time at which the MultiKueueConfigs have these lists and these checks are Active."""
         self._wanted = {
             name: clusters for name, clusters in wanted.items() if self._lists.get(name) != clusters
         }
@@ -65,7 +65,7 @@ def _is_active(check: Mapping[str, Any]) -> bool:
 
 @asynccontextmanager
 async def following(client: Client) -> AsyncIterator[Follower]:
-    """Follow both kinds for as long as the `with` lasts."""
+    """Follow both kinds for the duration of the `with`."""
     follower = Follower(client)
     kinds = (MULTIKUEUE_CONFIG, ADMISSION_CHECK)
     tasks = [asyncio.create_task(follower._follow(kind)) for kind in kinds]  # noqa: SLF001  # its own

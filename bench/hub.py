@@ -1,15 +1,19 @@
 """
-An embedded hub in a process of its own, with any number of Workloads on it from the start.
+An embedded hub in its own process, with any number of Workloads from the start.
 
 `python -m bench.hub KUBECONFIG WORKLOADS OURS` serves until its standard input ends. The Workloads
-go right into the store: written over HTTP, 100,000 of them would take many minutes.
+are written to the store directly: over HTTP, 100,000 of them would take many minutes.
 """
 
+import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import click
 
 from placement_ac.lab.hub import Hub
 from placement_ac.lab.hub.store import Store
@@ -24,7 +28,7 @@ READY = "ready\n"
 
 
 def workload(number: int, ours: bool) -> Object:
-    """Return a Workload as Kueue makes it for a Job, 3 to 4 KB as JSON: unfinished if `ours`."""
+    """Return a Workload as Kueue creates it for a Job, 3 to 4 KB as JSON: unfinished if `ours`."""
     name = f"job-train-{number:06}-{number * 2654435761 % 0xFFFFF:05x}"
     job = str(uuid.UUID(int=number + 2**120))
     metadata = {
@@ -56,7 +60,7 @@ def workload(number: int, ours: bool) -> Object:
     }
 
 
-def _condition(kind: str, reason: str, message: str, status: str = "True") -> Object:
+def condition(kind: str, reason: str, message: str, status: str = "True") -> Object:
     return {
         "type": kind,
         "status": status,
@@ -124,7 +128,7 @@ _SPEC = {
     "priority": 0,
     "queueName": "user-queue",
 }
-_RESERVED = _condition("QuotaReserved", "QuotaReserved", "Quota reserved in ClusterQueue research")
+_RESERVED = condition("QuotaReserved", "QuotaReserved", "Quota reserved in ClusterQueue research")
 _ADMISSION = {
     "clusterQueue": "research",
     "podSetAssignments": [
@@ -146,12 +150,12 @@ _FINISHED = {
     "admissionChecks": [_answer(CHECK, "Ready"), _answer("mk", "Ready")],
     "conditions": [
         _RESERVED,
-        _condition("Admitted", "Admitted", "The workload is admitted"),
-        _condition("Finished", "Succeeded", "Job finished successfully"),
+        condition("Admitted", "Admitted", "The workload is admitted"),
+        condition("Finished", "Succeeded", "Job finished successfully"),
     ],
 }
 _OF_OTHERS = {
-    "conditions": [_condition("QuotaReserved", "Pending", "couldn't assign flavors to pod set main", "False")]
+    "conditions": [condition("QuotaReserved", "Pending", "couldn't assign flavors to pod set main", "False")]
 }
 
 
@@ -162,16 +166,10 @@ def workloads(count: int, ours: int) -> Iterator[Object]:
         yield workload(number, ours=bool(ours) and number % every == 0 and number // every < ours)
 
 
-def fill(store: Store, objects: Iterator[Object]) -> None:
-    resource = next(resource for resource in store.by_resource if resource.plural == "workloads")
-    for obj in objects:
-        metadata = obj["metadata"]
-        store.put(resource, (metadata["namespace"], metadata["name"]), obj)
-
-
-def main(kubeconfig: Path, count: int, ours: int) -> None:
+def serve(kubeconfig: Path, objects: Iterable[Object]) -> None:
+    """Serve a hub that has these objects from the start, until standard input ends."""
     hub = Hub()
-    fill(hub._store, workloads(count, ours))  # noqa: SLF001  # nobody serves it yet
+    _fill(hub._store, objects)  # noqa: SLF001  # it does not serve yet
     with hub:
         hub.write_kubeconfig(kubeconfig)
         sys.stdout.write(READY)
@@ -179,5 +177,27 @@ def main(kubeconfig: Path, count: int, ours: int) -> None:
         sys.stdin.read()
 
 
+def _fill(store: Store, objects: Iterable[Object]) -> None:
+    known = {(resource.group, resource.kind): resource for resource in store.by_resource}
+    for obj in objects:
+        metadata = obj["metadata"]
+        resource = known[obj["apiVersion"].rpartition("/")[0], obj["kind"]]
+        store.put(resource, (metadata.get("namespace", ""), metadata["name"]), obj)
+
+
+@contextmanager
+def running(module: str, kubeconfig: Path, *sizes: int) -> Iterator[None]:
+    """Run a module that serves a hub, in its own process, once it is ready."""
+    command = [sys.executable, "-m", module, str(kubeconfig), *map(str, sizes)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]  # noqa: S603  # ours
+        if process.stdout.readline() != READY:
+            raise click.ClickException("the hub did not start")
+        try:
+            yield
+        finally:
+            process.stdin.close()
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    serve(Path(sys.argv[1]), workloads(int(sys.argv[2]), int(sys.argv[3])))

@@ -1,9 +1,9 @@
 """
-The hub that is measured on: an embedded one in a process of its own, or whichever a kubeconfig leads to.
+The hub for a measurement: an embedded one in its own process, or the one of a kubeconfig.
 
-`python -m bench.hubs KUBECONFIG` serves until its standard input ends; a line there is an order (`fill CHECKS
-CLUSTERS`, `down`, `up`, `taken`), and a line on standard output its answer. Kept apart: what a hub costs must
-not pass for what is measured.
+`python -m bench.hubs KUBECONFIG` serves until its standard input ends; each line there is a command (`fill
+CHECKS CLUSTERS`, `down`, `up`, `taken`), answered by a line on standard output. The separate process keeps
+the hub's cost out of the measurement.
 """
 
 import asyncio
@@ -33,37 +33,37 @@ AGENT = "bench"
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What was asked of a hub, and what its watches have sent, by whomever but the bench itself."""
+    """The requests to a hub and the bytes of its watches, except those of the bench itself."""
 
     requests: Mapping[str, int] = field(default_factory=dict)
-    """How often each request was made, by its name."""
+    """Number of requests by name."""
     watched: Mapping[str, int] = field(default_factory=dict)
-    """Bytes that watches have sent, by the kind."""
+    """Bytes sent by watches, by kind."""
 
 
 class Bench(Protocol):
-    """A hub to measure on."""
+    """A hub for a measurement."""
 
     kubeconfig: Path
 
     async def fill(self, client: Client, scene: Scene) -> None:
-        """Put a scene there; raises ClickException for a hub that is in use."""
+        """Create a scene; raises ClickException for a hub that is in use."""
 
     async def clear(self, client: Client) -> None:
-        """Take away what was put there, and what was made of it."""
+        """Delete the scene and everything created for it."""
 
     def down(self) -> bool:
-        """Let nobody reach it; False: nobody can do that."""
+        """Make the hub unreachable; False: not possible with this hub."""
 
     def up(self) -> None:
-        """Let everybody reach it again, with all it had."""
+        """Make the hub reachable again, with all its objects."""
 
     def taken(self) -> Taken | None:
-        """Return what was taken from it since the last call; None: it does not tell."""
+        """Return the requests and bytes since the last call; None: the hub does not count them."""
 
 
 class Ours:
-    """An embedded hub in a process of its own; it ends with it."""
+    """An embedded hub in its own process, which ends with it."""
 
     def __init__(self, kubeconfig: Path, process: "subprocess.Popen[str]") -> None:
         self.kubeconfig = kubeconfig
@@ -105,7 +105,7 @@ class Ours:
 
 
 class Theirs:
-    """A hub that a kubeconfig leads to. The namespace stays: not every hub has somebody who could end it."""
+    """The hub of a kubeconfig. The namespace stays: not every hub has a controller that deletes it."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self.kubeconfig = kubeconfig
@@ -130,7 +130,7 @@ class Theirs:
 
 @contextmanager
 def embedded(kubeconfig: Path) -> Iterator[Ours]:
-    """Run an embedded hub that writes the kubeconfig that leads to it; whoever fills it waits for it."""
+    """Run an embedded hub that writes its kubeconfig; callers wait with `until_ready`."""
     command = [sys.executable, "-m", "bench.hubs", str(kubeconfig)]
     with subprocess.Popen(  # noqa: S603  # our own
         command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
@@ -177,7 +177,7 @@ class _Serving:
 
 
 def fill(hub: Hub, scene: Scene) -> None:
-    """Make the scene by the requests that would come over HTTP, but in the hub's own thread."""
+    """Create the scene by the same requests as over HTTP, but in the hub's own thread."""
 
     async def ask() -> None:
         for few in asks(scene):
@@ -189,7 +189,7 @@ def fill(hub: Hub, scene: Scene) -> None:
 
     hub._run(ask())  # noqa: SLF001  # see above
     gc.collect()
-    gc.freeze()  # a collection that goes through 5,000 clusters would count as the API server's time
+    gc.freeze()  # a garbage collection over 5,000 clusters would count as the API server's time
 
 
 def _call(ask: Ask, token: str) -> ApiRequest:

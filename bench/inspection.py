@@ -1,10 +1,10 @@
 """
-How long do the commands take that look at a hub, where it has 1,000 clusters and 200 checks?
+Measure the commands that read a hub, with 1,000 clusters and 200 checks.
 
-`make bench-inspection`: the hub is a process of its own, and so is each command: from its start to its end,
-with all its imports, lists and output; our code has been compiled before, as pip does with what it installs.
-What is told "after listing" is timed in this process, on a hub that has been read. Prints a table, and one
-JSON object: seconds, `p50` and `max` of the runs, `cpu` the median of the command's own CPU time.
+`make bench-inspection`: hub and commands are separate processes. A command is timed from start to end, with
+its imports, lists and output; our code is compiled before, as pip does. The steps "after listing" are timed
+in this process, on a hub that has been read. Prints a table and one JSON object: seconds, `p50` and `max` of
+the runs, `cpu` the median of the command's own CPU time.
 """
 
 import json
@@ -14,8 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -24,7 +23,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from bench.hub import READY
+from bench.hub import running
 from bench.sides import compile_ours
 from placement_ac.cli.hub_options import HubSource, read_once
 from placement_ac.cli.plan import KINDS
@@ -47,7 +46,7 @@ COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {
     "status -o json": ("status", "-o", "json"),
     "status of one check": ("status", "placement-007"),
 }
-"""A name → the words after `placement-ac`."""
+"""Name → the arguments of `placement-ac`."""
 _SET: Final = {
     "apiVersion": f"{OCM_CLUSTER}/v1beta2",
     "kind": "ManagedClusterSet",
@@ -76,31 +75,16 @@ AFTER_LISTING: Final[Mapping[str, Callable[[HubView], object]]] = {
     "plan of a cluster's label, which concerns all Placements": lambda view: what_if(view, [_LABEL]),
     "plan of a cluster set, which concerns all Placements": lambda view: what_if(view, [_SET]),
 }
-"""A name → what is done with a hub that has been read."""
+"""Name → a step on a hub that has been read."""
 TARGETS: Final[Mapping[str, float]] = {
     "status": 2.0,
     **{name: 1.0 for name in AFTER_LISTING if name.startswith("plan")},
 }
-"""Seconds that it may take, where somebody has said how many."""
-
-
-@contextmanager
-def hub(kubeconfig: Path, clusters: int, checks: int, workloads: int) -> Iterator[None]:
-    """Run a hub with a fleet on it."""
-    sizes = map(str, (clusters, checks, workloads))
-    command = [sys.executable, "-m", "bench.fleet", str(kubeconfig), *sizes]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]  # noqa: S603  # ours
-        if process.stdout.readline() != READY:
-            raise click.ClickException("the hub did not start")
-        try:
-            yield
-        finally:
-            process.stdin.close()
+"""Budgets in seconds, where one is set."""
 
 
 def run(kubeconfig: Path, words: tuple[str, ...]) -> Run:
-    """Run a command of ours on the hub, as a process."""
+    """Run one of our commands on the hub, as a process."""
     command = [sys.executable, "-m", "placement_ac", *words, "--kubeconfig", str(kubeconfig)]
     before, began = os.times(), time.perf_counter()
     done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603  # our own
@@ -112,7 +96,7 @@ def run(kubeconfig: Path, words: tuple[str, ...]) -> Run:
 
 
 def after_listing(kubeconfig: Path, work: Callable[[HubView], object], runs: int) -> list[Run]:
-    """Do something with a hub that has been read, each time as if nothing of it had been looked at yet."""
+    """Time a step on a hub that has been read, each time without any cached result."""
     view = read_once(HubSource(kubeconfig=kubeconfig), KINDS).view
     return [_timed(work, replace(view)) for _ in range(runs)]
 
@@ -136,7 +120,7 @@ def figures(runs: list[Run], target: float | None) -> Mapping[str, float]:
 
 
 def measured(kubeconfig: Path, runs: int) -> dict[str, Mapping[str, float]]:
-    """Return the figures of all that is measured, by name."""
+    """Return the figures of all measurements, by name."""
     found = {name: [run(kubeconfig, words) for _ in range(runs)] for name, words in COMMANDS.items()}
     found |= {name: after_listing(kubeconfig, work, runs) for name, work in AFTER_LISTING.items()}
     return {name: figures(of, TARGETS.get(name)) for name, of in found.items()}
@@ -148,13 +132,13 @@ def measured(kubeconfig: Path, runs: int) -> dict[str, Mapping[str, float]]:
     "--checks", default=200, show_default=True, help="Checks, each with a Placement of 10 clusters."
 )
 @click.option("--workloads", default=1_000, show_default=True, help="Unfinished Workloads.")
-@click.option("--runs", default=5, show_default=True, help="Of each command.")
+@click.option("--runs", default=5, show_default=True, help="Runs of each command.")
 def main(clusters: int, checks: int, workloads: int, runs: int) -> None:
-    """Measure the commands that look at a hub."""
+    """Measure the commands that read a hub."""
     compile_ours()
     with tempfile.TemporaryDirectory() as folder:
         kubeconfig = Path(folder) / "kubeconfig"
-        with hub(kubeconfig, clusters, checks, workloads):
+        with running("bench.fleet", kubeconfig, clusters, checks, workloads):
             found = measured(kubeconfig, runs)
     table = Table("", "p50 s", "max s", "CPU s", "target s", box=None)
     for name, one in found.items():

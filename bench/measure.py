@@ -1,9 +1,8 @@
 """
-One size: which plays are played there, by whom and in which order, and what is made of them.
+One size: its plays, their sides and order, and the figures computed from them.
 
-Each side has a hub of its own, embedded or somebody else's, and both are at work at the same time; or there
-is one hub that is somebody else's, and one side has finished and its traces are gone before the other one
-begins.
+Each side has its own hub, embedded or external, and both work at the same time; or both use one external hub,
+and the first side has finished and its objects are deleted before the second one starts.
 """
 
 import asyncio
@@ -25,16 +24,16 @@ from bench.sides import CONTROLLER, FLOOR, Side, running
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 SIDES: Final = (FLOOR, CONTROLLER)
 
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """How much of each is measured: decisions one at a time, bursts back and forth; and seconds (0: not).
+    """The lengths of the plays: decisions one at a time, bursts back and forth; and seconds (0: not).
 
-    `starts`: how many cold starts there are, but for one in each further round: each is over in a moment, and
-    one alone says little.
+    `starts`: the number of cold starts, not counting one in each further round: each is short, and one alone
+    says little.
     """
 
     changes: int = 200
@@ -47,9 +46,9 @@ class Length:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """The hubs to measure on: those that kubeconfigs lead to, two at most, or embedded ones.
+    """The hubs for the measurement: those of at most two kubeconfigs, or embedded ones.
 
-    `apart`: embedded ones get a processor of their own.
+    `apart`: embedded hubs get a processor of their own.
     """
 
     kubeconfigs: Sequence[Path] = ()
@@ -57,7 +56,7 @@ class Where:
 
     @property
     def hubs_have_own_processor(self) -> bool | None:
-        """Whether they do; None: they are hubs of others, and nobody knows where those work."""
+        """Whether the hubs have their own processor; None: external hubs, so it is unknown."""
         if self.kubeconfigs:
             return None
         return self.apart and shared_out(usable()) is not None
@@ -65,7 +64,7 @@ class Where:
 
 @contextmanager
 def hubs(where: Where, folder: Path) -> Iterator[Sequence[Mapping[Side, Bench]]]:
-    """Give each side a hub, and say who works at the same time; they are gone at the end."""
+    """Give each side a hub, and yield the groups of sides that work at the same time; end the hubs."""
     if len(where.kubeconfigs) == 1:
         yield [{side: Theirs(where.kubeconfigs[0])} for side in SIDES]
         return
@@ -83,7 +82,7 @@ def hubs(where: Where, folder: Path) -> Iterator[Sequence[Mapping[Side, Bench]]]
 
 @asynccontextmanager
 async def staged(side: Side, hub: Bench, scene: Scene) -> AsyncIterator[Stage]:
-    """Put a scene on a hub, and follow what becomes of it; it is taken away at the end."""
+    """Create a scene on a hub and follow its objects; delete it at the end."""
     async with Client(Login(hub.kubeconfig), field_manager=AGENT) as client:
         try:
             await hub.fill(client, scene)
@@ -93,10 +92,10 @@ async def staged(side: Side, hub: Bench, scene: Scene) -> AsyncIterator[Stage]:
             await hub.clear(client)
 
 
-async def at(scene: Scene, where: Where, length: Length, tell: Tell) -> Figures:
-    """Measure one size: every play that has a length, in as many rounds as are wanted."""
-    found = [await _round(scene, where, length, tell) for _ in range(length.rounds)]
-    more = [await _start(scene, where, tell) for _ in range(length.starts - 1)]
+async def at(scene: Scene, where: Where, length: Length, report: Report) -> Figures:
+    """Measure one size: every play with a length, in `length.rounds` rounds."""
+    found = [await _round(scene, where, length, report) for _ in range(length.rounds)]
+    more = [await _start(scene, where, report) for _ in range(length.starts - 1)]
     raw = {
         side.name: pooled([one[side.name] for one in found], [one[side.name] for one in more])
         for side in SIDES
@@ -104,37 +103,37 @@ async def at(scene: Scene, where: Where, length: Length, tell: Tell) -> Figures:
     return {"checks": scene.checks, "clusters": scene.clusters} | figures(raw)
 
 
-async def _round(scene: Scene, where: Where, length: Length, tell: Tell) -> dict[str, Figures]:
+async def _round(scene: Scene, where: Where, length: Length, report: Report) -> dict[str, Figures]:
     raw: dict[str, Figures] = {}
     with tempfile.TemporaryDirectory() as folder, hubs(where, Path(folder)) as turns:
         for turn in turns:
             async with AsyncExitStack() as stack:
-                tell("fills the hub")
+                report("fills the hub")
                 stages = [
                     await stack.enter_async_context(staged(side, hub, scene)) for side, hub in turn.items()
                 ]
-                raw |= await played({stage.side.name: stage for stage in stages}, length, tell)
+                raw |= await played({stage.side.name: stage for stage in stages}, length, report)
     return raw
 
 
-async def _start(scene: Scene, where: Where, tell: Tell) -> dict[str, Figures]:
-    """Return what a cold start takes of each side, on hubs that are filled for it."""
+async def _start(scene: Scene, where: Where, report: Report) -> dict[str, Figures]:
+    """Return the cost of a cold start of each side, on newly filled hubs."""
     raw: dict[str, Figures] = {}
     with tempfile.TemporaryDirectory() as folder, hubs(where, Path(folder)) as turns:
         for side, hub in [pair for turn in turns for pair in turn.items()]:
-            tell(f"one more cold start: {side.name}")
+            report(f"one more cold start: {side.name}")
             async with staged(side, hub, scene) as stage:
                 raw[side.name] = await plays.cold(stage)
     return raw
 
 
-async def played(stages: Mapping[str, Stage], length: Length, tell: Tell) -> dict[str, Figures]:
-    """Play everything, and return what came of it: side → play → raw figures."""
+async def played(stages: Mapping[str, Stage], length: Length, report: Report) -> dict[str, Figures]:
+    """Play everything; return side → play → raw figures."""
     raw: dict[str, Figures] = {name: {} for name in stages}
     for name, stage in stages.items():
-        tell(f"cold start: {name}")
+        report(f"cold start: {name}")
         raw[name]["coldStart"] = await plays.cold(stage)
-        tell(f"restart: {name}")
+        report(f"restart: {name}")
         raw[name]["restart"] = await plays.restart(stage)
     with ExitStack() as stack:
         actors: dict[str, Actor] = {}
@@ -144,26 +143,26 @@ async def played(stages: Mapping[str, Stage], length: Length, tell: Tell) -> dic
             actors[name] = Actor(stage, process)
             raw[name]["restart"]["afterChanges"] = await plays.changed_meanwhile(stage, process)
             raw[name]["rssMb"] = round(process.memory(), 1)
-        for name, found in (await at_work(actors, length, tell)).items():
+        for name, found in (await at_work(actors, length, report)).items():
             raw[name] |= found
     return raw
 
 
-async def at_work(actors: Mapping[str, Actor], length: Length, tell: Tell) -> dict[str, Figures]:
-    """Measure those who are up: one change, its cost, a burst, an outage."""
-    tell("latency")
+async def at_work(actors: Mapping[str, Actor], length: Length, report: Report) -> dict[str, Figures]:
+    """Measure the running sides: one change, its cost, a burst, an outage."""
+    report("latency")
     meters = {name: Meter.begun(actor) for name, actor in actors.items()}
     seconds = await plays.latency(actors, length.changes)
-    tell("cost, and rest")
+    report("cost, and rest")
     await asyncio.sleep(plays.LAST_SECONDS)
     windows = {name: meter.ended() for name, meter in meters.items()}
     rested = await plays.idle(actors, length.idle)
-    tell("burst")
+    report("burst")
     at_once = await plays.burst(actors, length.bursts)
     after = {name: round(actor.process.memory(), 1) for name, actor in actors.items()}
     away: Mapping[str, Figures | None] = dict.fromkeys(actors)
     if length.outage:
-        tell("outage")
+        report("outage")
         away = await plays.outage(actors, length.outage)
     return {
         name: {
@@ -178,7 +177,7 @@ async def at_work(actors: Mapping[str, Actor], length: Length, tell: Tell) -> di
 
 
 def figures(raw: Mapping[str, Figures]) -> Figures:
-    """Compare the two sides; cost and memory are the controller's, and the floor's beside them."""
+    """Compare the two sides; cost and memory of the controller, with those of the floor beside them."""
 
     def of(play: str) -> dict[str, Any]:
         return {name: found[play] for name, found in raw.items()}
@@ -201,16 +200,16 @@ def figures(raw: Mapping[str, Figures]) -> Figures:
     }
 
 
-async def memory_at(scene: Scene, tell: Tell) -> Figures:
-    """Return the controller's memory at rest: having made everything, and having found everything."""
+async def memory_at(scene: Scene, report: Report) -> Figures:
+    """Return the controller's memory at rest: after creating everything, and after finding everything."""
     with tempfile.TemporaryDirectory() as folder, embedded(Path(folder) / "kubeconfig") as hub:
         hub.until_ready()
-        tell("fills the hub")
+        report("fills the hub")
         async with staged(CONTROLLER, hub, scene) as stage:
             found: Figures = {"checks": scene.checks, "clusters": scene.clusters}
-            tell("cold start")
+            report("cold start")
             found["rssMbCold"] = (await plays.cold(stage))["rssMb"]
-            tell("rest")
+            report("rest")
             with running(CONTROLLER, hub.kubeconfig, asked=True) as process:
                 await plays.within(process.ready(), process)
                 await plays.rest(process)

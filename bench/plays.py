@@ -1,9 +1,9 @@
 """
-What is measured of one scene, one play each: cold start, restart, latency, cost, rest, burst, outage.
+The plays, one per measurement of a scene: cold start, restart, latency, cost, rest, burst, outage.
 
-Each play is given stages: a hub with a scene on it, and who works there. Where both sides have a hub of their
-own they take turns, change by change, so that what else the machine does hits both. Times are seconds unless
-a name says otherwise.
+Each play receives stages: a hub with a scene, and the side that works there. When each side has its own hub,
+they take turns, change by change, so that other load of the machine affects both. Times are seconds unless a
+name says otherwise.
 """
 
 import asyncio
@@ -19,19 +19,16 @@ from bench.figures import Figures, cpu_per_1000, lists_per_kind, per_change, per
 from bench.follower import Follower
 from bench.hubs import Bench
 from bench.scene import Scene, decide, decide_all
-from bench.sides import CONTROLLER, WHOLE_FLOOR, Process, Side, running
+from bench.sides import CONTROLLER, NEVER_SECONDS, WHOLE_FLOOR, Process, Side, running, until_idle
 from placement_ac.kube.client import Client
 
-NEVER_SECONDS: Final = 300.0
 REST_SECONDS: Final = 0.5
-REST_SHARE: Final = 0.05
-"""A process that takes less of a CPU than this for `REST_SECONDS` is at rest."""
 PAUSE_SECONDS: Final = (0.01, 0.03)
-"""Between two changes; any length between these, so that nothing falls into step."""
+"""The range of the random pause between two changes, so that nothing synchronizes."""
 BETWEEN_SECONDS: Final = 1.0
-"""Between two bursts."""
+"""The pause between two bursts."""
 LAST_SECONDS: Final = 12.0
-"""After this time the events of a change have been posted; those that go on and on are counted for longer."""
+"""After this time the events of a change have been posted; repeated events are counted for longer."""
 SEED: Final = 1
 
 T = TypeVar("T")
@@ -39,7 +36,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A hub with a scene on it, for one of the sides."""
+    """A hub with a scene, for one of the sides."""
 
     side: Side
     hub: Bench
@@ -56,7 +53,7 @@ class Stage:
         return {f"c{check}" for check in range(self.scene.checks)}
 
     async def change(self, check: int, changed: bool) -> float:
-        """Change one decision and return how long it took until its list was right, from before the PATCH."""
+        """Change one decision; return the seconds from before the PATCH until its list was correct."""
         wanted = {self.scene.placement(check): self.scene.config(check, changed)}
         began = asyncio.get_running_loop().time()
         deciding = asyncio.create_task(decide(self.client, self.scene, check, changed=changed))
@@ -65,7 +62,7 @@ class Stage:
         return reached - began
 
     async def change_all(self, changed: bool) -> float:
-        """Change all decisions at once, and return how long it took until the last list was right."""
+        """Change all decisions at once; return the seconds until the last list was correct."""
         began = asyncio.get_running_loop().time()
         deciding = asyncio.create_task(decide_all(self.client, self.scene, changed=changed))
         reached = await within(self.follower.lists(self.wanted(changed)))
@@ -73,14 +70,14 @@ class Stage:
         return reached - began
 
     async def until_right(self, process: Process, *, changed: bool = False, whole: bool = False) -> float:
-        """Return when all lists, and the conditions if `whole`, are right: so long after the start."""
+        """Return the seconds from the start until all lists, and with `whole` the conditions, are correct."""
         checks = self.checks if whole else set()
         return await within(self.follower.lists(self.wanted(changed), checks), process) - process.began
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """A stage on which somebody is at work."""
+    """A stage with a running side."""
 
     stage: Stage
     process: Process
@@ -90,7 +87,7 @@ Actors = Mapping[str, Actor]
 
 
 async def within(what: Awaitable[T], process: Process | None = None) -> T:
-    """Return what comes of it. Raises ClickException when it never comes about, or `process` has ended."""
+    """Await a result. Raises ClickException at the deadline, or when `process` has ended."""
     doing = asyncio.ensure_future(what)
     end = time.monotonic() + NEVER_SECONDS
     try:
@@ -98,29 +95,22 @@ async def within(what: Awaitable[T], process: Process | None = None) -> T:
             if process:
                 process.check()
             if time.monotonic() > end:
-                raise click.ClickException("what is to be measured never came about")
+                raise click.ClickException("the awaited state was not reached in time")
         return await doing
     finally:
         doing.cancel()
 
 
 async def rest(process: Process) -> None:
-    """Return when the process has had nothing to do for a while."""
-    end = time.monotonic() + NEVER_SECONDS
-    while time.monotonic() < end:
-        process.check()
-        before = process.cpu_seconds()
-        await asyncio.sleep(REST_SECONDS)
-        if process.cpu_seconds() - before < REST_SECONDS * REST_SHARE:
-            return
-    raise click.ClickException("it does not come to rest")
+    """Wait until the process has been idle for a while."""
+    await until_idle(process.pid, REST_SECONDS, process.check)
 
 
 # -- starts
 
 
 async def cold(stage: Stage) -> Figures:
-    """Start with nothing there; return how long it took until all lists and conditions were right."""
+    """Start on a hub without lists; return the seconds until all lists and conditions were correct."""
     stage.hub.taken()
     side = stage.side if stage.side is CONTROLLER else WHOLE_FLOOR
     with running(side, stage.hub.kubeconfig) as process:
@@ -133,9 +123,9 @@ async def cold(stage: Stage) -> Figures:
 
 
 async def restart(stage: Stage) -> Figures:
-    """Start with everything right; return how long it took until it was ready, and what it asked.
+    """Start with all lists correct; return the seconds until it was ready, and its requests.
 
-    Before it ends, every list has been the other way round once: from now on a change costs one write.
+    Before the end every list is swapped once: from then on a change costs one write.
     """
     with running(stage.side, stage.hub.kubeconfig, asked=True) as process:
         seconds = await within(process.ready(), process)
@@ -156,7 +146,7 @@ async def restart(stage: Stage) -> Figures:
 
 
 async def changed_meanwhile(stage: Stage, process: Process) -> Figures:
-    """All decisions were changed while nobody worked: return how long it took until all lists are right."""
+    """Change all decisions while the side is stopped; return the seconds until all lists are correct."""
     seconds = await stage.until_right(process, changed=True)
     found: Figures = {"seconds": round(seconds, 3), "cpuSeconds": process.cpu_seconds()}
     await stage.change_all(changed=False)
@@ -168,7 +158,7 @@ async def changed_meanwhile(stage: Stage, process: Process) -> Figures:
 
 
 async def latency(actors: Actors, changes: int) -> dict[str, list[float]]:
-    """Change one decision after the other, on each stage by turns."""
+    """Change the decisions one by one, on each stage in turn."""
     chance = random.Random(SEED)  # noqa: S311  # nothing secret
     found: dict[str, list[float]] = {name: [] for name in actors}
     for number in range(changes // 2):
@@ -182,7 +172,7 @@ async def latency(actors: Actors, changes: int) -> dict[str, list[float]]:
 
 @dataclass(frozen=True, slots=True)
 class Meter:
-    """What a side had taken when a window began."""
+    """The counters of a side at the start of a window."""
 
     actor: Actor
     cpu: float
@@ -194,7 +184,7 @@ class Meter:
         return cls(actor, actor.process.cpu_seconds(), time.monotonic())
 
     def ended(self) -> Figures:
-        """Return what was taken meanwhile; `requests` and `watched` are None where nobody tells."""
+        """Return the costs of the window; `requests` and `watched` are None when the hub counts none."""
         taken = self.actor.stage.hub.taken()
         return {
             "cpu": self.actor.process.cpu_seconds() - self.cpu,
@@ -205,14 +195,14 @@ class Meter:
 
 
 async def idle(actors: Actors, seconds: float) -> dict[str, Figures]:
-    """Let nothing happen for so long; return what that takes."""
+    """Make no change for `seconds`; return the costs."""
     meters = {name: Meter.begun(actor) for name, actor in actors.items()}
     await asyncio.sleep(seconds)
     return {name: meter.ended() for name, meter in meters.items()}
 
 
 def costs(window: Figures, rested: Figures, changes: int) -> Figures:
-    """Return what a change costs, of a window with so many changes; `rested`: of one without any."""
+    """Return the cost of a change, from a window with so many changes; `rested`: a window without any."""
     share = rested["cpu"] / rested["seconds"]
     found: Figures = {
         "idleCpuPercent": round(share * 100, 2),
@@ -241,7 +231,7 @@ FROM_THE_HUB: Final = (
 
 
 async def burst(actors: Actors, times: int) -> dict[str, list[float]]:
-    """Change all at once, back and forth."""
+    """Change all decisions at once, back and forth."""
     found: dict[str, list[float]] = {name: [] for name in actors}
     for changed in (True, False) * times:
         for name, actor in actors.items():
@@ -251,7 +241,7 @@ async def burst(actors: Actors, times: int) -> dict[str, list[float]]:
 
 
 async def outage(actors: Actors, seconds: float) -> dict[str, Figures | None]:
-    """Take the hubs away; return how soon after their return a decision that changes then has its list."""
+    """Stop the hubs; return the seconds from their return until a decision that changes then has its list."""
     away = {name: actor.stage.hub.down() for name, actor in actors.items()}
     await asyncio.sleep(seconds if any(away.values()) else 0.0)
     return {name: await _back(actor, seconds) if away[name] else None for name, actor in actors.items()}

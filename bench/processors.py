@@ -1,4 +1,4 @@
-"""Which processors the embedded hubs work on: one, and all else that is measured on the others."""
+"""Assigns one processor to the embedded hubs, and the others to the rest of the measurement."""
 
 import os
 import sys
@@ -8,12 +8,12 @@ from pathlib import Path
 
 
 def usable() -> set[int]:
-    """Return the processors this process may use; none where the system does not tell."""
+    """Return the processors that this process may use; none when the system cannot report them."""
     return os.sched_getaffinity(0) if sys.platform == "linux" else set()
 
 
 def shared_out(processors: set[int]) -> tuple[set[int], set[int]] | None:
-    """Return the hubs' share and that of the rest; None: it takes two processors to share them out."""
+    """Return the processors of the hubs and those of the rest; None with fewer than two processors."""
     if len(processors) < 2:
         return None
     first = {min(processors)}
@@ -22,10 +22,10 @@ def shared_out(processors: set[int]) -> tuple[set[int], set[int]] | None:
 
 @contextmanager
 def of_their_own(pids: Iterable[int]) -> Iterator[None]:
-    """Give these processes one processor, and this one, with what it starts, the others; back at the end.
+    """Give these processes one processor, and this one and its children the others; undo it at the end.
 
-    Left to the system, a hub waits for a processor while it is asked for something, the longer the more
-    processes there are besides; that would be measured.
+    Otherwise a hub with a request waits for a processor, longer with more processes, and the wait would be
+    measured.
     """
     before = usable()
     shares = shared_out(before)
@@ -43,7 +43,7 @@ def of_their_own(pids: Iterable[int]) -> Iterator[None]:
 
 
 def _tie(pid: int, processors: set[int]) -> None:
-    """Tie the threads of a process; those that they start take after them."""
+    """Set the affinity of a process's threads; threads that they start inherit it."""
     for thread in list(Path(f"/proc/{pid}/task").iterdir()):
         with suppress(ProcessLookupError):  # it has ended
             os.sched_setaffinity(int(thread.name), processors)

@@ -1,8 +1,8 @@
 """
-Where does the time of a change go? `make bench-profile`: the controller under cProfile, decisions changing.
+Profile the controller while decisions change. `make bench-profile`: cProfile in the controller's process.
 
-An embedded hub with a scene, and the controller as a process that is told by signals when to begin and to end
-with it: its start is no part. A profiler slows Python code down, and C code not: shares count, not times.
+An embedded hub with a scene, and the controller as a process in which signals start and stop the profiler:
+its start is excluded. A profiler slows down Python code, but not C code: read the shares, not the times.
 """
 
 import asyncio
@@ -27,11 +27,11 @@ from bench.sides import CONTROLLER, Side, running
 BEGIN: Final = signal.SIGUSR1
 END: Final = signal.SIGUSR2
 SHOWN: Final = 30
-"""Functions that are printed."""
+"""The number of printed functions."""
 
 
 async def play(scene: Scene, changes: int, folder: Path) -> Path:
-    """Let decisions change, and return the file of the profile."""
+    """Change decisions, and return the file of the profile."""
     found = folder / "profile"
     with embedded(folder / "kubeconfig") as hub:
         hub.until_ready()
@@ -52,7 +52,7 @@ async def play(scene: Scene, changes: int, folder: Path) -> Path:
 
 
 def inside(file: Path, words: Sequence[str]) -> None:
-    """Be the controller, with its event loop under the profiler between the two signals."""
+    """Run the controller, with its event loop under the profiler between the two signals."""
     from placement_ac.__main__ import main as controller  # noqa: PLC0415  # nobody else needs it
     from placement_ac.controller.manager import Manager  # noqa: PLC0415
 
@@ -66,7 +66,7 @@ def inside(file: Path, words: Sequence[str]) -> None:
         half.replace(file)
 
     async def run(self: Manager, stop: asyncio.Event) -> None:
-        loops.append(asyncio.get_running_loop())  # in a thread of its own; the signals come to this one
+        loops.append(asyncio.get_running_loop())  # in its own thread; this one receives the signals
         await whole(self, stop)
 
     signal.signal(BEGIN, lambda *_: loops[0].call_soon_threadsafe(profiler.enable))
@@ -79,10 +79,12 @@ def inside(file: Path, words: Sequence[str]) -> None:
 @click.command()
 @click.option("--checks", type=click.IntRange(1), default=200, show_default=True)
 @click.option("--clusters", type=click.IntRange(11), default=40, show_default=True)
-@click.option("--changes", type=click.IntRange(2), default=400, show_default=True, help="One at a time.")
+@click.option(
+    "--changes", type=click.IntRange(2), default=400, show_default=True, help="Single changes of a decision."
+)
 @click.option("--sort", type=click.Choice(["tottime", "cumtime"]), default="tottime", show_default=True)
 def main(checks: int, clusters: int, changes: int, sort: str) -> None:
-    """Print where the controller's time goes while decisions change."""
+    """Print a profile of the controller while decisions change."""
     with tempfile.TemporaryDirectory() as folder:
         found = asyncio.run(play(Scene(checks, clusters), changes, Path(folder)))
         pstats.Stats(str(found)).strip_dirs().sort_stats(sort).print_stats(SHOWN)

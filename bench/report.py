@@ -1,7 +1,7 @@
 """
-The table at the end: one row per figure, with what is wanted of it beside it.
+The final table: one row per figure, with its budget beside it.
 
-`python -m bench.report FILE` prints it of results that were written before, as Markdown.
+`python -m bench.report FILE` prints it from a file of results, as Markdown.
 """
 
 import json
@@ -19,15 +19,15 @@ from bench.figures import FLOOR, MINE, Figures
 from bench.processors import usable
 
 REFERENCE: Final = 200
-"""The budgets are for this many checks, where nothing else is said."""
+"""The budgets are for this many checks by default."""
 P50_OVER_FLOOR: Final = 1.5
 P99_OVER_FLOOR: Final = 2.0
 BURST_OVER_FLOOR: Final = 1.8
 COLD_START_OVER_FLOOR: Final = 1.8
 LISTS_PER_KIND: Final = 2.0
-"""At a start: one of kopf, and one that completes the cache."""
+"""At a start: one list by kopf, and one that completes the cache."""
 OUTAGE_SECONDS: Final = 1.0
-"""The list is right again this long after the end of an outage."""
+"""Budget: seconds from the end of an outage until the list is correct."""
 RSS_MB: Final = 140.0
 LARGE: Final = (1000, 5000)
 """Checks and clusters of the large scene."""
@@ -36,7 +36,7 @@ LARGE_RSS_MB: Final = 230.0
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure; `value` is what `most` is wanted of. None: it was not measured, or nothing is wanted."""
+    """One figure; `most` is the budget of `value`. None: not measured, or no budget."""
 
     what: str
     mine: str
@@ -55,7 +55,7 @@ class Row:
 
 
 def reference(sizes: Sequence[Figures]) -> Figures:
-    """Return the size whose figures stand at the top: 200 checks, on as few clusters as were measured."""
+    """Return the size of the first table: 200 checks on the smallest measured number of clusters."""
     most = [one for one in sizes if one["checks"] == REFERENCE]
     return min(most, key=lambda one: int(one["clusters"])) if most else sizes[-1]
 
@@ -64,7 +64,7 @@ HEAD: Final = ("where", "what", "controller", "floor", "ratio", "wanted", "met")
 
 
 def sections(whole: Figures) -> Iterator[tuple[str, list[Row]]]:
-    """Yield where it was measured, and its rows; `whole` is what is written to the file."""
+    """Yield a title and its rows; `whole` is the content of the file of results."""
     sizes = whole["sizes"]
     wanted = reference(sizes)
     for one in sizes:
@@ -105,7 +105,7 @@ SIZES: Final = (
 
 
 def markdown(whole: Figures) -> Iterator[str]:
-    """Yield the lines of two tables as Markdown: the sizes in short, and all there is of what is wanted."""
+    """Yield the lines of two Markdown tables: a summary of the sizes, and all figures with their budgets."""
     yield where_measured(whole["machine"])
     yield ""
     yield from _lines(SIZES, map(_in_short, whole["sizes"]))
@@ -140,7 +140,7 @@ def _lines(head: Sequence[str], found: Iterable[Sequence[str]]) -> Iterator[str]
 
 
 def rows(one: Figures, *, judged: bool) -> Iterator[Row]:
-    """Yield the rows of one size; with `judged` what is wanted stands beside them."""
+    """Yield the rows of one size; with `judged` also their budgets."""
     yield from _latency(one["latency"], judged)
     yield _ratio("burst", one["burst"], "medianSeconds", BURST_OVER_FLOOR if judged else None)
     yield _ratio("cold start", one["coldStart"], "seconds", COLD_START_OVER_FLOOR if judged else None)
@@ -238,13 +238,13 @@ OWN: Final = {True: ", one of them for the hubs alone", False: ", all of them fo
 
 
 def where_measured(machine: Mapping[str, Any]) -> str:
-    """Return the machine in a line, and which of its processors the embedded hubs had."""
+    """Return the machine in one line, with the processors of the embedded hubs."""
     own = OWN[machine.get("hubsHaveOwnProcessor")]
     return f"{machine['model']}, {machine['cpus']} CPUs{own}; Python {machine['python']}"
 
 
 def machine() -> dict[str, Any]:
-    """Return what the figures were measured on, as far as it may be used, and how busy it was."""
+    """Return the machine of the measurement, with the usable processors and its load."""
     return {
         "cpus": len(usable()) or os.cpu_count(),
         "model": _model(),

@@ -1,10 +1,9 @@
 """
-How long after OCM has reported a new token is it in our kubeconfig, with many clusters at once?
+Measure the time from OCM's report of a new token to our kubeconfig with it, for many clusters at once.
 
-`make bench-rotation`: a hub, one worker that stands for all clusters, OCM's stand-in and the controller,
-in one process. Tokens are renewed at random. Prints one JSON object: `lagMs` is the time from the moment
-the hub tells of the Secret with the token to the moment it tells of the Secret with the kubeconfig that
-has it, `writes` what the controller wrote meanwhile, by kind.
+`make bench-rotation`: a hub, one worker for all clusters, OCM's stand-in and the controller, in one process.
+Tokens are renewed at random. Prints one JSON object: `lagMs` is the time from the hub's event for the Secret
+with the token to its event for the Secret with the kubeconfig, `writes` the controller's writes by kind.
 """
 
 import asyncio
@@ -50,13 +49,13 @@ DEADLINE_SECONDS: Final = 120.0
 
 
 class Clock:
-    """When the hub told of each token: reported by OCM, and in a kubeconfig of ours."""
+    """The times of the hub's events for each token: reported by OCM, and in a kubeconfig of ours."""
 
     def __init__(self) -> None:
         self.reported: dict[str, float] = {}
         self.written: dict[str, float] = {}
         self.last: dict[str, str] = {}
-        """Cluster → the token that was reported last."""
+        """Cluster → the last reported token."""
 
     def take(self, secret: Object) -> None:
         now, data = time.monotonic(), secret.get("data") or {}
@@ -69,16 +68,16 @@ class Clock:
                 self.written.setdefault(access.token, now)
 
     def not_written(self) -> list[str]:
-        """The clusters whose last token is in no kubeconfig; one that was replaced at once need not be."""
+        """The clusters whose last token is in no kubeconfig; a token replaced at once need not be in one."""
         return [cluster for cluster, token in self.last.items() if token not in self.written]
 
     def lags(self) -> list[float]:
-        """Seconds from one to the other, for each token; those that were replaced at once are not here."""
+        """Seconds from report to kubeconfig for each token, without tokens that were replaced at once."""
         return [self.written[token] - when for token, when in self.reported.items() if token in self.written]
 
 
 def fleet_objects(fleet: WorkerFleet, clusters: list[str]) -> Iterator[Object]:
-    """Yield what an admin writes, and OCM's decision: one check, one Placement, all clusters."""
+    """Yield the admin's objects and OCM's decision: one check, one Placement, all clusters."""
     [worker] = fleet.managed_clusters()
     for name in clusters:
         yield worker | {"metadata": {"name": name}}
@@ -99,25 +98,25 @@ def fleet_objects(fleet: WorkerFleet, clusters: list[str]) -> Iterator[Object]:
 
 @contextmanager
 def stage(clusters: list[str], folder: Path) -> Iterator[tuple[Hub, OcmAddons]]:
-    """Everything, with all credentials made."""
+    """Run hub, worker, OCM and controller, until all credentials are provisioned."""
     kubeconfig = folder / "kubeconfig"
-    made: list[OcmAddons] = []
+    stand_ins: list[OcmAddons] = []
     with Hub() as hub, WorkerFleet(["worker"]) as fleet:
         hub.write_kubeconfig(kubeconfig)
 
         def make(login: Login) -> OcmAddons:
-            made.append(OcmAddons(login, {name: lambda: fleet.login("worker") for name in clusters}))
-            return made[0]
+            stand_ins.append(OcmAddons(login, {name: lambda: fleet.login("worker") for name in clusters}))
+            return stand_ins[0]
 
         with StandIns(kubeconfig, [make]):
             asyncio.run(_put(kubeconfig, fleet_objects(fleet, clusters)))
             settings = {
                 "credentials_provision": "managed-serviceaccount",
                 "mass_loss_grace": 0,
-                "leader_elect": False,  # every write that is counted is then about credentials
+                "leader_elect": False,  # so every counted write concerns credentials
             }
             with ControllerThread(kubeconfig=kubeconfig, **settings):
-                yield hub, made[0]
+                yield hub, stand_ins[0]
 
 
 async def _put(kubeconfig: Path, objects: Iterator[Object]) -> None:
@@ -132,7 +131,7 @@ async def measure(kubeconfig: Path, hub: Hub, ocm: OcmAddons, clusters: list[str
         await _until(lambda: len(clock.written) >= len(clusters))
         await _at_rest(hub)
         since = len(hub.journal)
-        clock.reported.clear()  # the first ones waited for everything else that was to be made
+        clock.reported.clear()  # the first tokens waited for the other objects
         for _ in range(refreshes):
             await asyncio.to_thread(ocm.refresh, chance.choice(clusters))
             await asyncio.sleep(chance.uniform(0, 0.05))
@@ -174,7 +173,7 @@ async def _until(reached: Any) -> None:
 
 
 async def _at_rest(hub: Hub) -> None:
-    """Return when nothing has been written for a second."""
+    """Wait until the hub has had no write for a second."""
     while True:
         before = len(hub.journal)
         await asyncio.sleep(1.0)
@@ -186,7 +185,7 @@ async def _at_rest(hub: Hub) -> None:
 @click.option("--clusters", default=50, show_default=True)
 @click.option("--refreshes", default=500, show_default=True)
 def main(clusters: int, refreshes: int) -> None:
-    """Measure, and print what came out."""
+    """Measure, and print the results as JSON."""
     logs.configure("text", "error")
     names = [f"cluster{number}" for number in range(clusters)]
     with tempfile.TemporaryDirectory() as folder, stage(names, Path(folder)) as (hub, ocm):

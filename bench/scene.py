@@ -1,8 +1,8 @@
 """
 A hub for the bench: clusters with Secrets, and checks with a Placement and a decision each.
 
-All of it is made by requests, which go over HTTP to any API server, or to an embedded one in its own process.
-A check `c7` has the Placement `p7`, whose decision holds ten clusters; a *change* swaps the last of them for
+It is created by requests, over HTTP to any API server, or directly in the process of an embedded one.
+A check `c7` has the Placement `p7`, whose decision has ten clusters; a *change* replaces the last one by
 another one, back and forth.
 """
 
@@ -40,12 +40,12 @@ PER_CHECK: Final = 10
 AT_ONCE: Final = 16
 NAMESPACE: Final = Kind("", "Namespace", "namespaces", False, ("v1",))
 MINE: Final = {"app.kubernetes.io/created-by": "placement-ac-bench"}
-"""The label of what a scene puts on a hub."""
+"""The label of a scene's objects."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """How many checks there are, and clusters for them to share."""
+    """The number of checks, and of the clusters that they share."""
 
     checks: int
     clusters: int = 40
@@ -57,20 +57,20 @@ class Scene:
         return f"p{check}"
 
     def clusters_of(self, check: int, changed: bool) -> tuple[str, ...]:
-        """Return the clusters that a check has, before and after a change, as OCM orders them: by name."""
+        """Return the clusters of a check, before or after a change, in OCM's order: by name."""
         first = check * 7
         last = PER_CHECK if changed else PER_CHECK - 1
         steps = (*range(PER_CHECK - 1), last)
         return tuple(sorted(f"cluster-{(first + step) % self.clusters:04}" for step in steps))
 
     def config(self, check: int, changed: bool) -> list[str]:
-        """Return the list that Kueue should get."""
+        """Return the expected list in the MultiKueueConfig."""
         return [f"{self.placement(check)}-{cluster}" for cluster in self.clusters_of(check, changed)]
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One request that makes a part of the scene."""
+    """One request that creates a part of the scene."""
 
     method: str
     path: str
@@ -88,7 +88,7 @@ def body(kind: Kind, name: str, **rest: Any) -> Object:
 
 
 def asks(scene: Scene) -> Iterator[tuple[Ask, ...]]:
-    """Yield what makes the scene: each tuple in its order, the first one before all others."""
+    """Yield the requests of the scene: each tuple in its order, the first one before all others."""
     yield (_created(NAMESPACE, NS),)
     authority = trustme.CA().cert_pem.bytes()
     for number in range(scene.clusters):
@@ -102,11 +102,11 @@ def asks(scene: Scene) -> Iterator[tuple[Ask, ...]]:
 
 
 def _kubeconfig(cluster: str, authority: bytes) -> bytes:
-    """Return one as long as those that are in use; nobody answers at its address."""
+    """Return a kubeconfig of realistic length; no server answers at its address."""
     token = hashlib.sha512(cluster.encode()).hexdigest() * 7
-    made = write_kubeconfig(f"https://api.{cluster}.example.com:6443", authority, token, cluster)
-    assert isinstance(made, bytes), made  # noqa: S101  # it is made of what is good
-    return made
+    content = write_kubeconfig(f"https://api.{cluster}.example.com:6443", authority, token, cluster)
+    assert isinstance(content, bytes), content  # noqa: S101  # its parts are valid
+    return content
 
 
 def _check(scene: Scene, check: int) -> Iterator[Ask]:
@@ -118,7 +118,7 @@ def _check(scene: Scene, check: int) -> Iterator[Ask]:
     yield _decided(scene, check, changed=False)
     group = {"decisionGroupIndex": 0, "decisions": [decision], "clusterCount": PER_CHECK}
     status = {"numberOfSelectedClusters": PER_CHECK, "decisionGroups": [group]}
-    yield _told(PLACEMENT, name, status)
+    yield _status_written(PLACEMENT, name, status)
     parameters = {"apiGroup": OCM_CLUSTER, "kind": PLACEMENT.kind, "name": name}
     yield _created(
         ADMISSION_CHECK, f"c{check}", spec={"controllerName": OUR_CONTROLLER, "parameters": parameters}
@@ -127,7 +127,9 @@ def _check(scene: Scene, check: int) -> Iterator[Ask]:
 
 def _decided(scene: Scene, check: int, *, changed: bool) -> Ask:
     decisions = [{"clusterName": name, "reason": ""} for name in scene.clusters_of(check, changed)]
-    return _told(PLACEMENT_DECISION, f"{scene.placement(check)}-decision-1", {"decisions": decisions})
+    return _status_written(
+        PLACEMENT_DECISION, f"{scene.placement(check)}-decision-1", {"decisions": decisions}
+    )
 
 
 def _created(kind: Kind, name: str, labels: Object | None = None, **rest: Any) -> Ask:
@@ -135,12 +137,12 @@ def _created(kind: Kind, name: str, labels: Object | None = None, **rest: Any) -
     return Ask("POST", path, body(kind, name, metadata={"labels": MINE | (labels or {})}, **rest))
 
 
-def _told(kind: Kind, name: str, status: Object) -> Ask:
+def _status_written(kind: Kind, name: str, status: Object) -> Ask:
     return Ask("PATCH", newest(kind).path(NS, name, "status"), {"status": status}, MERGE)
 
 
 async def decide(client: Client, scene: Scene, check: int, *, changed: bool) -> None:
-    """Be OCM: decide for a check."""
+    """Write a decision for a check, as OCM does."""
     await _send(client, _decided(scene, check, changed=changed))
 
 
@@ -149,9 +151,9 @@ async def decide_all(client: Client, scene: Scene, *, changed: bool) -> None:
 
 
 async def prepare(client: Client, scene: Scene) -> None:
-    """Put the scene on a hub, over HTTP. A namespace that is there may stay."""
+    """Create the scene on a hub, over HTTP. An existing namespace is used."""
     first, *others = asks(scene)
-    with contextlib.suppress(Conflict):  # it is there already
+    with contextlib.suppress(Conflict):  # it exists already
         await _in_order(client, first)
     await all_of(_in_order(client, few) for few in others)
 
@@ -166,7 +168,7 @@ async def _send(client: Client, ask: Ask) -> None:
 
 
 async def all_of(work: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Do all of it, `AT_ONCE` at a time."""
+    """Await all, `AT_ONCE` at a time."""
     few = asyncio.Semaphore(AT_ONCE)
 
     async def one(coroutine: Coroutine[Any, Any, None]) -> None:

@@ -1,4 +1,4 @@
-"""The two that are compared, each in a process of its own: the controller, and the floor."""
+"""The two sides of the comparison, each in its own process: the controller and the floor."""
 
 import asyncio
 import compileall
@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -18,14 +18,17 @@ import click
 
 import placement_ac
 
+NEVER_SECONDS: Final = 300.0
 STOP_SECONDS: Final = 10.0
+REST_SHARE: Final = 0.05
+"""A process that uses a smaller share of a CPU is idle."""
 ASK_SECONDS: Final = 0.01
-"""How often the controller is asked whether it is ready."""
+"""The interval of the readiness probe of the controller."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Who is measured: its name, and its module with arguments."""
+    """A side of the comparison: its name, and its module with arguments."""
 
     name: str
     words: tuple[str, ...]
@@ -33,7 +36,7 @@ class Side:
 
 CONTROLLER: Final = Side(
     "controller",
-    # One of it, alone, as the floor is; nobody reads the log, which tells of an outage that is meant.
+    # A single replica, like the floor; its log is not read and would report the intended outage.
     ("placement_ac", "run", "--leader-elect=false", "--log-level=error", "--kubeconfig"),
 )
 FLOOR: Final = Side("floor", ("bench.floor",))
@@ -41,7 +44,7 @@ WHOLE_FLOOR: Final = Side("floor", ("bench.floor", "--whole"))
 
 
 class Process:
-    """One of the two at work. `began`: when, by the event loop's clock."""
+    """A running side. `began`: its start, by the event loop's clock."""
 
     def __init__(self, popen: "subprocess.Popen[bytes]", port: int, began: float) -> None:
         self._popen, self._port = popen, port
@@ -49,18 +52,18 @@ class Process:
         self.pid = popen.pid
 
     def check(self) -> None:
-        """Raise if it has ended by itself."""
+        """Raise if the process has ended by itself."""
         if (code := self._popen.poll()) is not None:
             raise click.ClickException(f"process {self.pid} has ended with {code}")
 
     def memory(self) -> float:
-        return memory(self.pid)
+        return memory(self.pid)[0]
 
     def cpu_seconds(self) -> float:
         return cpu_seconds(self.pid)
 
     async def ready(self) -> float:
-        """Return how many seconds after its start it said that it is ready.
+        """Return the seconds from its start until it reported that it is ready.
 
         The controller by `/readyz` (all kinds have been listed), the floor by a line when its watch is open.
         """
@@ -86,7 +89,7 @@ async def _says_ok(port: int) -> bool:
 
 @contextmanager
 def running(side: Side, kubeconfig: Path, *, asked: bool = False) -> Iterator[Process]:
-    """Run one of the two; if it is to be `asked`, it can say when it is ready."""
+    """Run one side; with `asked` the controller serves its readiness."""
     port = _free_port() if asked and side is CONTROLLER else 0
     probes = [f"--health-probe-bind-address=127.0.0.1:{port}"] if port else []
     command = [sys.executable, "-m", *side.words, str(kubeconfig), *probes]
@@ -104,7 +107,7 @@ def running(side: Side, kubeconfig: Path, *, asked: bool = False) -> Iterator[Pr
 
 @cache
 def compile_ours() -> None:
-    """Compile our own code once, as pip does with what it installs: no start is to wait for that."""
+    """Compile our code once, as pip does: no start shall wait for it."""
     for module in (__file__, placement_ac.__file__):
         compileall.compile_dir(Path(module).parent, quiet=1)
 
@@ -127,13 +130,25 @@ def _free_port() -> int:
         return port
 
 
-def memory(pid: int) -> float:
-    """Return the memory of a process, in MB (10^6 bytes)."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    (line,) = (line for line in lines if line.startswith("VmRSS:"))
-    return int(line.split()[1]) * 1024 / 1e6
+async def until_idle(pid: int, seconds: float, check: Callable[[], None] = lambda: None) -> None:
+    """Wait until a process uses less than `REST_SHARE` of a CPU for `seconds`; `check` may raise before."""
+    end = time.monotonic() + NEVER_SECONDS
+    while time.monotonic() < end:
+        check()
+        before = cpu_seconds(pid)
+        await asyncio.sleep(seconds)
+        if cpu_seconds(pid) - before < seconds * REST_SHARE:
+            return
+    raise click.ClickException(f"process {pid} does not become idle")
+
+
+def memory(pid: int) -> tuple[float, float]:
+    """Return the memory of a process in MB (10^6 bytes): now, and the maximum."""
+    lines = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    now, peak = (int(lines[name].split()[0]) * 1024 / 1e6 for name in ("VmRSS", "VmHWM"))
+    return now, peak
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return what CPU time a process has taken, by Linux's clock of it: /proc counts ticks of 10 ms."""
+    """Return the CPU time of a process, by Linux's clock of the process: /proc counts ticks of 10 ms."""
     return time.clock_gettime((~pid << 3) | 2)  # MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED)

@@ -1,12 +1,12 @@
 """
-How soon does another replica write when the leader ends, and do two of them ever write?
+Measure the time until another replica writes when the leader ends, and check that never two of them write.
 
-`make bench-takeover`: a hub, and replicas in processes of their own, each with a user of its own; a decision
-that changes all the time, so that there is always something to write. Prints one JSON object. `takeover` has
-the seconds from the signal to the first write of another one, with the default times: after a stop in good
-order (SIGTERM), and after a crash (SIGKILL). `forced` is about takeovers with short times, by SIGTERM,
-SIGKILL, and SIGSTOP with a SIGCONT when another one writes, in random order: `strays` are writes of somebody
-who did not lead when they came to the hub.
+`make bench-takeover`: a hub, and replicas in separate processes with separate users; a decision changes all
+the time, so that there is always something to write. Prints one JSON object. `takeover` has the seconds from
+the signal to the first write of another replica, with the default times: after an orderly stop (SIGTERM), and
+after a crash (SIGKILL). `forced` reports takeovers with short times, by SIGTERM, SIGKILL, and SIGSTOP with a
+SIGCONT when another replica writes, in random order: `strays` are writes of a replica that did not lead when
+they arrived at the hub.
 """
 
 import json
@@ -35,7 +35,7 @@ CLUSTERS: Final = ("a", "b", "c", "d")
 
 
 class Play:
-    """Replicas on a hub, and what the journal says of them."""
+    """Replicas on a hub, and the audit of its journal."""
 
     def __init__(self, hub: Hub, replicas: Sequence[Replica]) -> None:
         self._hub = hub
@@ -44,12 +44,12 @@ class Play:
         self._looked: dict[str, float] = {}
 
     def until(self, reached: Callable[[], bool]) -> None:
-        """Return when it is so; meanwhile the journal is read."""
+        """Wait until the condition holds; meanwhile read the journal."""
         end = time.monotonic() + DEADLINE_SECONDS
         self._read()
         while not reached():
             if time.monotonic() > end:
-                raise click.ClickException("nothing happens any more")
+                raise click.ClickException("the awaited state was not reached in time")
             time.sleep(0.01)
             self._read()
 
@@ -60,7 +60,7 @@ class Play:
         self._looked |= {request.user: request.at for request in new if request.path == LEASE}
 
     def ready(self) -> bool:
-        """Whether somebody leads and somebody else could."""
+        """Whether one replica leads and another one could."""
         others = [name for name in self.replicas if name != self.audit.leader]
         return bool(self.audit.leader) and any(map(self.audit.is_warm, others))
 
@@ -68,7 +68,7 @@ class Play:
         return self._looked.get(name, 0.0) > since
 
     def force(self, number: signal.Signals) -> float:
-        """Take the lead away from who has it; return after how many seconds another one wrote."""
+        """End the leader's term; return the seconds until another replica wrote."""
         self.until(self.ready)
         name = self.audit.leader
         replica, began, before = self.replicas[name], time.time(), len(self.audit.writes)
@@ -88,7 +88,7 @@ class Play:
 
 @contextmanager
 def played(count: int, log: IO[bytes], **settings: str) -> Iterator[Play]:
-    """So many replicas, up as long as the `with` lasts."""
+    """Run replicas for the duration of the `with`."""
     with tempfile.TemporaryDirectory() as folder, Hub() as hub, Driver(hub) as admin, ExitStack() as opened:
         admin.namespace("kueue-system")
         admin.check("p")
@@ -105,7 +105,7 @@ def played(count: int, log: IO[bytes], **settings: str) -> Iterator[Play]:
 
 @contextmanager
 def deciding(admin: Driver) -> Iterator[None]:
-    """Let the decision change all the time."""
+    """Change the decision all the time."""
     stop = threading.Event()
 
     def decide() -> None:

@@ -1,9 +1,9 @@
 """
-What do 100,000 Workloads on the hub cost the controller? Memory at rest, and time per decision.
+Measure the controller on a hub with 100,000 Workloads: memory at rest, and time per decision.
 
-`make bench-workloads`: a hub with the Workloads and `placement-ac run`, each in a process of its own,
-and the same without any Workload. Prints one JSON object: MB are 10^6 bytes, `peakRssMb` is the most
-there ever was, `factor` compares the medians.
+`make bench-workloads`: a hub with the Workloads and `placement-ac run`, in separate processes, and the
+same without Workloads. Prints one JSON object: MB are 10^6 bytes, `peakRssMb` is the maximum, `factor`
+compares the medians.
 """
 
 import asyncio
@@ -22,9 +22,9 @@ from typing import Any, Final
 
 import click
 
-from bench.hub import CHECK, READY
+from bench.hub import CHECK, running
 from bench.scene import NAMESPACE, NS, body, newest
-from bench.sides import cpu_seconds
+from bench.sides import NEVER_SECONDS, cpu_seconds, memory, until_idle
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     KUBECONFIG_KEY,
@@ -42,33 +42,16 @@ from placement_ac.kube.client import Client, Object, WatchEvent
 from placement_ac.kube.login import Login
 
 CLUSTERS: Final = ("a", "b")
-NEVER_SECONDS: Final = 300.0
 REST_SECONDS: Final = 5.0
-REST_SHARE: Final = 0.05
-"""A process that takes less of a CPU than this for `REST_SECONDS` is at rest."""
 
 
 # -- processes
 
 
 @contextmanager
-def hub(kubeconfig: Path, workloads: int, ours: int) -> Iterator[bytes]:
-    """Run a hub and give the kubeconfig that it has written."""
-    command = [sys.executable, "-m", "bench.hub", str(kubeconfig), str(workloads), str(ours)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]  # noqa: S603  # ours
-        if process.stdout.readline() != READY:
-            raise click.ClickException("the hub did not start")
-        try:
-            yield kubeconfig.read_bytes()
-        finally:
-            process.stdin.close()
-
-
-@contextmanager
 def controller(kubeconfig: Path) -> Iterator[int]:
-    """Run the controller and give its process id."""
-    # Every change of the order is to go out at once: how fast it does is what is measured.
+    """Run the controller and yield its process id."""
+    # Every change of the order is written at once: the measurement is about that time.
     options = ["--kubeconfig", str(kubeconfig), "--log-level", "warning", "--reorder-interval", "0"]
     command = [sys.executable, "-m", "placement_ac", "run", *options]
     with subprocess.Popen(command) as process:  # noqa: S603  # our own
@@ -78,30 +61,11 @@ def controller(kubeconfig: Path) -> Iterator[int]:
             process.terminate()
 
 
-def memory(pid: int) -> tuple[float, float]:
-    """Return the memory of a process in MB: now, and at its highest."""
-    lines = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
-    now, peak = (int(lines[name].split()[0]) * 1024 / 1e6 for name in ("VmRSS", "VmHWM"))
-    return now, peak
-
-
-async def rest(pid: int) -> None:
-    """Return when the process has had nothing to do for a while."""
-    end = time.monotonic() + NEVER_SECONDS
-    while True:
-        before = cpu_seconds(pid)
-        await asyncio.sleep(REST_SECONDS)
-        if cpu_seconds(pid) - before < REST_SECONDS * REST_SHARE:
-            return
-        if time.monotonic() > end:
-            raise click.ClickException("the controller does not come to rest")
-
-
-# -- OCM and Kueue by hand
+# -- in place of OCM and Kueue
 
 
 async def prepare(client: Client, kubeconfig: bytes) -> None:
-    """Put everything on the hub that a check needs to become Active; each worker is the hub itself."""
+    """Create everything that makes a check Active; each worker is the hub itself."""
     data = {KUBECONFIG_KEY: base64.b64encode(kubeconfig).decode()}
     for name in (NS, *(f"team-{n}" for n in range(20))):
         await client.create(newest(NAMESPACE), body(NAMESPACE, name))
@@ -123,7 +87,7 @@ async def prepare(client: Client, kubeconfig: bytes) -> None:
 
 
 async def decide(client: Client, *clusters: str) -> None:
-    """Let OCM prefer `clusters`, the best first."""
+    """Write OCM's decision for `clusters`, best first."""
     decisions = [
         {"clusterName": cluster, "reason": "", "score": 100 - 50 * rank}
         for rank, cluster in enumerate(clusters)
@@ -139,9 +103,9 @@ async def decide(client: Client, *clusters: str) -> None:
 
 async def until_active(client: Client) -> None:
     end = time.monotonic() + NEVER_SECONDS
-    while "True" not in (told := condition(await client.get(newest(ADMISSION_CHECK), CHECK))):
+    while "True" not in (active := condition(await client.get(newest(ADMISSION_CHECK), CHECK))):
         if time.monotonic() > end:
-            raise click.ClickException(f"the check does not become Active: {' '.join(told)}")
+            raise click.ClickException(f"the check does not become Active: {' '.join(active)}")
         await asyncio.sleep(0.1)
 
 
@@ -154,7 +118,7 @@ def condition(check: Object) -> tuple[str, ...]:
 
 
 class Side:
-    """A hub with a controller on it; `events` are those of its MultiKueueConfigs."""
+    """A hub with a controller; `events` are those of its MultiKueueConfigs."""
 
     def __init__(self, client: Client, pid: int, events: AsyncIterator[WatchEvent]) -> None:
         self.client, self.pid = client, pid
@@ -164,7 +128,7 @@ class Side:
         """Milliseconds from the PATCH of a decision to the event of the right MultiKueueConfig."""
 
     async def change(self) -> None:
-        """Decide the other way round, and measure."""
+        """Reverse the decision, and measure."""
         self._changes += 1
         clusters = CLUSTERS[::-1] if self._changes % 2 else CLUSTERS
         wanted = [f"p-{cluster}" for cluster in clusters]
@@ -174,7 +138,7 @@ class Side:
             if item.get("spec", {}).get("clusters") == wanted:
                 break
         else:
-            raise click.ClickException("the watch ended before the MultiKueueConfig was right")
+            raise click.ClickException("the watch ended before the MultiKueueConfig was correct")
         self.decisions.append((time.perf_counter() - began) * 1000)
         await deciding
 
@@ -184,7 +148,7 @@ class Side:
 
 @dataclass
 class Start:
-    """What it took until the check was Active; both in seconds."""
+    """The cost until the check was Active; both in seconds."""
 
     ready: float
     cpu: float
@@ -192,29 +156,29 @@ class Start:
 
 @asynccontextmanager
 async def side(workloads: int, ours: int) -> AsyncIterator[tuple[Side, Start]]:
-    """Start a hub with Workloads on it, and a controller there; give them when both are at rest."""
+    """Start a hub with Workloads, and a controller; yield them when both are at rest."""
     with tempfile.TemporaryDirectory() as folder:
         kubeconfig = Path(folder) / "kubeconfig"
-        with hub(kubeconfig, workloads, ours) as written:
+        with running("bench.hub", kubeconfig, workloads, ours):
             async with Client(Login(kubeconfig)) as client:
-                await prepare(client, written)
+                await prepare(client, kubeconfig.read_bytes())
                 began = time.monotonic()
                 with controller(kubeconfig) as pid:
                     await until_active(client)
                     start = Start(time.monotonic() - began, cpu_seconds(pid))
-                    await rest(pid)
+                    await until_idle(pid, REST_SECONDS)
                     version = (await client.list(newest(MULTIKUEUE_CONFIG))).resource_version
                     async with aclosing(client.watch(newest(MULTIKUEUE_CONFIG), version)) as events:
                         yield Side(client, pid, events), start
 
 
 async def measure(workloads: int, ours: int, changes: int) -> Object:
-    """Compare a full hub with an empty one: by turns, so that what else the machine does hits both."""
+    """Compare a full hub with an empty one, in turns, so that other load of the machine affects both."""
     async with side(workloads, ours) as (full, start), side(0, 0) as (empty, empty_start):
         for _ in range(changes):
             await full.change()
             await empty.change()
-        await rest(full.pid)
+        await until_idle(full.pid, REST_SECONDS)
         rss, peak = memory(full.pid)
         return {
             "workloads": workloads,
@@ -239,12 +203,12 @@ def rounded(value: Any) -> Any:
 
 @click.command()
 @click.option("--workloads", default=100_000, show_default=True, help="Workloads on the hub.")
-@click.option("--ours", default=1_000, show_default=True, help="Those that wait for a check of ours.")
-@click.option("--changes", default=100, show_default=True, help="Decisions, one at a time.")
+@click.option("--ours", default=1_000, show_default=True, help="Workloads that wait for a check of ours.")
+@click.option("--changes", default=100, show_default=True, help="Single changes of the decision.")
 def main(workloads: int, ours: int, changes: int) -> None:
-    """Measure the controller on a hub that is full of Workloads, and on one that is empty."""
-    told = asyncio.run(measure(workloads, ours, changes))
-    click.echo(json.dumps({key: rounded(value) for key, value in told.items()}, indent=2))
+    """Measure the controller on a hub full of Workloads, and on an empty one."""
+    figures = asyncio.run(measure(workloads, ours, changes))
+    click.echo(json.dumps({key: rounded(value) for key, value in figures.items()}, indent=2))
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""What makes the documentation site of `docs/`: see `mkdocs.yml`."""
+"""The build of the documentation site of `docs/`: see `mkdocs.yml`."""

@@ -1,7 +1,7 @@
 """
-What the check of Story 2 says when something of the samples is otherwise: by the controller's own rules.
+Messages of Story 2's check for changed samples, by the controller's own rules.
 
-The hub is that of `samples/fleet` with the manifests of Story 2 and OCM's decision for it.
+The hub has `samples/fleet`, the manifests of Story 2 and OCM's decision for it.
 """
 
 import base64
@@ -59,7 +59,7 @@ _FORBIDDEN: Final = (
     '"system:serviceaccount:placement-ac-system:placement-ac" cannot patch resource "multikueueconfigs" in '
     'API group "kueue.x-k8s.io" at the cluster scope'
 )
-"""Kubernetes, of an account without the right."""
+"""The message of Kubernetes for an account without the permission."""
 
 
 def _without(kind: str, name: str = "") -> Callable[[list[Object]], list[Object]]:
@@ -77,7 +77,7 @@ def _wrong_kind(objects: list[Object]) -> list[Object]:
 
 
 def _other_secrets(objects: list[Object]) -> list[Object]:
-    """Secrets are there, so that it is known which are not."""
+    """Rename the Secrets, so that the hub has Secrets, but none of these clusters."""
     for obj in objects:
         if obj["kind"] == "Secret":
             obj["metadata"]["name"] = f"of-others-{obj['metadata']['name']}"
@@ -92,32 +92,32 @@ def _none_decided(objects: list[Object]) -> list[Object]:
 
 
 _CHANGES: Final[dict[str, tuple[str, Callable[[list[Object]], list[Object]]]]] = {
-    ACTIVE: ("as it is to be", lambda objects: objects),
+    ACTIVE: ("everything is set up correctly", lambda objects: objects),
     SOME_CLUSTERS_UNUSABLE: ("the Secret of cluster3 is missing", _without("Secret", "cluster3")),
     BAD_PARAMETERS: ("the check names another kind", _wrong_kind),
     PLACEMENT_NOT_FOUND: ("the Placement is missing", _without("Placement")),
     NO_DECISION: ("OCM's placement controller does not run", _without("PlacementDecision")),
     NO_CLUSTER_SELECTED: ("no cluster has the label", _none_decided),
-    NO_CLUSTER_USABLE: ("there are no Secrets of these clusters", _other_secrets),
-    NAME_TAKEN: ("there is a MultiKueueConfig that was made by hand", lambda objects: [*objects, _STRANGE]),
+    NO_CLUSTER_USABLE: ("the Secrets of these clusters are missing", _other_secrets),
+    NAME_TAKEN: ("a MultiKueueConfig of another owner has that name", lambda objects: [*objects, _STRANGE]),
 }
 
 
 def example(reason: str) -> tuple[str, Verdict]:
-    """Return what is otherwise, and what the check says then. Raises KeyError for no reason of ours."""
+    """Return the change of the samples, and the resulting verdict. Raises KeyError for an unknown reason."""
     if reason == APPLY_FAILED:
         return "the account lacks a right", refuse(APPLY_FAILED, _FORBIDDEN)
-    told, change = _CHANGES[reason]
+    difference, change = _CHANGES[reason]
     objects = change(
         [*map(_stored, read_manifests([str(ROOT / path) for path in _MANIFESTS])), copy.deepcopy(_DECISION)]
     )
     view = HubView(dump_of(objects), Settings.model_validate({}), datetime.now(UTC))
     (check,) = view.our_checks
-    return told, plan(view.check_snapshot(check)).verdicts[check.meta.name]
+    return difference, plan(view.check_snapshot(check)).verdicts[check.meta.name]
 
 
 def _stored(manifest: Object) -> Object:
-    """Return an object as the API server keeps it: a Secret's text is encoded."""
+    """Return an object as the API server stores it: a Secret's text is encoded."""
     texts = manifest.get("stringData") or {}
     data = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
     return {key: value for key, value in manifest.items() if key != "stringData"} | (

@@ -195,7 +195,7 @@ def values(name: str) -> str:
     kind = "a duration, like `90s` or `1h30m`" if is_duration(name) else _KINDS.get(_type(name), "text")
     if is_list(name):
         kind = "any number of them, separated by commas"
-    bounds = [told for kept in field.metadata if (told := _bound(kept, is_duration(name)))]
+    bounds = [bound for kept in field.metadata if (bound := _bound(kept, is_duration(name)))]
     shape = [PATTERN_HELP[_dashed(name)]] if _dashed(name) in PATTERN_HELP else []
     return "; ".join([kind, *bounds, *shape])
 
@@ -227,10 +227,10 @@ def _type(name: str) -> str:
 
 
 def _literals(annotation: Any) -> tuple[str, ...]:
-    told = getattr(annotation, "__args__", ())
-    if told and all(isinstance(value, str) for value in told):
-        return tuple(told)
-    return next((found for kind in told if (found := _literals(kind))), ())
+    kinds = getattr(annotation, "__args__", ())
+    if kinds and all(isinstance(value, str) for value in kinds):
+        return tuple(kinds)
+    return next((found for kind in kinds if (found := _literals(kind))), ())
 
 
 def _is_plain(name: str) -> bool:
@@ -238,7 +238,7 @@ def _is_plain(name: str) -> bool:
 
 
 def commands() -> str:
-    """Return the page of the commands: each with what `--help` says."""
+    """Return the page of the commands: each with its `--help`."""
     rows, *_ = _tables("Commands and exit codes")
     by_name = {name.removeprefix("placement-ac ").split()[0]: row for name, row in rows.items()}
     return _page(
@@ -255,8 +255,8 @@ def _command(name: str, row: Row) -> str:
     assert command  # noqa: S101  # it stands in COMMANDS
     asked = click.Context(command, info_name=f"placement-ac {name}", terminal_width=88)
     asked.help_option_names = ["-h", "--help"]
-    told = f"{COMMANDS[name]}\n\n```text\n{command.get_help(asked)}\n```\n"
-    return f"## `placement-ac {name}`\n\n{told}\nExit codes: {row[2]}.\n"
+    text = f"{COMMANDS[name]}\n\n```text\n{command.get_help(asked)}\n```\n"
+    return f"## `placement-ac {name}`\n\n{text}\nExit codes: {row[2]}.\n"
 
 
 def _tables(heading: str) -> list[dict[str, Row]]:
@@ -267,8 +267,8 @@ def _dashed(name: str) -> str:
     return name.replace("_", "-")
 
 
-def _page(title: str, told: str, example: str, items: Iterator[str]) -> str:
-    return f"# {title}\n\n{told}\n\n```bash\n{example}\n```\n\n" + "\n".join(items)
+def _page(title: str, introduction: str, example: str, items: Iterator[str]) -> str:
+    return f"# {title}\n\n{introduction}\n\n```bash\n{example}\n```\n\n" + "\n".join(items)
 
 
 def _item(name: str, *rows: tuple[str, str]) -> str:
@@ -280,7 +280,7 @@ _LINK: Final = re.compile(r"(?<=\]\()(?:(?!\.\./|https://)[\w/.-]+\.md)?(?:#[\w-
 
 
 def _from_here(link: re.Match[str]) -> str:
-    """Lead a link of the reference's, or of another document's beside it, from a page in `reference/`."""
+    """Rewrite a link of the reference, or to a document beside it, for a page in `reference/`."""
     return f"../{'reference.md' if link[0].startswith('#') else ''}{link[0]}" if link[0] else ""
 
 
@@ -291,4 +291,4 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "reference/settings.md": settings,
     "reference/commands.md": commands,
 }
-"""The pages that are made, by their path in the site."""
+"""The generated pages by their path in the site."""

@@ -1,4 +1,4 @@
-"""What MkDocs calls while it builds the site: made pages, documents of the repository, pictures, links."""
+"""The hooks of MkDocs for the site: generated pages, documents of the repository, pictures, links."""
 
 import posixpath
 import re
@@ -19,15 +19,15 @@ ELSEWHERE: Final = {
     "CHANGELOG.md": "changelog.md",
     "samples/README.md": "samples.md",
 }
-"""Documents that lie outside of `docs/`, and their pages."""
+"""Documents outside of `docs/`, and their pages."""
 HOME: Final = {"README.md": "index.md"}
-"""Where links lead to documents that have no page of their own."""
+"""The targets of links to documents without a page."""
 FOREIGN: Final = re.compile(
     r"<(?:script|img|iframe|source|audio|video|embed)\b[^>]*\bsrc=[\"'](?:https?:)?//[^\"']*"
     r"|<link\b(?![^>]*\brel=[\"']?canonical)[^>]*\bhref=[\"']?(?:https?:)?//[^\"'>]*"
     r"|@import[^;]*//[^;]*|url\([\"']?(?:https?:)?//[^)]*"
 )
-"""What makes a browser ask another host as soon as it shows a page."""
+"""HTML that makes a browser load from another host when it shows a page."""
 
 
 def on_config(config: MkDocsConfig) -> None:
@@ -36,18 +36,18 @@ def on_config(config: MkDocsConfig) -> None:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> None:
-    for path, made in PAGES.items():
-        files.append(File.generated(config, path, content=made()))
+    for path, page in PAGES.items():
+        files.append(File.generated(config, path, content=page()))
     for source, path in ELSEWHERE.items():
         files.append(File.generated(config, path, content=(ROOT / source).read_text("utf-8")))
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Let links lead to pages of the site, and lists be lists; the home page has no navigation beside it."""
+    """Rewrite links to pages of the site, and lists for MkDocs; hide the home page's navigation."""
     path = page.file.src_uri
     if path == "index.md":
         page.meta["hide"] = ["navigation"]
-    sources = {made: source for source, made in ELSEWHERE.items()}
+    sources = {target: source for source, target in ELSEWHERE.items()}
     here = posixpath.dirname(sources.get(path, f"docs/{path}"))
     rename = {
         posixpath.relpath(source, here or "."): posixpath.relpath(to, posixpath.dirname(path) or ".")
@@ -57,13 +57,13 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
 
 
 def pages_of_the_repository() -> dict[str, str]:
-    """Return where each document of the repository is in the site, by its path from the top."""
+    """Return the page in the site of each document, by its path in the repository."""
     documents = (path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md"))
     return {f"docs/{path}": path for path in documents} | ELSEWHERE | HOME
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Refuse a site that would ask another host for anything."""
+    """Refuse a site that would load anything from another host."""
     asked = [
         f"{path.name}: {found[0]}"
         for path in Path(config.site_dir).rglob("*")

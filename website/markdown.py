@@ -1,5 +1,5 @@
 """
-From Markdown as GitHub reads it to Markdown as MkDocs reads it, and the tables in it.
+Conversion of GitHub's Markdown to MkDocs' Markdown, and a reader of its tables.
 
 Pure: text in, text out.
 """
@@ -17,13 +17,13 @@ _SPAN: Final = re.compile(r"(`[^`]+`)")
 
 
 def for_mkdocs(text: str) -> str:
-    """Indent what belongs to an item by four, and begin a list after an empty line: MkDocs needs it."""
+    """Indent the content of an item by four, and begin a list after an empty line, as MkDocs requires."""
     return "\n".join(_lines(text.splitlines())) + "\n"
 
 
 def _lines(lines: list[str]) -> Iterator[str]:
-    offsets: list[int] = []  # where the text begins of each item that we are in, from the outermost
-    fence, before = "", ""  # the marks of the fence that we are in; the line before that belongs to no item
+    offsets: list[int] = []  # the column of the text of each enclosing item, outermost first
+    fence, before = "", ""  # the marker of the enclosing fence; the previous line outside of items
     for line in lines:
         indent = len(line) - len(line.lstrip())
         item = None if fence else _ITEM.match(line)
@@ -48,22 +48,22 @@ def _fence(line: str, inside: str) -> str:
 
 
 def _cells(row: str) -> str:
-    """A `|` in code needs no backslash here."""
+    """Unescape each `|` in code: MkDocs needs no backslash there."""
     return _SPAN.sub(lambda span: span[0].replace("\\|", "|"), row)
 
 
 def without_contents(text: str) -> str:
-    """Take the list of a page's own headings out: a site has one beside the page."""
+    """Remove the list of a page's own headings: the site shows one beside the page."""
     return _CONTENTS.sub("", text, count=1)
 
 
 def relinked(text: str, rename: dict[str, str]) -> str:
-    """Return the text with links to the files in `rename` (as they are written) leading to others."""
+    """Return the text with the links in `rename` (as written) replaced by other targets."""
     return _LINK.sub(lambda link: rename.get(link[0], link[0]), text)
 
 
 def section(text: str, heading: str) -> str:
-    """Return what stands under a heading, with the headings below it. Raises KeyError."""
+    """Return the text under a heading, with the headings below it. Raises KeyError."""
     begin = re.search(rf"^(#+) {re.escape(heading)}$", text, re.MULTILINE)
     if not begin:
         raise KeyError(heading)

@@ -1,9 +1,9 @@
 """
-Make the pictures in docs/images: Story 3 is played on the embedded hub, and drawn by placement-ac itself.
+Create the pictures in docs/images: play Story 3 on the embedded hub and draw it with placement-ac.
 
-`make pictures`. Each is there as SVG, and as PNG in light and in dark, beside what it was drawn of: a dump of
-the hub while cluster3 drained (without credentials), and the recording of the whole story. It needs Chromium
-for the PNGs, and takes half a minute: it waits between the steps, so that the timeline has something to show.
+`make pictures`. It writes each as SVG, and as PNG in light and dark, with its source: a dump of the hub while
+cluster3 drained (without credentials), and the recording of the whole story. It needs Chromium for the PNGs,
+and takes half a minute: pauses between the steps give the timeline visible lengths.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ DRAINS: Final = 3
 
 
 class Painter:
-    """Looks on as the story is played: records it, and draws the graph in the middle of it."""
+    """Observes the story: records it, and draws the graph in its middle."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self._kubeconfig = kubeconfig
@@ -62,7 +62,7 @@ class Painter:
 
     def step_finished(self, result: DemoStepResult) -> None:
         if result.number == DRAINS:
-            with ThreadPoolExecutor(1) as aside:  # the story has a loop of its own
+            with ThreadPoolExecutor(1) as aside:  # the story runs its own event loop
                 aside.submit(asyncio.run, dump(self._kubeconfig)).result()
         time.sleep(PAUSE_SECONDS)
 
@@ -75,7 +75,7 @@ class Painter:
 
 
 async def dump(kubeconfig: Path) -> None:
-    """Write what there is on the hub, as `kubectl get … -o yaml` would."""
+    """Write the objects of the hub, as `kubectl get … -o yaml` does."""
     async with Client(Login(kubeconfig)) as client:
         found = await read_kinds(client, KINDS, {})
     items = [without_managed_fields(obj) for kind in KINDS for obj in found.of(kind)]
@@ -110,7 +110,7 @@ async def show(stage: DemoEnvironment, painter: Painter) -> bool:
 
 
 def photograph(browser: Any, name: str) -> None:
-    """Take a picture of an SVG as a browser shows it, in light and in dark."""
+    """Render an SVG in a browser as PNG, in light and dark."""
     for scheme in ("light", "dark"):
         page = browser.new_page(color_scheme=scheme, viewport=SIZE, device_scale_factor=1.5)
         page.set_content(f"<body style='margin:0'>{(IMAGES / f'{name}.svg').read_text('utf-8')}")

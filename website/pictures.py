@@ -1,8 +1,8 @@
 """
-Mermaid diagrams as pictures in the page.
+Renders Mermaid diagrams as pictures in the page.
 
-Mermaid itself draws them while the site is built: a reader's browser asks no other host for it, and runs no
-script. Colours are the theme's, by `docs/assets/site.css`.
+Mermaid draws them while the site is built: a reader's browser loads nothing from another host and runs no
+script. `docs/assets/site.css` gives them the colours of the theme.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ _NATURAL_WIDTH: Final = re.compile(r"max-width: ([\d.]+)px;")
 
 @cache
 def picture(source: str) -> str:
-    """Return a Mermaid diagram as a figure in HTML. Its ids are its own: a page may have several."""
+    """Return a Mermaid diagram as an HTML figure with unique ids: a page may have several."""
     name = "picture-" + hashlib.sha256(source.encode()).hexdigest()[:8]
     svg = mermaidx.render(source, config=_CONFIG).svg().replace("my-svg", name)
     width = _NATURAL_WIDTH.search(svg)

@@ -1,4 +1,4 @@
-"""The arithmetic of the bench: what counts as what, percentiles, ratios, growth, what is measured where."""
+"""The arithmetic of the bench: classes of requests, percentiles, ratios, growth, and the choice of hubs."""
 
 from typing import Any
 
@@ -71,7 +71,7 @@ def test_the_name_of_a_request(method: str, path: str, query: dict[str, str], na
     assert named(method, path, query) == name
 
 
-def test_all_pages_of_a_list_are_one() -> None:
+def test_all_pages_of_a_list_count_as_one() -> None:
     requests = {"list secrets": 1, "list secrets (next page)": 7, "list workloads": 2, "watch secrets": 3}
     assert lists_per_kind(requests) == {"secrets": 1, "workloads": 2}
     assert watched_kinds(requests) == {"secrets"}
@@ -82,7 +82,7 @@ def test_every_write_is_one_those_of_events_too() -> None:
     assert writes(requests) == 31
 
 
-def test_events_are_no_part_of_what_a_change_needs() -> None:
+def test_events_are_not_counted_as_requests_of_a_change() -> None:
     requests = {"patch multikueueconfigs": 10, "get secrets": 5, "patch events": 20}
     requests |= {"watch secrets": 1, "get discovery": 9}
     assert per_change(requests, 10) == {
@@ -98,7 +98,7 @@ def test_requests_by_the_clock_are_counted_per_minute() -> None:
     assert per_minute(windows) == 12.0
 
 
-def test_what_rest_costs_is_not_counted_as_the_changes() -> None:
+def test_the_cost_of_rest_is_not_counted_for_changes() -> None:
     assert cpu_per_1000(spent=3.0, idle_share=0.05, seconds=20.0, changes=400) == 5.0
     assert cpu_per_1000(spent=0.1, idle_share=0.05, seconds=20.0, changes=400) == 0.0
 
@@ -174,7 +174,7 @@ def test_cold_starts_that_nothing_followed_count_with_the_others() -> None:
     }
 
 
-def test_growth_is_the_biggest_over_the_smallest_of_what_differs_in_nothing_else() -> None:
+def test_growth_compares_scenes_that_differ_in_one_number() -> None:
     sizes = [size(1, 40, 9), size(1000, 40, 30), size(10, 40, 2), size(200, 5000, 6), size(200, 100, 4)]
     found = growth(sizes)
     assert found.keys() == {"checks", "clusters"}
@@ -186,7 +186,7 @@ def test_growth_is_the_biggest_over_the_smallest_of_what_differs_in_nothing_else
     assert found["clusters"]["requestsPerChange"] == 1.0
 
 
-def test_what_was_not_measured_has_no_growth() -> None:
+def test_a_missing_figure_has_no_growth() -> None:
     small, big = size(10, 40) | {"requestsPerChange": None}, size(50, 40) | {"requestsPerChange": None}
     assert growth([small, big])["checks"]["requestsPerChange"] is None
     assert growth([small]) == {}
@@ -206,7 +206,7 @@ def test_a_row_shows_whether_the_budget_is_met(value: float | None, most: float 
 
 
 def whole_size() -> Figures:
-    """Return one size, of a hub whose requests are not known."""
+    """Return the figures of one size, of a hub that does not count requests."""
     one = size(200, 40) | {"latency": latencies({"controller": [0.01] * 2, "floor": [0.01] * 2})}
     start = {"controller": {"seconds": 2.0, "requests": None}, "floor": {"seconds": 1.0}, "overFloor": 2.0}
     one |= {"burst": one["burst"] | {"overFloor": 1.0}, "coldStart": start}
@@ -274,11 +274,11 @@ def test_a_change_swaps_one_cluster() -> None:
     assert len(before & after) == PER_CHECK - 1
 
 
-def test_all_of_a_scene_has_the_label_by_which_it_is_found_again() -> None:
-    made = [ask.body for few in asks(Scene(2, 3)) for ask in few if ask.method == "POST"]
-    assert len(made) == 1 + 2 * 3 + 3 * 2
-    assert all(one["metadata"]["labels"].items() >= MINE.items() for one in made)
-    assert {one["metadata"].get("namespace", NS) for one in made} == {NS}
+def test_all_objects_of_a_scene_have_its_label() -> None:
+    created = [ask.body for few in asks(Scene(2, 3)) for ask in few if ask.method == "POST"]
+    assert len(created) == 1 + 2 * 3 + 3 * 2
+    assert all(one["metadata"]["labels"].items() >= MINE.items() for one in created)
+    assert {one["metadata"].get("namespace", NS) for one in created} == {NS}
 
 
 @pytest.mark.parametrize(
@@ -287,17 +287,19 @@ def test_all_of_a_scene_has_the_label_by_which_it_is_found_again() -> None:
         pytest.param(ADMISSION_CHECK, "c1", MINE, True, id="ours by its label"),
         pytest.param(ADMISSION_CHECK, "c1", {}, False, id="of others, by our name"),
         pytest.param(SECRET, "multikueue-a", None, False, id="of others, no labels"),
-        pytest.param(MULTIKUEUE_CONFIG, "p17", {}, True, id="a config that was made of ours"),
+        pytest.param(MULTIKUEUE_CONFIG, "p17", {}, True, id="the config of one of our checks"),
         pytest.param(MULTIKUEUE_CONFIG, "prod", {}, False, id="another config"),
-        pytest.param(MULTIKUEUE_CLUSTER, "p17-cluster-0003", {}, True, id="a cluster that was made of ours"),
+        pytest.param(MULTIKUEUE_CLUSTER, "p17-cluster-0003", {}, True, id="a cluster of one of our checks"),
         pytest.param(MULTIKUEUE_CLUSTER, "p17-cluster-a", {}, False, id="another cluster"),
     ],
 )
-def test_whose_it_is(kind: Kind, name: str, labels: dict[str, str] | None, mine: bool) -> None:
+def test_objects_of_the_bench_are_recognized(
+    kind: Kind, name: str, labels: dict[str, str] | None, mine: bool
+) -> None:
     assert is_mine(kind, {"metadata": {"name": name, "labels": labels}}) is mine
 
 
-def test_what_is_measured() -> None:
+def test_the_sizes_and_lengths_of_a_measurement() -> None:
     whole = Plan.chosen(quick=False, sizes=[], changes=None)
     assert [scene for scene, _ in whole.sizes] == list(SIZES)
     assert whole.memory == MEMORY

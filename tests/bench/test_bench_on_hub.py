@@ -1,4 +1,4 @@
-"""The bench itself, small: who is started, what is counted, and that nothing is left behind."""
+"""A small run of the bench: its processes, its counts, and that it leaves no objects."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ import click
 import pytest
 
 from bench.__main__ import QUICK
-from bench.clearing import MADE, clear, refuse_what_is_in_use
+from bench.clearing import KINDS, clear, refuse_what_is_in_use
 from bench.hubs import Ours, embedded
 from bench.measure import Where, hubs
 from bench.processors import usable
@@ -33,9 +33,9 @@ def client_of(kubeconfig: Path) -> Client:
 
 
 async def there(client: Client) -> dict[str, list[Object]]:
-    """Return what a scene has: what the server gives each object left out."""
+    """Return the scene's objects on the hub, without the fields that the server sets."""
     found = {}
-    for kind in (*MADE, NAMESPACE):
+    for kind in (*KINDS, NAMESPACE):
         listing = await client.list(newest(kind))
         found[kind.plural] = [_bare(item) for item in listing.items]
     return found
@@ -43,7 +43,7 @@ async def there(client: Client) -> dict[str, list[Object]]:
 
 def _bare(item: Object) -> Object:
     metadata = {key: item["metadata"].get(key) for key in ("name", "namespace", "labels")}
-    kubeconfigs = item.get("data") is not None  # each scene has a CA of its own
+    kubeconfigs = item.get("data") is not None  # each scene has its own CA
     return {"metadata": metadata, "spec": item.get("spec"), "status": item.get("status"), "data": kubeconfigs}
 
 
@@ -64,7 +64,7 @@ def test_a_scene_is_the_same_whether_it_comes_over_http_or_not(tmp_path: Path) -
     assert len(filled["admissionchecks"]) == SCENE.checks
 
 
-def test_a_hub_tells_what_others_than_the_bench_took(tmp_path: Path) -> None:
+def test_a_hub_counts_requests_of_others_than_the_bench(tmp_path: Path) -> None:
     async def play() -> None:
         with embedded(tmp_path / "kubeconfig") as hub:
             hub.until_ready()
@@ -97,7 +97,7 @@ def test_hubs_work_on_a_processor_of_their_own_unless_they_share(apart: bool, tm
     assert usable() == everywhere
 
 
-def test_a_hub_that_is_in_use_is_refused_and_what_is_ours_is_cleared(hub: Hub, tmp_path: Path) -> None:
+def test_a_hub_in_use_is_refused_and_our_objects_are_deleted(hub: Hub, tmp_path: Path) -> None:
     hub.write_kubeconfig(tmp_path / "kubeconfig")
 
     async def play() -> None:
@@ -106,7 +106,7 @@ def test_a_hub_that_is_in_use_is_refused_and_what_is_ours_is_cleared(hub: Hub, t
             await client.create(
                 newest(MULTIKUEUE_CONFIG), body(MULTIKUEUE_CONFIG, "p1", spec={"clusters": ["a"]})
             )
-            await refuse_what_is_in_use(client)  # all of it is ours
+            await refuse_what_is_in_use(client)  # all objects are ours
             other = body(MANAGED_CLUSTER, "theirs", spec={"hubAcceptsClient": True})
             await client.create(newest(MANAGED_CLUSTER), other)
             with pytest.raises(click.ClickException, match="managedclusters of others: theirs"):
@@ -175,7 +175,7 @@ def test_nothing_is_left_of_a_bench_that_is_stopped(number: signal.Signals, tmp_
         for line in process.stderr:
             if b"cold start: controller" in line:
                 break
-        time.sleep(0.5)
+        time.sleep(0.5)  # until the controller runs: a signal while it is being started could leave it behind
         started = children(process.pid)
         process.send_signal(number)
         process.communicate()
@@ -208,10 +208,10 @@ def test_each_side_may_have_a_hub_of_others(tmp_path: Path) -> None:
     assert (found["outage"]["overFloor"], found["requestsPerChange"]) == (None, None)
 
 
-def test_a_bench_has_two_hubs_at_most() -> None:
+def test_a_bench_has_at_most_two_hubs() -> None:
     with bench("--kubeconfig", "a", "--kubeconfig", "b", "--kubeconfig", "c") as process:
         _, printed = process.communicate()
-    assert (process.returncode, b"two hubs at most" in printed) == (2, True)
+    assert (process.returncode, b"at most two hubs" in printed) == (2, True)
 
 
 @pytest.mark.long

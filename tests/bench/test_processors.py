@@ -1,4 +1,4 @@
-"""Who works on which processors while the bench measures: the hubs on one, all else on the others."""
+"""The processors during a measurement: one for the hubs, the others for all other processes."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ two_processors = pytest.mark.skipif(len(ALL) < 2, reason="it takes two processor
 
 @pytest.fixture
 def two_threads() -> Iterator[int]:
-    """A process that has started a thread: its number."""
+    """The pid of a process with a second thread."""
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", THREADS], stdin=pipe, stdout=pipe) as process:
         assert process.stdout
@@ -32,7 +32,7 @@ def two_threads() -> Iterator[int]:
 
 @pytest.fixture
 def one_thread_more() -> Iterator[None]:
-    """A thread of this process besides that of the test."""
+    """A second thread of this process."""
     end = Event()
     thread = Thread(target=end.wait)
     thread.start()
@@ -54,7 +54,7 @@ def of_a_child() -> set[int]:
 @pytest.mark.parametrize(
     ("processors", "shares"),
     [
-        pytest.param(set(), None, id="the system does not tell"),
+        pytest.param(set(), None, id="the system reports none"),
         pytest.param({3}, None, id="one alone"),
         pytest.param({0, 1}, ({0}, {1}), id="one for each"),
         pytest.param({7, 5, 6}, ({5}, {6, 7}), id="never more than one for the hubs"),
@@ -96,8 +96,8 @@ def test_a_hub_that_is_gone_takes_no_processor_with_it(two_threads: int) -> None
     ("where", "expected"),
     [
         pytest.param(Where(), len(ALL) > 1, id="embedded hubs"),
-        pytest.param(Where(apart=False), False, id="together, as was asked for"),
-        pytest.param(Where([Path("kubeconfig")]), None, id="hubs of others work where they like"),
+        pytest.param(Where(apart=False), False, id="together, by option"),
+        pytest.param(Where([Path("kubeconfig")]), None, id="external hubs are not moved"),
     ],
 )
 def test_whether_hubs_have_a_processor_of_their_own(where: Where, expected: bool | None) -> None:

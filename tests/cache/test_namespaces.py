@@ -13,7 +13,7 @@ from tests.support.builders import (
     check,
     check_with,
     decision,
-    made,
+    our_objects,
     placement,
     secret,
     secrets,
@@ -143,7 +143,7 @@ def test_versions_that_begin_anew_in_one_namespace_leave_the_other_alone() -> No
 def switched(ages: dict[Timer, float], **rest: int) -> Plan:
     """The list was made of the first namespace's Placement; now only the second has one, for one cluster."""
     objects = [check(), placement(namespace="second", **rest), decision("a", namespace="second")]
-    seen = world(objects, made(*"abcd"), secrets(*"abcd"), hub=TWO, policy=HELD)
+    seen = world(objects, our_objects(*"abcd"), secrets(*"abcd"), hub=TWO, policy=HELD)
     return plan(snapshot(seen, ages=ages))
 
 

@@ -41,17 +41,17 @@ from tests.support.builders import (
     kind_of,
     kubeconfig,
     kubeconfig_spec,
-    made,
     managed_cluster,
     multikueue_check,
-    on_made,
     our_cluster,
     our_config,
     our_grant,
+    our_objects,
     our_secret,
     placement,
     profile,
     provided,
+    provisioned_cluster,
     scores,
     secret,
     secrets,
@@ -214,7 +214,7 @@ def test_other_namespaces_are_ignored(kind: Any, raw: Raw) -> None:
 
 # -- the keys that a change touches
 
-BEFORE = [check(), placement(), decision("a"), *made("a"), check("two", "q"), decision("b", of="q")]
+BEFORE = [check(), placement(), decision("a"), *our_objects("a"), check("two", "q"), decision("b", of="q")]
 
 
 @pytest.mark.parametrize(
@@ -264,12 +264,12 @@ def test_a_secret_touches_those_whose_profile_names_it() -> None:
 
 
 def test_a_cluster_that_is_listed_but_not_selected_counts_as_well() -> None:
-    seen = world(check(), placement(), undecided(), made("a"))
+    seen = world(check(), placement(), undecided(), our_objects("a"))
     assert seen.put(SECRET, secret("multikueue-a")) == placements("p")
 
 
 def test_fixed_parameters_touch_the_objects_that_were_held() -> None:
-    seen = world(check_with(None), made("a"))
+    seen = world(check_with(None), our_objects("a"))
     assert seen.put(ADMISSION_CHECK, check(placement="q", version=2)) == placements("p", "q") | {
         Key("check", "check")
     }
@@ -327,7 +327,7 @@ def test_a_snapshot_holds_all_that_a_placement_depends_on() -> None:
         *(check_with(None, "held"), check_with(None, "bad")),
         *(placement(weights={"usage/gpu": 1}), placement("q"), decision("a"), decision("b", of="q")),
         *(scores("a", gpu=1), scores("a", "other", gpu=1), scores("b", gpu=1)),
-        *(secrets("a", "b"), made("a", owners=["one", "held"]), our_cluster("b", "q")),
+        *(secrets("a", "b"), our_objects("a", owners=["one", "held"]), our_cluster("b", "q")),
     ]
     seen = snapshot(world(*objects), ages={"a": 1.0})
     assert (
@@ -394,7 +394,7 @@ def test_a_name_conflict_is_another_pair_that_comes_first() -> None:
 
 
 def test_a_label_that_is_off_a_config_does_not_free_its_holder() -> None:
-    config, cluster = made("a")
+    config, cluster = our_objects("a")
     config["metadata"]["labels"] = {}
     assert [c.meta.name for c in snapshot(world(check_with(None), config, cluster)).checks.former] == [
         "check"
@@ -462,9 +462,9 @@ def test_the_objects_on_which_the_credentials_of_a_cluster_depend(kind: Any, new
     [
         pytest.param(ADMISSION_CHECK, check(), id="a check of ours that selects it"),
         pytest.param(PLACEMENT_DECISION, decision("a"), id="a decision"),
-        pytest.param(MULTIKUEUE_CLUSTER, on_made("a"), id="our MultiKueueCluster"),
+        pytest.param(MULTIKUEUE_CLUSTER, provisioned_cluster("a"), id="our MultiKueueCluster"),
         pytest.param(MULTIKUEUE_CLUSTER, foreign_cluster("x", **ON_A), id="somebody's that stands on it"),
-        pytest.param(MULTIKUEUE_CLUSTER, on_made("a", labels={}), id="one whose labels are off"),
+        pytest.param(MULTIKUEUE_CLUSTER, provisioned_cluster("a", labels={}), id="one whose labels are off"),
         pytest.param(
             MULTIKUEUE_CLUSTER,
             foreign_cluster("x", spec={"clusterSource": {"clusterProfileRef": {"name": "a"}}}),
@@ -518,7 +518,7 @@ def test_the_first_keys_are_all_clusters_that_may_need_credentials_or_have_some(
                 annotations={"placement-ac.open-cluster-management.io/adopt": "true"},
             ),
         ),
-        *(grant(ACCOUNT, "theirs"), secret("placement-ac-theirs"), on_made("drained")),
+        *(grant(ACCOUNT, "theirs"), secret("placement-ac-theirs"), provisioned_cluster("drained")),
         provisioning=PROVISIONING,
     )
     everything = seen.keys()

@@ -142,7 +142,7 @@ def test_a_copy_that_was_left_behind_is_found_before_the_cluster_goes(play: Play
     there.fleet.hold("c")
     soon(lambda: LEAVES in there.answers("j"))
     soon(lambda: there.fleet.counter.running("j"), ["c"])
-    assert (there.placed("j"), there.told("j")[0]) == ("", "Pending")
+    assert (there.placed("j"), there.check_state("j")[0]) == ("", "Pending")
     there.kueue_looks_late(0.1)
     there.kueue.slow_to_retry = False
     if recorded:
@@ -177,13 +177,13 @@ def test_a_controller_goes_on_where_another_one_was_stopped(play: Play) -> None:
     before = len(there.admin.writes())
     second = there.controllers.start(waiting_grace=0)
     there.submit("new")
-    soon(lambda: there.told("new"), ONLY_B)
+    soon(lambda: there.check_state("new"), ONLY_B)
     assert len(there.admin.writes()) == before + 1, "a restart alone writes nothing"
 
     there.admin.hub.faults.add("PATCH", "/multikueueconfigs/p$", status=503, times=10_000)
     there.finish("runs")
     soon(lambda: there.refused("/multikueueconfigs/p"))
-    assert (there.told("waits")[0], there.told("new")[0], there.listed()) == (
+    assert (there.check_state("waits")[0], there.check_state("new")[0], there.listed()) == (
         "Pending",
         "Pending",
         ["b", "c"],
@@ -195,7 +195,7 @@ def test_a_controller_goes_on_where_another_one_was_stopped(play: Play) -> None:
     there.until_listed("b")
     there.submit("last")
     for job in ("waits", "new", "last"):
-        soon(lambda job=job: there.told(job), ONLY_B)
+        soon(lambda job=job: there.check_state(job), ONLY_B)
     there.fleet.release("b", "c")
     for job in ("waits", "new", "last"):
         there.until_runs(job, "b")
@@ -241,9 +241,9 @@ def test_a_worker_that_cannot_be_asked_stays_listed(play: Play, ask_again_soon: 
         there.fleet.kill("c")
     soon(lambda: there.is_out_of_reach("c"))
     there.submit("new")
-    soon(lambda: there.told("new"), ONLY_B)  # the gate is open
+    soon(lambda: there.check_state("new"), ONLY_B)  # the gate is open
     assert (there.listed(), there.is_out_of_reach("c")) == (["b", "c"], True)
-    assert there.told("j") == (HELD_BACK if closed else ONLY_C)
+    assert there.check_state("j") == (HELD_BACK if closed else ONLY_C)
     there.fleet.revive("c")
     there.until_listed("b")
     soon(lambda: there.copies("j"), ["b"])

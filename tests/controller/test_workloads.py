@@ -25,7 +25,7 @@ def test_a_workload_is_ready_as_soon_as_it_has_quota_and_again_after_an_eviction
     there.controllers.start()
     there.submit("j", "budget")
     there.submit("unlisted", "open")
-    soon(lambda: there.told("j"), BOTH)
+    soon(lambda: there.check_state("j"), BOTH)
     there.another_says("budget", "j", "Ready")
     for job in ("j", "unlisted"):
         soon(lambda job=job: there.placed(job))
@@ -233,7 +233,7 @@ def test_a_cluster_that_two_placements_share_leaves_one_of_them(play: Play) -> N
     for job in ("of-p", "waits"):
         there.finish(job)
     soon(lambda: there.refused("/multikueueconfigs/p"))
-    assert (there.told("later")[0], there.listed()) == ("Pending", ["a", "c"])
+    assert (there.check_state("later")[0], there.listed()) == ("Pending", ["a", "c"])
     there.submit("new", "gated-q")  # the gate of p is closed, and none of q
     there.until_waits("new", "b", "c")
     there.admin.hub.faults.clear()

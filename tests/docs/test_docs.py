@@ -2,7 +2,6 @@
 
 import base64
 import re
-import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import fields, replace
 from datetime import UTC, datetime
@@ -48,74 +47,30 @@ from placement_ac.lab.demo.stories import STEPS
 from placement_ac.observability import health
 from placement_ac.observability.measures import MEASURES
 from placement_ac.workers import connector, local_queues
+from tests.support.documents import (
+    ARCHITECTURE,
+    CHANGELOG,
+    CONTRIBUTING,
+    CREDENTIALS,
+    DOCUMENTS,
+    INSPECT,
+    LIMITS,
+    MONITORING,
+    README,
+    REFERENCE,
+    ROOT,
+    STORIES,
+    Row,
+    anchors,
+    lines_of,
+    spans,
+    table,
+    tables,
+)
+from tests.support.installation import pyproject
+from website.markdown import section
 
-ROOT = Path(__file__).resolve().parents[2]
-README, CHANGELOG = ROOT / "README.md", ROOT / "CHANGELOG.md"
-REFERENCE, ARCHITECTURE = ROOT / "docs" / "reference.md", ROOT / "docs" / "architecture.md"
-INSPECT = ROOT / "docs" / "inspect.md"
-MONITORING = ROOT / "docs" / "monitoring.md"
-CONTRIBUTING, CREDENTIALS = ROOT / "CONTRIBUTING.md", ROOT / "docs" / "credentials.md"
-STORIES, LIMITS = ROOT / "docs" / "stories.md", ROOT / "docs" / "limits.md"
-TROUBLESHOOTING = ROOT / "docs" / "troubleshooting.md"
-DOCUMENTS = (*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md")), ROOT / "samples" / "README.md")
-
-Row = tuple[str, ...]
 NOW = datetime(2026, 8, 1, tzinfo=UTC)
-
-
-# -- reading Markdown
-
-
-def lines_of(text: str, *, code: bool) -> Iterator[str]:
-    """Yield the lines inside of fences, or those outside."""
-    fenced = False
-    for line in text.splitlines():
-        if line.lstrip().startswith("```"):
-            fenced = not fenced
-        elif fenced is code:
-            yield line
-
-
-def section(path: Path, heading: str) -> str:
-    """Return the text under a heading, with the headings below it."""
-    text = path.read_text("utf-8")
-    begin = re.search(rf"^(#+) {re.escape(heading)}$", text, re.MULTILINE)
-    assert begin, f"{path.name} has no heading {heading!r}"
-    rest = text[begin.end() :]
-    end = re.search(rf"^#{{1,{len(begin[1])}}} ", rest, re.MULTILINE)
-    return rest[: end.start()] if end else rest
-
-
-def tables(path: Path, heading: str) -> list[list[Row]]:
-    """Return the tables under a heading: rows of cells, without their head and without backticks."""
-    found: list[list[Row]] = [[]]
-    for line in section(path, heading).splitlines():
-        if line.startswith("|"):
-            found[-1].append(tuple(cell.strip().replace("`", "") for cell in line.strip("|").split("|")))
-        elif found[-1]:
-            found.append([])
-    return [rows[2:] for rows in found if rows]
-
-
-def table(path: Path, heading: str) -> list[Row]:
-    """Return the first table under a heading."""
-    return tables(path, heading)[0]
-
-
-def spans(path: Path) -> list[str]:
-    """Return the code in a document: the lines of fences, and the spans in backticks."""
-    text = path.read_text("utf-8")
-    prose = "\n".join(lines_of(text, code=False))
-    return [
-        *(line.strip() for line in lines_of(text, code=True)),
-        *(" ".join(span.split()) for span in re.findall(r"`([^`]+)`", prose)),
-    ]
-
-
-def anchors(path: Path) -> set[str]:
-    """Return the anchors that GitHub gives the headings of a document."""
-    heads = [line.lstrip("#") for line in lines_of(path.read_text("utf-8"), code=False) if line[:1] == "#"]
-    return {re.sub(r"[^\w\- ]", "", head.strip().lower()).replace(" ", "-") for head in heads}
 
 
 # -- conditions, settings, names, times
@@ -384,13 +339,13 @@ def test_every_command_line_in_the_documents_is_possible() -> None:
 
 def test_every_make_target_in_the_documents_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
-    named = {str(path.relative_to(ROOT)): _made(spans(path)) for path in DOCUMENTS}
+    named = {str(path.relative_to(ROOT)): _targets_named(spans(path)) for path in DOCUMENTS}
     assert {"demo", "test"} <= named["README.md"]
-    assert {name: made - targets for name, made in named.items() if made - targets} == {}
+    assert {name: found - targets for name, found in named.items() if found - targets} == {}
     assert [row[0] for row in table(CONTRIBUTING, "Set up") if row[0][5:] not in targets] == []
 
 
-def _made(code: Iterable[str]) -> set[str]:
+def _targets_named(code: Iterable[str]) -> set[str]:
     return {target for line in code for target in re.findall(r"(?:^|\s)make ([a-z-]+)", line)}
 
 
@@ -434,7 +389,11 @@ def test_the_step_in_the_stories_is_shown_like_that(capsys: pytest.CaptureFixtur
     show, shown = TextRenderer(), outcome()
     show.step_started(shown.number, shown.step)
     show.step_finished(shown)
-    printed = section(STORIES, "What the demo shows").partition("```console\n")[2].partition("```")[0]
+    printed = (
+        section(STORIES.read_text("utf-8"), "What the demo shows")
+        .partition("```console\n")[2]
+        .partition("```")[0]
+    )
     assert printed.strip() == capsys.readouterr().out.strip()
 
 
@@ -500,17 +459,13 @@ def test_functions_named_in_the_architecture_exist() -> None:
     assert missing == []
 
 
-def project() -> dict[str, Any]:
-    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-
-
 def test_the_changelog_has_an_entry_for_this_version() -> None:
-    version = project()["project"]["version"]
+    version = pyproject()["project"]["version"]
     assert re.search(rf"^## \[{re.escape(version)}\] - \S+$", CHANGELOG.read_text("utf-8"), re.MULTILINE)
 
 
 def test_the_readme_asks_for_the_python_that_the_package_asks_for() -> None:
-    least = project()["project"]["requires-python"].removeprefix(">=")
+    least = pyproject()["project"]["requires-python"].removeprefix(">=")
     assert f"Python {least} or newer" in README.read_text("utf-8")
     assert ("Python", f"{least} or newer") in table(LIMITS, "Versions")
 

@@ -1,10 +1,10 @@
-"""The fault table in docs/reliability.md has the faults that are tested, and figures that were measured."""
+"""The fault table in docs/reliability.md lists the tested faults and the measured figures."""
 
 import re
 from pathlib import Path
 
 from tests.controller.faults import plays, test_faults, test_kills
-from tests.docs.test_docs import ROOT, table
+from tests.support.documents import ROOT, table
 
 RELIABILITY = ROOT / "docs" / "reliability.md"
 

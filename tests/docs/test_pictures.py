@@ -1,4 +1,4 @@
-"""The pictures in the documents are those that placement-ac draws from the files beside them."""
+"""The pictures in the documents are current: placement-ac draws the same from the files beside them."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ from tests.support import pictures
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 IMAGES = DOCS / "images"
 LARGEST = 200_000
-"""The most bytes of a picture, which every reader has to load."""
+"""The size limit of a picture in bytes: every reader loads it."""
 
 GRAPH = ["graph", "placement-demo2", "--from-dump", str(IMAGES / "story3.yaml")]
 TIMELINE = ["timeline", "--from", str(IMAGES / "story3.jsonl")]

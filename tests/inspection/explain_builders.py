@@ -18,7 +18,7 @@ from tests.support.builders import (
     check,
     condition,
     decision,
-    made,
+    our_objects,
     placement,
     secret,
 )
@@ -72,7 +72,7 @@ def scored(*weights: tuple[str, int], **spec: Any) -> Raw:
 FLEET = [a_set(), binding(), cluster()]
 LIVE = [*FLEET, placement(), check(), secret("multikueue-c")]
 """What is needed for the check to have the cluster, less OCM's decision and the controller's objects."""
-ALL = [*LIVE, decision("c"), *made("c")]
+ALL = [*LIVE, decision("c"), *our_objects("c")]
 
 
 def dump(*objects: Raw | Iterable[Raw]) -> Dump:

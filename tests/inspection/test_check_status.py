@@ -30,8 +30,8 @@ from tests.support.builders import (
     foreign_config,
     jwt,
     kubeconfig,
-    made,
     multikueue_check,
+    our_objects,
     placement,
     secret,
     secrets,
@@ -86,7 +86,7 @@ LOST = {"type": "Active", "status": "False", "reason": "ClientConnectionFailed",
 
 
 def test_all_that_hangs_on_a_check() -> None:
-    config, one, two = made("a", "b")
+    config, one, two = our_objects("a", "b")
     mine = only(
         view(
             check(active=condition(message="all is well")),
@@ -151,24 +151,24 @@ def fleet(*clusters: str) -> list[Raw]:
 
 
 MANY = [f"c{index:02}" for index in range(21)]
-LISTED = [placement(selected=1), decision("a"), *fleet("a", "b"), *made("a", "b")]
+LISTED = [placement(selected=1), decision("a"), *fleet("a", "b"), *our_objects("a", "b")]
 
 
 @pytest.mark.parametrize(
     ("objects", "wanted"),
     [
         pytest.param(
-            [placement(selected=2), decision("a", "b"), *secrets("a", "b"), *made("a")],
+            [placement(selected=2), decision("a", "b"), *secrets("a", "b"), *our_objects("a")],
             [("a", "listed", ""), ("b", "selected", "it is not on Kueue's list yet")],
             id="selected, not yet listed",
         ),
         pytest.param(
-            [placement(selected=2), decision("a", "b"), *secrets("a"), *made("a")],
+            [placement(selected=2), decision("a", "b"), *secrets("a"), *our_objects("a")],
             [("a", "listed", ""), ("b", "unusable", NO_SECRET.format("b"))],
             id="without credentials",
         ),
         pytest.param(
-            [placement(selected=2), decision("a", "b"), *secrets("a"), *made("a", "b")],
+            [placement(selected=2), decision("a", "b"), *secrets("a"), *our_objects("a", "b")],
             [("a", "listed", ""), ("b", "draining", NO_SECRET.format("b"))],
             id="listed, but its credentials have gone",
         ),
@@ -183,7 +183,7 @@ LISTED = [placement(selected=1), decision("a"), *fleet("a", "b"), *made("a", "b"
             id="not selected any more, while a job runs there",
         ),
         pytest.param(
-            [placement(selected=21), decision(*MANY), *secrets(*MANY), *made(*MANY[:20])],
+            [placement(selected=21), decision(*MANY), *secrets(*MANY), *our_objects(*MANY[:20])],
             [
                 *((cluster, "listed", "") for cluster in MANY[:20]),
                 (MANY[20], "beyond", "beyond the 20 clusters that Kueue takes"),
@@ -192,7 +192,7 @@ LISTED = [placement(selected=1), decision("a"), *fleet("a", "b"), *made("a", "b"
         ),
         pytest.param(
             [
-                placement(selected=20), decision(*MANY[1:]), *fleet(*MANY), *made(*MANY[:20]),
+                placement(selected=20), decision(*MANY[1:]), *fleet(*MANY), *our_objects(*MANY[:20]),
                 workload("job", "check", on="p-c00"),
             ],
             [
@@ -204,17 +204,17 @@ LISTED = [placement(selected=1), decision("a"), *fleet("a", "b"), *made("a", "b"
         ),
         pytest.param([placement(selected=0)], [], id="nothing selected"),
         pytest.param(
-            [*fleet("a"), *made("a")],
+            [*fleet("a"), *our_objects("a")],
             [("a", "listed", "the list stays as it is: PlacementNotFound")],
             id="its Placement has gone",
         ),
         pytest.param(
-            [placement(), *fleet("a"), *made("a")],
+            [placement(), *fleet("a"), *our_objects("a")],
             [("a", "listed", "the list stays as it is: NoDecision")],
             id="listed, but nothing is decided any more",
         ),
         pytest.param(
-            [placement(selected=0), *fleet("a"), *made("a")],
+            [placement(selected=0), *fleet("a"), *our_objects("a")],
             [("a", "draining", f"OCM no longer selects it; {HELD}")],
             id="a loss of all that is held",
         ),
@@ -230,7 +230,7 @@ LISTED = [placement(selected=1), decision("a"), *fleet("a", "b"), *made("a", "b"
             id="somebody else's list",
         ),
         pytest.param(
-            [placement(selected=1), decision("a"), *fleet("a"), *made("a", "b")],
+            [placement(selected=1), decision("a"), *fleet("a"), *our_objects("a", "b")],
             [("a", "listed", ""), ("b", "draining", "the ManagedCluster no longer exists")],
             id="one that is gone",
         ),
@@ -241,13 +241,15 @@ def test_what_a_cluster_is(objects: list[Raw], wanted: list[tuple[str, str, str]
 
 
 def test_the_order_is_the_placements_and_a_draining_one_comes_last() -> None:
-    found = only(view(check(), placement(selected=2), decision(("a", 1), ("c", 9)), made("a", "b", "c")))
+    found = only(
+        view(check(), placement(selected=2), decision(("a", 1), ("c", 9)), our_objects("a", "b", "c"))
+    )
     ranks = [(row.name, row.rank, row.score, row.group, row.draining_since) for row in found.clusters]
     assert ranks == [("c", 1, 9, 0, None), ("a", 2, 1, 0, None), ("b", None, None, None, None)]
 
 
 def test_since_when_a_cluster_drains() -> None:
-    config, *clusters = made("a", "b")
+    config, *clusters = our_objects("a", "b")
     config["metadata"]["annotations"] = {constants.ANNOTATION_DRAINING: f"p-b={NOW.isoformat()}"}
     found = only(view(check(), placement(selected=1), decision("a"), secrets("a", "b"), config, clusters))
     assert [row.draining_since for row in found.clusters] == [None, NOW]
@@ -293,19 +295,19 @@ ROW = ClusterRow("a", "listed", "", 1, 0, 0, "p-a", Credential("Secret", "multik
 @pytest.mark.parametrize(
     ("seen", "wanted"),
     [
-        pytest.param(view(*LISTED, check(), made("a")), ROW, id="all is known"),
+        pytest.param(view(*LISTED, check(), our_objects("a")), ROW, id="all is known"),
         pytest.param(
-            view(*LISTED, check(), made("a"), without=(constants.SECRET,)),
+            view(*LISTED, check(), our_objects("a"), without=(constants.SECRET,)),
             replace(ROW, credential=Credential("Secret", "multikueue-a", None, f"{NO_RIGHT} secrets")),
             id="no right to Secrets",
         ),
         pytest.param(
-            view(*LISTED, check(), made("a"), without=(constants.WORKLOAD,)),
+            view(*LISTED, check(), our_objects("a"), without=(constants.WORKLOAD,)),
             replace(ROW, running=None, waiting=None),
             id="no right to Workloads",
         ),
         pytest.param(
-            view(check(), made("a"), without=(constants.PLACEMENT_DECISION,)),
+            view(check(), our_objects("a"), without=(constants.PLACEMENT_DECISION,)),
             replace(
                 ROW, rank=None, score=None, group=None,
                 credential=Credential(problem=NO_SECRET.format("a")),
@@ -314,7 +316,7 @@ ROW = ClusterRow("a", "listed", "", 1, 0, 0, "p-a", Credential("Secret", "multik
             id="no right to decisions",
         ),
         pytest.param(
-            view(*LISTED[:2], check(), made("a"), live=False),
+            view(*LISTED[:2], check(), our_objects("a"), live=False),
             replace(
                 ROW, running=None, waiting=None,
                 credential=Credential("Secret", "multikueue-a", None, "unknown: the dump holds no secrets"),
@@ -344,7 +346,7 @@ def test_objects_that_may_not_be_listed_may_be_there() -> None:
 
 
 def test_no_malformed_field_is_too_much() -> None:
-    config, *objects = made("a", "b")
+    config, *objects = our_objects("a", "b")
     items = [
         *(check(active=condition()), multikueue_check(), placement(selected=1), decision(("a", 7))),
         *(config, *objects, *secrets("a", "b"), queue("q", "check", active=LOST), local_queue("l", "q")),

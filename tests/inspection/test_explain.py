@@ -45,10 +45,10 @@ from tests.support.builders import (
     condition,
     decision,
     foreign_config,
-    made,
     multikueue_check,
     our_cluster,
     our_config,
+    our_objects,
     placement,
     running,
     secret,
@@ -84,12 +84,12 @@ STANDINGS = [
     ),
     pytest.param([*HUB, secret("multikueue-other")], ("unusable", True, StepName.CREDENTIAL), id="no way in"),
     pytest.param(
-        [*DROPPED, *secrets("a", "c"), *made("a", "c"), running("job", "p-c")],
+        [*DROPPED, *secrets("a", "c"), *our_objects("a", "c"), running("job", "p-c")],
         ("draining", False, StepName.TAINT),
         id="draining",
     ),
     pytest.param(
-        [*DROPPED[:-1], decision("c", "a"), secret("multikueue-a"), *made("a", "c")],
+        [*DROPPED[:-1], decision("c", "a"), secret("multikueue-a"), *our_objects("a", "c")],
         ("draining", True, StepName.CREDENTIAL),
         id="draining, as its credentials have gone",
     ),
@@ -113,7 +113,7 @@ def test_the_step_that_decides(objects: list[Raw], wanted: tuple[str, bool | Non
             id="in",
         ),
         pytest.param(
-            [*DROPPED, *secrets("a"), *made("a"), queue()],
+            [*DROPPED, *secrets("a"), *our_objects("a"), queue()],
             "ManagedCluster ClusterSet Predicate TaintToleration Decision Condition",
             id="out",
         ),
@@ -135,7 +135,7 @@ def test_a_cluster_that_is_asked_whether_it_is_fit() -> None:
 
 
 def test_a_mass_loss_that_is_held() -> None:
-    objects = [*DROPPED[:2], placement(), check(), decision("a"), *secrets("a"), *made("a", *MANY)]
+    objects = [*DROPPED[:2], placement(), check(), decision("a"), *secrets("a"), *our_objects("a", *MANY)]
     held = explain_cluster(case(*objects, *secrets(*MANY)), MANY[0])
     why = "21 of 22 clusters would go at once though the Placement was not changed"
     (said,) = sentences(held, StepName.GUARD)
@@ -311,7 +311,7 @@ def test_sentences_of_a_check(objects: list[Raw], links: list[str]) -> None:
 
 
 def test_each_cluster_of_a_check_has_the_step_that_decides() -> None:
-    found = overview(*DROPPED, cluster("lost", labels={}), *secrets("a"), *made("a"))
+    found = overview(*DROPPED, cluster("lost", labels={}), *secrets("a"), *our_objects("a"))
     assert [(one.cluster, one.state, one.step) for one in found.clusters] == [
         ("a", "listed", StepName.LIST),
         ("c", "dropped", StepName.TAINT),

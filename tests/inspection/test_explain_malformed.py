@@ -28,8 +28,8 @@ from tests.support.builders import (
     check,
     condition,
     decision,
-    made,
     multikueue_check,
+    our_objects,
     placement,
     running,
     scores,
@@ -59,7 +59,7 @@ HUB = [
     placement(spec=SPEC),
     decision(("c", 3)),
     *secrets("c", "d"),
-    *made("c", "d"),
+    *our_objects("c", "d"),
     running("job", "p-d"),
     workload("w", nominated=["p-c"]),
 ]

@@ -16,7 +16,7 @@ from placement_ac.inspection.hub.dump import Dump, InvalidManifest, MissingRight
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, SET_BINDING
 from placement_ac.inspection.readers.manifests import read_manifests
-from tests.support.builders import NOW, check, decision, made, placement, profile, secret, secrets
+from tests.support.builders import NOW, check, decision, our_objects, placement, profile, secret, secrets
 
 Raw = dict[str, Any]
 
@@ -241,7 +241,7 @@ def test_a_settings_file_that_is_given_counts_alone(tmp_path: Path) -> None:
 
 
 def test_a_hub_that_is_right_calls_for_no_write() -> None:
-    view = view_of(check(), placement(selected=1), decision("a"), *secrets("a"), *made("a"))
+    view = view_of(check(), placement(selected=1), decision("a"), *secrets("a"), *our_objects("a"))
     assert [one.cluster for one in view.targets("p").usable] == ["a"]
     assert [action.kind.kind for phase in diff(view.snapshot("p"), view.plan("p")) for action in phase] == [
         "AdmissionCheck"
@@ -284,7 +284,7 @@ def test_a_right_that_no_way_needs_hides_no_credentials() -> None:
 
 def test_what_time_alone_brings_about_has_come_about() -> None:
     """A cluster in no decision any more is not waited for, as it would be in the first two seconds."""
-    objects = [check(), placement(selected=1), decision("a"), *secrets("a", "b"), *made("a", "b")]
+    objects = [check(), placement(selected=1), decision("a"), *secrets("a", "b"), *our_objects("a", "b")]
     view = view_of(*objects)
     assert [one.cluster for one in view.targets("p").usable] == ["a"]
     wanted = view.plan("p").config

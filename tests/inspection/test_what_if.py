@@ -356,7 +356,7 @@ def test_a_set_and_its_binding_come() -> None:
 def test_what_looks_like_a_mishap_is_held_for_a_while() -> None:
     """A set loses its clusters though no Placement was changed: the controller waits before it follows."""
     view = ocm_decides(fleet(2, placement=stored(manifest() | {"metadata": named("p")})))
-    done = view_of(*view.dump.objects.values(), builders.made("c00", "c01"))
+    done = view_of(*view.dump.objects.values(), builders.our_objects("c00", "c01"))
     gone = [
         {key: value for key, value in one.items() if key != "status"} | {"metadata": moved(one)}
         for one in done.dump.of(constants.MANAGED_CLUSTER)

@@ -14,7 +14,7 @@ from kubernetes_validate import utils
 
 from placement_ac.config.load import load
 from placement_ac.config.settings import Settings
-from tests.docs.test_docs import table
+from tests.support.documents import table
 from tests.support.installation import (
     COMPONENTS,
     CONFIG,
@@ -34,7 +34,7 @@ from tests.support.installation import (
 )
 
 KUBERNETES = ("1.29", "1.33", "1.37")
-"""Releases whose schemas the manifests are held against: old, in the middle, the newest that is known."""
+"""Releases whose schemas validate the manifests: an old one, a middle one, the newest known one."""
 LABELS = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/component": "controller"}
 
 overlays = pytest.mark.parametrize("overlay", OVERLAYS, ids=lambda overlay: overlay.rpartition("/")[2])
@@ -45,12 +45,12 @@ def version() -> str:
     return str(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"])
 
 
-# -- what is rendered
+# -- rendering
 
 
 @pytest.fixture
 def _read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It reads megabytes for every object."""
+    """Read each schema once: the library reads megabytes for every object."""
     monkeypatch.setattr(utils, "schema_contents", functools.cache(utils.schema_contents))
 
 
@@ -76,7 +76,7 @@ def test_an_unknown_field_is_not_valid() -> None:
 
 
 @pytest.mark.parametrize("component", COMPONENTS)
-def test_each_component_stands_alone(component: str, tmp_path: Path) -> None:
+def test_each_component_works_alone(component: str, tmp_path: Path) -> None:
     _overlay(tmp_path, components=[component])
     names = [one["kind"] for one in yaml.safe_load_all(kubectl("kustomize", str(tmp_path)))]
     assert len(names) >= len(rendered("default"))
@@ -92,7 +92,7 @@ def test_all_components_go_together(tmp_path: Path) -> None:
 
 
 def _overlay(folder: Path, components: list[str]) -> None:
-    """An overlay of somebody's own."""
+    """Write an overlay, as a user would, into `folder`."""
     up = "../" * len(folder.parts[1:])
     config = f"{up}{CONFIG.relative_to('/')}"
     body = {
@@ -121,7 +121,7 @@ def test_names_namespaces_and_labels(overlay: str, version: str) -> None:
 
 
 @overlays
-def test_whom_it_selects(overlay: str) -> None:
+def test_selectors_match_the_pods(overlay: str) -> None:
     objects = rendered(overlay)
     deployment = of(objects, "Deployment")["spec"]
     pods = deployment["template"]["metadata"]["labels"]
@@ -135,7 +135,7 @@ def test_whom_it_selects(overlay: str) -> None:
 
 
 def test_the_monitors() -> None:
-    """What they need of the Prometheus operator's API, which has no schema here."""
+    """The fields that the Prometheus operator requires; its schema is not available here."""
     (monitor,) = (one for one in rendered("overlays/monitoring") if one["kind"] == "ServiceMonitor")
     assert (monitor["apiVersion"], monitor["spec"]["selector"]) == (
         "monitoring.coreos.com/v1",
@@ -151,7 +151,7 @@ def test_the_monitors() -> None:
     assert [one["port"] for one in pods["spec"]["podMetricsEndpoints"]] == ["metrics"]
 
 
-# -- what runs
+# -- the Pod
 
 
 @overlays
@@ -282,7 +282,7 @@ PLACES = {"": "everywhere", "kueue-system": "Kueue's namespace"}
 
 
 def rights() -> list[tuple[str, ...]]:
-    """Each rule of each role, a resource at a time, as the table has it."""
+    """Each rule of each role, one row per resource, as in the table."""
     found = []
     for one in (one for overlay in OVERLAYS for one in rendered(overlay) if one["kind"].endswith("Role")):
         name, namespace = one["metadata"]["name"], one["metadata"].get("namespace", "")
@@ -333,7 +333,7 @@ def test_the_overlays_in_the_page(example: str, tmp_path: Path) -> None:
     shutil.copytree(CONFIG, tmp_path / "placement-ac" / "config")
     mine = tmp_path / "mine"
     mine.mkdir()
-    if "KUEUE_NAMESPACE" in example:  # it goes with a component that has settings of its own
+    if "KUEUE_NAMESPACE" in example:  # it belongs to a component with its own settings
         example += "components: [../placement-ac/config/components/provisioning]\n"
     (mine / "kustomization.yaml").write_text(example)
     objects = list(yaml.safe_load_all(kubectl("kustomize", str(mine))))

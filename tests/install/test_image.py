@@ -1,11 +1,10 @@
-"""The image: what its Dockerfile says, what is locked, and that the wheel in it is whole."""
+"""The image: its Dockerfile, its lock files, and the content of its wheel."""
 
 import json
 import os
 import re
 import subprocess
 import sys
-import tomllib
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from dockerfile_parse import DockerfileParser
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.support.installation import ROOT, controller_of, pod_of, rendered
+from tests.support.installation import ROOT, controller_of, pod_of, pyproject, rendered
 
 Instruction = tuple[str, str]
 
@@ -24,12 +23,12 @@ PINNED = re.compile(r"(\S+):(\S+)@sha256:[0-9a-f]{64}(?: AS \w+)?")
 
 @pytest.fixture(scope="module")
 def project() -> dict[str, Any]:
-    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    return pyproject()
 
 
 @pytest.fixture(scope="module")
 def stages() -> list[list[Instruction]]:
-    """The instructions of each stage, the FROM first."""
+    """The instructions of each stage, starting with FROM."""
     parser = DockerfileParser(str(ROOT / "Dockerfile"))
     found: list[list[Instruction]] = []
     for one in parser.structure:
@@ -55,7 +54,7 @@ def test_every_base_is_pinned_and_has_the_same_debian_and_python(stages: list[li
     ]
 
 
-def test_the_last_stage_holds_what_was_installed_and_nothing_else(stages: list[list[Instruction]]) -> None:
+def test_the_last_stage_contains_only_the_installed_files(stages: list[list[Instruction]]) -> None:
     last = stages[-1]
     assert values(last, "COPY") == ["--from=build /app /app"]
     assert {name for name, _ in last} == {
@@ -74,7 +73,7 @@ def test_it_runs_as_the_deployment_says(stages: list[list[Instruction]]) -> None
     assert "command" not in controller_of(rendered("default")), "the image's entry counts"
 
 
-def test_what_is_installed_has_a_hash(stages: list[list[Instruction]]) -> None:
+def test_every_installed_package_has_a_hash(stages: list[list[Instruction]]) -> None:
     installs = [part for run in values(stages[0], "RUN") for part in run.split("&&") if "pip install" in part]
     locked = [part for part in installs if "--require-hashes" in part and "--only-binary :all:" in part]
     (own,) = (part for part in installs if part not in locked)
@@ -93,7 +92,7 @@ def test_labels(stages: list[list[Instruction]], project: dict[str, Any]) -> Non
     }
 
 
-def test_what_is_copied_is_not_ignored(stages: list[list[Instruction]]) -> None:
+def test_copied_files_are_not_ignored(stages: list[list[Instruction]]) -> None:
     copied = {name for value in values(stages[0], "COPY") for name in value.split()[:-1]}
     lines = (ROOT / ".dockerignore").read_text("utf-8").split()
     assert lines[0] == "*"
@@ -123,7 +122,7 @@ def locked(name: str) -> dict[str, str]:
         pytest.param("requirements-build.lock", ("build-system", "requires"), id="build"),
     ],
 )
-def test_the_lock_is_what_the_project_asks_for(
+def test_the_lock_has_the_packages_that_the_project_requires(
     project: dict[str, Any], lock: str, of: tuple[str, str]
 ) -> None:
     versions = locked(lock)
@@ -137,7 +136,7 @@ def test_the_lock_is_what_the_project_asks_for(
 # -- the wheel
 
 
-def test_the_wheel_is_whole_and_runs(tmp_path: Path, project: dict[str, Any]) -> None:
+def test_the_wheel_is_complete_and_runs(tmp_path: Path, project: dict[str, Any]) -> None:
     build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=50)
     (wheel,) = tmp_path.glob("*.whl")
@@ -156,7 +155,7 @@ def test_the_wheel_is_whole_and_runs(tmp_path: Path, project: dict[str, Any]) ->
         "import placement_ac.__main__ as it; print(it.__file__); it.main()",
         "--version",
     ]
-    told = subprocess.run(
+    output = subprocess.run(
         run,
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": str(tmp_path / "app")},
@@ -165,8 +164,8 @@ def test_the_wheel_is_whole_and_runs(tmp_path: Path, project: dict[str, Any]) ->
         text=True,
         timeout=50,
     ).stdout
-    assert told.startswith(str(tmp_path / "app"))
-    assert project["project"]["version"] in told
+    assert output.startswith(str(tmp_path / "app"))
+    assert project["project"]["version"] in output
 
 
 def _is_source(path: Path) -> bool:

@@ -1,6 +1,6 @@
-"""What `config/` installs: applied with kubectl, and the controller run under exactly that ServiceAccount.
+"""The manifests of `config/`, applied with kubectl, and the controller under exactly that ServiceAccount.
 
-Each mode goes through all that it asks of a hub; every right must be one that nothing else gives.
+Each mode makes all of its requests to a hub; every permission must be necessary.
 """
 
 import base64
@@ -41,7 +41,7 @@ AT_ONCE = {
     "leader_elect_retry_period": 0.2,
 }
 HERE = {"metrics_bind_address": "", "health_probe_bind_address": ""}
-"""Where nobody else listens."""
+"""An address on which no other server listens."""
 EVERYBODY = (
     *rbac_rules.DEFAULT_CLUSTER_ROLES["system:discovery"],
     *rbac_rules.DEFAULT_CLUSTER_ROLES["system:basic-user"],
@@ -51,7 +51,7 @@ SINCE = "2026-01-01T00:00:00Z"
 
 
 class Installed:
-    """An overlay on a hub, and the controller in its Pod."""
+    """An overlay applied to a hub, and the environment of its Pod."""
 
     def __init__(self, admin: Driver, folder: Path, overlay: str) -> None:
         self.admin, self.hub = admin, admin.hub
@@ -66,35 +66,35 @@ class Installed:
         return kubectl(*words, **self._environment)
 
     def controllers(self) -> Controllers:
-        """Whoever goes in with the account's token and a CA in a file, as a Pod of the Deployment would."""
+        """Controllers that log in with the account's token and a CA file, as a Pod of the Deployment does."""
         path = f"{CORE}/namespaces/{NAMESPACE}/serviceaccounts/{NAME}/token"
         token = self.admin.ask("POST", path, {"spec": {}})["status"]["token"]
-        made = self.hub.kubeconfig()
-        cluster = made["clusters"][0]["cluster"]
+        config = self.hub.kubeconfig()
+        cluster = config["clusters"][0]["cluster"]
         (self._folder / "ca.crt").write_bytes(base64.b64decode(cluster.pop("certificate-authority-data")))
         cluster["certificate-authority"] = str(self._folder / "ca.crt")
-        made["users"][0]["user"]["token"] = token
-        (self._folder / "account").write_text(json.dumps(made))
+        config["users"][0]["user"]["token"] = token
+        (self._folder / "account").write_text(json.dumps(config))
         return Controllers(self._folder / "account")
 
     def config(self) -> str:
-        """The settings file, as it is mounted, but elsewhere."""
+        """The mounted settings file, at another path."""
         return str(self._folder) + installation.flags_of(self.objects, self._folder)["config"]
 
     def environment(self) -> dict[str, str]:
-        """What the container's process finds, with addresses that nobody else has."""
+        """The environment variables of the container, with unused addresses."""
         addresses = dict.fromkeys((f"{PREFIX}{name.upper()}" for name in HERE), "127.0.0.1:0")
         return installation.environment_of(self.objects) | addresses | IMAGE
 
     def settings(self) -> dict[str, Any]:
-        """The settings that the Pods read, with files that lie elsewhere, and in haste."""
+        """The settings of the Pods, with files at other paths and short waits."""
         environment = installation.environment_of(self.objects)
         found = load({"config": self.config()}, environment).settings.model_dump(exclude_unset=True)
         if providers := found.get("access_providers"):
             found["access_providers"] = self._folder / str(providers).lstrip("/")
         return {"leader_elect": True} | found | AT_ONCE | HERE
 
-    # -- what was asked
+    # -- requests in the journal
 
     def requests(self) -> list[RecordedRequest]:
         return [one for one in list(self.hub.journal)[self._began :] if one.user == ACCOUNT]
@@ -112,7 +112,7 @@ class Installed:
         return found
 
     def needless(self, *roles: str) -> list[str]:
-        """The rights of these roles without which nothing that was asked would have been refused."""
+        """The unnecessary permissions of these roles: no request was allowed by one of them alone."""
         held = installation.grants(self.objects)
         alone = set()
         for action in self.actions():
@@ -126,10 +126,10 @@ class Installed:
             if role in roles and n not in alone
         ]
 
-    # -- what happens
+    # -- actions
 
     def story_2(self, *clusters: str) -> None:
-        """Apply its manifests, and decide as OCM would."""
+        """Apply the manifests of Story 2, and decide as OCM does."""
         self.kubectl("apply", *(word for name in STORY for word in ("-f", str(ROOT / name))))
         self.decide(*clusters)
 
@@ -162,7 +162,7 @@ def condition(kind: str) -> Object:
 
 
 def connected(admin: Driver) -> None:
-    """Say as Kueue does that it is connected to every cluster."""
+    """Report as Kueue does that every cluster is connected."""
     for name in admin.clusters():
         admin.ask("PATCH", admin.kueue("multikueueclusters", name, "status"), condition("Active"), "merge")
 
@@ -188,7 +188,7 @@ def workload_with_quota(admin: Driver) -> None:
 
 
 def answer(admin: Driver) -> str:
-    """What our check says to the Workload."""
+    """The state of our check on the Workload."""
     entries = admin.ask("GET", f"{WORKLOADS}/w")["status"]["admissionChecks"]
     return str(next(entry["state"] for entry in entries if entry["name"] == P))
 
@@ -208,9 +208,9 @@ def test_one_mode_is_put_over_another(admin: Driver, install: Install) -> None:
 
 
 def test_default(admin: Driver, install: Install) -> None:
-    """One cluster by Secret, one by ClusterProfile; a Workload that is answered; both clusters get lost."""
+    """One cluster by Secret, one by ClusterProfile; a Workload gets an answer; both clusters are lost."""
     there = install("default")
-    almost_over = jwt(issued=datetime.now(UTC) - timedelta(hours=23))  # which an event tells
+    almost_over = jwt(issued=datetime.now(UTC) - timedelta(hours=23))  # which an event reports
     admin.secret("multikueue-a", value=encoded(kubeconfig(token=almost_over)))
     admin.profile("b", accessProviders=[{"name": "ocm"}])
     managed(admin, "a", "b")
@@ -228,7 +228,7 @@ def test_default(admin: Driver, install: Install) -> None:
         for name in ("a", "b"):
             admin.ask("DELETE", f"{MANAGED}/{name}")
         soon(admin.clusters, [])
-        there.decide("a", "b")  # as at first: that event is there already
+        there.decide("a", "b")  # as at first: that event exists already
         soon(lambda: there.needless(NAME, f"{NAME}-placements"), [])
     assert there.refused() == []
 
@@ -297,11 +297,11 @@ ACCOUNTS = "/apis/authentication.open-cluster-management.io/v1beta1/namespaces/w
 PERMISSIONS = "/apis/rbac.open-cluster-management.io/v1alpha1/namespaces/w/clusterpermissions"
 GRANTS = (f"{ACCOUNTS}/{NAME}", f"{PERMISSIONS}/{NAME}")
 SECRETS = f"{CORE}/namespaces/{{}}/secrets"
-MADE = f"{SECRETS.format(NS)}/{NAME}-w"
+SECRET_PATH = f"{SECRETS.format(NS)}/{NAME}-w"
 
 
 def test_provisioning(admin: Driver, install: Install) -> None:
-    """Credentials are made, renewed, and taken away again."""
+    """Credentials are provisioned, renewed and deleted."""
     there = install("overlays/provisioning")
     a_cluster(admin)
     with there.controllers() as controllers:
@@ -309,17 +309,17 @@ def test_provisioning(admin: Driver, install: Install) -> None:
         controllers.start(**there.settings())
         ocm_reports(admin, "one")
         there.until("Active", "w")
-        made = admin.ask("GET", MADE)["data"]
+        before = admin.ask("GET", SECRET_PATH)["data"]
         ocm_reports(admin, "two")
-        soon(lambda: (admin.get(MADE) or {}).get("data") not in (made, None))
+        soon(lambda: (admin.get(SECRET_PATH) or {}).get("data") not in (before, None))
         there.decide()
-        soon(lambda: [admin.get(path) for path in (MADE, *GRANTS)], [None] * 3)
+        soon(lambda: [admin.get(path) for path in (SECRET_PATH, *GRANTS)], [None] * 3)
         soon(lambda: there.needless(f"{NAME}-provisioning", f"{NAME}-kubeconfigs"), [])
     assert there.refused() == []
 
 
 def test_cluster_profile(admin: Driver, install: Install) -> None:
-    """OCM makes the ClusterProfile and copies the token; the worker is asked, in vain, when it leaves."""
+    """OCM creates the ClusterProfile and copies the token; the worker does not answer when it leaves."""
     there = install("overlays/cluster-profile")
     a_cluster(admin)
     admin.profile("w", accessProviders=[{"name": "open-cluster-management"}])
@@ -344,7 +344,7 @@ def test_cluster_profile(admin: Driver, install: Install) -> None:
 
 
 def a_cluster(admin: Driver) -> None:
-    """A cluster that OCM knows the address of; nobody answers there."""
+    """A ManagedCluster with an address where no server answers."""
     admin.namespace("w")
     spec = {"managedClusterClientConfigs": [{"url": "https://127.0.0.1:1"}]}
     cluster = {"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster"}
@@ -352,7 +352,7 @@ def a_cluster(admin: Driver) -> None:
 
 
 def ocm_reports(admin: Driver, token: str) -> None:
-    """Say as OCM does that the account and the permission are in force, and what the token is."""
+    """Report as OCM does that account and permission are in force, and write the token."""
     data = {"token": encoded(token), "ca.crt": encoded(authority())}
     body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": NAME}, "data": data}
     if admin.try_("POST", SECRETS.format("w"), body).status_code == 409:
@@ -362,7 +362,7 @@ def ocm_reports(admin: Driver, token: str) -> None:
         admin.ask("PATCH", f"{path}/status", condition(done), "merge")
 
 
-# -- without a right
+# -- without a permission
 
 
 @pytest.mark.parametrize(
@@ -406,23 +406,23 @@ def test_a_right_that_is_taken_away_is_missed(
 # -- the process
 
 IMAGE = {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
-"""As its Dockerfile sets them."""
+"""The variables that the Dockerfile sets."""
 
 WRITES = """
 import os, sys
 
-def tell(event, args):
+def report(event, args):
     if event == "open" and isinstance(args[0], str) and args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
         os.write(2, f"writes to {args[0]}\\n".encode())
 
-sys.addaudithook(tell)
+sys.addaudithook(report)
 from placement_ac.__main__ import main
 main()
 """
 
 
 def test_the_process_needs_no_file_system_to_write_to(admin: Driver, install: Install) -> None:
-    """It runs as in the container: its arguments, its environment, and a root that is read-only."""
+    """The process runs as in the container: same arguments and environment, and a read-only root."""
     there = install("default")
     admin.secrets_for("a")
     with there.controllers() as account:
@@ -436,6 +436,6 @@ def test_the_process_needs_no_file_system_to_write_to(admin: Driver, install: In
             there.until("Active", "a")
         finally:
             process.terminate()
-            _, told = process.communicate(timeout=30)
-    assert process.returncode == 0, told
-    assert [line for line in told.splitlines() if line.startswith("writes to ")] == []
+            _, output = process.communicate(timeout=30)
+    assert process.returncode == 0, output
+    assert [line for line in output.splitlines() if line.startswith("writes to ")] == []

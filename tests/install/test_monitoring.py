@@ -1,4 +1,4 @@
-"""Alerts and dashboard: the PromQL names metrics and labels that there are; a person can act on an alert."""
+"""Alerts and dashboard: the PromQL names existing metrics and labels; each alert has an action."""
 
 import re
 from itertools import pairwise
@@ -10,7 +10,7 @@ import yaml
 from promql_parser import AggModifierType, AggregateExpr, BinaryExpr, Call, VectorSelector
 
 from placement_ac.observability.measures import MEASURES
-from tests.docs.test_docs import MONITORING, table
+from tests.support.documents import MONITORING, table
 from tests.support.monitoring import (
     FOLDER,
     VARIABLES,
@@ -27,13 +27,13 @@ from tests.support.monitoring import (
 TARGET = {"job", "instance", "pod"}
 """Labels that Prometheus adds to each series."""
 PROCESS = {"process_resident_memory_bytes", "process_cpu_seconds_total"}
-"""prometheus_client: metrics of the process."""
+"""Process metrics of prometheus_client."""
 COUNTING = ("rate", "increase")
 ALL = [pytest.param(expression, id=expression.where) for expression in expressions()]
 
 
 def exported() -> dict[str, set[str]]:
-    """Name → labels, of every series that a scrape may give."""
+    """Name → labels of every series that a scrape can return."""
     found: dict[str, set[str]] = {name: set(TARGET) for name in PROCESS}
     for measure in MEASURES:
         labels = {*measure.labels, *TARGET}
@@ -46,7 +46,7 @@ def exported() -> dict[str, set[str]]:
 
 
 def labels_of(node: Any) -> set[str]:
-    """Return the labels that the result of an expression has; no more than by its leftmost selector."""
+    """Return the labels of an expression's result; at most those of its leftmost selector."""
     if isinstance(node, VectorSelector):
         return exported()[node.name]
     if isinstance(node, AggregateExpr):
@@ -63,7 +63,7 @@ def labels_of(node: Any) -> set[str]:
 
 
 @pytest.mark.parametrize("expression", ALL)
-def test_promql_parses_and_names_metrics_and_labels_that_there_are(expression: Expression) -> None:
+def test_promql_parses_and_names_existing_metrics_and_labels(expression: Expression) -> None:
     known = exported()
     for selector in selectors(expression.text):
         assert selector.name in known
@@ -103,18 +103,18 @@ def test_a_person_can_act_on_an_alert(rule: dict[str, Any]) -> None:
 
 
 def test_the_docs_have_every_alert() -> None:
-    told = [row[:3] for row in table(MONITORING, "Alerts")]
-    assert told == [(rule["alert"], rule["labels"]["severity"], rule["for"]) for rule in rules()]
+    documented = [row[:3] for row in table(MONITORING, "Alerts")]
+    assert documented == [(rule["alert"], rule["labels"]["severity"], rule["for"]) for rule in rules()]
 
 
 def test_the_docs_have_every_panel() -> None:
-    told: list[tuple[str, list[str]]] = []
+    rows: list[tuple[str, list[str]]] = []
     for panel in dashboard()["panels"]:
         if panel["type"] == "row":
-            told.append((panel["title"], []))
+            rows.append((panel["title"], []))
         else:
-            told[-1][1].append(panel["title"])
-    assert table(MONITORING, "The dashboard") == [(row, "; ".join(titles)) for row, titles in told]
+            rows[-1][1].append(panel["title"])
+    assert table(MONITORING, "The dashboard") == [(row, "; ".join(titles)) for row, titles in rows]
 
 
 def test_every_metric_is_on_the_dashboard() -> None:
@@ -122,7 +122,7 @@ def test_every_metric_is_on_the_dashboard() -> None:
     assert [measure.name for measure in MEASURES if measure.name not in text] == []
 
 
-# -- what Grafana takes
+# -- Grafana
 
 
 def test_every_variable_is_declared_or_grafanas_own() -> None:
@@ -137,7 +137,7 @@ def test_every_variable_is_declared_or_grafanas_own() -> None:
             assert target["datasource"] == panel["datasource"]
 
 
-def test_the_variable_check_asks_for_a_label_that_there_is() -> None:
+def test_the_variable_check_uses_an_existing_label() -> None:
     [query] = [v["query"]["query"] for v in dashboard()["templating"]["list"] if v["name"] == "check"]
     name, label = re.fullmatch(r"label_values\((\w+), (\w+)\)", query).groups()  # type: ignore[union-attr]  # it fails then
     assert label in exported()[name]
@@ -159,7 +159,7 @@ def test_every_panel_says_what_it_shows() -> None:
     assert [panel["title"] for panel in panels() if not panel["description"]] == []
 
 
-# -- what kustomize takes
+# -- kustomize
 
 
 def test_the_component_has_what_is_there() -> None:

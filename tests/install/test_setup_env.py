@@ -1,4 +1,4 @@
-"""`setup-env.sh`, against fakes of the tools that it calls (`tests/support/fakes/tools.py`)."""
+"""`setup-env.sh` with fakes of the tools that it calls (`tests/support/fakes/tools.py`)."""
 
 import copy
 import re
@@ -25,7 +25,7 @@ MODES = pytest.mark.parametrize("options", [[], ["--cluster-profile"]], ids=["ku
 
 
 class Machine(tools.Tools):
-    """A machine with the tools on it, and nothing else that matters."""
+    """A machine with the fake tools."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder / "bin")
@@ -52,7 +52,7 @@ class Machine(tools.Tools):
         return done.stdout
 
     def refuses(self, *options: str) -> str:
-        """Return why, in one line."""
+        """Return the error message, in one line."""
         done = self.run(*options)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
         return done.stderr.removeprefix("setup-env.sh: ").rstrip("\n")
@@ -68,12 +68,12 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
         yield machine
 
 
-def told(output: str, marks: str = "+?") -> list[str]:
-    """The commands in what the script says, as the fakes note them."""
-    return [" ".join(words) for words in told_words(output, marks)]
+def printed_commands(output: str, marks: str = "+?") -> list[str]:
+    """The commands that the script prints, in the form that the fakes record."""
+    return [" ".join(words) for words in split_commands(output, marks)]
 
 
-def told_words(output: str, marks: str = "+?") -> list[list[str]]:
+def split_commands(output: str, marks: str = "+?") -> list[list[str]]:
     lines = [line for line in output.splitlines() if line[:2] in [f"{mark} " for mark in marks]]
     return [shlex.split(line[2:].replace("<", "'<'").replace(">", "'>'")) for line in lines]
 
@@ -85,17 +85,19 @@ def test_shellcheck_has_nothing_to_say() -> None:
 
 
 @MODES
-def test_it_makes_all_of_it_once(machine: Machine, options: list[str]) -> None:
+def test_it_creates_everything_once(machine: Machine, options: list[str]) -> None:
     output = machine.runs(*options)
-    made = copy.deepcopy(machine.state)
-    assert made["clusters"] == CLUSTERS
-    assert made["managed"] == dict.fromkeys(CLUSTERS[1:], True)
-    assert made["hub"] == {"gates": "ClusterProfile=true" if options else ""}
+    created = copy.deepcopy(machine.state)
+    assert created["clusters"] == CLUSTERS
+    assert created["managed"] == dict.fromkeys(CLUSTERS[1:], True)
+    assert created["hub"] == {"gates": "ClusterProfile=true" if options else ""}
     kueue = {f"{cluster}/kueue": "0.19.2" for cluster in CLUSTERS}
-    assert made["releases"] == kueue | {f"hub/{name}": "" for name in ("cluster-permission", *tools.ADDONS)}
+    assert created["releases"] == kueue | {
+        f"hub/{name}": "" for name in ("cluster-permission", *tools.ADDONS)
+    }
     assert tools.TOKEN not in output
     machine.runs(*options)
-    assert machine.state == made
+    assert machine.state == created
     assert [call for call in machine.called() if call.startswith(MAKING)] == []
 
 
@@ -112,10 +114,10 @@ def test_a_run_that_was_cut_is_gone_on_with(machine: Machine, broken: str) -> No
 
 
 @MODES
-def test_a_dry_run_tells_every_command_and_runs_none(machine: Machine, options: list[str]) -> None:
-    dry = told(machine.runs("--dry-run", *options))
+def test_a_dry_run_prints_every_command_and_runs_none(machine: Machine, options: list[str]) -> None:
+    dry = printed_commands(machine.runs("--dry-run", *options))
     assert machine.calls == []
-    real = told(machine.runs(*options))
+    real = printed_commands(machine.runs(*options))
     unknown = {"<hub-apiserver>": tools.API_SERVER}
     unknown |= {f"<ca-of-{name}>": tools.CA for name in CLUSTERS}
     for placeholder, value in unknown.items():
@@ -132,20 +134,22 @@ def test_a_dry_run_needs_none_of_the_tools(machine: Machine) -> None:
 
 def test_a_release_of_kueue(machine: Machine) -> None:
     versions = [
-        line for line in told(machine.runs("--kueue-version", "0.18.6", "--dry-run")) if "/kueue " in line
+        line
+        for line in printed_commands(machine.runs("--kueue-version", "0.18.6", "--dry-run"))
+        if "/kueue " in line
     ]
     assert len(versions) == 4
     assert all(" --version 0.18.6 " in line for line in versions)
 
 
-def test_clean_deletes_the_clusters_that_are_there(machine: Machine) -> None:
+def test_clean_deletes_the_existing_clusters(machine: Machine) -> None:
     machine.state["clusters"] = ["hub", "another", "cluster2"]
     machine.runs("--clean")
     assert machine.state["clusters"] == ["another"]
     machine.runs("--clean")
     assert machine.called() == ["kind get clusters"]
     dry = machine.runs("--clean", "--dry-run")
-    assert told(dry, "+") == [f"kind delete cluster --name {name}" for name in CLUSTERS]
+    assert printed_commands(dry, "+") == [f"kind delete cluster --name {name}" for name in CLUSTERS]
     assert machine.calls == []
 
 
@@ -162,7 +166,7 @@ def test_clean_deletes_the_clusters_that_are_there(machine: Machine) -> None:
         ),
     ],
 )
-def test_what_it_does_not_understand(machine: Machine, options: list[str], said: str) -> None:
+def test_unknown_arguments_are_refused(machine: Machine, options: list[str], said: str) -> None:
     assert machine.refuses(*options) == said
     assert machine.calls == []
 
@@ -206,7 +210,7 @@ def test_the_stories_ask_for_its_clusters(
     assert environment.missing() == said
 
 
-# -- what it applies
+# -- manifests that it applies
 
 
 @pytest.mark.parametrize("story", [1, 2])
@@ -249,9 +253,9 @@ def test_kueue_and_this_controller_have_the_same_access_providers() -> None:
 
 
 @MODES
-def test_what_is_built_is_what_is_installed(machine: Machine, options: list[str]) -> None:
-    """The image has the name in the overlay, so that the node has it already."""
-    calls = {call[0]: call for call in told_words(machine.runs("--dry-run", *options)) if is_ours(call)}
+def test_the_built_image_is_the_installed_one(machine: Machine, options: list[str]) -> None:
+    """The built image has the name in the overlay, so that the node need not pull it."""
+    calls = {call[0]: call for call in split_commands(machine.runs("--dry-run", *options)) if is_ours(call)}
     overlay = ROOT / calls["kubectl"][-1]
     assert (overlay / "kustomization.yaml").is_file()
     manifest = (ROOT / "config" / "manager" / "deployment.yaml").read_text()

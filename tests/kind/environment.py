@@ -1,4 +1,4 @@
-"""The environment that `setup-env.sh` has made: kind clusters, asked with kind and kubectl."""
+"""The environment that `setup-env.sh` creates: kind clusters, read with kind and kubectl."""
 
 import shutil
 import subprocess
@@ -19,19 +19,19 @@ HINT = "the three stories need what ./setup-env.sh makes, on a machine with dock
 
 
 def missing() -> str:
-    """Return what is not there, in one line; empty where all of it is."""
+    """Return the missing parts in one line; empty when the environment is complete."""
     absent = [tool for tool in ("kind", "kubectl") if not shutil.which(tool)]
     if absent:
         return f"{' and '.join(absent)}: not on PATH; {HINT}"
-    told = subprocess.run(["kind", "get", "clusters"], capture_output=True, text=True, check=False)
-    lacking = [name for name in (HUB, *WORKERS) if name not in told.stdout.split()]
+    listed = subprocess.run(["kind", "get", "clusters"], capture_output=True, text=True, check=False)
+    lacking = [name for name in (HUB, *WORKERS) if name not in listed.stdout.split()]
     if lacking:
         return f"there is no kind cluster {', '.join(lacking)}: {HINT}"
     return ""
 
 
 class Environment:
-    """The hub and its workers; a `Backstage` of the demo's steps. `folder`: for kubeconfigs."""
+    """The hub and its workers, with the interface of `StepEnvironment`. `folder`: for kubeconfigs."""
 
     kubeconfigs: Mapping[str, bytes] = {}
     managed_clusters: Sequence[Object] = ()
@@ -41,14 +41,14 @@ class Environment:
         self.workers = {name: _login(folder, name) for name in WORKERS}
 
     def pause_addon(self) -> None:
-        """The scores are what the stories say from now on: take the addon off the clusters."""
+        """Remove the addon from the clusters, so that only the stories write scores."""
         patch = '{"spec":{"installStrategy":{"type":"Manual"}}}'
         _kubectl(HUB, "patch", "clustermanagementaddon", ADDON, "--type=merge", f"--patch={patch}")
         for worker in WORKERS:
             _kubectl(HUB, "delete", "managedclusteraddon", ADDON, f"-n={worker}", "--ignore-not-found")
 
     def clear(self) -> None:
-        """Be as before the stories: nothing of theirs, a T4 in the last two clusters."""
+        """Restore the state before the stories: no objects of theirs, a T4 in the last two clusters."""
         _kubectl(HUB, "delete", "jobs", "--all", "-n=default")
         files = [f"--filename={samples() / name}" for name in MANIFESTS]
         _kubectl(HUB, "delete", *files, "--ignore-not-found", "--timeout=180s")

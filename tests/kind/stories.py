@@ -1,4 +1,4 @@
-"""The three stories of the demo, step by step, on a hub and workers that are there already."""
+"""The three stories of the demo, step by step, on an existing hub and workers."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -21,11 +21,11 @@ WAITS_FOR_ITS_END = ["sh", "-c", f"until [ -e {THE_END} ]; do sleep 1; done"]
 
 
 def for_real(story: int) -> Scenario:
-    """Return a story whose job can be told to come to its end."""
-    told = scenario(story)
-    first = next((step for step in told.steps if step.job), None)
-    steps = tuple(replace(step, action=_create_job) if step is first else step for step in told.steps)
-    return replace(told, steps=steps)
+    """Return a story whose job ends when a file appears in its Pod."""
+    original = scenario(story)
+    first = next((step for step in original.steps if step.job), None)
+    steps = tuple(replace(step, action=_create_job) if step is first else step for step in original.steps)
+    return replace(original, steps=steps)
 
 
 async def _create_job(client: Client, _: StepEnvironment) -> None:
@@ -37,19 +37,19 @@ async def _create_job(client: Client, _: StepEnvironment) -> None:
 
 
 async def play(
-    told: Scenario, hub: Login, workers: Mapping[str, Login], backstage: StepEnvironment, seconds: float
+    story: Scenario, hub: Login, workers: Mapping[str, Login], environment: StepEnvironment, seconds: float
 ) -> list[str]:
-    """Play it; return what did not come out right within so many seconds, a line each."""
+    """Play the story; return one line for each step that did not succeed within `seconds`."""
     wrong: list[str] = []
     async with Client(hub, field_manager=FIELD_MANAGER) as client, _counted(workers) as ledger:
         async with Viewer(hub, client, ledger) as seen:
-            for step in (*filter(None, [told.preparation]), *told.steps):
+            for step in (*filter(None, [story.preparation]), *story.steps):
                 act: StepAction = step.action
-                await act(client, backstage)
+                await act(client, environment)
                 if not await seen.until(lambda step=step: step_succeeded(step, seen), seconds):
                     wrong.append(f"{step.title}: {_how_it_is(step.placement, seen)}")
-        if told.expected and (account := ledger.counts_of(JOB_NAME)) != told.expected.counts:
-            wrong.append(f"the job ended as {account}, not {told.expected.counts}")
+        if story.expected and (account := ledger.counts_of(JOB_NAME)) != story.expected.counts:
+            wrong.append(f"the job ended as {account}, not {story.expected.counts}")
     return wrong
 
 
@@ -75,7 +75,7 @@ async def _counted(workers: Mapping[str, Login]) -> AsyncIterator[JobCounter]:
 
 
 class _Watch:
-    """Enters the Jobs of one worker into the ledger."""
+    """Records the Jobs of one worker in the ledger."""
 
     def __init__(self, worker: str, login: Login, client: Client, ledger: JobCounter) -> None:
         self.informer = HubInformer(login, client, (JOB,), self._enter)

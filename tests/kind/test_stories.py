@@ -1,4 +1,4 @@
-"""The three stories on real clusters; only where `setup-env.sh` has made them (`make test-kind`)."""
+"""The three stories on the real clusters of `setup-env.sh` (`make test-kind`)."""
 
 import asyncio
 from collections.abc import Iterator
@@ -28,5 +28,5 @@ def cleared(environment: Environment) -> Iterator[Environment]:
 
 @pytest.mark.parametrize("story", [1, 2, 3])
 def test_story(cleared: Environment, story: int) -> None:
-    told = for_real(story)
-    assert asyncio.run(play(told, cleared.hub, cleared.workers, cleared, SECONDS)) == []
+    adapted = for_real(story)
+    assert asyncio.run(play(adapted, cleared.hub, cleared.workers, cleared, SECONDS)) == []

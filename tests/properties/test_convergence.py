@@ -36,7 +36,7 @@ from tests.support.builders import (
     undecided,
     unreadable,
 )
-from tests.support.memory import MemoryHub, id_of, settle, tell, todo
+from tests.support.memory import MemoryHub, carry_out, id_of, settle, todo
 
 pytestmark = pytest.mark.long
 
@@ -152,7 +152,7 @@ def test_a_crash_between_any_two_writes_changes_nothing_of_the_end(hub: MemoryHu
     done = settle(hub, hub.world())
     world = crashed.world()
     for action in done[:survived]:
-        tell(crashed, world, action)
+        carry_out(crashed, world, action)
     settle(crashed, crashed.world())
     assert what_matters(crashed) == what_matters(hub)
 
@@ -194,7 +194,7 @@ def test_nothing_that_is_not_ours_is_touched(hub: MemoryHub, order: list[str]) -
         seen = world.snapshot(key, NOW, {})
         for action in todo(world, key):
             assert may(action, hub, seen), action
-            tell(hub, world, action)
+            carry_out(hub, world, action)
 
 
 def may(action: Action, hub: MemoryHub, seen: Snapshot) -> bool:

@@ -39,7 +39,7 @@ from tests.support.builders import (
     secret,
     token,
 )
-from tests.support.memory import MemoryHub, id_of, settle, show, tell, todo
+from tests.support.memory import MemoryHub, carry_out, id_of, settle, show, todo
 
 pytestmark = pytest.mark.long
 
@@ -193,7 +193,7 @@ def test_a_crash_between_any_two_writes_changes_nothing_of_what_remains(
     work(hub, hub.world())
     world = crashed.world()
     for action in done[:survived]:
-        tell(crashed, world, action)
+        carry_out(crashed, world, action)
     work(crashed, crashed.world())
     assert set(crashed.objects) == set(hub.objects)
 
@@ -256,7 +256,7 @@ def test_nothing_that_is_not_ours_is_touched(hub: MemoryHub) -> None:
     for key in sorted(world.keys(), key=str) * 3:
         for action in todo(world, key):
             assert _may(action, hub), action
-            tell(hub, world, action)
+            carry_out(hub, world, action)
 
 
 def _may(action: Action, hub: MemoryHub) -> bool:

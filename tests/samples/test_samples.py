@@ -34,7 +34,7 @@ SETUPS = {
     "eu": "federations/eu.yaml",
     "gpu": "federations/gpu.yaml",
 }
-"""The last part of the names → the file with its queue and checks."""
+"""Suffix of the names → the file with queue and checks."""
 WORKERS = {name: file.replace("hub.yaml", "worker.yaml") for name, file in SETUPS.items()} | {
     name: f"federations/worker-{name}.yaml" for name in ("eu", "gpu")
 }
@@ -68,12 +68,12 @@ NAMED = [{"required": ["name"]}, {"required": ["generateName"]}]
 
 
 def closed(schema: Schema, *, top: bool = False) -> Schema:
-    """The schema, refusing every field that an API server would prune, and understanding int-or-string."""
+    """The schema with int-or-string, which refuses every field that an API server would prune."""
     result = dict(schema)
     if schema.get("x-kubernetes-int-or-string"):
         result["type"] = ["integer", "string"]
     if "pattern" in schema:
-        result["pattern"] = schema["pattern"].replace("^(?i)", "(?i)^")  # Go has flags anywhere, Python first
+        result["pattern"] = schema["pattern"].replace("^(?i)", "(?i)^")  # Python wants flags first
     if "properties" in schema:
         result["properties"] = {name: closed(one) for name, one in schema["properties"].items()}
         if top:
@@ -224,7 +224,7 @@ def kueue_config(folder: str) -> dict[str, Any]:
 
 
 def environment(folder: str) -> dict[str, str]:
-    """What the patch of the controller's Deployment sets."""
+    """The environment variables that the patch of the controller's Deployment sets."""
     [patch] = manifests.load(manifests.samples() / folder / "controller-patch.yaml")
     return installation.environment_of([patch])
 
@@ -245,7 +245,7 @@ def test_the_controller_knows_of_the_job_kinds_of_kueue() -> None:
     assert len(externals()) == 2
 
 
-def test_kueue_has_the_rights_on_workers_that_it_needs_there_and_no_more() -> None:
+def test_kueue_has_only_the_permissions_on_workers_that_it_needs() -> None:
     frameworks = kueue_config("external-frameworks")["integrations"]["frameworks"]
     [role] = of_kind("ClusterRole", "external-frameworks/worker-rights.yaml").values()
     needed = policy_rules(frameworks, externals(), kueue=parse_release("0.19.2"))
@@ -276,7 +276,7 @@ def test_an_access_provider_has_its_plugin_in_kueues_pod(folder: str, tmp_path: 
     assert any(provider["execConfig"]["command"].startswith(f"{path}/") for path in mounted.values())
 
 
-def test_the_secret_reader_is_told_the_cluster_whose_secret_it_reads() -> None:
+def test_the_secret_reader_gets_the_cluster_whose_secret_it_reads() -> None:
     file = "cluster-profile/secret-reader/cluster2.yaml"
     [provider] = of_kind("ClusterProfile", file)["cluster2"]["status"]["accessProviders"]
     [extension] = provider["cluster"]["extensions"]
@@ -305,8 +305,8 @@ def test_no_sample_secret_opens_anything() -> None:
 
 
 def test_the_readme_names_every_file() -> None:
-    told = (manifests.samples() / "README.md").read_text()
-    assert [file for file in map(name_in_samples, FILES) if f"`{file}`" not in told] == []
+    readme = (manifests.samples() / "README.md").read_text()
+    assert [file for file in map(name_in_samples, FILES) if f"`{file}`" not in readme] == []
 
 
 def name_in_samples(file: Path) -> str:

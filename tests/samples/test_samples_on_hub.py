@@ -25,6 +25,7 @@ from tests.support import installation, kueue
 from tests.support.admin import Admin, login_to
 from tests.support.crds import job_crds, topology_crd
 from tests.support.driver import CORE, NS, PROFILES, Driver, eventually
+from tests.support.kueue_objects import namespace
 from tests.support.shared import published_crds
 
 Object = dict[str, Any]
@@ -36,7 +37,7 @@ WORKERS = [
     for pattern in ("*/worker.yaml", "federations/worker-*.yaml")
     for file in sorted(SAMPLES.glob(pattern))
 ]
-"""The workers' side of every set-up."""
+"""The objects of every set-up on the workers."""
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 DEPLOYMENT = f"/apis/apps/v1/namespaces/{NS}/deployments/{kueue.MANAGER}"
 CONFIG_MAP = f"{CORE}/namespaces/{NS}/configmaps/{kueue.CONFIG}"
@@ -47,24 +48,24 @@ JOBSETS = [
     for rule in policy_rules(["jobset.x-k8s.io/jobset"], kueue=parse_release("0.19.2"))
     if "jobsets" in rule.resources
 ]
-"""What Kueue needs on a worker for JobSets."""
+"""The manifest that Kueue needs on a worker for JobSets."""
 SINCE = {"lastTransitionTime": "2026-01-01T00:00:00Z"}
 SPOKE = ["cluster1", "cluster2", "cluster3"]
 MANAGED = "/apis/cluster.open-cluster-management.io/v1/managedclusters"
 PATCHES = ("external-frameworks", "federations")
-"""Folders whose patches of the controller's Deployment agree with each other."""
+"""Folders whose patches of the controller's Deployment can be combined."""
 
 
 def settings_of(*folders: str) -> dict[str, str]:
     """The controller's settings as the patches in these folders set them."""
     files = (SAMPLES / folder / "controller-patch.yaml" for folder in folders)
     found = installation.environment_of  # one patch is one Deployment
-    told = {name: value for file in files for name, value in found(manifests.load(file)).items()}
-    return {name.removeprefix("PLACEMENT_AC_").lower(): value for name, value in told.items()}
+    variables = {name: value for file in files for name, value in found(manifests.load(file)).items()}
+    return {name.removeprefix("PLACEMENT_AC_").lower(): value for name, value in variables.items()}
 
 
 class Stage:
-    """A hub with the fleet of samples/fleet, OCM, Kueue and the controller; one worker plays all three."""
+    """A hub with the fleet of samples/fleet, OCM, Kueue and the controller; one worker for all clusters."""
 
     def __init__(self, hub: Hub, worker: Hub, folder: Path) -> None:
         self.admin = Driver(hub)
@@ -87,14 +88,14 @@ class Stage:
             self.worker.ask("PATCH", path, {"status": {"conditions": [condition]}}, "merge")
 
     def kueue_is(self, *objects: Object) -> None:
-        """Kueue on the hub as this says, and nothing of it that was there before."""
+        """Replace Kueue on the hub by these objects."""
         for path in (DEPLOYMENT, CONFIG_MAP):
             self.admin.try_("DELETE", path)
         with Admin(login_to(self.admin.hub)) as admin:
             admin.apply(*objects)
 
     def doctor(self) -> dict[str, list[Object]]:
-        """What is not OK, by check."""
+        """The findings of `doctor` that are not OK, by check."""
         given = [f"--kubeconfig={self.homes[self.admin.hub]}", "--workers", "-ojson"]
         done = CliRunner().invoke(doctor, given)
         assert done.exit_code in (0, 2), done.output
@@ -108,7 +109,7 @@ class Stage:
         self.kubectl("apply", *(f"--filename={SAMPLES / file}" for file in files))
 
     def submit(self, folder: str, queue: str, *files: str) -> None:
-        """Create jobs, which the hub takes as they are."""
+        """Create jobs, which the hub stores unchanged."""
         for file in files:
             words = ("create", f"--filename={SAMPLES / folder / file}", "--output=json")
             assert json.loads(self.kubectl(*words))["metadata"]["labels"][QUEUE_LABEL] == queue
@@ -128,7 +129,7 @@ class Stage:
         )
 
     def until_it_works(self, name: str, *clusters: str) -> None:
-        """Until the list has these clusters, and checks and queue are active."""
+        """Wait until the list has these clusters, and checks and queue are active."""
         eventually(lambda: self.listed(f"placement-{name}"), list(clusters))
         for check in (f"placement-{name}", f"multikueue-{name}"):
             eventually(lambda check=check: self.active("admissionchecks", check))
@@ -166,8 +167,8 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 
 def prepare(there: Stage) -> None:
-    """Set up the worker, and let the hub have a kubeconfig with the account of worker-rights.yaml for it."""
-    home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NS}}
+    """Set up the worker, and create its kubeconfig with the account of worker-rights.yaml on the hub."""
+    home = namespace(NS)
     with Admin(login_to(there.worker.hub)) as admin:
         admin.apply(home, *kueue.installed(), *reader([*READS, *JOBSETS]))
     there.apply_to_worker("external-frameworks/worker-rights.yaml", *WORKERS)
@@ -180,7 +181,7 @@ def prepare(there: Stage) -> None:
 
 
 def reader(allowed: Iterable[Object]) -> list[Object]:
-    """What lets the account of worker-rights.yaml do that as well."""
+    """The objects that grant the account of worker-rights.yaml these permissions as well."""
     name = {"metadata": {"name": "reader"}}
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reader"}
     subject = {"kind": "ServiceAccount", "name": "multikueue", "namespace": NS}
@@ -236,7 +237,7 @@ def test_jobs_of_external_frameworks(there: Stage, tmp_path: Path) -> None:
 
 @pytest.fixture
 def by_profile(there: Stage) -> Iterator[Stage]:
-    """Without the Secrets of cluster1 and cluster2, which are there again in the end."""
+    """Delete the Secrets of cluster1 and cluster2, and restore them at the end."""
     paths = [f"{CORE}/namespaces/{NS}/secrets/multikueue-{cluster}" for cluster in SPOKE[:2]]
     secrets = [there.admin.ask("GET", path) for path in paths]
     yield there
@@ -268,7 +269,7 @@ def levels(wrong: dict[str, list[Object]]) -> dict[str, str]:
 
 
 def config(there: Stage) -> Object:
-    """Kueue's configuration as it is now."""
+    """Kueue's current configuration."""
     found = there.admin.ask("GET", CONFIG_MAP)
     metadata = {key: found["metadata"][key] for key in ("name", "namespace")}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": found["data"]}

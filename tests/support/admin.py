@@ -1,4 +1,4 @@
-"""An admin with kubectl, for tests: puts objects onto a hub, and waits for what comes of them."""
+"""An admin with kubectl, for tests: it writes objects to a hub and waits for their state."""
 
 import asyncio
 import tempfile
@@ -21,7 +21,7 @@ STEP_SECONDS = 0.01
 
 
 def login_to(hub: Hub) -> Login:
-    """Return an admin's way into a hub."""
+    """Return the admin's login of a hub."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kubeconfig"
         hub.write_kubeconfig(path)
@@ -29,7 +29,7 @@ def login_to(hub: Hub) -> Login:
 
 
 class Admin:
-    """Asks one hub, blocking. Use as a context manager."""
+    """Blocking requests to one hub. Use as a context manager."""
 
     def __init__(self, login: Login) -> None:
         self._client = Client(login, field_manager="admin")
@@ -44,7 +44,7 @@ class Admin:
         self._runner.close()
 
     def apply(self, *objects: Object) -> list[Object]:
-        """Apply objects, their status too."""
+        """Apply objects with their status."""
         return self._runner.run(manifests.apply(self._client, objects))
 
     def create(self, resource: Resource, body: Object) -> Object:
@@ -63,7 +63,7 @@ class Admin:
         return self._runner.run(self._client.merge(resource, name, patch, **where))
 
     def apply_status(self, resource: Resource, body: Object, *, manager: str, force: bool = False) -> Object:
-        """Server-side apply of a status, as another manager."""
+        """Apply a status by server-side apply, as another field manager."""
         return self._runner.run(
             self._client.apply(resource, body, subresource="status", force=force, manager=manager)
         )
@@ -82,5 +82,5 @@ class Admin:
         assert found == expected
 
     def pause(self, seconds: float) -> None:
-        """Give others the time to do what they should not do."""
+        """Wait, so that an unwanted reaction would have time to happen."""
         self._runner.run(asyncio.sleep(seconds))

@@ -1,7 +1,7 @@
 """
-Objects of a hub as the API server gives them, and a world made of them; name only what differs.
+Builders of objects as the API server returns them, and of caches and plans; callers name only what differs.
 
-The uid of an object is `Kind/name` unless told, so that owners can be named by hand.
+The uid of an object defaults to `Kind/name`, so that a test can write ownerReferences by hand.
 """
 
 import base64
@@ -54,7 +54,7 @@ def kind_of(raw: Raw) -> Kind:
 
 
 def an(kind: Kind, name: str, namespace: str = NS, *, version: int = 1, **rest: Any) -> Raw:
-    """An object of `kind`; `rest` goes into metadata, but for spec, status and data."""
+    """An object of `kind`; `rest` goes into metadata, except spec, status and data."""
     metadata = {"name": name, "uid": uid_of(kind, name), "resourceVersion": str(version), "generation": 1}
     if kind.namespaced:
         metadata["namespace"] = namespace
@@ -68,7 +68,7 @@ def an(kind: Kind, name: str, namespace: str = NS, *, version: int = 1, **rest: 
     } | body
 
 
-# -- what others make
+# -- objects of the admin and of OCM
 
 
 def check(name: str = "check", placement: str = "p", *, active: Raw | None = None, **rest: Any) -> Raw:
@@ -78,7 +78,7 @@ def check(name: str = "check", placement: str = "p", *, active: Raw | None = Non
 
 
 def check_with(parameters: object, name: str = "check", *, active: Raw | None = None, **rest: Any) -> Raw:
-    """An AdmissionCheck of ours with any `parameters`; None: it has none."""
+    """An AdmissionCheck of ours with any `parameters`; None: without parameters."""
     spec: Raw = {"controllerName": constants.OUR_CONTROLLER}
     if parameters is not None:
         spec["parameters"] = parameters
@@ -93,7 +93,7 @@ def multikueue_check(name: str = "mk", config: str = "p") -> Raw:
 
 
 def condition(status: str = "True", reason: str = "Active", message: str = GENERATED, **rest: Any) -> Raw:
-    """Our condition `Active`."""
+    """The condition `Active` as the controller writes it."""
     return {
         "type": "Active",
         "status": status,
@@ -134,7 +134,7 @@ def _add_on(resource: str, score: str, weight: int) -> Raw:
 def decision(
     *clusters: str | tuple[str, int], of: str = "p", index: int = 1, group: int = 0, **rest: Any
 ) -> Raw:
-    """A PlacementDecision with these clusters, or (cluster, score)s."""
+    """A PlacementDecision with these clusters, each a name or a (name, score)."""
     entries = [
         {"clusterName": c} if isinstance(c, str) else {"clusterName": c[0], "score": c[1]} for c in clusters
     ]
@@ -144,9 +144,9 @@ def decision(
 
 
 def undecided(of: str = "p", index: int = 1, namespace: str = NS) -> Raw:
-    """A PlacementDecision that OCM has made but not filled."""
-    made = decision(of=of, index=index, namespace=namespace)
-    return {key: value for key, value in made.items() if key != "status"}
+    """A PlacementDecision that OCM has created but not filled."""
+    filled = decision(of=of, index=index, namespace=namespace)
+    return {key: value for key, value in filled.items() if key != "status"}
 
 
 def unreadable(of: str = "p", index: int = 1, namespace: str = NS) -> Raw:
@@ -156,10 +156,10 @@ def unreadable(of: str = "p", index: int = 1, namespace: str = NS) -> Raw:
 def kubeconfig(
     token: str = "token", server: str = "https://worker.example:6443", authority: bytes = b""
 ) -> bytes:
-    """A kubeconfig that Kueue takes."""
-    made = write_kubeconfig(server, authority, token, "worker")
-    assert isinstance(made, bytes), made
-    return made
+    """A kubeconfig that Kueue accepts."""
+    content = write_kubeconfig(server, authority, token, "worker")
+    assert isinstance(content, bytes), content
+    return content
 
 
 KUBECONFIG = kubeconfig()
@@ -171,7 +171,7 @@ def secret(name: str, text: bytes | None = KUBECONFIG, *, key: str = "kubeconfig
 
 
 def secrets(*clusters: str) -> list[Raw]:
-    """A good Secret for each cluster."""
+    """A Secret with a valid kubeconfig for each cluster."""
     return [secret(f"multikueue-{cluster}") for cluster in clusters]
 
 
@@ -184,7 +184,7 @@ def profile(
     deprecated_providers: Sequence[str] = (),
     **rest: Any,
 ) -> Raw:
-    """A ClusterProfile; `secret`: the namespace and name that it gives to kueue-admin."""
+    """A ClusterProfile; `secret`: the namespace and name that it references for kueue-admin."""
     status: Raw = {}
     if secret:
         ref = {"kind": "Secret", "namespace": secret[0], "name": secret[1]}
@@ -220,7 +220,7 @@ def foreign_cluster(name: str, **rest: Any) -> Raw:
     return an(constants.MULTIKUEUE_CLUSTER, name, **({"spec": kubeconfig_spec("by-hand")} | rest))
 
 
-# -- what we make
+# -- objects of the controller
 
 
 def kubeconfig_spec(secret: str) -> Raw:
@@ -248,10 +248,10 @@ def references(*checks: str, version: str = "v1beta2") -> list[Raw]:
 
 
 def managed(labels: Iterable[str], uids: Iterable[str], annotations: Iterable[str] = ()) -> list[Raw]:
-    """managedFields after an apply of ours."""
+    """managedFields after the controller has applied an object."""
     fields: Raw = {"f:labels": {f"f:{label}": {} for label in labels}}
-    if told := {f"f:{annotation}": {} for annotation in annotations}:
-        fields["f:annotations"] = told
+    if annotated := {f"f:{annotation}": {} for annotation in annotations}:
+        fields["f:annotations"] = annotated
     if owned := {"k:" + json.dumps({"uid": uid}, separators=(",", ":")): {} for uid in uids}:
         fields["f:ownerReferences"] = owned
     spec = {"f:clusters": {}}
@@ -272,7 +272,7 @@ def _applied(
 
 
 def our_config(*clusters: str, of: str = "p", owners: Sequence[str] = ("check",), **rest: Any) -> Raw:
-    """A MultiKueueConfig that we made; `clusters` are names of MultiKueueClusters."""
+    """A MultiKueueConfig of the controller; `clusters` are names of MultiKueueClusters."""
     return _applied(
         constants.MULTIKUEUE_CONFIG, of, labels_of(of), owners, {"clusters": list(clusters)}, rest
     )
@@ -281,23 +281,23 @@ def our_config(*clusters: str, of: str = "p", owners: Sequence[str] = ("check",)
 def our_cluster(
     cluster: str, of: str | None = "p", *, owners: Sequence[str] = ("check",), **rest: Any
 ) -> Raw:
-    """A MultiKueueCluster that we made for a Placement's cluster; `of` None: for all Placements."""
+    """A MultiKueueCluster of the controller for a Placement's cluster; `of` None: for all Placements."""
     name = f"{of}-{cluster}" if of else cluster
     spec = kubeconfig_spec(f"multikueue-{cluster}")
     return _applied(constants.MULTIKUEUE_CLUSTER, name, labels_of(of, cluster), owners, spec, rest)
 
 
-def made(*clusters: str, of: str = "p", owners: Sequence[str] = ("check",)) -> list[Raw]:
-    """The config with its clusters, as we made them, in that order."""
+def our_objects(*clusters: str, of: str = "p", owners: Sequence[str] = ("check",)) -> list[Raw]:
+    """The controller's MultiKueueConfig followed by its MultiKueueClusters."""
     objects = [our_cluster(cluster, of, owners=owners) for cluster in clusters]
     return [our_config(*(f"{of}-{cluster}" for cluster in clusters), of=of, owners=owners), *objects]
 
 
-# -- a world of them
+# -- caches and plans
 
 
 AT_ONCE = PlacementPolicy(retention=0.0, loss_grace=0.0, reorder_margin=0, reorder_interval=0.0)
-"""Nothing is kept for a while: most tests are about what comes in the end."""
+"""Every wait is zero: most tests check the final state."""
 
 
 def world(
@@ -308,7 +308,7 @@ def world(
     provisioning: ProvisioningPolicy | None = None,
     providers: Sequence[str] | None = None,
 ) -> Cache:
-    """A complete world that holds these objects (and lists of objects)."""
+    """A complete cache that holds these objects (and lists of objects)."""
     seen = Cache(hub, methods=methods, policy=policy, provisioning=provisioning, providers=providers)
     raws = [raw for part in objects for raw in ([part] if isinstance(part, dict) else part)]
     for kind in kinds_for(provisioning or ProvisioningPolicy()):
@@ -317,13 +317,13 @@ def world(
 
 
 def is_of(kind: Kind, raw: Raw) -> bool:
-    """Whether a list of that kind holds the object."""
+    """Whether a list of that kind contains the object."""
     found = raw["metadata"]
     return kind._replace(only="") == kind_of(raw) and kind.only in ("", found["name"])
 
 
 AnyAges = Mapping[Any, float]
-"""Ages of marks; a plain name is a cluster that would go without OCM having settled it."""
+"""Ages of timers; a plain name is a cluster that leaves before OCM has settled."""
 
 
 def snapshot(seen: Cache, name: str = "p", ages: AnyAges | None = None, **asked: WorkerCopies) -> Snapshot:
@@ -339,17 +339,17 @@ def selection_of(seen: Snapshot) -> Selection:
 
 
 def unmarked(answer: Plan) -> Plan:
-    """A plan without what it remembers."""
+    """A plan without its timers."""
     return replace(answer, timers=frozenset())
 
 
 def planned(*objects: Any, of: str = "p", ages: AnyAges | None = None, **rest: Any) -> Plan:
-    """What the Placement `of` calls for in a world of these objects."""
+    """The plan for the Placement `of` on a hub with these objects."""
     return plan(snapshot(world(*objects, **rest), of, ages))
 
 
 def posts(answer: Plan) -> list[tuple[str, str, str]]:
-    """The events of a plan when all is written: reason, the Workload's name ("": on the checks), message."""
+    """The events of a plan once everything is written: reason, Workload name ("": on the checks), message."""
     notices = (*answer.events, *answer.list_events())
     every = {workload.meta.uid for notice in notices for workload in notice.workloads}
     due_now = postable_events(notices, listed=True, answered=every, succeeded=True)
@@ -361,19 +361,19 @@ def verdict(*objects: Any, check: str = "check", **rest: Any) -> Verdict:
 
 
 def listed(*objects: Any, **rest: Any) -> list[str] | None:
-    """The MultiKueueClusters that the config is to list; None: no config."""
+    """The MultiKueueClusters that the plan lists in the config; None: no config."""
     config = planned(*objects, **rest).config
     return list(config.clusters) if config else None
 
 
 def phases(*objects: Any, of: str = "p", ages: AnyAges | None = None, **rest: Any) -> tuple[Phase, ...]:
-    """What is still to be done for the Placement `of` in a world of these objects."""
+    """The phases of writes that the Placement `of` still needs on a hub with these objects."""
     seen = snapshot(world(*objects, **rest), of, ages)
     return diff(seen, plan(seen))
 
 
-def told(done: Iterable[Phase]) -> list[list[str]]:
-    """Phases in short: the kind of each write and its object."""
+def write_names(done: Iterable[Phase]) -> list[list[str]]:
+    """Each phase as short texts: the type of each write, and the kind and name of its object."""
     return [
         [f"{type(action).__name__} {action.kind.kind} {action.name}" for action in phase] for phase in done
     ]
@@ -394,7 +394,7 @@ def workload(
     version: int = 1,
     **states: str,
 ) -> Raw:
-    """A Workload in namespace `default`; `states` are those of its checks, `check` and `mk` unless told."""
+    """A Workload in namespace `default`; `states` are those of its checks, by default `check` and `mk`."""
     when = since.strftime("%Y-%m-%dT%H:%M:%SZ")
     conditions = [("QuotaReserved", quota), ("Finished", finished)]
     status: Raw = {
@@ -427,7 +427,7 @@ def managed_clusters(*clusters: str, unreachable: Sequence[str] = ()) -> list[Ra
     ]
 
 
-# -- credentials that are made
+# -- provisioned credentials
 
 
 A_RULE = {"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloads"], "verbs": ["get"]}
@@ -437,7 +437,7 @@ SERVER = "https://worker.example:6443"
 
 @functools.cache
 def authority() -> str:
-    """The CA of a worker's API server: PEM."""
+    """The CA of a worker's API server, as PEM."""
     return trustme.CA().cert_pem.bytes().decode()
 
 
@@ -446,7 +446,7 @@ def encoded(text: str | bytes) -> str:
 
 
 def jwt(of: str = "", issued: datetime = NOW, hours: float = 24.0) -> str:
-    """A token that is good for so long; no two of different `of` are the same."""
+    """A token with that lifetime; tokens with different `of` differ."""
     claims = {"sub": of, "iat": int(issued.timestamp()), "exp": int(issued.timestamp() + hours * 3600)}
     parts = [{}, claims, {"signature": "SeCrEt"}]
     return ".".join(
@@ -455,13 +455,13 @@ def jwt(of: str = "", issued: datetime = NOW, hours: float = 24.0) -> str:
 
 
 def managed_cluster(name: str, server: str = SERVER, bundle: str | None = None, **rest: Any) -> Raw:
-    """A ManagedCluster with a client config; `bundle` is its caBundle as it stands there."""
+    """A ManagedCluster with a client config; `bundle` is its caBundle, verbatim."""
     config = {"url": server} | ({} if bundle is None else {"caBundle": bundle})
     return an(constants.MANAGED_CLUSTER, name, **({"spec": {"managedClusterClientConfigs": [config]}} | rest))
 
 
 def grant(kind: Kind, cluster: str, name: str = "placement-ac", *, done: bool = True, **rest: Any) -> Raw:
-    """A ManagedServiceAccount or ClusterPermission of somebody else's; `done`: OCM has put it in force."""
+    """A ManagedServiceAccount or ClusterPermission of another owner; `done`: OCM has put it in force."""
     of = {constants.ACCOUNT: "TokenReported", constants.PERMISSION: "AppliedRBACManifestWork"}[kind]
     status = {"conditions": [{"type": of, "status": "True", "reason": of, "message": ""}]} if done else {}
     uid = f"{kind.kind}/{cluster}/{name}"
@@ -471,7 +471,7 @@ def grant(kind: Kind, cluster: str, name: str = "placement-ac", *, done: bool = 
 def our_grant(
     kind: Kind, cluster: str, name: str = "placement-ac", *, owners: Sequence[str] = ("check",), **rest: Any
 ) -> Raw:
-    """One that we made, as we want it to be."""
+    """A ManagedServiceAccount or ClusterPermission as the controller writes it."""
     specs = {
         constants.ACCOUNT: {"rotation": {"enabled": True, "validity": "24h0m0s"}},
         constants.PERMISSION: {
@@ -485,8 +485,8 @@ def our_grant(
             },
         },
     }
-    told = {constants.ANNOTATION_ACCOUNT: f"ManagedServiceAccount/{cluster}/{name}"}
-    annotations = {"annotations": told} if kind is constants.PERMISSION else {}
+    account = {constants.ANNOTATION_ACCOUNT: f"ManagedServiceAccount/{cluster}/{name}"}
+    annotations = {"annotations": account} if kind is constants.PERMISSION else {}
     marks = _marks_of_ours(cluster, owners) | annotations
     return grant(kind, cluster, name, **({"spec": specs[kind]} | marks | rest))
 
@@ -505,10 +505,10 @@ def our_secret(
     owners: Sequence[str] = ("check",),
     **rest: Any,
 ) -> Raw:
-    """The Secret that we make of `token(cluster, text=text)` and `managed_cluster(cluster)`."""
-    made = write_kubeconfig(SERVER, authority(), jwt(cluster) if text is None else text, cluster)
-    assert isinstance(made, bytes), made
-    return secret(f"{name}-{cluster}", made, **(_marks_of_ours(cluster, owners) | rest))
+    """The controller's Secret, built from `token(cluster, text=text)` and `managed_cluster(cluster)`."""
+    content = write_kubeconfig(SERVER, authority(), jwt(cluster) if text is None else text, cluster)
+    assert isinstance(content, bytes), content
+    return secret(f"{name}-{cluster}", content, **(_marks_of_ours(cluster, owners) | rest))
 
 
 def _marks_of_ours(cluster: str, owners: Sequence[str]) -> Raw:
@@ -521,7 +521,7 @@ def _marks_of_ours(cluster: str, owners: Sequence[str]) -> Raw:
 
 
 def provided(cluster: str, name: str = "placement-ac", **rest: Any) -> list[Raw]:
-    """All that is made for a cluster, and what OCM made of it."""
+    """All objects of the controller for a cluster's credentials, and OCM's token Secret."""
     return [
         our_grant(constants.ACCOUNT, cluster, name, **rest),
         our_grant(constants.PERMISSION, cluster, name, **rest),
@@ -530,23 +530,23 @@ def provided(cluster: str, name: str = "placement-ac", **rest: Any) -> list[Raw]
     ]
 
 
-def on_made(cluster: str, secret: str = "", of: str = "p", **rest: Any) -> Raw:
-    """Our MultiKueueCluster on made credentials."""
+def provisioned_cluster(cluster: str, secret: str = "", of: str = "p", **rest: Any) -> Raw:
+    """The controller's MultiKueueCluster with provisioned credentials."""
     spec = kubeconfig_spec(secret or f"placement-ac-{cluster}")
     return our_cluster(cluster, of, **({"spec": spec} | rest))
 
 
-def made_for(
+def provisioning_inputs(
     seen: Cache, cluster: str = "a", ages: AnyAges | None = None, now: datetime = NOW
 ) -> ProvisioningInputs:
-    """What the credentials of a cluster depend on."""
+    """The inputs of the plan for a cluster's credentials."""
     return seen.provisioning_inputs(cluster, now, dict(ages or {}))
 
 
 def writes(*objects: Any, cluster: str = "a", ages: AnyAges | None = None, **rest: Any) -> list[str]:
-    """What is to be written for the credentials of a cluster, in order, one phase after the other."""
+    """The planned writes for the credentials of a cluster, phase by phase."""
     provided = plan_provisioning(
-        made_for(world(*objects, **({"provisioning": PROVISIONING} | rest)), cluster, ages)
+        provisioning_inputs(world(*objects, **({"provisioning": PROVISIONING} | rest)), cluster, ages)
     )
     phases = (*provided.phases, *provided.orphan_phases)
     return [f"{type(a).__name__} {a.kind.kind} {a.name}" for phase in phases for a in phase]

@@ -1,4 +1,4 @@
-"""CRDs of kinds that the samples use and that nobody has recorded: as far as the tests need them."""
+"""CRDs of kinds that the samples use and that are not recorded, reduced to what the tests need."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ TOPOLOGY_SCHEMA: Object = {
 
 
 def plain_crd(group: str, kind: str, *versions: str, plural: str = "", **spec: Any) -> Object:
-    """A CRD that takes anything, namespaced, in `versions` (v1), of which the last is stored."""
+    """A namespaced CRD that accepts anything, in `versions` (v1); the last one is stored."""
     plural = plural or f"{kind.lower()}s"
     names = versions or ("v1",)
     schema = spec.pop("schema", ANYTHING)
@@ -66,7 +66,7 @@ def topology_crd() -> Object:
 
 
 def job_crds() -> list[Object]:
-    """The job kinds of the samples that Kubernetes does not have itself."""
+    """The job kinds of the samples that Kubernetes lacks."""
     return [
         plain_crd("jobset.x-k8s.io", "JobSet", "v1alpha2"),
         plain_crd("tekton.dev", "PipelineRun"),

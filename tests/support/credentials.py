@@ -1,7 +1,7 @@
-"""A stage for credentials: a hub, workers that judge tokens and rights, OCM's and Kueue's stand-ins.
+"""A stage for credentials: a hub, workers that check tokens and permissions, stand-ins for OCM and Kueue.
 
-Nobody has put a Secret there. A worker has the name of its managed cluster; Kueue's times pass 10 times
-as fast, and an agent of OCM's looks at once.
+The hub has no Secrets yet. A worker has the name of its managed cluster; Kueue's times pass 10 times as
+fast, and OCM's agent reacts at once.
 """
 
 import base64
@@ -31,7 +31,7 @@ NAME = "placement-ac"
 
 
 class Stage:
-    """The objects, and what may happen to them. The check and its Placement are called p."""
+    """Reads and changes the objects. The check and its Placement are called p."""
 
     def __init__(self, admin: Driver, controllers: Controllers, fleet: WorkerFleet) -> None:
         self.admin = admin
@@ -49,7 +49,7 @@ class Stage:
         return self.kueue
 
     def start(self, **settings: Any) -> Any:
-        """A controller that makes credentials."""
+        """Start a controller that provisions credentials."""
         provision = {"credentials_provision": "managed-serviceaccount", "frameworks": "batch/job"}
         return self.controllers.start(**provision | settings)
 
@@ -57,7 +57,7 @@ class Stage:
         self.admin.decide(placement, *clusters)
         self.admin.placement_says(placement, len(clusters))
 
-    # -- what is there
+    # -- reading
 
     def account(self, cluster: str, name: str = NAME) -> Object | None:
         return self.admin.get(f"{ACCOUNTS}/namespaces/{cluster}/managedserviceaccounts/{name}")
@@ -79,7 +79,7 @@ class Stage:
         return base64.b64decode(data.get("token", "")).decode()
 
     def access(self, cluster: str, name: str = NAME) -> ClusterAccess | None:
-        """What our kubeconfig says; None when there is none, or none that Kueue could use."""
+        """The access that our kubeconfig gives; None when it is missing or Kueue could not use it."""
         secret = self.secret(cluster, name)
         found = read_kubeconfig(base64.b64decode(secret["data"]["kubeconfig"])) if secret else None
         return found if isinstance(found, ClusterAccess) else None
@@ -89,7 +89,7 @@ class Stage:
         return access.token if access else ""
 
     def connected(self) -> list[str]:
-        """The MultiKueueClusters that Kueue calls connected."""
+        """The MultiKueueClusters that Kueue reports as connected."""
         items = self.admin.ask("GET", self.admin.kueue("multikueueclusters"))["items"]
         said = ((item, c) for item in items for c in (item.get("status") or {}).get("conditions") or ())
         return sorted(
@@ -102,7 +102,7 @@ class Stage:
         return found["spec"].get("clusterSource") or {}
 
     def ours(self) -> list[str]:
-        """All that we have made and that is there: kind namespace/name."""
+        """The existing objects that the controller provisioned: kind namespace/name."""
         return sorted(
             f"{item_kind} {item['metadata'].get('namespace', '')}/{item['metadata']['name']}"
             for item_kind, path in (
@@ -117,7 +117,7 @@ class Stage:
         )
 
     def on_worker(self, cluster: str) -> list[str]:
-        """The ServiceAccounts and ClusterRoles that OCM has made on a worker for us."""
+        """The ServiceAccounts and ClusterRoles that OCM has created on a worker for the controller."""
         with Driver(self.fleet.hubs[cluster]) as worker:
             paths = (f"{CORE}/serviceaccounts", "/apis/rbac.authorization.k8s.io/v1/clusterroles")
             items = [item for path in paths for item in worker.ask("GET", path)["items"]]
@@ -127,12 +127,12 @@ class Stage:
         soon(self.connected, [f"p-{cluster}" for cluster in clusters])
 
     def until_renewed(self, cluster: str, before: str) -> None:
-        """Until OCM has reported another token than `before`, and our kubeconfig has it."""
+        """Wait until OCM has reported another token than `before` and our kubeconfig contains it."""
         soon(lambda: self.token(cluster) not in ("", before))
         self.until_current(cluster)
 
     def until_current(self, cluster: str) -> None:
-        """Until our kubeconfig has the token that OCM has reported last."""
+        """Wait until our kubeconfig contains the token that OCM reported last."""
         soon(lambda: self.token(cluster) != "" and self.token(cluster) == self.token_in_kubeconfig(cluster))
 
 
@@ -144,7 +144,7 @@ def stage(
     *,
     others: Sequence[StandInFactory | str] = (),
 ) -> Iterator[Stage]:
-    """Set it up, but for Placement and controller; the ManagedClusters are there."""
+    """Set up the stage with its ManagedClusters, without Placement and controller."""
     with ExitStack() as opened:
         fleet = opened.enter_context(WorkerFleet(workers, shortest_token_seconds=1))
         there = Stage(admin, controllers, fleet)
@@ -168,14 +168,14 @@ def tokens_in(text: str, *hubs: Driver) -> list[str]:
 
 
 def _tokens(text: str) -> list[str]:
-    """A token by itself, or those in a kubeconfig."""
+    """The token itself, or the tokens in a kubeconfig."""
     if text.startswith("{"):
         return [user["user"].get("token", text) for user in json.loads(text)["users"]]
     return [text]
 
 
 def token_of(worker: Driver, seconds: int) -> str:
-    """A token of a ServiceAccount on a worker that is good for so long."""
+    """Request a token of a ServiceAccount on a worker with that lifetime."""
     worker.try_("POST", f"{CORE}/namespaces/default/serviceaccounts", {"metadata": {"name": "k"}})
     spec = {"spec": {"expirationSeconds": seconds}}
     answer = worker.ask("POST", f"{CORE}/namespaces/default/serviceaccounts/k/token", spec)
@@ -183,12 +183,12 @@ def token_of(worker: Driver, seconds: int) -> str:
 
 
 def put(there: Stage | jobs.Stage, cluster: str, token: str) -> None:
-    """A Secret with a kubeconfig of somebody else's."""
+    """Write a Secret with a kubeconfig of another owner."""
     [entry] = there.fleet.hubs[cluster].kubeconfig()["clusters"]
     authority = base64.b64decode(entry["cluster"]["certificate-authority-data"])
-    made = write_kubeconfig(entry["cluster"]["server"], authority, token, cluster)
-    assert isinstance(made, bytes)
-    data = {"kubeconfig": base64.b64encode(made).decode()}
+    content = write_kubeconfig(entry["cluster"]["server"], authority, token, cluster)
+    assert isinstance(content, bytes)
+    data = {"kubeconfig": base64.b64encode(content).decode()}
     path = f"{CORE}/namespaces/{NS}/secrets"
     body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": f"multikueue-{cluster}"}, "data": data}
     if there.admin.get(f"{path}/multikueue-{cluster}"):

@@ -1,4 +1,4 @@
-"""An admin, OCM and Kueue's other half by hand: short calls on a hub over HTTP, and controllers on it."""
+"""Short calls that play the admin, OCM and Kueue on a hub over HTTP, and controllers on that hub."""
 
 import base64
 import copy
@@ -28,7 +28,7 @@ PROFILES = f"/apis/multicluster.x-k8s.io/v1alpha1/namespaces/{NS}/clusterprofile
 SCORES = "/apis/cluster.open-cluster-management.io/v1alpha1/namespaces/{}/addonplacementscores"
 PARAMETERS = {"apiGroup": "cluster.open-cluster-management.io", "kind": "Placement"}
 KUBECONFIG = base64.b64encode(kubeconfig(server="https://127.0.0.1:1")).decode()
-"""As it stands in a Secret: good, though nobody is there."""
+"""The content of a Secret: valid, but no server listens there."""
 TYPES = {
     "merge": "application/merge-patch+json",
     "apply": "application/apply-patch+yaml",
@@ -37,7 +37,7 @@ TYPES = {
 
 
 def eventually(ask: Callable[[], T], wanted: Any = True, *, seconds: float = 8.0) -> T:
-    """Return `ask()` once it equals `wanted` (without it: is true); in the end fail with the last answer."""
+    """Return `ask()` once it equals `wanted` (default: is true); fail with the last answer in the end."""
     end = time.monotonic() + seconds
     while True:
         answer = ask()
@@ -48,7 +48,7 @@ def eventually(ask: Callable[[], T], wanted: Any = True, *, seconds: float = 8.0
 
 
 def free_port() -> int:
-    """Return a port on this machine that nobody listens on."""
+    """Return an unused port of this machine."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -70,14 +70,14 @@ class Driver:
         self.session.close()
 
     def in_namespace(self, name: str) -> "Driver":
-        """The same, whose Placements are in another namespace, which is made."""
+        """Create a namespace and return a driver whose Placements are in it."""
         other = copy.copy(self)
         other.ocm = OCM.replace(NS, name)
         other.namespace(name)
         return other
 
     def ask(self, method: str, path: str, body: Any = None, form: str = "", **query: str) -> Object:
-        """Send a request and return the answer's JSON; fails on 4xx and 5xx."""
+        """Send a request and return the JSON of the response; fails on 4xx and 5xx."""
         answer = self.try_(method, path, body, form, **query)
         assert answer.ok, f"{method} {path}: {answer.status_code} {answer.text}"
         return dict(answer.json())
@@ -102,7 +102,7 @@ class Driver:
     def kueue(self, plural: str, name: str = "", sub: str = "") -> str:
         return "/".join(part for part in (KUEUE, self.v, plural, name, sub) if part)
 
-    # -- putting things there
+    # -- writing
 
     def namespace(self, name: str) -> None:
         self.try_("POST", f"{CORE}/namespaces", {"metadata": {"name": name}})
@@ -116,7 +116,7 @@ class Driver:
             self.secret(f"multikueue-{cluster}")
 
     def profile(self, cluster: str, **status: Any) -> None:
-        """A ClusterProfile as OCM makes it."""
+        """Create a ClusterProfile as OCM does."""
         body = {
             "apiVersion": "multicluster.x-k8s.io/v1alpha1",
             "kind": "ClusterProfile",
@@ -127,7 +127,7 @@ class Driver:
         self.ask("PATCH", f"{PROFILES}/{cluster}/status", {"status": status}, "merge")
 
     def check(self, name: str, placement: str | None = None, **parameters: Any) -> Object:
-        """An AdmissionCheck of ours; its Placement is named like it unless told."""
+        """Create an AdmissionCheck of ours; its Placement has the same name by default."""
         spec: Object = {"controllerName": "open-cluster-management.io/placement"}
         spec["parameters"] = PARAMETERS | {"name": placement or name} | parameters
         return self._kueue("AdmissionCheck", "admissionchecks", name, spec)
@@ -160,10 +160,10 @@ class Driver:
         return self.ask("POST", self.kueue(plural), body)
 
     def placement(self, name: str, selected: int | None = None, **spec: Any) -> Object:
-        made = self.ask("POST", f"{self.ocm}/placements", _ocm("Placement", name) | {"spec": spec})
+        created = self.ask("POST", f"{self.ocm}/placements", _ocm("Placement", name) | {"spec": spec})
         if selected is not None:
             self.placement_says(name, selected)
-        return made
+        return created
 
     def placement_says(self, name: str, selected: int, reason: str = "", message: str = "") -> None:
         """Write the Placement's status as OCM does, without groups."""
@@ -193,7 +193,7 @@ class Driver:
         self.ask("PATCH", f"{self.ocm}/placementdecisions/{name}/status", patch, "merge")
 
     def select(self, name: str, *clusters: Any) -> None:
-        """All that a check needs to become Active: Secrets, Placement, decision."""
+        """Create everything that makes a check Active: Secrets, Placement, decision."""
         for cluster in clusters:
             named = cluster if isinstance(cluster, str) else cluster[0]
             if not self.get(f"{CORE}/namespaces/{NS}/secrets/multikueue-{named}"):
@@ -201,7 +201,7 @@ class Driver:
         self.placement(name)
         self.decide(name, *clusters)
 
-    # -- looking
+    # -- reading
 
     def listed(self, config: str) -> list[str] | None:
         found = self.get(self.kueue("multikueueconfigs", config))
@@ -221,7 +221,7 @@ class Driver:
         return str(self.active(check).get("reason", ""))
 
     def writes(self, since: int = 0) -> list[tuple[str, str]]:
-        """What controllers wrote, from the journal: (method, path); not the events, which come beside."""
+        """The writes of controllers from the journal, without events: (method, path)."""
         return [
             (request.method, request.path)
             for request in self.hub.journal[since:]
@@ -230,7 +230,7 @@ class Driver:
         ]
 
     def events(self, kind: str = "AdmissionCheck") -> list[Object]:
-        """Kubernetes events on objects of that kind, in the order in which they were first posted."""
+        """The Kubernetes events on objects of that kind, in the order in which they were first posted."""
         items = self.ask("GET", f"{CORE}/namespaces/default/events")["items"]
         there = {item["metadata"]["name"]: item for item in items if item["involvedObject"]["kind"] == kind}
         posted = [
@@ -255,7 +255,7 @@ def _decided(cluster: Any) -> Object:
 
 
 class Controllers:
-    """Controllers on one hub, all stopped at the end of the test."""
+    """Starts controllers on one hub and stops all of them at the end of the test."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self.kubeconfig = kubeconfig
@@ -268,7 +268,7 @@ class Controllers:
         self._stack.close()
 
     def __call__(self, **settings: Any) -> ControllerThread:
-        """A controller that keeps nothing for a while, unless told: most tests are about the end."""
+        """Start a controller whose waits are zero by default: most tests check the final state."""
         at_once: dict[str, Any] = {
             "cluster_retention": 0,
             "mass_loss_grace": 0,

@@ -1,7 +1,7 @@
-"""A real kube-apiserver and its etcd, on which the tests of `tests/hub` run as on the embedded hub.
+"""A real kube-apiserver with its etcd, for tests that also run on the embedded hub.
 
-Started once for all tests, from the folder that KUBEBUILDER_ASSETS names; each test finds it as it was in the
-beginning. What only the embedded hub can do skips the test that asks for it.
+It starts once for all tests, from the folder in KUBEBUILDER_ASSETS; each test finds its initial state. A test
+that needs a feature of the embedded hub is skipped.
 """
 
 import base64
@@ -51,13 +51,13 @@ NOT_OURS = tuple(
         "services/specs/default",
     )
 )
-"""What the API server keeps there for itself, whenever it likes."""
+"""Keys that the API server writes for itself at any time."""
 AT_ONCE = 100
 """etcd: at most 128 operations in a transaction."""
 
 
 class Missing(Exception):
-    """Something that has to be there is not; the message says what, in one line."""
+    """A required file or variable is missing; the message names it in one line."""
 
 
 def assets() -> Path:
@@ -88,9 +88,9 @@ def crds_in(folder: Path) -> list[Object]:
 
 class RealHub:
     """
-    Stands in for `placement_ac.lab.hub.Hub` as the fixture `hub`. Use as a context manager.
+    Replaces `placement_ac.lab.hub.Hub` as the fixture `hub`. Use as a context manager.
 
-    `assets`: the folder with the programs; `folder`: where it may keep its files.
+    `assets`: the folder with the programs; `folder`: for its own files.
     """
 
     def __init__(self, assets: Path, folder: Path, crds: Sequence[Object]) -> None:
@@ -108,7 +108,7 @@ class RealHub:
             raise AttributeError(name)
         pytest.skip(f"needs the embedded hub: Hub.{name}")
 
-    # -- its life
+    # -- start and stop
 
     def __enter__(self) -> Self:
         with ExitStack() as opened:
@@ -147,7 +147,7 @@ class RealHub:
             "listen-peer-urls": peer,
             "initial-advertise-peer-urls": peer,
             "initial-cluster": f"default={peer}",
-            "unsafe-no-fsync": "true",  # nothing here outlives the tests
+            "unsafe-no-fsync": "true",  # no data outlives the tests
         }
 
     def _api_server_options(self) -> dict[str, object]:
@@ -165,7 +165,7 @@ class RealHub:
             "service-account-key-file": self._folder / "accounts.key",
             "service-account-signing-key-file": self._folder / "accounts.key",
             "service-cluster-ip-range": "10.0.0.0/24",
-            "disable-admission-plugins": "ServiceAccount",  # nobody makes the accounts called `default` here
+            "disable-admission-plugins": "ServiceAccount",  # no controller creates accounts called `default`
         }
 
     def _start(self, program: str, options: dict[str, object], opened: ExitStack) -> subprocess.Popen[bytes]:
@@ -193,10 +193,10 @@ class RealHub:
             self._session.post(self.url + CRDS, json=crd, timeout=30).raise_for_status()
 
     def _is_settled(self) -> bool:
-        """Whether all CRDs are served, and what the API server makes for itself is there."""
+        """Whether all CRDs are served and the API server has created its own objects."""
         items = self._session.get(self.url + CRDS, timeout=30).json()["items"]
         established = [_is_established(item) and self._serves(item) for item in items]
-        return all(established) and len(self._made_for_itself()) >= 3
+        return all(established) and len(self._own_objects()) >= 3
 
     def _serves(self, crd: Object) -> bool:
         group, plural = crd["spec"]["group"], crd["spec"]["names"]["plural"]
@@ -204,7 +204,7 @@ class RealHub:
         asked = [f"{self.url}/apis/{group}/{version}/{plural}?limit=1" for version in versions]
         return all(self._session.get(url, timeout=30).ok for url in asked)
 
-    def _made_for_itself(self) -> list[str]:
+    def _own_objects(self) -> list[str]:
         items = self._session.get(f"{self.url}/api/v1/namespaces", timeout=30).json()["items"]
         return [name for item in items if (name := item["metadata"]["name"]) in _NAMESPACES]
 
@@ -212,7 +212,7 @@ class RealHub:
         lines = (self._folder / "kube-apiserver.log").read_text(errors="replace").splitlines()
         return lines[-1] if lines else "it said nothing"
 
-    # -- how to reach it: as `Hub`
+    # -- access, as in `Hub`
 
     @property
     def url(self) -> str:
@@ -236,14 +236,14 @@ class RealHub:
         target.touch(mode=0o600)
         target.write_text(json.dumps(self.kubeconfig()))
 
-    # -- from test to test
+    # -- between tests
 
     def wipe(self) -> None:
-        """Take out whatever was not there in the beginning, finalizers or not."""
-        made = [key for key in self._keys() if key not in self._first and not key.startswith(NOT_OURS)]
-        for start in range(0, len(made), AT_ONCE):
+        """Delete every object that did not exist at the start, with or without finalizers."""
+        added = [key for key in self._keys() if key not in self._first and not key.startswith(NOT_OURS)]
+        for start in range(0, len(added), AT_ONCE):
             deletes = [
-                {"request_delete_range": {"key": _coded(key)}} for key in made[start : start + AT_ONCE]
+                {"request_delete_range": {"key": _coded(key)}} for key in added[start : start + AT_ONCE]
             ]
             self._etcd("txn", {"success": deletes})
 

@@ -1,8 +1,8 @@
 """
-A hub on which everything is set up right, as `kubectl get -o yaml` gives it: what `doctor` is tried on.
+The objects of a correctly set up hub, as `kubectl get -o yaml` returns them, for the tests of `doctor`.
 
-OCM's and our half are the samples and config/; Kueue's half is as the manifests of its release 0.19 have it
-(Deployment, ConfigMap, ClusterRoleBinding: the parts that are looked at).
+OCM's and our objects come from the samples and config/; Kueue's follow the manifests of its release 0.19
+(the parts of Deployment, ConfigMap and ClusterRoleBinding that `doctor` reads).
 """
 
 import base64
@@ -127,7 +127,7 @@ PROVIDERS = """\
         provideClusterInfo: true
         interactiveMode: Never
 """
-"""The part of Kueue's configuration that tells of access providers."""
+"""The part of Kueue's configuration that lists the access providers."""
 MOUNTS = [
     {
         "name": "manager-config",
@@ -139,7 +139,7 @@ MOUNTS = [
 
 
 def objects() -> list[Object]:
-    """Return all of them, free to be changed."""
+    """Return all objects, as copies that the caller may change."""
     return copy.deepcopy(list(_objects()))
 
 
@@ -148,14 +148,14 @@ def _objects() -> tuple[Object, ...]:
     return (
         *(_crd(crd) for crd in published_crds()),
         *_samples(),
-        *_made(),
+        *_ours(),
         *_controller(),
         *yaml.safe_load_all(KUEUE),
     )
 
 
 def _crd(crd: Object) -> Object:
-    """As little of it as is looked at."""
+    """A CRD reduced to the fields that `doctor` reads."""
     versions = [{"name": one["name"], "served": one["served"]} for one in crd["spec"]["versions"]]
     return {
         "apiVersion": crd["apiVersion"],
@@ -186,11 +186,11 @@ def _as_stored(obj: Object) -> Object:
     return obj
 
 
-def _made() -> Iterator[Object]:
-    """What OCM and the controller make of it."""
-    made = decision(of=PLACEMENT)
-    yield made | {
-        "metadata": {key: made["metadata"][key] for key in ("name", "namespace", "labels")},
+def _ours() -> Iterator[Object]:
+    """The objects that OCM and the controller create."""
+    decided = decision(of=PLACEMENT)
+    yield decided | {
+        "metadata": {key: decided["metadata"][key] for key in ("name", "namespace", "labels")},
         "status": {"decisions": [{"clusterName": cluster, "reason": ""} for cluster in CLUSTERS]},
     }
     labels = {"app.kubernetes.io/managed-by": "placement-ac"}

@@ -1,4 +1,4 @@
-"""An admin of a hub and of a worker, for tests of stand-ins that use both."""
+"""An admin of a hub and of a worker, for tests of stand-ins that need both."""
 
 from typing import Self
 

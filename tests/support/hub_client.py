@@ -1,17 +1,17 @@
-"""A plain client of the hub for its own tests: paths, verbs, answers; nothing is hidden."""
+"""A plain HTTP client for the hub's own tests: paths, verbs and raw responses."""
 
 import contextlib
 import http.client
 import json
 import socket
 import threading
-import time
-from collections.abc import Callable
 from typing import Any, Self
 
 import requests
 
 from placement_ac.lab.hub import Hub
+from tests.support.crds import plain_crd
+from tests.support.driver import eventually
 from tests.support.envtest import connection_to, session_to
 
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
@@ -31,7 +31,7 @@ Object = dict[str, Any]
 
 
 class Client:
-    """Asks one hub as its admin (or with another token)."""
+    """Requests to one hub as its admin (or with another token)."""
 
     def __init__(self, hub: Hub, token: str | None = None) -> None:
         self.hub = hub
@@ -78,7 +78,7 @@ class Client:
 
 
 class Watching:
-    """A watch in a thread of its own; `events` are (type, name), `seen` the whole events."""
+    """A watch in its own thread; `events` are (type, name), `seen` the whole events."""
 
     def __init__(self, client: Client, path: str, **query: str) -> None:
         asked = "&".join(f"{key}={value}" for key, value in {"watch": "true", **query}.items())
@@ -103,7 +103,7 @@ class Watching:
         return [(event["type"], event["object"]["metadata"].get("name", "")) for event in self.seen]
 
     def until(self, *expected: tuple[str, str]) -> None:
-        wait_for(lambda: self.events, list(expected))
+        eventually(lambda: self.events, list(expected))
 
     def ended(self) -> bool:
         self.thread.join(5)
@@ -116,14 +116,6 @@ class Watching:
         with contextlib.suppress(OSError):  # it may have ended by itself
             self.socket.shutdown(socket.SHUT_RDWR)
         self.thread.join(5)
-
-
-def wait_for(read: Callable[[], Any], expected: Any, seconds: float = 5.0) -> None:
-    """Fail unless `read` gives `expected` in time."""
-    deadline = time.monotonic() + seconds
-    while (found := read()) != expected and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert found == expected
 
 
 def config(name: str, *clusters: str, **metadata: Any) -> Object:
@@ -148,7 +140,7 @@ def condition(status: str = "True", kind: str = "Active") -> Object:
     return {
         "type": kind,
         "status": status,
-        "reason": "Told",
+        "reason": "Reported",
         "message": "",
         "lastTransitionTime": "2026-01-01T00:00:00Z",
     }
@@ -177,19 +169,9 @@ def owner(obj: Object) -> Object:
 
 def crd(kind: str, schema: Object, *, group: str = "example.com", **version: Any) -> Object:
     """A namespaced CustomResourceDefinition of one version, v1."""
-    plural = kind.lower() + "s"
-    served = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}, **version}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {"kind": kind, "plural": plural},
-            "versions": [served],
-        },
-    }
+    definition = plain_crd(group, kind, schema=schema)
+    definition["spec"]["versions"][0] |= version
+    return definition
 
 
 def spec_schema(**properties: Any) -> Object:

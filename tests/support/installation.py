@@ -1,9 +1,10 @@
-"""The manifests under `config/`, as kustomize renders them, and what an object of them says."""
+"""The manifests under `config/`, as kustomize renders them, and readers of their objects."""
 
 import functools
 import os
 import shutil
 import subprocess
+import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,13 @@ NAMESPACE = "placement-ac-system"
 NAME = "placement-ac"
 
 
+def pyproject() -> Object:
+    """Return the content of pyproject.toml."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+
+
 def kubectl(*words: str, **environment: str) -> str:
-    """Return what it prints; without it CI fails, and a machine that does not have it skips the test."""
+    """Return kubectl's output; without kubectl the test fails in CI and is skipped elsewhere."""
     if shutil.which("kubectl") is None:
         reason = "kubectl is not on PATH: it renders the manifests"
         (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
@@ -41,7 +47,7 @@ def kubectl(*words: str, **environment: str) -> str:
 
 
 def rendered(overlay: str) -> list[Object]:
-    """Return the objects of `config/<overlay>`, the caller's to change."""
+    """Return the objects of `config/<overlay>`, as copies that the caller may change."""
     return list(yaml.safe_load_all(_text(str(CONFIG / overlay))))
 
 
@@ -51,13 +57,13 @@ def _text(folder: str) -> str:
 
 
 def of(objects: Iterable[Object], kind: str, name: str = NAME) -> Object:
-    """Return the one object of that kind and name."""
+    """Return the only object of that kind and name."""
     (found,) = (one for one in objects if (one["kind"], one["metadata"]["name"]) == (kind, name))
     return found
 
 
 def pod_of(objects: Iterable[Object]) -> Object:
-    """Return the spec of the Pods."""
+    """Return the spec of the Deployment's Pods."""
     spec: Object = of(objects, "Deployment")["spec"]["template"]["spec"]
     return spec
 
@@ -72,7 +78,7 @@ def environment_of(objects: Iterable[Object]) -> dict[str, str]:
 
 
 def flags_of(objects: Iterable[Object], folder: Path) -> dict[str, str]:
-    """Return the flags of the container; the files that it mounts are put under `folder`."""
+    """Return the flags of the container; the files that it mounts are written to `folder`."""
     objects = list(objects)
     sources = {one["name"]: one.get("configMap") for one in pod_of(objects)["volumes"]}
     for mount in controller_of(objects)["volumeMounts"]:
@@ -87,7 +93,7 @@ def flags_of(objects: Iterable[Object], folder: Path) -> dict[str, str]:
 
 
 def grants(objects: Iterable[Object]) -> list[tuple[str, str, rbac_rules.RbacRule]]:
-    """Return each smallest right: the role that gives it, where it is good ("": everywhere), and itself."""
+    """Return each single permission: its role, its namespace ("": cluster-wide), and the permission."""
     objects = list(objects)
     found = []
     for binding in objects:

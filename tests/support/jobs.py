@@ -1,4 +1,4 @@
-"""A stage for jobs: a hub with Kueue's stand-in, its workers with a ledger, and OCM's word by hand.
+"""A stage for jobs: a hub with Kueue's stand-in, workers with a ledger, and methods that play OCM.
 
 The Placement is called p, our check too, Kueue's own check mk; the queue `gated` lists both checks,
 `open` only Kueue's. A worker has the name of its managed cluster. Kueue's times pass 10 times as fast.
@@ -24,7 +24,7 @@ from tests.support.driver import CORE, KUEUE, OCM, Controllers, Driver, Object, 
 
 SPEED = 10.0
 LIMIT = 20.0
-"""Seconds that anything may take on a busy machine."""
+"""The deadline in seconds, long enough for a busy machine."""
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 MANAGED = "/apis/cluster.open-cluster-management.io/v1/managedclusters"
 WORKLOADS = f"{KUEUE}/v1beta2/namespaces/default/workloads"
@@ -37,7 +37,7 @@ def soon(ask: Callable[[], Any], wanted: Any = True) -> Any:
 
 
 class Stage:
-    """What there is, and what may happen to it."""
+    """Reads and changes the hub and its workers."""
 
     def __init__(self, admin: Driver, controllers: Controllers, fleet: WorkerFleet) -> None:
         self.admin = admin
@@ -47,7 +47,7 @@ class Stage:
         self.jobs: list[str] = []
         self._workers = {name: _Worker(hub) for name, hub in fleet.hubs.items()}
 
-    # -- what OCM does
+    # -- OCM
 
     def taint(self, name: str, *taints: Object) -> None:
         stamped = [taint | {"timeAdded": "2026-01-01T00:00:00Z"} for taint in taints]
@@ -57,22 +57,22 @@ class Stage:
         self.admin.ask("DELETE", f"{MANAGED}/{name}")
 
     def select(self, *clusters: Any, placement: str = "p") -> None:
-        """Decide, and say so in the Placement's status: then it is settled."""
+        """Write a decision and the Placement's status, so that OCM counts as settled."""
         if self.admin.get(f"{OCM}/placements/{placement}") is None:
             self.admin.placement(placement)
         self.admin.decide(placement, *clusters)
         self.admin.placement_says(placement, len(clusters))
 
     def add_placement(self, name: str) -> None:
-        """Another check with its Placement, Kueue's check mk-<name> and a queue gated-<name>."""
+        """Create another check with its Placement, Kueue's check mk-<name> and a queue gated-<name>."""
         self.admin.check(name)
         self.admin.multikueue_check(f"mk-{name}", name)
         self.queue(f"gated-{name}", f"mk-{name}", name)
 
-    # -- what users do
+    # -- users
 
     def queue(self, name: str, *checks: str) -> None:
-        """A ClusterQueue and its LocalQueue, of the same name."""
+        """Create a ClusterQueue and its LocalQueue with the same name."""
         strategy = {"admissionChecks": [{"name": check} for check in checks]}
         spec = {"namespaceSelector": {}, "admissionChecksStrategy": strategy}
         version = {"apiVersion": f"kueue.x-k8s.io/{self.admin.v}", "metadata": {"name": name}}
@@ -87,7 +87,7 @@ class Stage:
         self.admin.ask("POST", JOBS, hub_job(name, "default", queue))
 
     def another_check(self, name: str) -> None:
-        """A check of somebody else's, and a queue of that name which lists it beside ours and Kueue's."""
+        """Create a check of another controller, and a queue of that name with it, our check and Kueue's."""
         admin = self.admin
         version = {"apiVersion": f"kueue.x-k8s.io/{admin.v}", "kind": "AdmissionCheck"}
         spec = {"controllerName": "example.com/another"}
@@ -108,22 +108,22 @@ class Stage:
         assert self.fleet.finish(name), f"job {name} runs nowhere"
 
     def kueue_looks_late(self, seconds: float) -> None:
-        """From now on Kueue looks so late at what happens on a worker, if nothing happens on the hub."""
+        """Delay Kueue's reaction to changes on workers; changes on the hub are handled as usual."""
         self.kueue.settings = replace(self.kueue.settings, events_batch_seconds=seconds)
 
     def delay_next_write(self, job: str, seconds: float) -> None:
-        """Let the next write of the Workload's status, whoever's, come late."""
+        """Delay the next write of the Workload's status by any client."""
         name = self.workload(job)["metadata"]["name"]
         self.admin.hub.faults.add("PATCH", f"/{name}/status$", delay=seconds)
 
     def answers_late(self, worker: str, seconds: float) -> None:
-        """Let the worker take its time when it is next asked for its copies."""
+        """Delay the worker's next list of its copies."""
         self.fleet.hubs[worker].faults.add("GET", "/workloads$", delay=seconds)
 
     def write_is_delayed(self) -> bool:
         return self.admin.hub.faults.all_met
 
-    # -- what is there
+    # -- reading
 
     def workload(self, job: str) -> Object:
         """The Workload of a job; {} when there is none (yet)."""
@@ -133,7 +133,7 @@ class Stage:
     def status(self, job: str) -> Object:
         return self.workload(job).get("status") or {}
 
-    def told(self, job: str, check: str = "p") -> tuple[str, str]:
+    def check_state(self, job: str, check: str = "p") -> tuple[str, str]:
         """State and message of a check's entry."""
         entries = self.status(job).get("admissionChecks") or ()
         return next(((e["state"], e["message"]) for e in entries if e["name"] == check), ("", ""))
@@ -145,7 +145,7 @@ class Stage:
         return list(self.status(job).get("nominatedClusterNames") or ())
 
     def copies(self, job: str) -> list[str]:
-        """The workers that hold a copy of its Workload, asked one by one."""
+        """The workers that hold a copy of the job's Workload."""
         return [name for name, worker in self._workers.items() if worker.copy_of(job)]
 
     def has_quota_on(self, job: str, worker: str) -> bool:
@@ -153,30 +153,30 @@ class Stage:
         return any((c["type"], c["status"]) == ("QuotaReserved", "True") for c in conditions)
 
     def account(self, job: str) -> tuple[int, int, bool]:
-        """The most copies at once, starts, finished: from the ledger of the workers."""
+        """Copies at once (maximum), starts, finished: from the ledger of the workers."""
         said = self.fleet.counter.counts_of(job)
         return said["maxCopies"], said["starts"], said["finished"]
 
     def listed(self, config: str = "p") -> list[str]:
-        """The clusters in a config, without the Placement's name before them."""
+        """The clusters in a config, without the prefix of the Placement's name."""
         return [name.removeprefix(f"{config}-") for name in self.admin.listed(config) or ()]
 
     def remark(self, check: str = "p") -> str:
-        """What the condition says beside that all is well."""
+        """The part of the condition's message beyond the usual one."""
         return str(self.admin.active(check).get("message", "")).removeprefix(GENERATED).removeprefix("; ")
 
     def is_out_of_reach(self, cluster: str) -> bool:
-        """Whether the condition says that the cluster stays, as it does not answer us, or not Kueue."""
+        """Whether the condition says that the cluster stays because it does not answer, or Kueue lacks it."""
         reasons = ("it cannot be asked for copies: ", "Kueue is not connected to it)")
         return any(f"draining: {cluster} ({reason}" in self.remark() for reason in reasons)
 
     def warnings(self, kind: str = "AdmissionCheck") -> list[tuple[str, str]]:
-        """Reason and message of the warnings on checks, or on Workloads."""
+        """Reason and message of each warning on checks, or on Workloads."""
         found = [event for event in self.admin.events(kind) if event["type"] == "Warning"]
         return [(event["reason"], event["message"]) for event in found]
 
     def connected(self) -> int:
-        """How many MultiKueueClusters Kueue calls connected."""
+        """The number of MultiKueueClusters that Kueue reports as connected."""
         items = self.admin.ask("GET", self.admin.kueue("multikueueclusters"))["items"]
         said = [one for item in items for one in (item.get("status") or {}).get("conditions") or ()]
         return sum((one["type"], one["status"]) == ("Active", "True") for one in said)
@@ -187,10 +187,10 @@ class Stage:
         found = [e for e in entries if (e["manager"], e["operation"]) == (manager, "Apply")]
         return {field for entry in found for field in entry["fieldsV1"].get("f:status", {})}
 
-    # -- the journal
+    # -- reading the journal
 
     def writes(self, path: str, user_agent: str = FIELD_MANAGER) -> list[RecordedRequest]:
-        """What was written where the path has this end, and taken."""
+        """The accepted writes to paths with this end."""
         return [
             request
             for request in list(self.admin.hub.journal)
@@ -201,28 +201,28 @@ class Stage:
         ]
 
     def refused(self, path: str) -> bool:
-        """Whether a write there met a fault."""
+        """Whether a request to a path with this end was answered with 503."""
         journal = list(self.admin.hub.journal)
         return any(request.path.endswith(path) and request.status == 503 for request in journal)
 
     def conflicts(self, job: str) -> int:
-        """How many of our writes to the Workload came too late."""
+        """The number of our writes to the Workload that failed with a conflict."""
         end = f"/{self.workload(job)['metadata']['name']}/status"
         asked = [r for r in list(self.admin.hub.journal) if r.path.endswith(end)]
         return sum((request.user_agent, request.status) == (FIELD_MANAGER, 409) for request in asked)
 
     def answers(self, job: str) -> list[tuple[str, str]]:
-        """State and message of all that we wrote into a job's Workload."""
+        """State and message of each of our writes to a job's Workload."""
         entries = [entry for body in self._bodies(job) for entry in body.get("admissionChecks", ())]
         return [(entry["state"], entry["message"]) for entry in entries]
 
     def nominations(self, job: str) -> list[list[str]]:
-        """The nominations that we wrote."""
+        """The nominations that the controller wrote."""
         asked = [request for request in self._on(job) if request.query["fieldManager"] == KUEUE_ADMISSION]
         return [request.body["status"].get("nominatedClusterNames") or [] for request in asked]
 
     def nominated_with(self, job: str) -> list[set[str]]:
-        """The fields of the status that we wrote with each nomination."""
+        """The status fields that the controller wrote with each nomination."""
         asked = [request for request in self._on(job) if request.query["fieldManager"] == KUEUE_ADMISSION]
         return [set(request.body["status"]) for request in asked]
 
@@ -242,13 +242,13 @@ class Stage:
         soon(lambda: self.listed(config), list(clusters))
 
     def until_runs(self, job: str, *workers: str) -> None:
-        """Until it runs there, and Kueue has recorded it."""
+        """Wait until the job runs there and Kueue has recorded it."""
         soon(lambda: self.fleet.counter.running(job), list(workers))
         for worker in workers:
             soon(lambda worker=worker: self.placed(job).endswith(worker))
 
     def until_waits(self, job: str, *workers: str) -> None:
-        """Until it has a copy on these workers, all without quota."""
+        """Wait until the job has a copy without quota on each of these workers."""
         soon(lambda: self.copies(job), list(workers))
         assert not any(self.has_quota_on(job, worker) for worker in workers)
 
@@ -259,7 +259,7 @@ class Stage:
 
 
 class _Worker:
-    """Asks a worker's hub as its admin."""
+    """Requests to a worker as its admin."""
 
     def __init__(self, hub: Hub) -> None:
         self._driver = Driver(hub)
@@ -280,9 +280,9 @@ Play = Callable[..., Stage]
 def stage(
     admin: Driver, controllers: Controllers, workers: Sequence[str], *, held: Sequence[str] = (), **kueue: Any
 ) -> Iterator[Stage]:
-    """Set all of it up, but for Placement and controller; in the end no job may have been doubled.
+    """Set up the stage without Placement and controller; fail at the end if a job ran twice at once.
 
-    `kueue` are options of the stand-in for Kueue.
+    `kueue`: options of the stand-in for Kueue.
     """
     with ExitStack() as opened:
         fleet = opened.enter_context(WorkerFleet(workers, held=held))
@@ -305,7 +305,7 @@ def stage(
 
 
 def secrets_of(there: Stage) -> list[str]:
-    """All that must not be told anywhere: tokens, and whatever else of a kubeconfig is long enough."""
+    """All texts that must never be printed: tokens, and the other long values of kubeconfigs."""
     found = [there.admin.hub.token]
     for name in there.fleet.names:
         text = there.fleet.kubeconfig(name).decode()
@@ -323,7 +323,7 @@ def _long_ones(value: Any) -> list[str]:
 
 
 def said_in_public(admin: Driver) -> str:
-    """Everything that we write for others to read: conditions, events, answers, lists."""
+    """All objects that the controller writes for others to read, as JSON."""
     paths = [f"{CORE}/namespaces/default/events", WORKLOADS]
     kinds = ("admissionchecks", "multikueueconfigs", "multikueueclusters")
     return "\n".join(
@@ -332,14 +332,14 @@ def said_in_public(admin: Driver) -> str:
 
 
 def managed(admin: Driver, *names: str) -> None:
-    """Make ManagedClusters."""
+    """Create ManagedClusters."""
     for name in names:
         kind = {"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster"}
         admin.ask("POST", MANAGED, kind | {"metadata": {"name": name}, "spec": {"hubAcceptsClient": True}})
 
 
 def has_quota(admin: Driver, name: str, *checks: str) -> Object:
-    """Make a Workload by hand that has quota, as Kueue writes it: by apply, as two managers."""
+    """Create a Workload with quota, written as Kueue does: by apply, as two field managers."""
     admin.ask("POST", WORKLOADS, _bare(name))
     pending = [{"name": check, "state": "Pending", "message": "", **_since()} for check in checks]
     flavors = [{"name": "main", "count": 1, "flavors": {"cpu": "default"}, "resourceUsage": {"cpu": "1"}}]
@@ -356,7 +356,7 @@ def has_quota(admin: Driver, name: str, *checks: str) -> Object:
 
 
 def is_admitted_on(admin: Driver, name: str, cluster: str) -> Object:
-    """Go on as Kueue does when a worker has admitted the copy: with all that it owns."""
+    """Record the admission by a worker as Kueue does, with all fields that Kueue owns."""
     there = admin.ask("GET", f"{WORKLOADS}/{name}")
     status = owned_by(there, KUEUE_ADMISSION)["status"]
     status["conditions"] = [*status["conditions"], _true("Admitted")]
@@ -389,7 +389,7 @@ def _bare(name: str) -> Object:
 
 
 def _true(kind: str) -> Object:
-    return {"type": kind, "status": "True", "reason": "Told", "message": "", **_since()}
+    return {"type": kind, "status": "True", "reason": "Reported", "message": "", **_since()}
 
 
 def _since() -> Object:

@@ -1,4 +1,4 @@
-"""Kueue as it is installed: its Deployment, account and configuration."""
+"""An installed Kueue: its Deployment, account and configuration."""
 
 import shutil
 from pathlib import Path
@@ -28,7 +28,7 @@ integrations:
 
 
 def installed(image: str = IMAGE, config: str = SHIPPED) -> list[Object]:
-    """Return what Kueue's release has, without its CRDs and roles; the Deployment is ready."""
+    """Return the objects of Kueue's release without CRDs and roles; the Deployment is ready."""
     metadata = {"namespace": NAMESPACE}
     args = [f"--config=/{KEY}", "--zap-log-level=2"]
     manager = {
@@ -68,7 +68,7 @@ def installed(image: str = IMAGE, config: str = SHIPPED) -> list[Object]:
 
 
 def kustomized(sample: Path, folder: Path) -> list[Object]:
-    """Return what kustomize makes of a sample, with `installed` in the place of Kueue's release."""
+    """Return a sample rendered by kustomize, with `installed` in place of Kueue's release."""
     copy = folder / sample.name
     shutil.copytree(sample, copy)
     (copy / "manifests.yaml").write_text(yaml.safe_dump_all(installed()))

@@ -1,8 +1,8 @@
 """
-A hub in plain dicts, for tests without HTTP: it carries out actions as an API server would.
+A hub in plain dicts, for tests without HTTP: it carries out actions as an API server does.
 
-Server-side apply is modelled for labels, annotations, ownerReferences, spec and data; deletion collects
-what has lost its last owner.
+Server-side apply is modelled for labels, annotations, ownerReferences, spec and data; `collect` deletes
+objects without a remaining owner.
 """
 
 import copy
@@ -25,7 +25,7 @@ Id = tuple[Kind, str, str]
 
 
 class MemoryHub:
-    """Objects by kind, namespace and name; every change has a resourceVersion of its own."""
+    """Objects by kind, namespace and name; every change gets a new resourceVersion."""
 
     def __init__(
         self, objects: Iterable[Raw], facts: HubFacts, provisioning: ProvisioningPolicy | None = None
@@ -34,27 +34,27 @@ class MemoryHub:
         self.provisioning = provisioning or ProvisioningPolicy()
         self.objects: dict[Id, Raw] = {}
         self.version = 0
-        self.made = 0
+        self.created = 0
         for raw in objects:
             self.put(raw)
 
     def put(self, raw: Raw) -> None:
-        """Store an object as somebody else wrote it."""
+        """Store an object that another client wrote."""
         self.version += 1
         raw = copy.deepcopy(raw)
         raw["metadata"]["resourceVersion"] = str(self.version)
         self.objects[id_of(raw)] = raw
 
     def world(self) -> Cache:
-        """What a controller sees that starts now."""
-        world = Cache(self.facts, policy=AT_ONCE, provisioning=self.provisioning)
+        """Return the cache of a controller that starts now."""
+        cache = Cache(self.facts, policy=AT_ONCE, provisioning=self.provisioning)
         for kind in kinds_for(self.provisioning):
             items = [raw for raw in self.objects.values() if is_of(kind, raw)]
-            world.replace(kind, copy.deepcopy(items), str(self.version))
-        return world
+            cache.replace(kind, copy.deepcopy(items), str(self.version))
+        return cache
 
     def act(self, action: Action) -> None:
-        """Carry out one action; one whose object has changed its identity is refused without effect."""
+        """Carry out one action; it has no effect if the uid of its object has changed."""
         if isinstance(action, Apply):
             self._apply(action)
         elif isinstance(action, Delete):
@@ -67,7 +67,7 @@ class MemoryHub:
             raise NotImplementedError(type(action))
 
     def collect(self) -> None:
-        """Delete what has owners of which none is there, as Kubernetes does."""
+        """Delete objects whose owners are all gone, as Kubernetes does."""
         uids = {raw["metadata"]["uid"] for raw in self.objects.values()}
         for id_, raw in list(self.objects.items()):
             owners = raw["metadata"].get("ownerReferences")
@@ -80,23 +80,23 @@ class MemoryHub:
         wanted = action.body["metadata"]
         if wanted.get("uid") != (before["metadata"]["uid"] if before else None):
             return
-        self.made += not before
-        after = copy.deepcopy(before) if before else new(id_, self.made)
+        self.created += not before
+        after = copy.deepcopy(before) if before else new(id_, self.created)
         metadata = after["metadata"]
         ours = _owned(metadata)
         owners = wanted.get("ownerReferences", [])
         kept = {k: v for k, v in metadata.get("labels", {}).items() if k not in ours["labels"]}
         metadata["labels"] = kept | wanted["labels"]
-        told = wanted.get("annotations", {})
+        annotations = wanted.get("annotations", {})
         others = {k: v for k, v in metadata.get("annotations", {}).items() if k not in ours["annotations"]}
-        if told or others or "annotations" in metadata:
-            metadata["annotations"] = others | told
+        if annotations or others or "annotations" in metadata:
+            metadata["annotations"] = others | annotations
         uids = {owner["uid"] for owner in owners} | ours["owners"]
         metadata["ownerReferences"] = [
             *(owner for owner in metadata.get("ownerReferences", []) if owner["uid"] not in uids),
             *owners,
         ]
-        metadata["managedFields"] = managed(wanted["labels"], [owner["uid"] for owner in owners], told)
+        metadata["managedFields"] = managed(wanted["labels"], [owner["uid"] for owner in owners], annotations)
         if "spec" in action.body:
             after["spec"] = copy.deepcopy(action.body["spec"])
         if "data" in action.body:
@@ -117,7 +117,7 @@ def id_of(raw: Raw) -> Id:
 
 
 def id_of_target(action: Action) -> Id:
-    """The id of what an action writes."""
+    """The id of the object that an action writes."""
     if isinstance(action, Apply):
         return action.kind, action.body["metadata"].get("namespace", ""), action.name
     return action.kind, getattr(action, "namespace", ""), action.name
@@ -147,7 +147,7 @@ MOST_WRITES = 200
 
 
 class EverLate(Mapping[Timer, float]):
-    """Ages of whatever is pending, when every wait is over."""
+    """Ages of all timers, once every wait is over."""
 
     def __getitem__(self, _: Timer) -> float:
         return LATE
@@ -162,58 +162,58 @@ class EverLate(Mapping[Timer, float]):
         return LATE
 
 
-def todo(world: Cache, key: Key) -> list[Action]:
-    """What `key` still calls for in a world, when every wait is over, in order."""
+def todo(cache: Cache, key: Key) -> list[Action]:
+    """The actions that `key` still needs once every wait is over, in order."""
     if key.kind == "cluster":
-        provided = plan_provisioning(world.provisioning_inputs(key.name, NOW, EverLate()))
+        provided = plan_provisioning(cache.provisioning_inputs(key.name, NOW, EverLate()))
         return [action for phase in (*provided.phases, *provided.orphan_phases) for action in phase]
-    seen = world.snapshot(key, NOW, EverLate())
+    seen = cache.snapshot(key, NOW, EverLate())
     return [action for phase in diff(seen, plan(seen)) for action in phase]
 
 
-def settle(hub: MemoryHub, world: Cache, keys: Iterable[Key] | None = None) -> list[Action]:
-    """Let a controller work off `keys`, and those that its own writes touch; return the writes.
+def settle(hub: MemoryHub, cache: Cache, keys: Iterable[Key] | None = None) -> list[Action]:
+    """Reconcile `keys`, and the keys that these writes touch; return the writes.
 
-    Without `keys` it looks at all that there are. Keys that ask to be looked at later are.
+    Without `keys`, reconcile every key. A key that asks for a later look gets it.
     """
-    queue = sorted(world.keys() if keys is None else keys, key=str)
+    queue = sorted(cache.keys() if keys is None else keys, key=str)
     done: list[Action] = []
     while queue:
         key = queue.pop(0)
-        actions = todo(world, key)
+        actions = todo(cache, key)
         touched = {key} if actions else set()
         for action in actions:
-            touched |= tell(hub, world, action)
+            touched |= carry_out(hub, cache, action)
         done += actions
         queue += sorted(touched - set(queue), key=str)
         if not queue:
             queue += [
-                key for key in sorted(world.keys(), key=str) if _comes_back(world, key) and todo(world, key)
+                key for key in sorted(cache.keys(), key=str) if _comes_back(cache, key) and todo(cache, key)
             ]
         if len(done) > MOST_WRITES:
-            raise AssertionError(f"still not at rest: {done[-5:]}")
+            raise AssertionError(f"still not settled: {done[-5:]}")
     return done
 
 
-def _comes_back(world: Cache, key: Key) -> bool:
+def _comes_back(cache: Cache, key: Key) -> bool:
     if key.kind == "cluster":
-        return False  # it waits for nothing but time, and that is over
-    return plan(world.snapshot(key, NOW, EverLate())).recheck_after is not None
+        return False  # it waits only for time, and every wait is over
+    return plan(cache.snapshot(key, NOW, EverLate())).recheck_after is not None
 
 
-def tell(hub: MemoryHub, world: Cache, action: Action) -> set[Key]:
-    """Carry out one action, tell the world, and return the keys that this touches."""
+def carry_out(hub: MemoryHub, cache: Cache, action: Action) -> set[Key]:
+    """Carry out one action, update the cache, and return the keys that the change touches."""
     id_ = id_of_target(action)
     before = hub.objects.get(id_)
     hub.act(action)
-    return show(hub, world, before, hub.objects.get(id_))
+    return show(hub, cache, before, hub.objects.get(id_))
 
 
-def show(hub: MemoryHub, world: Cache, before: Raw | None, after: Raw | None) -> set[Key]:
-    """Tell the world how an object is now (None: it is gone); a Secret may be of two kinds."""
+def show(hub: MemoryHub, cache: Cache, before: Raw | None, after: Raw | None) -> set[Key]:
+    """Update the cache with the new state of an object (None: deleted); a Secret may be of two kinds."""
     raw = after or before
     touched: set[Key] = set()
     for kind in kinds_for(hub.provisioning):
         if raw and is_of(kind, raw):
-            touched |= (world.put if after else world.remove)(kind, copy.deepcopy(raw))
+            touched |= (cache.put if after else cache.remove)(kind, copy.deepcopy(raw))
     return touched

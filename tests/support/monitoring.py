@@ -1,4 +1,4 @@
-"""What stands in config/monitoring: the alerts, the dashboard, and the PromQL in both."""
+"""The content of config/monitoring: the alerts, the dashboard, and the PromQL of both."""
 
 import json
 import re
@@ -14,7 +14,7 @@ Object = dict[str, Any]
 
 FOLDER = Path(__file__).resolve().parents[2] / "config" / "monitoring"
 VARIABLES = {"$__rate_interval": "5m", "$check": ".*"}
-"""What Grafana puts in the place of its variables, when all checks are chosen."""
+"""The values of Grafana's variables when all checks are selected."""
 
 
 class Expression(NamedTuple):
@@ -22,7 +22,7 @@ class Expression(NamedTuple):
     text: str
     """PromQL, without variables."""
     templates: tuple[str, ...]
-    """Texts with labels of its result."""
+    """Texts that use labels of the result."""
 
 
 def rules() -> list[Object]:
@@ -57,7 +57,7 @@ def expressions() -> list[Expression]:
 
 
 def nodes(text: str) -> Iterator[Any]:
-    """Yield every part of an expression. Raises ValueError when it is no PromQL."""
+    """Yield every node of an expression. Raises ValueError for invalid PromQL."""
     found: list[Any] = []
     promql_parser.walk(promql_parser.parse(text), found.append)
     yield from found
@@ -68,7 +68,7 @@ def selectors(text: str) -> list[VectorSelector]:
 
 
 def matches(selector: VectorSelector, labels: Mapping[str, str]) -> bool:
-    """Whether a selector takes a series with these labels; one that is missing counts as ""."""
+    """Whether a selector matches a series with these labels; a missing label counts as ""."""
     for matcher in selector.matchers.matchers:
         value = labels.get(matcher.name, "")
         regular = matcher.op in (MatchOp.Re, MatchOp.NotRe)

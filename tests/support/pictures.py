@@ -1,4 +1,4 @@
-"""What is to be drawn: Story 3 as a tree and over time, what is hostile, what is large."""
+"""Inputs of the drawings: Story 3 as a tree and over time, hostile names, and large hubs."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -16,7 +16,7 @@ from placement_ac.inspection.timeline.model import (
 from placement_ac.inspection.timeline.recording import RecordedState, RunningWorkload
 
 BAD = "</title></text><script>window.bad = 1</script>\"'&#x3c;`;|\x1b\x00\ud800"
-"""What no picture may take for its own words."""
+"""Markup that a picture must show as text."""
 
 
 def branch(name: str = "demo", **rest: Any) -> CheckStatus:
@@ -83,7 +83,7 @@ def nothing() -> CheckStatus:
 
 
 def hostile() -> CheckStatus:
-    """Everything that others may name or say is a script."""
+    """Every name and message is a script."""
     return branch(
         BAD,
         reason=BAD,
@@ -98,7 +98,7 @@ def hostile() -> CheckStatus:
 
 
 def large(clusters: int = 1000) -> CheckStatus:
-    """A list of 20, and all others of the fleet."""
+    """A list of 20 clusters, and all other clusters of the fleet."""
     rows = [
         ClusterRow(
             f"cluster-{n}", "listed" if n < 20 else "beyond" if n % 3 else "unusable", rank=n + 1, score=n
@@ -116,7 +116,7 @@ def at(seconds: float) -> datetime:
 
 
 def rebalancing() -> Timeline:
-    """Story 3 as it is recorded: cluster3 drains while a job runs there, and comes back."""
+    """The recorded Story 3: cluster3 drains while a job runs there, and comes back."""
     train = {"default/train": RunningWorkload(cluster="cluster3", gpus=8)}
     return timeline_of_states(
         "demo",
@@ -135,7 +135,7 @@ def rebalancing() -> Timeline:
 
 
 def busy() -> Timeline:
-    """More lanes, Workloads and changes than fit; scores below zero; names and whys that are scripts."""
+    """More lanes, Workloads and changes than fit; scores below zero; names and reasons that are scripts."""
     runs = tuple(WorkloadRun(f"team/{BAD}-{n}", n, at(3 * n), at(3 * n + 1)) for n in range(9))
     hostile = Lane(
         BAD,

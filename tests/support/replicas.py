@@ -1,4 +1,4 @@
-"""Several controllers on one hub, each with a user of its own, and who led and wrote by the journal."""
+"""Several controllers on one hub, each with its own user, and an audit of leaders and writers."""
 
 import json
 import os
@@ -32,12 +32,12 @@ LISTED: Final = {
     "secrets",
     "workloads",
 }
-"""The kinds that make a world."""
+"""The kinds that the cache needs."""
 AT_ONCE: Final = {"cluster_retention": "0", "mass_loss_grace": "0", "reorder_margin": "0"}
 
 
 def kubeconfig(hub: Hub, folder: Path, name: str) -> Path:
-    """Return the kubeconfig of a user who may do everything; the journal knows him by this name."""
+    """Return the kubeconfig of a user with all permissions; the journal shows this user name."""
     content = hub.kubeconfig()
     content["users"][0]["user"]["token"] = hub.add_user(name)
     path = folder / name
@@ -46,7 +46,7 @@ def kubeconfig(hub: Hub, folder: Path, name: str) -> Path:
 
 
 class Replica:
-    """`placement-ac run` in a process of its own, for a user of that name; killed at the end if need be."""
+    """`placement-ac run` in its own process, for a user of that name; killed at the end if necessary."""
 
     def __init__(
         self, hub: Hub, folder: Path, name: str, *, log: IO[bytes] | None = None, **settings: str
@@ -69,7 +69,7 @@ class Replica:
         self._process.send_signal(number)
 
     def stop(self) -> None:
-        """Stop it in good order, and wait for it."""
+        """Stop it with SIGTERM and wait for its end."""
         self._process.terminate()
         self.wait()
 
@@ -78,7 +78,7 @@ class Replica:
         self.wait()
 
     def wait(self) -> None:
-        """Return when it has ended."""
+        """Wait until it has ended."""
         self._process.wait()
 
     @property
@@ -86,23 +86,23 @@ class Replica:
         return self._process.poll() is None
 
     def __exit__(self, _: type[BaseException] | None, __: object, ___: TracebackType | None) -> None:
-        self.kill()  # a stopped one hears of nothing else
+        self.kill()  # a stopped process reacts to no other signal
 
 
 class Audit:
-    """What the journal says, read from a time on when nobody led: who took the Lease, and who wrote."""
+    """Leaders and writers by the journal, read from a time without a leader."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = set(names)
         self.leader = ""
         self.terms: list[tuple[float, str]] = []
-        """When each one took the lead (time.time()), and who."""
+        """When (time.time()) and who: each change of the leader."""
         self.writes: list[tuple[float, str]] = []
-        """When something was written, and by whom."""
+        """When and who: each write."""
         self.strays: list[RecordedRequest] = []
-        """Writes of somebody who did not lead."""
+        """Writes of a replica that did not lead."""
         self.listed: dict[str, set[str]] = {}
-        """Who has listed which kinds."""
+        """User → the kinds that it has listed."""
 
     def read(self, journal: Iterable[RecordedRequest]) -> Self:
         for request in journal:
@@ -130,5 +130,5 @@ class Audit:
         self.leader = request.user if held else ""
 
     def is_warm(self, name: str) -> bool:
-        """Whether it has listed all that it decides on."""
+        """Whether the replica has listed every kind that the cache needs."""
         return self.listed.get(name, set()) >= LISTED

@@ -1,4 +1,4 @@
-"""Rights on a hub for its own tests: paths, tokens of ServiceAccounts, roles and bindings."""
+"""Permissions for the hub's own tests: paths, tokens of ServiceAccounts, roles and bindings."""
 
 from typing import Any
 
@@ -39,13 +39,13 @@ def bound_to(kind: str, role: str, /, **subject: str) -> Object:
 
 
 def allow(admin: Client, *rules: Object) -> None:
-    """Give `sa` these rights on the whole cluster."""
+    """Grant `sa` these rules cluster-wide."""
     admin.create(CLUSTER_ROLES, {"metadata": {"name": "r"}, "rules": list(rules)})
     admin.create(CLUSTER_BINDINGS, bound_to("ClusterRole", "r"))
 
 
 def allow_here(admin: Client, *rules: Object) -> None:
-    """Give `sa` these rights in the namespace `default`."""
+    """Grant `sa` these rules in the namespace `default`."""
     admin.create(ROLES, {"metadata": {"name": "r"}, "rules": list(rules)})
     admin.create(BINDINGS, bound_to("Role", "r"))
 

@@ -1,4 +1,4 @@
-"""Where the facts and recordings are that the project shares: `../shared`, beside the repository."""
+"""The folder with shared facts and recordings: `../shared`, beside the repository."""
 
 import copy
 import functools
@@ -13,11 +13,11 @@ import yaml
 from placement_ac.lab.hub.kinds import bundled
 
 VARIABLE = "SHARED_DIR"
-"""The environment variable that names the folder when it lies elsewhere."""
+"""The environment variable with another path of the folder."""
 
 
 def shared_dir() -> Path:
-    """Return the folder; without it CI fails, and a machine that never had it skips the test."""
+    """Return the folder; without it the test fails in CI and is skipped elsewhere."""
     path = Path(os.environ.get(VARIABLE) or Path(__file__).resolve().parents[3] / "shared")
     if (path / "crds").is_dir():
         return path
@@ -34,9 +34,9 @@ def _crds(folder: Path) -> bytes:
 
 
 def published_crds() -> list[dict[str, Any]]:
-    """Return the CRDs as their projects publish them; where they are not, the hub's own.
+    """Return the CRDs as their projects publish them; without the shared folder, the hub's own.
 
-    They are the caller's to change.
+    The caller may change them.
     """
     try:
         crds: list[dict[str, Any]] = pickle.loads(_crds(shared_dir() / "crds"))

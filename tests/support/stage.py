@@ -1,4 +1,4 @@
-"""What tests on a hub may use beside `tests/conftest.py`: a stage for jobs."""
+"""Helpers for tests on a hub beside `tests/conftest.py`: a stage for jobs."""
 
 import io
 import sys
@@ -12,14 +12,14 @@ from tests.support.driver import Controllers, Driver
 from tests.support.jobs import Play, Stage, said_in_public, secrets_of, stage
 
 KUEUE_IS_FAST = {"QUIET_SECONDS": 0.6, "MIN_READY_SECONDS": 1.0, "GATE_REOPEN_SECONDS": 0.3}
-"""The controller waits so long for Kueue, whose times pass 10 times as fast here: it records after 0.1 s."""
+"""The controller's wait for Kueue, whose times pass 10 times as fast here: it records after 0.1 s."""
 
 
 @pytest.fixture
 def play(admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
-    """Sets the stage: the workers' names, those that are held, and options of Kueue's stand-in.
+    """Starts stages: names of the workers, names of held workers, and options of Kueue's stand-in.
 
-    Whatever is played there, no secret may come up in a log line at the level debug, nor on the hub.
+    The fixture fails the test if a secret appears in a debug log line or in public on the hub.
     """
     shorten(monkeypatch, **KUEUE_IS_FAST)
     log = io.StringIO()
@@ -33,9 +33,9 @@ def play(admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatc
             return stages[0]
 
         yield start
-        told = log.getvalue()
-        print(told)  # noqa: T201  # pytest shows it when a test fails
-        assert [secret for one in stages for secret in secrets_of(one) if secret in told] == []
+        output = log.getvalue()
+        print(output)  # noqa: T201  # pytest shows it when a test fails
+        assert [secret for one in stages for secret in secrets_of(one) if secret in output] == []
         public = said_in_public(admin)
         assert [secret for one in stages for secret in secrets_of(one) if secret in public] == []
     logs.configure("text", "error")
@@ -43,12 +43,12 @@ def play(admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatc
 
 @pytest.fixture
 def ask_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that could not be asked is asked again soon."""
+    """Retry a worker that did not answer soon."""
     shorten(monkeypatch, COPIES_RETRY_SECONDS=0.5)
 
 
 def shorten(monkeypatch: pytest.MonkeyPatch, **constants: float) -> None:
-    """Let what waits wait for so many seconds only, whichever modules do."""
+    """Set a wait to that many seconds, in every module that uses it."""
     for name, seconds in constants.items():
         ours = [module for path, module in sys.modules.items() if path.startswith("placement_ac.")]
         found = [module for module in ours if hasattr(module, name)]

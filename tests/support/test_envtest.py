@@ -1,4 +1,4 @@
-"""`make test-envtest` and `make test-kind`: what they say where they cannot begin."""
+"""The messages of `make test-envtest` and `make test-kind` when a precondition is missing."""
 
 import shutil
 import subprocess
@@ -37,9 +37,9 @@ def test_a_folder_without_the_programs(
 ) -> None:
     folder = a_folder(tmp_path / "bin", programs)
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(folder))
-    with pytest.raises(envtest.Missing) as told:
+    with pytest.raises(envtest.Missing) as raised:
         envtest.assets()
-    assert str(told.value) == f"KUBEBUILDER_ASSETS={folder} {said}: {HINT}"
+    assert str(raised.value) == f"KUBEBUILDER_ASSETS={folder} {said}: {HINT}"
 
 
 def test_a_program_that_may_not_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,17 +76,19 @@ def test_a_folder_without_crds(tmp_path: Path, content: str | None) -> None:
     ],
 )
 def test_make_says_so_in_one_line(tmp_path: Path, target: str, given: dict[str, str], said: str) -> None:
-    made = f"{sys.prefix}/installed"
+    installed = f"{sys.prefix}/installed"
     done = subprocess.run(
-        [shutil.which("make") or "make", f"--old-file={made}", f"VENV={sys.prefix}", target],
+        [shutil.which("make") or "make", f"--old-file={installed}", f"VENV={sys.prefix}", target],
         cwd=ROOT,
         env={"PATH": str(tmp_path)} | given,
         capture_output=True,
         text=True,
         check=False,
     )
-    told = [line for line in (done.stdout + done.stderr).splitlines() if line and not line.startswith("make")]
-    assert (done.returncode, told) == (2, [f"ERROR: {said}"])
+    output = [
+        line for line in (done.stdout + done.stderr).splitlines() if line and not line.startswith("make")
+    ]
+    assert (done.returncode, output) == (2, [f"ERROR: {said}"])
 
 
 def test_an_api_server_that_does_not_come_up_has_the_last_word(tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
-"""What tests are given is theirs to change."""
+"""Shared test data: each test gets a copy that it may change."""
 
 from tests.support.shared import published_crds
 
 
-def test_whoever_changes_the_crds_changes_nobody_elses() -> None:
+def test_a_changed_copy_of_the_crds_does_not_affect_others() -> None:
     mine = published_crds()
     for crd in mine:
         crd["spec"]["versions"].clear()

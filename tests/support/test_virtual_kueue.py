@@ -1,7 +1,8 @@
 """
-The virtual Kueue tells the stories that the real one told; each test names the recording in shared/kueue.
+The virtual Kueue behaves as the recordings of real Kueue; each test names its recording in shared/kueue.
 
-Seeds stand for the delays of one run. What a real Kueue does in most runs only is asked of many seeds.
+A seed determines the delays of one run. Behaviour that real Kueue shows only in most runs is tested with
+many seeds.
 """
 
 from collections.abc import Callable
@@ -39,7 +40,7 @@ def runs_on(at: VirtualKueue, worker: str, name: str = "b1") -> Callable[[], boo
 
 
 def placed_on(seed: int, worker: str, **more: Any) -> VirtualKueue:
-    """A hub whose one job runs on `worker`; the other workers are released then."""
+    """A hub whose only job runs on `worker`; afterwards the other workers are released."""
     at = kueue(seed, **more)
     at.hold(*(name for name in ALL if name != worker))
     submitted(at).until(runs_on(at, worker))
@@ -67,16 +68,16 @@ def test_from_creation_to_running(seed: int) -> None:
     assert (at.max_copies["b1"], len(at.starts["b1"])) == (1, 1)
 
 
-def test_the_losers_copies_go_before_the_winners_job_is_made() -> None:
+def test_other_copies_are_deleted_before_the_job_is_created() -> None:
     """dispatch.log 1.30 to 1.32."""
     at = submitted(kueue(1))
     at.until(lambda: bool(at.placed("b1")))
-    told = [what.split(": ")[1] for _, _, what in at.log if ": " in what]
-    assert told.index("CreateJob") > max(i for i, one in enumerate(told) if one == "DeleteCopy")
+    operations = [what.split(": ")[1] for _, _, what in at.log if ": " in what]
+    assert operations.index("CreateJob") > max(i for i, one in enumerate(operations) if one == "DeleteCopy")
 
 
 @seeds
-def test_finished_there_finished_here_and_nothing_is_left(seed: int) -> None:
+def test_a_finished_job_finishes_on_the_hub_and_leaves_no_copy(seed: int) -> None:
     """external-dispatcher.txt, drain."""
     at = placed_on(seed, "worker2")
     at.finish("b1")
@@ -87,7 +88,7 @@ def test_finished_there_finished_here_and_nothing_is_left(seed: int) -> None:
 
 
 @seeds
-def test_deleted_here_deleted_there(seed: int) -> None:
+def test_a_job_deleted_on_the_hub_is_deleted_on_the_worker(seed: int) -> None:
     """cluster-unlisted-variants.log 94.91 to 94.99."""
     at = placed_on(seed, "worker2")
     at.delete("b1")
@@ -137,7 +138,7 @@ def test_the_first_copy_goes_with_the_hubs_job_by_garbage_collection(seed: int) 
 
 
 @seeds
-def test_with_its_object_deleted_too_it_stays_for_good(seed: int) -> None:
+def test_with_its_object_deleted_too_the_copy_is_never_deleted(seed: int) -> None:
     """cluster-unlisted-variants.log 129.0 to 204.74: until the object is back."""
     at = placed_on(seed, "worker2")
     at.set_config(without("worker2"))
@@ -165,7 +166,7 @@ def test_listed_again_the_newer_copy_is_deleted_and_the_status_is_wrong(seed: in
 
 
 @seeds
-def test_a_cluster_on_which_nothing_runs_may_go(seed: int) -> None:
+def test_an_idle_cluster_can_be_unlisted(seed: int) -> None:
     """external-dispatcher.txt, drain: nothing evicted, nothing left."""
     at = placed_on(seed, "worker2")
     at.finish("b1")
@@ -179,7 +180,7 @@ def test_a_cluster_on_which_nothing_runs_may_go(seed: int) -> None:
 
 
 @seeds
-def test_the_copy_that_waits_on_an_unlisted_cluster_squats_there_later(seed: int) -> None:
+def test_a_waiting_copy_on_an_unlisted_cluster_reserves_quota_later(seed: int) -> None:
     """DESIGN.md: "stays behind and later reserved quota there"; no Job follows, it is no remote any more."""
     at = kueue(seed)
     at.hold(*ALL)
@@ -213,7 +214,7 @@ def test_under_incremental_the_job_stalls_until_the_round_ends(seed: int) -> Non
 
 
 @seeds
-def test_a_lost_worker_is_given_up_and_when_it_is_back_the_old_copy_wins(seed: int) -> None:
+def test_a_lost_worker_is_replaced_and_its_old_copy_wins_when_it_returns(seed: int) -> None:
     """worker-lost-and-back.log: lost 9.33, Retry 38.31, elsewhere 42.67, back 84.38, newer gone 85.40."""
     at = placed_on(seed, "worker2", settings=KueueSettings(worker_lost_seconds=30.0))
     at.lose("worker2")
@@ -228,7 +229,7 @@ def test_a_lost_worker_is_given_up_and_when_it_is_back_the_old_copy_wins(seed: i
     assert at.placed("b1") != "worker2"
 
 
-def test_a_lost_worker_cannot_be_asked() -> None:
+def test_a_lost_worker_does_not_answer() -> None:
     at = placed_on(1, "worker2")
     assert [one["metadata"]["name"] for one in at.copies("worker2")] == ["job-b1"]
     at.lose("worker2")
@@ -251,7 +252,7 @@ def test_shorter_than_the_timeout_a_loss_is_nothing(seed: int) -> None:
 
 
 @seeds
-def test_without_a_config_nothing_is_evicted_all_is_frozen_and_new_ones_wait(seed: int) -> None:
+def test_without_a_config_running_jobs_stay_and_new_jobs_wait(seed: int) -> None:
     """config-deleted.log."""
     at = placed_on(seed, "worker2")
     before = at.workload("b1")["status"]
@@ -329,7 +330,7 @@ def waiting_everywhere(seed: int, **more: Any) -> VirtualKueue:
 
 
 @seeds
-def test_retry_on_one_that_only_waits_takes_all_its_copies_off(seed: int) -> None:
+def test_retry_on_a_waiting_workload_deletes_all_its_copies(seed: int) -> None:
     """gate.txt: gone after 0.23 s, quota again at once to 2 s later, no nomination while ours is Pending."""
     at = waiting_everywhere(seed)
     at.answer("b1", "Retry", "worker2 leaves")
@@ -367,7 +368,7 @@ def test_retry_just_after_a_worker_has_admitted_removes_that_copy_too(seed: int,
     assert at.max_copies["b1"] == 1
 
 
-def test_retry_with_the_version_that_was_read_does_not_evict_what_was_placed_meanwhile() -> None:
+def test_retry_with_an_old_version_does_not_evict_a_placed_workload() -> None:
     """gate.txt: 0.5 s after the admission clusterName was already set: a conflict, not an eviction."""
     at = waiting_everywhere(1)
     read = at.workload("b1")["metadata"]["resourceVersion"]
@@ -380,7 +381,7 @@ def test_retry_with_the_version_that_was_read_does_not_evict_what_was_placed_mea
 
 
 def left_running(seed: int, **more: Any) -> VirtualKueue:
-    """Retry came, quota was back too soon for MultiKueue to look: worker2's copy is there, and runs."""
+    """Retry, and quota again before MultiKueue looks: worker2's copy is left, and runs."""
     at = waiting_everywhere(seed, delays=ALWAYS, **more)
     at.release("worker2")
     at.answer("b1", "Retry", "worker2 leaves")
@@ -398,7 +399,7 @@ def test_a_copy_may_be_left_behind_and_nothing_on_the_hub_shows_it(seed: int) ->
 
 
 @seeds
-def test_unlisted_then_it_is_doubled(seed: int) -> None:
+def test_unlisting_then_runs_the_job_twice(seed: int) -> None:
     at = left_running(seed)
     at.set_config(without("worker2"))
     at.release(*ALL)
@@ -409,7 +410,7 @@ def test_unlisted_then_it_is_doubled(seed: int) -> None:
 
 
 @seeds
-def test_ready_alone_does_not_bring_it_back(seed: int) -> None:
+def test_ready_alone_does_not_recover_the_copy(seed: int) -> None:
     """By Kueue's code: recording comes first and is refused, nothing is nominated (DESIGN.md hopes not)."""
     at = left_running(seed)
     at.answer("b1", "Ready")
@@ -418,7 +419,7 @@ def test_ready_alone_does_not_bring_it_back(seed: int) -> None:
 
 
 @seeds
-def test_ready_brings_it_back_where_kueue_nominates_first(seed: int) -> None:
+def test_ready_recovers_the_copy_if_kueue_nominates_first(seed: int) -> None:
     """DESIGN.md, the gate, 3, "by analogy"."""
     at = left_running(seed, settings=KueueSettings(nominates_admitted=True))
     at.answer("b1", "Ready")
@@ -427,7 +428,7 @@ def test_ready_brings_it_back_where_kueue_nominates_first(seed: int) -> None:
 
 
 @seeds
-def test_one_more_retry_takes_away_what_was_left_behind(seed: int) -> None:
+def test_one_more_retry_deletes_the_copy_that_was_left_behind(seed: int) -> None:
     """By Kueue's code: the next Retry is like the first, and in most tries it removes every copy."""
     at = left_running(seed)
     at.delays = NEVER
@@ -512,7 +513,7 @@ def test_an_apply_with_the_names_alone_takes_quota_away_for_a_moment() -> None:
     assert at.until(lambda: at.holds("b1", "QuotaReserved")) < 0.5
 
 
-def test_a_nomination_of_what_is_placed_is_refused_and_an_old_version_is_a_conflict() -> None:
+def test_a_nomination_of_a_placed_workload_is_refused_and_an_old_version_is_a_conflict() -> None:
     """DESIGN.md: 422 means that it is placed."""
     at = dispatched(1, "worker2")
     read = at.workload("b1")["metadata"]["resourceVersion"]
@@ -525,7 +526,7 @@ def test_a_nomination_of_what_is_placed_is_refused_and_an_old_version_is_a_confl
 
 
 @seeds
-def test_a_denominated_cluster_whose_copy_only_waits_loses_it_and_may_leave(seed: int) -> None:
+def test_a_denominated_cluster_loses_its_waiting_copy_and_can_be_unlisted(seed: int) -> None:
     """external-dispatcher.txt: gone after 0.04 to 0.6 s, unlisted: nothing left (5 of 5)."""
     at = dispatched(seed, "worker2", "worker3")
     at.nominate("b1", ["worker3"])
@@ -538,7 +539,7 @@ def test_a_denominated_cluster_whose_copy_only_waits_loses_it_and_may_leave(seed
 
 
 def raced(seed: int) -> VirtualKueue:
-    """worker2 has admitted, and is taken out of the nominations before the hub has recorded it."""
+    """worker2 has admitted, and leaves the nominations before the hub has recorded it."""
     at = dispatched(seed, "worker2", "worker3")
     at.advance(3)
     at.release("worker2")
@@ -549,7 +550,7 @@ def raced(seed: int) -> VirtualKueue:
 
 
 @seeds
-def test_denominated_in_the_second_of_its_admission_it_hangs_and_runs(seed: int) -> None:
+def test_denominated_during_its_admission_the_copy_runs_unrecorded(seed: int) -> None:
     """external-dispatcher.txt, race, dt 0.04 to 0.4."""
     at = raced(seed)
     assert at.running("b1") == {"worker2"}
@@ -557,7 +558,7 @@ def test_denominated_in_the_second_of_its_admission_it_hangs_and_runs(seed: int)
 
 
 @seeds
-def test_unlisted_after_the_race_it_is_doubled(seed: int) -> None:
+def test_unlisting_after_the_race_runs_the_job_twice(seed: int) -> None:
     """external-dispatcher.txt, race: worker2 AND worker3."""
     at = raced(seed)
     at.set_config(without("worker2"))
@@ -571,7 +572,7 @@ def runs_on_both(at: VirtualKueue) -> Callable[[], bool]:
 
 
 @seeds
-def test_nominated_again_it_is_recorded(seed: int) -> None:
+def test_a_cluster_nominated_again_is_recorded(seed: int) -> None:
     """external-dispatcher.txt, heal: within 0.3 s, one copy."""
     at = raced(seed)
     at.nominate("b1", ["worker2", "worker3"])
@@ -584,7 +585,7 @@ def test_nominated_again_it_is_recorded(seed: int) -> None:
 
 
 @seeds
-def test_evicted_on_the_hub_it_comes_back_once(seed: int) -> None:
+def test_a_workload_evicted_on_the_hub_is_placed_once_again(seed: int) -> None:
     at = placed_on(seed, "worker2")
     at.evict("b1")
     at.until(lambda: at.evictions_after_placement["b1"] == 1)
@@ -595,7 +596,7 @@ def test_evicted_on_the_hub_it_comes_back_once(seed: int) -> None:
 
 @seeds
 def test_preempted_on_the_worker_the_hub_dispatches_it_again(seed: int) -> None:
-    """By Kueue's code; the room is taken by whoever preempted it."""
+    """By Kueue's code; the preempting Workload takes the free slot."""
     at = placed_on(seed, "worker2")
     at.hold("worker2")
     at.preempt("b1", "worker2")
@@ -608,7 +609,7 @@ def test_preempted_on_the_worker_the_hub_dispatches_it_again(seed: int) -> None:
 # The executor itself
 
 
-def test_the_same_seed_tells_the_same_story() -> None:
+def test_the_same_seed_gives_the_same_run() -> None:
     def story(seed: int) -> list[tuple[float, str, str]]:
         at = placed_on(seed, "worker2")
         at.set_config(without("worker2"))
@@ -619,27 +620,27 @@ def test_the_same_seed_tells_the_same_story() -> None:
     assert story(5) != story(6)
 
 
-def test_a_listener_hears_of_every_change_of_the_hub() -> None:
+def test_a_listener_is_called_on_every_change_of_the_hub() -> None:
     at = kueue(1)
-    told: dict[tuple[Kind, str], str] = {}
+    changes: dict[tuple[Kind, str], str] = {}
     versions: list[int] = []
 
     def listen(what: str, kind: Kind, item: dict[str, Any]) -> None:
-        told[kind, item["metadata"]["name"]] = what
+        changes[kind, item["metadata"]["name"]] = what
         versions.append(int(item["metadata"]["resourceVersion"]))
 
     at.listeners.append(listen)
     submitted(at).until(lambda: at.placed("b1") != "")
     at.set_config(["worker1"])
-    assert told == {(WORKLOAD, "job-b1"): "put", (MULTIKUEUE_CONFIG, "mk"): "put"}
+    assert changes == {(WORKLOAD, "job-b1"): "put", (MULTIKUEUE_CONFIG, "mk"): "put"}
     assert versions == sorted(set(versions))
     at.delete("b1")
     at.set_config(None)
     at.advance(3)
-    assert set(told.values()) == {"remove"}
+    assert set(changes.values()) == {"remove"}
 
 
-def test_objects_are_whole_and_handed_out_as_copies() -> None:
+def test_returned_objects_are_complete_copies() -> None:
     at = submitted(kueue(1))
     raw = at.workload("b1")
     assert (raw["apiVersion"], raw["kind"]) == ("kueue.x-k8s.io/v1beta2", "Workload")
@@ -651,8 +652,8 @@ def test_objects_are_whole_and_handed_out_as_copies() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_all_that_it_says_is_valid_by_the_published_crds(seed: int) -> None:
-    """Every Workload and config of a run full of trouble, the rules for changes included."""
+def test_all_objects_are_valid_by_the_published_crds(seed: int) -> None:
+    """Every Workload and config of a run with many faults, including the rules for changes."""
     nodes = {crd["spec"]["names"]["kind"]: schema_of(crd) for crd in published_crds() if is_kueues(crd)}
     at = VirtualKueue(seed, dict.fromkeys(ALL, 1), delays=Delays(left_behind=0.3))
     before: dict[str, dict[str, Any]] = {}
@@ -700,7 +701,7 @@ def test_an_answer_for_a_check_that_is_not_listed_is_refused() -> None:
         at.answer("b1", "Ready")
 
 
-def test_what_is_not_reached_in_time_fails_with_the_log() -> None:
+def test_a_missed_deadline_fails_with_the_log() -> None:
     at = submitted(kueue(1))
     with pytest.raises(AssertionError, match="not reached within 2"):
         at.until(lambda: False, limit=2)
@@ -714,7 +715,7 @@ def test_a_clock_without_events_goes_on() -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_whatever_happens_while_all_stay_listed_and_reachable_a_job_runs_once(seed: int) -> None:
+def test_while_all_clusters_stay_listed_and_reachable_a_job_runs_once(seed: int) -> None:
     """DESIGN.md: "as long as the cluster stays listed there is one running copy"."""
     at = VirtualKueue(seed, dict.fromkeys(ALL, 1), delays=Delays(left_behind=0.3))
     jobs = [f"j{number}" for number in range(4)]
@@ -727,7 +728,7 @@ def test_whatever_happens_while_all_stay_listed_and_reachable_a_job_runs_once(se
 
 
 def trouble(at: VirtualKueue, name: str) -> None:
-    """Do something to a job or to a worker."""
+    """Apply a random fault to a job or to a worker."""
     worker = at.random.choice(ALL)
     happens: list[Callable[[], object]] = [
         lambda: at.answer(name, "Ready"),

@@ -1,9 +1,9 @@
 """
 The whole controller on the virtual clock of a `VirtualKueue`: no HTTP, no threads, nothing sleeps.
 
-Queue, reconciler and actor are the real ones, on an event loop whose time is Kueue's. What stands
-between them and the hub is made here: requests and events that take a while, requests that fail,
-a worker that is asked, and crashes between any two writes.
+Queue, reconciler and actor are the real ones, on an event loop whose time is Kueue's. This module
+simulates the rest: delayed requests and events, failing requests, queries to workers, and crashes
+between any two writes.
 """
 
 import asyncio
@@ -45,17 +45,17 @@ T = TypeVar("T")
 
 PLACEMENT: Final = "p"
 REQUEST_SECONDS: Final = (0.001, 0.01)
-"""One way of a request to the hub; the answer takes as long again."""
+"""Delay of a request to the hub; the response takes as long again."""
 EVENT_SECONDS: Final = 0.05
-"""How late an event comes at most."""
+"""The longest delay of an event."""
 ASK_SECONDS: Final = (0.0025, 0.025)
-"""One way of a question to a worker."""
+"""Delay of a query to a worker, one way."""
 TIMEOUT_SECONDS: Final = 5.0
-"""How long a worker that does not answer is waited for."""
+"""The timeout of a query to a worker."""
 
 
 def object_of(cluster: str) -> str:
-    """Return the name of a cluster's MultiKueueCluster, which the virtual Kueue knows it by."""
+    """Return the name of a cluster's MultiKueueCluster, which is its name in the virtual Kueue."""
     return HubFacts().multikueue_cluster_name(PLACEMENT, cluster)
 
 
@@ -63,7 +63,7 @@ def object_of(cluster: str) -> str:
 
 
 class _Clockwork(selectors.SelectSelector):
-    """Instead of waiting for a file it lets the virtual time pass."""
+    """A selector that advances the virtual time instead of waiting for files."""
 
     def __init__(self, kueue: VirtualKueue) -> None:
         super().__init__()
@@ -81,14 +81,14 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self, kueue: VirtualKueue) -> None:
         super().__init__(_Clockwork(kueue))
         self._kueue = kueue
-        self._clock_resolution = 1e-6  # asyncio's own is less than a float of that size can tell
+        self._clock_resolution = 1e-6  # asyncio's own value is below the precision of a float of that size
 
     def time(self) -> float:
         return self._kueue.now
 
 
 def play(kueue: VirtualKueue, story: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine, and whatever it starts, in virtual time."""
+    """Run a coroutine and its tasks in virtual time."""
     loop = VirtualLoop(kueue)
     try:
         return loop.run_until_complete(story)
@@ -108,10 +108,10 @@ async def _end_all() -> None:
 
 
 class VirtualHub(MemoryHub):
-    """One Placement on a hub: Kueue keeps the Workloads, the others are kept here.
+    """One Placement on a hub: the virtual Kueue keeps the Workloads, this class the other objects.
 
-    `listeners` hear of every change. `struck` is called when `strike_in` more requests have been
-    carried out: before their answer is on its way.
+    `listeners` are called on every change. `struck` is called after `strike_in` more requests,
+    before the response of the last one.
     """
 
     def __init__(self, kueue: VirtualKueue, clusters: Sequence[str]) -> None:
@@ -124,7 +124,7 @@ class VirtualHub(MemoryHub):
         for worker in kueue.workers.values():
             worker.known = worker.connected = False
         kueue.set_config(None)
-        kueue.listeners.append(self._hear_kueue)
+        kueue.listeners.append(self._on_kueue_change)
         kueue.connections.append(self._connection)
         ours, kueues = check(OURS, PLACEMENT), multikueue_check(CHECK, PLACEMENT)
         fleet = [part for cluster in clusters for part in _joined(cluster)]
@@ -132,7 +132,7 @@ class VirtualHub(MemoryHub):
 
     def put(self, raw: Raw) -> None:
         super().put(raw)
-        self._tell("put", kind_of(raw), self.objects[id_of(raw)])
+        self._notify("put", kind_of(raw), self.objects[id_of(raw)])
 
     def items(self, kind: Kind) -> tuple[list[Raw], str]:
         """Return all objects of a kind, and the version of the list."""
@@ -141,7 +141,7 @@ class VirtualHub(MemoryHub):
         return [deep_copy(raw) for (of, _, _), raw in self.objects.items() if of == kind], str(self.version)
 
     def listed(self) -> list[str]:
-        """Return the clusters that the config lists; none without a config."""
+        """Return the clusters in the config; none without a config."""
         config = self.objects.get((constants.MULTIKUEUE_CONFIG, "", PLACEMENT))
         listed = config["spec"]["clusters"] if config else ()
         return [HubFacts().cluster_of(PLACEMENT, name) for name in listed]
@@ -151,25 +151,25 @@ class VirtualHub(MemoryHub):
         found = (name for kind, _, name in self.objects if kind == constants.MULTIKUEUE_CLUSTER)
         return {HubFacts().cluster_of(PLACEMENT, name) for name in found}
 
-    def _tell(self, what: str, kind: Kind, raw: Raw) -> None:
+    def _notify(self, what: str, kind: Kind, raw: Raw) -> None:
         for listener in tuple(self.listeners):
             listener(what, kind, deep_copy(raw))
 
-    def _hear_kueue(self, what: str, kind: Kind, raw: Raw) -> None:
+    def _on_kueue_change(self, what: str, kind: Kind, raw: Raw) -> None:
         if kind == WORKLOAD:
-            self._tell(what, kind, raw)
+            self._notify(what, kind, raw)
 
     def _connection(self, name: str, connected: bool) -> None:
-        """Let Kueue say of a MultiKueueCluster whether it is connected."""
+        """Write Kueue's condition on a MultiKueueCluster: connected or not."""
         found = self.objects.get((constants.MULTIKUEUE_CLUSTER, "", name))
         if found:
-            condition = {"type": "Active", "status": str(connected), "reason": "Told", "message": ""}
+            condition = {"type": "Active", "status": str(connected), "reason": "Reported", "message": ""}
             self.put(deep_copy(found) | {"status": {"conditions": [condition]}})
 
-    # what OCM does
+    # OCM
 
     def select(self, clusters: Sequence[str | tuple[str, int]], *, edited: bool = False) -> None:
-        """Let OCM decide for these clusters, or (cluster, score)s; `edited`: as the Placement was changed."""
+        """Write OCM's decision: names or (name, score)s; `edited`: the Placement itself has changed, too."""
         self._wanted = tuple(clusters)
         if edited:
             changed = deep_copy(self.objects[constants.PLACEMENT, NS, PLACEMENT])
@@ -186,7 +186,7 @@ class VirtualHub(MemoryHub):
         self._soon((0.001, 0.05), self._count)
 
     def _count(self) -> None:
-        """Say in the Placement's status how many clusters were selected."""
+        """Write the number of selected clusters into the Placement's status."""
         generation = self.objects[constants.PLACEMENT, NS, PLACEMENT]["metadata"]["generation"]
         number, weights = len(self.selected), {"usage/gpu": 1}
         self.put(placement(PLACEMENT, number, weights=weights, generation=generation))
@@ -200,10 +200,10 @@ class VirtualHub(MemoryHub):
     def _soon(self, seconds: tuple[float, float], event: Callable[[], None]) -> None:
         self.kueue.later(self.kueue.random.uniform(*seconds), event)
 
-    # what requests do
+    # requests
 
     def apply(self, kind: Kind, body: Raw, manager: str | None) -> Raw:
-        """Carry out a server-side apply of the controller's; return the object as it is then."""
+        """Carry out a server-side apply of the controller; return the resulting object."""
         name = body["metadata"]["name"]
         if kind == WORKLOAD:
             done = self._nominate(body) if manager == KUEUE_ADMISSION else self._answer(body)
@@ -231,7 +231,7 @@ class VirtualHub(MemoryHub):
             raise Conflict(f"another {kind} {name}", status=409)
         del self.objects[kind, "", name]
         self.version += 1
-        self._tell("remove", kind, before)
+        self._notify("remove", kind, before)
         self._mirror(kind, name, before, None)
         self._written()
         return {"kind": "Status"}
@@ -252,7 +252,7 @@ class VirtualHub(MemoryHub):
         return after
 
     def _mirror(self, kind: Kind, name: str, before: Raw | None, after: Raw | None) -> None:
-        """Let Kueue know what it reads of these objects."""
+        """Update the virtual Kueue with the fields that it reads of these objects."""
         if kind == constants.MULTIKUEUE_CONFIG:
             self.kueue.set_config(after["spec"]["clusters"] if after else None)
         elif before is None:
@@ -290,14 +290,14 @@ def _job(workload: str) -> str:
     return workload.removeprefix("job-")
 
 
-# -- what stands between the hub and the controller
+# -- between the hub and the controller
 
 
 @dataclass(frozen=True)
 class Odds:
-    """How things go between hub and controller: a share `fails` of the requests fails, done or not.
+    """Random delays and failures: a share `fails` of the requests fails, with or without effect.
 
-    `late`: seconds that an event takes at most.
+    `late`: the longest delay of an event in seconds.
     """
 
     chance: random.Random
@@ -312,7 +312,7 @@ class Odds:
 
 
 class VirtualClient:
-    """Speaks to the hub as `kube.Client` does."""
+    """Requests to the virtual hub, with the interface of `kube.Client`."""
 
     def __init__(self, hub: VirtualHub, odds: Odds) -> None:
         self._hub = hub
@@ -325,7 +325,7 @@ class VirtualClient:
         return await self._request(lambda: body)
 
     async def merge(self, resource: Resource, name: str, patch: Raw, *, namespace: str | None = None) -> Raw:
-        """Only events are merged: they are counted up."""
+        """Only events are merged, to increase their count."""
         return await self._request(lambda: patch)
 
     async def apply(
@@ -351,7 +351,7 @@ class VirtualClient:
         return await self._request(lambda: self._hub.delete(resource.of, name, uid, version))
 
     async def _request(self, carry_out: Callable[[], Raw]) -> Raw:
-        """Send it on its way; whoever sent it may be gone when it arrives, and it when it is sent."""
+        """Send a request; it may be carried out after its sender was cancelled, or be lost."""
         answer: asyncio.Future[Raw] = asyncio.get_running_loop().create_future()
         kueue, odds = self._hub.kueue, self._odds
 
@@ -363,7 +363,7 @@ class VirtualClient:
                 done = _outcome(carry_out)
             if lost:
                 done = Unavailable("the answer was lost")
-            kueue.later(odds.draw(REQUEST_SECONDS), lambda: _tell(answer, done))
+            kueue.later(odds.draw(REQUEST_SECONDS), lambda: _deliver(answer, done))
 
         kueue.later(odds.draw(REQUEST_SECONDS), arrives)
         try:
@@ -380,7 +380,7 @@ def _outcome(carry_out: Callable[[], Raw]) -> Raw | ApiError:
         return error
 
 
-def _tell(answer: asyncio.Future[Raw], done: Raw | ApiError) -> None:
+def _deliver(answer: asyncio.Future[Raw], done: Raw | ApiError) -> None:
     if answer.done():
         return
     if isinstance(done, ApiError):
@@ -393,7 +393,7 @@ def _tell(answer: asyncio.Future[Raw], done: Raw | ApiError) -> None:
 
 
 class VirtualController:
-    """A controller that crashes and comes back. Its first life begins when it is made."""
+    """A controller that crashes and restarts. It starts when it is created."""
 
     def __init__(self, hub: VirtualHub, policy: PlacementPolicy, odds: Odds) -> None:
         self._hub = hub
@@ -405,7 +405,7 @@ class VirtualController:
         hub.struck = self._die
 
     def crash(self, away: float, after_writes: int = 0) -> None:
-        """Die, and begin anew `away` seconds later; not before `after_writes` more writes are done."""
+        """Crash after `after_writes` more writes, and restart `away` seconds later."""
         self._away = away
         self._hub.strike_in = after_writes
         if not after_writes:
@@ -423,7 +423,7 @@ class VirtualController:
 
 
 class _Life:
-    """From one start to the next crash: what `session.Session` is."""
+    """One run of the controller, from start to crash; corresponds to `session.Session`."""
 
     def __init__(self, hub: VirtualHub, policy: PlacementPolicy, odds: Odds) -> None:
         self._hub = hub
@@ -431,12 +431,12 @@ class _Life:
         self._latest: dict[Kind, float] = {}
         self._ended = False
         self._loop = asyncio.get_running_loop()
-        self._world = Cache(hub.facts, policy=policy)
+        self._cache = Cache(hub.facts, policy=policy)
         self._queue: Workqueue[Key] = Workqueue(self._work)
-        client: Any = VirtualClient(hub, odds)  # all that is needed of a `kube.Client`
+        client: Any = VirtualClient(hub, odds)  # VirtualClient has the used part of `kube.Client`
         served = {kind: kind.at(kind.versions[0]) for kind in constants.WATCHED_KINDS}
         self._reconciler = Reconciler(
-            self._world,
+            self._cache,
             Writer(client, served, self._wrote),
             Recorder(client, served, self._clock),
             read_copies=self._ask,
@@ -448,7 +448,7 @@ class _Life:
         self._listing = self._loop.create_task(self._list())
 
     def end(self, tasks: set[asyncio.Task[Any]]) -> None:
-        """Stop in the middle of whatever it does: `tasks` are all that there are."""
+        """Cancel all `tasks`, wherever they are."""
         self._ended = True
         self._hub.listeners.remove(self._hear)
         for task in tasks:
@@ -466,11 +466,11 @@ class _Life:
             await asyncio.sleep(self._odds.event())
             items, version = self._hub.items(kind)
             await asyncio.sleep(self._odds.event())
-            self._world.replace(kind, items, version)
-        self._queue.add(*self._world.keys())
+            self._cache.replace(kind, items, version)
+        self._queue.add(*self._cache.keys())
 
     def _hear(self, what: str, kind: Kind, raw: Raw) -> None:
-        """Let an event be on its way; those of a kind come in their order."""
+        """Deliver an event with a delay; events of one kind keep their order."""
         now = self._loop.time()
         due = max(self._latest.get(kind, now), now + self._odds.event())
         self._latest[kind] = due
@@ -481,8 +481,8 @@ class _Life:
             self._wrote(kind, raw, gone)
 
     def _wrote(self, kind: Kind, raw: Raw, gone: bool) -> None:
-        keys = (self._world.remove if gone else self._world.put)(kind, raw)
-        if self._world.has_synced:
+        keys = (self._cache.remove if gone else self._cache.put)(kind, raw)
+        if self._cache.has_synced:
             self._queue.add(*keys)
 
     async def _ask(self, cluster: KueueObject) -> WorkerCopies:

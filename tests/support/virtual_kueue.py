@@ -1,9 +1,9 @@
 """
 A hub's Kueue and its workers on a virtual clock, for property tests: no HTTP, no sleeping, no threads.
 
-It carries out what `standins.multikueue` decides, over plain API objects, with late caches and random
-delays drawn from one seed. It is no API server: it checks versions, Kueue's webhook and who owns the
-nominations, and nothing else. A worker here is its Kueue, its room, and the Jobs that run on it.
+It carries out the decisions of `standins.multikueue` on plain API objects, with late caches and random
+delays from one seed. It is no API server: it checks only versions, Kueue's webhook and the owners of
+nominations. A worker consists of its Kueue, its free slots and its running Jobs.
 """
 
 import heapq
@@ -25,19 +25,19 @@ Obj = dict[str, Any]
 Listener = Callable[[str, Kind, Obj], None]
 
 START = 1_790_000_000.0
-"""The virtual POSIX second at which every run begins."""
+"""The virtual POSIX time at the start of every run."""
 NAMESPACE = "default"
 CHECK = "multikueue"
 OURS = "placement"
 MOST_BUSY_SECONDS = 0.5
-"""How long MultiKueue at most does not look at a Workload that was evicted (`Delays.left_behind`)."""
+"""The longest time before MultiKueue looks at an evicted Workload (`Delays.left_behind`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delays:
     """Seconds, each a range to draw from (shared/kueue); `left_behind` is a share of 1.
 
-    `left_behind`: how often quota is reserved again so fast that MultiKueue does not look in between.
+    `left_behind`: how often quota is reserved again before MultiKueue looks.
     """
 
     cache: tuple[float, float] = (0.001, 0.05)
@@ -55,9 +55,9 @@ class Delays:
 
 @dataclass
 class VirtualWorker:
-    """A worker cluster. `held`: its queue admits nothing. `reachable`: for the hub, and for us.
+    """A worker cluster. `held`: its queue admits nothing. `reachable`: by Kueue and by the controller.
 
-    `frozen`: its API server is dead, so its Kueue does nothing; what runs there runs on.
+    `frozen`: its API server is down, so its Kueue does nothing; running Jobs continue.
     `known`: there is a MultiKueueCluster for it.
     """
 
@@ -79,7 +79,7 @@ class VirtualWorker:
 
 @dataclass
 class _Turn:
-    """One controller's queue for one Workload: at most one look at a time, and one waiting."""
+    """One controller's queue for one Workload: at most one running and one waiting reconcile."""
 
     due: float | None = None
     at_work: bool = False
@@ -88,7 +88,7 @@ class _Turn:
 class VirtualKueue:
     """The hub `hub` sees: Workloads and one MultiKueueConfig; `workers`: slots by cluster name.
 
-    `listed`: spec.clusters at the start (all workers). Objects that are handed out are copies.
+    `listed`: spec.clusters at the start (all workers). Returned objects are copies.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class VirtualKueue:
         self.workers = {name: VirtualWorker(slots) for name, slots in workers.items()}
         self.listeners: list[Listener] = []
         self.connections: list[Callable[[str, bool], None]] = []
-        """Called with a worker and whether Kueue is connected to it, whenever that changes."""
+        """Called with (worker, connected) when Kueue's connection to the worker changes."""
         self._ours_active = True
         self.max_copies: dict[str, int] = defaultdict(int)
         self.starts: dict[str, list[tuple[float, str]]] = defaultdict(list)
@@ -134,20 +134,20 @@ class VirtualKueue:
 
     @property
     def version(self) -> str:
-        """The resourceVersion that a list has now."""
+        """The current resourceVersion of a list."""
         return str(self._version)
 
     # Time
 
     def advance(self, seconds: float) -> None:
-        """Let everything happen that is due within `seconds`, in order."""
+        """Run everything that is due within `seconds`, in order."""
         end = self.now + seconds
         while self._events and self._events[0][0] <= end:
             self._next()
         self.now = end
 
     def until(self, reached: Callable[[], bool], limit: float = 30.0) -> float:
-        """Advance to the moment at which `reached` holds; return the seconds it took, fail after `limit`."""
+        """Advance until `reached` holds; return the seconds that it took, fail after `limit`."""
         start = self.now
         while not reached():
             if not self._events or self._events[0][0] > start + limit:
@@ -156,7 +156,7 @@ class VirtualKueue:
         return self.now - start
 
     def step(self, most: float | None) -> None:
-        """Let the next thing happen, or `most` seconds pass if nothing is due by then: for an outer clock."""
+        """Run the next event, or let `most` seconds pass if none is due by then: for an outer clock."""
         due = self._events[0][0]
         if most is not None and due > self.now + most:
             self.now += most
@@ -169,16 +169,16 @@ class VirtualKueue:
         event()
 
     def later(self, seconds: float, event: Callable[[], None]) -> None:
-        """Let `event` happen in `seconds`."""
+        """Schedule `event` in `seconds`."""
         heapq.heappush(self._events, (self.now + seconds, next(self._numbers), event))
 
     def _draw(self, kind: str) -> float:
         return self.random.uniform(*getattr(self.delays, kind))
 
-    # What the user and the controller do
+    # The user and the controller
 
     def submit(self, name: str, checks: Iterable[str] = (CHECK, OURS)) -> Obj:
-        """Make a Job, and the Workload that Kueue makes of it; return the Workload."""
+        """Create a Job with its Workload; return the Workload."""
         self._checks[name] = tuple(checks)
         job = self._born(mk.hub_job(name, NAMESPACE, "user-queue"))
         self._jobs[name] = job
@@ -188,7 +188,7 @@ class VirtualKueue:
         return of.deep_copy(workload)
 
     def workload(self, name: str) -> Obj:
-        """Return the hub's Workload of the Job `name` (it is called `job-<name>`), as it is now."""
+        """Return the hub's Workload of the Job `name` (it is called `job-<name>`)."""
         if name not in self._hub:
             raise NotFound(f"no Workload of {name}", status=404)
         return of.deep_copy(self._hub[name])
@@ -201,7 +201,7 @@ class VirtualKueue:
         return of.deep_copy(self._config) if self._config else None
 
     def set_config(self, names: Sequence[str] | None, resource_version: str | None = None) -> None:
-        """Write spec.clusters; None deletes the config. With a version: only if it is still that one."""
+        """Write spec.clusters; None deletes the config. With a version: only if it is the current one."""
         before = self._config
         if (
             resource_version is not None
@@ -211,10 +211,10 @@ class VirtualKueue:
         if names is None:
             self._config = None
             if before:
-                self._tell("remove", MULTIKUEUE_CONFIG, before)
+                self._notify("remove", MULTIKUEUE_CONFIG, before)
         else:
             self._config = self._new_config(before, list(names))
-            self._tell("put", MULTIKUEUE_CONFIG, self._config)
+            self._notify("put", MULTIKUEUE_CONFIG, self._config)
         self.later(self._draw("cache"), self._config_arrives)
 
     def _new_config(self, before: Obj | None, names: list[str]) -> Obj:
@@ -241,7 +241,7 @@ class VirtualKueue:
         requeue_after: int | None = None,
         resource_version: str | None = None,
     ) -> None:
-        """Apply our entry of the Workload's checks, by force; with a version: Conflict if it has changed."""
+        """Force-apply our entry of the Workload's checks; with a version: Conflict if it has changed."""
         workload = self._changed(name, resource_version)
         entry: Obj = {"state": state, "message": message}
         if requeue_after is not None:
@@ -252,7 +252,7 @@ class VirtualKueue:
         self._put(name, workload)
 
     def answer_when_asked(self, name: str, state: str, check: str = OURS) -> None:
-        """Wait until Kueue has put our entry in and reserved quota, then answer."""
+        """Wait until Kueue has added our entry and reserved quota, then answer."""
         self.until(lambda: self.state(name, check) == "Pending" and self.holds(name, of.QUOTA_RESERVED))
         self.answer(name, state, check=check)
 
@@ -265,10 +265,10 @@ class VirtualKueue:
         resource_version: str | None = None,
         complete: bool = True,
     ) -> None:
-        """Write status.nominatedClusterNames as an external dispatcher does; Refused when it is placed.
+        """Write status.nominatedClusterNames as an external dispatcher does; Refused when clusterName is set.
 
-        `manager`: any other than Kueue's own leaves the field to that one. `complete`: the apply carries
-        all that Kueue's manager owns already; without, it takes away what it leaves out.
+        `manager`: another one than Kueue's leaves the field to it. `complete`: the apply contains all
+        fields that Kueue's manager owns; without it the apply removes them.
         """
         before = self._hub[name]
         workload = self._changed(name, resource_version)
@@ -289,13 +289,13 @@ class VirtualKueue:
         self._put(name, workload)
 
     def set_ours_active(self, active: bool) -> None:
-        """Write condition Active of our check: without it the queues that list it admit nothing new."""
+        """Write condition Active of our check; while it is False, queues that list it admit nothing new."""
         if active != self._ours_active:
             self._ours_active = active
             self.later(self._draw("cache"), self._wake_all)
 
     def evict(self, name: str) -> None:
-        """Let the hub's own Kueue preempt the Workload; one without quota is left alone."""
+        """Let the hub's own Kueue preempt the Workload; without quota nothing happens."""
         workload = self._changed(name, None)
         if of.is_condition_true(workload, of.QUOTA_RESERVED) and not of.is_condition_true(
             workload, of.FINISHED
@@ -310,16 +310,16 @@ class VirtualKueue:
         workload["metadata"]["deletionTimestamp"] = of.format_time(self.now)
         self._put(name, workload)
 
-    # What happens on the workers
+    # The workers
 
     def copies(self, worker: str) -> list[Obj]:
-        """Return the Workloads that a worker holds, as its API server tells whoever has its kubeconfig."""
+        """Return the Workloads of a worker, as its API server lists them."""
         if not self.workers[worker].reachable:
             raise Unavailable(f"{worker} does not answer")
         return [of.deep_copy(one) for one in self.workers[worker].copies.values()]
 
     def hold(self, *workers: str) -> None:
-        """Stop the workers' ClusterQueues: nothing new is admitted there, what has quota keeps it."""
+        """Stop the workers' ClusterQueues: they admit nothing new and keep reserved quota."""
         for name in workers:
             self.workers[name].held = True
 
@@ -341,11 +341,11 @@ class VirtualKueue:
         self._set_copy(worker, name, status=mk.preempted_status(before, self.now))
 
     def lose(self, worker: str, *, frozen: bool = True) -> None:
-        """Cut a worker off. `frozen`: its API server is dead; else only the way to it is."""
+        """Disconnect a worker. `frozen`: its API server is down; else only the network is."""
         found = self.workers[worker]
         found.reachable, found.frozen, found.connected = False, frozen, False
         found.lost_since = self.now if found.lost_since is None else found.lost_since
-        self._tell_connection(worker)
+        self._notify_connection(worker)
         self._wake_all()
 
     def find(self, worker: str) -> None:
@@ -359,7 +359,7 @@ class VirtualKueue:
         """Delete the worker's MultiKueueCluster."""
         found = self.workers[worker]
         found.known, found.connected, found.lost_since = False, False, None
-        self._tell_connection(worker)
+        self._notify_connection(worker)
         self._wake_all()
 
     def add_cluster(self, worker: str) -> None:
@@ -370,16 +370,16 @@ class VirtualKueue:
         found = self.workers[worker]
         if found.known and found.reachable:
             found.connected, found.lost_since = True, None
-            self._tell_connection(worker)
+            self._notify_connection(worker)
             for name in list(found.copies):
                 self._remote_event(name)
             self._wake_all()
 
-    def _tell_connection(self, worker: str) -> None:
-        for told in self.connections:
-            told(worker, self.workers[worker].connected)
+    def _notify_connection(self, worker: str) -> None:
+        for listener in self.connections:
+            listener(worker, self.workers[worker].connected)
 
-    # What is counted
+    # Counting
 
     def running(self, name: str) -> set[str]:
         """Return the workers on which the Job runs: unsuspended and unfinished, reachable or not."""
@@ -424,8 +424,8 @@ class VirtualKueue:
     def _born(self, item: Obj) -> Obj:
         number = next(self._numbers)
         uid = f"00000000-0000-4000-8000-{number:012d}"
-        made = of.format_time(self.now)
-        item["metadata"] |= {"uid": uid, "generation": 1, "creationTimestamp": made}
+        created = of.format_time(self.now)
+        item["metadata"] |= {"uid": uid, "generation": 1, "creationTimestamp": created}
         return self._numbered(item)
 
     def _numbered(self, item: Obj) -> Obj:
@@ -448,7 +448,7 @@ class VirtualKueue:
         self._numbered(after)
         self._hub[name] = after
         self._note(name, before or {}, after)
-        self._tell("put", WORKLOAD, after)
+        self._notify("put", WORKLOAD, after)
         self.later(self._draw("cache"), lambda: self._workload_arrives(name, after))
 
     def _note(self, name: str, before: Obj, after: Obj) -> None:
@@ -473,7 +473,7 @@ class VirtualKueue:
         self._busy.discard(name)
         self._ask("multikueue", name, self._draw("look"))
 
-    def _tell(self, what: str, kind: Kind, item: Obj) -> None:
+    def _notify(self, what: str, kind: Kind, item: Obj) -> None:
         for listener in self.listeners:
             listener(what, kind, of.deep_copy(item))
 
@@ -483,7 +483,7 @@ class VirtualKueue:
         self._owners[name] = (self._owners[name] | {manager} if same else {manager}) if names else set()
 
     def _written_by_kueue(self, name: str, status: Obj) -> None:
-        """Store a status that Kueue applies; Refused is what the API server or the webhook says."""
+        """Store a status that Kueue applies. Raises Refused as the API server or the webhook does."""
         before = self._hub[name]
         owners = self._owners[name] or {mk.KUEUE_MANAGER}
         after = self.workload(name) | {"status": mk.keep_what_others_own(before, status, owners)}
@@ -493,7 +493,7 @@ class VirtualKueue:
             self._own_nominations(name, after, mk.KUEUE_MANAGER)
         self._put(name, after)
 
-    # What Kueue's manager sees, and when it looks
+    # What Kueue's manager sees, and when it reconciles
 
     def _clusters(self) -> tuple[str, ...] | None:
         return None if self._config is None else tuple(self._config["spec"]["clusters"])
@@ -526,7 +526,7 @@ class VirtualKueue:
             self._ask("multikueue", name, self._draw("batch") * self.settings.events_batch_seconds)
 
     def _ask(self, controller: str, name: str, after: float) -> None:
-        """Look once more, `after` seconds from now at the latest."""
+        """Reconcile again, `after` seconds from now at the latest."""
         turn, due = self._turns[controller, name], self.now + after
         if turn.due is None or due < turn.due:
             turn.due = due
@@ -576,7 +576,7 @@ class VirtualKueue:
         )
 
     def _go_on(self, controller: str, name: str, version: str, todo: list[mk.Operation]) -> None:
-        """Carry out one operation after the other, each a little later; look again after the last."""
+        """Carry out the operations one by one, with delays; reconcile again after the last."""
 
         def carry_out() -> None:
             try:
@@ -631,7 +631,7 @@ class VirtualKueue:
                 self.later(self.delays.cache[1], lambda: self._vanish(name, uid))
 
     def _vanish(self, name: str, uid: str) -> None:
-        """Kueue keeps what it saw last of a Workload that has gone, until its copies are removed."""
+        """Remove a Workload; Kueue keeps its last state until the copies are removed."""
         gone = self._hub.get(name)
         if gone is None or gone["metadata"]["uid"] != uid:
             return
@@ -640,7 +640,7 @@ class VirtualKueue:
         self._rounds.pop(name, None)
         self.later(1.0, lambda: self._forget(gone))
         self.log.append((self.now, name, "deleted"))
-        self._tell("remove", WORKLOAD, gone)
+        self._notify("remove", WORKLOAD, gone)
 
     def _forget(self, gone: Obj) -> None:
         for name, seen in list(self._cached.items()):
@@ -744,7 +744,7 @@ class VirtualKueue:
             self._set_job(where, name, status={"active": 1, "startTime": of.format_time(self.now)})
 
     def _collect(self) -> None:
-        """Kueue's garbage collection: on every worker it is connected to, listed or not."""
+        """Kueue's garbage collection, on every connected worker, listed or not."""
         self.later(self.settings.gc_seconds, self._collect)
         alive = {
             (one["metadata"]["namespace"], one["metadata"]["name"])
@@ -767,7 +767,7 @@ def _version(item: Obj | None) -> int:
 
 
 def _short(workload: Obj) -> str:
-    """Return the status in a line, for the log."""
+    """Return the status as one line, for the log."""
     conditions = (workload.get("status") or {}).get("conditions") or ()
     parts = [one["type"] for one in conditions if one["status"] == "True"]
     parts += [f"{one['name']}={one['state']}" for one in of.checks_of(workload)]

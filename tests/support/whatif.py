@@ -1,4 +1,4 @@
-"""A hub on paper for the tests of `plan`: the samples, decided and listed, with what a test adds."""
+"""Dumps of a hub for the tests of `plan`: the samples with decisions and lists, and objects of the test."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ def sample(*files: str) -> list[Raw]:
 
 
 def stored(obj: Raw) -> Raw:
-    """The object as an API server keeps it."""
+    """The object as an API server stores it."""
     name = obj["metadata"]["name"]
     fresh = {"uid": f"{obj['kind']}/{name}", "resourceVersion": "1", "generation": 1}
     return obj | {"metadata": fresh | obj["metadata"]}
@@ -39,7 +39,7 @@ def view_of(*objects: Raw | Iterable[Raw], **settings: Any) -> HubView:
 
 
 def ocm_decides(view: HubView) -> HubView:
-    """The same hub once OCM has decided each Placement, on its own."""
+    """The hub after OCM has decided each Placement."""
     placements = view.dump.by_key(constants.PLACEMENT)
     return view.with_changes(
         decisions_as_changes(view, {key: view.schedule(one) for key, one in placements.items()})
@@ -47,7 +47,7 @@ def ocm_decides(view: HubView) -> HubView:
 
 
 def story_2(*more: Raw | Iterable[Raw]) -> HubView:
-    """The end of Story 2: cluster2 and cluster3 are decided, listed and told; cluster3 has more GPUs free."""
+    """The end of Story 2: cluster2 and cluster3 are decided and listed; cluster3 has more free GPUs."""
     fleet = [one for one in sample("fleet") if one["kind"] not in ("Secret", "AddOnPlacementScore")]
     for one in fleet:
         if one["kind"] == "ManagedCluster" and one["metadata"]["name"] != "cluster1":
@@ -60,13 +60,13 @@ def story_2(*more: Raw | Iterable[Raw]) -> HubView:
             one["status"] = {"conditions": [said]}
     free = {"cluster2": 30, "cluster3": 70}
     gpus = [builders.scores(c, "resource-usage-score", gpuClusterAvailable=free[c]) for c in free]
-    made = builders.made("cluster2", "cluster3", of=DEMO2, owners=checks)
+    our_objects = builders.our_objects("cluster2", "cluster3", of=DEMO2, owners=checks)
     ways = builders.secrets("cluster1", "cluster2", "cluster3")
-    return ocm_decides(view_of(map(stored, fleet), map(stored, setup), gpus, made, ways, *more))
+    return ocm_decides(view_of(map(stored, fleet), map(stored, setup), gpus, our_objects, ways, *more))
 
 
 def job(name: str, cluster: str, *, gpus: int = 1, nominated: Sequence[str] = (), pods: int = 1) -> Raw:
-    """A Workload of Story 2, on a managed cluster or waiting on some."""
+    """A Workload of Story 2 that runs on a managed cluster or waits on several."""
     on = f"{DEMO2}-{cluster}" if cluster else ""
     where = [f"{DEMO2}-{one}" for one in nominated]
     state = "Ready" if cluster else "Pending"
@@ -83,7 +83,7 @@ def the_plan(answer: PlanReport) -> PlacementPlan:
 
 
 def as_list(dump: Dump) -> str:
-    """The dump as `kubectl get -o json` gives it."""
+    """The dump as `kubectl get -o json` prints it."""
     items = [obj for objects in dump.objects.values() for obj in objects]
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
 

@@ -1,7 +1,7 @@
 """
-Pictures in a browser: no script goes wrong, nothing is asked of the network, and all of it can be read.
+Pictures in a browser: no script fails, no network request is made, and all text is legible.
 
-What is measured is the browser's own: the boxes of texts, the colours that it paints, where the focus is.
+The tests read the browser's own state: the boxes of texts, the painted colours, the focus.
 """
 
 import os
@@ -19,16 +19,16 @@ from placement_ac.inspection.graph.model import build_graph
 from tests.support import pictures
 
 SCHEMES = {"light": "rgb(255, 255, 255)", "dark": "rgb(13, 17, 23)"}
-"""Each scheme, and the ground of the page in it."""
+"""Each colour scheme, and its background of the page."""
 ON_PAGE = "page"
 READABLE = 4.5
-"""WCAG 2.1, 1.4.3: the contrast of text, at least."""
+"""WCAG 2.1, 1.4.3: the minimum contrast of text."""
 PLACES = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
 OPTIONS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
 
 
 def browser_path() -> str:
-    """Return where a Chromium is; without one CI fails, and another machine skips the test."""
+    """Return the path of Chromium; without it the test fails in CI and is skipped elsewhere."""
     found = next((place for place in PLACES if Path(place).exists()), shutil.which("chromium"))
     if found:
         return found
@@ -51,7 +51,7 @@ def browser() -> Iterator[Any]:
 
 @dataclass
 class Seen:
-    """A picture in the browser, and what went wrong there."""
+    """A picture in the browser, its errors and its requests."""
 
     page: Any
     trouble: list[str] = field(default_factory=list)
@@ -84,7 +84,7 @@ def look(browser: Any, tmp_path: Path) -> Iterator[Open]:
         context.close()
 
 
-# -- what is opened
+# -- without errors
 
 TREES = {
     "story": [pictures.story()],
@@ -154,7 +154,7 @@ def sticks_out(inner: Box, outer: Box) -> bool:
 
 
 def overlap(one: Box, other: Box) -> bool:
-    """Whether two boxes of text share more than the room above and below the letters."""
+    """Whether two boxes of text overlap by more than the space above and below the letters."""
     wide = min(one[2], other[2]) - max(one[0], other[0])
     high = min(one[3], other[3]) - max(one[1], other[1])
     return wide > 1 and high > 4
@@ -174,12 +174,12 @@ def contrast(one: str, other: str) -> float:
     return (bright + 0.05) / (dark + 0.05)
 
 
-# -- what is to be seen
+# -- content
 
 
 @pytest.mark.parametrize("form", ["svg", "html"])
 @pytest.mark.parametrize("name", NAMES)
-def test_it_is_quiet_and_can_be_read(look: Open, name: str, form: str) -> None:
+def test_it_has_no_errors_and_is_legible(look: Open, name: str, form: str) -> None:
     seen = look(picture(name, form), form)
     assert (seen.trouble, len(seen.asked)) == ([], 1)
     assert (
@@ -202,7 +202,7 @@ def bright(seen: Seen) -> list[str]:
     return list(seen.page.locator(".node:not(.off) .name").all_text_contents())
 
 
-def test_the_filter_leaves_what_fits_and_what_that_hangs_on(look: Open) -> None:
+def test_the_filter_keeps_matches_and_their_ancestors(look: Open) -> None:
     seen = look(picture("story", "html"), "html")
     everything = bright(seen)
     seen.page.get_by_label("Filter").fill("cluster2 LISTED")
@@ -223,22 +223,22 @@ def test_a_cluster_that_is_counted_is_found_by_its_name(look: Open) -> None:
     assert "653 clusters" not in bright(seen)
 
 
-def test_the_whys_are_reached_by_keyboard(look: Open) -> None:
+def test_reasons_are_reached_by_keyboard(look: Open) -> None:
     seen = look(picture("story", "html"), "html")
     tip = seen.page.locator("#tip")
     assert not tip.is_visible()
-    told = []
+    tips = []
     for _ in range(11):
         seen.page.keyboard.press("Tab")
-        told.append(tip.inner_text() if tip.is_visible() else "")
-    assert told[0] == ""  # the filter comes first
-    assert "not selected any more; 1 Workload runs there" in told[5]
+        tips.append(tip.inner_text() if tip.is_visible() else "")
+    assert tips[0] == ""  # the filter comes first
+    assert "not selected any more; 1 Workload runs there" in tips[5]
     assert seen.page.evaluate("document.activeElement.getAttribute('aria-describedby')") == "tip"
     seen.page.keyboard.press("Escape")
     assert not tip.is_visible()
 
 
-def test_the_whys_are_shown_to_who_points_at_them(look: Open) -> None:
+def test_reasons_are_shown_on_hover(look: Open) -> None:
     seen = look(picture("hostile", "html"), "html")
     seen.page.locator(".node.unusable").hover()
     assert "<script>window.bad = 1</script>" in seen.page.locator("#tip").inner_text()
@@ -254,7 +254,7 @@ def test_the_policy_lets_no_other_script_run(look: Open) -> None:
     assert "Content Security Policy" in seen.trouble[0]
 
 
-def test_a_lane_tells_all_that_is_known_of_its_cluster(look: Open) -> None:
+def test_a_lane_shows_all_facts_about_its_cluster(look: Open) -> None:
     seen = look(picture("rebalancing", "html"), "html")
     seen.page.get_by_label("Filter").fill("cluster3 train")
     assert seen.page.locator(".lane:not(.off) .name").all_text_contents() == ["cluster3"]

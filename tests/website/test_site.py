@@ -1,4 +1,4 @@
-"""The site of the documents: it can be built, lacks nothing that the code has, and asks no other host."""
+"""The documentation site: it builds, covers the whole code, and makes no requests to other hosts."""
 
 import os
 import re
@@ -16,7 +16,7 @@ from placement_ac.config.load import PREFIX
 from placement_ac.config.settings import Settings, default_of
 from placement_ac.core.api.constants import EVENTS, REASONS
 from placement_ac.observability.measures import MEASURES, MetricDefinition
-from tests.docs.test_docs import ROOT, TROUBLESHOOTING, lines_of
+from tests.support.documents import ROOT, TROUBLESHOOTING, lines_of
 from website import generated
 from website.examples import example
 from website.hooks import FOREIGN
@@ -66,19 +66,19 @@ def test_the_site_is_built_without_a_warning_and_asks_no_other_host(tmp_path: Pa
         ("<style>a { mask: url('data:image/svg+xml;charset=utf-8,<svg/>') }</style>", False),
     ],
 )
-def test_what_asks_another_host(html: str, asks: bool) -> None:
+def test_loads_from_another_host_are_found(html: str, asks: bool) -> None:
     assert bool(FOREIGN.search(html)) is asks
 
 
 def test_every_entry_of_the_navigation_exists() -> None:
     text = (ROOT / "mkdocs.yml").read_text("utf-8")
     paths = re.findall(r"[\w/-]+\.md$", text.partition("\nnav:\n")[2], re.MULTILINE)
-    made = {*generated.PAGES, "samples.md", "contributing.md", "changelog.md"}
+    generated_pages = {*generated.PAGES, "samples.md", "contributing.md", "changelog.md"}
     written = {path.relative_to(ROOT / "docs").as_posix() for path in ROOT.glob("docs/**/*.md")}
-    assert sorted(paths) == sorted(made | written)
+    assert sorted(paths) == sorted(generated_pages | written)
 
 
-# -- pages that are made of the code
+# -- pages generated from the code
 
 
 @pytest.mark.parametrize(
@@ -129,10 +129,10 @@ def test_the_example_of_a_setting_is_possible_and_not_the_default(name: str) -> 
 
 
 def test_a_setting_in_full() -> None:
-    told = generated.settings()
-    begin = told.index("## `--credentials-validity`")
+    page = generated.settings()
+    begin = page.index("## `--credentials-validity`")
     meaning = "The lifetime of a token, at least ten minutes. OCM's agent renews it when a fifth is left."
-    assert told[begin:].split("\n\n## ")[0].splitlines()[4:] == [
+    assert page[begin:].split("\n\n## ")[0].splitlines()[4:] == [
         f"| **Variable** | `{PREFIX}CREDENTIALS_VALIDITY` |",
         "| **Default** | `86400s` |",
         "| **Values** | a duration, like `90s` or `1h30m`; at least 600 seconds |",
@@ -149,7 +149,7 @@ def test_the_lines_for_the_settings_file_are_yaml() -> None:
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
-def test_the_query_of_a_metric_can_be_asked(measure: MetricDefinition) -> None:
+def test_the_query_of_a_metric_is_valid(measure: MetricDefinition) -> None:
     assert promql_parser.parse(generated.query(measure))
 
 

@@ -32,16 +32,16 @@ from tests.support.builders import (
     grant,
     jwt,
     kubeconfig_spec,
-    made_for,
     managed_cluster,
     multikueue_check,
-    on_made,
     our_cluster,
     our_grant,
     our_secret,
     placement,
     profile,
     provided,
+    provisioned_cluster,
+    provisioning_inputs,
     references,
     secret,
     token,
@@ -72,7 +72,7 @@ def without(kind: Any, objects: list[Any]) -> list[Any]:
 
 def applied(*objects: Any, kind: Any, provisioning: Any = PROVISIONING) -> Any:
     """The body that is applied of that kind."""
-    done = plan_provisioning(made_for(world(*objects, provisioning=provisioning)))
+    done = plan_provisioning(provisioning_inputs(world(*objects, provisioning=provisioning)))
     (action,) = [a for phase in done.phases for a in phase if isinstance(a, Apply) and a.kind is kind]
     return action.body
 
@@ -103,12 +103,14 @@ def applied(*objects: Any, kind: Any, provisioning: Any = PROVISIONING) -> Any:
 )
 def test_credentials_are_provisioned_step_by_step(objects: list[Any], expected: list[str]) -> None:
     assert writes(SELECTED, objects) == expected
-    assert sorted(writes(SELECTED, objects, on_made("a"))) == sorted(expected), "the Secret may come first"
+    assert sorted(writes(SELECTED, objects, provisioned_cluster("a"))) == sorted(expected), (
+        "the Secret may come first"
+    )
 
 
 def test_each_is_owned_by_every_check_that_uses_the_cluster_and_labelled() -> None:
     others = [check("other", "q"), decision("a", of="q"), multikueue_check(), check("stranger", "z")]
-    theirs = on_made("a", owners=["check", "mk"])
+    theirs = provisioned_cluster("a", owners=["check", "mk"])
     bodies = [
         applied(SELECTED, others, theirs, part, kind=kind)
         for part, kind in (
@@ -221,7 +223,7 @@ def test_credentials_are_provisioned_beside_unusable_ones_of_others() -> None:
 )
 def test_a_foreign_object_of_that_name_is_never_touched(stranger: Any) -> None:
     rest = [raw for raw in provided("a") if (raw["kind"], raw["metadata"]["name"]) != _name_of(stranger)]
-    for used in ([], [on_made("a")]):
+    for used in ([], [provisioned_cluster("a")]):
         assert writes(SELECTED, rest, stranger, used) == []
     left = writes(NOT_SELECTED, rest, stranger)
     assert left == [gone for gone in ALL_GO if gone.split()[1:] != list(_name_of(stranger))]
@@ -257,7 +259,9 @@ def test_an_object_with_our_label_alone_is_not_deleted() -> None:
 
 
 def test_unneeded_credentials_are_deleted_the_secret_first() -> None:
-    done = plan_provisioning(made_for(world(NOT_SELECTED, provided("a"), provisioning=PROVISIONING)))
+    done = plan_provisioning(
+        provisioning_inputs(world(NOT_SELECTED, provided("a"), provisioning=PROVISIONING))
+    )
     assert [[f"Delete {a.kind.kind} {a.name}" for a in phase] for phase in done.phases] == [
         [gone] for gone in ALL_GO
     ]
@@ -266,12 +270,14 @@ def test_unneeded_credentials_are_deleted_the_secret_first() -> None:
 @pytest.mark.parametrize(
     "user",
     [
-        pytest.param(on_made("a"), id="ours"),
-        pytest.param(on_made("a", of="other"), id="of another Placement"),
+        pytest.param(provisioned_cluster("a"), id="ours"),
+        pytest.param(provisioned_cluster("a", of="other"), id="of another Placement"),
         pytest.param(
             foreign_cluster("x", spec=kubeconfig_spec("placement-ac-a")), id="somebody else's, by hand"
         ),
-        pytest.param(on_made("a", deletionTimestamp="2026-08-01T12:00:00Z"), id="one that is going"),
+        pytest.param(
+            provisioned_cluster("a", deletionTimestamp="2026-08-01T12:00:00Z"), id="one that is going"
+        ),
         pytest.param(
             foreign_cluster("x", spec={"kubeConfig": {"location": "placement-ac-a"}}), id="of an old Kueue"
         ),
@@ -284,20 +290,20 @@ def test_nothing_is_deleted_while_a_multikueuecluster_uses_it(user: Any) -> None
 
 def test_the_credentials_of_a_draining_cluster_are_renewed() -> None:
     rotated = [*provided("a")[:2], token("a", text=jwt("new")), our_secret("a")]
-    assert writes(NOT_SELECTED, rotated, on_made("a")) == [SECRET_WRITE]
+    assert writes(NOT_SELECTED, rotated, provisioned_cluster("a")) == [SECRET_WRITE]
 
 
 def test_a_listed_cluster_gets_its_new_token_first() -> None:
     old = [our_grant(ACCOUNT, "a", spec={}), our_grant(PERMISSION, "a", spec={}), our_secret("a")]
     new = token("a", text=jwt("new"))
-    assert writes(SELECTED, old, new, on_made("a"))[0] == SECRET_WRITE
+    assert writes(SELECTED, old, new, provisioned_cluster("a"))[0] == SECRET_WRITE
     assert writes(SELECTED, old, new)[0] == ACCOUNT_WRITE
 
 
 @pytest.mark.parametrize("selected", [SELECTED[:3], NOT_SELECTED[:3]], ids=["still selected", "not selected"])
 def test_everything_of_a_deleted_managed_cluster_is_deleted(selected: list[Any]) -> None:
     others = [managed_cluster("b")]
-    assert writes(selected, others, provided("a"), on_made("a")) == []
+    assert writes(selected, others, provided("a"), provisioned_cluster("a")) == []
     assert writes(selected, others, provided("a")) == ALL_GO
 
 
@@ -314,7 +320,7 @@ def test_objects_that_are_being_deleted_are_neither_deleted_nor_written() -> Non
 
 def test_provisioned_credentials_are_deleted_once_external_ones_are_used() -> None:
     found = [SELECTED, secret("multikueue-a"), provided("a")]
-    assert writes(*found, on_made("a")) == []
+    assert writes(*found, provisioned_cluster("a")) == []
     assert writes(*found, our_cluster("a")) == ALL_GO
 
 
@@ -324,19 +330,23 @@ def test_provisioned_credentials_are_deleted_once_external_ones_are_used() -> No
 def test_external_credentials_may_vanish_for_a_moment() -> None:
     seen = world(SELECTED, our_cluster("a"), provisioning=PROVISIONING)
     waits = frozenset({MISSING})
-    assert plan_provisioning(made_for(seen)) == ProvisioningPlan(timers=waits, recheck_after=SETTLE_SECONDS)
-    assert plan_provisioning(made_for(seen, ages={MISSING: 1.5})) == ProvisioningPlan(
+    assert plan_provisioning(provisioning_inputs(seen)) == ProvisioningPlan(
+        timers=waits, recheck_after=SETTLE_SECONDS
+    )
+    assert plan_provisioning(provisioning_inputs(seen, ages={MISSING: 1.5})) == ProvisioningPlan(
         timers=waits, recheck_after=0.5
     )
     assert plan_provisioning(
-        made_for(world(SELECTED, our_cluster("a"), secret("multikueue-a"), provisioning=PROVISIONING))
+        provisioning_inputs(
+            world(SELECTED, our_cluster("a"), secret("multikueue-a"), provisioning=PROVISIONING)
+        )
     ).timers == (frozenset())
 
 
 def test_credentials_that_stay_away_are_provisioned() -> None:
     ages = {MISSING: SETTLE_SECONDS}
     assert writes(SELECTED, our_cluster("a"), ages=ages) == [ACCOUNT_WRITE]
-    going_on = made_for(
+    going_on = provisioning_inputs(
         world(SELECTED, our_cluster("a"), our_grant(ACCOUNT, "a"), provisioning=PROVISIONING), ages=ages
     )
     assert [a.name for phase in plan_provisioning(going_on).phases for a in phase] == ["placement-ac"]
@@ -368,7 +378,7 @@ def in_sync(*objects: Any) -> list[Any]:
 def test_from_secrets_to_profiles_the_secret_stays_until_it_is_unused() -> None:
     made = in_sync(our_grant(PERMISSION, "a"), token("a"), our_secret("a"))
     for selected in (SELECTED, NOT_SELECTED):
-        assert writes(selected, made, on_made("a"), provisioning=BY_PROFILE) == []
+        assert writes(selected, made, provisioned_cluster("a"), provisioning=BY_PROFILE) == []
     moved = [made, SYNCED, profile("a", providers=["x"]), ON_PROFILE]
     assert writes(SELECTED, *moved, provisioning=BY_PROFILE) == ["Delete Secret placement-ac-a"]
 
@@ -377,7 +387,9 @@ def test_from_profiles_to_secrets_the_account_stays_while_it_is_used() -> None:
     made = in_sync(our_grant(PERMISSION, "a"), token("a"), SYNCED, profile("a"))
     assert writes(NOT_SELECTED, made, ON_PROFILE) == [SECRET_WRITE], "it may move, not go"
     assert writes(SELECTED, made, ON_PROFILE) == [SECRET_WRITE], "OCM goes on to copy the token"
-    assert writes(SELECTED, made, our_secret("a"), on_made("a")) == [ACCOUNT_WRITE], "and then no more"
+    assert writes(SELECTED, made, our_secret("a"), provisioned_cluster("a")) == [ACCOUNT_WRITE], (
+        "and then no more"
+    )
 
 
 # -- what the Go kueue-addon made
@@ -427,22 +439,22 @@ def test_an_adopted_account_that_was_deleted_by_hand_is_put_back_under_its_name(
 
 def test_objects_from_before_an_adoption_are_deleted_once_unused() -> None:
     both = [provided("a"), provided("a", ADDON_ACCOUNT)]
-    assert writes(SELECTED, *both, on_made("a")) == []
+    assert writes(SELECTED, *both, provisioned_cluster("a")) == []
     assert writes(SELECTED, *both, our_cluster("a")) == ALL_GO
 
 
 def test_objects_of_a_former_account_name_are_deleted() -> None:
     renamed = replace(PROVISIONING, account="other")
     both = [provided("a"), provided("a", "other")]
-    assert writes(SELECTED, *both, on_made("a"), provisioning=renamed) == []
-    assert writes(SELECTED, *both, on_made("a", "other-a"), provisioning=renamed) == ALL_GO
+    assert writes(SELECTED, *both, provisioned_cluster("a"), provisioning=renamed) == []
+    assert writes(SELECTED, *both, provisioned_cluster("a", "other-a"), provisioning=renamed) == ALL_GO
 
 
 # -- what is never text
 
 
 def test_no_token_is_in_a_repr() -> None:
-    seen = made_for(world(SELECTED, provided("a")[:3], provisioning=PROVISIONING))
+    seen = provisioning_inputs(world(SELECTED, provided("a")[:3], provisioning=PROVISIONING))
     assert seen.objects.token is not None
     for text in (repr(seen), repr(plan_provisioning(seen))):
         assert jwt("a") not in text

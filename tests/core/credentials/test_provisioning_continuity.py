@@ -27,10 +27,8 @@ from tests.support.builders import (
     jwt,
     kubeconfig,
     kubeconfig_spec,
-    made_for,
     managed_cluster,
     multikueue_check,
-    on_made,
     our_cluster,
     our_config,
     our_grant,
@@ -38,6 +36,8 @@ from tests.support.builders import (
     placement,
     profile,
     provided,
+    provisioned_cluster,
+    provisioning_inputs,
     running,
     secret,
     snapshot,
@@ -89,13 +89,13 @@ def test_a_token_renewed_after_its_expiry_touches_the_placement() -> None:
 def test_a_listed_cluster_gets_its_new_token_despite_name_conflicts(
     permission: list[Any], provisioning: Any
 ) -> None:
-    there = [our_grant(ACCOUNT, "a"), permission, RENEWED, our_secret("a"), on_made("a")]
+    there = [our_grant(ACCOUNT, "a"), permission, RENEWED, our_secret("a"), provisioned_cluster("a")]
     assert writes(SELECTED, *there, provisioning=provisioning) == ["Apply Secret placement-ac-a"]
 
 
 def test_the_secret_of_a_listed_cluster_is_restored_first() -> None:
     short = our_grant(ACCOUNT, "a", spec={"rotation": {"enabled": True, "validity": "1h0m0s"}})
-    there = [short, our_grant(PERMISSION, "a"), token("a"), on_made("a")]
+    there = [short, our_grant(PERMISSION, "a"), token("a"), provisioned_cluster("a")]
     assert writes(SELECTED, *there) == [
         "Apply Secret placement-ac-a",
         "Apply ManagedServiceAccount placement-ac",
@@ -110,11 +110,11 @@ def test_handed_over_objects_are_deleted_though_their_account_is_gone() -> None:
 def test_a_flickering_decision_deletes_no_account() -> None:
     mine = our_grant(ACCOUNT, "a")
     waiting = world([check(), placement(), undecided(), managed_cluster("a")], mine, provisioning=PATIENT)
-    assert plan_provisioning(made_for(waiting)) == ProvisioningPlan(
+    assert plan_provisioning(provisioning_inputs(waiting)) == ProvisioningPlan(
         timers=frozenset({UNNEEDED}), recheck_after=60.0
     )
-    assert plan_provisioning(made_for(waiting, ages={UNNEEDED: 20.0})).recheck_after == 40.0
-    late = plan_provisioning(made_for(waiting, ages={UNNEEDED: 60.0}))
+    assert plan_provisioning(provisioning_inputs(waiting, ages={UNNEEDED: 20.0})).recheck_after == 40.0
+    late = plan_provisioning(provisioning_inputs(waiting, ages={UNNEEDED: 60.0}))
     assert [[action.name for action in phase] for phase in late.phases] == [["placement-ac"]]
     assert late.timers == {UNNEEDED}, "a delete that fails does not wait anew"
 

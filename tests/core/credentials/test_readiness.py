@@ -32,14 +32,14 @@ from tests.support.builders import (
     grant,
     jwt,
     kubeconfig,
-    made_for,
     managed_cluster,
-    on_made,
     our_grant,
     our_secret,
     placement,
     profile,
     provided,
+    provisioned_cluster,
+    provisioning_inputs,
     secret,
     token,
     world,
@@ -52,7 +52,7 @@ SYNCED = secret("a-placement-ac", None)
 
 
 def seen(*objects: Any, provisioning: ProvisioningPolicy = PROVISIONING, **rest: Any) -> ProvisioningInputs:
-    return made_for(world(SELECTED, *objects, provisioning=provisioning, **rest))
+    return provisioning_inputs(world(SELECTED, *objects, provisioning=provisioning, **rest))
 
 
 def why(made: ProvisioningInputs) -> str:
@@ -173,7 +173,7 @@ def test_credentials_are_ready() -> None:
     ],
 )
 def test_a_listed_cluster_depends_on_the_secret_alone(objects: list[Any]) -> None:
-    assert provisioned_credentials(seen(objects, our_secret("a"), on_made("a"))) == OURS
+    assert provisioned_credentials(seen(objects, our_secret("a"), provisioned_cluster("a"))) == OURS
     assert isinstance(provisioned_credentials(seen(objects, our_secret("a"))), Unusable)
 
 
@@ -233,7 +233,7 @@ def test_no_name_conflict(objects: list[Any]) -> None:
 
 
 def test_credentials_expire_with_their_token() -> None:
-    made = seen(managed_cluster("a"), provided("a"), on_made("a"))
+    made = seen(managed_cluster("a"), provided("a"), provisioned_cluster("a"))
     end = NOW + timedelta(hours=24)
     assert provisioned_credentials(replace(made, now=end - timedelta(milliseconds=1))) == OURS
     assert why(replace(made, now=end)) == (
@@ -431,7 +431,7 @@ def test_a_secret_of_others_does_not_conflict_with_a_profile() -> None:
 
 
 def test_the_former_secret_is_used_until_the_profile_is_ready() -> None:
-    before = [IN_FORCE, our_secret("a"), on_made("a")]
+    before = [IN_FORCE, our_secret("a"), provisioned_cluster("a")]
     assert provisioned_credentials(seen(*before, OFFERS, provisioning=BY_PROFILE)) == OURS
     assert provisioned_credentials(
         seen(*before, OFFERS, SYNCED, provisioning=BY_PROFILE)

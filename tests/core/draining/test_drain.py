@@ -26,20 +26,20 @@ from tests.support.builders import (
     NOW,
     check,
     decision,
-    made,
     managed_clusters,
     multikueue_check,
     our_cluster,
     our_config,
+    our_objects,
     placement,
     posts,
     running,
     secrets,
     snapshot,
-    told,
     unmarked,
     workload,
     world,
+    write_names,
 )
 
 PATIENT = PlacementPolicy(retention=0.0, loss_grace=0.0, waiting_grace=60.0)
@@ -48,7 +48,7 @@ NOBODY = WorkerCopies({}, age=0.5)
 A_LONG_TIME_AGO = NOW - timedelta(hours=1)
 HUB = (
     *(check(), multikueue_check(), placement(), decision("b")),
-    *(*secrets("a", "b"), *made("a", "b", owners=["check", "mk"])),
+    *(*secrets("a", "b"), *our_objects("a", "b", owners=["check", "mk"])),
 )
 CLOSED, QUIET = Timer(TimerKind.GATE_CLOSED_FOR, "a"), Timer(TimerKind.QUIET, "a")
 UNGATED = {"mk": "Pending"}
@@ -147,7 +147,7 @@ def test_meanwhile_the_gate_is_open() -> None:
 
 
 def test_it_stays_although_nothing_is_selected_any_more() -> None:
-    hub = [check(), multikueue_check(), placement(), decision(), *secrets("a"), *made("a")]
+    hub = [check(), multikueue_check(), placement(), decision(), *secrets("a"), *our_objects("a")]
     answer = plan(snapshot(world(hub, running("job", "p-a"), managed_clusters("a"), policy=PATIENT)))
     verdict = answer.verdicts["check"]
     assert (verdict.status, verdict.reason, listed(answer)) == ("False", "NoClusterSelected", ("p-a",))
@@ -155,7 +155,14 @@ def test_it_stays_although_nothing_is_selected_any_more() -> None:
 
 
 def test_a_cluster_that_is_selected_again_simply_stays() -> None:
-    hub = [check(), multikueue_check(), placement(), decision("a", "b"), *secrets("a", "b"), *made("a", "b")]
+    hub = [
+        check(),
+        multikueue_check(),
+        placement(),
+        decision("a", "b"),
+        *secrets("a", "b"),
+        *our_objects("a", "b"),
+    ]
     objects = [*hub, running("job", "p-a"), *managed_clusters("a", "b")]
     answer = plan(snapshot(world(objects, policy=PATIENT), ages={CLOSED: 5.0}))
     assert (listed(answer), message(answer)) == (("p-a", "p-b"), "")
@@ -199,8 +206,8 @@ def test_behind_a_closed_gate_nothing_becomes_ready_but_what_is_placed() -> None
     placed = running("placed", "p-b", check="Pending", mk="Ready")
     answer = scene(placed, workload("new"), ages={CLOSED: 1.0}, asked=NOBODY)
     assert replies(answer) == {"placed": "Ready", "new": "Pending"}
-    told = {reply.workload.meta.name: reply.message for reply in answer.check_state_updates}
-    assert told == {"placed": "it runs on p-b", "new": "waits: a is leaving: it takes a moment"}
+    messages = {reply.workload.meta.name: reply.message for reply in answer.check_state_updates}
+    assert messages == {"placed": "it runs on p-b", "new": "waits: a is leaving: it takes a moment"}
 
 
 # -- step 2, second half: what only waits
@@ -315,7 +322,7 @@ def test_a_cluster_that_cannot_be_asked_any_more_opens_the_gate() -> None:
 
 def test_the_gate_opens_a_moment_after_the_cluster_was_unlisted() -> None:
     """Kueue must have seen the new list before anything becomes Ready."""
-    hub = [check(), multikueue_check(), placement(), decision("b"), *secrets("b"), *made("b")]
+    hub = [check(), multikueue_check(), placement(), decision("b"), *secrets("b"), *our_objects("b")]
     left = Timer(TimerKind.JUST_UNLISTED, "a")
     early = plan(snapshot(world(hub, workload("new"), policy=PATIENT), ages={left: 0.4}))
     assert (replies(early), early.recheck_after) == ({"new": "Pending"}, 0.6)
@@ -342,7 +349,7 @@ def test_the_gate_is_aired_when_it_has_been_closed_for_long() -> None:
 def test_it_is_aired_whoever_closed_it() -> None:
     """A second cluster that begins to leave does not keep it closed."""
     hub = [check(), multikueue_check(), placement(), decision("c"), *secrets("a", "b", "c")]
-    hub += [*made("a", "b", "c", owners=["check", "mk"]), *managed_clusters("a", "b", "c")]
+    hub += [*our_objects("a", "b", "c", owners=["check", "mk"]), *managed_clusters("a", "b", "c")]
     objects = [*hub, workload("sent", check="Retry", mk="Pending"), workload("new")]
     ages = {CLOSED: 121.0, Timer(TimerKind.GATE_CLOSED_FOR, "b"): 30.0, SHUT: 121.0}
     asked = {"p-a": NOBODY, "p-b": NOBODY}
@@ -389,8 +396,8 @@ def test_what_was_sent_back_waits_until_the_cluster_has_let_go_of_it(policy: Pla
     """Though the gate be open, and the controller new: nobody knows whether it still runs there."""
     answer = scene(evicted("job", 9), workload("new"), policy=policy, asked=WorkerCopies({}, "no answer"))
     assert replies(answer) == {"job": "Pending", "new": "Ready"}
-    told = {reply.workload.meta.name: reply.message for reply in answer.check_state_updates}
-    assert told["job"] == "waits until cluster a holds no copy of it"
+    messages = {reply.workload.meta.name: reply.message for reply in answer.check_state_updates}
+    assert messages["job"] == "waits until cluster a holds no copy of it"
 
 
 def test_it_waits_no_more_when_the_cluster_has_told_so_though_others_keep_it() -> None:
@@ -516,7 +523,14 @@ def test_a_hub_without_managed_clusters_does_not_make_all_of_them_gone() -> None
 
 
 def test_a_selected_cluster_that_lost_its_credentials_stays_while_jobs_run_there() -> None:
-    hub = [check(), multikueue_check(), placement(), decision("a", "b"), *secrets("b"), *made("a", "b")]
+    hub = [
+        check(),
+        multikueue_check(),
+        placement(),
+        decision("a", "b"),
+        *secrets("b"),
+        *our_objects("a", "b"),
+    ]
     objects = [*hub, running("job", "p-a"), *managed_clusters("a", "b")]
     answer = plan(snapshot(world(objects, policy=PATIENT), ages={"a": 9.0}))
     assert listed(answer) == ("p-b", "p-a")
@@ -535,7 +549,7 @@ def test_a_draining_cluster_keeps_its_seat_and_who_waits_for_it_is_told() -> Non
         placement(),
         decision(*names),
         *secrets(*names),
-        *made("a", *names[:19]),
+        *our_objects("a", *names[:19]),
     ]
     answer = plan(snapshot(world(hub, running("job", "p-a"), managed_clusters("a", *names), policy=PATIENT)))
     assert listed(answer) == (*(f"p-{name}" for name in names[:19]), "p-a")
@@ -551,8 +565,8 @@ def test_an_unlisted_multikueuecluster_stays_for_a_while() -> None:
     answer = scene(policy=policy)
     assert (listed(answer), answer.retained) == (("p-b",), {"p-a"})
     assert (Timer(TimerKind.RETAINED, "p-a") in answer.timers, answer.recheck_after) == (True, 60.0)
-    assert told(phases_of(policy=policy)) == [["Apply MultiKueueConfig p"]]
-    assert told(phases_of(policy=policy, ages={Timer(TimerKind.RETAINED, "p-a"): 60.0})) == [
+    assert write_names(phases_of(policy=policy)) == [["Apply MultiKueueConfig p"]]
+    assert write_names(phases_of(policy=policy, ages={Timer(TimerKind.RETAINED, "p-a"): 60.0})) == [
         ["Apply MultiKueueConfig p"],
         ["Delete MultiKueueCluster p-a"],
     ]
@@ -564,7 +578,7 @@ def test_one_that_served_all_placements_stays_for_a_while_as_well() -> None:
     objects = [*hub, our_config("a", "b")]
     for key in ("p", "a"):  # the second is nobody's name, under which it is looked at as well
         seen_by = snapshot(world(objects, hub=shared, policy=PlacementPolicy(loss_grace=0.0)), key)
-        writes = [write for phase in told(diff(seen_by, plan(seen_by))) for write in phase]
+        writes = [write for phase in write_names(diff(seen_by, plan(seen_by))) for write in phase]
         assert "Delete MultiKueueCluster a" not in writes
 
 
@@ -581,7 +595,7 @@ def test_what_is_under_way_is_not_forgotten_while_nothing_can_be_decided() -> No
 
 
 def test_the_gate_opens_a_moment_after_the_list_was_seen_without_it_however_long_that_took() -> None:
-    hub = [check(), multikueue_check(), placement(), decision("b"), *secrets("b"), *made("b")]
+    hub = [check(), multikueue_check(), placement(), decision("b"), *secrets("b"), *our_objects("b")]
     slow = {Timer(TimerKind.BEING_UNLISTED, "a"): 9.0}
     answer = plan(snapshot(world(hub, workload("new"), policy=PATIENT), ages=slow))
     assert (replies(answer), answer.recheck_after, Timer(TimerKind.JUST_UNLISTED, "a") in answer.timers) == (

@@ -18,20 +18,20 @@ from tests.support.builders import (
     decision,
     kubeconfig_spec,
     labels_of,
-    made,
     managed,
     multikueue_check,
     our_cluster,
     our_config,
+    our_objects,
     phases,
     placement,
     references,
     secrets,
     snapshot,
-    told,
     undecided,
     workload,
     world,
+    write_names,
 )
 
 CONFIG, CLUSTER = "MultiKueueConfig", "MultiKueueCluster"
@@ -45,7 +45,7 @@ def the(objects: list[Raw], kind: str, name: str) -> Raw:
 
 def at_rest(*clusters: str, weights: Any = None) -> list[Raw]:
     """A hub on which everything is as it should be."""
-    return [DONE, placement(), decision(*clusters), *secrets(*clusters), *made(*clusters)]
+    return [DONE, placement(), decision(*clusters), *secrets(*clusters), *our_objects(*clusters)]
 
 
 def body(kind: str, name: str, labels: dict[str, str], spec: Raw, owners: list[Raw] | None = None) -> Raw:
@@ -83,8 +83,8 @@ def test_a_second_look_finds_nothing_to_do() -> None:
 
 
 def test_clusters_go_after_the_config_has_let_go_of_them() -> None:
-    objects = [check(), placement(), decision("b", "c"), secrets("b", "c"), made("a", "b")]
-    assert told(phases(*objects)) == [
+    objects = [check(), placement(), decision("b", "c"), secrets("b", "c"), our_objects("a", "b")]
+    assert write_names(phases(*objects)) == [
         ["Apply MultiKueueCluster p-c"],
         ["Apply MultiKueueConfig p"],
         ["Delete MultiKueueCluster p-a"],
@@ -94,10 +94,10 @@ def test_clusters_go_after_the_config_has_let_go_of_them() -> None:
 
 def test_what_is_listed_already_is_put_right_after_the_list() -> None:
     objects = copy.deepcopy(
-        [DONE, placement(), decision("a", "b", "c"), *secrets("a", "b", "c"), *made("a", "b")]
+        [DONE, placement(), decision("a", "b", "c"), *secrets("a", "b", "c"), *our_objects("a", "b")]
     )
     del the(objects, CLUSTER, "p-a")["metadata"]["labels"]["open-cluster-management.io/cluster-name"]
-    assert told(phases(*objects)) == [
+    assert write_names(phases(*objects)) == [
         ["Apply MultiKueueCluster p-c"],
         ["Apply MultiKueueConfig p"],
         ["Apply MultiKueueCluster p-a"],
@@ -105,16 +105,16 @@ def test_what_is_listed_already_is_put_right_after_the_list() -> None:
 
 
 def test_what_is_listed_and_not_there_is_made_before_the_list() -> None:
-    objects = [DONE, placement(), decision("a", "b", "c"), *secrets("a", "b", "c"), *made("a", "b")]
+    objects = [DONE, placement(), decision("a", "b", "c"), *secrets("a", "b", "c"), *our_objects("a", "b")]
     objects.remove(the(objects, CLUSTER, "p-a"))
-    assert told(phases(*objects)) == [
+    assert write_names(phases(*objects)) == [
         ["Apply MultiKueueCluster p-a", "Apply MultiKueueCluster p-c"],
         ["Apply MultiKueueConfig p"],
     ]
 
 
 def test_bad_news_comes_before_things_are_taken_away() -> None:
-    assert told(phases(DONE, placement(), decision(), made("a"))) == [
+    assert write_names(phases(DONE, placement(), decision(), our_objects("a"))) == [
         ["SetCondition AdmissionCheck check"],
         ["Delete MultiKueueConfig p"],
         ["Delete MultiKueueCluster p-a"],
@@ -124,7 +124,7 @@ def test_bad_news_comes_before_things_are_taken_away() -> None:
 def test_a_check_that_is_down_already_is_told_the_reason_when_the_writes_are_done() -> None:
     """So that a write that is refused again and again does not flip the reason to and fro."""
     down = check(active=condition("False", "ApplyFailed", "forbidden"))
-    assert told(phases(down, placement(), decision(), made("a"))) == [
+    assert write_names(phases(down, placement(), decision(), our_objects("a"))) == [
         ["Delete MultiKueueConfig p"],
         ["Delete MultiKueueCluster p-a"],
         ["SetCondition AdmissionCheck check"],
@@ -132,7 +132,7 @@ def test_a_check_that_is_down_already_is_told_the_reason_when_the_writes_are_don
 
 
 def test_a_delete_names_that_very_object() -> None:
-    config, cluster = made("a")
+    config, cluster = our_objects("a")
     config["metadata"]["uid"], cluster["metadata"]["uid"] = "17", "18"
     assert phases(placement(), config, cluster) == (
         (Delete(MULTIKUEUE_CONFIG, "p", "17", version="1"),),
@@ -259,7 +259,7 @@ MK_REFERENCES = references("check", "mk")
 def test_what_is_ours_is_put_back_and_nothing_else(edit: Any, writes: list[str]) -> None:
     objects = copy.deepcopy(at_rest("a", "b"))
     edit(objects)
-    assert [write for phase in told(phases(*objects)) for write in phase] == writes
+    assert [write for phase in write_names(phases(*objects)) for write in phase] == writes
 
 
 def test_what_is_put_back_is_applied_to_the_object_that_was_seen() -> None:
@@ -275,33 +275,33 @@ def test_what_is_put_back_is_applied_to_the_object_that_was_seen() -> None:
     "doomed", ["config", "cluster"], ids=["a config under deletion", "a cluster under deletion"]
 )
 def test_what_is_under_deletion_is_not_deleted_again(doomed: str) -> None:
-    objects = dict(zip(("config", "cluster"), made("a"), strict=True))
+    objects = dict(zip(("config", "cluster"), our_objects("a"), strict=True))
     objects[doomed]["metadata"]["deletionTimestamp"] = "2026-08-01T00:00:00Z"
     (phase,) = phases(placement(), *objects.values())
     assert [action.name for action in phase] == ["p-a" if doomed == "config" else "p"]
 
 
 def test_a_config_whose_labels_were_taken_off_is_still_deleted() -> None:
-    config, cluster = made("a")
+    config, cluster = our_objects("a")
     config["metadata"]["labels"] = {}
-    assert told(phases(placement(), config, cluster)) == [
+    assert write_names(phases(placement(), config, cluster)) == [
         ["Delete MultiKueueConfig p"],
         ["Delete MultiKueueCluster p-a"],
     ]
 
 
 def test_a_cluster_without_labels_is_deleted_only_when_nobody_lists_it() -> None:
-    config, cluster = made("a", of="q", owners=["two"])
+    config, cluster = our_objects("a", of="q", owners=["two"])
     cluster["metadata"]["labels"] = {}
     others = [check("two", "q"), placement("q"), undecided("q")]
-    assert told(phases(placement(), *others, config, cluster)) == []
-    assert told(phases(placement(), *others, cluster)) == [["Delete MultiKueueCluster q-a"]]
+    assert write_names(phases(placement(), *others, config, cluster)) == []
+    assert write_names(phases(placement(), *others, cluster)) == [["Delete MultiKueueCluster q-a"]]
 
 
 def test_what_is_held_is_not_deleted_when_the_form_of_names_has_changed() -> None:
     """The config lists what was shared; while nothing is decided, the list stays."""
     objects = [check(), placement(), undecided(), our_config("a"), our_cluster("a", None)]
-    assert told(phases(*objects, ages={"a": 9.0})) == [
+    assert write_names(phases(*objects, ages={"a": 9.0})) == [
         ["SetCondition AdmissionCheck check"],
         ["Apply MultiKueueCluster a"],
     ]
@@ -338,7 +338,7 @@ def test_conditions_can_be_told_alone() -> None:
 
 
 def test_owners_that_left_are_taken_off() -> None:
-    objects = [multikueue_check(), *made("a", owners=["check", "mk"])]
+    objects = [multikueue_check(), *our_objects("a", owners=["check", "mk"])]
     (_, (action,)) = phases(*objects)
     assert isinstance(action, Apply)
     assert action.body["metadata"]["ownerReferences"] == references("mk")
@@ -395,9 +395,9 @@ def test_workloads_come_last() -> None:
     """What becomes Ready must find the list as it is to be."""
     objects = [
         *(check(), multikueue_check(), placement(), decision("a", "b"), *secrets("a", "b")),
-        *(*made("a", owners=["check", "mk"]), workload("job")),
+        *(*our_objects("a", owners=["check", "mk"]), workload("job")),
     ]
-    kinds = [phase[0].split()[0] for phase in told(phases(*objects))]
-    names = [write for phase in told(phases(*objects)) for write in phase]
+    kinds = [phase[0].split()[0] for phase in write_names(phases(*objects))]
+    names = [write for phase in write_names(phases(*objects)) for write in phase]
     assert kinds[-1] == "SetCheckStates"
     assert names.index("Apply MultiKueueConfig p") < names.index("SetCheckStates Workload job")

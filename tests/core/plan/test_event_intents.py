@@ -18,9 +18,9 @@ from placement_ac.core.plan.event_intents import (
 from tests.support.builders import (
     check,
     decision,
-    made,
     managed_clusters,
     multikueue_check,
+    our_objects,
     placement,
     planned,
     posts,
@@ -51,7 +51,7 @@ class Hub:
 
     def planned(self, ages: Mapping[Timer, float] | None = None) -> Plan:
         names = [one if isinstance(one, str) else one[0] for one in self.selected]
-        objects = made(*self.listed, owners=["check", "mk"]) if self.listed else []
+        objects = our_objects(*self.listed, owners=["check", "mk"]) if self.listed else []
         if self.draining:
             told = ",".join(f"p-{name}={SINCE}" for name in self.draining)
             objects[0]["metadata"]["annotations"] = {ANNOTATION_DRAINING: told}

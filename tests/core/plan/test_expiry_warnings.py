@@ -18,7 +18,7 @@ from tests.support.builders import (
     decision,
     jwt,
     kubeconfig,
-    made,
+    our_objects,
     placement,
     secret,
     world,
@@ -117,5 +117,5 @@ def test_a_plan_leads_to_the_warning_then_to_the_end_and_then_leaves_the_cluster
 
 
 def test_a_cluster_that_is_listed_leaves_after_its_token_as_after_any_lost_credentials() -> None:
-    ended = plan(at(24, made("a", "b")))
+    ended = plan(at(24, our_objects("a", "b")))
     assert ended.recheck_after == 2.0, "as for credentials that vanish"

@@ -9,9 +9,9 @@ from tests.support.builders import (
     check,
     decision,
     kubeconfig_spec,
-    made,
     managed_clusters,
     multikueue_check,
+    our_objects,
     placement,
     secrets,
     snapshot,
@@ -36,7 +36,7 @@ def scene(
     """OCM decides `selected` in that order; the config lists `before`; Kueue has no connection to `off`."""
     before = before or selected
     scored = [(name, 100 - at) for at, name in enumerate(selected)]
-    fleet = made(*before, owners=["check", "mk"])
+    fleet = our_objects(*before, owners=["check", "mk"])
     for obj in fleet:
         if obj["kind"] == "MultiKueueCluster":
             status = "False" if obj["metadata"]["name"].removeprefix("p-") in off else "True"
@@ -160,7 +160,7 @@ def test_meanwhile_new_workloads_go_to_the_others() -> None:
 
 def test_the_write_carries_the_version_that_was_seen() -> None:
     seen_policy = OURS
-    fleet = made("a", owners=["check", "mk"])
+    fleet = our_objects("a", owners=["check", "mk"])
     fleet[1]["status"] = {"conditions": [{"type": "Active", "status": "True"}]}
     assert fleet[1]["spec"] == kubeconfig_spec("multikueue-a")
     hub = [check(), multikueue_check(), placement(), decision("a"), *secrets("a"), *fleet]

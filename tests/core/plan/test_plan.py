@@ -28,10 +28,10 @@ from tests.support.builders import (
     kubeconfig_spec,
     labels_of,
     listed,
-    made,
     multikueue_check,
     our_cluster,
     our_config,
+    our_objects,
     placement,
     planned,
     profile,
@@ -391,17 +391,17 @@ def test_who_has_the_name_keeps_it() -> None:
 def test_a_refusal_keeps_the_objects_unless_there_is_no_cluster_or_no_check(
     objects: list[Any], clusters: list[str] | None
 ) -> None:
-    assert listed(*objects, made("a", "b"), ages={"a": 5.0, "b": 5.0}) == clusters
+    assert listed(*objects, our_objects("a", "b"), ages={"a": 5.0, "b": 5.0}) == clusters
 
 
 def test_vanished_credentials_of_all_take_the_config_away_in_the_end() -> None:
-    objects = (check(), placement(), decision("a"), made("a"))
+    objects = (check(), placement(), decision("a"), our_objects("a"))
     assert (listed(*objects), listed(*objects, ages={"a": 2.0})) == (["p-a"], None)
 
 
 def test_owners_follow_the_checks_though_the_objects_stay() -> None:
     owners = {"AdmissionCheck/mk": "mk"}
-    answer = planned(multikueue_check(), made("a"))
+    answer = planned(multikueue_check(), our_objects("a"))
     assert answer == Plan(config=WantedConfig("p", ("p-a",), owners), clusters=(wanted("a", None, owners),))
 
 
@@ -422,7 +422,7 @@ def test_a_foreign_config_is_left_alone_whoever_uses_it() -> None:
 
 @pytest.mark.parametrize("stripped", [{}, {"app": "x"}], ids=["all labels", "our labels"])
 def test_what_lost_its_labels_while_nothing_is_decided_is_known_by_its_name(stripped: Any) -> None:
-    config, a, b = made("a", "b")
+    config, a, b = our_objects("a", "b")
     a["metadata"]["labels"] = stripped
     answer = planned(check(), placement(), undecided(), config, a, b, ages={"a": 5.0, "b": 5.0})
     assert answer.clusters == (wanted("a", None), wanted("b", None))

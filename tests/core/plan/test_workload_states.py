@@ -15,8 +15,8 @@ from tests.support.builders import (
     check,
     check_with,
     decision,
-    made,
     multikueue_check,
+    our_objects,
     placement,
     running,
     secrets,
@@ -31,7 +31,7 @@ NOTHING: list[Any] = []
 def hub(*selected: str, usable: str = "abc") -> list[Any]:
     names = [name for name in selected if name in usable]
     objects = [check(), multikueue_check(), placement(), decision(*selected), *secrets(*names)]
-    return objects + (made(*names, owners=["check", "mk"]) if names else [])
+    return objects + (our_objects(*names, owners=["check", "mk"]) if names else [])
 
 
 def scene(*objects: Any, selected: str = "ab", ages: Any = None, policy: PlacementPolicy = AT_ONCE) -> Plan:
@@ -70,7 +70,7 @@ def test_the_message_counts_what_is_selected_and_names_what_is_usable() -> None:
 
 def test_an_unreadable_entry_of_a_decision_is_not_counted_as_a_cluster() -> None:
     objects = [check(), multikueue_check(), placement(), decision("a", ""), *secrets("a"), workload("job")]
-    answer = plan(snapshot(world([*objects, *made("a", owners=["check", "mk"])])))
+    answer = plan(snapshot(world([*objects, *our_objects("a", owners=["check", "mk"])])))
     assert told(answer) == [("job", "Ready", "1 of 1 selected clusters usable: a")]
 
 

@@ -9,10 +9,10 @@ from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
     check,
     decision,
-    made,
     managed_clusters,
     multikueue_check,
     our_config,
+    our_objects,
     placement,
     running,
     scores,
@@ -29,7 +29,7 @@ def scene(
 ) -> Plan:
     """The config lists `before` in that order, OCM decides `after` (a cluster is a name and its score)."""
     names = {*before, *(one[0] for one in after)}
-    rest = [obj for obj in made(*before) if obj["kind"] != "MultiKueueConfig"]
+    rest = [obj for obj in our_objects(*before) if obj["kind"] != "MultiKueueConfig"]
     config = our_config(*(f"p-{name}" for name in before))
     known = [check(), multikueue_check(), placement(), decision(*after), config, *rest, *secrets(*names)]
     seen = world(
@@ -66,7 +66,7 @@ def test_the_order_alone_is_written_only_when_it_matters(after: Any, order: str)
 def test_a_group_that_comes_first_always_matters() -> None:
     objects = [
         *(check(), placement(), decision("b", group=0), decision("a", index=2, group=1)),
-        *(*secrets("a", "b"), *made("a", "b")),
+        *(*secrets("a", "b"), *our_objects("a", "b")),
     ]
     assert listed(plan(snapshot(world(objects, policy=CALM)))) == "ba"
 
@@ -83,7 +83,7 @@ def test_scores_that_jitter_cost_nothing() -> None:
     """OCM fills no score: it is computed from the AddOnPlacementScores."""
     weights = placement(weights={"usage/gpu": 1})
     for a, b in ((50, 52), (53, 49), (50, 59), (58, 50)):
-        objects = [check(), weights, decision("a", "b"), *secrets("a", "b"), *made("a", "b")]
+        objects = [check(), weights, decision("a", "b"), *secrets("a", "b"), *our_objects("a", "b")]
         objects += [scores("a", gpu=a), scores("b", gpu=b)]
         assert listed(plan(snapshot(world(objects, policy=CALM)))) == "ab"
 

@@ -7,7 +7,7 @@ import pytest
 from placement_ac.core.api.constants import ANNOTATION_DRAINING
 from placement_ac.core.inputs.state import PlacementPolicy, Plan, Timer, TimerKind
 from placement_ac.core.plan.plan import plan
-from tests.support.builders import check, decision, made, placement, secrets, snapshot, world
+from tests.support.builders import check, decision, our_objects, placement, secrets, snapshot, world
 
 HELD = PlacementPolicy(retention=0.0, loss_grace=300.0)
 LOSS = Timer(TimerKind.MASS_LOSS)
@@ -25,7 +25,13 @@ def scene(
 ) -> Plan:
     """The config lists `before`, OCM decides `after`; `keys`: the clusters with credentials."""
     edited = placement(generation=generation)
-    objects = [check(), edited, decision(*after), *made(*before), *secrets(*(keys or {*before, *after}))]
+    objects = [
+        check(),
+        edited,
+        decision(*after),
+        *our_objects(*before),
+        *secrets(*(keys or {*before, *after})),
+    ]
     return plan(snapshot(world(*objects, policy=policy), ages=ages))
 
 
@@ -111,7 +117,7 @@ def test_vanished_credentials_are_a_loss_as_well() -> None:
 
 def test_what_goes_already_does_not_count_again_though_the_controller_be_new() -> None:
     draining = {ANNOTATION_DRAINING: ",".join(f"p-{name}=2026-08-01T11:00:00Z" for name in "abc")}
-    objects = [check(), placement(), decision("d"), *secrets("d"), *made("d", "a", "b", "c")]
+    objects = [check(), placement(), decision("d"), *secrets("d"), *our_objects("d", "a", "b", "c")]
     objects[-5]["metadata"]["annotations"] = draining
     assert objects[-5]["kind"] == "MultiKueueConfig"
     assert listed(plan(snapshot(world(objects, policy=HELD)))) == ["d"]

@@ -13,9 +13,9 @@ from tests.support.builders import (
     NOW,
     check,
     decision,
-    made,
     our_cluster,
     our_config,
+    our_objects,
     placement,
     profile,
     secrets,
@@ -44,7 +44,7 @@ def two(first: str, second: str) -> list[Any]:
 def test_a_cluster_that_may_be_moving_between_decisions_stays(
     decisions: list[Any], age: float, clusters: set[str], recheck: float | None
 ) -> None:
-    objects = [check(), TWO_GROUPS, *decisions, secrets("a", "b", "c"), made("a", "b")]
+    objects = [check(), TWO_GROUPS, *decisions, secrets("a", "b", "c"), our_objects("a", "b")]
     answer = selection_of(taken(world(*objects), ages={"a": age, "b": age}))
     assert ({entry.cluster for entry in answer.listable}, answer.recheck_after) == (clusters, recheck)
 
@@ -73,7 +73,9 @@ def _placement_made(seconds_ago: float, **spec: Any) -> Any:
 def test_a_placement_that_says_nothing_yet(
     made_again: Any, clusters: set[str], recheck: float | None
 ) -> None:
-    answer = selection_of(taken(world(check(), made_again, decision("a"), secrets("a", "b"), made("a", "b"))))
+    answer = selection_of(
+        taken(world(check(), made_again, decision("a"), secrets("a", "b"), our_objects("a", "b")))
+    )
     assert ({entry.cluster for entry in answer.listable}, answer.recheck_after) == (clusters, recheck)
 
 

@@ -13,9 +13,9 @@ from tests.support.builders import (
     decision,
     labels_of,
     listed,
-    made,
     our_cluster,
     our_config,
+    our_objects,
     placement,
     secrets,
     selection_of,
@@ -71,7 +71,7 @@ def test_only_the_first_seats_are_given_away(most: int) -> None:
 
 
 def test_a_cluster_that_comes_waits_for_nothing() -> None:
-    assert order(placement(selected=1), decision("a", "b"), secrets("a", "b"), made("a")) == ["a", "b"]
+    assert order(placement(selected=1), decision("a", "b"), secrets("a", "b"), our_objects("a")) == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -132,12 +132,12 @@ def test_a_cluster_that_comes_waits_for_nothing() -> None:
 def test_a_cluster_that_goes_waits_for_ocm_to_settle(
     objects: list[Any], ages: dict[str, float], clusters: list[str], recheck: float | None
 ) -> None:
-    answer = selected(*objects, secrets("a", "b"), made("a", "b"), ages=ages)
+    answer = selected(*objects, secrets("a", "b"), our_objects("a", "b"), ages=ages)
     assert ([entry.cluster for entry in answer.listable], answer.recheck_after) == (clusters, recheck)
 
 
 def test_what_waits_is_told_so_that_its_age_is_known_next_time() -> None:
-    answer = chosen(placement(selected=2), decision("a"), secrets("a", "b"), made("a", "b"))
+    answer = chosen(placement(selected=2), decision("a"), secrets("a", "b"), our_objects("a", "b"))
     assert answer == Selection(
         is_conclusive=True,
         listable=(usable("a"), usable("b", None)),
@@ -148,7 +148,7 @@ def test_what_waits_is_told_so_that_its_age_is_known_next_time() -> None:
 
 
 def test_vanished_credentials_wait_as_well() -> None:
-    objects = [placement(selected=2), decision("a", "b"), secrets("a"), made("a", "b")]
+    objects = [placement(selected=2), decision("a", "b"), secrets("a"), our_objects("a", "b")]
     assert chosen(*objects) == Selection(
         is_conclusive=True,
         listable=(usable("a"), usable("b", None)),
@@ -170,13 +170,13 @@ def test_credentials_that_were_never_there_wait_for_nothing() -> None:
 
 
 def test_while_unsettled_the_order_that_kueue_sees_is_kept() -> None:
-    objects = [decision(("a", 9), ("b", 5)), secrets("a", "b", "c"), made("c", "b", "a")]
+    objects = [decision(("a", 9), ("b", 5)), secrets("a", "b", "c"), our_objects("c", "b", "a")]
     assert order(placement(selected=3), *objects) == ["c", "b", "a"]
     assert order(placement(selected=2), *objects) == ["a", "b"]
 
 
 def test_while_unsettled_a_new_cluster_takes_no_seat_from_a_listed_one() -> None:
-    objects = [decision("a", "c"), secrets("a", "b", "c"), made("a", "b")]
+    objects = [decision("a", "c"), secrets("a", "b", "c"), our_objects("a", "b")]
     answer = select_targets(
         snapshot(world(check(), placement(selected=3), *objects, hub=HubFacts(clusters_max=2)))
     )

@@ -1,10 +1,9 @@
-"""`placement-ac demo --credentials made`: the three stories with credentials that OCM is asked to make."""
+"""`placement-ac demo --credentials made`: the three stories with provisioned credentials."""
 
 import base64
 import functools
 import io
 import json
-import re
 import shutil
 import signal
 import subprocess
@@ -36,18 +35,19 @@ from tests.lab.demo.test_demo import (
     documents,
     last_answers,
     sources,
+    untimed,
 )
 from tests.support.shared import published_crds
 
 pytestmark = pytest.mark.long
 
 STORIES = Path(__file__).resolve().parents[3] / "docs" / "stories.md"
-MADE = ("--credentials", "made")
+PROVISIONED = ("--credentials", "made")
 ALL = ("cluster1", "cluster2", "cluster3")
 
 
 class Watched:
-    """Hubs that are remembered, for what was written to them."""
+    """Remembers all hubs, for the Secrets that were written to them."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.hubs: list[Hub] = []
@@ -60,12 +60,12 @@ class Watched:
         monkeypatch.setattr("placement_ac.lab.standins.fleet.Hub", hub)
 
     def tokens(self) -> set[str]:
-        """All tokens that there were: of the hubs' admins, and in Secrets, kubeconfigs included."""
+        """All tokens: of the hubs' admins, and in Secrets and their kubeconfigs."""
         written = {one for content in self.secrets() for one in _tokens(content)}
         return written | {hub.token for hub in self.hubs}
 
     def secrets(self) -> set[bytes]:
-        """All that was ever in a Secret, but for the CAs, which are public."""
+        """All values that a Secret ever had, except the CAs, which are public."""
         bodies = (
             json.loads(one.raw)
             for hub in self.hubs
@@ -88,18 +88,18 @@ def _tokens(content: bytes) -> Iterable[str]:
 
 
 def traces_in(output: str, watched: Watched) -> list[str]:
-    """What was printed of secrets: tokens, their signatures, what is in Secrets; as it is or in base64."""
+    """The printed secrets: tokens, their signatures, values of Secrets; plain or in base64."""
     tokens, contents = watched.tokens(), watched.secrets()
-    told = {one for token in tokens for one in (token, token.rpartition(".")[2])}
-    told |= {content.decode() for content in contents}
-    told |= {base64.b64encode(one.encode()).decode() for one in tokens} | {
+    traces = {one for token in tokens for one in (token, token.rpartition(".")[2])}
+    traces |= {content.decode() for content in contents}
+    traces |= {base64.b64encode(one.encode()).decode() for one in tokens} | {
         base64.b64encode(content).decode() for content in contents
     }
-    return sorted(one for one in told if one in output)
+    return sorted(one for one in traces if one in output)
 
 
 def assert_no_traces(output: str, watched: Watched) -> None:
-    """No secret was printed; and one would have been noticed."""
+    """Fail if a secret was printed, or if `traces_in` would not notice one."""
     assert traces_in(output, watched) == []
     assert len(watched.tokens()) > len(watched.hubs) == 1 + len(ALL)
     for content in watched.secrets():
@@ -108,11 +108,11 @@ def assert_no_traces(output: str, watched: Watched) -> None:
 
 
 def played(*words: str) -> Result:
-    return CliRunner().invoke(command, [*MADE, *words])
+    return CliRunner().invoke(command, [*PROVISIONED, *words])
 
 
-def made_in(document: dict[str, Any]) -> list[str]:
-    """What was made, of a step's document: kind namespace/name."""
+def credential_objects(document: dict[str, Any]) -> list[str]:
+    """The provisioned objects in a step's document: kind namespace/name."""
     return [
         f"{obj['kind']} {obj['metadata']['namespace']}/{obj['metadata']['name']}"
         for obj in document["objects"]
@@ -120,7 +120,7 @@ def made_in(document: dict[str, Any]) -> list[str]:
     ]
 
 
-def all_made_for(*clusters: str) -> list[str]:
+def all_credential_objects(*clusters: str) -> list[str]:
     return [
         *(f"ManagedServiceAccount {cluster}/placement-ac" for cluster in clusters),
         *(f"ClusterPermission {cluster}/placement-ac" for cluster in clusters),
@@ -129,19 +129,19 @@ def all_made_for(*clusters: str) -> list[str]:
     ]
 
 
-# -- what is shown
+# -- output
 
 
 def test_all_stories_with_provisioned_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     watched = Watched(monkeypatch)
     run = played("-o", "json", "-v")
     assert run.exit_code == 0, run.output
-    *told, last = documents(run.stdout)
+    *steps, last = documents(run.stdout)
     assert (last["jobs"], last["ok"]) == ({"train": COUNTED[DRAIN]}, True)
-    assert [doc["title"] for doc in told] == [step.title for step in scenario(provisioned=True).steps]
-    shown = {doc["title"]: doc for doc in told if "credentials" in doc}
-    assert {title: made_in(doc) for title, doc in shown.items()} == {
-        step.title: all_made_for(*step.credentials_for)
+    assert [doc["title"] for doc in steps] == [step.title for step in scenario(provisioned=True).steps]
+    shown = {doc["title"]: doc for doc in steps if "credentials" in doc}
+    assert {title: credential_objects(doc) for title, doc in shown.items()} == {
+        step.title: all_credential_objects(*step.credentials_for)
         for step in scenario(provisioned=True).steps
         if step.credentials_for is not None
     }
@@ -154,7 +154,7 @@ def test_all_stories_with_provisioned_credentials(monkeypatch: pytest.MonkeyPatc
         "workers": ["cluster3"],
     }
     assert shown[stories.STORY_1_IS_OVER.title]["objects"] == []
-    assert {key for doc in told for obj in doc["objects"] if obj["kind"] == "Secret" for key in obj} == {
+    assert {key for doc in steps for obj in doc["objects"] if obj["kind"] == "Secret" for key in obj} == {
         "apiVersion",
         "kind",
         "metadata",
@@ -166,7 +166,7 @@ def test_all_stories_with_provisioned_credentials(monkeypatch: pytest.MonkeyPatc
 
 
 def assert_nothing_was_put_there(watched: Watched) -> None:
-    """Nobody but the controller and OCM's agents has written a Secret, and nobody a ClusterProfile."""
+    """Fail if another client wrote a Secret, or any client a ClusterProfile."""
     journal = [one for hub in watched.hubs for one in hub.journal if one.method in ("POST", "PUT", "PATCH")]
     managers = {one.query.get("fieldManager") for one in journal if "/secrets" in one.path}
     assert managers == {"placement-ac", "ocm-accounts"}
@@ -176,15 +176,15 @@ def assert_nothing_was_put_there(watched: Watched) -> None:
 def test_story_2_connects_with_provisioned_credentials() -> None:
     run = played("--story", "2", "-o", "json")
     assert run.exit_code == 0, run.output
-    told = documents(run.stdout)
-    assert [doc["title"] for doc in told] == [
+    steps = documents(run.stdout)
+    assert [doc["title"] for doc in steps] == [
         "The clusters with a T4 GPU, by label",
         "OCM renews a token: the kubeconfig is updated",
         "cluster1 gets the label: it is added",
         "cluster1 loses the label: it is removed",
     ]
-    assert [doc["ok"] for doc in told] == [True] * 4
-    assert [sources(doc) for doc in told] == [
+    assert [doc["ok"] for doc in steps] == [True] * 4
+    assert [sources(doc) for doc in steps] == [
         {
             f"placement-demo2-{cluster}": {
                 "kubeConfig": {"location": f"placement-ac-{cluster}", "locationType": "Secret"}
@@ -193,7 +193,7 @@ def test_story_2_connects_with_provisioned_credentials() -> None:
         }
         for clusters in (ALL[1:], ALL[1:], ALL, ALL[1:])
     ]
-    assert [doc["credentials"] for doc in told] == [
+    assert [doc["credentials"] for doc in steps] == [
         {"current": list(clusters), "renewed": renewed, "workers": list(clusters)}
         for clusters, renewed in ((ALL[1:], []), (ALL[1:], ["cluster3"]), (ALL, []), (ALL[1:], []))
     ]
@@ -202,8 +202,8 @@ def test_story_2_connects_with_provisioned_credentials() -> None:
 def test_story_1_alone() -> None:
     run = played("--story", "1", "-o", "json")
     assert run.exit_code == 0, run.output
-    assert [(doc["ok"], made_in(doc)) for doc in documents(run.stdout)] == [
-        (True, all_made_for(*ALL)),
+    assert [(doc["ok"], credential_objects(doc)) for doc in documents(run.stdout)] == [
+        (True, all_credential_objects(*ALL)),
         (True, []),
     ]
 
@@ -249,8 +249,8 @@ def test_steps_ignore_credentials_by_default() -> None:
 
 def test_the_documented_output_with_credentials_is_current() -> None:
     shown = played("--story", "2").stdout
-    told = STORIES.read_text("utf-8").partition("## Credentials that are made\n")[2].split("```")[1]
-    text = told.removeprefix("console\n")
+    block = STORIES.read_text("utf-8").partition("## Credentials that are made\n")[2].split("```")[1]
+    text = block.removeprefix("console\n")
     assert stories.TOKEN_RENEWED.title in text
     assert untimed(text) in untimed(shown)
 
@@ -282,7 +282,7 @@ def test_a_terminal_shows_that_everything_is_deleted(monkeypatch: pytest.MonkeyP
 
 
 def test_kubectl_shows_the_same_provisioned_objects() -> None:
-    words = [sys.executable, "-m", "placement_ac", "demo", *MADE, "--story", "2", "--keep"]
+    words = [sys.executable, "-m", "placement_ac", "demo", *PROVISIONED, "--story", "2", "--keep"]
     if not shutil.which("kubectl"):
         pytest.skip("kubectl is not installed")
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as demo:
@@ -300,17 +300,15 @@ def test_kubectl_shows_the_same_provisioned_objects() -> None:
     assert demo.returncode == 0
 
 
-# -- how it fails
+# -- failures
 
 
 def test_a_token_that_is_not_renewed_fails_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
     async def do_nothing(_: DemoEnvironment, __: str) -> None:
-        """Let the agent sleep."""
+        """Renew nothing."""
 
     monkeypatch.setattr(DemoEnvironment, "renew_token", do_nothing)
-    monkeypatch.setattr(
-        "placement_ac.lab.demo.runner.STEP_SECONDS", 4.0
-    )  # what is needed no more stays for 2 s
+    monkeypatch.setattr("placement_ac.lab.demo.runner.STEP_SECONDS", 4.0)  # unneeded objects stay for 2 s
     run = played("--story", "2")
     assert run.exit_code == 1
     [line] = [line for line in run.stdout.splitlines() if "FAILED" in line]
@@ -364,7 +362,3 @@ def test_the_demo_succeeds_with_the_published_crds(monkeypatch: pytest.MonkeyPat
     run = played("--story", "2", "-o", "json")
     assert run.exit_code == 0, run.output
     assert [doc["ok"] for doc in documents(run.stdout)] == [True] * len(scenario(2, provisioned=True).steps)
-
-
-def untimed(text: str) -> str:
-    return re.sub(r"\d+(\.\d)? (ms|s)\b", "… ms", text)

@@ -1,4 +1,4 @@
-"""`placement-ac demo`: the three stories, as a program and as a person see them."""
+"""`placement-ac demo`: the three stories as JSON and as text."""
 
 import functools
 import io
@@ -70,18 +70,18 @@ def test_all_stories_as_json() -> None:
     )
     assert run.returncode == 0, run.stderr
     assert time.monotonic() - began < 60
-    *told, last = documents(run.stdout)
+    *shown, last = documents(run.stdout)
     assert last["jobs"] == {"train": {"maxCopies": 1, "starts": 1, "finished": True}}
-    assert [doc["ok"] for doc in told] == [True] * 10
-    assert all(doc["elapsedMilliseconds"] > 0 for doc in told)
-    assert [(doc["story"], listed(doc)) for doc in told] == [
+    assert [doc["ok"] for doc in shown] == [True] * 10
+    assert all(doc["elapsedMilliseconds"] > 0 for doc in shown)
+    assert [(doc["story"], listed(doc)) for doc in shown] == [
         (1, ["placement-demo1-cluster1", "placement-demo1-cluster2", "placement-demo1-cluster3"]),
         (2, ["placement-demo2-cluster2", "placement-demo2-cluster3"]),
         (2, ["placement-demo2-cluster1", "placement-demo2-cluster2", "placement-demo2-cluster3"]),
         (2, ["placement-demo2-cluster2", "placement-demo2-cluster3"]),
         *((3, names) for names in lists_of(DRAIN)),
     ]
-    end_of_story_2 = told[3]
+    end_of_story_2 = shown[3]
     condition = end_of_story_2["condition"]
     assert (condition["status"], condition["reason"], condition["message"]) == ("True", "Active", GENERATED)
     assert sources(end_of_story_2) == {
@@ -96,7 +96,7 @@ LISTS: dict[story3.Story3Mode, list[list[str] | None]] = {
     IMMEDIATE: [[C3], [C3], [C2, C3], [C2], [C2], [C2], [C3]],
     UNSAFE: [[C3], [C3], [C2], [C2]],
 }
-"""What is listed after each step of Story 3; None: the old list or the new one, who can say."""
+"""The list after each step of Story 3; None: the old list or the new one, by timing."""
 ARGUMENTS: dict[story3.Story3Mode, list[str]] = {
     DRAIN: [],
     IMMEDIATE: ["--removal-policy", "immediate"],
@@ -111,7 +111,7 @@ WAYS: list[story3.Story3Mode] = [DRAIN, IMMEDIATE, UNSAFE]
 
 
 class Either:
-    """Equal to the list before a cluster goes and to that after it."""
+    """Equal to the lists before and after a cluster is removed."""
 
     def __eq__(self, other: object) -> bool:
         return other in ([C2, C3], [C2])
@@ -125,7 +125,7 @@ def lists_of(way: story3.Story3Mode) -> list[Any]:
 
 
 def jobs_of(document: dict[str, Any]) -> list[tuple[str, str | None]]:
-    """The Workloads in a step's document: whose, and where by what the hub knows."""
+    """The Workloads in a step's document: name of the Job, and clusterName on the hub."""
     return [
         (obj["metadata"]["ownerReferences"][0]["name"], obj["status"].get("clusterName"))
         for obj in document["objects"]
@@ -135,37 +135,37 @@ def jobs_of(document: dict[str, Any]) -> list[tuple[str, str | None]]:
 
 @functools.cache
 def shown_as_json(way: story3.Story3Mode) -> tuple[int, str]:
-    """Play Story 3 once; return the exit code and what was printed."""
+    """Play Story 3 once; return the exit code and the output."""
     run = CliRunner().invoke(command, ["--story", "3", "-o", "json", *ARGUMENTS[way]])
     return run.exit_code, run.output
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_job_runs_while_scores_change(way: story3.Story3Mode) -> None:
-    """One copy at any time with either policy; with `--unsafe`, which shows that it can be seen, two."""
+    """At most one copy with either policy; two with `--unsafe`, so the count does notice a second one."""
     exit_code, output = shown_as_json(way)
-    *told, last = documents(output)
+    *shown, last = documents(output)
     assert last["jobs"] == {"train": COUNTED[way]}
     assert (exit_code, last["ok"]) == (0, True)
-    assert [(doc["step"], doc["ok"]) for doc in told] == [(n, True) for n in range(1, len(told) + 1)]
-    assert [doc["title"] for doc in told] == [step.title for step in scenario(3, way).steps]
-    assert [listed(doc) for doc in told] == lists_of(way)
+    assert [(doc["step"], doc["ok"]) for doc in shown] == [(n, True) for n in range(1, len(shown) + 1)]
+    assert [doc["title"] for doc in shown] == [step.title for step in scenario(3, way).steps]
+    assert [listed(doc) for doc in shown] == lists_of(way)
     assert last["told"] in STORIES.read_text("utf-8")
 
 
 def test_the_cluster_that_drains_is_listed_last_and_keeps_its_job() -> None:
-    *told, _ = documents(shown_as_json(DRAIN)[1])
-    assert {doc["title"]: jobs_of(doc) for doc in told[1:5]} == {
+    *shown, _ = documents(shown_as_json(DRAIN)[1])
+    assert {doc["title"]: jobs_of(doc) for doc in shown[1:5]} == {
         "A job is created: it runs on cluster3": [("train", C3)],
         "Its GPUs fill up: cluster2 takes over, cluster3 drains": [("train", C3)],
         "The job on cluster3 finishes": [("train", C3)],
         "cluster3 is empty: it is removed from the list": [("train", C3)],
     }
-    assert [told[n]["condition"]["message"] for n in (2, 4)] == [
+    assert [shown[n]["condition"]["message"] for n in (2, 4)] == [
         f"{GENERATED}; draining: cluster3 (Workloads run there)",
         GENERATED,
     ]
-    assert [told[n]["reactionMilliseconds"] is not None for n in range(6)] == [
+    assert [shown[n]["reactionMilliseconds"] is not None for n in range(6)] == [
         True, False, True, False, False, True
     ]  # fmt: skip  # where OCM decided anew
 
@@ -198,12 +198,12 @@ def test_the_documented_output_is_current() -> None:
     """The second block of output under that heading: a step with a job, but for the times."""
     shown = CliRunner().invoke(command, []).output
     blocks = STORIES.read_text("utf-8").partition("## What the demo shows\n")[2].split("```")
-    told = blocks[3].removeprefix("console\n")
-    assert "Story 3" in told
-    assert _untimed(told) in _untimed(shown)
+    documented = blocks[3].removeprefix("console\n")
+    assert "Story 3" in documented
+    assert untimed(documented) in untimed(shown)
 
 
-def _untimed(text: str) -> str:
+def untimed(text: str) -> str:
     return re.sub(r"\d+(\.\d)? (ms|s)\b", "… ms", text)
 
 
@@ -230,23 +230,23 @@ def test_workers_are_started_only_for_a_job(monkeypatch: pytest.MonkeyPatch) -> 
             super().__init__(names)
 
     monkeypatch.setattr("placement_ac.lab.demo.environment.WorkerFleet", Fleet)
-    told = documents(CliRunner().invoke(command, ["--story", "2", "-o", "json"]).output)
-    assert ([doc["story"] for doc in told], started) == ([2, 2, 2], [])
+    steps = documents(CliRunner().invoke(command, ["--story", "2", "-o", "json"]).output)
+    assert ([doc["story"] for doc in steps], started) == ([2, 2, 2], [])
     CliRunner().invoke(command, ["--story", "3", "-o", "json"])
     assert started == [("cluster1", "cluster2", "cluster3")]
 
 
 def test_an_unexpected_second_copy_fails_the_demo(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What would be told if the controller did what the careless list does."""
+    """The demo's report if the safe policy had the result of the unsafe one."""
     monkeypatch.setitem(story3.EXPECTED_RESULTS, UNSAFE, story3.EXPECTED_RESULTS[DRAIN])
     run = CliRunner().invoke(command, ["--story", "3", "--unsafe"])
     assert run.exit_code == 1
-    told = "Job train: started 2 times, 2 copies at a time, finished: FAILED; expected "
-    assert told + '{"maxCopies":1,"starts":1,"finished":true}' in run.output.splitlines()
+    message = "Job train: started 2 times, 2 copies at a time, finished: FAILED; expected "
+    assert message + '{"maxCopies":1,"starts":1,"finished":true}' in run.output.splitlines()
 
 
 def test_an_unsafe_run_without_a_second_copy_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`--unsafe` shows what happens, whatever it is: here the controller is not replaced after all."""
+    """`--unsafe` reports the real result: here the controller is not replaced."""
 
     async def stay_careful(_: environment.DemoEnvironment) -> None:
         """Leave the controller where it is."""
@@ -254,17 +254,17 @@ def test_an_unsafe_run_without_a_second_copy_fails(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(environment.DemoEnvironment, "replace_controller", stay_careful)
     monkeypatch.setattr("placement_ac.lab.demo.runner.STEP_SECONDS", 1.5)
     run = CliRunner().invoke(command, ["--story", "3", "--unsafe", "-o", "json"])
-    *told, last = documents(run.output)
+    *shown, last = documents(run.output)
     assert (run.exit_code, last["ok"], last["jobs"]["train"]) == (1, False, COUNTED[DRAIN])
-    assert [doc["ok"] for doc in told[:3]] == [True, True, False]
+    assert [doc["ok"] for doc in shown[:3]] == [True, True, False]
 
 
 def test_a_failed_step_is_reported_with_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The way to see the demo fail: a fleet without a Secret for cluster3, which Story 3 wants."""
+    """The demo fails on a fleet without the Secret for cluster3, which Story 3 selects."""
     monkeypatch.setattr("placement_ac.lab.demo.runner.STEP_SECONDS", 0.5)
 
-    async def no_cluster3(client: Client, backstage: StepEnvironment) -> None:
-        await steps.create_fleet(client, backstage)
+    async def no_cluster3(client: Client, stage: StepEnvironment) -> None:
+        await steps.create_fleet(client, stage)
         await client.request("DELETE", "/api/v1/namespaces/kueue-system/secrets/multikueue-cluster3")
 
     monkeypatch.setattr("placement_ac.lab.demo.runner.create_fleet", no_cluster3)
@@ -277,7 +277,7 @@ def test_a_failed_step_is_reported_with_exit_code_1(monkeypatch: pytest.MonkeyPa
 
 
 def last_answers(shown: str) -> dict[str, list[str]]:
-    """Return what was shown last after each `$ kubectl get …`."""
+    """Return the last output of each `$ kubectl get …`."""
     answers: dict[str, list[str]] = {}
     answer: list[str] = []
     for line in map(str.strip, shown.splitlines()):
@@ -291,7 +291,7 @@ def last_answers(shown: str) -> dict[str, list[str]]:
 
 
 def assert_kubectl_says_the_same(kubeconfig: str, story: str) -> None:
-    """What the demo shows "as kubectl would" is what kubectl shows, to the letter."""
+    """Fail unless the demo's "as kubectl would" output equals kubectl's."""
     answers = last_answers(CliRunner().invoke(command, ["--story", story]).output)
     assert len(answers) == {"2": 3, "3": 4}[story]
     assert_kubectl_answers(kubeconfig, answers)
@@ -319,9 +319,9 @@ def test_a_kept_hub_serves_kubectl(story: str, kept: list[str]) -> None:
         text=True,
     )
     try:
-        told = demo.stderr if kept else demo.stdout
-        assert told is not None
-        line = next(line for line in told if "export KUBECONFIG=" in line)
+        output = demo.stderr if kept else demo.stdout
+        assert output is not None
+        line = next(line for line in output if "export KUBECONFIG=" in line)
         kubeconfig = line.strip().removeprefix("export KUBECONFIG=")
         assert Path(kubeconfig).stat().st_mode & 0o077 == 0, "it holds a token"
         if shutil.which("kubectl"):
@@ -352,7 +352,7 @@ def _outcome(*, right: bool) -> DemoStepResult:
 
 
 def _of_step(number: int, step: StoryStep) -> DemoStepResult:
-    """What a step comes to when each cluster's way in is the longest name of the samples."""
+    """The result of a step in which each cluster's credentials have the longest name of the samples."""
     secret = {"kubeConfig": {"location": SECRETS["placement-demo2-cluster2"], "locationType": "Secret"}}
     clusters = [
         {
@@ -425,12 +425,12 @@ def test_missing_objects_are_shown_as_kubectl_does(capsys: pytest.CaptureFixture
 def test_the_demo_ends_all_its_threads(words: list[str]) -> None:
     before = set(threading.enumerate())
     assert CliRunner().invoke(command, [*words, "-o", "json"]).exit_code == 0
-    # A loop that is closed does not wait for the threads that it lent out.
+    # A closed loop does not wait for its executor's threads.
     eventually(lambda: [thread.name for thread in threading.enumerate() if thread not in before], [])
 
 
 def test_the_demo_succeeds_with_the_published_crds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The hub brings short schemas of its own; the demo's writes are valid by the published ones as well."""
+    """The hub's built-in schemas are short; the demo's writes are valid by the published ones as well."""
     published = functools.partial(Hub, crds=published_crds())
     monkeypatch.setattr("placement_ac.lab.demo.environment.Hub", published)
     monkeypatch.setattr("placement_ac.lab.standins.fleet.Hub", published)

@@ -1,4 +1,4 @@
-"""A rehearsal of `tests/kind`: what plays the stories there plays them here, on embedded hubs."""
+"""The player of `tests/kind` on embedded hubs instead of kind clusters."""
 
 import asyncio
 from dataclasses import replace
@@ -15,12 +15,12 @@ from tests.kind.stories import for_real, play
 pytestmark = pytest.mark.long
 
 
-async def _played(told: Scenario, seconds: float) -> list[str]:
+async def _played(story: Scenario, seconds: float) -> list[str]:
     with DemoEnvironment(jobs=True) as stage:
         hub = Login(Path(stage.kubeconfig))
         async with Client(hub, field_manager="test") as client:
             await create_fleet(client, stage)
-        return await play(told, hub, stage.workers, stage, seconds)
+        return await play(story, hub, stage.workers, stage, seconds)
 
 
 def test_a_story_succeeds() -> None:
@@ -28,9 +28,11 @@ def test_a_story_succeeds() -> None:
 
 
 def test_failures_are_reported() -> None:
-    told = for_real(3)
-    steps = [replace(step, clusters=("cluster1",)) if step.job is None else step for step in told.steps[:1]]
-    missed = replace(told, steps=(*steps, replace(told.steps[1], job=ExpectedJob((), finished=True))))
+    original = for_real(3)
+    steps = [
+        replace(step, clusters=("cluster1",)) if step.job is None else step for step in original.steps[:1]
+    ]
+    missed = replace(original, steps=(*steps, replace(original.steps[1], job=ExpectedJob((), finished=True))))
     best, job, ending = asyncio.run(_played(missed, 2))
     assert best.startswith(
         "The cluster with the most free GPUs: cluster3: {'listed': ['placement-demo2-cluster3']"

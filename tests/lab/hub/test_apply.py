@@ -1,4 +1,4 @@
-"""Server-side apply: who owns which field, who may change it, and what goes when it is asked for no more."""
+"""Server-side apply: ownership of fields, conflicts, and removal of fields that are no longer applied."""
 
 from typing import Any
 
@@ -35,8 +35,8 @@ def test_an_apply_owns_its_fields(client: Client) -> None:
     reference = {"apiVersion": "x.com/v1", "kind": "X", "name": "x", "uid": "u"}
     wanted = config("a", "x", "y", labels={"l": "1"}, annotations={}, finalizers=["e.com/f"])
     wanted["metadata"]["ownerReferences"] = [reference]
-    made = client.applied(f"{CONFIGS}/a", wanted, "me")
-    assert owners(made) == {
+    created = client.applied(f"{CONFIGS}/a", wanted, "me")
+    assert owners(created) == {
         ("me", "Apply", ""): {
             "f:metadata": {
                 "f:labels": {"f:l": {}},
@@ -99,13 +99,13 @@ def test_removing_the_last_field_removes_its_map(client: Client) -> None:
     assert owners(client.get(f"{CONFIGMAPS}/a")) == {}
 
 
-@pytest.mark.embedded("a real API server refuses it in other words")
+@pytest.mark.embedded("a real API server refuses it with another message")
 def test_conflicts_name_each_field_and_its_owner(client: Client) -> None:
     client.create(f"{CONFIGMAPS}?fieldManager=maker", configmap("a", {"k": "1", "o": "1"}))
     answer = client.apply(f"{CONFIGMAPS}/a", configmap("a", {"k": "2", "o": "2", "n": "2"}))
     assert sorted(conflicts(answer)) == [".data.k", ".data.o"]
     assert 'conflict with "maker" using v1 at ' in answer.json()["message"]
-    client.applied(f"{CONFIGMAPS}/a", configmap("a", {"k": "1"}))  # who agrees shares
+    client.applied(f"{CONFIGMAPS}/a", configmap("a", {"k": "1"}))  # an equal value is shared
     forced = client.applied(f"{CONFIGMAPS}/a", configmap("a", {"k": "2"}), force="true")
     assert owners(forced) == {
         ("tester", "Apply", ""): {"f:data": {"f:k": {}}},
@@ -126,16 +126,16 @@ def test_conditions_are_owned_separately(client: Client) -> None:
 
 
 def test_a_status_cannot_be_applied_at_the_main_path_nor_a_spec_at_the_status(client: Client) -> None:
-    told = check("a") | {"status": {"conditions": [condition()]}}
-    assert "status" not in client.applied(f"{CHECKS}/a", told)
-    live = client.applied(f"{CHECKS}/a/status", told | {"spec": {"controllerName": "other"}}, "two")
+    full = check("a") | {"status": {"conditions": [condition()]}}
+    assert "status" not in client.applied(f"{CHECKS}/a", full)
+    live = client.applied(f"{CHECKS}/a/status", full | {"spec": {"controllerName": "other"}}, "two")
     assert live["spec"]["controllerName"] == "example.com/it"
     assert owners(live)["two", "Apply", "status"].keys() == {"f:status"}
 
 
 def test_applying_the_same_again_writes_nothing(client: Client) -> None:
-    made = client.applied(f"{CONFIGS}/a", config("a"))
-    assert client.applied(f"{CONFIGS}/a", config("a")) == made
+    created = client.applied(f"{CONFIGS}/a", config("a"))
+    assert client.applied(f"{CONFIGS}/a", config("a")) == created
 
 
 def test_an_apply_may_be_yaml(client: Client) -> None:
@@ -144,7 +144,7 @@ def test_an_apply_may_be_yaml(client: Client) -> None:
     assert client.apply(f"{CONFIGMAPS}/a", "{: ]").status_code == 400  # type: ignore[arg-type]  # text
 
 
-@pytest.mark.embedded("a real API server refuses it in other words")
+@pytest.mark.embedded("a real API server refuses it with another message")
 @pytest.mark.parametrize(
     ("meta", "exists", "code"),
     [
@@ -164,13 +164,13 @@ def test_preconditions_of_an_apply(client: Client, meta: dict[str, Any], exists:
 
 
 def test_an_apply_can_require_a_version(client: Client) -> None:
-    made = client.create(CONFIGMAPS, configmap("a"))
-    meta = {key: made["metadata"][key] for key in ("uid", "resourceVersion")}
+    created = client.create(CONFIGMAPS, configmap("a"))
+    meta = {key: created["metadata"][key] for key in ("uid", "resourceVersion")}
     client.applied(f"{CONFIGMAPS}/a", configmap("a", **meta))
     assert client.apply(f"{CONFIGMAPS}/a", configmap("a", **meta)).status_code == 409
 
 
-@pytest.mark.embedded("a real API server refuses it in other words")
+@pytest.mark.embedded("a real API server refuses it with another message")
 @pytest.mark.parametrize(
     ("spec", "code"),
     [
@@ -184,7 +184,7 @@ def test_malformed_applies_are_rejected(client: Client, spec: Any, code: int) ->
     assert client.apply(f"{CONFIGS}/a", {**config("a"), "spec": spec}).status_code == code
 
 
-@pytest.mark.embedded("a real API server refuses it in other words")
+@pytest.mark.embedded("a real API server refuses it with another message")
 def test_an_unknown_field_of_an_apply_is_a_400_when_validation_is_strict(client: Client) -> None:
     wrong = {**config("a"), "spec": {"clusters": ["a"], "unknown": 1}}
     answer = client.apply(f"{CONFIGS}/a", wrong, fieldValidation="Strict")
@@ -199,15 +199,15 @@ def test_items_of_a_map_list_must_be_maps(client: Client) -> None:
 
 
 def test_managed_fields_can_be_rewritten_and_reset(client: Client) -> None:
-    made = client.create(f"{CONFIGMAPS}?fieldManager=old", configmap("a"))
-    entry = made["metadata"]["managedFields"][0] | {"manager": "new"}
+    created = client.create(f"{CONFIGMAPS}?fieldManager=old", configmap("a"))
+    entry = created["metadata"]["managedFields"][0] | {"manager": "new"}
     renamed = client.patch(f"{CONFIGMAPS}/a", {"metadata": {"managedFields": [entry]}})
     assert list(owners(renamed)) == [("new", "Update", "")]
     reset = client.patch(f"{CONFIGMAPS}/a", {"metadata": {"managedFields": [{}]}})
     assert "managedFields" not in reset["metadata"]
 
 
-# -- the parts, by themselves
+# -- unit tests
 
 LIST = SchemaNode({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}})
 

@@ -1,4 +1,4 @@
-"""The clients a controller is written with: the kubernetes client and kopf."""
+"""The kubernetes client and kopf against the hub."""
 
 import asyncio
 import threading
@@ -10,7 +10,8 @@ import pytest
 from kubernetes.dynamic import DynamicClient
 
 from placement_ac.lab.hub import Hub
-from tests.support.hub_client import CONFIGS, Client, config, wait_for
+from tests.support.driver import eventually
+from tests.support.hub_client import CONFIGS, Client, config
 
 
 def test_the_kubernetes_client(hub: Hub) -> None:
@@ -18,8 +19,8 @@ def test_the_kubernetes_client(hub: Hub) -> None:
     client = DynamicClient(api)
     configs = client.resources.get(api_version="kueue.x-k8s.io/v1beta2", kind="MultiKueueConfig")
     before = configs.get().metadata.resourceVersion
-    made = configs.create(body=config("a", "x"))
-    assert made.spec.clusters == ["x"]
+    created = configs.create(body=config("a", "x"))
+    assert created.spec.clusters == ["x"]
     done = configs.server_side_apply(
         body=config("a", "y"), name="a", field_manager="me", force_conflicts=True
     )
@@ -34,7 +35,7 @@ def test_the_kubernetes_client(hub: Hub) -> None:
     assert core.read_namespaced_secret("s", "default").data == {"k": "dg=="}
 
 
-@pytest.mark.embedded("kopf is given no CA here")
+@pytest.mark.embedded("kopf gets no CA here")
 def test_a_kopf_operator(hub: Hub) -> None:
     seen: list[tuple[str | None, str]] = []
     registry = kopf.OperatorRegistry()
@@ -45,7 +46,7 @@ def test_a_kopf_operator(hub: Hub) -> None:
         return kopf.ConnectionInfo(server=hub.url, token=hub.token)
 
     @kopf.on.event("kueue.x-k8s.io", "v1beta2", "multikueueconfigs", registry=registry)
-    def told(type: str | None, name: str, **_: Any) -> None:  # noqa: A002 kopf's name
+    def on_event(type: str | None, name: str, **_: Any) -> None:  # noqa: A002 kopf's name
         seen.append((type, name))
 
     def run() -> None:
@@ -56,14 +57,14 @@ def test_a_kopf_operator(hub: Hub) -> None:
     operator = threading.Thread(target=run, daemon=True)
     operator.start()
     try:
-        wait_for(lambda: seen, [(None, "a")], seconds=15)
+        eventually(lambda: seen, [(None, "a")], seconds=15)
         client.patch(f"{CONFIGS}/a", {"spec": {"clusters": ["b"]}})
-        wait_for(lambda: seen[1:], [("MODIFIED", "a")])
+        eventually(lambda: seen[1:], [("MODIFIED", "a")])
         hub.forget_history()
         hub.drop_watches("error-410", "multikueueconfigs")
-        wait_for(lambda: seen[2:], [(None, "a")], seconds=15)
+        eventually(lambda: seen[2:], [(None, "a")], seconds=15)
         client.delete(f"{CONFIGS}/a")
-        wait_for(lambda: seen[3:], [("DELETED", "a")])
+        eventually(lambda: seen[3:], [("DELETED", "a")])
     finally:
         stop.set()
         operator.join(20)

@@ -1,4 +1,4 @@
-"""kubectl, the real one, against the hub."""
+"""The real kubectl against the hub."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from placement_ac.lab.hub import Hub
-from tests.support.hub_client import wait_for
+from tests.support.driver import eventually
 
 pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not on PATH")
 
@@ -130,14 +130,14 @@ def test_a_watch_prints_rows(
     with (tmp_path / "out").open("w") as out:
         watch = subprocess.Popen(["kubectl", "get", "mkc", "-w"], env=environment, stdout=out)
         try:
-            wait_for(lambda: any("watch" in r.query for r in served.journal[since:]), True)
+            eventually(lambda: any("watch" in r.query for r in served.journal[since:]), True)
             cluster = (
                 '{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"MultiKueueCluster","metadata":{"name":"w"},'
                 '"spec":{"clusterSource":{"clusterProfileRef":{"name":"p"}}}}'
             )
             kubectl("create -f -", cluster)
             kubectl("delete mkc w")
-            wait_for(lambda: len((tmp_path / "out").read_text().splitlines()), 3)
+            eventually(lambda: len((tmp_path / "out").read_text().splitlines()), 3)
         finally:
             watch.terminate()
             watch.wait()

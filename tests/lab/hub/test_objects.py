@@ -1,10 +1,11 @@
-"""Create, read, update, delete: what a hub keeps, refuses, and lets go."""
+"""Create, read, update and delete objects on the hub."""
 
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
+from tests.support.driver import eventually
 from tests.support.hub_client import (
     CHECKS,
     CONFIGMAPS,
@@ -17,7 +18,6 @@ from tests.support.hub_client import (
     configmap,
     owner,
     status,
-    wait_for,
 )
 
 F = "/metadata/finalizers"
@@ -29,8 +29,8 @@ def causes(answer: Any) -> list[tuple[str, str]]:
 
 
 def test_an_object_gets_a_uid_a_time_a_version_and_a_generation(client: Client) -> None:
-    made = client.create(CONFIGS, config("a"))
-    assert set(made["metadata"]) == {
+    created = client.create(CONFIGS, config("a"))
+    assert set(created["metadata"]) == {
         "name",
         "uid",
         "creationTimestamp",
@@ -38,10 +38,10 @@ def test_an_object_gets_a_uid_a_time_a_version_and_a_generation(client: Client) 
         "generation",
         "managedFields",
     }
-    assert client.get(f"{CONFIGS}/a") == made
+    assert client.get(f"{CONFIGS}/a") == created
 
 
-@pytest.mark.embedded("a real API server refuses it in other words")
+@pytest.mark.embedded("a real API server refuses it with another message")
 @pytest.mark.parametrize(
     ("path", "body", "code", "reason"),
     [
@@ -69,7 +69,7 @@ def test_a_body_that_is_not_an_object_is_rejected(
     assert (answer.status_code, answer.json()["reason"]) == (code, reason)
 
 
-@pytest.mark.embedded("a real API server refuses it in other words")
+@pytest.mark.embedded("a real API server refuses it with another message")
 @pytest.mark.parametrize(
     ("method", "path", "code"),
     [
@@ -88,12 +88,12 @@ def test_unknown_paths_are_not_found(client: Client, method: str, path: str, cod
 
 
 def test_an_update_needs_the_version_it_replaces(client: Client) -> None:
-    made = client.create(CONFIGS, config("a"))
+    created = client.create(CONFIGS, config("a"))
     unsaid = client.ask("PUT", f"{CONFIGS}/a", config("a", "b"))
     assert causes(unsaid) == [("FieldValueInvalid", "metadata.resourceVersion")]
-    done = client.ok("PUT", f"{CONFIGS}/a", {**made, "spec": {"clusters": ["b"]}})
+    done = client.ok("PUT", f"{CONFIGS}/a", {**created, "spec": {"clusters": ["b"]}})
     assert (done["spec"], done["metadata"]["generation"]) == ({"clusters": ["b"]}, 2)
-    assert client.ask("PUT", f"{CONFIGS}/a", made).status_code == 409
+    assert client.ask("PUT", f"{CONFIGS}/a", created).status_code == 409
 
 
 def test_some_kinds_can_be_updated_without_a_version(client: Client) -> None:
@@ -110,24 +110,24 @@ def test_the_names_in_a_put_must_match_its_path(client: Client) -> None:
 
 
 def test_server_set_fields_cannot_be_changed(client: Client) -> None:
-    made = client.create(CONFIGS, config("a"))
-    meta = made["metadata"] | {"generation": 9, "creationTimestamp": "2020-01-01T00:00:00Z"}
-    assert client.ok("PUT", f"{CONFIGS}/a", {**made, "metadata": meta}) == made
+    created = client.create(CONFIGS, config("a"))
+    meta = created["metadata"] | {"generation": 9, "creationTimestamp": "2020-01-01T00:00:00Z"}
+    assert client.ok("PUT", f"{CONFIGS}/a", {**created, "metadata": meta}) == created
 
 
 def test_a_write_without_changes_keeps_the_version(client: Client) -> None:
-    made = client.create(CONFIGS, config("a", labels={"x": "y"}))
-    assert client.patch(f"{CONFIGS}/a", {"metadata": {"labels": {"x": "y"}}}) == made
-    assert client.ok("PUT", f"{CONFIGS}/a", made) == made
+    created = client.create(CONFIGS, config("a", labels={"x": "y"}))
+    assert client.patch(f"{CONFIGS}/a", {"metadata": {"labels": {"x": "y"}}}) == created
+    assert client.ok("PUT", f"{CONFIGS}/a", created) == created
 
 
 def test_a_dry_run_changes_nothing(client: Client) -> None:
     client.create(f"{CONFIGS}?dryRun=All", config("a"))
     assert client.names(CONFIGS) == []
-    made = client.create(CONFIGS, config("a"))
+    created = client.create(CONFIGS, config("a"))
     client.patch(f"{CONFIGS}/a?dryRun=All", {"spec": {"clusters": ["b"]}})
     assert client.delete(f"{CONFIGS}/a?dryRun=All")["status"] == "Success"
-    assert client.get(f"{CONFIGS}/a") == made
+    assert client.get(f"{CONFIGS}/a") == created
 
 
 def test_a_status_is_written_only_through_its_subresource(client: Client) -> None:
@@ -144,7 +144,7 @@ def test_a_status_is_written_only_through_its_subresource(client: Client) -> Non
     assert "status" not in client.patch(f"{CHECKS}/a/status", {"status": None})
 
 
-@pytest.mark.embedded("a real API server refuses it in other words")
+@pytest.mark.embedded("a real API server refuses it with another message")
 @pytest.mark.parametrize(
     ("kind", "patch", "expected"),
     [
@@ -183,7 +183,7 @@ def test_json_patches_of_lists(
     assert client.patch(f"{CONFIGMAPS}/a", operations, "json")["metadata"]["finalizers"] == expected
 
 
-@pytest.mark.embedded("a real API server refuses it in other words")
+@pytest.mark.embedded("a real API server refuses it with another message")
 @pytest.mark.parametrize(
     ("operations", "code"),
     [
@@ -273,7 +273,7 @@ def test_field_selectors(client: Client, selector: str, expected: list[str]) -> 
     assert client.names(f"{CONFIGMAPS}?fieldSelector={quote(selector)}&labelSelector=x") == expected
 
 
-@pytest.mark.embedded("a real API server refuses it in other words")
+@pytest.mark.embedded("a real API server refuses it with another message")
 @pytest.mark.parametrize("query", ["fieldSelector=spec.x=1", "fieldSelector=x", "resourceVersion=x",
                                    "continue=x", "resourceVersionMatch=Exact"])  # fmt: skip
 def test_invalid_lists_are_rejected(client: Client, query: str) -> None:
@@ -331,11 +331,11 @@ def test_an_object_with_a_finalizer_is_not_deleted(client: Client) -> None:
 
 
 def test_a_delete_can_require_a_version(client: Client) -> None:
-    made = client.create(CONFIGS, config("a"))
+    created = client.create(CONFIGS, config("a"))
     stale = {"preconditions": {"resourceVersion": "1"}}
     assert client.ask("DELETE", f"{CONFIGS}/a", stale).status_code == 409
-    fine = {"preconditions": {key: made["metadata"][key] for key in ("resourceVersion", "uid")}}
-    assert client.delete(f"{CONFIGS}/a", fine)["details"]["uid"] == made["metadata"]["uid"]
+    fine = {"preconditions": {key: created["metadata"][key] for key in ("resourceVersion", "uid")}}
+    assert client.delete(f"{CONFIGS}/a", fine)["details"]["uid"] == created["metadata"]["uid"]
 
 
 def test_deleting_many_by_label(client: Client) -> None:
@@ -345,34 +345,34 @@ def test_deleting_many_by_label(client: Client) -> None:
     assert client.names(CONFIGMAPS) == ["b"]
 
 
-# -- what goes with what
+# -- garbage collection
 
 
-@pytest.mark.embedded("nobody collects garbage on a bare API server")
+@pytest.mark.embedded("a bare API server has no garbage collector")
 def test_a_dependent_is_deleted_with_its_last_owner(client: Client) -> None:
     first, second = (client.create(CHECKS, check(name)) for name in ("one", "two"))
     client.create(CONFIGS, config("a", ownerReferences=[owner(first), owner(second)]))
     client.delete(f"{CHECKS}/one")
-    wait_for(lambda: client.get(f"{CONFIGS}/a")["metadata"]["ownerReferences"], [owner(second)])
+    eventually(lambda: client.get(f"{CONFIGS}/a")["metadata"]["ownerReferences"], [owner(second)])
     client.delete(f"{CHECKS}/two")
-    wait_for(lambda: client.names(CONFIGS), [])
+    eventually(lambda: client.names(CONFIGS), [])
 
 
-@pytest.mark.embedded("nobody collects garbage on a bare API server")
+@pytest.mark.embedded("a bare API server has no garbage collector")
 def test_an_object_with_a_deleted_owner_is_deleted(client: Client) -> None:
-    made = client.create(CHECKS, check("one"))
-    client.create(CONFIGS, config("a", ownerReferences=[owner(made)]))
+    created = client.create(CHECKS, check("one"))
+    client.create(CONFIGS, config("a", ownerReferences=[owner(created)]))
     client.patch(f"{CONFIGS}/a", {"metadata": {"labels": {"x": "y"}}})
-    gone = {**owner(made), "name": "two", "uid": "another"}
+    gone = {**owner(created), "name": "two", "uid": "another"}
     client.patch(f"{CONFIGS}/a", {"metadata": {"ownerReferences": [gone]}})
-    wait_for(lambda: client.names(CONFIGS), [])
+    eventually(lambda: client.names(CONFIGS), [])
 
 
-@pytest.mark.embedded("nobody collects garbage on a bare API server")
+@pytest.mark.embedded("a bare API server has no garbage collector")
 def test_owners_are_identified_by_uid(client: Client) -> None:
-    made = client.create(CHECKS, check("one"))
-    client.create(CONFIGS, config("a", ownerReferences=[{**owner(made), "uid": "another"}]))
-    wait_for(lambda: client.names(CONFIGS), [])
+    created = client.create(CHECKS, check("one"))
+    client.create(CONFIGS, config("a", ownerReferences=[{**owner(created), "uid": "another"}]))
+    eventually(lambda: client.names(CONFIGS), [])
 
 
 def test_an_owner_of_an_unknown_kind_is_ignored(client: Client) -> None:
@@ -384,59 +384,65 @@ def test_an_owner_of_an_unknown_kind_is_ignored(client: Client) -> None:
     assert client.names(CONFIGS) == ["a", "b"]
 
 
-@pytest.mark.embedded("nobody collects garbage on a bare API server")
+@pytest.mark.embedded("a bare API server has no garbage collector")
 def test_owners_across_scopes(client: Client) -> None:
-    made = client.create(CHECKS, check("one"))
-    client.create(CONFIGMAPS, configmap("a", ownerReferences=[owner(made)]))
+    created = client.create(CHECKS, check("one"))
+    client.create(CONFIGMAPS, configmap("a", ownerReferences=[owner(created)]))
     inner = client.get(f"{CONFIGMAPS}/a")
     client.create(CONFIGMAPS, configmap("b", ownerReferences=[owner(inner)]))
     client.delete(f"{CHECKS}/one")
-    wait_for(lambda: client.names(CONFIGMAPS), [])
+    eventually(lambda: client.names(CONFIGMAPS), [])
 
 
-@pytest.mark.embedded("nobody collects garbage on a bare API server")
+@pytest.mark.embedded("a bare API server has no garbage collector")
 def test_a_finalizer_delays_garbage_collection(client: Client) -> None:
-    made = client.create(CHECKS, check("one"))
-    client.create(CONFIGS, config("a", ownerReferences=[owner(made)], finalizers=["e.com/x"]))
+    created = client.create(CHECKS, check("one"))
+    client.create(CONFIGS, config("a", ownerReferences=[owner(created)], finalizers=["e.com/x"]))
     client.delete(f"{CHECKS}/one")
-    wait_for(lambda: "deletionTimestamp" in client.get(f"{CONFIGS}/a")["metadata"], True)
+    eventually(lambda: "deletionTimestamp" in client.get(f"{CONFIGS}/a")["metadata"], True)
 
 
-@pytest.mark.embedded("nobody collects garbage on a bare API server")
+@pytest.mark.embedded("a bare API server has no garbage collector")
 def test_orphaned_dependents_stay(client: Client) -> None:
-    made = client.create(CHECKS, check("one"))
-    client.create(CONFIGS, config("a", ownerReferences=[owner(made)]))
+    created = client.create(CHECKS, check("one"))
+    client.create(CONFIGS, config("a", ownerReferences=[owner(created)]))
     client.delete(f"{CHECKS}/one", {"propagationPolicy": "Orphan"})
     client.create(CHECKS, check("later"))
     assert "ownerReferences" not in client.get(f"{CONFIGS}/a")["metadata"]
 
 
-@pytest.mark.embedded("nobody ends namespaces on a bare API server")
+@pytest.mark.embedded("a bare API server has no namespace controller")
 def test_deleting_a_namespace_deletes_its_content(client: Client) -> None:
     client.create("/api/v1/namespaces", {"metadata": {"name": "n"}})
     path = CONFIGMAPS.replace("default", "n")
     client.create(path, configmap("a"))
     client.create(path, configmap("held", finalizers=["e.com/x"]))
     assert client.delete("/api/v1/namespaces/n")["status"]["phase"] == "Terminating"
-    wait_for(lambda: client.names(path), ["held"])
+    eventually(lambda: client.names(path), ["held"])
     assert client.ask("POST", path, configmap("late")).status_code == 403
     assert client.names("/api/v1/namespaces?fieldSelector=status.phase=Terminating") == ["n"]
     client.patch(f"{path}/held", {"metadata": {"finalizers": None}})
-    wait_for(lambda: client.ask("GET", "/api/v1/namespaces/n").status_code, 404)
+    eventually(lambda: client.ask("GET", "/api/v1/namespaces/n").status_code, 404)
 
 
-@pytest.mark.embedded("nobody ends namespaces on a bare API server")
+@pytest.mark.embedded("a bare API server has no namespace controller")
 def test_an_empty_namespace_is_deleted_at_once(client: Client) -> None:
     client.create("/api/v1/namespaces", {"metadata": {"name": "n"}})
     client.delete("/api/v1/namespaces/n")
-    wait_for(lambda: client.ask("GET", "/api/v1/namespaces/n").status_code, 404)
+    eventually(lambda: client.ask("GET", "/api/v1/namespaces/n").status_code, 404)
 
 
-@pytest.mark.embedded("a real API server refuses it in other words")
+@pytest.mark.embedded("a real API server refuses it with another message")
 def test_a_secrets_plain_text_becomes_data(client: Client) -> None:
     path = "/api/v1/namespaces/default/secrets"
-    made = client.create(path, {"metadata": {"name": "s"}, "stringData": {"k": "v"}, "data": {"o": "bw=="}})
-    assert (made["data"], made["type"], "stringData" in made) == ({"k": "dg==", "o": "bw=="}, "Opaque", False)
+    created = client.create(
+        path, {"metadata": {"name": "s"}, "stringData": {"k": "v"}, "data": {"o": "bw=="}}
+    )
+    assert (created["data"], created["type"], "stringData" in created) == (
+        {"k": "dg==", "o": "bw=="},
+        "Opaque",
+        False,
+    )
     bad = client.ask("POST", path, {"metadata": {"name": "t"}, "data": {"k": "no base64!"}})
     assert causes(bad) == [("FieldValueInvalid", "data.k")]
     body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "u"}, "stringData": {"k": "v"}}

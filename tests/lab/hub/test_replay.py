@@ -1,4 +1,4 @@
-"""The recorded answers of a real API server: the hub gives the same, with either set of kinds."""
+"""The hub gives the recorded responses of a real API server, with either set of CRDs."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Kinds and their schemas: what is filled in, dropped, refused, and shown in columns."""
+"""CRDs and their schemas: defaults, pruning, validation, and table columns."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,6 +7,7 @@ import pytest
 
 from placement_ac.lab.hub import Hub, cel, kinds, table
 from placement_ac.lab.hub.schema import UNSET
+from tests.support.driver import eventually
 from tests.support.envtest import HubMaker
 from tests.support.hub_client import (
     CONFIGS,
@@ -18,7 +19,6 @@ from tests.support.hub_client import (
     config,
     crd,
     spec_schema,
-    wait_for,
 )
 
 THINGS = "/apis/example.com/v1/namespaces/default/things"
@@ -179,7 +179,7 @@ def test_an_existing_error_does_not_block_another_change(empty: Client) -> None:
     assert faults(answer) == [("FieldValueTooLong", "spec.a")]
 
 
-@pytest.mark.embedded("a real API server refuses it in other words")
+@pytest.mark.embedded("a real API server refuses it with another message")
 @pytest.mark.parametrize(
     ("change", "field"),
     [
@@ -202,12 +202,12 @@ def test_invalid_crds_are_rejected(empty: Client, change: Any, field: str) -> No
 
 @pytest.mark.embedded("it serves a CRD at once")
 def test_a_crd_is_served_at_once_and_deleted_with_its_objects(empty: Client) -> None:
-    made = empty.create(CRDS, crd("Thing", spec_schema()))
-    assert {c["type"]: c["status"] for c in made["status"]["conditions"]} == {
+    created = empty.create(CRDS, crd("Thing", spec_schema()))
+    assert {c["type"]: c["status"] for c in created["status"]["conditions"]} == {
         "NamesAccepted": "True",
         "Established": "True",
     }
-    assert made["status"]["acceptedNames"]["listKind"] == "ThingList"
+    assert created["status"]["acceptedNames"]["listKind"] == "ThingList"
     owner = empty.create(THINGS, thing({}))
     reference = {
         "apiVersion": "example.com/v1",
@@ -220,7 +220,7 @@ def test_a_crd_is_served_at_once_and_deleted_with_its_objects(empty: Client) -> 
     empty.delete(f"{CRDS}/things.example.com")
     assert empty.ask("GET", THINGS).status_code == 404
     assert empty.ask("GET", "/apis/example.com").status_code == 404
-    assert empty.names("/api/v1/namespaces/default/secrets") == ["owned"]  # its owner's kind cannot be asked
+    assert empty.names("/api/v1/namespaces/default/secrets") == ["owned"]  # its owner's kind does not exist
     empty.create(CRDS, crd("Thing", spec_schema()))
     assert empty.names(THINGS) == []
 
@@ -245,7 +245,7 @@ def test_a_stored_version_need_not_be_served(empty: Client) -> None:
     owned["metadata"]["ownerReferences"] = references
     empty.create(THINGS, owned)
     empty.delete(f"{THINGS}/one")
-    wait_for(lambda: empty.get(f"{THINGS}/owned")["metadata"]["ownerReferences"], references[1:])
+    eventually(lambda: empty.get(f"{THINGS}/owned")["metadata"]["ownerReferences"], references[1:])
     assert empty.get(f"{THINGS}/owned")["spec"] == {"a": "x"}
 
 
@@ -349,9 +349,9 @@ def test_placements_in_columns(client: Client) -> None:
     body = {"apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "Placement",
             "metadata": {"name": "p"}, "spec": {}}  # fmt: skip
     client.create(f"{OCM}/placements", body)
-    told = {"type": "PlacementSatisfied", "status": "False", "reason": "No", "message": "",
+    satisfied = {"type": "PlacementSatisfied", "status": "False", "reason": "No", "message": "",
             "lastTransitionTime": "2026-01-01T00:00:00Z"}  # fmt: skip
-    status = {"status": {"conditions": [told], "numberOfSelectedClusters": 0}}
+    status = {"status": {"conditions": [satisfied], "numberOfSelectedClusters": 0}}
     client.patch(f"{OCM}/placements/p/status", status)
     assert client.ok("GET", f"{OCM}/placements", Accept=TABLE)["rows"][0]["cells"] == ["p", "False", "No", 0]
 

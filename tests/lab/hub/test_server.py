@@ -1,4 +1,4 @@
-"""The hub as a server: tokens, TLS, faults to order, outages, the journal."""
+"""The hub as a server: tokens, TLS, injected faults, outages, the journal."""
 
 import base64
 import http.client
@@ -15,7 +15,8 @@ import requests
 
 from placement_ac.lab.hub import Hub, frontend, protobuf
 from placement_ac.lab.hub.faults import WRITES
-from tests.support.hub_client import CONFIGMAPS, CONFIGS, Client, Watching, config, configmap, wait_for
+from tests.support.driver import eventually
+from tests.support.hub_client import CONFIGMAPS, CONFIGS, Client, Watching, config, configmap
 
 
 @pytest.fixture
@@ -204,7 +205,7 @@ def test_a_stopped_hub_can_be_stopped_again(hub: Hub, client: Client) -> None:
     hub.stop()
 
 
-# -- protobuf: what kubectl sends, by hand
+# -- protobuf, as kubectl sends it
 
 
 def message(*fields: tuple[int, bytes | int]) -> bytes:
@@ -230,9 +231,9 @@ def test_protobuf_is_decoded(client: Client) -> None:
     answer = client.ask(
         "POST", "/api/v1/namespaces/default/secrets", sent, Content_Type=protobuf.CONTENT_TYPE
     )
-    made = answer.json()
-    assert (made["data"], made["immutable"]) == ({"k": "/w=="}, True)
-    assert (made["metadata"]["labels"], made["metadata"]["finalizers"]) == (
+    created = answer.json()
+    assert (created["data"], created["immutable"]) == ({"k": "/w=="}, True)
+    assert (created["metadata"]["labels"], created["metadata"]["finalizers"]) == (
         {"a": "v", "b": "v"},
         ["e.com/x", "e.com/y"],
     )
@@ -249,6 +250,6 @@ def test_malformed_protobuf_is_rejected(client: Client, sent: bytes, code: int) 
 
 def test_a_watch_is_recorded_when_it_starts(hub: Hub, client: Client) -> None:
     with Watching(client, CONFIGS):
-        wait_for(
+        eventually(
             lambda: [(r.path, r.query["watch"], r.status) for r in hub.journal], [(CONFIGS, "true", 200)]
         )

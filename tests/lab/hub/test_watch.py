@@ -1,4 +1,4 @@
-"""Watches: what is told, to whom, from when on, and how they end."""
+"""Watches: their events, selectors, start versions and ends."""
 
 import contextlib
 import random
@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator
 import pytest
 
 from placement_ac.lab.hub import Hub, watch
+from tests.support.driver import eventually
 from tests.support.envtest import HubMaker
 from tests.support.hub_client import (
     CONFIGMAPS,
@@ -20,7 +21,6 @@ from tests.support.hub_client import (
     configmap,
     crd,
     spec_schema,
-    wait_for,
 )
 
 
@@ -40,7 +40,7 @@ def test_a_watch_sends_current_objects_and_changes(client: Client) -> None:
     assert versions == sorted(set(versions))
 
 
-@pytest.mark.embedded("a real API server does not count for us")
+@pytest.mark.embedded("a real API server does not count a watch's bytes")
 def test_the_bytes_of_watches_are_counted(client: Client) -> None:
     with Watching(client, CONFIGS) as seen:
         client.create(CONFIGS, config("a"))
@@ -61,7 +61,7 @@ def test_a_watch_from_a_version_sends_later_events(client: Client) -> None:
         seen.until(("ADDED", "b"))
 
 
-@pytest.mark.embedded("a real API server tells what left a selection as it was")
+@pytest.mark.embedded("a real API server sends the old object when it leaves a selection")
 def test_selected_objects_are_added_and_deleted(client: Client) -> None:
     client.create(CONFIGMAPS, configmap("a"))
     with Watching(client, CONFIGMAPS, labelSelector="in=yes") as seen:
@@ -113,9 +113,9 @@ def test_initial_events_end_with_a_bookmark(client: Client) -> None:
     }
     with Watching(client, CONFIGS, **query, resourceVersion="0") as seen:
         seen.until(("ADDED", "a"), ("BOOKMARK", ""))
-    told = seen.seen[1]["object"]["metadata"]
-    assert told["annotations"] == {"k8s.io/initial-events-end": "true"}
-    assert told["resourceVersion"] == client.version(CONFIGS)
+    metadata = seen.seen[1]["object"]["metadata"]
+    assert metadata["annotations"] == {"k8s.io/initial-events-end": "true"}
+    assert metadata["resourceVersion"] == client.version(CONFIGS)
 
 
 def test_initial_events_need_a_match(client: Client) -> None:
@@ -128,11 +128,11 @@ def test_bookmarks_are_sent_regularly(client: Client, monkeypatch: pytest.Monkey
     since = client.version(CONFIGS)
     with Watching(client, CONFIGS, allowWatchBookmarks="true", resourceVersion=since) as seen:
         client.create(CONFIGMAPS, configmap("elsewhere"))
-        wait_for(lambda: ("BOOKMARK", "") in seen.events, True)
-        wait_for(lambda: int(seen.seen[-1]["object"]["metadata"]["resourceVersion"]) > int(since), True)
+        eventually(lambda: ("BOOKMARK", "") in seen.events, True)
+        eventually(lambda: int(seen.seen[-1]["object"]["metadata"]["resourceVersion"]) > int(since), True)
 
 
-@pytest.mark.embedded("its watches are counted in the very process")
+@pytest.mark.embedded("its watches are counted in its own process")
 @pytest.mark.parametrize(("bookmarks", "hangs"), [("false", False), ("true", True)])
 def test_an_idle_watch_does_no_work(
     client: Client, monkeypatch: pytest.MonkeyPatch, bookmarks: str, hangs: bool
@@ -149,8 +149,8 @@ def test_an_idle_watch_does_no_work(
     with Watching(client, CONFIGS, allowWatchBookmarks=bookmarks, resourceVersion=client.version(CONFIGS)):
         if hangs:
             client.hub.drop_watches("hang")
-        time.sleep(0.5)  # there is no event to wait for: it is to do nothing, five bookmarks long
-    assert 1 <= len(looks) < 20, "it went round and round"
+        time.sleep(0.5)  # no event to wait for: nothing may happen for the time of five bookmarks
+    assert 1 <= len(looks) < 20, "it looped without pause"
 
 
 def test_a_watch_ends_after_its_timeout(client: Client) -> None:
@@ -189,7 +189,7 @@ def test_a_watch_as_a_table(client: Client) -> None:
 )
 def test_watches_can_be_dropped(client: Client, how: str, codes: list[int], broken: str) -> None:
     with Watching(client, CONFIGS) as seen, Watching(client, CONFIGMAPS) as other:
-        wait_for(lambda: len(client.hub.journal), 2)
+        eventually(lambda: len(client.hub.journal), 2)
         client.hub.drop_watches(how, "multikueueconfigs")  # type: ignore[arg-type]  # from the table
         assert seen.ended()
         assert [event["object"]["code"] for event in seen.seen] == codes
@@ -200,7 +200,7 @@ def test_watches_can_be_dropped(client: Client, how: str, codes: list[int], brok
 
 def test_a_watch_can_hang(client: Client) -> None:
     with Watching(client, CONFIGS, timeoutSeconds="2") as seen:
-        wait_for(lambda: len(client.hub.journal), 1)
+        eventually(lambda: len(client.hub.journal), 1)
         client.hub.drop_watches("hang")
         client.create(CONFIGS, config("a"))
         assert seen.ended()
@@ -211,17 +211,17 @@ def test_a_watch_can_be_sent_old_events_again(client: Client) -> None:
     client.create(CONFIGS, config("a"))
     client.delete(f"{CONFIGS}/a")
     with Watching(client, CONFIGS, resourceVersion=client.version(CONFIGS)) as seen:
-        wait_for(lambda: "watch" in client.hub.journal[-1].query, True)
+        eventually(lambda: "watch" in client.hub.journal[-1].query, True)
         client.hub.repeat_history(random.Random(1), agent="nobody")
         client.hub.repeat_history(random.Random(1))
-        wait_for(lambda: sorted(seen.events), [("ADDED", "a")] * 2 + [("DELETED", "a")] * 2)
+        eventually(lambda: sorted(seen.events), [("ADDED", "a")] * 2 + [("DELETED", "a")] * 2)
 
 
 def test_a_disconnected_client_is_removed(client: Client) -> None:
     with contextlib.ExitStack() as stack:
         for _ in range(3):
             stack.enter_context(Watching(client, CONFIGS))
-        wait_for(lambda: client.hub.watchers("multikueueconfigs"), 3)
+        eventually(lambda: client.hub.watchers("multikueueconfigs"), 3)
     client.create(CONFIGS, config("a"))
     client.create(CONFIGS, config("b"))
-    wait_for(lambda: client.hub.watchers("multikueueconfigs"), 0)
+    eventually(lambda: client.hub.watchers("multikueueconfigs"), 0)

@@ -1,4 +1,4 @@
-"""What OCM makes of a ClusterPermission, and what it says of it."""
+"""The ManifestWork that OCM creates for a ClusterPermission, and the status that it reports."""
 
 from typing import Any
 
@@ -30,8 +30,8 @@ def permission(**spec: Any) -> Object:
     return {"metadata": metadata, "spec": spec}
 
 
-def made(item: Object, addon: Object | None = ADDON) -> list[tuple[Any, ...]]:
-    """Kind, name and what follows of each manifest."""
+def manifests_of(item: Object, addon: Object | None = ADDON) -> list[tuple[Any, ...]]:
+    """Kind, metadata, roleRef and subjects of each manifest."""
     manifests = work_of(item, {"a"}, addon)["spec"]["workload"]["manifests"]
     return [(one["kind"], one["metadata"], one.get("roleRef"), one.get("subjects")) for one in manifests]
 
@@ -57,7 +57,7 @@ def test_objects_have_the_permissions_name_by_default() -> None:
             {"namespace": "n", "subject": ROBOT, "roleRef": role("ClusterRole", "y"), "name": "x"},
         ],
     )
-    assert made(item) == [
+    assert manifests_of(item) == [
         ("ClusterRole", {"name": "p"}, None, None),
         ("ClusterRoleBinding", {"name": "p"}, role("ClusterRole", "p"), [ROBOT]),
         ("ClusterRoleBinding", {"name": "x"}, role("ClusterRole", "y"), [ROBOT]),
@@ -72,19 +72,21 @@ def test_the_list_of_bindings_replaces_the_single_one() -> None:
     item = permission(
         clusterRoleBinding={"subject": ROBOT, "name": "one"}, clusterRoleBindings=[{"subject": ROBOT}]
     )
-    assert [metadata["name"] for _, metadata, _, _ in made(item)] == ["p"]
+    assert [metadata["name"] for _, metadata, _, _ in manifests_of(item)] == ["p"]
 
 
 @pytest.mark.parametrize(
     ("addon", "namespace"),
     [
         pytest.param(ADDON, "agents", id="installed there"),
-        pytest.param(ADDON | {"status": {"namespace": "elsewhere"}}, "elsewhere", id="tells another place"),
+        pytest.param(
+            ADDON | {"status": {"namespace": "elsewhere"}}, "elsewhere", id="reports another namespace"
+        ),
     ],
 )
 def test_an_account_becomes_a_service_account_in_the_agents_namespace(addon: Object, namespace: str) -> None:
     item = permission(clusterRoleBinding={"subjects": [ACCOUNT, ROBOT]})
-    assert made(item, addon)[0][3] == [agent(namespace), ROBOT]
+    assert manifests_of(item, addon)[0][3] == [agent(namespace), ROBOT]
     assert names_accounts(item)
 
 
@@ -145,26 +147,26 @@ def test_a_build_error_has_the_controllers_message(spec: Object, addon: Object |
 
 def test_a_work_without_status_is_not_complete() -> None:
     item = permission(clusterRole={"rules": RULES}, clusterRoleBinding={"subject": ROBOT})
-    told = status_from_work(item, work_of(item, (), None), NOW)
-    [condition] = told["conditions"]
+    status = status_from_work(item, work_of(item, (), None), NOW)
+    [condition] = status["conditions"]
     assert (condition["status"], condition["reason"]) == ("False", "ApplyRBACManifestWorkNotComplete")
-    assert "resourceStatus" not in told
+    assert "resourceStatus" not in status
 
 
 def test_a_rejected_manifest_is_reported_in_work_and_permission() -> None:
     item = permission(clusterRole={"rules": RULES}, clusterRoleBinding={"subject": ROBOT})
     work = work_of(item, (), None)
     work["status"] = work_status(work, {1: "it is forbidden"}, NOW)
-    told = status_from_work(item, work, NOW)
-    [condition] = told["conditions"]
+    status = status_from_work(item, work, NOW)
+    [condition] = status["conditions"]
     assert (condition["status"], condition["reason"]) == ("False", "AppliedManifestWorkFailed")
     reasons = {
         kind: [entry["condition"][0]["reason"] for entry in entries]
-        for kind, entries in told["resourceStatus"].items()
+        for kind, entries in status["resourceStatus"].items()
     }
     assert reasons == {
         "clusterRoles": ["AppliedManifestComplete"],
         "clusterRoleBindings": ["FailedApplyManifest"],
     }
-    [refused] = told["resourceStatus"]["clusterRoleBindings"]
+    [refused] = status["resourceStatus"]["clusterRoleBindings"]
     assert refused["condition"][0]["message"] == "Failed to apply manifest: it is forbidden"

@@ -1,7 +1,8 @@
-"""The fleet of the samples on the embedded hub, with its status, and what the stand-ins make of it."""
+"""The fleet of the samples on the embedded hub, with its status, and the reactions of the stand-ins."""
 
-import asyncio
 import base64
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from placement_ac.lab.standins.manifests import ManifestError
 from placement_ac.lab.standins.ocm import MANAGED_CLUSTER
 from placement_ac.lab.standins.runner import StandIns
 from tests.support.admin import Admin
+from tests.support.kueue_objects import namespace
 
 
 @pytest.fixture
@@ -78,8 +80,7 @@ def test_an_object_without_name_is_created_each_time(admin: Admin) -> None:
         "kind": "Secret",
         "metadata": {"generateName": "each-", "namespace": "default"},
     }
-    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
-    [first, second, _] = admin.apply(item, item, namespace)
+    [first, second, _] = admin.apply(item, item, namespace("default"))
     assert first["metadata"]["name"] != second["metadata"]["name"]
 
 
@@ -92,7 +93,7 @@ def test_an_unserved_kind_is_named(admin: Admin, version: str, kind: str) -> Non
 
 
 def test_kueue_connects_with_all_three_kinds_of_credentials(admin: Admin, kubeconfig: Path) -> None:
-    """What placement-ac makes of the fleet, made by hand: every cluster is Active with the known stand-in."""
+    """The test writes the controller's objects: every cluster becomes Active by the stand-in for Kueue."""
     admin.apply(*fleet(), *manifests.load(manifests.samples() / "multikueue-setup-demo1.yaml"))
     sources: dict[str, Any] = {
         "cluster1": {"clusterProfileRef": {"name": "cluster1"}},
@@ -169,15 +170,19 @@ def test_without_a_kubeconfig_it_does_not_start(tmp_path: Path) -> None:
 
 
 def test_stop_raises_the_error_of_a_stand_in(kubeconfig: Path) -> None:
+    failed = threading.Event()
+
     class Broken(MultiKueue):
         async def reconcile(self, key: tuple[str, ...]) -> None:
+            failed.set()
             raise RuntimeError(f"a mistake at {key}")
 
     with Admin(Login(kubeconfig)) as admin:
         admin.apply(*fleet(), *manifests.load(manifests.samples() / "multikueue-setup-demo1.yaml"))
     stand_ins = StandIns(lambda: Login(kubeconfig), [Broken])
     stand_ins.start()
-    asyncio.run(asyncio.sleep(0.3))
+    assert failed.wait(10)
+    time.sleep(0.1)  # the error ends the stand-in a moment later; nothing public shows it
     with pytest.raises(ExceptionGroup):
         stand_ins.stop()
     stand_ins.stop()

@@ -1,4 +1,4 @@
-"""The informer follows a server that answers as scripted, whatever it says; the stand-in's queue merges."""
+"""The informer follows a server with scripted responses; the stand-in's queue merges keys."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
@@ -20,7 +20,7 @@ from placement_ac.lab.standins.informer import HubInformer, Key, StandIn, backof
 
 DEADLINE_SECONDS = 5.0
 HANG = object()
-"""In a script of a watch: stay open and say nothing more."""
+"""In the script of a watch: stay open without further events."""
 
 
 def secret(name: str, version: str, *, uid: str = "", **more: Any) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def event(kind: str, item: dict[str, Any]) -> bytes:
 
 
 class Script:
-    """A server of Secrets: its LISTs and WATCHes in turn; the last LIST stays, and then WATCHes hang."""
+    """A server of Secrets with scripted LISTs and WATCHes; the last LIST repeats, later WATCHes hang."""
 
     def __init__(self, lists: list[Any], watches: Iterable[list[Any]] = ()) -> None:
         self.lists = lists
@@ -100,7 +100,7 @@ async def until(reached: Any) -> None:
 
 
 async def follow(script: Script, folder: Path, names: set[str]) -> list[str]:
-    """Follow the script until just `names` are there; return the names in the order of their changes."""
+    """Follow the script until exactly `names` exist; return the names in the order of their changes."""
     changes: list[str] = []
     async with serving(script, folder) as login, Client(login) as client:
         informer = HubInformer(login, client, [SECRET], lambda _kind, _namespace, name: changes.append(name))
@@ -165,7 +165,7 @@ def test_unchanged_objects_are_not_reported_after_a_gap(tmp_path: Path) -> None:
 
 
 def test_writes_during_a_gap_are_reported_with_the_next_list(tmp_path: Path) -> None:
-    """The watch would have told it; the list alone shows nothing new."""
+    """The watch would have reported the write; the list alone shows no difference."""
     script = Script([[secret("a", "1")], [secret("a", "5"), secret("b", "2")]], [[410]])
     changes: list[str] = []
 
@@ -197,9 +197,9 @@ def test_writes_during_a_gap_are_reported_with_the_next_list(tmp_path: Path) -> 
 def test_the_response_of_a_write_does_not_replace_newer_events(
     tmp_path: Path, since: str, known: dict[str, str]
 ) -> None:
-    """The watch may be faster than the answer."""
-    made, later = (secret("a", version, uid="1") for version in ("101", "102"))
-    script = Script([[]], [[event("ADDED", made), event(since, later), HANG]])
+    """The watch may be faster than the response of the write."""
+    created, later = (secret("a", version, uid="1") for version in ("101", "102"))
+    script = Script([[]], [[event("ADDED", created), event(since, later), HANG]])
     changes: list[str] = []
 
     async def answer_late() -> dict[str, str]:
@@ -207,7 +207,7 @@ def test_the_response_of_a_write_does_not_replace_newer_events(
             informer = HubInformer(login, client, [SECRET], lambda *_: changes.append("a"))
             running = asyncio.create_task(informer.run())
             await until(lambda: len(changes) == 2)
-            informer.remember(SECRET, made)
+            informer.remember(SECRET, created)
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
             return {
@@ -232,9 +232,10 @@ def test_an_unreachable_server_is_retried(tmp_path: Path) -> None:
             login = await login_to(server, tmp_path)
             port = server.port
         async with Client(login) as client:
-            informer = HubInformer(login, client, [SECRET], lambda *_: None)
+            failed = asyncio.Event()
+            informer = HubInformer(login, client, [SECRET], lambda *_: None, on_error=lambda *_: failed.set())
             running = asyncio.create_task(informer.run())
-            await asyncio.sleep(0.02)
+            await asyncio.wait_for(failed.wait(), DEADLINE_SECONDS)
             async with TestServer(Script([[secret("a", "1")]]).app(), port=port):
                 await until(lambda: ("ns", "a") in informer.objects[SECRET])
                 running.cancel()
@@ -270,7 +271,7 @@ def test_the_backoff_grows_and_is_capped() -> None:
 
 
 class Counting(StandIn):
-    """Reconciles Secrets; refuses the first tries of the one that is called "stubborn"."""
+    """Reconciles Secrets; the first tries of the Secret "stubborn" fail."""
 
     name = "counting"
     kinds = (SECRET,)
@@ -330,7 +331,7 @@ def test_nothing_is_reconciled_before_every_kind_was_listed(tmp_path: Path) -> N
             stand_in = Waiting(login)
             running = asyncio.create_task(stand_in.run())
             await until(lambda: ("ns", "a") in stand_in.objects(SECRET))
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.05)  # no event to wait for: nothing may happen
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
         return stand_in.done

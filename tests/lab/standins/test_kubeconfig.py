@@ -1,4 +1,4 @@
-"""What Kueue refuses in a kubeconfig, in its words. Sources: broken-configuration.txt and Kueue's code."""
+"""The kubeconfigs that Kueue rejects, with its messages (broken-configuration.txt and Kueue's code)."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ GO_STRUCT = (
 
 
 def kubeconfig(*, user: Any = None, cluster: Any = None, **top: Any) -> bytes:
-    """A kubeconfig that Kueue takes, with what differs."""
+    """A kubeconfig that Kueue accepts, with the given changes."""
     config = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -100,10 +100,10 @@ def test_an_insecure_or_invalid_kubeconfig_is_rejected(text: bytes, why: str) ->
     ],
 )
 def test_a_malformed_kubeconfig_is_rejected(text: bytes, why: str) -> None:
-    told = refusal(text)
-    assert told is not None
-    assert told.startswith("failed to parse kubeconfig(apiconfig): ")
-    assert why in told
+    message = refusal(text)
+    assert message is not None
+    assert message.startswith("failed to parse kubeconfig(apiconfig): ")
+    assert why in message
 
 
 def test_only_the_current_context_is_validated() -> None:

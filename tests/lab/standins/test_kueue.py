@@ -1,8 +1,8 @@
 """
-The stand-in for Kueue tells on the embedded hub what real Kueue told in shared/kueue.
+The stand-in for Kueue writes on the embedded hub the conditions that real Kueue wrote in shared/kueue.
 
-Each test names the block of the recording that it replays, and compares the lines that are recorded
-there (`KIND or NAME: Active STATUS REASON | MESSAGE`) with what the hub then holds.
+Each test names the block of the recording that it replays, and compares the recorded lines
+(`KIND or NAME: Active STATUS REASON | MESSAGE`) with the objects on the hub.
 """
 
 import base64
@@ -30,6 +30,14 @@ from placement_ac.lab.standins.kueue import CLUSTER_QUEUE, IN_USE, LOCAL_QUEUE, 
 from placement_ac.lab.standins.runner import StandIns
 from tests.support.admin import Admin
 from tests.support.envtest import HubMaker
+from tests.support.kueue_objects import (
+    admission_check,
+    cluster_queue,
+    kueue_object,
+    local_queue,
+    multikueue_config,
+    namespace,
+)
 from tests.support.shared import shared_dir
 
 V = "v1beta2"
@@ -39,7 +47,7 @@ PROFILE = "cluster-profile.txt"
 
 
 def recorded(file: str, title: str) -> dict[str, str]:
-    """The conditions in one block of a recording, by the words before the colon."""
+    """The conditions in one block of a recording, by the text before the colon."""
     text = (shared_dir() / "kueue" / file).read_text()
     block = text.split(f"--- {title}\n", 1)[1].split("\n---", 1)[0]
     lines = (re.fullmatch(r" +([\w-]+): +Active (.*)", line) for line in block.splitlines())
@@ -47,56 +55,38 @@ def recorded(file: str, title: str) -> dict[str, str]:
 
 
 def recorded_profile(step: str) -> tuple[str, str]:
-    """What a step of cluster-profile.txt says of the MultiKueueCluster and of the check."""
+    """The conditions of MultiKueueCluster and check in a step of cluster-profile.txt."""
     block = (shared_dir() / "kueue" / PROFILE).read_text().split(f"##### {step} ", 1)[1].split("#####", 1)[0]
     [cluster] = re.findall(r"ex-cp \[\('Active', '(\w+)', '(\w+)', '(.*)'\)\]", block)
     [check] = re.findall(r"AdmissionCheck multikueue: (.*)", block)
     return f"{cluster[0]} {cluster[1]} | {cluster[2]}", check
 
 
-# What differs is named; the names are those of the recording.
+# Builders; their default names are those of the recording.
 
 
-def made(kind: str, name: str, spec: Any = None, **more: Any) -> Object:
-    item = {"apiVersion": f"kueue.x-k8s.io/{V}", "kind": kind, "metadata": {"name": name}}
-    return item | ({"spec": spec} if spec else {}) | more
-
-
-def check(name: str = "acd", config: str = "mkd", **parameters: str) -> Object:
-    named = {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": config} | parameters
-    return made("AdmissionCheck", name, {"controllerName": "kueue.x-k8s.io/multikueue", "parameters": named})
+def check(name: str = "acd") -> Object:
+    return admission_check(name, "mkd")
 
 
 def queue(*checks: str, flavor: str = "default") -> Object:
     quota = {"name": flavor, "resources": [{"name": "cpu", "nominalQuota": "9"}]}
-    return made(
-        "ClusterQueue",
-        "cqd",
-        {
-            "namespaceSelector": {},
-            "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [quota]}],
-            "admissionChecksStrategy": {"admissionChecks": [{"name": name} for name in checks]},
-        },
-    )
-
-
-def local_queue() -> Object:
-    item = made("LocalQueue", "lqd", {"clusterQueue": "cqd"})
-    item["metadata"]["namespace"] = "default"
-    return item
+    return cluster_queue("cqd", *checks, resourceGroups=[{"coveredResources": ["cpu"], "flavors": [quota]}])
 
 
 def config(*clusters: str) -> Object:
-    return made("MultiKueueConfig", "mkd", {"clusters": list(clusters)})
+    return multikueue_config("mkd", *clusters)
 
 
 def cluster(name: str, secret: str | None = None) -> Object:
     reference = {"locationType": "Secret", "location": secret or name}
-    return made("MultiKueueCluster", name, {"clusterSource": {"kubeConfig": reference}})
+    return kueue_object("MultiKueueCluster", name, {"clusterSource": {"kubeConfig": reference}})
 
 
 def by_profile(name: str = "ex-cp", profile: str = "worker1") -> Object:
-    return made("MultiKueueCluster", name, {"clusterSource": {"clusterProfileRef": {"name": profile}}})
+    return kueue_object(
+        "MultiKueueCluster", name, {"clusterSource": {"clusterProfileRef": {"name": profile}}}
+    )
 
 
 def kubeconfig(*, user: Any = None, cluster: Any = None) -> str:
@@ -132,12 +122,8 @@ def profile(**status: Any) -> Object:
     }
 
 
-def namespace(name: str) -> Object:
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-
-
 class KueueEnvironment(Admin):
-    """A hub with the stand-in on it, and the words of the recordings."""
+    """A hub with the stand-in, whose conditions are read in the recordings' form."""
 
     def says(self, kind: str, name: str) -> str | None:
         resource, where = {
@@ -152,8 +138,8 @@ class KueueEnvironment(Admin):
             return f"{one['status']} {one['reason']} | {one['message']}"
         return None
 
-    def told(self, *clusters: str) -> dict[str, str | None]:
-        """The lines of a block of broken-configuration.txt."""
+    def all_say(self, *clusters: str) -> dict[str, str | None]:
+        """The current conditions of the objects in a block of broken-configuration.txt."""
         words = {
             "AdmissionCheck": self.says("AdmissionCheck", "acd"),
             "ClusterQueue": self.says("ClusterQueue", "cqd"),
@@ -162,10 +148,10 @@ class KueueEnvironment(Admin):
         return words | {name: self.says("MultiKueueCluster", name) for name in clusters}
 
     def expect(self, title: str, *clusters: str) -> None:
-        """Wait until the hub tells what the block has: of the check, the queues and `clusters`."""
+        """Wait until check, queues and `clusters` have the conditions of that block."""
         block = recorded(BROKEN, title)
         wanted = ("AdmissionCheck", "ClusterQueue", "LocalQueue", *clusters)
-        self.until(lambda: self.told(*clusters), {name: block[name] for name in wanted})
+        self.until(lambda: self.all_say(*clusters), {name: block[name] for name in wanted})
 
 
 Staged = Callable[..., KueueEnvironment]
@@ -173,7 +159,7 @@ Staged = Callable[..., KueueEnvironment]
 
 @pytest.fixture
 def staged(a_hub: HubMaker, tmp_path: Path) -> Iterator[Staged]:
-    """Starts a hub, the stand-in with the options given, and the queues of the recording."""
+    """Starts a hub and the stand-in with the given options, and creates the queues of the recording."""
     with ExitStack() as opened:
 
         def start(**options: Any) -> KueueEnvironment:
@@ -183,8 +169,10 @@ def staged(a_hub: HubMaker, tmp_path: Path) -> Iterator[Staged]:
                 StandIns(tmp_path / "kubeconfig", [lambda login: MultiKueue(login, **options)])
             )
             stage = opened.enter_context(KueueEnvironment(Login(tmp_path / "kubeconfig")))
-            stage.apply(namespace("kueue-system"), namespace("default"), made("ResourceFlavor", "default"))
-            stage.apply(check(), queue("acd"), local_queue())
+            stage.apply(
+                namespace("kueue-system"), namespace("default"), kueue_object("ResourceFlavor", "default")
+            )
+            stage.apply(check(), queue("acd"), local_queue("lqd", "cqd"))
             return stage
 
         yield start
@@ -240,7 +228,7 @@ def test_broken_configuration_after_repair(staged: Staged) -> None:
     stage = staged()
     stage.apply(secret("dx-badtoken", "garbage"), cluster("dx-badtoken"), config("dx-badtoken"))
     stage.until(
-        lambda: stage.told()["AdmissionCheck"], "False NoUsableClusters | Inactive clusters: [dx-badtoken]"
+        lambda: stage.all_say()["AdmissionCheck"], "False NoUsableClusters | Inactive clusters: [dx-badtoken]"
     )
     stage.apply(secret("dx-badtoken", kubeconfig()))
     stage.expect("after repair", "dx-badtoken")
@@ -296,10 +284,10 @@ def test_cluster_profile(staged: Staged, step: str) -> None:
     stage.apply(secret("worker1", kubeconfig()), cluster("worker1"), by_profile(), config("worker1", "ex-cp"))
     stage.apply(*([found] if found else []))
 
-    def told() -> tuple[str | None, str | None]:
+    def profile_says() -> tuple[str | None, str | None]:
         return stage.says("MultiKueueCluster", "ex-cp"), stage.says("AdmissionCheck", "acd")
 
-    stage.until(told, recorded_profile(step))
+    stage.until(profile_says, recorded_profile(step))
 
 
 def test_cluster_profile_e6_deleted_while_connected(staged: Staged) -> None:
@@ -335,15 +323,15 @@ def test_a_check_with_bad_parameters_is_bad_config(staged: Staged, parameters: A
     item["spec"] = {"controllerName": item["spec"]["controllerName"]}
     item["spec"] |= {"parameters": parameters} if parameters else {}
     stage.apply(item)
-    told = f"False BadConfig | Cannot load the AdmissionChecks parameters: {why}"
-    stage.until(lambda: stage.says("AdmissionCheck", "bad"), told)
+    expected = f"False BadConfig | Cannot load the AdmissionChecks parameters: {why}"
+    stage.until(lambda: stage.says("AdmissionCheck", "bad"), expected)
 
 
 def test_missing_and_inactive_clusters_are_distinguished(staged: Staged) -> None:
     stage = staged()
     stage.apply(cluster("no-1"), cluster("no-2"), config("gone-1", "no-1", "gone-2", "no-2"))
-    told = "False NoUsableClusters | Missing clusters: [gone-1 gone-2], Inactive clusters: [no-1 no-2]"
-    stage.until(lambda: stage.says("AdmissionCheck", "acd"), told)
+    expected = "False NoUsableClusters | Missing clusters: [gone-1 gone-2], Inactive clusters: [no-1 no-2]"
+    stage.until(lambda: stage.says("AdmissionCheck", "acd"), expected)
 
 
 def test_a_queue_lists_all_findings_and_the_first_is_the_reason(staged: Staged) -> None:
@@ -351,11 +339,11 @@ def test_a_queue_lists_all_findings_and_the_first_is_the_reason(staged: Staged) 
     item = queue("nosuch", "acd", flavor="gone")
     item["spec"]["stopPolicy"] = "Hold"
     stage.apply(item)
-    told = (
+    expected = (
         "False Stopped | Can't admit new workloads: is stopped, references missing ResourceFlavor(s): gone,"
         " references missing AdmissionCheck(s): nosuch, references inactive AdmissionCheck(s): acd."
     )
-    stage.until(lambda: stage.says("ClusterQueue", "cqd"), told)
+    stage.until(lambda: stage.says("ClusterQueue", "cqd"), expected)
 
 
 def test_a_flavor_created_later_is_noticed(staged: Staged) -> None:
@@ -363,17 +351,17 @@ def test_a_flavor_created_later_is_noticed(staged: Staged) -> None:
     stage.apply(queue(flavor="late"))
     missing = "False FlavorNotFound | Can't admit new workloads: references missing ResourceFlavor(s): late."
     stage.until(lambda: stage.says("ClusterQueue", "cqd"), missing)
-    stage.apply(made("ResourceFlavor", "late"))
+    stage.apply(kueue_object("ResourceFlavor", "late"))
     stage.until(lambda: stage.says("ClusterQueue", "cqd"), "True Ready | Can admit new workloads")
 
 
 def test_a_queue_follows_a_check_of_another_controller(staged: Staged) -> None:
     stage = staged()
-    item = made("AdmissionCheck", "ours", {"controllerName": "open-cluster-management.io/placement"})
+    item = kueue_object("AdmissionCheck", "ours", {"controllerName": "open-cluster-management.io/placement"})
     stage.apply(item, queue("ours"))
     inactive = "references inactive AdmissionCheck(s): ours."
-    told = f"False AdmissionCheckInactive | Can't admit new workloads: {inactive}"
-    stage.until(lambda: stage.says("ClusterQueue", "cqd"), told)
+    expected = f"False AdmissionCheckInactive | Can't admit new workloads: {inactive}"
+    stage.until(lambda: stage.says("ClusterQueue", "cqd"), expected)
     assert stage.says("AdmissionCheck", "ours") is None
     condition = {"type": "Active", "status": "True", "reason": "Active", "message": ""}
     condition["lastTransitionTime"] = "2026-01-01T00:00:00Z"
@@ -388,22 +376,22 @@ def test_a_local_queue_without_cluster_queue_is_inactive(staged: Staged) -> None
         lambda: stage.says("LocalQueue", "lqd"), "True Ready | Can submit new workloads to localQueue"
     )
     stage.delete(CLUSTER_QUEUE.at(V), "cqd")
-    told = "False ClusterQueueDoesNotExist | Can't submit new workloads to clusterQueue"
-    stage.until(lambda: stage.says("LocalQueue", "lqd"), told)
+    expected = "False ClusterQueueDoesNotExist | Can't submit new workloads to clusterQueue"
+    stage.until(lambda: stage.says("LocalQueue", "lqd"), expected)
 
 
 def test_a_kubeconfig_by_path_is_rejected(staged: Staged) -> None:
     stage = staged()
     reference = {"locationType": "Path", "location": "/tmp/k"}
-    stage.apply(made("MultiKueueCluster", "p", {"clusterSource": {"kubeConfig": reference}}))
-    told = (
+    stage.apply(kueue_object("MultiKueueCluster", "p", {"clusterSource": {"kubeConfig": reference}}))
+    expected = (
         "False BadKubeConfig | load client config failed: kubeconfig path is not under the allowed prefix:"
         ' "/tmp/k" is not under "/etc/multikueue/kubeconfigs"'
     )
-    stage.until(lambda: stage.says("MultiKueueCluster", "p"), told)
+    stage.until(lambda: stage.says("MultiKueueCluster", "p"), expected)
 
 
-# How it writes.
+# Its writes.
 
 
 @pytest.mark.parametrize(
@@ -488,11 +476,11 @@ def test_the_transition_time_changes_only_with_the_status(staged: Staged) -> Non
     assert condition()["lastTransitionTime"] > "2026-01-01T00:00:00Z"
 
 
-# What may happen to it.
+# Faults and API versions.
 
 
 def crds(*versions: str) -> list[Object]:
-    """The CRDs of shared/crds; Kueue's with `versions` only, the last of them stored."""
+    """The CRDs of shared/crds; Kueue's with `versions` only, the last one stored."""
     found = []
     for file in sorted((shared_dir() / "crds").glob("*.yaml")):
         item = yaml.load(file.read_text(), Loader=yaml.CSafeLoader)
@@ -511,22 +499,25 @@ def test_a_hub_that_serves_only_v1beta1(tmp_path: Path) -> None:
     with Hub(crds=crds("v1beta1")) as hub:
         hub.write_kubeconfig(tmp_path / "kubeconfig")
         with StandIns(tmp_path / "kubeconfig", [MultiKueue]), Admin(Login(tmp_path / "kubeconfig")) as admin:
-            told_old_way = queue()
-            told_old_way["spec"] |= {"admissionChecks": ["acd"]}
-            del told_old_way["spec"]["admissionChecksStrategy"]
+            old_queue = queue()
+            old_queue["spec"] |= {"admissionChecks": ["acd"]}
+            del old_queue["spec"]["admissionChecksStrategy"]
             by_secret = cluster("w")
             by_secret["spec"] = by_secret["spec"]["clusterSource"]
             admin.apply(namespace("kueue-system"), secret("w", kubeconfig()))
             admin.apply(
-                *map(old, (made("ResourceFlavor", "default"), check(), told_old_way, by_secret, config("w")))
+                *map(
+                    old,
+                    (kueue_object("ResourceFlavor", "default"), check(), old_queue, by_secret, config("w")),
+                )
             )
 
-            def told() -> list[Any]:
+            def reasons() -> list[Any]:
                 kinds = ((MULTIKUEUE_CLUSTER, "w"), (ADMISSION_CHECK, "acd"), (CLUSTER_QUEUE, "cqd"))
                 found = [admin.get(kind.at("v1beta1"), name) or {} for kind, name in kinds]
                 return [(item.get("status") or {}).get("conditions", [{}])[0].get("reason") for item in found]
 
-            admin.until(told, ["Active", "Active", "Ready"])
+            admin.until(reasons, ["Active", "Active", "Ready"])
 
 
 def test_crds_installed_later_are_discovered(tmp_path: Path) -> None:
@@ -541,11 +532,11 @@ def test_crds_installed_later_are_discovered(tmp_path: Path) -> None:
                 assert stand_ins.wait_synced(10)
                 admin.apply(secret("w", kubeconfig()), cluster("w"))
 
-                def told() -> Any:
+                def reasons() -> Any:
                     item = admin.get(MULTIKUEUE_CLUSTER.at(V), "w") or {}
                     return [one["reason"] for one in (item.get("status") or {}).get("conditions", ())]
 
-                admin.until(told, ["Active"])
+                admin.until(reasons, ["Active"])
         finally:
             stand_ins.stop()
 
@@ -557,11 +548,11 @@ def test_changes_during_an_outage_are_noticed(tmp_path: Path, how: Any) -> None:
         with StandIns(tmp_path / "kubeconfig", [MultiKueue]), Admin(Login(tmp_path / "kubeconfig")) as admin:
             admin.apply(namespace("kueue-system"), secret("w", kubeconfig()), cluster("w"), cluster("v"))
 
-            def told() -> Any:
+            def reasons() -> Any:
                 item = admin.get(MULTIKUEUE_CLUSTER.at(V), "w") or {}
                 return [one["reason"] for one in (item.get("status") or {}).get("conditions", ())]
 
-            admin.until(told, ["Active"])
+            admin.until(reasons, ["Active"])
             if how == "outage":
                 with hub.outage():
                     admin.pause(0.1)
@@ -571,4 +562,4 @@ def test_changes_during_an_outage_are_noticed(tmp_path: Path, how: Any) -> None:
             else:
                 hub.drop_watches(how)
             admin.delete(SECRET.at("v1"), "w", "kueue-system")
-            admin.until(told, ["BadKubeConfig"])
+            admin.until(reasons, ["BadKubeConfig"])

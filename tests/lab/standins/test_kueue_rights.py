@@ -1,15 +1,14 @@
 """
-Kueue's connection to a worker, as the stand-in plays it, with a token that may do just so much.
+The stand-in's connection to a worker with a token of limited permissions.
 
-What Kueue says is told in shared/kueue/broken-configuration.txt, "kubeconfig with a token that has no
-rights". The worker is an embedded hub, which keeps to its roles.
+Kueue's messages are in shared/kueue/broken-configuration.txt, "kubeconfig with a token that has no
+rights". The worker is an embedded hub that enforces RBAC.
 """
 
 import base64
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
 
@@ -26,6 +25,7 @@ from placement_ac.lab.standins.multikueue.objects import job_is_finished
 from placement_ac.lab.standins.runner import StandIns
 from tests.support.admin import login_to
 from tests.support.hub_and_worker import HubAndWorker
+from tests.support.kueue_objects import admission_check, multikueue_config, namespace, queues
 
 W = "w1"
 KUEUE = "kueue.x-k8s.io/v1beta2"
@@ -37,11 +37,11 @@ NO_RIGHT = (
     ' resource "workloads" in API group "kueue.x-k8s.io" at the cluster scope'
 )
 LONG = 0.01
-"""With this speed Kueue tries again after 500 s: what comes sooner has another cause."""
+"""At this speed Kueue retries after 500 s: an earlier change has another cause."""
 
 
 def rules(*verbs: str) -> list[Object]:
-    """The verbs on Workloads and Jobs, each with its status."""
+    """A rule with `verbs` on Workloads and Jobs and their status."""
     return [
         {"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloads", "workloads/status"], "verbs": [*verbs]},
         {"apiGroups": ["batch"], "resources": ["jobs", "jobs/status"], "verbs": [*verbs]},
@@ -49,24 +49,16 @@ def rules(*verbs: str) -> list[Object]:
 
 
 class RightsEnvironment(HubAndWorker):
-    """A hub with Kueue, and a worker where the ServiceAccount `robot` has only granted permissions."""
+    """A hub with Kueue, and a worker where the ServiceAccount `robot` has only the granted permissions."""
 
     def set_up(self, *verbs: str) -> None:
-        """Everything that Kueue needs on the hub; the token may do `verbs`."""
+        """Create everything that Kueue needs on the hub; the token has the permissions `verbs`."""
         self.new_robot()
         self.grant(*verbs)
         self.apply(*(namespace(name) for name in ("kueue-system", "default")))
         self.hand_over(self.token())
-        strategy = {"admissionChecks": [{"name": "mk"}]}
-        check = {
-            "controllerName": "kueue.x-k8s.io/multikueue",
-            "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "config"},
-        }
-        queue = {"namespaceSelector": {}, "admissionChecksStrategy": strategy}
-        local = made("LocalQueue", "queue", {"clusterQueue": "queue"})
-        local["metadata"]["namespace"] = "default"
-        self.apply(made("MultiKueueConfig", "config", {"clusters": [W]}), made("AdmissionCheck", "mk", check))
-        self.apply(*self.fleet.multikueue_clusters(), made("ClusterQueue", "queue", queue), local)
+        self.apply(multikueue_config("config", W), admission_check("mk", "config"))
+        self.apply(*self.fleet.multikueue_clusters(), *queues("queue", "mk"))
 
     def new_robot(self) -> None:
         metadata = {"name": "robot", "namespace": "default"}
@@ -93,7 +85,7 @@ class RightsEnvironment(HubAndWorker):
         self.apply(secret | {"data": data})
 
     def says(self) -> str:
-        """What Kueue says of the worker, less the attempts."""
+        """Kueue's condition on the worker, without the number of attempts."""
         item = self.get(MULTIKUEUE_CLUSTER.at("v1beta2"), W) or {}
         [condition] = (item.get("status") or {}).get("conditions") or [{}]
         message = condition.get("message", "").partition(";")[0]
@@ -101,14 +93,6 @@ class RightsEnvironment(HubAndWorker):
 
     def copies(self) -> int:
         return len(self.worker.list(WORKLOAD.at("v1beta2")))
-
-
-def made(kind: str, name: str, spec: Any) -> Object:
-    return {"apiVersion": KUEUE, "kind": kind, "metadata": {"name": name}, "spec": spec}
-
-
-def namespace(name: str) -> Object:
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The rules of the stand-in for Kueue where an object may have two shapes: v1beta2 and v1beta1."""
+"""The rules of the stand-in for Kueue for objects of both API versions: v1beta2 and v1beta1."""
 
 from typing import Any
 
@@ -28,8 +28,8 @@ REFERENCE = {"locationType": "Secret", "location": "gone"}
     ],
 )
 def test_a_cluster_in_either_version(spec: dict[str, Any]) -> None:
-    told = 'load client config failed: Secret "gone" not found'
-    assert judge_cluster({"spec": spec}, NO_CREDENTIALS) == ActiveCondition(False, "BadKubeConfig", told)
+    message = 'load client config failed: Secret "gone" not found'
+    assert judge_cluster({"spec": spec}, NO_CREDENTIALS) == ActiveCondition(False, "BadKubeConfig", message)
 
 
 @pytest.mark.parametrize(
@@ -49,9 +49,9 @@ def test_the_checks_of_a_queue_in_either_version(spec: dict[str, Any], listed: l
 
 
 def test_the_old_list_of_checks() -> None:
-    told = "Can't admit new workloads: references missing AdmissionCheck(s): a."
+    message = "Can't admit new workloads: references missing AdmissionCheck(s): a."
     said = judge_queue({"spec": {"admissionChecks": ["a"]}}, NOTHING)
-    assert said == ActiveCondition(False, "AdmissionCheckNotFound", told)
+    assert said == ActiveCondition(False, "AdmissionCheckNotFound", message)
 
 
 def test_access_providers_of_both_generations() -> None:

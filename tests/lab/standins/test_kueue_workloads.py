@@ -1,5 +1,5 @@
 """
-The stand-in for Kueue does to Workloads, on the hub and on real workers, what is told in shared/kueue.
+The stand-in for Kueue handles Workloads, on the hub and on workers, as recorded in shared/kueue.
 
 Each test names the recording that it follows. Kueue's times pass 20 times as fast here.
 """
@@ -38,6 +38,7 @@ from placement_ac.lab.standins.multikueue.objects import (
 )
 from placement_ac.lab.standins.runner import StandIns
 from tests.support.admin import Admin, login_to
+from tests.support.kueue_objects import admission_check, kueue_object, multikueue_config, namespace, queues
 
 V = "v1beta2"
 WORKLOADS, JOBS = WORKLOAD.at(V), JOB.at("v1")
@@ -46,37 +47,14 @@ EXTERNAL = "open-cluster-management.io/placement"
 KUEUE_ADMISSION = "kueue-admission"
 
 
-def made(kind: str, name: str, spec: Any, **more: Any) -> Object:
-    return {
-        "apiVersion": f"kueue.x-k8s.io/{V}",
-        "kind": kind,
-        "metadata": {"name": name},
-        "spec": spec,
-    } | more
-
-
 def config(*clusters: str) -> Object:
-    return made("MultiKueueConfig", "mkconfig", {"clusters": list(clusters)})
-
-
-def check(name: str, controller: str, **more: Any) -> Object:
-    parameters = {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "mkconfig"}
-    return made("AdmissionCheck", name, {"controllerName": controller, "parameters": parameters}, **more)
+    return multikueue_config("mkconfig", *clusters)
 
 
 def our_check(status: str = "True") -> Object:
     said = {"type": "Active", "status": status, "reason": "Active", "message": "ok"}
     conditions = [said | {"lastTransitionTime": "2026-11-21T10:30:55Z"}]
-    return check("placement", OUR_CONTROLLER, status={"conditions": conditions})
-
-
-def queues(name: str, *checks: str) -> list[Object]:
-    """A ClusterQueue and its LocalQueue, of the same name."""
-    strategy = {"admissionChecks": [{"name": one} for one in checks]}
-    spec = {"namespaceSelector": {}, "resourceGroups": [], "admissionChecksStrategy": strategy}
-    local = made("LocalQueue", name, {"clusterQueue": name})
-    local["metadata"]["namespace"] = "default"
-    return [made("ClusterQueue", name, spec), local]
+    return admission_check("placement", "mkconfig", OUR_CONTROLLER, status={"conditions": conditions})
 
 
 class WorkloadEnvironment(Admin):
@@ -99,13 +77,14 @@ class WorkloadEnvironment(Admin):
             worker.__exit__()
 
     def set_up(self) -> None:
-        self.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-system"}})
+        self.apply(namespace("kueue-system"))
         self.apply(*self.fleet.secrets(), *self.fleet.multikueue_clusters(), config(*self.fleet.names))
-        self.apply(check("multikueue", "kueue.x-k8s.io/multikueue"), our_check())
-        self.apply(*queues("cluster-queue", "multikueue"), *queues("cq-two", "multikueue", "placement"))
+        self.apply(admission_check("multikueue", "mkconfig"), our_check())
+        queue, gated = queues("cluster-queue", "multikueue"), queues("cq-two", "multikueue", "placement")
+        self.apply(*queue, *gated)
         self.until(lambda: self.says("multikueue"), "True Active | The admission check is active")
 
-    # -- what is asked for
+    # -- writing
 
     def submit(self, name: str, queue: str = "cluster-queue") -> None:
         self.apply(hub_job(name, "default", queue))
@@ -122,7 +101,7 @@ class WorkloadEnvironment(Admin):
         return {"name": metadata["name"], "namespace": metadata["namespace"]}
 
     def nominate(self, name: str, *clusters: str) -> None:
-        """Nominate as a dispatcher should: on what was read, and again if Kueue wrote in between."""
+        """Nominate as a dispatcher should: with the version that was read, and again after a conflict."""
         for last in (False,) * 9 + (True,):
             body = nomination_body(self.workload(name), clusters)
             try:
@@ -133,7 +112,7 @@ class WorkloadEnvironment(Admin):
             else:
                 return
 
-    # -- what is there
+    # -- reading
 
     def workload(self, name: str) -> Object:
         """The Workload of a Job; {} when there is none."""
@@ -143,7 +122,7 @@ class WorkloadEnvironment(Admin):
     def job(self, name: str) -> Object | None:
         return self.get(JOBS, name, "default")
 
-    def told(self, name: str, kind: str) -> str | None:
+    def condition_line(self, name: str, kind: str) -> str | None:
         """A condition of the Workload, in the recordings' form."""
         found = condition(self.workload(name), kind)
         return f'{found["status"][0]}:{found["reason"]} "{found["message"]}"' if found else None
@@ -177,7 +156,7 @@ class WorkloadEnvironment(Admin):
         self.until(lambda: bool(holds()), True)
 
     def until_waiting(self, name: str, *workers: str) -> None:
-        """Until there is a copy on each of these workers, without quota."""
+        """Wait until each of these workers has a copy without quota."""
         for worker in workers:
             self.wait(lambda worker=worker: condition(self.copy(name, worker) or {}, "QuotaReserved"))
 
@@ -189,7 +168,7 @@ class WorkloadEnvironment(Admin):
         self.until_runs(name, worker)
 
     def until_another_is_placed(self) -> None:
-        """Until a Job that came later is placed: what Kueue had to do for the others is done by then."""
+        """Wait until a later Job is placed: by then Kueue has finished its work on the others."""
         self.submit("another")
         self.wait(lambda: self.placed("another")[0])
 
@@ -199,7 +178,7 @@ Staged = Callable[..., WorkloadEnvironment]
 
 @pytest.fixture
 def staged() -> Iterator[Staged]:
-    """Starts a hub, workers and Kueue with the options given."""
+    """Starts a hub, workers and Kueue with the given options."""
     with ExitStack() as opened:
 
         def start(workers: int = 3, held: Any = (), pods: bool = True, **options: Any) -> WorkloadEnvironment:
@@ -229,10 +208,10 @@ def test_dispatch_a_job_runs_on_one_worker(staged: Staged) -> None:
     stage.wait(lambda: stage.placed("demo2")[0])
     [worker] = [stage.placed("demo2")[0] or ""]
     stage.until_placed("demo2", worker)
-    stage.until(lambda: stage.told("demo2", "Admitted"), 'T:Admitted "The workload is admitted"')
+    stage.until(lambda: stage.condition_line("demo2", "Admitted"), 'T:Admitted "The workload is admitted"')
     assert stage.checks("demo2") == {"multikueue": f'Ready "The workload was admitted on "{worker}""'}
     assert (
-        stage.told("demo2", "QuotaReserved")
+        stage.condition_line("demo2", "QuotaReserved")
         == 'T:QuotaReserved "Quota reserved in ClusterQueue cluster-queue"'
     )
     stage.until(lambda: stage.copies("demo2"), [worker])
@@ -274,7 +253,7 @@ def test_config_deleted_deleting_a_job_deletes_its_copies(staged: Staged) -> Non
 def test_a_workload_without_a_job_is_dispatched_and_deleted_at_once(staged: Staged) -> None:
     stage = staged(2)
     pods = {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}
-    item = made(
+    item = kueue_object(
         "Workload",
         "job-bare-00000",
         {"queueName": "cluster-queue", "podSets": [{"name": "main", "count": 1, "template": pods}]},
@@ -304,8 +283,10 @@ def test_second_check_an_inactive_queue_reserves_nothing(staged: Staged) -> None
     stage = staged()
     stage.apply(our_check("False"))
     stage.submit("two1", "cq-two")
-    stage.until(lambda: stage.told("two1", "QuotaReserved"), 'F:Suspended "ClusterQueue cq-two is inactive"')
-    assert stage.told("two1", "Admitted") == 'F:NoReservation "The workload has no reservation"'
+    stage.until(
+        lambda: stage.condition_line("two1", "QuotaReserved"), 'F:Suspended "ClusterQueue cq-two is inactive"'
+    )
+    assert stage.condition_line("two1", "Admitted") == 'F:NoReservation "The workload has no reservation"'
     assert stage.checks("two1") == {"multikueue": 'Pending ""', "placement": 'Pending ""'}
     stage.apply(our_check())
     stage.wait(lambda: is_condition_true(stage.workload("two1"), "QuotaReserved"))
@@ -335,7 +316,7 @@ def test_second_check_pending_is_ignored_on_an_admitted_workload(staged: Staged)
 
 
 def test_second_check_retry_evicts_and_resets_every_check(staged: Staged) -> None:
-    stage = staged(pods=False)  # else it ends only with a new copy, if the hub has heard of active Pods
+    stage = staged(pods=False)  # else quota ends only with a new copy, if the hub knows of active Pods
     stage.submit("two1", "cq-two")
     stage.wait(lambda: stage.workload("two1").get("status", {}).get("admissionChecks"))
     stage.answer("two1", "Ready")
@@ -348,21 +329,23 @@ def test_second_check_retry_evicts_and_resets_every_check(staged: Staged) -> Non
     )
     stage.until_runs("two1")
     because = 'AdmissionCheck in Retry state: "placement" (placement changed)'
-    told = f'F:QuotaReserved "Previously: Evicted due to {because}"'
-    stage.until(lambda: stage.told("two1", "Evicted"), told)
+    expected = f'F:QuotaReserved "Previously: Evicted due to {because}"'
+    stage.until(lambda: stage.condition_line("two1", "Evicted"), expected)
     stage.answer("two1", "Ready", "new decision")
     stage.wait(lambda: stage.fleet.counter.running("two1"))
     assert stage.fleet.counter.counts_of("two1") == {"maxCopies": 1, "starts": 2, "finished": False}
 
 
 def test_second_check_rejected_deactivates(staged: Staged) -> None:
-    stage = staged(pods=False)  # as in the recording; Kueue keeps the quota of what counts active Pods
+    stage = staged(pods=False)  # as in the recording; Kueue keeps the quota while the Job counts active Pods
     stage.submit("two1", "cq-two")
     stage.wait(lambda: stage.workload("two1").get("status", {}).get("admissionChecks"))
     stage.answer("two1", "Ready")
     stage.wait(lambda: stage.fleet.counter.running("two1"))
     stage.answer("two1", "Rejected", "no cluster matches")
-    stage.until(lambda: stage.told("two1", "QuotaReserved"), 'F:Deactivated "The workload is deactivated"')
+    stage.until(
+        lambda: stage.condition_line("two1", "QuotaReserved"), 'F:Deactivated "The workload is deactivated"'
+    )
     assert stage.workload("two1")["spec"]["active"] is False
     stage.until_runs("two1")
 
@@ -428,11 +411,11 @@ def test_broken_configuration_unknown_token(staged: Staged) -> None:
     text = stage.fleet.kubeconfig("worker1").decode().replace(stage.fleet.hubs["worker1"].token, "wrong")
     patch = {"stringData": {"kubeconfig": text}}
     stage.merge(SECRET.at("v1"), "multikueue-worker1", patch, namespace="kueue-system")
-    told = (
+    expected = (
         "False ClientConnectionFailed | failed to get server groups:"
         " the server has asked for the client to provide credentials; connection attempts: "
     )
-    stage.wait(lambda: (stage.says("worker1") or "").startswith(told))
+    stage.wait(lambda: (stage.says("worker1") or "").startswith(expected))
     stage.apply(*stage.fleet.secrets())
     stage.until(lambda: stage.says("worker1"), "True Active | Connected")
 
@@ -440,8 +423,8 @@ def test_broken_configuration_unknown_token(staged: Staged) -> None:
 def test_broken_configuration_token_without_permissions(staged: Staged) -> None:
     stage = staged(2)
     why = "workloads.kueue.x-k8s.io is forbidden"
-    told = {"kind": "Status", "status": "Failure", "message": why, "reason": "Forbidden", "code": 403}
-    stage.fleet.hubs["worker1"].faults.add("GET", "/workloads$", status=403, body=told, times=1000)
+    forbidden = {"kind": "Status", "status": "Failure", "message": why, "reason": "Forbidden", "code": 403}
+    stage.fleet.hubs["worker1"].faults.add("GET", "/workloads$", status=403, body=forbidden, times=1000)
     stage.fleet.hubs["worker1"].drop_watches("error-500", "workloads")
     stage.wait(
         lambda: (stage.says("worker1") or "").startswith(
@@ -511,7 +494,7 @@ def test_config_deleted_evicts_and_admits_nothing(staged: Staged) -> None:
     stage.wait(lambda: (stage.says("multikueue") or "").startswith("False BadConfig"))
     stage.submit("d2b")
     inactive = 'F:Suspended "ClusterQueue cluster-queue is inactive"'
-    stage.until(lambda: stage.told("d2b", "QuotaReserved"), inactive)
+    stage.until(lambda: stage.condition_line("d2b", "QuotaReserved"), inactive)
     assert is_condition_true(stage.workload("d2"), "Admitted")
     stage.apply(config("worker1", "worker2"))
     stage.wait(lambda: stage.fleet.counter.running("d2b"))
@@ -664,7 +647,8 @@ def test_external_dispatcher_a_denominated_copy_is_deleted(external: WorkloadEnv
     assert external.copies("e") == ["worker3"]
 
 
-def test_external_dispatcher_the_race_and_its_fix(external: WorkloadEnvironment) -> None:
+def denominated_during_admission(external: WorkloadEnvironment) -> None:
+    """Let worker2 admit the copy of `e`, and remove worker2 from the nominations before Kueue records it."""
     submitted(external, "e")
     external.nominate("e", "worker2", "worker3")
     external.until_waiting("e", "worker2", "worker3")
@@ -672,6 +656,10 @@ def test_external_dispatcher_the_race_and_its_fix(external: WorkloadEnvironment)
     external.wait(lambda: is_condition_true(external.copy("e", "worker2") or {}, "Admitted"))
     external.nominate("e", "worker3")
     external.until_runs("e", "worker2")
+
+
+def test_external_dispatcher_the_race_and_its_fix(external: WorkloadEnvironment) -> None:
+    denominated_during_admission(external)
     external.until(lambda: external.copies("e"), ["worker2"])
     assert external.placed("e") == (None, ["worker3"])
     external.nominate("e", "worker2", "worker3")
@@ -682,13 +670,7 @@ def test_external_dispatcher_the_race_and_its_fix(external: WorkloadEnvironment)
 def test_external_dispatcher_the_race_then_unlisting_runs_the_job_twice(
     external: WorkloadEnvironment,
 ) -> None:
-    submitted(external, "e")
-    external.nominate("e", "worker2", "worker3")
-    external.until_waiting("e", "worker2", "worker3")
-    external.fleet.release("worker2")
-    external.wait(lambda: is_condition_true(external.copy("e", "worker2") or {}, "Admitted"))
-    external.nominate("e", "worker3")
-    external.until_runs("e", "worker2")
+    denominated_during_admission(external)
     external.fleet.release("worker3")
     external.apply(config("worker1", "worker3"))
     external.until_runs("e", "worker2", "worker3")

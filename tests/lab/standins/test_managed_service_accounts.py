@@ -1,4 +1,4 @@
-"""How long tokens live, whose they are, and when OCM's agent makes new ones."""
+"""The lifetime of tokens, their subjects, and the time at which OCM's agent renews them."""
 
 import base64
 import json

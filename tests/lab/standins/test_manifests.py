@@ -1,4 +1,4 @@
-"""Reading manifests: what is an object, what is not, and where the samples lie."""
+"""Reading manifests: valid and invalid objects, and the folder of the samples."""
 
 from pathlib import Path
 

@@ -1,8 +1,8 @@
 """
-What MultiKueue makes of one look at a Workload: each test names the recording that it follows.
+One reconcile of a Workload by MultiKueue: each test names the recording that it follows.
 
-The recordings are in shared/kueue (seconds of the trace behind the name); what they do not show is
-marked "by its code" (Kueue at the commit of the recordings).
+The recordings are in shared/kueue (seconds of the trace behind the name); behaviour that they do not
+show is marked "by its code" (Kueue at the commit of the recordings).
 """
 
 import ast
@@ -65,11 +65,11 @@ UNLISTED = 'Admitting remote no longer exists, Previously: "Ready"'
 
 
 def job(*, suspend: bool = True, active: int = 0) -> Obj:
-    made = hub_job("b1", "default", "user-queue")
-    made["metadata"]["uid"] = "job-uid"
-    made["spec"]["suspend"] = suspend
-    made["status"] = {"active": active} if active else {}
-    return made
+    item = hub_job("b1", "default", "user-queue")
+    item["metadata"]["uid"] = "job-uid"
+    item["spec"]["suspend"] = suspend
+    item["status"] = {"active": active} if active else {}
+    return item
 
 
 def workload(
@@ -79,44 +79,44 @@ def workload(
     on: str = "",
     nominated: Iterable[str] = (),
 ) -> Obj:
-    """A Workload with quota whose multikueue check is Pending, unless said otherwise."""
-    made = workload_of(job())
-    made["metadata"]["generation"] = 1
+    """A Workload with quota; its multikueue check is Pending by default."""
+    item = workload_of(job())
+    item["metadata"]["generation"] = 1
     states = {MK: "Pending"} if checks is None else checks
-    made["status"] = {
+    item["status"] = {
         "admissionChecks": [
             {"name": name, "state": state, "message": "", "lastTransitionTime": format_time(NOW - 60)}
             for name, state in states.items()
         ]
     }
     for kind in true:
-        set_condition(made, kind, True, kind, f"why {kind}", NOW - 60)
+        set_condition(item, kind, True, kind, f"why {kind}", NOW - 60)
     if "QuotaReserved" in true and "Admitted" not in true:
         message = "The workload has not all checks ready"
-        set_condition(made, "Admitted", False, "UnsatisfiedAdmissionChecks", message, NOW - 60)
+        set_condition(item, "Admitted", False, "UnsatisfiedAdmissionChecks", message, NOW - 60)
     if on:
-        made["status"]["clusterName"] = on
+        item["status"]["clusterName"] = on
     if names := list(nominated):
-        made["status"]["nominatedClusterNames"] = names
-    return made
+        item["status"]["nominatedClusterNames"] = names
+    return item
 
 
 def placed(on: str = "worker2") -> Obj:
-    made = workload({MK: "Ready"}, true=("QuotaReserved", "Admitted"), on=on)
-    made["status"]["admissionChecks"][0]["message"] = f'The workload was admitted on "{on}"'
-    return made
+    item = workload({MK: "Ready"}, true=("QuotaReserved", "Admitted"), on=on)
+    item["status"]["admissionChecks"][0]["message"] = f'The workload was admitted on "{on}"'
+    return item
 
 
 def there(*true: str, since: float = NOW - 5, with_job: bool = False, suspend: bool = False) -> RemoteWorker:
-    """A worker with a copy whose conditions are True since then, and perhaps with its Job."""
+    """A worker with a copy whose conditions `true` are True, optionally with its Job."""
     found = copy_of(workload(), "multikueue")
     for kind in true:
         set_condition(found, kind, True, kind, "", since)
-    made = worker_job(job(), workload(), "multikueue") if with_job else None
-    if made:
-        made["spec"]["suspend"] = suspend
-        made["status"] = {"active": 0 if suspend else 1}
-    return RemoteWorker(copy=found, job=made)
+    remote_job = worker_job(job(), workload(), "multikueue") if with_job else None
+    if remote_job:
+        remote_job["spec"]["suspend"] = suspend
+        remote_job["status"] = {"active": 0 if suspend else 1}
+    return RemoteWorker(copy=found, job=remote_job)
 
 
 ADMITTED = there("QuotaReserved", "Admitted")
@@ -145,7 +145,7 @@ def seen(
 
 
 def steps(decision: ReconcileResult) -> list[str]:
-    """The operations in order, without their contents."""
+    """The operations in order: type and, if any, cluster."""
     return [
         " ".join(filter(None, (type(one).__name__, getattr(one, "cluster", ""))))
         for one in decision.operations
@@ -153,7 +153,7 @@ def steps(decision: ReconcileResult) -> list[str]:
 
 
 def written(decision: ReconcileResult) -> Obj:
-    """What the Workload is afterwards, of one write of its status."""
+    """The Workload after the only write of its status."""
     statuses = [one.status for one in decision.operations if isinstance(one, WriteStatus)]
     assert len(statuses) == 1, decision
     return workload() | {"status": statuses[0]}
@@ -258,24 +258,24 @@ def test_other_copies_are_deleted_then_the_job_created_then_the_cluster_recorded
 
 def test_the_workers_job_is_suspended_and_labelled() -> None:
     """dispatch.log 1.32; the labels by its code."""
-    (made,) = [
+    (created,) = [
         one.job
         for one in look(MK, seen(workload(nominated=ALL), {"worker2": ADMITTED})).operations
         if isinstance(one, CreateJob)
     ]
-    assert made["metadata"]["labels"] == {
+    assert created["metadata"]["labels"] == {
         "kueue.x-k8s.io/queue-name": "user-queue",
         "kueue.x-k8s.io/multikueue-origin": "multikueue",
         "kueue.x-k8s.io/prebuilt-workload-name": "job-b1",
     }
-    assert made["spec"]["suspend"] is True
-    assert "managedBy" not in made["spec"]
+    assert created["spec"]["suspend"] is True
+    assert "managedBy" not in created["spec"]
 
 
 def test_the_copy_has_the_spec_of_the_original_and_no_owner() -> None:
-    made = copy_of(workload(), "multikueue")
-    assert made["spec"] == workload()["spec"]
-    assert made["metadata"] == {
+    created = copy_of(workload(), "multikueue")
+    assert created["spec"] == workload()["spec"]
+    assert created["metadata"] == {
         "name": "job-b1",
         "namespace": "default",
         "labels": {"kueue.x-k8s.io/multikueue-origin": "multikueue"},
@@ -405,8 +405,8 @@ def test_a_placement_is_immutable() -> None:
     """The CRD: clusterName is immutable once set; DESIGN.md: a new nomination then is a 422."""
     assert refusal(placed("worker1"), placed("worker2")) == "clusterName is immutable once set"
     both = workload(on="worker1", nominated=["worker2"])
-    told = "clusterName and nominatedClusterNames are mutually exclusive"
-    assert refusal(placed("worker1"), both) == told
+    message = "clusterName and nominatedClusterNames are mutually exclusive"
+    assert refusal(placed("worker1"), both) == message
 
 
 # A cluster that leaves
@@ -432,8 +432,8 @@ def test_retry_evicts_and_resets_cluster_and_checks() -> None:
         {"name": "placement", "state": "Ready", "message": "ok"},
     ]
     after = written(look("workload", seen(running)))
-    told = f'Evicted due to AdmissionCheck in Retry state: "multikueue" ({UNLISTED})'
-    assert condition_field(after, "Evicted") == told
+    message = f'Evicted due to AdmissionCheck in Retry state: "multikueue" ({UNLISTED})'
+    assert condition_field(after, "Evicted") == message
     assert condition_field(after, "Evicted", "reason") == "AdmissionCheck"
     assert "clusterName" not in after["status"]
     reset = "Reset to Pending after eviction. Previously:"
@@ -553,8 +553,8 @@ def test_a_lost_worker_is_retried_elsewhere_after_the_timeout(lost: float, expec
     if expected is None:
         assert decision == ReconcileResult(requeue_after=1.0)
     else:
-        told = (check_of(written(decision), MK) or {})["message"]
-        assert told == f'{expected}, Previously: "Ready"'
+        message = (check_of(written(decision), MK) or {})["message"]
+        assert message == f'{expected}, Previously: "Ready"'
 
 
 def test_a_listed_cluster_without_an_object_never_times_out() -> None:
@@ -655,7 +655,7 @@ UNRECORDED = workload({MK: "Pending", "placement": "Ready"})
 
 
 def test_an_old_running_copy_is_not_recorded_without_a_nomination() -> None:
-    """By its code: it is to be recorded before anything is nominated, and refused (DESIGN.md hopes not)."""
+    """By its code: Kueue tries to record it before any nomination, and is refused (DESIGN.md hopes not)."""
     decision = look(MK, seen(UNRECORDED, {"worker2": RUNS}))
     assert steps(decision) == ["WriteStatus"]
     assert refusal(UNRECORDED, written(decision)) is not None
@@ -672,7 +672,7 @@ def test_an_old_running_copy_is_recorded_after_a_nomination() -> None:
 
 
 def _until_nothing_is_left(at: WorkloadInputs, *, busy: bool = False) -> list[str]:
-    """Carry out the hub's steps until there is none; return them."""
+    """Carry out the hub's operations until none is left; return them."""
     done: list[str] = []
     for _ in range(20):
         decision = decide(at, busy=busy)
@@ -739,11 +739,11 @@ def test_an_eviction_by_the_worker_evicts_on_the_hub() -> None:
     """By its code, step 4."""
     out = there("QuotaReserved", "Admitted", "Evicted", with_job=True)
     after = written(look(MK, seen(placed(), {"worker2": out})))
-    told = 'Workload evicted on worker cluster: "worker2", resetting for re-admission. Previously: "Ready"'
+    message = 'Workload evicted on worker cluster: "worker2", resetting for re-admission. Previously: "Ready"'
     assert (check_of(after, MK) or {}) == {
         "name": MK,
         "state": "Retry",
-        "message": told,
+        "message": message,
         "lastTransitionTime": format_time(NOW),
     }
 
@@ -769,8 +769,8 @@ def test_garbage_collection_deletes_orphaned_copies() -> None:
 # The worker's own Kueue
 
 
-def on_worker(found: Obj | None, made: Obj | None = None, *, room: bool = True) -> ReconcileResult:
-    return reconcile_copy(found, made, queue="cluster-queue", room=room, now=NOW)
+def on_worker(found: Obj | None, remote_job: Obj | None = None, *, room: bool = True) -> ReconcileResult:
+    return reconcile_copy(found, remote_job, queue="cluster-queue", room=room, now=NOW)
 
 
 def test_a_copy_is_admitted_if_there_is_quota_and_waits_otherwise() -> None:
@@ -784,11 +784,11 @@ def test_a_copy_is_admitted_if_there_is_quota_and_waits_otherwise() -> None:
 
 def test_the_workers_job_starts_with_the_admission_and_stops_with_the_copy() -> None:
     """dispatch.log 1.38."""
-    made = worker_job(job(), workload(), "multikueue")
-    assert on_worker(ADMITTED.copy, made).operations == (SuspendJob(False),)
-    made["spec"]["suspend"] = False
-    assert on_worker(None, made).operations == (SuspendJob(True),)
-    assert on_worker(ADMITTED.copy, made) == ReconcileResult()
+    remote_job = worker_job(job(), workload(), "multikueue")
+    assert on_worker(ADMITTED.copy, remote_job).operations == (SuspendJob(False),)
+    remote_job["spec"]["suspend"] = False
+    assert on_worker(None, remote_job).operations == (SuspendJob(True),)
+    assert on_worker(ADMITTED.copy, remote_job) == ReconcileResult()
 
 
 def test_a_deactivated_copy_is_evicted_and_keeps_its_quota_until_its_job_has_stopped() -> None:
@@ -799,35 +799,35 @@ def test_a_deactivated_copy_is_evicted_and_keeps_its_quota_until_its_job_has_sto
     evicted = written(decision) | {"spec": workload()["spec"] | {"active": False}}
     assert condition_field(evicted, "Evicted", "reason") == "DeactivatedDueToDeactivationTarget"
     assert on_worker(evicted) == ReconcileResult(), "no Job: nothing to stop, and it stays"
-    made = worker_job(job(), workload(), "multikueue")
-    gone = written(on_worker(evicted, made))
+    remote_job = worker_job(job(), workload(), "multikueue")
+    gone = written(on_worker(evicted, remote_job))
     assert condition_field(gone, "QuotaReserved", "reason") == "PendingEvaluation"
     stays = gone | {"spec": evicted["spec"]}
-    assert on_worker(stays, made) == ReconcileResult()
+    assert on_worker(stays, remote_job) == ReconcileResult()
 
 
 @pytest.mark.parametrize(("kind", "reason"), [("Complete", "Succeeded"), ("Failed", "Failed")])
 def test_a_finished_job_finishes_its_copy(kind: str, reason: str) -> None:
-    made = worker_job(job(), workload(), "multikueue")
-    made["status"] = {"conditions": [{"type": kind, "status": "True", "message": "done"}]}
-    after = written(on_worker(ADMITTED.copy, made))
+    remote_job = worker_job(job(), workload(), "multikueue")
+    remote_job["status"] = {"conditions": [{"type": kind, "status": "True", "message": "done"}]}
+    after = written(on_worker(ADMITTED.copy, remote_job))
     assert (condition_field(after, "Finished"), condition_field(after, "Finished", "reason")) == (
         "done",
         reason,
     )
-    assert on_worker(after, made) == ReconcileResult()
+    assert on_worker(after, remote_job) == ReconcileResult()
 
 
 def test_a_preempted_copy_stops_and_requests_quota_again() -> None:
     """By its code."""
     out = (ADMITTED.copy or {}) | {"status": preempted_status(ADMITTED.copy or {}, NOW)}
-    made = worker_job(job(), workload(), "multikueue")
-    made["spec"]["suspend"] = False
-    assert on_worker(out, made).operations == (SuspendJob(True),)
-    made["spec"]["suspend"] = True
-    free = written(on_worker(out, made))
+    remote_job = worker_job(job(), workload(), "multikueue")
+    remote_job["spec"]["suspend"] = False
+    assert on_worker(out, remote_job).operations == (SuspendJob(True),)
+    remote_job["spec"]["suspend"] = True
+    free = written(on_worker(out, remote_job))
     assert not is_condition_true(free, "QuotaReserved")
-    assert is_condition_true(written(on_worker(free, made)), "Admitted")
+    assert is_condition_true(written(on_worker(free, remote_job)), "Admitted")
 
 
 # The engine itself

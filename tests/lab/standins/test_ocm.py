@@ -1,10 +1,10 @@
-"""The stand-in for OCM over HTTP on the embedded hub: the recorded fleets, and what happens live."""
+"""The stand-in for OCM over HTTP on the embedded hub: the recorded fleets, and live changes."""
 
 import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
 from placement_ac.lab.standins.ocm import Scheduler
 from placement_ac.lab.standins.runner import StandIns
+from tests.support.driver import eventually
 from tests.support.envtest import session_to
 from tests.support.shared import shared_dir
 
@@ -39,7 +40,7 @@ BY_GPU = {
 
 
 class Api:
-    """The hub, as a user of it sees it."""
+    """Requests of a user to the hub."""
 
     def __init__(self, hub: Hub) -> None:
         self._url = hub.url
@@ -54,21 +55,12 @@ class Api:
         self("PATCH", path, body, headers=MERGE)
 
     def decided(self) -> list[list[str]] | None:
-        """Return the clusters by decision, None if there is no decision or one without status."""
+        """Return the decided clusters by name of the decision; None for no decision or one without status."""
         items = self("GET", DECISIONS)["items"]
         if not items or any("status" not in one for one in items):
             return None
         items.sort(key=lambda one: one["metadata"]["name"])
         return [[entry["clusterName"] for entry in one["status"]["decisions"]] for one in items]
-
-
-def until(reached: Callable[[], bool], seconds: float = 5.0) -> float:
-    """Wait until `reached`; return the seconds it took."""
-    start = time.monotonic()
-    while not reached():
-        assert time.monotonic() - start < seconds, "not reached in time"
-        time.sleep(0.002)
-    return time.monotonic() - start
 
 
 @pytest.fixture(params=[False], ids=["today"])
@@ -78,7 +70,7 @@ def write_scores(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture
 def hub(tmp_path: Path, write_scores: bool) -> Iterator[Hub]:
-    """A hub with the stand-in for OCM, and nothing else on it."""
+    """A hub with only the stand-in for OCM."""
     kubeconfig = tmp_path / "hub.kubeconfig"
     with Hub() as hub:
         hub.write_kubeconfig(kubeconfig)
@@ -120,7 +112,7 @@ def place(api: Api, **spec: Any) -> None:
 
 
 PARTS = 4
-"""In so many parts the recorded fleets are played: replay.py mostly waits."""
+"""The number of parallel parts of the recorded fleets: replay.py mostly waits."""
 
 
 @pytest.mark.long
@@ -139,8 +131,8 @@ def test_decides_the_recorded_fleets(hub: Hub, part: int) -> None:
 
 def test_a_placement_is_decided_and_its_status_written(api: Api) -> None:
     place(api)
-    until(lambda: api.decided() == [["a", "b"]])
-    until(lambda: "status" in api("GET", f"{PLACEMENTS}/p"))
+    eventually(api.decided, [["a", "b"]])
+    eventually(lambda: "status" in api("GET", f"{PLACEMENTS}/p"))
     status = api("GET", f"{PLACEMENTS}/p")["status"]
     assert status["numberOfSelectedClusters"] == 2
     assert status["decisionGroups"] == [
@@ -151,53 +143,53 @@ def test_a_placement_is_decided_and_its_status_written(api: Api) -> None:
 
 
 def test_the_binding_is_marked_as_bound(api: Api) -> None:
-    until(lambda: "status" in api("GET", f"{BINDINGS}/all"))
+    eventually(lambda: "status" in api("GET", f"{BINDINGS}/all"))
     (condition,) = api("GET", f"{BINDINGS}/all")["status"]["conditions"]
     assert (condition["type"], condition["status"]) == ("Bound", "True")
 
 
 def test_a_deleted_decision_is_created_again(api: Api) -> None:
     place(api)
-    until(lambda: api.decided() == [["a", "b"]])
+    eventually(api.decided, [["a", "b"]])
     before = api("GET", f"{DECISIONS}/p-decision-1")["metadata"]["uid"]
     api("DELETE", f"{DECISIONS}/p-decision-1")
-    until(lambda: api.decided() == [["a", "b"]])
+    eventually(api.decided, [["a", "b"]])
     assert api("GET", f"{DECISIONS}/p-decision-1")["metadata"]["uid"] != before
 
 
 def test_a_cluster_leaves_and_the_last_one_leaves_an_empty_list(api: Api) -> None:
     place(api)
-    until(lambda: api.decided() == [["a", "b"]])
+    eventually(api.decided, [["a", "b"]])
     for name, left in (("a", [["b"]]), ("b", [[]])):
         api.patch(
             f"/apis/{OCM}/v1/managedclusters/{name}", {"metadata": {"labels": {f"{OCM}/clusterset": None}}}
         )
-        until(lambda left=left: api.decided() == left)  # type: ignore[misc]  # mypy cannot infer such a lambda
-    until(lambda: api("GET", f"{PLACEMENTS}/p")["status"]["numberOfSelectedClusters"] == 0)
+        eventually(api.decided, left)
+    eventually(lambda: api("GET", f"{PLACEMENTS}/p")["status"]["numberOfSelectedClusters"] == 0)
 
 
 def test_scores_select_the_cluster(api: Api) -> None:
     place(api, **BY_GPU, numberOfClusters=1)
-    until(lambda: api.decided() == [["b"]])
+    eventually(api.decided, [["b"]])
     for gpu, best in ((3, "a"), (1, "b"), (3, "a")):
         score(api, "a", gpu)
-        until(lambda best=best: api.decided() == [[best]])  # type: ignore[misc]  # as above
+        eventually(api.decided, [[best]])
 
 
 @pytest.mark.parametrize("write_scores", [True], indirect=True, ids=["proposed"])
 def test_the_proposed_change_sorts_by_score(api: Api) -> None:
     place(api, **BY_GPU)
-    until(lambda: api.decided() == [["b", "a"]])
+    eventually(api.decided, [["b", "a"]])
     score(api, "b", 0)
-    until(lambda: api.decided() == [["a", "b"]])
+    eventually(api.decided, [["a", "b"]])
     entries = api("GET", f"{DECISIONS}/p-decision-1")["status"]["decisions"]
     assert [entry.get("score") for entry in entries] == [1, None]
 
 
 def test_decisions_continue_after_an_outage(api: Api, hub: Hub) -> None:
     place(api)
-    until(lambda: api.decided() == [["a", "b"]])
+    eventually(api.decided, [["a", "b"]])
     with hub.outage():
-        time.sleep(0.1)
+        time.sleep(0.1)  # the stand-in retries meanwhile
     api.patch(f"/apis/{OCM}/v1/managedclusters/a", {"metadata": {"labels": {f"{OCM}/clusterset": None}}})
-    until(lambda: api.decided() == [["b"]])
+    eventually(api.decided, [["b"]])

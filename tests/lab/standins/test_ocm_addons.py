@@ -1,8 +1,8 @@
 """
-The stand-in for what OCM does about ManagedServiceAccounts and ClusterPermissions, on a hub and a worker.
+The stand-in for OCM's controllers of ManagedServiceAccounts and ClusterPermissions, on a hub and a worker.
 
-What it has to do is told in the sources that `account_rules` and `permission_rules` name. Everything is
-asked over HTTP: of the hub as an admin, of the worker with the token that came.
+The modules `account_rules` and `permission_rules` name the sources of the expected behaviour. All requests
+are HTTP: to the hub as an admin, to the worker with the reported token.
 """
 
 import base64
@@ -40,6 +40,7 @@ from placement_ac.lab.standins.ocm_addons import OcmAddons
 from placement_ac.lab.standins.runner import StandIns
 from tests.support.admin import Admin, login_to
 from tests.support.hub_and_worker import HubAndWorker
+from tests.support.kueue_objects import namespace
 
 W = "w1"
 NAME = "placement-ac"
@@ -89,7 +90,7 @@ class AddonEnvironment(HubAndWorker):
         self.apply(*self.fleet.managed_clusters())
         self.until(lambda: bool(self.get(ADDON.at("v1alpha1"), "managed-serviceaccount", W)), True)
 
-    # -- what the hub tells
+    # -- reading the hub
 
     def secret(self) -> Object | None:
         return self.get(SECRETS, NAME, W)
@@ -102,16 +103,16 @@ class AddonEnvironment(HubAndWorker):
         return self.get(ACCOUNTS, NAME, W) or {}
 
     def said(self) -> dict[str, str]:
-        """The account's conditions: type, and reason with message where there is one."""
-        return told(self.account())
+        """The account's conditions by type: status, reason and message."""
+        return conditions_of(self.account())
 
     def permitted(self, name: str = NAME) -> dict[str, str]:
-        return told(self.get(PERMISSIONS, name, W) or {})
+        return conditions_of(self.get(PERMISSIONS, name, W) or {})
 
-    # -- what the worker says to a token
+    # -- requests to the worker
 
     def worker_says(self, token: str, resource: Resource = WORKLOADS, body: Object | None = None) -> int:
-        """The HTTP status of a list (with `body`: a create) that comes with that token."""
+        """The HTTP status of a list (with `body`: a create) with that token."""
         with Admin(Login(access=self.access(token))) as holder:
             try:
                 if body:
@@ -132,14 +133,14 @@ def decoded(secret: Object | None, key: str) -> str:
     return base64.b64decode(((secret or {}).get("data") or {}).get(key, "")).decode()
 
 
-def told(item: Object) -> dict[str, str]:
+def conditions_of(item: Object) -> dict[str, str]:
     conditions = (item.get("status") or {}).get("conditions") or ()
     return {one["type"]: f"{one['status']} {one['reason']} {one['message']}".strip() for one in conditions}
 
 
 @contextmanager
 def staged(crds: list[Object] | None = None, **options: Any) -> Iterator[AddonEnvironment]:
-    """A stage with CRDs of the hub and options of the stand-in; no cluster has joined."""
+    """A stage with CRDs of the hub and options of the stand-in; no cluster has joined yet."""
     with (
         Hub(crds=crds) as hub,
         WorkerFleet([W], shortest_token_seconds=1) as fleet,
@@ -173,7 +174,7 @@ def complete(stage: AddonEnvironment, name: str = NAME) -> dict[str, str]:
 def test_a_token_is_reported_as_the_agent_does(stage: AddonEnvironment) -> None:
     stage.apply(account("10m"))
     stage.until(stage.said, REPORTED)
-    made, secret = stage.account(), stage.secret() or {}
+    managed_account, secret = stage.account(), stage.secret() or {}
     assert secret["metadata"]["labels"] == {
         "authentication.open-cluster-management.io/is-managed-serviceaccount": "true"
     }
@@ -182,14 +183,14 @@ def test_a_token_is_reported_as_the_agent_does(stage: AddonEnvironment) -> None:
             "apiVersion": "authentication.open-cluster-management.io/v1beta1",
             "kind": "ManagedServiceAccount",
             "name": NAME,
-            "uid": made["metadata"]["uid"],
+            "uid": managed_account["metadata"]["uid"],
         }
     ]
     assert (secret["type"], sorted(secret["data"])) == ("Opaque", ["ca.crt", "token"])
     [cluster] = stage.fleet.hubs[W].kubeconfig()["clusters"]
     authority = base64.b64decode(cluster["cluster"]["certificate-authority-data"]).decode()
     assert decoded(secret, "ca.crt").strip() == authority.strip()
-    assert made["status"]["tokenSecretRef"]["name"] == NAME
+    assert managed_account["status"]["tokenSecretRef"]["name"] == NAME
     assert stage.worker.get(SERVICE_ACCOUNT.at("v1"), NAME, AGENT_NAMESPACE)
 
 
@@ -231,7 +232,7 @@ def test_deleting_a_permission_deletes_its_rbac_objects(stage: AddonEnvironment)
 
 
 def test_a_permission_created_too_early_is_not_retried(stage: AddonEnvironment) -> None:
-    """Its controller does not follow accounts: only another change of it has it looked at again."""
+    """Its controller does not watch accounts: only another change of the permission triggers a retry."""
     stage.apply(permission(READ))
     failure = (
         "False FailedBuildManifestWork"
@@ -287,7 +288,7 @@ def test_a_permission_that_cannot_be_applied_reports_it(
 
 def test_without_a_managed_cluster_nothing_happens() -> None:
     with staged() as stage:
-        stage.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": W}})
+        stage.apply(namespace(W))
         stage.apply(account(), permission(READ))
         why = "False FailedValidationNotInManagedClusterNamespace namespace value is not a managed cluster"
         stage.until(stage.permitted, {"Validation": why})
@@ -307,7 +308,7 @@ def test_permissions_in_one_namespace_and_for_other_subjects(stage: AddonEnviron
     subjects = (stage.worker.get(RBAC_KINDS["RoleBinding"].at("v1"), NAME, "default") or {})["subjects"]
     assert subjects == [{"kind": "ServiceAccount", "namespace": AGENT_NAMESPACE, "name": NAME}, someone]
     status = (stage.get(PERMISSIONS, NAME, W) or {})["status"]["resourceStatus"]
-    assert {kind: [one["name"] for one in made] for kind, made in status.items()} == {
+    assert {kind: [one["name"] for one in items] for kind, items in status.items()} == {
         "roles": [NAME],
         "roleBindings": [NAME],
     }
@@ -331,7 +332,7 @@ def test_a_token_is_refreshed_after_four_fifths_of_its_lifetime(stage: AddonEnvi
     first = stage.token()
     stage.until(lambda: stage.token() != first, True)
     left = expiry_of(first) - time.time()
-    assert left < 2.0  # a fifth, and what is lost as Kubernetes tells whole seconds
+    assert left < 2.0  # a fifth, plus the rounding of Kubernetes' times to whole seconds
     stage.until(lambda: stage.worker_says(first), 401)
     assert stage.worker_says(stage.token()) == 200
     stage.until(lambda: expiry_of(stage.token()), expiry(stage.account()))
@@ -375,7 +376,7 @@ def test_a_worker_is_reconciled_after_an_outage(stage: AddonEnvironment) -> None
     stage.until(stage.said, REPORTED)
 
 
-# what people do
+# changes by users
 
 
 def test_a_deleted_secret_is_created_again(stage: AddonEnvironment) -> None:
@@ -428,7 +429,7 @@ def test_a_secret_holds_only_the_reported_data(stage: AddonEnvironment) -> None:
 
 
 def test_a_foreign_service_account_is_used_but_not_deleted(stage: AddonEnvironment) -> None:
-    home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": AGENT_NAMESPACE}}
+    home = namespace(AGENT_NAMESPACE)
     metadata = {"name": NAME, "namespace": AGENT_NAMESPACE}
     stage.worker.apply(home, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
     stage.apply(account())
@@ -451,7 +452,7 @@ def test_deleting_an_account_deletes_everything(stage: AddonEnvironment) -> None
 
 
 def test_the_namespace_of_a_deleted_cluster_stays(stage: AddonEnvironment) -> None:
-    """As with OCM itself: what others put there stays, a Secret with a dead token in it."""
+    """As with OCM itself: objects of others stay, and a Secret with an invalid token."""
     stage.apply(account(), permission(READ))
     stage.until(stage.permitted, complete(stage))
     token = stage.token()
@@ -524,7 +525,7 @@ def synced(stage: AddonEnvironment) -> Object | None:
 
 
 def test_the_token_is_copied_to_the_cluster_profile(stage: AddonEnvironment) -> None:
-    stage.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-system"}}, profile())
+    stage.apply(namespace("kueue-system"), profile())
     stage.apply(account(**SYNC))
     stage.until(stage.said, REPORTED)
     stage.until(lambda: decoded(synced(stage), "token"), stage.token())
@@ -557,14 +558,14 @@ def test_the_token_is_copied_to_the_cluster_profile(stage: AddonEnvironment) -> 
 def test_only_labelled_accounts_are_copied(
     stage: AddonEnvironment, labels: dict[str, str], foreign: dict[str, str]
 ) -> None:
-    stage.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-system"}})
+    stage.apply(namespace("kueue-system"))
     stage.apply(profile(**foreign), account(**labels))
     stage.until(stage.said, REPORTED)
     stage.pause(0.1)
     assert synced(stage) is None
 
 
-# many, and again
+# many clusters, restarts
 
 
 def test_a_second_run_writes_nothing() -> None:

@@ -1,7 +1,7 @@
 """
-The stand-in for a worker's Kueue tells what workers told in shared/kueue, and the fleet counts what ran.
+The stand-in for a worker's Kueue behaves as recorded in shared/kueue, and the fleet counts running Jobs.
 
-Each test names the recording that it follows. The hub's part, done by MultiKueue there, is done by hand.
+Each test names the recording that it follows. The test itself makes MultiKueue's writes.
 """
 
 import threading
@@ -51,13 +51,13 @@ def job_of(name: str) -> Object:
 
 
 class OnWorker(Admin):
-    """MultiKueue's hand on one worker."""
+    """MultiKueue's requests to one worker."""
 
     def conditions(self, name: str) -> list[str] | None:
-        """The conditions of the copy, in the recordings' form and sorted; None when it has gone."""
+        """The conditions of the copy, in the recordings' form and sorted; None without a copy."""
         item = self.get(WORKLOADS, f"job-{name}-abcde", "default")
-        told = ((item or {}).get("status") or {}).get("conditions") or ()
-        lines = sorted(f"{c['type']}={c['status'][0]}:{c['reason']} {c['message']}" for c in told)
+        found = ((item or {}).get("status") or {}).get("conditions") or ()
+        lines = sorted(f"{c['type']}={c['status'][0]}:{c['reason']} {c['message']}" for c in found)
         return lines if item else None
 
     def expect(self, name: str, *conditions: str) -> None:
@@ -69,7 +69,7 @@ class OnWorker(Admin):
         return (item["spec"]["suspend"], "startTime" in (item.get("status") or {})) if item else None
 
     def deactivate(self, name: str, message: str) -> None:
-        """What MultiKueue does to a copy that was evicted on the hub."""
+        """Deactivate the copy, as MultiKueue does after an eviction on the hub."""
         item = self.get(WORKLOADS, f"job-{name}-abcde", "default") or {}
         target = {
             "type": "DeactivationTarget",
@@ -88,7 +88,7 @@ Opened = Callable[..., tuple[WorkerFleet, OnWorker]]
 
 @pytest.fixture
 def opened() -> Iterator[Opened]:
-    """Starts a fleet with one worker, w."""
+    """Starts a fleet with one worker, `w`."""
     with ExitStack() as stack:
 
         def start(**options: Any) -> tuple[WorkerFleet, OnWorker]:

@@ -1,7 +1,7 @@
-"""Plays docker, kind, kubectl, helm and clusteradm for `setup-env.sh`.
+"""Fakes of docker, kind, kubectl, helm and clusteradm for `setup-env.sh`.
 
-Each knows the forms that the real one takes, as far as they are needed, and fails on any other; and it knows
-what has to be there first. The programs that are put on PATH only ask the test's own process.
+Each accepts the call forms of the real tool that the script needs, fails on any other, and checks the
+preconditions of a call. The programs on PATH only forward their arguments to the test process.
 """
 
 import json
@@ -39,15 +39,15 @@ OUT, ERR = 1, 2
 
 
 class Refused(Exception):
-    """A call that the real tool would not take; the message says why."""
+    """A call that the real tool would reject; the message says why."""
 
 
 class NotFound(Exception):
-    """What was asked for is not there."""
+    """The requested object does not exist."""
 
 
 class Form(NamedTuple):
-    """What a subcommand takes: so many arguments (at least, at most), flags, and flags with a value."""
+    """The arguments of a subcommand: their number (at least, at most), flags, and flags with a value."""
 
     arguments: tuple[int, int] = (0, 0)
     flags: frozenset[str] = frozenset()
@@ -118,11 +118,11 @@ ADDONS = {
     "cluster-proxy": "cluster-proxy",
     "resource-usage-collect-addon": "resource-usage-collect",
 }
-"""The addons that the charts bring."""
+"""The addons that the charts install."""
 
 
 class Call(NamedTuple):
-    """A call, taken apart."""
+    """A parsed call."""
 
     command: str
     arguments: list[str]
@@ -175,7 +175,7 @@ def _split(tool: str, words: list[str]) -> tuple[list[str], dict[str, list[str]]
     return plain, options
 
 
-# -- what must be there, and what comes of it
+# -- preconditions and effects
 
 
 def there(state: State, context: str) -> str:
@@ -313,7 +313,7 @@ def _patch(state: State, cluster: str, call: Call) -> None:
 
 
 def _wait(state: State, cluster: str, call: Call) -> None:
-    """All of it is there at once, if ever."""
+    """A fake never needs time: the object exists now or never."""
     kind_of, _, name = call.arguments[0].partition("/")
     addons = {addon for chart, addon in ADDONS.items() if f"hub/{chart}" in state["releases"]}
     namespace = call.one("-n")
@@ -330,7 +330,7 @@ TOOLS = {"docker": docker, "kind": kind, "clusteradm": clusteradm, "helm": helm,
 
 
 class Tools:
-    """The tools on one machine; `with` it they can be called. `bin`: the folder to put them into."""
+    """The tools of one machine, callable inside `with`. `bin`: the folder for the programs."""
 
     def __init__(self, bin: Path) -> None:  # noqa: A002  # as it is called
         self.bin = bin
@@ -338,7 +338,7 @@ class Tools:
         self.refused: list[str] = []
         self.versions = dict(VERSIONS)
         self.broken: set[str] = set()
-        """`TOOL SUBCOMMAND` that fail for no reason of the caller's."""
+        """`TOOL SUBCOMMAND` of the calls that always fail."""
         self.state: State = {
             "clusters": [],
             "images": {},
@@ -379,7 +379,7 @@ class Tools:
         return Handler
 
     def call(self, tool: str, words: list[str]) -> tuple[int, int, str]:
-        """Return exit code, stream, and what is said there."""
+        """Return exit code, stream, and the output on that stream."""
         try:
             call = parse(tool, words)
             if call.command == "version":

@@ -1,4 +1,4 @@
-"""A hub that judges accounts, its admin, and an account that may do nothing yet."""
+"""A hub that enforces RBAC, its admin, and an account without permissions."""
 
 from collections.abc import Iterator
 
@@ -22,6 +22,6 @@ def admin(hub: Hub) -> Client:
 
 @pytest.fixture
 def account(admin: Client) -> Client:
-    """A client of the ServiceAccount `sa` in the namespace `default`, which may do nothing yet."""
+    """A client of the ServiceAccount `sa` in the namespace `default`, which has no permissions yet."""
     admin.create(ACCOUNTS, {"metadata": {"name": "sa"}})
     return Client(admin.hub, token_of(admin))

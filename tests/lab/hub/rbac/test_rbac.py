@@ -1,4 +1,4 @@
-"""What users may do on the hub: by rules, roles and bindings, and by nothing else."""
+"""RBAC on the hub: rules, roles and bindings decide what users may do."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ GROUP_HERE = 'group "" in the namespace "default"'
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "told"),
+    ("method", "path", "message"),
     [
         ("GET", f"{WORKLOADS}?watch=true", ' is forbidden: User "{}" cannot watch resource "workloads"'),
         (
@@ -76,10 +76,10 @@ GROUP_HERE = 'group "" in the namespace "default"'
         ("GET", "/nowhere", 'forbidden: User "{}" cannot get path "/nowhere"'),
     ],
 )  # fmt: skip
-def test_each_request_has_its_verb(account: Client, method: str, path: str, told: str) -> None:
+def test_each_request_has_its_verb(account: Client, method: str, path: str, message: str) -> None:
     answer = account.ask(method, path, {} if method != "GET" else None)
     assert answer.status_code == 403
-    assert told.format(ME) in answer.json()["message"]
+    assert message.format(ME) in answer.json()["message"]
 
 
 def test_permissions_are_per_verb_and_resource(admin: Client, account: Client) -> None:

@@ -1,4 +1,4 @@
-"""Roles and bindings as objects, what their authors may give, and what users may ask about themselves."""
+"""Roles and bindings as objects, the limits of granting, and reviews of a user's own permissions."""
 
 from typing import Any
 
@@ -37,12 +37,12 @@ def may(client: Client, **attributes: str) -> Object:
 def test_bindings_are_defaulted(admin: Client) -> None:
     subjects = [{"kind": "User", "name": "u"}, {"kind": "ServiceAccount", "name": "s", "namespace": "n"}]
     bare = {"kind": "ClusterRole", "name": "system:x"}
-    made = admin.create(
+    created = admin.create(
         CLUSTER_BINDINGS, {"metadata": {"name": "a:B"}, "roleRef": bare, "subjects": subjects}
     )
     group = "rbac.authorization.k8s.io"
-    assert made["roleRef"] == bare | {"apiGroup": group}
-    assert made["subjects"] == [{"kind": "User", "name": "u", "apiGroup": group}, subjects[1]]
+    assert created["roleRef"] == bare | {"apiGroup": group}
+    assert created["subjects"] == [{"kind": "User", "name": "u", "apiGroup": group}, subjects[1]]
 
 
 REQUIRED, UNSUPPORTED, INVALID = "FieldValueRequired", "FieldValueNotSupported", "FieldValueInvalid"
@@ -104,27 +104,27 @@ def patched(client: Client, role: str, change: Object) -> requests.Response:
 def test_a_role_cannot_grant_more_than_its_author_has(admin: Client, account: Client) -> None:
     allow(admin, rule("create update patch", "rbac.authorization.k8s.io", "clusterroles roles"),
           rule("get list", "", "configmaps pods/log"), rule("get", "", "*/status"))  # fmt: skip
-    wish = {
+    wanted = {
         "metadata": {"name": "mine"},
         "rules": [rule("get list", "", "configmaps"), rule("get", "", "a/status")],
     }
-    assert account.ask("POST", CLUSTER_ROLES, wish).status_code == 201
+    assert account.ask("POST", CLUSTER_ROLES, wanted).status_code == 201
     more = {"metadata": {"name": "more"}, "rules": [
         rule("get watch delete", "", "configmaps"), rule("get", "", "secrets", "s"),
         {"verbs": ["get"], "nonResourceURLs": ["/version", "/x"]},
     ]}  # fmt: skip
     answer = account.ask("POST", CLUSTER_ROLES, more)
     groups = '["system:serviceaccounts" "system:serviceaccounts:default" "system:authenticated"]'
-    told = (
+    message = (
         f'clusterroles.rbac.authorization.k8s.io "more" is forbidden: user "{ME}" (groups={groups}) '
         "is attempting to grant RBAC permissions not currently held:\n"
         '{APIGroups:[""], Resources:["configmaps"], Verbs:["watch" "delete"]}\n'
         '{APIGroups:[""], Resources:["secrets"], ResourceNames:["s"], Verbs:["get"]}\n'
         '{NonResourceURLs:["/x"], Verbs:["get"]}'
     )
-    assert (answer.status_code, answer.json()["message"]) == (403, told)
+    assert (answer.status_code, answer.json()["message"]) == (403, message)
     grown = patched(account, "mine", {"rules": more["rules"]})
-    assert grown.json()["message"] == told.replace('"more"', '"mine"')
+    assert grown.json()["message"] == message.replace('"more"', '"mine"')
     admin.patch(f"{CLUSTER_ROLES}/r", {"rules": [rule("create escalate", "*", "clusterroles")]})
     assert account.ask("POST", CLUSTER_ROLES, more).status_code == 201
 
@@ -193,8 +193,8 @@ def test_access_reviews_for_paths_and_namespaces(admin: Client, account: Client)
     )
     assert may(account, verb="get", resource="configmaps", namespace="x") == {"allowed": False}
     asked = ({"nonResourceAttributes": {"path": path, "verb": "get"}} for path in ("/apis/x", "/metrics", []))
-    told = [account.create(SSAR, {"spec": spec})["status"]["allowed"] for spec in asked]
-    assert told == [True, False, False]
+    allowed = [account.create(SSAR, {"spec": spec})["status"]["allowed"] for spec in asked]
+    assert allowed == [True, False, False]
 
 
 @pytest.mark.parametrize("spec", [{}, {"resourceAttributes": {}, "nonResourceAttributes": {}}, "x"])
@@ -205,10 +205,10 @@ def test_an_access_review_has_exactly_one_kind_of_attributes(account: Client, sp
 def test_a_rules_review_lists_the_rules(admin: Client, account: Client) -> None:
     allow_here(admin, rule("get", "", "configmaps"))
     admin.create(BINDINGS, bound_to("Role", "none") | {"metadata": {"name": "broken"}})
-    told = account.create(SSRR, {"spec": {"namespace": "default"}})["status"]
-    assert rule("get", "", "configmaps") in told["resourceRules"]
-    assert any("/healthz" in found["nonResourceURLs"] for found in told["nonResourceRules"])
-    assert (told["incomplete"], told["evaluationError"]) == (
+    status = account.create(SSRR, {"spec": {"namespace": "default"}})["status"]
+    assert rule("get", "", "configmaps") in status["resourceRules"]
+    assert any("/healthz" in found["nonResourceURLs"] for found in status["nonResourceRules"])
+    assert (status["incomplete"], status["evaluationError"]) == (
         True,
         'role.rbac.authorization.k8s.io "none" not found',
     )

@@ -1,4 +1,4 @@
-"""Who asks the hub: the tokens of ServiceAccounts, users and their groups."""
+"""Authentication on the hub: the tokens of ServiceAccounts, users and their groups."""
 
 import base64
 import json
@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from placement_ac.lab.hub import Hub
-from tests.support.hub_client import CONFIGMAPS, CONFIGS, KUEUE, Client, wait_for
+from tests.support.driver import eventually
+from tests.support.hub_client import CONFIGMAPS, CONFIGS, KUEUE, Client
 from tests.support.rights import (
     ACCOUNTS,
     CLUSTER_BINDINGS,
@@ -66,7 +67,7 @@ def test_an_account_is_a_user_with_groups(admin: Client, account: Client) -> Non
 def test_a_token_expires(admin: Client, account: Client) -> None:
     short = Client(admin.hub, token_of(admin, 1))
     assert short.ask("POST", WHO, {}).status_code == 201
-    wait_for(lambda: short.ask("POST", WHO, {}).status_code, 401)
+    eventually(lambda: short.ask("POST", WHO, {}).status_code, 401)
     assert account.ask("POST", WHO, {}).status_code == 201
 
 
@@ -110,20 +111,20 @@ def test_a_token_for_another_audience_is_rejected(admin: Client, account: Client
 
 
 @pytest.mark.parametrize(
-    ("shortest", "seconds", "told"),
+    ("shortest", "seconds", "why"),
     [
         (600, 599, "Invalid value: 599: may not specify a duration less than 10 minutes"),
         (5, 4, "Invalid value: 4: may not specify a duration less than 5 seconds"),
         (1, 2**32 + 1, "Invalid value: 4294967297: may not specify a duration larger than 2^32 seconds"),
     ],
 )
-def test_the_lifetime_of_a_token_is_limited(shortest: int, seconds: int, told: str) -> None:
+def test_the_lifetime_of_a_token_is_limited(shortest: int, seconds: int, why: str) -> None:
     with Hub(crds=[], shortest_token_seconds=shortest) as hub:
         admin = Client(hub)
         admin.create(ACCOUNTS, {"metadata": {"name": "sa"}})
         answer = admin.ask("POST", f"{ACCOUNTS}/sa/token", {"spec": {"expirationSeconds": seconds}})
     assert (answer.status_code, answer.json()["reason"]) == (422, "Invalid")
-    message = f'TokenRequest.authentication.k8s.io "sa" is invalid: spec.expirationSeconds: {told}'
+    message = f'TokenRequest.authentication.k8s.io "sa" is invalid: spec.expirationSeconds: {why}'
     assert answer.json()["message"] == message
 
 
