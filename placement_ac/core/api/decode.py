@@ -71,9 +71,8 @@ from placement_ac.core.api.schemas import (
     parse_time,
     validate,
 )
-from placement_ac.core.kubeconfig.access import UsableByKueueOnly
 from placement_ac.core.kubeconfig.read import read_kubeconfig
-from placement_ac.core.kubeconfig.source import Unusable
+from placement_ac.core.kubeconfig.source import Unusable, UsableByKueueOnly
 
 REMEMBERED: Final = 1_000
 """How many different owners and applied fields are remembered, so that equal ones are kept once.
