@@ -233,6 +233,11 @@ class KueueObjects:
     listed_elsewhere: frozenset[str] = frozenset()
     """MultiKueueClusters that other MultiKueueConfigs of ours list: Kueue would never get over their loss."""
 
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """The names that the MultiKueueConfig lists now, if it is ours."""
+        return self.config.listed if self.config and self.config.ours else ()
+
 
 @dataclass(frozen=True, slots=True)
 class FleetState:
@@ -265,6 +270,10 @@ class Snapshot:
     workloads: tuple[Workload, ...] = ()
     """Unfinished Workloads that carry one of the checks, ours or Kueue's."""
     timer_ages: TimerAges = field(default_factory=dict)
+
+    def age(self, timer: Timer) -> float:
+        """Return the seconds since the timer began; 0 if it has not."""
+        return self.timer_ages.get(timer, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,14 +316,6 @@ class CheckStateUpdate:
 
 
 @dataclass(frozen=True, slots=True)
-class Nomination:
-    """The clusters on which a Workload may wait, as our dispatcher chooses them."""
-
-    workload: Workload
-    clusters: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class EventIntent:
     """An event to be posted on the checks, and on the Workloads that it names."""
 
@@ -346,7 +347,8 @@ class Plan:
     retained: frozenset[str] = frozenset()
     """MultiKueueClusters that are no longer needed, but stay for a while as they are."""
     check_state_updates: tuple[CheckStateUpdate, ...] = ()
-    nominations: tuple[Nomination, ...] = ()
+    nominations: tuple[tuple[Workload, tuple[str, ...]], ...] = ()
+    """Workloads, each with the clusters on which it may wait, as our dispatcher chooses them."""
     ask_for_copies: tuple[str, ...] = ()
     """MultiKueueClusters whose clusters are to be asked for the copies that they hold."""
     probe_requests: tuple[ProbeRequest, ...] = ()

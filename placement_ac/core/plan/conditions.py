@@ -38,19 +38,9 @@ _PROBLEMS: Final = (("PlacementSatisfied", "False"), ("PlacementMisconfigured", 
 
 def judge(seen: Snapshot, targets: TargetClusters) -> Verdict:
     """Return the first objection, else the verdict that the objects were generated."""
-    return objection(seen, targets) or generated(seen, targets)
-
-
-def objection(seen: Snapshot, targets: TargetClusters) -> Verdict | None:
-    """Return the first objection; None: there is none."""
     for rule in RULES:
-        if found := rule(seen, targets):
-            return found
-    return None
-
-
-def generated(seen: Snapshot, targets: TargetClusters) -> Verdict:
-    """Return the verdict where there is no objection."""
+        if objection := rule(seen, targets):
+            return objection
     message = "; ".join((GENERATED, *_remarks(seen, targets)))[:CONDITION_MESSAGE_MAX]
     missing = targets.selection.left_out or targets.over_limit or targets.waiting_for_slot
     return Verdict("True", SOME_CLUSTERS_UNUSABLE if missing else ACTIVE, message)
@@ -118,35 +108,19 @@ def nothing_is_usable(_: Snapshot, targets: TargetClusters) -> Verdict | None:
 
 
 def name_is_taken(seen: Snapshot, targets: TargetClusters) -> Verdict | None:
-    problems = [*_config_conflict(seen), *_cluster_conflicts(seen, targets)]
-    return refuse(NAME_TAKEN, joined(problems, "; ")) if problems else None
-
-
-def _config_conflict(seen: Snapshot) -> Iterator[str]:
+    problems = [problem for entry in targets.usable if (problem := cluster_name_conflict(seen, entry))]
     if is_taken(seen.objects.config, seen.name, ""):
-        yield _conflict(MULTIKUEUE_CONFIG, seen.objects.config, seen.name)
-
-
-def _cluster_conflicts(seen: Snapshot, targets: TargetClusters) -> Iterator[str]:
-    observed, placement = seen.objects.clusters.get, _labelled(seen)
-    for entry in targets.usable:  # runs before every write of a list: the message is made only if needed
-        if (seen.objects.name_conflicts or is_taken(observed(entry.name), placement, entry.cluster)) and (
-            problem := cluster_name_conflict(seen, entry)
-        ):
-            yield problem
-
-
-def _labelled(seen: Snapshot) -> str:
-    """Return the Placement that the label of a MultiKueueCluster must name: none, where they are shared."""
-    return "" if seen.hub.shared else seen.name
+        problems.insert(0, _conflict(MULTIKUEUE_CONFIG, seen.objects.config, seen.name))
+    return refuse(NAME_TAKEN, joined(problems, "; ")) if problems else None
 
 
 def cluster_name_conflict(seen: Snapshot, entry: ListableCluster) -> str:
     """Return the fix and the owner of a MultiKueueCluster's name; "" when it is free or ours."""
     obj = seen.objects.clusters.get(entry.name)
-    if is_taken(obj, _labelled(seen), entry.cluster):
+    # The label that it must have: shared ones name no Placement.
+    if is_taken(obj, "" if seen.hub.shared else seen.name, entry.cluster):
         return _conflict(MULTIKUEUE_CLUSTER, obj, entry.name)
-    if not seen.objects.name_conflicts or not has_name_conflict(seen, entry):
+    if not has_name_conflict(seen, entry):
         return ""
     other = seen.objects.name_conflicts[entry.name]
     return (

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from operator import itemgetter
-from typing import Final
+from typing import ClassVar, Final
 
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
@@ -41,7 +41,7 @@ from placement_ac.core.selection.selection import removable_clusters
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """Server-side apply an object of ours; `observed` is the one that is there, if any."""
+    """Server-side apply an object of ours; `observed`: the existing one, if any."""
 
     kind: Kind
     body: Body = field(repr=False)
@@ -69,26 +69,18 @@ class Delete:
 class SetCondition:
     """Apply the condition `Active` on a check of ours."""
 
-    check: str
+    kind: ClassVar[Kind] = ADMISSION_CHECK
+    name: str
     uid: str
     condition: Body
-
-    kind: Kind = ADMISSION_CHECK
-
-    @property
-    def name(self) -> str:
-        return self.check
 
 
 @dataclass(frozen=True, slots=True)
 class WorkloadWrite:
-    """A write to the status of a Workload, as long as it is what was seen."""
+    """A write to the status of a Workload, unless it has changed since it was observed."""
 
+    kind: ClassVar[Kind] = WORKLOAD
     workload: Workload
-
-    @property
-    def kind(self) -> Kind:
-        return WORKLOAD
 
     @property
     def namespace(self) -> str:
@@ -141,7 +133,7 @@ def phases_through_config(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
 
 
 def repairs(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
-    """Return what puts those MultiKueueClusters right that are listed already."""
+    """Return the phase that repairs those MultiKueueClusters that are listed already."""
     old = _listed_and_existing(seen)
     there = [cluster for cluster in wanted.clusters if cluster.name in old]
     return _non_empty(tuple(_clusters(seen, there)))
@@ -149,13 +141,13 @@ def repairs(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
 
 def phases_after_config(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     """Return the phases after the config."""
-    turned_false = {action.check for action in _objections(seen, wanted.objection)}
+    turned_false = {action.name for action in _objections(seen, wanted.objection)}
     others = [check for check in seen.checks.ours if check.meta.name not in turned_false]
     return repairs(seen, wanted) + _non_empty(
         tuple(_superfluous(seen, wanted)),
         tuple(_conditions(others, wanted.verdicts, seen)),
         tuple(_check_states(seen, wanted.check_state_updates)),
-        tuple(Nominate(one.workload, one.clusters) for one in wanted.nominations),
+        tuple(Nominate(workload, clusters) for workload, clusters in wanted.nominations),
     )
 
 
@@ -180,7 +172,7 @@ def conditions(seen: Snapshot, verdicts: Mapping[str, Verdict]) -> Phase:
 
 
 def _listed_and_existing(seen: Snapshot) -> set[str]:
-    """Return the MultiKueueClusters that are listed already, and there."""
+    """Return the MultiKueueClusters that exist and are listed already."""
     return (
         set(seen.objects.config.listed).intersection(seen.objects.clusters) if seen.objects.config else set()
     )
@@ -221,31 +213,17 @@ def config_write(wanted: WantedConfig, observed: KueueObject | None, hub: HubFac
     """Return the write of a MultiKueueConfig; None: it is as it is to be."""
     labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_PLACEMENT: wanted.name}
     spec = {"clusters": list(wanted.clusters)}
-    told = _draining(wanted) if wanted.draining else ""
-    if is_same(observed, labels, wanted.owners, spec) and _has_draining(observed, told):
-        return None
+    draining = ",".join(f"{name}={_time(since)}" for name, since in wanted.draining.items())
+    if observed and is_same(observed, labels, wanted.owners, spec):
+        annotation = observed.meta.annotations.get(ANNOTATION_DRAINING)
+        if annotation == draining if draining else not observed.applied_fields.draining:
+            return None
     body = body_of(wanted.name, labels, wanted.owners, observed, hub) | {"spec": spec}
     if observed:  # what was decided on an old list must not come after what another leader has decided
         body["metadata"]["resourceVersion"] = observed.meta.resource_version
-    if told:
-        body["metadata"]["annotations"] = {ANNOTATION_DRAINING: told}
+    if draining:
+        body["metadata"]["annotations"] = {ANNOTATION_DRAINING: draining}
     return Apply(MULTIKUEUE_CONFIG, body, observed)
-
-
-def _draining(wanted: WantedConfig) -> str:
-    """Return what our annotation says: each cluster that leaves, and since when."""
-    return ",".join(f"{name}={_time(since)}" for name, since in wanted.draining.items())
-
-
-def _has_draining(observed: KueueObject | None, told: str) -> bool:
-    """Whether the annotation stands there, or, if nothing leaves, is not there by our hand."""
-    if observed is None:
-        return False
-    return (
-        observed.meta.annotations.get(ANNOTATION_DRAINING) == told
-        if told
-        else not observed.applied_fields.draining
-    )
 
 
 def _time(when: datetime) -> str:
@@ -326,12 +304,12 @@ def _conditions(
 
 
 def _is_set(check: Check, verdict: Verdict) -> bool:
-    active = check.active
-    return active is not None and (
-        active.status == verdict.status
-        and active.reason == verdict.reason
-        and active.message == verdict.message
-        and active.observed_generation == check.meta.generation
+    active, wanted = check.active, (verdict.status, verdict.reason, verdict.message, check.meta.generation)
+    return active is not None and wanted == (
+        active.status,
+        active.reason,
+        active.message,
+        active.observed_generation,
     )
 
 

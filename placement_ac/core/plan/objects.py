@@ -112,7 +112,7 @@ def retained_clusters(seen: Snapshot, objects: TargetObjects) -> RetainedCluster
     wanted.update(objects.config.clusters if objects.config else ())
     unneeded = [obj.meta.name for obj in removable_clusters(seen) if obj.meta.name not in wanted]
     timers = [Timer(TimerKind.RETAINED, name) for name in unneeded]
-    left = {timer: _retention(seen, timer.subject) - seen.timer_ages.get(timer, 0.0) for timer in timers}
+    left = {timer: _retention(seen, timer.subject) - seen.age(timer) for timer in timers}
     retained = {timer: seconds for timer, seconds in left.items() if seconds > 0}
     return RetainedClusters(frozenset(retained), soonest(retained.values()))
 

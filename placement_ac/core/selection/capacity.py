@@ -16,13 +16,6 @@ from placement_ac.core.selection.selection import ListableCluster
 NEVER: Final = float("inf")
 
 
-class LimitedClusters(NamedTuple):
-    """The clusters that get a slot, in the Placement's order, and the names of the others."""
-
-    within: tuple[ListableCluster, ...]
-    over_limit: tuple[str, ...]
-
-
 class OrderedNames(NamedTuple):
     """The names of MultiKueueClusters in the order of the list."""
 
@@ -33,18 +26,19 @@ class OrderedNames(NamedTuple):
 
 def apply_cluster_limit(
     seen: Snapshot, usable: Sequence[ListableCluster], listed: Collection[str], limit: int
-) -> LimitedClusters:
-    """Return the `limit` best clusters by score; the score of a listed one gets the margin on top.
+) -> tuple[tuple[ListableCluster, ...], tuple[str, ...]]:
+    """Return the `limit` best clusters by score, in the Placement's order, and the names of the others.
 
-    A cluster without a rank, which only stays for now, comes before all others.
+    The score of a listed one gets the margin on top. A cluster without a rank, which only stays for now,
+    comes before all others.
     """
     if len(usable) <= limit:
-        return LimitedClusters(tuple(usable), ())
+        return tuple(usable), ()
     scored = any(entry.rank and entry.rank.score for entry in usable)
     bonus = dict.fromkeys(listed, seen.policy.reorder_margin) if scored else {}
     best_first = sorted(usable, key=lambda entry: _sort_key(entry, bonus.get(entry.cluster, 0)))
     within = {entry.cluster for entry in best_first[: max(limit, 0)]}
-    return LimitedClusters(
+    return (
         tuple(entry for entry in usable if entry.cluster in within),
         tuple(entry.cluster for entry in usable if entry.cluster not in within),
     )
@@ -59,7 +53,7 @@ def _sort_key(entry: ListableCluster, bonus: int) -> tuple[bool, int, int]:
 def order_names(seen: Snapshot, wanted: Sequence[ListableCluster], staying: Sequence[str]) -> OrderedNames:
     """Return the names to list: those wanted in their order, those that leave last."""
     names = (*[entry.name for entry in wanted], *staying)
-    listed = seen.objects.config.listed if seen.objects.config and seen.objects.config.ours else ()
+    listed = seen.objects.listed
     if set(names) != set(listed):
         return OrderedNames(names, frozenset({_order_timer(names)}))
     if names == listed:

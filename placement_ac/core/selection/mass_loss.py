@@ -41,7 +41,7 @@ def hold_mass_loss(seen: Snapshot, selection: Selection, listed: Mapping[str, st
     remaining = len(listed) - len(gone)
     if not _is_mass_loss(seen, len(lost), remaining, new=len(selected) - remaining):
         return MassLossHold(timers=timers)
-    age = seen.timer_ages.get(Timer(TimerKind.MASS_LOSS), 0.0)
+    age = seen.age(Timer(TimerKind.MASS_LOSS))
     if age >= seen.policy.loss_grace:
         return MassLossHold(timers=timers | {Timer(TimerKind.MASS_LOSS)})
     why = (

@@ -83,16 +83,18 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
         else:
             left_out[cluster] = found.why
     seconds = settle_seconds(seen)
-    missing = _missing(listed, usable, left_out) if seconds else []
+    known = {entry.cluster for entry in usable} | left_out.keys()
+    missing = [cluster for cluster in listed if cluster not in known] if seconds else []
     staying = [ListableCluster(name, listed[name], None) for name in missing if _waits(seen, name, seconds)]
     pending |= dict.fromkeys(missing, seconds)
+    left = [seconds - seen.age(_unsettled(cluster)) for cluster, seconds in pending.items()]
     return Selection(
         is_conclusive=bool(staying) or is_decided(seen.decision.placement, seen.decision.decisions),
         ranked=clusters,
         listable=(*usable, *staying),
         left_out=left_out,
-        timers=frozenset([Timer(TimerKind.REMOVAL_UNSETTLED, cluster) for cluster in pending]),
-        recheck_after=soonest(_left(seen, pending)) if pending else None,
+        timers=frozenset(map(_unsettled, pending)),
+        recheck_after=soonest(seconds for seconds in left if seconds > 0),
     )
 
 
@@ -150,7 +152,7 @@ def listed_names(seen: Snapshot) -> tuple[str, ...]:
     them too.
     """
     if seen.objects.config is not None:
-        return seen.objects.config.listed if seen.objects.config.ours else ()
+        return seen.objects.listed
     named = {name for workload in seen.workloads for name in (workload.cluster, *workload.nominated)}
     return tuple(sorted(name for name in named if (obj := seen.objects.clusters.get(name)) and obj.ours))
 
@@ -179,13 +181,6 @@ def removable_clusters(seen: Snapshot) -> Iterable[KueueObject]:
         # After a change of `cluster_names` another may list it; the last to unlist it triggers us again.
         if ours and name not in seen.objects.listed_elsewhere:
             yield obj
-
-
-def _missing(
-    listed: Mapping[str, str], usable: list[ListableCluster], left_out: Mapping[str, str]
-) -> list[str]:
-    known = {entry.cluster for entry in usable} | set(left_out)
-    return [cluster for cluster in listed if cluster not in known]
 
 
 def settle_seconds(seen: Snapshot) -> float:
@@ -219,14 +214,11 @@ def _is_new(placement: Placement, now: datetime) -> bool:
 def _waits(seen: Snapshot, cluster: str, seconds: float) -> bool:
     """Whether a cluster that would go stays for now; a decision that cannot be read takes nothing away."""
     unreadable = any(decision.problem for decision in seen.decision.decisions)
-    return unreadable or seen.timer_ages.get(Timer(TimerKind.REMOVAL_UNSETTLED, cluster), 0.0) < seconds
+    return unreadable or seen.age(_unsettled(cluster)) < seconds
 
 
-def _left(seen: Snapshot, pending: Mapping[str, float]) -> Iterable[float]:
-    for cluster, seconds in pending.items():
-        left = seconds - seen.timer_ages.get(Timer(TimerKind.REMOVAL_UNSETTLED, cluster), 0.0)
-        if left > 0:
-            yield left
+def _unsettled(cluster: str) -> Timer:
+    return Timer(TimerKind.REMOVAL_UNSETTLED, cluster)
 
 
 def _credentials_for(

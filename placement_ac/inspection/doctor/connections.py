@@ -20,7 +20,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.decode import active_of, kueue_object
 from placement_ac.core.api.objects import KueueObject
-from placement_ac.core.plan.expiry_warnings import expiry_warnings
+from placement_ac.core.plan.event_intents import expiry_warnings
 from placement_ac.inspection.doctor.finding import RuleResult, fail, ok, warn
 from placement_ac.inspection.doctor.kueue_config import CLUSTER_PROFILE_GATE, enable_gate, kueue_config
 from placement_ac.inspection.doctor.setup import HubSetup, hub_rule
