@@ -12,7 +12,6 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
 from functools import lru_cache
 from typing import Final
 
@@ -99,13 +98,9 @@ def placement(raw: Raw) -> objects.Placement:
         groups=status.decision_groups if status else (),
         conditions=status.conditions if status else (),
         problem=bad_spec or bad_status,
-        created=_created(raw),
+        created=parse_time(str((raw.get("metadata") or {}).get("creationTimestamp"))),
         grouped=bool(spec and spec.decision_strategy),
     )
-
-
-def _created(raw: Raw) -> datetime | None:
-    return parse_time(str((raw.get("metadata") or {}).get("creationTimestamp")))
 
 
 def _add_ons(policy: schemas.PrioritizerPolicy) -> tuple[objects.AddOnPrioritizer, ...]:
@@ -232,19 +227,14 @@ def _owners_by_uid(owners: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
 def provisioned_object(raw: Raw) -> objects.ProvisionedObject:
     status, problem = validate(schemas.Conditions, raw, "status")
     conditions = status.conditions if status else ()
-    failures = [
-        f"{c.reason}: {_first_line(c.message)}".rstrip(": ") for c in conditions if c.status == "False"
-    ]
+    # The first line of each message: the rest of OCM's is advice where to look.
+    failed = [(c.reason, c.message.partition("\n")[0]) for c in conditions if c.status == "False"]
+    failures = [f"{reason}: {message}".rstrip(": ") for reason, message in failed]
     done = any(c.type in DONE and c.status == "True" for c in conditions)
     spec, owned = as_mapping(raw.get("spec")), _applied_fields_of(raw)
     return objects.ProvisionedObject(
         meta_of(raw), _owners(raw), spec, owned, done, "; ".join(failures) or problem
     )
-
-
-def _first_line(text: str) -> str:
-    """Return the first line: the rest of OCM's messages is advice where to look."""
-    return text.partition("\n")[0]
 
 
 def workload(raw: Raw) -> objects.Workload:
@@ -324,13 +314,9 @@ def _applied_fields(
 ) -> objects.AppliedFields:
     """Return what the keys of fieldsV1 mean."""
     named = frozenset(key[2:] for key in labels if key.startswith("f:"))
-    uids = frozenset(_uid_of(key) for key in owners if key.startswith("k:"))
+    # Owners have keys like `k:{"uid":"…"}`.
+    uids = frozenset(str(json.loads(key[2:]).get("uid", "")) for key in owners if key.startswith("k:"))
     return objects.AppliedFields(True, named, uids, draining, clusters)
 
 
 _NOT_APPLIED: Final = objects.AppliedFields()
-
-
-def _uid_of(key: str) -> str:
-    """Return the uid in a `k:{"uid":"…"}` key of fieldsV1."""
-    return str(json.loads(key[2:]).get("uid", ""))

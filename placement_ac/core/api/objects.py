@@ -81,7 +81,7 @@ class Check:
 
     @property
     def config(self) -> str:
-        """The MultiKueueConfig that this check of Kueue's names; "" when it names none."""
+        """The MultiKueueConfig that this check of Kueue names; "" when it names none."""
         return self.names(MULTIKUEUE_CONFIG) if self.multikueue else ""
 
 
@@ -163,15 +163,15 @@ class AdmissionCheckState:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A Workload of Kueue's: only what decides where it runs, as there may be 100,000 of them."""
+    """A Workload of Kueue: only what decides where it runs, as there may be 100,000 of them."""
 
     meta: Meta
     check_states: tuple[AdmissionCheckState, ...]
     has_quota: bool
     """Whether it holds quota on the hub (QuotaReserved).
 
-    Though it be Evicted: where Pods have run, Kueue ends an eviction only when a new copy has been made
-    (shared/kueue/cluster-unlisted-while-running.log, 9.84 to 13.01), and that takes our Ready.
+    An evicted one may too: where Pods have run, Kueue ends an eviction only when a new copy has been made
+    (measured on Kueue main), and Kueue makes no copy before our Ready.
     """
     cluster: str
     """The MultiKueueCluster that it was placed on; "" while it is on none."""
@@ -311,7 +311,7 @@ class Secret(WritableObject):
     digest: str = ""
     """SHA-256 of its kubeconfig, by which it is compared."""
     expires: datetime | None = None
-    """When its token, client certificate or authority expires; None: never, as far as one can tell."""
+    """When its token, client certificate or authority expires; None: never, or not known."""
     issued: datetime | None = None
     expires_what: str = ""
     """Which of them ends then: `expiry.TOKEN`, `CLIENT_CERTIFICATE` or `AUTHORITY`."""

@@ -106,7 +106,7 @@ def _advance(context: DrainContext, step: DrainStep) -> DrainStep:
 
 
 def _finish(context: DrainContext, step: DrainStep) -> DrainStep:
-    """Give Kueue a moment to clear up where jobs have just ended: it does so while the cluster is listed."""
+    """Give Kueue a moment to clean up where jobs have just ended: it does so while the cluster is listed."""
     timer = Timer(TimerKind.QUIET, step.cluster)
     left = QUIET_SECONDS - context.seen.age(timer)
     config = context.seen.objects.config

@@ -3,7 +3,7 @@ The gate: how a cluster on which nothing runs is unlisted, so that no job is kil
 
 Pure. No Workload of the config becomes Ready, those that only wait are sent back, and the cluster
 itself is asked for copies; then it is unlisted. Each step depends only on what the API says and on
-the ages of timers, so that a controller that starts anew goes on from there.
+the ages of timers, so a restarted controller continues from there.
 Source: measured on Kueue main, with and without an external dispatcher.
 """
 

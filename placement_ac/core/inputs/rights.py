@@ -47,7 +47,7 @@ class VersionRange:
     since: str
     """"": none."""
     until: str = ""
-    """The first that no longer belong to it, written alike."""
+    """The first releases after it, in the same notation; "": it has no end."""
 
     def has(self, release: KueueRelease | None) -> bool:
         """Whether the range has the release; None, which means any: whether it has one at all."""

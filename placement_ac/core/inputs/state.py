@@ -4,7 +4,7 @@ The inputs and the outputs of one decision, as plain data.
 No logic beyond reading what is there; no I/O, no clock.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum, auto
@@ -34,7 +34,7 @@ Body = dict[str, Any]
 
 
 NOTHING: Final[Mapping[Any, Any]] = {}
-"""A mapping in which nothing is, for all that have none."""
+"""An empty mapping, for defaults."""
 
 
 class Key(NamedTuple):
@@ -61,18 +61,10 @@ class HubFacts:
 
     def multikueue_cluster_name(self, placement: str, cluster: str) -> str:
         """Return the MultiKueueCluster's name for a Placement's cluster."""
-        if self.naming == PER_PLACEMENT:  # many times in every decision
-            return f"{placement}-{cluster}"
         return self.naming.format(placement=placement, cluster=cluster)
 
-    def multikueue_cluster_names(self, placement: str, clusters: Iterable[str]) -> list[str]:
-        """Return the same for several."""
-        if self.naming == PER_PLACEMENT:
-            return [f"{placement}-{cluster}" for cluster in clusters]
-        return [self.multikueue_cluster_name(placement, cluster) for cluster in clusters]
-
     def cluster_of(self, placement: str, name: str) -> str:
-        """Return the cluster that a Placement's MultiKueueCluster is for: the inverse of `cluster_object`."""
+        """Return the cluster that a Placement's MultiKueueCluster of that name is for."""
         return name if self.shared else name.removeprefix(f"{placement}-")
 
     def is_for(self, placement: str, name: str) -> bool:
@@ -222,7 +214,7 @@ class KueueObjects:
     """The MultiKueueConfig and the MultiKueueClusters that matter to a Placement."""
 
     config: KueueObject | None = None
-    """The MultiKueueConfig of the Placement's name, whoever made it."""
+    """The MultiKueueConfig of the Placement's name, ours or not."""
     clusters: Mapping[str, KueueObject] = field(default_factory=dict)
     """MultiKueueClusters by name: those that may be wanted and those that are this Placement's."""
     name_conflicts: Mapping[str, PlacementCluster] = field(default_factory=dict)

@@ -114,10 +114,10 @@ def _objections_to(user: KubeconfigUser) -> Iterator[str]:
         yield Refusal.BASIC
     if (user.as_uid or user.as_groups or user.as_user_extra) and not user.impersonates:
         yield Refusal.AS_NOBODY
-    if _has_file_and_data(user):
+    certificates = (user.client_certificate, user.client_certificate_data)
+    if all(certificates) or (user.client_key and user.client_key_data):
         yield Refusal.FILE_AND_DATA
-    certificate = user.client_certificate or user.client_certificate_data
-    if certificate and not (user.client_key or user.client_key_data):
+    if any(certificates) and not (user.client_key or user.client_key_data):
         yield Refusal.HALF_A_PAIR
 
 
@@ -132,11 +132,6 @@ def _objections_to_use(user: KubeconfigUser) -> Iterator[str]:
 
 def _has_password(user: KubeconfigUser) -> bool:
     return bool(user.username or user.password)
-
-
-def _has_file_and_data(user: KubeconfigUser) -> bool:
-    certificate = bool(user.client_certificate and user.client_certificate_data)
-    return certificate or bool(user.client_key and user.client_key_data)
 
 
 def _raise_first(objections: Iterator[str]) -> None:

@@ -17,7 +17,7 @@ class CredentialSource:
     kind: Literal["Secret", "ClusterProfile"]
     name: str
     expires: datetime | None = field(default=None, compare=False)
-    """When they expire, as far as one can tell; renewed credentials have the same source."""
+    """When they expire; None: never, or not known. Renewed credentials have the same source."""
     issued: datetime | None = field(default=None, compare=False)
     version: str = field(default="", compare=False)
     """The digest of the content: another one may lead to another API server."""

@@ -221,7 +221,6 @@ def _malformed(seen: Snapshot) -> str:
 
 
 def _remarks(seen: Snapshot, targets: TargetClusters) -> Iterator[str]:
-    """Yield the remarks on a check that is Active."""
     left_out, over_limit = targets.selection.left_out, targets.over_limit
     if left_out:
         yield f"left out: {_with_reasons(left_out)}"

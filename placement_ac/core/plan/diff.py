@@ -55,7 +55,7 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete that very object of ours."""
+    """Delete the object of ours with that uid."""
 
     kind: Kind
     name: str
@@ -125,7 +125,7 @@ def diff(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
 
 
 def phases_through_config(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
-    """Return the phases up to the config: what a decision of OCM's waits for."""
+    """Return the phases up to the config: they put a decision of OCM into effect."""
     early = _objections(seen, wanted.objection)
     old = _listed_and_existing(seen)
     new = [cluster for cluster in wanted.clusters if cluster.name not in old]
@@ -156,7 +156,6 @@ def _non_empty(*phases: Phase) -> tuple[Phase, ...]:
 
 
 def _objections(seen: Snapshot, objection: Verdict | None) -> tuple[SetCondition, ...]:
-    """Return the conditions of the checks that turn False."""
     if objection is None:
         return ()
     turn = [check for check in seen.checks.ours if check.active is None or check.active.status != "False"]
@@ -255,7 +254,7 @@ def source_spec(source: CredentialSource, version: str) -> Body:
 def is_same(
     observed: WritableObject | None, labels: Mapping[str, str], owners: Mapping[str, str], spec: Body
 ) -> bool:
-    """Whether `observed` carries all that is wanted, and nothing that we put there and want no more."""
+    """Whether `observed` carries all that is wanted, and nothing of ours that is no longer wanted."""
     if observed is None:
         return False
     owned = observed.applied_fields

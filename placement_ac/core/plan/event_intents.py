@@ -122,7 +122,8 @@ def _added(
     seen: Snapshot, targets: TargetClusters, names: Collection[str], drained: Collection[str]
 ) -> tuple[str, str]:
     reasons = _scores(targets, [name for name in names if name not in drained])
-    reasons |= dict.fromkeys(_clusters(targets, names, drained), "selected again while it drained")
+    again = [entry.cluster for entry in targets.usable if entry.name in names and entry.name in drained]
+    reasons |= dict.fromkeys(again, "selected again while it drained")
     return CLUSTER_ADDED, _by(seen, f"{count_text(len(names), 'cluster')} more", reasons)
 
 
@@ -137,10 +138,6 @@ def _scores(targets: TargetClusters, names: Collection[str]) -> dict[str, str]:
         for entry in targets.usable
         if entry.name in names
     }
-
-
-def _clusters(targets: TargetClusters, names: Collection[str], among: Collection[str]) -> list[str]:
-    return [entry.cluster for entry in targets.usable if entry.name in names and entry.name in among]
 
 
 def _draining(seen: Snapshot, targets: TargetClusters, names: Collection[str]) -> tuple[str, str]:
@@ -192,7 +189,6 @@ def _removed(
 
 
 def _cause(seen: Snapshot, targets: TargetClusters, cluster: str) -> str:
-    """Return why a listed cluster leaves."""
     if cluster in seen.fleet.deleted_clusters:
         return "its ManagedCluster is gone"
     if cluster in targets.selection.left_out:

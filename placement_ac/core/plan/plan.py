@@ -67,7 +67,8 @@ def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
     retained, unusable = retained_clusters(seen, objects), unusable_clusters(seen, targets)
     probe_requests, next_probe = due_probes(seen)
     parts = (selection, mass_loss, unusable, drain, objects, answers, nominations, retained, expiry)
-    waits = (next_probe, _name_conflict_recheck(seen, targets), *[part.recheck_after for part in parts])
+    name_conflict = any(has_name_conflict(seen, entry) for entry in targets.usable)
+    waits = (next_probe, NAME_CONFLICT_SECONDS if name_conflict else None)
     drain_events = [event for step in drain.steps for event in step.events]
     return Plan(
         selected=selection.ranked,
@@ -83,16 +84,10 @@ def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
         events=(*mass_loss.events, *unusable.events, *drain_events, *expiry.events),
         list_events=tuple if paused else partial(list_events, seen, targets, objects.config),
         timers=frozenset().union(*[part.timers for part in parts]),
-        recheck_after=soonest(waits),
+        recheck_after=soonest((*waits, *[part.recheck_after for part in parts])),
     )
 
 
 def keeps_objects(verdict: Verdict) -> bool:
     """Whether the objects stay as they are: a refusal for any reason but a lack of clusters."""
     return verdict.status == "False" and verdict.reason not in (NO_CLUSTER_SELECTED, NO_CLUSTER_USABLE)
-
-
-def _name_conflict_recheck(seen: Snapshot, targets: TargetClusters) -> float | None:
-    """Return the seconds until a name may be free that another Placement and cluster use."""
-    conflict = any(has_name_conflict(seen, entry) for entry in targets.usable)
-    return NAME_CONFLICT_SECONDS if conflict else None

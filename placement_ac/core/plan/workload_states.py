@@ -5,8 +5,8 @@ Pure. Never `Rejected`. A change of a Placement alone takes no Ready back: only 
 leaves sends Workloads back, and Kueue resets the entry after every eviction.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from placement_ac.core.api.constants import (
@@ -34,7 +34,7 @@ class AnswerContext:
     verdict: Verdict
     ready: str
     """The message of Ready; "": no selected cluster can take a Workload."""
-    drain: DrainPlan = field(default_factory=DrainPlan)
+    drain: DrainPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,10 @@ def answer_workloads(seen: Snapshot, context: AnswerContext) -> WorkloadAnswers:
     updates = _rotated(tuple(_check_state_updates(seen, context)), seen)
     timers = _no_cluster_timers(seen, context)
     more = 0.0 if len(updates) > WORKLOAD_WRITES_AT_ONCE else None
-    stuck = [STUCK_READY_SECONDS - age for age in _stuck_ages(seen) if age < STUCK_READY_SECONDS]
-    waits = (_next_retry(seen, timers), more, *stuck)
+    left = [(seen.policy.retry_after or 0.0) - seen.age(timer) for timer in timers]
+    stuck_ages = [_stuck_age(seen, workload, entry) for workload, entry in _our_entries(seen)]
+    left += [STUCK_READY_SECONDS - age for age in stuck_ages if age is not None]
+    waits = (more, *[seconds for seconds in left if seconds > 0])
     return WorkloadAnswers(updates[:WORKLOAD_WRITES_AT_ONCE], timers, soonest(waits))
 
 
@@ -75,7 +77,7 @@ def _our_entries(seen: Snapshot) -> Iterator[tuple[Workload, AdmissionCheckState
 
 
 def _check_state_updates(seen: Snapshot, context: AnswerContext) -> Iterator[CheckStateUpdate]:
-    """Yield the entries that differ from those that are there."""
+    """Yield the entries that differ from the observed ones."""
     sent_back = {w.meta.uid: step.cluster for step in context.drain.steps for w in step.send_back}
     for workload, entry in _our_entries(seen):
         if update := _update(seen, context, workload, entry, sent_back):
@@ -88,13 +90,6 @@ def _no_cluster_timers(seen: Snapshot, context: AnswerContext) -> frozenset[Time
         return frozenset()
     waiting = (workload for workload, _ in _our_entries(seen) if workload.has_quota and not workload.cluster)
     return frozenset(map(_no_cluster_timer, waiting))
-
-
-def _next_retry(seen: Snapshot, timers: Iterable[Timer]) -> float | None:
-    """Return the seconds until the first Workload is sent back for want of a cluster."""
-    after = seen.policy.retry_after
-    left = (after - seen.age(timer) for timer in timers) if after is not None else ()
-    return min((seconds for seconds in left if seconds > 0), default=None)
 
 
 def _no_cluster_timer(workload: Workload) -> Timer:
@@ -134,15 +129,11 @@ def _update(
     return CheckStateUpdate(workload, entry.check, PENDING, reason)
 
 
-def _stuck_ages(seen: Snapshot) -> Iterator[float]:
-    """Yield the seconds for which each Workload that was sent back once is Ready and not dispatched."""
-    for workload, entry in _our_entries(seen):
-        if (seconds := _stuck_age(seen, workload, entry)) is not None:
-            yield seconds
-
-
 def _stuck_age(seen: Snapshot, workload: Workload, entry: AdmissionCheckState) -> float | None:
-    """Kueue (by its code) does not dispatch a Workload that left an admitted copy and is not nominated."""
+    """Return the seconds for which a Workload that was sent back once is Ready and not dispatched, if it is.
+
+    Kueue (by its code) does not dispatch a Workload that left an admitted copy and is not nominated.
+    """
     if not workload.sent_back_from or entry.state != READY or entry.since is None or seen.policy.dispatcher:
         return None
     if workload.cluster or workload.nominated or not (workload.has_quota and workload.active):

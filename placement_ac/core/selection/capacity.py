@@ -53,23 +53,22 @@ def _sort_key(entry: ListableCluster, bonus: int) -> tuple[bool, int, int]:
 def order_names(seen: Snapshot, wanted: Sequence[ListableCluster], staying: Sequence[str]) -> OrderedNames:
     """Return the names to list: those wanted in their order, those that leave last."""
     names = (*[entry.name for entry in wanted], *staying)
-    listed = seen.objects.listed
+    listed, config = seen.objects.listed, seen.objects.config
+    new_list = OrderedNames(names, frozenset({_order_timer(names)}))
     if set(names) != set(listed):
-        return OrderedNames(names, frozenset({_order_timer(names)}))
+        return new_list
     if names == listed:
-        return OrderedNames(names, frozenset({_order_timer(names)} & seen.timer_ages.keys()))
-    if any(entry.rank is None for entry in wanted) and not _is_draining_not_last(listed, staying):
+        return OrderedNames(names, frozenset(new_list.timers & seen.timer_ages.keys()))
+    draining_not_last = _is_draining_not_last(listed, staying)
+    if any(entry.rank is None for entry in wanted) and not draining_not_last:
         return OrderedNames(listed)
-    if _is_draining_not_last(listed, staying) or (
-        seen.objects.config and not seen.objects.config.applied_fields.clusters
-    ):
-        return OrderedNames(names, frozenset({_order_timer(names)}))
+    if draining_not_last or (config and not config.applied_fields.clusters):
+        return new_list
+    timer = _order_timer(listed)
     if not _is_worth_a_write(wanted, listed, seen.policy.reorder_margin):
-        return OrderedNames(listed, frozenset({_order_timer(listed)} & seen.timer_ages.keys()))
-    age = seen.timer_ages.get(_order_timer(listed), NEVER)
-    if age < seen.policy.reorder_interval:
-        return OrderedNames(listed, frozenset({_order_timer(listed)}), seen.policy.reorder_interval - age)
-    return OrderedNames(names, frozenset({_order_timer(names)}))
+        return OrderedNames(listed, frozenset({timer} & seen.timer_ages.keys()))
+    left = seen.policy.reorder_interval - seen.timer_ages.get(timer, NEVER)
+    return OrderedNames(listed, frozenset({timer}), left) if left > 0 else new_list
 
 
 def _order_timer(names: Sequence[str]) -> Timer:

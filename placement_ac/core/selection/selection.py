@@ -69,9 +69,8 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
     left_out = _entries_without_name(seen)
     pending: dict[str, float] = {}
     ranked = ranking(seen)
-    clusters = tuple([entry.cluster for entry in ranked])
-    names = seen.hub.multikueue_cluster_names(seen.name, clusters)
-    for entry, cluster, name in zip(ranked, clusters, names, strict=True):
+    for entry in ranked:
+        cluster, name = entry.cluster, seen.hub.multikueue_cluster_name(seen.name, entry.cluster)
         found = _credentials_for(seen, cluster, name, listed)
         if isinstance(found, CredentialSource):
             usable.append(ListableCluster(cluster, name, found, entry))
@@ -90,7 +89,7 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
     left = [seconds - seen.age(_unsettled(cluster)) for cluster, seconds in pending.items()]
     return Selection(
         is_conclusive=bool(staying) or is_decided(seen.decision.placement, seen.decision.decisions),
-        ranked=clusters,
+        ranked=tuple([entry.cluster for entry in ranked]),
         listable=(*usable, *staying),
         left_out=left_out,
         timers=frozenset(map(_unsettled, pending)),
