@@ -42,7 +42,7 @@ def judge(seen: Snapshot, targets: TargetClusters) -> Verdict:
         if objection := rule(seen, targets):
             return objection
     message = "; ".join((GENERATED, *_remarks(seen, targets)))[:CONDITION_MESSAGE_MAX]
-    missing = targets.selection.left_out or targets.over_limit or targets.waiting_for_slot
+    missing = targets.selection.problems or targets.over_limit or targets.waiting_for_slot
     return Verdict("True", SOME_CLUSTERS_UNUSABLE if missing else ACTIVE, message)
 
 
@@ -51,9 +51,7 @@ def usable_message(targets: TargetClusters) -> str:
     usable = [entry.cluster for entry in targets.usable]
     if not usable:
         return ""
-    selection = targets.selection
-    left_out = (cluster for cluster in selection.left_out if cluster in selection.ranked)
-    others = (*left_out, *targets.over_limit, *targets.waiting_for_slot)
+    others = (*targets.selection.left_out, *targets.over_limit, *targets.waiting_for_slot)
     return f"{len(usable)} of {len(usable) + len(others)} selected clusters usable: {joined(usable)}"
 
 
@@ -93,7 +91,7 @@ def nothing_is_decided(seen: Snapshot, targets: TargetClusters) -> Verdict | Non
 
 
 def nothing_is_selected(seen: Snapshot, targets: TargetClusters) -> Verdict | None:
-    if targets.usable or targets.selection.left_out or targets.over_limit or targets.waiting_for_slot:
+    if targets.usable or targets.selection.problems or targets.over_limit or targets.waiting_for_slot:
         return None
     finding = f"{_placement(seen)} selects no cluster{_placement_says(seen)}"
     return refuse(NO_CLUSTER_SELECTED, "; ".join((finding, *_draining(targets))))
@@ -102,8 +100,8 @@ def nothing_is_selected(seen: Snapshot, targets: TargetClusters) -> Verdict | No
 def nothing_is_usable(_: Snapshot, targets: TargetClusters) -> Verdict | None:
     if targets.usable:
         return None
-    left_out = targets.selection.left_out
-    finding = "no selected cluster is usable" + (f": {_with_reasons(left_out)}" if left_out else "")
+    problems = targets.selection.problems
+    finding = "no selected cluster is usable" + (f": {_with_reasons(problems)}" if problems else "")
     return refuse(NO_CLUSTER_USABLE, "; ".join((finding, *_waiting_for_slot(targets), *_draining(targets))))
 
 
@@ -221,9 +219,9 @@ def _malformed(seen: Snapshot) -> str:
 
 
 def _remarks(seen: Snapshot, targets: TargetClusters) -> Iterator[str]:
-    left_out, over_limit = targets.selection.left_out, targets.over_limit
-    if left_out:
-        yield f"left out: {_with_reasons(left_out)}"
+    problems, over_limit = targets.selection.problems, targets.over_limit
+    if problems:
+        yield f"left out: {_with_reasons(problems)}"
     if over_limit:
         limit = f"beyond the {seen.hub.clusters_max} clusters that Kueue takes"
         yield f"{len(over_limit)} {limit}: {joined(over_limit)}"
@@ -246,5 +244,5 @@ def _draining(targets: TargetClusters) -> Iterator[str]:
         yield "draining: " + joined([f"{step.cluster} ({step.message})" for step in staying])
 
 
-def _with_reasons(left_out: Mapping[str, str]) -> str:
-    return joined([f"{cluster} ({why})" for cluster, why in left_out.items()])
+def _with_reasons(problems: Mapping[str, str]) -> str:
+    return joined([f"{name} ({why})" for name, why in problems.items()])

@@ -96,15 +96,11 @@ def unusable_clusters(seen: Snapshot, targets: TargetClusters) -> DueEvents:
     """
     if not targets.selection.left_out:
         return DueEvents()
-    decided = {cluster for decision in seen.decision.decisions for cluster in decision.clusters}
     staying = {step.cluster for step in targets.drain.staying}
     reasons = {
         cluster: f"{why}; listed until it has drained" if cluster in staying else why
         for cluster, why in targets.selection.left_out.items()
-        if cluster in decided
     }
-    if not reasons:
-        return DueEvents()
     what = "selected cluster cannot" if len(reasons) == 1 else "selected clusters cannot"
     message = f"{len(reasons)} {what} be used: {_each(reasons)}"
     timer = Timer(TimerKind.CLUSTERS_UNUSABLE, message)

@@ -72,7 +72,7 @@ def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
     drain_events = [event for step in drain.steps for event in step.events]
     return Plan(
         selected=selection.ranked,
-        unusable=tuple(cluster for cluster in selection.ranked if cluster in selection.left_out),
+        unusable=tuple(selection.left_out),
         verdicts={check.meta.name: verdict for check in seen.checks.ours},
         config=objects.config,
         clusters=objects.clusters,

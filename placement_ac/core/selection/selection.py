@@ -53,11 +53,18 @@ class Selection(NamedTuple):
     """Every cluster that is decided on, best first."""
     listable: tuple[ListableCluster, ...] = ()
     left_out: Mapping[str, str] = NOTHING
-    """Cluster, or PlacementDecision → why it is left out."""
+    """Cluster → why it is left out."""
+    unreadable: Mapping[str, str] = NOTHING
+    """PlacementDecision → why it, or an entry of it, cannot be read."""
     timers: frozenset[Timer] = frozenset()
     """Listed clusters that would go though OCM has not settled it, whether or not they still wait."""
     recheck_after: float | None = None
     """Seconds until the first of them has waited long enough; None: none waits for time."""
+
+    @property
+    def problems(self) -> dict[str, str]:
+        """Every PlacementDecision that cannot be read and every cluster that is left out → why."""
+        return {**self.unreadable, **self.left_out}
 
 
 def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
@@ -66,7 +73,8 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
     `listed`: the result of `listed_clusters`.
     """
     usable: list[ListableCluster] = []
-    left_out = _entries_without_name(seen)
+    left_out: dict[str, str] = {}
+    unreadable = _unreadable_decisions(seen)
     pending: dict[str, float] = {}
     ranked = ranking(seen)
     for entry in ranked:
@@ -92,6 +100,7 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
         ranked=tuple([entry.cluster for entry in ranked]),
         listable=(*usable, *staying),
         left_out=left_out,
+        unreadable=unreadable,
         timers=frozenset(map(_unsettled, pending)),
         recheck_after=soonest(seconds for seconds in left if seconds > 0),
     )
@@ -238,7 +247,7 @@ def _name_problem(cluster: str) -> str:
     return ""
 
 
-def _entries_without_name(seen: Snapshot) -> dict[str, str]:
+def _unreadable_decisions(seen: Snapshot) -> dict[str, str]:
     return {
         f"PlacementDecision {decision.meta.namespace}/{decision.meta.name}": why
         for decision in seen.decision.decisions

@@ -73,7 +73,7 @@ def credentials(setup: HubSetup) -> Iterator[RuleResult]:
     for placement in _placements(setup):
         selection = setup.view.targets(placement).selection
         usable |= {entry.cluster for entry in selection.listable}
-        for cluster, why in selection.left_out.items():
+        for cluster, why in selection.problems.items():
             yield (warn if selection.listable else fail)(
                 f"cluster {cluster} of Placement {placement} is left out: {why}",
                 _provide_credentials(setup, cluster),
