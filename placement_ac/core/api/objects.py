@@ -10,6 +10,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from placement_ac.core.api import schemas
 from placement_ac.core.api.constants import (
     ANNOTATION_ADOPT,
     ANNOTATION_DRAINING,
@@ -23,15 +24,7 @@ from placement_ac.core.api.constants import (
     PLACEMENT,
     Kind,
 )
-from placement_ac.core.api.schemas import (
-    Condition,
-    DecidedCluster,
-    DecisionGroup,
-    Parameters,
-    Raw,
-    as_mapping,
-    parse_time,
-)
+from placement_ac.core.api.schemas import Raw, as_mapping, parse_time
 
 
 class Meta(NamedTuple):
@@ -57,8 +50,8 @@ class Check:
 
     meta: Meta
     controller: str
-    parameters: Parameters | None
-    active: Condition | None
+    parameters: schemas.Parameters | None
+    active: schemas.Condition | None
     problem: str
 
     @property
@@ -101,8 +94,8 @@ class Placement:
     meta: Meta
     prioritizers: tuple[AddOnPrioritizer, ...]
     selected: int | None
-    groups: tuple[DecisionGroup, ...]
-    conditions: tuple[Condition, ...]
+    groups: tuple[schemas.DecisionGroup, ...]
+    conditions: tuple[schemas.Condition, ...]
     problem: str
     created: datetime | None = None
     grouped: bool = False
@@ -115,7 +108,7 @@ class Decision(NamedTuple):
     meta: Meta
     placement: str
     group: int
-    decided: tuple[DecidedCluster, ...] | None
+    decided: tuple[schemas.DecidedCluster, ...] | None
     clusters: tuple[str, ...]
     """The names in `decided`; "" for an entry without one."""
     problem: str

@@ -73,7 +73,7 @@ class HubFacts:
 
     @property
     def takes_profiles(self) -> bool:
-        """Whether the served MultiKueueCluster has `clusterProfileRef`."""
+        """Whether MultiKueueCluster has `clusterSource`, from v1beta2 on, instead of `kubeConfig`."""
         return self.cluster_version not in ("v1beta1", "v1alpha1")
 
     @property

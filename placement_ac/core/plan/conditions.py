@@ -60,9 +60,9 @@ def is_taken(obj: KueueObject | None, placement: str, cluster: str) -> bool:
     if obj is None:
         return False
     if obj.ours:
-        # A label that someone removed says nothing, and is put back.
+        # A label that someone removed is put back.
         return obj.placement not in ("", placement) or obj.cluster not in ("", cluster)
-    return obj.meta.annotations.get(ANNOTATION_ADOPT) != "true"
+    return not obj.handed_over
 
 
 # -- the rules

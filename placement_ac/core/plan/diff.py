@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from operator import itemgetter
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
@@ -108,9 +108,6 @@ class Nominate(WorkloadWrite):
 Action = Apply | Delete | SetCondition | SetCheckStates | Nominate
 Phase = tuple[Action, ...]
 """Writes that do not depend on each other."""
-
-OLD_SHAPE: Final = ("v1beta1", "v1alpha1")
-"""Kueue: here MultiKueueCluster has `spec.kubeConfig`, from v1beta2 on `spec.clusterSource`."""
 
 
 def diff(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
@@ -240,15 +237,15 @@ def _superfluous(seen: Snapshot, wanted: Plan) -> Iterable[Delete]:
 def _source_spec(cluster: WantedCluster, observed: KueueObject | None, hub: HubFacts) -> Body:
     if cluster.source is None:
         return dict(observed.spec) if observed else {}
-    return source_spec(cluster.source, hub.cluster_version)
+    return source_spec(cluster.source, hub)
 
 
-def source_spec(source: CredentialSource, version: str) -> Body:
-    """Return the `spec` of a MultiKueueCluster in that version of Kueue's API."""
+def source_spec(source: CredentialSource, hub: HubFacts) -> Body:
+    """Return the `spec` of a MultiKueueCluster in the version that the hub serves."""
     if source.kind == "ClusterProfile":
         return {"clusterSource": {"clusterProfileRef": {"name": source.name}}}
     kubeconfig = {"kubeConfig": {"location": source.name, "locationType": "Secret"}}
-    return kubeconfig if version in OLD_SHAPE else {"clusterSource": kubeconfig}
+    return {"clusterSource": kubeconfig} if hub.takes_profiles else kubeconfig
 
 
 def is_same(
