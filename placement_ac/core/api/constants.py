@@ -145,7 +145,7 @@ KUBECONFIG_KEY: Final = "kubeconfig"
 """The key that Kueue reads in a MultiKueueCluster's Secret."""
 
 CLUSTERS_MAX: Final = 20
-"""Kueue: at most 20 clusters in a MultiKueueConfig (10 before 0.16), where the served schema says nothing."""
+"""Kueue: at most 20 clusters in a MultiKueueConfig (10 before 0.16), unless the served schema has a limit."""
 CLUSTER_NAME_MAX: Final = 256
 """Kueue: at most this many characters in an entry of `MultiKueueConfig.spec.clusters`."""
 OBJECT_NAME_MAX: Final = 253
@@ -165,7 +165,7 @@ MIN_READY_SECONDS: Final = 3.0
 GATE_REOPEN_SECONDS: Final = 1.0
 """How long the gate stays closed after a cluster was unlisted, until Kueue has surely seen it."""
 GATE_CLOSED_MAX_SECONDS: Final = 60.0
-"""How long the gate is closed at most, besides the grace of what waits; then it opens for as long."""
+"""How long the gate is closed at most, after the grace of waiting Workloads; then it opens for as long."""
 COPIES_FRESH_SECONDS: Final = 10.0
 """How old a cluster's report of its copies may be when the gate closes."""
 COPIES_RETRY_SECONDS: Final = 15.0
@@ -180,7 +180,7 @@ WORKLOAD_WRITES_AT_ONCE: Final = 200
 """Workloads that are answered in one go; then the Placement is planned again, as it may have changed."""
 
 NAME_CONFLICT_SECONDS: Final = 10.0
-"""How often we check whether the other Placement that claims a name, and never took it, has gone."""
+"""How often we check whether another Placement still claims a name that it has not used yet."""
 
 CONDITION_ACTIVE: Final = "Active"
 """The one condition of an AdmissionCheck that Kueue reads."""
@@ -265,7 +265,7 @@ TOKEN_KEY: Final = "token"  # noqa: S105  # a key, nothing secret
 AUTHORITY_KEY: Final = "ca.crt"
 """The keys of the Secret in which OCM reports a token."""
 DONE: Final = ("TokenReported", "AppliedRBACManifestWork")
-"""OCM: the conditions that say that a ManagedServiceAccount or a ClusterPermission is in force."""
+"""OCM: the conditions of a ManagedServiceAccount or a ClusterPermission that is in force."""
 LABEL_SYNC: Final = "authentication.open-cluster-management.io/sync-to-clusterprofile"
 """OCM: "true" on a ManagedServiceAccount copies its token to the namespaces of the ClusterProfiles."""
 

@@ -89,7 +89,7 @@ class AddOnPrioritizer:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """An OCM Placement. `selected` is None as long as its status says nothing at all."""
+    """An OCM Placement. `selected` is None as long as it has no status that can be read."""
 
     meta: Meta
     prioritizers: tuple[AddOnPrioritizer, ...]
@@ -195,7 +195,7 @@ class ManagedCluster:
     server: str = ""
     """The URL in its first client config; "": it has none."""
     authority: str = ""
-    """The CA of that URL: PEM in base64; "": it says none."""
+    """The CA of that URL: PEM in base64; "": none is set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +247,7 @@ class KueueObject(WritableObject):
     """A MultiKueueConfig or MultiKueueCluster."""
 
     active: bool | None = None
-    """Whether Kueue is connected to a MultiKueueCluster; None: it has not said."""
+    """Whether Kueue is connected to a MultiKueueCluster; None: not reported."""
 
     placement: str = field(init=False, repr=False, compare=False)
     cluster: str = field(init=False, repr=False, compare=False)
@@ -293,7 +293,7 @@ class ProvisionedObject(WritableObject):
     in_force: bool = False
     """Whether OCM has put it in force: the token reported, the rights granted."""
     problem: str = ""
-    """OCM's words on why it is not in force."""
+    """OCM's messages on why it is not in force."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ def plan_drain(
 ) -> DrainPlan:
     """Return a step for every listed MultiKueueCluster that is not `wanted`; `listed` by `listed_clusters`.
 
-    Someone else may have listed it: jobs may run on it all the same.
+    It may have been listed by someone else: jobs may run on it nevertheless.
     """
     names = listed_names(seen)
     unlisting = [timer.subject for timer in seen.timer_ages if timer.kind is TimerKind.BEING_UNLISTED]
@@ -180,7 +180,7 @@ def _deadline_left(context: DrainContext, name: str) -> float | None:
 
 
 def _recover_copies(context: DrainContext, step: DrainStep) -> DrainStep:
-    """Make Ready what was sent back from here and left a copy, in whatever state the cluster is."""
+    """Make Ready the Workloads that were sent back from here and left a copy, in any state of the cluster."""
     workloads = context.workloads
     if not step.stays or not workloads.undecided:
         return step
@@ -238,7 +238,7 @@ def _is_report_due(context: DrainContext, step: DrainStep, workload: Workload) -
 
 
 def _is_reopened(seen: Snapshot) -> bool:
-    """Whether the gate opens for a while: it has been closed for too long, for whichever clusters."""
+    """Whether the gate opens for a while: it has been closed for too long, for any clusters."""
     reopened_for = seen.timer_ages.get(GATE_REOPENED)
     if reopened_for is not None:
         return reopened_for < GATE_CLOSED_MAX_SECONDS

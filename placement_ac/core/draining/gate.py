@@ -2,7 +2,7 @@
 The gate: how a cluster on which nothing runs is unlisted, so that no job is killed or runs twice.
 
 Pure. No Workload of the config becomes Ready, those that only wait are sent back, and the cluster
-itself is asked for copies; then it is unlisted. Each step depends only on what the API says and on
+itself is asked for copies; then it is unlisted. Each step depends only on the API objects and on
 the ages of timers, so a restarted controller continues from there.
 Source: measured on Kueue main, with and without an external dispatcher.
 """
@@ -76,7 +76,7 @@ def advance_dispatcher_drain(context: DrainContext, step: DrainStep) -> DrainSte
 
 
 def drain_obstacle(context: DrainContext, step: DrainStep) -> DrainStep | None:
-    """Return the step in the state that says why nothing can be done about its cluster now, if any."""
+    """Return the step in the state that keeps its cluster listed for now: disconnected, or not answering."""
     cluster = context.seen.objects.clusters.get(step.name)
     if cluster is not None and cluster.active is False:
         return step._replace(state=DrainState.DISCONNECTED)

@@ -38,7 +38,7 @@ NOTHING: Final[Mapping[Any, Any]] = {}
 
 
 class Key(NamedTuple):
-    """What is reconciled as one: a Placement, a check without a usable one, or a cluster's credentials."""
+    """The unit of reconciliation: a Placement, a check without a usable one, or a cluster's credentials."""
 
     kind: Literal["placement", "check", "cluster"]
     name: str
@@ -46,7 +46,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HubFacts:
-    """What the hub and the settings say once for all: limits, versions, the form of names."""
+    """Facts from the hub and the settings that are the same for all keys: limits, versions, names."""
 
     check_version: str = "kueue.x-k8s.io/v1beta2"
     """apiVersion of AdmissionChecks."""
@@ -106,7 +106,7 @@ class PlacementPolicy:
 
 
 class TimerKind(StrEnum):
-    """The event whose age a timer counts; the comment says what its subject is."""
+    """The event whose age a timer counts; the comment gives its subject."""
 
     REMOVAL_UNSETTLED = auto()  # a listed cluster that would go, though OCM has not settled it
     CREDENTIALS_MISSING = auto()  # credentials by others have vanished, and ours replace them
@@ -192,7 +192,7 @@ class Checks:
 
 @dataclass(frozen=True, slots=True)
 class DecisionState:
-    """What OCM says of a Placement."""
+    """A Placement as OCM has decided it: its decisions and scores."""
 
     placement: Placement | None = None
     decisions: tuple[Decision, ...] = ()

@@ -33,7 +33,7 @@ _KEY: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """When something becomes valid and when it expires, in UTC; None where it does not say."""
+    """When something becomes valid and when it expires, in UTC; None where it is not known."""
 
     what: str
     issued: datetime | None = None

@@ -53,7 +53,7 @@ class ClusterAccess:
     expires_what: str = ""
     """Which of them ends then: expiry.TOKEN, CLIENT_CERTIFICATE or AUTHORITY."""
     issued: datetime | None = None
-    """When that one became valid, if it says so."""
+    """When that one became valid, if known."""
 
     @property
     def is_secure(self) -> bool:

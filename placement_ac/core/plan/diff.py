@@ -176,22 +176,15 @@ def _listed_and_existing(seen: Snapshot) -> set[str]:
 
 def _clusters(seen: Snapshot, wanted: Iterable[WantedCluster]) -> Iterable[Apply]:
     for cluster in wanted:
-        if write := cluster_write(cluster, seen.name, seen.objects.clusters.get(cluster.name), seen.hub):
-            yield write
-
-
-def cluster_write(
-    wanted: WantedCluster, placement: str, observed: KueueObject | None, hub: HubFacts
-) -> Apply | None:
-    """Return the write of a MultiKueueCluster; None: it is as it is to be."""
-    labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_CLUSTER: wanted.cluster}
-    if not hub.shared:
-        labels[LABEL_PLACEMENT] = placement
-    spec = _source_spec(wanted, observed, hub)
-    if is_same(observed, labels, wanted.owners, spec):
-        return None
-    body = body_of(wanted.name, labels, wanted.owners, observed, hub)
-    return Apply(MULTIKUEUE_CLUSTER, body | {"spec": spec}, observed)
+        observed = seen.objects.clusters.get(cluster.name)
+        labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_CLUSTER: cluster.cluster}
+        if not seen.hub.shared:
+            labels[LABEL_PLACEMENT] = seen.name
+        unchanged_spec = dict(observed.spec) if observed else {}
+        spec = source_spec(cluster.source, seen.hub) if cluster.source else unchanged_spec
+        if not is_same(observed, labels, cluster.owners, spec):
+            body = body_of(cluster.name, labels, cluster.owners, observed, seen.hub)
+            yield Apply(MULTIKUEUE_CLUSTER, body | {"spec": spec}, observed)
 
 
 def _config(seen: Snapshot, wanted: WantedConfig | None) -> Iterable[Action]:
@@ -201,12 +194,11 @@ def _config(seen: Snapshot, wanted: WantedConfig | None) -> Iterable[Action]:
         if observed and mine and not observed.meta.deleting:
             meta = observed.meta
             yield Delete(MULTIKUEUE_CONFIG, meta.name, meta.uid, version=meta.resource_version)
-    elif write := config_write(wanted, observed, seen.hub):
+    elif write := _config_write(wanted, observed, seen.hub):
         yield write
 
 
-def config_write(wanted: WantedConfig, observed: KueueObject | None, hub: HubFacts) -> Apply | None:
-    """Return the write of a MultiKueueConfig; None: it is as it is to be."""
+def _config_write(wanted: WantedConfig, observed: KueueObject | None, hub: HubFacts) -> Apply | None:
     labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_PLACEMENT: wanted.name}
     spec = {"clusters": list(wanted.clusters)}
     draining = ",".join(f"{name}={_time(since)}" for name, since in wanted.draining.items())
@@ -232,12 +224,6 @@ def _superfluous(seen: Snapshot, wanted: Plan) -> Iterable[Delete]:
     for obj in removable_clusters(seen):
         if obj.meta.name not in keep and not obj.meta.deleting:
             yield Delete(MULTIKUEUE_CLUSTER, obj.meta.name, obj.meta.uid)
-
-
-def _source_spec(cluster: WantedCluster, observed: KueueObject | None, hub: HubFacts) -> Body:
-    if cluster.source is None:
-        return dict(observed.spec) if observed else {}
-    return source_spec(cluster.source, hub)
 
 
 def source_spec(source: CredentialSource, hub: HubFacts) -> Body:

@@ -1,7 +1,7 @@
 """
 The MultiKueueConfig and the MultiKueueClusters that one Placement wants.
 
-Pure. They are AdmissionChecks' property: Kubernetes removes them with the last check that uses them.
+Pure. AdmissionChecks own them: Kubernetes removes them with the last check that uses them.
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping
@@ -147,7 +147,7 @@ def _needed_elsewhere(seen: Snapshot, wanted: Container[str]) -> Iterator[Wanted
 def _own_claim(seen: Snapshot, name: str) -> dict[str, str]:
     """Return the owners that other Placements expect of this one, as it selects what it does not list.
 
-    All Placements must agree on the owners of what they share, or they would write them for ever.
+    All Placements must agree on the owners of what they share, or they would overwrite each other for ever.
     """
     usable = isinstance(seen.credentials.selected.get(name), CredentialSource)
     return owners_of(seen) if seen.checks.ours and usable else {}

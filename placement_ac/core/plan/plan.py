@@ -43,7 +43,7 @@ def plan(seen: Snapshot, targets: TargetClusters | None = None) -> Plan:
     if owners_of(seen):  # Only checks that are being deleted use it: nothing changes.
         objects = unchanged_objects(seen)
         return Plan(config=objects.config, clusters=objects.clusters)
-    objects = objects_of_others(seen)  # No check uses it: everything else of ours goes.
+    objects = objects_of_others(seen)  # No check uses it: everything else of ours is deleted.
     retained = retained_clusters(seen, objects)
     return Plan(
         clusters=objects.clusters,
@@ -56,7 +56,7 @@ def plan(seen: Snapshot, targets: TargetClusters | None = None) -> Plan:
 def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
     verdict = judge(seen, targets)
     selection, mass_loss = targets.selection, targets.mass_loss
-    if paused := keeps_objects(verdict):  # what was begun goes on when the reason has gone
+    if paused := keeps_objects(verdict):  # changes resume when the reason is fixed
         objects, ready = unchanged_objects(seen), ""
         drain = DrainPlan(timers=frozenset(timer for timer in seen.timer_ages if timer.kind in UNLISTING))
     else:

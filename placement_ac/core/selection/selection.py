@@ -118,9 +118,9 @@ def soonest(waits: Iterable[float | None]) -> float | None:
 
 
 def is_decided(placement: Placement | None, decisions: tuple[Decision, ...]) -> bool:
-    """Whether OCM has said what this Placement selects.
+    """Whether OCM has decided what this Placement selects.
 
-    It says "none" by the Placement's status alone: a new decision that holds no cluster never gets a status.
+    "None" is only in the Placement's status: a new decision that holds no cluster never gets a status.
     """
     if any(decision.decided is not None for decision in decisions):
         return True
