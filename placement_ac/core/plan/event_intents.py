@@ -35,7 +35,6 @@ from placement_ac.core.inputs.state import (
     WantedCluster,
     WantedConfig,
 )
-from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.targets import TargetClusters
 
 NAMES_SHOWN: Final = 5
@@ -215,7 +214,9 @@ def expiry_warnings(seen: Snapshot, clusters: Iterable[WantedCluster]) -> DueEve
         warn_at = _warn_at(source.expires, source.issued, seen.policy.expiry_warning)
         times.append(warn_at if warn_at > now else source.expires)
         if warn_at <= now < source.expires:
-            warnings.append(_warning(cluster.cluster, source))
+            credentials = f"the credentials of cluster {cluster.cluster} in {source.kind} {source.name}"
+            message = f"renew {credentials}: they expire at {source.expires:%Y-%m-%dT%H:%M:%SZ}"
+            warnings.append(EventIntent(EXPIRES_SOON, message))
     recheck_after = max((min(times) - now).total_seconds(), 0.0) if times else None
     return DueEvents(tuple(warnings), recheck_after)
 
@@ -228,13 +229,6 @@ def _warn_at(expires: datetime, issued: datetime | None, warning: float) -> date
         return expires - timedelta(seconds=lead)
     except OverflowError:  # an admin who wants the warning at any time
         return datetime.min.replace(tzinfo=UTC)
-
-
-def _warning(cluster: str, source: CredentialSource) -> EventIntent:
-    credentials = f"the credentials of cluster {cluster} in {source.kind} {source.name}"
-    return EventIntent(
-        EXPIRES_SOON, f"renew {credentials}: they expire at {source.expires:%Y-%m-%dT%H:%M:%SZ}"
-    )
 
 
 # -- events that may be posted now

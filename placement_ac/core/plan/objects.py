@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from placement_ac.core.api.constants import DISCONNECTED_RETENTION_SECONDS
-from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind, WantedCluster, WantedConfig
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.conditions import is_taken
@@ -87,10 +86,12 @@ def unchanged_objects(seen: Snapshot) -> TargetObjects:
     observed, config = seen.objects.config, None
     if observed and not is_taken(observed, seen.name, ""):
         config = WantedConfig(seen.name, observed.listed, owners, observed.draining)
+    listed = config.clusters if config else ()
     ours = [
         WantedCluster(name, cluster_of(seen, obj), None, _all_owners(seen, name, owners))
         for name, obj in seen.objects.clusters.items()
-        if obj.ours and (obj.placement == seen.name or _listed_without_placement(obj, config))
+        # Without a label it is shared, or someone removed the label.
+        if obj.ours and (obj.placement == seen.name or (not obj.placement and name in listed))
     ]
     names = [cluster.name for cluster in ours]
     return TargetObjects(config, (*ours, *_needed_elsewhere(seen, names)))
@@ -99,11 +100,6 @@ def unchanged_objects(seen: Snapshot) -> TargetObjects:
 def objects_of_others(seen: Snapshot) -> TargetObjects:
     """Keep the shared MultiKueueClusters that other Placements list, when this one wants none."""
     return TargetObjects(clusters=tuple(_needed_elsewhere(seen, ())))
-
-
-def _listed_without_placement(obj: KueueObject, config: WantedConfig | None) -> bool:
-    """Whether it is listed here and shared, or someone removed its label."""
-    return not obj.placement and config is not None and obj.meta.name in config.clusters
 
 
 def retained_clusters(seen: Snapshot, objects: TargetObjects) -> RetainedClusters:
