@@ -31,8 +31,8 @@ from placement_ac.core.api.constants import (
     SECRET,
     TOKEN_KEY,
 )
-from placement_ac.core.kubeconfig.access import ClusterAccess
 from placement_ac.core.kubeconfig.read import read_kubeconfig
+from placement_ac.core.kubeconfig.source import ClusterAccess
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_ac.lab.demo.environment import ControllerThread

@@ -120,7 +120,7 @@ class SnapshotBuilder:
         clusters, hub = self._tables.clusters, self._tables.hub
         found = {obj.meta.name: obj for obj in clusters.by("placement", name)}
         # Those without the Placement's label are shared, not ours, or have lost it.
-        for one in {*hub.multikueue_cluster_names(name, selected), *listed} - found.keys():
+        for one in {*[hub.multikueue_cluster_name(name, one) for one in selected], *listed} - found.keys():
             if obj := clusters.get(("", one)):
                 found[one] = obj
         found.update((obj.meta.name, obj) for obj in self._unneeded(name))

@@ -211,7 +211,7 @@ class Writer:
 
     async def _set_condition(self, action: SetCondition) -> Outcome | None:
         body = {
-            "metadata": {"name": action.check, "uid": action.uid},
+            "metadata": {"name": action.name, "uid": action.uid},
             "status": {"conditions": [action.condition]},
         }
         resource = self._resources[action.kind]

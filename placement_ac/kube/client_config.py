@@ -23,7 +23,7 @@ import yaml
 from kubernetes import client, config
 
 from placement_ac.core.api.errors import LoginFailed
-from placement_ac.core.kubeconfig.access import ClusterAccess
+from placement_ac.core.kubeconfig.source import ClusterAccess
 
 Headers = dict[str, str]
 

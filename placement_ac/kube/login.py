@@ -14,7 +14,7 @@ import aiohttp
 import structlog
 import yarl
 
-from placement_ac.core.kubeconfig.access import ClusterAccess
+from placement_ac.core.kubeconfig.source import ClusterAccess
 from placement_ac.kube.client_config import first_line, load_client_config, worker_client_config
 from placement_ac.observability.logs import LogDeduplicator
 

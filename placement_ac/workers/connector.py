@@ -21,9 +21,8 @@ from cachetools import TLRUCache
 from placement_ac.core.api.constants import KUBECONFIG_KEY, Resource
 from placement_ac.core.api.errors import ApiError, LoginFailed, NotFound, PlacementAcError
 from placement_ac.core.api.schemas import validate
-from placement_ac.core.kubeconfig.access import ClusterAccess
 from placement_ac.core.kubeconfig.read import read_kubeconfig, read_profile
-from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
+from placement_ac.core.kubeconfig.source import ClusterAccess, CredentialSource, Unusable
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_ac.workers import exec_plugins

@@ -19,7 +19,7 @@ from kubernetes.config import incluster_config
 
 from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CONFIG, SECRET
 from placement_ac.core.api.errors import LoginFailed, NotFound, Unavailable
-from placement_ac.core.kubeconfig.access import ClusterAccess
+from placement_ac.core.kubeconfig.source import ClusterAccess
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub

@@ -8,7 +8,7 @@ import pytest
 
 from placement_ac.core.api.constants import MULTIKUEUE_CONFIG
 from placement_ac.core.api.errors import Unavailable
-from placement_ac.core.kubeconfig.access import ClusterAccess
+from placement_ac.core.kubeconfig.source import ClusterAccess
 from placement_ac.kube import client
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login

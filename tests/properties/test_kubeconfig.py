@@ -9,9 +9,8 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement_ac.core.kubeconfig.access import ClusterAccess
 from placement_ac.core.kubeconfig.read import read_kubeconfig
-from placement_ac.core.kubeconfig.source import Unusable
+from placement_ac.core.kubeconfig.source import ClusterAccess, Unusable
 from placement_ac.core.kubeconfig.write import write_kubeconfig
 from tests.core.kubeconfig.test_read_and_write import (
     AUTHORITY,

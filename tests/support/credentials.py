@@ -11,8 +11,8 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from placement_ac.core.api.constants import MANAGED_CLUSTER
-from placement_ac.core.kubeconfig.access import ClusterAccess
 from placement_ac.core.kubeconfig.read import read_kubeconfig
+from placement_ac.core.kubeconfig.source import ClusterAccess
 from placement_ac.core.kubeconfig.write import write_kubeconfig
 from placement_ac.kube.login import Login
 from placement_ac.lab.standins.fleet import WorkerFleet

@@ -105,7 +105,7 @@ class MemoryHub:
             self.put(after)
 
     def _set(self, action: SetCondition) -> None:
-        raw = copy.deepcopy(self.objects[constants.ADMISSION_CHECK, "", action.check])
+        raw = copy.deepcopy(self.objects[constants.ADMISSION_CHECK, "", action.name])
         others = [c for c in raw.get("status", {}).get("conditions", []) if c["type"] != "Active"]
         raw["status"] = {"conditions": [*others, action.condition]}
         if raw != self.objects[id_of(raw)]:

@@ -18,8 +18,8 @@ from placement_ac.core.api import decode
 from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET
 from placement_ac.core.api.errors import LoginFailed
 from placement_ac.core.api.objects import KueueObject
-from placement_ac.core.kubeconfig.access import ClusterAccess
 from placement_ac.core.kubeconfig.refusals import NotSupportedHere, Refusal
+from placement_ac.core.kubeconfig.source import ClusterAccess
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub

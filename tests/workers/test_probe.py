@@ -22,8 +22,7 @@ from placement_ac.core.inputs.rights import (
     policy_rules,
     required_rights,
 )
-from placement_ac.core.kubeconfig.access import ClusterAccess
-from placement_ac.core.kubeconfig.source import CredentialSource
+from placement_ac.core.kubeconfig.source import ClusterAccess, CredentialSource
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub

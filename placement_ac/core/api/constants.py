@@ -145,7 +145,7 @@ KUBECONFIG_KEY: Final = "kubeconfig"
 """The key that Kueue reads in a MultiKueueCluster's Secret."""
 
 CLUSTERS_MAX: Final = 20
-"""Kueue: at most 20 clusters in a MultiKueueConfig (10 before 0.16), where the served schema says nothing."""
+"""Kueue: at most 20 clusters in a MultiKueueConfig (10 before 0.16), unless the served schema has a limit."""
 CLUSTER_NAME_MAX: Final = 256
 """Kueue: at most this many characters in an entry of `MultiKueueConfig.spec.clusters`."""
 OBJECT_NAME_MAX: Final = 253
@@ -165,22 +165,22 @@ MIN_READY_SECONDS: Final = 3.0
 GATE_REOPEN_SECONDS: Final = 1.0
 """How long the gate stays closed after a cluster was unlisted, until Kueue has surely seen it."""
 GATE_CLOSED_MAX_SECONDS: Final = 60.0
-"""How long the gate is closed at most, besides the grace of what waits; then it opens for as long."""
+"""How long the gate is closed at most, after the grace of waiting Workloads; then it opens for as long."""
 COPIES_FRESH_SECONDS: Final = 10.0
-"""How old a cluster's word may be that it can be asked, before the gate closes."""
+"""How old a cluster's report of its copies may be when the gate closes."""
 COPIES_RETRY_SECONDS: Final = 15.0
 """How often a cluster is asked that could not be asked."""
 DISCONNECTED_RETENTION_SECONDS: Final = 3600.0
-"""How long a MultiKueueCluster is kept that Kueue is not connected to: it clears up when it is again."""
+"""How long a MultiKueueCluster is kept that Kueue is not connected to: Kueue cleans up on reconnecting."""
 STUCK_READY_SECONDS: Final = 60.0
-"""After this long Ready, and sent nowhere, a Workload that was sent back once is sent back once more."""
+"""A Workload that was sent back, and then is Ready for this long without a cluster, is sent back again."""
 EDIT_WINDOW_SECONDS: Final = 60.0
-"""How long after a change of the Placement whatever it takes away goes at once."""
+"""How long after a change of the Placement the clusters that it no longer selects leave at once."""
 WORKLOAD_WRITES_AT_ONCE: Final = 200
-"""Workloads that are answered in one go; then it is looked again whether anything else has changed."""
+"""Workloads that are answered in one go; then the Placement is planned again, as it may have changed."""
 
 NAME_CONFLICT_SECONDS: Final = 10.0
-"""How often it is looked again whether the other claimant of a name, which never took it, has gone."""
+"""How often we check whether another Placement still claims a name that it has not used yet."""
 
 CONDITION_ACTIVE: Final = "Active"
 """The one condition of an AdmissionCheck that Kueue reads."""
@@ -235,7 +235,7 @@ EVENTS: Final = {
 """Every reason of a Kubernetes event: its type, and the beginning of its description in the docs."""
 
 UNUSABLE_SECONDS: Final = 3.0
-"""How long the same clusters are unusable for the same reasons before an event tells of it: most pass."""
+"""How long the same clusters are unusable for the same reasons before an event reports it: most recover."""
 
 RemovalPolicy = Literal["Drain", "Immediate"]
 DRAIN: Final[RemovalPolicy] = "Drain"
@@ -265,7 +265,7 @@ TOKEN_KEY: Final = "token"  # noqa: S105  # a key, nothing secret
 AUTHORITY_KEY: Final = "ca.crt"
 """The keys of the Secret in which OCM reports a token."""
 DONE: Final = ("TokenReported", "AppliedRBACManifestWork")
-"""OCM: the conditions that say that a ManagedServiceAccount or a ClusterPermission is in force."""
+"""OCM: the conditions of a ManagedServiceAccount or a ClusterPermission that is in force."""
 LABEL_SYNC: Final = "authentication.open-cluster-management.io/sync-to-clusterprofile"
 """OCM: "true" on a ManagedServiceAccount copies its token to the namespaces of the ClusterProfiles."""
 

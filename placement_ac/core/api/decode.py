@@ -12,10 +12,10 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
 from functools import lru_cache
 from typing import Final
 
+from placement_ac.core.api import objects, schemas
 from placement_ac.core.api.constants import (
     ANNOTATION_DRAINING,
     AUTHORITY_KEY,
@@ -34,46 +34,9 @@ from placement_ac.core.api.constants import (
     TAINT_UNREACHABLE,
     TOKEN_KEY,
 )
-from placement_ac.core.api.objects import (
-    AccountToken,
-    AddOnPrioritizer,
-    AdmissionCheckState,
-    AppliedFields,
-    Check,
-    ClusterProfile,
-    Decision,
-    KueueObject,
-    ManagedCluster,
-    Meta,
-    ObjectVersion,
-    Placement,
-    ProvisionedObject,
-    Scores,
-    Secret,
-    SecretRef,
-    Workload,
-)
-from placement_ac.core.api.schemas import (
-    CheckSpec,
-    Condition,
-    Conditions,
-    DecisionStatus,
-    ManagedClusterClientConfig,
-    ManagedClusterSpec,
-    PlacementSpec,
-    PlacementStatus,
-    PrioritizerPolicy,
-    ProfileStatus,
-    Raw,
-    ScoreStatus,
-    WorkloadStatus,
-    as_mapping,
-    parse_time,
-    validate,
-)
-from placement_ac.core.kubeconfig.access import UsableByKueueOnly
+from placement_ac.core.api.schemas import Raw, as_mapping, parse_time, validate
 from placement_ac.core.kubeconfig.read import read_kubeconfig
-from placement_ac.core.kubeconfig.source import Unusable
+from placement_ac.core.kubeconfig.source import Unusable, UsableByKueueOnly
 
 REMEMBERED: Final = 1_000
 """How many different owners and applied fields are remembered, so that equal ones are kept once.
@@ -85,16 +48,18 @@ _NOTHING: Final[Mapping[str, str]] = {}
 """Shared by all objects that have no labels, no annotations, or none that anybody reads."""
 
 
-def version_of(raw: Raw) -> ObjectVersion:
+def version_of(raw: Raw) -> objects.ObjectVersion:
     m = raw.get("metadata") or {}
     version = m.get("resourceVersion") or ""
-    return ObjectVersion(m.get("namespace") or "", m.get("name", ""), m.get("uid") or "", str(version))
+    return objects.ObjectVersion(
+        m.get("namespace") or "", m.get("name", ""), m.get("uid") or "", str(version)
+    )
 
 
-def meta_of(raw: Raw) -> Meta:
+def meta_of(raw: Raw) -> objects.Meta:
     """Read `metadata`; fields that the API server fills in may be missing, those that are there are valid."""
     m = raw.get("metadata") or {}
-    return Meta(
+    return objects.Meta(
         name=m.get("name", ""),
         namespace=m.get("namespace") or "",
         uid=m.get("uid") or "",
@@ -106,56 +71,52 @@ def meta_of(raw: Raw) -> Meta:
     )
 
 
-def check(raw: Raw) -> Check:
-    spec, problem = validate(CheckSpec, raw, "spec")
+def check(raw: Raw) -> objects.Check:
+    spec, problem = validate(schemas.CheckSpec, raw, "spec")
     # A broken `parameters` must not hide whose check it is.
     controller = spec.controller_name if spec else str(as_mapping(raw.get("spec")).get("controllerName", ""))
-    return Check(meta_of(raw), controller, spec.parameters if spec else None, active_of(raw), problem)
+    return objects.Check(meta_of(raw), controller, spec.parameters if spec else None, active_of(raw), problem)
 
 
-def active_of(raw: Raw) -> Condition | None:
+def active_of(raw: Raw) -> schemas.Condition | None:
     """Return the condition `Active`, whatever the others look like: we must not write the same again."""
     entries = as_mapping(raw.get("status")).get("conditions")
     for entry in entries if isinstance(entries, list) else ():
         if as_mapping(entry).get("type") == CONDITION_ACTIVE:
-            return validate(Condition, {"condition": entry}, "condition")[0]
+            return validate(schemas.Condition, {"condition": entry}, "condition")[0]
     return None
 
 
-def placement(raw: Raw) -> Placement:
-    spec, bad_spec = validate(PlacementSpec, raw, "spec")
-    status, bad_status = validate(PlacementStatus, raw, "status")
+def placement(raw: Raw) -> objects.Placement:
+    spec, bad_spec = validate(schemas.PlacementSpec, raw, "spec")
+    status, bad_status = validate(schemas.PlacementStatus, raw, "status")
     selected = (status.number_of_selected_clusters or 0) if status and raw.get("status") else None
-    return Placement(
+    return objects.Placement(
         meta=meta_of(raw),
         prioritizers=_add_ons(spec.prioritizer_policy) if spec and spec.prioritizer_policy else (),
         selected=selected,
         groups=status.decision_groups if status else (),
         conditions=status.conditions if status else (),
         problem=bad_spec or bad_status,
-        created=_created(raw),
+        created=parse_time(str((raw.get("metadata") or {}).get("creationTimestamp"))),
         grouped=bool(spec and spec.decision_strategy),
     )
 
 
-def _created(raw: Raw) -> datetime | None:
-    return parse_time(str((raw.get("metadata") or {}).get("creationTimestamp")))
-
-
-def _add_ons(policy: PrioritizerPolicy) -> tuple[AddOnPrioritizer, ...]:
+def _add_ons(policy: schemas.PrioritizerPolicy) -> tuple[objects.AddOnPrioritizer, ...]:
     return tuple(
-        AddOnPrioritizer(add_on.resource_name, add_on.score_name, entry.weight)
+        objects.AddOnPrioritizer(add_on.resource_name, add_on.score_name, entry.weight)
         for entry in policy.configurations
         if entry.weight and entry.score_coordinate and (add_on := entry.score_coordinate.add_on)
     )
 
 
-def decision(raw: Raw) -> Decision:
+def decision(raw: Raw) -> objects.Decision:
     meta = meta_of(raw)
-    status, problem = validate(DecisionStatus, raw, "status")
+    status, problem = validate(schemas.DecisionStatus, raw, "status")
     decided = status.decisions if status and raw.get("status") else None
     index = meta.labels.get(LABEL_GROUP_INDEX, "0")
-    return Decision(
+    return objects.Decision(
         meta=meta,
         placement=meta.labels.get(LABEL_PLACEMENT, ""),
         group=int(index) if index.isdecimal() else 0,
@@ -165,30 +126,30 @@ def decision(raw: Raw) -> Decision:
     )
 
 
-def cluster_profile(raw: Raw) -> ClusterProfile:
+def cluster_profile(raw: Raw) -> objects.ClusterProfile:
     meta = meta_of(raw)
-    status, problem = validate(ProfileStatus, raw, "status")
+    status, problem = validate(schemas.ProfileStatus, raw, "status")
     refs = [c.access_ref for c in status.credentials if c.consumer == CONSUMER] if status else []
     providers = (*status.access_providers, *status.credential_providers) if status else ()
-    return ClusterProfile(
+    return objects.ClusterProfile(
         meta=meta,
         cluster=meta.labels.get(LABEL_CLUSTER) or _named_by_ocm(meta),
-        secrets=tuple(SecretRef(ref.kind, ref.namespace or meta.namespace, ref.name) for ref in refs),
+        secrets=tuple(objects.SecretRef(ref.kind, ref.namespace or meta.namespace, ref.name) for ref in refs),
         providers=tuple(dict.fromkeys(provider.name for provider in providers if provider.name)),
         problem=problem,
     )
 
 
-def _named_by_ocm(meta: Meta) -> str:
+def _named_by_ocm(meta: objects.Meta) -> str:
     """Return the name of a ClusterProfile if OCM made it: other managers do not use the cluster's name."""
     return meta.name if meta.labels.get(LABEL_MANAGER, OCM_MANAGER) == OCM_MANAGER else ""
 
 
-def secret(raw: Raw) -> Secret:
+def secret(raw: Raw) -> objects.Secret:
     text = _kubeconfig(raw.get("data"))
     found = read_kubeconfig(text) if isinstance(text, bytes) else Unusable(text)
     digest = digest_of(text) if isinstance(text, bytes) else ""
-    bare = Secret(meta_of(raw), _owners(raw), _NOTHING, _applied_fields_of(raw), digest=digest)
+    bare = objects.Secret(meta_of(raw), _owners(raw), _NOTHING, _applied_fields_of(raw), digest=digest)
     if isinstance(found, UsableByKueueOnly):
         found = found.access
     if isinstance(found, Unusable):
@@ -213,26 +174,26 @@ def digest_of(kubeconfig: bytes) -> str:
     return hashlib.sha256(kubeconfig).hexdigest()
 
 
-def account_token(raw: Raw) -> AccountToken:
+def account_token(raw: Raw) -> objects.AccountToken:
     meta, data = meta_of(raw), as_mapping(raw.get("data"))
     try:
         found = base64.b64decode(data.get(TOKEN_KEY) or "", validate=True).decode("ascii")
         authority = base64.b64decode(data.get(AUTHORITY_KEY) or "", validate=True)
     except (ValueError, TypeError):
-        return AccountToken(meta, problem="is not base64 of a token and a certificate")
+        return objects.AccountToken(meta, problem="is not base64 of a token and a certificate")
     missing = [key for key, value in ((TOKEN_KEY, found), (AUTHORITY_KEY, authority)) if not value]
-    return AccountToken(meta, found, authority, f"has no {missing[0]}" if missing else "")
+    return objects.AccountToken(meta, found, authority, f"has no {missing[0]}" if missing else "")
 
 
-def scores(raw: Raw) -> Scores:
-    status, problem = validate(ScoreStatus, raw, "status")
+def scores(raw: Raw) -> objects.Scores:
+    status, problem = validate(schemas.ScoreStatus, raw, "status")
     values = {entry.name: entry.value for entry in status.scores} if status else {}
-    return Scores(meta_of(raw), values, status.valid_until if status else None, problem)
+    return objects.Scores(meta_of(raw), values, status.valid_until if status else None, problem)
 
 
-def kueue_object(raw: Raw) -> KueueObject:
+def kueue_object(raw: Raw) -> objects.KueueObject:
     active = active_of(raw)
-    return KueueObject(
+    return objects.KueueObject(
         meta=meta_of(raw),
         owners=_owners(raw),
         spec=as_mapping(raw.get("spec")),
@@ -263,33 +224,30 @@ def _owners_by_uid(owners: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
     return dict(owners)
 
 
-def provisioned_object(raw: Raw) -> ProvisionedObject:
-    status, problem = validate(Conditions, raw, "status")
+def provisioned_object(raw: Raw) -> objects.ProvisionedObject:
+    status, problem = validate(schemas.Conditions, raw, "status")
     conditions = status.conditions if status else ()
-    failures = [
-        f"{c.reason}: {_first_line(c.message)}".rstrip(": ") for c in conditions if c.status == "False"
-    ]
+    # The first line of each message: the rest of OCM's is advice where to look.
+    failed = [(c.reason, c.message.partition("\n")[0]) for c in conditions if c.status == "False"]
+    failures = [f"{reason}: {message}".rstrip(": ") for reason, message in failed]
     done = any(c.type in DONE and c.status == "True" for c in conditions)
     spec, owned = as_mapping(raw.get("spec")), _applied_fields_of(raw)
-    return ProvisionedObject(meta_of(raw), _owners(raw), spec, owned, done, "; ".join(failures) or problem)
+    return objects.ProvisionedObject(
+        meta_of(raw), _owners(raw), spec, owned, done, "; ".join(failures) or problem
+    )
 
 
-def _first_line(text: str) -> str:
-    """Return the first line: the rest of OCM's messages is advice where to look."""
-    return text.partition("\n")[0]
-
-
-def workload(raw: Raw) -> Workload:
-    status, _ = validate(WorkloadStatus, raw, "status")
+def workload(raw: Raw) -> objects.Workload:
+    status, _ = validate(schemas.WorkloadStatus, raw, "status")
     status = status or _readable(raw)
     conditions = {condition.type: condition.status == "True" for condition in status.conditions}
     evicted = next((condition for condition in status.conditions if condition.type == "Evicted"), None)
     sent_back = _SENT_BACK.search(evicted.message) if evicted else None
     meta = meta_of(raw)
-    return Workload(
+    return objects.Workload(
         meta=meta._replace(labels=_NOTHING, annotations=_NOTHING, generation=0),
         check_states=tuple(
-            AdmissionCheckState(
+            objects.AdmissionCheckState(
                 sys.intern(entry.name), entry.state, entry.message, parse_time(entry.last_transition_time)
             )
             for entry in status.admission_checks
@@ -304,7 +262,7 @@ def workload(raw: Raw) -> Workload:
     )
 
 
-def _readable(raw: Raw) -> WorkloadStatus:
+def _readable(raw: Raw) -> schemas.WorkloadStatus:
     """Return the readable parts of a status that does not fit as a whole: above all, where it runs."""
     status = as_mapping(raw.get("status"))
     fields = ("conditions", "admissionChecks", "clusterName", "nominatedClusterNames")
@@ -312,22 +270,22 @@ def _readable(raw: Raw) -> WorkloadStatus:
     good = {
         key: part
         for key, part in parts.items()
-        if validate(WorkloadStatus, {"status": {key: part}}, "status")[0]
+        if validate(schemas.WorkloadStatus, {"status": {key: part}}, "status")[0]
     }
-    return WorkloadStatus.model_validate(good)
+    return schemas.WorkloadStatus.model_validate(good)
 
 
-def managed_cluster_without_server(raw: Raw) -> ManagedCluster:
+def managed_cluster_without_server(raw: Raw) -> objects.ManagedCluster:
     """Read one without its API server, where nothing needs that: the CA is most of it."""
     return replace(managed_cluster(raw), server="", authority="")
 
 
-def managed_cluster(raw: Raw) -> ManagedCluster:
-    spec, _ = validate(ManagedClusterSpec, raw, "spec")
+def managed_cluster(raw: Raw) -> objects.ManagedCluster:
+    spec, _ = validate(schemas.ManagedClusterSpec, raw, "spec")
     taints = spec.taints if spec else ()
     configs = spec.managed_cluster_client_configs if spec else ()
-    first = configs[0] if configs else ManagedClusterClientConfig()
-    return ManagedCluster(
+    first = configs[0] if configs else schemas.ManagedClusterClientConfig()
+    return objects.ManagedCluster(
         meta=meta_of(raw)._replace(labels=_NOTHING, annotations=_NOTHING),
         unreachable=any(taint.key == TAINT_UNREACHABLE for taint in taints),
         server=first.url,
@@ -335,7 +293,7 @@ def managed_cluster(raw: Raw) -> ManagedCluster:
     )
 
 
-def _applied_fields_of(raw: Raw) -> AppliedFields:
+def _applied_fields_of(raw: Raw) -> objects.AppliedFields:
     entries = (raw.get("metadata") or {}).get("managedFields") or ()
     for entry in entries:
         if entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply":
@@ -353,16 +311,12 @@ def _applied_fields_of(raw: Raw) -> AppliedFields:
 @lru_cache(REMEMBERED)
 def _applied_fields(
     labels: tuple[str, ...], owners: tuple[str, ...], *, draining: bool, clusters: bool
-) -> AppliedFields:
+) -> objects.AppliedFields:
     """Return what the keys of fieldsV1 mean."""
     named = frozenset(key[2:] for key in labels if key.startswith("f:"))
-    uids = frozenset(_uid_of(key) for key in owners if key.startswith("k:"))
-    return AppliedFields(True, named, uids, draining, clusters)
+    # Owners have keys like `k:{"uid":"…"}`.
+    uids = frozenset(str(json.loads(key[2:]).get("uid", "")) for key in owners if key.startswith("k:"))
+    return objects.AppliedFields(True, named, uids, draining, clusters)
 
 
-_NOT_APPLIED: Final = AppliedFields()
-
-
-def _uid_of(key: str) -> str:
-    """Return the uid in a `k:{"uid":"…"}` key of fieldsV1."""
-    return str(json.loads(key[2:]).get("uid", ""))
+_NOT_APPLIED: Final = objects.AppliedFields()

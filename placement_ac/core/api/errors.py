@@ -13,7 +13,7 @@ class ApiError(PlacementAcError):
     """The API server answered with an error, or did not answer.
 
     `status` is the HTTP code (0: no answer), `reason` the Status object's, `retry_after`
-    the seconds that the server asked for (None: it did not say).
+    the seconds that the server asked for (None: not set).
     """
 
     def __init__(

@@ -125,7 +125,7 @@ def _part_of_map(
 def _part_of_list(
     items: Sequence[Any], keys: Iterable[str], own: Fields, others: Sequence[Fields]
 ) -> Iterator[Any]:
-    """Yield the owned parts of the items, in the order in which the items stand."""
+    """Yield the owned parts of the items, in the order of the items."""
     wanted = [(key, _read(key)) for key in keys]
     for index, item in enumerate(items):
         for key, selector in wanted:

@@ -10,6 +10,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from placement_ac.core.api import schemas
 from placement_ac.core.api.constants import (
     ANNOTATION_ADOPT,
     ANNOTATION_DRAINING,
@@ -23,15 +24,7 @@ from placement_ac.core.api.constants import (
     PLACEMENT,
     Kind,
 )
-from placement_ac.core.api.schemas import (
-    Condition,
-    DecidedCluster,
-    DecisionGroup,
-    Parameters,
-    Raw,
-    as_mapping,
-    parse_time,
-)
+from placement_ac.core.api.schemas import Raw, as_mapping, parse_time
 
 
 class Meta(NamedTuple):
@@ -57,8 +50,8 @@ class Check:
 
     meta: Meta
     controller: str
-    parameters: Parameters | None
-    active: Condition | None
+    parameters: schemas.Parameters | None
+    active: schemas.Condition | None
     problem: str
 
     @property
@@ -81,7 +74,7 @@ class Check:
 
     @property
     def config(self) -> str:
-        """The MultiKueueConfig that this check of Kueue's names; "" when it names none."""
+        """The MultiKueueConfig that this check of Kueue names; "" when it names none."""
         return self.names(MULTIKUEUE_CONFIG) if self.multikueue else ""
 
 
@@ -96,13 +89,13 @@ class AddOnPrioritizer:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """An OCM Placement. `selected` is None as long as its status says nothing at all."""
+    """An OCM Placement. `selected` is None as long as it has no status that can be read."""
 
     meta: Meta
     prioritizers: tuple[AddOnPrioritizer, ...]
     selected: int | None
-    groups: tuple[DecisionGroup, ...]
-    conditions: tuple[Condition, ...]
+    groups: tuple[schemas.DecisionGroup, ...]
+    conditions: tuple[schemas.Condition, ...]
     problem: str
     created: datetime | None = None
     grouped: bool = False
@@ -115,7 +108,7 @@ class Decision(NamedTuple):
     meta: Meta
     placement: str
     group: int
-    decided: tuple[DecidedCluster, ...] | None
+    decided: tuple[schemas.DecidedCluster, ...] | None
     clusters: tuple[str, ...]
     """The names in `decided`; "" for an entry without one."""
     problem: str
@@ -163,15 +156,15 @@ class AdmissionCheckState:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A Workload of Kueue's: only what decides where it runs, as there may be 100,000 of them."""
+    """A Workload of Kueue: only what decides where it runs, as there may be 100,000 of them."""
 
     meta: Meta
     check_states: tuple[AdmissionCheckState, ...]
     has_quota: bool
     """Whether it holds quota on the hub (QuotaReserved).
 
-    Though it be Evicted: where Pods have run, Kueue ends an eviction only when a new copy has been made
-    (shared/kueue/cluster-unlisted-while-running.log, 9.84 to 13.01), and that takes our Ready.
+    An evicted one may too: where Pods have run, Kueue ends an eviction only when a new copy has been made
+    (measured on Kueue main), and Kueue makes no copy before our Ready.
     """
     cluster: str
     """The MultiKueueCluster that it was placed on; "" while it is on none."""
@@ -202,7 +195,7 @@ class ManagedCluster:
     server: str = ""
     """The URL in its first client config; "": it has none."""
     authority: str = ""
-    """The CA of that URL: PEM in base64; "": it says none."""
+    """The CA of that URL: PEM in base64; "": none is set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +247,7 @@ class KueueObject(WritableObject):
     """A MultiKueueConfig or MultiKueueCluster."""
 
     active: bool | None = None
-    """Whether Kueue is connected to a MultiKueueCluster; None: it has not said."""
+    """Whether Kueue is connected to a MultiKueueCluster; None: not reported."""
 
     placement: str = field(init=False, repr=False, compare=False)
     cluster: str = field(init=False, repr=False, compare=False)
@@ -300,7 +293,7 @@ class ProvisionedObject(WritableObject):
     in_force: bool = False
     """Whether OCM has put it in force: the token reported, the rights granted."""
     problem: str = ""
-    """OCM's words on why it is not in force."""
+    """OCM's messages on why it is not in force."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +304,7 @@ class Secret(WritableObject):
     digest: str = ""
     """SHA-256 of its kubeconfig, by which it is compared."""
     expires: datetime | None = None
-    """When its token, client certificate or authority expires; None: never, as far as one can tell."""
+    """When its token, client certificate or authority expires; None: never, or not known."""
     issued: datetime | None = None
     expires_what: str = ""
     """Which of them ends then: `expiry.TOKEN`, `CLIENT_CERTIFICATE` or `AUTHORITY`."""

@@ -222,7 +222,7 @@ def validate(shape: type[W], raw: Raw, field: str) -> tuple[W | None, str]:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in (field, *first["loc"]))
-        return None, f"{where}: {first['msg'].replace('tuple', 'list')}"  # our word for it, not theirs
+        return None, f"{where}: {first['msg'].replace('tuple', 'list')}"  # Kubernetes calls it a list
 
 
 def parse_time(text: str) -> datetime | None:

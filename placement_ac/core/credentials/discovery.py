@@ -24,7 +24,7 @@ ALWAYS: Final = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class DiscoveryInputs:
-    """What the hub holds for one cluster."""
+    """The objects on the hub from which the credentials of one cluster are chosen."""
 
     cluster: str
     kueue_namespace: str
@@ -61,14 +61,14 @@ def find_credentials(
 def find_external_credentials(
     inputs: DiscoveryInputs, methods: Sequence[CredentialMethod] = CREDENTIAL_METHODS
 ) -> CredentialSource | None:
-    """Return the first usable credentials that others have put there."""
+    """Return the first usable credentials that others have put on the hub."""
     return _search(inputs, methods)[0]
 
 
 def _search(
     inputs: DiscoveryInputs, methods: Sequence[CredentialMethod]
 ) -> tuple[CredentialSource | None, list[str]]:
-    """Return the first usable credentials that others have made, or why those that are there are not."""
+    """Return the first usable credentials that others have made, or why none of the existing ones is."""
     problems: list[str] = []
     for method in methods:
         source = _FINDERS[method](inputs)

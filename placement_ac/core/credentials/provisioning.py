@@ -29,13 +29,12 @@ from placement_ac.core.api.decode import digest_of
 from placement_ac.core.api.objects import WritableObject
 from placement_ac.core.credentials.readiness import kubeconfig_of, name_conflict
 from placement_ac.core.inputs.provisioning import ProvisioningInputs
-from placement_ac.core.inputs.state import Body, Timer, TimerKind
+from placement_ac.core.inputs.state import NOTHING, Body, Timer, TimerKind
 from placement_ac.core.kubeconfig.source import Unusable
 from placement_ac.core.plan.diff import Action, Apply, Delete, Phase, body_of, is_same
 
 MISSING: Final = Timer(TimerKind.CREDENTIALS_MISSING)
 UNNEEDED: Final = Timer(TimerKind.CREDENTIALS_UNNEEDED)
-NO_ANNOTATIONS: Final[Mapping[str, str]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,7 @@ def _plan_removal(inputs: ProvisioningInputs) -> ProvisioningPlan:
     left = inputs.policy.retention - inputs.ages.get(UNNEEDED, 0.0)
     if left > 0 and objects.managed_cluster and not external and any(existing):
         return ProvisioningPlan(timers=frozenset({UNNEEDED}), recheck_after=left)
-    timers = frozenset({UNNEEDED} & inputs.ages.keys())  # a delete that fails does not wait anew
+    timers = frozenset({UNNEEDED} & inputs.ages.keys())  # a delete that fails does not wait again
     ends = external.expires if external else None
     recheck_after = max((ends - inputs.now).total_seconds(), 0.0) if ends else None
     kinds = zip((SECRET, ACCOUNT, PERMISSION), existing, strict=True)
@@ -135,7 +134,7 @@ def _apply(
     observed: WritableObject | None,
     labels: Mapping[str, str],
     spec: Body,
-    annotations: Mapping[str, str] = NO_ANNOTATIONS,
+    annotations: Mapping[str, str] = NOTHING,
 ) -> Iterable[Apply]:
     owners = inputs.usage.owners
     annotated = observed is not None and annotations.items() <= observed.meta.annotations.items()

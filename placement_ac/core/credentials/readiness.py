@@ -7,7 +7,6 @@ whatever OCM says of the account or the permission.
 
 import base64
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -66,31 +65,21 @@ def kubeconfig_of(inputs: ProvisioningInputs) -> bytes | Unusable:
     secret = f"Secret {token.meta.namespace}/{token.meta.name}"
     if token.problem:
         return Unusable(f"delete {secret}, so that OCM reports the token again: it {token.problem}")
-    endpoint = _through_proxy(inputs) if inputs.policy.proxy else _direct(inputs)
+    endpoint = _endpoint(inputs)
     if isinstance(endpoint, Unusable):
         return endpoint
-    authority = endpoint.authority or token.authority
-    written = write_kubeconfig(endpoint.server, authority, token.token, inputs.cluster)
+    server, authority, origin = endpoint
+    written = write_kubeconfig(server, authority or token.authority, token.token, inputs.cluster)
     if isinstance(written, Unusable):
-        return Unusable(f"in {endpoint.origin} or {secret}, {written.why}")
+        return Unusable(f"in {origin} or {secret}, {written.why}")
     return written
 
 
-@dataclass(frozen=True, slots=True)
-class _ApiEndpoint:
-    """A worker's API server: its URL, its CA as PEM (empty: the one reported with the token), its origin."""
-
-    server: str
-    authority: bytes
-    origin: str
-
-
-def _through_proxy(inputs: ProvisioningInputs) -> _ApiEndpoint:
-    server = f"{inputs.policy.proxy.rstrip('/')}/{inputs.cluster}"
-    return _ApiEndpoint(server, inputs.policy.proxy_authority, "the setting cluster-proxy")
-
-
-def _direct(inputs: ProvisioningInputs) -> _ApiEndpoint | Unusable:
+def _endpoint(inputs: ProvisioningInputs) -> tuple[str, bytes, str] | Unusable:
+    """Return the URL of the worker's API server, its CA as PEM (empty: none is set), and their origin."""
+    if inputs.policy.proxy:
+        server = f"{inputs.policy.proxy.rstrip('/')}/{inputs.cluster}"
+        return server, inputs.policy.proxy_authority, "the setting cluster-proxy"
     cluster = inputs.objects.managed_cluster
     config, of = "spec.managedClusterClientConfigs[0]", f"of ManagedCluster {inputs.cluster}"
     if cluster is None or not cluster.server:
@@ -99,7 +88,7 @@ def _direct(inputs: ProvisioningInputs) -> _ApiEndpoint | Unusable:
         authority = base64.b64decode(cluster.authority, validate=True)
     except ValueError:
         return Unusable(f"fix {config}.caBundle {of}: it is not base64")
-    return _ApiEndpoint(cluster.server, authority, f"{config} {of}")
+    return cluster.server, authority, f"{config} {of}"
 
 
 def _in_secret(inputs: ProvisioningInputs) -> CredentialSource | Unusable:

@@ -21,14 +21,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import joined
-from placement_ac.core.draining.gate import (
-    advance_dispatcher_drain,
-    advance_drain,
-    close_gate,
-    drain_obstacle,
-    gate_timer,
-    waiting_grace,
-)
+from placement_ac.core.draining import gate
 from placement_ac.core.draining.state import ConfigWorkloads, DrainContext, DrainState, DrainStep
 from placement_ac.core.inputs.state import NOTHING, EventIntent, Snapshot, Timer, TimerKind
 from placement_ac.core.selection.selection import listed_names, soonest
@@ -67,30 +60,29 @@ def plan_drain(
 ) -> DrainPlan:
     """Return a step for every listed MultiKueueCluster that is not `wanted`; `listed` by `listed_clusters`.
 
-    Someone else may have listed it: jobs may run on it all the same.
+    It may have been listed by someone else: jobs may run on it nevertheless.
     """
     names = listed_names(seen)
-    unwanted = [name for name in names if name not in wanted]
     unlisting = [timer.subject for timer in seen.timer_ages if timer.kind is TimerKind.BEING_UNLISTED]
-    clusters = {name: cluster for cluster, name in listed.items()} if unwanted or unlisting else {}
+    clusters = {name: cluster for cluster, name in listed.items()}
     context = DrainContext(seen, workloads, _is_reopened(seen))
-    steps = tuple([_next_step(context, clusters.get(name, name), name) for name in unwanted])
-    held_back, unsure = _held_back(context, steps) if seen.workloads else ({}, [])
-    still_listed = {clusters.get(name, name) for name in names} if unlisting else set[str]()
-    just_unlisted = _just_unlisted(seen, unlisting, still_listed)
-    waits = (*_gate_waits(context, steps, just_unlisted), QUIET_SECONDS if held_back else None)
+    unwanted = [DrainStep(clusters.get(name, name), name) for name in names if name not in wanted]
+    steps = tuple([_recover_copies(context, _advance(context, step)) for step in unwanted])
+    held_back, unsure = _held_back(context, steps)
+    just_unlisted = _just_unlisted(seen, unlisting, {clusters.get(name, name) for name in names})
+    closing = {step.cluster for step in steps if step.stays and step.state.closes_gate}
+    if seen.policy.dispatcher:  # it needs no gate
+        closing = set()
+    being_unlisted = {step.cluster for step in steps if not step.stays}
+    waits = (*_gate_waits(context, closing, just_unlisted), QUIET_SECONDS if held_back else None)
     return DrainPlan(
         steps,
-        _timers(context, steps, just_unlisted),
+        _timers(context, steps, just_unlisted, closing),
         soonest((*waits, *[step.recheck_after for step in steps])),
         held_back,
         tuple(dict.fromkeys((*[step.name for step in steps if step.ask_for_copies], *unsure))),
-        _gate_closed_for(context, steps, just_unlisted),
+        tuple(sorted(closing | being_unlisted | {timer.subject for timer in just_unlisted})),
     )
-
-
-def _next_step(context: DrainContext, cluster: str, name: str) -> DrainStep:
-    return _recover_copies(context, _advance(context, DrainStep(cluster, name)))
 
 
 def _advance(context: DrainContext, step: DrainStep) -> DrainStep:
@@ -106,13 +98,17 @@ def _advance(context: DrainContext, step: DrainStep) -> DrainStep:
         return _finish(context, step)
     if running:
         return _drain(context, step, running)
-    return advance_dispatcher_drain(context, step) if seen.policy.dispatcher else advance_drain(context, step)
+    return (
+        gate.advance_dispatcher_drain(context, step)
+        if seen.policy.dispatcher
+        else gate.advance_drain(context, step)
+    )
 
 
 def _finish(context: DrainContext, step: DrainStep) -> DrainStep:
-    """Give Kueue a moment to clear up where jobs have just ended: it does so while the cluster is listed."""
+    """Give Kueue a moment to clean up where jobs have just ended: it does so while the cluster is listed."""
     timer = Timer(TimerKind.QUIET, step.cluster)
-    left = QUIET_SECONDS - context.age(timer)
+    left = QUIET_SECONDS - context.seen.age(timer)
     config = context.seen.objects.config
     if config is None or step.name not in config.draining or left <= 0:
         return step
@@ -142,12 +138,12 @@ def _drain(context: DrainContext, step: DrainStep, running: list[Workload]) -> D
         return step._replace(state=DrainState.WITHOUT_OUR_CHECK)
     if context.reopened:
         return step._replace(state=DrainState.GATE_REOPENED)
-    step = close_gate(context, step)
+    step = gate.close_gate(context, step)
     if step.state in (DrainState.DISCONNECTED, DrainState.NOT_ANSWERING):
         return step._replace(state=DrainState.CANNOT_SEND_BACK, detail=step.message)
     if step.state is not DrainState.CLOSING:
         return step._replace(state=DrainState.RUNNING)
-    if gate_timer(step.cluster) not in context.seen.timer_ages:
+    if gate.gate_timer(step.cluster) not in context.seen.timer_ages:
         return step._replace(state=DrainState.SEND_BACK_DUE)
     send_back = tuple(w for w in running if not context.workloads.is_sent_back(w))
     return step._replace(
@@ -184,19 +180,19 @@ def _deadline_left(context: DrainContext, name: str) -> float | None:
 
 
 def _recover_copies(context: DrainContext, step: DrainStep) -> DrainStep:
-    """Make Ready what was sent back from here and left a copy, in whatever state the cluster is."""
+    """Make Ready the Workloads that were sent back from here and left a copy, in any state of the cluster."""
     workloads = context.workloads
     if not step.stays or not workloads.undecided:
         return step
     sent = [w for w in workloads.undecided if w.sent_back_from == step.cluster and w not in step.make_ready]
-    if not sent or drain_obstacle(context, step):
+    if not sent or gate.drain_obstacle(context, step):
         return step
-    left_copy = tuple(w for w in sent if workloads.is_pending(w) and _still_holds(context, step, w))
+    left_copy = tuple(w for w in sent if workloads.is_pending(w) and _holds_copy(context, step, w))
     not_recorded = tuple(
         w
         for w in sent
         if workloads.is_ready(w)
-        and context.age(Timer(TimerKind.MADE_READY, w.meta.uid)) >= MIN_READY_SECONDS
+        and context.seen.age(Timer(TimerKind.MADE_READY, w.meta.uid)) >= MIN_READY_SECONDS
         and w not in step.send_back
     )
     return step._replace(
@@ -211,7 +207,7 @@ def _held_back(context: DrainContext, steps: Iterable[DrainStep]) -> tuple[dict[
     ask: list[str] = []
     for workload in filter(context.workloads.is_pending, context.workloads.undecided):
         step = staying.get(workload.sent_back_from)
-        if step is None or workload in step.make_ready or _holds_none(context, step, workload):
+        if step is None or workload in step.make_ready or _holds_copy(context, step, workload) is False:
             continue
         held[workload.meta.uid] = step.cluster
         if _is_report_due(context, step, workload):
@@ -219,30 +215,22 @@ def _held_back(context: DrainContext, steps: Iterable[DrainStep]) -> tuple[dict[
     return held, ask
 
 
-def _holds_none(context: DrainContext, step: DrainStep, workload: Workload) -> bool:
-    """Whether the cluster, asked well after Kueue took the Workload back, holds no copy of it."""
-    copies = context.seen.fleet.worker_copies
-    return _asked_since(context, step, workload) and workload.meta.id not in copies[step.name].copies
-
-
-def _still_holds(context: DrainContext, step: DrainStep, workload: Workload) -> bool:
-    copies = context.seen.fleet.worker_copies
-    return _asked_since(context, step, workload) and workload.meta.id in copies[step.name].copies
-
-
-def _asked_since(context: DrainContext, step: DrainStep, workload: Workload) -> bool:
+def _holds_copy(context: DrainContext, step: DrainStep, workload: Workload) -> bool | None:
+    """Whether the cluster holds a copy; None: it was not asked well after Kueue took the Workload back."""
     reported = context.seen.fleet.worker_copies.get(step.name)
     if reported is None or reported.problem or workload.evicted_at is None:
-        return False
+        return None
     since = (context.seen.now - workload.evicted_at).total_seconds() - reported.age
-    return since >= QUIET_SECONDS + 1.0  # the API gives whole seconds
+    if since < QUIET_SECONDS + 1.0:  # the API gives whole seconds
+        return None
+    return workload.meta.id in reported.copies
 
 
 def _is_report_due(context: DrainContext, step: DrainStep, workload: Workload) -> bool:
     reported = context.seen.fleet.worker_copies.get(step.name)
     if reported is None:
         return True
-    early = not reported.problem and not _asked_since(context, step, workload)
+    early = not reported.problem and _holds_copy(context, step, workload) is None
     return reported.age > (QUIET_SECONDS if early else COPIES_RETRY_SECONDS)
 
 
@@ -250,36 +238,20 @@ def _is_report_due(context: DrainContext, step: DrainStep, workload: Workload) -
 
 
 def _is_reopened(seen: Snapshot) -> bool:
-    """Whether the gate opens for a while: it has been closed for too long, for whichever clusters."""
+    """Whether the gate opens for a while: it has been closed for too long, for any clusters."""
     reopened_for = seen.timer_ages.get(GATE_REOPENED)
     if reopened_for is not None:
         return reopened_for < GATE_CLOSED_MAX_SECONDS
-    return seen.timer_ages.get(GATE_CLOSED, 0.0) >= waiting_grace(seen) + GATE_CLOSED_MAX_SECONDS
-
-
-def _closes_gate(context: DrainContext, step: DrainStep) -> bool:
-    """Whether a cluster that stays keeps the gate closed; our own dispatcher needs no gate."""
-    return step.stays and step.state.closes_gate and not context.seen.policy.dispatcher
-
-
-def _gate_closed_for(
-    context: DrainContext, steps: Iterable[DrainStep], just_unlisted: Iterable[Timer]
-) -> tuple[str, ...]:
-    closing = {step.cluster for step in steps if not step.stays or _closes_gate(context, step)}
-    return tuple(sorted(closing | {timer.subject for timer in just_unlisted}))
+    return seen.age(GATE_CLOSED) >= gate.waiting_grace(seen) + GATE_CLOSED_MAX_SECONDS
 
 
 def _timers(
-    context: DrainContext, steps: Collection[DrainStep], just_unlisted: set[Timer]
+    context: DrainContext, steps: Collection[DrainStep], just_unlisted: set[Timer], closing: Collection[str]
 ) -> frozenset[Timer]:
     unlisting = {Timer(TimerKind.BEING_UNLISTED, step.cluster) for step in steps if not step.stays}
-    gate = set[Timer]()
-    if context.reopened:
-        gate = {GATE_REOPENED}
-    elif any(_closes_gate(context, step) for step in steps):
-        gate = {GATE_CLOSED}
-    made_ready = _made_ready(context, steps) if context.seen.workloads else set[Timer]()
-    return frozenset(just_unlisted | unlisting | gate | made_ready).union(*[step.timers for step in steps])
+    running = {GATE_REOPENED} if context.reopened else {GATE_CLOSED} if closing else set()
+    made_ready = _made_ready(context, steps)
+    return frozenset(just_unlisted | unlisting | running | made_ready).union(*[step.timers for step in steps])
 
 
 def _made_ready(context: DrainContext, steps: Iterable[DrainStep]) -> set[Timer]:
@@ -308,13 +280,13 @@ def _just_unlisted(seen: Snapshot, unlisting: Iterable[str], still_listed: Colle
 
 
 def _gate_waits(
-    context: DrainContext, steps: Collection[DrainStep], just_unlisted: Iterable[Timer]
+    context: DrainContext, closing: Collection[str], just_unlisted: Iterable[Timer]
 ) -> Iterable[float]:
     """Yield the seconds until the gate opens, closes again or reopens, though nothing else happens."""
     for timer in just_unlisted if context.seen.workloads else ():  # a Workload that comes later is an event
-        yield GATE_REOPEN_SECONDS - context.age(timer)
+        yield GATE_REOPEN_SECONDS - context.seen.age(timer)
     if context.reopened:
-        yield GATE_CLOSED_MAX_SECONDS - context.age(GATE_REOPENED)
-    elif any(_closes_gate(context, step) for step in steps):
-        longest = waiting_grace(context.seen) + GATE_CLOSED_MAX_SECONDS
-        yield max(longest - context.age(GATE_CLOSED), 0.0)
+        yield GATE_CLOSED_MAX_SECONDS - context.seen.age(GATE_REOPENED)
+    elif closing:
+        longest = gate.waiting_grace(context.seen) + GATE_CLOSED_MAX_SECONDS
+        yield max(longest - context.seen.age(GATE_CLOSED), 0.0)

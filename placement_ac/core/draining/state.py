@@ -6,11 +6,13 @@ Pure data. docs/draining.md shows `DrainState` as a table, and a test compares t
 
 from collections.abc import Mapping
 from enum import Enum, unique
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from placement_ac.core.api.constants import PENDING, READY, RETRY
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.inputs.state import NOTHING, EventIntent, Snapshot, Timer
+
+_NOTHING_RUNS: Final = "nothing runs there any more"
 
 
 @unique
@@ -36,56 +38,20 @@ class DrainState(Enum):
         False,
         "the last of them ends, the deadline passes, or the policy is `Immediate`",
     )
-    SEND_BACK_DUE = (
-        "Workloads run there",
-        True,
-        "the gate is closed: they are sent back",
-    )
-    CANNOT_SEND_BACK = (
-        "Workloads run there; {}",
-        False,
-        "the cluster answers, and Kueue is connected to it",
-    )
-    SENDING_BACK = (
-        "its Workloads are sent back",
-        True,
-        "Kueue has taken them back",
-    )
-    WAITING = (
-        "Workloads wait there",
-        True,
-        "they are placed, or sent back after `--waiting-grace`",
-    )
-    ASKING = (
-        "nothing runs there any more",
-        False,
-        "the cluster has reported its copies: the gate closes",
-    )
-    CLOSING = (
-        "nothing runs there any more",
-        True,
-        "the gate is closed",
-    )
-    TAKING_BACK = (
-        "nothing runs there any more",
-        True,
-        "Kueue has set every Workload that was sent back to `Pending`",
-    )
-    QUIET = (
-        "nothing runs there any more",
-        True,
-        "after 2 s the cluster is asked again, and reports no copy",
-    )
+    SEND_BACK_DUE = ("Workloads run there", True, "the gate has been closed; then they are sent back")
+    CANNOT_SEND_BACK = ("Workloads run there; {}", False, "the cluster answers, and Kueue is connected to it")
+    SENDING_BACK = ("its Workloads are sent back", True, "Kueue has taken them back")
+    WAITING = ("Workloads wait there", True, "they are placed, or sent back after `--waiting-grace`")
+    ASKING = (_NOTHING_RUNS, False, "the cluster has reported its copies; then the gate is closed")
+    CLOSING = (_NOTHING_RUNS, True, "the gate has been closed")
+    TAKING_BACK = (_NOTHING_RUNS, True, "Kueue has set every Workload that was sent back to `Pending`")
+    QUIET = (_NOTHING_RUNS, True, "after 2 s the cluster is asked again, and reports no copy")
     COPY_FOUND = (
-        "nothing runs there any more",
+        _NOTHING_RUNS,
         True,
         "Kueue records the Workload, which is `Ready` for 3 s, or it is sent back once more",
     )
-    FINISHED = (
-        "nothing runs there any more",
-        False,
-        "2 s have passed since the last Workload of the config ended",
-    )
+    FINISHED = (_NOTHING_RUNS, False, "2 s have passed since the last Workload of the config ended")
     WITHOUT_OUR_CHECK = (
         "Workloads without our check are there: they must finish first",
         False,
@@ -101,11 +67,7 @@ class DrainState(Enum):
         False,
         "a minute has passed",
     )
-    DISCONNECTED = (
-        "Kueue is not connected to it",
-        False,
-        "Kueue is connected to it",
-    )
+    DISCONNECTED = ("Kueue is not connected to it", False, "Kueue is connected to it")
     NOT_ANSWERING = (
         "it cannot be asked for copies: {}",
         False,
@@ -116,11 +78,7 @@ class DrainState(Enum):
         False,
         "OCM takes the taint `unreachable` away, or the ManagedCluster is deleted",
     )
-    UNLISTED = (
-        "",
-        True,
-        "the list is written without it; a second later the gate opens",
-    )
+    UNLISTED = ("", True, "the list is written without it; a second later the gate opens")
 
 
 class DrainStep(NamedTuple):
@@ -190,10 +148,6 @@ class DrainContext(NamedTuple):
     workloads: ConfigWorkloads
     reopened: bool = False
     """Whether the gate has been closed for too long, and is open for a while."""
-
-    def age(self, timer: Timer) -> float:
-        """Return the seconds since the timer began; 0 if it has not."""
-        return self.seen.timer_ages.get(timer, 0.0)
 
 
 def group_workloads(seen: Snapshot) -> ConfigWorkloads:

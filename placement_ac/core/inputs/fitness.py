@@ -156,8 +156,7 @@ def rights_problems(findings: WorkerFindings, rights: Iterable[Right]) -> Iterat
     denied: dict[str, list[str]] = {}
     for right in rights:
         if findings.rights.get(right) is False:
-            subresource = f"/{right.subresource}" if right.subresource else ""
-            denied.setdefault(_kind_label(right.group, right.resource + subresource), []).append(right.verb)
+            denied.setdefault(_kind_label(right.group, right.rule_resource), []).append(right.verb)
     if denied:
         rights_text = joined((f"{', '.join(verbs)} {what}" for what, verbs in denied.items()), "; ")
         yield (

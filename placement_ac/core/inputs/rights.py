@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 
 from placement_ac.core.api.constants import KUEUE
 
-_JOBS: Final = "pkg/controller/jobs/"
 _MULTIKUEUE: Final = "pkg/controller/admissionchecks/multikueue/"
 _VERBS_TO_SEND: Final = ("create", "delete", "get", "watch")
 _ELASTIC: Final = "ElasticJobsViaWorkloadSlices"
@@ -48,7 +47,7 @@ class VersionRange:
     since: str
     """"": none."""
     until: str = ""
-    """The first that no longer belong to it, written alike."""
+    """The first releases after it, in the same notation; "": it has no end."""
 
     def has(self, release: KueueRelease | None) -> bool:
         """Whether the range has the release; None, which means any: whether it has one at all."""
@@ -82,6 +81,11 @@ class Right(NamedTuple):
     resource: str
     subresource: str
     verb: str
+
+    @property
+    def rule_resource(self) -> str:
+        """The resource as a PolicyRule has it: <plural>[/<subresource>]."""
+        return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 
 
 class JobKind(NamedTuple):
@@ -187,127 +191,54 @@ WORKLOADS: Final = (
 EXTERNAL_SINCE: Final = VersionRange("0.14")
 """Source: externalframeworks. In 0.14 only with the gate MultiKueueAdaptersForCustomJobs."""
 
-_TRAINING: Final = f"{_JOBS}kubeflow/jobs/"
+_EXTRA_VERBS: Final = {
+    "batch/job": (ExtraVerbs(("patch",), VersionRange("0.14"), _ELASTIC),),
+    "ray.io/raycluster": (ExtraVerbs(("patch",), VersionRange("0.19"), _ELASTIC),),
+    "ray.io/rayservice": (ExtraVerbs(("patch",), VersionRange("0.18.5, 0.19.1"), _SPEC_SYNC),),
+    "pod": (ExtraVerbs(("list",), VersionRange("0.11.4", until="0.17.4")),),
+}
+_NOT_SENT: Final = ("deployment", "sparkoperator.k8s.io/sparkapplication")
+_GROUPS: Final = {"deployment": "apps", "statefulset": "apps"}
+"""The group of a kind where Kueue's name for the kind does not begin with it."""
+
+
+def _framework(name: str, version: str, since: str, shipped: str, until: str) -> Framework:
+    prefix, _, kind = name.rpartition("/")
+    folder = "kubeflow/jobs/" if prefix == "kubeflow.org" and kind != "mpijob" else ""
+    return Framework(
+        group=_GROUPS.get(name, prefix),
+        version=version,
+        plural="" if name in _NOT_SENT else f"{kind}s",
+        since=VersionRange(since),
+        shipped=VersionRange(shipped, until),
+        source=f"pkg/controller/jobs/{folder}{kind}",
+        extra_verbs=_EXTRA_VERBS.get(name, ()),
+    )
+
 
 FRAMEWORKS: Final[Mapping[str, Framework]] = {
-    "batch/job": Framework(
-        "batch",
-        "v1",
-        "jobs",
-        VersionRange("0.8"),
-        VersionRange("0.8"),
-        f"{_JOBS}job",
-        extra_verbs=(ExtraVerbs(("patch",), VersionRange("0.14"), _ELASTIC),),
-    ),
-    "jobset.x-k8s.io/jobset": Framework(
-        "jobset.x-k8s.io", "v1alpha2", "jobsets", VersionRange("0.8"), VersionRange("0.8"), f"{_JOBS}jobset"
-    ),
-    "kubeflow.org/mpijob": Framework(
-        "kubeflow.org", "v2beta1", "mpijobs", VersionRange("0.9"), VersionRange("0.8"), f"{_JOBS}mpijob"
-    ),
-    "kubeflow.org/paddlejob": Framework(
-        "kubeflow.org",
-        "v1",
-        "paddlejobs",
-        VersionRange("0.9"),
-        VersionRange("0.8", until="0.19"),
-        f"{_TRAINING}paddlejob",
-    ),
-    "kubeflow.org/pytorchjob": Framework(
-        "kubeflow.org",
-        "v1",
-        "pytorchjobs",
-        VersionRange("0.9"),
-        VersionRange("0.8", until="0.19"),
-        f"{_TRAINING}pytorchjob",
-    ),
-    "kubeflow.org/tfjob": Framework(
-        "kubeflow.org",
-        "v1",
-        "tfjobs",
-        VersionRange("0.9"),
-        VersionRange("0.8", until="0.19"),
-        f"{_TRAINING}tfjob",
-    ),
-    "kubeflow.org/xgboostjob": Framework(
-        "kubeflow.org",
-        "v1",
-        "xgboostjobs",
-        VersionRange("0.9"),
-        VersionRange("0.8", until="0.19"),
-        f"{_TRAINING}xgboostjob",
-    ),
-    "kubeflow.org/jaxjob": Framework(
-        "kubeflow.org",
-        "v1",
-        "jaxjobs",
-        VersionRange("0.12"),
-        VersionRange("0.12", until="0.19"),
-        f"{_TRAINING}jaxjob",
-    ),
-    "trainer.kubeflow.org/trainjob": Framework(
-        "trainer.kubeflow.org",
-        "v1alpha1",
-        "trainjobs",
-        VersionRange("0.14"),
-        VersionRange("0.14"),
-        f"{_JOBS}trainjob",
-    ),
-    "ray.io/rayjob": Framework(
-        "ray.io", "v1", "rayjobs", VersionRange("0.11"), VersionRange("0.8"), f"{_JOBS}rayjob"
-    ),
-    "ray.io/raycluster": Framework(
-        "ray.io",
-        "v1",
-        "rayclusters",
-        VersionRange("0.11"),
-        VersionRange("0.8"),
-        f"{_JOBS}raycluster",
-        extra_verbs=(ExtraVerbs(("patch",), VersionRange("0.19"), _ELASTIC),),
-    ),
-    "ray.io/rayservice": Framework(
-        "ray.io",
-        "v1",
-        "rayservices",
-        VersionRange("0.17"),
-        VersionRange("0.17"),
-        f"{_JOBS}rayservice",
-        extra_verbs=(ExtraVerbs(("patch",), VersionRange("0.18.5, 0.19.1"), _SPEC_SYNC),),
-    ),
-    "workload.codeflare.dev/appwrapper": Framework(
-        "workload.codeflare.dev",
-        "v1beta2",
-        "appwrappers",
-        VersionRange("0.11"),
-        VersionRange("0.11"),
-        f"{_JOBS}appwrapper",
-    ),
-    "pod": Framework(
-        "",
-        "v1",
-        "pods",
-        VersionRange("0.11"),
-        VersionRange("0.16"),
-        f"{_JOBS}pod",
-        extra_verbs=(ExtraVerbs(("list",), VersionRange("0.11.4", until="0.17.4")),),
-    ),
-    "statefulset": Framework(
-        "apps", "v1", "statefulsets", VersionRange("0.16"), VersionRange("0.16"), f"{_JOBS}statefulset"
-    ),
-    "leaderworkerset.x-k8s.io/leaderworkerset": Framework(
-        "leaderworkerset.x-k8s.io",
-        "v1",
-        "leaderworkersets",
-        VersionRange("0.17"),
-        VersionRange("0.16"),
-        f"{_JOBS}leaderworkerset",
-    ),
-    "deployment": Framework(
-        "apps", "v1", "", VersionRange("0.11"), VersionRange("0.16"), f"{_JOBS}deployment"
-    ),
-    "sparkoperator.k8s.io/sparkapplication": Framework(
-        "sparkoperator.k8s.io", "v1beta2", "", VersionRange(""), VersionRange(""), f"{_JOBS}sparkapplication"
-    ),
+    name: _framework(name, *columns)
+    for name, *columns in (
+        # job kind, version, in MultiKueue since, shipped since, shipped until
+        ("batch/job", "v1", "0.8", "0.8", ""),
+        ("jobset.x-k8s.io/jobset", "v1alpha2", "0.8", "0.8", ""),
+        ("kubeflow.org/mpijob", "v2beta1", "0.9", "0.8", ""),
+        ("kubeflow.org/paddlejob", "v1", "0.9", "0.8", "0.19"),
+        ("kubeflow.org/pytorchjob", "v1", "0.9", "0.8", "0.19"),
+        ("kubeflow.org/tfjob", "v1", "0.9", "0.8", "0.19"),
+        ("kubeflow.org/xgboostjob", "v1", "0.9", "0.8", "0.19"),
+        ("kubeflow.org/jaxjob", "v1", "0.12", "0.12", "0.19"),
+        ("trainer.kubeflow.org/trainjob", "v1alpha1", "0.14", "0.14", ""),
+        ("ray.io/rayjob", "v1", "0.11", "0.8", ""),
+        ("ray.io/raycluster", "v1", "0.11", "0.8", ""),
+        ("ray.io/rayservice", "v1", "0.17", "0.17", ""),
+        ("workload.codeflare.dev/appwrapper", "v1beta2", "0.11", "0.11", ""),
+        ("pod", "v1", "0.11", "0.16", ""),
+        ("statefulset", "v1", "0.16", "0.16", ""),
+        ("leaderworkerset.x-k8s.io/leaderworkerset", "v1", "0.17", "0.16", ""),
+        ("deployment", "v1", "0.11", "0.16", ""),
+        ("sparkoperator.k8s.io/sparkapplication", "v1beta2", "", "", ""),
+    )
 }
 """Shipped: config/components/manager/controller_manager_config.yaml, from 0.8.0 on."""
 
@@ -357,46 +288,49 @@ def parse_external(text: str) -> ExternalFramework | str:
     return ExternalFramework(text, group, version, kind, _plural(kind.lower()))
 
 
-def policy_rules(
-    frameworks: Iterable[str],
-    externals: Iterable[ExternalFramework] = (),
-    gates: Iterable[str] = (),
-    kueue: KueueRelease | None = None,
-) -> tuple[PolicyRule, ...]:
-    """Return the rules that MultiKueue needs on a worker, merged and sorted: the same for any order.
-
-    `frameworks` are keys of FRAMEWORKS, `gates` those of GATES that are on beside those that are by default.
-    `kueue`: the hub's; None: unknown, so what any release needs. A newer one than all that are known counts
-    as the newest. Raises KeyError for unknown names.
-    """
-    verbs: dict[tuple[str, str], set[str]] = {}
-    for rule in _rules(frameworks, externals, gates, kueue):
-        for group in rule.groups:
-            for resource in rule.resources:
-                verbs.setdefault((group, resource), set()).update(rule.verbs)
-    merged: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for (group, resource), allowed in sorted(verbs.items()):
-        merged.setdefault((group, tuple(sorted(allowed))), []).append(resource)
-    return tuple(
-        sorted(PolicyRule((group,), tuple(names), which) for (group, which), names in merged.items())
-    )
-
-
 def required_rights(
     frameworks: Iterable[str],
     externals: Iterable[ExternalFramework] = (),
     gates: Iterable[str] = (),
     kueue: KueueRelease | None = None,
 ) -> tuple[Right, ...]:
-    """Return the same one by one, sorted, for SelfSubjectAccessReviews."""
+    """Return the rights that MultiKueue needs on a worker, sorted, for SelfSubjectAccessReviews.
+
+    `frameworks` are keys of FRAMEWORKS, `gates` those of GATES that are on beside those that are by default.
+    `kueue`: the hub's; None: unknown, so what any release needs. A newer one than all that are known counts
+    as the newest. Raises KeyError for unknown names.
+    """
+    on = {name: GATES[name] for name in gates}
+    on |= {name: gate for name, gate in GATES.items() if gate.default_on.has(kueue)}
+    rules = [rule for name in frameworks for rule in FRAMEWORKS[name].rules(kueue, on)]
+    rules += [one.rule for one in externals] if EXTERNAL_SINCE.has(kueue) else []
+    requirements = (*WORKLOADS, *(one for gate in on.values() for one in gate.requirements))
+    rules += [one.rule for one in requirements if one.since.has(kueue)]
+    rights = {
+        Right(group, *resource.partition("/")[::2], verb)
+        for rule in rules
+        for group in rule.groups
+        for resource in rule.resources
+        for verb in rule.verbs
+    }
+    return tuple(sorted(rights))
+
+
+def policy_rules(
+    frameworks: Iterable[str],
+    externals: Iterable[ExternalFramework] = (),
+    gates: Iterable[str] = (),
+    kueue: KueueRelease | None = None,
+) -> tuple[PolicyRule, ...]:
+    """Return `required_rights` as rules, merged and sorted: the same for any order."""
+    verbs: dict[tuple[str, str], list[str]] = {}
+    for right in required_rights(frameworks, externals, gates, kueue):
+        verbs.setdefault((right.group, right.rule_resource), []).append(right.verb)
+    merged: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (group, resource), allowed in verbs.items():
+        merged.setdefault((group, tuple(allowed)), []).append(resource)
     return tuple(
-        sorted(
-            Right(group, *_split(resource), verb)
-            for rule in policy_rules(frameworks, externals, gates, kueue)
-            for group in rule.groups
-            for resource in rule.resources
-            for verb in rule.verbs
-        )
+        sorted(PolicyRule((group,), tuple(names), which) for (group, which), names in merged.items())
     )
 
 
@@ -410,32 +344,11 @@ def job_kinds(
     return (*named, *(JobKind(one.name, one.group, one.plural, one.version) for one in others))
 
 
-def _rules(
-    frameworks: Iterable[str],
-    externals: Iterable[ExternalFramework],
-    gates: Iterable[str],
-    kueue: KueueRelease | None,
-) -> Iterator[PolicyRule]:
-    on = {name: GATES[name] for name in gates}
-    on |= {name: gate for name, gate in GATES.items() if gate.default_on.has(kueue)}
-    for name in frameworks:
-        yield from FRAMEWORKS[name].rules(kueue, on)
-    if EXTERNAL_SINCE.has(kueue):
-        yield from (one.rule for one in externals)
-    requirements = (*WORKLOADS, *(one for gate in on.values() for one in gate.requirements))
-    yield from (one.rule for one in requirements if one.since.has(kueue))
-
-
 def _reached(bounds: str, kueue: KueueRelease) -> bool:
     """Whether it is not before the bound of its minor release, or else of the last one before it."""
     parsed = (tuple(map(int, bound.split("."))) for bound in bounds.split(", ") if bound)
     earlier = [bound for bound in parsed if bound[:2] <= kueue[:2]]
     return bool(earlier) and max(earlier) <= kueue
-
-
-def _split(resource: str) -> tuple[str, str]:
-    plural, _, subresource = resource.partition("/")
-    return plural, subresource
 
 
 def _plural(singular: str) -> str:

@@ -4,7 +4,7 @@ The inputs and the outputs of one decision, as plain data.
 No logic beyond reading what is there; no I/O, no clock.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum, auto
@@ -34,11 +34,11 @@ Body = dict[str, Any]
 
 
 NOTHING: Final[Mapping[Any, Any]] = {}
-"""A mapping in which nothing is, for all that have none."""
+"""An empty mapping, for defaults."""
 
 
 class Key(NamedTuple):
-    """What is reconciled as one: a Placement, a check without a usable one, or a cluster's credentials."""
+    """The unit of reconciliation: a Placement, a check without a usable one, or a cluster's credentials."""
 
     kind: Literal["placement", "check", "cluster"]
     name: str
@@ -46,7 +46,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HubFacts:
-    """What the hub and the settings say once for all: limits, versions, the form of names."""
+    """Facts from the hub and the settings that are the same for all keys: limits, versions, names."""
 
     check_version: str = "kueue.x-k8s.io/v1beta2"
     """apiVersion of AdmissionChecks."""
@@ -61,18 +61,10 @@ class HubFacts:
 
     def multikueue_cluster_name(self, placement: str, cluster: str) -> str:
         """Return the MultiKueueCluster's name for a Placement's cluster."""
-        if self.naming == PER_PLACEMENT:  # many times in every decision
-            return f"{placement}-{cluster}"
         return self.naming.format(placement=placement, cluster=cluster)
 
-    def multikueue_cluster_names(self, placement: str, clusters: Iterable[str]) -> list[str]:
-        """Return the same for several."""
-        if self.naming == PER_PLACEMENT:
-            return [f"{placement}-{cluster}" for cluster in clusters]
-        return [self.multikueue_cluster_name(placement, cluster) for cluster in clusters]
-
     def cluster_of(self, placement: str, name: str) -> str:
-        """Return the cluster that a Placement's MultiKueueCluster is for: the inverse of `cluster_object`."""
+        """Return the cluster that a Placement's MultiKueueCluster of that name is for."""
         return name if self.shared else name.removeprefix(f"{placement}-")
 
     def is_for(self, placement: str, name: str) -> bool:
@@ -81,7 +73,7 @@ class HubFacts:
 
     @property
     def takes_profiles(self) -> bool:
-        """Whether the served MultiKueueCluster has `clusterProfileRef`."""
+        """Whether MultiKueueCluster has `clusterSource`, from v1beta2 on, instead of `kubeConfig`."""
         return self.cluster_version not in ("v1beta1", "v1alpha1")
 
     @property
@@ -114,7 +106,7 @@ class PlacementPolicy:
 
 
 class TimerKind(StrEnum):
-    """The event whose age a timer counts; the comment says what its subject is."""
+    """The event whose age a timer counts; the comment gives its subject."""
 
     REMOVAL_UNSETTLED = auto()  # a listed cluster that would go, though OCM has not settled it
     CREDENTIALS_MISSING = auto()  # credentials by others have vanished, and ours replace them
@@ -200,7 +192,7 @@ class Checks:
 
 @dataclass(frozen=True, slots=True)
 class DecisionState:
-    """What OCM says of a Placement."""
+    """A Placement as OCM has decided it: its decisions and scores."""
 
     placement: Placement | None = None
     decisions: tuple[Decision, ...] = ()
@@ -222,7 +214,7 @@ class KueueObjects:
     """The MultiKueueConfig and the MultiKueueClusters that matter to a Placement."""
 
     config: KueueObject | None = None
-    """The MultiKueueConfig of the Placement's name, whoever made it."""
+    """The MultiKueueConfig of the Placement's name, ours or not."""
     clusters: Mapping[str, KueueObject] = field(default_factory=dict)
     """MultiKueueClusters by name: those that may be wanted and those that are this Placement's."""
     name_conflicts: Mapping[str, PlacementCluster] = field(default_factory=dict)
@@ -232,6 +224,11 @@ class KueueObjects:
     give it; only when shared."""
     listed_elsewhere: frozenset[str] = frozenset()
     """MultiKueueClusters that other MultiKueueConfigs of ours list: Kueue would never get over their loss."""
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """The names that the MultiKueueConfig lists now, if it is ours."""
+        return self.config.listed if self.config and self.config.ours else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +262,10 @@ class Snapshot:
     workloads: tuple[Workload, ...] = ()
     """Unfinished Workloads that carry one of the checks, ours or Kueue's."""
     timer_ages: TimerAges = field(default_factory=dict)
+
+    def age(self, timer: Timer) -> float:
+        """Return the seconds since the timer began; 0 if it has not."""
+        return self.timer_ages.get(timer, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,14 +308,6 @@ class CheckStateUpdate:
 
 
 @dataclass(frozen=True, slots=True)
-class Nomination:
-    """The clusters on which a Workload may wait, as our dispatcher chooses them."""
-
-    workload: Workload
-    clusters: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class EventIntent:
     """An event to be posted on the checks, and on the Workloads that it names."""
 
@@ -346,7 +339,8 @@ class Plan:
     retained: frozenset[str] = frozenset()
     """MultiKueueClusters that are no longer needed, but stay for a while as they are."""
     check_state_updates: tuple[CheckStateUpdate, ...] = ()
-    nominations: tuple[Nomination, ...] = ()
+    nominations: tuple[tuple[Workload, tuple[str, ...]], ...] = ()
+    """Workloads, each with the clusters on which it may wait, as our dispatcher chooses them."""
     ask_for_copies: tuple[str, ...] = ()
     """MultiKueueClusters whose clusters are to be asked for the copies that they hold."""
     probe_requests: tuple[ProbeRequest, ...] = ()

@@ -1,7 +1,7 @@
 """
 Read the lifetimes of tokens and certificates.
 
-Pure: no clock. It verifies nothing and quotes nothing.
+Pure: no clock. It verifies no signature and quotes nothing.
 """
 
 import re
@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
+
+from placement_ac.core.kubeconfig.refusals import KubeconfigRefused, Refusal
 
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
@@ -31,7 +33,7 @@ _KEY: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """When something becomes valid and when it expires, in UTC; None where it does not say."""
+    """When something becomes valid and when it expires, in UTC; None where it is not known."""
 
     what: str
     issued: datetime | None = None
@@ -56,24 +58,20 @@ def authorities_lifetime(text: str) -> tuple[str, Lifetime | None]:
     return "".join(f"{one.pem}\n" for one in certificates), lifetime
 
 
-@dataclass(frozen=True, slots=True)
-class KeyPair:
-    """A client certificate (the first one counts) and a private key, as far as they are valid."""
+def key_pair_lifetime(certificate: str, key: str) -> Lifetime:
+    """Return the lifetime of a client certificate, as PEM: the first one counts.
 
-    lifetime: Lifetime | None
-    """The lifetime of the certificate; None: it is not a certificate."""
-    is_key: bool
-    """Whether the key is a private key without a password."""
-    match: bool
-    """Whether the certificate is for that key."""
-
-
-def key_pair_lifetime(certificate: str, key: str) -> KeyPair:
-    """Return the pair in these two PEM texts."""
+    Raises KubeconfigRefused unless `key` is its private key, without a password.
+    """
     leaf, public = next(_parsed(certificate), None), _public_of_key(key)
     certified = _public_of_certificate(leaf) if leaf else None
-    lifetime = Lifetime(CLIENT_CERTIFICATE, leaf.issued, leaf.expires) if leaf and certified else None
-    return KeyPair(lifetime, public is not None, lifetime is not None and certified == public)
+    if leaf is None or certified is None:
+        raise KubeconfigRefused(Refusal.NO_PAIR if public is None else Refusal.NO_CERTIFICATE)
+    if public is None:
+        raise KubeconfigRefused(Refusal.NO_KEY)
+    if certified != public:
+        raise KubeconfigRefused(Refusal.OTHER_KEY)
+    return Lifetime(CLIENT_CERTIFICATE, leaf.issued, leaf.expires)
 
 
 def first_to_end(*lifetimes: Lifetime | None) -> Lifetime:

@@ -8,20 +8,14 @@ program; no refusal quotes the kubeconfig. Sources: Kueue's validateKubeconfig a
 """
 
 import base64
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from ipaddress import ip_address
+from typing import Any, Final
+from urllib.parse import SplitResult, urlsplit
 
 from placement_ac.core.kubeconfig import expiry
-from placement_ac.core.kubeconfig.access import ClusterAccess, UsableByKueueOnly
-from placement_ac.core.kubeconfig.address import (
-    ONE_WORD,
-    has_user_info,
-    is_proxy,
-    plain_server,
-    scheme,
-    server_objections,
-)
 from placement_ac.core.kubeconfig.parse import (
     Kubeconfig,
     KubeconfigCluster,
@@ -29,13 +23,13 @@ from placement_ac.core.kubeconfig.parse import (
     parse_kubeconfig,
     validate_shape,
 )
-from placement_ac.core.kubeconfig.refusals import (
-    KubeconfigRefused,
-    NotSupportedHere,
-    Refusal,
-    StricterRule,
-)
-from placement_ac.core.kubeconfig.source import Unusable
+from placement_ac.core.kubeconfig.refusals import KubeconfigRefused, NotSupportedHere, Refusal, StricterRule
+from placement_ac.core.kubeconfig.source import ClusterAccess, Unusable, UsableByKueueOnly
+
+_DNS_1123: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_DNS_1123_MAX: Final = 253
+_ONE_WORD: Final = re.compile(r"[!-~]+")
+"""Printable ASCII without blanks: an address, or a token in a header."""
 
 
 def read_kubeconfig(text: bytes) -> ClusterAccess | Unusable:
@@ -120,10 +114,10 @@ def _objections_to(user: KubeconfigUser) -> Iterator[str]:
         yield Refusal.BASIC
     if (user.as_uid or user.as_groups or user.as_user_extra) and not user.impersonates:
         yield Refusal.AS_NOBODY
-    if _has_file_and_data(user):
+    certificates = (user.client_certificate, user.client_certificate_data)
+    if all(certificates) or (user.client_key and user.client_key_data):
         yield Refusal.FILE_AND_DATA
-    certificate = user.client_certificate or user.client_certificate_data
-    if certificate and not (user.client_key or user.client_key_data):
+    if any(certificates) and not (user.client_key or user.client_key_data):
         yield Refusal.HALF_A_PAIR
 
 
@@ -140,43 +134,38 @@ def _has_password(user: KubeconfigUser) -> bool:
     return bool(user.username or user.password)
 
 
-def _has_file_and_data(user: KubeconfigUser) -> bool:
-    certificate = bool(user.client_certificate and user.client_certificate_data)
-    return certificate or bool(user.client_key and user.client_key_data)
-
-
 def _raise_first(objections: Iterator[str]) -> None:
     for objection in objections:
         raise KubeconfigRefused(objection)
 
 
 def _unsupported(cluster: KubeconfigCluster, user: KubeconfigUser) -> Iterator[NotSupportedHere]:
-    if has_user_info(cluster.server):
+    if "@" in urlsplit(cluster.server).netloc:
         yield NotSupportedHere.USER_INFO
     if user.client_certificate or user.client_key:
         yield NotSupportedHere.FILES
     if user.impersonates:
         yield NotSupportedHere.IMPERSONATION
-    if scheme(cluster.proxy_url) == "socks5":
+    if urlsplit(cluster.proxy_url).scheme == "socks5":
         yield NotSupportedHere.SOCKS
-    if not (user.token or user.client_certificate_data) and scheme(cluster.server) == "https":
+    if not (user.token or user.client_certificate_data) and urlsplit(cluster.server).scheme == "https":
         yield NotSupportedHere.NOBODY
 
 
 def _server(cluster: KubeconfigCluster) -> ClusterAccess:
     """Return the access to a cluster, without credentials."""
-    _raise_first(server_objections(cluster.server))
-    if cluster.proxy_url and not is_proxy(cluster.proxy_url):
+    _raise_first(_server_objections(cluster.server))
+    if cluster.proxy_url and not _is_proxy(cluster.proxy_url):
         raise KubeconfigRefused(Refusal.PROXY)
     authority = _decoded(cluster.certificate_authority_data, "certificate-authority-data")
-    if scheme(cluster.server) == "http":
+    if urlsplit(cluster.server).scheme == "http":
         authority = ""
     trusted, lifetime = expiry.authorities_lifetime(authority)
     if authority and not trusted:
         raise KubeconfigRefused(Refusal.AUTHORITY)
     return _with_lifetime(
         ClusterAccess(
-            server=plain_server(cluster.server),
+            server=_plain_server(cluster.server),
             authority=trusted,
             server_name=cluster.tls_server_name,
             proxy=cluster.proxy_url,
@@ -196,23 +185,15 @@ def _with_user(server: ClusterAccess, user: KubeconfigUser) -> ClusterAccess:
 
 def _with_credentials(server: ClusterAccess, token: str, certificate: str, key: str) -> ClusterAccess:
     token = token.rstrip(" \t")  # as Go's HTTP does
-    if token and not ONE_WORD.fullmatch(token):
+    if token and not _ONE_WORD.fullmatch(token):
         raise KubeconfigRefused(Refusal.TOKEN)
     if bool(certificate) != bool(key):
         raise KubeconfigRefused(Refusal.HALF_A_PAIR)
-    lifetimes = [expiry.token_lifetime(token), _pair_lifetime(certificate, key) if certificate else None]
+    lifetimes = [
+        expiry.token_lifetime(token),
+        expiry.key_pair_lifetime(certificate, key) if certificate else None,
+    ]
     return _with_lifetime(replace(server, token=token, certificate=certificate, key=key), *lifetimes)
-
-
-def _pair_lifetime(certificate: str, key: str) -> expiry.Lifetime:
-    pair = expiry.key_pair_lifetime(certificate, key)
-    if pair.lifetime is None:
-        raise KubeconfigRefused(Refusal.NO_CERTIFICATE if pair.is_key else Refusal.NO_PAIR)
-    if not pair.is_key:
-        raise KubeconfigRefused(Refusal.NO_KEY)
-    if not pair.match:
-        raise KubeconfigRefused(Refusal.OTHER_KEY)
-    return pair.lifetime
 
 
 def _with_lifetime(access: ClusterAccess, *lifetimes: expiry.Lifetime | None) -> ClusterAccess:
@@ -229,3 +210,48 @@ def _decoded(data: str, name: str) -> str:
     except ValueError:
         raise KubeconfigRefused(Refusal.NOT_BASE64.format(field=name)) from None
     return pem.decode("ascii", "ignore")  # only a comment beside the PEM may be anything else
+
+
+# -- addresses, as Go's net/url reads them
+
+
+def _server_objections(server: str) -> Iterator[str]:
+    """Yield what is wrong with a server's URL. Go looks for a port before it looks at brackets."""
+    url = _split(server)
+    if url is None or url.scheme not in ("http", "https") or not url.hostname:
+        yield Refusal.ADDRESS
+    elif not _is_host(url.hostname):
+        yield Refusal.HOST
+    elif url.netloc.endswith("]"):
+        yield Refusal.IPV6
+
+
+def _is_proxy(address: str) -> bool:
+    url = _split(address)
+    return url is not None and url.scheme in ("http", "https", "socks5") and bool(url.netloc)
+
+
+def _plain_server(server: str) -> str:
+    """Return it without a user, who may have a password, and like Go without query and fragment."""
+    url = urlsplit(server)
+    host = url.netloc.rpartition("@")[2]
+    return f"{url.scheme}://{host}{url.path}".rstrip("/")
+
+
+def _split(address: str) -> SplitResult | None:
+    try:
+        url = urlsplit(address)
+        _ = url.port
+    except ValueError:
+        return None
+    return url if _ONE_WORD.fullmatch(address) else None  # urlsplit overlooks blanks and line breaks
+
+
+def _is_host(host: str) -> bool:
+    if len(host) <= _DNS_1123_MAX and _DNS_1123.fullmatch(host):
+        return True  # an IPv4 address too
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return "%" not in host

@@ -38,21 +38,11 @@ _PROBLEMS: Final = (("PlacementSatisfied", "False"), ("PlacementMisconfigured", 
 
 def judge(seen: Snapshot, targets: TargetClusters) -> Verdict:
     """Return the first objection, else the verdict that the objects were generated."""
-    return objection(seen, targets) or generated(seen, targets)
-
-
-def objection(seen: Snapshot, targets: TargetClusters) -> Verdict | None:
-    """Return the first objection; None: there is none."""
     for rule in RULES:
-        if found := rule(seen, targets):
-            return found
-    return None
-
-
-def generated(seen: Snapshot, targets: TargetClusters) -> Verdict:
-    """Return the verdict where there is no objection."""
+        if objection := rule(seen, targets):
+            return objection
     message = "; ".join((GENERATED, *_remarks(seen, targets)))[:CONDITION_MESSAGE_MAX]
-    missing = targets.selection.left_out or targets.over_limit or targets.waiting_for_slot
+    missing = targets.selection.problems or targets.over_limit or targets.waiting_for_slot
     return Verdict("True", SOME_CLUSTERS_UNUSABLE if missing else ACTIVE, message)
 
 
@@ -61,9 +51,7 @@ def usable_message(targets: TargetClusters) -> str:
     usable = [entry.cluster for entry in targets.usable]
     if not usable:
         return ""
-    selection = targets.selection
-    left_out = (cluster for cluster in selection.left_out if cluster in selection.ranked)
-    others = (*left_out, *targets.over_limit, *targets.waiting_for_slot)
+    others = (*targets.selection.left_out, *targets.over_limit, *targets.waiting_for_slot)
     return f"{len(usable)} of {len(usable) + len(others)} selected clusters usable: {joined(usable)}"
 
 
@@ -72,9 +60,9 @@ def is_taken(obj: KueueObject | None, placement: str, cluster: str) -> bool:
     if obj is None:
         return False
     if obj.ours:
-        # A label that someone removed says nothing, and is put back.
+        # A label that someone removed is put back.
         return obj.placement not in ("", placement) or obj.cluster not in ("", cluster)
-    return obj.meta.annotations.get(ANNOTATION_ADOPT) != "true"
+    return not obj.handed_over
 
 
 # -- the rules
@@ -103,7 +91,7 @@ def nothing_is_decided(seen: Snapshot, targets: TargetClusters) -> Verdict | Non
 
 
 def nothing_is_selected(seen: Snapshot, targets: TargetClusters) -> Verdict | None:
-    if targets.usable or targets.selection.left_out or targets.over_limit or targets.waiting_for_slot:
+    if targets.usable or targets.selection.problems or targets.over_limit or targets.waiting_for_slot:
         return None
     finding = f"{_placement(seen)} selects no cluster{_placement_says(seen)}"
     return refuse(NO_CLUSTER_SELECTED, "; ".join((finding, *_draining(targets))))
@@ -112,41 +100,25 @@ def nothing_is_selected(seen: Snapshot, targets: TargetClusters) -> Verdict | No
 def nothing_is_usable(_: Snapshot, targets: TargetClusters) -> Verdict | None:
     if targets.usable:
         return None
-    left_out = targets.selection.left_out
-    finding = "no selected cluster is usable" + (f": {_with_reasons(left_out)}" if left_out else "")
+    problems = targets.selection.problems
+    finding = "no selected cluster is usable" + (f": {_with_reasons(problems)}" if problems else "")
     return refuse(NO_CLUSTER_USABLE, "; ".join((finding, *_waiting_for_slot(targets), *_draining(targets))))
 
 
 def name_is_taken(seen: Snapshot, targets: TargetClusters) -> Verdict | None:
-    problems = [*_config_conflict(seen), *_cluster_conflicts(seen, targets)]
-    return refuse(NAME_TAKEN, joined(problems, "; ")) if problems else None
-
-
-def _config_conflict(seen: Snapshot) -> Iterator[str]:
+    problems = [problem for entry in targets.usable if (problem := cluster_name_conflict(seen, entry))]
     if is_taken(seen.objects.config, seen.name, ""):
-        yield _conflict(MULTIKUEUE_CONFIG, seen.objects.config, seen.name)
-
-
-def _cluster_conflicts(seen: Snapshot, targets: TargetClusters) -> Iterator[str]:
-    observed, placement = seen.objects.clusters.get, _labelled(seen)
-    for entry in targets.usable:  # runs before every write of a list: the message is made only if needed
-        if (seen.objects.name_conflicts or is_taken(observed(entry.name), placement, entry.cluster)) and (
-            problem := cluster_name_conflict(seen, entry)
-        ):
-            yield problem
-
-
-def _labelled(seen: Snapshot) -> str:
-    """Return the Placement that the label of a MultiKueueCluster must name: none, where they are shared."""
-    return "" if seen.hub.shared else seen.name
+        problems.insert(0, _conflict(MULTIKUEUE_CONFIG, seen.objects.config, seen.name))
+    return refuse(NAME_TAKEN, joined(problems, "; ")) if problems else None
 
 
 def cluster_name_conflict(seen: Snapshot, entry: ListableCluster) -> str:
     """Return the fix and the owner of a MultiKueueCluster's name; "" when it is free or ours."""
     obj = seen.objects.clusters.get(entry.name)
-    if is_taken(obj, _labelled(seen), entry.cluster):
+    # The label that it must have: shared ones name no Placement.
+    if is_taken(obj, "" if seen.hub.shared else seen.name, entry.cluster):
         return _conflict(MULTIKUEUE_CLUSTER, obj, entry.name)
-    if not seen.objects.name_conflicts or not has_name_conflict(seen, entry):
+    if not has_name_conflict(seen, entry):
         return ""
     other = seen.objects.name_conflicts[entry.name]
     return (
@@ -247,10 +219,9 @@ def _malformed(seen: Snapshot) -> str:
 
 
 def _remarks(seen: Snapshot, targets: TargetClusters) -> Iterator[str]:
-    """Yield the remarks on a check that is Active."""
-    left_out, over_limit = targets.selection.left_out, targets.over_limit
-    if left_out:
-        yield f"left out: {_with_reasons(left_out)}"
+    problems, over_limit = targets.selection.problems, targets.over_limit
+    if problems:
+        yield f"left out: {_with_reasons(problems)}"
     if over_limit:
         limit = f"beyond the {seen.hub.clusters_max} clusters that Kueue takes"
         yield f"{len(over_limit)} {limit}: {joined(over_limit)}"
@@ -273,5 +244,5 @@ def _draining(targets: TargetClusters) -> Iterator[str]:
         yield "draining: " + joined([f"{step.cluster} ({step.message})" for step in staying])
 
 
-def _with_reasons(left_out: Mapping[str, str]) -> str:
-    return joined([f"{cluster} ({why})" for cluster, why in left_out.items()])
+def _with_reasons(problems: Mapping[str, str]) -> str:
+    return joined([f"{name} ({why})" for name, why in problems.items()])

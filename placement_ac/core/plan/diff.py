@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from operator import itemgetter
-from typing import Final
+from typing import ClassVar
 
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
@@ -41,7 +41,7 @@ from placement_ac.core.selection.selection import removable_clusters
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """Server-side apply an object of ours; `observed` is the one that is there, if any."""
+    """Server-side apply an object of ours; `observed`: the existing one, if any."""
 
     kind: Kind
     body: Body = field(repr=False)
@@ -55,7 +55,7 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete that very object of ours."""
+    """Delete the object of ours with that uid."""
 
     kind: Kind
     name: str
@@ -69,26 +69,18 @@ class Delete:
 class SetCondition:
     """Apply the condition `Active` on a check of ours."""
 
-    check: str
+    kind: ClassVar[Kind] = ADMISSION_CHECK
+    name: str
     uid: str
     condition: Body
-
-    kind: Kind = ADMISSION_CHECK
-
-    @property
-    def name(self) -> str:
-        return self.check
 
 
 @dataclass(frozen=True, slots=True)
 class WorkloadWrite:
-    """A write to the status of a Workload, as long as it is what was seen."""
+    """A write to the status of a Workload, unless it has changed since it was observed."""
 
+    kind: ClassVar[Kind] = WORKLOAD
     workload: Workload
-
-    @property
-    def kind(self) -> Kind:
-        return WORKLOAD
 
     @property
     def namespace(self) -> str:
@@ -117,9 +109,6 @@ Action = Apply | Delete | SetCondition | SetCheckStates | Nominate
 Phase = tuple[Action, ...]
 """Writes that do not depend on each other."""
 
-OLD_SHAPE: Final = ("v1beta1", "v1alpha1")
-"""Kueue: here MultiKueueCluster has `spec.kubeConfig`, from v1beta2 on `spec.clusterSource`."""
-
 
 def diff(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     """Return the phases still to be done, none of them empty.
@@ -133,7 +122,7 @@ def diff(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
 
 
 def phases_through_config(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
-    """Return the phases up to the config: what a decision of OCM's waits for."""
+    """Return the phases up to the config: they put a decision of OCM into effect."""
     early = _objections(seen, wanted.objection)
     old = _listed_and_existing(seen)
     new = [cluster for cluster in wanted.clusters if cluster.name not in old]
@@ -141,7 +130,7 @@ def phases_through_config(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
 
 
 def repairs(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
-    """Return what puts those MultiKueueClusters right that are listed already."""
+    """Return the phase that repairs those MultiKueueClusters that are listed already."""
     old = _listed_and_existing(seen)
     there = [cluster for cluster in wanted.clusters if cluster.name in old]
     return _non_empty(tuple(_clusters(seen, there)))
@@ -149,13 +138,13 @@ def repairs(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
 
 def phases_after_config(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     """Return the phases after the config."""
-    turned_false = {action.check for action in _objections(seen, wanted.objection)}
+    turned_false = {action.name for action in _objections(seen, wanted.objection)}
     others = [check for check in seen.checks.ours if check.meta.name not in turned_false]
     return repairs(seen, wanted) + _non_empty(
         tuple(_superfluous(seen, wanted)),
         tuple(_conditions(others, wanted.verdicts, seen)),
         tuple(_check_states(seen, wanted.check_state_updates)),
-        tuple(Nominate(one.workload, one.clusters) for one in wanted.nominations),
+        tuple(Nominate(workload, clusters) for workload, clusters in wanted.nominations),
     )
 
 
@@ -164,7 +153,6 @@ def _non_empty(*phases: Phase) -> tuple[Phase, ...]:
 
 
 def _objections(seen: Snapshot, objection: Verdict | None) -> tuple[SetCondition, ...]:
-    """Return the conditions of the checks that turn False."""
     if objection is None:
         return ()
     turn = [check for check in seen.checks.ours if check.active is None or check.active.status != "False"]
@@ -180,7 +168,7 @@ def conditions(seen: Snapshot, verdicts: Mapping[str, Verdict]) -> Phase:
 
 
 def _listed_and_existing(seen: Snapshot) -> set[str]:
-    """Return the MultiKueueClusters that are listed already, and there."""
+    """Return the MultiKueueClusters that exist and are listed already."""
     return (
         set(seen.objects.config.listed).intersection(seen.objects.clusters) if seen.objects.config else set()
     )
@@ -188,22 +176,15 @@ def _listed_and_existing(seen: Snapshot) -> set[str]:
 
 def _clusters(seen: Snapshot, wanted: Iterable[WantedCluster]) -> Iterable[Apply]:
     for cluster in wanted:
-        if write := cluster_write(cluster, seen.name, seen.objects.clusters.get(cluster.name), seen.hub):
-            yield write
-
-
-def cluster_write(
-    wanted: WantedCluster, placement: str, observed: KueueObject | None, hub: HubFacts
-) -> Apply | None:
-    """Return the write of a MultiKueueCluster; None: it is as it is to be."""
-    labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_CLUSTER: wanted.cluster}
-    if not hub.shared:
-        labels[LABEL_PLACEMENT] = placement
-    spec = _source_spec(wanted, observed, hub)
-    if is_same(observed, labels, wanted.owners, spec):
-        return None
-    body = body_of(wanted.name, labels, wanted.owners, observed, hub)
-    return Apply(MULTIKUEUE_CLUSTER, body | {"spec": spec}, observed)
+        observed = seen.objects.clusters.get(cluster.name)
+        labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_CLUSTER: cluster.cluster}
+        if not seen.hub.shared:
+            labels[LABEL_PLACEMENT] = seen.name
+        unchanged_spec = dict(observed.spec) if observed else {}
+        spec = source_spec(cluster.source, seen.hub) if cluster.source else unchanged_spec
+        if not is_same(observed, labels, cluster.owners, spec):
+            body = body_of(cluster.name, labels, cluster.owners, observed, seen.hub)
+            yield Apply(MULTIKUEUE_CLUSTER, body | {"spec": spec}, observed)
 
 
 def _config(seen: Snapshot, wanted: WantedConfig | None) -> Iterable[Action]:
@@ -213,39 +194,24 @@ def _config(seen: Snapshot, wanted: WantedConfig | None) -> Iterable[Action]:
         if observed and mine and not observed.meta.deleting:
             meta = observed.meta
             yield Delete(MULTIKUEUE_CONFIG, meta.name, meta.uid, version=meta.resource_version)
-    elif write := config_write(wanted, observed, seen.hub):
+    elif write := _config_write(wanted, observed, seen.hub):
         yield write
 
 
-def config_write(wanted: WantedConfig, observed: KueueObject | None, hub: HubFacts) -> Apply | None:
-    """Return the write of a MultiKueueConfig; None: it is as it is to be."""
+def _config_write(wanted: WantedConfig, observed: KueueObject | None, hub: HubFacts) -> Apply | None:
     labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_PLACEMENT: wanted.name}
     spec = {"clusters": list(wanted.clusters)}
-    told = _draining(wanted) if wanted.draining else ""
-    if is_same(observed, labels, wanted.owners, spec) and _has_draining(observed, told):
-        return None
+    draining = ",".join(f"{name}={_time(since)}" for name, since in wanted.draining.items())
+    if observed and is_same(observed, labels, wanted.owners, spec):
+        annotation = observed.meta.annotations.get(ANNOTATION_DRAINING)
+        if annotation == draining if draining else not observed.applied_fields.draining:
+            return None
     body = body_of(wanted.name, labels, wanted.owners, observed, hub) | {"spec": spec}
     if observed:  # what was decided on an old list must not come after what another leader has decided
         body["metadata"]["resourceVersion"] = observed.meta.resource_version
-    if told:
-        body["metadata"]["annotations"] = {ANNOTATION_DRAINING: told}
+    if draining:
+        body["metadata"]["annotations"] = {ANNOTATION_DRAINING: draining}
     return Apply(MULTIKUEUE_CONFIG, body, observed)
-
-
-def _draining(wanted: WantedConfig) -> str:
-    """Return what our annotation says: each cluster that leaves, and since when."""
-    return ",".join(f"{name}={_time(since)}" for name, since in wanted.draining.items())
-
-
-def _has_draining(observed: KueueObject | None, told: str) -> bool:
-    """Whether the annotation stands there, or, if nothing leaves, is not there by our hand."""
-    if observed is None:
-        return False
-    return (
-        observed.meta.annotations.get(ANNOTATION_DRAINING) == told
-        if told
-        else not observed.applied_fields.draining
-    )
 
 
 def _time(when: datetime) -> str:
@@ -260,24 +226,18 @@ def _superfluous(seen: Snapshot, wanted: Plan) -> Iterable[Delete]:
             yield Delete(MULTIKUEUE_CLUSTER, obj.meta.name, obj.meta.uid)
 
 
-def _source_spec(cluster: WantedCluster, observed: KueueObject | None, hub: HubFacts) -> Body:
-    if cluster.source is None:
-        return dict(observed.spec) if observed else {}
-    return source_spec(cluster.source, hub.cluster_version)
-
-
-def source_spec(source: CredentialSource, version: str) -> Body:
-    """Return the `spec` of a MultiKueueCluster in that version of Kueue's API."""
+def source_spec(source: CredentialSource, hub: HubFacts) -> Body:
+    """Return the `spec` of a MultiKueueCluster in the version that the hub serves."""
     if source.kind == "ClusterProfile":
         return {"clusterSource": {"clusterProfileRef": {"name": source.name}}}
     kubeconfig = {"kubeConfig": {"location": source.name, "locationType": "Secret"}}
-    return kubeconfig if version in OLD_SHAPE else {"clusterSource": kubeconfig}
+    return {"clusterSource": kubeconfig} if hub.takes_profiles else kubeconfig
 
 
 def is_same(
     observed: WritableObject | None, labels: Mapping[str, str], owners: Mapping[str, str], spec: Body
 ) -> bool:
-    """Whether `observed` carries all that is wanted, and nothing that we put there and want no more."""
+    """Whether `observed` carries all that is wanted, and nothing of ours that is no longer wanted."""
     if observed is None:
         return False
     owned = observed.applied_fields
@@ -326,12 +286,12 @@ def _conditions(
 
 
 def _is_set(check: Check, verdict: Verdict) -> bool:
-    active = check.active
-    return active is not None and (
-        active.status == verdict.status
-        and active.reason == verdict.reason
-        and active.message == verdict.message
-        and active.observed_generation == check.meta.generation
+    active, wanted = check.active, (verdict.status, verdict.reason, verdict.message, check.meta.generation)
+    return active is not None and wanted == (
+        active.status,
+        active.reason,
+        active.message,
+        active.observed_generation,
     )
 
 

@@ -1,5 +1,5 @@
 """
-Decide the Kubernetes events about the list: how it changes, and which clusters cannot be used.
+Decide the Kubernetes events: how the list changes, which clusters cannot be used, and what expires soon.
 
 Pure. Events compare the observed list with the wanted one and remember nothing: a new controller
 that finds all in order posts none. An event about a write is posted only after that write
@@ -8,6 +8,8 @@ that finds all in order posts none. An event about a write is posted only after 
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Final
@@ -18,32 +20,41 @@ from placement_ac.core.api.constants import (
     CLUSTER_REMOVED,
     CLUSTER_UNUSABLE,
     CLUSTERS_SELECTED,
+    EXPIRES_SOON,
     IMMEDIATE,
     UNUSABLE_SECONDS,
 )
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import and_more, count_text, duration_text, joined
 from placement_ac.core.draining.state import DrainState, DrainStep
-from placement_ac.core.inputs.state import EventIntent, Snapshot, Timer, TimerKind, WantedConfig
+from placement_ac.core.inputs.state import (
+    EventIntent,
+    Snapshot,
+    Timer,
+    TimerKind,
+    WantedCluster,
+    WantedConfig,
+)
 from placement_ac.core.plan.targets import TargetClusters
 
 NAMES_SHOWN: Final = 5
 """An event names so many clusters, and counts the rest."""
 WORKLOAD_EVENTS_MAX: Final = 20
 """So many Workloads get an event of their own at once; the event on the check names all."""
-
+LAST_SHARE: Final = 0.1
+"""Of its life: OCM renews a token when a fifth of it is left, so with a tenth left nobody does."""
 
 RUNNING_STATES: Final = (DrainState.RUNNING, DrainState.SEND_BACK_DUE, DrainState.CANNOT_SEND_BACK)
 """States in which an event says how many Workloads run."""
 
 
 @dataclass(frozen=True, slots=True)
-class UnusableClusters:
-    """The event about clusters that cannot be used, once that has lasted."""
+class DueEvents:
+    """The events about lasting states that are due, and the seconds until there may be others."""
 
     events: tuple[EventIntent, ...] = ()
-    timers: frozenset[Timer] = frozenset()
     recheck_after: float | None = None
+    timers: frozenset[Timer] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,29 +88,25 @@ def list_events(
     return tuple(EventIntent(reason, message, "list") for reason, message in events if message)
 
 
-def unusable_clusters(seen: Snapshot, targets: TargetClusters) -> UnusableClusters:
+def unusable_clusters(seen: Snapshot, targets: TargetClusters) -> DueEvents:
     """Return the event about selected clusters that cannot be used, listed for now or not.
 
     While credentials are made, one reason follows another: only a reason that lasts gives an event.
     """
     if not targets.selection.left_out:
-        return UnusableClusters()
-    decided = {cluster for decision in seen.decision.decisions for cluster in decision.clusters}
+        return DueEvents()
     staying = {step.cluster for step in targets.drain.staying}
     reasons = {
         cluster: f"{why}; listed until it has drained" if cluster in staying else why
         for cluster, why in targets.selection.left_out.items()
-        if cluster in decided
     }
-    if not reasons:
-        return UnusableClusters()
     what = "selected cluster cannot" if len(reasons) == 1 else "selected clusters cannot"
     message = f"{len(reasons)} {what} be used: {_each(reasons)}"
     timer = Timer(TimerKind.CLUSTERS_UNUSABLE, message)
-    left = UNUSABLE_SECONDS - seen.timer_ages.get(timer, 0.0)
+    left = UNUSABLE_SECONDS - seen.age(timer)
     if left > 0:
-        return UnusableClusters(timers=frozenset({timer}), recheck_after=left)
-    return UnusableClusters((EventIntent(CLUSTER_UNUSABLE, message),), frozenset({timer}))
+        return DueEvents(timers=frozenset({timer}), recheck_after=left)
+    return DueEvents((EventIntent(CLUSTER_UNUSABLE, message),), timers=frozenset({timer}))
 
 
 def _selected(seen: Snapshot, targets: TargetClusters, names: Collection[str]) -> tuple[str, str]:
@@ -110,7 +117,8 @@ def _added(
     seen: Snapshot, targets: TargetClusters, names: Collection[str], drained: Collection[str]
 ) -> tuple[str, str]:
     reasons = _scores(targets, [name for name in names if name not in drained])
-    reasons |= dict.fromkeys(_clusters(targets, names, drained), "selected again while it drained")
+    again = [entry.cluster for entry in targets.usable if entry.name in names and entry.name in drained]
+    reasons |= dict.fromkeys(again, "selected again while it drained")
     return CLUSTER_ADDED, _by(seen, f"{count_text(len(names), 'cluster')} more", reasons)
 
 
@@ -125,10 +133,6 @@ def _scores(targets: TargetClusters, names: Collection[str]) -> dict[str, str]:
         for entry in targets.usable
         if entry.name in names
     }
-
-
-def _clusters(targets: TargetClusters, names: Collection[str], among: Collection[str]) -> list[str]:
-    return [entry.cluster for entry in targets.usable if entry.name in names and entry.name in among]
 
 
 def _draining(seen: Snapshot, targets: TargetClusters, names: Collection[str]) -> tuple[str, str]:
@@ -180,7 +184,6 @@ def _removed(
 
 
 def _cause(seen: Snapshot, targets: TargetClusters, cluster: str) -> str:
-    """Return why a listed cluster leaves."""
     if cluster in seen.fleet.deleted_clusters:
         return "its ManagedCluster is gone"
     if cluster in targets.selection.left_out:
@@ -196,6 +199,36 @@ def _each(reasons: Mapping[str, str]) -> str:
         for reason, group in groupby(shown, itemgetter(1))
     )
     return text + and_more(len(reasons) - NAMES_SHOWN)
+
+
+# -- credentials that expire soon
+
+
+def expiry_warnings(seen: Snapshot, clusters: Iterable[WantedCluster]) -> DueEvents:
+    """Return the warnings about the credentials of the clusters to list."""
+    warnings, times, now = [], [], seen.now
+    for cluster in clusters:
+        source = cluster.source
+        if source is None or source.expires is None:
+            continue
+        warn_at = _warn_at(source.expires, source.issued, seen.policy.expiry_warning)
+        times.append(warn_at if warn_at > now else source.expires)
+        if warn_at <= now < source.expires:
+            credentials = f"the credentials of cluster {cluster.cluster} in {source.kind} {source.name}"
+            message = f"renew {credentials}: they expire at {source.expires:%Y-%m-%dT%H:%M:%SZ}"
+            warnings.append(EventIntent(EXPIRES_SOON, message))
+    recheck_after = max((min(times) - now).total_seconds(), 0.0) if times else None
+    return DueEvents(tuple(warnings), recheck_after)
+
+
+@lru_cache(4096)
+def _warn_at(expires: datetime, issued: datetime | None, warning: float) -> datetime:
+    """Return the time of the warning: `warning` seconds before the end, but in the last tenth of its life."""
+    lead = min(warning, LAST_SHARE * (expires - issued).total_seconds()) if issued else warning
+    try:
+        return expires - timedelta(seconds=lead)
+    except OverflowError:  # an admin who wants the warning at any time
+        return datetime.min.replace(tzinfo=UTC)
 
 
 # -- events that may be posted now

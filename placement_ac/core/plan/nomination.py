@@ -3,7 +3,7 @@ Choose the clusters on which each Workload may wait: Kueue's external dispatcher
 
 Pure. In the Placement's order, a few clusters a round, as Kueue's own Incremental dispatcher
 does; never one that leaves, has no credentials or is not connected. The writer knows how to
-write a nomination. Source: shared/kueue/external-dispatcher.txt.
+write a nomination. Source: measured on Kueue main.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from typing import Final
 
 from placement_ac.core.api.constants import PENDING, READY
 from placement_ac.core.api.objects import Workload
-from placement_ac.core.inputs.state import Nomination, Snapshot, Timer, TimerKind
+from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.selection import soonest
 
@@ -24,7 +24,7 @@ NOMINATED_MAX: Final = 20
 class Nominations:
     """The nominations to write, and the seconds until the next round begins."""
 
-    nominations: tuple[Nomination, ...] = ()
+    nominations: tuple[tuple[Workload, tuple[str, ...]], ...] = ()
     timers: frozenset[Timer] = frozenset()
     recheck_after: float | None = None
 
@@ -40,13 +40,13 @@ def nominate(seen: Snapshot, targets: TargetClusters) -> Nominations:
     for workload in targets.workloads.undecided:
         uid = workload.meta.uid
         this_round = Timer(TimerKind.NOMINATION_ROUND, f"{uid}/{len(workload.nominated)}")
-        left = seen.policy.round_timeout - seen.timer_ages.get(this_round, 0.0)
+        left = seen.policy.round_timeout - seen.age(this_round)
         kept = _kept(seen, workload, denominated.get(uid, ()), made_ready.get(uid, ()))
         new = [name for name in eligible if name not in kept] if _may_be_dispatched(seen, workload) else []
         due = not kept or left <= 0
         wanted = (*kept, *(new[: seen.policy.step_size] if due else ()))[:NOMINATED_MAX]
         if wanted != workload.nominated:
-            nominations.append(Nomination(workload, wanted))
+            nominations.append((workload, wanted))
         if new and workload.nominated:  # the timer holds their count: a write begins a new round
             timers.add(this_round)
             waits.append(max(left, 0.0))
@@ -57,7 +57,7 @@ def _kept(
     seen: Snapshot, workload: Workload, denominated: Collection[str], made_ready: Iterable[str]
 ) -> list[str]:
     """Return its nominations without clusters that leave or are no longer listed."""
-    kept = [name for name in workload.nominated if name in _listed(seen) and name not in denominated]
+    kept = [name for name in workload.nominated if name in seen.objects.listed and name not in denominated]
     return kept + [name for name in made_ready if name not in kept]
 
 
@@ -65,11 +65,7 @@ def _eligible(seen: Snapshot, targets: TargetClusters) -> Sequence[str]:
     """Return the usable clusters that Kueue sees and is connected to, in the order of the list."""
     usable = {entry.name for entry in targets.usable}
     connected = {name for name in usable if (obj := seen.objects.clusters.get(name)) and obj.active}
-    return tuple(name for name in _listed(seen) if name in connected)
-
-
-def _listed(seen: Snapshot) -> Sequence[str]:
-    return seen.objects.config.listed if seen.objects.config and seen.objects.config.ours else ()
+    return tuple(name for name in seen.objects.listed if name in connected)
 
 
 def _may_be_dispatched(seen: Snapshot, workload: Workload) -> bool:

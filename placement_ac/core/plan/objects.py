@@ -1,7 +1,7 @@
 """
 The MultiKueueConfig and the MultiKueueClusters that one Placement wants.
 
-Pure. They are AdmissionChecks' property: Kubernetes removes them with the last check that uses them.
+Pure. AdmissionChecks own them: Kubernetes removes them with the last check that uses them.
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping
@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from placement_ac.core.api.constants import DISCONNECTED_RETENTION_SECONDS
-from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind, WantedCluster, WantedConfig
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.conditions import is_taken
@@ -87,10 +86,12 @@ def unchanged_objects(seen: Snapshot) -> TargetObjects:
     observed, config = seen.objects.config, None
     if observed and not is_taken(observed, seen.name, ""):
         config = WantedConfig(seen.name, observed.listed, owners, observed.draining)
+    listed = config.clusters if config else ()
     ours = [
         WantedCluster(name, cluster_of(seen, obj), None, _all_owners(seen, name, owners))
         for name, obj in seen.objects.clusters.items()
-        if obj.ours and (obj.placement == seen.name or _listed_without_placement(obj, config))
+        # Without a label it is shared, or someone removed the label.
+        if obj.ours and (obj.placement == seen.name or (not obj.placement and name in listed))
     ]
     names = [cluster.name for cluster in ours]
     return TargetObjects(config, (*ours, *_needed_elsewhere(seen, names)))
@@ -101,18 +102,13 @@ def objects_of_others(seen: Snapshot) -> TargetObjects:
     return TargetObjects(clusters=tuple(_needed_elsewhere(seen, ())))
 
 
-def _listed_without_placement(obj: KueueObject, config: WantedConfig | None) -> bool:
-    """Whether it is listed here and shared, or someone removed its label."""
-    return not obj.placement and config is not None and obj.meta.name in config.clusters
-
-
 def retained_clusters(seen: Snapshot, objects: TargetObjects) -> RetainedClusters:
     """Keep unneeded MultiKueueClusters for a while, in which Kueue clears up there."""
     wanted = {cluster.name for cluster in objects.clusters}
     wanted.update(objects.config.clusters if objects.config else ())
     unneeded = [obj.meta.name for obj in removable_clusters(seen) if obj.meta.name not in wanted]
     timers = [Timer(TimerKind.RETAINED, name) for name in unneeded]
-    left = {timer: _retention(seen, timer.subject) - seen.timer_ages.get(timer, 0.0) for timer in timers}
+    left = {timer: _retention(seen, timer.subject) - seen.age(timer) for timer in timers}
     retained = {timer: seconds for timer, seconds in left.items() if seconds > 0}
     return RetainedClusters(frozenset(retained), soonest(retained.values()))
 
@@ -147,7 +143,7 @@ def _needed_elsewhere(seen: Snapshot, wanted: Container[str]) -> Iterator[Wanted
 def _own_claim(seen: Snapshot, name: str) -> dict[str, str]:
     """Return the owners that other Placements expect of this one, as it selects what it does not list.
 
-    All Placements must agree on the owners of what they share, or they would write them for ever.
+    All Placements must agree on the owners of what they share, or they would overwrite each other for ever.
     """
     usable = isinstance(seen.credentials.selected.get(name), CredentialSource)
     return owners_of(seen) if seen.checks.ours and usable else {}

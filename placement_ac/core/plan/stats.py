@@ -26,9 +26,8 @@ class PlacementStats:
 
 def placement_stats(seen: Snapshot, wanted: Plan) -> PlacementStats:
     """Return the numbers of the Placement in `seen`, for which `wanted` was planned."""
-    config = seen.objects.config if seen.objects.config and seen.objects.config.ours else None
-    listed = config.listed if config else ()
-    since = config.draining if config else {}
+    listed = seen.objects.listed
+    since = seen.objects.config.draining if seen.objects.config else {}
     return PlacementStats(
         placement=seen.name,
         checks=tuple(

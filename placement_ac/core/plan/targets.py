@@ -38,15 +38,15 @@ def select_targets(seen: Snapshot) -> TargetClusters:
     selection = select(seen, listed)
     mass_loss = hold_mass_loss(seen, selection, listed)
     limit = seen.hub.clusters_max
-    limited = apply_cluster_limit(seen, (*selection.listable, *mass_loss.held), listed, limit)
+    within, over_limit = apply_cluster_limit(seen, (*selection.listable, *mass_loss.held), listed, limit)
     workloads = group_workloads(seen)
-    drain = plan_drain(seen, {entry.name for entry in limited.within}, workloads, listed)
-    usable, waiting = _with_free_slot(limited.within, listed, limit - len(drain.staying))
+    drain = plan_drain(seen, {entry.name for entry in within}, workloads, listed)
+    usable, waiting = _with_free_slot(within, listed, limit - len(drain.staying))
     return TargetClusters(
         selection=selection,
         listed=listed,
         usable=usable,
-        over_limit=limited.over_limit,
+        over_limit=over_limit,
         waiting_for_slot=waiting,
         mass_loss=mass_loss,
         drain=drain,

@@ -5,8 +5,8 @@ Pure. Never `Rejected`. A change of a Placement alone takes no Ready back: only 
 leaves sends Workloads back, and Kueue resets the entry after every eviction.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from placement_ac.core.api.constants import (
@@ -34,7 +34,7 @@ class AnswerContext:
     verdict: Verdict
     ready: str
     """The message of Ready; "": no selected cluster can take a Workload."""
-    drain: DrainPlan = field(default_factory=DrainPlan)
+    drain: DrainPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,10 @@ def answer_workloads(seen: Snapshot, context: AnswerContext) -> WorkloadAnswers:
     updates = _rotated(tuple(_check_state_updates(seen, context)), seen)
     timers = _no_cluster_timers(seen, context)
     more = 0.0 if len(updates) > WORKLOAD_WRITES_AT_ONCE else None
-    stuck = [STUCK_READY_SECONDS - age for age in _stuck_ages(seen) if age < STUCK_READY_SECONDS]
-    waits = (_next_retry(seen, timers), more, *stuck)
+    left = [(seen.policy.retry_after or 0.0) - seen.age(timer) for timer in timers]
+    stuck_ages = [_stuck_age(seen, workload, entry) for workload, entry in _our_entries(seen)]
+    left += [STUCK_READY_SECONDS - age for age in stuck_ages if age is not None]
+    waits = (more, *[seconds for seconds in left if seconds > 0])
     return WorkloadAnswers(updates[:WORKLOAD_WRITES_AT_ONCE], timers, soonest(waits))
 
 
@@ -66,35 +68,28 @@ def _rotated(updates: tuple[CheckStateUpdate, ...], seen: Snapshot) -> tuple[Che
     return updates[start:] + updates[:start]
 
 
-def _check_state_updates(seen: Snapshot, context: AnswerContext) -> Iterator[CheckStateUpdate]:
-    """Yield the entries that differ from those that are there."""
+def _our_entries(seen: Snapshot) -> Iterator[tuple[Workload, AdmissionCheckState]]:
     ours = {check.meta.name for check in seen.checks.ours}
-    sent_back = {w.meta.uid: step.cluster for step in context.drain.steps for w in step.send_back}
     for workload in seen.workloads:
         for entry in workload.check_states:
-            if entry.check in ours and (update := _update(seen, context, workload, entry, sent_back)):
-                yield update
+            if entry.check in ours:
+                yield workload, entry
+
+
+def _check_state_updates(seen: Snapshot, context: AnswerContext) -> Iterator[CheckStateUpdate]:
+    """Yield the entries that differ from the observed ones."""
+    sent_back = {w.meta.uid: step.cluster for step in context.drain.steps for w in step.send_back}
+    for workload, entry in _our_entries(seen):
+        if update := _update(seen, context, workload, entry, sent_back):
+            yield update
 
 
 def _no_cluster_timers(seen: Snapshot, context: AnswerContext) -> frozenset[Timer]:
     """Return a timer for every Workload that holds quota and that no cluster can take."""
     if seen.policy.retry_after is None or context.ready:
         return frozenset()
-    ours = {check.meta.name for check in seen.checks.ours}
-    return frozenset(
-        _no_cluster_timer(workload)
-        for workload in seen.workloads
-        if workload.has_quota
-        and not workload.cluster
-        and any(entry.check in ours for entry in workload.check_states)
-    )
-
-
-def _next_retry(seen: Snapshot, timers: Iterable[Timer]) -> float | None:
-    """Return the seconds until the first Workload is sent back for want of a cluster."""
-    after = seen.policy.retry_after
-    left = (after - seen.timer_ages.get(timer, 0.0) for timer in timers) if after is not None else ()
-    return min((seconds for seconds in left if seconds > 0), default=None)
+    waiting = (workload for workload, _ in _our_entries(seen) if workload.has_quota and not workload.cluster)
+    return frozenset(map(_no_cluster_timer, waiting))
 
 
 def _no_cluster_timer(workload: Workload) -> Timer:
@@ -118,7 +113,7 @@ def _update(
         and context.drain.gate_message
     ):
         return CheckStateUpdate(workload, entry.check, PENDING, context.drain.gate_message)
-    if _is_stuck(seen, workload, entry):
+    if (_stuck_age(seen, workload, entry) or 0.0) >= STUCK_READY_SECONDS:
         return CheckStateUpdate(workload, entry.check, RETRY, SENT_AGAIN.format(workload.sent_back_from))
     if entry.state != PENDING or not workload.has_quota or not workload.active:
         return None
@@ -134,25 +129,12 @@ def _update(
     return CheckStateUpdate(workload, entry.check, PENDING, reason)
 
 
-def _stuck_ages(seen: Snapshot) -> Iterator[float]:
-    """Yield the seconds for which each Workload that was sent back once is Ready and not dispatched."""
-    ours = {check.meta.name for check in seen.checks.ours}
-    for workload in seen.workloads:
-        for entry in workload.check_states if workload.sent_back_from else ():
-            if entry.check in ours and (seconds := _stuck_age(seen, workload, entry)) is not None:
-                yield seconds
-
-
-def _is_stuck(seen: Snapshot, workload: Workload, entry: AdmissionCheckState) -> bool:
-    if not workload.sent_back_from:
-        return False
-    seconds = _stuck_age(seen, workload, entry)
-    return seconds is not None and seconds >= STUCK_READY_SECONDS
-
-
 def _stuck_age(seen: Snapshot, workload: Workload, entry: AdmissionCheckState) -> float | None:
-    """Kueue (by its code) does not dispatch a Workload that left an admitted copy and is not nominated."""
-    if entry.state != READY or entry.since is None or seen.policy.dispatcher:
+    """Return the seconds for which a Workload that was sent back once is Ready and not dispatched, if it is.
+
+    Kueue (by its code) does not dispatch a Workload that left an admitted copy and is not nominated.
+    """
+    if not workload.sent_back_from or entry.state != READY or entry.since is None or seen.policy.dispatcher:
         return None
     if workload.cluster or workload.nominated or not (workload.has_quota and workload.active):
         return None
@@ -181,6 +163,6 @@ def _give_quota_back(
 ) -> CheckStateUpdate | None:
     """Send a Workload back after a long wait for a cluster (a setting), so that its quota is free."""
     after = seen.policy.retry_after
-    if after is None or seen.timer_ages.get(_no_cluster_timer(workload), 0.0) < after:
+    if after is None or seen.age(_no_cluster_timer(workload)) < after:
         return None
     return CheckStateUpdate(workload, entry.check, RETRY, reason, seen.policy.requeue_after)

@@ -16,13 +16,6 @@ from placement_ac.core.selection.selection import ListableCluster
 NEVER: Final = float("inf")
 
 
-class LimitedClusters(NamedTuple):
-    """The clusters that get a slot, in the Placement's order, and the names of the others."""
-
-    within: tuple[ListableCluster, ...]
-    over_limit: tuple[str, ...]
-
-
 class OrderedNames(NamedTuple):
     """The names of MultiKueueClusters in the order of the list."""
 
@@ -33,18 +26,19 @@ class OrderedNames(NamedTuple):
 
 def apply_cluster_limit(
     seen: Snapshot, usable: Sequence[ListableCluster], listed: Collection[str], limit: int
-) -> LimitedClusters:
-    """Return the `limit` best clusters by score; the score of a listed one gets the margin on top.
+) -> tuple[tuple[ListableCluster, ...], tuple[str, ...]]:
+    """Return the `limit` best clusters by score, in the Placement's order, and the names of the others.
 
-    A cluster without a rank, which only stays for now, comes before all others.
+    The score of a listed one gets the margin on top. A cluster without a rank, which only stays for now,
+    comes before all others.
     """
     if len(usable) <= limit:
-        return LimitedClusters(tuple(usable), ())
+        return tuple(usable), ()
     scored = any(entry.rank and entry.rank.score for entry in usable)
     bonus = dict.fromkeys(listed, seen.policy.reorder_margin) if scored else {}
     best_first = sorted(usable, key=lambda entry: _sort_key(entry, bonus.get(entry.cluster, 0)))
     within = {entry.cluster for entry in best_first[: max(limit, 0)]}
-    return LimitedClusters(
+    return (
         tuple(entry for entry in usable if entry.cluster in within),
         tuple(entry.cluster for entry in usable if entry.cluster not in within),
     )
@@ -59,23 +53,22 @@ def _sort_key(entry: ListableCluster, bonus: int) -> tuple[bool, int, int]:
 def order_names(seen: Snapshot, wanted: Sequence[ListableCluster], staying: Sequence[str]) -> OrderedNames:
     """Return the names to list: those wanted in their order, those that leave last."""
     names = (*[entry.name for entry in wanted], *staying)
-    listed = seen.objects.config.listed if seen.objects.config and seen.objects.config.ours else ()
+    listed, config = seen.objects.listed, seen.objects.config
+    new_list = OrderedNames(names, frozenset({_order_timer(names)}))
     if set(names) != set(listed):
-        return OrderedNames(names, frozenset({_order_timer(names)}))
+        return new_list
     if names == listed:
-        return OrderedNames(names, frozenset({_order_timer(names)} & seen.timer_ages.keys()))
-    if any(entry.rank is None for entry in wanted) and not _is_draining_not_last(listed, staying):
+        return OrderedNames(names, frozenset(new_list.timers & seen.timer_ages.keys()))
+    draining_not_last = _is_draining_not_last(listed, staying)
+    if any(entry.rank is None for entry in wanted) and not draining_not_last:
         return OrderedNames(listed)
-    if _is_draining_not_last(listed, staying) or (
-        seen.objects.config and not seen.objects.config.applied_fields.clusters
-    ):
-        return OrderedNames(names, frozenset({_order_timer(names)}))
+    if draining_not_last or (config and not config.applied_fields.clusters):
+        return new_list
+    timer = _order_timer(listed)
     if not _is_worth_a_write(wanted, listed, seen.policy.reorder_margin):
-        return OrderedNames(listed, frozenset({_order_timer(listed)} & seen.timer_ages.keys()))
-    age = seen.timer_ages.get(_order_timer(listed), NEVER)
-    if age < seen.policy.reorder_interval:
-        return OrderedNames(listed, frozenset({_order_timer(listed)}), seen.policy.reorder_interval - age)
-    return OrderedNames(names, frozenset({_order_timer(names)}))
+        return OrderedNames(listed, frozenset({timer} & seen.timer_ages.keys()))
+    left = seen.policy.reorder_interval - seen.timer_ages.get(timer, NEVER)
+    return OrderedNames(listed, frozenset({timer}), left) if left > 0 else new_list
 
 
 def _order_timer(names: Sequence[str]) -> Timer:

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from placement_ac.core.api.constants import EDIT_WINDOW_SECONDS, HELD
-from placement_ac.core.api.objects import Placement
 from placement_ac.core.api.text import duration_text
 from placement_ac.core.inputs.state import EventIntent, Snapshot, Timer, TimerKind
 from placement_ac.core.selection.selection import ListableCluster, Selection
@@ -41,7 +40,7 @@ def hold_mass_loss(seen: Snapshot, selection: Selection, listed: Mapping[str, st
     remaining = len(listed) - len(gone)
     if not _is_mass_loss(seen, len(lost), remaining, new=len(selected) - remaining):
         return MassLossHold(timers=timers)
-    age = seen.timer_ages.get(Timer(TimerKind.MASS_LOSS), 0.0)
+    age = seen.age(Timer(TimerKind.MASS_LOSS))
     if age >= seen.policy.loss_grace:
         return MassLossHold(timers=timers | {Timer(TimerKind.MASS_LOSS)})
     why = (
@@ -71,21 +70,12 @@ def _edits(seen: Snapshot) -> tuple[frozenset[Timer], bool]:
     The first generation that a controller sees is no edit: a restart must not end a hold. Nor is the
     generation of a Placement in another namespace, which takes over when one is created or deleted.
     """
+    known = frozenset(timer for timer in seen.timer_ages if timer.kind == TimerKind.PLACEMENT_GENERATION)
     if seen.decision.placement is None:
-        return frozenset(
-            timer for timer in seen.timer_ages if timer.kind == TimerKind.PLACEMENT_GENERATION
-        ), False
-    now = _generation(seen.decision.placement)
-    namespace = f"{seen.decision.placement.meta.namespace}/"
-    changed = now not in seen.timer_ages and any(
-        timer.kind == TimerKind.PLACEMENT_GENERATION and timer.subject.startswith(namespace)
-        for timer in seen.timer_ages
-    )
+        return known, False
+    meta = seen.decision.placement.meta
+    now = Timer(TimerKind.PLACEMENT_GENERATION, f"{meta.namespace}/{meta.uid}/{meta.generation}")
+    changed = now not in known and any(timer.subject.startswith(f"{meta.namespace}/") for timer in known)
     timer = Timer(TimerKind.PLACEMENT_EDITED, now.subject)
     edited = changed or seen.timer_ages.get(timer, EDIT_WINDOW_SECONDS) < EDIT_WINDOW_SECONDS
     return frozenset((now, timer) if edited else (now,)), edited
-
-
-def _generation(placement: Placement) -> Timer:
-    meta = placement.meta
-    return Timer(TimerKind.PLACEMENT_GENERATION, f"{meta.namespace}/{meta.uid}/{meta.generation}")

@@ -53,11 +53,18 @@ class Selection(NamedTuple):
     """Every cluster that is decided on, best first."""
     listable: tuple[ListableCluster, ...] = ()
     left_out: Mapping[str, str] = NOTHING
-    """Cluster, or PlacementDecision → why it is left out."""
+    """Cluster → why it is left out."""
+    unreadable: Mapping[str, str] = NOTHING
+    """PlacementDecision → why it, or an entry of it, cannot be read."""
     timers: frozenset[Timer] = frozenset()
     """Listed clusters that would go though OCM has not settled it, whether or not they still wait."""
     recheck_after: float | None = None
     """Seconds until the first of them has waited long enough; None: none waits for time."""
+
+    @property
+    def problems(self) -> dict[str, str]:
+        """Every PlacementDecision that cannot be read and every cluster that is left out → why."""
+        return {**self.unreadable, **self.left_out}
 
 
 def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
@@ -66,12 +73,12 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
     `listed`: the result of `listed_clusters`.
     """
     usable: list[ListableCluster] = []
-    left_out = _entries_without_name(seen)
+    left_out: dict[str, str] = {}
+    unreadable = _unreadable_decisions(seen)
     pending: dict[str, float] = {}
     ranked = ranking(seen)
-    clusters = tuple([entry.cluster for entry in ranked])
-    names = seen.hub.multikueue_cluster_names(seen.name, clusters)
-    for entry, cluster, name in zip(ranked, clusters, names, strict=True):
+    for entry in ranked:
+        cluster, name = entry.cluster, seen.hub.multikueue_cluster_name(seen.name, entry.cluster)
         found = _credentials_for(seen, cluster, name, listed)
         if isinstance(found, CredentialSource):
             usable.append(ListableCluster(cluster, name, found, entry))
@@ -83,16 +90,19 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
         else:
             left_out[cluster] = found.why
     seconds = settle_seconds(seen)
-    missing = _missing(listed, usable, left_out) if seconds else []
+    known = {entry.cluster for entry in usable} | left_out.keys()
+    missing = [cluster for cluster in listed if cluster not in known] if seconds else []
     staying = [ListableCluster(name, listed[name], None) for name in missing if _waits(seen, name, seconds)]
     pending |= dict.fromkeys(missing, seconds)
+    left = [seconds - seen.age(_unsettled(cluster)) for cluster, seconds in pending.items()]
     return Selection(
         is_conclusive=bool(staying) or is_decided(seen.decision.placement, seen.decision.decisions),
-        ranked=clusters,
+        ranked=tuple([entry.cluster for entry in ranked]),
         listable=(*usable, *staying),
         left_out=left_out,
-        timers=frozenset([Timer(TimerKind.REMOVAL_UNSETTLED, cluster) for cluster in pending]),
-        recheck_after=soonest(_left(seen, pending)) if pending else None,
+        unreadable=unreadable,
+        timers=frozenset(map(_unsettled, pending)),
+        recheck_after=soonest(seconds for seconds in left if seconds > 0),
     )
 
 
@@ -108,9 +118,9 @@ def soonest(waits: Iterable[float | None]) -> float | None:
 
 
 def is_decided(placement: Placement | None, decisions: tuple[Decision, ...]) -> bool:
-    """Whether OCM has said what this Placement selects.
+    """Whether OCM has decided what this Placement selects.
 
-    It says "none" by the Placement's status alone: a new decision that holds no cluster never gets a status.
+    "None" is only in the Placement's status: a new decision that holds no cluster never gets a status.
     """
     if any(decision.decided is not None for decision in decisions):
         return True
@@ -150,7 +160,7 @@ def listed_names(seen: Snapshot) -> tuple[str, ...]:
     them too.
     """
     if seen.objects.config is not None:
-        return seen.objects.config.listed if seen.objects.config.ours else ()
+        return seen.objects.listed
     named = {name for workload in seen.workloads for name in (workload.cluster, *workload.nominated)}
     return tuple(sorted(name for name in named if (obj := seen.objects.clusters.get(name)) and obj.ours))
 
@@ -179,13 +189,6 @@ def removable_clusters(seen: Snapshot) -> Iterable[KueueObject]:
         # After a change of `cluster_names` another may list it; the last to unlist it triggers us again.
         if ours and name not in seen.objects.listed_elsewhere:
             yield obj
-
-
-def _missing(
-    listed: Mapping[str, str], usable: list[ListableCluster], left_out: Mapping[str, str]
-) -> list[str]:
-    known = {entry.cluster for entry in usable} | set(left_out)
-    return [cluster for cluster in listed if cluster not in known]
 
 
 def settle_seconds(seen: Snapshot) -> float:
@@ -219,14 +222,11 @@ def _is_new(placement: Placement, now: datetime) -> bool:
 def _waits(seen: Snapshot, cluster: str, seconds: float) -> bool:
     """Whether a cluster that would go stays for now; a decision that cannot be read takes nothing away."""
     unreadable = any(decision.problem for decision in seen.decision.decisions)
-    return unreadable or seen.timer_ages.get(Timer(TimerKind.REMOVAL_UNSETTLED, cluster), 0.0) < seconds
+    return unreadable or seen.age(_unsettled(cluster)) < seconds
 
 
-def _left(seen: Snapshot, pending: Mapping[str, float]) -> Iterable[float]:
-    for cluster, seconds in pending.items():
-        left = seconds - seen.timer_ages.get(Timer(TimerKind.REMOVAL_UNSETTLED, cluster), 0.0)
-        if left > 0:
-            yield left
+def _unsettled(cluster: str) -> Timer:
+    return Timer(TimerKind.REMOVAL_UNSETTLED, cluster)
 
 
 def _credentials_for(
@@ -247,7 +247,7 @@ def _name_problem(cluster: str) -> str:
     return ""
 
 
-def _entries_without_name(seen: Snapshot) -> dict[str, str]:
+def _unreadable_decisions(seen: Snapshot) -> dict[str, str]:
     return {
         f"PlacementDecision {decision.meta.namespace}/{decision.meta.name}": why
         for decision in seen.decision.decisions

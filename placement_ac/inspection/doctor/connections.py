@@ -20,7 +20,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.decode import active_of, kueue_object
 from placement_ac.core.api.objects import KueueObject
-from placement_ac.core.plan.expiry_warnings import expiry_warnings
+from placement_ac.core.plan.event_intents import expiry_warnings
 from placement_ac.inspection.doctor.commands import put_secret
 from placement_ac.inspection.doctor.finding import Finding, fail, ok, warn
 from placement_ac.inspection.doctor.kueue import CLUSTER_PROFILE_GATE
@@ -78,7 +78,7 @@ def credentials(setup: HubSetup) -> Iterator[Finding]:
     for placement in setup.checks_by_placement:
         selection = setup.view.targets(placement).selection
         usable |= {entry.cluster for entry in selection.listable}
-        for cluster, why in selection.left_out.items():
+        for cluster, why in selection.problems.items():
             yield (warn if selection.listable else fail)(
                 f"cluster {cluster} of Placement {placement} is left out: {why}",
                 _provide_credentials(setup, cluster),

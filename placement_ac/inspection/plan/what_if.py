@@ -264,7 +264,7 @@ def _planned_placement(
             ),
             checks=tuple(_checks(after, preview.plan)),
             beyond=course.over_limit if course else (),
-            unusable=dict(course.selection.left_out) if course else {},
+            unusable=course.selection.problems if course else {},
             draining=tuple(_draining(after)),
             warnings=(
                 *decided.warnings,

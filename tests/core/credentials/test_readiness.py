@@ -17,10 +17,9 @@ from placement_ac.core.credentials.readiness import (
 )
 from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningPolicy
 from placement_ac.core.inputs.state import HubFacts
-from placement_ac.core.kubeconfig.access import ClusterAccess
 from placement_ac.core.kubeconfig.read import read_kubeconfig, strict_problem
 from placement_ac.core.kubeconfig.refusals import StricterRule
-from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
+from placement_ac.core.kubeconfig.source import ClusterAccess, CredentialSource, Unusable
 from tests.support.builders import (
     NOW,
     PROVISIONING,

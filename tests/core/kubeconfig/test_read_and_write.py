@@ -15,11 +15,10 @@ from cryptography.hazmat.primitives import serialization as ser
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from placement_ac.core.kubeconfig import expiry
-from placement_ac.core.kubeconfig.access import ClusterAccess, UsableByKueueOnly
 from placement_ac.core.kubeconfig.parse import MARKS_MAX, SIZE_MAX, parse_kubeconfig
 from placement_ac.core.kubeconfig.read import read_kubeconfig, read_profile, strict_problem
 from placement_ac.core.kubeconfig.refusals import NotSupportedHere, Refusal, StricterRule
-from placement_ac.core.kubeconfig.source import Unusable
+from placement_ac.core.kubeconfig.source import ClusterAccess, Unusable, UsableByKueueOnly
 from placement_ac.core.kubeconfig.write import write_kubeconfig
 
 Raw = dict[str, Any]

@@ -382,7 +382,7 @@ def test_owners_are_written_in_the_version_that_the_hub_serves() -> None:
     ],
 )
 def test_each_version_has_its_own_form(source: CredentialSource, version: str, spec: Raw) -> None:
-    assert source_spec(source, version) == spec
+    assert source_spec(source, HubFacts(cluster_version=version)) == spec
 
 
 def test_the_message_of_a_condition_is_the_verdicts() -> None:

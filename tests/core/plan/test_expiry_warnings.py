@@ -9,7 +9,7 @@ import pytest
 from placement_ac.core.api.constants import EXPIRES_SOON
 from placement_ac.core.inputs.state import EventIntent, Key, PlacementPolicy, Plan, Snapshot, WantedCluster
 from placement_ac.core.kubeconfig.source import CredentialSource
-from placement_ac.core.plan.expiry_warnings import ExpiryWarnings, expiry_warnings
+from placement_ac.core.plan.event_intents import DueEvents, expiry_warnings
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
     AT_ONCE,
@@ -46,21 +46,19 @@ def cluster(left: float | None, life: float | None = None, name: str = "a") -> W
 @pytest.mark.parametrize(
     ("one", "ageing"),
     [
-        pytest.param(cluster(None), ExpiryWarnings(), id="it never ends"),
-        pytest.param(WantedCluster("p-a", "a", None, {}), ExpiryWarnings(), id="its way stays as it is"),
-        pytest.param(cluster(30 * DAY), ExpiryWarnings((), 23 * DAY), id="long before"),
-        pytest.param(cluster(HOUR), ExpiryWarnings((WARNING,), HOUR), id="in the admin's time"),
-        pytest.param(cluster(HOUR, 365 * DAY), ExpiryWarnings((WARNING,), HOUR), id="of a long life"),
-        pytest.param(
-            cluster(20 * HOUR, DAY), ExpiryWarnings((), 63360.0), id="a token of a day that is renewed"
-        ),
-        pytest.param(cluster(HOUR, DAY), ExpiryWarnings((WARNING,), HOUR), id="and that nobody renews"),
-        pytest.param(cluster(HOUR, 10 * HOUR), ExpiryWarnings((WARNING,), HOUR), id="the very moment"),
-        pytest.param(cluster(0.0), ExpiryWarnings((), 0.0), id="it has ended"),
-        pytest.param(cluster(-HOUR), ExpiryWarnings((), 0.0), id="long ago"),
+        pytest.param(cluster(None), DueEvents(), id="it never ends"),
+        pytest.param(WantedCluster("p-a", "a", None, {}), DueEvents(), id="its way stays as it is"),
+        pytest.param(cluster(30 * DAY), DueEvents((), 23 * DAY), id="long before"),
+        pytest.param(cluster(HOUR), DueEvents((WARNING,), HOUR), id="in the admin's time"),
+        pytest.param(cluster(HOUR, 365 * DAY), DueEvents((WARNING,), HOUR), id="of a long life"),
+        pytest.param(cluster(20 * HOUR, DAY), DueEvents((), 63360.0), id="a token of a day that is renewed"),
+        pytest.param(cluster(HOUR, DAY), DueEvents((WARNING,), HOUR), id="and that nobody renews"),
+        pytest.param(cluster(HOUR, 10 * HOUR), DueEvents((WARNING,), HOUR), id="the very moment"),
+        pytest.param(cluster(0.0), DueEvents((), 0.0), id="it has ended"),
+        pytest.param(cluster(-HOUR), DueEvents((), 0.0), id="long ago"),
     ],
 )
-def test_when_it_is_told_and_looked_at_again(one: WantedCluster, ageing: ExpiryWarnings) -> None:
+def test_when_it_is_told_and_looked_at_again(one: WantedCluster, ageing: DueEvents) -> None:
     assert expiry_warnings(seen(), [one]) == ageing
 
 
@@ -73,11 +71,11 @@ def test_the_first_of_several_counts_and_each_is_told() -> None:
 
 
 def test_an_admin_who_wants_no_warning_gets_none() -> None:
-    assert expiry_warnings(seen(warning=0.0), [cluster(HOUR)]) == ExpiryWarnings((), HOUR)
+    assert expiry_warnings(seen(warning=0.0), [cluster(HOUR)]) == DueEvents((), HOUR)
 
 
 def test_an_admin_who_wants_to_be_told_always_is() -> None:
-    assert expiry_warnings(seen(warning=1e15), [cluster(HOUR)]) == ExpiryWarnings((WARNING,), HOUR)
+    assert expiry_warnings(seen(warning=1e15), [cluster(HOUR)]) == DueEvents((WARNING,), HOUR)
 
 
 def test_the_words_stay_the_same_until_it_is_renewed() -> None:

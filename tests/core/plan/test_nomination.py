@@ -51,7 +51,7 @@ def ready(*nominated: str, name: str = "job", **rest: Any) -> Any:
 
 
 def nominated(answer: Plan) -> dict[str, tuple[str, ...]]:
-    return {one.workload.meta.name: one.clusters for one in answer.nominations}
+    return {workload.meta.name: clusters for workload, clusters in answer.nominations}
 
 
 def listed(answer: Plan) -> tuple[str, ...]:

@@ -19,8 +19,8 @@ from rich.console import Console
 
 from placement_ac.cli.demo import command
 from placement_ac.core.api.constants import DRAIN, IMMEDIATE
-from placement_ac.core.kubeconfig.access import ClusterAccess
 from placement_ac.core.kubeconfig.read import read_kubeconfig
+from placement_ac.core.kubeconfig.source import ClusterAccess
 from placement_ac.lab.demo import stories, story3
 from placement_ac.lab.demo.credentials import ObjectIdentity, ProvisionedCredentials, expected_identities
 from placement_ac.lab.demo.environment import DemoEnvironment

@@ -26,7 +26,7 @@ from placement_ac.core.api.constants import (
     Resource,
 )
 from placement_ac.core.api.errors import ApiError
-from placement_ac.core.kubeconfig.access import ClusterAccess
+from placement_ac.core.kubeconfig.source import ClusterAccess
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
