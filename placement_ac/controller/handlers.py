@@ -13,7 +13,7 @@ All operators of a session share its stop flag.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import aiohttp
 import kopf
@@ -21,11 +21,11 @@ import structlog
 from yarl import URL
 
 from placement_ac.cache.listing import EVERYWHERE
+from placement_ac.controller.session import Session
 from placement_ac.core.api.constants import Resource
 from placement_ac.kube import client
 from placement_ac.kube.client import RequestObserver
 from placement_ac.kube.login import Login
-from placement_ac.observability.health import Reachability
 from placement_ac.observability.logs import redacted
 
 log = structlog.get_logger(__name__)
@@ -37,30 +37,10 @@ STOP_SECONDS: Final = 0.5
 """How long kopf may take to stop. It needs 0.1 s; its own grace period is 5 s."""
 
 
-class HandlerSession(Protocol):
-    """A session, as the handlers use it."""
-
-    @property
-    def reachability(self) -> Reachability:
-        """Whether the API server answers."""
-
-    def watched_resources(self) -> Mapping[Resource, Namespaces]:
-        """Return the resources that kopf watches, and in which namespaces."""
-
-    def event(self, resource: Resource, change: str | None, obj: Mapping[str, Any]) -> None:
-        """Take in an object that kopf has listed (`change` None) or that has changed."""
-
-    def request_answered(self, resource: Resource, namespace: str, verb: str, status: int) -> None:
-        """Take in the HTTP status of a request of kopf; `verb`: list or watch."""
-
-    async def close(self) -> None:
-        """End the session. It may be called more than once."""
-
-
 class Handlers:
     """Runs kopf for one session.
 
-    `begin` gives the session when the hub serves what it needs. `stop_flag`: setting it ends the
+    `begin` returns the session once the hub serves what it needs. `stop_flag`: setting it ends the
     session, and it is set when the session has ended. `main_namespaces`: those of the operator
     that begins and ends the session. Not to be run in the main thread: there kopf takes SIGINT
     and SIGTERM for itself.
@@ -68,7 +48,7 @@ class Handlers:
 
     def __init__(
         self,
-        begin: Callable[[], Awaitable[HandlerSession]],
+        begin: Callable[[], Awaitable[Session]],
         login: Login,
         *,
         main_namespaces: Namespaces,
@@ -80,11 +60,11 @@ class Handlers:
         self._main_namespaces = main_namespaces
         self._stop_flag = stop_flag
         self._request_observer = request_observer
-        self._session: HandlerSession | None = None
+        self._session: Session | None = None
         self._failure: Exception | None = None
         """Why the session could not begin."""
         self._registry = kopf.OperatorRegistry()
-        """Of the operator at home."""
+        """Of the operator that begins and ends the session."""
         self._http_sessions: list[aiohttp.ClientSession] = []
         """The sessions that were given to kopf."""
         self._operators: set[asyncio.Task[None]] = set()

@@ -87,15 +87,15 @@ class Manager:
                 await _pause(stop, RESTART_SECONDS[min(failures, len(RESTART_SECONDS)) - 1])
 
     async def _run_session(self, client: Client, stop: asyncio.Event) -> None:
-        ended = asyncio.Event()
+        stop_flag = asyncio.Event()
         handlers = Handlers(
-            lambda: self._begin_session(client, ended),
+            lambda: self._begin_session(client, stop_flag),
             self._login,
             main_namespaces=self._settings.placement_namespace,
-            stop_flag=ended,
+            stop_flag=stop_flag,
             request_observer=self._metrics.request_ended,
         )
-        stopping = asyncio.create_task(_when_set(stop, ended.set))
+        stopping = asyncio.create_task(_when_set(stop, stop_flag.set))
         try:
             await handlers.run()
         except Exception as error:  # kopf ends in many ways, and each means: begin anew
@@ -104,7 +104,7 @@ class Manager:
         finally:
             stopping.cancel()
 
-    async def _begin_session(self, client: Client, ended: asyncio.Event) -> Session:
+    async def _begin_session(self, client: Client, stop_flag: asyncio.Event) -> Session:
         """Wait for the kinds that are needed, and start a session on them. Raises ApiError."""
         resources = await self._discovery.wait_for_kinds(client)
         inputs = SessionInputs(
@@ -117,7 +117,7 @@ class Manager:
             health=self._health,
             metrics=self._metrics,
         )
-        self._session = Session(inputs, ended, leads=lambda: self.leading)
+        self._session = Session(inputs, stop_flag, leads=lambda: self.leading)
         self._session.start()
         return self._session
 

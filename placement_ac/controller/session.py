@@ -26,7 +26,6 @@ from placement_ac.config.policy import (
 )
 from placement_ac.config.settings import Settings
 from placement_ac.controller.background_queries import ProbeCluster
-from placement_ac.controller.handlers import Namespaces
 from placement_ac.controller.reconcile import Reconciler
 from placement_ac.controller.recorder import Recorder
 from placement_ac.controller.workqueue import Workqueue
@@ -55,11 +54,11 @@ from placement_ac.observability.health import Health, Reachability, WatchHealth
 from placement_ac.observability.logs import LogDeduplicator, error_place
 from placement_ac.observability.memory import freeze_when_complete
 from placement_ac.observability.metrics import Metrics
+from placement_ac.workers.connector import WorkerConnector
 from placement_ac.workers.copies import CopyReader
 from placement_ac.workers.exec_plugins import AccessProviders
-from placement_ac.workers.local_queues import HubLocalQueues
 from placement_ac.workers.probe import Probe
-from placement_ac.workers.queries import running_kueue
+from placement_ac.workers.queries import HubLocalQueues, running_kueue
 
 log = structlog.get_logger(__name__)
 
@@ -95,13 +94,13 @@ class SessionInputs:
 class Session:
     """The cache and the queue of one session; no key is reconciled unless this process `leads`.
 
-    `ended` is the stop flag of kopf: the session sets it to end itself.
+    `stop_flag` is kopf's: the session sets it to end itself.
     """
 
-    def __init__(self, inputs: SessionInputs, ended: asyncio.Event, *, leads: Callable[[], bool]) -> None:
+    def __init__(self, inputs: SessionInputs, stop_flag: asyncio.Event, *, leads: Callable[[], bool]) -> None:
         settings, client, resources = inputs.settings, inputs.client, inputs.resources
         self._client = client
-        self._ended = ended
+        self._stop_flag = stop_flag
         self._leads = leads
         self._health = inputs.health
         self._metrics = inputs.metrics
@@ -113,7 +112,7 @@ class Session:
         self.cache = _cache(inputs)
         self.queue: Workqueue[Key] = Workqueue(self._reconcile)
         self.reachability = Reachability()
-        workers = CopyReader(
+        connector = WorkerConnector(
             client,
             resources[SECRET],
             settings.kueue_namespace,
@@ -125,17 +124,18 @@ class Session:
             self.cache,
             Writer(client, resources, self._wrote, self._metrics),
             Recorder(client, resources, _now),
-            read_copies=workers.read,
-            probe=_cluster_probe(inputs, workers),
+            read_copies=CopyReader(connector).read,
+            probe=_cluster_probe(inputs, connector),
             clock=_now,
             monotonic=time.monotonic,
             add_after=self.queue.add_after,
             metrics=self._metrics,
         )
-        self._watches = _watch_health(self._health, self._scopes())
+        scopes = [scope for scope in self.cache.scopes if scope[0] in resources]
+        self._watches = _watch_health(self._health, scopes)
         self._listers: dict[Scope, Lister] = {}
         self._informers: list[Informer] = []
-        for scope in self._scopes():
+        for scope in scopes:
             if scope[0] in KOPF_KINDS:
                 self._listers[scope] = Lister(self._cache_list(scope))
             else:
@@ -147,11 +147,6 @@ class Session:
                 self._informers.append(informer)
         self._tasks: list[asyncio.Task[None]] = []
         self._closing: asyncio.Task[None] | None = None
-
-    def _scopes(self) -> list[Scope]:
-        """Return what is listed at once: each kind that is served, in each namespace where it is watched."""
-        kinds = (kind for kind in self._kinds if kind in self._resources)
-        return [(kind, namespace) for kind in kinds for namespace in self.cache.namespaces(kind)]
 
     def _cache_list(self, scope: Scope) -> CacheList:
         kind, namespace = scope
@@ -175,11 +170,11 @@ class Session:
             watch_clock(_now, self._enqueue_all),
             freeze_when_complete(lambda: self.cache.has_synced),
         )
-        self._tasks = [asyncio.create_task(run_task(part, self._ended)) for part in parts]
+        self._tasks = [asyncio.create_task(run_task(part, self._stop_flag)) for part in parts]
 
     async def close(self) -> None:
         """End it: writes that are under way get CLOSE_SECONDS. It may be called more than once."""
-        self._ended.set()
+        self._stop_flag.set()
         self._closing = self._closing or asyncio.create_task(self._close())
         await asyncio.shield(self._closing)
 
@@ -196,7 +191,7 @@ class Session:
 
     # -- what kopf watches
 
-    def watched_resources(self) -> Mapping[Resource, Namespaces]:
+    def watched_resources(self) -> Mapping[Resource, tuple[str, ...]]:
         """Return the resources that kopf watches, and in which namespaces."""
         kinds = (kind for kind in self._kinds if kind in KOPF_KINDS and kind in self._resources)
         return {self._resources[kind]: self.cache.namespaces(kind) for kind in kinds}
@@ -267,14 +262,14 @@ class Session:
                 served = await self._client.discover(self._kinds)
                 self._health.request_answered()
                 if lost := self._health.lost_watches():
-                    log.warning("no word on a watch for too long; beginning anew", watches=lost)
+                    log.warning("nothing received on a watch for too long; beginning anew", watches=lost)
                 elif served != self._resources:
                     log.info("the hub serves other kinds or versions than before; beginning anew")
                 elif await self._has_another_kueue():
                     log.info("the hub has another release of Kueue than before; beginning anew")
                 else:
                     continue
-                self._ended.set()
+                self._stop_flag.set()
 
     async def _has_another_kueue(self) -> bool:
         if self._kueue_namespace is None:
@@ -282,13 +277,13 @@ class Session:
         return await running_kueue(self._client, self._kueue_namespace) not in (None, self._kueue)
 
 
-async def run_task(part: Coroutine[object, object, None], ended: asyncio.Event) -> None:
+async def run_task(part: Coroutine[object, object, None], stop_flag: asyncio.Event) -> None:
     """Run a part of a session, and end the session when it fails: half a session is worse than a new one."""
     try:
         await part
     except Exception as error:  # whatever it is: it is logged, and the session begins anew
         log.error("a part of the session failed", error=error_place(error))  # noqa: TRY400  it would quote
-        ended.set()
+        stop_flag.set()
 
 
 def _cache(inputs: SessionInputs) -> Cache:
@@ -308,19 +303,19 @@ def _cache(inputs: SessionInputs) -> Cache:
     )
 
 
-def _cluster_probe(inputs: SessionInputs, workers: CopyReader) -> ProbeCluster | None:
+def _cluster_probe(inputs: SessionInputs, connector: WorkerConnector) -> ProbeCluster | None:
     """Return the function that probes a cluster; None if probes are off."""
     settings = inputs.settings
     if not settings.credentials_probe:
         return None
     queues = HubLocalQueues(inputs.client)
     version = inputs.resources[WORKLOAD].version
-    probe = Probe(workers.connector, worker_requirements(settings, version, inputs.facts.kueue))
+    probe = Probe(connector, worker_requirements(settings, version, inputs.facts.kueue))
 
-    async def examine(source: CredentialSource, checks: Collection[str]) -> Fitness:
+    async def probe_cluster(source: CredentialSource, checks: Collection[str]) -> Fitness:
         return await probe.ask(source, await queues.for_checks(checks))
 
-    return examine
+    return probe_cluster
 
 
 def _watch_health(health: Health, scopes: Collection[Scope]) -> dict[Scope, WatchHealth]:

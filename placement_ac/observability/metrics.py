@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
 from types import TracebackType
-from typing import Final, Generic, NamedTuple, Self, TypeVar
+from typing import Final, NamedTuple, Self
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -22,8 +22,6 @@ from placement_ac.core.api.errors import ApiError
 from placement_ac.core.plan.stats import PlacementStats
 from placement_ac.observability import measures
 from placement_ac.observability.measures import MetricDefinition, result_of
-
-M = TypeVar("M", Counter, Histogram)
 
 
 class QueueLoad(NamedTuple):
@@ -47,41 +45,27 @@ class GaugeSources:
     leading: Callable[[], bool] = bool
 
 
-class _Series(Generic[M]):
-    """The series of a metric of which none is ever removed, each looked up once."""
-
-    def __init__(self, metric: M) -> None:
-        self._metric: M = metric
-        self._known: dict[tuple[str, ...], M] = {}
-
-    def of(self, *labels: str) -> M:
-        found = self._known.get(labels)
-        if found is None:
-            found = self._known[labels] = self._metric.labels(*labels)
-        return found
-
-
 class Metrics:
     """Counts what one controller does. It belongs to one event loop."""
 
     def __init__(self, sources: GaugeSources | None = None) -> None:
         self.registry: CollectorRegistry = _RegistryWithoutCreated()
-        self._reconciles = _Series(_counter(measures.RECONCILES, self.registry))
-        self._reconcile_seconds = _Series(_histogram(measures.RECONCILE_SECONDS, self.registry))
-        self._latency = _Series(_histogram(measures.LATENCY, self.registry))
+        self._reconciles = _counter(measures.RECONCILES, self.registry)
+        self._reconcile_seconds = _histogram(measures.RECONCILE_SECONDS, self.registry)
+        self._latency = _histogram(measures.LATENCY, self.registry)
         self._decision_changes = _counter(measures.DECISION_CHANGES, self.registry)
-        self._writes = _Series(_counter(measures.WRITES, self.registry))
-        self._api_seconds = _Series(_histogram(measures.API_SECONDS, self.registry))
-        self._api_errors = _Series(_counter(measures.API_ERRORS, self.registry))
+        self._writes = _counter(measures.WRITES, self.registry)
+        self._api_seconds = _histogram(measures.API_SECONDS, self.registry)
+        self._api_errors = _counter(measures.API_ERRORS, self.registry)
         self.waiting: dict[Hashable, float] = {}
         """Keys → since when an event waits for what follows from it."""
         self.stats: dict[Hashable, PlacementStats] = {}
         self.registry.register(_CurrentGauges(sources or GaugeSources(), self.stats))
         ProcessCollector(registry=self.registry)
         for controller in measures.CONTROLLERS:  # a rate needs to know that there was nothing before
-            self._latency.of(controller)
+            self._latency.labels(controller)
             for result in measures.RESULTS:
-                self._reconciles.of(controller, result)
+                self._reconciles.labels(controller, result)
 
     def begin_session(self) -> None:
         """Forget what is known of keys: a new world begins."""
@@ -119,14 +103,14 @@ class Metrics:
 
     def wrote(self, kind: str, verb: str, error: ApiError | None = None) -> None:
         """Count a write to the hub."""
-        self._writes.of(kind, verb, result_of(error)).inc()
+        self._writes.labels(kind, verb, result_of(error)).inc()
 
     def request_ended(self, verb: str, status: int | None, seconds: float | None) -> None:
         """Count a request to the hub's API server: a `RequestObserver`."""
         if seconds is not None:
-            self._api_seconds.of(verb).observe(seconds)
+            self._api_seconds.labels(verb).observe(seconds)
         if status is not None:
-            self._api_errors.of(str(status or measures.NO_ANSWER), verb).inc()
+            self._api_errors.labels(str(status or measures.NO_ANSWER), verb).inc()
 
     # -- for ReconcileRun alone
 
@@ -135,14 +119,14 @@ class Metrics:
         if error is not None and not isinstance(error, Exception):
             return
         result, now = result_of(error), time.perf_counter()
-        self._reconciles.of(run.controller, result).inc()
-        self._reconcile_seconds.of(run.controller, result).observe(now - run.began)
+        self._reconciles.labels(run.controller, result).inc()
+        self._reconcile_seconds.labels(run.controller, result).observe(now - run.began)
         if run.since is None:
             return
         if error is not None:
             self.waiting[run.key] = run.since
         elif run.applied_at is not None:
-            self._latency.of(run.controller).observe(run.applied_at - run.since)
+            self._latency.labels(run.controller).observe(run.applied_at - run.since)
 
 
 class ReconcileRun:

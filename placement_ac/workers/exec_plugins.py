@@ -1,9 +1,9 @@
 """
 The credential plugins that an admin allows for ClusterProfiles: their file, and running them.
 
-A plugin gets the cluster and answers with an ExecCredential (client.authentication.k8s.io), as kubectl's
-do. Not the `kubernetes` package's ExecProvider: it cannot be stopped, and its errors quote what it got.
-What a plugin says goes nowhere but into the credentials.
+A plugin gets the cluster and prints an ExecCredential (client.authentication.k8s.io), as kubectl's plugins.
+The `kubernetes` package's ExecProvider is not used: it cannot be stopped, and its errors quote the output.
+The output of a plugin is used for the credentials only, and never logged.
 """
 
 import asyncio
@@ -27,12 +27,12 @@ from placement_ac.core.kubeconfig.source import Unusable
 _CONFIG_EXTENSION: Final = "client.authentication.k8s.io/exec"
 """Kubernetes: the name of the cluster's extension that a plugin gets as its `config`."""
 _CLUSTER_FIELDS: Final = ("server", "tls-server-name", "certificate-authority-data", "proxy-url")
-"""What of the cluster a plugin is told."""
+"""The fields of the cluster that a plugin gets."""
 _KILL_SECONDS: Final = 1.0
 
 
 class _FileModel(BaseModel):
-    """A part of the admin's file: what nobody knows is a typing error."""
+    """A part of the admin's file: an unknown field is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
 
@@ -75,7 +75,7 @@ class OfferedProvider(ApiModel):
 
 
 class OfferedProviders(ApiModel):
-    """A ClusterProfile's `status`: its accessProviders, and as they were called before."""
+    """A ClusterProfile's `status`: accessProviders, and credentialProviders, their former name."""
 
     access_providers: ListOf[OfferedProvider] = ()
     credential_providers: ListOf[OfferedProvider] = ()
@@ -113,7 +113,7 @@ class AccessProviders(_FileModel):
 
 @dataclass(frozen=True, slots=True)
 class ExecCredentials:
-    """What a plugin gave. Its repr tells no secret."""
+    """The output of a plugin. Its repr contains no secret."""
 
     token: str = field(default="", repr=False)
     certificate: str = field(default="", repr=False)
@@ -135,14 +135,14 @@ class _Credential(ApiModel):
 
 
 async def run(command: ExecConfig, cluster: Mapping[str, Any]) -> ExecCredentials | Unusable:
-    """Run a plugin for the `cluster` of an offer. Cancelled, it kills what the plugin has started."""
+    """Run a plugin for the `cluster` of an offer; if cancelled, kill the plugin and its children."""
     try:
         process = await asyncio.create_subprocess_exec(
             command.command,
             *command.args,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,  # who knows what it tells there
+            stderr=asyncio.subprocess.DEVNULL,  # it may contain secrets
             env=_environment(command, cluster),
             start_new_session=True,
         )
@@ -169,7 +169,7 @@ async def _kill(process: asyncio.subprocess.Process) -> None:
 
 
 def _environment(command: ExecConfig, cluster: Mapping[str, Any]) -> dict[str, str]:
-    """As kubectl: our own environment, what the admin adds, and what is asked for."""
+    """Return, as kubectl does, our environment, the variables that the admin adds, and the request."""
     spec: dict[str, Any] = {"interactive": False}
     if command.provide_cluster_info:
         spec["cluster"] = {key: cluster[key] for key in _CLUSTER_FIELDS if cluster.get(key)} | _config(
