@@ -221,9 +221,7 @@ class Cache:
         if before is None and (now.finished or not now.check_states):
             return set()
         if now.finished:
-            self._state.deleted[now.meta.uid] = (
-                True  # it stays finished: an older event must not bring it back
-            )
+            self._state.deleted[now.meta.uid] = True  # an older event must not bring it back
             self._tables.workloads.remove(now.meta.id)
             return self._keys_for(WORKLOAD, before)
         self._tables.workloads.put(now.meta.id, now)

@@ -1,9 +1,8 @@
 """
-How to reach an API server, as a `ClientConfig`: address, trust, headers.
+How to connect to an API server, as a `ClientConfig`: address, trust, headers.
 
 The `kubernetes` package loads kubeconfigs, a Pod's account and exec plugins for the hub. It would write a
-worker's key to the disk, so what `core.kubeconfig` has read of a worker is used as it is. Never logs a
-header.
+worker's key to the disk, so workers use the result of `core.kubeconfig` directly. Never logs a header.
 """
 
 import contextlib
@@ -34,20 +33,20 @@ HOME: Final = "~/.kube/config"
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
-    """The address of an API server, and the way in. Its repr tells no secret."""
+    """The address and credentials of an API server. Its repr contains no secret."""
 
     server: str
     ssl_context: ssl.SSLContext = field(repr=False)
-    """What verifies the server, and shows it our certificate."""
+    """Verifies the server, and has our client certificate."""
     headers: Callable[[], Headers] = field(repr=False)
-    """Gives the headers that let in; may read files and run programs, and raises what comes of it."""
+    """Returns the authorization headers; may read files and run programs, and raises their errors."""
     proxy: str | None = field(default=None, repr=False)
     server_name: str | None = None
-    """The name in the server's certificate, if that is not the host's."""
+    """The name in the server's certificate, if it differs from the host's."""
 
 
 def worker_client_config(access: ClusterAccess) -> ClientConfig:
-    """Return the way into a worker, for which no file is read and no program is run. Raises LoginFailed."""
+    """Return the config for a worker; reads no file and runs no program. Raises LoginFailed."""
     headers = {"Authorization": f"Bearer {access.token}"} if access.token else {}
     return ClientConfig(
         access.server.rstrip("/"),
@@ -59,7 +58,7 @@ def worker_client_config(access: ClusterAccess) -> ClientConfig:
 
 
 def load_client_config(kubeconfig: Path | None, context: str | None) -> ClientConfig:
-    """Return what kubectl would use, or the Pod's account in a Pod. Raises LoginFailed."""
+    """Return the config that kubectl would use, or in a Pod its account. Raises LoginFailed."""
     configuration = client.Configuration()
     in_pod = kubeconfig is None and context is None and IN_CLUSTER in os.environ
     source = "the Pod's account" if in_pod else str(kubeconfig or os.environ.get(KUBECONFIG) or HOME)
@@ -89,7 +88,7 @@ def load_client_config(kubeconfig: Path | None, context: str | None) -> ClientCo
 
 
 def _worker_ssl_context(access: ClusterAccess) -> ssl.SSLContext:
-    """Return what verifies that server, and shows it our certificate. Raises LoginFailed."""
+    """Raises LoginFailed."""
     try:
         context = ssl.create_default_context(cadata=access.authority or None)
     except ssl.SSLError:
@@ -103,7 +102,7 @@ def _worker_ssl_context(access: ClusterAccess) -> ssl.SSLContext:
 
 
 def _load_client_certificate(context: ssl.SSLContext, certificate: str, key: str) -> None:
-    """OpenSSL takes them from a file only: one that nobody else can read, gone when this returns."""
+    """Load them from a private file, removed on return: OpenSSL reads certificates from files only."""
     with _private_file() as (file, path):
         file.write(f"{certificate}\n{key}\n".encode())
         context.load_cert_chain(path, password="")  # or it asks for one at the terminal
@@ -111,7 +110,7 @@ def _load_client_certificate(context: ssl.SSLContext, certificate: str, key: str
 
 @contextlib.contextmanager
 def _private_file() -> Iterator[tuple[io.FileIO, Path]]:
-    """Yield a file without a buffer, and its name; on Linux in memory, and so gone after a crash as well."""
+    """Yield an unbuffered file and its name; on Linux it is in memory, and so gone after a crash as well."""
     if sys.platform == "linux":
         with os.fdopen(os.memfd_create("client.pem"), "wb", buffering=0) as file:
             yield file, Path(f"/proc/self/fd/{file.fileno()}")
@@ -123,7 +122,7 @@ def _private_file() -> Iterator[tuple[io.FileIO, Path]]:
 
 
 def first_line(error: Exception) -> str:
-    """The rest of a parser's message may quote the file, and so a token."""
+    """Return the first line: the rest of a parser's message may quote the file, and so a token."""
     return (str(error).splitlines() or [""])[0][:300]
 
 

@@ -1,7 +1,7 @@
 """
-Who we are to an API server: sessions that let every request in, with its `ClientConfig`.
+HTTP sessions that authenticate every request to an API server with its `ClientConfig`.
 
-A token that was renewed (on disk, or by a plugin) is picked up without a restart. Never logs a header.
+A token that was renewed (on disk, or by a plugin) is used without a restart. Never logs a header.
 """
 
 import asyncio
@@ -21,16 +21,16 @@ from placement_ac.observability.logs import LogDeduplicator
 log = structlog.get_logger(__name__)
 
 KEEPALIVE_SECONDS = 15.0
-"""How long a connection is kept that nobody uses: asyncio holds 256 KiB for each that is encrypted."""
+"""How long an idle connection is kept: asyncio holds 256 KiB for each that is encrypted."""
 HEADERS_SECONDS = 30.0
-"""How long a header is used before it is asked for again (which reads files anew)."""
+"""How long headers are used before they are renewed (which reads files again)."""
 
 
 class Login:
-    """The address of one API server and the way in.
+    """The address and credentials of one API server. Raises LoginFailed.
 
-    `kubeconfig` and `context` as kubectl has them; with neither, $KUBECONFIG and ~/.kube/config
-    count unless this runs in a Pod. With `access` that alone counts. Raises LoginFailed.
+    `kubeconfig` and `context` as with kubectl; with neither, a Pod's account, or else $KUBECONFIG or
+    ~/.kube/config. `access` replaces all of them.
     """
 
     def __init__(
@@ -40,11 +40,8 @@ class Login:
         *,
         access: ClusterAccess | None = None,
     ) -> None:
-        self._load_config = (
-            partial(worker_client_config, access)
-            if access
-            else partial(load_client_config, kubeconfig, context)
-        )
+        load_worker = partial(worker_client_config, access) if access else None
+        self._load_config = load_worker or partial(load_client_config, kubeconfig, context)
         self._config = self._load_config()
         self.server = self._config.server
         self.ssl = self._config.ssl_context
@@ -55,9 +52,9 @@ class Login:
         self._logged = LogDeduplicator()
 
     def session(self, *, connections: int = 0, **options: object) -> aiohttp.ClientSession:
-        """Return a new session; who asked for it closes it.
+        """Return a new session, which the caller closes.
 
-        It opens at most so many `connections` (0: any number). Options go to aiohttp.ClientSession.
+        `connections`: the most that it opens (0: any number). `options` go to aiohttp.ClientSession.
         """
         connector = aiohttp.TCPConnector(ssl=self.ssl, limit=connections, keepalive_timeout=KEEPALIVE_SECONDS)
         return aiohttp.ClientSession(
@@ -74,7 +71,7 @@ class Login:
         if request.url.origin() != yarl.URL(self.server).origin():
             raise aiohttp.ClientConnectionError("it leads elsewhere: a token is for its own server only")
         request.headers.update(await self._current_headers())
-        # aiohttp takes it from each request only, and goes by the host behind a proxy.
+        # Only a request can have it: aiohttp would verify the host's name behind a proxy.
         request.server_hostname = self._config.server_name
         answer = await send(request)
         if answer.status == 401:
@@ -92,13 +89,13 @@ class Login:
         return self._headers
 
     def _renew(self) -> dict[str, str]:
-        """Return the header of now; what cannot be read (it may be half written) leaves the one of before."""
+        """Return the current headers; if they cannot be read (a file may be half written), the last ones."""
         was_refused, self._was_refused = self._was_refused, False
         try:
-            if was_refused:  # some keep a token that has no expiry for ever, wherever it is from
+            if was_refused:  # some sources cache a token without expiry for ever
                 self._config = self._load_config()
             headers = self._config.headers()
-        except Exception as error:  # a plugin, or the package that runs it, may raise whatever it likes
+        except Exception as error:  # a plugin, or the package that runs it, may raise anything
             problem = f"{type(error).__name__}: {first_line(error)}"
             log.log(self._logged.level(self, problem), "cannot renew the login", error=problem)
             self._was_refused = was_refused
