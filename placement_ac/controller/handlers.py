@@ -69,18 +69,15 @@ class Handlers:
         """The sessions that were given to kopf."""
         self._operators: set[asyncio.Task[None]] = set()
         self._paths: dict[str, tuple[Resource, str]] = {}
-        """Path of a request → the kind that kopf follows there, and in which namespace."""
+        """Path of a request → the kind that kopf watches there, and in which namespace."""
 
     async def run(self) -> None:
         """Run until the stop flag is set or kopf ends. Raises the error that ended kopf."""
         silence_kopf()
-        kopf.on.startup(registry=self._registry, id="startup", errors=kopf.ErrorsMode.PERMANENT)(
-            self.on_startup
-        )
-        kopf.on.cleanup(registry=self._registry, id="cleanup", errors=kopf.ErrorsMode.PERMANENT)(
-            self.on_cleanup
-        )
-        main = self._start_operator(self._registry, self._main_namespaces)
+        registry, permanent = self._registry, kopf.ErrorsMode.PERMANENT
+        kopf.on.startup(registry=registry, id="startup", errors=permanent)(self.on_startup)
+        kopf.on.cleanup(registry=registry, id="cleanup", errors=permanent)(self.on_cleanup)
+        main = self._start_operator(registry, self._main_namespaces)
         try:
             await self._stop_flag.wait()
         finally:
@@ -94,7 +91,7 @@ class Handlers:
 
     async def on_startup(self, settings: kopf.OperatorSettings, **_: Any) -> None:
         """Begin the session, and watch its resources."""
-        _configure(settings)
+        await _configure(settings)
         try:
             self._session = await self._begin()
         except Exception as error:
@@ -106,7 +103,7 @@ class Handlers:
             self._watch(places.setdefault(place, kopf.OperatorRegistry()), resource, namespaces)
         for place, registry in places.items():
             if place != self._main_namespaces:
-                kopf.on.startup(registry=registry, id="startup")(_configured)
+                kopf.on.startup(registry=registry, id="startup")(_configure)
                 self._start_operator(registry, place)
 
     async def on_login(self, **_: Any) -> kopf.AiohttpSession:
@@ -194,7 +191,7 @@ class Handlers:
 
 
 class _Backoffs:
-    """Seconds between the tries of one request, without an end: a watch must outlive any outage."""
+    """Seconds between the tries of one request, without an end: a watch must survive any outage."""
 
     def __iter__(self) -> Iterator[float]:
         yield from (0.1, 0.2)
@@ -217,11 +214,7 @@ class _NoLastState(kopf.DiffBaseStorage):
         """Store nothing."""
 
 
-async def _configured(settings: kopf.OperatorSettings, **_: Any) -> None:
-    _configure(settings)
-
-
-def _configure(settings: kopf.OperatorSettings) -> None:
+async def _configure(settings: kopf.OperatorSettings, **_: Any) -> None:
     settings.posting.enabled = False
     settings.persistence.diffbase_storage = _NoLastState()
     settings.scanning.disabled = True
@@ -229,13 +222,13 @@ def _configure(settings: kopf.OperatorSettings) -> None:
     settings.networking.error_backoffs = _Backoffs()
     settings.networking.connect_timeout = 5.0
     settings.networking.request_timeout = client.TIMEOUT_SECONDS
-    # kopf's own are "whenever the server ends it" and 70 seconds: a stuck watch is to begin within 60.
+    # kopf's defaults are none and 70 seconds, but a stuck watch must be restarted within 60.
     settings.watching.server_timeout = client.WATCH_SECONDS
     settings.watching.inactivity_timeout = client.WATCH_IDLE_SECONDS
 
 
 def silence_kopf() -> None:
-    """Keep kopf's log lines out of ours: they may quote whole objects. We log the place of its failures."""
+    """Drop kopf's log lines, which may quote whole objects; only the place of a failure is logged."""
     kopfs = logging.getLogger("kopf")
     kopfs.handlers, kopfs.propagate = [logging.NullHandler()], False
 

@@ -44,11 +44,7 @@ class Manager:
     Raises LoginFailed, and BadSettings for a file of access providers that cannot be read.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        login: Login | None = None,
-    ) -> None:
+    def __init__(self, settings: Settings, login: Login | None = None) -> None:
         self._settings = settings
         access = settings.access_providers
         self._providers = AccessProviders.load(access) if access else None

@@ -18,12 +18,7 @@ import structlog
 from placement_ac.cache.listing import EVERYWHERE, Scope
 from placement_ac.cache.store import Cache
 from placement_ac.cache.tables import kinds_for
-from placement_ac.config.policy import (
-    needs_kueue_release,
-    placement_policy,
-    worker_policy_rules,
-    worker_requirements,
-)
+from placement_ac.config import policy
 from placement_ac.config.settings import Settings
 from placement_ac.controller.background_queries import ProbeCluster
 from placement_ac.controller.reconcile import Reconciler
@@ -73,7 +68,6 @@ WRITTEN_KINDS: Final = (MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
 ECHO_SECONDS: Final = 0.2
 """How long a key waits after a write of ours."""
 
-Resources = Mapping[Kind, Resource]
 _now: Final = partial(datetime.now, UTC)
 
 
@@ -83,7 +77,7 @@ class SessionInputs:
 
     settings: Settings
     client: Client
-    resources: Resources
+    resources: Mapping[Kind, Resource]
     facts: HubFacts
     providers: AccessProviders | None
     provisioning: ProvisioningPolicy
@@ -107,7 +101,7 @@ class Session:
         self._metrics.begin_session()
         self._resources = resources
         self._kueue = inputs.facts.kueue
-        self._kueue_namespace = settings.kueue_namespace if needs_kueue_release(settings) else None
+        self._kueue_namespace = settings.kueue_namespace if policy.needs_kueue_release(settings) else None
         self._kinds = kinds_for(inputs.provisioning)
         self.cache = _cache(inputs)
         self.queue: Workqueue[Key] = Workqueue(self._reconcile)
@@ -291,13 +285,13 @@ def _cache(inputs: SessionInputs) -> Cache:
     provisioning = replace(
         inputs.provisioning,
         served={ACCOUNT, PERMISSION} <= inputs.resources.keys(),
-        rules=worker_policy_rules(settings, facts.kueue),
+        rules=policy.worker_policy_rules(settings, facts.kueue),
     )
     return Cache(
         facts,
         kueue_namespace=settings.kueue_namespace,
         methods=settings.credentials,
-        policy=placement_policy(settings),
+        policy=policy.placement_policy(settings),
         provisioning=provisioning,
         providers=providers.supported if providers else None,
     )
@@ -310,7 +304,7 @@ def _cluster_probe(inputs: SessionInputs, connector: WorkerConnector) -> ProbeCl
         return None
     queues = HubLocalQueues(inputs.client)
     version = inputs.resources[WORKLOAD].version
-    probe = Probe(connector, worker_requirements(settings, version, inputs.facts.kueue))
+    probe = Probe(connector, policy.worker_requirements(settings, version, inputs.facts.kueue))
 
     async def probe_cluster(source: CredentialSource, checks: Collection[str]) -> Fitness:
         return await probe.ask(source, await queues.for_checks(checks))

@@ -8,15 +8,7 @@ metrics of Kueue, `controller` those of controller-runtime.
 from functools import partial
 from typing import Final, Literal, NamedTuple
 
-from placement_ac.core.api.errors import (
-    ApiError,
-    Conflict,
-    NotFound,
-    NotLeading,
-    Refused,
-    Unavailable,
-    WorkloadTrouble,
-)
+from placement_ac.core.api import errors
 
 PREFIX: Final = "placement_ac_"
 
@@ -117,13 +109,13 @@ SUCCESS: Final = "success"
 ERROR: Final = "error"
 """An unexpected error."""
 NO_ANSWER: Final = "none"
-_RESULTS: Final[tuple[tuple[type[ApiError], str], ...]] = (
-    (Conflict, "conflict"),
-    (NotFound, "not_found"),
-    (Refused, "refused"),
-    (Unavailable, "unavailable"),
-    (WorkloadTrouble, "workload"),
-    (NotLeading, "not_leading"),
+_RESULTS: Final[tuple[tuple[type[errors.ApiError], str], ...]] = (
+    (errors.Conflict, "conflict"),
+    (errors.NotFound, "not_found"),
+    (errors.Refused, "refused"),
+    (errors.Unavailable, "unavailable"),
+    (errors.WorkloadTrouble, "workload"),
+    (errors.NotLeading, "not_leading"),
 )
 RESULTS: Final = (SUCCESS, *(name for _, name in _RESULTS), ERROR)
 

@@ -1,18 +1,18 @@
 """
-What is counted, and what Prometheus reads of it: one registry for each controller, none for the process.
+The metrics of one controller, in a registry of its own.
 
-To count costs microseconds and never fails. What has been counted stays as long as the controller lives, from
-session to session; what there is at the moment is looked up when somebody asks. `pages` shows it.
+Counting takes microseconds and never fails. Counters last as long as the controller, over all its sessions;
+gauges are computed when Prometheus reads them, from `http`.
 """
 
 import platform
 import time
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
-from types import TracebackType
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -29,24 +29,24 @@ class QueueLoad(NamedTuple):
 
     waiting: int = 0
     oldest: float = 0.0
-    """How long the one has waited that has waited the longest."""
+    """How long the oldest key has waited."""
     longest: float = 0.0
-    """How long the one has been worked on that takes the longest."""
+    """How long the longest reconcile has been running."""
     retrying: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class GaugeSources:
-    """Where it is looked up how things are at the moment."""
+    """Where the current values of gauges come from."""
 
     expiries: Callable[[], Mapping[str, datetime]] = dict
-    """Cluster → when its credentials end; a cluster whose credentials do not end is not in it."""
+    """Cluster → when its credentials expire; without clusters whose credentials do not expire."""
     queue_load: Callable[[], QueueLoad] = QueueLoad
     leading: Callable[[], bool] = bool
 
 
 class Metrics:
-    """Counts what one controller does. It belongs to one event loop."""
+    """The metrics of one controller. Not thread-safe: one event loop owns it."""
 
     def __init__(self, sources: GaugeSources | None = None) -> None:
         self.registry: CollectorRegistry = _RegistryWithoutCreated()
@@ -58,17 +58,17 @@ class Metrics:
         self._api_seconds = _histogram(measures.API_SECONDS, self.registry)
         self._api_errors = _counter(measures.API_ERRORS, self.registry)
         self.waiting: dict[Hashable, float] = {}
-        """Keys → since when an event waits for what follows from it."""
+        """Key → since when an event waits for the writes that follow from it."""
         self.stats: dict[Hashable, PlacementStats] = {}
         self.registry.register(_CurrentGauges(sources or GaugeSources(), self.stats))
         ProcessCollector(registry=self.registry)
-        for controller in measures.CONTROLLERS:  # a rate needs to know that there was nothing before
+        for controller in measures.CONTROLLERS:  # a rate needs a first value of 0
             self._latency.labels(controller)
             for result in measures.RESULTS:
                 self._reconciles.labels(controller, result)
 
     def begin_session(self) -> None:
-        """Forget what is known of keys: a new world begins."""
+        """Forget everything about keys."""
         self.waiting.clear()
         self.stats.clear()
         self._decision_changes.clear()
@@ -80,7 +80,7 @@ class Metrics:
             self.waiting.setdefault(key, now)
 
     def record_stats(self, key: Hashable, now: PlacementStats) -> None:
-        """Take in how it stands with a Placement, or with a check without one."""
+        """Take in the stats of a Placement, or of a check without one."""
         before = self.stats.get(key)
         if not now.checks:
             if before is not None:
@@ -89,7 +89,7 @@ class Metrics:
         self.stats[key] = now
         if not now.placement:
             return
-        if before is None:  # a rate needs to know that there was nothing before
+        if before is None:  # a rate needs a first value of 0
             for change in ("set", "order"):
                 self._decision_changes.labels(now.placement, change)
         elif before.selected != now.selected:
@@ -112,59 +112,47 @@ class Metrics:
         if status is not None:
             self._api_errors.labels(str(status or measures.NO_ANSWER), verb).inc()
 
-    # -- for ReconcileRun alone
+    @contextmanager
+    def reconcile(self, key: Hashable, controller: str) -> Iterator["ReconcileRun"]:
+        """Measure a reconcile as long as the `with` lasts. After a failure the event still waits."""
+        run, began = ReconcileRun(), time.perf_counter()
+        since = self.waiting.pop(key, None)  # later events wait for the next reconcile
+        try:
+            yield run
+        except Exception as error:
+            self._reconcile_ended(controller, began, error)
+            if since is not None:
+                self.waiting[key] = since
+            raise
+        self._reconcile_ended(controller, began)
+        if since is not None and run.applied_at is not None:
+            self._latency.labels(controller).observe(run.applied_at - since)
 
-    def reconcile_ended(self, run: "ReconcileRun", error: BaseException | None) -> None:
-        """Count a look that has ended. After a failure the event still waits."""
-        if error is not None and not isinstance(error, Exception):
-            return
-        result, now = result_of(error), time.perf_counter()
-        self._reconciles.labels(run.controller, result).inc()
-        self._reconcile_seconds.labels(run.controller, result).observe(now - run.began)
-        if run.since is None:
-            return
-        if error is not None:
-            self.waiting[run.key] = run.since
-        elif run.applied_at is not None:
-            self._latency.labels(run.controller).observe(run.applied_at - run.since)
+    def _reconcile_ended(self, controller: str, began: float, error: Exception | None = None) -> None:
+        result = result_of(error)
+        self._reconciles.labels(controller, result).inc()
+        self._reconcile_seconds.labels(controller, result).observe(time.perf_counter() - began)
 
 
 class ReconcileRun:
-    """Measures one look at a key, from the first question to the last write: as long as its `with` lasts."""
+    """A reconcile that is being measured."""
 
-    __slots__ = ("_metrics", "applied_at", "began", "controller", "key", "since")
-
-    def __init__(self, metrics: Metrics, key: Hashable, controller: str) -> None:
-        self._metrics = metrics
-        self.key = key
-        self.controller = controller
-        self.applied_at: float | None = None
-        self.began = time.perf_counter()
-        self.since = metrics.waiting.pop(key, None)  # what comes from now on is another one
-        """Since when an event waits for `key`."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
-    ) -> None:
-        self._metrics.reconcile_ended(self, error)
+    applied_at: float | None = None
 
     def applied(self) -> None:
-        """Take in that all has been written that had to be, and that there was something."""
+        """Note that there was something to write, and that all of it has been written."""
         self.applied_at = time.perf_counter()
 
 
 class _CurrentGauges(Collector):
-    """How things are at the moment."""
+    """The gauges, with their current values."""
 
     def __init__(self, sources: GaugeSources, stats: Mapping[Hashable, PlacementStats]) -> None:
         self._sources = sources
         self._stats = stats
 
     def describe(self) -> Iterable[Metric]:
-        """Spare the registry a look at what is not there yet."""
+        """Return nothing, so that the registry does not collect before there is a session."""
         return ()
 
     def collect(self) -> Iterable[Metric]:
@@ -183,8 +171,8 @@ class _CurrentGauges(Collector):
         yield _gauge(measures.QUEUE_RETRYING, [((), load.retrying)])
 
     def _check_gauges(self) -> Iterable[Metric]:
-        standings = self._stats.values() if self._sources.leading() else ()
-        known = [(check, one) for one in standings for check in one.checks]
+        stats = self._stats.values() if self._sources.leading() else ()
+        known = [(check, one) for one in stats for check in one.checks]
         yield _gauge(
             measures.CHECK_ACTIVE,
             (((name, one.placement, reason), float(active)) for (name, active, reason), one in known),
@@ -227,7 +215,7 @@ def _gauge(of: MetricDefinition, values: Iterable[tuple[tuple[str, ...], float]]
 
 
 class _RegistryWithoutCreated(CollectorRegistry):
-    """Leaves out when each counter began: nobody asks, and there would be half as many series again."""
+    """Leaves out the `_created` series, which would be a third of all."""
 
     def collect(self) -> Iterable[Metric]:
         for family in super().collect():

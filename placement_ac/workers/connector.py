@@ -170,7 +170,7 @@ class WorkerConnector:
         provider, offer = chosen
         got = await self._run_plugin(provider.exec_config, offer.cluster, profile.version, deadline)
         return await self._worker_login(
-            lambda: read_profile(offer.cluster, got.token, got.certificate, got.key),
+            lambda: read_profile(offer.cluster, got.token, got.client_certificate_data, got.client_key_data),
             profile.version,
             f"{profile.described_as} with provider {provider.name}",
             deadline,
@@ -213,9 +213,9 @@ def _new_login(read_access: Callable[[], ClusterAccess | Unusable]) -> Login | U
 
 
 def _valid_until(_: Version, credentials: ExecCredentials, now: float) -> float:
-    if credentials.expires is None:
+    if credentials.expiration_timestamp is None:
         return now + CREDENTIALS_SECONDS
-    left = (credentials.expires - datetime.now(UTC)).total_seconds() - EXPIRY_SECONDS
+    left = (credentials.expiration_timestamp - datetime.now(UTC)).total_seconds() - EXPIRY_SECONDS
     return now + min(left, CREDENTIALS_SECONDS)
 
 

@@ -11,7 +11,6 @@ import contextlib
 import os
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
@@ -111,27 +110,19 @@ class AccessProviders(_FileModel):
         return next(((p, offered[p.name]) for p in self.providers if p.name in offered), None)
 
 
-@dataclass(frozen=True, slots=True)
-class ExecCredentials:
-    """The output of a plugin. Its repr contains no secret."""
+class ExecCredentials(ApiModel):
+    """The `status` of a plugin's ExecCredential. Its repr contains no secret."""
 
-    token: str = field(default="", repr=False)
-    certificate: str = field(default="", repr=False)
-    key: str = field(default="", repr=False)
-    expires: AwareDatetime | None = None
-
-
-class _Status(ApiModel):
-    token: str = ""
-    client_certificate_data: str = ""
-    client_key_data: str = ""
+    token: str = Field(default="", repr=False)
+    client_certificate_data: str = Field(default="", repr=False)
+    client_key_data: str = Field(default="", repr=False)
     expiration_timestamp: AwareDatetime | None = None
 
 
-class _Credential(ApiModel):
+class _ExecCredential(ApiModel):
     api_version: str
     kind: Literal["ExecCredential"]
-    status: _Status
+    status: ExecCredentials
 
 
 async def run(command: ExecConfig, cluster: Mapping[str, Any]) -> ExecCredentials | Unusable:
@@ -190,7 +181,7 @@ def _config(cluster: Mapping[str, Any]) -> dict[str, Any]:
 
 def _parse_credential(output: bytes, command: ExecConfig) -> ExecCredentials | Unusable:
     try:
-        credential = _Credential.model_validate(orjson.loads(output))
+        credential = _ExecCredential.model_validate(orjson.loads(output))
     except orjson.JSONDecodeError:
         return Unusable(f"plugin {command.command} gave no JSON")
     except ValidationError as error:
@@ -198,7 +189,4 @@ def _parse_credential(output: bytes, command: ExecConfig) -> ExecCredentials | U
         return Unusable(f"plugin {command.command} gave no ExecCredential that can be read: {where}")
     if credential.api_version != command.api_version:
         return Unusable(f"plugin {command.command} does not speak {command.api_version}")
-    status = credential.status
-    return ExecCredentials(
-        status.token, status.client_certificate_data, status.client_key_data, status.expiration_timestamp
-    )
+    return credential.status

@@ -23,15 +23,8 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.decode import checks_listed
 from placement_ac.core.api.errors import ApiError, NotFound, Refused
-from placement_ac.core.inputs.fitness import (
-    API_VERSION,
-    ServedKind,
-    Unknown,
-    WorkerFindings,
-    WorkerQueues,
-    WorkerRequirements,
-    release_of,
-)
+from placement_ac.core.inputs import fitness
+from placement_ac.core.inputs.fitness import ServedKind, Unknown
 from placement_ac.core.inputs.rights import KueueRelease, Right, parse_release
 from placement_ac.kube.client import Client, Object, gather_all
 from placement_ac.observability.logs import LogDeduplicator
@@ -63,7 +56,7 @@ async def kueue_release(client: Client, namespace: str) -> str:
     containers = deployment["spec"]["template"]["spec"]["containers"]
     image = next((one.get("image") for one in containers if one.get("name") == "manager"), "")
     label = (deployment["metadata"].get("labels") or {}).get(LABEL_RELEASE)
-    return release_of(image, label)
+    return fitness.release_of(image, label)
 
 
 async def running_kueue(client: Client, namespace: str) -> KueueRelease | None:
@@ -131,7 +124,9 @@ class WorkerQueries:
         self._account = account
         self._slots = asyncio.Semaphore(MAX_REQUESTS)
 
-    async def findings(self, requirements: WorkerRequirements, kueue_namespace: str) -> WorkerFindings:
+    async def findings(
+        self, requirements: fitness.WorkerRequirements, kueue_namespace: str
+    ) -> fitness.WorkerFindings:
         """Query all but namespaces and LocalQueues. Raises WorkerError when Kueue's kinds cannot be read."""
         kueue = await self._served_kinds(KUEUE)
         if isinstance(kueue, Unknown):
@@ -142,7 +137,7 @@ class WorkerQueries:
             self._kueue_release(kueue_namespace),
         )
         answered = (answer for answer in groups.values() if not isinstance(answer, Unknown))
-        return WorkerFindings(
+        return fitness.WorkerFindings(
             account=self._account,
             served=kueue.union(*answered),
             unknown_groups={group: answer for group, answer in groups.items() if isinstance(answer, Unknown)},
@@ -150,11 +145,11 @@ class WorkerQueries:
             kueue_version=release,
         )
 
-    async def queues(self) -> WorkerQueues:
+    async def queues(self) -> fitness.WorkerQueues:
         """List all namespaces and LocalQueues."""
         found = (await self._client.discover([LOCAL_QUEUE])).get(LOCAL_QUEUE)
         namespaces = await self._names(NAMESPACE)
-        return WorkerQueues(
+        return fitness.WorkerQueues(
             namespaces if isinstance(namespaces, Unknown) else frozenset(name for _, name in namespaces),
             await self._names(found) if found else frozenset(),
         )
@@ -179,7 +174,7 @@ class WorkerQueries:
         if isinstance(answer, Unknown):
             return frozenset() if answer.status == 404 else answer
         versions = {str(entry["version"]) for entry in answer["versions"]}
-        valid = filter(API_VERSION.fullmatch, versions)
+        valid = filter(fitness.API_VERSION.fullmatch, versions)
         found = await gather_all(self._served_kinds_in(group, version) for version in valid)
         if unknown := [one for one in found if isinstance(one, Unknown)]:
             return unknown[0]

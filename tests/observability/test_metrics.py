@@ -23,7 +23,7 @@ from placement_ac.core.api.errors import (
 from placement_ac.core.api.schemas import Raw
 from placement_ac.core.plan.stats import PlacementStats
 from placement_ac.observability.measures import RESULTS, result_of
-from placement_ac.observability.metrics import GaugeSources, Metrics, QueueLoad, ReconcileRun
+from placement_ac.observability.metrics import GaugeSources, Metrics, QueueLoad
 from tests.support.builders import NOW, check, decision, jwt, kubeconfig, secret, world
 
 Labels = dict[str, str]
@@ -65,7 +65,7 @@ def test_a_result_is_named_by_its_cause(error: Exception | None, result: str) ->
 
 
 def run(metrics: Metrics, *, applies: bool = False, error: BaseException | None = None) -> None:
-    with suppress(type(error) if error else ()), ReconcileRun(metrics, "key", "placement") as one:
+    with suppress(type(error) if error else ()), metrics.reconcile("key", "placement") as one:
         if error:
             raise error
         if applies:
