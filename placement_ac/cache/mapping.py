@@ -37,7 +37,7 @@ def keys_for(kind: Kind, states: Iterable[Any], tables: Tables) -> set[Key]:
 
 
 def all_keys(tables: Tables) -> set[Key]:
-    """Return every key there is: all that must be looked at once everything has been listed."""
+    """Return every key: all must be reconciled once everything has been listed."""
     found = {
         key
         for kind in (ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
@@ -154,7 +154,7 @@ def _from_multikueue_cluster(obj: objects.KueueObject, tables: Tables) -> Iterat
     if obj.placement:
         yield Key("placement", obj.placement)
     elif obj.ours:
-        yield Key("placement", name)  # nobody's name, so that it is looked at when no Placement is left
+        yield Key("placement", name)  # its own name, so that it is reconciled even when no Placement is left
         yield from _placements(one.meta.name for one in tables.configs.objects.values() if one.ours)
         yield from _placements(tables.checks.index("placement"))
     yield from _placements(placement for placement, _ in possible_pairs(name))

@@ -155,7 +155,7 @@ class Cache:
         return id_ in self._tables.by_kind[kind].objects
 
     def keys(self) -> set[Key]:
-        """Return every key there is: all that must be looked at once everything has been listed."""
+        """Return every key: all must be reconciled once everything has been listed."""
         return all_keys(self._tables)
 
     def snapshot(
@@ -284,7 +284,7 @@ class Cache:
         return touched
 
     def load(self, kind: Kind, items: Iterable[Raw], resource_version: str) -> None:
-        """Take in the complete list of a kind that is not known yet, when nobody asks for the keys."""
+        """Take in the complete list of a kind that is not known yet, without its keys."""
         table, decoder = self._tables.by_kind[kind], self._decoder(kind)
         for raw in items:
             obj: Any = decoder(raw)

@@ -33,7 +33,7 @@ from placement_ac.workers.exec_plugins import AccessProviders
 log = structlog.get_logger(__name__)
 
 RESTART_SECONDS: Final = (0.5, 1.0, 2.0, 5.0)
-"""Pauses before a session begins anew; the last one is repeated."""
+"""Pauses before the next session; the last one is repeated."""
 HEALTHY_SECONDS: Final = 60.0
 """A session that lived this long makes the next pause short again."""
 
@@ -94,7 +94,7 @@ class Manager:
         stopping = asyncio.create_task(_when_set(stop, stop_flag.set))
         try:
             await handlers.run()
-        except Exception as error:  # kopf ends in many ways, and each means: begin anew
+        except Exception as error:  # whatever ended kopf: begin the next session
             why = str(error) if isinstance(error, PlacementAcError) else error_place(error)
             log.log(self._logged.level("session", why), "the session ended; beginning anew", error=why)
         finally:

@@ -58,7 +58,7 @@ from placement_ac.workers.queries import HubLocalQueues, running_kueue
 log = structlog.get_logger(__name__)
 
 REDISCOVERY_SECONDS: Final = 30.0
-"""How often a hub is asked whether it serves other kinds or versions than before."""
+"""How often to check whether the hub serves other kinds or versions than before."""
 STALLED_SECONDS: Final = 30.0
 """After this long without a complete cache, the log says which lists are missing."""
 CLOSE_SECONDS: Final = 1.5
@@ -200,7 +200,7 @@ class Session:
         (self._enqueue_soon if kind in WRITTEN_KINDS else self._enqueue)(keys)
 
     def request_answered(self, resource: Resource, namespace: str, verb: str, status: int) -> None:
-        """Complete what kopf lists: it does not report what vanished since its last watch."""
+        """Take in the HTTP status of a request of kopf; `verb`: list or watch."""
         self._listers[resource.of, namespace].kopf_was_answered(verb, status)
 
     # -- which keys are reconciled, and when

@@ -51,19 +51,12 @@ JSON = "application/json"
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The result of a LIST: the items, and the resourceVersion of the list."""
+    """A LIST or a page of one: the items, and the resourceVersion of the list."""
 
     items: tuple[Object, ...]
     resource_version: str
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A page of a LIST. `first`: the list begins, or begins again since the pages before have expired."""
-
-    items: tuple[Object, ...]
-    resource_version: str
-    first: bool
+    first: bool = True
+    """Whether the list begins with this page, maybe again, since the pages before have expired."""
 
 
 class Client:
@@ -168,7 +161,7 @@ class Client:
 
     async def pages(
         self, resource: Resource, namespace: str | None = None, *, limit: int
-    ) -> AsyncGenerator[Page]:
+    ) -> AsyncGenerator[Listing]:
         """Yield all objects in pages of at most `limit`; begin again, once, when a page has expired."""
         try:
             async for page in self._pages(resource, namespace, limit):
@@ -177,14 +170,14 @@ class Client:
             async for page in self._pages(resource, namespace, limit):
                 yield page
 
-    async def _pages(self, resource: Resource, namespace: str | None, limit: int) -> AsyncGenerator[Page]:
+    async def _pages(self, resource: Resource, namespace: str | None, limit: int) -> AsyncGenerator[Listing]:
         more = ""
         while True:
             query = {"limit": str(limit)} | resource.selector | ({"continue": more} if more else {})
             answer = await self.request("GET", resource.path(namespace), query=query)
             metadata = answer.get("metadata") or {}
             version = str(metadata.get("resourceVersion", ""))
-            yield Page(tuple(answer.get("items") or ()), version, first=not more)
+            yield Listing(tuple(answer.get("items") or ()), version, first=not more)
             more = str(metadata.get("continue") or "")
             if not more:
                 return
