@@ -101,10 +101,7 @@ class Cache:
         providers: Collection[str] | None = None,
         state: _State | None = None,
     ) -> None:
-        """Begin empty, or with what another cache knows (`state`).
-
-        `providers`: the access providers that Kueue supports; None: it is not known which.
-        """
+        """`state`: what another cache knows. `providers`: those that Kueue supports; None: unknown."""
         hub, self.provisioning = hub or HubFacts(), provisioning or ProvisioningPolicy()
         policy = policy or PlacementPolicy()
         self._probes = policy.probe
@@ -254,10 +251,10 @@ class Cache:
         return touched | self.end_list(kind, present, resource_version)
 
     def begin_list(self, kind: Kind, resource_version: str, namespace: str | None = None) -> set[Key]:
-        """Take in that a list begins, of that namespace alone; None: of all in which the kind is watched.
+        """Take in that a list of a kind begins; `namespace` None: in all namespaces where it is watched.
 
-        A list older than the one before means that the hub was restored, and versions begin again: what
-        was known compares with nothing, so it is dropped, and nothing is complete until `settle`.
+        A list older than the one before means that the hub was restored, and versions begin again: the known
+        objects cannot be compared, so they are dropped, and nothing is complete until `end_list`.
         """
         touched: set[Key] = set()
         for scope in self._listings.scopes_of(kind, namespace):

@@ -2,8 +2,7 @@
 The kopf handlers of a session, and the kopf operators that call them.
 
 on.startup begins the session, on.login logs in, on.event puts an object into the cache, on.cleanup ends the
-session. An on.event handler writes nothing, returns None and never raises, so kopf leaves nothing on an
-object.
+session. An on.event handler writes nothing, returns None and never raises, so kopf writes to no object.
 
 A kopf operator watches namespaced kinds in the namespaces that it is given, and cluster-scoped kinds
 everywhere. Kinds that are watched in other namespaces get an operator of their own, so that Roles suffice.
@@ -40,10 +39,9 @@ STOP_SECONDS: Final = 0.5
 class Handlers:
     """Runs kopf for one session.
 
-    `begin` returns the session once the hub serves what it needs. `stop_flag`: setting it ends the
-    session, and it is set when the session has ended. `main_namespaces`: those of the operator
-    that begins and ends the session. Not to be run in the main thread: there kopf takes SIGINT
-    and SIGTERM for itself.
+    `begin` returns the session once the hub serves what it needs. `stop_flag`: setting it ends the session,
+    and it is set when the session has ended. `main_namespaces`: those of the operator that begins and ends
+    the session. Not to be run in the main thread: there kopf handles SIGINT and SIGTERM itself.
     """
 
     def __init__(

@@ -26,7 +26,7 @@ from placement_ac.kube.login import Login
 from placement_ac.observability.health import Health
 from placement_ac.observability.http import serve_pages
 from placement_ac.observability.logs import LogDeduplicator, error_place
-from placement_ac.observability.metrics import GaugeSources, Metrics, QueueLoad
+from placement_ac.observability.metrics import Metrics, QueueLoad
 from placement_ac.observability.watchdog import watch_event_loop
 from placement_ac.workers.exec_plugins import AccessProviders
 
@@ -51,7 +51,7 @@ class Manager:
         self._login = login or Login(settings.kubeconfig, settings.context)
         self._provisioning = provisioning_policy(settings)
         self._session: Session | None = None
-        self._metrics = Metrics(GaugeSources(self._expiries, self._load, lambda: self.leading))
+        self._metrics = Metrics(expiries=self._expiries, queue_load=self._load, leading=lambda: self.leading)
         self._lease = self._new_lease() if settings.leader_elect else None
         self._health = Health()
         self._discovery = HubDiscovery(settings, self._provisioning, self._health, self._login.server)

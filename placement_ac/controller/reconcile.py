@@ -90,7 +90,7 @@ class Reconciler:
         """Reconcile one key; nothing happens until the cache is complete. Raises Retry."""
         if not self._cache.has_synced:
             return
-        with self._metrics.reconcile(key, key.kind) as run:
+        with self._metrics.measure_reconcile(key, key.kind) as run:
             if key.kind == "cluster":
                 await self._reconcile_credentials(key, run)
             else:

@@ -84,13 +84,12 @@ class Client:
 
     async def __aenter__(self) -> Self:
         headers = {"User-Agent": self._field_manager, "Accept": JSON}
+        fence = self._write_fence
         self._session = self._login.session(
             connections=MAX_CONNECTIONS,
             timeout=aiohttp.ClientTimeout(total=None),  # each request has its own
             headers=headers,
-            request_class=fenced_request_class(self._write_fence)
-            if self._write_fence
-            else aiohttp.ClientRequest,
+            request_class=fenced_request_class(fence) if fence else aiohttp.ClientRequest,
         )
         # Watches last: they must not take connections from the writes.
         lasting = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)

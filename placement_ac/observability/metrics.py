@@ -9,12 +9,17 @@ import platform
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
 from typing import Final, NamedTuple
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+)
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -35,21 +40,23 @@ class QueueLoad(NamedTuple):
     retrying: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class GaugeSources:
-    """Where the current values of gauges come from."""
+class Metrics(Collector):
+    """The metrics of one controller, the collector of its gauges. Not thread-safe: one event loop owns it.
 
-    expiries: Callable[[], Mapping[str, datetime]] = dict
-    """Cluster → when its credentials expire; without clusters whose credentials do not expire."""
-    queue_load: Callable[[], QueueLoad] = QueueLoad
-    leading: Callable[[], bool] = bool
+    `expiries`: cluster → when its credentials expire, without clusters whose credentials do not expire.
+    """
 
-
-class Metrics:
-    """The metrics of one controller. Not thread-safe: one event loop owns it."""
-
-    def __init__(self, sources: GaugeSources | None = None) -> None:
-        self.registry: CollectorRegistry = _RegistryWithoutCreated()
+    def __init__(
+        self,
+        *,
+        expiries: Callable[[], Mapping[str, datetime]] = dict,
+        queue_load: Callable[[], QueueLoad] = QueueLoad,
+        leading: Callable[[], bool] = bool,
+    ) -> None:
+        self._expiries, self._queue_load, self._leading = expiries, queue_load, leading
+        # They are a third of all series, and of no use.
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # the package has no types here
+        self.registry = CollectorRegistry()
         self._reconciles = _counter(measures.RECONCILES, self.registry)
         self._reconcile_seconds = _histogram(measures.RECONCILE_SECONDS, self.registry)
         self._latency = _histogram(measures.LATENCY, self.registry)
@@ -60,7 +67,7 @@ class Metrics:
         self.waiting: dict[Hashable, float] = {}
         """Key → since when an event waits for the writes that follow from it."""
         self.stats: dict[Hashable, PlacementStats] = {}
-        self.registry.register(_CurrentGauges(sources or GaugeSources(), self.stats))
+        self.registry.register(self)
         ProcessCollector(registry=self.registry)
         for controller in measures.CONTROLLERS:  # a rate needs a first value of 0
             self._latency.labels(controller)
@@ -113,7 +120,7 @@ class Metrics:
             self._api_errors.labels(str(status or measures.NO_ANSWER), verb).inc()
 
     @contextmanager
-    def reconcile(self, key: Hashable, controller: str) -> Iterator["ReconcileRun"]:
+    def measure_reconcile(self, key: Hashable, controller: str) -> Iterator["ReconcileRun"]:
         """Measure a reconcile as long as the `with` lasts. After a failure the event still waits."""
         run, began = ReconcileRun(), time.perf_counter()
         since = self.waiting.pop(key, None)  # later events wait for the next reconcile
@@ -133,23 +140,7 @@ class Metrics:
         self._reconciles.labels(controller, result).inc()
         self._reconcile_seconds.labels(controller, result).observe(time.perf_counter() - began)
 
-
-class ReconcileRun:
-    """A reconcile that is being measured."""
-
-    applied_at: float | None = None
-
-    def applied(self) -> None:
-        """Note that there was something to write, and that all of it has been written."""
-        self.applied_at = time.perf_counter()
-
-
-class _CurrentGauges(Collector):
-    """The gauges, with their current values."""
-
-    def __init__(self, sources: GaugeSources, stats: Mapping[Hashable, PlacementStats]) -> None:
-        self._sources = sources
-        self._stats = stats
+    # -- the gauges, computed when they are read
 
     def describe(self) -> Iterable[Metric]:
         """Return nothing, so that the registry does not collect before there is a session."""
@@ -158,20 +149,20 @@ class _CurrentGauges(Collector):
     def collect(self) -> Iterable[Metric]:
         yield from self._queue_gauges()
         yield from self._check_gauges()
-        expiries = sorted(self._sources.expiries().items())
+        expiries = sorted(self._expiries().items())
         yield _gauge(measures.EXPIRATION, (((cluster,), end.timestamp()) for cluster, end in expiries))
-        yield _gauge(measures.LEADER, [((), float(self._sources.leading()))])
+        yield _gauge(measures.LEADER, [((), float(self._leading()))])
         yield _gauge(measures.BUILD_INFO, [(_BUILD, 1.0)])
 
     def _queue_gauges(self) -> Iterable[Metric]:
-        load = self._sources.queue_load()
+        load = self._queue_load()
         yield _gauge(measures.QUEUE_DEPTH, [((), load.waiting)])
         yield _gauge(measures.QUEUE_AGE, [((), load.oldest)])
         yield _gauge(measures.QUEUE_RUNNING, [((), load.longest)])
         yield _gauge(measures.QUEUE_RETRYING, [((), load.retrying)])
 
     def _check_gauges(self) -> Iterable[Metric]:
-        stats = self._stats.values() if self._sources.leading() else ()
+        stats = self.stats.values() if self._leading() else ()
         known = [(check, one) for one in stats for check in one.checks]
         yield _gauge(
             measures.CHECK_ACTIVE,
@@ -185,6 +176,16 @@ class _CurrentGauges(Collector):
             measures.DRAIN_START,
             (((name,), min(one.draining)) for (name, _, _), one in known if one.draining),
         )
+
+
+class ReconcileRun:
+    """A reconcile that is being measured."""
+
+    applied_at: float | None = None
+
+    def applied(self) -> None:
+        """Note that there was something to write, and that all of it has been written."""
+        self.applied_at = time.perf_counter()
 
 
 _BUILD: Final = (version("placement-ac"), platform.python_version())
@@ -212,12 +213,3 @@ def _gauge(of: MetricDefinition, values: Iterable[tuple[tuple[str, ...], float]]
     for labels, value in values:
         family.add_metric(labels, value)
     return family
-
-
-class _RegistryWithoutCreated(CollectorRegistry):
-    """Leaves out the `_created` series, which would be a third of all."""
-
-    def collect(self) -> Iterable[Metric]:
-        for family in super().collect():
-            family.samples = [one for one in family.samples if not one.name.endswith("_created")]
-            yield family

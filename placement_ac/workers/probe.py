@@ -41,6 +41,7 @@ GOOD_SECONDS: Final = 600.0
 """How long a result without problems and warnings is cached."""
 BAD_SECONDS: Final = 30.0
 """How long any other result is cached."""
+WORKER_KUEUE_NAMESPACE: Final = "kueue-system"
 SLOT_FRACTION: Final = 1 / 5
 """The part of the timeout after which a worker that has not answered frees its slot for another."""
 
@@ -48,10 +49,7 @@ _QueuesKey = tuple[Version, frozenset[tuple[str, frozenset[str]]]]
 
 
 class Probe:
-    """Probes whether workers meet `requirements`, each within the timeout of `connector`.
-
-    `parallel`: the slots for probes. `kueue_namespace`: where Kueue runs on the workers.
-    """
+    """Probes whether workers meet `requirements` within the timeout of `connector`, in `parallel` slots."""
 
     def __init__(
         self,
@@ -59,12 +57,10 @@ class Probe:
         requirements: WorkerRequirements,
         *,
         parallel: int = 8,
-        kueue_namespace: str = "kueue-system",
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._connector = connector
         self._requirements = requirements
-        self._kueue_namespace = kueue_namespace
         self._clock = clock
         self._limiter = ProbeLimiter(parallel, slot_seconds=connector.timeout * SLOT_FRACTION)
         self._locks: WeakValueDictionary[Version, asyncio.Lock] = WeakValueDictionary()
@@ -130,7 +126,7 @@ class Probe:
         return found
 
     async def _evaluate(self, queries: WorkerQueries, login: WorkerLogin, deadline: float) -> Fitness:
-        findings = queries.findings(self._requirements, self._kueue_namespace)
+        findings = queries.findings(self._requirements, WORKER_KUEUE_NAMESPACE)
         try:
             found = await self._connector.within(
                 deadline, findings, "the worker did not answer all that it was asked"
