@@ -1,14 +1,15 @@
 """
-Name the keys that a change of one object touches.
+Map a change of one object to the keys that it touches.
 
-Pure: a change is an object as it was and as it is; each of them is mapped by
-itself, so that whatever it no longer names is looked at as well.
+Pure. The object before the change and the one after it are mapped separately, so that what it no longer names
+is reconciled as well.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from placement_ac.cache.tables import Tables
+from placement_ac.core.api import objects
 from placement_ac.core.api.constants import (
     ACCOUNT,
     ADMISSION_CHECK,
@@ -25,45 +26,18 @@ from placement_ac.core.api.constants import (
     WORKLOAD,
     Kind,
 )
-from placement_ac.core.api.objects import (
-    AccountToken,
-    Check,
-    ClusterProfile,
-    Decision,
-    KueueObject,
-    ManagedCluster,
-    Placement,
-    ProvisionedObject,
-    Scores,
-    Secret,
-    Workload,
-)
 from placement_ac.core.credentials.discovery import clusters_of_secret
 from placement_ac.core.inputs.state import Key
 
-ObservedObject = (
-    Check
-    | Placement
-    | Decision
-    | ClusterProfile
-    | Secret
-    | Scores
-    | KueueObject
-    | Workload
-    | ManagedCluster
-    | ProvisionedObject
-    | AccountToken
-)
 
-
-def keys_for(kind: Kind, objects: Iterable[ObservedObject | None], tables: Tables) -> set[Key]:
-    """Return the keys that any of `objects` (one object, before and after) touches."""
-    rule: Callable[[Any, Tables], Iterator[Key]] = _from_namespace if kind.only else _RULES[kind]
-    return {key for obj in objects if obj is not None for key in rule(obj, tables)}
+def keys_for(kind: Kind, states: Iterable[Any], tables: Tables) -> set[Key]:
+    """Return the keys that an object of `kind` touches in any of `states`: before and after (None: gone)."""
+    rule = _from_namespace if kind.only else _RULES[kind]
+    return {key for obj in states if obj is not None for key in rule(obj, tables)}
 
 
 def all_keys(tables: Tables) -> set[Key]:
-    """Return every key there is: all that must be looked at once everything has been listed."""
+    """Return every key: all must be reconciled once everything has been listed."""
     found = {
         key
         for kind in (ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
@@ -108,11 +82,11 @@ def _clusters_with_credentials(tables: Tables) -> Iterator[str]:
         yield from table.index("cluster")
 
 
-def _from_our_check(check: Check) -> Key:
+def _from_our_check(check: objects.Check) -> Key:
     return Key("placement", check.placement) if check.placement else Key("check", check.meta.name)
 
 
-def _from_check(check: Check, tables: Tables) -> Iterator[Key]:
+def _from_check(check: objects.Check, tables: Tables) -> Iterator[Key]:
     if check.ours:
         yield _from_our_check(check)
         yield from _credentials(tables.selected_by(check.placement), tables)
@@ -124,14 +98,14 @@ def _from_check(check: Check, tables: Tables) -> Iterator[Key]:
         yield Key("placement", check.config)
 
 
-def _from_placement(placement: Placement, tables: Tables) -> Iterator[Key]:
+def _from_placement(placement: objects.Placement, tables: Tables) -> Iterator[Key]:
     yield Key("placement", placement.meta.name)
     if len(tables.hub.namespaces) > 1:  # which decisions count depends on where there is a Placement
         for decision in tables.decisions.by("placement", placement.meta.name):
             yield from _from_decision(decision, tables)
 
 
-def _from_decision(decision: Decision, tables: Tables) -> Iterator[Key]:
+def _from_decision(decision: objects.Decision, tables: Tables) -> Iterator[Key]:
     if decision.placement:
         yield Key("placement", decision.placement)
     yield from _placements(_sharing(decision.clusters, tables))
@@ -152,11 +126,7 @@ def _from_cluster(cluster: str, tables: Tables) -> Iterator[Key]:
     yield from _credentials((cluster,), tables)
 
 
-def _from_profile(profile: ClusterProfile, tables: Tables) -> Iterator[Key]:
-    return _from_cluster(profile.cluster, tables)
-
-
-def _from_secret(secret: Secret, tables: Tables) -> Iterator[Key]:
+def _from_secret(secret: objects.Secret, tables: Tables) -> Iterator[Key]:
     name, label = secret.meta.name, secret.meta.labels.get(LABEL_CLUSTER, "")
     by_profile = {profile.cluster for profile in tables.profiles.by("secret", name)}
     by_name = {*clusters_of_secret(name), *tables.clusters_of_provisioned_secret(name)}
@@ -165,24 +135,26 @@ def _from_secret(secret: Secret, tables: Tables) -> Iterator[Key]:
         yield from _from_cluster(cluster, tables)
 
 
-def _from_namespace(obj: ProvisionedObject | AccountToken | Scores, tables: Tables) -> Iterator[Key]:
+def _from_namespace(
+    obj: objects.ProvisionedObject | objects.AccountToken | objects.Scores, tables: Tables
+) -> Iterator[Key]:
     """OCM: the namespace of a cluster has the cluster's name."""
     return _from_cluster(obj.meta.namespace, tables)
 
 
-def _from_config(config: KueueObject, tables: Tables) -> Iterator[Key]:
+def _from_config(config: objects.KueueObject, tables: Tables) -> Iterator[Key]:
     yield Key("placement", config.meta.name)
     if config.placement:
         yield Key("placement", config.placement)
     yield from _placements(_sharing(config.listed, tables))
 
 
-def _from_multikueue_cluster(obj: KueueObject, tables: Tables) -> Iterator[Key]:
+def _from_multikueue_cluster(obj: objects.KueueObject, tables: Tables) -> Iterator[Key]:
     name = obj.meta.name
     if obj.placement:
         yield Key("placement", obj.placement)
     elif obj.ours:
-        yield Key("placement", name)  # nobody's name, so that it is looked at when no Placement is left
+        yield Key("placement", name)  # its own name, so that it is reconciled even when no Placement is left
         yield from _placements(one.meta.name for one in tables.configs.objects.values() if one.ours)
         yield from _placements(tables.checks.index("placement"))
     yield from _placements(placement for placement, _ in possible_pairs(name))
@@ -192,7 +164,7 @@ def _from_multikueue_cluster(obj: KueueObject, tables: Tables) -> Iterator[Key]:
     yield from _credentials({obj.cluster, *users}, tables)
 
 
-def _from_workload(workload: Workload, tables: Tables) -> Iterator[Key]:
+def _from_workload(workload: objects.Workload, tables: Tables) -> Iterator[Key]:
     for state in workload.check_states:
         check = tables.checks.get(("", state.check))
         if check and check.ours:
@@ -201,21 +173,17 @@ def _from_workload(workload: Workload, tables: Tables) -> Iterator[Key]:
             yield Key("placement", check.config)
 
 
-def _from_managed_cluster(cluster: ManagedCluster, tables: Tables) -> Iterator[Key]:
-    return _from_cluster(cluster.meta.name, tables)
-
-
 _RULES: Final[Mapping[Kind, Callable[[Any, Tables], Iterator[Key]]]] = {
     ADMISSION_CHECK: _from_check,
     PLACEMENT: _from_placement,
     PLACEMENT_DECISION: _from_decision,
-    CLUSTER_PROFILE: _from_profile,
+    CLUSTER_PROFILE: lambda profile, tables: _from_cluster(profile.cluster, tables),
     SECRET: _from_secret,
     PLACEMENT_SCORE: _from_namespace,
     MULTIKUEUE_CONFIG: _from_config,
     MULTIKUEUE_CLUSTER: _from_multikueue_cluster,
     WORKLOAD: _from_workload,
-    MANAGED_CLUSTER: _from_managed_cluster,
+    MANAGED_CLUSTER: lambda cluster, tables: _from_cluster(cluster.meta.name, tables),
     ACCOUNT: _from_namespace,
     PERMISSION: _from_namespace,
 }

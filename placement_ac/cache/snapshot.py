@@ -13,27 +13,14 @@ from placement_ac.cache.mapping import possible_pairs
 from placement_ac.cache.tables import Tables, clusters_in
 from placement_ac.core.api import objects
 from placement_ac.core.api.constants import MANAGED_CLUSTER
-from placement_ac.core.inputs.state import (
-    Checks,
-    ClusterCredentials,
-    DecisionState,
-    FleetState,
-    Key,
-    KueueObjects,
-    PlacementCluster,
-    PlacementPolicy,
-    ProbeResult,
-    Snapshot,
-    TimerAges,
-    WorkerCopies,
-)
+from placement_ac.core.inputs import state
 
 
 class SnapshotBuilder:
     """Reads the tables and the credentials, and returns Snapshots."""
 
     def __init__(
-        self, tables: Tables, listings: Listings, credentials: CredentialLookup, policy: PlacementPolicy
+        self, tables: Tables, listings: Listings, credentials: CredentialLookup, policy: state.PlacementPolicy
     ) -> None:
         self._tables = tables
         self._listings = listings
@@ -42,12 +29,12 @@ class SnapshotBuilder:
 
     def build(
         self,
-        key: Key,
+        key: state.Key,
         now: datetime,
-        ages: TimerAges,
-        worker_copies: Mapping[str, WorkerCopies],
-        probe_results: Mapping[str, ProbeResult],
-    ) -> Snapshot:
+        ages: state.TimerAges,
+        worker_copies: Mapping[str, state.WorkerCopies],
+        probe_results: Mapping[str, state.ProbeResult],
+    ) -> state.Snapshot:
         """Return all that `key` depends on; the last three are what the caller remembers of it."""
         if key.kind == "check":
             return self._of_check(key.name, now, ages)
@@ -63,15 +50,16 @@ class SnapshotBuilder:
         listed_clusters = [_cluster_of(tables, name, one, clusters.get(one)) for one in listed]
         unselected = [cluster for cluster in listed_clusters if cluster not in credentials]
         deleted, unreachable = self._lost(listed_clusters)
-        return Snapshot(
+        former = self._former_checks(config, clusters.values(), name)
+        return state.Snapshot(
             name=name,
             now=now,
             hub=tables.hub,
             policy=self._policy,
-            checks=Checks(tuple(checks), tuple(users), self._former_checks(config, clusters.values(), name)),
-            decision=DecisionState(placement, decisions, self._scores(credentials, placement)),
-            credentials=ClusterCredentials(credentials, self._credentials.sources(unselected, now)),
-            objects=KueueObjects(
+            checks=state.Checks(tuple(checks), tuple(users), former),
+            decision=state.DecisionState(placement, decisions, self._scores(credentials, placement)),
+            credentials=state.ClusterCredentials(credentials, self._credentials.sources(unselected, now)),
+            objects=state.KueueObjects(
                 config,
                 clusters,
                 name_conflicts=self._name_conflicts(name, credentials, now),
@@ -80,21 +68,21 @@ class SnapshotBuilder:
                     tables.configs.index("listed").used_by_others(clusters, ("", name))
                 ),
             ),
-            fleet=FleetState(deleted, unreachable, worker_copies, probe_results),
+            fleet=state.FleetState(deleted, unreachable, worker_copies, probe_results),
             workloads=workloads,
             timer_ages=ages,
         )
 
-    def _of_check(self, name: str, now: datetime, ages: TimerAges) -> Snapshot:
+    def _of_check(self, name: str, now: datetime, ages: state.TimerAges) -> state.Snapshot:
         """Return the inputs of a check of ours that names no Placement."""
         check = self._tables.checks.get(("", name))
         checks = (check,) if check and check.ours and not check.placement else ()
         workloads = self._workloads_of(checks)
-        return Snapshot(
+        return state.Snapshot(
             name="",
             now=now,
             hub=self._tables.hub,
-            checks=Checks(ours=checks),
+            checks=state.Checks(ours=checks),
             workloads=workloads,
             timer_ages=ages,
         )
@@ -158,7 +146,7 @@ class SnapshotBuilder:
 
     def _name_conflicts(
         self, name: str, selected: Iterable[str], now: datetime
-    ) -> dict[str, PlacementCluster]:
+    ) -> dict[str, state.PlacementCluster]:
         """Return the other pairs that have the name of one of ours; of new ones the first one gets it."""
         tables = self._tables
         if tables.hub.shared:
@@ -171,7 +159,8 @@ class SnapshotBuilder:
                 other = f"{rest}-{cluster}"
                 if placement in tables.users_of(other) and self._credentials.is_usable(other, now):
                     wanted = tables.hub.multikueue_cluster_name(name, cluster)
-                    conflicts[wanted] = PlacementCluster(f"{tables.home_of(placement)}/{placement}", other)
+                    full_name = f"{tables.home_of(placement)}/{placement}"
+                    conflicts[wanted] = state.PlacementCluster(full_name, other)
         return conflicts
 
     def _other_owners(

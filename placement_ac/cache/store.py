@@ -101,10 +101,7 @@ class Cache:
         providers: Collection[str] | None = None,
         state: _State | None = None,
     ) -> None:
-        """Begin empty, or with what another cache knows (`state`).
-
-        `providers`: the access providers that Kueue supports; None: it is not known which.
-        """
+        """`state`: what another cache knows. `providers`: those that Kueue supports; None: unknown."""
         hub, self.provisioning = hub or HubFacts(), provisioning or ProvisioningPolicy()
         policy = policy or PlacementPolicy()
         self._probes = policy.probe
@@ -155,7 +152,7 @@ class Cache:
         return id_ in self._tables.by_kind[kind].objects
 
     def keys(self) -> set[Key]:
-        """Return every key there is: all that must be looked at once everything has been listed."""
+        """Return every key: all must be reconciled once everything has been listed."""
         return all_keys(self._tables)
 
     def snapshot(
@@ -221,9 +218,7 @@ class Cache:
         if before is None and (now.finished or not now.check_states):
             return set()
         if now.finished:
-            self._state.deleted[now.meta.uid] = (
-                True  # it stays finished: an older event must not bring it back
-            )
+            self._state.deleted[now.meta.uid] = True  # an older event must not bring it back
             self._tables.workloads.remove(now.meta.id)
             return self._keys_for(WORKLOAD, before)
         self._tables.workloads.put(now.meta.id, now)
@@ -256,10 +251,10 @@ class Cache:
         return touched | self.end_list(kind, present, resource_version)
 
     def begin_list(self, kind: Kind, resource_version: str, namespace: str | None = None) -> set[Key]:
-        """Take in that a list begins, of that namespace alone; None: of all in which the kind is watched.
+        """Take in that a list of a kind begins; `namespace` None: in all namespaces where it is watched.
 
-        A list older than the one before means that the hub was restored, and versions begin again: what
-        was known compares with nothing, so it is dropped, and nothing is complete until `settle`.
+        A list older than the one before means that the hub was restored, and versions begin again: the known
+        objects cannot be compared, so they are dropped, and nothing is complete until `end_list`.
         """
         touched: set[Key] = set()
         for scope in self._listings.scopes_of(kind, namespace):
@@ -286,7 +281,7 @@ class Cache:
         return touched
 
     def load(self, kind: Kind, items: Iterable[Raw], resource_version: str) -> None:
-        """Take in the complete list of a kind that is not known yet, when nobody asks for the keys."""
+        """Take in the complete list of a kind that is not known yet, without its keys."""
         table, decoder = self._tables.by_kind[kind], self._decoder(kind)
         for raw in items:
             obj: Any = decoder(raw)

@@ -2,8 +2,7 @@
 The kopf handlers of a session, and the kopf operators that call them.
 
 on.startup begins the session, on.login logs in, on.event puts an object into the cache, on.cleanup ends the
-session. An on.event handler writes nothing, returns None and never raises, so kopf leaves nothing on an
-object.
+session. An on.event handler writes nothing, returns None and never raises, so kopf writes to no object.
 
 A kopf operator watches namespaced kinds in the namespaces that it is given, and cluster-scoped kinds
 everywhere. Kinds that are watched in other namespaces get an operator of their own, so that Roles suffice.
@@ -13,7 +12,7 @@ All operators of a session share its stop flag.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import aiohttp
 import kopf
@@ -21,11 +20,11 @@ import structlog
 from yarl import URL
 
 from placement_ac.cache.listing import EVERYWHERE
+from placement_ac.controller.session import Session
 from placement_ac.core.api.constants import Resource
 from placement_ac.kube import client
 from placement_ac.kube.client import RequestObserver
 from placement_ac.kube.login import Login
-from placement_ac.observability.health import Reachability
 from placement_ac.observability.logs import redacted
 
 log = structlog.get_logger(__name__)
@@ -37,38 +36,17 @@ STOP_SECONDS: Final = 0.5
 """How long kopf may take to stop. It needs 0.1 s; its own grace period is 5 s."""
 
 
-class HandlerSession(Protocol):
-    """A session, as the handlers use it."""
-
-    @property
-    def reachability(self) -> Reachability:
-        """Whether the API server answers."""
-
-    def watched_resources(self) -> Mapping[Resource, Namespaces]:
-        """Return the resources that kopf watches, and in which namespaces."""
-
-    def event(self, resource: Resource, change: str | None, obj: Mapping[str, Any]) -> None:
-        """Take in an object that kopf has listed (`change` None) or that has changed."""
-
-    def request_answered(self, resource: Resource, namespace: str, verb: str, status: int) -> None:
-        """Take in the HTTP status of a request of kopf; `verb`: list or watch."""
-
-    async def close(self) -> None:
-        """End the session. It may be called more than once."""
-
-
 class Handlers:
     """Runs kopf for one session.
 
-    `begin` gives the session when the hub serves what it needs. `stop_flag`: setting it ends the
-    session, and it is set when the session has ended. `main_namespaces`: those of the operator
-    that begins and ends the session. Not to be run in the main thread: there kopf takes SIGINT
-    and SIGTERM for itself.
+    `begin` returns the session once the hub serves what it needs. `stop_flag`: setting it ends the session,
+    and it is set when the session has ended. `main_namespaces`: those of the operator that begins and ends
+    the session. Not to be run in the main thread: there kopf handles SIGINT and SIGTERM itself.
     """
 
     def __init__(
         self,
-        begin: Callable[[], Awaitable[HandlerSession]],
+        begin: Callable[[], Awaitable[Session]],
         login: Login,
         *,
         main_namespaces: Namespaces,
@@ -80,27 +58,24 @@ class Handlers:
         self._main_namespaces = main_namespaces
         self._stop_flag = stop_flag
         self._request_observer = request_observer
-        self._session: HandlerSession | None = None
+        self._session: Session | None = None
         self._failure: Exception | None = None
         """Why the session could not begin."""
         self._registry = kopf.OperatorRegistry()
-        """Of the operator at home."""
+        """Of the operator that begins and ends the session."""
         self._http_sessions: list[aiohttp.ClientSession] = []
         """The sessions that were given to kopf."""
         self._operators: set[asyncio.Task[None]] = set()
         self._paths: dict[str, tuple[Resource, str]] = {}
-        """Path of a request → the kind that kopf follows there, and in which namespace."""
+        """Path of a request → the kind that kopf watches there, and in which namespace."""
 
     async def run(self) -> None:
         """Run until the stop flag is set or kopf ends. Raises the error that ended kopf."""
         silence_kopf()
-        kopf.on.startup(registry=self._registry, id="startup", errors=kopf.ErrorsMode.PERMANENT)(
-            self.on_startup
-        )
-        kopf.on.cleanup(registry=self._registry, id="cleanup", errors=kopf.ErrorsMode.PERMANENT)(
-            self.on_cleanup
-        )
-        main = self._start_operator(self._registry, self._main_namespaces)
+        registry, permanent = self._registry, kopf.ErrorsMode.PERMANENT
+        kopf.on.startup(registry=registry, id="startup", errors=permanent)(self.on_startup)
+        kopf.on.cleanup(registry=registry, id="cleanup", errors=permanent)(self.on_cleanup)
+        main = self._start_operator(registry, self._main_namespaces)
         try:
             await self._stop_flag.wait()
         finally:
@@ -114,7 +89,7 @@ class Handlers:
 
     async def on_startup(self, settings: kopf.OperatorSettings, **_: Any) -> None:
         """Begin the session, and watch its resources."""
-        _configure(settings)
+        await _configure(settings)
         try:
             self._session = await self._begin()
         except Exception as error:
@@ -126,7 +101,7 @@ class Handlers:
             self._watch(places.setdefault(place, kopf.OperatorRegistry()), resource, namespaces)
         for place, registry in places.items():
             if place != self._main_namespaces:
-                kopf.on.startup(registry=registry, id="startup")(_configured)
+                kopf.on.startup(registry=registry, id="startup")(_configure)
                 self._start_operator(registry, place)
 
     async def on_login(self, **_: Any) -> kopf.AiohttpSession:
@@ -214,7 +189,7 @@ class Handlers:
 
 
 class _Backoffs:
-    """Seconds between the tries of one request, without an end: a watch must outlive any outage."""
+    """Seconds between the tries of one request, without an end: a watch must survive any outage."""
 
     def __iter__(self) -> Iterator[float]:
         yield from (0.1, 0.2)
@@ -237,11 +212,7 @@ class _NoLastState(kopf.DiffBaseStorage):
         """Store nothing."""
 
 
-async def _configured(settings: kopf.OperatorSettings, **_: Any) -> None:
-    _configure(settings)
-
-
-def _configure(settings: kopf.OperatorSettings) -> None:
+async def _configure(settings: kopf.OperatorSettings, **_: Any) -> None:
     settings.posting.enabled = False
     settings.persistence.diffbase_storage = _NoLastState()
     settings.scanning.disabled = True
@@ -249,13 +220,13 @@ def _configure(settings: kopf.OperatorSettings) -> None:
     settings.networking.error_backoffs = _Backoffs()
     settings.networking.connect_timeout = 5.0
     settings.networking.request_timeout = client.TIMEOUT_SECONDS
-    # kopf's own are "whenever the server ends it" and 70 seconds: a stuck watch is to begin within 60.
+    # kopf's defaults are none and 70 seconds, but a stuck watch must be restarted within 60.
     settings.watching.server_timeout = client.WATCH_SECONDS
     settings.watching.inactivity_timeout = client.WATCH_IDLE_SECONDS
 
 
 def silence_kopf() -> None:
-    """Keep kopf's log lines out of ours: they may quote whole objects. We log the place of its failures."""
+    """Drop kopf's log lines, which may quote whole objects; only the place of a failure is logged."""
     kopfs = logging.getLogger("kopf")
     kopfs.handlers, kopfs.propagate = [logging.NullHandler()], False
 

@@ -18,7 +18,7 @@ class KeyMemory:
     timers: dict[Timer, float] = field(default_factory=dict)
     """Timer → when it started."""
     copies: dict[str, tuple[float, WorkerCopies]] = field(default_factory=dict)
-    """MultiKueueCluster → when its cluster was asked for copies, and its answer."""
+    """MultiKueueCluster → when its cluster was queried for copies, and the result."""
     probes: dict[str, tuple[float, ProbeResult]] = field(default_factory=dict)
     """Cluster → when it was probed, and the result."""
 
@@ -45,6 +45,7 @@ class KeyMemories:
         self._memories: defaultdict[Key, KeyMemory] = defaultdict(KeyMemory)
 
     def of(self, key: Key) -> KeyMemory:
+        """Return the memory of `key`, a new one if it has none."""
         return self._memories[key]
 
     def keep(self, key: Key, timers: Collection[Timer]) -> None:

@@ -1,8 +1,8 @@
 """
 Leader election on a Lease: one replica writes, the others keep their caches filled.
 
-Every write asks `write_timeout` first. Its clock goes on while the process is stopped, so that a leader that
-wakes up late writes nothing. The Lease has a client of its own, so that no burst of writes delays a renewal.
+Every write calls `write_timeout` first. Its clock runs while the process is stopped, so that a leader that
+resumes late writes nothing. The Lease has a client of its own, so that no burst of writes delays a renewal.
 The rules of the election are in `core.leader_election`.
 """
 
@@ -31,7 +31,7 @@ UNREACHABLE_RETRY_SECONDS: Final = 0.5
 RELEASE_SECONDS: Final = 3.0
 """The most time that releasing the Lease may take at a stop; otherwise it expires."""
 CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-"""A monotonic clock that goes on while the machine sleeps, where the system has one."""
+"""A monotonic clock that runs while the machine sleeps, where the system has one."""
 
 
 class Lease:
@@ -193,7 +193,7 @@ class Lease:
             await asyncio.sleep(self._durations.retry)
 
     async def _release(self, client: Client) -> None:
-        self._election.let_go()
+        self._election.stop_leading()
         try:
             async with asyncio.timeout(RELEASE_SECONDS):
                 try:

@@ -26,14 +26,14 @@ from placement_ac.kube.login import Login
 from placement_ac.observability.health import Health
 from placement_ac.observability.http import serve_pages
 from placement_ac.observability.logs import LogDeduplicator, error_place
-from placement_ac.observability.metrics import GaugeSources, Metrics, QueueLoad
+from placement_ac.observability.metrics import Metrics, QueueLoad
 from placement_ac.observability.watchdog import watch_event_loop
 from placement_ac.workers.exec_plugins import AccessProviders
 
 log = structlog.get_logger(__name__)
 
 RESTART_SECONDS: Final = (0.5, 1.0, 2.0, 5.0)
-"""Pauses before a session begins anew; the last one is repeated."""
+"""Pauses before the next session; the last one is repeated."""
 HEALTHY_SECONDS: Final = 60.0
 """A session that lived this long makes the next pause short again."""
 
@@ -44,18 +44,14 @@ class Manager:
     Raises LoginFailed, and BadSettings for a file of access providers that cannot be read.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        login: Login | None = None,
-    ) -> None:
+    def __init__(self, settings: Settings, login: Login | None = None) -> None:
         self._settings = settings
         access = settings.access_providers
         self._providers = AccessProviders.load(access) if access else None
         self._login = login or Login(settings.kubeconfig, settings.context)
         self._provisioning = provisioning_policy(settings)
         self._session: Session | None = None
-        self._metrics = Metrics(GaugeSources(self._expiries, self._load, lambda: self.leading))
+        self._metrics = Metrics(expiries=self._expiries, queue_load=self._load, leading=lambda: self.leading)
         self._lease = self._new_lease() if settings.leader_elect else None
         self._health = Health()
         self._discovery = HubDiscovery(settings, self._provisioning, self._health, self._login.server)
@@ -87,24 +83,24 @@ class Manager:
                 await _pause(stop, RESTART_SECONDS[min(failures, len(RESTART_SECONDS)) - 1])
 
     async def _run_session(self, client: Client, stop: asyncio.Event) -> None:
-        ended = asyncio.Event()
+        stop_flag = asyncio.Event()
         handlers = Handlers(
-            lambda: self._begin_session(client, ended),
+            lambda: self._begin_session(client, stop_flag),
             self._login,
             main_namespaces=self._settings.placement_namespace,
-            stop_flag=ended,
+            stop_flag=stop_flag,
             request_observer=self._metrics.request_ended,
         )
-        stopping = asyncio.create_task(_when_set(stop, ended.set))
+        stopping = asyncio.create_task(_when_set(stop, stop_flag.set))
         try:
             await handlers.run()
-        except Exception as error:  # kopf ends in many ways, and each means: begin anew
+        except Exception as error:  # whatever ended kopf: begin the next session
             why = str(error) if isinstance(error, PlacementAcError) else error_place(error)
             log.log(self._logged.level("session", why), "the session ended; beginning anew", error=why)
         finally:
             stopping.cancel()
 
-    async def _begin_session(self, client: Client, ended: asyncio.Event) -> Session:
+    async def _begin_session(self, client: Client, stop_flag: asyncio.Event) -> Session:
         """Wait for the kinds that are needed, and start a session on them. Raises ApiError."""
         resources = await self._discovery.wait_for_kinds(client)
         inputs = SessionInputs(
@@ -117,7 +113,7 @@ class Manager:
             health=self._health,
             metrics=self._metrics,
         )
-        self._session = Session(inputs, ended, leads=lambda: self.leading)
+        self._session = Session(inputs, stop_flag, leads=lambda: self.leading)
         self._session.start()
         return self._session
 

@@ -1,25 +1,62 @@
 """
 Reconciles one key at a time: a Placement, a check without one, or the credentials of a cluster.
+
+Inputs → plan → diff → writes → events. Errors become retries here. An error is logged once while it stays the
+same, and once more when it is over.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from datetime import datetime
+
+import structlog
 
 from placement_ac.cache.store import Cache
 from placement_ac.controller.background_queries import BackgroundQueries, ProbeCluster, ReadCopies
-from placement_ac.controller.error_log import ErrorLog
 from placement_ac.controller.key_memory import KeyMemories
-from placement_ac.controller.reconcile_credentials import CredentialsReconciler
-from placement_ac.controller.reconcile_placement import PlacementReconciler
 from placement_ac.controller.recorder import Recorder
+from placement_ac.controller.workqueue import Retry
 from placement_ac.controller.writer import Writer
-from placement_ac.core.inputs.state import Key
+from placement_ac.core.api.constants import APPLY_FAILED, MULTIKUEUE_CONFIG, RETRY
+from placement_ac.core.api.errors import ApiError, Conflict, NotFound, NotLeading, Refused, WorkloadTrouble
+from placement_ac.core.credentials.provisioning import plan_provisioning
+from placement_ac.core.inputs.state import Key, Plan, Snapshot
+from placement_ac.core.plan import diff
+from placement_ac.core.plan.conditions import refuse
+from placement_ac.core.plan.event_intents import postable_events
+from placement_ac.core.plan.plan import plan
+from placement_ac.core.plan.stats import placement_stats
+from placement_ac.observability.logs import LogDeduplicator
 from placement_ac.observability.metrics import Metrics, ReconcileRun
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class WriteResult:
+    """The actions of a plan that were carried out."""
+
+    done: list[diff.Action] = field(default_factory=list)
+    error: ApiError | None = None
+
+    @property
+    def wrote_config(self) -> bool:
+        return any(action.kind is MULTIKUEUE_CONFIG for action in self.done)
+
+    @property
+    def retried(self) -> set[str]:
+        """The uids of Workloads whose check was set to Retry."""
+        return {
+            action.workload.meta.uid
+            for action in self.done
+            if isinstance(action, diff.SetCheckStates)
+            and any(entry["state"] == RETRY for entry in action.entries)
+        }
 
 
 class Reconciler:
-    """Dispatches each key to the reconciler of its kind.
+    """Carries out the plan of each key.
 
     `clock` returns the time of day (UTC) for conditions, `monotonic` seconds of a monotonic clock.
     `add_after(key, seconds)` requeues a key; `read_copies` reads a cluster's copies, `probe` probes a cluster
@@ -40,35 +77,24 @@ class Reconciler:
         metrics: Metrics | None = None,
     ) -> None:
         self._cache = cache
+        self._writer = writer
         self._recorder = recorder
+        self._clock = clock
+        self._add_after = add_after
         self._metrics = metrics or Metrics()
         self._memories = KeyMemories(monotonic)
         self._queries = BackgroundQueries(self._memories, read_copies, probe, add_after)
-        errors = ErrorLog()
-        self._credentials = CredentialsReconciler(
-            cache, writer, self._memories, errors, clock=clock, add_after=add_after
-        )
-        self._placements = PlacementReconciler(
-            cache,
-            writer,
-            recorder,
-            self._memories,
-            self._queries,
-            errors,
-            clock=clock,
-            add_after=add_after,
-            metrics=self._metrics,
-        )
+        self._logged = LogDeduplicator()
 
     async def reconcile(self, key: Key) -> None:
         """Reconcile one key; nothing happens until the cache is complete. Raises Retry."""
         if not self._cache.has_synced:
             return
-        with ReconcileRun(self._metrics, key, key.kind) as run:
+        with self._metrics.measure_reconcile(key, key.kind) as run:
             if key.kind == "cluster":
-                await self._credentials.reconcile(key, run)
+                await self._reconcile_credentials(key, run)
             else:
-                await self._placements.reconcile(key, run)
+                await self._reconcile_placement(key, run)
 
     def reset(self) -> None:
         """Forget everything, as after a restart, and cancel the queries."""
@@ -76,8 +102,115 @@ class Reconciler:
         self._memories.clear()
 
     async def close(self) -> None:
-        """Stop to post events and to query workers."""
+        """Stop posting events and querying workers."""
         await self._recorder.close()
         tasks = self._queries.cancel()
         self._memories.clear()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    # -- a Placement, or a check without one
+
+    async def _reconcile_placement(self, key: Key, run: ReconcileRun) -> None:
+        memory, now = self._memories.of(key), self._memories.now()
+        seen = self._cache.snapshot(
+            key, self._clock(), memory.timer_ages(now), memory.worker_copies(now), memory.probe_results(now)
+        )
+        wanted = plan(seen)
+        config = seen.objects.config
+        memory.keep_answers(config.listed if config else (), seen.credentials.selected)
+        self._memories.keep(key, wanted.timers)
+        self._queries.start(key, seen, wanted)
+        result = WriteResult()
+        await self._write(diff.phases_through_config(seen, wanted), result)
+        after_config = diff.repairs if result.error else diff.phases_after_config
+        await self._write(after_config(seen, wanted), result)
+        self._metrics.record_stats(key, placement_stats(seen, wanted))
+        self._post(seen, wanted, result)
+        if result.error:
+            await self._report(key, seen, wanted, result.error)
+            raise Retry(result.error.retry_after) from result.error
+        self._finish(key, run, wrote=bool(result.done), recheck_after=wanted.recheck_after)
+
+    async def _write(self, phases: Iterable[diff.Phase], result: WriteResult) -> None:
+        """Add the actions that were carried out to `result`, and the first error."""
+        try:
+            await self._writer.execute(phases, result.done)
+        except ApiError as error:
+            result.error = result.error or error
+
+    def _post(self, seen: Snapshot, wanted: Plan, result: WriteResult) -> None:
+        intents = (*wanted.events, *(wanted.list_events() if result.wrote_config else ()))
+        events = postable_events(
+            intents,
+            listed=result.wrote_config,
+            answered=result.retried,
+            succeeded=result.error is None or isinstance(result.error, WorkloadTrouble),
+        )
+        self._recorder.post(events, seen.checks.ours)
+
+    async def _report(self, key: Key, seen: Snapshot, wanted: Plan, error: ApiError) -> None:
+        """Report a failure in the log and, if the API server refused a write, in the condition."""
+        self._log_failure(key, error)
+        if not isinstance(error, Refused):
+            return
+        verdicts = dict.fromkeys(wanted.verdicts, refuse(APPLY_FAILED, error.message))
+        try:
+            await self._writer.execute((diff.conditions(seen, verdicts),))
+        except ApiError as failure:
+            level = self._logged.level((key, "condition"), failure.message)
+            log.log(level, "the condition could not be set", key=key.name, error=failure.message)
+
+    # -- the credentials of a cluster
+
+    async def _reconcile_credentials(self, key: Key, run: ReconcileRun) -> None:
+        ages = self._memories.of(key).timer_ages(self._memories.now())
+        wanted = plan_provisioning(self._cache.provisioning_inputs(key.name, self._clock(), ages))
+        self._memories.keep(key, wanted.timers)
+        try:
+            await self._writer.execute(wanted.phases)
+        except ApiError as error:
+            self._log_failure(key, error)
+            if not isinstance(error, Conflict | NotLeading):
+                self._set_provisioning_error(key, error.message)
+            raise Retry(error.retry_after) from error
+        self._set_provisioning_error(key, "")
+        try:
+            await self._writer.execute(wanted.orphan_phases)
+        except ApiError as error:
+            self._log_failure(key, error)
+            raise Retry(error.retry_after) from error
+        wrote = bool(wanted.phases or wanted.orphan_phases)
+        self._finish(key, run, wrote=wrote, recheck_after=wanted.recheck_after)
+
+    def _set_provisioning_error(self, key: Key, error: str) -> None:
+        """Requeue the Placements that wait for these credentials, so that they report the error."""
+        for placement in self._cache.set_provisioning_error(key.name, error):
+            self._add_after(placement, 0.0)
+
+    # -- how it ended
+
+    def _finish(self, key: Key, run: ReconcileRun, *, wrote: bool, recheck_after: float | None) -> None:
+        """Take in that everything has been written."""
+        self._logged.ended((key, "condition"))
+        if self._logged.ended(key):
+            log.info("the write has succeeded", key=key.name)
+        if wrote:
+            run.applied()
+        if recheck_after is not None:
+            self._add_after(key, recheck_after)
+
+    def _log_failure(self, key: Key, error: ApiError) -> None:
+        if isinstance(error, NotLeading):
+            log.debug("not written; another replica leads", key=key.name)
+        elif isinstance(error, WorkloadTrouble):
+            log.debug("a Workload could not be written; trying again", key=key.name, error=error.message)
+        elif isinstance(error, Conflict | NotFound):
+            log.debug("an object has changed meanwhile; trying again", key=key.name, error=error.message)
+        elif isinstance(error, Refused):
+            level = self._logged.level(key, error.message)
+            log.log(level, "the API server refused a write", key=key.name, error=error.message)
+        elif error.status:
+            level = self._logged.level(key, error.message)
+            log.log(level, "the API server failed; trying again", key=key.name, error=error.message)
+        else:  # the informers log that once for all keys
+            log.debug("the API server does not answer; trying again", key=key.name, error=error.message)

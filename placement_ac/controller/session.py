@@ -18,15 +18,9 @@ import structlog
 from placement_ac.cache.listing import EVERYWHERE, Scope
 from placement_ac.cache.store import Cache
 from placement_ac.cache.tables import kinds_for
-from placement_ac.config.policy import (
-    needs_kueue_release,
-    placement_policy,
-    worker_policy_rules,
-    worker_requirements,
-)
+from placement_ac.config import policy
 from placement_ac.config.settings import Settings
 from placement_ac.controller.background_queries import ProbeCluster
-from placement_ac.controller.handlers import Namespaces
 from placement_ac.controller.reconcile import Reconciler
 from placement_ac.controller.recorder import Recorder
 from placement_ac.controller.workqueue import Workqueue
@@ -55,16 +49,16 @@ from placement_ac.observability.health import Health, Reachability, WatchHealth
 from placement_ac.observability.logs import LogDeduplicator, error_place
 from placement_ac.observability.memory import freeze_when_complete
 from placement_ac.observability.metrics import Metrics
+from placement_ac.workers.connector import WorkerConnector
 from placement_ac.workers.copies import CopyReader
 from placement_ac.workers.exec_plugins import AccessProviders
-from placement_ac.workers.local_queues import HubLocalQueues
 from placement_ac.workers.probe import Probe
-from placement_ac.workers.queries import running_kueue
+from placement_ac.workers.queries import HubLocalQueues, running_kueue
 
 log = structlog.get_logger(__name__)
 
 REDISCOVERY_SECONDS: Final = 30.0
-"""How often a hub is asked whether it serves other kinds or versions than before."""
+"""How often to check whether the hub serves other kinds or versions than before."""
 STALLED_SECONDS: Final = 30.0
 """After this long without a complete cache, the log says which lists are missing."""
 CLOSE_SECONDS: Final = 1.5
@@ -74,7 +68,6 @@ WRITTEN_KINDS: Final = (MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
 ECHO_SECONDS: Final = 0.05
 """How long a key waits after a write of ours."""
 
-Resources = Mapping[Kind, Resource]
 _now: Final = partial(datetime.now, UTC)
 
 
@@ -84,7 +77,7 @@ class SessionInputs:
 
     settings: Settings
     client: Client
-    resources: Resources
+    resources: Mapping[Kind, Resource]
     facts: HubFacts
     providers: AccessProviders | None
     provisioning: ProvisioningPolicy
@@ -95,25 +88,25 @@ class SessionInputs:
 class Session:
     """The cache and the queue of one session; no key is reconciled unless this process `leads`.
 
-    `ended` is the stop flag of kopf: the session sets it to end itself.
+    `stop_flag` is kopf's: the session sets it to end itself.
     """
 
-    def __init__(self, inputs: SessionInputs, ended: asyncio.Event, *, leads: Callable[[], bool]) -> None:
+    def __init__(self, inputs: SessionInputs, stop_flag: asyncio.Event, *, leads: Callable[[], bool]) -> None:
         settings, client, resources = inputs.settings, inputs.client, inputs.resources
         self._client = client
-        self._ended = ended
+        self._stop_flag = stop_flag
         self._leads = leads
         self._health = inputs.health
         self._metrics = inputs.metrics
         self._metrics.begin_session()
         self._resources = resources
         self._kueue = inputs.facts.kueue
-        self._kueue_namespace = settings.kueue_namespace if needs_kueue_release(settings) else None
+        self._kueue_namespace = settings.kueue_namespace if policy.needs_kueue_release(settings) else None
         self._kinds = kinds_for(inputs.provisioning)
         self.cache = _cache(inputs)
         self.queue: Workqueue[Key] = Workqueue(self._reconcile)
         self.reachability = Reachability()
-        workers = CopyReader(
+        connector = WorkerConnector(
             client,
             resources[SECRET],
             settings.kueue_namespace,
@@ -125,17 +118,18 @@ class Session:
             self.cache,
             Writer(client, resources, self._wrote, self._metrics),
             Recorder(client, resources, _now),
-            read_copies=workers.read,
-            probe=_cluster_probe(inputs, workers),
+            read_copies=CopyReader(connector).read,
+            probe=_cluster_probe(inputs, connector),
             clock=_now,
             monotonic=time.monotonic,
             add_after=self.queue.add_after,
             metrics=self._metrics,
         )
-        self._watches = _watch_health(self._health, self._scopes())
+        scopes = [scope for scope in self.cache.scopes if scope[0] in resources]
+        self._watches = _watch_health(self._health, scopes)
         self._listers: dict[Scope, Lister] = {}
         self._informers: list[Informer] = []
-        for scope in self._scopes():
+        for scope in scopes:
             if scope[0] in KOPF_KINDS:
                 self._listers[scope] = Lister(self._cache_list(scope))
             else:
@@ -147,11 +141,6 @@ class Session:
                 self._informers.append(informer)
         self._tasks: list[asyncio.Task[None]] = []
         self._closing: asyncio.Task[None] | None = None
-
-    def _scopes(self) -> list[Scope]:
-        """Return what is listed at once: each kind that is served, in each namespace where it is watched."""
-        kinds = (kind for kind in self._kinds if kind in self._resources)
-        return [(kind, namespace) for kind in kinds for namespace in self.cache.namespaces(kind)]
 
     def _cache_list(self, scope: Scope) -> CacheList:
         kind, namespace = scope
@@ -175,11 +164,11 @@ class Session:
             watch_clock(_now, self._enqueue_all),
             freeze_when_complete(lambda: self.cache.has_synced),
         )
-        self._tasks = [asyncio.create_task(run_task(part, self._ended)) for part in parts]
+        self._tasks = [asyncio.create_task(run_task(part, self._stop_flag)) for part in parts]
 
     async def close(self) -> None:
         """End it: writes that are under way get CLOSE_SECONDS. It may be called more than once."""
-        self._ended.set()
+        self._stop_flag.set()
         self._closing = self._closing or asyncio.create_task(self._close())
         await asyncio.shield(self._closing)
 
@@ -196,7 +185,7 @@ class Session:
 
     # -- what kopf watches
 
-    def watched_resources(self) -> Mapping[Resource, Namespaces]:
+    def watched_resources(self) -> Mapping[Resource, tuple[str, ...]]:
         """Return the resources that kopf watches, and in which namespaces."""
         kinds = (kind for kind in self._kinds if kind in KOPF_KINDS and kind in self._resources)
         return {self._resources[kind]: self.cache.namespaces(kind) for kind in kinds}
@@ -211,7 +200,7 @@ class Session:
         (self._enqueue_soon if kind in WRITTEN_KINDS else self._enqueue)(keys)
 
     def request_answered(self, resource: Resource, namespace: str, verb: str, status: int) -> None:
-        """Complete what kopf lists: it does not report what vanished since its last watch."""
+        """Take in the HTTP status of a request of kopf; `verb`: list or watch."""
         self._listers[resource.of, namespace].kopf_was_answered(verb, status)
 
     # -- which keys are reconciled, and when
@@ -267,14 +256,14 @@ class Session:
                 served = await self._client.discover(self._kinds)
                 self._health.request_answered()
                 if lost := self._health.lost_watches():
-                    log.warning("no word on a watch for too long; beginning anew", watches=lost)
+                    log.warning("nothing received on a watch for too long; beginning anew", watches=lost)
                 elif served != self._resources:
                     log.info("the hub serves other kinds or versions than before; beginning anew")
                 elif await self._has_another_kueue():
                     log.info("the hub has another release of Kueue than before; beginning anew")
                 else:
                     continue
-                self._ended.set()
+                self._stop_flag.set()
 
     async def _has_another_kueue(self) -> bool:
         if self._kueue_namespace is None:
@@ -282,13 +271,13 @@ class Session:
         return await running_kueue(self._client, self._kueue_namespace) not in (None, self._kueue)
 
 
-async def run_task(part: Coroutine[object, object, None], ended: asyncio.Event) -> None:
+async def run_task(part: Coroutine[object, object, None], stop_flag: asyncio.Event) -> None:
     """Run a part of a session, and end the session when it fails: half a session is worse than a new one."""
     try:
         await part
     except Exception as error:  # whatever it is: it is logged, and the session begins anew
         log.error("a part of the session failed", error=error_place(error))  # noqa: TRY400  it would quote
-        ended.set()
+        stop_flag.set()
 
 
 def _cache(inputs: SessionInputs) -> Cache:
@@ -296,31 +285,31 @@ def _cache(inputs: SessionInputs) -> Cache:
     provisioning = replace(
         inputs.provisioning,
         served={ACCOUNT, PERMISSION} <= inputs.resources.keys(),
-        rules=worker_policy_rules(settings, facts.kueue),
+        rules=policy.worker_policy_rules(settings, facts.kueue),
     )
     return Cache(
         facts,
         kueue_namespace=settings.kueue_namespace,
         methods=settings.credentials,
-        policy=placement_policy(settings),
+        policy=policy.placement_policy(settings),
         provisioning=provisioning,
         providers=providers.supported if providers else None,
     )
 
 
-def _cluster_probe(inputs: SessionInputs, workers: CopyReader) -> ProbeCluster | None:
+def _cluster_probe(inputs: SessionInputs, connector: WorkerConnector) -> ProbeCluster | None:
     """Return the function that probes a cluster; None if probes are off."""
     settings = inputs.settings
     if not settings.credentials_probe:
         return None
     queues = HubLocalQueues(inputs.client)
     version = inputs.resources[WORKLOAD].version
-    probe = Probe(workers.connector, worker_requirements(settings, version, inputs.facts.kueue))
+    probe = Probe(connector, policy.worker_requirements(settings, version, inputs.facts.kueue))
 
-    async def examine(source: CredentialSource, checks: Collection[str]) -> Fitness:
+    async def probe_cluster(source: CredentialSource, checks: Collection[str]) -> Fitness:
         return await probe.ask(source, await queues.for_checks(checks))
 
-    return examine
+    return probe_cluster
 
 
 def _watch_health(health: Health, scopes: Collection[Scope]) -> dict[Scope, WatchHealth]:

@@ -1,5 +1,5 @@
 """
-Turns actions into writes, phase by phase, and passes the results on to the cache.
+Carries out actions, phase by phase, and passes the written objects to `on_write`.
 
 The writes of one phase run in parallel; the next phase begins when all of them are done.
 """
@@ -25,12 +25,12 @@ from placement_ac.observability.metrics import Metrics
 log = structlog.get_logger(__name__)
 
 UNCHANGED_TRIES: Final = 4
-"""Tries to write to a Workload while other writers change it in nothing that matters here."""
+"""Tries to write to a Workload that others change meanwhile, without a change that matters here."""
 
 Outcome = tuple[Kind, Object, bool]
 """The object after a write, and whether it was deleted."""
 OnWrite = Callable[[Kind, Object, bool], None]
-"""Called with the parts of an Outcome."""
+"""Called with the fields of an Outcome."""
 
 
 class Writer:
@@ -80,23 +80,18 @@ class Writer:
                 raise WorkloadTrouble(error.message, retry_after=error.retry_after)
 
     async def _write(self, action: Action) -> None:
-        began = time.monotonic()
+        began, kind = time.monotonic(), action.kind.kind
+        verb, message = _VERBS_AND_MESSAGES[type(action)]
         try:
             outcome = await self._writers[type(action)](action)
         except ApiError as error:
-            self._metrics.wrote(action.kind.kind, _VERBS[type(action)], error)
+            self._metrics.wrote(kind, verb, error)
             raise
-        self._metrics.wrote(action.kind.kind, _VERBS[type(action)])
+        self._metrics.wrote(kind, verb)
         if outcome:
             self._on_write(*outcome)
             took = round((time.monotonic() - began) * 1000, 1)
-            log.info(
-                _MESSAGES[type(action)],
-                kind=action.kind.kind,
-                name=action.name,
-                took_ms=took,
-                **_details(action),
-            )
+            log.info(message, kind=kind, name=action.name, took_ms=took, **_details(action))
 
     async def _on_workload(self, action: SetCheckStates | Nominate) -> Outcome | None:
         """Write to a Workload. A refusal raises WorkloadTrouble, which does not count against the check."""
@@ -111,13 +106,9 @@ class Writer:
             if isinstance(action, Nominate) and refused.status == 422:  # Kueue: it has been placed meanwhile
                 log.debug("already placed", name=action.name, error=refused.message)
                 return None
-            log.log(
-                self._logged.level(action.workload.meta.uid, refused.message),
-                "the API server refused a write to a Workload",
-                namespace=action.namespace,
-                name=action.name,
-                error=refused.message,
-            )
+            level = self._logged.level(action.workload.meta.uid, refused.message)
+            message = "the API server refused a write to a Workload"
+            log.log(level, message, namespace=action.namespace, name=action.name, error=refused.message)
             raise WorkloadTrouble(refused.message, retry_after=refused.retry_after) from refused
         else:
             self._logged.ended(action.workload.meta.uid)
@@ -132,7 +123,8 @@ class Writer:
         resource, meta = self._resources[WORKLOAD], action.workload.meta
         status = {"admissionChecks": list(action.entries)}
         for _ in range(UNCHANGED_TRIES):
-            body = {"metadata": _identity(meta), "status": status}
+            identity = {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid}
+            body = {"metadata": identity | {"resourceVersion": meta.resource_version}, "status": status}
             try:
                 return await self._client.apply(resource, body, subresource="status", force=True)
             except Conflict:
@@ -223,30 +215,14 @@ class Writer:
         return action.kind, after, False
 
 
-_VERBS: Mapping[type[Action], str] = {
-    Apply: "apply",
-    Delete: "delete",
-    SetCondition: "apply_status",
-    SetCheckStates: "apply_status",
-    Nominate: "apply_status",
+_VERBS_AND_MESSAGES: Mapping[type[Action], tuple[str, str]] = {
+    Apply: ("apply", "applied"),
+    Delete: ("delete", "deleted"),
+    SetCondition: ("apply_status", "condition set"),
+    SetCheckStates: ("apply_status", "Workload answered"),
+    Nominate: ("apply_status", "Workload nominated"),
 }
-
-_MESSAGES: Mapping[type[Action], str] = {
-    Apply: "applied",
-    Delete: "deleted",
-    SetCondition: "condition set",
-    SetCheckStates: "Workload answered",
-    Nominate: "Workload nominated",
-}
-
-
-def _identity(meta: Meta) -> Object:
-    return {
-        "name": meta.name,
-        "namespace": meta.namespace,
-        "uid": meta.uid,
-        "resourceVersion": meta.resource_version,
-    }
+"""Action → its verb in the metrics, and its message in the log."""
 
 
 def _details(action: Action) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """
 Leader election: who leads by a Lease, and the Lease that a candidate writes.
 
-Pure: no I/O, and time is an argument, in seconds of one's own clock, which goes on whatever happens to the
-process. It is never compared with another machine's: whoever holds a Lease that has not changed for as long
-as it is good has lost it (as with client-go's leader election).
+Pure: no I/O. Time is an argument, in seconds of a local clock that runs even while the process is stopped. As
+in client-go, times in the Lease are not compared with it: a holder loses a Lease that has not changed for its
+duration.
 """
 
 import math
@@ -15,12 +15,12 @@ from typing import Any, Final
 Body = dict[str, Any]
 
 UNREADABLE: Final = "unreadable"
-"""Who holds a Lease that names nobody in a way that can be read."""
+"""The holder of a Lease whose `holderIdentity` cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseDurations:
-    """Seconds: how long a Lease is good, how long its holder leads on it, how often it is looked at."""
+    """Seconds: how long a Lease is valid, how long its holder leads by it, how often it is read."""
 
     lease: float
     renew: float
@@ -28,101 +28,97 @@ class LeaseDurations:
 
 
 class LeaderElection:
-    """What `me` knows of one Lease, and whether `me` leads."""
+    """What the candidate `identity` knows of one Lease, and whether it leads."""
 
-    def __init__(self, me: str, pace: LeaseDurations, *, namespace: str, name: str) -> None:
-        self._me = me
-        self._pace = pace
-        self._identity: Body = {"name": name, "namespace": namespace}
+    def __init__(self, identity: str, durations: LeaseDurations, *, namespace: str, name: str) -> None:
+        self._identity = identity
+        self._durations = durations
+        self._metadata: Body = {"name": name, "namespace": namespace}
         self._seen: Body | None = None
-        """The Lease as it was seen last; one that was deleted stays until it would have ended."""
+        """The Lease as it was last seen; a deleted one stays until it would have expired."""
         self._gone = True
         self._unchanged_since = -math.inf
         self._held_since = -math.inf
-        """When the last request began by which `me` holds it."""
+        """When the last request began that gave us the Lease."""
 
     # -- what is known
 
     @property
     def holder(self) -> str:
-        """Who holds the Lease; "" when nobody does."""
+        """The holder of the Lease; "": none."""
         return _holder(self._seen) if self._seen else ""
 
     def leads(self, now: float) -> bool:
-        return now < self._held_since + self._pace.renew
+        return now < self._held_since + self._durations.renew
 
     def leads_until(self) -> float:
-        """When leading ends by itself; long ago for who does not lead."""
-        return self._held_since + self._pace.renew
+        """Return when leading ends without a renewal; -inf if we do not lead."""
+        return self._held_since + self._durations.renew
 
     def ends(self) -> float:
-        """When others may take the Lease that is held: by then, every write of ours has to be done."""
-        return self._held_since + self._pace.lease
+        """Return when others may take our Lease: by then, every write of ours must be done."""
+        return self._held_since + self._durations.lease
 
     def free_in(self, now: float) -> float:
         """Return after how many seconds the Lease may be taken, or renewed."""
-        if self._seen is None or self.holder in ("", self._me):
+        if self._seen is None or self.holder in ("", self._identity):
             return 0.0
-        # A shorter duration may be a slip of somebody's hand; waiting too long is safe.
-        good = max(self._pace.lease, _duration(self._seen))
-        return max(0.0, self._unchanged_since + good - now)
+        # A shorter duration may be a mistake; waiting too long is safe.
+        valid = max(self._durations.lease, _duration(self._seen))
+        return max(0.0, self._unchanged_since + valid - now)
 
     def is_news(self, change: str, lease: Body) -> bool:
-        """Whether an event of a watch matters: it is not the echo of a write by `me`."""
+        """Whether an event of a watch matters: it is not the echo of our own write."""
         if change == "BOOKMARK":
             return False
         if change == "DELETED" or self._seen is None:
             return True
-        return _holder(lease) != self._me and _version(lease) != _version(self._seen)
+        return _holder(lease) != self._identity and _version(lease) != _version(self._seen)
 
     # -- what happens
 
     def saw(self, lease: Body | None, now: float) -> None:
-        """Take in the Lease as it is at `now`; None: there is none.
-
-        One that was deleted is no sign that its holder has stopped writing.
-        """
+        """Take in the Lease as it is at `now`; None: it does not exist, but its holder may still write."""
         self._gone = lease is None
         if lease is not None:
             if self._seen is None or lease.get("spec") != self._seen.get("spec"):
                 self._unchanged_since = now
             self._seen = lease
-        if self.holder != self._me:
+        if self.holder != self._identity:
             self._held_since = -math.inf
 
     def wrote(self, lease: Body, began: float) -> None:
-        """Take in the answer to a request that began then, by which the Lease is ours."""
+        """Take in the answer to our write, whose request began at `began`."""
         self.saw(lease, began)
-        if self.holder == self._me:
+        if self.holder == self._identity:
             self._held_since = began
 
-    def let_go(self) -> None:
-        """Stop leading."""
+    def stop_leading(self) -> None:
         self._held_since = -math.inf
 
     # -- what to write
 
     def claim(self, now: float, time: datetime) -> Body | None:
-        """Return the Lease by which `me` takes or keeps it; None while someone else holds it.
+        """Return the Lease to write to take or renew it; None while another candidate holds it.
 
-        With a resourceVersion it takes the place of the one seen; without, there is none.
+        It has the resourceVersion of the one seen, or none if there is no Lease.
         """
         if self.free_in(now) > 0:
             return None
         before = _spec(self._seen)
         keeps = self.leads(now)
-        changes = self._seen is not None and self.holder != self._me
+        changes = self._seen is not None and self.holder != self._identity
         return self._lease(
-            holderIdentity=self._me,
-            leaseDurationSeconds=math.ceil(self._pace.lease),
+            holderIdentity=self._identity,
+            leaseDurationSeconds=math.ceil(self._durations.lease),
             acquireTime=before.get("acquireTime") if keeps else _micro(time),
             renewTime=_micro(time),
             leaseTransitions=_count(before.get("leaseTransitions")) + changes,
         )
 
     def release(self, time: datetime) -> Body | None:
-        """Return the Lease that says that nobody holds it; None when that is not for `me` to say."""
-        if self._gone or self.holder != self._me:
+        """Return the Lease to write to release it; None if we do not hold it."""
+        if self._gone or self.holder != self._identity:
             return None
         before = _spec(self._seen)
         return self._lease(
@@ -139,7 +135,7 @@ class LeaderElection:
         return {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
-            "metadata": kept | self._identity,
+            "metadata": kept | self._metadata,
             "spec": spec,
         }
 

@@ -1,7 +1,7 @@
 """
-The only place that speaks HTTP to an API server: discover, list, watch, read, apply, delete; its errors.
+The only HTTP client of API servers, apart from kopf's: discover, list, watch, read and write.
 
-One try per call: whoever calls decides when to try again, with what `errors` tells.
+Each call makes one try; the caller decides by the ApiError whether and when to try again.
 """
 
 import asyncio
@@ -25,25 +25,25 @@ T = TypeVar("T")
 
 Object = dict[str, Any]
 WatchEvent = tuple[str, Object]
-"""What a watch tells: ADDED, MODIFIED, DELETED or BOOKMARK, and the object."""
+"""The type of an event (ADDED, MODIFIED, DELETED or BOOKMARK), and the object."""
 
 RequestObserver = Callable[[str, int | None, float | None], None]
-"""Told of each request: its verb, the HTTP code of its failure (0: no answer; None: it went well), and the
-seconds that it took (None: it is a watch, which lasts)."""
+"""Called after each request with its verb, the HTTP status of its failure (0: no answer; None: it succeeded),
+and its duration in seconds (None: it is a watch)."""
 
 PAGE_SIZE = 500
-"""Objects asked for at once, as kubectl does."""
+"""Objects in a page of a list, as with kubectl."""
 TIMEOUT_SECONDS = 30.0
 WATCH_SECONDS = 40
-"""The server is asked to end a watch after this time: not every server sends bookmarks while all is quiet."""
+"""The `timeoutSeconds` of a watch: not every server sends bookmarks while nothing changes."""
 WATCH_IDLE_SECONDS = 50.0
-"""A watch on which nothing has come for this long, not even its end, has been cut on the way.
+"""After this long without an event or the end of a watch, its connection is broken.
 
-With what it takes to begin anew, less than a minute is lost.
+With the time for a new watch, less than a minute is lost.
 """
 CONNECT_SECONDS = 10.0
 MAX_CONNECTIONS = 32
-"""Requests under way at once: a burst of changes must not become one of connections, which take memory."""
+"""The most connections, which take memory: a burst of changes must not open more."""
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
 JSON = "application/json"
@@ -51,25 +51,18 @@ JSON = "application/json"
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What a LIST gave: the items, and the version that the list as a whole has."""
+    """A LIST or a page of one: the items, and the resourceVersion of the list."""
 
     items: tuple[Object, ...]
     resource_version: str
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A part of a LIST. With a `first` one the list begins, maybe anew: what came before has expired."""
-
-    items: tuple[Object, ...]
-    resource_version: str
-    first: bool
+    first: bool = True
+    """Whether the list begins with this page, maybe again, since the pages before have expired."""
 
 
 class Client:
-    """One API server. Every method raises ApiError's children, nothing else.
+    """One API server. Every method raises subclasses of ApiError, nothing else.
 
-    With a `write_fence`, what writes is asked there as late as can be, right before it goes out.
+    `write_fence` is called as late as possible, right before a write is sent.
     """
 
     def __init__(
@@ -91,15 +84,14 @@ class Client:
 
     async def __aenter__(self) -> Self:
         headers = {"User-Agent": self._field_manager, "Accept": JSON}
+        fence = self._write_fence
         self._session = self._login.session(
             connections=MAX_CONNECTIONS,
             timeout=aiohttp.ClientTimeout(total=None),  # each request has its own
             headers=headers,
-            request_class=fenced_request_class(self._write_fence)
-            if self._write_fence
-            else aiohttp.ClientRequest,
+            request_class=fenced_request_class(fence) if fence else aiohttp.ClientRequest,
         )
-        # A watch lasts: it must not take a connection from the writes.
+        # Watches last: they must not take connections from the writes.
         lasting = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
         self._watch_session = self._login.session(timeout=lasting, headers=headers)
         return self
@@ -111,7 +103,7 @@ class Client:
         self._session = self._watch_session = None
 
     async def discover(self, kinds: Iterable[Kind]) -> dict[Kind, Resource]:
-        """Return those of `kinds` that the hub serves, each in the newest version that both know."""
+        """Return those of `kinds` that the server has, each in the newest version that we support as well."""
         wanted = tuple(kinds)
         groups = dict.fromkeys(kind.group for kind in wanted)
         parts = await gather_all(
@@ -121,38 +113,30 @@ class Client:
         return {kind: found[kind] for kind in wanted if kind in found}
 
     async def _discover_group(self, group: str, kinds: Iterable[Kind]) -> dict[Kind, Resource]:
-        served = await self._served_versions(group)
+        served = await self._names_in(f"/apis/{group}", "versions", "version") if group else {"v1"}
         found: dict[Kind, Resource] = {}
-        lists: dict[str, set[str]] = {}
+        plurals: dict[str, set[str]] = {}
         for kind in kinds:
             for version in (v for v in kind.versions if v in served):
                 resource = kind.at(version)
                 root = resource.path().rsplit("/", 1)[0]
-                if root not in lists:
-                    lists[root] = await self._resource_names(root)
-                if kind.plural in lists[root]:
+                if root not in plurals:
+                    plurals[root] = await self._names_in(root, "resources", "name")
+                if kind.plural in plurals[root]:
                     found[kind] = resource
                     break
         return found
 
-    async def _served_versions(self, group: str) -> set[str]:
-        if not group:
-            return {"v1"}
+    async def _names_in(self, path: str, entries: str, name: str) -> set[str]:
+        """Return a field of each entry of a discovery document; none if there is no such document."""
         try:
-            answer = await self.request("GET", f"/apis/{group}")
+            answer = await self.request("GET", path)
         except NotFound:
             return set()
-        return {entry["version"] for entry in answer.get("versions") or ()}
-
-    async def _resource_names(self, root: str) -> set[str]:
-        try:
-            answer = await self.request("GET", root)
-        except NotFound:
-            return set()
-        return {entry["name"] for entry in answer.get("resources") or ()}
+        return {entry[name] for entry in answer.get(entries) or ()}
 
     async def schema(self, resource: Resource) -> Object | None:
-        """Return the OpenAPI v3 schema that the hub publishes for `resource`; None when it tells none."""
+        """Return the OpenAPI v3 schema of `resource`; None if the server publishes none."""
         try:
             answer = await self.request("GET", f"/openapi/v3/apis/{resource.api_version}")
         except (NotFound, Refused):
@@ -164,7 +148,7 @@ class Client:
         return None
 
     async def list(self, resource: Resource, namespace: str | None = None) -> Listing:
-        """Return all objects, page by page; begins again when a page has expired."""
+        """Return all objects, read page by page as in `pages`."""
         items: list[Object] = []
         version = ""
         async for page in self.pages(resource, namespace, limit=PAGE_SIZE):
@@ -176,8 +160,8 @@ class Client:
 
     async def pages(
         self, resource: Resource, namespace: str | None = None, *, limit: int
-    ) -> AsyncGenerator[Page]:
-        """Yield all objects, at most `limit` at once; begins again, once, when a page has expired."""
+    ) -> AsyncGenerator[Listing]:
+        """Yield all objects in pages of at most `limit`; begin again, once, when a page has expired."""
         try:
             async for page in self._pages(resource, namespace, limit):
                 yield page
@@ -185,14 +169,14 @@ class Client:
             async for page in self._pages(resource, namespace, limit):
                 yield page
 
-    async def _pages(self, resource: Resource, namespace: str | None, limit: int) -> AsyncGenerator[Page]:
+    async def _pages(self, resource: Resource, namespace: str | None, limit: int) -> AsyncGenerator[Listing]:
         more = ""
         while True:
             query = {"limit": str(limit)} | resource.selector | ({"continue": more} if more else {})
             answer = await self.request("GET", resource.path(namespace), query=query)
             metadata = answer.get("metadata") or {}
             version = str(metadata.get("resourceVersion", ""))
-            yield Page(tuple(answer.get("items") or ()), version, first=not more)
+            yield Listing(tuple(answer.get("items") or ()), version, first=not more)
             more = str(metadata.get("continue") or "")
             if not more:
                 return
@@ -204,11 +188,10 @@ class Client:
         namespace: str | None = None,
         on_open: Callable[[], None] = lambda: None,
     ) -> AsyncGenerator[WatchEvent]:
-        """Yield what happens after `resource_version`, bookmarks too, until the server ends the watch.
+        """Yield the events after `resource_version`, with bookmarks, until the server ends the watch.
 
-        With "" it begins with what there is. `opened` is called when the server has agreed to it.
-
-        Raises Gone when that version is forgotten, Garbled for what is no event.
+        With "" the existing objects come first. `on_open` is called when the server has accepted the watch.
+        Raises Gone if that version has expired, Garbled for a line that is no event.
         """
         path = resource.path(namespace)
         request = f"WATCH {path}"
@@ -230,7 +213,7 @@ class Client:
             raise self._failed(request, error, "watch", None) from None
 
     async def _open_watch(self, path: str, query: Mapping[str, str]) -> aiohttp.ClientResponse:
-        """Return the answer to a watch that the server has agreed to."""
+        """Return the answer to a watch that the server has accepted."""
         if self._watch_session is None:
             raise Unavailable("the client is closed")
         async with asyncio.timeout(WATCH_IDLE_SECONDS):
@@ -249,7 +232,7 @@ class Client:
         return await self.request("POST", path, body, query={"fieldManager": self._field_manager})
 
     async def put(self, resource: Resource, body: Object) -> Object:
-        """Put `body` in the place of the version that it has; create it if it has none."""
+        """Update the object if `body` has a resourceVersion, otherwise create it."""
         metadata = body["metadata"]
         if not metadata.get("resourceVersion"):
             return await self.create(resource, body)
@@ -265,9 +248,9 @@ class Client:
         force: bool = False,
         manager: str | None = None,
     ) -> Object:
-        """Server-side apply `body` (apiVersion and kind are filled in) and return what came of it.
+        """Server-side apply `body` (apiVersion and kind are added) and return the resulting object.
 
-        With `manager` it is applied as another field manager than this client's own.
+        `manager`: a field manager other than this client's own.
         """
         metadata = body["metadata"]
         path = resource.path(metadata.get("namespace"), metadata["name"], subresource)
@@ -299,13 +282,12 @@ class Client:
         uid: str | None = None,
         version: str | None = None,
     ) -> Object:
-        """Delete that very object: with `uid`, another one of the same name stays (Conflict).
+        """Delete an object. Raises Conflict if it has another `uid` or `version` (None: any).
 
-        With `version`, so does one that has changed since. Returns a Status when it has gone, or the object
-        when a finalizer still holds it.
+        Returns a Status when it is gone, or the object while a finalizer holds it.
         """
-        wanted = {"uid": uid, "resourceVersion": version}
-        preconditions = {key: value for key, value in wanted.items() if value}
+        required = {"uid": uid, "resourceVersion": version}
+        preconditions = {key: value for key, value in required.items() if value}
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
         body = options if preconditions else None
         return await self.request("DELETE", resource.path(namespace, name), body)
@@ -319,7 +301,7 @@ class Client:
         query: Mapping[str, str] | None = None,
         content_type: str = JSON,
     ) -> Object:
-        """Send one request, with `body` as JSON, and return the JSON object that answers it."""
+        """Send one request, with `body` as JSON, and return the JSON object of the answer."""
         if self._session is None:
             raise Unavailable("the client is closed")
         verb = "list" if method == "GET" and query and "limit" in query else _VERBS[method]
@@ -340,15 +322,15 @@ class Client:
         return found
 
     def _failed(self, request: str, error: BaseException, verb: str, seconds: float | None) -> BaseException:
-        """Tell of a request that failed, and return what is to be raised."""
+        """Report a failed request to the observer, and return the error to raise."""
         failure = error if isinstance(error, ApiError) else _lost_request_error(request, error)
-        if isinstance(failure, ApiError) and not isinstance(failure, NotLeading):  # then nothing was asked
+        if isinstance(failure, ApiError) and not isinstance(failure, NotLeading):  # then nothing was sent
             self._on_request_end(verb, failure.status, seconds)
         return failure
 
 
 async def gather_all(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Return what all of them give; raises the first error, when all have ended: none goes on alone."""
+    """Return the results of all; raise the first error when all have ended, so that none goes on alone."""
     answers = await asyncio.gather(*coroutines, return_exceptions=True)
     for answer in answers:
         if isinstance(answer, BaseException):
@@ -369,18 +351,17 @@ _LOST_REQUEST_ERRORS = (aiohttp.ClientError, TimeoutError, OSError, asyncio.Canc
 
 
 def _lost_request_error(request: str, loss: BaseException) -> BaseException:
-    """Return what the loss of a request is to us: Unavailable, or that who asks was cancelled.
+    """Return the error for a request without an answer: Unavailable, or CancelledError for the caller.
 
-    The end of a task that aiohttp has for it, to look up a name, is a loss too: kopf, when it ends, cancels
-    every task that is younger than itself. Who asks was cancelled only if somebody has cancelled that very
-    task.
+    When kopf ends it cancels every task that is younger than itself, such as a name lookup of aiohttp, so a
+    CancelledError means that the caller was cancelled only if its own task is being cancelled.
     """
     if isinstance(loss, TimeoutError):
         return Unavailable(f"{request}: no answer in time")
     if isinstance(loss, Exception):
         return Unavailable(f"{request}: {redacted(loss)}")
-    asks = asyncio.current_task()
-    return loss if asks is None or asks.cancelling() else Unavailable(f"{request}: cut short")
+    caller = asyncio.current_task()
+    return loss if caller is None or caller.cancelling() else Unavailable(f"{request}: cut short")
 
 
 async def _read(answer: aiohttp.ClientResponse, request: str) -> Object:
@@ -388,6 +369,6 @@ async def _read(answer: aiohttp.ClientResponse, request: str) -> Object:
 
 
 async def _next_chunk(answer: aiohttp.ClientResponse) -> bytes:
-    """Return what comes next over a watch; b"": the server has ended it. Raises TimeoutError."""
+    """Return the next bytes of a watch; b"": the server has ended it. Raises TimeoutError."""
     async with asyncio.timeout(WATCH_IDLE_SECONDS):
         return await answer.content.readany()

@@ -31,14 +31,13 @@ from placement_ac.observability.logs import LogDeduplicator
 log = structlog.get_logger(__name__)
 
 PAGE_SIZE: Final = 200
-"""Objects asked for at once: a page is parsed in one go, and a Workload may have 20 KB."""
+"""Objects in a page of a list: a page is parsed at once, and a Workload may have 20 KB."""
 RELIST_SECONDS: Final = 600.0
 """How often everything is listed again although the watch goes on."""
 PAUSE_SECONDS: Final = (0.2, 0.5, 1.0, 2.0, 5.0)
 """Pauses after a request that was refused; the last one is repeated."""
 UNREACHABLE_PAUSE_SECONDS: Final = 0.5
-"""The longest pause while the API server does not answer: asking in vain costs little."""
-
+"""The longest pause while the API server does not answer: a failed request costs little."""
 
 Touched = Callable[[Iterable[Key]], None]
 """Called with the keys that an object or a list touches."""
@@ -46,7 +45,7 @@ Touched = Callable[[Iterable[Key]], None]
 
 @dataclass
 class CacheList:
-    """Lists one kind into the cache: from `namespace` alone, or with "" from all of them."""
+    """Lists one kind into the cache, in `namespace` or EVERYWHERE."""
 
     client: Client
     resource: Resource
@@ -67,7 +66,7 @@ class CacheList:
     async def list(self, *, everything: bool) -> str:
         """Put every object into the cache, and return the resourceVersion of the list. Raises ApiError.
 
-        A watch that goes on meanwhile does no harm: versions are compared. `everything`: look at every key.
+        A concurrent watch does no harm: the cache compares versions. `everything`: all keys are touched.
         """
         async with self._lock:
             kind = self.resource.of
@@ -87,9 +86,9 @@ class CacheList:
             return version
 
     def _complete(self, present: set[Id], version: str, *, everything: bool) -> None:
-        """Drop what was not in the list, and have the keys looked at: those that it touched, or `everything`.
+        """Drop what was not in the list, and call `completed` with the touched keys, or `everything`.
 
-        The first complete cache is a reason to look at everything.
+        When the cache is complete for the first time, all keys are touched.
         """
         before = self.cache.has_synced
         touched = self.cache.end_list(self.resource.of, present, version, self.namespace)
@@ -117,9 +116,9 @@ class Lister:
         self._logged = LogDeduplicator()
 
     def kopf_was_answered(self, verb: str, status: int) -> None:
-        """Take in the HTTP status that kopf was answered. If it lists ("list"), its watch begins anew.
+        """Take in the HTTP status of a request of kopf. After a "list" of kopf, list as well.
 
-        A LIST that was refused is made again here, so that the log has the API server's reason.
+        So a refused LIST is repeated here, and the log has the API server's reason.
         """
         if verb == "list":
             self._requested.set()
@@ -132,7 +131,7 @@ class Lister:
             _log_failure(error, self._logged, self._target.log_keys)
 
     def tasks(self) -> list[Coroutine[object, object, None]]:
-        """Return what is to be run, each as a task of its own; they end only when cancelled."""
+        """Return the coroutines to run, each in a task of its own; they end only when cancelled."""
         return [self._list_when_requested()]
 
     async def _list_when_requested(self) -> None:
@@ -167,7 +166,7 @@ class Lister:
 
 
 class Informer:
-    """Lists and watches a kind. Calls `back` when it can follow again after it could not."""
+    """Lists and watches a kind. Calls `on_recovery` when it works again after a failure."""
 
     def __init__(
         self,
@@ -182,14 +181,14 @@ class Informer:
         self._reachability = reachability or Reachability()
         self._logged = LogDeduplicator()
         self._resource_version = ""
-        """The last version seen, to go on from; "": only a list can give one."""
+        """The version from which to watch; "": list first."""
         self._failures = 0
         self._was_answered = True
         """Whether the API server answered the last request that failed."""
         self._interrupted = False
 
     def tasks(self) -> list[Coroutine[object, object, None]]:
-        """Return what is to be run, each as a task of its own; they end only when cancelled."""
+        """Return the coroutines to run, each in a task of its own; they end only when cancelled."""
         return [self._follow(), self._relist()]
 
     async def _follow(self) -> None:
@@ -213,7 +212,7 @@ class Informer:
                 self._resource_version = ""
 
     async def _watch(self) -> float:
-        """Return how long to wait before going on: a server that ends watches at once is not flooded."""
+        """Return the pause before the next watch, in case the server ends watches at once."""
         began, target = asyncio.get_running_loop().time(), self._target
         watch = target.client.watch(
             target.resource, self._resource_version, target.namespace, self._reachability.answered
@@ -223,7 +222,7 @@ class Informer:
                 self._health.received()
                 self._update_cache(change, item)
                 self._recovered()
-        self._health.received()  # a server that sends nothing but ends the watch in time is there
+        self._health.received()  # a server that ends the watch in time is alive
         self._recovered()
         return max(0.0, began + PAUSE_SECONDS[0] - asyncio.get_running_loop().time())
 
@@ -235,12 +234,12 @@ class Informer:
         self._resource_version = version_of(item).resource_version or self._resource_version
 
     def _handle_failure(self, error: ApiError) -> float:
-        """Return how long to wait before going on; `error` decides whether with a new list."""
+        """Return the pause before the next try; `error` decides whether that begins with a list."""
         self._health.request_failed(error)
         if error.status:
             self._health.received()
             if not self._was_answered:
-                self._failures = 0  # a hub that is back is asked soon
+                self._failures = 0  # after an outage, try again soon
         self._was_answered = bool(error.status)
         if isinstance(error, Gone | Garbled):
             self._resource_version = ""
@@ -259,8 +258,8 @@ class Informer:
             self._on_recovery()
 
     def _log_failure(self, error: ApiError) -> None:
-        """Log trouble once; once more when it turns out that a person has to do something about it."""
-        if isinstance(error, Gone):  # it happens to every watch that was away for long
+        """Log a failure once, and once more if it becomes one that an admin has to fix."""
+        if isinstance(error, Gone):  # it happens to every watch after a long interruption
             log.debug("forgotten by the hub; listing again", **self._target.log_keys)
             return
         if not error.status and isinstance(error, Unavailable) and self._failures:
@@ -270,14 +269,12 @@ class Informer:
 
 
 def _log_failure(error: ApiError, logged: LogDeduplicator, keys: Mapping[str, str]) -> None:
-    if not error.status and isinstance(
-        error, Unavailable
-    ):  # whoever watches reports that, once for all kinds
+    if not error.status and isinstance(error, Unavailable):  # `Reachability` logs that once for all kinds
         log.debug("cut off; trying again", **keys, error=error.message)
     elif isinstance(error, Refused):
+        message = "may not follow; trying again"
         level = logged.level("failure", "refused")
-        needed = "list, watch"
-        log.log(level, "may not follow; trying again", **keys, needed=needed, error=error.message)
+        log.log(level, message, **keys, needed="list, watch", error=error.message)
     else:
         level = logged.level("failure", "fails")
         log.log(level, "cannot follow; trying again", **keys, error=error.message)

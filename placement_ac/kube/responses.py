@@ -1,7 +1,7 @@
 """
-What an API server answers, read: an object, an event of a watch, or an error of ours.
+Parse the answers of an API server: objects, events of a watch, and errors, as ApiErrors.
 
-Pure: bytes in, values out. Quotes nothing but what a Status object says.
+Pure. Errors quote only the message of a Status object.
 """
 
 from typing import Any
@@ -13,11 +13,11 @@ from placement_ac.core.api.errors import ApiError, Conflict, Garbled, Gone, NotF
 Body = dict[str, Any]
 
 MAX_RETRY_AFTER_SECONDS = 60.0
-"""The most that `Retry-After` may ask for: an answer "in an hour" must not outlive what it was about."""
+"""The longest `Retry-After` that is honoured: the reason for "in an hour" may be over long before."""
 
 
 def object_of(status: int, text: bytes, request: str, retry_after: str | None = None) -> Body:
-    """Return the JSON object in an answer. Raises ApiError for none, and for an error that is told."""
+    """Return the JSON object in an answer. Raises ApiError for an error status, or if there is none."""
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -30,15 +30,15 @@ def object_of(status: int, text: bytes, request: str, retry_after: str | None = 
 
 
 def event_of(line: bytes, request: str) -> tuple[str, Body]:
-    """Return what a line of a watch tells. Raises Garbled for what is none, and the error that it tells."""
+    """Return type and object of a line of a watch. Raises Garbled for any other line, ApiError for ERROR."""
     try:
         event = orjson.loads(line)
         change, item = str(event["type"]), event["object"]
         code = int(item.get("code") or 500) if change == "ERROR" else 0
-        shaped = bool(code) or isinstance(item["metadata"], dict)
+        is_event = bool(code) or isinstance(item["metadata"], dict)
     except (ValueError, TypeError, LookupError, AttributeError):
-        shaped = False
-    if not shaped:
+        is_event = False
+    if not is_event:
         raise Garbled(f"{request}: a line is no event")
     if code:
         raise error_of(code, item, request)
@@ -46,7 +46,7 @@ def event_of(line: bytes, request: str) -> tuple[str, Body]:
 
 
 def error_of(status: int, value: object, request: str, retry_after: str | None = None) -> ApiError:
-    """Return the error for an answer: `value` is the Status object, if it was one."""
+    """Return the error for an answer; `value`: its Status object, if it is one."""
     status_object = value if isinstance(value, dict) else {}
     message = str(status_object.get("message") or f"{request}: HTTP {status}")
     reason = str(status_object.get("reason") or "")
@@ -58,9 +58,9 @@ def error_of(status: int, value: object, request: str, retry_after: str | None =
 
 
 def _was_recreated(status_object: dict[Any, Any]) -> bool:
-    """Whether the object that was to be written is another one by now.
+    """Whether the object to be written has been recreated, with another uid.
 
-    A kube-apiserver (seen: 1.36) answers 422 then, `metadata.uid: field is immutable`; 409 if there is none.
+    Then a kube-apiserver (seen: 1.36) answers 422, `metadata.uid: field is immutable`; 409 if it is gone.
     """
     details = status_object.get("details")
     causes = details.get("causes") if isinstance(details, dict) else None

@@ -1,7 +1,7 @@
 """
-Requests that ask whether they may go out when nothing is left to wait for, no connection and no login.
+Write requests that check right before they are sent, after connection and login, whether they may be.
 
-A pause of the process between that question and the first byte cannot be ruled out; everything else can.
+A pause of the process between that check and the first byte cannot be ruled out; everything else can.
 """
 
 from collections.abc import Callable
@@ -14,15 +14,15 @@ from aiohttp.connector import Connection
 from placement_ac.core.api.errors import NotLeading
 
 READ: Final = "GET"
-"""The method of every request that changes nothing."""
+"""The method of every request that does not write."""
 WriteFence = Callable[[], float]
-"""Tells for how many seconds from now a write may go on; raises NotLeading when none may go out."""
+"""Returns for how many seconds from now a write may go on; raises NotLeading when none may be sent."""
 
 
 def fenced_request_class(write_fence: WriteFence) -> type[aiohttp.ClientRequest]:
-    """Return requests that ask `write_fence`; for aiohttp.ClientSession.
+    """Return a request class for aiohttp.ClientSession that calls `write_fence` before a write.
 
-    aiohttp sends what has no body in `send`, else head and body together in `write_bytes`.
+    aiohttp sends a request without a body in `send`, otherwise head and body together in `write_bytes`.
     """
 
     class FencedRequest(aiohttp.ClientRequest):
@@ -39,7 +39,7 @@ def fenced_request_class(write_fence: WriteFence) -> type[aiohttp.ClientRequest]
                     write_fence()
             except NotLeading as refused:
                 if conn.protocol is not None:
-                    conn.protocol.set_exception(refused)  # to whom waits for the answer
+                    conn.protocol.set_exception(refused)  # raised where the answer is awaited
                 return
             await super().write_bytes(writer, conn, content_length)
 

@@ -1,8 +1,8 @@
 """
-Notices that the wall clock was set: what waits for a time of day is to be looked at again.
+Notices that the wall clock was set: then timers for a time of day are wrong.
 
-Waiting goes by the monotonic clock, which nobody sets; what is waited for (the end of a token,
-a deadline told in an annotation) goes by the wall clock.
+Timers use the monotonic clock, but wait for times of the wall clock: a token's expiry, or a deadline in an
+annotation.
 """
 
 import asyncio
@@ -17,11 +17,11 @@ log = structlog.get_logger(__name__)
 
 CHECK_INTERVAL_SECONDS: Final = 1.0
 JUMP_SECONDS: Final = 2.0
-"""A clock that goes wrong by less is left to itself: credentials are given up half a minute early."""
+"""A smaller jump is ignored: credentials are renewed half a minute early anyway."""
 
 
 async def watch_clock(clock: Callable[[], datetime], on_jump: Callable[[], None]) -> None:
-    """Call `jumped` whenever `clock` was set; ends only when cancelled."""
+    """Call `on_jump` whenever `clock` was set; ends only when cancelled."""
     offset = _offset(clock)
     while True:
         await asyncio.sleep(CHECK_INTERVAL_SECONDS)

@@ -1,9 +1,8 @@
 """
-Signs of life: what has been heard of each watch, and what `/healthz` and `/readyz` say about it.
+The health of the controller, as `/healthz` and `/readyz` report it.
 
-A watch is judged by when a word last came over it: an event, or the answer to a request
-of its own. While the API server answers nobody, no watch is called dead: beginning anew,
-or anew as a process, would cure nothing.
+A watch is alive if something was received on it recently: an event, or the answer to a request of its own.
+While the API server answers no request, no watch is reported dead, since a restart would not help.
 """
 
 import time
@@ -19,24 +18,24 @@ from placement_ac.core.api.errors import ApiError
 log = structlog.get_logger(__name__)
 
 REVIVE_SECONDS: Final = 180.0
-"""After this long without a word on a watch, while others hear some, the session begins anew."""
+"""After this long without anything on a watch, while others receive something, the session restarts."""
 DEAD_SECONDS: Final = 420.0
-"""After this long even that has not helped: `/healthz` fails."""
+"""After this long that has not helped, and `/healthz` fails."""
 UNREACHABLE_SECONDS: Final = 60.0
-"""After this long without any answer the API server counts as away; it is asked every 30 seconds at least."""
+"""After this long without an answer the API server counts as away; requests go out every 30 s at least."""
 NO_REQUEST_SECONDS: Final = 150.0
-"""After this long without a request of ours, answered or not, we are stuck ourselves."""
+"""After this long without a request of ours, answered or not, the controller itself is stuck."""
 TURN_SECONDS: Final = 1.0
-"""How often the loop shows that it turns."""
+"""How often the event loop notes that it runs."""
 LATE_SECONDS: Final = 30.0
-"""A loop that turns so late is not well."""
+"""A loop that is this late is unhealthy."""
 LATE_REPORT_SECONDS: Final = 15.0
-"""How long a loop that was late is told of: for one probe of the kubelet, not for the three that end us."""
+"""How long a late loop is reported: to one probe of the kubelet, not to the three that restart the Pod."""
 
 
 @dataclass(frozen=True, slots=True)
 class HealthCheck:
-    """One line of a page: what was looked at, and what is wrong with it ("": nothing)."""
+    """One line of a page; `problem` is "" if the check passes."""
 
     name: str
     problem: str = ""
@@ -44,26 +43,26 @@ class HealthCheck:
 
 
 class Reachability:
-    """Whether the API server answers: told once, however many ask it."""
+    """Whether the API server answers; a change is logged once, however many requests show it."""
 
     def __init__(self) -> None:
         self._is_unreachable = False
 
     def unanswered(self, why: str) -> None:
-        """Note that it did not answer."""
+        """Note that it did not answer a request."""
         if not self._is_unreachable:
             self._is_unreachable = True
             log.warning("the API server does not answer; trying again", error=why)
 
     def answered(self) -> None:
-        """Note that it did."""
+        """Note that it answered one."""
         if self._is_unreachable:
             self._is_unreachable = False
             log.info("the API server answers again")
 
 
 class WatchHealth:
-    """What one watch of one session tells of itself."""
+    """The health of one watch of a session."""
 
     def __init__(self, name: str, health: "Health") -> None:
         self.name = name
@@ -79,33 +78,33 @@ class WatchHealth:
         self._health.request_answered()
 
     def request_failed(self, error: ApiError) -> None:
-        """Note why it cannot be listed or watched."""
+        """Note why a list or watch failed."""
         self.error = error.message
         self._health.request_failed(error)
 
 
 class Health:
-    """The signs of life of one controller, over all its sessions. Not thread-safe: for its loop only."""
+    """The health of one controller, over all its sessions. Not thread-safe: for its loop only."""
 
     def __init__(self, ticks: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = ticks
         now = ticks()
         self._session_began_at = now
-        """When the session that lives now began."""
+        """When the current session began."""
         self._received_at: dict[str, float] = {}
-        """Watch → when a word last came over it, in this session or one before."""
+        """Watch → when something was last received on it, in this session or one before."""
         self._request_sent_at = now
-        """When anything was last asked of the API server."""
+        """When the last request was sent to the API server."""
         self._answered_at = self._up_since = now
-        """When it last answered anybody, and since when it does so without a long pause."""
+        """When it last answered, and since when it answers without a long pause."""
         self._loop_turned_at, self._late_seconds, self._late_at = now, 0.0, float("-inf")
-        self._no_session_reason = "the hub has not been asked yet"
+        self._no_session_reason = "no request to the hub yet"
         self._watches: list[WatchHealth] = []
 
-    # -- told by those who live
+    # -- what has happened
 
     def note_loop_turn(self) -> None:
-        """Note that the loop turns; it is to say so every TURN_SECONDS."""
+        """Note that the event loop runs; to be called every TURN_SECONDS."""
         now = self._monotonic()
         late = now - self._loop_turned_at - TURN_SECONDS
         self._loop_turned_at = now
@@ -113,11 +112,11 @@ class Health:
             self._late_seconds, self._late_at = late, now
 
     def request_sent(self) -> None:
-        """Note that the API server is asked something."""
+        """Note a request to the API server."""
         self._request_sent_at = self._monotonic()
 
     def request_answered(self, watch: str = "") -> None:
-        """Note that the API server has answered something, or that something came over a watch."""
+        """Note an answer of the API server, or that something was received on a watch."""
         self._request_sent_at = now = self._monotonic()
         if now - self._answered_at > UNREACHABLE_SECONDS:
             self._up_since = now
@@ -126,62 +125,58 @@ class Health:
             self._received_at[watch] = now
 
     def request_failed(self, error: ApiError) -> None:
-        """Note a request that failed: a refusal is an answer as well."""
+        """Note a request that failed; a refusal is an answer, too."""
         if error.status:
             self.request_answered()
         else:
             self.request_sent()
 
     def no_session(self, why: str) -> None:
-        """Note that there is no session, and what is waited for."""
+        """Note that there is no session, and why."""
         self._watches, self._no_session_reason = [], why
 
     def begin_session(self, watches: Iterable[str]) -> dict[str, WatchHealth]:
-        """Return a sign for each watch of a session that begins."""
+        """Return the health of each watch of a session that begins."""
         self._session_began_at = self._monotonic()
         found = {name: WatchHealth(name, self) for name in watches}
         self._received_at = {name: self._received_at.get(name, self._session_began_at) for name in found}
         self._watches, self._no_session_reason = list(found.values()), ""
         return found
 
-    # -- asked by those who judge
+    # -- whether all is well
 
     def lost_watches(self) -> list[str]:
-        """Return the watches that this session cannot revive."""
+        """Return the watches that have been silent for so long that the session must restart."""
         return [
             name for name in self._received_at if self._silence(name, self._session_began_at) > REVIVE_SECONDS
         ]
 
     def liveness(self) -> list[HealthCheck]:
-        """Return what `/healthz` looks at: only what a restart of the process may cure."""
-        mute = self._monotonic() - self._request_sent_at
-        stuck = (
-            f"nothing has been asked of the API server for {mute:.0f}s" if mute > NO_REQUEST_SECONDS else ""
-        )
+        """Return the checks of `/healthz`: only what a restart of the process may fix."""
+        idle = self._monotonic() - self._request_sent_at
+        stuck = f"no request to the API server for {idle:.0f}s" if idle > NO_REQUEST_SECONDS else ""
         return [
             HealthCheck("loop", self._loop_problem()),
             HealthCheck("session", stuck),
-            *(self._watch_check(sign.name) for sign in self._watches),
+            *(self._watch_check(watch.name) for watch in self._watches),
         ]
 
     def readiness(self) -> list[HealthCheck]:
-        """Return what `/readyz` looks at: everything has been listed once, in this session."""
+        """Return the checks of `/readyz`: everything has been listed once, in this session."""
         found = [HealthCheck("session", self._no_session_reason)]
-        for sign in self._watches:
-            why = f"not listed yet{': ' if sign.error else ''}{sign.error}"
-            found.append(HealthCheck(f"list {sign.name}", "" if sign.is_listed else why))
+        for watch in self._watches:
+            why = f"not listed yet{': ' if watch.error else ''}{watch.error}"
+            found.append(HealthCheck(f"list {watch.name}", "" if watch.is_listed else why))
         return found
 
     def _is_unreachable(self) -> bool:
         return self._monotonic() - self._answered_at > UNREACHABLE_SECONDS
 
     def _silence(self, watch: str, since: float = 0.0) -> float:
-        """Return for how long nothing came over a watch although the API server was there. Unit: seconds."""
-        return (
-            0.0
-            if self._is_unreachable()
-            else self._monotonic() - max(self._received_at[watch], self._up_since, since)
-        )
+        """Return for how many seconds nothing was received on a watch although the API server answered."""
+        if self._is_unreachable():
+            return 0.0
+        return self._monotonic() - max(self._received_at[watch], self._up_since, since)
 
     def _watch_check(self, name: str) -> HealthCheck:
         if self._is_unreachable():
@@ -189,7 +184,8 @@ class Health:
             note = f"the API server has not answered for {away:.0f}s; a restart would not help"
             return HealthCheck(f"watch {name}", note=note)
         silence = self._silence(name)
-        return HealthCheck(f"watch {name}", f"no word for {silence:.0f}s" if silence > DEAD_SECONDS else "")
+        problem = f"nothing received for {silence:.0f}s" if silence > DEAD_SECONDS else ""
+        return HealthCheck(f"watch {name}", problem)
 
     def _loop_problem(self) -> str:
         now = self._monotonic()

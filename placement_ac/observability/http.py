@@ -1,8 +1,8 @@
 """
-The pages that the kubelet and Prometheus read: `/healthz`, `/livez`, `/readyz` and `/metrics`, over HTTP.
+The pages for the kubelet and Prometheus: `/healthz`, `/livez`, `/readyz` and `/metrics`, over HTTP.
 
-They say nothing secret, for they answer whoever asks. The loop of the controller serves
-them: a loop that is blocked does not answer, and that is what a probe is to find out.
+They contain no secrets, since they need no login. The controller's event loop serves them, so a blocked loop
+fails the probes.
 """
 
 import asyncio
@@ -25,38 +25,31 @@ Page = Callable[[web.Request], Awaitable[web.Response]]
 HealthChecks = Callable[[], Collection[HealthCheck]]
 
 FAILED: Final = 500
-"""What Kubernetes' own pages of health answer, and controller-runtime's."""
+"""The status of a failed health check, as in Kubernetes and controller-runtime."""
 
 
 class CannotListen(PlacementAcError):
-    """An address for metrics or health is taken, or is none."""
+    """An address for metrics or health is in use or invalid."""
 
 
 @asynccontextmanager
 async def serve_pages(settings: Settings, metrics: CollectorRegistry, health: Health) -> AsyncIterator[None]:
-    """Serve the pages where the settings want them, as long as the `with` lasts. Raises CannotListen."""
-    healthy = partial(_health, "healthz", health.liveness)
-    wanted: tuple[tuple[str, str, dict[str, Page]], ...] = (
+    """Serve the pages at the addresses in the settings, as long as the `with` lasts. Raises CannotListen."""
+    health_pages: dict[str, Page] = {
+        "/healthz": partial(_health, "healthz", health.liveness),
+        "/livez": partial(_health, "livez", health.liveness),
+        "/readyz": partial(_health, "readyz", health.readiness),
+    }
+    servers: dict[str, tuple[str, dict[str, Page]]] = {}
+    for setting, address, pages in (
         ("metrics-bind-address", settings.metrics_bind_address, {"/metrics": partial(_metrics, metrics)}),
-        (
-            "health-probe-bind-address",
-            settings.health_probe_bind_address,
-            {
-                "/healthz": healthy,
-                "/livez": partial(_health, "livez", health.liveness),
-                "/readyz": partial(_health, "readyz", health.readiness),
-            },
-        ),
-    )
-    pages: dict[str, dict[str, Page]] = {}
-    named: dict[str, str] = {}
-    for setting, address, handlers in wanted:
+        ("health-probe-bind-address", settings.health_probe_bind_address, health_pages),
+    ):
         if address:
-            pages.setdefault(address, {}).update(handlers)
-            named.setdefault(address, setting)
+            servers.setdefault(address, (setting, {}))[1].update(pages)
     async with AsyncExitStack() as stack:
-        for address, handlers in pages.items():
-            await stack.enter_async_context(_server(named[address], address, handlers))
+        for address, (setting, pages) in servers.items():
+            await stack.enter_async_context(_server(setting, address, pages))
         yield
 
 
@@ -79,7 +72,7 @@ async def _server(setting: str, address: str, pages: Mapping[str, Page]) -> Asyn
 
 
 async def _health(name: str, checks: HealthChecks, request: web.Request) -> web.Response:
-    """Answer as Kubernetes does: `ok`, or each check when one fails or `?verbose` asks for it."""
+    """Answer as Kubernetes does: `ok`, or every check if one fails or with `?verbose`."""
     found = checks()
     good = not any(check.problem for check in found)
     if good and "verbose" not in request.query:
@@ -96,7 +89,7 @@ def _line(check: HealthCheck) -> str:
 
 
 class _CollectedMetrics(Collector):
-    """What was collected a moment ago."""
+    """Metrics that have been collected before."""
 
     def __init__(self, families: Iterable[Metric]) -> None:
         self._families = list(families)
@@ -106,13 +99,13 @@ class _CollectedMetrics(Collector):
 
 
 async def _metrics(metrics: CollectorRegistry, _: web.Request) -> web.Response:
-    """Collect in the loop, whose data it is; write the text, which takes longer, in a thread."""
+    """Collect in the event loop, which owns the data; write the text, which takes longer, in a thread."""
     collected = _CollectedMetrics(metrics.collect())
     body = await asyncio.to_thread(generate_latest, collected)
     return _with_connection_close(web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST}))
 
 
 def _with_connection_close(answer: web.Response) -> web.Response:
-    """Close the connection after it: kopf waits, when it ends, for the task that aiohttp has for each."""
+    """Have the connection closed after the answer: when kopf ends, it waits for aiohttp's task of each."""
     answer.force_close()
     return answer

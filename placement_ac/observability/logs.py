@@ -1,7 +1,7 @@
 """
-How log lines look: constant messages with keys, as text for people or JSON for programs.
+Log lines: constant messages with keys, as text or JSON.
 
-A state that lasts is logged once: see `LogDeduplicator`. Messages of libraries are not shown, as they may
+A lasting state is logged once: see `LogDeduplicator`. Messages of libraries are not logged, since they may
 quote secrets; of their failures, only the place in the code is logged.
 """
 
@@ -9,7 +9,7 @@ import logging
 import re
 import sys
 import traceback
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from functools import cache, partial
 from typing import Any, Final, Literal, TextIO
 
@@ -25,7 +25,7 @@ _PACKAGE: Final = "placement_ac."
 
 
 def configure(form: Literal["text", "json"] = "text", *levels: str) -> None:
-    """Send log lines to stderr: those from a level on, as `parse_log_levels` reads it (nothing: info)."""
+    """Send log lines to stderr, from `levels` on, as in `parse_log_levels` (none: info)."""
     least = parse_log_levels(levels)
     renderer: structlog.typing.Processor
     renderer = (
@@ -51,30 +51,30 @@ def configure(form: Literal["text", "json"] = "text", *levels: str) -> None:
 
 
 class LogDeduplicator:
-    """Remembers what was said of whom, so that what lasts is told once and its end as well."""
+    """Remembers the last message about each subject, so that a lasting state is logged once, and its end."""
 
     def __init__(self) -> None:
-        self._said: LRUCache[Hashable, str] = LRUCache(MAX_REMEMBERED)
+        self._last: LRUCache[Hashable, str] = LRUCache(MAX_REMEMBERED)
 
     def level(self, about: Hashable, what: str, first: int = logging.WARNING) -> int:
-        """Return the level at which to say `what` now: `first`, or debug if it was said last."""
-        news = self._said.get(about) != what
-        self._said[about] = what
-        return first if news else logging.DEBUG
+        """Return the level at which to log `what`: `first`, or debug if it was the last message as well."""
+        is_new = self._last.get(about) != what
+        self._last[about] = what
+        return first if is_new else logging.DEBUG
 
     def ended(self, about: Hashable) -> bool:
-        """Whether something was said of it; forget that."""
-        return self._said.pop(about, None) is not None
+        """Forget the last message about this subject; return whether there was one."""
+        return self._last.pop(about, None) is not None
 
 
 def error_place(error: BaseException) -> str:
-    """Return the type of an error and where it came up, and nothing of its text, which may quote a token."""
+    """Return the type of an error and where it was raised, without its text, which may quote a token."""
     frames = (f"{frame.f_code.co_filename}:{line}" for frame, line in traceback.walk_tb(error.__traceback__))
     return " ".join((type(error).__name__, *frames))
 
 
 def redacted(error: BaseException) -> str:
-    """Return the type and the text of an error of aiohttp, which may quote a proxy's URL, login and all."""
+    """Return the type and the text of an error of aiohttp, without the login in a proxy's URL."""
     return f"{type(error).__name__}: {re.sub(r'//.*@', '//…@', str(error))}"
 
 
@@ -87,34 +87,30 @@ class _ModuleLogger(structlog.PrintLogger):
 
 
 class _LibraryErrorHandler(logging.Handler):
-    """Tells where a library says that it failed; without a handler, Python prints what libraries say."""
+    """Logs the place of a library's error; without a handler, Python would print the library's message."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
-        told = error_place(error) if error else f"{record.pathname}:{record.lineno}"
-        log.error("a library failed", library=record.name, error=told)
+        place = error_place(error) if error else f"{record.pathname}:{record.lineno}"
+        log.error("a library failed", library=record.name, error=place)
 
 
 def _level_filter(least: Mapping[str, int]) -> structlog.typing.Processor:
-    """Return what drops the lines below their module's level, and puts first what each line has."""
-    of = cache(_level_of(least))
+    """Return the processor that drops lines below their module's level, and puts the common keys first."""
+
+    @cache
+    def level_of(module: str) -> int:
+        while module and module not in least:
+            module = module.rpartition(".")[0]
+        return least[module]
 
     def choose(logger: Any, _: str, line: structlog.typing.EventDict) -> structlog.typing.EventDict:
         level = line.pop("level")
-        if LEVELS[level] < of(logger.name):
+        if LEVELS[level] < level_of(logger.name):
             raise structlog.DropEvent
         return {"level": level, "logger": logger.name, "event": line.pop("event"), **line}
 
     return choose
-
-
-def _level_of(least: Mapping[str, int]) -> Callable[[str], int]:
-    def of(name: str) -> int:
-        while name and name not in least:
-            name = name.rpartition(".")[0]
-        return least[name]
-
-    return of

@@ -1,22 +1,14 @@
 """
 Every metric: its name, its type, its labels, and its help text.
 
-The exporter, the table in the docs and the tests use this one table. Names and units are as
-Prometheus wants them (https://prometheus.io/docs/practices/naming/), `result` and `reason` as in the metrics
-of Kueue, `controller` as in those of controller-runtime.
+Names and units follow Prometheus (https://prometheus.io/docs/practices/naming/), `result` and `reason` the
+metrics of Kueue, `controller` those of controller-runtime.
 """
 
+from functools import partial
 from typing import Final, Literal, NamedTuple
 
-from placement_ac.core.api.errors import (
-    ApiError,
-    Conflict,
-    NotFound,
-    NotLeading,
-    Refused,
-    Unavailable,
-    WorkloadTrouble,
-)
+from placement_ac.core.api import errors
 
 PREFIX: Final = "placement_ac_"
 
@@ -24,7 +16,7 @@ Type = Literal["counter", "gauge", "histogram"]
 
 
 class MetricDefinition(NamedTuple):
-    """One metric; `name` is whole, with `_total` where it counts. A histogram has the label `le` as well."""
+    """One metric; `name` has the prefix and, for a counter, `_total`. A histogram also has the label `le`."""
 
     name: str
     type: Type
@@ -36,17 +28,13 @@ class MetricDefinition(NamedTuple):
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
-def _counter(name: str, labels: tuple[str, ...], help_text: str) -> MetricDefinition:
-    return MetricDefinition(PREFIX + name, "counter", labels, help_text)
+def _define(type_: Type, name: str, labels: tuple[str, ...], help_text: str) -> MetricDefinition:
+    return MetricDefinition(PREFIX + name, type_, labels, help_text, SECONDS if type_ == "histogram" else ())
 
 
-def _gauge(name: str, labels: tuple[str, ...], help_text: str) -> MetricDefinition:
-    return MetricDefinition(PREFIX + name, "gauge", labels, help_text)
-
-
-def _histogram(name: str, labels: tuple[str, ...], help_text: str) -> MetricDefinition:
-    return MetricDefinition(PREFIX + name, "histogram", labels, help_text, SECONDS)
-
+_counter = partial(_define, "counter")
+_gauge = partial(_define, "gauge")
+_histogram = partial(_define, "histogram")
 
 RECONCILES: Final = _counter(
     "reconciles_total", ("controller", "result"), "Reconciles of a Placement, check or cluster."
@@ -95,9 +83,8 @@ CHECK_ACTIVE: Final = _gauge(
 CLUSTERS: Final = _gauge(
     "clusters",
     ("check", "state"),
-    "Clusters of an AdmissionCheck: `selected` by OCM; `listed` in the MultiKueueConfig; "
-    "`draining`, which are "
-    "listed too; `unusable`, which are selected but left out because of their credentials or a probe.",
+    "Clusters of an AdmissionCheck: `selected` by OCM; `listed` in the MultiKueueConfig; `draining`, which"
+    " are listed too; `unusable`, which are selected but left out because of their credentials or a probe.",
 )
 DRAIN_START: Final = _gauge(
     "oldest_drain_start_timestamp_seconds",
@@ -113,25 +100,8 @@ EXPIRATION: Final = _gauge(
 LEADER: Final = _gauge("leader", (), "1 for the replica that leads, 0 for a standby.")
 BUILD_INFO: Final = _gauge("build_info", ("version", "python_version"), "1, with the version as a label.")
 
-MEASURES: Final = (
-    RECONCILES,
-    RECONCILE_SECONDS,
-    LATENCY,
-    DECISION_CHANGES,
-    WRITES,
-    API_SECONDS,
-    API_ERRORS,
-    QUEUE_DEPTH,
-    QUEUE_AGE,
-    QUEUE_RUNNING,
-    QUEUE_RETRYING,
-    CHECK_ACTIVE,
-    CLUSTERS,
-    DRAIN_START,
-    EXPIRATION,
-    LEADER,
-    BUILD_INFO,
-)
+MEASURES: Final = tuple(one for one in tuple(globals().values()) if isinstance(one, MetricDefinition))
+"""All of the above."""
 
 CONTROLLERS: Final = ("placement", "check", "cluster")
 """The kinds of keys."""
@@ -139,19 +109,19 @@ SUCCESS: Final = "success"
 ERROR: Final = "error"
 """An unexpected error."""
 NO_ANSWER: Final = "none"
-_RESULTS: Final[tuple[tuple[type[ApiError], str], ...]] = (
-    (Conflict, "conflict"),
-    (NotFound, "not_found"),
-    (Refused, "refused"),
-    (Unavailable, "unavailable"),
-    (WorkloadTrouble, "workload"),
-    (NotLeading, "not_leading"),
+_RESULTS: Final[tuple[tuple[type[errors.ApiError], str], ...]] = (
+    (errors.Conflict, "conflict"),
+    (errors.NotFound, "not_found"),
+    (errors.Refused, "refused"),
+    (errors.Unavailable, "unavailable"),
+    (errors.WorkloadTrouble, "workload"),
+    (errors.NotLeading, "not_leading"),
 )
 RESULTS: Final = (SUCCESS, *(name for _, name in _RESULTS), ERROR)
 
 
 def result_of(error: BaseException | None) -> str:
-    """Return what became of something that ended with `error`, or because of the error that caused it."""
+    """Return the label `result` for work that ended with `error`, or with an error that it caused."""
     if error is None:
         return SUCCESS
     cause = error.__cause__ or error

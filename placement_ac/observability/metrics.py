@@ -1,20 +1,25 @@
 """
-What is counted, and what Prometheus reads of it: one registry for each controller, none for the process.
+The metrics of one controller, in a registry of its own.
 
-To count costs microseconds and never fails. What has been counted stays as long as the controller lives, from
-session to session; what there is at the moment is looked up when somebody asks. `pages` shows it.
+Counting takes microseconds and never fails. Counters last as long as the controller, over all its sessions;
+gauges are computed when Prometheus reads them, from `http`.
 """
 
 import platform
 import time
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from importlib.metadata import version
-from types import TracebackType
-from typing import Final, Generic, NamedTuple, Self, TypeVar
+from typing import Final, NamedTuple
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+)
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -23,68 +28,54 @@ from placement_ac.core.plan.stats import PlacementStats
 from placement_ac.observability import measures
 from placement_ac.observability.measures import MetricDefinition, result_of
 
-M = TypeVar("M", Counter, Histogram)
-
 
 class QueueLoad(NamedTuple):
     """How busy a queue is: numbers of keys, and seconds."""
 
     waiting: int = 0
     oldest: float = 0.0
-    """How long the one has waited that has waited the longest."""
+    """How long the oldest key has waited."""
     longest: float = 0.0
-    """How long the one has been worked on that takes the longest."""
+    """How long the longest reconcile has been running."""
     retrying: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class GaugeSources:
-    """Where it is looked up how things are at the moment."""
+class Metrics(Collector):
+    """The metrics of one controller, the collector of its gauges. Not thread-safe: one event loop owns it.
 
-    expiries: Callable[[], Mapping[str, datetime]] = dict
-    """Cluster → when its credentials end; a cluster whose credentials do not end is not in it."""
-    queue_load: Callable[[], QueueLoad] = QueueLoad
-    leading: Callable[[], bool] = bool
+    `expiries`: cluster → when its credentials expire, without clusters whose credentials do not expire.
+    """
 
-
-class _Series(Generic[M]):
-    """The series of a metric of which none is ever removed, each looked up once."""
-
-    def __init__(self, metric: M) -> None:
-        self._metric: M = metric
-        self._known: dict[tuple[str, ...], M] = {}
-
-    def of(self, *labels: str) -> M:
-        found = self._known.get(labels)
-        if found is None:
-            found = self._known[labels] = self._metric.labels(*labels)
-        return found
-
-
-class Metrics:
-    """Counts what one controller does. It belongs to one event loop."""
-
-    def __init__(self, sources: GaugeSources | None = None) -> None:
-        self.registry: CollectorRegistry = _RegistryWithoutCreated()
-        self._reconciles = _Series(_counter(measures.RECONCILES, self.registry))
-        self._reconcile_seconds = _Series(_histogram(measures.RECONCILE_SECONDS, self.registry))
-        self._latency = _Series(_histogram(measures.LATENCY, self.registry))
+    def __init__(
+        self,
+        *,
+        expiries: Callable[[], Mapping[str, datetime]] = dict,
+        queue_load: Callable[[], QueueLoad] = QueueLoad,
+        leading: Callable[[], bool] = bool,
+    ) -> None:
+        self._expiries, self._queue_load, self._leading = expiries, queue_load, leading
+        # They are a third of all series, and of no use.
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # the package has no types here
+        self.registry = CollectorRegistry()
+        self._reconciles = _counter(measures.RECONCILES, self.registry)
+        self._reconcile_seconds = _histogram(measures.RECONCILE_SECONDS, self.registry)
+        self._latency = _histogram(measures.LATENCY, self.registry)
         self._decision_changes = _counter(measures.DECISION_CHANGES, self.registry)
-        self._writes = _Series(_counter(measures.WRITES, self.registry))
-        self._api_seconds = _Series(_histogram(measures.API_SECONDS, self.registry))
-        self._api_errors = _Series(_counter(measures.API_ERRORS, self.registry))
+        self._writes = _counter(measures.WRITES, self.registry)
+        self._api_seconds = _histogram(measures.API_SECONDS, self.registry)
+        self._api_errors = _counter(measures.API_ERRORS, self.registry)
         self.waiting: dict[Hashable, float] = {}
-        """Keys → since when an event waits for what follows from it."""
+        """Key → since when an event waits for the writes that follow from it."""
         self.stats: dict[Hashable, PlacementStats] = {}
-        self.registry.register(_CurrentGauges(sources or GaugeSources(), self.stats))
+        self.registry.register(self)
         ProcessCollector(registry=self.registry)
-        for controller in measures.CONTROLLERS:  # a rate needs to know that there was nothing before
-            self._latency.of(controller)
+        for controller in measures.CONTROLLERS:  # a rate needs a first value of 0
+            self._latency.labels(controller)
             for result in measures.RESULTS:
-                self._reconciles.of(controller, result)
+                self._reconciles.labels(controller, result)
 
     def begin_session(self) -> None:
-        """Forget what is known of keys: a new world begins."""
+        """Forget everything about keys."""
         self.waiting.clear()
         self.stats.clear()
         self._decision_changes.clear()
@@ -96,7 +87,7 @@ class Metrics:
             self.waiting.setdefault(key, now)
 
     def record_stats(self, key: Hashable, now: PlacementStats) -> None:
-        """Take in how it stands with a Placement, or with a check without one."""
+        """Take in the stats of a Placement, or of a check without one."""
         before = self.stats.get(key)
         if not now.checks:
             if before is not None:
@@ -105,7 +96,7 @@ class Metrics:
         self.stats[key] = now
         if not now.placement:
             return
-        if before is None:  # a rate needs to know that there was nothing before
+        if before is None:  # a rate needs a first value of 0
             for change in ("set", "order"):
                 self._decision_changes.labels(now.placement, change)
         elif before.selected != now.selected:
@@ -119,88 +110,60 @@ class Metrics:
 
     def wrote(self, kind: str, verb: str, error: ApiError | None = None) -> None:
         """Count a write to the hub."""
-        self._writes.of(kind, verb, result_of(error)).inc()
+        self._writes.labels(kind, verb, result_of(error)).inc()
 
     def request_ended(self, verb: str, status: int | None, seconds: float | None) -> None:
         """Count a request to the hub's API server: a `RequestObserver`."""
         if seconds is not None:
-            self._api_seconds.of(verb).observe(seconds)
+            self._api_seconds.labels(verb).observe(seconds)
         if status is not None:
-            self._api_errors.of(str(status or measures.NO_ANSWER), verb).inc()
+            self._api_errors.labels(str(status or measures.NO_ANSWER), verb).inc()
 
-    # -- for ReconcileRun alone
+    @contextmanager
+    def measure_reconcile(self, key: Hashable, controller: str) -> Iterator["ReconcileRun"]:
+        """Measure a reconcile as long as the `with` lasts. After a failure the event still waits."""
+        run, began = ReconcileRun(), time.perf_counter()
+        since = self.waiting.pop(key, None)  # later events wait for the next reconcile
+        try:
+            yield run
+        except Exception as error:
+            self._reconcile_ended(controller, began, error)
+            if since is not None:
+                self.waiting[key] = since
+            raise
+        self._reconcile_ended(controller, began)
+        if since is not None and run.applied_at is not None:
+            self._latency.labels(controller).observe(run.applied_at - since)
 
-    def reconcile_ended(self, run: "ReconcileRun", error: BaseException | None) -> None:
-        """Count a look that has ended. After a failure the event still waits."""
-        if error is not None and not isinstance(error, Exception):
-            return
-        result, now = result_of(error), time.perf_counter()
-        self._reconciles.of(run.controller, result).inc()
-        self._reconcile_seconds.of(run.controller, result).observe(now - run.began)
-        if run.since is None:
-            return
-        if error is not None:
-            self.waiting[run.key] = run.since
-        elif run.applied_at is not None:
-            self._latency.of(run.controller).observe(run.applied_at - run.since)
+    def _reconcile_ended(self, controller: str, began: float, error: Exception | None = None) -> None:
+        result = result_of(error)
+        self._reconciles.labels(controller, result).inc()
+        self._reconcile_seconds.labels(controller, result).observe(time.perf_counter() - began)
 
-
-class ReconcileRun:
-    """Measures one look at a key, from the first question to the last write: as long as its `with` lasts."""
-
-    __slots__ = ("_metrics", "applied_at", "began", "controller", "key", "since")
-
-    def __init__(self, metrics: Metrics, key: Hashable, controller: str) -> None:
-        self._metrics = metrics
-        self.key = key
-        self.controller = controller
-        self.applied_at: float | None = None
-        self.began = time.perf_counter()
-        self.since = metrics.waiting.pop(key, None)  # what comes from now on is another one
-        """Since when an event waits for `key`."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
-    ) -> None:
-        self._metrics.reconcile_ended(self, error)
-
-    def applied(self) -> None:
-        """Take in that all has been written that had to be, and that there was something."""
-        self.applied_at = time.perf_counter()
-
-
-class _CurrentGauges(Collector):
-    """How things are at the moment."""
-
-    def __init__(self, sources: GaugeSources, stats: Mapping[Hashable, PlacementStats]) -> None:
-        self._sources = sources
-        self._stats = stats
+    # -- the gauges, computed when they are read
 
     def describe(self) -> Iterable[Metric]:
-        """Spare the registry a look at what is not there yet."""
+        """Return nothing, so that the registry does not collect before there is a session."""
         return ()
 
     def collect(self) -> Iterable[Metric]:
         yield from self._queue_gauges()
         yield from self._check_gauges()
-        expiries = sorted(self._sources.expiries().items())
+        expiries = sorted(self._expiries().items())
         yield _gauge(measures.EXPIRATION, (((cluster,), end.timestamp()) for cluster, end in expiries))
-        yield _gauge(measures.LEADER, [((), float(self._sources.leading()))])
+        yield _gauge(measures.LEADER, [((), float(self._leading()))])
         yield _gauge(measures.BUILD_INFO, [(_BUILD, 1.0)])
 
     def _queue_gauges(self) -> Iterable[Metric]:
-        load = self._sources.queue_load()
+        load = self._queue_load()
         yield _gauge(measures.QUEUE_DEPTH, [((), load.waiting)])
         yield _gauge(measures.QUEUE_AGE, [((), load.oldest)])
         yield _gauge(measures.QUEUE_RUNNING, [((), load.longest)])
         yield _gauge(measures.QUEUE_RETRYING, [((), load.retrying)])
 
     def _check_gauges(self) -> Iterable[Metric]:
-        standings = self._stats.values() if self._sources.leading() else ()
-        known = [(check, one) for one in standings for check in one.checks]
+        stats = self.stats.values() if self._leading() else ()
+        known = [(check, one) for one in stats for check in one.checks]
         yield _gauge(
             measures.CHECK_ACTIVE,
             (((name, one.placement, reason), float(active)) for (name, active, reason), one in known),
@@ -213,6 +176,16 @@ class _CurrentGauges(Collector):
             measures.DRAIN_START,
             (((name,), min(one.draining)) for (name, _, _), one in known if one.draining),
         )
+
+
+class ReconcileRun:
+    """A reconcile that is being measured."""
+
+    applied_at: float | None = None
+
+    def applied(self) -> None:
+        """Note that there was something to write, and that all of it has been written."""
+        self.applied_at = time.perf_counter()
 
 
 _BUILD: Final = (version("placement-ac"), platform.python_version())
@@ -240,12 +213,3 @@ def _gauge(of: MetricDefinition, values: Iterable[tuple[tuple[str, ...], float]]
     for labels, value in values:
         family.add_metric(labels, value)
     return family
-
-
-class _RegistryWithoutCreated(CollectorRegistry):
-    """Leaves out when each counter began: nobody asks, and there would be half as many series again."""
-
-    def collect(self) -> Iterable[Metric]:
-        for family in super().collect():
-            family.samples = [one for one in family.samples if not one.name.endswith("_created")]
-            yield family

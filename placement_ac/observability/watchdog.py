@@ -1,8 +1,8 @@
 """
-Sees that the event loop turns: notes it in `Health`, and says in the log where the loop is stuck.
+Watches the event loop: notes in `Health` that it runs, and logs where it is blocked.
 
-A loop that is blocked cannot speak for itself, so the log line comes from a thread. Ending the
-process is left to the kubelet, whose probes a blocked loop does not answer.
+A blocked loop cannot log, so a thread does. Restarting the process is left to the kubelet, whose probes a
+blocked loop does not answer.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ from placement_ac.observability.health import TURN_SECONDS, Health
 log = structlog.get_logger(__name__)
 
 BLOCKED_SECONDS: Final = 5.0
-"""A loop that has not turned for so long is told of, once."""
+"""A loop that has not run for this long is logged, once."""
 
 
 class _Loop:
-    """What the guard may know of the loop: its thread, and when it turned."""
+    """What the thread knows of the loop: its thread, and when it last ran."""
 
     def __init__(self) -> None:
         self.thread = threading.get_ident()
@@ -35,7 +35,7 @@ class _Loop:
 
 @asynccontextmanager
 async def watch_event_loop(health: Health) -> AsyncIterator[None]:
-    """Watch the loop that runs this for as long as the `with` lasts."""
+    """Watch the running loop as long as the `with` lasts."""
     loop, end = _Loop(), threading.Event()
     guard = threading.Thread(target=_report_blocked_loop, args=(loop, end), name="watchdog", daemon=True)
     guard.start()
@@ -56,16 +56,16 @@ async def _note_turns(health: Health, loop: _Loop) -> None:
 
 
 def _report_blocked_loop(loop: _Loop, end: threading.Event) -> None:
-    """Tell once of each time that the loop does not turn."""
-    told = 0.0
+    """Log each block of the loop once."""
+    reported = 0.0
     while not end.wait(BLOCKED_SECONDS / 4):
         turned = loop.turned
-        if turned != told and time.monotonic() - turned > BLOCKED_SECONDS:
-            told = turned
+        if turned != reported and time.monotonic() - turned > BLOCKED_SECONDS:
+            reported = turned
             log.error("the event loop is blocked", where=_thread_stack(loop.thread))
 
 
 def _thread_stack(thread: int) -> str:
-    """Return what a thread is doing, as places in the code, innermost last; no values."""
-    stack = traceback.extract_stack(sys._current_frames().get(thread))  # noqa: SLF001  # nothing else tells
+    """Return the stack of a thread as places in the code, innermost last, without values."""
+    stack = traceback.extract_stack(sys._current_frames().get(thread))  # noqa: SLF001  # there is no public way
     return " > ".join(f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in stack[-4:])

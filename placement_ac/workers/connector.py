@@ -1,8 +1,7 @@
 """
-The way into a worker cluster, as Kueue goes it: by a Secret's kubeconfig, or by a ClusterProfile.
+Log in to a worker cluster with the credentials that Kueue uses: a Secret's kubeconfig, or a ClusterProfile.
 
-What stands in the way is told in words for an admin, which quote nothing that came from a Secret, a plugin
-or a worker.
+Errors are in words for an admin, and quote no content of a Secret, a plugin or a worker.
 """
 
 import asyncio
@@ -33,28 +32,28 @@ Version = tuple[str, str]
 """uid and resourceVersion of a Secret or ClusterProfile."""
 
 CREDENTIALS_SECONDS: Final = 300.0
-"""How long a plugin's credentials are used at most, if they do not expire before."""
+"""How long a plugin's credentials are used at most, if they do not expire earlier."""
 EXPIRY_SECONDS: Final = 30.0
-"""How long before their end credentials are no longer used."""
+"""How long before their expiry credentials are no longer used."""
 MAX_CACHED: Final = 1000
 FORBIDDEN: Final = 403
 
 
 class WorkerError(PlacementAcError):
-    """Why a worker cannot be asked."""
+    """Why a worker cannot be queried."""
 
 
 class HubForbidden(WorkerError):
-    """The hub does not let one read what it takes."""
+    """The hub does not let us read the Secret or ClusterProfile."""
 
 
 class WorkerTimeout(WorkerError):
-    """It might answer, had one the time."""
+    """There was no answer in time."""
 
 
 @dataclass(frozen=True, slots=True)
 class CredentialObject:
-    """A Secret or ClusterProfile as the hub has it. `told` is what an admin has to look at."""
+    """A Secret or ClusterProfile as the hub has it. `described_as`: its name in messages."""
 
     content: Object = field(repr=False)
     kind: str
@@ -68,7 +67,7 @@ class CredentialObject:
 
 @dataclass(frozen=True, slots=True)
 class WorkerLogin:
-    """How one worker is entered. `told` is what an admin has to look at."""
+    """The login to one worker. `described_as`: the Secret or ClusterProfile, in messages."""
 
     login: Login
     version: Version
@@ -76,11 +75,11 @@ class WorkerLogin:
 
 
 class WorkerConnector:
-    """Finds the ways into workers. Every method raises WorkerError, WorkerTimeout when `timeout` is over.
+    """Logs in to workers. Every method raises WorkerError; WorkerTimeout after `timeout` seconds.
 
-    `client`, `secret_resource` and `profile_resource` are the hub's; `profile_resource` is None when it
-    has no ClusterProfiles. `providers` are the plugins that may be run for ClusterProfiles. A `deadline`
-    is a time of the event loop, at most `timeout` seconds away.
+    `client`, `secret_resource` and `profile_resource` are the hub's; `profile_resource` None: it has no
+    ClusterProfiles. `providers`: the plugins that may be run for them. A `deadline` is a time of the event
+    loop.
     """
 
     def __init__(
@@ -99,16 +98,16 @@ class WorkerConnector:
         self._namespace = kueue_namespace
         self.timeout = timeout
         self._providers = providers
-        # Its own: in the loop's one stand those who wait for a name server.
+        # Of its own: the loop's threads may all wait for a name server.
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="workers")
         self._credentials: TLRUCache[Version, ExecCredentials] = TLRUCache(MAX_CACHED, _valid_until)
 
     def deadline(self) -> float:
-        """Return when a question that begins now must have its answer."""
+        """Return the deadline of a query that begins now."""
         return asyncio.get_running_loop().time() + self.timeout
 
     async def within(self, deadline: float, work: Awaitable[T], late: str) -> T:
-        """Return what `work` gives, or raise WorkerTimeout, which begins with `late`."""
+        """Return the result of `work`, or raise WorkerTimeout, whose message begins with `late`."""
         try:
             async with asyncio.timeout_at(deadline):
                 return await work
@@ -116,7 +115,7 @@ class WorkerConnector:
             raise WorkerTimeout(f"{late} within {self.timeout:g} s") from None
 
     async def get_credential(self, source: CredentialSource, deadline: float) -> CredentialObject:
-        """Return what `source` names, as it is on the hub now."""
+        """Return the object that `source` names, as it is on the hub now."""
         described_as = f"{source.kind} {self._namespace}/{source.name}"
         if source.kind == "Secret":
             return await self._get(self._secrets, source, described_as, deadline)
@@ -127,13 +126,12 @@ class WorkerConnector:
         return await self._get(self._profiles, source, described_as, deadline)
 
     async def login(self, credential: CredentialObject, deadline: float) -> WorkerLogin:
-        """Return the way in through `door`; a ClusterProfile's plugin is run for it, if need be."""
-        return await (self._login_by_secret if credential.kind == "Secret" else self._login_by_profile)(
-            credential, deadline
-        )
+        """Return the login with `credential`; for a ClusterProfile it may run a plugin."""
+        by_kind = self._login_by_secret if credential.kind == "Secret" else self._login_by_profile
+        return await by_kind(credential, deadline)
 
     def drop_credentials(self, login: WorkerLogin) -> None:
-        """Believe no longer in credentials that the worker did not accept."""
+        """Drop the cached credentials, which the worker did not accept."""
         self._credentials.pop(login.version, None)
 
     async def _get(
@@ -171,7 +169,7 @@ class WorkerConnector:
         provider, offer = chosen
         got = await self._run_plugin(provider.exec_config, offer.cluster, profile.version, deadline)
         return await self._worker_login(
-            lambda: read_profile(offer.cluster, got.token, got.certificate, got.key),
+            lambda: read_profile(offer.cluster, got.token, got.client_certificate_data, got.client_key_data),
             profile.version,
             f"{profile.described_as} with provider {provider.name}",
             deadline,
@@ -197,7 +195,7 @@ class WorkerConnector:
         described_as: str,
         deadline: float,
     ) -> WorkerLogin:
-        # A megabyte of YAML and a store of certificates take their time: not the loop's.
+        # A megabyte of YAML and a store of certificates would block the loop.
         opening = asyncio.get_running_loop().run_in_executor(self._threads, _new_login, access)
         login = await self.within(deadline, opening, f"{described_as} was not read")
         if isinstance(login, Unusable):
@@ -214,14 +212,14 @@ def _new_login(read_access: Callable[[], ClusterAccess | Unusable]) -> Login | U
 
 
 def _valid_until(_: Version, credentials: ExecCredentials, now: float) -> float:
-    if credentials.expires is None:
+    if credentials.expiration_timestamp is None:
         return now + CREDENTIALS_SECONDS
-    left = (credentials.expires - datetime.now(UTC)).total_seconds() - EXPIRY_SECONDS
+    left = (credentials.expiration_timestamp - datetime.now(UTC)).total_seconds() - EXPIRY_SECONDS
     return now + min(left, CREDENTIALS_SECONDS)
 
 
 def worker_error_text(error: ApiError, account: str, permission: str) -> str:
-    """Tell what to do about an error of a worker, in our own words; `wish`: what it was asked to allow."""
+    """Describe an error of a worker in our own words; `permission`: what the worker was asked to allow."""
     if error.status == 401:
         return f"the worker does not accept the credentials of {account}"
     if error.status == 403:
@@ -234,7 +232,7 @@ def worker_error_text(error: ApiError, account: str, permission: str) -> str:
 
 
 def _connection_problem(cause: BaseException | None) -> str:
-    """Tell why there was no answer: kinds of errors only, as their text may quote the address."""
+    """Describe why there was no answer by the type of error only: its text may quote the address."""
     if isinstance(cause, aiohttp.ClientConnectorCertificateError):
         problem = getattr(cause.certificate_error, "verify_message", "") or "unverified"
         return f"its certificate is not trusted ({problem})"

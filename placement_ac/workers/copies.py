@@ -1,8 +1,8 @@
 """
-Ask worker clusters which copies of this hub's Workloads they hold.
+List which copies of this hub's Workloads the worker clusters hold.
 
-Nothing is kept open. Whatever goes wrong is an answer, in words for an admin, and neither it nor a log
-line quotes what came from a Secret, a plugin or a worker; who does not answer keeps nobody else waiting.
+No connection is kept open. An error becomes a `problem`, in words for an admin; neither it nor a log line
+quotes content of a Secret, a plugin or a worker. A worker that does not answer delays no other.
 """
 
 import logging
@@ -28,7 +28,6 @@ from placement_ac.workers.connector import (
     WorkerLogin,
     worker_error_text,
 )
-from placement_ac.workers.exec_plugins import AccessProviders
 from placement_ac.workers.limiter import ProbeLimiter
 
 log = structlog.get_logger(__name__)
@@ -36,64 +35,43 @@ log = structlog.get_logger(__name__)
 Id = tuple[str, str]
 
 DISCOVERY_SECONDS: Final = 600.0
-"""How long the version in which a worker serves Workloads is believed."""
+"""How long the version in which a worker serves Workloads is cached."""
 
 
 class CopyReader:
-    """Asks workers, each within `timeout` seconds and `parallel` at once; the connector does the rest."""
+    """Lists the copies on workers, each within the timeout of `connector`, `parallel` at once."""
 
-    def __init__(
-        self,
-        client: Client,
-        secret_resource: Resource,
-        kueue_namespace: str,
-        *,
-        timeout: float = 5.0,
-        parallel: int = 8,
-        providers: AccessProviders | None = None,
-        profile_resource: Resource | None = None,
-    ) -> None:
-        self.connector = WorkerConnector(
-            client,
-            secret_resource,
-            kueue_namespace,
-            timeout=timeout,
-            providers=providers,
-            profile_resource=profile_resource,
-        )
+    def __init__(self, connector: WorkerConnector, *, parallel: int = 8) -> None:
+        self._connector = connector
         self.limiter = ProbeLimiter(parallel)
         self._logged = LogDeduplicator()
         self._workload_resources: TTLCache[Version, Resource] = TTLCache(MAX_CACHED, DISCOVERY_SECONDS)
 
     async def read(self, cluster: KueueObject) -> WorkerCopies:
-        """Return what the worker of a MultiKueueCluster said. Raises nothing but CancelledError."""
+        """Return the copies on the worker of a MultiKueueCluster. Raises nothing but CancelledError."""
         name = cluster.meta.name
         try:
             async with self.limiter.slot(name):
                 copies = WorkerCopies(await self._copies(cluster))
         except WorkerError as why:
             return WorkerCopies(problem=f"MultiKueueCluster {name}: {why}")
-        except Exception as error:  # a worker may answer anything, and must not stop the others by it
+        except Exception as error:  # a worker may answer anything, and must not stop the others
             place = error_place(error)
-            log.log(
-                self._logged.level(name, place, logging.ERROR),
-                "asking a worker failed",
-                name=name,
-                error=place,
-            )
+            level = self._logged.level(name, place, logging.ERROR)
+            log.log(level, "asking a worker failed", name=name, error=place)
             return WorkerCopies(problem=f"MultiKueueCluster {name}: unexpected {type(error).__name__}")
         self._logged.ended(name)
         return copies
 
     async def _copies(self, cluster: KueueObject) -> Mapping[Id, bool]:
-        deadline = self.connector.deadline()
-        credential = await self.connector.get_credential(source_of(cluster.spec), deadline)
-        login = await self.connector.login(credential, deadline)
-        return await self.connector.within(deadline, self._list(login), "the worker did not answer")
+        deadline = self._connector.deadline()
+        credential = await self._connector.get_credential(source_of(cluster.spec), deadline)
+        login = await self._connector.login(credential, deadline)
+        return await self._connector.within(deadline, self._list(login), "the worker did not answer")
 
     async def _list(self, login: WorkerLogin) -> Mapping[Id, bool]:
         try:
-            async with Client(login.login, timeout=2 * self.connector.timeout) as client:
+            async with Client(login.login, timeout=2 * self._connector.timeout) as client:
                 resource = await self._workload_resource(client, login)
                 try:
                     return await _list_copies(client, resource)
@@ -101,8 +79,8 @@ class CopyReader:
                     return await _list_copies(client, resource)
         except ApiError as error:
             self._forget(login, error)
-            wish = f"list workloads.{WORKLOAD.group} in all namespaces"
-            raise WorkerError(worker_error_text(error, login.described_as, wish)) from None
+            permission = f"list workloads.{WORKLOAD.group} in all namespaces"
+            raise WorkerError(worker_error_text(error, login.described_as, permission)) from None
 
     async def _workload_resource(self, client: Client, login: WorkerLogin) -> Resource:
         resource = self._workload_resources.get(login.version)
@@ -114,15 +92,15 @@ class CopyReader:
         return resource
 
     def _forget(self, login: WorkerLogin, error: ApiError) -> None:
-        """Believe no longer what may have led to this error."""
+        """Drop the cached values that may have led to this error."""
         if error.status == 401:
-            self.connector.drop_credentials(login)
+            self._connector.drop_credentials(login)
         if error.status == 404:
             self._workload_resources.pop(login.version, None)
 
 
 def source_of(spec: Mapping[str, Any]) -> CredentialSource:
-    """Return what a MultiKueueCluster's spec points at, in any version of it."""
+    """Return what a MultiKueueCluster's spec (any version) names as its credentials. Raises WorkerError."""
     source = spec.get("clusterSource") or spec
     profile, kubeconfig = source.get("clusterProfileRef") or {}, source.get("kubeConfig") or {}
     if kubeconfig.get("location"):
@@ -139,7 +117,7 @@ async def _list_copies(client: Client, resource: Resource) -> Mapping[Id, bool]:
     query = {"limit": str(PAGE_SIZE), "labelSelector": LABEL_ORIGIN}
     while True:
         answer = await client.request("GET", resource.path(), query=query)
-        if answer.get("kind") != f"{WORKLOAD.kind}List":  # whoever it is, it knows of no copies
+        if answer.get("kind") != f"{WORKLOAD.kind}List":  # another server knows of no copies
             raise WorkerError("what the worker answered is no list of Workloads")
         for workload in map(decode.workload, answer.get("items") or ()):
             copies[workload.meta.id] = workload.has_quota and not workload.finished

@@ -1,9 +1,9 @@
 """
 The credential plugins that an admin allows for ClusterProfiles: their file, and running them.
 
-A plugin gets the cluster and answers with an ExecCredential (client.authentication.k8s.io), as kubectl's
-do. Not the `kubernetes` package's ExecProvider: it cannot be stopped, and its errors quote what it got.
-What a plugin says goes nowhere but into the credentials.
+A plugin gets the cluster and prints an ExecCredential (client.authentication.k8s.io), as kubectl's plugins.
+The `kubernetes` package's ExecProvider is not used: it cannot be stopped, and its errors quote the output.
+The output of a plugin is used for the credentials only, and never logged.
 """
 
 import asyncio
@@ -11,7 +11,6 @@ import contextlib
 import os
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
@@ -27,12 +26,12 @@ from placement_ac.core.kubeconfig.source import Unusable
 _CONFIG_EXTENSION: Final = "client.authentication.k8s.io/exec"
 """Kubernetes: the name of the cluster's extension that a plugin gets as its `config`."""
 _CLUSTER_FIELDS: Final = ("server", "tls-server-name", "certificate-authority-data", "proxy-url")
-"""What of the cluster a plugin is told."""
+"""The fields of the cluster that a plugin gets."""
 _KILL_SECONDS: Final = 1.0
 
 
 class _FileModel(BaseModel):
-    """A part of the admin's file: what nobody knows is a typing error."""
+    """A part of the admin's file: an unknown field is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
 
@@ -75,7 +74,7 @@ class OfferedProvider(ApiModel):
 
 
 class OfferedProviders(ApiModel):
-    """A ClusterProfile's `status`: its accessProviders, and as they were called before."""
+    """A ClusterProfile's `status`: accessProviders, and credentialProviders, their former name."""
 
     access_providers: ListOf[OfferedProvider] = ()
     credential_providers: ListOf[OfferedProvider] = ()
@@ -111,38 +110,30 @@ class AccessProviders(_FileModel):
         return next(((p, offered[p.name]) for p in self.providers if p.name in offered), None)
 
 
-@dataclass(frozen=True, slots=True)
-class ExecCredentials:
-    """What a plugin gave. Its repr tells no secret."""
+class ExecCredentials(ApiModel):
+    """The `status` of a plugin's ExecCredential. Its repr contains no secret."""
 
-    token: str = field(default="", repr=False)
-    certificate: str = field(default="", repr=False)
-    key: str = field(default="", repr=False)
-    expires: AwareDatetime | None = None
-
-
-class _Status(ApiModel):
-    token: str = ""
-    client_certificate_data: str = ""
-    client_key_data: str = ""
+    token: str = Field(default="", repr=False)
+    client_certificate_data: str = Field(default="", repr=False)
+    client_key_data: str = Field(default="", repr=False)
     expiration_timestamp: AwareDatetime | None = None
 
 
-class _Credential(ApiModel):
+class _ExecCredential(ApiModel):
     api_version: str
     kind: Literal["ExecCredential"]
-    status: _Status
+    status: ExecCredentials
 
 
 async def run(command: ExecConfig, cluster: Mapping[str, Any]) -> ExecCredentials | Unusable:
-    """Run a plugin for the `cluster` of an offer. Cancelled, it kills what the plugin has started."""
+    """Run a plugin for the `cluster` of an offer; if cancelled, kill the plugin and its children."""
     try:
         process = await asyncio.create_subprocess_exec(
             command.command,
             *command.args,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,  # who knows what it tells there
+            stderr=asyncio.subprocess.DEVNULL,  # it may contain secrets
             env=_environment(command, cluster),
             start_new_session=True,
         )
@@ -169,7 +160,7 @@ async def _kill(process: asyncio.subprocess.Process) -> None:
 
 
 def _environment(command: ExecConfig, cluster: Mapping[str, Any]) -> dict[str, str]:
-    """As kubectl: our own environment, what the admin adds, and what is asked for."""
+    """Return, as kubectl does, our environment, the variables that the admin adds, and the request."""
     spec: dict[str, Any] = {"interactive": False}
     if command.provide_cluster_info:
         spec["cluster"] = {key: cluster[key] for key in _CLUSTER_FIELDS if cluster.get(key)} | _config(
@@ -190,7 +181,7 @@ def _config(cluster: Mapping[str, Any]) -> dict[str, Any]:
 
 def _parse_credential(output: bytes, command: ExecConfig) -> ExecCredentials | Unusable:
     try:
-        credential = _Credential.model_validate(orjson.loads(output))
+        credential = _ExecCredential.model_validate(orjson.loads(output))
     except orjson.JSONDecodeError:
         return Unusable(f"plugin {command.command} gave no JSON")
     except ValidationError as error:
@@ -198,7 +189,4 @@ def _parse_credential(output: bytes, command: ExecConfig) -> ExecCredentials | U
         return Unusable(f"plugin {command.command} gave no ExecCredential that can be read: {where}")
     if credential.api_version != command.api_version:
         return Unusable(f"plugin {command.command} does not speak {command.api_version}")
-    status = credential.status
-    return ExecCredentials(
-        status.token, status.client_certificate_data, status.client_key_data, status.expiration_timestamp
-    )
+    return credential.status

@@ -1,6 +1,4 @@
-"""
-Who of many workers is asked now: so many at once, and those that did not answer last time beside the others.
-"""
+"""Limits concurrent queries of workers: those that did not answer last time have slots of their own."""
 
 import asyncio
 from collections.abc import AsyncIterator, Hashable
@@ -10,14 +8,14 @@ from typing import Final
 from placement_ac.workers.connector import WorkerTimeout
 
 MAX_SLOW: Final = 4
-"""How many of those that did not answer last time are asked at once, beside the others."""
+"""Slots for workers that did not answer last time."""
 
 
 class ProbeLimiter:
-    """Places for `parallel` questions at once.
+    """`parallel` slots for queries.
 
-    With `patience`, a question that takes longer than so many seconds goes on, but its place is free: a
-    worker that has just died keeps nobody waiting. So at most `parallel` are begun in that time.
+    With `slot_seconds`, a query that takes longer goes on, but its slot is free: a worker that has just died
+    delays no other. So at most `parallel` queries begin within that time.
     """
 
     def __init__(self, parallel: int, *, slot_seconds: float | None = None) -> None:
@@ -25,28 +23,27 @@ class ProbeLimiter:
         self._slots = asyncio.Semaphore(parallel)
         self._slow_slots = asyncio.Semaphore(MAX_SLOW)
         self.slow: set[Hashable] = set()
-        """Whose last question ended with WorkerTimeout."""
+        """Workers whose last query ended with WorkerTimeout."""
 
     @asynccontextmanager
     async def slot(self, worker: Hashable) -> AsyncIterator[None]:
-        """Wait for a slot for one question to `worker`; WorkerTimeout inside means that it did not answer."""
+        """Wait for a slot for one query of `worker`; WorkerTimeout inside means that it did not answer."""
         slots = self._slow_slots if worker in self.slow else self._slots
         await slots.acquire()
-        leaving = ExitStack()
-        leaving.callback(slots.release)
-        timer = self._slot_seconds and asyncio.get_running_loop().call_later(
-            self._slot_seconds, leaving.close
-        )
+        release = ExitStack()  # which releases the slot once
+        release.callback(slots.release)
+        loop = asyncio.get_running_loop()
+        timer = self._slot_seconds and loop.call_later(self._slot_seconds, release.close)
         try:
             yield
             self.slow.discard(worker)
         except WorkerTimeout:
             self.slow.add(worker)
             raise
-        except Exception:  # any other end is an answer; it goes on to who asked
+        except Exception:  # any other error is an answer
             self.slow.discard(worker)
             raise
         finally:
             if timer:
                 timer.cancel()
-            leaving.close()
+            release.close()

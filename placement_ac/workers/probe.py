@@ -1,8 +1,8 @@
 """
-Ask workers whether they are fit to be one: before they are listed, so by a Secret or ClusterProfile alone.
+Probe whether workers are fit, before they are listed: with their Secret or ClusterProfile alone.
 
-Whatever goes wrong is an answer, in words for an admin. Answers are remembered for a while, and a worker
-that does not answer keeps no other waiting.
+An error becomes a problem of the `Fitness`, in words for an admin. Results are cached, and a worker that does
+not answer delays no other.
 """
 
 import asyncio
@@ -38,20 +38,18 @@ from placement_ac.workers.queries import WorkerQueries
 log = structlog.get_logger(__name__)
 
 GOOD_SECONDS: Final = 600.0
-"""How long it is believed that a worker is fit and lacks nothing."""
+"""How long a result without problems and warnings is cached."""
 BAD_SECONDS: Final = 30.0
-"""How long it is believed that it is not, or lacks something."""
+"""How long any other result is cached."""
+WORKER_KUEUE_NAMESPACE: Final = "kueue-system"
 SLOT_FRACTION: Final = 1 / 5
-"""The part of the timeout after which a worker that has not answered lets others begin."""
+"""The part of the timeout after which a worker that has not answered frees its slot for another."""
 
 _QueuesKey = tuple[Version, frozenset[tuple[str, frozenset[str]]]]
 
 
 class Probe:
-    """Asks workers whether they meet `requirements`, each within the timeout of `connector`.
-
-    `parallel`: how many are begun with at once. `kueue_namespace`: where Kueue runs on the workers.
-    """
+    """Probes whether workers meet `requirements` within the timeout of `connector`, in `parallel` slots."""
 
     def __init__(
         self,
@@ -59,12 +57,10 @@ class Probe:
         requirements: WorkerRequirements,
         *,
         parallel: int = 8,
-        kueue_namespace: str = "kueue-system",
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._connector = connector
         self._requirements = requirements
-        self._kueue_namespace = kueue_namespace
         self._clock = clock
         self._limiter = ProbeLimiter(parallel, slot_seconds=connector.timeout * SLOT_FRACTION)
         self._locks: WeakValueDictionary[Version, asyncio.Lock] = WeakValueDictionary()
@@ -80,29 +76,29 @@ class Probe:
         try:
             credential = await self._connector.get_credential(source, self._connector.deadline())
             return self._cached(credential, queues) or await self._ask_once(source, credential, queues)
-        except WorkerError as why:  # the hub does not have it: that may change without a new version
+        except WorkerError as why:  # the hub did not return it: that may change without a new version
             return self._unfit(str(why))
 
     def _unfit(self, why: str) -> Fitness:
         return Fitness(problems=(why,), asked_at=self._clock())
 
     def _cached(self, credential: CredentialObject, queues: Queues) -> Fitness | None:
-        fit = self._fitness.get(credential.version)
-        if fit is None or fit.problems or not queues:
-            return fit
+        found = self._fitness.get(credential.version)
+        if found is None or found.problems or not queues:
+            return found
         return self._fitness_with_queues.get(_queues_key(credential, queues))
 
     async def _ask_once(
         self, source: CredentialSource, credential: CredentialObject, queues: Queues
     ) -> Fitness:
-        asking = self._locks.setdefault(credential.version, asyncio.Lock())
+        lock = self._locks.setdefault(credential.version, asyncio.Lock())
         try:
-            async with asking, self._limiter.slot(source):
-                known = self._cached(credential, queues)  # by somebody who asked while this one waited
-                fit = known or await self._query(credential, queues)
+            async with lock, self._limiter.slot(source):
+                cached = self._cached(credential, queues)  # by another call, while this one waited
+                found = cached or await self._query(credential, queues)
         except WorkerError as why:
             unfit = self._unfit(str(why))
-        except Exception as error:  # a worker may answer anything, and must not stop the others by it
+        except Exception as error:  # a worker may answer anything, and must not stop the others
             place = error_place(error)
             level = self._logged.level(source, place, logging.ERROR)
             log.log(level, "asking a worker failed", name=source.name, error=place)
@@ -111,7 +107,7 @@ class Probe:
             )
         else:
             self._logged.ended(source)
-            return fit
+            return found
         self._fitness[credential.version] = unfit
         return unfit
 
@@ -120,20 +116,21 @@ class Probe:
         login = await self._connector.login(credential, deadline)
         async with Client(login.login, timeout=2 * self._connector.timeout) as client:
             queries = WorkerQueries(client, login.described_as)
-            fit = self._fitness.get(credential.version)
-            if fit is None:
-                fit = self._fitness[credential.version] = await self._evaluate(queries, login, deadline)
-            if fit.problems or not queues:
-                return fit
-            whole = fitness.with_queues(fit, await self._worker_queues(queries, login, deadline), queues)
-        self._fitness_with_queues[_queues_key(credential, queues)] = whole
-        return whole
+            found = self._fitness.get(credential.version)
+            if found is None:
+                found = self._fitness[credential.version] = await self._evaluate(queries, login, deadline)
+            if found.problems or not queues:
+                return found
+            found = fitness.with_queues(found, await self._worker_queues(queries, login, deadline), queues)
+        self._fitness_with_queues[_queues_key(credential, queues)] = found
+        return found
 
     async def _evaluate(self, queries: WorkerQueries, login: WorkerLogin, deadline: float) -> Fitness:
-        late = "the worker did not answer all that it was asked"
+        findings = queries.findings(self._requirements, WORKER_KUEUE_NAMESPACE)
         try:
-            asking = queries.findings(self._requirements, self._kueue_namespace)
-            found = await self._connector.within(deadline, asking, late)
+            found = await self._connector.within(
+                deadline, findings, "the worker did not answer all that it was asked"
+            )
         except ApiError as error:
             if error.status == 401:
                 self._connector.drop_credentials(login)
@@ -143,9 +140,9 @@ class Probe:
     async def _worker_queues(
         self, queries: WorkerQueries, login: WorkerLogin, deadline: float
     ) -> WorkerQueues:
-        """Return what there is on the worker; none is unfit because it does not tell."""
+        """Return what there is on the worker; no worker is unfit because its queues cannot be read."""
         try:
-            return await self._connector.within(deadline, queries.queues(), "the worker did not tell")
+            return await self._connector.within(deadline, queries.queues(), "the worker did not answer")
         except WorkerTimeout as why:
             unknown = Unknown(str(why))
         except ApiError as error:
@@ -157,5 +154,5 @@ def _queues_key(credential: CredentialObject, queues: Queues) -> _QueuesKey:
     return credential.version, frozenset(queues.items())
 
 
-def _valid_until(_: object, fit: Fitness, now: float) -> float:
-    return now + (BAD_SECONDS if fit.problems or fit.warnings else GOOD_SECONDS)
+def _valid_until(_: object, found: Fitness, now: float) -> float:
+    return now + (BAD_SECONDS if found.problems or found.warnings else GOOD_SECONDS)

@@ -1,14 +1,17 @@
 """
-What is asked of one worker to know whether it is fit: only reads, and SelfSubjectAccessReviews. And what of
-the hub, to know which Kueue runs there.
+Queries of a worker (is it fit?) and of the hub (which release of Kueue runs there, which LocalQueues it has).
 
-An answer that is an error is `Unknown`, in words that quote nothing of the worker's.
+They only read and create SelfSubjectAccessReviews and SelfSubjectReviews. A worker's error becomes `Unknown`,
+which quotes nothing of the worker's.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
 from functools import partial
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
+
+import structlog
+from cachetools import TTLCache
 
 from placement_ac.core.api.constants import (
     KUEUE,
@@ -18,27 +21,26 @@ from placement_ac.core.api.constants import (
     Kind,
     Resource,
 )
+from placement_ac.core.api.decode import checks_listed
 from placement_ac.core.api.errors import ApiError, NotFound, Refused
-from placement_ac.core.inputs.fitness import (
-    API_VERSION,
-    ServedKind,
-    Unknown,
-    WorkerFindings,
-    WorkerQueues,
-    WorkerRequirements,
-    release_of,
-)
+from placement_ac.core.inputs import fitness
+from placement_ac.core.inputs.fitness import ServedKind, Unknown
 from placement_ac.core.inputs.rights import KueueRelease, Right, parse_release
-from placement_ac.kube.client import Client, Object
+from placement_ac.kube.client import Client, Object, gather_all
+from placement_ac.observability.logs import LogDeduplicator
 from placement_ac.workers.connector import WorkerError, worker_error_text
 
 K = TypeVar("K")
 T = TypeVar("T")
+log = structlog.get_logger(__name__)
 
 MAX_REQUESTS: Final = 8
 """Requests to one worker at the same time."""
+CACHE_SECONDS: Final = 60.0
+"""How long the hub's queues are cached."""
 DEPLOYMENT: Final = Kind("apps", "Deployment", "deployments", True, ("v1",)).at("v1")
 NAMESPACE: Final = Kind("", "Namespace", "namespaces", False, ("v1",)).at("v1")
+CLUSTER_QUEUE: Final = Kind(KUEUE, "ClusterQueue", "clusterqueues", False, KUEUE_VERSIONS)
 LOCAL_QUEUE: Final = Kind(KUEUE, "LocalQueue", "localqueues", True, KUEUE_VERSIONS)
 ACCESS_REVIEW: Final = Kind(
     "authorization.k8s.io", "SelfSubjectAccessReview", "selfsubjectaccessreviews", False, ("v1",)
@@ -49,16 +51,16 @@ SELF_SUBJECT_REVIEW: Final = Kind(
 
 
 async def kueue_release(client: Client, namespace: str) -> str:
-    """Return the release that Kueue's Deployment tells; "" when it tells none. Raises ApiError."""
+    """Return the release that Kueue's Deployment names; "" when it names none. Raises ApiError."""
     deployment = await client.get(DEPLOYMENT, KUEUE_MANAGER, namespace)
     containers = deployment["spec"]["template"]["spec"]["containers"]
     image = next((one.get("image") for one in containers if one.get("name") == "manager"), "")
     label = (deployment["metadata"].get("labels") or {}).get(LABEL_RELEASE)
-    return release_of(image, label)
+    return fitness.release_of(image, label)
 
 
 async def running_kueue(client: Client, namespace: str) -> KueueRelease | None:
-    """Return the release that Kueue's Deployment tells; None when it tells none or cannot be read.
+    """Return the release that Kueue's Deployment names; None when it names none or cannot be read.
 
     Raises ApiError when there is no answer.
     """
@@ -68,10 +70,53 @@ async def running_kueue(client: Client, namespace: str) -> KueueRelease | None:
         return None
 
 
-class WorkerQueries:
-    """Questions to one worker, entered by `account`, a Secret or ClusterProfile.
+class HubLocalQueues:
+    """The LocalQueues of the hub that send jobs through a check: its workers should have them as well."""
 
-    Raise ApiError when the worker cannot be reached any more, or lets nobody in.
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._cached: TTLCache[str, list[tuple[Object, ...]]] = TTLCache(1, CACHE_SECONDS)
+        self._reading = asyncio.Lock()
+        self._logged = LogDeduplicator()
+
+    async def for_checks(self, checks: Collection[str]) -> Mapping[str, frozenset[str]]:
+        """Return namespace → LocalQueues behind ClusterQueues that list one of `checks`.
+
+        Empty if the queues cannot be read: then no queue is required of a worker.
+        """
+        try:
+            cluster_queues, local_queues = await self._read()
+        except ApiError as error:
+            level = self._logged.level(self, error.message)
+            log.log(level, "cannot read the hub's queues", error=error.message)
+            return {}
+        if self._logged.ended(self):
+            log.info("the hub's queues can be read again")
+        using = {
+            item["metadata"]["name"] for item in cluster_queues if not checks_listed(item).isdisjoint(checks)
+        }
+        found: dict[str, set[str]] = {}
+        for item in local_queues:
+            if (item.get("spec") or {}).get("clusterQueue") in using:
+                found.setdefault(item["metadata"]["namespace"], set()).add(item["metadata"]["name"])
+        return {namespace: frozenset(names) for namespace, names in found.items()}
+
+    async def _read(self) -> list[tuple[Object, ...]]:
+        async with self._reading:  # calls at the same time share one answer
+            known = self._cached.get("")
+            if known is None:
+                served = await self._client.discover((CLUSTER_QUEUE, LOCAL_QUEUE))
+                known = self._cached[""] = [
+                    (await self._client.list(served[kind])).items if kind in served else ()
+                    for kind in (CLUSTER_QUEUE, LOCAL_QUEUE)
+                ]
+        return known
+
+
+class WorkerQueries:
+    """Queries of one worker with the credentials of `account`, a Secret or ClusterProfile.
+
+    They raise ApiError when the worker cannot be reached or does not accept the credentials.
     """
 
     def __init__(self, client: Client, account: str) -> None:
@@ -79,8 +124,10 @@ class WorkerQueries:
         self._account = account
         self._slots = asyncio.Semaphore(MAX_REQUESTS)
 
-    async def findings(self, requirements: WorkerRequirements, kueue_namespace: str) -> WorkerFindings:
-        """Ask for all but namespaces and LocalQueues. Raises WorkerError when Kueue's kinds are not told."""
+    async def findings(
+        self, requirements: fitness.WorkerRequirements, kueue_namespace: str
+    ) -> fitness.WorkerFindings:
+        """Query all but namespaces and LocalQueues. Raises WorkerError when Kueue's kinds cannot be read."""
         kueue = await self._served_kinds(KUEUE)
         if isinstance(kueue, Unknown):
             raise WorkerError(kueue.why)
@@ -90,7 +137,7 @@ class WorkerQueries:
             self._kueue_release(kueue_namespace),
         )
         answered = (answer for answer in groups.values() if not isinstance(answer, Unknown))
-        return WorkerFindings(
+        return fitness.WorkerFindings(
             account=self._account,
             served=kueue.union(*answered),
             unknown_groups={group: answer for group, answer in groups.items() if isinstance(answer, Unknown)},
@@ -98,11 +145,11 @@ class WorkerQueries:
             kueue_version=release,
         )
 
-    async def queues(self) -> WorkerQueues:
-        """Ask for all namespaces and LocalQueues."""
+    async def queues(self) -> fitness.WorkerQueues:
+        """List all namespaces and LocalQueues."""
         found = (await self._client.discover([LOCAL_QUEUE])).get(LOCAL_QUEUE)
         namespaces = await self._names(NAMESPACE)
-        return WorkerQueues(
+        return fitness.WorkerQueues(
             namespaces if isinstance(namespaces, Unknown) else frozenset(name for _, name in namespaces),
             await self._names(found) if found else frozenset(),
         )
@@ -114,16 +161,9 @@ class WorkerQueries:
         return {kind: found.get(kind, ()) for kind in kinds}
 
     async def user(self) -> str:
-        """Return who one is on the worker, in the worker's own words; "" when it does not tell."""
-        body = {
-            "apiVersion": SELF_SUBJECT_REVIEW.api_version,
-            "kind": SELF_SUBJECT_REVIEW.of.kind,
-            "metadata": {},
-        }
-        answer = await self._request(
-            "ask who it is", partial(self._client.request, "POST", SELF_SUBJECT_REVIEW.path(), body)
-        )
-        return "" if isinstance(answer, Unknown) else str(answer["status"]["userInfo"]["username"])
+        """Return the name of the account's user on the worker; "" if the worker refuses the review."""
+        status = await self._review("ask who it is", SELF_SUBJECT_REVIEW)
+        return "" if isinstance(status, Unknown) else str(status["userInfo"]["username"])
 
     async def _served_kinds(self, group: str) -> frozenset[ServedKind] | Unknown:
         """Return what is served of an API group, in all its versions."""
@@ -134,12 +174,11 @@ class WorkerQueries:
         if isinstance(answer, Unknown):
             return frozenset() if answer.status == 404 else answer
         versions = {str(entry["version"]) for entry in answer["versions"]}
-        found = await _for_each(
-            filter(API_VERSION.fullmatch, versions), partial(self._served_kinds_in, group)
-        )
-        if silent := [one for one in found.values() if isinstance(one, Unknown)]:
-            return silent[0]
-        return frozenset[ServedKind]().union(*(one for one in found.values() if not isinstance(one, Unknown)))
+        valid = filter(fitness.API_VERSION.fullmatch, versions)
+        found = await gather_all(self._served_kinds_in(group, version) for version in valid)
+        if unknown := [one for one in found if isinstance(one, Unknown)]:
+            return unknown[0]
+        return frozenset[ServedKind]().union(*(one for one in found if not isinstance(one, Unknown)))
 
     async def _served_kinds_in(self, group: str, version: str) -> frozenset[ServedKind] | Unknown:
         path = f"/apis/{group}/{version}" if group else f"/api/{version}"
@@ -149,28 +188,22 @@ class WorkerQueries:
         return frozenset(ServedKind(group, version, str(entry["name"])) for entry in answer["resources"])
 
     async def _is_allowed(self, right: Right) -> bool | Unknown:
-        wish = {
-            "group": right.group,
-            "resource": right.resource,
-            "subresource": right.subresource,
-            "verb": right.verb,
-        }
-        body = {
-            "apiVersion": ACCESS_REVIEW.api_version,
-            "kind": ACCESS_REVIEW.of.kind,
-            "metadata": {},
-            "spec": {"resourceAttributes": wish},
-        }
-        ask = partial(self._client.request, "POST", ACCESS_REVIEW.path(), body)
-        answer = await self._request("ask for its own rights", ask)
-        return answer if isinstance(answer, Unknown) else answer["status"]["allowed"] is True
+        spec = {"resourceAttributes": right._asdict()}
+        status = await self._review("ask for its own rights", ACCESS_REVIEW, spec=spec)
+        return status if isinstance(status, Unknown) else status["allowed"] is True
+
+    async def _review(self, permission: str, resource: Resource, **spec: Object) -> Object | Unknown:
+        """Create a review of the account, and return its status."""
+        body = {"apiVersion": resource.api_version, "kind": resource.of.kind, "metadata": {}} | spec
+        answer = await self._request(permission, partial(self._client.request, "POST", resource.path(), body))
+        return answer if isinstance(answer, Unknown) else dict(answer["status"])
 
     async def _kueue_release(self, namespace: str) -> str | Unknown:
         answer = await self._request(
             f"get the Deployment {namespace}/{KUEUE_MANAGER}",
             partial(kueue_release, self._client, namespace),
         )
-        return answer or Unknown("neither its image nor its label tells a release")
+        return answer or Unknown("neither its image nor its label names a release")
 
     async def _names(self, resource: Resource) -> frozenset[tuple[str, str]] | Unknown:
         """Return namespace and name of all objects."""
@@ -187,21 +220,17 @@ class WorkerQueries:
         answer = await self._request(permission, partial(self._client.list, resource))
         return answer if isinstance(answer, Unknown) else answer.items
 
-    async def _request(self, permission: str, ask: Callable[[], Awaitable[T]]) -> T | Unknown:
+    async def _request(self, permission: str, send: Callable[[], Awaitable[T]]) -> T | Unknown:
         async with self._slots:
             try:
-                return await ask()
+                return await send()
             except ApiError as error:
                 if error.status in (0, 401):
                     raise
                 return Unknown(worker_error_text(error, self._account, permission), error.status)
 
 
-async def _for_each(keys: Iterable[K], ask: Callable[[K], Awaitable[T]]) -> dict[K, T]:
-    """Ask for each key, all at once, and raise the first error when all have ended."""
+async def _for_each(keys: Iterable[K], query: Callable[[K], Coroutine[Any, Any, T]]) -> dict[K, T]:
+    """Query each key, all at once, and raise the first error when all have ended."""
     keys = tuple(keys)
-    answers = await asyncio.gather(*map(ask, keys), return_exceptions=True)
-    for answer in answers:
-        if isinstance(answer, BaseException):
-            raise answer
-    return dict(zip(keys, answers, strict=True))  # type: ignore[arg-type]  # none is an error
+    return dict(zip(keys, await gather_all(map(query, keys)), strict=True))

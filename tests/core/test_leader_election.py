@@ -1,4 +1,4 @@
-"""Who leads: the thinking about one Lease, with times and Leases as they come."""
+"""Who leads by a Lease, at given times."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from placement_ac.core.leader_election import UNREADABLE, LeaderElection, LeaseDurations
 
-PACE = LeaseDurations(lease=15, renew=10, retry=2)
+DURATIONS = LeaseDurations(lease=15, renew=10, retry=2)
 WHEN = datetime(2026, 1, 1, 0, 0, 0, 5, UTC)
 TIME = "2026-01-01T00:00:00.000005Z"
 EARLIER = "2025-12-31T00:00:00.000000Z"
@@ -15,7 +15,7 @@ AFTER_SUSPEND = 1e6
 
 
 def election(me: str = "me") -> LeaderElection:
-    return LeaderElection(me, PACE, namespace="ns", name="l")
+    return LeaderElection(me, DURATIONS, namespace="ns", name="l")
 
 
 Object = dict[str, Any]
@@ -185,7 +185,7 @@ def test_everything_is_news_before_the_first_look() -> None:
 
 def test_giving_up() -> None:
     mine = leading(100)
-    mine.let_go()
+    mine.stop_leading()
     assert not mine.leads(100)
     released = mine.release(WHEN)
     assert released

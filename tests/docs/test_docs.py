@@ -46,7 +46,7 @@ from placement_ac.lab.demo.runner import DemoStepResult
 from placement_ac.lab.demo.stories import STEPS
 from placement_ac.observability import health
 from placement_ac.observability.measures import MEASURES
-from placement_ac.workers import connector, local_queues
+from placement_ac.workers import connector, queries
 from tests.support.documents import (
     ARCHITECTURE,
     CHANGELOG,
@@ -155,7 +155,7 @@ def test_times() -> None:
         workqueue.MAX_BACKOFF_SECONDS,
         probe_schedule.GOOD_SECONDS,
         probe_schedule.BAD_SECONDS,
-        local_queues.CACHE_SECONDS,
+        queries.CACHE_SECONDS,
         connector.CREDENTIALS_SECONDS,
         connector.EXPIRY_SECONDS,
         client.TIMEOUT_SECONDS,

@@ -1,4 +1,4 @@
-"""What the pages of health say, by when what was heard. Time is played."""
+"""The health pages report what was received, and when. The tests set the clock."""
 
 import asyncio
 import io
@@ -28,23 +28,23 @@ class Life:
 
     def __init__(self) -> None:
         self.clock = Clock()
-        self.vitals = Health(self.clock)
-        self.signs = self.vitals.begin_session(["a", "b"])
+        self.health = Health(self.clock)
+        self.watches = self.health.begin_session(["a", "b"])
 
     def passes(self, seconds: float, *heard: str, server: bool = True) -> None:
         """Let time pass, the loop turning; so often as it does in life, `heard` hear something."""
         for _ in range(round(seconds / 10)):
             for _ in range(10):
                 self.clock.now += 1
-                self.vitals.note_loop_turn()
-            self.vitals.request_sent()
+                self.health.note_loop_turn()
+            self.health.request_sent()
             if server:
-                self.vitals.request_answered()
+                self.health.request_answered()
             for name in heard:
-                self.signs[name].received()
+                self.watches[name].received()
 
     def problems(self) -> dict[str, str]:
-        return {check.name: check.problem for check in self.vitals.liveness() if check.problem}
+        return {check.name: check.problem for check in self.health.liveness() if check.problem}
 
 
 @pytest.fixture
@@ -54,87 +54,87 @@ def life() -> Life:
 
 def test_watches_that_hear_something_are_alive(life: Life) -> None:
     life.passes(1000, "a", "b")
-    assert life.vitals.liveness() == [
+    assert life.health.liveness() == [
         HealthCheck("loop"),
         HealthCheck("session"),
         HealthCheck("watch a"),
         HealthCheck("watch b"),
     ]
-    assert life.vitals.lost_watches() == []
+    assert life.health.lost_watches() == []
 
 
 def test_a_watch_that_alone_hears_nothing_is_first_begun_anew_and_then_told(life: Life) -> None:
     life.passes(constants.REVIVE_SECONDS, "a")
-    assert (life.vitals.lost_watches(), life.problems()) == ([], {})
+    assert (life.health.lost_watches(), life.problems()) == ([], {})
     life.passes(10, "a")
-    assert (life.vitals.lost_watches(), life.problems()) == (["b"], {})
-    life.signs = life.vitals.begin_session(["a", "b"])
-    assert life.vitals.lost_watches() == []
+    assert (life.health.lost_watches(), life.problems()) == (["b"], {})
+    life.watches = life.health.begin_session(["a", "b"])
+    assert life.health.lost_watches() == []
     life.passes(constants.DEAD_SECONDS - constants.REVIVE_SECONDS, "a")
-    assert life.problems() == {"watch b": "no word for 430s"}
-    life.signs["b"].received()
-    assert (life.vitals.lost_watches(), life.problems()) == ([], {})
+    assert life.problems() == {"watch b": "nothing received for 430s"}
+    life.watches["b"].received()
+    assert (life.health.lost_watches(), life.problems()) == ([], {})
 
 
 def test_an_api_server_that_is_away_is_no_reason_for_a_restart(life: Life) -> None:
     life.passes(1000, "a", "b")
     life.passes(1000, server=False)
-    assert (life.vitals.lost_watches(), life.problems()) == ([], {})
+    assert (life.health.lost_watches(), life.problems()) == ([], {})
     note = "the API server has not answered for 1000s; a restart would not help"
-    assert life.vitals.liveness()[-1] == HealthCheck("watch b", note=note)
+    assert life.health.liveness()[-1] == HealthCheck("watch b", note=note)
 
 
 def test_after_an_outage_each_watch_has_its_time_again(life: Life) -> None:
     life.passes(1000, server=False)
     life.passes(constants.REVIVE_SECONDS - 10, "a")
-    assert life.vitals.lost_watches() == []
+    assert life.health.lost_watches() == []
     life.passes(30, "a")
-    assert life.vitals.lost_watches() == ["b"]
+    assert life.health.lost_watches() == ["b"]
 
 
 def test_a_watch_that_the_next_session_lacks_is_forgotten(life: Life) -> None:
     life.passes(500, "a")
-    life.vitals.begin_session(["a"])
+    life.health.begin_session(["a"])
     assert life.problems() == {}
 
 
 def test_a_controller_that_asks_nothing_any_more_is_told(life: Life) -> None:
     life.clock.now += constants.NO_REQUEST_SECONDS + 1
-    life.vitals.note_loop_turn()
-    assert life.problems()["session"] == "nothing has been asked of the API server for 151s"
-    life.vitals.request_failed(Unavailable("no connection"))
+    life.health.note_loop_turn()
+    assert life.problems()["session"] == "no request to the API server for 151s"
+    life.health.request_failed(Unavailable("no connection"))
     assert "session" not in life.problems()
 
 
 def test_a_loop_that_does_not_turn_is_told_and_for_a_moment_after(life: Life) -> None:
     life.clock.now += 40
     assert life.problems() == {"loop": "has not turned for 40s"}
-    life.vitals.note_loop_turn()
+    life.health.note_loop_turn()
     assert life.problems() == {"loop": "turned 39s late"}
     life.passes(20)
     assert life.problems() == {}
 
 
 def test_ready_is_who_has_listed_everything_in_this_session(life: Life) -> None:
-    assert Health().readiness() == [HealthCheck("session", "the hub has not been asked yet")]
-    life.signs["a"].list_completed()
-    life.signs["b"].request_failed(Refused("b is forbidden", status=403))
-    assert life.vitals.readiness() == [
+    assert Health().readiness() == [HealthCheck("session", "no request to the hub yet")]
+    life.watches["a"].list_completed()
+    life.watches["b"].request_failed(Refused("b is forbidden", status=403))
+    assert life.health.readiness() == [
         HealthCheck("session"),
         HealthCheck("list a"),
         HealthCheck("list b", "not listed yet: b is forbidden"),
     ]
-    life.signs["b"].list_completed()
+    life.watches["b"].list_completed()
     life.passes(1000, server=False)
-    assert not any(check.problem for check in life.vitals.readiness())
-    life.vitals.no_session("the session has ended")
-    assert life.vitals.readiness() == [HealthCheck("session", "the session has ended")]
-    life.vitals.begin_session(["a"])
-    assert life.vitals.readiness() == [HealthCheck("session"), HealthCheck("list a", "not listed yet")]
+    assert not any(check.problem for check in life.health.readiness())
+    life.health.no_session("the session has ended")
+    assert life.health.readiness() == [HealthCheck("session", "the session has ended")]
+    life.health.begin_session(["a"])
+    assert life.health.readiness() == [HealthCheck("session"), HealthCheck("list a", "not listed yet")]
 
 
-async def _block(vitals: Health) -> None:
-    async with watch_event_loop(vitals):
+async def _block(health: Health) -> None:
+    async with watch_event_loop(health):
         await asyncio.sleep(0)
         time.sleep(0.6)  # noqa: ASYNC251  # what is tested: the loop is blocked
 

@@ -115,7 +115,7 @@ def test_a_watch_that_no_session_revives_makes_it_unhealthy(
     hub.faults.add("GET", "/admissionchecks", delay=1000, times=1000)
     hub.drop_watches("hang", "admissionchecks")
     eventually(lambda: pages("/readyz")[0], 500)  # a new session, which has not listed it
-    eventually(lambda: "[-]watch admissionchecks failed: no word for" in pages("/healthz")[1])
+    eventually(lambda: "[-]watch admissionchecks failed: nothing received for" in pages("/healthz")[1])
     assert pages("/healthz")[0] == 500
     hub.faults.clear()
 

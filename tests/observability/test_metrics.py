@@ -23,7 +23,7 @@ from placement_ac.core.api.errors import (
 from placement_ac.core.api.schemas import Raw
 from placement_ac.core.plan.stats import PlacementStats
 from placement_ac.observability.measures import RESULTS, result_of
-from placement_ac.observability.metrics import GaugeSources, Metrics, QueueLoad, ReconcileRun
+from placement_ac.observability.metrics import Metrics, QueueLoad
 from tests.support.builders import NOW, check, decision, jwt, kubeconfig, secret, world
 
 Labels = dict[str, str]
@@ -65,7 +65,7 @@ def test_a_result_is_named_by_its_cause(error: Exception | None, result: str) ->
 
 
 def run(metrics: Metrics, *, applies: bool = False, error: BaseException | None = None) -> None:
-    with suppress(type(error) if error else ()), ReconcileRun(metrics, "key", "placement") as one:
+    with suppress(type(error) if error else ()), metrics.measure_reconcile("key", "placement") as one:
         if error:
             raise error
         if applies:
@@ -117,7 +117,7 @@ def changes(metrics: Metrics) -> list[float | None]:
 
 
 def leading() -> Metrics:
-    return Metrics(GaugeSources(leading=lambda: True))
+    return Metrics(leading=lambda: True)
 
 
 def test_a_changed_set_and_a_changed_order_are_told_apart() -> None:
@@ -159,7 +159,7 @@ def test_a_new_session_knows_no_checks_and_has_forgotten_no_count() -> None:
 
 def test_who_stands_by_tells_of_no_check() -> None:
     leads = True
-    metrics = Metrics(GaugeSources(leading=lambda: leads))
+    metrics = Metrics(leading=lambda: leads)
     metrics.record_stats("key", stands("a"))
     active = {"name": "placement_ac_check_active", "check": "c", "placement": "p", "reason": "Active"}
     assert (value(metrics, **active), value(metrics, "placement_ac_leader")) == (1.0, 1.0)
@@ -169,7 +169,7 @@ def test_who_stands_by_tells_of_no_check() -> None:
 
 def test_the_present_is_looked_up_when_somebody_asks() -> None:
     now = datetime(2026, 8, 1, tzinfo=UTC)
-    metrics = Metrics(GaugeSources(lambda: {"a": now}, lambda: QueueLoad(1, 2.0, 3.0, 4)))
+    metrics = Metrics(expiries=lambda: {"a": now}, queue_load=lambda: QueueLoad(1, 2.0, 3.0, 4))
     names = ("depth", "oldest_waiting_seconds", "longest_running_seconds", "retrying")
     assert [value(metrics, f"placement_ac_workqueue_{name}") for name in names] == [1.0, 2.0, 3.0, 4.0]
     expires = value(metrics, "placement_ac_credential_expiration_timestamp_seconds", cluster="a")

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from placement_ac.controller import reconcile_placement
+from placement_ac.controller import reconcile
 from placement_ac.core.api.constants import (
     DRAIN,
     IMMEDIATE,
@@ -445,7 +445,7 @@ def test_a_careless_controller_doubles_and_evicts(dispatcher: str, monkeypatch: 
         calm_down(at)
         await asyncio.sleep(60.0)
 
-    monkeypatch.setattr(reconcile_placement, "plan", careless)
+    monkeypatch.setattr(reconcile, "plan", careless)
     stages = [run(story, ends) for story in random_stories(12, dispatcher=dispatcher)]
     assert sum(bool(doubled(at)) for at in stages) >= 3
     assert sum(bool(by_us(at)) for at in stages) >= 3

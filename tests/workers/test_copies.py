@@ -24,6 +24,7 @@ from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
 from placement_ac.observability import logs
+from placement_ac.workers.connector import WorkerConnector
 from placement_ac.workers.copies import CopyReader, WorkerCopies
 from placement_ac.workers.exec_plugins import AccessProviders
 from tests.support.driver import CORE, NS, Driver
@@ -101,15 +102,16 @@ def by_profile(name: str = "w") -> KueueObject:
     return decode.kueue_object({"metadata": {"name": "p-w"}, "spec": {"clusterSource": source}})
 
 
-def with_workers(admin: Driver, asking: Asking, **options: Any) -> Any:
-    """Return what `asking` returns, given Workers on the admin's hub."""
+def with_workers(admin: Driver, asking: Asking, parallel: int = 8, **options: Any) -> Any:
+    """Return what `asking` returns, given a CopyReader on the admin's hub. `options`: of its connector."""
 
     async def run() -> Any:
         cluster = admin.hub.kubeconfig()["clusters"][0]["cluster"]
         authority = base64.b64decode(cluster.get("certificate-authority-data", "")).decode()
         access = ClusterAccess(admin.hub.url, authority=authority, token=admin.hub.token)
         async with Client(Login(access=access)) as client:
-            return await asking(CopyReader(client, SECRETS, NS, **options))
+            connector = WorkerConnector(client, SECRETS, NS, **options)
+            return await asking(CopyReader(connector, parallel=parallel))
 
     return asyncio.run(run())
 

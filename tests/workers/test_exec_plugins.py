@@ -172,7 +172,12 @@ def test_a_plugin_gives_credentials(plugin: Plugin) -> None:
         token=SECRET, clientCertificateData="C", clientKeyData="K", expirationTimestamp="2030-01-01T00:00:00Z"
     )
     got = asyncio.run(run(ExecConfig(api_version=V1, command=plugin(f"echo '{gives}'")), CLUSTER))
-    assert got == ExecCredentials(SECRET, "C", "K", datetime(2030, 1, 1, tzinfo=UTC))
+    assert got == ExecCredentials(
+        token=SECRET,
+        client_certificate_data="C",
+        client_key_data="K",
+        expiration_timestamp=datetime(2030, 1, 1, tzinfo=UTC),
+    )
     assert SECRET not in repr(got)
 
 

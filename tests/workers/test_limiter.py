@@ -22,13 +22,13 @@ async def settle() -> None:
 class Questions:
     """Questions that last until they are told to end; `begun` names those that have a place."""
 
-    def __init__(self, lanes: ProbeLimiter) -> None:
-        self.lanes = lanes
+    def __init__(self, limiter: ProbeLimiter) -> None:
+        self.limiter = limiter
         self.begun: list[str] = []
         self.end = asyncio.Event()
 
     async def ask(self, who: str, ends_with: Exception | None = None) -> None:
-        async with self.lanes.slot(who):
+        async with self.limiter.slot(who):
             self.begun.append(who)
             await self.end.wait()
             if ends_with:
@@ -38,7 +38,7 @@ class Questions:
 def test_so_many_at_once_and_the_slow_ones_beside_them() -> None:
     async def story() -> None:
         questions = Questions(ProbeLimiter(2))
-        questions.lanes.slow |= {f"slow-{n}" for n in range(9)}
+        questions.limiter.slow |= {f"slow-{n}" for n in range(9)}
         names = [f"slow-{n}" for n in range(9)] + ["a", "b", "c"]
         tasks = [asyncio.create_task(questions.ask(name)) for name in names]
         await settle()
@@ -46,7 +46,7 @@ def test_so_many_at_once_and_the_slow_ones_beside_them() -> None:
         questions.end.set()
         await asyncio.gather(*tasks)
         assert sorted(questions.begun) == sorted(names)
-        assert questions.lanes.slow == set()
+        assert questions.limiter.slow == set()
 
     run(story)
 
@@ -63,19 +63,19 @@ def test_who_counts_as_slow(error: Exception, slow: set[str]) -> None:
     async def story() -> None:
         for before in (set[str](), {"a"}):
             questions = Questions(ProbeLimiter(1))
-            questions.lanes.slow |= before
+            questions.limiter.slow |= before
             questions.end.set()
             with pytest.raises(type(error)):
                 await questions.ask("a", error)
-            assert questions.lanes.slow == slow
+            assert questions.limiter.slow == slow
 
     run(story)
 
 
 def test_with_patience_a_place_is_free_before_the_end_and_only_once() -> None:
     async def story() -> None:
-        lanes = ProbeLimiter(1, slot_seconds=0.01)
-        hangs, quick, held = Questions(lanes), Questions(lanes), Questions(lanes)
+        limiter = ProbeLimiter(1, slot_seconds=0.01)
+        hangs, quick, held = Questions(limiter), Questions(limiter), Questions(limiter)
         first = asyncio.create_task(hangs.ask("hangs"))
         await settle()
         quick.end.set()
@@ -83,7 +83,7 @@ def test_with_patience_a_place_is_free_before_the_end_and_only_once() -> None:
         assert not first.done()
         hangs.end.set()
         await first
-        lanes._slot_seconds = None
+        limiter._slot_seconds = None
         tasks = [asyncio.create_task(held.ask(name)) for name in ("b", "c")]
         await settle()
         assert held.begun == ["b"]

@@ -3,7 +3,7 @@
 import asyncio
 
 from placement_ac.kube.client import Client
-from placement_ac.workers.local_queues import HubLocalQueues
+from placement_ac.workers.queries import HubLocalQueues
 from tests.support.admin import login_to
 from tests.support.driver import Driver
 

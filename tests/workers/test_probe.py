@@ -130,13 +130,13 @@ def with_probe(
     timeout: float = 10.0,
     parallel: int = 8,
 ) -> Any:
-    """Return what `asking` returns, given a Probe of an entrance on the admin's hub."""
+    """Return what `asking` returns, given a Probe on the admin's hub."""
 
     async def run() -> Any:
         access = ClusterAccess(admin.hub.url, token=admin.hub.token)
         async with Client(Login(access=access)) as client:
-            entrance = WorkerConnector(client, SECRET.at("v1"), NS, timeout=timeout)
-            return await asking(Probe(entrance, needs, parallel=parallel, clock=lambda: NOW))
+            connector = WorkerConnector(client, SECRET.at("v1"), NS, timeout=timeout)
+            return await asking(Probe(connector, needs, parallel=parallel, clock=lambda: NOW))
 
     return asyncio.run(run())
 
@@ -442,7 +442,7 @@ def test_what_a_worker_does_wrong_is_told(
             f"the worker of Secret {NS}/s cannot be reached: ServerDisconnectedError",
             id="hangs up",
         ),
-        pytest.param({"delay": 10.0}, "the worker did not tell within 3 s", id="late"),
+        pytest.param({"delay": 10.0}, "the worker did not answer within 3 s", id="late"),
     ],
 )
 def test_no_worker_is_unfit_because_it_does_not_tell_its_localqueues(
