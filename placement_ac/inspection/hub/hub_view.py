@@ -5,8 +5,8 @@ Pure, except that the cache is filled once. Timers count as elapsed: the result 
 steps to it.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Final
@@ -35,7 +35,6 @@ from placement_ac.core.api.constants import (
     SECRET,
     CredentialMethod,
     Kind,
-    Resource,
 )
 from placement_ac.core.api.decode import check, kueue_object
 from placement_ac.core.api.objects import AppliedFields, Check, KueueObject
@@ -69,25 +68,26 @@ _CREDENTIAL_KINDS: Final[Mapping[CredentialMethod, tuple[Kind, ...]]] = {
 }
 _LONG: Final = 1e6
 """Seconds; longer than any timer."""
-_SETTLING: Final = frozenset(
-    (
-        TimerKind.REMOVAL_UNSETTLED,
-        TimerKind.MASS_LOSS,
-        TimerKind.LIST_ORDER,
-        TimerKind.CREDENTIALS_MISSING,
-        TimerKind.CREDENTIALS_UNNEEDED,
-    )
+_SETTLING: Final = (
+    TimerKind.REMOVAL_UNSETTLED,
+    TimerKind.MASS_LOSS,
+    TimerKind.LIST_ORDER,
+    TimerKind.CREDENTIALS_MISSING,
+    TimerKind.CREDENTIALS_UNNEEDED,
 )
 """Timers that only need time to elapse."""
 
 
-class _SettledAges(Mapping[Timer, float]):
-    """Timer ages in which all timers of `_SETTLING` have elapsed, and no drain has begun."""
+@dataclass(frozen=True)
+class _ElapsedTimers(Mapping[Timer, float]):
+    """Timer ages in which all timers of these kinds have elapsed, and no other has begun."""
 
-    def __getitem__(self, mark: Timer) -> float:
-        if mark.kind in _SETTLING:
+    kinds: Collection[TimerKind]
+
+    def __getitem__(self, timer: Timer) -> float:
+        if timer.kind in self.kinds:
             return _LONG
-        raise KeyError(mark)
+        raise KeyError(timer)
 
     def __iter__(self) -> Iterator[Timer]:
         return iter(())
@@ -96,17 +96,10 @@ class _SettledAges(Mapping[Timer, float]):
         return 0
 
 
-SETTLED: Final[TimerAges] = _SettledAges()
-
-
-class _PassedAges(_SettledAges):
-    """Timer ages in which every timer has elapsed, those of draining too."""
-
-    def __getitem__(self, _: Timer) -> float:
-        return _LONG
-
-
-PASSED: Final[TimerAges] = _PassedAges()
+SETTLED: Final[TimerAges] = _ElapsedTimers(_SETTLING)
+"""No drain has begun."""
+PASSED: Final[TimerAges] = _ElapsedTimers(frozenset(TimerKind))
+"""Every timer has elapsed, those of draining too."""
 
 Changes = Mapping[Kind, Mapping[DumpKey, Object | None]]
 """Objects that replace the existing ones; None deletes one."""
@@ -119,16 +112,15 @@ class HubView:
     dump: Dump
     settings: Settings
     now: datetime
+    _snapshots: dict[str, Snapshot] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _targets: dict[str, TargetClusters] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def facts(self) -> HubFacts:
         """The hub's limits, versions and name format."""
-        served: dict[Kind, Resource] = {
-            kind: kind.at(KUEUE_VERSIONS[0]) for kind in (ADMISSION_CHECK, MULTIKUEUE_CLUSTER)
-        }
-        return hub_facts(
-            self.settings, served | dict(self.dump.served), self.dump.schemas.get(MULTIKUEUE_CONFIG), None
-        )
+        served = {kind: kind.at(KUEUE_VERSIONS[0]) for kind in (ADMISSION_CHECK, MULTIKUEUE_CLUSTER)}
+        schema = self.dump.schemas.get(MULTIKUEUE_CONFIG)
+        return hub_facts(self.settings, served | dict(self.dump.served), schema, None)
 
     @cached_property
     def cache(self) -> Cache:
@@ -215,14 +207,6 @@ class HubView:
             seen = self.cache.snapshot(Key("placement", name), self.now, SETTLED)
             self._snapshots[name] = self._with_assumptions(seen)
         return self._snapshots[name]
-
-    @cached_property
-    def _snapshots(self) -> dict[str, Snapshot]:
-        return {}
-
-    @cached_property
-    def _targets(self) -> dict[str, TargetClusters]:
-        return {}
 
     def check_snapshot(self, one: Check) -> Snapshot:
         """Return the inputs of the decision for a check, even if it names no Placement."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import yaml
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
 from placement_ac.core.api.schemas import ApiModel, Raw, validate
 from placement_ac.inspection.hub.dump import InvalidManifest, Object
@@ -118,10 +118,8 @@ _ManifestLoader.yaml_implicit_resolvers = {
 # -- metadata: every object needs it; other malformed fields are reported where they are read
 
 
-class _Strict(ApiModel):
+class _Strict(ApiModel, strict=True):
     """A schema that converts neither text to numbers nor numbers to text."""
-
-    model_config = ConfigDict(strict=True)
 
 
 def _is_tree(value: object) -> object:
