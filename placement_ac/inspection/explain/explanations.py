@@ -14,19 +14,7 @@ from placement_ac.core.api.objects import Check
 from placement_ac.core.api.text import joined
 from placement_ac.core.plan.conditions import parameters_problem
 from placement_ac.core.plan.plan import plan
-from placement_ac.inspection.explain.kueue_steps import (
-    condition_step,
-    condition_steps,
-    controller_steps,
-    no_check_step,
-    queue_steps,
-)
-from placement_ac.inspection.explain.ocm_steps import (
-    is_selected,
-    ocm_steps,
-    placement_problem_texts,
-    unknown_kinds_text,
-)
+from placement_ac.inspection.explain import kueue_steps, ocm_steps
 from placement_ac.inspection.explain.steps import ExplainStep, PlacementView, StepName, StepResult
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.status.model import ClusterState
@@ -78,19 +66,19 @@ class CheckExplanation:
 
 def explain_cluster(case: PlacementView, cluster: str) -> ClusterExplanation:
     """Return all steps of a cluster for a Placement."""
-    links = (*ocm_steps(case, cluster), *controller_steps(case, cluster))
+    links = (*ocm_steps.ocm_steps(case, cluster), *kueue_steps.controller_steps(case, cluster))
     fate = _summary(case, cluster, links)
     if case.checks:
-        used = queue_steps(case) if cluster in case.rows else ()
-        links = (*links, *condition_steps(case, case.checks), *used)
+        used = kueue_steps.queue_steps(case) if cluster in case.rows else ()
+        links = (*links, *kueue_steps.condition_steps(case, case.checks), *used)
     else:
-        links = (*links, no_check_step(case))
+        links = (*links, kueue_steps.no_check_step(case))
     return ClusterExplanation(
         placement=case.label,
         checks=tuple(check.meta.name for check in case.checks),
         cluster=cluster,
         state=fate.state,
-        selected=is_selected(case, cluster),
+        selected=ocm_steps.is_selected(case, cluster),
         step=fate.step,
         why=fate.why,
         links=links,
@@ -106,7 +94,7 @@ def _summary(case: PlacementView, cluster: str, links: Sequence[ExplainStep]) ->
 def _outcome(case: PlacementView, cluster: str) -> ClusterOutcome:
     if row := case.rows.get(cluster):
         return row.state
-    selected = is_selected(case, cluster)
+    selected = ocm_steps.is_selected(case, cluster)
     return "unknown" if selected is None else "selected" if selected else "dropped"
 
 
@@ -137,19 +125,19 @@ def explain_check(view: HubView, check: Check) -> CheckExplanation:
     if raw is not None:
         case = PlacementView(view, raw)
         found = f"Placement {case.label} exists"
-        link = StepName.PLACEMENT.passed("; ".join((found, *placement_problem_texts(raw))))
+        link = StepName.PLACEMENT.passed("; ".join((found, *ocm_steps.placement_problem_texts(raw))))
         return _all_clusters(case, (parameters, link), (check,))
     links = [parameters]
     if check.placement:
         links.append(_missing_placement_step(view, check.placement))
     verdict = plan(view.check_snapshot(check)).verdicts.get(check.meta.name)
-    links.append(condition_step(check, verdict if view.dump.knows(PLACEMENT) else None))
+    links.append(kueue_steps.condition_step(check, verdict if view.dump.knows(PLACEMENT) else None))
     return CheckExplanation(check.placement, (check.meta.name,), tuple(links), ())
 
 
 def explain_placement(case: PlacementView) -> CheckExplanation:
     """Explain a Placement, whether a check names it or not."""
-    message = placement_problem_texts(case.placement)
+    message = ocm_steps.placement_problem_texts(case.placement)
     link = StepName.PLACEMENT.note("; ".join(message)) if message else None
     return _all_clusters(case, (link,) if link else (), case.checks)
 
@@ -174,9 +162,9 @@ def _all_clusters(
 ) -> CheckExplanation:
     fates = tuple(_summaries(case))
     after = (
-        (*_list_steps(case), *condition_steps(case, checks), *queue_steps(case))
+        (*_list_steps(case), *kueue_steps.condition_steps(case, checks), *kueue_steps.queue_steps(case))
         if checks
-        else (no_check_step(case),)
+        else (kueue_steps.no_check_step(case),)
     )
     links = (*before, _cluster_sets_step(case), _decision_step(case, fates), *after)
     return CheckExplanation(case.label, tuple(check.meta.name for check in checks), links, fates)
@@ -185,13 +173,15 @@ def _all_clusters(
 def _summaries(case: PlacementView) -> Iterator[ClusterSummary]:
     others = {name for _, name in case.view.fleet.clusters} | set(case.decisions or ())
     for name in (*case.rows, *sorted(others - case.rows.keys())):
-        yield _summary(case, name, (*ocm_steps(case, name), *controller_steps(case, name)))
+        yield _summary(
+            case, name, (*ocm_steps.ocm_steps(case, name), *kueue_steps.controller_steps(case, name))
+        )
 
 
 def _cluster_sets_step(case: PlacementView) -> ExplainStep:
     """Return which cluster sets the Placement may select from."""
     if case.unknown_kinds:
-        return StepName.CLUSTER_SET.unknown(unknown_kinds_text(case))
+        return StepName.CLUSTER_SET.unknown(ocm_steps.unknown_kinds_text(case))
     pool, space = case.pool, case.namespace
     if case.scheduling.hold:
         return StepName.CLUSTER_SET.note(f"{case.scheduling.hold}: OCM leaves its decisions as they are")

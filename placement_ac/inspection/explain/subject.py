@@ -22,7 +22,7 @@ from placement_ac.inspection.explain.steps import PlacementView
 from placement_ac.inspection.hub.dump import Dump, Object, key_of
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import names_of_kind
-from placement_ac.scheduling.objects import listed, section, text
+from placement_ac.scheduling.objects import decided_names
 
 Type = Literal["cluster", "check", "placement"]
 KINDS: Final[dict[Type, Kind]] = {
@@ -32,14 +32,9 @@ KINDS: Final[dict[Type, Kind]] = {
 }
 
 
-def _type_names() -> dict[str, Type]:
-    found: dict[str, Type] = {}
-    for type_, kind in KINDS.items():
-        found |= dict.fromkeys(names_of_kind(kind, type_), type_)
-    return found
-
-
-TYPE_NAMES: Final = _type_names()
+TYPE_NAMES: Final[dict[str, Type]] = {
+    name: type_ for type_, kind in KINDS.items() for name in names_of_kind(kind, type_)
+}
 """Every name of a type that kubectl accepts."""
 
 
@@ -91,14 +86,9 @@ def _unknown_kinds_text(dump: Dump, *kinds: Kind) -> str:
 
 def known_clusters(view: HubView) -> frozenset[str]:
     """Return the existing clusters, and those that a decision or one of our objects still names."""
-    there = {key_of(one)[1] for one in view.dump.of(MANAGED_CLUSTER)}
-    decided = {
-        text(entry, "clusterName")
-        for one in view.dump.of(PLACEMENT_DECISION)
-        for entry in listed(section(one, "status"), "decisions")
-    }
-    made = {one.cluster for one in view.cluster_objects.values() if one.ours}
-    return frozenset((there | decided | made) - {""})
+    existing = {key_of(one)[1] for one in view.dump.of(MANAGED_CLUSTER)}
+    listed = {one.cluster for one in view.cluster_objects.values() if one.ours}
+    return frozenset((existing | decided_names(view.dump.of(PLACEMENT_DECISION)) | listed) - {""})
 
 
 def find_cluster(view: HubView, name: str) -> str:
@@ -130,8 +120,8 @@ def find_placement(view: HubView, name: str, namespaces: Sequence[str]) -> Objec
     found = [one for one in view.dump.of(PLACEMENT) if key_of(one)[1] == name]
     if namespaces:
         found = [one for one in found if key_of(one)[0] in namespaces]
-    elif (counts := view.placement(name)) is not None:
-        return counts
+    elif (used := view.placement(name)) is not None:
+        return used
     if not found:
         raise _not_found(view, PLACEMENT, name)
     if len(found) > 1:
