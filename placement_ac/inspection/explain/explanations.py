@@ -7,7 +7,7 @@ clusters, and for each cluster the step that decides.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, PLACEMENT, PLACEMENT_DECISION
 from placement_ac.core.api.objects import Check
@@ -66,8 +66,8 @@ class CheckExplanation:
 
 def explain_cluster(case: PlacementView, cluster: str) -> ClusterExplanation:
     """Return all steps of a cluster for a Placement."""
-    links = (*ocm_steps.ocm_steps(case, cluster), *kueue_steps.controller_steps(case, cluster))
-    fate = _summary(case, cluster, links)
+    links = _cluster_steps(case, cluster)
+    summary = _summary(case, cluster, links)
     if case.checks:
         used = kueue_steps.queue_steps(case) if cluster in case.rows else ()
         links = (*links, *kueue_steps.condition_steps(case, case.checks), *used)
@@ -77,12 +77,16 @@ def explain_cluster(case: PlacementView, cluster: str) -> ClusterExplanation:
         placement=case.label,
         checks=tuple(check.meta.name for check in case.checks),
         cluster=cluster,
-        state=fate.state,
+        state=summary.state,
         selected=ocm_steps.is_selected(case, cluster),
-        step=fate.step,
-        why=fate.why,
+        step=summary.step,
+        why=summary.why,
         links=links,
     )
+
+
+def _cluster_steps(case: PlacementView, cluster: str) -> tuple[ExplainStep, ...]:
+    return (*ocm_steps.ocm_steps(case, cluster), *kueue_steps.controller_steps(case, cluster))
 
 
 def _summary(case: PlacementView, cluster: str, links: Sequence[ExplainStep]) -> ClusterSummary:
@@ -98,21 +102,16 @@ def _outcome(case: PlacementView, cluster: str) -> ClusterOutcome:
     return "unknown" if selected is None else "selected" if selected else "dropped"
 
 
-_SELECTED_BY_OCM: Final = (StepName.DECISION, StepResult.PASSED)
-_SELECTION_STEPS: Final = (StepName.LIST, StepName.DECISION)
-
-
 def _deciding_step(links: Sequence[ExplainStep], state: ClusterOutcome) -> ExplainStep:
     """Return the step that decides: the first that failed, or the last one of a selected cluster."""
+    steps = {link.step: link for link in links}
     if state == "listed":
-        return next(link for link in links if link.step is StepName.LIST)
-    begin = next(
-        (at for at, link in enumerate(links) if (link.step, link.outcome) == _SELECTED_BY_OCM), 0
-    )  # OCM's own decision takes precedence
-    for link in links[begin:]:
-        if link.outcome in (StepResult.FAILED, StepResult.UNKNOWN):
-            return link
-    return next(link for step in _SELECTION_STEPS for link in links if link.step is step)
+        return steps[StepName.LIST]
+    decision = steps[StepName.DECISION]
+    # OCM's own decision takes precedence over the steps before it.
+    begin = links.index(decision) if decision.outcome is StepResult.PASSED else 0
+    failed = (link for link in links[begin:] if link.outcome in (StepResult.FAILED, StepResult.UNKNOWN))
+    return next(failed, steps.get(StepName.LIST, decision))
 
 
 # -- a check, or a Placement
@@ -160,22 +159,21 @@ def _missing_placement_step(view: HubView, name: str) -> ExplainStep:
 def _all_clusters(
     case: PlacementView, before: Iterable[ExplainStep], checks: Sequence[Check]
 ) -> CheckExplanation:
-    fates = tuple(_summaries(case))
-    after = (
-        (*_list_steps(case), *kueue_steps.condition_steps(case, checks), *kueue_steps.queue_steps(case))
-        if checks
-        else (kueue_steps.no_check_step(case),)
-    )
-    links = (*before, _cluster_sets_step(case), _decision_step(case, fates), *after)
-    return CheckExplanation(case.label, tuple(check.meta.name for check in checks), links, fates)
+    clusters = tuple(_summaries(case))
+    links = [*before, _cluster_sets_step(case), _decision_step(case, len(clusters))]
+    if checks:
+        links += _list_steps(case)
+        links += kueue_steps.condition_steps(case, checks)
+        links += kueue_steps.queue_steps(case)
+    else:
+        links.append(kueue_steps.no_check_step(case))
+    return CheckExplanation(case.label, tuple(check.meta.name for check in checks), tuple(links), clusters)
 
 
 def _summaries(case: PlacementView) -> Iterator[ClusterSummary]:
     others = {name for _, name in case.view.fleet.clusters} | set(case.decisions or ())
     for name in (*case.rows, *sorted(others - case.rows.keys())):
-        yield _summary(
-            case, name, (*ocm_steps.ocm_steps(case, name), *kueue_steps.controller_steps(case, name))
-        )
+        yield _summary(case, name, _cluster_steps(case, name))
 
 
 def _cluster_sets_step(case: PlacementView) -> ExplainStep:
@@ -185,31 +183,29 @@ def _cluster_sets_step(case: PlacementView) -> ExplainStep:
     pool, space = case.pool, case.namespace
     if case.scheduling.hold:
         return StepName.CLUSTER_SET.note(f"{case.scheduling.hold}: OCM leaves its decisions as they are")
-    asked = words(case.placement, "spec", "clusterSets")
+    named = words(case.placement, "spec", "clusterSets")
     if not pool.bound:
         message = f"no ManagedClusterSet is bound in namespace {space}: bind one to select clusters"
         return StepName.CLUSTER_SET.failed(message, f"namespace {space}")
     if not pool.eligible:
-        message = (
-            f"spec.clusterSets names {joined(asked)}; bound in namespace {space} is only {joined(pool.bound)}"
-        )
+        bound = joined(pool.bound)
+        message = f"spec.clusterSets names {joined(named)}; bound in namespace {space} is only {bound}"
         return StepName.CLUSTER_SET.failed(message, f"Placement {case.label}")
-    named = " and named in spec.clusterSets" if asked else ""
-    message = f"OCM chooses from the clusters of {joined(pool.eligible)}: bound in namespace {space}{named}"
+    why = f"bound in namespace {space}{' and named in spec.clusterSets' if named else ''}"
+    message = f"OCM chooses from the clusters of {joined(pool.eligible)}: {why}"
     bindings = joined(f"{space}/{name}" for name in pool.eligible)
     return StepName.CLUSTER_SET.passed(message, f"ManagedClusterSetBinding {bindings}")
 
 
-def _decision_step(case: PlacementView, fates: Sequence[ClusterSummary]) -> ExplainStep:
-    source, total = f"Placement {case.label}", len(fates)
+def _decision_step(case: PlacementView, clusters: int) -> ExplainStep:
+    source = f"Placement {case.label}"
     if unknown := case.view.dump.why_hidden(PLACEMENT_DECISION):
         return StepName.DECISION.unknown(f"OCM's decision is {unknown}", source)
     if case.decisions is None:
         return StepName.DECISION.note("OCM has not decided yet", source)
     outcome = StepResult.PASSED if case.decisions else StepResult.FAILED
-    return ExplainStep(
-        StepName.DECISION, outcome, f"OCM has selected {len(case.decisions)} of {total} clusters", source
-    )
+    message = f"OCM has selected {len(case.decisions)} of {clusters} clusters"
+    return ExplainStep(StepName.DECISION, outcome, message, source)
 
 
 def _list_steps(case: PlacementView) -> Iterator[ExplainStep]:
@@ -222,6 +218,5 @@ def _list_steps(case: PlacementView) -> Iterator[ExplainStep]:
     elif case.snapshot.objects.config is None:
         yield StepName.LIST.failed(f"there is no {source}", source)
     else:
-        yield StepName.LIST.passed(
-            f"Kueue's list, in order: {joined(case.snapshot.objects.config.listed)}", source
-        )
+        listed = joined(case.snapshot.objects.config.listed)
+        yield StepName.LIST.passed(f"Kueue's list, in order: {listed}", source)

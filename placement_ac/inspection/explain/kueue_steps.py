@@ -253,22 +253,20 @@ def _can_predict(case: PlacementView) -> bool:
 
 def queue_steps(case: PlacementView) -> Iterator[ExplainStep]:
     """Yield the ClusterQueues whose jobs use the list."""
-    branch = case.status
-    if branch is None:
+    status = case.status
+    if status is None:
         return
     if unknown := case.view.dump.why_unknown(CLUSTER_QUEUE):
         yield StepName.QUEUE.unknown(f"which queues use the list is {unknown}")
         return
-    users = f", and Kueue's own {joined(branch.users)}" if branch.users else ""
-    if not branch.queues:
+    users = f", and Kueue's own {joined(status.users)}" if status.users else ""
+    if not status.queues:
         checks = joined(check.meta.name for check in case.checks)
-        message = f"no ClusterQueue lists {checks}{users}: no job uses the list"
-        yield StepName.QUEUE.note(message)
-    for queue in branch.queues:
+        yield StepName.QUEUE.note(f"no ClusterQueue lists {checks}{users}: no job uses the list")
+    for queue in status.queues:
         result, state = _QUEUE_STATES[queue.active]
         why = f" ({queue.why})" if queue.why else ""
         local = joined(queue.local_queues or ()) or ("none" if queue.local_queues == () else "unknown")
-        message = (
-            f"ClusterQueue {queue.name} {state}{why}; LocalQueues: {local}; it lists {joined(queue.lists)}"
-        )
-        yield ExplainStep(StepName.QUEUE, result, message, f"ClusterQueue {queue.name}")
+        source = f"ClusterQueue {queue.name}"
+        message = f"{source} {state}{why}; LocalQueues: {local}; it lists {joined(queue.lists)}"
+        yield ExplainStep(StepName.QUEUE, result, message, source)

@@ -14,9 +14,9 @@ from placement_ac.inspection.explain.steps import (
     PlacementView,
     StepName,
     StepResult,
-    condition_of,
     reason_and_message,
 )
+from placement_ac.inspection.hub.dump import condition_of
 from placement_ac.scheduling.affected import sets_holding
 from placement_ac.scheduling.errors import BrokenSetError
 from placement_ac.scheduling.objects import (
@@ -27,7 +27,6 @@ from placement_ac.scheduling.objects import (
     is_terminating,
     labels_of,
     listed,
-    section,
     text,
     words,
 )
@@ -87,7 +86,7 @@ def _cluster_step(case: PlacementView, name: str, cluster: Obj | None) -> Explai
         since = text(cluster, "metadata", "deletionTimestamp")
         message = f"it is being deleted, since {since}: OCM no longer selects it"
         return StepName.CLUSTER.failed(message, source)
-    conditions = [(word, condition_of(section(cluster, "status"), kind)) for kind, word in _STATES]
+    conditions = [(word, condition_of(cluster, kind)) for kind, word in _STATES]
     good = [word for word, one in conditions if one.get("status") == "True"]
     bad = [
         f"not {word} ({reason_and_message(one) or 'no condition says so'})"
@@ -129,10 +128,9 @@ def _cluster_set_step(case: PlacementView, cluster: Obj) -> ExplainStep:
     holding = sets_holding(cluster, case.view.fleet)
     mine = [name for name in case.pool.eligible if name in holding]
     bindings = [f"{case.namespace}/{name}" for name in mine]
-    asked = ", and spec.clusterSets names it" if words(case.placement, "spec", "clusterSets") else ""
-    message = (
-        f"it is in ManagedClusterSet {joined(mine)}, which is bound in namespace {case.namespace}{asked}"
-    )
+    named = ", and spec.clusterSets names it" if words(case.placement, "spec", "clusterSets") else ""
+    where = f"bound in namespace {case.namespace}{named}"
+    message = f"it is in ManagedClusterSet {joined(mine)}, which is {where}"
     return StepName.CLUSTER_SET.passed(message, f"ManagedClusterSetBinding {joined(bindings)}")
 
 
@@ -148,8 +146,8 @@ def _why_in_no_set(case: PlacementView, cluster: Obj) -> str:
         message = ", nor in ".join(_why_not_in_set(one, cluster) for one in shown)
         parts.append(f"it is not in {message}{and_more(len(pool.eligible) - _SETS_SHOWN)}")
     elif pool.bound:
-        asked = joined(words(case.placement, "spec", "clusterSets"))
-        parts.append(f"spec.clusterSets names {asked}, and none of them is bound in namespace {space}")
+        named = joined(words(case.placement, "spec", "clusterSets"))
+        parts.append(f"spec.clusterSets names {named}, and none of them is bound in namespace {space}")
     parts += [
         f"ManagedClusterSetBinding {space}/{name} names a ManagedClusterSet that does not exist"
         for name in absent
@@ -261,7 +259,7 @@ def _number_step(case: PlacementView, name: str, verdict: ClusterVerdict) -> Exp
 def _group_steps(case: PlacementView, verdict: ClusterVerdict) -> Iterator[ExplainStep]:
     groups = listed(case.scheduling.status, "decisionGroups")
     if verdict.group is None:
-        condition = condition_of(case.scheduling.status, "PlacementMisconfigured")
+        condition = condition_of({"status": case.scheduling.status}, "PlacementMisconfigured")
         message = f"correct the decision groups, they put it in no decision: {reason_and_message(condition)}"
         yield StepName.GROUP.failed(message, _placement(case))
     elif at(case.placement, "spec", "decisionStrategy") is not None:

@@ -151,12 +151,12 @@ class PlacementView:
     @cached_property
     def decisions(self) -> Mapping[str, tuple[str, Object]] | None:
         """Cluster → its PlacementDecision and its entry there; None: OCM has not decided."""
-        made = [one for one in own_decisions(self.placement, self.view.fleet) if section(one, "status")]
+        written = [one for one in own_decisions(self.placement, self.view.fleet) if section(one, "status")]
         found: dict[str, tuple[str, Object]] = {}
-        for one in made:
+        for one in written:
             for entry in listed(one, "status", "decisions"):
                 found.setdefault(text(entry, "clusterName"), ("/".join(key_of(one)), dict(entry)))
-        return found if made else None
+        return found if written else None
 
     def predicts_selection(self, cluster: str) -> bool | None:
         """Whether OCM would select the cluster; None: unknown."""
@@ -205,11 +205,6 @@ class PlacementView:
     def rows(self) -> Mapping[str, ClusterRow]:
         """The selected clusters, best first; then those that are listed but not selected."""
         return {row.name: row for row in self.status.clusters} if self.status else {}
-
-
-def condition_of(status: Obj, kind: str) -> Obj:
-    """Return the condition of that type in a status; {} if there is none."""
-    return next((one for one in listed(status, "conditions") if one.get("type") == kind), {})
 
 
 def reason_and_message(condition: Obj) -> str:

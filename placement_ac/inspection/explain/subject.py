@@ -88,7 +88,7 @@ def known_clusters(view: HubView) -> frozenset[str]:
     """Return the existing clusters, and those that a decision or one of our objects still names."""
     existing = {key_of(one)[1] for one in view.dump.of(MANAGED_CLUSTER)}
     listed = {one.cluster for one in view.cluster_objects.values() if one.ours}
-    return frozenset((existing | decided_names(view.dump.of(PLACEMENT_DECISION)) | listed) - {""})
+    return frozenset(existing.union(listed, decided_names(view.dump.of(PLACEMENT_DECISION))) - {""})
 
 
 def find_cluster(view: HubView, name: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from placement_ac.core.api.constants import Kind, Resource
 from placement_ac.core.api.errors import PlacementAcError
 from placement_ac.inspection.hub.kinds import ALL_KINDS
+from placement_ac.scheduling.objects import listed
 
 Object = dict[str, Any]
 Key = tuple[str, str]
@@ -101,6 +102,11 @@ class Dump:
 def key_of(obj: Mapping[str, Any]) -> Key:
     metadata = obj.get("metadata") or {}
     return str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
+
+
+def condition_of(obj: object, kind: str) -> Mapping[str, Any]:
+    """Return the condition of that type of an object; {} if there is none."""
+    return next((one for one in listed(obj, "status", "conditions") if one.get("type") == kind), {})
 
 
 def kind_of(obj: Mapping[str, Any]) -> tuple[Kind | None, str]:

@@ -154,8 +154,8 @@ class HubView:
     @property
     def missing_rights(self) -> tuple[MissingRight, ...]:
         """The missing rights; those to the provisioned kinds only if credentials are provisioned."""
-        made = self.settings.credentials_provision != "none"
-        return tuple(right for right in self.dump.missing if made or right.kind not in PROVISIONED_KINDS)
+        ignored = PROVISIONED_KINDS if self.settings.credentials_provision == "none" else ()
+        return tuple(right for right in self.dump.missing if right.kind not in ignored)
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:
@@ -184,12 +184,10 @@ class HubView:
 
         A file may have no ClusterProfiles because the hub has none; Secrets are only missing if left out.
         """
-        asked = dict.fromkeys(
-            kind for method in self.settings.credentials for kind in _CREDENTIAL_KINDS[method]
-        )
-        if not self.dump.live and SECRET in asked:
+        needed = [kind for method in self.settings.credentials for kind in _CREDENTIAL_KINDS[method]]
+        if not self.dump.live and SECRET in needed:
             return self.dump.why_unknown(SECRET)
-        return next(filter(None, map(self.dump.why_unknown, asked)), "")
+        return next(filter(None, map(self.dump.why_unknown, needed)), "")
 
     def placement(self, name: str) -> Object | None:
         """Return the Placement of that name that the controller uses: the first watched namespace wins."""

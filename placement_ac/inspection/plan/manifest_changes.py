@@ -53,20 +53,13 @@ class ManifestChange:
         return f"{self.kind.kind} {'/'.join(filter(None, self.key))}"
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestChanges:
-    """The effect of the manifests on their objects."""
+def apply_manifests(
+    dump: Dump, manifests: Iterable[Object], namespace: str
+) -> tuple[tuple[ManifestChange, ...], tuple[str, ...]]:
+    """Return a change for each object of a kind that a plan considers, and the kind and name of all others.
 
-    changes: tuple[ManifestChange, ...] = ()
-    """One for each object of a kind that a plan considers, unchanged ones included."""
-    passed_over: tuple[str, ...] = ()
-    """The objects of other kinds, as kind and name."""
-
-
-def apply_manifests(dump: Dump, manifests: Iterable[Object], namespace: str) -> ManifestChanges:
-    """Return what these manifests change in a dump. `namespace`: the default namespace.
-
-    Raises InvalidManifest for an object that an API server would refuse.
+    Unchanged objects are included. `namespace`: the default namespace. Raises InvalidManifest for an object
+    that an API server would refuse.
     """
     changes: dict[tuple[Kind, Key], ManifestChange] = {}
     passed_over = []
@@ -82,7 +75,7 @@ def apply_manifests(dump: Dump, manifests: Iterable[Object], namespace: str) -> 
         before = known.before if known else dump.find(kind, key[1], key[0])
         after = _merged(known.after if known else before, wanted, kind)
         changes[kind, key] = ManifestChange(kind, key, before, _same_if_unchanged(before, after))
-    return ManifestChanges(tuple(changes.values()), tuple(passed_over))
+    return tuple(changes.values()), tuple(passed_over)
 
 
 def _with_namespace(manifest: Object, kind: Kind, namespace: str) -> Object:

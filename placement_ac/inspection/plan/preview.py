@@ -19,8 +19,7 @@ from placement_ac.core.api.schemas import Condition
 from placement_ac.core.inputs.state import Plan, Snapshot
 from placement_ac.core.plan.diff import Apply, Delete, Phase, SetCondition, diff
 from placement_ac.core.plan.plan import plan
-from placement_ac.inspection.hub.dump import Dump, Object
-from placement_ac.scheduling.objects import listed
+from placement_ac.inspection.hub.dump import Dump, Object, condition_of
 
 Verb = Literal["create", "apply", "delete", "setCondition"]
 When = Literal["at once", "when its jobs have ended"]
@@ -77,9 +76,11 @@ class _PreviewedObjects:
                 verb: Verb = "delete" if after is None else "apply" if before else "create"
                 yield _write(verb, *id_, when, _visible_part(before), _visible_part(after))
             elif isinstance(action, SetCondition):
-                before = self._conditions.get(action.name) or self._condition(action)
+                present = condition_of(self._dump.find(action.kind, action.name), action.condition["type"])
+                sides = map(
+                    _visible_condition, (self._conditions.get(action.name, present), action.condition)
+                )
                 self._conditions[action.name] = action.condition
-                sides = map(_visible_condition, (before, action.condition))
                 yield _write("setCondition", action.kind, action.name, when, *sides)
 
     def snapshot_after(self, seen: Snapshot) -> Snapshot:
@@ -100,14 +101,9 @@ class _PreviewedObjects:
             objects=replace(seen.objects, config=config, clusters=clusters),
         )
 
-    def _condition(self, action: SetCondition) -> Object | None:
-        check = self._dump.find(action.kind, action.name) or {}
-        said = listed(check, "status", "conditions")
-        return next((dict(one) for one in said if one.get("type") == action.condition["type"]), None)
-
     def _with_condition(self, check: Check) -> Check:
-        said = self._conditions.get(check.meta.name)
-        return replace(check, active=Condition.model_validate(said)) if said else check
+        condition = self._conditions.get(check.meta.name)
+        return replace(check, active=Condition.model_validate(condition)) if condition else check
 
 
 def _after_apply(there: Object | None, action: Apply) -> Object:
@@ -181,5 +177,5 @@ def _visible_part(obj: Object | None) -> Object | None:
     return {"metadata": metadata, "spec": obj.get("spec", {})}
 
 
-def _visible_condition(condition: Mapping[str, Any] | None) -> Object | None:
+def _visible_condition(condition: Mapping[str, Any]) -> Object | None:
     return {key: condition.get(key, "") for key in CONDITION_FIELDS} if condition else None

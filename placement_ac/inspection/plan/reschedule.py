@@ -5,7 +5,7 @@ Pure. A decision counts as different only if it differs from the present decisio
 decides without the change: a difference that scores have caused is not an effect of the change.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,7 +13,6 @@ from placement_ac.core.api.constants import MANAGED_CLUSTER, PLACEMENT, PLACEMEN
 from placement_ac.inspection.hub.dump import Key, Object
 from placement_ac.inspection.hub.hub_view import Changes, HubView
 from placement_ac.inspection.hub.kinds import CLUSTER_SET, SET_BINDING
-from placement_ac.inspection.plan.manifest_changes import ManifestChange
 from placement_ac.scheduling import SchedulingResult
 from placement_ac.scheduling.affected import AffectedPlacements
 from placement_ac.scheduling.objects import Fleet, Obj, key_of, listed, name_of, own_decisions, section
@@ -38,31 +37,23 @@ class RescheduleResult:
     warnings: tuple[str, ...] = ()
 
 
-def affected_placements(view: HubView, after: HubView, changes: Iterable[ManifestChange]) -> set[Key]:
+def affected_placements(view: HubView, after: HubView, changes: Changes) -> set[Key]:
     """Return the Placements that OCM schedules again: namespace and name."""
     reach = AffectedPlacements()
-    found: set[Key] = set()
-    for change in changes:
-        for side in (view, after):  # in this order: the state before the change matters too
-            found |= _affected_by(reach, change, side)
-    return {key for key in found if after.dump.find(PLACEMENT, key[1], key[0])}
-
-
-def _affected_by(reach: AffectedPlacements, change: ManifestChange, side: HubView) -> set[Key]:
-    fleet, placements, (namespace, name) = side.fleet, side.dump.by_key(PLACEMENT), change.key
-    if change.kind == PLACEMENT:
-        return {change.key}
-    if change.kind == PLACEMENT_DECISION:
-        return reach.of_decision(change.key, fleet)
-    if change.kind == MANAGED_CLUSTER:
-        return reach.of_cluster(name, fleet, placements)
-    if change.kind == PLACEMENT_SCORE:
-        return reach.of_score(namespace, name, fleet, placements)
-    if change.kind == CLUSTER_SET:
-        return reach.of_set(name, fleet, placements)
-    if change.kind == SET_BINDING:
-        return reach.of_set(name, fleet, placements, namespace)
-    return set()
+    found = set(changes.get(PLACEMENT, ()))
+    for side in (view, after):  # in this order: the state before the change matters too
+        fleet, placements = side.fleet, side.dump.by_key(PLACEMENT)
+        for key in changes.get(PLACEMENT_DECISION, ()):
+            found |= reach.of_decision(key, fleet)
+        for _, name in changes.get(MANAGED_CLUSTER, ()):
+            found |= reach.of_cluster(name, fleet, placements)
+        for cluster, name in changes.get(PLACEMENT_SCORE, ()):
+            found |= reach.of_score(cluster, name, fleet, placements)
+        for _, name in changes.get(CLUSTER_SET, ()):
+            found |= reach.of_set(name, fleet, placements)
+        for namespace, name in changes.get(SET_BINDING, ()):
+            found |= reach.of_set(name, fleet, placements, namespace)
+    return found & after.dump.by_key(PLACEMENT).keys()
 
 
 def reschedule(view: HubView, after: HubView, keys: Iterable[Key]) -> dict[Key, RescheduleResult]:
@@ -80,8 +71,7 @@ def reschedule(view: HubView, after: HubView, keys: Iterable[Key]) -> dict[Key, 
         one = _reschedule_one(view, after, placement, fleet)
         found[key] = one
         if one.after and _is_new(view, key):
-            made = dict(_decision_objects(placement, after.fleet, one.after))
-            fleet = fleet.with_decisions(key, list(made.values()))
+            fleet = fleet.with_decisions(key, _decision_objects(placement, after.fleet, one.after))
     return found
 
 
@@ -146,26 +136,32 @@ def _without_times(value: Any) -> Any:
 # -- as objects
 
 
-def decisions_as_changes(view: HubView, found: Mapping[Key, SchedulingResult]) -> Changes:
-    """Return these results as OCM would write them: decisions, and the status of each Placement."""
+def decisions_as_changes(view: HubView, found: Mapping[Key, SchedulingResult | None]) -> Changes:
+    """Return these results as OCM would write them: decisions, and the status of each Placement.
+
+    None: nothing is written.
+    """
     decisions: dict[Key, Object | None] = {}
     placements: dict[Key, Object | None] = {}
     for key, outcome in found.items():
         placement = view.dump.find(PLACEMENT, key[1], key[0])
-        if placement is not None:
-            there = own_decisions(placement, view.fleet)
-            decisions |= dict.fromkeys((key_of(one) for one in there), None)
-            decisions |= dict(_decision_objects(placement, view.fleet, outcome))
+        if placement is not None and outcome:
+            decisions |= dict.fromkeys(map(key_of, own_decisions(placement, view.fleet)), None)
+            decisions |= {key_of(one): one for one in _decision_objects(placement, view.fleet, outcome)}
             placements[key] = placement | {"status": dict(outcome.status)}
     return {PLACEMENT: placements, PLACEMENT_DECISION: decisions}
 
 
-def _decision_objects(
-    placement: Obj, fleet: Fleet, outcome: SchedulingResult
-) -> Iterator[tuple[Key, Object]]:
-    there = {key_of(one): one for one in own_decisions(placement, fleet)}
-    for wanted in outcome.decisions:
-        key = key_of(wanted)
-        known = section(there.get(key), "metadata")
-        metadata = {"uid": f"uid of the new PlacementDecision {'/'.join(key)}"} | dict(known)
-        yield key, dict(wanted) | {"metadata": metadata | dict(wanted["metadata"])}
+def _decision_objects(placement: Obj, fleet: Fleet, outcome: SchedulingResult) -> list[Object]:
+    there = {key_of(one): section(one, "metadata") for one in own_decisions(placement, fleet)}
+    return [
+        {
+            **wanted,
+            "metadata": {
+                "uid": f"uid of the new PlacementDecision {'/'.join(key_of(wanted))}",
+                **there.get(key_of(wanted), {}),
+                **wanted["metadata"],
+            },
+        }
+        for wanted in outcome.decisions
+    ]

@@ -32,7 +32,7 @@ from placement_ac.core.selection.selection import cluster_of, listed_clusters
 from placement_ac.inspection.hub.dump import Key, Object
 from placement_ac.inspection.hub.hub_view import PASSED, Changes, HubView
 from placement_ac.inspection.plan import plan_report
-from placement_ac.inspection.plan.manifest_changes import ManifestChange, ManifestChanges, apply_manifests
+from placement_ac.inspection.plan.manifest_changes import ManifestChange, apply_manifests
 from placement_ac.inspection.plan.preview import CONDITION_FIELDS, PlannedWrite, preview_writes
 from placement_ac.inspection.plan.reschedule import (
     RescheduleResult,
@@ -56,16 +56,14 @@ def what_if(view: HubView, manifests: Iterable[Object]) -> plan_report.PlanRepor
 
     The report has every Placement in the manifests, and every other Placement that changes.
     """
-    applied = apply_manifests(view.dump, manifests, view.settings.placement_namespace[0])
+    applied, passed_over = apply_manifests(view.dump, manifests, view.settings.placement_namespace[0])
     changes = _relevant(view, applied)
-    named = {one.key for one in applied.changes if one.kind == PLACEMENT}
-    after, touched = view.with_changes(_objects_of(changes))
+    named = {one.key for one in applied if one.kind == PLACEMENT}
+    after, touched = view.with_changes(changes)
     found = reschedule(view, after, affected_placements(view, after, changes) | named)
-    before, _ = view.with_changes(
-        decisions_as_changes(view, {key: one.before for key, one in found.items() if one.before})
-    )
+    before, _ = view.with_changes(decisions_as_changes(view, {key: one.before for key, one in found.items()}))
     after, more = after.with_changes(
-        decisions_as_changes(after, {key: one.after for key, one in found.items() if one.after})
+        decisions_as_changes(after, {key: one.after for key, one in found.items()})
     )
     keys = named | {key for key, one in found.items() if one.changed}
     keys |= {_placement_key(after, key.name) for key in touched | more if key.kind == "placement"}
@@ -78,23 +76,20 @@ def what_if(view: HubView, manifests: Iterable[Object]) -> plan_report.PlanRepor
     entries = tuple(one for one in every if one.changed or (one.plan.namespace, one.plan.name) in named)
     return plan_report.PlanReport(
         entries=entries,
-        objects=tuple(plan_report.ObjectChange(one.verb, one.kind.kind, *one.key) for one in applied.changes),
-        passed_over=applied.passed_over,
+        objects=tuple(plan_report.ObjectChange(one.verb, one.kind.kind, *one.key) for one in applied),
+        passed_over=passed_over,
         warnings=tuple(_warnings(view, applied, entries)),
         after=after,
     )
 
 
-def _relevant(view: HubView, applied: ManifestChanges) -> list[ManifestChange]:
+def _relevant(view: HubView, applied: Iterable[ManifestChange]) -> Changes:
     """Leave out unchanged objects, and credentials if those of other clusters are unknown."""
     unknown = () if view.credentials_known else (SECRET, CLUSTER_PROFILE)
-    return [one for one in applied.changes if one.verb != "none" and one.kind not in unknown]
-
-
-def _objects_of(changes: Iterable[ManifestChange]) -> Changes:
     found: dict[Kind, dict[Key, Object | None]] = {}
-    for one in changes:
-        found.setdefault(one.kind, {})[one.key] = one.after
+    for one in applied:
+        if one.verb != "none" and one.kind not in unknown:
+            found.setdefault(one.kind, {})[one.key] = one.after
     return found
 
 
@@ -105,13 +100,13 @@ def _placement_key(view: HubView, name: str) -> Key:
 
 
 def _warnings(
-    view: HubView, applied: ManifestChanges, entries: Iterable[plan_report.PlannedPlacement]
+    view: HubView, applied: Iterable[ManifestChange], entries: Iterable[plan_report.PlannedPlacement]
 ) -> Iterator[str]:
     if not view.credentials_known:
         yield CREDENTIALS_ASSUMED
     if any(one.listed and one.plan.removed and not one.jobs_known for one in entries):
         yield JOBS_UNKNOWN.format(view.dump.why_unknown(WORKLOAD))
-    for one in applied.changes:
+    for one in applied:
         if one.kind == PLACEMENT_DECISION:
             yield OVERWRITTEN_BY_OCM.format(one)
         if one.kind.kind in ("MultiKueueConfig", "MultiKueueCluster"):
@@ -232,7 +227,11 @@ def _planned_placement(
     added = tuple(one for one in order if one not in was)
     removed = tuple(one for one in was if one not in order)
     changed = decided.changed or before.comparable() != after.comparable()
-    plan_at_once, writes = _preview(after, changed)
+    draining = tuple(_draining(after))
+    wanted = after.plan
+    writes: tuple[PlannedWrite, ...] = ()
+    if after.snapshot and changed:
+        wanted, writes = preview_writes(after.snapshot, wanted, after.view.dump, waits=bool(draining))
     affected = sorted(
         _workloads_on(after, removed),
         key=lambda one: (removed.index(one.cluster), one.namespace, one.name),
@@ -254,10 +253,10 @@ def _planned_placement(
             order=order,
             writes=writes,
             affected=tuple(affected),
-            checks=tuple(_checks(after, plan_at_once)),
+            checks=tuple(_checks(after, wanted)),
             beyond=targets.over_limit if targets else (),
             unusable=dict(targets.selection.left_out) if targets else {},
-            draining=tuple(_draining(after)),
+            draining=draining,
             warnings=(*decided.warnings, *(() if is_edited else _delays(after, removed))),
         ),
         changed=changed,
@@ -299,12 +298,6 @@ def _draining(side: _PlacementSide) -> list[str]:
         one.cluster for one in side.targets.drain.staying if one.cluster in side.snapshot.fleet.unreachable
     }
     return [one.cluster for one in side.targets.drain.steps if one.cluster in busy | stuck]
-
-
-def _preview(side: _PlacementSide, changed: bool) -> tuple[Plan, tuple[PlannedWrite, ...]]:
-    if side.snapshot is None or not changed:
-        return side.plan, ()
-    return preview_writes(side.snapshot, side.plan, side.view.dump, waits=bool(_draining(side)))
 
 
 def _checks(side: _PlacementSide, wanted: Plan) -> Iterator[plan_report.CheckChange]:
