@@ -149,8 +149,8 @@ def _parameters_step(check: Check) -> ExplainStep:
 
 
 def _missing_placement_step(view: HubView, name: str) -> ExplainStep:
-    if view.dump.live and not view.dump.knows(PLACEMENT):
-        return StepName.PLACEMENT.unknown(f"whether it exists is {view.dump.why_unknown(PLACEMENT)}")
+    if unknown := view.dump.why_hidden(PLACEMENT):
+        return StepName.PLACEMENT.unknown(f"whether it exists is {unknown}")
     looked_for = joined((f"{space}/{name}" for space in view.settings.placement_namespace), " or ")
     message = f"there is no Placement {looked_for}"
     return StepName.PLACEMENT.failed(message, "setting placement-namespace")

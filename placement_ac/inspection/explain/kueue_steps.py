@@ -17,7 +17,7 @@ from placement_ac.core.api.constants import (
     WORKLOAD,
     CredentialMethod,
 )
-from placement_ac.core.api.objects import Check, Workload
+from placement_ac.core.api.objects import Check
 from placement_ac.core.api.text import count_text, joined
 from placement_ac.core.inputs.state import Verdict
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
@@ -164,19 +164,12 @@ def _removal_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainStep
         message = f"it leaves the list; which Workloads run there is {unknown}"
         yield StepName.DRAINING.unknown(message, source)
         return
-    jobs = case.targets.workloads
-    parts = (
-        *_workload_texts("run there", jobs.running.get(one.name, ())),
-        *_workload_texts("wait there", jobs.waiting.get(one.name, ())),
-    )
     message = f"it drains and stays listed for now: {one.message}" if one.stays else "it leaves the list now"
-    yield StepName.DRAINING.note("; ".join((message, *parts)), source)
-
-
-def _workload_texts(what: str, workloads: Iterable[Workload]) -> Iterator[str]:
-    names = [workload.label for workload in workloads]
-    if names:
-        yield f"{what}: {joined(names)}"
+    workloads = case.targets.workloads
+    for what, jobs in (("run there", workloads.running), ("wait there", workloads.waiting)):
+        if names := [job.label for job in jobs.get(one.name, ())]:
+            message += f"; {what}: {joined(names)}"
+    yield StepName.DRAINING.note(message, source)
 
 
 # -- Kueue's list and Kueue's conditions
@@ -225,8 +218,11 @@ def _connection_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
 
 def condition_steps(case: PlacementView, checks: Iterable[Check]) -> Iterator[ExplainStep]:
     """Yield the condition of each check, and where the controller would now set another one."""
+    view = case.view
+    known = view.credentials_known and all(map(view.dump.knows, _VERDICT_KINDS))
+    verdicts = case.plan.verdicts if known and not view.settings.credentials_probe else {}
     for check in checks:
-        yield condition_step(check, case.plan.verdicts.get(check.meta.name) if _can_predict(case) else None)
+        yield condition_step(check, verdicts.get(check.meta.name))
 
 
 def condition_step(check: Check, verdict: Verdict | None) -> ExplainStep:
@@ -243,12 +239,6 @@ def condition_step(check: Check, verdict: Verdict | None) -> ExplainStep:
             "it has not reconciled the check yet, or it sees objects that are unknown here"
         )
     return ExplainStep(StepName.CONDITION, outcome, message, source)
-
-
-def _can_predict(case: PlacementView) -> bool:
-    view = case.view
-    known = view.credentials_known and all(map(view.dump.knows, _VERDICT_KINDS))
-    return known and not view.settings.credentials_probe
 
 
 def queue_steps(case: PlacementView) -> Iterator[ExplainStep]:

@@ -107,8 +107,7 @@ def _scheduling_steps(case: PlacementView, name: str, cluster: Obj) -> Iterator[
         return
     yield _cluster_set_step(case, cluster)
     if dropped in (Dropped.PREDICATE, Dropped.MISCONFIGURED):
-        step = StepName.PREDICATE if dropped is Dropped.PREDICATE else StepName.MISCONFIGURED
-        yield ExplainStep(step, StepResult.FAILED, verdict.why, _placement(case))
+        yield StepName(dropped).failed(verdict.why, _placement(case))
         return
     yield _predicate_step(case, cluster)
     if dropped is Dropped.TAINT:
@@ -274,7 +273,7 @@ def _group_steps(case: PlacementView, verdict: ClusterVerdict) -> Iterator[Expla
 
 
 def _decision_step(case: PlacementView, name: str) -> ExplainStep:
-    if case.view.dump.live and not case.view.dump.knows(PLACEMENT_DECISION):
+    if case.view.dump.why_hidden(PLACEMENT_DECISION):
         return StepName.DECISION.unknown("PlacementDecisions are unknown")
     expected, now = case.predicts_selection(name), case.decisions
     if now is None:

@@ -64,24 +64,23 @@ def parse_subject(words: Sequence[str], view: HubView) -> Subject:
 def _type_of(name: str, view: HubView) -> Type:
     """Return the type of the object of that name; a Placement only if no cluster or check has the name."""
     is_check = view.dump.find(ADMISSION_CHECK, name) is not None
-    is_cluster = name in known_clusters(view)
-    if is_check and is_cluster:
-        raise SubjectNotFound(
-            f"use `explain cluster {name}` or `explain check {name}`: {name} is a cluster and a check"
-        )
-    if is_check or is_cluster:
-        return "check" if is_check else "cluster"
+    if name in known_clusters(view):
+        if not is_check:
+            return "cluster"
+        message = f"use `explain cluster {name}` or `explain check {name}`: {name} is a cluster and a check"
+        raise SubjectNotFound(message)
+    if is_check:
+        return "check"
     if any(key_of(one)[1] == name for one in view.dump.of(PLACEMENT)):
         return "placement"
-    raise SubjectNotFound(
-        f'no cluster, check or Placement "{name}" found{_unknown_kinds_text(view.dump, *KINDS.values())}'
-    )
+    unknown = _unknown_kinds_text(view.dump, *KINDS.values())
+    raise SubjectNotFound(f'no cluster, check or Placement "{name}" found{unknown}')
 
 
 def _unknown_kinds_text(dump: Dump, *kinds: Kind) -> str:
     """Return which of these kinds are unknown: the object may be one of them."""
-    unseen = [str(kind) for kind in kinds if not dump.knows(kind)] if dump.live else []
-    return f"; unknown: {joined(unseen)}" if unseen else ""
+    unknown = [str(kind) for kind in kinds if dump.why_hidden(kind)]
+    return f"; unknown: {joined(unknown)}" if unknown else ""
 
 
 def known_clusters(view: HubView) -> frozenset[str]:
@@ -142,8 +141,8 @@ def placement_views(view: HubView, check: str, namespaces: Sequence[str]) -> tup
         if raw is None:
             raise SubjectNotFound(f"AdmissionCheck {check} has no Placement: see `explain check {check}`")
         return (PlacementView(view, raw),)
-    if view.dump.live and not view.dump.knows(PLACEMENT):
-        raise SubjectNotFound(f"Placements are {view.dump.why_unknown(PLACEMENT)}")
+    if unknown := view.dump.why_hidden(PLACEMENT):
+        raise SubjectNotFound(f"Placements are {unknown}")
     spaces = namespaces or (view.settings.placement_namespace if view.dump.live else ())
     cases = (PlacementView(view, one) for one in view.dump.of(PLACEMENT))
     chosen = (case for case in cases if not spaces or case.namespace in spaces)

@@ -38,23 +38,13 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.decode import check, kueue_object
 from placement_ac.core.api.objects import AppliedFields, Check, KueueObject
-from placement_ac.core.inputs.state import (
-    ClusterCredentials,
-    HubFacts,
-    Key,
-    Plan,
-    Snapshot,
-    Timer,
-    TimerAges,
-    TimerKind,
-)
+from placement_ac.core.inputs import state
 from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.targets import TargetClusters, select_targets
 from placement_ac.core.selection.mass_loss import hold_mass_loss
 from placement_ac.core.selection.selection import listed_clusters
-from placement_ac.inspection.hub.dump import Dump, MissingRight, Object
-from placement_ac.inspection.hub.dump import Key as DumpKey
+from placement_ac.inspection.hub.dump import Dump, Key, MissingRight, Object
 from placement_ac.inspection.hub.kinds import CLUSTER_SET, PROVISIONED_KINDS, SET_BINDING
 from placement_ac.scheduling import Fleet, SchedulingResult, schedule
 from placement_ac.scheduling.objects import listed
@@ -68,40 +58,40 @@ _CREDENTIAL_KINDS: Final[Mapping[CredentialMethod, tuple[Kind, ...]]] = {
 }
 _LONG: Final = 1e6
 """Seconds; longer than any timer."""
-_SETTLING: Final = (
-    TimerKind.REMOVAL_UNSETTLED,
-    TimerKind.MASS_LOSS,
-    TimerKind.LIST_ORDER,
-    TimerKind.CREDENTIALS_MISSING,
-    TimerKind.CREDENTIALS_UNNEEDED,
-)
-"""Timers that only need time to elapse."""
 
 
 @dataclass(frozen=True)
-class _ElapsedTimers(Mapping[Timer, float]):
+class _ElapsedTimers(Mapping[state.Timer, float]):
     """Timer ages in which all timers of these kinds have elapsed, and no other has begun."""
 
-    kinds: Collection[TimerKind]
+    kinds: Collection[state.TimerKind]
 
-    def __getitem__(self, timer: Timer) -> float:
+    def __getitem__(self, timer: state.Timer) -> float:
         if timer.kind in self.kinds:
             return _LONG
         raise KeyError(timer)
 
-    def __iter__(self) -> Iterator[Timer]:
+    def __iter__(self) -> Iterator[state.Timer]:
         return iter(())
 
     def __len__(self) -> int:
         return 0
 
 
-SETTLED: Final[TimerAges] = _ElapsedTimers(_SETTLING)
-"""No drain has begun."""
-PASSED: Final[TimerAges] = _ElapsedTimers(frozenset(TimerKind))
+SETTLED: Final[state.TimerAges] = _ElapsedTimers(
+    (
+        state.TimerKind.REMOVAL_UNSETTLED,
+        state.TimerKind.MASS_LOSS,
+        state.TimerKind.LIST_ORDER,
+        state.TimerKind.CREDENTIALS_MISSING,
+        state.TimerKind.CREDENTIALS_UNNEEDED,
+    )
+)
+"""The timers that only need time have elapsed, and no drain has begun."""
+PASSED: Final[state.TimerAges] = _ElapsedTimers(frozenset(state.TimerKind))
 """Every timer has elapsed, those of draining too."""
 
-Changes = Mapping[Kind, Mapping[DumpKey, Object | None]]
+Changes = Mapping[Kind, Mapping[Key, Object | None]]
 """Objects that replace the existing ones; None deletes one."""
 
 
@@ -112,11 +102,11 @@ class HubView:
     dump: Dump
     settings: Settings
     now: datetime
-    _snapshots: dict[str, Snapshot] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _snapshots: dict[str, state.Snapshot] = field(default_factory=dict, init=False, repr=False, compare=False)
     _targets: dict[str, TargetClusters] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
-    def facts(self) -> HubFacts:
+    def facts(self) -> state.HubFacts:
         """The hub's limits, versions and name format."""
         served = {kind: kind.at(KUEUE_VERSIONS[0]) for kind in (ADMISSION_CHECK, MULTIKUEUE_CLUSTER)}
         schema = self.dump.schemas.get(MULTIKUEUE_CONFIG)
@@ -196,23 +186,23 @@ class HubView:
 
     # -- what the controller decides
 
-    def snapshot(self, name: str) -> Snapshot:
+    def snapshot(self, name: str) -> state.Snapshot:
         """Return the inputs of the controller's decision for a Placement.
 
         If credentials are unknown, every selected cluster counts as having some.
         """
         if name not in self._snapshots:
-            seen = self.cache.snapshot(Key("placement", name), self.now, SETTLED)
+            seen = self.cache.snapshot(state.Key("placement", name), self.now, SETTLED)
             self._snapshots[name] = self._with_assumptions(seen)
         return self._snapshots[name]
 
-    def check_snapshot(self, one: Check) -> Snapshot:
+    def check_snapshot(self, one: Check) -> state.Snapshot:
         """Return the inputs of the decision for a check, even if it names no Placement."""
         if one.placement:
             return self.snapshot(one.placement)
-        return self.cache.snapshot(Key("check", one.meta.name), self.now, SETTLED)
+        return self.cache.snapshot(state.Key("check", one.meta.name), self.now, SETTLED)
 
-    def _with_assumptions(self, seen: Snapshot) -> Snapshot:
+    def _with_assumptions(self, seen: state.Snapshot) -> state.Snapshot:
         if not self.dump.live:
             clusters = {name: _as_applied(obj) for name, obj in seen.objects.clusters.items()}
             config = _as_applied(seen.objects.config) if seen.objects.config else None
@@ -220,7 +210,7 @@ class HubView:
         if self.credentials_known:
             return seen
         known = seen.credentials
-        usable = ClusterCredentials(_assume_usable(known.selected), _assume_usable(known.unselected))
+        usable = state.ClusterCredentials(_assume_usable(known.selected), _assume_usable(known.unselected))
         return replace(seen, credentials=usable)
 
     def targets(self, name: str) -> TargetClusters:
@@ -238,7 +228,7 @@ class HubView:
         guarded = hold_mass_loss(seen, self.targets(name).selection, listed_clusters(seen))
         return dict.fromkeys((one.cluster for one in guarded.held), guarded.why)
 
-    def plan(self, name: str) -> Plan:
+    def plan(self, name: str) -> state.Plan:
         """Return the controller's plan for a Placement."""
         return plan(self.snapshot(name))
 
@@ -257,7 +247,7 @@ class HubView:
 
     # -- the effect of changes
 
-    def with_changes(self, changes: Changes) -> tuple["HubView", set[Key]]:
+    def with_changes(self, changes: Changes) -> tuple["HubView", set[state.Key]]:
         """Return the hub with these changes, and the controller's keys that they affect.
 
         Unchanged data is shared, so the cost depends on the size of the change.
@@ -268,7 +258,7 @@ class HubView:
         dump = self.dump.with_objects({kind: tuple(table.values()) for kind, table in tables.items()})
         turned, world = replace(self, dump=dump), self.cache.copy()
         watched = kinds_for(world.provisioning)
-        touched: set[Key] = set()
+        touched: set[state.Key] = set()
         for kind, objects in changes.items():
             for key in objects if kind in watched else ():
                 obj = tables[kind].get(key)
@@ -308,9 +298,7 @@ def _as_applied(obj: KueueObject) -> KueueObject:
     return replace(obj, applied_fields=owned)
 
 
-def _table_with(
-    table: Mapping[DumpKey, Object], changes: Mapping[DumpKey, Object | None]
-) -> dict[DumpKey, Object]:
+def _table_with(table: Mapping[Key, Object], changes: Mapping[Key, Object | None]) -> dict[Key, Object]:
     """Return the table with the changes; a changed object gets a newer resourceVersion."""
     found = dict(table)
     for key, obj in changes.items():

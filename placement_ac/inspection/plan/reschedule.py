@@ -62,25 +62,19 @@ def reschedule(view: HubView, after: HubView, keys: Iterable[Key]) -> dict[Key, 
     Existing Placements are scheduled with the present decisions, so that only the change makes a difference.
     For a new Placement, Balance also counts the decisions of the new ones before it.
     """
-    fleet = after.fleet
+    fleet, existing = after.fleet, view.dump.by_key(PLACEMENT)
     found = {}
-    for key in sorted(keys, key=lambda key: (_is_new(view, key), key)):
-        placement = after.dump.find(PLACEMENT, key[1], key[0])
+    for key in sorted(keys, key=lambda key: (key not in existing, key)):
+        placement = after.dump.by_key(PLACEMENT).get(key)
         if placement is None:
             continue
-        one = _reschedule_one(view, after, placement, fleet)
-        found[key] = one
-        if one.after and _is_new(view, key):
+        found[key] = one = _reschedule_one(view, after, placement, fleet)
+        if one.after and key not in existing:
             fleet = fleet.with_decisions(key, _decision_objects(placement, after.fleet, one.after))
     return found
 
 
-def _is_new(view: HubView, key: Key) -> bool:
-    return view.dump.find(PLACEMENT, key[1], key[0]) is None
-
-
 def _reschedule_one(view: HubView, after: HubView, placement: Object, fleet: Fleet) -> RescheduleResult:
-    namespace, name = key_of(placement)
     there = own_decisions(placement, view.fleet)
     outcome = after.schedule(placement, fleet)
     if outcome.hold:
@@ -88,7 +82,7 @@ def _reschedule_one(view: HubView, after: HubView, placement: Object, fleet: Fle
     warnings = outcome.warnings
     if _matches(outcome, placement, there):
         return RescheduleResult(warnings=warnings)
-    was = view.dump.find(PLACEMENT, name, namespace)
+    was = view.dump.by_key(PLACEMENT).get(key_of(placement))
     before = view.schedule(was) if was else None
     if before is None or before.hold:
         return RescheduleResult(True, None, outcome, warnings)
@@ -144,7 +138,7 @@ def decisions_as_changes(view: HubView, found: Mapping[Key, SchedulingResult | N
     decisions: dict[Key, Object | None] = {}
     placements: dict[Key, Object | None] = {}
     for key, outcome in found.items():
-        placement = view.dump.find(PLACEMENT, key[1], key[0])
+        placement = view.dump.by_key(PLACEMENT).get(key)
         if placement is not None and outcome:
             decisions |= dict.fromkeys(map(key_of, own_decisions(placement, view.fleet)), None)
             decisions |= {key_of(one): one for one in _decision_objects(placement, view.fleet, outcome)}

@@ -67,15 +67,14 @@ def what_if(view: HubView, manifests: Iterable[Object]) -> plan_report.PlanRepor
     )
     keys = named | {key for key, one in found.items() if one.changed}
     keys |= {_placement_key(after, key.name) for key in touched | more if key.kind == "placement"}
-    every = (
-        _planned_placement(
-            _PlacementSide(before, key), _PlacementSide(after, key), found.get(key, RescheduleResult())
-        )
-        for key in sorted(keys)
-    )
-    entries = tuple(one for one in every if one.changed or (one.plan.namespace, one.plan.name) in named)
+    entries = []
+    for key in sorted(keys):
+        sides = _PlacementSide(before, key), _PlacementSide(after, key)
+        planned = _planned_placement(*sides, found.get(key, RescheduleResult()))
+        if planned.changed or key in named:
+            entries.append(planned)
     return plan_report.PlanReport(
-        entries=entries,
+        entries=tuple(entries),
         objects=tuple(plan_report.ObjectChange(one.verb, one.kind.kind, *one.key) for one in applied),
         passed_over=passed_over,
         warnings=tuple(_warnings(view, applied, entries)),
@@ -163,9 +162,10 @@ class _PlacementSide:
         seen = self.view.snapshot(self.key[1])
         if seen.objects.config is None or not is_taken(seen.objects.config, seen.name, ""):
             return ()
-        objects = ((name, self.view.cluster_objects.get(name)) for name in seen.objects.config.listed)
+        object_of = self.view.cluster_objects.get
         return tuple(
-            cluster_of(seen, one) if one else seen.hub.cluster_of(seen.name, name) for name, one in objects
+            cluster_of(seen, obj) if (obj := object_of(name)) else seen.hub.cluster_of(seen.name, name)
+            for name in seen.objects.config.listed
         )
 
     @cached_property
