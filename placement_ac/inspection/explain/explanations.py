@@ -180,9 +180,9 @@ def _cluster_sets_step(case: PlacementView) -> ExplainStep:
     """Return which cluster sets the Placement may select from."""
     if case.unknown_kinds:
         return StepName.CLUSTER_SET.unknown(ocm_steps.unknown_kinds_text(case))
-    pool, space = case.pool, case.namespace
     if case.scheduling.hold:
         return StepName.CLUSTER_SET.note(f"{case.scheduling.hold}: OCM leaves its decisions as they are")
+    pool, space = case.pool, case.namespace
     named = words(case.placement, "spec", "clusterSets")
     if not pool.bound:
         message = f"no ManagedClusterSet is bound in namespace {space}: bind one to select clusters"

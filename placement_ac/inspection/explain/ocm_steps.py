@@ -18,7 +18,6 @@ from placement_ac.inspection.explain.steps import (
 )
 from placement_ac.inspection.hub.dump import condition_of
 from placement_ac.scheduling.affected import sets_holding
-from placement_ac.scheduling.errors import BrokenSetError
 from placement_ac.scheduling.objects import (
     Obj,
     at,
@@ -163,10 +162,7 @@ def _why_in_no_set(case: PlacementView, cluster: Obj) -> str:
 def _why_not_in_set(cluster_set: Obj, cluster: Obj) -> str:
     """Return a set with the label that keeps a cluster out of it."""
     name, labels = text(cluster_set, "metadata", "name"), labels_of(cluster)
-    try:
-        selector = member_selector(cluster_set)
-    except BrokenSetError as error:
-        return f"{name} ({error})"
+    selector = member_selector(cluster_set)
     unmet = selector.first_unmet(labels) if selector else None
     why = f"label {unmet.lack(labels, 'the set')}" if unmet else "it has no members"
     return f"ManagedClusterSet {name} ({why})"

@@ -21,7 +21,6 @@ from placement_ac.inspection.hub.kinds import CLUSTER_SET
 from placement_ac.inspection.status.check_status import check_statuses
 from placement_ac.inspection.status.model import CheckStatus, ClusterRow
 from placement_ac.scheduling import SchedulingResult
-from placement_ac.scheduling.errors import BrokenSetError, MisconfiguredError
 from placement_ac.scheduling.objects import Obj, listed, own_decisions, section, text
 from placement_ac.scheduling.predicates import Predicate, predicates_of
 from placement_ac.scheduling.sets import Pool, pool_for
@@ -131,18 +130,13 @@ class PlacementView:
 
     @cached_property
     def pool(self) -> Pool:
-        """The clusters that the Placement may select; none if a set cannot be read."""
-        try:
-            return pool_for(self.placement, self.view.fleet)
-        except BrokenSetError:
-            return Pool((), (), {})
+        """The clusters that the Placement may select; only if `scheduling` has no hold."""
+        return pool_for(self.placement, self.view.fleet)
 
     @cached_property
     def predicates(self) -> list[Predicate]:
-        try:
-            return predicates_of(self.placement)
-        except MisconfiguredError:
-            return []
+        """Only if they are not misconfigured."""
+        return predicates_of(self.placement)
 
     @cached_property
     def taint_context(self) -> TaintContext:

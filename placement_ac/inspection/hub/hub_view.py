@@ -261,11 +261,9 @@ class HubView:
         touched: set[state.Key] = set()
         for kind, objects in changes.items():
             for key in objects if kind in watched else ():
-                obj = tables[kind].get(key)
-                there = self.dump.find(kind, key[1], key[0])
-                if obj is not None:
+                if obj := tables[kind].get(key):
                     touched |= world.put(kind, obj)
-                elif there is not None:
+                elif there := self.dump.by_key(kind).get(key):
                     touched |= world.remove(kind, there)
         fleet = {
             field: tables.get(kind, getattr(self.fleet, field))

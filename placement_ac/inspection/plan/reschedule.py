@@ -65,9 +65,7 @@ def reschedule(view: HubView, after: HubView, keys: Iterable[Key]) -> dict[Key, 
     fleet, existing = after.fleet, view.dump.by_key(PLACEMENT)
     found = {}
     for key in sorted(keys, key=lambda key: (key not in existing, key)):
-        placement = after.dump.by_key(PLACEMENT).get(key)
-        if placement is None:
-            continue
+        placement = after.dump.by_key(PLACEMENT)[key]
         found[key] = one = _reschedule_one(view, after, placement, fleet)
         if one.after and key not in existing:
             fleet = fleet.with_decisions(key, _decision_objects(placement, after.fleet, one.after))
@@ -138,8 +136,8 @@ def decisions_as_changes(view: HubView, found: Mapping[Key, SchedulingResult | N
     decisions: dict[Key, Object | None] = {}
     placements: dict[Key, Object | None] = {}
     for key, outcome in found.items():
-        placement = view.dump.by_key(PLACEMENT).get(key)
-        if placement is not None and outcome:
+        if outcome:
+            placement = view.dump.by_key(PLACEMENT)[key]
             decisions |= dict.fromkeys(map(key_of, own_decisions(placement, view.fleet)), None)
             decisions |= {key_of(one): one for one in _decision_objects(placement, view.fleet, outcome)}
             placements[key] = placement | {"status": dict(outcome.status)}
