@@ -120,7 +120,7 @@ class HubView:
             served={ACCOUNT, PERMISSION} <= self.dump.served.keys(),
             rules=worker_policy_rules(self.settings, None),
         )
-        world = Cache(
+        cache = Cache(
             self.facts,
             kueue_namespace=self.settings.kueue_namespace,
             methods=self.settings.credentials,
@@ -130,8 +130,8 @@ class HubView:
         for kind in kinds_for(provisioning):
             # Only of a kind that is served and completely known can an object be reported as missing.
             known = self.dump.knows(kind) and kind in self.dump.served
-            world.load(kind, self.dump.of(kind), "0" if known else "")
-        return world
+            cache.load(kind, self.dump.of(kind), "0" if known else "")
+        return cache
 
     @cached_property
     def fleet(self) -> Fleet:
@@ -256,23 +256,23 @@ class HubView:
             return self, set()
         tables = {kind: _table_with(self.dump.by_key(kind), objects) for kind, objects in changes.items()}
         dump = self.dump.with_objects({kind: tuple(table.values()) for kind, table in tables.items()})
-        turned, world = replace(self, dump=dump), self.cache.copy()
-        watched = kinds_for(world.provisioning)
+        changed, cache = replace(self, dump=dump), self.cache.copy()
+        watched = kinds_for(cache.provisioning)
         touched: set[state.Key] = set()
         for kind, objects in changes.items():
             for key in objects if kind in watched else ():
                 if obj := tables[kind].get(key):
-                    touched |= world.put(kind, obj)
+                    touched |= cache.put(kind, obj)
                 elif there := self.dump.by_key(kind).get(key):
-                    touched |= world.remove(kind, there)
+                    touched |= cache.remove(kind, there)
         fleet = {
             field: tables.get(kind, getattr(self.fleet, field))
             for field, kind in zip(Fleet.__dataclass_fields__, SCHEDULING_KINDS, strict=False)
         }
         after = Fleet(**fleet, memo=self.fleet.memo)
         # cached_property reads them from there.
-        vars(turned).update({"cache": world, "fleet": after, "facts": self.facts})
-        return turned, touched
+        vars(changed).update({"cache": cache, "fleet": after, "facts": self.facts})
+        return changed, touched
 
 
 def _assume_usable(credentials: CredentialsByCluster) -> CredentialsByCluster:

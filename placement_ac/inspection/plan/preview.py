@@ -14,7 +14,7 @@ import yaml
 
 from placement_ac.core.api.constants import ANNOTATION_DRAINING, FIELD_MANAGER, MULTIKUEUE_CONFIG, Kind
 from placement_ac.core.api.decode import kueue_object
-from placement_ac.core.api.objects import Check, KueueObject
+from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.api.schemas import Condition
 from placement_ac.core.inputs.state import Plan, Snapshot
 from placement_ac.core.plan.diff import Apply, Delete, Phase, SetCondition, diff
@@ -94,16 +94,13 @@ class _PreviewedObjects:
                 clusters.pop(name, None)
             else:
                 clusters[name] = _as_kueue_object(obj, clusters.get(name))
-        checks = tuple(self._with_condition(check) for check in seen.checks.ours)
+        active = {name: Condition.model_validate(one) for name, one in self._conditions.items()}
+        checks = [replace(one, active=active.get(one.meta.name, one.active)) for one in seen.checks.ours]
         return replace(
             seen,
-            checks=replace(seen.checks, ours=checks),
+            checks=replace(seen.checks, ours=tuple(checks)),
             objects=replace(seen.objects, config=config, clusters=clusters),
         )
-
-    def _with_condition(self, check: Check) -> Check:
-        condition = self._conditions.get(check.meta.name)
-        return replace(check, active=Condition.model_validate(condition)) if condition else check
 
 
 def _after_apply(there: Object | None, action: Apply) -> Object:

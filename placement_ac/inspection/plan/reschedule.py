@@ -99,8 +99,8 @@ def _matches(outcome: SchedulingResult, placement: Obj, there: Iterable[Obj]) ->
     kept = section(placement, "status")
     wanted, found = _entries(outcome.decisions), _entries(there)
     return (
-        {name: entries for name, (entries, _) in wanted.items()}
-        == {name: entries for name, (entries, _) in found.items()}
+        wanted.keys() == found.keys()
+        and all(entries == found[name][0] for name, (entries, _) in wanted.items())
         # Others may have added labels.
         and all(labels.items() <= found[name][1].items() for name, (_, labels) in wanted.items())
         and all(kept.get(key, 0) == value for key, value in status.items() if key not in _TIME_FIELDS)
