@@ -34,8 +34,7 @@ from placement_ac.inspection.hub.controller_settings import NAMESPACE, Controlle
 from placement_ac.inspection.hub.dump import Dump, MissingRight, dump_of
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import CONFIG_MAP, CONTROLLER_KINDS, DEPLOYMENT
-from placement_ac.inspection.readers.hub_reader import Namespaces, read_kinds
-from placement_ac.inspection.readers.hub_watcher import PAUSE_SECONDS, watch_kinds
+from placement_ac.inspection.readers.hub_reader import PAUSE_SECONDS, Namespaces, read_kinds, watch_kinds
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 

@@ -15,7 +15,7 @@ from placement_ac.core.api.constants import Kind
 from placement_ac.inspection.hub.dump import Dump, MissingRight, dump_of
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, LOCAL_QUEUE
-from placement_ac.inspection.readers.metadata import metadata_problem
+from placement_ac.inspection.readers.manifests import metadata_problem
 from placement_ac.inspection.status.check_status import check_statuses
 from placement_ac.inspection.status.model import CheckStatus, ClusterRow, Credential, QueueRow, WorkloadRow
 from placement_ac.inspection.status.queues import gpus_of

@@ -10,7 +10,7 @@ from placement_ac.config.settings import Settings
 from placement_ac.inspection.explain.explanations import explain_check, explain_cluster, explain_placement
 from placement_ac.inspection.explain.subject import placement_views
 from placement_ac.inspection.hub.hub_view import HubView
-from placement_ac.inspection.readers.metadata import metadata_problem
+from placement_ac.inspection.readers.manifests import metadata_problem
 from tests.inspection.explain_builders import (
     FOR_5_MINUTES,
     GPU,

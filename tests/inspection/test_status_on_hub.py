@@ -18,7 +18,7 @@ from placement_ac.cli.hub_options import HubReading, HubSource, watch_hub
 from placement_ac.cli.main import main
 from placement_ac.cli.status import KINDS
 from placement_ac.core.api.errors import ApiError
-from placement_ac.inspection.readers import hub_watcher
+from placement_ac.inspection.readers import hub_reader
 from placement_ac.inspection.status.check_status import check_statuses
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
@@ -202,8 +202,8 @@ async def until(looks: AsyncGenerator[HubReading], wanted: dict[str, str]) -> No
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """As little as possible is waited for."""
-    monkeypatch.setattr(hub_watcher, "PAUSE_SECONDS", 0.01)
-    monkeypatch.setattr(hub_watcher, "RETRY_SECONDS", (0.05, 0.1, 0.2))
+    monkeypatch.setattr(hub_reader, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(hub_reader, "RETRY_SECONDS", (0.05, 0.1, 0.2))
 
 
 @pytest.mark.usefixtures("impatient")

@@ -7,26 +7,14 @@ clusters, and for each cluster the step that decides.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, PLACEMENT, PLACEMENT_DECISION
 from placement_ac.core.api.objects import Check
 from placement_ac.core.api.text import joined
 from placement_ac.core.plan.conditions import parameters_problem
 from placement_ac.core.plan.plan import plan
-from placement_ac.inspection.explain.kueue_steps import (
-    condition_step,
-    condition_steps,
-    controller_steps,
-    no_check_step,
-    queue_steps,
-)
-from placement_ac.inspection.explain.ocm_steps import (
-    is_selected,
-    ocm_steps,
-    placement_problem_texts,
-    unknown_kinds_text,
-)
+from placement_ac.inspection.explain import kueue_steps, ocm_steps
 from placement_ac.inspection.explain.steps import ExplainStep, PlacementView, StepName, StepResult
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.status.model import ClusterState
@@ -78,23 +66,27 @@ class CheckExplanation:
 
 def explain_cluster(case: PlacementView, cluster: str) -> ClusterExplanation:
     """Return all steps of a cluster for a Placement."""
-    links = (*ocm_steps(case, cluster), *controller_steps(case, cluster))
-    fate = _summary(case, cluster, links)
+    links = _cluster_steps(case, cluster)
+    summary = _summary(case, cluster, links)
     if case.checks:
-        used = queue_steps(case) if cluster in case.rows else ()
-        links = (*links, *condition_steps(case, case.checks), *used)
+        used = kueue_steps.queue_steps(case) if cluster in case.rows else ()
+        links = (*links, *kueue_steps.condition_steps(case, case.checks), *used)
     else:
-        links = (*links, no_check_step(case))
+        links = (*links, kueue_steps.no_check_step(case))
     return ClusterExplanation(
         placement=case.label,
         checks=tuple(check.meta.name for check in case.checks),
         cluster=cluster,
-        state=fate.state,
-        selected=is_selected(case, cluster),
-        step=fate.step,
-        why=fate.why,
+        state=summary.state,
+        selected=ocm_steps.is_selected(case, cluster),
+        step=summary.step,
+        why=summary.why,
         links=links,
     )
+
+
+def _cluster_steps(case: PlacementView, cluster: str) -> tuple[ExplainStep, ...]:
+    return (*ocm_steps.ocm_steps(case, cluster), *kueue_steps.controller_steps(case, cluster))
 
 
 def _summary(case: PlacementView, cluster: str, links: Sequence[ExplainStep]) -> ClusterSummary:
@@ -106,25 +98,20 @@ def _summary(case: PlacementView, cluster: str, links: Sequence[ExplainStep]) ->
 def _outcome(case: PlacementView, cluster: str) -> ClusterOutcome:
     if row := case.rows.get(cluster):
         return row.state
-    selected = is_selected(case, cluster)
+    selected = ocm_steps.is_selected(case, cluster)
     return "unknown" if selected is None else "selected" if selected else "dropped"
-
-
-_SELECTED_BY_OCM: Final = (StepName.DECISION, StepResult.PASSED)
-_SELECTION_STEPS: Final = (StepName.LIST, StepName.DECISION)
 
 
 def _deciding_step(links: Sequence[ExplainStep], state: ClusterOutcome) -> ExplainStep:
     """Return the step that decides: the first that failed, or the last one of a selected cluster."""
+    steps = {link.step: link for link in links}
     if state == "listed":
-        return next(link for link in links if link.step is StepName.LIST)
-    begin = next(
-        (at for at, link in enumerate(links) if (link.step, link.outcome) == _SELECTED_BY_OCM), 0
-    )  # OCM's own decision takes precedence
-    for link in links[begin:]:
-        if link.outcome in (StepResult.FAILED, StepResult.UNKNOWN):
-            return link
-    return next(link for step in _SELECTION_STEPS for link in links if link.step is step)
+        return steps[StepName.LIST]
+    decision = steps[StepName.DECISION]
+    # OCM's own decision takes precedence over the steps before it.
+    begin = links.index(decision) if decision.outcome is StepResult.PASSED else 0
+    failed = (link for link in links[begin:] if link.outcome in (StepResult.FAILED, StepResult.UNKNOWN))
+    return next(failed, steps.get(StepName.LIST, decision))
 
 
 # -- a check, or a Placement
@@ -137,19 +124,19 @@ def explain_check(view: HubView, check: Check) -> CheckExplanation:
     if raw is not None:
         case = PlacementView(view, raw)
         found = f"Placement {case.label} exists"
-        link = StepName.PLACEMENT.passed("; ".join((found, *placement_problem_texts(raw))))
+        link = StepName.PLACEMENT.passed("; ".join((found, *ocm_steps.placement_problem_texts(raw))))
         return _all_clusters(case, (parameters, link), (check,))
     links = [parameters]
     if check.placement:
         links.append(_missing_placement_step(view, check.placement))
     verdict = plan(view.check_snapshot(check)).verdicts.get(check.meta.name)
-    links.append(condition_step(check, verdict if view.dump.knows(PLACEMENT) else None))
+    links.append(kueue_steps.condition_step(check, verdict if view.dump.knows(PLACEMENT) else None))
     return CheckExplanation(check.placement, (check.meta.name,), tuple(links), ())
 
 
 def explain_placement(case: PlacementView) -> CheckExplanation:
     """Explain a Placement, whether a check names it or not."""
-    message = placement_problem_texts(case.placement)
+    message = ocm_steps.placement_problem_texts(case.placement)
     link = StepName.PLACEMENT.note("; ".join(message)) if message else None
     return _all_clusters(case, (link,) if link else (), case.checks)
 
@@ -162,8 +149,8 @@ def _parameters_step(check: Check) -> ExplainStep:
 
 
 def _missing_placement_step(view: HubView, name: str) -> ExplainStep:
-    if view.dump.live and not view.dump.knows(PLACEMENT):
-        return StepName.PLACEMENT.unknown(f"whether it exists is {view.dump.why_unknown(PLACEMENT)}")
+    if unknown := view.dump.why_hidden(PLACEMENT):
+        return StepName.PLACEMENT.unknown(f"whether it exists is {unknown}")
     looked_for = joined((f"{space}/{name}" for space in view.settings.placement_namespace), " or ")
     message = f"there is no Placement {looked_for}"
     return StepName.PLACEMENT.failed(message, "setting placement-namespace")
@@ -172,54 +159,53 @@ def _missing_placement_step(view: HubView, name: str) -> ExplainStep:
 def _all_clusters(
     case: PlacementView, before: Iterable[ExplainStep], checks: Sequence[Check]
 ) -> CheckExplanation:
-    fates = tuple(_summaries(case))
-    after = (
-        (*_list_steps(case), *condition_steps(case, checks), *queue_steps(case))
-        if checks
-        else (no_check_step(case),)
-    )
-    links = (*before, _cluster_sets_step(case), _decision_step(case, fates), *after)
-    return CheckExplanation(case.label, tuple(check.meta.name for check in checks), links, fates)
+    clusters = tuple(_summaries(case))
+    links = [*before, _cluster_sets_step(case), _decision_step(case, len(clusters))]
+    if checks:
+        links += _list_steps(case)
+        links += kueue_steps.condition_steps(case, checks)
+        links += kueue_steps.queue_steps(case)
+    else:
+        links.append(kueue_steps.no_check_step(case))
+    return CheckExplanation(case.label, tuple(check.meta.name for check in checks), tuple(links), clusters)
 
 
 def _summaries(case: PlacementView) -> Iterator[ClusterSummary]:
     others = {name for _, name in case.view.fleet.clusters} | set(case.decisions or ())
     for name in (*case.rows, *sorted(others - case.rows.keys())):
-        yield _summary(case, name, (*ocm_steps(case, name), *controller_steps(case, name)))
+        yield _summary(case, name, _cluster_steps(case, name))
 
 
 def _cluster_sets_step(case: PlacementView) -> ExplainStep:
     """Return which cluster sets the Placement may select from."""
     if case.unknown_kinds:
-        return StepName.CLUSTER_SET.unknown(unknown_kinds_text(case))
-    pool, space = case.pool, case.namespace
+        return StepName.CLUSTER_SET.unknown(ocm_steps.unknown_kinds_text(case))
     if case.scheduling.hold:
         return StepName.CLUSTER_SET.note(f"{case.scheduling.hold}: OCM leaves its decisions as they are")
-    asked = words(case.placement, "spec", "clusterSets")
+    pool, space = case.pool, case.namespace
+    named = words(case.placement, "spec", "clusterSets")
     if not pool.bound:
         message = f"no ManagedClusterSet is bound in namespace {space}: bind one to select clusters"
         return StepName.CLUSTER_SET.failed(message, f"namespace {space}")
     if not pool.eligible:
-        message = (
-            f"spec.clusterSets names {joined(asked)}; bound in namespace {space} is only {joined(pool.bound)}"
-        )
+        bound = joined(pool.bound)
+        message = f"spec.clusterSets names {joined(named)}; bound in namespace {space} is only {bound}"
         return StepName.CLUSTER_SET.failed(message, f"Placement {case.label}")
-    named = " and named in spec.clusterSets" if asked else ""
-    message = f"OCM chooses from the clusters of {joined(pool.eligible)}: bound in namespace {space}{named}"
+    why = f"bound in namespace {space}{' and named in spec.clusterSets' if named else ''}"
+    message = f"OCM chooses from the clusters of {joined(pool.eligible)}: {why}"
     bindings = joined(f"{space}/{name}" for name in pool.eligible)
     return StepName.CLUSTER_SET.passed(message, f"ManagedClusterSetBinding {bindings}")
 
 
-def _decision_step(case: PlacementView, fates: Sequence[ClusterSummary]) -> ExplainStep:
-    source, total = f"Placement {case.label}", len(fates)
+def _decision_step(case: PlacementView, clusters: int) -> ExplainStep:
+    source = f"Placement {case.label}"
     if unknown := case.view.dump.why_hidden(PLACEMENT_DECISION):
         return StepName.DECISION.unknown(f"OCM's decision is {unknown}", source)
     if case.decisions is None:
         return StepName.DECISION.note("OCM has not decided yet", source)
     outcome = StepResult.PASSED if case.decisions else StepResult.FAILED
-    return ExplainStep(
-        StepName.DECISION, outcome, f"OCM has selected {len(case.decisions)} of {total} clusters", source
-    )
+    message = f"OCM has selected {len(case.decisions)} of {clusters} clusters"
+    return ExplainStep(StepName.DECISION, outcome, message, source)
 
 
 def _list_steps(case: PlacementView) -> Iterator[ExplainStep]:
@@ -232,6 +218,5 @@ def _list_steps(case: PlacementView) -> Iterator[ExplainStep]:
     elif case.snapshot.objects.config is None:
         yield StepName.LIST.failed(f"there is no {source}", source)
     else:
-        yield StepName.LIST.passed(
-            f"Kueue's list, in order: {joined(case.snapshot.objects.config.listed)}", source
-        )
+        listed = joined(case.snapshot.objects.config.listed)
+        yield StepName.LIST.passed(f"Kueue's list, in order: {listed}", source)

@@ -17,24 +17,23 @@ from placement_ac.core.api.constants import (
     WORKLOAD,
     CredentialMethod,
 )
-from placement_ac.core.api.objects import Check, Workload
+from placement_ac.core.api.objects import Check
 from placement_ac.core.api.text import count_text, joined
 from placement_ac.core.inputs.state import Verdict
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from placement_ac.core.plan.conditions import cluster_name_conflict
 from placement_ac.core.selection.probe_schedule import probe_objection
-from placement_ac.inspection.explain.steps import (
-    ExplainStep,
-    PlacementView,
-    StepName,
-    StepResult,
-    reason_and_message,
-)
+from placement_ac.inspection.explain.steps import ExplainStep, PlacementView, StepName, StepResult
 from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE
-from placement_ac.inspection.status.model import ClusterRow
+from placement_ac.inspection.status.model import ClusterRow, ConditionStatus
 
 _VERDICT_KINDS: Final = (PLACEMENT, PLACEMENT_DECISION, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
 """The kinds that the controller needs to set the condition of a check."""
+_QUEUE_STATES: Final[Mapping[ConditionStatus, tuple[StepResult, str]]] = {
+    "True": (StepResult.PASSED, "is active"),
+    "False": (StepResult.FAILED, "is not active"),
+    "Unknown": (StepResult.NOTE, "has not reported whether it is active"),
+}
 _CREDENTIAL_ORIGIN: Final[Mapping[CredentialMethod | None, str]] = {
     "profile-secret": "named by its ClusterProfile",
     "secret": "found by its name",
@@ -54,7 +53,7 @@ def controller_steps(case: PlacementView, name: str) -> Iterator[ExplainStep]:
         if row.rank is not None:
             yield _order_step(case, row)
             yield from _usability_steps(case, row)
-        yield from _held_steps(case, row) if row.name in case.held_clusters else _draining_steps(case, row)
+        yield from _removal_steps(case, row)
     yield _list_step(case, row)
     if row.state in ("listed", "draining"):
         yield _connection_step(case, row)
@@ -96,21 +95,19 @@ def _ranked_by(case: PlacementView) -> str:
 
 def _usability_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainStep]:
     """Yield name, credential, fitness and slot, up to the step that fails."""
-    found, left_out = (
-        case.snapshot.credentials.selected.get(row.name),
-        case.targets.selection.left_out.get(row.name, ""),
-    )
-    no_way = isinstance(found, Unusable) and found.why == left_out
+    found = case.snapshot.credentials.selected.get(row.name)
+    left_out = case.targets.selection.left_out.get(row.name, "")
+    no_credentials = isinstance(found, Unusable) and found.why == left_out
     not_fit = (
         isinstance(found, CredentialSource)
         and (why := probe_objection(case.snapshot, row.name, found))
         and why.why == left_out
     )
-    if left_out and not no_way and not not_fit:
+    if left_out and not no_credentials and not not_fit:
         yield StepName.NAME.failed(left_out, "setting cluster-names")
         return
     yield _name_step(case, row)
-    yield _credential_step(case, row, left_out if no_way else "")
+    yield _credential_step(case, row, left_out if no_credentials else "")
     if not_fit:
         message = f"{left_out}; only the controller knows the result of its probe"
         yield StepName.FITNESS.unknown(message, "setting credentials-probe")
@@ -138,29 +135,27 @@ def _credential_step(case: PlacementView, row: ClusterRow, problem: str) -> Expl
 
 
 def _slot_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
-    most, course = case.snapshot.hub.clusters_max, case.targets
-    usable = count_text(
-        len(course.usable) + len(course.waiting_for_slot) + len(course.over_limit), "usable cluster"
-    )
-    if row.name in course.over_limit:
-        message = f"{usable}, and Kueue takes at most {most}: it is beyond them"
-        return StepName.SLOT.failed(message, "the schema of MultiKueueConfig")
-    if row.name in course.waiting_for_slot:
-        staying = joined(one.cluster for one in course.drain.staying)
+    targets = case.targets
+    if row.name in targets.waiting_for_slot:
+        staying = joined(one.cluster for one in targets.drain.staying)
         message = f"it gets a slot as soon as one of these has drained: {staying}"
         return StepName.SLOT.failed(message, f"MultiKueueConfig {case.name}")
-    return StepName.SLOT.passed(f"{usable}, and Kueue takes at most {most}")
+    usable = len(targets.usable) + len(targets.waiting_for_slot) + len(targets.over_limit)
+    most = case.snapshot.hub.clusters_max
+    message = f"{count_text(usable, 'usable cluster')}, and Kueue takes at most {most}"
+    if row.name in targets.over_limit:
+        return StepName.SLOT.failed(f"{message}: it is beyond them", "the schema of MultiKueueConfig")
+    return StepName.SLOT.passed(message)
 
 
 # -- listed but not selected
 
 
-def _held_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainStep]:
-    message = f"it stays listed for now: {case.held_clusters[row.name]}"
-    yield StepName.GUARD.note(message, "settings mass-loss-share, mass-loss-grace")
-
-
-def _draining_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainStep]:
+def _removal_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainStep]:
+    if held := case.held_clusters.get(row.name):
+        message = f"it stays listed for now: {held}"
+        yield StepName.GUARD.note(message, "settings mass-loss-share, mass-loss-grace")
+        return
     one = next((one for one in case.targets.drain.steps if one.name == row.cluster_object), None)
     if one is None:
         return
@@ -169,19 +164,12 @@ def _draining_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainSte
         message = f"it leaves the list; which Workloads run there is {unknown}"
         yield StepName.DRAINING.unknown(message, source)
         return
-    jobs = case.targets.workloads
-    parts = (
-        *_workload_texts("run there", jobs.running.get(one.name, ())),
-        *_workload_texts("wait there", jobs.waiting.get(one.name, ())),
-    )
     message = f"it drains and stays listed for now: {one.message}" if one.stays else "it leaves the list now"
-    yield StepName.DRAINING.note("; ".join((message, *parts)), source)
-
-
-def _workload_texts(what: str, workloads: Iterable[Workload]) -> Iterator[str]:
-    names = [workload.label for workload in workloads]
-    if names:
-        yield f"{what}: {joined(names)}"
+    workloads = case.targets.workloads
+    for what, jobs in (("run there", workloads.running), ("wait there", workloads.waiting)):
+        if names := [job.label for job in jobs.get(one.name, ())]:
+            message += f"; {what}: {joined(names)}"
+    yield StepName.DRAINING.note(message, source)
 
 
 # -- Kueue's list and Kueue's conditions
@@ -194,21 +182,18 @@ def _list_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
     now = config.listed if config else ()
     wanted = case.plan.config.clusters if case.plan.config else ()
     name = row.cluster_object
+    will_be = f"will be number {wanted.index(name) + 1} of {len(wanted)}" if name in wanted else ""
     if name in now:
         message = f"it is number {now.index(name) + 1} of {len(now)} on the list"
         if row.state == "draining":
-            message = f"{message} and will leave"
-        elif name in wanted and wanted != now:
-            message = f"{message}; it will be number {wanted.index(name) + 1} of {len(wanted)}"
+            message += " and will leave"
+        elif will_be and wanted != now:
+            message += f"; it {will_be}"
         return StepName.LIST.passed(message, source)
-    if name in wanted:
-        message = (
-            f"it is not on the list yet and will be number {wanted.index(name) + 1} of {len(wanted)}: "
-            "the controller has not written it yet"
-        )
+    if will_be:
+        message = f"it is not on the list yet and {will_be}: the controller has not written it yet"
         return StepName.LIST.failed(message, source)
-    message = "it is not on the list" + _why_unchanged(case)
-    return StepName.LIST.failed(message, source)
+    return StepName.LIST.failed(f"it is not on the list{_why_unchanged(case)}", source)
 
 
 def _why_unchanged(case: PlacementView) -> str:
@@ -233,52 +218,45 @@ def _connection_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
 
 def condition_steps(case: PlacementView, checks: Iterable[Check]) -> Iterator[ExplainStep]:
     """Yield the condition of each check, and where the controller would now set another one."""
+    view = case.view
+    known = view.credentials_known and all(map(view.dump.knows, _VERDICT_KINDS))
+    verdicts = case.plan.verdicts if known and not view.settings.credentials_probe else {}
     for check in checks:
-        yield condition_step(check, case.plan.verdicts.get(check.meta.name) if _can_predict(case) else None)
+        yield condition_step(check, verdicts.get(check.meta.name))
 
 
 def condition_step(check: Check, verdict: Verdict | None) -> ExplainStep:
     """Quote the condition of a check; `verdict`: what the controller would set, None: unknown."""
-    source, said = f"AdmissionCheck {check.meta.name}", check.active
-    if said is None:
+    source, active = f"AdmissionCheck {check.meta.name}", check.active
+    if active is None:
         return StepName.CONDITION.note("check that the controller runs: the check has no condition", source)
-    outcome = {"True": StepResult.PASSED, "False": StepResult.FAILED}.get(said.status, StepResult.NOTE)
-    message = f"{said.status}: {reason_and_message({'reason': said.reason, 'message': said.message})}"
-    if verdict and (verdict.status, verdict.reason) != (said.status, said.reason):
-        message = (
-            f"{message}; from these objects the controller would set {verdict.status} {verdict.reason}: "
+    outcome = {"True": StepResult.PASSED, "False": StepResult.FAILED}.get(active.status, StepResult.NOTE)
+    reason = f"{active.reason}: {active.message}".strip(": ")
+    message = f"{active.status}: {reason}"
+    if verdict and (verdict.status, verdict.reason) != (active.status, active.reason):
+        message += (
+            f"; from these objects the controller would set {verdict.status} {verdict.reason}: "
             "it has not reconciled the check yet, or it sees objects that are unknown here"
         )
     return ExplainStep(StepName.CONDITION, outcome, message, source)
 
 
-def _can_predict(case: PlacementView) -> bool:
-    view = case.view
-    known = view.credentials_known and all(map(view.dump.knows, _VERDICT_KINDS))
-    return known and not view.settings.credentials_probe
-
-
 def queue_steps(case: PlacementView) -> Iterator[ExplainStep]:
     """Yield the ClusterQueues whose jobs use the list."""
-    branch = case.status
-    if branch is None:
+    status = case.status
+    if status is None:
         return
     if unknown := case.view.dump.why_unknown(CLUSTER_QUEUE):
         yield StepName.QUEUE.unknown(f"which queues use the list is {unknown}")
         return
-    users = f", and Kueue's own {joined(branch.users)}" if branch.users else ""
-    if not branch.queues:
+    users = f", and Kueue's own {joined(status.users)}" if status.users else ""
+    if not status.queues:
         checks = joined(check.meta.name for check in case.checks)
-        message = f"no ClusterQueue lists {checks}{users}: no job uses the list"
-        yield StepName.QUEUE.note(message)
-    for queue in branch.queues:
-        outcome = {"True": StepResult.PASSED, "False": StepResult.FAILED}.get(queue.active, StepResult.NOTE)
-        state = {"True": "is active", "False": "is not active"}.get(
-            queue.active, "has not reported whether it is active"
-        )
+        yield StepName.QUEUE.note(f"no ClusterQueue lists {checks}{users}: no job uses the list")
+    for queue in status.queues:
+        result, state = _QUEUE_STATES[queue.active]
         why = f" ({queue.why})" if queue.why else ""
         local = joined(queue.local_queues or ()) or ("none" if queue.local_queues == () else "unknown")
-        message = (
-            f"ClusterQueue {queue.name} {state}{why}; LocalQueues: {local}; it lists {joined(queue.lists)}"
-        )
-        yield ExplainStep(StepName.QUEUE, outcome, message, f"ClusterQueue {queue.name}")
+        source = f"ClusterQueue {queue.name}"
+        message = f"{source} {state}{why}; LocalQueues: {local}; it lists {joined(queue.lists)}"
+        yield ExplainStep(StepName.QUEUE, result, message, source)

@@ -14,10 +14,9 @@ from placement_ac.inspection.explain.steps import (
     PlacementView,
     StepName,
     StepResult,
-    condition_of,
     reason_and_message,
 )
-from placement_ac.inspection.hub.dump import Object
+from placement_ac.inspection.hub.dump import condition_of
 from placement_ac.scheduling.affected import sets_holding
 from placement_ac.scheduling.objects import (
     Obj,
@@ -27,14 +26,13 @@ from placement_ac.scheduling.objects import (
     is_terminating,
     labels_of,
     listed,
-    section,
     text,
     words,
 )
 from placement_ac.scheduling.outcome import ClusterVerdict
 from placement_ac.scheduling.outcome import FilterStep as Dropped
 from placement_ac.scheduling.prioritizers import Scored
-from placement_ac.scheduling.sets import BrokenSetError, member_selector
+from placement_ac.scheduling.sets import member_selector
 from placement_ac.scheduling.tolerations import TaintTolerance, taint_text, taint_tolerances
 
 _SETS_SHOWN: Final = 3
@@ -87,7 +85,7 @@ def _cluster_step(case: PlacementView, name: str, cluster: Obj | None) -> Explai
         since = text(cluster, "metadata", "deletionTimestamp")
         message = f"it is being deleted, since {since}: OCM no longer selects it"
         return StepName.CLUSTER.failed(message, source)
-    conditions = [(word, condition_of(dict(cluster), kind)) for kind, word in _STATES]
+    conditions = [(word, condition_of(cluster, kind)) for kind, word in _STATES]
     good = [word for word, one in conditions if one.get("status") == "True"]
     bad = [
         f"not {word} ({reason_and_message(one) or 'no condition says so'})"
@@ -108,8 +106,7 @@ def _scheduling_steps(case: PlacementView, name: str, cluster: Obj) -> Iterator[
         return
     yield _cluster_set_step(case, cluster)
     if dropped in (Dropped.PREDICATE, Dropped.MISCONFIGURED):
-        step = StepName.PREDICATE if dropped is Dropped.PREDICATE else StepName.MISCONFIGURED
-        yield ExplainStep(step, StepResult.FAILED, verdict.why, _placement(case))
+        yield StepName(dropped).failed(verdict.why, _placement(case))
         return
     yield _predicate_step(case, cluster)
     if dropped is Dropped.TAINT:
@@ -129,30 +126,26 @@ def _cluster_set_step(case: PlacementView, cluster: Obj) -> ExplainStep:
     holding = sets_holding(cluster, case.view.fleet)
     mine = [name for name in case.pool.eligible if name in holding]
     bindings = [f"{case.namespace}/{name}" for name in mine]
-    asked = ", and spec.clusterSets names it" if words(case.placement, "spec", "clusterSets") else ""
-    message = (
-        f"it is in ManagedClusterSet {joined(mine)}, which is bound in namespace {case.namespace}{asked}"
-    )
+    named = ", and spec.clusterSets names it" if words(case.placement, "spec", "clusterSets") else ""
+    where = f"bound in namespace {case.namespace}{named}"
+    message = f"it is in ManagedClusterSet {joined(mine)}, which is {where}"
     return StepName.CLUSTER_SET.passed(message, f"ManagedClusterSetBinding {joined(bindings)}")
 
 
 def _why_in_no_set(case: PlacementView, cluster: Obj) -> str:
     pool, fleet, space = case.pool, case.view.fleet, case.namespace
     holding = sets_holding(cluster, fleet)
-    asked = words(case.placement, "spec", "clusterSets")
     absent = sorted(name for where, name in fleet.bindings if where == space and name not in pool.bound)
     parts = []
     if not pool.bound and not absent:
         parts.append(f"there is no ManagedClusterSetBinding in namespace {space}")
     elif pool.eligible:
-        message = [
-            _why_not_in_set(fleet.cluster_sets["", name], cluster) for name in pool.eligible[:_SETS_SHOWN]
-        ]
-        parts.append(f"it is not in {', nor in '.join(message)}{and_more(len(pool.eligible) - _SETS_SHOWN)}")
+        shown = (fleet.cluster_sets["", name] for name in pool.eligible[:_SETS_SHOWN])
+        message = ", nor in ".join(_why_not_in_set(one, cluster) for one in shown)
+        parts.append(f"it is not in {message}{and_more(len(pool.eligible) - _SETS_SHOWN)}")
     elif pool.bound:
-        parts.append(
-            f"spec.clusterSets names {joined(asked)}, and none of them is bound in namespace {space}"
-        )
+        named = joined(words(case.placement, "spec", "clusterSets"))
+        parts.append(f"spec.clusterSets names {named}, and none of them is bound in namespace {space}")
     parts += [
         f"ManagedClusterSetBinding {space}/{name} names a ManagedClusterSet that does not exist"
         for name in absent
@@ -169,10 +162,7 @@ def _why_in_no_set(case: PlacementView, cluster: Obj) -> str:
 def _why_not_in_set(cluster_set: Obj, cluster: Obj) -> str:
     """Return a set with the label that keeps a cluster out of it."""
     name, labels = text(cluster_set, "metadata", "name"), labels_of(cluster)
-    try:
-        selector = member_selector(cluster_set)
-    except BrokenSetError as error:
-        return f"{name} ({error})"
+    selector = member_selector(cluster_set)
     unmet = selector.first_unmet(labels) if selector else None
     why = f"label {unmet.lack(labels, 'the set')}" if unmet else "it has no members"
     return f"ManagedClusterSet {name} ({why})"
@@ -204,12 +194,8 @@ def _taint_step(case: PlacementView, name: str, cluster: Obj) -> ExplainStep:
 def _toleration_text(taint: Obj, by: TaintTolerance) -> str:
     what = f"taint {taint_text(taint)}"
     if not by.by:
-        effect = text(taint, "effect")
-        why = (
-            "its effect is only a preference"
-            if effect == "PreferNoSelect"
-            else "the cluster is already selected"
-        )
+        preferred = text(taint, "effect") == "PreferNoSelect"
+        why = "its effect is only a preference" if preferred else "the cluster is already selected"
         return f"{what} drops no cluster here: {why}"
     toleration = text(by.by, "key") or "any key"
     until = f" until {by.until.isoformat()}" if by.until else ""
@@ -247,9 +233,9 @@ def _score_source(case: PlacementView, scored: Scored, cluster: str) -> tuple[st
 
 
 def _number_step(case: PlacementView, name: str, verdict: ClusterVerdict) -> ExplainStep:
-    rank, ranked = case.rank[name], case.scheduling.ranked
+    ranked = case.scheduling.ranked
     number = integer(case.placement, "spec", "numberOfClusters")
-    message = f"total score {verdict.score}, rank {rank} of {len(ranked)}"
+    message = f"total score {verdict.score}, rank {ranked.index(name) + 1} of {len(ranked)}"
     if number is None:
         message = f"{message}; numberOfClusters is not set: all clusters are selected"
         return StepName.NUMBER.passed(message, _placement(case))
@@ -260,21 +246,16 @@ def _number_step(case: PlacementView, name: str, verdict: ClusterVerdict) -> Exp
         return StepName.NUMBER.failed(message, _placement(case))
     last = ranked[number - 1]
     score = case.scheduling.clusters[last].score
-    behind = (
-        f"has score {score} too and sorts first by name" if score == verdict.score else f"has score {score}"
-    )
-    return StepName.NUMBER.failed(f"{message}; {last}, the last one selected, {behind}", _placement(case))
+    tie = " too and sorts first by name" if score == verdict.score else ""
+    message = f"{message}; {last}, the last one selected, has score {score}{tie}"
+    return StepName.NUMBER.failed(message, _placement(case))
 
 
 def _group_steps(case: PlacementView, verdict: ClusterVerdict) -> Iterator[ExplainStep]:
     groups = listed(case.scheduling.status, "decisionGroups")
     if verdict.group is None:
-        (condition,) = [
-            reason_and_message(one)
-            for one in listed(case.scheduling.status, "conditions")
-            if one.get("type") == "PlacementMisconfigured"
-        ]
-        message = f"correct the decision groups, they put it in no decision: {condition}"
+        condition = condition_of({"status": case.scheduling.status}, "PlacementMisconfigured")
+        message = f"correct the decision groups, they put it in no decision: {reason_and_message(condition)}"
         yield StepName.GROUP.failed(message, _placement(case))
     elif at(case.placement, "spec", "decisionStrategy") is not None:
         group = groups[verdict.group]
@@ -288,30 +269,26 @@ def _group_steps(case: PlacementView, verdict: ClusterVerdict) -> Iterator[Expla
 
 
 def _decision_step(case: PlacementView, name: str) -> ExplainStep:
-    if case.view.dump.live and not case.view.dump.knows(PLACEMENT_DECISION):
+    if case.view.dump.why_hidden(PLACEMENT_DECISION):
         return StepName.DECISION.unknown("PlacementDecisions are unknown")
-    wanted, now = case.predicts_selection(name), case.decisions
+    expected, now = case.predicts_selection(name), case.decisions
     if now is None:
-        expected = {
-            True: "; it will select this cluster",
-            False: "; it will not select this cluster",
-            None: "",
-        }
-        outcome = StepResult.FAILED if wanted is False else StepResult.NOTE
-        message = f"OCM has not decided yet{expected[wanted]}"
-        return ExplainStep(StepName.DECISION, outcome, message, _placement(case))
-    if name in now:
-        where, entry = now[name]
-        score = f" with score {integer(entry, 'score')}" if integer(entry, "score") else ""
-        message = f"OCM has selected it: it is in PlacementDecision {where}{score}"
-        differs = "" if wanted is not False else f", although the steps above say otherwise: {_OUTDATED}"
-        return StepName.DECISION.passed(message + differs, f"PlacementDecision {where}")
-    differs = f", although the steps above say otherwise: {_OUTDATED}" if wanted else ""
-    message = f"OCM has not selected it{differs}"
-    return StepName.DECISION.failed(message, _placement(case))
+        will = "" if expected is None else f"; it will {'' if expected else 'not '}select this cluster"
+        outcome = StepResult.FAILED if expected is False else StepResult.NOTE
+        return ExplainStep(StepName.DECISION, outcome, f"OCM has not decided yet{will}", _placement(case))
+    differs = "" if expected in (None, name in now) else _OUTDATED
+    if name not in now:
+        return StepName.DECISION.failed(f"OCM has not selected it{differs}", _placement(case))
+    where, entry = now[name]
+    score = f" with score {integer(entry, 'score')}" if integer(entry, "score") else ""
+    message = f"OCM has selected it: it is in PlacementDecision {where}{score}{differs}"
+    return StepName.DECISION.passed(message, f"PlacementDecision {where}")
 
 
-_OUTDATED: Final = "OCM has not scheduled again yet, or it sees objects that are unknown here"
+_OUTDATED: Final = (
+    ", although the steps above say otherwise: "
+    "OCM has not scheduled again yet, or it sees objects that are unknown here"
+)
 
 
 def is_selected(case: PlacementView, name: str) -> bool | None:
@@ -321,8 +298,8 @@ def is_selected(case: PlacementView, name: str) -> bool | None:
     return name in case.decisions
 
 
-def placement_problem_texts(placement: Object) -> list[str]:
+def placement_problem_texts(placement: Obj) -> list[str]:
     """Return reason and message of each condition of a Placement that reports a problem."""
-    trouble = (("PlacementSatisfied", "False"), ("PlacementMisconfigured", "True"))
-    conditions = [dict(one) for one in listed(section(placement, "status"), "conditions")]
-    return [reason_and_message(one) for one in conditions if (one.get("type"), one.get("status")) in trouble]
+    problems = (("PlacementSatisfied", "False"), ("PlacementMisconfigured", "True"))
+    conditions = listed(placement, "status", "conditions")
+    return [reason_and_message(one) for one in conditions if (one.get("type"), one.get("status")) in problems]

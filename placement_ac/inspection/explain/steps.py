@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 from placement_ac.core.api.constants import MANAGED_CLUSTER, Kind
 from placement_ac.core.api.objects import Check
@@ -21,10 +21,9 @@ from placement_ac.inspection.hub.kinds import CLUSTER_SET
 from placement_ac.inspection.status.check_status import check_statuses
 from placement_ac.inspection.status.model import CheckStatus, ClusterRow
 from placement_ac.scheduling import SchedulingResult
-from placement_ac.scheduling.conditions import MisconfiguredError
-from placement_ac.scheduling.objects import listed, own_decisions, section, text
+from placement_ac.scheduling.objects import Obj, listed, own_decisions, section, text
 from placement_ac.scheduling.predicates import Predicate, predicates_of
-from placement_ac.scheduling.sets import BrokenSetError, Pool, pool_for
+from placement_ac.scheduling.sets import Pool, pool_for
 from placement_ac.scheduling.tolerations import TaintContext, taint_context
 
 
@@ -122,10 +121,8 @@ class PlacementView:
     @cached_property
     def unknown_kinds(self) -> tuple[Kind, ...]:
         """The unknown kinds that OCM's scheduler needs."""
-        dump = self.view.dump
-        if dump.live:
-            return tuple(kind for kind in SCHEDULING_KINDS if not dump.knows(kind))
-        return tuple(kind for kind in _IN_EVERY_DUMP if not dump.knows(kind))
+        needed = SCHEDULING_KINDS if self.view.dump.live else _IN_EVERY_DUMP
+        return tuple(kind for kind in needed if not self.view.dump.knows(kind))
 
     @cached_property
     def scheduling(self) -> SchedulingResult:
@@ -133,37 +130,27 @@ class PlacementView:
 
     @cached_property
     def pool(self) -> Pool:
-        """The clusters that the Placement may select; none if a set cannot be read."""
-        try:
-            return pool_for(self.placement, self.view.fleet)
-        except BrokenSetError:
-            return Pool((), (), {})
+        """The clusters that the Placement may select; only if `scheduling` has no hold."""
+        return pool_for(self.placement, self.view.fleet)
 
     @cached_property
     def predicates(self) -> list[Predicate]:
-        try:
-            return predicates_of(self.placement)
-        except MisconfiguredError:
-            return []
+        """Only if they are not misconfigured."""
+        return predicates_of(self.placement)
 
     @cached_property
     def taint_context(self) -> TaintContext:
         return taint_context(self.placement, self.view.fleet, self.view.now)
 
     @cached_property
-    def rank(self) -> Mapping[str, int]:
-        """The clusters that passed OCM's filters, each with its rank, from 1."""
-        return {name: rank for rank, name in enumerate(self.scheduling.ranked, start=1)}
-
-    @cached_property
     def decisions(self) -> Mapping[str, tuple[str, Object]] | None:
         """Cluster → its PlacementDecision and its entry there; None: OCM has not decided."""
-        message = [one for one in own_decisions(self.placement, self.view.fleet) if section(one, "status")]
+        written = [one for one in own_decisions(self.placement, self.view.fleet) if section(one, "status")]
         found: dict[str, tuple[str, Object]] = {}
-        for one in message:
+        for one in written:
             for entry in listed(one, "status", "decisions"):
                 found.setdefault(text(entry, "clusterName"), ("/".join(key_of(one)), dict(entry)))
-        return found if message else None
+        return found if written else None
 
     def predicts_selection(self, cluster: str) -> bool | None:
         """Whether OCM would select the cluster; None: unknown."""
@@ -183,9 +170,7 @@ class PlacementView:
     @cached_property
     def checks(self) -> tuple[Check, ...]:
         """The checks of ours that name it."""
-        return (
-            tuple(one for one in self.view.our_checks if one.placement == self.name) if self.is_used else ()
-        )
+        return tuple(one for one in self.view.our_checks if self.is_used and one.placement == self.name)
 
     @cached_property
     def snapshot(self) -> Snapshot:
@@ -216,11 +201,6 @@ class PlacementView:
         return {row.name: row for row in self.status.clusters} if self.status else {}
 
 
-def condition_of(obj: Object | None, kind: str) -> dict[str, Any]:
-    """Return a condition of an object by its type; {} if there is none."""
-    return next((dict(one) for one in listed(obj, "status", "conditions") if one.get("type") == kind), {})
-
-
-def reason_and_message(condition: Mapping[str, Any]) -> str:
+def reason_and_message(condition: Obj) -> str:
     """Return reason and message of a condition."""
     return f"{condition.get('reason') or ''}: {condition.get('message') or ''}".strip(": ")

@@ -22,7 +22,7 @@ from placement_ac.inspection.explain.steps import PlacementView
 from placement_ac.inspection.hub.dump import Dump, Object, key_of
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import names_of_kind
-from placement_ac.scheduling.objects import listed, section, text
+from placement_ac.scheduling.objects import decided_names
 
 Type = Literal["cluster", "check", "placement"]
 KINDS: Final[dict[Type, Kind]] = {
@@ -32,14 +32,9 @@ KINDS: Final[dict[Type, Kind]] = {
 }
 
 
-def _type_names() -> dict[str, Type]:
-    found: dict[str, Type] = {}
-    for type_, kind in KINDS.items():
-        found |= dict.fromkeys(names_of_kind(kind, type_), type_)
-    return found
-
-
-TYPE_NAMES: Final = _type_names()
+TYPE_NAMES: Final[dict[str, Type]] = {
+    name: type_ for type_, kind in KINDS.items() for name in names_of_kind(kind, type_)
+}
 """Every name of a type that kubectl accepts."""
 
 
@@ -69,36 +64,30 @@ def parse_subject(words: Sequence[str], view: HubView) -> Subject:
 def _type_of(name: str, view: HubView) -> Type:
     """Return the type of the object of that name; a Placement only if no cluster or check has the name."""
     is_check = view.dump.find(ADMISSION_CHECK, name) is not None
-    is_cluster = name in known_clusters(view)
-    if is_check and is_cluster:
-        raise SubjectNotFound(
-            f"use `explain cluster {name}` or `explain check {name}`: {name} is a cluster and a check"
-        )
-    if is_check or is_cluster:
-        return "check" if is_check else "cluster"
+    if name in known_clusters(view):
+        if not is_check:
+            return "cluster"
+        message = f"use `explain cluster {name}` or `explain check {name}`: {name} is a cluster and a check"
+        raise SubjectNotFound(message)
+    if is_check:
+        return "check"
     if any(key_of(one)[1] == name for one in view.dump.of(PLACEMENT)):
         return "placement"
-    raise SubjectNotFound(
-        f'no cluster, check or Placement "{name}" found{_unknown_kinds_text(view.dump, *KINDS.values())}'
-    )
+    unknown = _unknown_kinds_text(view.dump, *KINDS.values())
+    raise SubjectNotFound(f'no cluster, check or Placement "{name}" found{unknown}')
 
 
 def _unknown_kinds_text(dump: Dump, *kinds: Kind) -> str:
     """Return which of these kinds are unknown: the object may be one of them."""
-    unseen = [str(kind) for kind in kinds if not dump.knows(kind)] if dump.live else []
-    return f"; unknown: {joined(unseen)}" if unseen else ""
+    unknown = [str(kind) for kind in kinds if dump.why_hidden(kind)]
+    return f"; unknown: {joined(unknown)}" if unknown else ""
 
 
 def known_clusters(view: HubView) -> frozenset[str]:
     """Return the existing clusters, and those that a decision or one of our objects still names."""
-    there = {key_of(one)[1] for one in view.dump.of(MANAGED_CLUSTER)}
-    decided = {
-        text(entry, "clusterName")
-        for one in view.dump.of(PLACEMENT_DECISION)
-        for entry in listed(section(one, "status"), "decisions")
-    }
-    made = {one.cluster for one in view.cluster_objects.values() if one.ours}
-    return frozenset((there | decided | made) - {""})
+    existing = {key_of(one)[1] for one in view.dump.of(MANAGED_CLUSTER)}
+    listed = {one.cluster for one in view.cluster_objects.values() if one.ours}
+    return frozenset(existing.union(listed, decided_names(view.dump.of(PLACEMENT_DECISION))) - {""})
 
 
 def find_cluster(view: HubView, name: str) -> str:
@@ -130,8 +119,8 @@ def find_placement(view: HubView, name: str, namespaces: Sequence[str]) -> Objec
     found = [one for one in view.dump.of(PLACEMENT) if key_of(one)[1] == name]
     if namespaces:
         found = [one for one in found if key_of(one)[0] in namespaces]
-    elif (counts := view.placement(name)) is not None:
-        return counts
+    elif (used := view.placement(name)) is not None:
+        return used
     if not found:
         raise _not_found(view, PLACEMENT, name)
     if len(found) > 1:
@@ -152,8 +141,8 @@ def placement_views(view: HubView, check: str, namespaces: Sequence[str]) -> tup
         if raw is None:
             raise SubjectNotFound(f"AdmissionCheck {check} has no Placement: see `explain check {check}`")
         return (PlacementView(view, raw),)
-    if view.dump.live and not view.dump.knows(PLACEMENT):
-        raise SubjectNotFound(f"Placements are {view.dump.why_unknown(PLACEMENT)}")
+    if unknown := view.dump.why_hidden(PLACEMENT):
+        raise SubjectNotFound(f"Placements are {unknown}")
     spaces = namespaces or (view.settings.placement_namespace if view.dump.live else ())
     cases = (PlacementView(view, one) for one in view.dump.of(PLACEMENT))
     chosen = (case for case in cases if not spaces or case.namespace in spaces)

@@ -8,15 +8,15 @@ depend on them. They are in its Deployment (arguments, PLACEMENT_AC_… variable
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any, Final
 
 from placement_ac.config.load import PREFIX, LoadedSettings, load
 from placement_ac.config.settings import BadSettings, Settings
 from placement_ac.core.api.constants import MANAGED_BY
-from placement_ac.inspection.hub.dump import Dump, Object
+from placement_ac.inspection.hub.dump import Dump, Object, key_of
 from placement_ac.inspection.hub.kinds import CONFIG_MAP, DEPLOYMENT
-from placement_ac.scheduling.objects import listed, section
-from placement_ac.scheduling.objects import words as texts
+from placement_ac.scheduling.objects import listed, section, words
 
 NAMESPACE: Final = "placement-ac-system"
 """The namespace in which config/ installs the controller."""
@@ -55,23 +55,23 @@ def find_settings(dump: Dump, given: Mapping[str, Any]) -> ControllerSettings:
     `given`: settings of the command line by name; they take precedence. Raises BadSettings.
     """
     asked = {name: value for name, value in given.items() if value is not None}
-    if "config" in asked:
-        return ControllerSettings(_without_pod_settings(load(asked, {})))
-    for one in deployments(dump):
-        where = f"{one['metadata'].get('namespace', '')}/{one['metadata']['name']}"
-        try:
-            flags, environment = _arguments(one), _environment(one)
-            loaded = load(flags | asked, environment, lambda _: _settings_file(dump, one))  # noqa: B023  # used at once
-        except (BadSettings, OSError) as error:
-            return ControllerSettings(_without_pod_settings(load(asked, {})), where, str(error))
-        return ControllerSettings(_without_pod_settings(loaded), where)
-    return ControllerSettings(_without_pod_settings(load(asked, {})))
+    found = None if "config" in asked else next(iter(deployments(dump)), None)
+    problem = ""
+    try:
+        loaded = _load(dump, found, asked) if found else load(asked, {})
+    except (BadSettings, OSError) as error:
+        if found is None:
+            raise
+        loaded, problem = load(asked, {}), str(error)
+    outside_pod = {name: Settings.model_fields[name].default for name in _POD_SETTINGS}
+    loaded = replace(loaded, settings=loaded.settings.model_copy(update=outside_pod))
+    return ControllerSettings(loaded, "/".join(key_of(found)) if found else "", problem)
 
 
-def _without_pod_settings(loaded: LoadedSettings) -> LoadedSettings:
-    """Reset the settings that apply only inside the controller's Pod."""
-    defaults = {name: Settings.model_fields[name].default for name in _POD_SETTINGS}
-    return replace(loaded, settings=loaded.settings.model_copy(update=defaults))
+def _load(dump: Dump, deployment: Object, asked: dict[str, Any]) -> LoadedSettings:
+    return load(
+        _arguments(deployment) | asked, _environment(deployment), lambda _: _settings_file(dump, deployment)
+    )
 
 
 def _controller(deployment: Object) -> Mapping[str, Any] | None:
@@ -85,14 +85,11 @@ def _controller(deployment: Object) -> Mapping[str, Any] | None:
 
 
 def _arguments(deployment: Object) -> dict[str, str]:
-    words = texts(_controller(deployment), "args")
+    arguments = words(_controller(deployment), "args")
     flags: dict[str, str] = {}
-    for place, word in enumerate(words):
-        found = _FLAG.fullmatch(word)
-        if found is None:
-            continue
-        value = found[2] if found[2] is not None else next(iter(words[place + 1 : place + 2]), "")
-        flags[found[1].replace("-", "_")] = value
+    for word, following in zip_longest(arguments, arguments[1:], fillvalue=""):
+        if found := _FLAG.fullmatch(word):
+            flags[found[1].replace("-", "_")] = following if found[2] is None else found[2]
     return {name: value for name, value in flags.items() if name in Settings.model_fields}
 
 
@@ -106,7 +103,7 @@ def _environment(deployment: Object) -> dict[str, str]:
 
 def _settings_file(dump: Dump, deployment: Object) -> str:
     """Return the controller's settings file, from its ConfigMap. Raises OSError if it is missing."""
-    namespace = str((deployment.get("metadata") or {}).get("namespace") or "")
+    namespace, _ = key_of(deployment)
     config_map = dump.find(CONFIG_MAP, MANAGED_BY, namespace)
     text = section(config_map, "data").get(_CONFIG_KEY)
     if text is None:

@@ -6,12 +6,12 @@ Pure: plain data. `readers` fills it.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, Final
 
 from placement_ac.core.api.constants import Kind, Resource
 from placement_ac.core.api.errors import PlacementAcError
 from placement_ac.inspection.hub.kinds import ALL_KINDS
+from placement_ac.scheduling.objects import listed
 
 Object = dict[str, Any]
 Key = tuple[str, str]
@@ -58,6 +58,7 @@ class Dump:
     """OpenAPI schemas, if they were requested."""
     live: bool = False
     """Whether it was read from an API server: then an object that is missing here does not exist."""
+    _index: dict[Kind, dict[Key, Object]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def of(self, kind: Kind) -> tuple[Object, ...]:
         """Return the objects of a kind; () if the kind is unknown."""
@@ -68,9 +69,7 @@ class Dump:
 
         Of a file: whether it contains any object of the kind.
         """
-        if any(right.kind == kind for right in self.missing):
-            return False
-        return kind in self.objects
+        return kind in self.objects and all(right.kind != kind for right in self.missing)
 
     def why_unknown(self, kind: Kind) -> str:
         """Return why the objects of a kind are unknown; "" if they are known."""
@@ -99,14 +98,21 @@ class Dump:
         """Return a copy in which these replace all objects of their kinds."""
         return replace(self, objects={**self.objects, **changed})
 
-    @cached_property
-    def _index(self) -> dict[Kind, dict[Key, Object]]:
-        return {}
-
 
 def key_of(obj: Mapping[str, Any]) -> Key:
     metadata = obj.get("metadata") or {}
     return str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
+
+
+def condition_of(obj: object, kind: str) -> Mapping[str, Any]:
+    """Return the condition of that type of an object; {} if there is none."""
+    return next((one for one in listed(obj, "status", "conditions") if one.get("type") == kind), {})
+
+
+def kind_of(obj: Mapping[str, Any]) -> tuple[Kind | None, str]:
+    """Return the kind and the version of an object; None: a dump does not contain the kind."""
+    group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
+    return _BY_NAME.get((group, str(obj.get("kind", "")))), version
 
 
 def dump_of(objects: Iterable[Object]) -> Dump:
@@ -114,10 +120,8 @@ def dump_of(objects: Iterable[Object]) -> Dump:
     found: dict[Kind, dict[Key, Object]] = {}
     served: dict[Kind, Resource] = {}
     for obj in objects:
-        group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
-        kind = _BY_NAME.get((group, str(obj.get("kind", ""))))
-        if kind is None:
-            continue
-        found.setdefault(kind, {})[key_of(obj)] = obj
-        served.setdefault(kind, kind.at(version))
+        kind, version = kind_of(obj)
+        if kind is not None:
+            found.setdefault(kind, {})[key_of(obj)] = obj
+            served.setdefault(kind, kind.at(version))
     return Dump({kind: tuple(things.values()) for kind, things in found.items()}, served)

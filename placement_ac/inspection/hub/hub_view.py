@@ -5,8 +5,8 @@ Pure, except that the cache is filled once. Timers count as elapsed: the result 
 steps to it.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Final
@@ -35,27 +35,16 @@ from placement_ac.core.api.constants import (
     SECRET,
     CredentialMethod,
     Kind,
-    Resource,
 )
 from placement_ac.core.api.decode import check, kueue_object
 from placement_ac.core.api.objects import AppliedFields, Check, KueueObject
-from placement_ac.core.inputs.state import (
-    ClusterCredentials,
-    HubFacts,
-    Key,
-    Plan,
-    Snapshot,
-    Timer,
-    TimerAges,
-    TimerKind,
-)
+from placement_ac.core.inputs import state
 from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.targets import TargetClusters, select_targets
 from placement_ac.core.selection.mass_loss import hold_mass_loss
 from placement_ac.core.selection.selection import listed_clusters
-from placement_ac.inspection.hub.dump import Dump, MissingRight, Object
-from placement_ac.inspection.hub.dump import Key as DumpKey
+from placement_ac.inspection.hub.dump import Dump, Key, MissingRight, Object
 from placement_ac.inspection.hub.kinds import CLUSTER_SET, PROVISIONED_KINDS, SET_BINDING
 from placement_ac.scheduling import Fleet, SchedulingResult, schedule
 from placement_ac.scheduling.objects import listed
@@ -69,46 +58,40 @@ _CREDENTIAL_KINDS: Final[Mapping[CredentialMethod, tuple[Kind, ...]]] = {
 }
 _LONG: Final = 1e6
 """Seconds; longer than any timer."""
-_SETTLING: Final = frozenset(
-    (
-        TimerKind.REMOVAL_UNSETTLED,
-        TimerKind.MASS_LOSS,
-        TimerKind.LIST_ORDER,
-        TimerKind.CREDENTIALS_MISSING,
-        TimerKind.CREDENTIALS_UNNEEDED,
-    )
-)
-"""Timers that only need time to elapse."""
 
 
-class _SettledAges(Mapping[Timer, float]):
-    """Timer ages in which all timers of `_SETTLING` have elapsed, and no drain has begun."""
+@dataclass(frozen=True)
+class _ElapsedTimers(Mapping[state.Timer, float]):
+    """Timer ages in which all timers of these kinds have elapsed, and no other has begun."""
 
-    def __getitem__(self, mark: Timer) -> float:
-        if mark.kind in _SETTLING:
+    kinds: Collection[state.TimerKind]
+
+    def __getitem__(self, timer: state.Timer) -> float:
+        if timer.kind in self.kinds:
             return _LONG
-        raise KeyError(mark)
+        raise KeyError(timer)
 
-    def __iter__(self) -> Iterator[Timer]:
+    def __iter__(self) -> Iterator[state.Timer]:
         return iter(())
 
     def __len__(self) -> int:
         return 0
 
 
-SETTLED: Final[TimerAges] = _SettledAges()
+SETTLED: Final[state.TimerAges] = _ElapsedTimers(
+    (
+        state.TimerKind.REMOVAL_UNSETTLED,
+        state.TimerKind.MASS_LOSS,
+        state.TimerKind.LIST_ORDER,
+        state.TimerKind.CREDENTIALS_MISSING,
+        state.TimerKind.CREDENTIALS_UNNEEDED,
+    )
+)
+"""The timers that only need time have elapsed, and no drain has begun."""
+PASSED: Final[state.TimerAges] = _ElapsedTimers(frozenset(state.TimerKind))
+"""Every timer has elapsed, those of draining too."""
 
-
-class _PassedAges(_SettledAges):
-    """Timer ages in which every timer has elapsed, those of draining too."""
-
-    def __getitem__(self, _: Timer) -> float:
-        return _LONG
-
-
-PASSED: Final[TimerAges] = _PassedAges()
-
-Changes = Mapping[Kind, Mapping[DumpKey, Object | None]]
+Changes = Mapping[Kind, Mapping[Key, Object | None]]
 """Objects that replace the existing ones; None deletes one."""
 
 
@@ -119,16 +102,15 @@ class HubView:
     dump: Dump
     settings: Settings
     now: datetime
+    _snapshots: dict[str, state.Snapshot] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _targets: dict[str, TargetClusters] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
-    def facts(self) -> HubFacts:
+    def facts(self) -> state.HubFacts:
         """The hub's limits, versions and name format."""
-        served: dict[Kind, Resource] = {
-            kind: kind.at(KUEUE_VERSIONS[0]) for kind in (ADMISSION_CHECK, MULTIKUEUE_CLUSTER)
-        }
-        return hub_facts(
-            self.settings, served | dict(self.dump.served), self.dump.schemas.get(MULTIKUEUE_CONFIG), None
-        )
+        served = {kind: kind.at(KUEUE_VERSIONS[0]) for kind in (ADMISSION_CHECK, MULTIKUEUE_CLUSTER)}
+        schema = self.dump.schemas.get(MULTIKUEUE_CONFIG)
+        return hub_facts(self.settings, served | dict(self.dump.served), schema, None)
 
     @cached_property
     def cache(self) -> Cache:
@@ -138,7 +120,7 @@ class HubView:
             served={ACCOUNT, PERMISSION} <= self.dump.served.keys(),
             rules=worker_policy_rules(self.settings, None),
         )
-        world = Cache(
+        cache = Cache(
             self.facts,
             kueue_namespace=self.settings.kueue_namespace,
             methods=self.settings.credentials,
@@ -148,8 +130,8 @@ class HubView:
         for kind in kinds_for(provisioning):
             # Only of a kind that is served and completely known can an object be reported as missing.
             known = self.dump.knows(kind) and kind in self.dump.served
-            world.load(kind, self.dump.of(kind), "0" if known else "")
-        return world
+            cache.load(kind, self.dump.of(kind), "0" if known else "")
+        return cache
 
     @cached_property
     def fleet(self) -> Fleet:
@@ -162,8 +144,8 @@ class HubView:
     @property
     def missing_rights(self) -> tuple[MissingRight, ...]:
         """The missing rights; those to the provisioned kinds only if credentials are provisioned."""
-        made = self.settings.credentials_provision != "none"
-        return tuple(right for right in self.dump.missing if made or right.kind not in PROVISIONED_KINDS)
+        ignored = PROVISIONED_KINDS if self.settings.credentials_provision == "none" else ()
+        return tuple(right for right in self.dump.missing if right.kind not in ignored)
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:
@@ -192,12 +174,10 @@ class HubView:
 
         A file may have no ClusterProfiles because the hub has none; Secrets are only missing if left out.
         """
-        asked = dict.fromkeys(
-            kind for method in self.settings.credentials for kind in _CREDENTIAL_KINDS[method]
-        )
-        if not self.dump.live and SECRET in asked:
+        needed = [kind for method in self.settings.credentials for kind in _CREDENTIAL_KINDS[method]]
+        if not self.dump.live and SECRET in needed:
             return self.dump.why_unknown(SECRET)
-        return next(filter(None, map(self.dump.why_unknown, asked)), "")
+        return next(filter(None, map(self.dump.why_unknown, needed)), "")
 
     def placement(self, name: str) -> Object | None:
         """Return the Placement of that name that the controller uses: the first watched namespace wins."""
@@ -206,31 +186,23 @@ class HubView:
 
     # -- what the controller decides
 
-    def snapshot(self, name: str) -> Snapshot:
+    def snapshot(self, name: str) -> state.Snapshot:
         """Return the inputs of the controller's decision for a Placement.
 
         If credentials are unknown, every selected cluster counts as having some.
         """
         if name not in self._snapshots:
-            seen = self.cache.snapshot(Key("placement", name), self.now, SETTLED)
+            seen = self.cache.snapshot(state.Key("placement", name), self.now, SETTLED)
             self._snapshots[name] = self._with_assumptions(seen)
         return self._snapshots[name]
 
-    @cached_property
-    def _snapshots(self) -> dict[str, Snapshot]:
-        return {}
-
-    @cached_property
-    def _targets(self) -> dict[str, TargetClusters]:
-        return {}
-
-    def check_snapshot(self, one: Check) -> Snapshot:
+    def check_snapshot(self, one: Check) -> state.Snapshot:
         """Return the inputs of the decision for a check, even if it names no Placement."""
         if one.placement:
             return self.snapshot(one.placement)
-        return self.cache.snapshot(Key("check", one.meta.name), self.now, SETTLED)
+        return self.cache.snapshot(state.Key("check", one.meta.name), self.now, SETTLED)
 
-    def _with_assumptions(self, seen: Snapshot) -> Snapshot:
+    def _with_assumptions(self, seen: state.Snapshot) -> state.Snapshot:
         if not self.dump.live:
             clusters = {name: _as_applied(obj) for name, obj in seen.objects.clusters.items()}
             config = _as_applied(seen.objects.config) if seen.objects.config else None
@@ -238,7 +210,7 @@ class HubView:
         if self.credentials_known:
             return seen
         known = seen.credentials
-        usable = ClusterCredentials(_assume_usable(known.selected), _assume_usable(known.unselected))
+        usable = state.ClusterCredentials(_assume_usable(known.selected), _assume_usable(known.unselected))
         return replace(seen, credentials=usable)
 
     def targets(self, name: str) -> TargetClusters:
@@ -256,7 +228,7 @@ class HubView:
         guarded = hold_mass_loss(seen, self.targets(name).selection, listed_clusters(seen))
         return dict.fromkeys((one.cluster for one in guarded.held), guarded.why)
 
-    def plan(self, name: str) -> Plan:
+    def plan(self, name: str) -> state.Plan:
         """Return the controller's plan for a Placement."""
         return plan(self.snapshot(name))
 
@@ -275,7 +247,7 @@ class HubView:
 
     # -- the effect of changes
 
-    def with_changes(self, changes: Changes) -> tuple["HubView", set[Key]]:
+    def with_changes(self, changes: Changes) -> tuple["HubView", set[state.Key]]:
         """Return the hub with these changes, and the controller's keys that they affect.
 
         Unchanged data is shared, so the cost depends on the size of the change.
@@ -284,25 +256,23 @@ class HubView:
             return self, set()
         tables = {kind: _table_with(self.dump.by_key(kind), objects) for kind, objects in changes.items()}
         dump = self.dump.with_objects({kind: tuple(table.values()) for kind, table in tables.items()})
-        turned, world = replace(self, dump=dump), self.cache.copy()
-        watched = kinds_for(world.provisioning)
-        touched: set[Key] = set()
+        changed, cache = replace(self, dump=dump), self.cache.copy()
+        watched = kinds_for(cache.provisioning)
+        touched: set[state.Key] = set()
         for kind, objects in changes.items():
             for key in objects if kind in watched else ():
-                obj = tables[kind].get(key)
-                there = self.dump.find(kind, key[1], key[0])
-                if obj is not None:
-                    touched |= world.put(kind, obj)
-                elif there is not None:
-                    touched |= world.remove(kind, there)
+                if obj := tables[kind].get(key):
+                    touched |= cache.put(kind, obj)
+                elif there := self.dump.by_key(kind).get(key):
+                    touched |= cache.remove(kind, there)
         fleet = {
             field: tables.get(kind, getattr(self.fleet, field))
             for field, kind in zip(Fleet.__dataclass_fields__, SCHEDULING_KINDS, strict=False)
         }
         after = Fleet(**fleet, memo=self.fleet.memo)
         # cached_property reads them from there.
-        vars(turned).update({"cache": world, "fleet": after, "facts": self.facts})
-        return turned, touched
+        vars(changed).update({"cache": cache, "fleet": after, "facts": self.facts})
+        return changed, touched
 
 
 def _assume_usable(credentials: CredentialsByCluster) -> CredentialsByCluster:
@@ -326,9 +296,7 @@ def _as_applied(obj: KueueObject) -> KueueObject:
     return replace(obj, applied_fields=owned)
 
 
-def _table_with(
-    table: Mapping[DumpKey, Object], changes: Mapping[DumpKey, Object | None]
-) -> dict[DumpKey, Object]:
+def _table_with(table: Mapping[Key, Object], changes: Mapping[Key, Object | None]) -> dict[Key, Object]:
     """Return the table with the changes; a changed object gets a newer resourceVersion."""
     found = dict(table)
     for key, obj in changes.items():

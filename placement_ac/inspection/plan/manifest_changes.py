@@ -16,37 +16,21 @@ from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     CLUSTER_PROFILE,
     MANAGED_CLUSTER,
-    MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
     PLACEMENT,
-    PLACEMENT_DECISION,
     PLACEMENT_SCORE,
     SECRET,
+    WORKLOAD,
     Kind,
 )
-from placement_ac.inspection.hub.dump import Dump, InvalidManifest, Key, Object, key_of
-from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, CLUSTER_SET, LOCAL_QUEUE, SET_BINDING
+from placement_ac.inspection.hub.dump import Dump, InvalidManifest, Key, Object, key_of, kind_of
+from placement_ac.inspection.hub.kinds import CLUSTER_SET, DECISION_KINDS, QUEUE_KINDS, SET_BINDING
 from placement_ac.scheduling.objects import at
 
-PLANNED_KINDS: Final = (
-    ADMISSION_CHECK,
-    PLACEMENT,
-    PLACEMENT_DECISION,
-    PLACEMENT_SCORE,
-    MANAGED_CLUSTER,
-    CLUSTER_SET,
-    SET_BINDING,
-    CLUSTER_PROFILE,
-    SECRET,
-    MULTIKUEUE_CONFIG,
-    MULTIKUEUE_CLUSTER,
-    CLUSTER_QUEUE,
-    LOCAL_QUEUE,
-)
+PLANNED_KINDS: Final = frozenset((*DECISION_KINDS, *QUEUE_KINDS)) - {WORKLOAD}
 """The kinds that a plan considers; other manifests are ignored."""
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _WITH_STATUS: Final = (PLACEMENT_SCORE, CLUSTER_PROFILE)
-_BY_NAME: Final = {(kind.group, kind.kind): kind for kind in PLANNED_KINDS}
 _NOT_CONTENT: Final = ("apiVersion", "kind", "metadata", "status", "stringData")
 
 
@@ -69,27 +53,19 @@ class ManifestChange:
         return f"{self.kind.kind} {'/'.join(filter(None, self.key))}"
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestChanges:
-    """The effect of the manifests on their objects."""
+def apply_manifests(
+    dump: Dump, manifests: Iterable[Object], namespace: str
+) -> tuple[tuple[ManifestChange, ...], tuple[str, ...]]:
+    """Return a change for each object of a kind that a plan considers, and the kind and name of all others.
 
-    changes: tuple[ManifestChange, ...] = ()
-    """One for each object of a kind that a plan considers, unchanged ones included."""
-    passed_over: tuple[str, ...] = ()
-    """The objects of other kinds, as kind and name."""
-
-
-def apply_manifests(dump: Dump, manifests: Iterable[Object], namespace: str) -> ManifestChanges:
-    """Return what these manifests change in a dump. `namespace`: the default namespace.
-
-    Raises InvalidManifest for an object that an API server would refuse.
+    Unchanged objects are included. `namespace`: the default namespace. Raises InvalidManifest for an object
+    that an API server would refuse.
     """
     changes: dict[tuple[Kind, Key], ManifestChange] = {}
     passed_over = []
     for manifest in manifests:
-        group, _, version = manifest["apiVersion"].rpartition("/")
-        kind = _BY_NAME.get((group, manifest["kind"]))
-        if kind is None:
+        kind, version = kind_of(manifest)
+        if kind not in PLANNED_KINDS:
             passed_over.append(f"{manifest['kind']} {manifest['metadata']['name']}")
             continue
         wanted = _with_namespace(manifest, kind, namespace)
@@ -99,7 +75,7 @@ def apply_manifests(dump: Dump, manifests: Iterable[Object], namespace: str) -> 
         before = known.before if known else dump.find(kind, key[1], key[0])
         after = _merged(known.after if known else before, wanted, kind)
         changes[kind, key] = ManifestChange(kind, key, before, _same_if_unchanged(before, after))
-    return ManifestChanges(tuple(changes.values()), tuple(passed_over))
+    return tuple(changes.values()), tuple(passed_over)
 
 
 def _with_namespace(manifest: Object, kind: Kind, namespace: str) -> Object:
@@ -117,20 +93,20 @@ def _merged(there: Object | None, wanted: Object, kind: Kind) -> Object:
     content = _content(wanted)
     if kind in _WITH_STATUS or (there is None and kind == MANAGED_CLUSTER):
         content |= {key: wanted[key] for key in ("status",) if wanted.get(key) is not None}
-    labels, annotations = _texts(wanted, "labels"), _texts(wanted, "annotations")
+    texts = {field: _texts(wanted, field) for field in ("labels", "annotations")}
     if there is None:
         name = "/".join(filter(None, key_of(wanted)))
         fresh: Object = {"uid": f"uid of the new {kind.kind} {name}", "generation": 1}
-        texts = {key: value for key, value in (("labels", labels), ("annotations", annotations)) if value}
         named = {key: value for key, value in wanted["metadata"].items() if key in ("name", "namespace")}
+        given = {field: found for field, found in texts.items() if found}
         head = {"apiVersion": wanted["apiVersion"], "kind": wanted["kind"]}
-        return head | {"metadata": named | texts | fresh} | content
+        return head | {"metadata": named | given | fresh} | content
     last = _last_applied(there)
     merged = there | {key: overlay(there.get(key), value, last.get(key)) for key, value in content.items()}
     for key in _content(last).keys() - content.keys():
         merged.pop(key, None)
     metadata = dict(there["metadata"])
-    for field, wanted_texts in (("labels", labels), ("annotations", annotations)):
+    for field, wanted_texts in texts.items():
         before = metadata.get(field) or {}
         after = overlay(before, wanted_texts, _texts(last, field))
         if after != before:
@@ -143,9 +119,7 @@ def _merged(there: Object | None, wanted: Object, kind: Kind) -> Object:
 
 def _same_if_unchanged(before: Object | None, after: Object) -> Object:
     """Return `before` itself if a second manifest of the same object has undone the first."""
-    if before and _less_generation(before) == _less_generation(after):
-        return before
-    return after
+    return before if before and _less_generation(before) == _less_generation(after) else after
 
 
 def _less_generation(obj: Object) -> Object:
@@ -222,17 +196,13 @@ class _FieldShape:
     fix: str
 
 
+def _list_of(kind: type) -> Callable[[Any], bool]:
+    return lambda many: isinstance(many, list) and all(isinstance(one, kind) for one in many)
+
+
 _OBJECT: Final = _FieldShape(lambda one: isinstance(one, dict), "an object", "write fields and values")
-_OBJECTS: Final = _FieldShape(
-    lambda many: isinstance(many, list) and all(isinstance(one, dict) for one in many),
-    "a list of objects",
-    "begin each with '-'",
-)
-_WORDS: Final = _FieldShape(
-    lambda many: isinstance(many, list) and all(isinstance(one, str) for one in many),
-    "a list of names",
-    "write one after '-' on each line",
-)
+_OBJECTS: Final = _FieldShape(_list_of(dict), "a list of objects", "begin each with '-'")
+_WORDS: Final = _FieldShape(_list_of(str), "a list of names", "write one after '-' on each line")
 _NUMBER: Final = _FieldShape(
     lambda one: isinstance(one, int) and not isinstance(one, bool) and one >= 0,
     "a whole number",

@@ -7,27 +7,25 @@ Pure. The writes come from `plan` and `diff`; this module applies them to copies
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Final, Literal
 
 import yaml
 
 from placement_ac.core.api.constants import ANNOTATION_DRAINING, FIELD_MANAGER, MULTIKUEUE_CONFIG, Kind
 from placement_ac.core.api.decode import kueue_object
-from placement_ac.core.api.objects import Check, KueueObject
+from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.api.schemas import Condition
-from placement_ac.core.inputs.state import Plan, Snapshot, WorkerCopies
+from placement_ac.core.inputs.state import Plan, Snapshot
 from placement_ac.core.plan.diff import Apply, Delete, Phase, SetCondition, diff
 from placement_ac.core.plan.plan import plan
-from placement_ac.inspection.hub.dump import Dump, Object
-from placement_ac.scheduling.objects import listed
+from placement_ac.inspection.hub.dump import Dump, Object, condition_of
 
 Verb = Literal["create", "apply", "delete", "setCondition"]
 When = Literal["at once", "when its jobs have ended"]
-AT_ONCE: Final[When] = "at once"
-LATER: Final[When] = "when its jobs have ended"
 _SHOWN_METADATA: Final = ("name", "namespace", "labels", "annotations", "ownerReferences")
 """The metadata fields that a diff shows."""
-_SHOWN_CONDITION: Final = ("type", "status", "reason", "message")
+CONDITION_FIELDS: Final = ("type", "status", "reason", "message")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,31 +39,21 @@ class PlannedWrite:
     diff: str
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """The plan in effect at once, and the writes that follow."""
+def preview_writes(
+    seen: Snapshot, wanted: Plan, dump: Dump, *, waits: bool
+) -> tuple[Plan, tuple[PlannedWrite, ...]]:
+    """Return the plan in effect at once, and the writes that follow.
 
-    plan: Plan
-    writes: tuple[PlannedWrite, ...]
-
-
-def preview_writes(seen: Snapshot, wanted: Plan, dump: Dump, *, waits: bool) -> Preview:
-    """Return the writes for `wanted`, the plan of `seen`; `waits`: clusters that leave still have jobs."""
-    paper = _PreviewedObjects(dump)
+    `wanted`: the plan of `seen`. `waits`: clusters that leave still have jobs.
+    """
+    objects = _PreviewedObjects(dump)
+    ended = replace(seen, workloads=())
     if not waits:
-        ended = replace(seen, workloads=())
         wanted = plan(ended) if seen.workloads else wanted
-        return Preview(wanted, tuple(paper.carry_out(diff(ended, wanted), AT_ONCE)))
-    writes = [*paper.carry_out(diff(seen, wanted), AT_ONCE)]
-    ended = paper.snapshot_after(replace(seen, workloads=()))
-    writes += paper.carry_out(diff(ended, plan(ended)), LATER)
-    return Preview(wanted, tuple(writes))
-
-
-def without_unknown_copies(seen: Snapshot) -> Snapshot:
-    """Return the inputs as if no worker had a copy that the hub does not know of."""
-    copies = dict.fromkeys(seen.objects.clusters, WorkerCopies())
-    return replace(seen, fleet=replace(seen.fleet, worker_copies=copies))
+        return wanted, tuple(objects.carry_out(diff(ended, wanted), "at once"))
+    now = tuple(objects.carry_out(diff(seen, wanted), "at once"))
+    ended = objects.snapshot_after(ended)
+    return wanted, (*now, *objects.carry_out(diff(ended, plan(ended)), "when its jobs have ended"))
 
 
 class _PreviewedObjects:
@@ -78,18 +66,22 @@ class _PreviewedObjects:
 
     def carry_out(self, phases: Iterable[Phase], when: When) -> Iterator[PlannedWrite]:
         """Apply the writes and yield each; those on Workloads are left out."""
-        for action in (action for phase in phases for action in phase):
-            if isinstance(action, Apply):
-                yield self._apply(action, when)
-            elif isinstance(action, Delete):
-                there = self._current(action.kind, action.name)
-                self._objects[action.kind, action.name] = None
-                yield _write("delete", action.kind, action.name, when, (_visible_part(there), None))
+        for action in chain.from_iterable(phases):
+            if isinstance(action, Apply | Delete):
+                id_ = action.kind, action.name
+                before = self._objects.get(id_, self._dump.find(*id_))
+                self._objects[id_] = after = (
+                    _after_apply(before, action) if isinstance(action, Apply) else None
+                )
+                verb: Verb = "delete" if after is None else "apply" if before else "create"
+                yield _write(verb, *id_, when, _visible_part(before), _visible_part(after))
             elif isinstance(action, SetCondition):
-                before = self._conditions.get(action.name) or self._condition(action)
+                present = condition_of(self._dump.find(action.kind, action.name), action.condition["type"])
+                sides = map(
+                    _visible_condition, (self._conditions.get(action.name, present), action.condition)
+                )
                 self._conditions[action.name] = action.condition
-                sides = (_visible_condition(before), _visible_condition(action.condition))
-                yield _write("setCondition", action.kind, action.name, when, sides)
+                yield _write("setCondition", action.kind, action.name, when, *sides)
 
     def snapshot_after(self, seen: Snapshot) -> Snapshot:
         """Return the controller's inputs after the writes."""
@@ -102,31 +94,13 @@ class _PreviewedObjects:
                 clusters.pop(name, None)
             else:
                 clusters[name] = _as_kueue_object(obj, clusters.get(name))
-        checks = tuple(self._with_condition(check) for check in seen.checks.ours)
+        active = {name: Condition.model_validate(one) for name, one in self._conditions.items()}
+        checks = [replace(one, active=active.get(one.meta.name, one.active)) for one in seen.checks.ours]
         return replace(
             seen,
-            checks=replace(seen.checks, ours=checks),
+            checks=replace(seen.checks, ours=tuple(checks)),
             objects=replace(seen.objects, config=config, clusters=clusters),
         )
-
-    def _apply(self, action: Apply, when: When) -> PlannedWrite:
-        there = self._current(action.kind, action.name)
-        after = _after_apply(there, action)
-        self._objects[action.kind, action.name] = after
-        verb: Verb = "apply" if there else "create"
-        return _write(verb, action.kind, action.name, when, (_visible_part(there), _visible_part(after)))
-
-    def _current(self, kind: Kind, name: str) -> Object | None:
-        return self._objects.get((kind, name), self._dump.find(kind, name))
-
-    def _condition(self, action: SetCondition) -> Object | None:
-        check = self._dump.find(action.kind, action.name) or {}
-        said = listed(check, "status", "conditions")
-        return next((dict(one) for one in said if one.get("type") == action.condition["type"]), None)
-
-    def _with_condition(self, check: Check) -> Check:
-        said = self._conditions.get(check.meta.name)
-        return replace(check, active=Condition.model_validate(said)) if said else check
 
 
 def _after_apply(there: Object | None, action: Apply) -> Object:
@@ -173,11 +147,10 @@ def _as_kueue_object(obj: Object, before: KueueObject | None) -> KueueObject:
 
 
 def _write(
-    verb: Verb, kind: Kind, name: str, when: When, sides: tuple[Object | None, Object | None]
+    verb: Verb, kind: Kind, name: str, when: When, before: Object | None, after: Object | None
 ) -> PlannedWrite:
-    before, after = (_lines(side) for side in sides)
     title = f"{kind.kind}/{name}"
-    lines = difflib.unified_diff(before, after, title, title, lineterm="")
+    lines = difflib.unified_diff(_lines(before), _lines(after), title, title, lineterm="")
     return PlannedWrite(verb, kind.kind, name, when, "\n".join(lines))
 
 
@@ -197,10 +170,9 @@ def _visible_part(obj: Object | None) -> Object | None:
     """Return the part of an object that a diff shows: no status, no fields that the API server sets."""
     if obj is None:
         return None
-    metadata: Mapping[str, Any] = obj["metadata"]
-    message = {key: metadata[key] for key in _SHOWN_METADATA if metadata.get(key)}
-    return {"metadata": message, "spec": obj.get("spec", {})}
+    metadata = {key: obj["metadata"][key] for key in _SHOWN_METADATA if obj["metadata"].get(key)}
+    return {"metadata": metadata, "spec": obj.get("spec", {})}
 
 
-def _visible_condition(condition: Mapping[str, Any] | None) -> Object | None:
-    return {key: condition.get(key, "") for key in _SHOWN_CONDITION} if condition else None
+def _visible_condition(condition: Mapping[str, Any]) -> Object | None:
+    return {key: condition.get(key, "") for key in CONDITION_FIELDS} if condition else None

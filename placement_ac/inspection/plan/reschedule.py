@@ -5,7 +5,7 @@ Pure. A decision counts as different only if it differs from the present decisio
 decides without the change: a difference that scores have caused is not an effect of the change.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,7 +13,6 @@ from placement_ac.core.api.constants import MANAGED_CLUSTER, PLACEMENT, PLACEMEN
 from placement_ac.inspection.hub.dump import Key, Object
 from placement_ac.inspection.hub.hub_view import Changes, HubView
 from placement_ac.inspection.hub.kinds import CLUSTER_SET, SET_BINDING
-from placement_ac.inspection.plan.manifest_changes import ManifestChange
 from placement_ac.scheduling import SchedulingResult
 from placement_ac.scheduling.affected import AffectedPlacements
 from placement_ac.scheduling.objects import Fleet, Obj, key_of, listed, name_of, own_decisions, section
@@ -38,31 +37,23 @@ class RescheduleResult:
     warnings: tuple[str, ...] = ()
 
 
-def affected_placements(view: HubView, after: HubView, changes: Iterable[ManifestChange]) -> set[Key]:
+def affected_placements(view: HubView, after: HubView, changes: Changes) -> set[Key]:
     """Return the Placements that OCM schedules again: namespace and name."""
     reach = AffectedPlacements()
-    found: set[Key] = set()
-    for change in changes:
-        for side in (view, after):  # in this order: the state before the change matters too
-            found |= _affected_by(reach, change, side)
-    return {key for key in found if after.dump.find(PLACEMENT, key[1], key[0])}
-
-
-def _affected_by(reach: AffectedPlacements, change: ManifestChange, side: HubView) -> set[Key]:
-    fleet, placements, (namespace, name) = side.fleet, side.dump.by_key(PLACEMENT), change.key
-    if change.kind == PLACEMENT:
-        return {change.key}
-    if change.kind == PLACEMENT_DECISION:
-        return reach.of_decision(change.key, fleet)
-    if change.kind == MANAGED_CLUSTER:
-        return reach.of_cluster(name, fleet, placements)
-    if change.kind == PLACEMENT_SCORE:
-        return reach.of_score(namespace, name, fleet, placements)
-    if change.kind == CLUSTER_SET:
-        return reach.of_set(name, fleet, placements)
-    if change.kind == SET_BINDING:
-        return reach.of_set(name, fleet, placements, namespace)
-    return set()
+    found = set(changes.get(PLACEMENT, ()))
+    for side in (view, after):  # in this order: the state before the change matters too
+        fleet, placements = side.fleet, side.dump.by_key(PLACEMENT)
+        for key in changes.get(PLACEMENT_DECISION, ()):
+            found |= reach.of_decision(key, fleet)
+        for _, name in changes.get(MANAGED_CLUSTER, ()):
+            found |= reach.of_cluster(name, fleet, placements)
+        for cluster, name in changes.get(PLACEMENT_SCORE, ()):
+            found |= reach.of_score(cluster, name, fleet, placements)
+        for _, name in changes.get(CLUSTER_SET, ()):
+            found |= reach.of_set(name, fleet, placements)
+        for namespace, name in changes.get(SET_BINDING, ()):
+            found |= reach.of_set(name, fleet, placements, namespace)
+    return found & after.dump.by_key(PLACEMENT).keys()
 
 
 def reschedule(view: HubView, after: HubView, keys: Iterable[Key]) -> dict[Key, RescheduleResult]:
@@ -71,26 +62,17 @@ def reschedule(view: HubView, after: HubView, keys: Iterable[Key]) -> dict[Key, 
     Existing Placements are scheduled with the present decisions, so that only the change makes a difference.
     For a new Placement, Balance also counts the decisions of the new ones before it.
     """
-    fleet = after.fleet
+    fleet, existing = after.fleet, view.dump.by_key(PLACEMENT)
     found = {}
-    for key in sorted(keys, key=lambda key: (_is_new(view, key), key)):
-        placement = after.dump.find(PLACEMENT, key[1], key[0])
-        if placement is None:
-            continue
-        one = _reschedule_one(view, after, placement, fleet)
-        found[key] = one
-        if one.after and _is_new(view, key):
-            made = dict(_decision_objects(placement, after.fleet, one.after))
-            fleet = fleet.with_decisions(key, list(made.values()))
+    for key in sorted(keys, key=lambda key: (key not in existing, key)):
+        placement = after.dump.by_key(PLACEMENT)[key]
+        found[key] = one = _reschedule_one(view, after, placement, fleet)
+        if one.after and key not in existing:
+            fleet = fleet.with_decisions(key, _decision_objects(placement, after.fleet, one.after))
     return found
 
 
-def _is_new(view: HubView, key: Key) -> bool:
-    return view.dump.find(PLACEMENT, key[1], key[0]) is None
-
-
 def _reschedule_one(view: HubView, after: HubView, placement: Object, fleet: Fleet) -> RescheduleResult:
-    namespace, name = key_of(placement)
     there = own_decisions(placement, view.fleet)
     outcome = after.schedule(placement, fleet)
     if outcome.hold:
@@ -98,7 +80,7 @@ def _reschedule_one(view: HubView, after: HubView, placement: Object, fleet: Fle
     warnings = outcome.warnings
     if _matches(outcome, placement, there):
         return RescheduleResult(warnings=warnings)
-    was = view.dump.find(PLACEMENT, name, namespace)
+    was = view.dump.by_key(PLACEMENT).get(key_of(placement))
     before = view.schedule(was) if was else None
     if before is None or before.hold:
         return RescheduleResult(True, None, outcome, warnings)
@@ -117,8 +99,8 @@ def _matches(outcome: SchedulingResult, placement: Obj, there: Iterable[Obj]) ->
     kept = section(placement, "status")
     wanted, found = _entries(outcome.decisions), _entries(there)
     return (
-        {name: entries for name, (entries, _) in wanted.items()}
-        == {name: entries for name, (entries, _) in found.items()}
+        wanted.keys() == found.keys()
+        and all(entries == found[name][0] for name, (entries, _) in wanted.items())
         # Others may have added labels.
         and all(labels.items() <= found[name][1].items() for name, (_, labels) in wanted.items())
         and all(kept.get(key, 0) == value for key, value in status.items() if key not in _TIME_FIELDS)
@@ -146,26 +128,32 @@ def _without_times(value: Any) -> Any:
 # -- as objects
 
 
-def decisions_as_changes(view: HubView, found: Mapping[Key, SchedulingResult]) -> Changes:
-    """Return these results as OCM would write them: decisions, and the status of each Placement."""
+def decisions_as_changes(view: HubView, found: Mapping[Key, SchedulingResult | None]) -> Changes:
+    """Return these results as OCM would write them: decisions, and the status of each Placement.
+
+    None: nothing is written.
+    """
     decisions: dict[Key, Object | None] = {}
     placements: dict[Key, Object | None] = {}
     for key, outcome in found.items():
-        placement = view.dump.find(PLACEMENT, key[1], key[0])
-        if placement is not None:
-            there = own_decisions(placement, view.fleet)
-            decisions |= dict.fromkeys((key_of(one) for one in there), None)
-            decisions |= dict(_decision_objects(placement, view.fleet, outcome))
+        if outcome:
+            placement = view.dump.by_key(PLACEMENT)[key]
+            decisions |= dict.fromkeys(map(key_of, own_decisions(placement, view.fleet)), None)
+            decisions |= {key_of(one): one for one in _decision_objects(placement, view.fleet, outcome)}
             placements[key] = placement | {"status": dict(outcome.status)}
     return {PLACEMENT: placements, PLACEMENT_DECISION: decisions}
 
 
-def _decision_objects(
-    placement: Obj, fleet: Fleet, outcome: SchedulingResult
-) -> Iterator[tuple[Key, Object]]:
-    there = {key_of(one): one for one in own_decisions(placement, fleet)}
-    for wanted in outcome.decisions:
-        key = key_of(wanted)
-        known = section(there.get(key), "metadata")
-        metadata = {"uid": f"uid of the new PlacementDecision {'/'.join(key)}"} | dict(known)
-        yield key, dict(wanted) | {"metadata": metadata | dict(wanted["metadata"])}
+def _decision_objects(placement: Obj, fleet: Fleet, outcome: SchedulingResult) -> list[Object]:
+    there = {key_of(one): section(one, "metadata") for one in own_decisions(placement, fleet)}
+    return [
+        {
+            **wanted,
+            "metadata": {
+                "uid": f"uid of the new PlacementDecision {'/'.join(key_of(wanted))}",
+                **there.get(key_of(wanted), {}),
+                **wanted["metadata"],
+            },
+        }
+        for wanted in outcome.decisions
+    ]

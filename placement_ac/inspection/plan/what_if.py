@@ -12,8 +12,6 @@ from typing import Final
 
 from placement_ac.core.api.constants import (
     CLUSTER_PROFILE,
-    NO_CLUSTER_SELECTED,
-    NO_CLUSTER_USABLE,
     PLACEMENT,
     PLACEMENT_DECISION,
     PLACEMENT_SCORE,
@@ -25,26 +23,17 @@ from placement_ac.core.api.decode import decision, placement, scores
 from placement_ac.core.api.objects import Decision
 from placement_ac.core.api.schemas import Condition
 from placement_ac.core.inputs.ranking import RankedCluster, rank
-from placement_ac.core.inputs.state import Plan, Snapshot, Verdict
+from placement_ac.core.inputs.state import Plan, Snapshot, Verdict, WorkerCopies
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.conditions import is_taken
-from placement_ac.core.plan.plan import plan
+from placement_ac.core.plan.plan import keeps_objects, plan
 from placement_ac.core.plan.targets import TargetClusters, select_targets
 from placement_ac.core.selection.selection import cluster_of, listed_clusters
 from placement_ac.inspection.hub.dump import Key, Object
 from placement_ac.inspection.hub.hub_view import PASSED, Changes, HubView
-from placement_ac.inspection.plan.manifest_changes import ManifestChange, ManifestChanges, apply_manifests
-from placement_ac.inspection.plan.plan_report import (
-    AffectedWorkload,
-    CheckChange,
-    CheckCondition,
-    ObjectChange,
-    PlacementCondition,
-    PlacementPlan,
-    PlannedPlacement,
-    PlanReport,
-)
-from placement_ac.inspection.plan.preview import Preview, preview_writes, without_unknown_copies
+from placement_ac.inspection.plan import plan_report
+from placement_ac.inspection.plan.manifest_changes import ManifestChange, apply_manifests
+from placement_ac.inspection.plan.preview import CONDITION_FIELDS, PlannedWrite, preview_writes
 from placement_ac.inspection.plan.reschedule import (
     RescheduleResult,
     affected_placements,
@@ -62,50 +51,44 @@ WRITTEN_BY_CONTROLLER: Final = (
 )
 
 
-def what_if(view: HubView, manifests: Iterable[Object]) -> PlanReport:
+def what_if(view: HubView, manifests: Iterable[Object]) -> plan_report.PlanReport:
     """Return what these manifests would change on a hub. Raises InvalidManifest.
 
     The report has every Placement in the manifests, and every other Placement that changes.
     """
-    applied = apply_manifests(view.dump, manifests, view.settings.placement_namespace[0])
+    applied, passed_over = apply_manifests(view.dump, manifests, view.settings.placement_namespace[0])
     changes = _relevant(view, applied)
-    named = {one.key for one in applied.changes if one.kind == PLACEMENT}
-    after, touched = view.with_changes(_objects_of(changes))
+    named = {one.key for one in applied if one.kind == PLACEMENT}
+    after, touched = view.with_changes(changes)
     found = reschedule(view, after, affected_placements(view, after, changes) | named)
-    before, _ = view.with_changes(
-        decisions_as_changes(view, {key: one.before for key, one in found.items() if one.before})
-    )
+    before, _ = view.with_changes(decisions_as_changes(view, {key: one.before for key, one in found.items()}))
     after, more = after.with_changes(
-        decisions_as_changes(after, {key: one.after for key, one in found.items() if one.after})
+        decisions_as_changes(after, {key: one.after for key, one in found.items()})
     )
     keys = named | {key for key, one in found.items() if one.changed}
     keys |= {_placement_key(after, key.name) for key in touched | more if key.kind == "placement"}
-    every = (
-        _planned_placement(
-            _PlacementSide(before, key), _PlacementSide(after, key), found.get(key, RescheduleResult())
-        )
-        for key in sorted(keys)
-    )
-    entries = tuple(one for one in every if one.changed or (one.plan.namespace, one.plan.name) in named)
-    return PlanReport(
-        entries=entries,
-        objects=tuple(ObjectChange(one.verb, one.kind.kind, *one.key) for one in applied.changes),
-        passed_over=applied.passed_over,
+    entries = []
+    for key in sorted(keys):
+        sides = _PlacementSide(before, key), _PlacementSide(after, key)
+        planned = _planned_placement(*sides, found.get(key, RescheduleResult()))
+        if planned.changed or key in named:
+            entries.append(planned)
+    return plan_report.PlanReport(
+        entries=tuple(entries),
+        objects=tuple(plan_report.ObjectChange(one.verb, one.kind.kind, *one.key) for one in applied),
+        passed_over=passed_over,
         warnings=tuple(_warnings(view, applied, entries)),
         after=after,
     )
 
 
-def _relevant(view: HubView, applied: ManifestChanges) -> list[ManifestChange]:
+def _relevant(view: HubView, applied: Iterable[ManifestChange]) -> Changes:
     """Leave out unchanged objects, and credentials if those of other clusters are unknown."""
     unknown = () if view.credentials_known else (SECRET, CLUSTER_PROFILE)
-    return [one for one in applied.changes if one.verb != "none" and one.kind not in unknown]
-
-
-def _objects_of(changes: Iterable[ManifestChange]) -> Changes:
     found: dict[Kind, dict[Key, Object | None]] = {}
-    for one in changes:
-        found.setdefault(one.kind, {})[one.key] = one.after
+    for one in applied:
+        if one.verb != "none" and one.kind not in unknown:
+            found.setdefault(one.kind, {})[one.key] = one.after
     return found
 
 
@@ -115,12 +98,14 @@ def _placement_key(view: HubView, name: str) -> Key:
     return (text(there, "metadata", "namespace") if there else view.settings.placement_namespace[0]), name
 
 
-def _warnings(view: HubView, applied: ManifestChanges, entries: Iterable[PlannedPlacement]) -> Iterator[str]:
+def _warnings(
+    view: HubView, applied: Iterable[ManifestChange], entries: Iterable[plan_report.PlannedPlacement]
+) -> Iterator[str]:
     if not view.credentials_known:
         yield CREDENTIALS_ASSUMED
     if any(one.listed and one.plan.removed and not one.jobs_known for one in entries):
         yield JOBS_UNKNOWN.format(view.dump.why_unknown(WORKLOAD))
-    for one in applied.changes:
+    for one in applied:
         if one.kind == PLACEMENT_DECISION:
             yield OVERWRITTEN_BY_OCM.format(one)
         if one.kind.kind in ("MultiKueueConfig", "MultiKueueCluster"):
@@ -166,8 +151,10 @@ class _PlacementSide:
         if _placement_key(self.view, self.key[1]) != self.key:
             return None
         seen = self.view.snapshot(self.key[1])
-        known = seen.checks.ours or (seen.objects.config and not self.foreign_list)
-        return without_unknown_copies(replace(seen, timer_ages=PASSED)) if known else None
+        if not seen.checks.ours and (seen.objects.config is None or self.foreign_list):
+            return None
+        no_copies = dict.fromkeys(seen.objects.clusters, WorkerCopies())  # that the hub does not know of
+        return replace(seen, timer_ages=PASSED, fleet=replace(seen.fleet, worker_copies=no_copies))
 
     @cached_property
     def foreign_list(self) -> tuple[str, ...]:
@@ -175,9 +162,10 @@ class _PlacementSide:
         seen = self.view.snapshot(self.key[1])
         if seen.objects.config is None or not is_taken(seen.objects.config, seen.name, ""):
             return ()
-        objects = ((name, self.view.cluster_objects.get(name)) for name in seen.objects.config.listed)
+        object_of = self.view.cluster_objects.get
         return tuple(
-            cluster_of(seen, one) if one else seen.hub.cluster_of(seen.name, name) for name, one in objects
+            cluster_of(seen, obj) if (obj := object_of(name)) else seen.hub.cluster_of(seen.name, name)
+            for name in seen.objects.config.listed
         )
 
     @cached_property
@@ -195,22 +183,21 @@ class _PlacementSide:
             return tuple(one.cluster for one in self.ranked)
         if self.foreign_list:
             return self.foreign_list
-        wanted = {name: cluster for cluster, name in listed_clusters(self.snapshot).items()}
-        if self.targets is None or self._refused:
-            names = self.plan.config.clusters if self.plan.config else ()
-            return tuple(wanted.get(name, name) for name in names)
+        names = self.plan.config.clusters if self.plan.config else ()
+        as_written = tuple(self.listed.get(name, name) for name in names)
+        verdict = next(iter(self.plan.verdicts.values()), None)
+        if self.targets is None or (verdict and keeps_objects(verdict)):
+            return as_written
         stay = {entry.cluster for entry in self.targets.usable} | set(self.targets.waiting_for_slot)
-        ranked = tuple(one for one in self.targets.selection.ranked if one in stay)
-        if stay != set(wanted.values()) or not self.plan.config:
-            return ranked
-        return tuple(wanted.get(name, name) for name in self.plan.config.clusters)
+        if stay == set(self.listed.values()) and self.plan.config:
+            return as_written
+        return tuple(one for one in self.targets.selection.ranked if one in stay)
 
-    @property
-    def _refused(self) -> bool:
-        """Whether the controller leaves the list unchanged."""
-        said = next(iter(self.plan.verdicts.values()), None)
-        reasons = (NO_CLUSTER_SELECTED, NO_CLUSTER_USABLE)
-        return said is not None and said.status == "False" and said.reason not in reasons
+    @cached_property
+    def listed(self) -> dict[str, str]:
+        """MultiKueueCluster on Kueue's list → its cluster."""
+        found = listed_clusters(self.snapshot) if self.snapshot else {}
+        return {name: cluster for cluster, name in found.items()}
 
     def comparable(self) -> tuple[object, ...]:
         """Return everything whose change is reported."""
@@ -234,49 +221,46 @@ def _number(one: Decision) -> int:
 
 def _planned_placement(
     before: _PlacementSide, after: _PlacementSide, decided: RescheduleResult
-) -> PlannedPlacement:
+) -> plan_report.PlannedPlacement:
     known = before.snapshot or after.snapshot
     was, order = (side.order if side.snapshot or not known else side.foreign_list for side in (before, after))
     added = tuple(one for one in order if one not in was)
     removed = tuple(one for one in was if one not in order)
     changed = decided.changed or before.comparable() != after.comparable()
-    preview = _preview(after, changed)
-    course = after.targets
+    draining = tuple(_draining(after))
+    wanted = after.plan
+    writes: tuple[PlannedWrite, ...] = ()
+    if after.snapshot and changed:
+        wanted, writes = preview_writes(after.snapshot, wanted, after.view.dump, waits=bool(draining))
+    affected = sorted(
+        _workloads_on(after, removed),
+        key=lambda one: (removed.index(one.cluster), one.namespace, one.name),
+    )
+    is_edited = before.placement.get("spec") != after.placement.get("spec")
+    targets = after.targets
     status = section(after.placement, "status")
-    return PlannedPlacement(
-        plan=PlacementPlan(
+    return plan_report.PlannedPlacement(
+        plan=plan_report.PlacementPlan(
             *after.key,
             decisions=after.decided_clusters,
             groups=tuple(dict(group) for group in listed(status, "decisionGroups")),
             conditions=tuple(
-                PlacementCondition(*(text(one, key) for key in PlacementCondition.__dataclass_fields__))
+                plan_report.PlacementCondition(*(text(one, key) for key in CONDITION_FIELDS))
                 for one in listed(status, "conditions")
             ),
             added=added,
             removed=removed,
             order=order,
-            writes=preview.writes,
-            affected=tuple(
-                sorted(
-                    _workloads_on(after, removed),
-                    key=lambda one: (removed.index(one.cluster), one.namespace, one.name),
-                )
-            ),
-            checks=tuple(_checks(after, preview.plan)),
-            beyond=course.over_limit if course else (),
-            unusable=course.selection.problems if course else {},
-            draining=tuple(_draining(after)),
-            warnings=(
-                *decided.warnings,
-                *(
-                    _delays(after, removed)
-                    if before.placement.get("spec") == after.placement.get("spec")
-                    else ()
-                ),
-            ),
+            writes=writes,
+            affected=tuple(affected),
+            checks=tuple(_checks(after, wanted)),
+            beyond=targets.over_limit if targets else (),
+            unusable=dict(targets.selection.problems) if targets else {},
+            draining=draining,
+            warnings=(*decided.warnings, *(() if is_edited else _delays(after, removed))),
         ),
         changed=changed,
-        listed=course is not None,
+        listed=targets is not None,
         clusters_max=after.view.facts.clusters_max,
         jobs_known=after.view.dump.knows(WORKLOAD),
         cluster_details=dict(_cluster_details(after)),
@@ -285,15 +269,12 @@ def _planned_placement(
 
 def _leaving_clusters(side: _PlacementSide) -> dict[str, str]:
     """Return the MultiKueueClusters that leave → their clusters."""
-    if side.snapshot is None:
-        return {}
-    names = {name: cluster for cluster, name in listed_clusters(side.snapshot).items()}
     if side.targets is None:
-        return names
+        return side.listed
     return {one.name: one.cluster for one in side.targets.drain.steps}
 
 
-def _workloads_on(side: _PlacementSide, removed: Sequence[str]) -> Iterator[AffectedWorkload]:
+def _workloads_on(side: _PlacementSide, removed: Sequence[str]) -> Iterator[plan_report.AffectedWorkload]:
     """Yield the jobs on the clusters that leave, once per cluster."""
     seen = side.snapshot
     if seen is None:
@@ -303,7 +284,9 @@ def _workloads_on(side: _PlacementSide, removed: Sequence[str]) -> Iterator[Affe
         running = (job.cluster,) if job.cluster else ()
         for cluster in running or job.nominated:
             if cluster and job.state != "pending":
-                yield AffectedWorkload(job.namespace, job.name, job.queue, cluster, job.state, job.gpus)
+                yield plan_report.AffectedWorkload(
+                    job.namespace, job.name, job.queue, cluster, job.state, job.gpus
+                )
 
 
 def _draining(side: _PlacementSide) -> list[str]:
@@ -317,20 +300,14 @@ def _draining(side: _PlacementSide) -> list[str]:
     return [one.cluster for one in side.targets.drain.steps if one.cluster in busy | stuck]
 
 
-def _preview(side: _PlacementSide, changed: bool) -> Preview:
-    if side.snapshot is None or not changed:
-        return Preview(side.plan, ())
-    return preview_writes(side.snapshot, side.plan, side.view.dump, waits=bool(_draining(side)))
-
-
-def _checks(side: _PlacementSide, wanted: Plan) -> Iterator[CheckChange]:
+def _checks(side: _PlacementSide, wanted: Plan) -> Iterator[plan_report.CheckChange]:
     for check in side.snapshot.checks.ours if side.snapshot else ():
         before = _condition(check.active) if check.active else None
-        yield CheckChange(check.meta.name, before, _condition(wanted.verdicts[check.meta.name]))
+        yield plan_report.CheckChange(check.meta.name, before, _condition(wanted.verdicts[check.meta.name]))
 
 
-def _condition(one: Condition | Verdict) -> CheckCondition:
-    return CheckCondition(one.status, one.reason, one.message)
+def _condition(one: Condition | Verdict) -> plan_report.CheckCondition:
+    return plan_report.CheckCondition(one.status, one.reason, one.message)
 
 
 def _delays(side: _PlacementSide, removed: Sequence[str]) -> Iterator[str]:
@@ -345,10 +322,7 @@ def _cluster_details(side: _PlacementSide) -> Iterator[tuple[str, str]]:
     credentials = side.snapshot.credentials.selected if side.snapshot and side.targets else {}
     known = side.view.credentials_known
     for one in side.ranked:
-        source = credentials.get(one.cluster)
-        credential = (
-            f"credentials {source.kind} {source.name}"
-            if isinstance(source, CredentialSource) and known
-            else ""
-        )
-        yield one.cluster, ", ".join(filter(None, (f"score {one.score}", credential)))
+        source, message = credentials.get(one.cluster), f"score {one.score}"
+        if isinstance(source, CredentialSource) and known:
+            message += f", credentials {source.kind} {source.name}"
+        yield one.cluster, message

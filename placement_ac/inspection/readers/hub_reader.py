@@ -1,42 +1,53 @@
 """
-Read a hub: list all kinds concurrently, and note which rights are missing.
+Read a hub: list all kinds concurrently, note which rights are missing, and watch the hub for changes.
 
-It only lists and gets; it writes and watches nothing.
+It only gets, lists and watches; it writes nothing. If a watch ends, it lists everything again.
 """
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
 
 from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, Kind, Resource
-from placement_ac.core.api.errors import NotFound, Refused
-from placement_ac.inspection.hub.dump import Dump, MissingRight, Object
+from placement_ac.core.api.errors import Gone, NotFound, Refused, Unavailable
+from placement_ac.inspection.hub.dump import Dump, Key, MissingRight, Object, key_of
 from placement_ac.kube.client import Client, gather_all
 
+UNAUTHORIZED: Final = 401
 FORBIDDEN: Final = 403
+PAUSE_SECONDS: Final = 0.5
+"""Delay after a change, so that changes made together are yielded together."""
+QUIET_SECONDS: Final = 60.0
+"""The state is yielded after this time without a change: credentials and tolerations expire."""
+RETRY_SECONDS: Final = (0.5, 1.0, 2.0, 5.0, 10.0)
+"""Delays between attempts to list again while the hub does not answer; then the watcher gives up."""
 Namespaces = Mapping[Kind, Sequence[str]]
 """The namespaces of each kind; a kind without an entry is listed in all namespaces."""
 
 
 @dataclass(frozen=True, slots=True)
-class KindList:
-    """The objects of a kind in a namespace ("": in all), and the resourceVersion of the list."""
+class _KindList:
+    """The objects of a kind in a namespace ("": in all), and the resourceVersion of the list.
+
+    A watch keeps `objects` up to date.
+    """
 
     resource: Resource
     namespace: str
-    items: tuple[Object, ...]
+    objects: dict[Key, Object]
     version: str
 
 
 async def read_kinds(client: Client, kinds: Collection[Kind], namespaces: Namespaces) -> Dump:
     """Return the hub's objects of `kinds`. Raises ApiError if it does not answer."""
-    return (await read_lists(client, kinds, namespaces))[0]
+    return (await _read_lists(client, kinds, namespaces))[0]
 
 
-async def read_lists(
+async def _read_lists(
     client: Client, kinds: Collection[Kind], namespaces: Namespaces
-) -> tuple[Dump, tuple[KindList, ...]]:
+) -> tuple[Dump, list[_KindList]]:
     """Return the dump, and the lists that it consists of."""
     served = await client.discover(kinds)
     scopes = [
@@ -46,21 +57,21 @@ async def read_lists(
         gather_all(_list(client, served[kind], namespace) for kind, namespace in scopes),
         _schemas(client, served),
     )
-    lists = tuple(answer for answer in answers if isinstance(answer, KindList))
+    lists = [answer for answer in answers if isinstance(answer, _KindList)]
     missing = tuple(answer for answer in answers if isinstance(answer, MissingRight))
     dump = Dump(dict.fromkeys(kinds, ()), served, missing, schemas, live=True)
-    return dump.with_objects(objects_by_kind((one.resource.of, one.items) for one in lists)), lists
+    return dump.with_objects(_objects_by_kind(lists)), lists
 
 
-def objects_by_kind(parts: Iterable[tuple[Kind, Iterable[Object]]]) -> dict[Kind, tuple[Object, ...]]:
+def _objects_by_kind(lists: Iterable[_KindList]) -> dict[Kind, tuple[Object, ...]]:
     """Return the objects of each kind from all its namespaces."""
-    found: dict[Kind, list[Object]] = {}
-    for kind, items in parts:
-        found.setdefault(kind, []).extend(items)
-    return {kind: tuple(items) for kind, items in found.items()}
+    found: dict[Kind, tuple[Object, ...]] = {}
+    for one in lists:
+        found[one.resource.of] = (*found.get(one.resource.of, ()), *one.objects.values())
+    return found
 
 
-def with_kind(resource: Resource, item: Object) -> Object:
+def _with_kind(resource: Resource, item: Object) -> Object:
     """Return an item of a list with apiVersion and kind, which a list omits."""
     return {"apiVersion": resource.api_version, "kind": resource.of.kind} | item
 
@@ -72,14 +83,101 @@ async def _schemas(client: Client, served: Mapping[Kind, Resource]) -> dict[Kind
     return {MULTIKUEUE_CONFIG: schema} if schema else {}
 
 
-async def _list(client: Client, resource: Resource, namespace: str) -> KindList | MissingRight:
+async def _list(client: Client, resource: Resource, namespace: str) -> _KindList | MissingRight:
     try:
         found = await client.list(resource, namespace or None)
     except NotFound:
-        return KindList(resource, namespace, (), "")
+        return _KindList(resource, namespace, {}, "")
     except Refused as refused:
         if refused.status == FORBIDDEN:
             return MissingRight("list", resource.of, namespace)
         raise
-    items = tuple(with_kind(resource, item) for item in found.items)
-    return KindList(resource, namespace, items, found.resource_version)
+    objects = {key_of(item): _with_kind(resource, item) for item in found.items}
+    return _KindList(resource, namespace, objects, found.resource_version)
+
+
+# -- watch
+
+
+async def watch_kinds(
+    client: Client, kinds: Collection[Kind], namespaces: Namespaces, pause: float = PAUSE_SECONDS
+) -> AsyncGenerator[Dump]:
+    """Yield the hub's objects of `kinds`, and again `pause` seconds after each change, until closed.
+
+    The pause is at least as long as the consumer took. Raises ApiError if the hub does not answer at first or
+    for too long, and Refused if a right is lost.
+    """
+    dump, lists = await _read_lists(client, kinds, namespaces)
+    rights = set(dump.missing)
+    while True:
+        async with aclosing(_watch_lists(client, dump, lists, pause)) as dumps:
+            async for one in dumps:
+                yield one
+        dump, lists = await _list_again(client, kinds, namespaces)
+        if lost := [str(right) for right in dump.missing if right not in rights]:
+            raise Refused(f"a right was revoked: {', '.join(lost)}", status=FORBIDDEN)
+
+
+async def _list_again(
+    client: Client, kinds: Collection[Kind], namespaces: Namespaces
+) -> tuple[Dump, list[_KindList]]:
+    for seconds in RETRY_SECONDS:
+        await asyncio.sleep(seconds)
+        try:
+            return await _read_lists(client, kinds, namespaces)
+        except Unavailable as error:
+            if error.status == UNAUTHORIZED:
+                raise
+    return await _read_lists(client, kinds, namespaces)
+
+
+async def _watch_lists(
+    client: Client, dump: Dump, lists: Collection[_KindList], pause: float
+) -> AsyncGenerator[Dump]:
+    """Yield `dump` after each change; returns when a watch ends."""
+    changed = asyncio.Event()
+    now = asyncio.get_running_loop().time
+    watches = [asyncio.create_task(_watch(client, one, changed)) for one in lists]
+    try:
+        while not any(watch.done() for watch in watches):
+            began = now()
+            yield dump.with_objects(_objects_by_kind(lists))
+            took = now() - began
+            await _first_of(changed, watches)
+            await asyncio.sleep(max(pause, took))
+            changed.clear()
+        for watch in watches:
+            if watch.done():
+                watch.result()
+    except (Gone, NotFound, Unavailable):
+        return
+    finally:
+        for watch in watches:
+            watch.cancel()
+        await asyncio.gather(*watches, return_exceptions=True)
+
+
+async def _first_of(changed: asyncio.Event, watches: Iterable[asyncio.Task[None]]) -> None:
+    """Return after a change, the end of a watch, or QUIET_SECONDS."""
+    change = asyncio.create_task(changed.wait())
+    try:
+        await asyncio.wait((change, *watches), timeout=QUIET_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        change.cancel()
+
+
+async def _watch(client: Client, one: _KindList, changed: asyncio.Event) -> None:
+    """Keep a list up to date; raises ApiError when the watch fails."""
+    version = one.version
+    while True:
+        async with aclosing(client.watch(one.resource, version, one.namespace or None)) as events:
+            async for change, item in events:
+                version = str(item["metadata"].get("resourceVersion") or version)
+                if change == "BOOKMARK":
+                    continue
+                if change == "DELETED":
+                    one.objects.pop(key_of(item), None)
+                else:
+                    one.objects[key_of(item)] = _with_kind(one.resource, item)
+                changed.set()
+        await asyncio.sleep(PAUSE_SECONDS)  # spares a server that ends every watch at once

@@ -8,12 +8,13 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import yaml
+from pydantic import AfterValidator, Field
 
+from placement_ac.core.api.schemas import ApiModel, Raw, validate
 from placement_ac.inspection.hub.dump import InvalidManifest, Object
-from placement_ac.inspection.readers.metadata import metadata_problem
 
 SUFFIXES: Final = (".json", ".yaml", ".yml")
 """The files of a folder that kubectl reads."""
@@ -112,3 +113,48 @@ _ManifestLoader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
     for first, resolvers in _ManifestLoader.yaml_implicit_resolvers.items()
 }
+
+
+# -- metadata: every object needs it; other malformed fields are reported where they are read
+
+
+class _Strict(ApiModel, strict=True):
+    """A schema that converts neither text to numbers nor numbers to text."""
+
+
+def _is_tree(value: object) -> object:
+    """Validate `fieldsV1`: nested maps. Raises ValueError."""
+    if not isinstance(value, dict):
+        raise ValueError("it must be a map of maps")  # noqa: TRY004  # pydantic converts it to its error
+    for one in value.values():
+        _is_tree(one)
+    return value
+
+
+class _Owner(_Strict):
+    kind: str
+    name: str
+    uid: str
+
+
+class _Manager(_Strict):
+    manager: str = ""
+    operation: str = ""
+    fields_v1: Annotated[Any, AfterValidator(_is_tree)] = Field(default_factory=dict)
+
+
+class _Metadata(_Strict):
+    name: str
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    generation: int | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    owner_references: list[_Owner] | None = None
+    managed_fields: list[_Manager] | None = None
+
+
+def metadata_problem(obj: Raw) -> str:
+    """Return the field of `metadata` that is invalid, and why; "" if all are valid."""
+    return validate(_Metadata, obj, "metadata")[1]

@@ -5,6 +5,7 @@ No metric of ours has the clusters' names, which would be a series for each clus
 counts are available.
 """
 
+import json
 import ssl
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -43,7 +44,7 @@ async def cluster_counts(
     """Return state → number of clusters of the check over time. Raises ApiError."""
     step = max((end - begin).total_seconds() / POINTS, 1.0)
     query = {
-        "query": f'max by (state) ({CLUSTERS.name}{{check="{_quoted(check)}"}})',
+        "query": f"max by (state) ({CLUSTERS.name}{{check={json.dumps(check, ensure_ascii=False)}}})",
         "start": f"{begin.timestamp():.3f}",
         "end": f"{end.timestamp():.3f}",
         "step": f"{step:.3f}",
@@ -51,20 +52,10 @@ async def cluster_counts(
     answer = await _ask(f"{url.rstrip('/')}/api/v1/query_range", query)
     try:
         series = _QueryAnswer.model_validate(answer).data.result
-        return {
-            one.metric.get("state", ""): _points(one.values, step)
-            for one in sorted(series, key=lambda one: _order(one.metric.get("state", "")))
-        }
+        points = {one.metric.get("state", ""): _points(one.values, step) for one in series}
+        return {state: points[state] for state in dict.fromkeys((*STATES, *points)) if state in points}
     except (ValidationError, ValueError):
         raise Refused("set --prometheus to the URL of a Prometheus: the server at this URL is none") from None
-
-
-def _order(state: str) -> int:
-    return STATES.index(state) if state in STATES else len(STATES)
-
-
-def _quoted(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
 async def _ask(url: str, query: dict[str, str]) -> Any:

@@ -7,6 +7,7 @@ Secret, a plugin or a worker.
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Final
 
 from placement_ac.core.api.errors import ApiError
@@ -35,22 +36,17 @@ CONCURRENT_WORKERS: Final = 8
 UNAUTHORIZED: Final = 401
 
 
+@dataclass(frozen=True)
 class WorkerInspector:
     """Inspects workers through `connector`. `plugins`: whether it has plugins for ClusterProfiles."""
 
-    def __init__(
-        self,
-        connector: WorkerConnector,
-        needs: WorkerRequirements,
-        kueue_namespace: str,
-        *,
-        plugins: bool = False,
-    ) -> None:
-        self._connector = connector
-        self._needs = needs
-        self._kueue_namespace = kueue_namespace
-        self._plugins = plugins
-        self._few = asyncio.Semaphore(CONCURRENT_WORKERS)
+    connector: WorkerConnector
+    needs: WorkerRequirements
+    kueue_namespace: str
+    plugins: bool = field(default=False, kw_only=True)
+    _slots: asyncio.Semaphore = field(
+        default_factory=lambda: asyncio.Semaphore(CONCURRENT_WORKERS), init=False
+    )
 
     async def inspect(self, targets: Iterable[WorkerTarget]) -> tuple[WorkerInspection, ...]:
         """Return the result for each target, in order. Raises only CancelledError."""
@@ -64,9 +60,9 @@ class WorkerInspector:
             return WorkerInspection(
                 target, AccessProblem.NO_CREDENTIALS, f"there are no usable credentials: {source.why}"
             )
-        if source.kind == "ClusterProfile" and not self._plugins:
+        if source.kind == "ClusterProfile" and not self.plugins:
             return WorkerInspection(target, AccessProblem.NO_PLUGIN)
-        async with self._few:
+        async with self._slots:
             try:
                 return await self._log_in_and_ask(target, source)
             except HubForbidden as why:
@@ -81,27 +77,25 @@ class WorkerInspector:
 
     async def _log_in_and_ask(self, target: WorkerTarget, source: CredentialSource) -> WorkerInspection:
         """Log in to the worker and inspect it. Raises HubForbidden or WorkerError."""
-        deadline = self._connector.deadline()
+        deadline = self.connector.deadline()
         try:
-            config = await self._connector.get_credential(source, deadline)
-            login = await self._connector.login(config, deadline)
+            config = await self.connector.get_credential(source, deadline)
+            login = await self.connector.login(config, deadline)
         except (HubForbidden, WorkerTimeout):
             raise
         except WorkerError as why:
             return WorkerInspection(target, AccessProblem.NO_CREDENTIALS, str(why))
         try:
-            asking = self._ask(target, login)
-            return await self._connector.within(
-                deadline, asking, f"the worker of {login.described_as} did not answer"
-            )
+            message = f"the worker of {login.described_as} did not answer"
+            return await self.connector.within(deadline, self._ask(target, login), message)
         except ApiError as error:
             trouble = AccessProblem.REJECTED if error.status == UNAUTHORIZED else AccessProblem.UNREACHABLE
             return WorkerInspection(target, trouble, worker_error_text(error, login.described_as, "in"))
 
     async def _ask(self, target: WorkerTarget, login: WorkerLogin) -> WorkerInspection:
-        async with Client(login.login, timeout=2 * self._connector.timeout) as client:
+        async with Client(login.login, timeout=2 * self.connector.timeout) as client:
             ask = WorkerQueries(client, login.described_as)
-            found = await ask.findings(self._needs, self._kueue_namespace)
+            found = await ask.findings(self.needs, self.kueue_namespace)
             things, user = await asyncio.gather(ask.objects(INSPECTED_KINDS), ask.user())
         named = {
             kind: one if isinstance(one, Unknown) else with_valid_names(one) for kind, one in things.items()
