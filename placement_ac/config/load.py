@@ -108,7 +108,7 @@ def _from_file(path: Path, read: Callable[[Path], str]) -> dict[str, Any]:
         elif name == FILE_SETTING:
             problems.append(f"{key}: a file cannot name another one; give it as a flag or in the environment")
         elif name in given:
-            problems.append(f"{key}: it stands there twice; keep one")
+            problems.append(f"{key}: it is given twice; keep one")
         else:
             given[name] = _value(name, value)
             if given[name] is None:

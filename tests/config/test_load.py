@@ -100,7 +100,7 @@ def test_what_may_stand_in_the_file(path: Path, text: str, expected: Any) -> Non
             "config: a file cannot name another one; give it as a flag or in the environment",
             id="another file",
         ),
-        pytest.param("context: a\ncontext: b", "context: it stands there twice; keep one", id="twice"),
+        pytest.param("context: a\ncontext: b", "context: it is given twice; keep one", id="twice"),
         pytest.param(
             "context:",
             "context: it has no value; write one, in quotes if need be, or take the line out",
