@@ -26,8 +26,7 @@ from rich.table import Table
 
 from bench.hub import READY
 from bench.sides import compile_ours
-from placement_ac.cli.hub_options import HubSource, read_once
-from placement_ac.cli.plan import KINDS
+from placement_ac.cli.hub_options import EXPLAIN_KINDS, HubSource, read_once
 from placement_ac.core.api.constants import OCM_CLUSTER
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.plan.what_if import what_if
@@ -113,7 +112,7 @@ def run(kubeconfig: Path, words: tuple[str, ...]) -> Run:
 
 def after_listing(kubeconfig: Path, work: Callable[[HubView], object], runs: int) -> list[Run]:
     """Do something with a hub that has been read, each time as if nothing of it had been looked at yet."""
-    view = read_once(HubSource(kubeconfig=kubeconfig), KINDS).view
+    view = read_once(HubSource(kubeconfig=kubeconfig), EXPLAIN_KINDS).view
     return [_timed(work, replace(view)) for _ in range(runs)]
 
 

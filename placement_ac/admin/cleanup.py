@@ -251,10 +251,10 @@ def _depends_on(one: OwnedObject, thing: OwnedObject) -> bool:
 async def _delete(client: Client, thing: OwnedObject) -> DeleteOutcome:
     try:
         after = await client.delete(thing.resource, thing.name, thing.namespace, uid=thing.uid)
-    except NotFound:  # Kubernetes has been quicker: its owner has gone
+    except NotFound:  # garbage-collected with its owner
         return DeleteOutcome(thing)
     except Conflict:
-        return DeleteOutcome(thing, "has been made anew meanwhile: does the controller run?")
+        return DeleteOutcome(thing, "was recreated meanwhile: is the controller running?")
     except ApiError as error:
         return DeleteOutcome(thing, error.message)
     held = (

@@ -1,8 +1,7 @@
 """
 The command `placement-ac`, and `kubectl placement` with its commands for a hub.
 
-Exit codes: 0 done, 1 it failed, 2 wrong words on the command line; for the commands that look at a hub see
-`reading`.
+Exit codes: 0 success, 1 failure, 2 wrong arguments; for the commands that only read a hub see `hub_options`.
 """
 
 from collections.abc import Collection

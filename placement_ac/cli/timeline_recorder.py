@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-from collections.abc import Callable
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -47,12 +46,7 @@ async def _follow(
 ) -> None:
     """Write a first line, a line for each change, and a last line at Ctrl-C or after `lasts`."""
     loop = asyncio.get_running_loop()
-
-    def begun() -> None:
-        if lasts:
-            loop.call_later(lasts.total_seconds(), work.cancel)
-
-    recorder = TimelineRecorder(out, check, begun)
+    recorder = TimelineRecorder(out, check or "", lasts)
     work = asyncio.ensure_future(recorder.run(client, where))
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, work.cancel)
@@ -64,31 +58,29 @@ async def _follow(
 
 
 class TimelineRecorder:
-    """Records one check; calls `on_start` after the first line."""
+    """Records one check, for `lasts` after the first line."""
 
-    def __init__(self, out: IO[str], check: str | None, begun: Callable[[], None]) -> None:
+    def __init__(self, out: IO[str], check: str, lasts: timedelta | None) -> None:
         self._out = out
-        self._check = check or ""
+        self._check = check
+        self._lasts = lasts
         self._last: RecordedState | None = None
-        self._on_start = begun
 
     async def run(self, client: Client, where: HubSource) -> None:
         """Watch the hub until cancelled. Raises ApiError if it stops answering."""
-        async with aclosing(watch_hub(client, where, WATCHED_KINDS, PAUSE_SECONDS)) as looked:
-            async for seen in looked:
-                if self._last is None:
+        async with aclosing(watch_hub(client, where, WATCHED_KINDS, PAUSE_SECONDS)) as readings:
+            async for seen in readings:
+                first = self._last is None
+                if first:
                     report_missing(seen.dump.missing)
                     self._check = chosen_check(seen, self._check or None)
                     click.echo(f"recording {self._check} …", err=True)
                 branch = status_of_check(seen, self._check)
-                self._take(current_state(seen.view, branch) if branch else RecordedState(seen.view.now))
-
-    def _take(self, now: RecordedState) -> None:
-        first = self._last is None
-        if differs(self._last, now):
-            self._write(now)
-        if first:
-            self._on_start()
+                now = current_state(seen.view, branch) if branch else RecordedState(seen.view.now)
+                if differs(self._last, now):
+                    self._write(now)
+                if first and self._lasts and (work := asyncio.current_task()):
+                    asyncio.get_running_loop().call_later(self._lasts.total_seconds(), work.cancel)
 
     def finish(self) -> None:
         """Write a last line with the end of the recording."""

@@ -91,27 +91,24 @@ def worker_requirements(
     settings: Settings, version: str, kueue: rights.KueueRelease | None
 ) -> WorkerRequirements:
     """Return what a worker needs for the hub's Kueue; `version` is that of the Workloads which it gets."""
-    frameworks, externals = _frameworks(settings, kueue), _externals(settings)
+    frameworks = _frameworks(settings, kueue)
     return WorkerRequirements(
-        version,
-        rights.job_kinds(frameworks, externals, kueue),
-        rights.required_rights(frameworks, externals, kueue=kueue),
+        version, rights.job_kinds(*frameworks, kueue), rights.required_rights(*frameworks, kueue=kueue)
     )
 
 
 def worker_policy_rules(settings: Settings, kueue: rights.KueueRelease | None) -> tuple[Body, ...]:
     """Return the PolicyRules that the hub's Kueue needs on a worker."""
-    granted = rights.policy_rules(_frameworks(settings, kueue), _externals(settings), kueue=kueue)
+    granted = rights.policy_rules(*_frameworks(settings, kueue), kueue=kueue)
     return tuple(rule.as_dict() for rule in granted)
 
 
-def _frameworks(settings: Settings, kueue: rights.KueueRelease | None) -> tuple[str, ...]:
-    return settings.frameworks or rights.default_frameworks(kueue)
-
-
-def _externals(settings: Settings) -> tuple[rights.ExternalFramework, ...]:
+def _frameworks(
+    settings: Settings, kueue: rights.KueueRelease | None
+) -> tuple[tuple[str, ...], tuple[rights.ExternalFramework, ...]]:
     parsed = map(rights.parse_external, settings.external_frameworks)  # Settings refuses the others
-    return tuple(one for one in parsed if isinstance(one, rights.ExternalFramework))
+    externals = tuple(one for one in parsed if isinstance(one, rights.ExternalFramework))
+    return settings.frameworks or rights.default_frameworks(kueue), externals
 
 
 def provisioning_policy(settings: Settings) -> ProvisioningPolicy:

@@ -295,7 +295,7 @@ def test_a_recreated_object_stays(hub: Hub, left: Driver, clean: Clean) -> None:
     gone = {"kind": "Status", "message": "the UID in the precondition", "reason": "Conflict", "code": 409}
     hub.faults.add("DELETE", "multikueueclusters/p-b", status=409, body=gone)
     run = clean("--yes")
-    assert run.stderr == "MultiKueueCluster p-b: has been made anew meanwhile: does the controller run?\n"
+    assert run.stderr == "MultiKueueCluster p-b: was recreated meanwhile: is the controller running?\n"
     uids = [request.body for request in hub.journal if request.method == "DELETE"]
     assert all("uid" in str(body) for body in uids)
 

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from placement_ac.cli.main import main
-from placement_ac.cli.print_settings import shown
+from placement_ac.cli.run import shown
 from placement_ac.config.load import flag_name, load
 from placement_ac.config.settings import BadSettings, Settings
 
