@@ -26,8 +26,9 @@ from placement_ac.core.api.constants import (
     Kind,
     Resource,
 )
-from placement_ac.core.api.decode import workload
+from placement_ac.core.api.decode import meta_of, workload
 from placement_ac.core.api.errors import ApiError, Conflict, NotFound, PlacementAcError
+from placement_ac.core.api.objects import Meta
 from placement_ac.core.api.schemas import parse_time
 from placement_ac.core.api.text import joined
 from placement_ac.kube.client import PAGE_SIZE, Client, Object
@@ -49,18 +50,13 @@ class OwnedObject:
     """An object of ours."""
 
     resource: Resource
-    namespace: str
-    name: str
-    uid: str
-    cluster: str = ""
-    """Its managed cluster; "" if it belongs to none."""
-    lists: frozenset[str] = frozenset()
+    meta: Meta
+    lists: frozenset[str]
     """The MultiKueueClusters that it lists."""
 
     @property
     def label(self) -> str:
-        where = f"{self.namespace}/" if self.namespace else ""
-        return f"{self.resource.of.kind} {where}{self.name}"
+        return f"{self.resource.of.kind} {'/'.join(filter(None, self.meta.id))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +77,7 @@ async def find(client: Client, kueue_namespace: str) -> list[OwnedObject]:
         if kind in served:
             namespace = kueue_namespace if kind in (SECRET, LEASE) else None
             try:
-                found += [_thing(served[kind], obj) async for obj in _ours(client, served[kind], namespace)]
+                found += [thing async for thing in _ours(client, served[kind], namespace)]
             except ApiError as error:
                 problems.append(error.message)
     if problems:
@@ -128,7 +124,7 @@ async def remove(client: Client, things: Iterable[OwnedObject]) -> AsyncIterator
 # -- our objects
 
 
-async def _ours(client: Client, resource: Resource, namespace: str | None) -> AsyncIterator[Object]:
+async def _ours(client: Client, resource: Resource, namespace: str | None) -> AsyncIterator[OwnedObject]:
     """Yield our objects: by label, or the Lease by its name."""
     query = {"limit": str(PAGE_SIZE)}
     if resource.of is not LEASE:
@@ -136,31 +132,20 @@ async def _ours(client: Client, resource: Resource, namespace: str | None) -> As
     while True:
         answer = await client.request("GET", resource.path(namespace), query=query)
         for obj in answer.get("items") or ():
-            if _is_ours(obj["metadata"], by_name=resource.of is LEASE):
-                yield obj
+            meta = meta_of(obj)
+            if _is_ours(meta, by_name=resource.of is LEASE):
+                lists = _listed(obj) if resource.of is MULTIKUEUE_CONFIG else frozenset()
+                yield OwnedObject(resource, meta, lists)
         more = (answer.get("metadata") or {}).get("continue")
         if not more:
             return
         query["continue"] = str(more)
 
 
-def _is_ours(metadata: Object, *, by_name: bool) -> bool:
+def _is_ours(meta: Meta, *, by_name: bool) -> bool:
     """Whether an object is ours and not handed over by its annotation."""
-    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
-    made = labels.get(LABEL_MANAGED_BY) == MANAGED_BY or (by_name and metadata["name"] == MANAGED_BY)
-    return made and annotations.get(ANNOTATION_ADOPT, "true") == "true"
-
-
-def _thing(resource: Resource, obj: Object) -> OwnedObject:
-    metadata = obj["metadata"]
-    return OwnedObject(
-        resource,
-        metadata.get("namespace") or "",
-        metadata["name"],
-        metadata["uid"],
-        cluster=(metadata.get("labels") or {}).get(LABEL_CLUSTER, ""),
-        lists=_listed(obj) if resource.of is MULTIKUEUE_CONFIG else frozenset(),
-    )
+    created = meta.labels.get(LABEL_MANAGED_BY) == MANAGED_BY or (by_name and meta.name == MANAGED_BY)
+    return created and meta.annotations.get(ANNOTATION_ADOPT, "true") == "true"
 
 
 def _listed(config: Object) -> frozenset[str]:
@@ -169,7 +154,7 @@ def _listed(config: Object) -> frozenset[str]:
 
 def _clusters(thing: OwnedObject) -> frozenset[str]:
     """Return the MultiKueueClusters on which jobs can no longer run without it."""
-    return frozenset((thing.name,)) if thing.resource.of is MULTIKUEUE_CLUSTER else thing.lists
+    return frozenset((thing.meta.name,)) if thing.resource.of is MULTIKUEUE_CLUSTER else thing.lists
 
 
 # -- obstacles
@@ -213,8 +198,8 @@ async def _foreign_lists(
     client: Client, served: Served, things: Collection[OwnedObject]
 ) -> AsyncIterator[str]:
     """Yield the lists of others that have clusters of ours."""
-    ours = {thing.name for thing in things if thing.resource.of is MULTIKUEUE_CLUSTER}
-    mine = {thing.uid for thing in things}
+    ours = {thing.meta.name for thing in things if thing.resource.of is MULTIKUEUE_CLUSTER}
+    mine = {thing.meta.uid for thing in things}
     if MULTIKUEUE_CONFIG not in served:
         return
     for config in (await client.list(served[MULTIKUEUE_CONFIG])).items:
@@ -244,13 +229,14 @@ async def _jobs(client: Client, served: Served, clusters: Collection[str]) -> As
 def _depends_on(one: OwnedObject, thing: OwnedObject) -> bool:
     """Whether `one`, which is still there, needs `thing`."""
     if one.resource.of is MULTIKUEUE_CONFIG:
-        return thing.resource.of is MULTIKUEUE_CLUSTER and thing.name in one.lists
-    return one.resource.of is MULTIKUEUE_CLUSTER and "" != thing.cluster == one.cluster
+        return thing.resource.of is MULTIKUEUE_CLUSTER and thing.meta.name in one.lists
+    dependent, cluster = (each.meta.labels.get(LABEL_CLUSTER, "") for each in (one, thing))
+    return one.resource.of is MULTIKUEUE_CLUSTER and "" != cluster == dependent
 
 
 async def _delete(client: Client, thing: OwnedObject) -> DeleteOutcome:
     try:
-        after = await client.delete(thing.resource, thing.name, thing.namespace, uid=thing.uid)
+        after = await client.delete(thing.resource, thing.meta.name, thing.meta.namespace, uid=thing.meta.uid)
     except NotFound:  # garbage-collected with its owner
         return DeleteOutcome(thing)
     except Conflict:

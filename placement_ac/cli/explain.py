@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import click
@@ -51,12 +51,7 @@ MARKS: Final = {
 """The mark of each result, the one for terminals without Unicode, and the style."""
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """The document."""
-
-    subject: Subject
-    checks: tuple[ClusterExplanation | CheckExplanation, ...]
+Explanations = tuple[ClusterExplanation | CheckExplanation, ...]
 
 
 @click.command(
@@ -77,37 +72,39 @@ def command(words: tuple[str, ...], check: str, where: HubSource, form: Form) ->
         raise click.UsageError(f"name one object, as TYPE NAME: {' '.join(words)}")
     found = read_all_namespaces(where)
     report_missing(found.view.missing_rights, "what depends on it is unknown")
-    document = explanation(found.view, words, check, where)
-    emit(form, document, lambda wide: _shown(document, wide))
+    subject, checks = explain(found.view, words, check, where)
+    emit(form, {"subject": subject, "checks": checks}, lambda wide: _shown(subject, checks, wide))
 
 
-def explanation(view: HubView, words: tuple[str, ...], check: str, where: HubSource) -> Explanation:
-    """Return the explanation of the object that the words name. Raises SubjectNotFound."""
+def explain(
+    view: HubView, words: tuple[str, ...], check: str, where: HubSource
+) -> tuple[Subject, Explanations]:
+    """Return the object that the words name, and its explanations. Raises SubjectNotFound."""
     subject = parse_subject(words, view)
     if subject.type == "cluster":
         name = find_cluster(view, subject.name)
         cases = placement_views(view, check, where.namespace)
-        return Explanation(subject, tuple(explain_cluster(case, name) for case in cases))
+        return subject, tuple(explain_cluster(case, name) for case in cases)
     if check:
         raise click.UsageError("use --check only with a cluster")
     if subject.type == "check":
-        return Explanation(subject, (explain_check(view, find_check(view, subject.name)),))
+        return subject, (explain_check(view, find_check(view, subject.name)),)
     case = PlacementView(view, find_placement(view, subject.name, where.namespace))
-    return Explanation(Subject(subject.type, case.name, case.namespace), (explain_placement(case),))
+    return Subject(subject.type, case.name, case.namespace), (explain_placement(case),)
 
 
 # -- tables
 
 
-def _shown(document: Explanation, wide: bool) -> Iterator[RenderableType]:
-    chains = [one for one in document.checks if isinstance(one, ClusterExplanation)]
-    if not document.checks:
+def _shown(subject: Subject, checks: Explanations, wide: bool) -> Iterator[RenderableType]:
+    chains = [one for one in checks if isinstance(one, ClusterExplanation)]
+    if not checks:
         yield Text("No Placement could select it.")
     elif len(chains) > WHOLE and not wide:
         yield _summary_table(chains)
-        yield Text(f"\nFor all steps: explain cluster {document.subject.name} --check NAME, or -o wide")
+        yield Text(f"\nFor all steps: explain cluster {subject.name} --check NAME, or -o wide")
         return
-    for number, one in enumerate(document.checks):
+    for number, one in enumerate(checks):
         if number:
             yield Text()
         yield from (

@@ -1,7 +1,7 @@
 """
-The options that the commands which only read a hub share, and how they read it.
+The options that several commands share, and how the commands that only read a hub read it.
 
-They write nothing. A missing right is reported on stderr, with the command that checks it.
+Those commands write nothing. A missing right is reported on stderr, with the command that checks it.
 """
 
 import asyncio

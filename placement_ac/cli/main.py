@@ -45,15 +45,13 @@ class LazyGroup(click.Group):
         if name not in self._names:
             return None
         try:
-            module = import_module(f"placement_ac.cli.{name}")
+            command: click.Command = import_module(f"placement_ac.cli.{name}").command
         except ModuleNotFoundError as missing:
             if missing.name not in NEEDED_BY_THE_DEMO:
                 raise
             raise click.ClickException(
                 f"install placement-ac[demo]: {name} needs the package {missing.name}"
             ) from None
-        command = getattr(module, "command")  # noqa: B009  # typed below
-        assert isinstance(command, click.Command)  # noqa: S101  # ours: each module defines it
         return command
 
 

@@ -26,7 +26,6 @@ from rich.table import Table
 from rich.text import Text
 
 Form = Literal["table", "wide", "json", "yaml", "name"]
-FORMS: Final = ("wide", "json", "yaml", "name")
 PLAIN_WIDTH: Final = 200
 """Columns of YAML."""
 UNWRAPPED: Final = 100_000
@@ -45,7 +44,7 @@ def output(
         "-o",
         "--output",
         "form",
-        type=click.Choice(forms or FORMS),
+        type=click.Choice(forms),
         default=default,
         show_default=default is not None,
         help=message,

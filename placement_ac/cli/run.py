@@ -82,7 +82,7 @@ def command(print_settings: bool, output: Form | None, **flags: Any) -> None:
         return
     settings = loaded.settings
     logs.configure(settings.log_format, *settings.log_level)
-    gc.freeze()  # what is loaded by now stays: else the collector goes through it with every page of a list
+    gc.freeze()  # what is loaded by now stays: the collector need not traverse it again
     try:
         _run(Manager(settings))
     except (BadSettings, CannotListen, LoginFailed) as error:

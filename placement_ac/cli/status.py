@@ -35,7 +35,7 @@ _TYPES: Final = frozenset(names_of_kind(ADMISSION_CHECK, "check"))
 @click.command("status", cls=ReadCommand, epilog="Example:  placement-ac status placement-demo2")
 @click.argument("check", nargs=-1, callback=lambda _, __, value: tuple(map(_name_of, value)))
 @hub_options
-@output()
+@output("wide", "json", "yaml", "name")
 @click.option("-w", "--watch", is_flag=True, help="Print it again after each change, until Ctrl-C.")
 def command(where: HubSource, check: tuple[str, ...], form: Form, watch: bool) -> None:
     """Show checks with their Placements, clusters, queues and jobs.

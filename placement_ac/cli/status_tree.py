@@ -93,16 +93,12 @@ def _coloured(text: str) -> Cell:
     return Cell(without_controls(text), _COLOURS.get(text, ""))
 
 
-def _number(value: int | None) -> Cell:
-    return Cell(NOT_KNOWN if value is None else str(value))
-
-
-def _optional(value: int | None) -> Cell:
-    return Cell("-" if value is None else str(value))
+def _number(value: int | None, otherwise: str = NOT_KNOWN) -> Cell:
+    return Cell(otherwise if value is None else str(value))
 
 
 def _score(row: ClusterRow, _: datetime) -> Cell:
-    return _optional(row.score) if row.rank is None else _number(row.score)
+    return _number(row.score, "-" if row.rank is None else NOT_KNOWN)
 
 
 def _credential(row: ClusterRow, _: datetime) -> Cell:
@@ -118,7 +114,7 @@ def _expires(row: ClusterRow, now: datetime) -> Cell:
 
 
 COLUMNS: Final[dict[str, _CellFunction]] = {
-    "RANK": lambda row, _: _optional(row.rank),
+    "RANK": lambda row, _: _number(row.rank, "-"),
     "CLUSTER": lambda row, _: _plain(row.name),
     "STATE": lambda row, _: _coloured(row.state),
     "SCORE": _score,
@@ -131,7 +127,7 @@ COLUMNS: Final[dict[str, _CellFunction]] = {
 }
 WIDE: Final[dict[str, _CellFunction]] = {
     **{name: cell for name, cell in COLUMNS.items() if name != "WHY"},
-    "GROUP": lambda row, _: _optional(row.group),
+    "GROUP": lambda row, _: _number(row.group, "-"),
     "MULTIKUEUECLUSTER": lambda row, _: _plain(row.cluster_object),
     "CREDENTIAL NAME": lambda row, _: _plain(row.credential.name),
     "UNTIL": lambda row, _: _time(row.credential.expires),

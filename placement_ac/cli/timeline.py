@@ -139,9 +139,8 @@ def _from_hub(where: HubSource, check: str | None, since: timedelta | None) -> m
         now = replace(
             now, time=latest_time(obj for kind in ALL_KINDS for obj in seen.dump.of(kind)) or now.time
         )
-    leaving = (
-        {row.name: row.draining_since for row in branch.clusters if row.draining_since} if branch else {}
-    )
+    clusters = branch.clusters if branch else ()
+    leaving = {row.name: row.draining_since for row in clusters if row.draining_since}
     begin = events[0].at if events else now.time - (since or timedelta(seconds=HOUR))
     unlisted = seen.dump.why_unknown(MULTIKUEUE_CONFIG)
     found = timeline_of_events(name, events, now, begin, leaving=leaving, list_known=not unlisted)

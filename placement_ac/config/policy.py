@@ -82,11 +82,6 @@ def lease_durations(settings: Settings) -> LeaseDurations:
     )
 
 
-def configured_kueue(settings: Settings) -> rights.KueueRelease | None:
-    """Return the release of the hub's Kueue that the settings name."""
-    return rights.parse_release(settings.kueue_version)
-
-
 def worker_requirements(
     settings: Settings, version: str, kueue: rights.KueueRelease | None
 ) -> WorkerRequirements:

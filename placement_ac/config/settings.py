@@ -239,12 +239,8 @@ def is_list(name: str) -> bool:
     return get_origin(Settings.model_fields[name].annotation) is tuple
 
 
-SettingValue = str | bool | int | float | list[str] | None
-"""A value as YAML and JSON have it; None: there is none."""
-
-
-def setting_text(name: str, value: object) -> SettingValue:
-    """Return a value of the setting `name` as one writes it in a file."""
+def setting_text(name: str, value: object) -> str | bool | int | float | list[str] | None:
+    """Return a value of the setting `name` as one writes it in a file; None for none."""
     if isinstance(value, tuple):
         return list(value)
     if is_duration(name) and isinstance(value, float):
