@@ -88,7 +88,7 @@ async def find(client: Client, kueue_namespace: str) -> list[OwnedObject]:
 
 
 async def obstacles(client: Client, things: Collection[OwnedObject], kueue_namespace: str) -> list[str]:
-    """Return why these should stay for now: a running controller, jobs, lists of others.
+    """Return the reasons not to delete `things` now: a running controller, jobs, lists of others.
 
     Raises CleanupBlocked if that is unknown.
     """
@@ -109,15 +109,15 @@ async def obstacles(client: Client, things: Collection[OwnedObject], kueue_names
 
 async def remove(client: Client, things: Iterable[OwnedObject]) -> AsyncIterator[DeleteOutcome]:
     """Delete them one by one; a failure stops only the objects that depend on it."""
-    left: list[OwnedObject] = []
+    kept: list[OwnedObject] = []
     for thing in things:
-        under = next((one for one in left if _depends_on(one, thing)), None)
+        under = next((one for one in kept if _depends_on(one, thing)), None)
         if under:
             outcome = DeleteOutcome(thing, f"stays, because {under.label} does")
         else:
             outcome = await _delete(client, thing)
         if outcome.problem:
-            left.append(thing)
+            kept.append(thing)
         yield outcome
 
 
@@ -161,7 +161,7 @@ def _clusters(thing: OwnedObject) -> frozenset[str]:
 
 
 async def _controller(client: Client, served: Served, namespace: str) -> list[str]:
-    """Return that a controller runs, which would recreate everything."""
+    """Return a message if a controller runs: it would recreate everything."""
     if LEASE not in served:
         return []
     resource = served[LEASE]
@@ -210,7 +210,7 @@ async def _foreign_lists(
 
 
 async def _jobs(client: Client, served: Served, clusters: Collection[str]) -> AsyncIterator[str]:
-    """Say which unfinished Workloads run on a cluster or wait there."""
+    """Yield a message for each unfinished Workload that runs or waits on one of the clusters."""
     if WORKLOAD not in served:
         return
     async for page in client.pages(served[WORKLOAD], limit=PAGE_SIZE):
@@ -223,7 +223,7 @@ async def _jobs(client: Client, served: Served, clusters: Collection[str]) -> As
                 yield f"Workload {one.label} waits for {joined(waits)}"
 
 
-# -- the end
+# -- deletion
 
 
 def _depends_on(one: OwnedObject, thing: OwnedObject) -> bool:

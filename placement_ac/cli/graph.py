@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 import click
 
@@ -41,9 +41,7 @@ output_file_option = click.option("--output-file", type=FILE, help="Write to thi
 )
 @click.argument("check", nargs=-1)
 @hub_options
-@output(
-    "mermaid", "svg", "html", default="mermaid", message="Mermaid for Markdown, or a self-contained file."
-)
+@output(*get_args(Form), default="mermaid", message="Mermaid for Markdown, or a self-contained file.")
 @output_file_option
 def command(where: HubSource, check: tuple[str, ...], form: Form, output_file: Path | None) -> None:
     """Draw checks with their Placements, clusters, queues and Workloads.

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 import click
 from rich.console import Console
@@ -36,8 +36,8 @@ from placement_ac.inspection.timeline.event_history import cluster_events, lates
 from placement_ac.inspection.timeline.recording import RecordedState, current_state, read_recording
 
 KINDS: Final = (*WATCHED_KINDS, EVENT)
-HOUR: Final = 3600.0
-"""How far back the timeline begins without events and `--since`, in seconds."""
+HOUR: Final = timedelta(hours=1)
+"""How far back the timeline begins without events and `--since`."""
 Form = Literal["table", "svg", "html", "json"]
 HEADS: Final = ("Cluster", "State", "From", "To", "Detail")
 
@@ -49,38 +49,17 @@ HEADS: Final = ("Cluster", "State", "From", "To", "Detail")
 )
 @click.argument("check", required=False)
 @hub_options
-@output(
-    "table",
-    "svg",
-    "html",
-    "json",
-    default="table",
-    message="A table, a picture in a self-contained file, or JSON.",
-)
+@output(*get_args(Form), default="table", message="A table, a picture in a self-contained file, or JSON.")
 @output_file_option
-@click.option(
-    "--since",
-    type=duration,
-    help="Begin this long ago.  [default: at the first event]",
-)
+@click.option("--since", type=duration, help="Begin this long ago.  [default: at the first event]")
 @click.option(
     "--prometheus", metavar="URL", help="Also show how many clusters were listed, from the metrics."
 )
 @click.option(
     "--record", type=click.Path(path_type=Path), help="Watch the hub, and record changes in this file."
 )
-@click.option(
-    "--for",
-    "lasts",
-    type=duration,
-    help="Record for this long.  [default: until Ctrl-C]",
-)
-@click.option(
-    "--from",
-    "source",
-    type=FILE,
-    help="Show the recording in this file.",
-)
+@click.option("--for", "lasts", type=duration, help="Record for this long.  [default: until Ctrl-C]")
+@click.option("--from", "source", type=FILE, help="Show the recording in this file.")
 def command(
     where: HubSource,
     check: str | None,
@@ -141,7 +120,7 @@ def _from_hub(where: HubSource, check: str | None, since: timedelta | None) -> m
         )
     clusters = branch.clusters if branch else ()
     leaving = {row.name: row.draining_since for row in clusters if row.draining_since}
-    begin = events[0].at if events else now.time - (since or timedelta(seconds=HOUR))
+    begin = events[0].at if events else now.time - (since or HOUR)
     unlisted = seen.dump.why_unknown(MULTIKUEUE_CONFIG)
     found = timeline_of_events(name, events, now, begin, leaving=leaving, list_known=not unlisted)
     unknown = seen.dump.why_unknown(EVENT) or ("" if events else "there are no events about the list")

@@ -43,7 +43,7 @@ PATTERN_HELP: Final = {
     "metrics-bind-address": "it is HOST:PORT or :PORT, with a port up to 65535",
     "health-probe-bind-address": "it is HOST:PORT or :PORT, with a port up to 65535",
 }
-"""What a text that has a pattern looks like."""
+"""The format of each setting that has a pattern."""
 _SHORTER_THAN: Final = {
     "leader_elect_renew_deadline": "leader_elect_lease_duration",
     "leader_elect_retry_period": "leader_elect_renew_deadline",
@@ -88,7 +88,7 @@ CommaSeparated = Annotated[tuple[T, ...], BeforeValidator(_split)]
 
 
 class Settings(BaseModel):
-    """What an admin may choose. The docstring of a setting is its help on the command line."""
+    """The settings of the controller. The docstring of a setting is its help on the command line."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
