@@ -107,28 +107,20 @@ def _shown(subject: Subject, checks: Explanations, wide: bool) -> Iterator[Rende
     for number, one in enumerate(checks):
         if number:
             yield Text()
-        yield from (
-            _cluster_lines(one, wide) if isinstance(one, ClusterExplanation) else _check_lines(one, wide)
-        )
+        yield safe_text(_title(one), "bold")
+        yield _step_table(one.links, wide)
+        if isinstance(one, CheckExplanation) and one.clusters:
+            yield Text()
+            yield _cluster_table(one.clusters, wide)
 
 
-def _cluster_lines(one: ClusterExplanation, wide: bool) -> Iterator[RenderableType]:
-    where = "" if one.step in (StepName.LIST, StepName.DECISION) else f", by {one.step}"
-    yield safe_text(f"Cluster {one.cluster} for {_for(one)}: {one.state}{where}", "bold")
-    yield _step_table(one.links, wide)
-
-
-def _check_lines(one: CheckExplanation, wide: bool) -> Iterator[RenderableType]:
-    yield safe_text(_for(one)[0].upper() + _for(one)[1:], "bold")
-    yield _step_table(one.links, wide)
-    if one.clusters:
-        yield Text()
-        yield _cluster_table(one.clusters, wide)
-
-
-def _for(one: ClusterExplanation | CheckExplanation) -> str:
+def _title(one: ClusterExplanation | CheckExplanation) -> str:
     placement = f"Placement {one.placement}" if one.placement else "no Placement"
-    return f"{placement} (check {joined(one.checks)})" if one.checks else placement
+    subject = f"{placement} (check {joined(one.checks)})" if one.checks else placement
+    if isinstance(one, CheckExplanation):
+        return subject[0].upper() + subject[1:]
+    where = "" if one.step in (StepName.LIST, StepName.DECISION) else f", by {one.step}"
+    return f"Cluster {one.cluster} for {subject}: {one.state}{where}"
 
 
 def _step_table(links: Iterable[ExplainStep], wide: bool) -> Table:
