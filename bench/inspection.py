@@ -25,8 +25,7 @@ from rich.table import Table
 
 from bench.hub import running
 from bench.sides import compile_ours
-from placement_ac.cli.hub_options import HubSource, read_once
-from placement_ac.cli.plan import KINDS
+from placement_ac.cli.hub_options import EXPLAIN_KINDS, HubSource, read_once
 from placement_ac.core.api.constants import OCM_CLUSTER
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.plan.what_if import what_if
@@ -97,7 +96,7 @@ def run(kubeconfig: Path, words: tuple[str, ...]) -> Run:
 
 def after_listing(kubeconfig: Path, work: Callable[[HubView], object], runs: int) -> list[Run]:
     """Time a step on a hub that has been read, each time without any cached result."""
-    view = read_once(HubSource(kubeconfig=kubeconfig), KINDS).view
+    view = read_once(HubSource(kubeconfig=kubeconfig), EXPLAIN_KINDS).view
     return [_timed(work, replace(view)) for _ in range(runs)]
 
 

@@ -5,9 +5,9 @@ Writes an annotation on each object, which lets the controller take it over, and
 from our checks, which no one else would do. Objects that have been handed over are not written again.
 """
 
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from placement_ac.core.api.constants import (
     ACCOUNT,
@@ -31,6 +31,7 @@ from placement_ac.kube.client import Client, Object
 
 DEPLOYMENT: Final = Kind("apps", "Deployment", "deployments", True, ("v1",))
 KINDS: Final = (ACCOUNT, PERMISSION, SECRET, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER, ADMISSION_CHECK)
+_Found = tuple[Resource, Object]
 
 
 class ControllerRuns(PlacementAcError):
@@ -76,11 +77,12 @@ async def check_that_it_is_stopped(client: Client) -> None:
 async def steps(client: Client, kueue_namespace: str, clusters: Collection[str] = ()) -> list[AdoptStep]:
     """Return the writes for these clusters, or for all. Raises ApiError."""
     served = await client.discover(KINDS)
-    found = [step async for step in _of_accounts(client, served, kueue_namespace, clusters)]
+    found = await _credentials(client, served, kueue_namespace, clusters)
     if not clusters:
-        found += [step async for step in _of_checks(client, served)]
+        found += await _checks_and_lists(client, served)
+    todo = (_hand_over(resource, obj) for resource, obj in found)
     # Several checks may share a list, and several lists a cluster.
-    return list({(step.resource, step.namespace, step.name): step for step in found}.values())
+    return list({(step.resource, step.namespace, step.name): step for step in todo if step}.values())
 
 
 async def carry_out(client: Client, step: AdoptStep) -> None:
@@ -88,68 +90,60 @@ async def carry_out(client: Client, step: AdoptStep) -> None:
     await client.merge(step.resource, step.name, step.patch, namespace=step.namespace)
 
 
-async def _of_accounts(
+async def _credentials(
     client: Client, served: dict[Kind, Resource], kueue_namespace: str, clusters: Collection[str]
-) -> AsyncIterator[AdoptStep]:
-    """Yield the credentials, the account last: with it, the controller takes over all three."""
-    if ACCOUNT not in served:
-        return
-    for account in (await client.list(served[ACCOUNT])).items:
+) -> list[_Found]:
+    """Return the credentials, each account last: with it, the controller takes over all three."""
+    found: list[_Found] = []
+    for account in (await client.list(served[ACCOUNT])).items if ACCOUNT in served else ():
         cluster = account["metadata"]["namespace"]
-        if account["metadata"]["name"] != ADDON_ACCOUNT or (clusters and cluster not in clusters):
-            continue
-        others = (
-            (SECRET, kueue_namespace, f"{ADDON_ACCOUNT}-{cluster}"),
-            (PERMISSION, cluster, ADDON_ACCOUNT),
-        )
-        for kind, namespace, name in others:
-            obj = await _get(client, served.get(kind), namespace, name)
-            for step in _hand_over(served.get(kind), obj):
-                yield step
-        for step in _hand_over(served[ACCOUNT], account):
-            yield step
+        if account["metadata"]["name"] == ADDON_ACCOUNT and (not clusters or cluster in clusters):
+            found += await _get(client, served.get(SECRET), kueue_namespace, f"{ADDON_ACCOUNT}-{cluster}")
+            found += await _get(client, served.get(PERMISSION), cluster, ADDON_ACCOUNT)
+            found.append((served[ACCOUNT], account))
+    return found
 
 
-async def _of_checks(client: Client, served: dict[Kind, Resource]) -> AsyncIterator[AdoptStep]:
-    """Yield the lists of our checks, their MultiKueueClusters, and the addon's finalizer on the checks."""
+async def _checks_and_lists(client: Client, served: dict[Kind, Resource]) -> list[_Found]:
+    """Return our checks, each with the MultiKueueClusters of its list and the list."""
     if not {ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER} <= served.keys():
-        return
+        return []
+    found: list[_Found] = []
     for check in (await client.list(served[ADMISSION_CHECK])).items:
         spec = check.get("spec") or {}
         if spec.get("controllerName") != OUR_CONTROLLER:
             continue
-        for step in _without_finalizer(served[ADMISSION_CHECK], check):
-            yield step
+        found.append((served[ADMISSION_CHECK], check))
         name = (spec.get("parameters") or {}).get("name", "")
-        config = await _get(client, served[MULTIKUEUE_CONFIG], "", name) if name else None
-        for listed in ((config or {}).get("spec") or {}).get("clusters") or ():
-            obj = await _get(client, served[MULTIKUEUE_CLUSTER], "", listed)
-            for step in _hand_over(served[MULTIKUEUE_CLUSTER], obj):
-                yield step
-        for step in _hand_over(served[MULTIKUEUE_CONFIG], config):
-            yield step
+        configs = await _get(client, served[MULTIKUEUE_CONFIG], "", name) if name else []
+        for _, config in configs:
+            for listed in (config.get("spec") or {}).get("clusters") or ():
+                found += await _get(client, served[MULTIKUEUE_CLUSTER], "", listed)
+        found += configs
+    return found
 
 
-async def _get(client: Client, resource: Resource | None, namespace: str, name: str) -> Object | None:
+async def _get(client: Client, resource: Resource | None, namespace: str, name: str) -> list[_Found]:
+    """Return the object; [] if there is none or the hub does not serve its kind."""
     try:
-        return await client.get(resource, name, namespace) if resource else None
+        return [(resource, await client.get(resource, name, namespace))] if resource else []
     except NotFound:
-        return None
+        return []
 
 
-def _hand_over(resource: Resource | None, obj: Object | None) -> Iterable[AdoptStep]:
-    metadata: Any = (obj or {}).get("metadata") or {}
-    ours = (metadata.get("labels") or {}).get(LABEL_MANAGED_BY) == MANAGED_BY
-    message = (metadata.get("annotations") or {}).get(ANNOTATION_ADOPT) == "true"
-    if resource and obj and not ours and not message:
-        patch = {"metadata": {"uid": metadata["uid"], "annotations": {ANNOTATION_ADOPT: "true"}}}
-        yield AdoptStep(resource, metadata.get("namespace") or "", metadata["name"], patch)
-
-
-def _without_finalizer(resource: Resource, check: Object) -> Iterable[AdoptStep]:
-    metadata = check["metadata"]
-    finalizers = metadata.get("finalizers") or []
-    if ADDON_FINALIZER in finalizers:
-        left = [one for one in finalizers if one != ADDON_FINALIZER]
-        identity = {key: metadata[key] for key in ("uid", "resourceVersion")}
-        yield AdoptStep(resource, "", metadata["name"], {"metadata": identity | {"finalizers": left}})
+def _hand_over(resource: Resource, obj: Object) -> AdoptStep | None:
+    """Return the write of an object; None if it needs none."""
+    metadata = obj["metadata"]
+    patch: Object = {"uid": metadata["uid"]}
+    if resource.of is ADMISSION_CHECK:
+        finalizers = metadata.get("finalizers") or []
+        if ADDON_FINALIZER not in finalizers:
+            return None
+        patch["resourceVersion"] = metadata["resourceVersion"]
+        patch["finalizers"] = [one for one in finalizers if one != ADDON_FINALIZER]
+    else:
+        ours = (metadata.get("labels") or {}).get(LABEL_MANAGED_BY) == MANAGED_BY
+        if ours or (metadata.get("annotations") or {}).get(ANNOTATION_ADOPT) == "true":
+            return None
+        patch["annotations"] = {ANNOTATION_ADOPT: "true"}
+    return AdoptStep(resource, metadata.get("namespace") or "", metadata["name"], {"metadata": patch})

@@ -26,8 +26,9 @@ from placement_ac.core.api.constants import (
     Kind,
     Resource,
 )
-from placement_ac.core.api.decode import workload
+from placement_ac.core.api.decode import meta_of, workload
 from placement_ac.core.api.errors import ApiError, Conflict, NotFound, PlacementAcError
+from placement_ac.core.api.objects import Meta
 from placement_ac.core.api.schemas import parse_time
 from placement_ac.core.api.text import joined
 from placement_ac.kube.client import PAGE_SIZE, Client, Object
@@ -49,18 +50,13 @@ class OwnedObject:
     """An object of ours."""
 
     resource: Resource
-    namespace: str
-    name: str
-    uid: str
-    cluster: str = ""
-    """Its managed cluster; "" if it belongs to none."""
-    lists: frozenset[str] = frozenset()
+    meta: Meta
+    lists: frozenset[str]
     """The MultiKueueClusters that it lists."""
 
     @property
     def label(self) -> str:
-        where = f"{self.namespace}/" if self.namespace else ""
-        return f"{self.resource.of.kind} {where}{self.name}"
+        return f"{self.resource.of.kind} {'/'.join(filter(None, self.meta.id))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +77,7 @@ async def find(client: Client, kueue_namespace: str) -> list[OwnedObject]:
         if kind in served:
             namespace = kueue_namespace if kind in (SECRET, LEASE) else None
             try:
-                found += [_thing(served[kind], obj) async for obj in _ours(client, served[kind], namespace)]
+                found += [thing async for thing in _ours(client, served[kind], namespace)]
             except ApiError as error:
                 problems.append(error.message)
     if problems:
@@ -92,7 +88,7 @@ async def find(client: Client, kueue_namespace: str) -> list[OwnedObject]:
 
 
 async def obstacles(client: Client, things: Collection[OwnedObject], kueue_namespace: str) -> list[str]:
-    """Return why these should stay for now: a running controller, jobs, lists of others.
+    """Return the reasons not to delete `things` now: a running controller, jobs, lists of others.
 
     Raises CleanupBlocked if that is unknown.
     """
@@ -113,22 +109,22 @@ async def obstacles(client: Client, things: Collection[OwnedObject], kueue_names
 
 async def remove(client: Client, things: Iterable[OwnedObject]) -> AsyncIterator[DeleteOutcome]:
     """Delete them one by one; a failure stops only the objects that depend on it."""
-    left: list[OwnedObject] = []
+    kept: list[OwnedObject] = []
     for thing in things:
-        under = next((one for one in left if _depends_on(one, thing)), None)
+        under = next((one for one in kept if _depends_on(one, thing)), None)
         if under:
             outcome = DeleteOutcome(thing, f"stays, because {under.label} does")
         else:
             outcome = await _delete(client, thing)
         if outcome.problem:
-            left.append(thing)
+            kept.append(thing)
         yield outcome
 
 
 # -- our objects
 
 
-async def _ours(client: Client, resource: Resource, namespace: str | None) -> AsyncIterator[Object]:
+async def _ours(client: Client, resource: Resource, namespace: str | None) -> AsyncIterator[OwnedObject]:
     """Yield our objects: by label, or the Lease by its name."""
     query = {"limit": str(PAGE_SIZE)}
     if resource.of is not LEASE:
@@ -136,31 +132,20 @@ async def _ours(client: Client, resource: Resource, namespace: str | None) -> As
     while True:
         answer = await client.request("GET", resource.path(namespace), query=query)
         for obj in answer.get("items") or ():
-            if _is_ours(obj["metadata"], by_name=resource.of is LEASE):
-                yield obj
+            meta = meta_of(obj)
+            if _is_ours(meta, by_name=resource.of is LEASE):
+                lists = _listed(obj) if resource.of is MULTIKUEUE_CONFIG else frozenset()
+                yield OwnedObject(resource, meta, lists)
         more = (answer.get("metadata") or {}).get("continue")
         if not more:
             return
         query["continue"] = str(more)
 
 
-def _is_ours(metadata: Object, *, by_name: bool) -> bool:
+def _is_ours(meta: Meta, *, by_name: bool) -> bool:
     """Whether an object is ours and not handed over by its annotation."""
-    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
-    made = labels.get(LABEL_MANAGED_BY) == MANAGED_BY or (by_name and metadata["name"] == MANAGED_BY)
-    return made and annotations.get(ANNOTATION_ADOPT, "true") == "true"
-
-
-def _thing(resource: Resource, obj: Object) -> OwnedObject:
-    metadata = obj["metadata"]
-    return OwnedObject(
-        resource,
-        metadata.get("namespace") or "",
-        metadata["name"],
-        metadata["uid"],
-        cluster=(metadata.get("labels") or {}).get(LABEL_CLUSTER, ""),
-        lists=_listed(obj) if resource.of is MULTIKUEUE_CONFIG else frozenset(),
-    )
+    created = meta.labels.get(LABEL_MANAGED_BY) == MANAGED_BY or (by_name and meta.name == MANAGED_BY)
+    return created and meta.annotations.get(ANNOTATION_ADOPT, "true") == "true"
 
 
 def _listed(config: Object) -> frozenset[str]:
@@ -169,14 +154,14 @@ def _listed(config: Object) -> frozenset[str]:
 
 def _clusters(thing: OwnedObject) -> frozenset[str]:
     """Return the MultiKueueClusters on which jobs can no longer run without it."""
-    return frozenset((thing.name,)) if thing.resource.of is MULTIKUEUE_CLUSTER else thing.lists
+    return frozenset((thing.meta.name,)) if thing.resource.of is MULTIKUEUE_CLUSTER else thing.lists
 
 
 # -- obstacles
 
 
 async def _controller(client: Client, served: Served, namespace: str) -> list[str]:
-    """Return that a controller runs, which would recreate everything."""
+    """Return a message if a controller runs: it would recreate everything."""
     if LEASE not in served:
         return []
     resource = served[LEASE]
@@ -213,8 +198,8 @@ async def _foreign_lists(
     client: Client, served: Served, things: Collection[OwnedObject]
 ) -> AsyncIterator[str]:
     """Yield the lists of others that have clusters of ours."""
-    ours = {thing.name for thing in things if thing.resource.of is MULTIKUEUE_CLUSTER}
-    mine = {thing.uid for thing in things}
+    ours = {thing.meta.name for thing in things if thing.resource.of is MULTIKUEUE_CLUSTER}
+    mine = {thing.meta.uid for thing in things}
     if MULTIKUEUE_CONFIG not in served:
         return
     for config in (await client.list(served[MULTIKUEUE_CONFIG])).items:
@@ -225,7 +210,7 @@ async def _foreign_lists(
 
 
 async def _jobs(client: Client, served: Served, clusters: Collection[str]) -> AsyncIterator[str]:
-    """Say which unfinished Workloads run on a cluster or wait there."""
+    """Yield a message for each unfinished Workload that runs or waits on one of the clusters."""
     if WORKLOAD not in served:
         return
     async for page in client.pages(served[WORKLOAD], limit=PAGE_SIZE):
@@ -238,23 +223,24 @@ async def _jobs(client: Client, served: Served, clusters: Collection[str]) -> As
                 yield f"Workload {one.label} waits for {joined(waits)}"
 
 
-# -- the end
+# -- deletion
 
 
 def _depends_on(one: OwnedObject, thing: OwnedObject) -> bool:
     """Whether `one`, which is still there, needs `thing`."""
     if one.resource.of is MULTIKUEUE_CONFIG:
-        return thing.resource.of is MULTIKUEUE_CLUSTER and thing.name in one.lists
-    return one.resource.of is MULTIKUEUE_CLUSTER and "" != thing.cluster == one.cluster
+        return thing.resource.of is MULTIKUEUE_CLUSTER and thing.meta.name in one.lists
+    dependent, cluster = (each.meta.labels.get(LABEL_CLUSTER, "") for each in (one, thing))
+    return one.resource.of is MULTIKUEUE_CLUSTER and "" != cluster == dependent
 
 
 async def _delete(client: Client, thing: OwnedObject) -> DeleteOutcome:
     try:
-        after = await client.delete(thing.resource, thing.name, thing.namespace, uid=thing.uid)
-    except NotFound:  # Kubernetes has been quicker: its owner has gone
+        after = await client.delete(thing.resource, thing.meta.name, thing.meta.namespace, uid=thing.meta.uid)
+    except NotFound:  # garbage-collected with its owner
         return DeleteOutcome(thing)
     except Conflict:
-        return DeleteOutcome(thing, "has been made anew meanwhile: does the controller run?")
+        return DeleteOutcome(thing, "was recreated meanwhile: is the controller running?")
     except ApiError as error:
         return DeleteOutcome(thing, error.message)
     held = (

@@ -4,7 +4,7 @@ import asyncio
 import signal
 import sys
 import threading
-from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Literal
 
 import click
@@ -41,7 +41,7 @@ from placement_ac.observability import logs
     type=click.Choice([DRAIN, IMMEDIATE], case_sensitive=False),
     default=DRAIN,
     show_default=True,
-    help="What becomes of the job of story 3 when its cluster leaves: waited for, or sent back.",
+    help="In story 3, wait for the job on the cluster that leaves, or send it back.",
 )
 @click.option(
     "--unsafe",
@@ -53,7 +53,7 @@ from placement_ac.observability import logs
     type=click.Choice(["found", "made"]),
     default="found",
     show_default=True,
-    help="Whether somebody has put the workers' credentials on the hub, or OCM is asked to make them.",
+    help="Use credentials that are on the hub (found), or let OCM issue them (made).",
 )
 @click.option("--keep", is_flag=True, help="Leave the hub running, with a kubeconfig to use with kubectl.")
 @click.option("-v", "--verbose", is_flag=True, help="Show the controller's log as well (on stderr).")
@@ -85,14 +85,12 @@ def command(
 async def _run(environment: DemoEnvironment, chosen: Scenario, output: str | None) -> bool:
     login = Login(environment.kubeconfig)
     counter = environment.fleet.counter if environment.fleet else None
-    async with AsyncExitStack() as opened:
-        client = await opened.enter_async_context(Client(login, field_manager=FIELD_MANAGER))
-        credentials_viewer = (
-            await opened.enter_async_context(CredentialViewer(login, environment.workers))
-            if environment.provisioned
-            else None
-        )
-        viewer = await opened.enter_async_context(Viewer(login, client, counter, credentials_viewer))
+    credentials = CredentialViewer(login, environment.workers) if environment.provisioned else nullcontext()
+    async with (
+        Client(login, field_manager=FIELD_MANAGER) as client,
+        credentials as credentials_viewer,
+        Viewer(login, client, counter, credentials_viewer) as viewer,
+    ):
         with _renderer(output) as renderer:
             return await run_scenario(chosen, client, environment, viewer, renderer)
 

@@ -2,11 +2,13 @@
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 import click
 
 from placement_ac.cli.hub_options import (
+    FILE,
+    STATUS_KINDS,
     HubReading,
     HubSource,
     ReadCommand,
@@ -14,16 +16,15 @@ from placement_ac.cli.hub_options import (
     read_once,
     report_missing,
 )
-from placement_ac.core.api.constants import ADMISSION_CHECK, WATCHED_KINDS
+from placement_ac.cli.output import output
+from placement_ac.core.api.constants import ADMISSION_CHECK
 from placement_ac.inspection.drawing import svg
 from placement_ac.inspection.drawing.html_page import page
 from placement_ac.inspection.graph import graph_svg
 from placement_ac.inspection.graph.mermaid import mermaid
 from placement_ac.inspection.graph.model import COLUMNS, Graph, build_graph
-from placement_ac.inspection.hub.kinds import PROVISIONED_KINDS, QUEUE_KINDS
 from placement_ac.inspection.status.check_status import check_statuses
 
-KINDS: Final = (*WATCHED_KINDS, *QUEUE_KINDS, *PROVISIONED_KINDS)
 Form = Literal["mermaid", "svg", "html"]
 MERMAID_EDGES: Final = 500
 """GitHub's value of Mermaid's `maxEdges`."""
@@ -31,11 +32,7 @@ MERMAID_LETTERS: Final = 50_000
 """GitHub's value of Mermaid's `maxTextSize`."""
 HEADS: Final = ("What", "Name", "Says", "Why")
 
-output_file_option = click.option(
-    "--output-file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write to this file.  [default: stdout]",
-)
+output_file_option = click.option("--output-file", type=FILE, help="Write to this file.  [default: stdout]")
 """The option for the file of a picture."""
 
 
@@ -44,22 +41,14 @@ output_file_option = click.option(
 )
 @click.argument("check", nargs=-1)
 @hub_options
-@click.option(
-    "-o",
-    "--output",
-    "form",
-    type=click.Choice(["mermaid", "svg", "html"]),
-    default="mermaid",
-    show_default=True,
-    help="Mermaid for Markdown, or a self-contained file.",
-)
+@output(*get_args(Form), default="mermaid", message="Mermaid for Markdown, or a self-contained file.")
 @output_file_option
 def command(where: HubSource, check: tuple[str, ...], form: Form, output_file: Path | None) -> None:
     """Draw checks with their Placements, clusters, queues and Workloads.
 
     For each CHECK, or for all AdmissionChecks that placement-ac answers.
     """
-    seen = read_once(where, KINDS)
+    seen = read_once(where, STATUS_KINDS)
     report_missing(seen.view.missing_rights)
     require_checks(seen, check)
     graph = build_graph(check_statuses(seen.view, check))

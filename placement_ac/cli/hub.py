@@ -13,15 +13,14 @@ from placement_ac.lab.hub import CONTEXT, Hub
 from placement_ac.lab.standins.runner import KNOWN, StandIns
 
 
-def _address(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, int]:
-    del context, parameter
+def _address(value: str) -> tuple[str, int]:
     host, colon, port = value.rpartition(":")
     if not colon or "/" in host or not port.isdecimal() or int(port) > 65535:
         raise click.BadParameter(f"{value!r} is not ADDRESS:PORT, such as 127.0.0.1:8001; port 0 picks one")
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
-def _stand_ins(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...]:
+def _stand_ins(value: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in value.split(",") if name.strip())
     for name in names:
         if name not in KNOWN:
@@ -35,7 +34,7 @@ def _stand_ins(_: click.Context, __: click.Parameter, value: str) -> tuple[str, 
     "address",
     default="127.0.0.1:0",
     show_default=True,
-    callback=_address,
+    type=_address,
     metavar="ADDRESS:PORT",
     help="The address for HTTP and HTTPS; port 0 selects a free one.",
 )
@@ -50,7 +49,7 @@ def _stand_ins(_: click.Context, __: click.Parameter, value: str) -> tuple[str, 
     "--with",
     "stand_ins",
     default="",
-    callback=_stand_ins,
+    type=_stand_ins,
     metavar="NAMES",
     help=f"Stand-ins to run on it, comma-separated: {', '.join(KNOWN)}.",
 )

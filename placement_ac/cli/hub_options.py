@@ -1,55 +1,63 @@
 """
-The options that the commands which only read a hub share, and how they read it.
+The options that several commands share, and how the commands that only read a hub read it.
 
-They write nothing. A missing right is reported on stderr, with the command that checks it.
+Those commands write nothing. A missing right is reported on stderr, with the command that checks it.
 """
 
 import asyncio
 import errno
 import os
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import wraps
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
+from pydantic import TypeAdapter, ValidationError
 
 from placement_ac.cli.output import without_controls
-from placement_ac.config.settings import Settings
+from placement_ac.config.settings import Seconds, Settings
 from placement_ac.core.api.constants import (
     CLUSTER_PROFILE,
     EVENT,
     EVENTS_NAMESPACE,
-    LEASE,
     PLACEMENT,
     PLACEMENT_DECISION,
     SECRET,
+    WATCHED_KINDS,
     Kind,
 )
 from placement_ac.core.api.errors import PlacementAcError
 from placement_ac.inspection.hub.controller_settings import NAMESPACE, ControllerSettings, find_settings
 from placement_ac.inspection.hub.dump import Dump, MissingRight, dump_of
 from placement_ac.inspection.hub.hub_view import HubView
-from placement_ac.inspection.hub.kinds import CONFIG_MAP, CONTROLLER_KINDS, DEPLOYMENT
+from placement_ac.inspection.hub.kinds import (
+    CONTROLLER_KINDS,
+    DECISION_KINDS,
+    PROVISIONED_KINDS,
+    QUEUE_KINDS,
+)
 from placement_ac.inspection.readers.hub_reader import PAUSE_SECONDS, Namespaces, read_kinds, watch_kinds
+from placement_ac.inspection.readers.manifests import read_manifests
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 
 T = TypeVar("T")
 
+STATUS_KINDS: Final = (*WATCHED_KINDS, *QUEUE_KINDS, *PROVISIONED_KINDS)
+EXPLAIN_KINDS: Final = (*DECISION_KINDS, *QUEUE_KINDS, *PROVISIONED_KINDS)
 ALL_NAMESPACES_KINDS: Final = (PLACEMENT, PLACEMENT_DECISION)
 """Kinds read in all namespaces: OCM's Balance counts the decisions of all Placements."""
-FAILED: Final = 1
-"""The exit code of every error, usage errors included: for some commands 2 has another meaning."""
 INTERRUPTED: Final = 130
 """The exit code after Ctrl-C, as in shells."""
 
 
 class _UsageError(click.UsageError):
-    exit_code = FAILED
+    exit_code = 1  # like every error: for some commands 2 has another meaning
 
 
 class ReadCommand(click.Command):
@@ -101,15 +109,6 @@ class HubSource:
     config: Path | None = None
     dump_files: tuple[str, ...] = ()
 
-    @property
-    def given_settings(self) -> dict[str, Any]:
-        """The settings given on the command line."""
-        return {
-            "placement_namespace": ",".join(self.namespace) or None,
-            "kueue_namespace": self.kueue_namespace,
-            "config": self.config,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class HubReading:
@@ -123,62 +122,76 @@ class HubReading:
         return self.view.dump
 
 
-def hub_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say where to read; the command gets them as one `where`."""
+def option_group(
+    argument: str, group: Callable[..., Any], *options: click.Option
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that adds `options`; the command gets `group(**values)` as one `argument`."""
 
-    def called(**options: Any) -> Any:
-        mine = {
-            "kubeconfig": options.pop("kubeconfig"),
-            "context": options.pop("context"),
-            "namespace": tuple(filter(None, (options.pop("namespace") or "").split(","))),
-            "kueue_namespace": options.pop("kueue_namespace"),
-            "controller_namespace": options.pop("controller_namespace"),
-            "config": options.pop("config"),
-            "dump_files": options.pop("from_dump"),
-        }
-        return command(where=HubSource(**mine), **options)
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def called(**values: Any) -> Any:
+            mine = {option.name: values.pop(option.name) for option in options}
+            return command(**{argument: group(**mine)}, **values)
 
-    called.__name__, called.__doc__ = command.__name__, command.__doc__
-    called.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]  # as click keeps them
-    for option in reversed(_OPTIONS):
-        called = option(called)
-    return called
+        params = [*getattr(command, "__click_params__", ()), *reversed(options)]
+        called.__click_params__ = params  # type: ignore[attr-defined]  # as click keeps them, in reverse order
+        return called
+
+    return add
 
 
-_file = click.Path(dir_okay=False, path_type=Path)
-_OPTIONS: Final = (
-    click.option("--kubeconfig", type=_file, help="The kubeconfig."),
-    click.option("--context", help="The context in the kubeconfig."),
-    click.option(
-        "-n",
-        "--namespace",
+def duration(value: str) -> timedelta:
+    """Return the value of an option: the `type` of such options. Raises BadParameter."""
+    try:
+        return timedelta(seconds=TypeAdapter(Seconds).validate_python(value))
+    except (ValidationError, OverflowError):
+        raise click.BadParameter("use a duration like 90s, 5m or 1h30m") from None
+
+
+FILE: Final = click.Path(dir_okay=False, path_type=Path)
+_LOGIN: Final = (
+    click.Option(["--kubeconfig"], type=FILE, help="The kubeconfig."),
+    click.Option(["--context"], help="The context in the kubeconfig."),
+)
+hub_options = option_group(
+    "where",
+    HubSource,
+    *_LOGIN,
+    click.Option(
+        ["-n", "--namespace"],
+        callback=lambda _, __, value: tuple(filter(None, (value or "").split(","))),
         metavar="NAMESPACE,…",
         help="The namespaces of Placements.  [default: the controller's setting]",
     ),
-    click.option("--kueue-namespace", help="The namespace of Kueue.  [default: the controller's setting]"),
-    click.option(
-        "--controller-namespace",
+    click.Option(["--kueue-namespace"], help="The namespace of Kueue.  [default: the controller's setting]"),
+    click.Option(
+        ["--controller-namespace"],
         default=NAMESPACE,
         show_default=True,
         help="The namespace of the controller.",
     ),
-    click.option("--config", type=_file, help="Use this settings file, not the controller's settings."),
-    click.option(
-        "--from-dump",
+    click.Option(["--config"], type=FILE, help="Use this settings file, not the controller's settings."),
+    click.Option(
+        ["--from-dump", "dump_files"],
         multiple=True,
         metavar="FILE",
         help="Read the output of `kubectl get … -o yaml`, not a hub; may be given several times.",
     ),
+)
+"""The options that say where to read, for commands that only read."""
+login_options = option_group("where", HubSource, *_LOGIN)
+kueue_namespace_option = click.option(
+    "--kueue-namespace",
+    default="kueue-system",
+    show_default=True,
+    help="The namespace in which Kueue reads Secrets.",
 )
 
 
 def read_once(where: HubSource, kinds: Collection[Kind]) -> HubReading:
     """Read the hub or the dump once. Raises ApiError, LoginFailed, InvalidManifest, BadSettings."""
     if where.dump_files:
-        from placement_ac.inspection.readers.manifests import read_manifests  # noqa: PLC0415  # not needed for a hub
-
-        dump = dump_of(read_manifests(where.dump_files))
-        return _hub_reading(dump, find_settings(dump, where.given_settings))
+        return _hub_reading(dump_of(read_manifests(where.dump_files)), where)
     return with_client(where, lambda client: read_hub(client, where, kinds))
 
 
@@ -194,32 +207,34 @@ def with_client(where: HubSource, work: Callable[[Client], Awaitable[T]]) -> T:
 
 async def read_hub(client: Client, where: HubSource, kinds: Collection[Kind]) -> HubReading:
     """Read the hub: first the controller and its settings, then all else concurrently."""
-    ours, found = await _read_controller(client, where)
-    dump = await read_kinds(client, _others(kinds), namespaces_of(found.loaded.settings))
-    return _hub_reading(_merged_dump(ours, dump), found)
+    ours = await _read_controller(client, where)
+    others = [kind for kind in kinds if kind not in CONTROLLER_KINDS]
+    return _merged(ours, await read_kinds(client, others, namespaces_of(ours.view.settings)))
 
 
-async def read_all_namespaces(
-    client: Client, where: HubSource, kinds: Collection[Kind], namespaces: Collection[str] = ()
-) -> HubReading:
-    """Read the hub, with Placements and decisions of all namespaces.
+def read_all_namespaces(where: HubSource, namespaces: Collection[str] = ()) -> HubReading:
+    """Read the hub or the dump once, with Placements and decisions of all namespaces.
 
     Without that right: of the watched namespaces and of `namespaces`; a line on stderr says so.
     """
-    found = await read_hub(client, where, kinds)
+    if where.dump_files:
+        return read_once(where, EXPLAIN_KINDS)
+    return with_client(where, lambda client: _read_all_namespaces(client, where, namespaces))
+
+
+async def _read_all_namespaces(client: Client, where: HubSource, namespaces: Collection[str]) -> HubReading:
+    found = await read_hub(client, where, EXPLAIN_KINDS)
     whole = await read_kinds(client, ALL_NAMESPACES_KINDS, {})
     if whole.missing:
         report_missing(whole.missing, "Placements in other namespaces are not counted")
         watched = found.view.settings.placement_namespace
         spaces = tuple(dict.fromkeys((*watched, *namespaces)))
         whole = await read_kinds(client, ALL_NAMESPACES_KINDS, dict.fromkeys(ALL_NAMESPACES_KINDS, spaces))
-    return HubReading(replace(found.view, dump=_both(found.dump, whole)), found.controller)
-
-
-def _both(one: Dump, other: Dump) -> Dump:
-    """Return the first dump with the kinds of the second."""
-    kept = tuple(right for right in one.missing if right.kind not in other.objects)
-    return replace(one, objects={**one.objects, **other.objects}, missing=(*kept, *other.missing))
+    kept = (right for right in found.dump.missing if right.kind not in whole.objects)
+    dump = replace(
+        found.dump, objects={**found.dump.objects, **whole.objects}, missing=(*kept, *whole.missing)
+    )
+    return replace(found, view=replace(found.view, dump=dump))
 
 
 async def watch_hub(
@@ -229,55 +244,48 @@ async def watch_hub(
 
     Raises ApiError if the hub does not answer or a right is lost.
     """
-    ours, found = await _read_controller(client, where)
-    followed = watch_kinds(client, _others(kinds), namespaces_of(found.loaded.settings), pause)
-    async with aclosing(followed) as dumps:
+    ours = await _read_controller(client, where)
+    others = [kind for kind in kinds if kind not in CONTROLLER_KINDS]
+    async with aclosing(watch_kinds(client, others, namespaces_of(ours.view.settings), pause)) as dumps:
         async for dump in dumps:
-            yield _hub_reading(_merged_dump(ours, dump), found)
+            yield _merged(ours, dump)
 
 
-async def _read_controller(client: Client, where: HubSource) -> tuple[Dump, ControllerSettings]:
-    ours = await read_kinds(
-        client, CONTROLLER_KINDS, _scopes((where.controller_namespace,), CONTROLLER_KINDS)
+async def _read_controller(client: Client, where: HubSource) -> HubReading:
+    namespaces = dict.fromkeys(CONTROLLER_KINDS, (where.controller_namespace,))
+    return _hub_reading(await read_kinds(client, CONTROLLER_KINDS, namespaces), where)
+
+
+def _hub_reading(dump: Dump, where: HubSource) -> HubReading:
+    given = {
+        "placement_namespace": ",".join(where.namespace) or None,
+        "kueue_namespace": where.kueue_namespace,
+        "config": where.config,
+    }
+    found = find_settings(dump, given)
+    return HubReading(HubView(dump, found.loaded.settings, datetime.now(UTC)), found)
+
+
+def _merged(ours: HubReading, dump: Dump) -> HubReading:
+    """Return the reading of the controller's kinds with those of `dump`.
+
+    A missing right to the controller's objects is not reported: the defaults are used.
+    """
+    whole = replace(
+        dump, objects={**ours.dump.objects, **dump.objects}, served={**ours.dump.served, **dump.served}
     )
-    return ours, find_settings(ours, where.given_settings)
-
-
-def _others(kinds: Collection[Kind]) -> list[Kind]:
-    return [kind for kind in kinds if kind not in CONTROLLER_KINDS]
-
-
-def _merged_dump(ours: Dump, dump: Dump) -> Dump:
-    return Dump(
-        {**ours.objects, **dump.objects},
-        {**ours.served, **dump.served},
-        dump.missing,  # without a right to the controller's objects, the defaults are used
-        dump.schemas,
-        live=True,
-    )
+    return replace(ours, view=replace(ours.view, dump=whole, now=datetime.now(UTC)))
 
 
 def namespaces_of(settings: Settings) -> Namespaces:
-    """Return the namespaces in which each kind is read."""
-    kueue = (settings.kueue_namespace,)
+    """Return the namespaces in which each kind is read; those that are not named are read in all."""
     return {
-        SECRET: kueue,
-        CLUSTER_PROFILE: kueue,
+        SECRET: (settings.kueue_namespace,),
+        CLUSTER_PROFILE: (settings.kueue_namespace,),
         PLACEMENT: settings.placement_namespace,
         PLACEMENT_DECISION: settings.placement_namespace,
-        DEPLOYMENT: kueue,
-        CONFIG_MAP: kueue,
-        LEASE: kueue,
         EVENT: (EVENTS_NAMESPACE,),
     }
-
-
-def _scopes(namespaces: Sequence[str], kinds: Collection[Kind]) -> Namespaces:
-    return dict.fromkeys(kinds, namespaces)
-
-
-def _hub_reading(dump: Dump, found: ControllerSettings) -> HubReading:
-    return HubReading(HubView(dump, found.loaded.settings, datetime.now(UTC)), found)
 
 
 def report_missing(missing: Collection[MissingRight], what: str = "") -> None:

@@ -1,8 +1,7 @@
 """
 The command `placement-ac`, and `kubectl placement` with its commands for a hub.
 
-Exit codes: 0 done, 1 it failed, 2 wrong words on the command line; for the commands that look at a hub see
-`reading`.
+Exit codes: 0 success, 1 failure, 2 wrong arguments; for the commands that only read a hub see `hub_options`.
 """
 
 from collections.abc import Collection
@@ -46,15 +45,13 @@ class LazyGroup(click.Group):
         if name not in self._names:
             return None
         try:
-            module = import_module(f"placement_ac.cli.{name}")
+            command: click.Command = import_module(f"placement_ac.cli.{name}").command
         except ModuleNotFoundError as missing:
             if missing.name not in NEEDED_BY_THE_DEMO:
                 raise
             raise click.ClickException(
                 f"install placement-ac[demo]: {name} needs the package {missing.name}"
             ) from None
-        command = getattr(module, "command")  # noqa: B009  # typed below
-        assert isinstance(command, click.Command)  # noqa: S101  # ours: each module defines it
         return command
 
 

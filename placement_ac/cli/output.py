@@ -1,5 +1,5 @@
 """
-The output of the commands that only read: tables, JSON, YAML and names.
+The output of the commands that only read: tables, JSON, YAML and names, once or after each change.
 
 Colour goes only to a terminal, and not with NO_COLOR set (https://no-color.org).
 """
@@ -7,7 +7,8 @@ Colour goes only to a terminal, and not with NO_COLOR set (https://no-color.org)
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -16,12 +17,15 @@ from io import TextIOWrapper
 from typing import Any, Final, Literal
 
 import click
+import orjson
 import yaml
-from rich.console import Console, RenderableType
+from pydantic.alias_generators import to_camel
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
 from rich.text import Text
 
 Form = Literal["table", "wide", "json", "yaml", "name"]
-FORMS: Final = ("wide", "json", "yaml", "name")
 PLAIN_WIDTH: Final = 200
 """Columns of YAML."""
 UNWRAPPED: Final = 100_000
@@ -32,14 +36,18 @@ _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _ALLOWED_IN_JSON: Final = re.compile(r"[\x7f-\x9f]")
 
 
-def output(*forms: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add `-o` to a command; the default is "table"."""
+def output(
+    *forms: str, default: str | None = None, message: str = "The output format.  [default: a table]"
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add `-o` to a command. `default`: one of `forms`; without it, the default is "table"."""
     return click.option(
         "-o",
         "--output",
         "form",
-        type=click.Choice(forms or FORMS),
-        help="The output format.  [default: a table]",
+        type=click.Choice(forms),
+        default=default,
+        show_default=default is not None,
+        help=message,
         callback=lambda _, __, value: value or "table",
     )
 
@@ -80,6 +88,67 @@ def emit(
             out.print(part)
 
 
+class WatchPrinter:
+    """Prints a document, and prints it again when it has changed.
+
+    With `live`, a table is redrawn in place. Otherwise each change is printed below the previous output:
+    tables and YAML separated by a line `---`, JSON as one line each, and of names only the changed ones.
+    """
+
+    def __init__(self, form: Form, live: Live | None) -> None:
+        self._form = form
+        self._live = live
+        self._last: Any = None
+        self._items: dict[str, Any] = {}
+
+    def show(
+        self,
+        document: object,
+        table: Callable[[bool], Iterable[RenderableType]],
+        items: Mapping[str, object],
+    ) -> None:
+        """Print `document` if it has changed. `items`: its parts by name."""
+        if self._live:
+            self._live.update(Group(*table(self._form == "wide")), refresh=True)
+            return
+        now = plain(document)
+        if now == self._last:
+            return
+        first, self._last = self._last is None, now
+        if self._form == "json":
+            click.echo(in_json(orjson.dumps(now).decode()))
+        elif self._form == "name":
+            self._show_names(items)
+        else:
+            if not first:
+                click.echo("---")
+            emit(self._form, document, table)
+        sys.stdout.flush()
+
+    def _show_names(self, items: Mapping[str, object]) -> None:
+        now = {name: plain(item) for name, item in items.items()}
+        for name, item in now.items():
+            if self._items.get(name) != item:
+                click.echo(name)
+        self._items = now
+
+
+@contextmanager
+def watch_printer(form: Form) -> Iterator[WatchPrinter]:
+    """Yield a printer for stdout; on a terminal it redraws tables."""
+    redraws = form in ("table", "wide") and sys.stdout.isatty()
+    with Live(console=console(), auto_refresh=False) if redraws else nullcontext() as live:
+        yield WatchPrinter(form, live)
+
+
+def plain_table(*columns: str) -> Table:
+    """Return an empty table without lines."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
 def plain(value: object) -> Any:
     """Return a value as JSON types: keys in camelCase, times in RFC 3339."""
     if (keys := _keys(type(value))) is not None:  # type: ignore[arg-type]  # mypy: no class can be hashed
@@ -97,27 +166,21 @@ def plain(value: object) -> Any:
 
 
 def safe_text(text: str, style: str = "") -> Text:
-    """Return a text of somebody else's for a table: it can neither style itself nor steer the terminal."""
+    """Return an untrusted text for a table: without markup and control characters."""
     return Text(without_controls(text), style)
 
 
 def without_controls(text: str) -> str:
-    """Return a text of somebody else's, on one line and without what steers a terminal."""
+    """Return an untrusted text on one line, without control characters."""
     return _CONTROLS.sub(" ", text)
 
 
 def in_json(text: str) -> str:
-    """Return JSON with those control characters escaped that JSON allows, and terminals obey."""
+    """Return JSON with the control characters escaped that JSON allows: terminals would obey them."""
     return _ALLOWED_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 @cache
 def _keys(type_: type) -> tuple[tuple[str, str], ...] | None:
-    """Return the fields of a dataclass with their names in a document; None: it is another type."""
-    return tuple((one.name, camel(one.name)) for one in fields(type_)) if is_dataclass(type_) else None
-
-
-def camel(name: str) -> str:
-    """Return `clusterName` for `cluster_name`, as the API writes fields."""
-    head, *tail = name.split("_")
-    return head + "".join(part.capitalize() for part in tail)
+    """Return the fields of a dataclass with their names in a document; None for another type."""
+    return tuple((one.name, to_camel(one.name)) for one in fields(type_)) if is_dataclass(type_) else None

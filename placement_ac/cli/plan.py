@@ -1,7 +1,6 @@
 """`placement-ac plan`: preview the effect of manifests before they are applied."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import click
@@ -14,41 +13,22 @@ from placement_ac.cli.hub_options import (
     ReadCommand,
     hub_options,
     read_all_namespaces,
-    read_once,
     report_missing,
-    with_client,
 )
 from placement_ac.cli.output import Form, emit, output, safe_text, without_controls
 from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET, WORKLOAD
 from placement_ac.core.api.text import count_text, joined
 from placement_ac.inspection.hub.dump import Object
-from placement_ac.inspection.hub.kinds import DECISION_KINDS, PROVISIONED_KINDS, QUEUE_KINDS
-from placement_ac.inspection.plan.plan_report import (
-    AffectedWorkload,
-    ObjectChange,
-    PlacementPlan,
-    PlannedPlacement,
-    PlanReport,
-)
+from placement_ac.inspection.hub.kinds import PROVISIONED_KINDS, QUEUE_KINDS
+from placement_ac.inspection.plan.plan_report import AffectedWorkload, PlannedPlacement, PlanReport
 from placement_ac.inspection.plan.what_if import what_if
 from placement_ac.inspection.readers.manifests import STDIN, read_manifests
 
 CHANGES: Final = 2
 """The exit code if something would change."""
-KINDS: Final = (*DECISION_KINDS, *QUEUE_KINDS, *PROVISIONED_KINDS)
 _OPTIONAL_KINDS: Final = (SECRET, CLUSTER_PROFILE, WORKLOAD, *QUEUE_KINDS, *PROVISIONED_KINDS)
 """Kinds without which decisions and Kueue's list can still be computed."""
 _COLOURS: Final = (("@@", "cyan"), ("---", "bold"), ("+++", "bold"), ("+", "green"), ("-", "red"))
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """The document of `-o json`."""
-
-    placements: tuple[PlacementPlan, ...]
-    objects: tuple[ObjectChange, ...]
-    passed_over: tuple[str, ...]
-    warnings: tuple[str, ...]
 
 
 @click.command(
@@ -81,10 +61,14 @@ def command(where: HubSource, files: tuple[str, ...], form: Form) -> None:
         click.echo(f"ignored: {without_controls(name)}", err=True)
     for warning in answer.warnings:
         click.echo(f"warning: {warning}", err=True)
-    document = Document(
-        tuple(one.plan for one in answer.entries), answer.objects, answer.passed_over, answer.warnings
-    )
-    emit(form, document, lambda _: _for_people(answer), lambda: _names(answer))
+    document = {
+        "placements": [one.plan for one in answer.entries],
+        "objects": answer.objects,
+        "passedOver": answer.passed_over,
+        "warnings": answer.warnings,
+    }
+    names = [f"placement/{one.plan.namespace}/{one.plan.name}" for one in answer.entries if one.changed]
+    emit(form, document, lambda _: _for_people(answer), lambda: names)
     if answer.changed:
         click.get_current_context().exit(CHANGES)
 
@@ -95,9 +79,7 @@ def _namespaces(manifests: Iterable[Object]) -> list[str]:
 
 
 def _read(where: HubSource, namespaces: Collection[str]) -> HubReading:
-    if where.dump_files:
-        return read_once(where, KINDS)
-    found = with_client(where, lambda client: read_all_namespaces(client, where, KINDS, namespaces))
+    found = read_all_namespaces(where, namespaces)
     needed = [right for right in found.dump.missing if right.kind not in _OPTIONAL_KINDS]
     report_missing(found.dump.missing)
     if needed:
@@ -108,10 +90,6 @@ def _read(where: HubSource, namespaces: Collection[str]) -> HubReading:
 
 
 # -- tables
-
-
-def _names(answer: PlanReport) -> Iterator[str]:
-    return (f"placement/{one.plan.namespace}/{one.plan.name}" for one in answer.entries if one.changed)
 
 
 def _for_people(answer: PlanReport) -> Iterator[RenderableType]:

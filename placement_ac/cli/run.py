@@ -3,20 +3,29 @@
 import asyncio
 import contextlib
 import gc
+import json
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import click
 
-from placement_ac.cli.print_settings import Form, shown
-from placement_ac.config.load import PREFIX, flag_name, load
-from placement_ac.config.settings import BadSettings, Settings, default_of, is_duration
+from placement_ac.config.load import FILE_SETTING, PREFIX, LoadedSettings, flag_name, load
+from placement_ac.config.settings import (
+    BadSettings,
+    Settings,
+    default_of,
+    is_duration,
+    setting_as_flag,
+    setting_text,
+)
 from placement_ac.controller.manager import Manager
 from placement_ac.core.api.errors import LoginFailed
 from placement_ac.observability import logs
 from placement_ac.observability.http import CannotListen
+
+Form = Literal["table", "yaml", "json"]
 
 
 def _options(command: click.Command) -> click.Command:
@@ -73,11 +82,37 @@ def command(print_settings: bool, output: Form | None, **flags: Any) -> None:
         return
     settings = loaded.settings
     logs.configure(settings.log_format, *settings.log_level)
-    gc.freeze()  # what is loaded by now stays: else the collector goes through it with every page of a list
+    gc.freeze()  # what is loaded by now stays: the collector need not traverse it again
     try:
         _run(Manager(settings))
     except (BadSettings, CannotListen, LoginFailed) as error:
         raise click.ClickException(str(error)) from None
+
+
+def shown(loaded: LoadedSettings, form: Form) -> str:
+    """Return the settings and their sources, without a final line break. The YAML is a settings file."""
+    if form == "yaml":
+        return "\n".join(_yaml_line(name, value, loaded.sources[name]) for name, value in loaded.settings)
+    if form == "json":
+        documents = [
+            {"name": flag_name(name), "value": setting_text(name, value), "source": loaded.sources[name]}
+            for name, value in loaded.settings
+        ]
+        return json.dumps(documents, indent=2, ensure_ascii=False)
+    rows = [("SETTING", "VALUE", "SOURCE")]
+    rows += [
+        (flag_name(name), setting_as_flag(name, value), loaded.sources[name])
+        for name, value in loaded.settings
+    ]
+    wide, wider = (max(len(row[column]) for row in rows) for column in (0, 1))
+    return "\n".join(f"{name:<{wide}}  {value:<{wider}}  {source}" for name, value, source in rows)
+
+
+def _yaml_line(name: str, value: object, source: str) -> str:
+    """Return the line of a setting: a comment if it has no value, or names the file."""
+    text = "" if value is None else json.dumps(setting_text(name, value), ensure_ascii=False)  # JSON is YAML
+    comment = "# " if value is None or name == FILE_SETTING else ""
+    return f"{comment}{flag_name(name)}: {text}  # {source}"
 
 
 def _run(manager: Manager) -> None:

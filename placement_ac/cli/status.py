@@ -10,6 +10,7 @@ import click
 from rich.tree import Tree
 
 from placement_ac.cli.hub_options import (
+    STATUS_KINDS,
     HubSource,
     ReadCommand,
     hub_options,
@@ -18,25 +19,23 @@ from placement_ac.cli.hub_options import (
     watch_hub,
     with_client,
 )
-from placement_ac.cli.output import Form, emit, output
+from placement_ac.cli.output import Form, emit, output, watch_printer
 from placement_ac.cli.status_tree import tree_of
-from placement_ac.cli.watch_output import WatchPrinter
-from placement_ac.core.api.constants import ADMISSION_CHECK, WATCHED_KINDS
+from placement_ac.core.api.constants import ADMISSION_CHECK
 from placement_ac.inspection.hub.hub_view import HubView
-from placement_ac.inspection.hub.kinds import PROVISIONED_KINDS, QUEUE_KINDS, names_of_kind
+from placement_ac.inspection.hub.kinds import names_of_kind
 from placement_ac.inspection.status.check_status import check_statuses
 from placement_ac.inspection.status.model import CheckStatus
 from placement_ac.kube.client import Client
 
 _SINGULAR: Final = f"{ADMISSION_CHECK.kind.lower()}.{ADMISSION_CHECK.group}"
 _TYPES: Final = frozenset(names_of_kind(ADMISSION_CHECK, "check"))
-KINDS: Final = (*WATCHED_KINDS, *QUEUE_KINDS, *PROVISIONED_KINDS)
 
 
 @click.command("status", cls=ReadCommand, epilog="Example:  placement-ac status placement-demo2")
 @click.argument("check", nargs=-1, callback=lambda _, __, value: tuple(map(_name_of, value)))
 @hub_options
-@output()
+@output("wide", "json", "yaml", "name")
 @click.option("-w", "--watch", is_flag=True, help="Print it again after each change, until Ctrl-C.")
 def command(where: HubSource, check: tuple[str, ...], form: Form, watch: bool) -> None:
     """Show checks with their Placements, clusters, queues and jobs.
@@ -50,7 +49,7 @@ def command(where: HubSource, check: tuple[str, ...], form: Form, watch: bool) -
     if watch:
         with_client(where, lambda client: _watch(client, where, check, form))
         return
-    shown = _SelectedChecks(read_once(where, KINDS).view, check)
+    shown = _SelectedChecks(read_once(where, STATUS_KINDS).view, check)
     shown.report_missing()
     if shown.statuses or not check:
         emit(form, shown.document, shown.trees, lambda: shown.by_name)
@@ -66,16 +65,16 @@ def _name_of(word: str) -> str:
 
 
 async def _watch(client: Client, where: HubSource, check: Collection[str], form: Form) -> None:
-    message = False
-    with WatchPrinter(form) as again:
-        async with aclosing(watch_hub(client, where, KINDS)) as looked:
-            async for one in looked:
+    reported = False
+    with watch_printer(form) as printer:
+        async with aclosing(watch_hub(client, where, STATUS_KINDS)) as readings:
+            async for one in readings:
                 shown = _SelectedChecks(one.view, check)
-                if not message:
+                if not reported:
                     shown.report_missing()
                     shown.report_not_found()
-                message = True
-                again.show(shown.document, shown.trees, shown.by_name)
+                reported = True
+                printer.show(shown.document, shown.trees, shown.by_name)
 
 
 @dataclass(frozen=True)
@@ -112,12 +111,13 @@ class _SelectedChecks:
         if not self.statuses and not self.names:
             click.echo("No checks found", err=True)
         shown = {branch.name for branch in self.statuses}
-        message = [self._why_not_shown(name) for name in dict.fromkeys(self.names) if name not in shown]
-        if message:
-            raise click.ClickException("\nError: ".join(message))
-
-    def _why_not_shown(self, name: str) -> str:
-        for one in self.view.checks:
-            if one.meta.name == name:
-                return f'{ADMISSION_CHECK} "{name}" is answered by {one.controller}, not by placement-ac'
-        return f'{ADMISSION_CHECK} "{name}" not found'
+        others = {
+            one.meta.name: f"is answered by {one.controller}, not by placement-ac" for one in self.view.checks
+        }
+        problems = [
+            f'{ADMISSION_CHECK} "{name}" {others.get(name, "not found")}'
+            for name in dict.fromkeys(self.names)
+            if name not in shown
+        ]
+        if problems:
+            raise click.ClickException("\nError: ".join(problems))

@@ -1,26 +1,21 @@
-"""
-The table form of `status`: a tree with a check's Placement, clusters, queues and Workloads.
-"""
+"""The table form of `status`: a tree with a check's Placement, clusters, queues and Workloads."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
-from rich.style import Style
+from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from placement_ac.cli.output import safe_text, without_controls
+from placement_ac.cli.output import plain_table, safe_text, without_controls
 from placement_ac.core.api.text import count_text
 from placement_ac.inspection.status.model import CheckStatus, ClusterRow, QueueRow, WorkloadRow
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 _COLOURS: Final = {
     "True": "green",
@@ -98,19 +93,15 @@ def _coloured(text: str) -> Cell:
     return Cell(without_controls(text), _COLOURS.get(text, ""))
 
 
-def _number(value: int | None) -> Cell:
-    return Cell(NOT_KNOWN if value is None else str(value))
-
-
-def _optional(value: int | None) -> Cell:
-    return Cell("-" if value is None else str(value))
+def _number(value: int | None, otherwise: str = NOT_KNOWN) -> Cell:
+    return Cell(otherwise if value is None else str(value))
 
 
 def _score(row: ClusterRow, _: datetime) -> Cell:
-    return _optional(row.score) if row.rank is None else _number(row.score)
+    return _number(row.score, "-" if row.rank is None else NOT_KNOWN)
 
 
-def _credential(row: ClusterRow) -> Cell:
+def _credential(row: ClusterRow, _: datetime) -> Cell:
     one = row.credential
     if not one.kind:
         return Cell(NOT_KNOWN if one.problem.startswith("unknown") else "none")
@@ -122,26 +113,21 @@ def _expires(row: ClusterRow, now: datetime) -> Cell:
     return Cell("-") if end is None else Cell(time_left(end, now), "red" if end <= now else "")
 
 
-def _why(row: ClusterRow) -> str:
-    """Return the reason of a cluster's state, else of its credentials, else of its connection."""
-    return row.why or row.credential.problem or row.connected_why
-
-
 COLUMNS: Final[dict[str, _CellFunction]] = {
-    "RANK": lambda row, _: _optional(row.rank),
+    "RANK": lambda row, _: _number(row.rank, "-"),
     "CLUSTER": lambda row, _: _plain(row.name),
     "STATE": lambda row, _: _coloured(row.state),
     "SCORE": _score,
-    "CREDENTIAL": lambda row, _: _credential(row),
+    "CREDENTIAL": _credential,
     "EXPIRES": _expires,
     "CONNECTED": lambda row, _: _coloured(row.connected) if row.connected else Cell("-"),
     "RUNNING": lambda row, _: _number(row.running),
     "WAITING": lambda row, _: _number(row.waiting),
-    "WHY": lambda row, _: _plain(_why(row)),
+    "WHY": lambda row, _: _plain(row.why or row.credential.problem or row.connected_why),
 }
 WIDE: Final[dict[str, _CellFunction]] = {
     **{name: cell for name, cell in COLUMNS.items() if name != "WHY"},
-    "GROUP": lambda row, _: _optional(row.group),
+    "GROUP": lambda row, _: _number(row.group, "-"),
     "MULTIKUEUECLUSTER": lambda row, _: _plain(row.cluster_object),
     "CREDENTIAL NAME": lambda row, _: _plain(row.credential.name),
     "UNTIL": lambda row, _: _time(row.credential.expires),
@@ -201,17 +187,15 @@ class _Grid:
         yield from (line for row in self.rows if (line := _line_below(row, below)))
 
     def _aligned(self, widths: Mapping[str, int], console: Console) -> Iterator[Segment]:
-        header = {name: Cell(name, _HEADER) for name in widths}
-        styles = {cell.style for row in self.rows for cell in row.values()} | {_HEADER}
-        known = {style: console.get_style(style) for style in styles if style and console.color_system}
-        return (part for row in (header, *self.rows) for part in _line(row, widths, known))
+        *_, last = widths
+        for row in ({name: Cell(name, _HEADER) for name in widths}, *self.rows):
+            for name, width in widths.items():
+                cell = row[name]
+                yield Segment(cell.text, console.get_style(cell.style))
+                yield Segment("\n" if name == last else " " * (width - cell.width) + _BETWEEN)
 
-    def _table(self, columns: Iterable[str]) -> "Table":
-        from rich.table import Table  # noqa: PLC0415  # only for narrow terminals
-
-        table = Table(box=None, pad_edge=False, header_style=_HEADER)
-        for name in columns:
-            table.add_column(name, overflow="fold")
+    def _table(self, columns: Collection[str]) -> Table:
+        table = plain_table(*columns)
         for row in self.rows:
             table.add_row(*(row[name].rich for name in columns))
         return table
@@ -229,26 +213,6 @@ def _line_below(row: Mapping[str, Cell], names: Iterable[str]) -> Text | None:
         if row[name].text not in _NOTHING
     ]
     return Text.assemble(row["CLUSTER"].rich, ": ", Text("; ").join(message)) if message else None
-
-
-def _line(
-    row: Mapping[str, Cell], widths: Mapping[str, int], styles: Mapping[str, Style]
-) -> Iterator[Segment]:
-    """Yield the segments of a row; adjacent text without a style is one segment."""
-    *_, last = widths
-    plain = ""
-    for name, width in widths.items():
-        cell = row[name]
-        text = cell.text if name == last else cell.text + " " * (width - cell.width)
-        style = styles.get(cell.style)
-        if style and text:
-            yield Segment(plain)
-            yield Segment(text, style)
-            plain = ""
-        else:
-            plain += text
-        plain += "\n" if name == last else _BETWEEN
-    yield Segment(plain)
 
 
 def _clusters(rows: Iterable[ClusterRow], now: datetime, *, wide: bool) -> _Grid:

@@ -6,55 +6,40 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 import click
-from pydantic import TypeAdapter, ValidationError
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from placement_ac.cli.graph import output_file_option, write
 from placement_ac.cli.hub_options import (
+    FILE,
     HubSource,
     ReadCommand,
+    duration,
     hub_options,
     read_once,
     report_missing,
 )
-from placement_ac.cli.output import PLAIN_WIDTH, emit, plain
+from placement_ac.cli.output import PLAIN_WIDTH, emit, output, plain, plain_table
 from placement_ac.cli.timeline_recorder import chosen_check, record_to_file, status_of_check
-from placement_ac.config.settings import Seconds
 from placement_ac.core.api.constants import EVENT, MULTIKUEUE_CONFIG, WATCHED_KINDS
 from placement_ac.inspection.drawing import svg
 from placement_ac.inspection.drawing.html_page import page
 from placement_ac.inspection.hub.dump import InvalidManifest
 from placement_ac.inspection.hub.kinds import ALL_KINDS
 from placement_ac.inspection.readers.prometheus import cluster_counts
-from placement_ac.inspection.timeline import timeline_svg
+from placement_ac.inspection.timeline import model, timeline_svg
 from placement_ac.inspection.timeline.event_history import cluster_events, latest_time, timeline_of_events
-from placement_ac.inspection.timeline.model import (
-    Lane,
-    Point,
-    Timeline,
-    clip,
-    timeline_of_states,
-    with_counts,
-)
 from placement_ac.inspection.timeline.recording import RecordedState, current_state, read_recording
 
 KINDS: Final = (*WATCHED_KINDS, EVENT)
-HOUR: Final = 3600.0
-"""How far back the timeline begins without events and `--since`, in seconds."""
+HOUR: Final = timedelta(hours=1)
+"""How far back the timeline begins without events and `--since`."""
 Form = Literal["table", "svg", "html", "json"]
 HEADS: Final = ("Cluster", "State", "From", "To", "Detail")
-
-
-def _duration(_: click.Context, __: click.Parameter, value: str | None) -> timedelta | None:
-    try:
-        return None if value is None else timedelta(seconds=TypeAdapter(Seconds).validate_python(value))
-    except (ValidationError, OverflowError):
-        raise click.BadParameter("use a duration like 90s, 5m or 1h30m") from None
 
 
 @click.command(
@@ -64,41 +49,17 @@ def _duration(_: click.Context, __: click.Parameter, value: str | None) -> timed
 )
 @click.argument("check", required=False)
 @hub_options
-@click.option(
-    "-o",
-    "--output",
-    "form",
-    type=click.Choice(["table", "svg", "html", "json"]),
-    default="table",
-    show_default=True,
-    help="A table, a picture in a self-contained file, or JSON.",
-)
+@output(*get_args(Form), default="table", message="A table, a picture in a self-contained file, or JSON.")
 @output_file_option
-@click.option(
-    "--since",
-    metavar="DURATION",
-    callback=_duration,
-    help="Begin this long ago.  [default: at the first event]",
-)
+@click.option("--since", type=duration, help="Begin this long ago.  [default: at the first event]")
 @click.option(
     "--prometheus", metavar="URL", help="Also show how many clusters were listed, from the metrics."
 )
 @click.option(
     "--record", type=click.Path(path_type=Path), help="Watch the hub, and record changes in this file."
 )
-@click.option(
-    "--for",
-    "lasts",
-    metavar="DURATION",
-    callback=_duration,
-    help="Record for this long.  [default: until Ctrl-C]",
-)
-@click.option(
-    "--from",
-    "source",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Show the recording in this file.",
-)
+@click.option("--for", "lasts", type=duration, help="Record for this long.  [default: until Ctrl-C]")
+@click.option("--from", "source", type=FILE, help="Show the recording in this file.")
 def command(
     where: HubSource,
     check: str | None,
@@ -124,9 +85,9 @@ def command(
         return
     found = _from_file(source, check) if source else _from_hub(where, check, since)
     if since:
-        found = clip(found, found.end - since)
+        found = model.clip(found, found.end - since)
     if prometheus:
-        found = with_counts(
+        found = model.with_counts(
             found, asyncio.run(cluster_counts(prometheus, found.check, found.begin, found.end))
         )
     _show(found, form, output_file)
@@ -135,7 +96,7 @@ def command(
 # -- sources
 
 
-def _from_file(source: Path, check: str | None) -> Timeline:
+def _from_file(source: Path, check: str | None) -> model.Timeline:
     try:
         text = source.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -143,31 +104,30 @@ def _from_file(source: Path, check: str | None) -> Timeline:
     name, states = read_recording(text.splitlines(), str(source))
     if check not in (None, name):
         raise click.ClickException(f"name the check {name}: {source} is its recording")
-    return timeline_of_states(name, states)
+    return model.timeline_of_states(name, states)
 
 
-def _from_hub(where: HubSource, check: str | None, since: timedelta | None) -> Timeline:
+def _from_hub(where: HubSource, check: str | None, since: timedelta | None) -> model.Timeline:
     seen = read_once(where, KINDS)
     report_missing(seen.dump.missing)
     name = chosen_check(seen, check)
-    message = cluster_events(name, seen.dump.of(EVENT))
+    events = cluster_events(name, seen.dump.of(EVENT))
     branch = status_of_check(seen, name)
     now = current_state(seen.view, branch) if branch else RecordedState(seen.view.now)
     if not seen.dump.live:
         now = replace(
             now, time=latest_time(obj for kind in ALL_KINDS for obj in seen.dump.of(kind)) or now.time
         )
-    leaving = (
-        {row.name: row.draining_since for row in branch.clusters if row.draining_since} if branch else {}
-    )
-    begin = message[0].at if message else now.time - (since or timedelta(seconds=HOUR))
+    clusters = branch.clusters if branch else ()
+    leaving = {row.name: row.draining_since for row in clusters if row.draining_since}
+    begin = events[0].at if events else now.time - (since or HOUR)
     unlisted = seen.dump.why_unknown(MULTIKUEUE_CONFIG)
-    found = timeline_of_events(name, message, now, begin, leaving=leaving, list_known=not unlisted)
-    unknown = seen.dump.why_unknown(EVENT) or ("" if message else "there are no events about the list")
+    found = timeline_of_events(name, events, now, begin, leaving=leaving, list_known=not unlisted)
+    unknown = seen.dump.why_unknown(EVENT) or ("" if events else "there are no events about the list")
     return replace(found, notes=(*found.notes, *filter(None, (unknown, unlisted))))
 
 
-def _show(found: Timeline, form: Form, output_file: Path | None) -> None:
+def _show(found: model.Timeline, form: Form, output_file: Path | None) -> None:
     if form in ("table", "json") and output_file is None:
         emit(form, found, lambda _: [_table(found)])
     else:
@@ -177,7 +137,7 @@ def _show(found: Timeline, form: Form, output_file: Path | None) -> None:
             click.echo(note, err=True)
 
 
-def text_of(found: Timeline, form: Form) -> str:
+def text_of(found: model.Timeline, form: Form) -> str:
     """Return the timeline as the text of a file."""
     if form == "svg":
         return svg.to_text(timeline_svg.draw(found)) + "\n"
@@ -197,7 +157,7 @@ def text_of(found: Timeline, form: Form) -> str:
     )
 
 
-def rows(lane: Lane, end: datetime) -> list[tuple[str, ...]]:
+def rows(lane: model.Lane, end: datetime) -> list[tuple[str, ...]]:
     """Return spans, scores and Workloads of a lane by time; those that last until `end` are open."""
     found = [
         *(
@@ -227,12 +187,12 @@ def _until(at: datetime, end: datetime, known: bool = True) -> str:
     return "?" if not known else _time(at) if at < end else "goes on"
 
 
-def _value(point: Point) -> str:
+def _value(point: model.Point) -> str:
     return "none" if point.value is None else str(point.value)
 
 
-def _table(found: Timeline) -> RenderableType:
-    table = Table(*(head.upper() for head in HEADS), box=None, pad_edge=False)
+def _table(found: model.Timeline) -> Table:
+    table = plain_table(*(head.upper() for head in HEADS))
     for lane in found.lanes:
         for row in rows(lane, found.end):
             table.add_row(*map(escape, row))

@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-from collections.abc import Callable
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -45,60 +44,47 @@ def record_to_file(where: HubSource, check: str | None, file: Path, lasts: timed
 async def _follow(
     client: Client, where: HubSource, check: str | None, out: IO[str], lasts: timedelta | None
 ) -> None:
-    """Write a first line, a line for each change, and a last line at Ctrl-C or after `lasts`."""
     loop = asyncio.get_running_loop()
-
-    def begun() -> None:
-        if lasts:
-            loop.call_later(lasts.total_seconds(), work.cancel)
-
-    recorder = TimelineRecorder(out, check, begun)
-    work = asyncio.ensure_future(recorder.run(client, where))
+    work = asyncio.ensure_future(_record(client, where, check, out, lasts))
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, work.cancel)
+    with suppress(asyncio.CancelledError):
+        await work
+
+
+async def _record(
+    client: Client, where: HubSource, check: str | None, out: IO[str], lasts: timedelta | None
+) -> None:
+    """Write a first line, a line for each change until cancelled or `lasts` later, and a last line.
+
+    Raises ApiError if the hub stops answering.
+    """
+    name = ""
+    last: RecordedState | None = None
+
+    def write(now: RecordedState) -> None:
+        nonlocal last
+        out.write(record_line(name, last, now))
+        out.flush()
+        last = now
+
     try:
-        with suppress(asyncio.CancelledError):
-            await work
-    finally:
-        recorder.finish()
-
-
-class TimelineRecorder:
-    """Records one check; calls `on_start` after the first line."""
-
-    def __init__(self, out: IO[str], check: str | None, begun: Callable[[], None]) -> None:
-        self._out = out
-        self._check = check or ""
-        self._last: RecordedState | None = None
-        self._on_start = begun
-
-    async def run(self, client: Client, where: HubSource) -> None:
-        """Watch the hub until cancelled. Raises ApiError if it stops answering."""
-        async with aclosing(watch_hub(client, where, WATCHED_KINDS, PAUSE_SECONDS)) as looked:
-            async for seen in looked:
-                if self._last is None:
+        async with aclosing(watch_hub(client, where, WATCHED_KINDS, PAUSE_SECONDS)) as readings:
+            async for seen in readings:
+                first = last is None
+                if first:
                     report_missing(seen.dump.missing)
-                    self._check = chosen_check(seen, self._check or None)
-                    click.echo(f"recording {self._check} …", err=True)
-                branch = status_of_check(seen, self._check)
-                self._take(current_state(seen.view, branch) if branch else RecordedState(seen.view.now))
-
-    def _take(self, now: RecordedState) -> None:
-        first = self._last is None
-        if differs(self._last, now):
-            self._write(now)
-        if first:
-            self._on_start()
-
-    def finish(self) -> None:
-        """Write a last line with the end of the recording."""
-        if self._last:
-            self._write(replace(self._last, time=datetime.now(UTC)))
-
-    def _write(self, now: RecordedState) -> None:
-        self._out.write(record_line(self._check, self._last, now))
-        self._out.flush()
-        self._last = now
+                    name = chosen_check(seen, check)
+                    click.echo(f"recording {name} …", err=True)
+                branch = status_of_check(seen, name)
+                now = current_state(seen.view, branch) if branch else RecordedState(seen.view.now)
+                if differs(last, now):
+                    write(now)
+                if first and lasts and (work := asyncio.current_task()):
+                    asyncio.get_running_loop().call_later(lasts.total_seconds(), work.cancel)
+    finally:
+        if last:
+            write(replace(last, time=datetime.now(UTC)))
 
 
 def chosen_check(seen: HubReading, check: str | None) -> str:

@@ -1,14 +1,14 @@
 """The options of `placement-ac doctor --workers`: which workers are inspected, and how."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
-from pydantic import TypeAdapter, ValidationError
 
-from placement_ac.config.settings import Seconds
+from placement_ac.cli.hub_options import FILE, duration, option_group
 from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET
 from placement_ac.core.api.text import joined
 from placement_ac.inspection.doctor.setup import HubSetup
@@ -21,7 +21,6 @@ from placement_ac.workers.exec_plugins import AccessProviders
 
 WORKER_QUEUE_KINDS: Final = (LOCAL_QUEUE, RESOURCE_FLAVOR, TOPOLOGY)
 """The hub's kinds that define, beside those that `doctor` reads, which queues a worker should have."""
-_SECONDS: Final = TypeAdapter[float](Seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,48 +32,34 @@ class WorkerOptions:
     access_providers: Path | None = None
 
 
-def worker_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options for workers; the command gets them as one `round_`, None without `--workers`."""
-
-    def called(**options: Any) -> Any:
-        wanted, clusters = options.pop("workers"), options.pop("cluster") or ""
-        names = tuple(name.strip() for name in clusters.split(",") if name.strip())
-        found = WorkerOptions(names, options.pop("timeout"), options.pop("access_providers"))
-        if names and not wanted:
-            raise click.UsageError("use --cluster only with --workers")
-        return command(round_=found if wanted else None, **options)
-
-    called.__name__, called.__doc__ = command.__name__, command.__doc__
-    called.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]  # as click keeps them
-    for option in reversed(_OPTIONS):
-        called = option(called)
-    return called
+def _worker_options(
+    workers: bool, cluster: str | None, timeout: timedelta, access_providers: Path | None
+) -> WorkerOptions | None:
+    names = tuple(name.strip() for name in (cluster or "").split(",") if name.strip())
+    if names and not workers:
+        raise click.UsageError("use --cluster only with --workers")
+    return WorkerOptions(names, timeout.total_seconds(), access_providers) if workers else None
 
 
-def _duration(_: click.Context, __: click.Parameter, value: str) -> float:
-    try:
-        return _SECONDS.validate_python(value)
-    except ValidationError as error:
-        raise click.BadParameter(error.errors()[0]["msg"]) from None
-
-
-_OPTIONS: Final = (
-    click.option("--workers", is_flag=True, help="Also inspect each worker."),
-    click.option("--cluster", metavar="NAME,…", help="With --workers: inspect only these."),
-    click.option(
-        "--timeout",
+worker_options = option_group(
+    "round_",
+    _worker_options,
+    click.Option(["--workers"], is_flag=True, help="Also inspect each worker."),
+    click.Option(["--cluster"], metavar="NAME,…", help="With --workers: inspect only these."),
+    click.Option(
+        ["--timeout"],
         default="5s",
         show_default=True,
-        metavar="DURATION",
-        callback=_duration,
+        type=duration,
         help="With --workers: the timeout of each worker.",
     ),
-    click.option(
-        "--access-providers",
-        type=click.Path(dir_okay=False, path_type=Path),
+    click.Option(
+        ["--access-providers"],
+        type=FILE,
         help="With --workers: the access providers of ClusterProfiles, whose plugins are run here.",
     ),
 )
+"""The options for workers; the command gets them as one `round_`, None without `--workers`."""
 
 
 async def inspect_workers(

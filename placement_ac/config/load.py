@@ -32,7 +32,7 @@ _EXPECTED_TYPES: Final = {
     "int_parsing": "it is a whole number",
     "float_parsing": "it is a number",
 }
-"""pydantic's name for what a text is not → what it should be."""
+"""pydantic's error type → what is expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,25 +61,20 @@ def load(
     by_variable = _from_environment(os.environ if environment is None else environment)
     path = (by_variable | by_flag).get(FILE_SETTING)
     in_file = {} if path is None else _from_file(Path(path), read)
-    given = in_file | by_variable | by_flag
+    origins = (
+        {name: (f"file {path}", f"{path}: {flag_name(name)}") for name in in_file}
+        | {name: (f"environment {PREFIX}{name.upper()}", f"{PREFIX}{name.upper()}") for name in by_variable}
+        | {name: ("flag", flag_name(name)) for name in by_flag}
+    )  # the source of each, and what a message calls the setting there
     try:
-        settings = Settings.model_validate(given)
+        settings = Settings.model_validate(in_file | by_variable | by_flag)
     except ValidationError as error:
-        names = (
-            {name: f"{path}: {flag_name(name)}" for name in in_file}
-            | {name: PREFIX + name.upper() for name in by_variable}
-            | {name: flag_name(name) for name in by_flag}
-        )
+        names = {name: shown for name, (_, shown) in origins.items()}
         first_of_each = {details["loc"][:1]: details for details in reversed(error.errors(include_url=False))}
         messages = (_explain(details, names) for details in reversed(first_of_each.values()))
         raise BadSettings("; ".join(messages)) from None
-    sources = (
-        dict.fromkeys(Settings.model_fields, "default")
-        | dict.fromkeys(in_file, f"file {path}")
-        | {name: f"environment {PREFIX}{name.upper()}" for name in by_variable}
-        | dict.fromkeys(by_flag, "flag")
-    )
-    return LoadedSettings(settings, sources)
+    sources = {name: source for name, (source, _) in origins.items()}
+    return LoadedSettings(settings, dict.fromkeys(Settings.model_fields, "default") | sources)
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -108,7 +103,7 @@ def _from_file(path: Path, read: Callable[[Path], str]) -> dict[str, Any]:
         elif name == FILE_SETTING:
             problems.append(f"{key}: a file cannot name another one; give it as a flag or in the environment")
         elif name in given:
-            problems.append(f"{key}: it stands there twice; keep one")
+            problems.append(f"{key}: it is given twice; keep one")
         else:
             given[name] = _value(name, value)
             if given[name] is None:

@@ -28,7 +28,7 @@ def parse_log_levels(values: Iterable[str]) -> Mapping[str, int]:
             hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(several)}"
             raise ValueError(f"there is no module {module!r}; {hint}")
         if module in found:
-            raise ValueError(f"{module or 'the level of all modules'} stands there twice")
+            raise ValueError(f"{module or 'the level of all modules'} is given twice")
         found[module] = LEVELS[level]
     return {"": logging.INFO} | found
 

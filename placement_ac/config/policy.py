@@ -14,24 +14,18 @@ from placement_ac.core.api.constants import (
     Kind,
     Resource,
 )
+from placement_ac.core.inputs import rights
 from placement_ac.core.inputs.fitness import WorkerRequirements
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
-from placement_ac.core.inputs.rights import (
-    ExternalFramework,
-    KueueRelease,
-    default_frameworks,
-    job_kinds,
-    parse_external,
-    parse_release,
-    policy_rules,
-    required_rights,
-)
 from placement_ac.core.inputs.state import Body, HubFacts, PlacementPolicy
 from placement_ac.core.leader_election import LeaseDurations
 
 
 def hub_facts(
-    settings: Settings, resources: Mapping[Kind, Resource], schema: Body | None, kueue: KueueRelease | None
+    settings: Settings,
+    resources: Mapping[Kind, Resource],
+    schema: Body | None,
+    kueue: rights.KueueRelease | None,
 ) -> HubFacts:
     """Return the facts of the whole hub; `schema` is the published schema of MultiKueueConfig."""
     return HubFacts(
@@ -88,36 +82,28 @@ def lease_durations(settings: Settings) -> LeaseDurations:
     )
 
 
-def configured_kueue(settings: Settings) -> KueueRelease | None:
-    """Return the release of the hub's Kueue that the settings name."""
-    return parse_release(settings.kueue_version)
-
-
-def worker_requirements(settings: Settings, version: str, kueue: KueueRelease | None) -> WorkerRequirements:
+def worker_requirements(
+    settings: Settings, version: str, kueue: rights.KueueRelease | None
+) -> WorkerRequirements:
     """Return what a worker needs for the hub's Kueue; `version` is that of the Workloads which it gets."""
-    frameworks, externals = _frameworks(settings, kueue), _externals(settings)
+    frameworks = _frameworks(settings, kueue)
     return WorkerRequirements(
-        version,
-        job_kinds(frameworks, externals, kueue),
-        required_rights(frameworks, externals, kueue=kueue),
+        version, rights.job_kinds(*frameworks, kueue), rights.required_rights(*frameworks, kueue=kueue)
     )
 
 
-def worker_policy_rules(settings: Settings, kueue: KueueRelease | None) -> tuple[Body, ...]:
+def worker_policy_rules(settings: Settings, kueue: rights.KueueRelease | None) -> tuple[Body, ...]:
     """Return the PolicyRules that the hub's Kueue needs on a worker."""
-    granted = policy_rules(_frameworks(settings, kueue), _externals(settings), kueue=kueue)
+    granted = rights.policy_rules(*_frameworks(settings, kueue), kueue=kueue)
     return tuple(rule.as_dict() for rule in granted)
 
 
-def _frameworks(settings: Settings, kueue: KueueRelease | None) -> tuple[str, ...]:
-    return settings.frameworks or default_frameworks(kueue)
-
-
-def _externals(settings: Settings) -> tuple[ExternalFramework, ...]:
-    parsed = map(parse_external, settings.external_frameworks)
-    return tuple(
-        one for one in parsed if isinstance(one, ExternalFramework)
-    )  # others the settings do not take
+def _frameworks(
+    settings: Settings, kueue: rights.KueueRelease | None
+) -> tuple[tuple[str, ...], tuple[rights.ExternalFramework, ...]]:
+    parsed = map(rights.parse_external, settings.external_frameworks)  # Settings refuses the others
+    externals = tuple(one for one in parsed if isinstance(one, rights.ExternalFramework))
+    return settings.frameworks or rights.default_frameworks(kueue), externals
 
 
 def provisioning_policy(settings: Settings) -> ProvisioningPolicy:

@@ -4,7 +4,7 @@ Every setting with its default and its validation. No I/O: `load` reads the valu
 
 import re
 from pathlib import Path
-from typing import Annotated, Final, Literal, get_args, get_origin
+from typing import Annotated, Final, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
@@ -14,7 +14,6 @@ from placement_ac.core.api.constants import (
     CREDENTIAL_METHODS,
     DRAIN,
     PER_PLACEMENT,
-    SHARED,
     CredentialMethod,
     CredentialsForm,
     ProvisionMode,
@@ -28,23 +27,28 @@ _OBJECT_NAME: Final = r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$"
 _PORT: Final = r"(\d{1,4}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5])"
 _ADDRESS: Final = rf"^(.*:{_PORT})?$"
 
-
 _UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _PART: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)")
 _DURATION: Final = re.compile(rf"({_PART.pattern})+")
 
 _LABEL: Final = "it has lower-case letters, digits and '-', at most 63"
+_NAMESPACE_LABEL: Final = _LABEL.replace("it", "a namespace", 1)
 PATTERN_HELP: Final = {
-    "placement-namespace": _LABEL.replace("it", "a namespace", 1),
-    "kueue-namespace": _LABEL.replace("it", "a namespace", 1),
+    "placement-namespace": _NAMESPACE_LABEL,
+    "kueue-namespace": _NAMESPACE_LABEL,
     "credentials-account": _LABEL,
     "leader-elect-resource-name": "it has lower-case letters, digits, '-' and '.', at most 253",
-    "leader-elect-resource-namespace": _LABEL.replace("it", "a namespace", 1),
+    "leader-elect-resource-namespace": _NAMESPACE_LABEL,
     "cluster-proxy": "it is the URL of a server, https://…",
     "metrics-bind-address": "it is HOST:PORT or :PORT, with a port up to 65535",
     "health-probe-bind-address": "it is HOST:PORT or :PORT, with a port up to 65535",
 }
-"""What a text that has a pattern looks like."""
+"""The format of each setting that has a pattern."""
+_SHORTER_THAN: Final = {
+    "leader_elect_renew_deadline": "leader_elect_lease_duration",
+    "leader_elect_retry_period": "leader_elect_renew_deadline",
+}
+"""A duration → the one that must be longer."""
 
 
 class BadSettings(PlacementAcError):
@@ -75,171 +79,107 @@ def _split(value: object) -> object:
 
 
 Namespace = Annotated[str, Field(pattern=_NAMESPACE)]
+Address = Annotated[str, Field(pattern=_ADDRESS)]
 _IS_DURATION: Final = BeforeValidator(_seconds)
 Seconds = Annotated[float, _IS_DURATION, Field(ge=0, allow_inf_nan=False)]
 """A duration. Unit: seconds."""
+T = TypeVar("T")
+CommaSeparated = Annotated[tuple[T, ...], BeforeValidator(_split)]
 
 
 class Settings(BaseModel):
-    """What an admin may choose."""
+    """The settings of the controller. The docstring of a setting is its help on the command line."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    config: Path | None = Field(
-        None, description="A file with settings (YAML or JSON), read once, at the start."
-    )
-    kubeconfig: Path | None = Field(
-        None, description="The kubeconfig; without it $KUBECONFIG, ~/.kube/config or the Pod's account."
-    )
-    context: str | None = Field(None, description="The context in the kubeconfig.")
-    placement_namespace: Annotated[tuple[Namespace, ...], BeforeValidator(_split)] = Field(
-        ("kueue-system",),
-        min_length=1,
-        description="The namespaces of Placements, comma-separated: a check uses the first one "
-        "that has a Placement of its name.",
-    )
-    kueue_namespace: str = Field(
-        "kueue-system",
-        pattern=_NAMESPACE,
-        description="The namespace of Kueue, with its Secrets and ClusterProfiles.",
-    )
-    cluster_names: Literal["{placement}-{cluster}", "{cluster}"] = Field(
-        PER_PLACEMENT,
-        description=f"Names of MultiKueueClusters; with {SHARED} all Placements share them.",
-    )
-    credentials: Annotated[tuple[CredentialMethod, ...], BeforeValidator(_split)] = Field(
-        CREDENTIAL_METHODS,
-        min_length=1,
-        description="Where to look for credentials, in this order, comma-separated.",
-    )
-    removal_policy: Annotated[RemovalPolicy, BeforeValidator(_capitalized)] = Field(
-        DRAIN,
-        description="What to do with running jobs on a cluster that leaves: wait for them, or "
-        "send them back.",
-    )
-    drain_deadline: Seconds | None = Field(
-        None, description="How long to wait for such jobs before they are sent back.  [default: for ever]"
-    )
-    waiting_grace: Seconds = Field(
-        60.0, description="How long jobs that only wait on such a cluster may still be placed there."
-    )
-    cluster_retention: Seconds = Field(
-        60.0,
-        description="How long a MultiKueueCluster stays after its cluster is unlisted, so that "
-        "Kueue can clean up.",
-    )
-    mass_loss_share: float = Field(
-        0.5,
-        ge=0,
-        le=1,
-        description="Hold the list if more than this share of at least 4 clusters (or all) "
-        "would leave at once.",
-    )
-    mass_loss_grace: Seconds = Field(300.0, description="How long the list is held then; 0: not at all.")
-    reorder_margin: int = Field(
-        10, ge=0, description="Write a new order alone only if a score is better by more than this."
-    )
-    reorder_interval: Seconds = Field(
-        60.0, description="The shortest time between two writes of the order alone."
-    )
-    retry_waiting_after: Seconds | None = Field(
-        None,
-        description="Send a job back after this time with quota but no usable cluster.  [default: never]",
-    )
-    requeue_after: Seconds = Field(60.0, description="How long such a job waits before it tries again.")
-    dispatcher: bool = Field(
-        False,
-        description="Nominate the clusters for each job; Kueue's dispatcherName must name this controller.",
-    )
-    step_size: int = Field(
-        3, ge=1, le=20, description="How many clusters the dispatcher nominates in a round."
-    )
-    round_timeout: Seconds = Field(300.0, description="When the dispatcher begins the next round.")
-    worker_timeout: Seconds = Field(5.0, gt=0, description="How long a worker may take to answer.")
-    access_providers: Path | None = Field(
-        None,
-        description="The access providers of ClusterProfiles, as in Kueue's configuration (JSON or YAML).",
-    )
-    credentials_provision: ProvisionMode = Field(
-        "none",
-        description="Let OCM issue credentials for selected clusters that have none, or not.",
-    )
-    credentials_account: str = Field(
-        "placement-ac",
-        pattern=_NAMESPACE,
-        description="The name of the ManagedServiceAccounts and ClusterPermissions that are created.",
-    )
-    credentials_form: CredentialsForm = Field(
-        "kubeconfig",
-        description="Where to put a token: into a kubeconfig Secret, or (by OCM) into the "
-        "ClusterProfile's namespace.",
-    )
-    credentials_validity: Seconds = Field(
-        86400.0, ge=600, description="The lifetime of a token; OCM renews it when a fifth is left."
-    )
-    credentials_warning: Seconds = Field(
-        604800.0, description="How long before credentials expire an event warns, or when a tenth is left."
-    )
-    credentials_probe: bool = Field(False, description="Probe a cluster before it is listed.")
-    cluster_proxy: str = Field(
-        "",
-        pattern=r"^(https://[^/?#@\s]+(/[^?#@\s]*)?)?$",
-        description="The URL of OCM's cluster-proxy, for kubeconfigs that do not use the workers' own URLs.",
-    )
-    cluster_proxy_ca: Path | None = Field(
-        None, description="The CA of the proxy's certificate (PEM).  [default: the CA of each worker]"
-    )
-    kueue_version: str = Field(
-        "", description="The release of the hub's Kueue, like 0.19.1.  [default: from Kueue's Deployment]"
-    )
-    frameworks: Annotated[tuple[str, ...], BeforeValidator(_split)] = Field(
-        (),
-        description="The job kinds in Kueue's integrations.frameworks, comma-separated.  "
-        "[default: those that this Kueue release enables]",
-    )
-    external_frameworks: Annotated[tuple[str, ...], BeforeValidator(_split)] = Field(
-        (), description="Kueue's multiKueue.externalFrameworks, as Kind.version.group, comma-separated."
-    )
-    metrics_bind_address: str = Field(
-        "",
-        pattern=_ADDRESS,
-        description="Where /metrics is served, as HOST:PORT or :PORT.  [default: nowhere]",
-    )
-    health_probe_bind_address: str = Field(
-        "",
-        pattern=_ADDRESS,
-        description="Where /healthz and /readyz are served, as HOST:PORT or :PORT.  [default: nowhere]",
-    )
-    leader_elect: bool = Field(
-        True, description="Write only while holding a Lease, so that there can be several replicas."
-    )
-    leader_elect_lease_duration: Seconds = Field(
-        15.0,
-        ge=1,
-        description="How long the others wait before they replace a leader that does not renew the Lease.",
-    )
-    leader_elect_renew_deadline: Seconds = Field(
-        10.0,
-        gt=0,
-        validate_default=True,
-        description="How long a leader keeps writing when it cannot renew the Lease.",
-    )
-    leader_elect_retry_period: Seconds = Field(
-        2.0, gt=0, validate_default=True, description="How often the Lease is renewed or read."
-    )
-    leader_elect_resource_name: str = Field(
-        "placement-ac", pattern=_OBJECT_NAME, description="The name of the Lease."
-    )
-    leader_elect_resource_namespace: str = Field(
-        "",
-        pattern=rf"^$|{_NAMESPACE}",
-        description="The namespace of the Lease.  [default: Kueue's namespace]",
-    )
-    log_format: Literal["text", "json"] = Field("text", description="Log lines for people or programs.")
-    log_level: Annotated[tuple[str, ...], BeforeValidator(_split)] = Field(
-        ("info",),
-        description="The lowest level that is logged, and other levels for modules: info,kube.client=debug.",
-    )
+    config: Path | None = None
+    """A file with settings (YAML or JSON), read once, at the start."""
+    kubeconfig: Path | None = None
+    """The kubeconfig; without it $KUBECONFIG, ~/.kube/config or the Pod's account."""
+    context: str | None = None
+    """The context in the kubeconfig."""
+    placement_namespace: CommaSeparated[Namespace] = Field(("kueue-system",), min_length=1)
+    """The namespaces of Placements, comma-separated: a check uses the first one that has a Placement of
+    its name."""
+    kueue_namespace: Namespace = "kueue-system"
+    """The namespace of Kueue, with its Secrets and ClusterProfiles."""
+    cluster_names: Literal["{placement}-{cluster}", "{cluster}"] = PER_PLACEMENT
+    """Names of MultiKueueClusters; with {cluster} all Placements share them."""
+    credentials: CommaSeparated[CredentialMethod] = Field(CREDENTIAL_METHODS, min_length=1)
+    """Where to look for credentials, in this order, comma-separated."""
+    removal_policy: Annotated[RemovalPolicy, BeforeValidator(_capitalized)] = DRAIN
+    """What to do with running jobs on a cluster that leaves: wait for them, or send them back."""
+    drain_deadline: Seconds | None = None
+    """How long to wait for such jobs before they are sent back.  [default: for ever]"""
+    waiting_grace: Seconds = 60.0
+    """How long jobs that only wait on such a cluster may still be placed there."""
+    cluster_retention: Seconds = 60.0
+    """How long a MultiKueueCluster stays after its cluster is unlisted, so that Kueue can clean up."""
+    mass_loss_share: float = Field(0.5, ge=0, le=1)
+    """Hold the list if more than this share of at least 4 clusters (or all) would leave at once."""
+    mass_loss_grace: Seconds = 300.0
+    """How long the list is held then; 0: not at all."""
+    reorder_margin: int = Field(10, ge=0)
+    """Write a new order alone only if a score is better by more than this."""
+    reorder_interval: Seconds = 60.0
+    """The shortest time between two writes of the order alone."""
+    retry_waiting_after: Seconds | None = None
+    """Send a job back after this time with quota but no usable cluster.  [default: never]"""
+    requeue_after: Seconds = 60.0
+    """How long such a job waits before it tries again."""
+    dispatcher: bool = False
+    """Nominate the clusters for each job; Kueue's dispatcherName must name this controller."""
+    step_size: int = Field(3, ge=1, le=20)
+    """How many clusters the dispatcher nominates in a round."""
+    round_timeout: Seconds = 300.0
+    """When the dispatcher begins the next round."""
+    worker_timeout: Seconds = Field(5.0, gt=0)
+    """How long a worker may take to answer."""
+    access_providers: Path | None = None
+    """The access providers of ClusterProfiles, as in Kueue's configuration (JSON or YAML)."""
+    credentials_provision: ProvisionMode = "none"
+    """Let OCM issue credentials for selected clusters that have none, or not."""
+    credentials_account: Namespace = "placement-ac"
+    """The name of the ManagedServiceAccounts and ClusterPermissions that are created."""
+    credentials_form: CredentialsForm = "kubeconfig"
+    """Where to put a token: into a kubeconfig Secret, or (by OCM) into the ClusterProfile's namespace."""
+    credentials_validity: Seconds = Field(86400.0, ge=600)
+    """The lifetime of a token; OCM renews it when a fifth is left."""
+    credentials_warning: Seconds = 604800.0
+    """How long before credentials expire an event warns, or when a tenth is left."""
+    credentials_probe: bool = False
+    """Probe a cluster before it is listed."""
+    cluster_proxy: str = Field("", pattern=r"^(https://[^/?#@\s]+(/[^?#@\s]*)?)?$")
+    """The URL of OCM's cluster-proxy, for kubeconfigs that do not use the workers' own URLs."""
+    cluster_proxy_ca: Path | None = None
+    """The CA of the proxy's certificate (PEM).  [default: the CA of each worker]"""
+    kueue_version: str = ""
+    """The release of the hub's Kueue, like 0.19.1.  [default: from Kueue's Deployment]"""
+    frameworks: CommaSeparated[str] = ()
+    """The job kinds in Kueue's integrations.frameworks, comma-separated.  [default: those that this Kueue
+    release enables]"""
+    external_frameworks: CommaSeparated[str] = ()
+    """Kueue's multiKueue.externalFrameworks, as Kind.version.group, comma-separated."""
+    metrics_bind_address: Address = ""
+    """Where /metrics is served, as HOST:PORT or :PORT.  [default: nowhere]"""
+    health_probe_bind_address: Address = ""
+    """Where /healthz and /readyz are served, as HOST:PORT or :PORT.  [default: nowhere]"""
+    leader_elect: bool = True
+    """Write only while holding a Lease, so that there can be several replicas."""
+    leader_elect_lease_duration: Seconds = Field(15.0, ge=1)
+    """How long the others wait before they replace a leader that does not renew the Lease."""
+    leader_elect_renew_deadline: Seconds = Field(10.0, gt=0, validate_default=True)
+    """How long a leader keeps writing when it cannot renew the Lease."""
+    leader_elect_retry_period: Seconds = Field(2.0, gt=0, validate_default=True)
+    """How often the Lease is renewed or read."""
+    leader_elect_resource_name: str = Field("placement-ac", pattern=_OBJECT_NAME)
+    """The name of the Lease."""
+    leader_elect_resource_namespace: str = Field("", pattern=rf"^$|{_NAMESPACE}")
+    """The namespace of the Lease.  [default: Kueue's namespace]"""
+    log_format: Literal["text", "json"] = "text"
+    """Log lines for people or programs."""
+    log_level: CommaSeparated[str] = ("info",)
+    """The lowest level that is logged, and other levels for modules: info,kube.client=debug."""
 
     @field_validator("kueue_version")
     @classmethod
@@ -270,29 +210,21 @@ class Settings(BaseModel):
         parse_log_levels(levels)
         return levels
 
-    @field_validator("leader_elect_renew_deadline")
+    @field_validator(*_SHORTER_THAN)
     @classmethod
-    def _sooner_than_others_take_over(cls, seconds: float, info: ValidationInfo) -> float:
-        return _shorter(seconds, "leader_elect_lease_duration", info)
-
-    @field_validator("leader_elect_retry_period")
-    @classmethod
-    def _sooner_than_the_end(cls, seconds: float, info: ValidationInfo) -> float:
-        return _shorter(seconds, "leader_elect_renew_deadline", info)
+    def _shorter(cls, seconds: float, info: ValidationInfo) -> float:
+        longer = _SHORTER_THAN[info.field_name or ""]
+        most = info.data.get(longer)
+        if most is not None and seconds >= most:
+            raise ValueError(f"it must be shorter than {longer.replace('_', '-')}, which is {most:g}s")
+        return seconds
 
     @field_validator("credentials", "placement_namespace")
     @classmethod
     def _each_once(cls, named: tuple[str, ...]) -> tuple[str, ...]:
         if len(set(named)) != len(named):
-            raise ValueError("each may stand there once")
+            raise ValueError("name each only once")
         return named
-
-
-def _shorter(seconds: float, than: str, info: ValidationInfo) -> float:
-    most = info.data.get(than)
-    if most is not None and seconds >= most:
-        raise ValueError(f"it must be shorter than {than.replace('_', '-')}, which is {most:g}s")
-    return seconds
 
 
 def is_duration(name: str) -> bool:
@@ -307,12 +239,8 @@ def is_list(name: str) -> bool:
     return get_origin(Settings.model_fields[name].annotation) is tuple
 
 
-SettingValue = str | bool | int | float | list[str] | None
-"""A value as YAML and JSON have it; None: there is none."""
-
-
-def setting_text(name: str, value: object) -> SettingValue:
-    """Return a value of the setting `name` as one writes it in a file."""
+def setting_text(name: str, value: object) -> str | bool | int | float | list[str] | None:
+    """Return a value of the setting `name` as one writes it in a file; None for none."""
     if isinstance(value, tuple):
         return list(value)
     if is_duration(name) and isinstance(value, float):

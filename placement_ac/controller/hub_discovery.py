@@ -9,7 +9,7 @@ from typing import Final
 import structlog
 
 from placement_ac.cache.tables import kinds_for
-from placement_ac.config.policy import configured_kueue, hub_facts, needs_kueue_release
+from placement_ac.config.policy import hub_facts, needs_kueue_release
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import (
     ACCOUNT,
@@ -22,7 +22,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.errors import ApiError
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
-from placement_ac.core.inputs.rights import KueueRelease
+from placement_ac.core.inputs.rights import KueueRelease, parse_release
 from placement_ac.core.inputs.state import HubFacts
 from placement_ac.kube.client import Client
 from placement_ac.observability.health import Health
@@ -49,7 +49,7 @@ class HubDiscovery:
         self._kinds = kinds_for(provisioning)
         self._health = health
         self._server = server
-        self._kueue = configured_kueue(settings)
+        self._kueue = parse_release(settings.kueue_version)
         """The release of the hub's Kueue, as it was known last."""
         self._unknown_logged = False
         self._logged = LogDeduplicator()

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from placement_ac.admin import cleanup
 from placement_ac.cli.main import main
 from placement_ac.core.api.constants import LEASE, MANAGED_BY
 from placement_ac.lab.hub import Hub
@@ -18,7 +19,6 @@ from tests.support.credentials import Stage, stage
 from tests.support.driver import CORE, NS, Controllers, Driver, eventually
 from tests.support.jobs import has_quota, is_admitted_on, soon
 from tests.support.rights import CLUSTER_BINDINGS, CLUSTER_ROLES, bound_to, rule
-from tests.support.stage import shorten
 
 LEASES = LEASE.at("v1").path(NS)
 LABELS = {"labels": {"app.kubernetes.io/managed-by": MANAGED_BY}}
@@ -160,7 +160,7 @@ def test_it_is_refused_while_a_controller_is_alive(hub: Hub, left: Driver, clean
 def test_a_lease_without_holder_is_deleted(
     hub: Hub, left: Driver, clean: Clean, monkeypatch: Any, age: float, spec: Any, looks: int
 ) -> None:
-    shorten(monkeypatch, LOOK_AGAIN_SECONDS=0.1)
+    monkeypatch.setattr(cleanup, "LOOK_AGAIN_SECONDS", 0.1)
     lease(left, age, **spec)
     run = clean("--yes")
     assert run.output.splitlines() == [f"{output} deleted" for output in (*LISTS, f"Lease {NS}/placement-ac")]
@@ -191,7 +191,7 @@ def renewed_for_ever(hub: Hub) -> Iterator[None]:
 def test_a_lease_that_is_renewed_by_another_clock_is_held(
     hub: Hub, left: Driver, clean: Clean, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shorten(monkeypatch, LOOK_AGAIN_SECONDS=1.0)
+    monkeypatch.setattr(cleanup, "LOOK_AGAIN_SECONDS", 1.0)
     lease(left, 3600.0)
     with renewed_for_ever(hub):
         assert "pod-1 holds its Lease" in clean("--yes").output
@@ -295,7 +295,7 @@ def test_a_recreated_object_stays(hub: Hub, left: Driver, clean: Clean) -> None:
     gone = {"kind": "Status", "message": "the UID in the precondition", "reason": "Conflict", "code": 409}
     hub.faults.add("DELETE", "multikueueclusters/p-b", status=409, body=gone)
     run = clean("--yes")
-    assert run.stderr == "MultiKueueCluster p-b: has been made anew meanwhile: does the controller run?\n"
+    assert run.stderr == "MultiKueueCluster p-b: was recreated meanwhile: is the controller running?\n"
     uids = [request.body for request in hub.journal if request.method == "DELETE"]
     assert all("uid" in str(body) for body in uids)
 

@@ -27,9 +27,7 @@ from tests.support.driver import Driver, eventually
             "credentials: 'vault' is not possible: Input should be 'profile-secret', 'secret' or",
             id="unknown way",
         ),
-        pytest.param(
-            ["run", "--credentials", "secret,secret"], "each may stand there once", id="a way twice"
-        ),
+        pytest.param(["run", "--credentials", "secret,secret"], "name each only once", id="a way twice"),
         pytest.param(
             ["run", "--placement-namespace", "Not_A_Name"],
             "placement-namespace: 'Not_A_Name' is not possible",

@@ -8,14 +8,13 @@ from collections.abc import Iterable
 import pytest
 from rich.text import Text
 
-from placement_ac.cli.output import Form
-from placement_ac.cli.watch_output import WatchPrinter
+from placement_ac.cli.output import Form, watch_printer
 
 FIRST, SECOND = {"one": 1, "two": 2}, {"one": 1, "two": 3}
 
 
 def shown(form: Form, *documents: dict[str, int]) -> None:
-    with WatchPrinter(form) as again:
+    with watch_printer(form) as again:
         for document in documents:
             again.show(document, lambda _, of=document: _table(of), document)  # type: ignore[misc]
 

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from placement_ac.cli.main import main
-from placement_ac.cli.print_settings import shown
+from placement_ac.cli.run import shown
 from placement_ac.config.load import flag_name, load
 from placement_ac.config.settings import BadSettings, Settings
 
@@ -100,7 +100,7 @@ def test_what_may_stand_in_the_file(path: Path, text: str, expected: Any) -> Non
             "config: a file cannot name another one; give it as a flag or in the environment",
             id="another file",
         ),
-        pytest.param("context: a\ncontext: b", "context: it stands there twice; keep one", id="twice"),
+        pytest.param("context: a\ncontext: b", "context: it is given twice; keep one", id="twice"),
         pytest.param(
             "context:",
             "context: it has no value; write one, in quotes if need be, or take the line out",

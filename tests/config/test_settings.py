@@ -93,13 +93,13 @@ def test_the_environment_is_the_processes_unless_told(monkeypatch: pytest.Monkey
         pytest.param(
             {"credentials": "secret,secret"},
             {},
-            "credentials: 'secret,secret' is not possible: each may stand there once",
+            "credentials: 'secret,secret' is not possible: name each only once",
             id="a way twice",
         ),
         pytest.param(
             {"placement_namespace": "teams,teams"},
             {},
-            "placement-namespace: 'teams,teams' is not possible: each may stand there once",
+            "placement-namespace: 'teams,teams' is not possible: name each only once",
             id="a namespace twice",
         ),
         pytest.param(

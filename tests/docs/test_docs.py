@@ -11,9 +11,9 @@ from typing import Any, get_args
 import click
 import pytest
 import trustme
+from pydantic.alias_generators import to_camel
 
 from placement_ac.cli.main import COMMANDS, main
-from placement_ac.cli.output import camel
 from placement_ac.config.load import PREFIX
 from placement_ac.config.settings import Settings, default_of
 from placement_ac.controller import hub_discovery, recorder, session, workqueue
@@ -321,7 +321,7 @@ def test_the_states_of_a_cluster_in_status() -> None:
 def test_the_keys_of_the_document_of_status() -> None:
     keys = [re.sub(r" \([^)]*\)", "", row[1]).split(", ") for row in tables(INSPECT, "Status")[1]]
     shapes = (CheckStatus, ClusterRow, Credential, QueueRow, WorkloadRow)
-    assert keys == [[camel(field.name) for field in fields(shape)] for shape in shapes]
+    assert keys == [[to_camel(field.name) for field in fields(shape)] for shape in shapes]
 
 
 def test_every_command_line_in_the_documents_is_possible() -> None:

@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from placement_ac.cli.hub_options import HubReading, HubSource, watch_hub
+from placement_ac.cli.hub_options import STATUS_KINDS, HubReading, HubSource, watch_hub
 from placement_ac.cli.main import main
-from placement_ac.cli.status import KINDS
 from placement_ac.core.api.errors import ApiError
 from placement_ac.inspection.readers import hub_reader
 from placement_ac.inspection.status.check_status import check_statuses
@@ -182,7 +181,7 @@ def following(kubeconfig: Path, play: Callable[[AsyncGenerator[HubReading]], Awa
         where = HubSource(kubeconfig=kubeconfig)
         async with (
             Client(Login(kubeconfig, None)) as client,
-            aclosing(watch_hub(client, where, KINDS)) as looks,
+            aclosing(watch_hub(client, where, STATUS_KINDS)) as looks,
         ):
             await asyncio.wait_for(play(looks), 20)
 

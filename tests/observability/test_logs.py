@@ -109,10 +109,10 @@ def test_a_level_for_each_module(capsys: pytest.CaptureFixture[str], levels: lis
             f"there is no module ''; known are {', '.join(one for one in modules() if '.' not in one)}",
             id="no module",
         ),
-        pytest.param(["info", "debug"], "the level of all modules stands there twice", id="two for all"),
+        pytest.param(["info", "debug"], "the level of all modules is given twice", id="two for all"),
         pytest.param(
             ["controller.writer=info", "controller.writer=debug"],
-            "controller.writer stands there twice",
+            "controller.writer is given twice",
             id="two for a module",
         ),
     ],

@@ -543,7 +543,7 @@ def shutting_when(wanted: int) -> Iterator[tuple[int, list[int]]]:
     [
         (("--workers", "--cluster", "cluster9"), "use one of the clusters cluster2: no check has cluster9"),
         (("--cluster", "cluster2"), "use --cluster only with --workers"),
-        (("--workers", "--timeout", "soon"), "a duration is like 90s, 5m or 1h30m"),
+        (("--workers", "--timeout", "soon"), "use a duration like 90s, 5m or 1h30m"),
         (("--workers", "--from-dump", "-"), "it needs a hub"),
     ],
 )
