@@ -120,7 +120,7 @@ class Recorder:
     def _start_sending(self) -> None:
         if self._queued and (self._sending is None or self._sending.done()):
             self._full = False
-            self._sending = asyncio.get_running_loop().create_task(self._send())
+            self._sending = asyncio.get_running_loop().create_task(self._send(), name="post events")
 
     async def close(self) -> None:
         """Drop the queue and stop."""

@@ -198,7 +198,7 @@ class Informer:
                     self._resource_version = await self._target.list(everything=False)
                 pause = await self._watch()
             except ApiError as error:
-                pause = self._handle_failure(error)
+                pause = self.pause_after(error)
             await asyncio.sleep(pause)
 
     async def _relist(self) -> None:
@@ -233,7 +233,7 @@ class Informer:
             self._target.touched(take(self._target.resource.of, item))
         self._resource_version = version_of(item).resource_version or self._resource_version
 
-    def _handle_failure(self, error: ApiError) -> float:
+    def pause_after(self, error: ApiError) -> float:
         """Return the pause before the next try; `error` decides whether that begins with a list."""
         self._health.request_failed(error)
         if error.status:

@@ -19,7 +19,7 @@ class ProbeLimiter:
     """
 
     def __init__(self, parallel: int, *, slot_seconds: float | None = None) -> None:
-        self._slot_seconds = slot_seconds
+        self.slot_seconds = slot_seconds
         self._slots = asyncio.Semaphore(parallel)
         self._slow_slots = asyncio.Semaphore(MAX_SLOW)
         self.slow: set[Hashable] = set()
@@ -33,7 +33,7 @@ class ProbeLimiter:
         release = ExitStack()  # which releases the slot once
         release.callback(slots.release)
         loop = asyncio.get_running_loop()
-        timer = self._slot_seconds and loop.call_later(self._slot_seconds, release.close)
+        timer = self.slot_seconds and loop.call_later(self.slot_seconds, release.close)
         try:
             yield
             self.slow.discard(worker)

@@ -69,8 +69,7 @@ class Rig:
 
     async def told(self) -> None:
         """Wait until the events that were queued are posted, or not."""
-        if self.events._sending:
-            await self.events._sending
+        await asyncio.gather(*(task for task in asyncio.all_tasks() if task.get_name() == "post events"))
 
     async def look(self, key: Key = P) -> Retry | None:
         try:

@@ -83,7 +83,7 @@ def test_the_clusters_in_a_message(message: str, clusters: dict[str, str]) -> No
 
 def test_what_notices_write_is_read_back() -> None:
     whys = {f"cluster-{n}": f"score {n}" for n in range(12)}
-    message = f"12 clusters, by Placement kueue-system/demo: {event_intents._each(whys)}"
+    message = f"12 clusters, by Placement kueue-system/demo: {event_intents.named_with_reasons(whys)}"
     named = dict(list(whys.items())[:NAMES_SHOWN])
     assert clusters_in(message) == (named, 12 - NAMES_SHOWN)
 

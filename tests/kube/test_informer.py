@@ -526,7 +526,7 @@ class Tokens:
 def test_a_hub_that_is_back_is_asked_soon_but_not_hammered(follow: Callable[[Story], None]) -> None:
     async def story(rig: Rig) -> None:
         away, gone = Unavailable("no answer"), Gone("too old", status=410)
-        pauses = [rig.feed._handle_failure(error) for error in (*[away] * 6, *[gone] * 6)]
+        pauses = [rig.feed.pause_after(error) for error in (*[away] * 6, *[gone] * 6)]
         assert pauses == [0.2, *[UNREACHABLE_PAUSE_SECONDS] * 5, *PAUSE_SECONDS, PAUSE_SECONDS[-1]]
 
     follow(story)

@@ -92,13 +92,13 @@ def test_a_write_that_waits_for_its_login_is_asked_afterwards(
     hub: Hub, way_in: Login, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = Gate()
-    renew = login.Login._renew
+    to_thread = asyncio.to_thread
 
-    def lose_it(self: Login) -> dict[str, str]:
+    async def lose_it(renew: Callable[[], object]) -> object:
         gate.left = None
-        return renew(self)
+        return await to_thread(renew)
 
-    monkeypatch.setattr(login.Login, "_renew", lose_it)
+    monkeypatch.setattr(login.asyncio, "to_thread", lose_it)
 
     async def ask() -> None:
         async with Client(way_in, write_fence=gate) as client:

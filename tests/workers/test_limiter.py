@@ -83,7 +83,7 @@ def test_with_patience_a_place_is_free_before_the_end_and_only_once() -> None:
         assert not first.done()
         hangs.end.set()
         await first
-        limiter._slot_seconds = None
+        limiter.slot_seconds = None
         tasks = [asyncio.create_task(held.ask(name)) for name in ("b", "c")]
         await settle()
         assert held.begun == ["b"]

@@ -101,7 +101,7 @@ def unusable_clusters(seen: Snapshot, targets: TargetClusters) -> DueEvents:
         for cluster, why in targets.selection.left_out.items()
     }
     what = "selected cluster cannot" if len(reasons) == 1 else "selected clusters cannot"
-    message = f"{len(reasons)} {what} be used: {_each(reasons)}"
+    message = f"{len(reasons)} {what} be used: {named_with_reasons(reasons)}"
     timer = Timer(TimerKind.CLUSTERS_UNUSABLE, message)
     left = UNUSABLE_SECONDS - seen.age(timer)
     if left > 0:
@@ -124,7 +124,7 @@ def _added(
 
 def _by(seen: Snapshot, what: str, reasons: Mapping[str, str]) -> str:
     where = f"{seen.decision.placement.meta.namespace}/" if seen.decision.placement else ""
-    return f"{what}, by Placement {where}{seen.name}: {_each(reasons)}" if reasons else ""
+    return f"{what}, by Placement {where}{seen.name}: {named_with_reasons(reasons)}" if reasons else ""
 
 
 def _scores(targets: TargetClusters, names: Collection[str]) -> dict[str, str]:
@@ -146,7 +146,10 @@ def _draining(seen: Snapshot, targets: TargetClusters, names: Collection[str]) -
     verb = "drains" if len(reasons) == 1 else "drain"
     runs = any(targets.workloads.running.get(step.name) for step in steps)
     policy = f"; {_removal_message(seen)}" if runs else ""
-    return CLUSTER_DRAINING, f"{count_text(len(reasons), 'cluster')} {verb}: {_each(reasons)}{policy}"
+    return (
+        CLUSTER_DRAINING,
+        f"{count_text(len(reasons), 'cluster')} {verb}: {named_with_reasons(reasons)}{policy}",
+    )
 
 
 def _drain_message(targets: TargetClusters, step: DrainStep) -> str:
@@ -179,7 +182,7 @@ def _removed(
             cause if gone else f"{cause}; {'drained' if name in drained else 'nothing ran there'}"
         )
     verb = "is" if len(reasons) == 1 else "are"
-    message = f"{count_text(len(reasons), 'cluster')} {verb} no longer listed: {_each(reasons)}"
+    message = f"{count_text(len(reasons), 'cluster')} {verb} no longer listed: {named_with_reasons(reasons)}"
     return CLUSTER_REMOVED, message if reasons else ""
 
 
@@ -191,7 +194,7 @@ def _cause(seen: Snapshot, targets: TargetClusters, cluster: str) -> str:
     return "others have its slot" if cluster in targets.over_limit else "not selected any more"
 
 
-def _each(reasons: Mapping[str, str]) -> str:
+def named_with_reasons(reasons: Mapping[str, str]) -> str:
     """Return `a, b (why); c (another why) and 12 more`."""
     shown = list(reasons.items())[:NAMES_SHOWN]
     text = "; ".join(
