@@ -47,7 +47,7 @@ def ocm_decides(view: HubView) -> HubView:
 
 
 def story_2(*more: Raw | Iterable[Raw]) -> HubView:
-    """The end of Story 2: cluster2 and cluster3 are decided and listed; cluster3 has more GPUs free."""
+    """The end of Story 2: cluster2 and cluster3 are decided, listed and told; cluster3 has more GPUs free."""
     fleet = [one for one in sample("fleet") if one["kind"] not in ("Secret", "AddOnPlacementScore")]
     for one in fleet:
         if one["kind"] == "ManagedCluster" and one["metadata"]["name"] != "cluster1":
