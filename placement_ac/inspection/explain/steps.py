@@ -13,7 +13,6 @@ from typing import Final
 from placement_ac.core.api.constants import MANAGED_CLUSTER, Kind
 from placement_ac.core.api.objects import Check
 from placement_ac.core.inputs.state import Plan, Snapshot
-from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.inspection.hub.dump import Object, key_of
 from placement_ac.inspection.hub.hub_view import SCHEDULING_KINDS, HubView
@@ -187,7 +186,7 @@ class PlacementView:
 
     @cached_property
     def plan(self) -> Plan:
-        return plan(self.snapshot)
+        return self.view.plan(self.name)
 
     @cached_property
     def status(self) -> CheckStatus | None:

@@ -30,8 +30,6 @@ KINDS: Final[dict[Type, Kind]] = {
     "check": ADMISSION_CHECK,
     "placement": PLACEMENT,
 }
-
-
 TYPE_NAMES: Final[dict[str, Type]] = {
     name: type_ for type_, kind in KINDS.items() for name in names_of_kind(kind, type_)
 }

@@ -47,7 +47,7 @@ from placement_ac.core.selection.selection import listed_clusters
 from placement_ac.inspection.hub.dump import Dump, Key, MissingRight, Object
 from placement_ac.inspection.hub.kinds import CLUSTER_SET, PROVISIONED_KINDS, SET_BINDING
 from placement_ac.scheduling import Fleet, SchedulingResult, schedule
-from placement_ac.scheduling.objects import listed
+from placement_ac.scheduling.objects import at, listed
 
 SCHEDULING_KINDS: Final = (MANAGED_CLUSTER, CLUSTER_SET, SET_BINDING, PLACEMENT_SCORE, PLACEMENT_DECISION)
 """The kinds that OCM's scheduler reads, in the order of `Fleet`."""
@@ -302,11 +302,7 @@ def _table_with(table: Mapping[Key, Object], changes: Mapping[Key, Object | None
     for key, obj in changes.items():
         there = found.pop(key, None)
         if obj is not None:
-            found[key] = _with_newer_version(obj, there or {})
+            version = str(at(there, "metadata", "resourceVersion") or "")
+            later = str(int(version) + 1) if version.isdecimal() else f"{version}+"
+            found[key] = obj | {"metadata": obj["metadata"] | {"resourceVersion": later}}
     return found
-
-
-def _with_newer_version(obj: Object, than: Object) -> Object:
-    version = str((than.get("metadata") or {}).get("resourceVersion") or "")
-    later = str(int(version) + 1) if version.isdecimal() else f"{version}+"
-    return obj | {"metadata": obj["metadata"] | {"resourceVersion": later}}

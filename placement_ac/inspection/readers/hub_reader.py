@@ -77,9 +77,8 @@ def _with_kind(resource: Resource, item: Object) -> Object:
 
 
 async def _schemas(client: Client, served: Mapping[Kind, Resource]) -> dict[Kind, Object]:
-    if MULTIKUEUE_CONFIG not in served:
-        return {}
-    schema = await client.schema(served[MULTIKUEUE_CONFIG])
+    resource = served.get(MULTIKUEUE_CONFIG)
+    schema = await client.schema(resource) if resource else None
     return {MULTIKUEUE_CONFIG: schema} if schema else {}
 
 
