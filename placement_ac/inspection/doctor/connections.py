@@ -78,7 +78,9 @@ def credentials(setup: HubSetup) -> Iterator[Finding]:
     for placement in setup.checks_by_placement:
         selection = setup.view.targets(placement).selection
         usable |= {entry.cluster for entry in selection.listable}
-        for cluster, why in selection.problems.items():
+        for decision, why in selection.unreadable.items():
+            yield warn(f"{decision} of Placement {placement} cannot be read: {why}")
+        for cluster, why in selection.left_out.items():
             yield (warn if selection.listable else fail)(
                 f"cluster {cluster} of Placement {placement} is left out: {why}",
                 _provide_credentials(setup, cluster),

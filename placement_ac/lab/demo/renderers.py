@@ -92,7 +92,7 @@ def last_document(results: Sequence[DemoStepResult], job_result: JobResult) -> d
     return {
         "jobs": {job_result.job.name: job_result.job.counts},
         "ok": job_result.succeeded and all(result.succeeded for result in results),
-        "told": job_summary(job_result),
+        "summary": job_summary(job_result),
     }
 
 

@@ -182,6 +182,16 @@ def test_provisioned_credentials_are_not_fixed_by_hand() -> None:
     assert output.fix == f"kubectl describe {accounts},{permissions} -n cluster3"
 
 
+def test_a_decision_that_cannot_be_read_needs_no_credentials() -> None:
+    objects = stored()
+    objects[DECISION]["status"]["decisions"].append({"clusterName": "", "reason": ""})
+    [output] = [one for one in examined(read(objects)) if one.check == "credentials"]
+    decision = "PlacementDecision kueue-system/placement-demo1-decision-1"
+    why = "1 of its entries has no clusterName"
+    message = f"{decision} of Placement placement-demo1 cannot be read: {why}"
+    assert output == Finding("credentials", Level.WARN, message)
+
+
 # -- what cannot be read, and what cannot be
 
 

@@ -150,7 +150,7 @@ def test_a_job_runs_while_scores_change(way: story3.Story3Mode) -> None:
     assert [(doc["step"], doc["ok"]) for doc in shown] == [(n, True) for n in range(1, len(shown) + 1)]
     assert [doc["title"] for doc in shown] == [step.title for step in scenario(3, way).steps]
     assert [listed(doc) for doc in shown] == lists_of(way)
-    assert last["told"] in STORIES.read_text("utf-8")
+    assert last["summary"] in STORIES.read_text("utf-8")
 
 
 def test_the_cluster_that_drains_is_listed_last_and_keeps_its_job() -> None:
