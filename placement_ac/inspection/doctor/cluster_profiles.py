@@ -21,7 +21,7 @@ from placement_ac.inspection.doctor.kueue import (
     CONTAINER,
     CREDENTIALS,
     NOT_FOUND,
-    Kueue,
+    HubKueue,
 )
 from placement_ac.inspection.doctor.setup import HubSetup, hub_rule
 from placement_ac.scheduling.objects import Obj, listed, section, text
@@ -146,7 +146,7 @@ def access_provider_plugin(setup: HubSetup) -> Iterator[Finding]:
         yield from (_plugin_finding(kueue, provider) for provider in kueue.access_providers)
 
 
-def _plugin_finding(kueue: Kueue, provider: Obj) -> Finding:
+def _plugin_finding(kueue: HubKueue, provider: Obj) -> Finding:
     name, command = str(provider.get("name")), text(provider, "execConfig", "command")
     label, image = f"plugin {command} of access provider {name}", str(kueue.manager.get("image"))
     if problem := _missing_volume(kueue, command):
@@ -160,7 +160,7 @@ def _plugin_finding(kueue: Kueue, provider: Obj) -> Finding:
     return ok(f"plugin {command} comes with a volume of Deployment {KUEUE_MANAGER}")
 
 
-def _list_is_wrong(kueue: Kueue) -> Iterator[Finding]:
+def _list_is_wrong(kueue: HubKueue) -> Iterator[Finding]:
     profile = section(kueue.multikueue, "clusterProfile")
     if profile.get(ACCESS) and profile.get(CREDENTIALS):
         yield fail(
@@ -195,7 +195,7 @@ def _add_provider(setup: HubSetup, offered: tuple[str, ...]) -> str:
     return kueue.edit_config(path, entry if profile.get(path[-1]) else [entry])
 
 
-def _missing_volume(kueue: Kueue, command: str) -> str:
+def _missing_volume(kueue: HubKueue, command: str) -> str:
     """Return why a command is on no volume, so that the image must contain it; "" if it is."""
     if "/" not in command:
         return "it has no folder"
@@ -205,7 +205,7 @@ def _missing_volume(kueue: Kueue, command: str) -> str:
     return f"no volume is mounted at {_folder(command)} (mounted: {mounted})"
 
 
-def _unusable_volume(kueue: Kueue, command: str) -> str:
+def _unusable_volume(kueue: HubKueue, command: str) -> str:
     """Return why the volumes of a command cannot contain it; "" if they can."""
     volumes = {text(one, "name"): one for one in listed(kueue.pod, "volumes")}
     filled = {name for one in listed(kueue.pod, "initContainers") for _, name in _mounts(one)}
@@ -221,7 +221,7 @@ def _folder(command: str) -> str:
     return command.rpartition("/")[0] or "/"
 
 
-def _volumes_at(kueue: Kueue, command: str) -> list[str]:
+def _volumes_at(kueue: HubKueue, command: str) -> list[str]:
     """Return the volumes mounted at the path of a command."""
     folder = _folder(command)
     return [
@@ -237,7 +237,7 @@ def _mounts(container: Obj) -> list[tuple[str, str]]:
     return [(text(one, "mountPath").rstrip("/") or "/", text(one, "name")) for one in mounts]
 
 
-def _add_plugin(kueue: Kueue, name: str, command: str) -> str:
+def _add_plugin(kueue: HubKueue, name: str, command: str) -> str:
     """Return the command that adds OCM's plugin, as OCM documents it; for others, a hint for the editor."""
     if name != OCM_PROVIDER:
         where = f"deployment -n {kueue.namespace} {KUEUE_MANAGER}"

@@ -58,7 +58,7 @@ NOT_FOUND: Final = warn(
 
 
 @dataclass(frozen=True)
-class Kueue:
+class HubKueue:
     """Kueue on a hub. `version`: its release if the settings name it."""
 
     dump: Dump

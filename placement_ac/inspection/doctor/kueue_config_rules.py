@@ -18,7 +18,7 @@ from placement_ac.inspection.doctor.kueue import (
     FILE,
     MULTIKUEUE,
     NOT_FOUND,
-    Kueue,
+    HubKueue,
 )
 from placement_ac.inspection.doctor.setup import HubSetup, hub_rule
 from placement_ac.inspection.hub.kinds import CONFIG_MAP
@@ -95,7 +95,7 @@ def dispatcher_name(setup: HubSetup) -> Iterator[Finding]:
         yield ok(f"nominations come from {named or DISPATCHERS[0]}")
 
 
-def _nominate(kueue: Kueue, dispatcher: str) -> str:
+def _nominate(kueue: HubKueue, dispatcher: str) -> str:
     """Return the command that sets the dispatcher; an editor, if another field would stop Kueue's start."""
     if INCREMENTAL in kueue.multikueue:
         return kueue.open_config(f"multiKueue: dispatcherName: {dispatcher}, and no {INCREMENTAL}")
@@ -132,7 +132,7 @@ def frameworks(setup: HubSetup) -> Iterator[Finding]:
         yield ok(f"--{setting} has what Kueue sends: {joined(sorted(kueues)) or 'none'}")
 
 
-def _sent(kueue: Kueue, names: Iterable[str]) -> set[str]:
+def _sent(kueue: HubKueue, names: Iterable[str]) -> set[str]:
     """Return the job kinds of which MultiKueue sends jobs."""
     return {name for name in names if name in FRAMEWORKS and FRAMEWORKS[name].is_sent(kueue.release)}
 

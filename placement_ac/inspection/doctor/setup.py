@@ -18,7 +18,7 @@ from placement_ac.core.inputs.fitness import WorkerRequirements
 from placement_ac.core.inputs.rights import FRAMEWORKS
 from placement_ac.inspection.doctor.commands import patch_pods, without_flag
 from placement_ac.inspection.doctor.finding import DoctorRule, Finding, fail, warn
-from placement_ac.inspection.doctor.kueue import DEFAULT_FRAMEWORKS, Kueue
+from placement_ac.inspection.doctor.kueue import DEFAULT_FRAMEWORKS, HubKueue
 from placement_ac.inspection.hub.dump import Dump, MissingRight, key_of
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import CONFIG_MAP, CRD, DEPLOYMENT
@@ -52,8 +52,8 @@ class HubSetup:
         return self.settings.kueue_namespace
 
     @cached_property
-    def kueue(self) -> Kueue:
-        return Kueue(self.dump, self.kueue_namespace, self.settings.kueue_version)
+    def kueue(self) -> HubKueue:
+        return HubKueue(self.dump, self.kueue_namespace, self.settings.kueue_version)
 
     @property
     def placement_namespaces(self) -> tuple[str, ...]:

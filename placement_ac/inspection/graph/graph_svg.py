@@ -13,7 +13,7 @@ from placement_ac.core.api.text import joined
 from placement_ac.inspection.drawing import svg
 from placement_ac.inspection.drawing.svg import NAME_SIZE, SMALL_SIZE, TEXT_SIZE, Element, element
 from placement_ac.inspection.graph.layout import GAP, HEIGHT, NodePlace, lay_out
-from placement_ac.inspection.graph.model import CLUSTER, LOOKS, Graph, GraphEdge, GraphNode, NodeStyle
+from placement_ac.inspection.graph.model import CLUSTER, STYLES, Graph, GraphEdge, GraphNode, NodeStyle
 
 PAD: Final = 10.0
 LEGEND: Final = 40.0
@@ -30,9 +30,9 @@ STYLE: Final = svg.color_css(
         ".edge.unsure{stroke-dasharray:4 4}",
         ".edge.taken{stroke:$path;stroke-width:4}",
         *(
-            f".{style} .box{{fill:${look.fill};stroke:${look.outline};stroke-width:1.6;"
-            f"stroke-dasharray:{look.dashes or 'none'}}}"
-            for style, look in LOOKS.items()
+            f".{style} .box{{fill:${spec.fill};stroke:${spec.outline};stroke-width:1.6;"
+            f"stroke-dasharray:{spec.dashes or 'none'}}}"
+            for style, spec in STYLES.items()
         ),
         ".draining .box{stroke-dasharray:8 4}",  # longer: the box leans
     )
@@ -141,8 +141,8 @@ def _label(edge: GraphEdge, target: NodePlace) -> Element:
 def _legend_marks(graph: Graph) -> Iterator[tuple[str, Element, float]]:
     seen = {node.style for node in graph.nodes}
     place = NodePlace(0, -HEIGHT / 2, SWATCH * 1.6)
-    for style, look in LOOKS.items():
-        if style in seen and (text := look.legend or look.text):
+    for style, spec in STYLES.items():
+        if style in seen and (text := spec.legend or spec.text):
             yield text, element("g", _box(style, place, SWATCH), class_=style), place.width
     if any(edge.on_workload_path for edge in graph.edges):
         yield (

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from placement_ac.inspection.drawing.svg import PALETTE, clean
-from placement_ac.inspection.graph.model import LOOKS, Graph
+from placement_ac.inspection.graph.model import STYLES, Graph
 
 SAFE: Final = frozenset(" -.,:/=+'()·…—")
 """Characters that need no escape in a label, beside letters and digits."""
@@ -24,7 +24,7 @@ def mermaid(graph: Graph) -> str:
 def _lines(graph: Graph) -> Iterator[str]:
     yield "flowchart LR"
     for node in graph.nodes:
-        begin, end = LOOKS[node.style].brackets
+        begin, end = STYLES[node.style].brackets
         known = "" if node.style == "plain" else f":::{node.style}"
         texts = filter(None, (node.kind, node.name, node.caption))
         yield f"    {node.id}{begin}{_label(texts)}{end}{known}"
@@ -33,10 +33,10 @@ def _lines(graph: Graph) -> Iterator[str]:
         label = f"|{_label((edge.label,))}|" if edge.label else ""
         yield f"    {edge.source} {line}{label} {edge.target}"
     for style in sorted({node.style for node in graph.nodes} - {"plain"}):
-        look, light = LOOKS[style], {name: colors[0] for name, colors in PALETTE.items()}
-        dashes = f",stroke-dasharray:{look.dashes}" if look.dashes else ""
+        spec, light = STYLES[style], {name: colors[0] for name, colors in PALETTE.items()}
+        dashes = f",stroke-dasharray:{spec.dashes}" if spec.dashes else ""
         # The text colour is fixed, so a box is readable on light and dark pages.
-        colors = f"fill:{light[look.fill]},stroke:{light[look.outline]},color:{light['ink']}"
+        colors = f"fill:{light[spec.fill]},stroke:{light[spec.outline]},color:{light['ink']}"
         yield f"    classDef {style} {colors}{dashes}"
 
 

@@ -39,7 +39,7 @@ NodeStyle = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class StyleSpec:
     """How a style is drawn. `fill` and `outline`: names of the palette; `dashes`: of the outline."""
 
     fill: str
@@ -53,19 +53,19 @@ class Look:
     """Mermaid's shape."""
 
 
-LOOKS: Final[Mapping[NodeStyle, Look]] = {
-    "plain": Look("plain", "line"),
-    "listed": Look("good", "good-line", text="listed"),
-    "draining": Look(
+STYLES: Final[Mapping[NodeStyle, StyleSpec]] = {
+    "plain": StyleSpec("plain", "line"),
+    "listed": StyleSpec("good", "good-line", text="listed"),
+    "draining": StyleSpec(
         "drain", "drain-line", "6 3", "draining", "draining: listed until it has drained", ("[/", "/]")
     ),
-    "selected": Look("next", "next-line", text="will be listed", brackets=("([", "])")),
-    "unusable": Look("bad", "bad-line", text="unusable", brackets=("{{", "}}")),
-    "beyond": Look("plain", "line", "2 3", text="beyond the last slot", brackets=("[[", "]]")),
-    "waiting": Look("late", "late-line", "6 3", text="waits for a slot", brackets=("(", ")")),
-    "good": Look("plain", "good-line", legend="active"),
-    "bad": Look("bad", "bad-line", "6 3", legend="not active"),
-    "missing": Look("page", "bad-line", "2 4", legend="does not exist"),
+    "selected": StyleSpec("next", "next-line", text="will be listed", brackets=("([", "])")),
+    "unusable": StyleSpec("bad", "bad-line", text="unusable", brackets=("{{", "}}")),
+    "beyond": StyleSpec("plain", "line", "2 3", text="beyond the last slot", brackets=("[[", "]]")),
+    "waiting": StyleSpec("late", "late-line", "6 3", text="waits for a slot", brackets=("(", ")")),
+    "good": StyleSpec("plain", "good-line", legend="active"),
+    "bad": StyleSpec("bad", "bad-line", "6 3", legend="not active"),
+    "missing": StyleSpec("page", "bad-line", "2 4", legend="does not exist"),
 }
 """Clusters of a check are in the order of their states here, and so is the legend."""
 _ACTIVE: Final[Mapping[str, NodeStyle]] = {"True": "good", "False": "bad"}
@@ -215,7 +215,7 @@ def _clusters(graph: _GraphBuilder, branch: CheckStatus, placement: str, config:
 
 def _shown(rows: Sequence[ClusterRow]) -> list[list[ClusterRow]]:
     """Return the clusters of each node: beyond `CLUSTERS_SHOWN`, the largest states have one node each."""
-    groups = [[row for row in rows if row.state == state] for state in LOOKS]
+    groups = [[row for row in rows if row.state == state] for state in STYLES]
     folded: list[list[ClusterRow]] = []
     while sum(map(len, groups)) > CLUSTERS_SHOWN:
         most = max(groups, key=len)
@@ -227,7 +227,7 @@ def _shown(rows: Sequence[ClusterRow]) -> list[list[ClusterRow]]:
 def _caption(rows: Sequence[ClusterRow]) -> str:
     running, waiting = sum(row.running or 0 for row in rows), sum(row.waiting or 0 for row in rows)
     return _join_nonempty(
-        LOOKS[rows[0].state].text,
+        STYLES[rows[0].state].text,
         f"{running} running" if running else "",
         f"{waiting} waiting" if waiting else "",
         "not connected" if any(row.connected == "False" for row in rows) else "",
