@@ -31,7 +31,7 @@ from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 
 
 class CredentialLookup:
-    """Reads the tables, and `errors`: cluster → why the API server refused to write its credentials."""
+    """Reads the tables, and `errors`: cluster → why its credentials could not be written."""
 
     def __init__(
         self,

@@ -1,5 +1,5 @@
 """
-Collect the inputs of one decision: all that a Placement, or a check without a usable one, depends on.
+Collect the inputs of one decision: all that a Placement, or a check that names none, depends on.
 
 No I/O, no clock.
 """
@@ -180,7 +180,7 @@ class SnapshotBuilder:
         return found
 
     def _owners(self, placement: str) -> list[tuple[str, str]]:
-        """Return what `plan.owners_of` will give the objects of another Placement."""
+        """Return what `core.plan.objects.owners_of` will give the objects of another Placement."""
         checks = self._tables.checks
         owners = (
             *checks.by("placement", placement),

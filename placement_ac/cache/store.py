@@ -75,11 +75,11 @@ class _State:
     tables: Tables
     listings: Listings
     errors: dict[str, str]
-    """Cluster → why the API server refused to write its credentials."""
+    """Cluster → why its credentials could not be written."""
     deleted: LRUCache[str, bool]
-    """The uids of objects that have gone."""
+    """The uids of objects that are deleted, and of finished Workloads."""
     decided_at: datetime = ALWAYS
-    """The time of the last snapshot."""
+    """The time of the last snapshot of any key."""
 
     def copy(self) -> "_State":
         deleted: LRUCache[str, bool] = LRUCache(DELETED_REMEMBERED)
@@ -182,7 +182,7 @@ class Cache:
         return self._credentials.expiries()
 
     def set_provisioning_error(self, cluster: str, error: str) -> set[Key]:
-        """Take in why the API server refused to write the credentials of a cluster; "": it did not."""
+        """Take in why the credentials of a cluster could not be written; "": they were."""
         if self._state.errors.get(cluster, "") == error:
             return set()
         self._state.errors[cluster] = error

@@ -1,5 +1,5 @@
 """
-Reconciles one key at a time: a Placement, a check without one, or the credentials of a cluster.
+Reconciles a key: a Placement, a check that names none, or the credentials of a cluster.
 
 Inputs → plan → diff → writes → events. Errors become retries here. An error is logged once while it stays the
 same, and once more when it is over.
@@ -45,7 +45,7 @@ class WriteResult:
         return any(action.kind is MULTIKUEUE_CONFIG for action in self.done)
 
     @property
-    def retried(self) -> set[str]:
+    def sent_back(self) -> set[str]:
         """The uids of Workloads whose check was set to Retry."""
         return {
             action.workload.meta.uid
@@ -143,7 +143,7 @@ class Reconciler:
         events = postable_events(
             intents,
             listed=result.wrote_config,
-            answered=result.retried,
+            answered=result.sent_back,
             succeeded=result.error is None or isinstance(result.error, WorkloadTrouble),
         )
         self._recorder.post(events, seen.checks.ours)
@@ -212,5 +212,5 @@ class Reconciler:
         elif error.status:
             level = self._logged.level(key, error.message)
             log.log(level, "the API server failed; trying again", key=key.name, error=error.message)
-        else:  # the informers log that once for all keys
+        else:  # `Reachability` logs that once for all keys
             log.debug("the API server does not answer; trying again", key=key.name, error=error.message)

@@ -66,7 +66,7 @@ CLOSE_SECONDS: Final = 1.5
 WRITTEN_KINDS: Final = (MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
 """Kinds that hardly anyone else writes: an event of theirs is mostly the echo of a write of ours."""
 ECHO_SECONDS: Final = 0.05
-"""How long a key waits after a write of ours."""
+"""How long a key waits after a write of ours, and after an event of WRITTEN_KINDS."""
 
 _now: Final = partial(datetime.now, UTC)
 

@@ -1,5 +1,5 @@
 """
-A queue of keys to reconcile: one worker per key, duplicates merged, failures retried with backoff.
+A queue of keys to reconcile: never two workers on one key, duplicates merged, failures retried with backoff.
 
 It knows nothing of the work itself. A key that is added while it is being worked on is
 worked on once more; a key that failed waits longer each time, up to a cap.
@@ -57,7 +57,7 @@ class Workqueue(Generic[K]):
         self._logged = LogDeduplicator()
 
     def add(self, *keys: K) -> None:
-        """Work on `keys` now, or after the wait that the work asked for."""
+        """Work on `keys` now, or after the wait of their last failure."""
         now = asyncio.get_running_loop().time()
         for key in keys:
             wait = self._not_before.get(key, now) - now

@@ -51,7 +51,7 @@ class NotLeading(ApiError):
 
 
 class WorkloadTrouble(ApiError):
-    """A write to a Workload failed; all others were done."""
+    """Some writes to Workloads failed; all others were tried."""
 
 
 class Gone(ApiError):

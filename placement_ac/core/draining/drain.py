@@ -71,7 +71,7 @@ def plan_drain(
     held_back, unsure = _held_back(context, steps)
     just_unlisted = _just_unlisted(seen, unlisting, {clusters.get(name, name) for name in names})
     closing = {step.cluster for step in steps if step.stays and step.state.closes_gate}
-    if seen.policy.dispatcher:  # it needs no gate
+    if seen.policy.dispatcher:  # the gate is closed only while the config is written without a cluster
         closing = set()
     being_unlisted = {step.cluster for step in steps if not step.stays}
     waits = (*_gate_waits(context, closing, just_unlisted), QUIET_SECONDS if held_back else None)

@@ -25,7 +25,7 @@ class DrainState(Enum):
     message: str
     """The reason in the condition `Active`; `{}` takes the detail of the step."""
     closes_gate: bool
-    """Whether no Workload of the config becomes Ready. Our own dispatcher needs no gate."""
+    """Whether no Workload of the config becomes Ready. Not with our own dispatcher."""
     ends_when: str
 
     def __init__(self, message: str, closes_gate: bool, ends_when: str) -> None:

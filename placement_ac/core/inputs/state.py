@@ -38,7 +38,10 @@ NOTHING: Final[Mapping[Any, Any]] = {}
 
 
 class Key(NamedTuple):
-    """The unit of reconciliation: a Placement, a check without a usable one, or a cluster's credentials."""
+    """The unit of reconciliation: a Placement, a check that names none, or a cluster's credentials.
+
+    A Placement's name is that in the first watched namespace that has it.
+    """
 
     kind: Literal["placement", "check", "cluster"]
     name: str
@@ -129,7 +132,10 @@ class TimerKind(StrEnum):
 
 
 class Timer(NamedTuple):
-    """Something whose age matters: a plan names it while it lasts, the next snapshot gives its age."""
+    """Something whose age matters: a plan names it while it lasts, the next snapshot gives its age.
+
+    It never fires: `recheck_after` requeues a key.
+    """
 
     kind: TimerKind
     subject: str = ""

@@ -40,7 +40,7 @@ def plan(seen: Snapshot, targets: TargetClusters | None = None) -> Plan:
     """
     if seen.checks.ours:
         return _plan_checks(seen, targets or select_targets(seen))
-    if owners_of(seen):  # Only checks that are being deleted use it: nothing changes.
+    if owners_of(seen):  # Only Kueue's checks, or ours with unusable parameters, use it: nothing changes.
         objects = unchanged_objects(seen)
         return Plan(config=objects.config, clusters=objects.clusters)
     objects = objects_of_others(seen)  # No check uses it: everything else of ours is deleted.

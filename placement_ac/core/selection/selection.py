@@ -1,9 +1,9 @@
 """
 Sort a Placement's clusters into usable and left out, in its order.
 
-Pure. A removal that OCM has not settled yet, or that comes from credentials
-that have only just vanished, waits `SETTLE_SECONDS`; one among several decisions
-waits `REGROUP_SECONDS` all the same; an addition does not.
+Pure. A removal waits `SETTLE_SECONDS` if OCM has not settled it or the credentials
+have just vanished, otherwise `REGROUP_SECONDS` if there are several decisions. While a
+decision cannot be read, nothing is removed. An addition does not wait.
 """
 
 import re
