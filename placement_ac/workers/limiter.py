@@ -40,7 +40,7 @@ class ProbeLimiter:
         except WorkerTimeout:
             self.slow.add(worker)
             raise
-        except Exception:  # any other error is an answer
+        except Exception:  # any other error means that the worker has answered in time
             self.slow.discard(worker)
             raise
         finally:

@@ -185,12 +185,12 @@ def test_all_that_is_wrong_is_told_at_once(path: Path) -> None:
 
 def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"context: \xe9")
-    told = {}
+    message = {}
     for name in ("none", "", "latin"):
         with pytest.raises(BadSettings) as refused:
             load({"config": str(tmp_path / name)}, {})
-        told[name] = str(refused.value)
-    assert told == {
+        message[name] = str(refused.value)
+    assert message == {
         "none": f"cannot read the settings file {tmp_path / 'none'}: No such file or directory",
         "": f"cannot read the settings file {tmp_path}: Is a directory; "
         "name the file in it, like config.yaml",
@@ -277,14 +277,14 @@ def test_the_command_prints_and_connects_to_nobody(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         pytest.param(["-o", "json"], "use --output only with --print-settings", id="output alone"),
         pytest.param(["--print-settings", "--step-size", "0"], "step-size: '0' is not possible", id="bad"),
         pytest.param(["--config", "/nowhere"], "cannot read the settings file /nowhere", id="no file"),
     ],
 )
-def test_wrong_words(words: list[str], told: str) -> None:
+def test_wrong_words(words: list[str], message: str) -> None:
     run = CliRunner().invoke(main, ["run", *words])
     assert run.exit_code == 2
-    assert told in run.output
+    assert message in run.output

@@ -83,7 +83,7 @@ def _malformed_decision(admin: Driver) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "reason", "told"),
+    ("make", "reason", "expected_text"),
     [
         pytest.param(
             _elsewhere,
@@ -133,12 +133,12 @@ def _malformed_decision(admin: Driver) -> None:
     ],
 )
 def test_it_is_told_and_blocks_nobody_else(
-    good: Driver, controllers: Controllers, make: Callable[[Driver], None], reason: str, told: str
+    good: Driver, controllers: Controllers, make: Callable[[Driver], None], reason: str, expected_text: str
 ) -> None:
     make(good)
     controllers.start()
     eventually(lambda: (good.reason("p"), good.reason("good")), (reason, "Active"))
-    assert told in good.active("p")["message"]
+    assert expected_text in good.active("p")["message"]
     assert good.listed("good") == ["good-g"]
     good.ask("DELETE", f"{CORE}/namespaces/{NS}/secrets/multikueue-g")
     good.secrets_for("g", "a" if not good.get(f"{CORE}/namespaces/{NS}/secrets/multikueue-a") else "b")

@@ -44,14 +44,14 @@ def test_a_token_that_expires_is_told_before_and_then_the_cluster_leaves(play: P
         soon(lambda: admin.listed("p"), ["p-b"])
         expired = "left out: a (in Secret kueue-system/multikueue-a, renew the token: it expired at 20"
         soon(lambda: expired in admin.active("p")["message"])
-        told = [
+        warned = [
             event for event in admin.ask("GET", EVENTS)["items"] if event["reason"] == "CredentialsExpireSoon"
         ]
-        assert {event["type"] for event in told} == {"Warning"}
+        assert {event["type"] for event in warned} == {"Warning"}
         assert any(
-            "of cluster a in Secret multikueue-a: they expire at 20" in event["message"] for event in told
+            "of cluster a in Secret multikueue-a: they expire at 20" in event["message"] for event in warned
         )
-        assert not any("cluster b" in event["message"] for event in told)
+        assert not any("cluster b" in event["message"] for event in warned)
         put(there, "a", token_of(a, 3600))
         soon(lambda: admin.listed("p"), ["p-a", "p-b"])
 

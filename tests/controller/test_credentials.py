@@ -34,9 +34,9 @@ def play(admin: Driver, controllers: Controllers) -> Iterator[Play]:
             return opened.enter_context(stage(admin, controllers, names, **options))
 
         yield start
-        told = log.getvalue()
-        print(told)  # noqa: T201  # pytest shows it when a test fails
-        assert tokens_in(told, admin) == []
+        output = log.getvalue()
+        print(output)  # noqa: T201  # pytest shows it when a test fails
+        assert tokens_in(output, admin) == []
     logs.configure("text", "error")
 
 

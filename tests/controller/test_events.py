@@ -14,7 +14,7 @@ DRAINS = "1 cluster drains: c (not selected any more; 1 Workload runs there); Wo
 DRAINED = "1 cluster is no longer listed: c (not selected any more; drained)"
 
 
-def told(admin: Driver) -> list[tuple[str, str, int]]:
+def posted_events(admin: Driver) -> list[tuple[str, str, int]]:
     """Reason, message and count of the events on checks, in the order in which they were first posted."""
     return [(event["reason"], event["message"], event["count"]) for event in admin.events()]
 
@@ -41,7 +41,7 @@ def test_a_story_of_changes_and_a_drain_is_told_in_order_and_counted_on(play: Pl
         ("ClusterDraining", DRAINS, 1),
         ("ClusterRemoved", DRAINED, 1),
     ]
-    soon(lambda: told(there.admin), story)
+    soon(lambda: posted_events(there.admin), story)
     first.stop()
 
     since = len(there.admin.hub.journal)
@@ -57,8 +57,8 @@ def test_a_story_of_changes_and_a_drain_is_told_in_order_and_counted_on(play: Pl
     there.until_listed("c")
     there.select("b", "c")
     there.until_listed("b", "c")
-    soon(lambda: told(there.admin)[1], ("ClusterAdded", f"1 cluster more, {BY}: b", 2))
-    assert [reason for reason, _, count in told(there.admin)[4:] if count == 1] == [
+    soon(lambda: posted_events(there.admin)[1], ("ClusterAdded", f"1 cluster more, {BY}: b", 2))
+    assert [reason for reason, _, count in posted_events(there.admin)[4:] if count == 1] == [
         "ClusterAdded",
         "ClusterRemoved",
     ]
@@ -97,7 +97,7 @@ def test_nothing_is_told_of_a_write_that_failed(admin: Driver, controllers: Cont
     admin.hub.faults.add("PATCH", "/multikueueconfigs/p$", status=500, times=3)
     controllers.start()
     eventually(lambda: admin.reason("p"), "Active")
-    eventually(lambda: told(admin), [("ClustersSelected", f"2 clusters, {BY}: a, b", 1)])
+    eventually(lambda: posted_events(admin), [("ClustersSelected", f"2 clusters, {BY}: a, b", 1)])
     written = [r for r in admin.hub.journal if r.path.endswith("/multikueueconfigs/p") and r.raw]
     [posted] = [r for r in admin.hub.journal if r.path.endswith("/events") and r.method == "POST"]
     statuses = [request.status for request in written if request.method == "PATCH"]
@@ -110,7 +110,7 @@ def test_what_was_written_is_told_though_a_later_write_fails(admin: Driver, cont
     admin.select("p", "a")
     admin.hub.faults.add("PATCH", "/admissionchecks/p/status$", status=500)
     controllers.start()
-    eventually(lambda: told(admin), [("ClustersSelected", f"1 cluster, {BY}: a", 1)])
+    eventually(lambda: posted_events(admin), [("ClustersSelected", f"1 cluster, {BY}: a", 1)])
 
 
 @pytest.mark.parametrize("status", [403, 500])
@@ -142,10 +142,10 @@ def test_a_change_of_many_clusters_is_one_event_and_waits_for_none(
         eventually(lambda: admin.listed("p"), [f"p-{name}" for name in names])
         admin.decide("p", "c00")
         eventually(lambda: admin.listed("p"), ["p-c00"])
-    assert told(admin) == []
+    assert posted_events(admin) == []
     admin.hub.faults.clear()
     with controllers():
         admin.decide("p", *names)
         eventually(lambda: len(admin.listed("p") or ()), 20)
         more = f"19 clusters more, {BY}: c01, c02, c03, c04, c05 and 14 more"
-        eventually(lambda: told(admin), [("ClusterAdded", more, 1)])
+        eventually(lambda: posted_events(admin), [("ClusterAdded", more, 1)])

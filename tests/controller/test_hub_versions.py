@@ -110,7 +110,7 @@ def test_crds_that_are_not_installed_yet_are_waited_for(
         logs.configure("json", "info")
         with Controllers(tmp_path / "kubeconfig") as controllers:
             controllers.start()
-            eventually(lambda: "waiting for CRDs" in (told := capsys.readouterr().err) and told)
+            eventually(lambda: "waiting for CRDs" in (output := capsys.readouterr().err) and output)
             for crd in crds:
                 admin.ask("POST", CRDS, crd)
             admin.check("p")

@@ -45,10 +45,10 @@ def play(admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatc
 
 @pytest.fixture
 def log() -> Iterator[io.StringIO]:
-    told = io.StringIO()
-    with redirect_stderr(told):
+    output = io.StringIO()
+    with redirect_stderr(output):
         logs.configure("text", "info")
-    yield told
+    yield output
     logs.configure("text", "error")
 
 

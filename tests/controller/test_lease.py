@@ -63,23 +63,23 @@ def processes(hub: Hub, admin: Driver, tmp_path: Path) -> Iterator[tuple[Replica
 
 
 def is_warm(hub: Hub, *names: str) -> bool:
-    return all(map(told(hub).is_warm, names))
+    return all(map(audit(hub).is_warm, names))
 
 
 def lease(admin: Driver) -> dict[str, Any]:
     return dict((admin.get(LEASE) or {}).get("spec") or {})
 
 
-def told(hub: Hub) -> Audit:
+def audit(hub: Hub) -> Audit:
     return Audit(NAMES).read(tuple(hub.journal))
 
 
 def leaders(hub: Hub) -> list[str]:
-    return [name for _, name in told(hub).terms]
+    return [name for _, name in audit(hub).terms]
 
 
 def writers(hub: Hub, since: float) -> set[str]:
-    return {name for at, name in told(hub).writes if at >= since}
+    return {name for at, name in audit(hub).writes if at >= since}
 
 
 def test_the_second_stands_by_with_a_warm_world_and_takes_over_at_a_stop(
@@ -101,7 +101,7 @@ def test_the_second_stands_by_with_a_warm_world_and_takes_over_at_a_stop(
         request.path for request in hub.journal[since:] if request.user == "two" and "limit" in request.query
     }
     assert read == set(), "it has a warm world"
-    assert told(hub).strays == []
+    assert audit(hub).strays == []
 
 
 def test_who_is_alone_does_without_a_lease_when_told(hub: Hub, admin: Driver, start: Start) -> None:
@@ -131,7 +131,7 @@ def test_a_lease_that_is_deleted_is_made_anew_by_its_holder(hub: Hub, admin: Dri
         soon(lambda: lease(admin).get("holderIdentity"), holder)
     admin.decide("p", "b")
     soon(lambda: admin.listed("p"), ["p-b"])
-    assert (told(hub).strays, leaders(hub)) == ([], ["one"])
+    assert (audit(hub).strays, leaders(hub)) == ([], ["one"])
 
 
 def test_who_is_not_named_any_more_stops_and_waits_for_who_is(hub: Hub, admin: Driver, start: Start) -> None:
@@ -147,7 +147,7 @@ def test_who_is_not_named_any_more_stops_and_waits_for_who_is(hub: Hub, admin: D
     claims = (r for r in hub.journal if r.path == LEASE and r.method == "PUT" and r.at > began)
     taken = min(claim.at for claim in claims if claim.status == 200)  # a renewal may have come too late
     assert taken - began >= 2.9, "somebody may still write"
-    assert [at for at, _ in told(hub).writes if since <= at < taken] == []
+    assert [at for at, _ in audit(hub).writes if since <= at < taken] == []
     assert lease(admin)["leaseTransitions"] == 1
 
 
@@ -167,7 +167,7 @@ def test_who_cannot_renew_stops_writing_and_goes_on_when_it_can(
     assert writers(hub, since) == set()
     hub.faults.clear()
     soon(lambda: admin.listed("p"), ["p-b"])
-    assert told(hub).strays == []
+    assert audit(hub).strays == []
 
 
 def test_who_comes_back_after_an_outage_leads_before_it_writes(hub: Hub, admin: Driver, start: Start) -> None:
@@ -180,7 +180,7 @@ def test_who_comes_back_after_an_outage_leads_before_it_writes(hub: Hub, admin: 
         soon(lambda: time.time() > began + 3.5)
     admin.decide("p", "b")
     soon(lambda: admin.listed("p"), ["p-b"])
-    assert told(hub).strays == []
+    assert audit(hub).strays == []
 
 
 @pytest.mark.usefixtures("admin")
@@ -195,17 +195,17 @@ def test_a_term_that_ended_while_it_was_asleep_is_told_before_the_next_one_begin
         return clock(which) + 12.0 * any(r.method == "PUT" and r.status == 409 for r in hub.journal)
 
     monkeypatch.setattr(time, "clock_gettime", now)
-    told: list[bool] = []
+    audit: list[bool] = []
 
     async def test() -> None:
         login = Login(kubeconfig(hub, tmp_path, "one"))
         lease = Lease(
-            login, LeaseDurations(15.0, 10.0, 0.1), namespace=NS, name="placement-ac", on_change=told.append
+            login, LeaseDurations(15.0, 10.0, 0.1), namespace=NS, name="placement-ac", on_change=audit.append
         )
         async with lease.run_election():
-            await asyncio.to_thread(soon, lambda: told, [True])
+            await asyncio.to_thread(soon, lambda: audit, [True])
             hub.faults.add("PUT", "leases", status=409)
-            await asyncio.to_thread(soon, lambda: told[1:], [False, True])
+            await asyncio.to_thread(soon, lambda: audit[1:], [False, True])
 
     asyncio.run(test())
 
@@ -262,14 +262,14 @@ def test_a_leader_that_wakes_up_late_writes_nothing_and_one_that_is_killed_is_re
         soon(lambda woken=leader.name, since=since: has_looked(hub, woken, since))
         admin.decide("p", late)
         soon(lambda: (admin.listed("p"), admin.clusters()), ([f"p-{late}"], [f"p-{late}"]))
-        assert (writers(hub, since), told(hub).strays) == ({other.name}, [])
+        assert (writers(hub, since), audit(hub).strays) == ({other.name}, [])
         leader, other = other, leader
     leader.kill()
     renewed = max(r.at for r in hub.journal if r.user == leader.name and r.path == LEASE)
     admin.decide("p", "a", "b")
     soon(lambda: admin.listed("p"), ["p-a", "p-b"])
-    taken, name = told(hub).terms[-1]
-    assert (name, taken - renewed >= 3, told(hub).strays) == (other.name, True, [])
+    taken, name = audit(hub).terms[-1]
+    assert (name, taken - renewed >= 3, audit(hub).strays) == (other.name, True, [])
 
 
 def readings(hub: Hub, name: str, since: float) -> int:

@@ -23,12 +23,12 @@ def test_the_loss_of_all_clusters_is_held_unless_the_placement_was_changed(play:
     there.until_listed("a", "b", "c")
     there.select()
     soon(there.listed, [])
-    told = (
+    expected_message = (
         "3 of 3 clusters would go at once though the Placement was not changed: "
         "held for 2 s, or until the Placement is changed"
     )
-    soon(there.warnings, [("Held", told)])
-    conditions = [r for r in there.writes("/admissionchecks/p/status") if told in r.raw.decode()]
+    soon(there.warnings, [("Held", expected_message)])
+    conditions = [r for r in there.writes("/admissionchecks/p/status") if expected_message in r.raw.decode()]
     [deleted] = [r for r in there.config_writes() if r.method == "DELETE"]
     assert (len(conditions), deleted.at - conditions[0].at > 1) == (1, True)
     assert there.admin.reason("p") == "NoClusterSelected"

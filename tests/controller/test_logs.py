@@ -93,16 +93,16 @@ def test_an_outage_is_two_lines_however_many_watch(
     log.await_("condition set")
     before = len(log.lines)
 
-    def told() -> list[str]:
+    def logged() -> list[str]:
         # Events are posted beside.
         return [line["event"] for line in log.lines[before:] if line["logger"] != "controller.recorder"]
 
     with hub.outage():
-        eventually(told, ["the API server does not answer; trying again"])
+        eventually(logged, ["the API server does not answer; trying again"])
         time.sleep(1.5)  # what is tested: several tries
-    eventually(lambda: told()[1:], ["the API server answers again"])
+    eventually(lambda: logged()[1:], ["the API server answers again"])
     hub.faults.add("GET", "/placements", status=500)  # the next watch: one may not be open this very moment
-    eventually(lambda: told()[2:], ["cannot follow; trying again", "follows again"])
+    eventually(lambda: logged()[2:], ["cannot follow; trying again", "follows again"])
 
 
 def test_a_write_that_is_refused_is_told_once_and_its_end(

@@ -55,10 +55,10 @@ def test_a_namespace_that_may_not_be_read_is_told_and_nothing_is_decided(
     first.select("p", "a")
     since = len(hub.journal)
     controllers.start(placement_namespace="first,second")
-    told = ""
-    while "may not follow" not in told:
-        told += eventually(lambda: capsys.readouterr().err)
-    (line,) = [line for line in told.splitlines() if "may not follow" in line]
+    output = ""
+    while "may not follow" not in output:
+        output += eventually(lambda: capsys.readouterr().err)
+    (line,) = [line for line in output.splitlines() if "may not follow" in line]
     for word in ("placements.cluster.open-cluster-management.io", "namespace=second", "not for you"):
         assert word in line
     assert admin.writes(since) == []

@@ -300,8 +300,8 @@ def test_everything_in_the_way_is_told_at_once(admin: Driver, controllers: Contr
     admin.cluster("p-b")
     controllers.start()
     eventually(lambda: admin.reason("p"), "NameTaken")
-    told = admin.active("p")["message"].split("; ")
-    assert [text.split(",")[0] for text in told] == [
+    reasons_given = admin.active("p")["message"].split("; ")
+    assert [text.split(",")[0] for text in reasons_given] == [
         "delete MultiKueueConfig p",
         "delete MultiKueueCluster p-b",
     ]

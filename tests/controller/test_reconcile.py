@@ -35,7 +35,7 @@ WHEN = datetime(2026, 8, 1, 12, tzinfo=UTC)
 
 @dataclass
 class Rig:
-    """A reconciler with a world that was listed once, and a clock that is told the time."""
+    """A reconciler with a world that was listed once, and a clock that the test sets."""
 
     client: Client
     resources: Any
@@ -67,7 +67,7 @@ class Rig:
             listing = await self.client.list(resource)
             self.world.replace(kind, listing.items, listing.resource_version)
 
-    async def told(self) -> None:
+    async def settle_events(self) -> None:
         """Wait until the events that were queued are posted, or not."""
         await asyncio.gather(*(task for task in asyncio.all_tasks() if task.get_name() == "post events"))
 

@@ -211,7 +211,7 @@ def test_a_refused_secret_is_told_and_its_token_is_not(
         message = said(ocm.admin)[2]
         if status in (400, 403, 422):
             assert f"Secret kueue-system/placement-ac-a: refused with HTTP {status} Denied: may we" in message
-        told = (
+        messages = (
             log.getvalue(),
             message,
             str(caught.value),
@@ -220,7 +220,7 @@ def test_a_refused_secret_is_told_and_its_token_is_not(
             repr(rig.world),
         )
         parts = [token, token.split(".")[1], encoded(token)[:40]]
-        assert [part for part, text in itertools.product(parts, told) if part in text] == []
+        assert [part for part, text in itertools.product(parts, messages) if part in text] == []
         assert log.getvalue()
 
     providing(test)

@@ -1,4 +1,4 @@
-"""Workloads, one key at a time on a real hub: how they are answered, asked for and told of."""
+"""Workloads, one key at a time on a real hub: how they are answered, asked for and reported."""
 
 import asyncio
 from typing import Any
@@ -22,7 +22,7 @@ def job(p: Driver) -> Driver:  # noqa: F811  # a fixture
     return p
 
 
-def told(admin: Driver, name: str = "job") -> dict[str, str]:
+def check_states(admin: Driver, name: str = "job") -> dict[str, str]:
     """The states of a Workload's checks."""
     status = admin.ask("GET", f"{WORKLOADS}/{name}")["status"]
     return {entry["name"]: entry["state"] for entry in status["admissionChecks"]}
@@ -38,7 +38,7 @@ def test_quota_is_answered_in_one_go_and_nothing_of_kueues_is_taken(job: Driver,
         await rig.list()
         assert await rig.look() is None
         after = job.ask("GET", f"{WORKLOADS}/job")["status"]
-        assert told(job) == {"p": "Ready", "mk": "Pending"}
+        assert check_states(job) == {"p": "Ready", "mk": "Pending"}
         for status in (before, after):
             status["admissionChecks"] = [e for e in status["admissionChecks"] if e["name"] != "p"]
         assert after == before
@@ -51,7 +51,7 @@ def test_writes_of_others_that_change_nothing_for_us_cost_no_second_look(job: Dr
         await rig.list()
         job.ask("PATCH", f"{WORKLOADS}/job", {"metadata": {"labels": {"some": "label"}}}, "merge")
         assert await rig.look() is None
-        assert told(job)["p"] == "Ready"
+        assert check_states(job)["p"] == "Ready"
 
     on(test)
 
@@ -61,7 +61,7 @@ def test_a_placement_in_between_is_a_conflict_and_no_eviction(job: Driver, on: A
         await rig.list()
         is_admitted_on(job, "job", "p-a")
         assert await rig.look() is not None
-        assert told(job)["p"] == "Pending"
+        assert check_states(job)["p"] == "Pending"
         assert await rig.look() is None  # it has looked again, and sees where the Workload is
         entries = job.ask("GET", f"{WORKLOADS}/job")["status"]["admissionChecks"]
         assert {e["name"]: e["message"] for e in entries}["p"] == "it runs on p-a"
@@ -76,7 +76,7 @@ def test_who_is_written_to_all_the_time_is_tried_again_later(hub: Hub, job: Driv
             hub.faults.add("PATCH", "workloads", status=409)
         assert await rig.look() is not None
         assert await rig.look() is None
-        assert told(job)["p"] == "Ready"
+        assert check_states(job)["p"] == "Ready"
 
     on(test)
 
@@ -88,7 +88,7 @@ def test_a_refused_answer_is_no_fault_of_the_check(hub: Hub, job: Driver, on: An
         assert await rig.look() is not None
         assert job.reason("p") == "Active"
         assert await rig.look() is None
-        assert told(job)["p"] == "Ready"
+        assert check_states(job)["p"] == "Ready"
 
     on(test)
 
@@ -195,11 +195,11 @@ def test_an_event_is_posted_once(hub: Hub, job: Driver, on: Any) -> None:  # noq
         hub.faults.add("PATCH", "multikueueconfigs", status=500)
         await rig.list()
         assert await rig.look() is not None
-        await rig.told()
+        await rig.settle_events()
         assert warnings(job) == []
         await rig.look()
         await rig.look()
-        await rig.told()
+        await rig.settle_events()
         assert warnings(job) == ["ManagedCluster a is gone, and with it: default/job"]
         assert job.listed("p") == ["p-b"]
 
@@ -212,7 +212,7 @@ def test_an_event_that_cannot_be_posted_is_in_nobodys_way(hub: Hub, job: Driver,
         hub.faults.add("POST", "events", status=403, times=100)
         await rig.list()
         assert await rig.look() is None
-        await rig.told()
+        await rig.settle_events()
         assert (warnings(job), job.listed("p")) == ([], ["p-b"])
 
     on(test)
@@ -225,7 +225,7 @@ def test_a_second_look_after_an_eviction_answers_again(job: Driver, on: Any) -> 
     async def test(rig: Rig) -> None:
         await rig.list()
         await rig.look()
-        assert told(job)["p"] == "Ready"
+        assert check_states(job)["p"] == "Ready"
         when = "2026-01-01T00:00:00Z"
         reset = [
             {"name": name, "state": "Pending", "message": "Reset to Pending", "lastTransitionTime": when}
@@ -235,6 +235,6 @@ def test_a_second_look_after_an_eviction_answers_again(job: Driver, on: Any) -> 
         listing = await rig.client.list(rig.resources[WORKLOAD])
         assert rig.world.replace(WORKLOAD, listing.items, listing.resource_version) == {P}
         await rig.look()
-        assert told(job)["p"] == "Ready"
+        assert check_states(job)["p"] == "Ready"
 
     on(test)

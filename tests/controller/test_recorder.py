@@ -240,7 +240,7 @@ def test_a_burst_is_queued_at_once_and_what_is_too_much_is_left_out(
         rig.events.post([HELD], [CHECK])
         assert [r.path for r in hub.journal if r.path.endswith("/events")] == []
         await rig.sent()
-        await rig.post(HELD)  # what was left out is not taken for told
+        await rig.post(HELD)  # an event that was left out does not count as posted
 
     on(test)
     assert [message for message, *_ in counts(admin, "Workload")] == [post.message for post in many[:QUEUED]]

@@ -1,4 +1,4 @@
-"""No token of a full run is told anywhere: not by the process, and not on the hub."""
+"""No token of a full run appears anywhere: not in the output, and not on the hub."""
 
 import base64
 import json
@@ -89,9 +89,9 @@ def test_a_full_run_shows_no_token(there: Stage, admin: Driver, tmp_path: Path) 
         soon(lambda: there.account("a") is None and there.secret("a") is None)
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
-    told = printed.read_text()
-    assert "refused" in told
-    assert heard.in_(told) == []
+    output_found = printed.read_text()
+    assert "refused" in output_found
+    assert heard.in_(output_found) == []
     public = [
         admin.kueue("admissionchecks"),
         admin.kueue("multikueueconfigs"),

@@ -32,14 +32,14 @@ def test_a_kind_that_may_not_be_listed_is_told_with_the_reason(
     body = {"kind": "Status", "status": "Failure", "code": 403, "message": "secrets is forbidden: no RBAC"}
     hub.faults.add("GET", "/secrets$", status=403, body=body, times=10_000)
     logs.configure("json", "info")
-    told = ""
+    output = ""
     controllers.start()
-    while "secrets is forbidden: no RBAC" not in told:
-        told += eventually(lambda: capsys.readouterr().err)
+    while "secrets is forbidden: no RBAC" not in output:
+        output += eventually(lambda: capsys.readouterr().err)
     since = len(hub.journal)
     time.sleep(2)  # what is tested: nobody is hammered
     assert sum(request.path.endswith("/secrets") for request in hub.journal[since:]) < 10
-    assert told.count("no RBAC") == 1
+    assert output.count("no RBAC") == 1
     hub.faults.clear()
     admin.check("p")
     admin.select("p", "a")
@@ -112,8 +112,8 @@ def test_an_outage_is_told_once_and_its_end_too(
     eventually(lambda: admin.reason("p"), "Active")
     with hub.outage():
         time.sleep(1.5)  # what is tested: several tries
-    told = ""
-    while "the API server answers again" not in told:
-        told += eventually(lambda: capsys.readouterr().err)
-    assert told.count("the API server does not answer; trying again") == 1
-    assert hub.token not in told
+    output = ""
+    while "the API server answers again" not in output:
+        output += eventually(lambda: capsys.readouterr().err)
+    assert output.count("the API server does not answer; trying again") == 1
+    assert hub.token not in output

@@ -1,4 +1,4 @@
-"""What a Workload is told and where it is nominated: answers, our own dispatcher, shared clusters."""
+"""The entries of a Workload and its nominations: answers, our own dispatcher, shared clusters."""
 
 from typing import Any
 

@@ -50,7 +50,7 @@ def now() -> float:
 
 
 class Worker:
-    """Notes when it worked on what; what it does on each turn is told by `acts` (the last one stays)."""
+    """Notes when it worked on what; `acts` says what it does on each turn (the last one stays)."""
 
     def __init__(
         self, *acts: Callable[[], Awaitable[None]] | BaseException | None, takes: float = 0.0

@@ -22,10 +22,10 @@ Object = dict[str, Any]
 
 
 def lease(holder: object = "other", renewed: object = EARLIER, version: str = "7", **spec: Any) -> Object:
-    told: Object = {"holderIdentity": holder, "leaseDurationSeconds": 15, "acquireTime": EARLIER}
-    told |= {"renewTime": renewed, "leaseTransitions": 3}
+    defaults: Object = {"holderIdentity": holder, "leaseDurationSeconds": 15, "acquireTime": EARLIER}
+    defaults |= {"renewTime": renewed, "leaseTransitions": 3}
     metadata = {"name": "l", "namespace": "ns", "uid": "u", "resourceVersion": version}
-    return {"metadata": metadata | {"labels": {"a": "b"}, "managedFields": [{}]}, "spec": told | spec}
+    return {"metadata": metadata | {"labels": {"a": "b"}, "managedFields": [{}]}, "spec": defaults | spec}
 
 
 def leading(began: float = 100.0) -> LeaderElection:

@@ -82,7 +82,11 @@ STANDINGS = [
     pytest.param(
         [*LIVE, our_config(), decision("c")], ("selected", True, StepName.LIST), id="not listed yet"
     ),
-    pytest.param([*HUB, secret("multikueue-other")], ("unusable", True, StepName.CREDENTIAL), id="no way in"),
+    pytest.param(
+        [*HUB, secret("multikueue-other")],
+        ("unusable", True, StepName.CREDENTIAL),
+        id="no credentials",
+    ),
     pytest.param(
         [*DROPPED, *secrets("a", "c"), *our_objects("a", "c"), running("job", "p-c")],
         ("draining", False, StepName.TAINT),

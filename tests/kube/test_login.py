@@ -104,7 +104,7 @@ def test_the_account_of_a_pod_and_its_token_renewed_on_disk(
 
 
 @pytest.mark.parametrize(
-    ("files", "told"),
+    ("files", "problem"),
     [
         pytest.param({}, "token file does not exist", id="no account"),
         pytest.param({"token": "t"}, "certification file does not exist", id="no CA"),
@@ -117,13 +117,13 @@ def test_a_pod_without_a_usable_account_is_told(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     files: dict[str, str | None],
-    told: str,
+    problem: str,
 ) -> None:
     good = base64.b64decode(hub.kubeconfig()["clusters"][0]["cluster"]["certificate-authority-data"]).decode()
     for name, content in files.items():
         (tmp_path / name).write_text(good if content is None else content)
     in_a_pod(monkeypatch, tmp_path)
-    with pytest.raises(LoginFailed, match=f"(?i)cannot log in with the Pod's account: .*{told}"):
+    with pytest.raises(LoginFailed, match=f"(?i)cannot log in with the Pod's account: .*{problem}"):
         Login()
 
 
@@ -157,16 +157,16 @@ def test_of_several_files_the_package_makes_one(
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "problem"),
     [
         pytest.param("", "file is empty", id="empty"),
         pytest.param("}{", "ParserError: while parsing", id="not YAML"),
         pytest.param("clusters: []", "Invalid kube-config", id="no context"),
     ],
 )
-def test_a_broken_kubeconfig_is_told(tmp_path: Path, content: str, told: str) -> None:
+def test_a_broken_kubeconfig_is_told(tmp_path: Path, content: str, problem: str) -> None:
     (tmp_path / "c").write_text(content)
-    with pytest.raises(LoginFailed, match=told):
+    with pytest.raises(LoginFailed, match=problem):
         Login(tmp_path / "c")
 
 
@@ -314,9 +314,9 @@ def test_who_asks_outlives_the_end_of_what_was_done_for_it(
     asyncio.run(test())
 
 
-@pytest.mark.parametrize("told", ["soon", "-1", ""])
-def test_a_retry_after_that_makes_no_sense_is_no_wait(hub: Hub, client: Client, told: str) -> None:
-    hub.faults.add("GET", "admissionchecks", status=429, headers={"Retry-After": told})
+@pytest.mark.parametrize("problem", ["soon", "-1", ""])
+def test_a_retry_after_that_makes_no_sense_is_no_wait(hub: Hub, client: Client, problem: str) -> None:
+    hub.faults.add("GET", "admissionchecks", status=429, headers={"Retry-After": problem})
 
     async def ask() -> float | None:
         async with client:

@@ -13,7 +13,7 @@ def status(**details: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("told", "kind"),
+    ("body_text", "kind"),
     [
         pytest.param(status(causes=[{"field": "metadata.uid"}]), Conflict, id="another object by now"),
         pytest.param(status(causes=[{"field": "spec.clusters"}]), Refused, id="a field"),
@@ -23,5 +23,5 @@ def status(**details: Any) -> dict[str, Any]:
         pytest.param("Bad Gateway", Refused, id="no Status"),
     ],
 )
-def test_a_422(told: object, kind: type[ApiError]) -> None:
-    assert type(error_of(422, told, "PATCH /x")) is kind
+def test_a_422(body_text: object, kind: type[ApiError]) -> None:
+    assert type(error_of(422, body_text, "PATCH /x")) is kind

@@ -65,8 +65,8 @@ def test_a_watch_on_which_nothing_comes(words: bytes, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("words", [b"", REFUSED, HALF], ids=["no head", "an error's body", "half a list"])
 def test_a_request(words: bytes) -> None:
-    told = given_up(words, lambda client: client.list(CONFIGS))
-    assert told.endswith("no answer in time")
+    seen_texts = given_up(words, lambda client: client.list(CONFIGS))
+    assert seen_texts.endswith("no answer in time")
 
 
 def test_a_request_under_way_ends_when_the_client_is_closed() -> None:

@@ -69,8 +69,8 @@ def test_what_is_not_listed_yet_is_told_with_its_reason(
     body = {"kind": "Status", "code": 403, "message": "secrets is forbidden"}
     hub.faults.add("GET", "/secrets", status=403, body=body, times=1000)
     start(controllers, pages)
-    told = "[-]list secrets in kueue-system failed: not listed yet: secrets is forbidden\n"
-    eventually(lambda: told in pages("/readyz")[1])
+    expected_line = "[-]list secrets in kueue-system failed: not listed yet: secrets is forbidden\n"
+    eventually(lambda: expected_line in pages("/readyz")[1])
     assert pages("/readyz")[0] == 500
     assert pages("/healthz") == (200, "ok")
     hub.faults.clear()

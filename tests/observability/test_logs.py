@@ -28,9 +28,9 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     logs.configure("json")
     say()
     (line,) = capsys.readouterr().err.splitlines()
-    told = json.loads(line)
-    assert told.pop("timestamp").endswith("Z")
-    assert told == {
+    logged = json.loads(line)
+    assert logged.pop("timestamp").endswith("Z")
+    assert logged == {
         "level": "info",
         "logger": "controller.writer",
         "event": "applied",
@@ -68,9 +68,9 @@ def test_an_exception_keeps_its_traceback(capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.parametrize(
-    ("levels", "told"),
+    ("levels", "logged"),
     [
-        pytest.param([], "controller.writer.info other.info", id="nothing told"),
+        pytest.param([], "controller.writer.info other.info", id="no levels"),
         pytest.param(["warning"], "", id="one for all"),
         pytest.param(["warning", "controller.writer=info"], "controller.writer.info", id="one module more"),
         pytest.param(["controller.writer=warning"], "other.info", id="one module less"),
@@ -82,12 +82,12 @@ def test_an_exception_keeps_its_traceback(capsys: pytest.CaptureFixture[str]) ->
         ),
     ],
 )
-def test_a_level_for_each_module(capsys: pytest.CaptureFixture[str], levels: list[str], told: str) -> None:
+def test_a_level_for_each_module(capsys: pytest.CaptureFixture[str], levels: list[str], logged: str) -> None:
     logs.configure("json", *levels)
     structlog.get_logger("placement_ac.controller.writer").info("controller.writer.info")
     structlog.get_logger("other").info("other.info")
     structlog.get_logger("placement_ac.lab.standins.kueue").debug("lab.kueue.debug")
-    assert " ".join(json.loads(line)["event"] for line in capsys.readouterr().err.splitlines()) == told
+    assert " ".join(json.loads(line)["event"] for line in capsys.readouterr().err.splitlines()) == logged
 
 
 @pytest.mark.parametrize(
@@ -178,16 +178,16 @@ def test_what_is_not_constant_is_seen(line: str) -> None:
 
 
 def test_what_lasts_is_told_once() -> None:
-    told = logs.LogDeduplicator()
+    logged = logs.LogDeduplicator()
     levels = [
-        told.level("a", "no rights"),
-        told.level("a", "no rights"),
-        told.level("b", "no rights"),
-        told.level("a", "no answer", logging.ERROR),
+        logged.level("a", "no rights"),
+        logged.level("a", "no rights"),
+        logged.level("b", "no rights"),
+        logged.level("a", "no answer", logging.ERROR),
     ]
     assert levels == [logging.WARNING, logging.DEBUG, logging.WARNING, logging.ERROR]
-    assert (told.ended("a"), told.ended("a"), told.ended("c")) == (True, False, False)
-    assert told.level("a", "no answer") == logging.WARNING
+    assert (logged.ended("a"), logged.ended("a"), logged.ended("c")) == (True, False, False)
+    assert logged.level("a", "no answer") == logging.WARNING
 
 
 # -- errors that may quote a token
@@ -226,11 +226,11 @@ def test_an_unexpected_error_is_told_by_its_type_and_place_alone(
         await where()
 
     asyncio.run(run())
-    told = capsys.readouterr().err
+    logged = capsys.readouterr().err
     line = fail.__code__.co_firstlineno + 1
-    assert json.loads(told)["error"].startswith("KeyError /")
-    assert json.loads(told)["error"].endswith(f"{__file__}:{line}")
-    assert "SeCrEt-42" not in told
+    assert json.loads(logged)["error"].startswith("KeyError /")
+    assert json.loads(logged)["error"].endswith(f"{__file__}:{line}")
+    assert "SeCrEt-42" not in logged
 
 
 def test_kopf_logs_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -85,7 +85,7 @@ def test_an_event_counts_once_when_something_was_written() -> None:
     metrics.event_received(["key"])
     run(metrics, applies=True)
     assert latencies(metrics) == 1.0
-    run(metrics, applies=True)  # nobody told anything meanwhile
+    run(metrics, applies=True)  # no event came meanwhile
     metrics.event_received(["key"])
     run(metrics)  # nothing had to be written
     run(metrics, applies=True)
@@ -120,11 +120,17 @@ def leading() -> Metrics:
     return Metrics(leading=lambda: True)
 
 
-def test_a_changed_set_and_a_changed_order_are_told_apart() -> None:
+def test_a_changed_set_and_a_changed_order_are_distinguished() -> None:
     metrics = leading()
-    for selected, told in (("ab", [0, 0]), ("ab", [0, 0]), ("ba", [0, 1]), ("bc", [1, 1]), ("", [2, 1])):
+    for selected, counts in (
+        ("ab", [0, 0]),
+        ("ab", [0, 0]),
+        ("ba", [0, 1]),
+        ("bc", [1, 1]),
+        ("", [2, 1]),
+    ):
         metrics.record_stats("key", stands(*selected))
-        assert changes(metrics) == told
+        assert changes(metrics) == counts
 
 
 def test_a_check_that_has_gone_takes_its_series_along() -> None:
@@ -185,19 +191,19 @@ def test_several_controllers_in_one_process_count_for_themselves() -> None:
 
 
 def test_expiries_follow_what_the_world_is_told() -> None:
-    def told(name: str, hours: float, version: int) -> Raw:
+    def token_secret(name: str, hours: float, version: int) -> Raw:
         return secret(f"multikueue-{name}", kubeconfig(jwt(hours=hours)), version=version)
 
     def hours(seen: Cache) -> dict[str, float]:
         return {name: (end - NOW) / timedelta(hours=1) for name, end in seen.expiries().items()}
 
-    seen = world(check(), decision("a", "b"), told("a", 1, 1))
+    seen = world(check(), decision("a", "b"), token_secret("a", 1, 1))
     assert hours(seen) == hours(seen) == {"a": 1.0}
-    seen.put(SECRET, told("b", 2, 1))
+    seen.put(SECRET, token_secret("b", 2, 1))
     assert hours(seen) == {"a": 1.0, "b": 2.0}
-    seen.put(SECRET, told("a", 3, 2))
+    seen.put(SECRET, token_secret("a", 3, 2))
     assert hours(seen) == {"a": 3.0, "b": 2.0}
-    seen.remove(SECRET, told("a", 3, 2))
+    seen.remove(SECRET, token_secret("a", 3, 2))
     assert hours(seen) == {"b": 2.0}
     seen.remove(ADMISSION_CHECK, check())
     assert hours(seen) == {}

@@ -54,7 +54,7 @@ def is_event(path: str) -> bool:
 
 
 class MortalClient(Client):
-    """Dies before or after its next write, when it is told to."""
+    """Dies before or after its next write, when the test says so."""
 
     dies_at: int | None = None
     after = False

@@ -70,7 +70,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Story:
-    """A run: the same story is always told the same way."""
+    """A run: the same seed always gives the same story."""
 
     seed: int
     steps: tuple[Step, ...]
@@ -370,16 +370,16 @@ def random_story(seed: int, **how: Any) -> Story:
 @settings(deadline=None, suppress_health_check=list(HealthCheck), **LONG)  # type: ignore[arg-type]
 @given(story=stories)
 def test_no_job_runs_twice_none_is_sent_away_and_all_ends_well(dispatcher: str, story: Story) -> None:
-    told = []
+    expected_message = []
 
     async def ends(at: Stage) -> None:
-        told.append(at)
+        expected_message.append(at)
         await all_ends_well(at)
 
     try:
         at = run(replace(story, dispatcher=dispatcher), ends)
     finally:
-        for stage in told:
+        for stage in expected_message:
             note(
                 "\n".join(f"{when - stage.kueue.now:.3f} {who} {what}" for when, who, what in stage.kueue.log)
             )

@@ -128,8 +128,13 @@ async def write(client: Client, manager: str, applies: bool, body: Raw) -> None:
 
 
 def condition(type_: str) -> Raw:
-    told = {"status": "True", "reason": "R", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
-    return {"type": type_} | told
+    rest = {
+        "status": "True",
+        "reason": "R",
+        "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    return {"type": type_} | rest
 
 
 def check(name: str) -> Raw:

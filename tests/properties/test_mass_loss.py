@@ -1,4 +1,4 @@
-"""Clusters lost at the worst moment, in virtual time: the harness of test_jobs, told step by step.
+"""Clusters lost at the worst moment, in virtual time: the harness of test_jobs, step by step.
 
 The Placement selects a, a job comes to run or wait there, and then everything goes wrong.
 """

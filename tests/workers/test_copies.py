@@ -69,8 +69,13 @@ def copy_of(
     worker.namespace(namespace)
     body = {"metadata": {"name": name, "labels": labels or ORIGIN}, "spec": {"podSets": [POD_SET]}}
     worker.ask("POST", path, {"apiVersion": f"kueue.x-k8s.io/{version}", "kind": "Workload"} | body)
-    told = {"status": "True", "reason": "R", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
-    conditions = [{"type": kind} | told for kind in said]
+    rest = {
+        "status": "True",
+        "reason": "R",
+        "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    conditions = [{"type": kind} | rest for kind in said]
     worker.ask("PATCH", f"{path}/{name}/status", {"status": {"conditions": conditions}}, "merge")
 
 
@@ -373,8 +378,8 @@ def test_a_worker_that_is_away(admin: Driver, worker: Driver) -> None:
 def test_a_worker_that_is_not_the_one_that_is_meant(admin: Driver, worker: Driver) -> None:
     stranger = base64.b64encode(trustme.CA().cert_pem.bytes()).decode()
     put_secret(admin, "s", kubeconfig(worker, **{"certificate-authority-data": stranger}))
-    told = f"the worker of Secret {NS}/s cannot be reached: its certificate is not trusted ("
-    assert ask(admin).problem.startswith(problem(told).problem)
+    expected_text = f"the worker of Secret {NS}/s cannot be reached: its certificate is not trusted ("
+    assert ask(admin).problem.startswith(problem(expected_text).problem)
     assert worker.hub.journal == []
 
 
@@ -546,8 +551,8 @@ def test_a_clusterprofile_with_a_plugin(admin: Driver, worker: Driver, tmp_path:
     copy_of(worker, "runs", "QuotaReserved")
     plugin = make_plugin(tmp_path, f'echo "$KUBERNETES_EXEC_INFO" > {tmp_path}/info; {gives()}')
     assert ask_by_profile(admin, plugin) == WorkerCopies({("ns", "runs"): True})
-    told = json.loads((tmp_path / "info").read_text())["spec"]["cluster"]
-    assert (told["server"], told["config"]) == (worker.hub.secure_url, {"clusterName": "w"})
+    expected_text = json.loads((tmp_path / "info").read_text())["spec"]["cluster"]
+    assert (expected_text["server"], expected_text["config"]) == (worker.hub.secure_url, {"clusterName": "w"})
 
 
 @pytest.mark.parametrize(
@@ -583,35 +588,37 @@ def test_credentials_that_are_not_accepted_are_asked_for_again(
         return [await workers.read(by_profile()) for _ in range(2)]
 
     options = {"providers": providers(plugin), "profile_resource": PROFILES}
-    told = f"the worker does not accept the credentials of ClusterProfile {NS}/w with provider ocm"
-    assert with_workers(admin, twice, **options) == [problem(told), WorkerCopies()]
+    expected_text = f"the worker does not accept the credentials of ClusterProfile {NS}/w with provider ocm"
+    assert with_workers(admin, twice, **options) == [problem(expected_text), WorkerCopies()]
 
 
 def test_a_clusterprofile_that_cannot_be_used(admin: Driver, worker: Driver, tmp_path: Path) -> None:
-    told = f"ClusterProfile {NS}/w"
+    expected_text = f"ClusterProfile {NS}/w"
     plugin = make_plugin(tmp_path, gives())
-    none = problem(f"{told} needs an access provider, and none is configured")
+    none = problem(f"{expected_text} needs an access provider, and none is configured")
     assert ask(admin, by_profile(), profile_resource=PROFILES) == none
-    no_kind = problem(f"{told} cannot be read: the hub has no ClusterProfiles")
+    no_kind = problem(f"{expected_text} cannot be read: the hub has no ClusterProfiles")
     assert ask(admin, by_profile(), providers=providers(plugin)) == no_kind
-    assert ask_by_profile(admin, plugin) == problem(f"{told} does not exist")
+    assert ask_by_profile(admin, plugin) == problem(f"{expected_text} does not exist")
     admin.profile("w", accessProviders=[offer(worker, "other")])
     assert ask_by_profile(admin, plugin) == problem(
-        f"{told} has none of the access providers that are configured"
+        f"{expected_text} has none of the access providers that are configured"
     )
 
 
 def test_a_clusterprofile_of_another_shape(admin: Driver, worker: Driver, tmp_path: Path) -> None:
     profile = {"metadata": {"name": "w"}, "status": {"accessProviders": 7}}
     admin.hub.faults.add("GET", "clusterprofiles/w", status=200, body=profile)
-    told = f"ClusterProfile {NS}/w cannot be read: status.accessProviders: Input should be a valid list"
-    assert ask_by_profile(admin, make_plugin(tmp_path, gives())) == problem(told)
+    expected_text = (
+        f"ClusterProfile {NS}/w cannot be read: status.accessProviders: Input should be a valid list"
+    )
+    assert ask_by_profile(admin, make_plugin(tmp_path, gives())) == problem(expected_text)
 
 
 def test_a_clusterprofile_whose_server_is_none(admin: Driver, worker: Driver, tmp_path: Path) -> None:
     admin.profile("w", accessProviders=[offer(worker, server="nowhere")])
-    told = f"in ClusterProfile {NS}/w with provider ocm, {Refusal.ADDRESS}"
-    assert ask_by_profile(admin, make_plugin(tmp_path, gives())) == problem(told)
+    expected_text = f"in ClusterProfile {NS}/w with provider ocm, {Refusal.ADDRESS}"
+    assert ask_by_profile(admin, make_plugin(tmp_path, gives())) == problem(expected_text)
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def test_a_file_in_yaml(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "expected_text"),
     [
         pytest.param({}, "providers: Field required", id="nothing"),
         pytest.param([], "the file: Input should be", id="a list"),
@@ -91,11 +91,11 @@ def test_a_file_in_yaml(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_in_the_file_is_told_by_its_field(tmp_path: Path, content: object, told: str) -> None:
+def test_an_error_in_the_file_names_its_field(tmp_path: Path, content: object, expected_text: str) -> None:
     path = write(tmp_path / "p.json", content)
     with pytest.raises(BadSettings) as error:
         AccessProviders.load(path)
-    assert str(error.value).startswith(f"{path}: {told}")
+    assert str(error.value).startswith(f"{path}: {expected_text}")
     assert SECRET not in str(error.value)
 
 
@@ -181,9 +181,9 @@ def test_a_plugin_gives_credentials(plugin: Plugin) -> None:
     assert SECRET not in repr(got)
 
 
-@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("expected_text", [True, False])
 def test_a_plugin_is_told_the_cluster_if_the_admin_wants_it(
-    plugin: Plugin, tmp_path: Path, told: bool
+    plugin: Plugin, tmp_path: Path, expected_text: bool
 ) -> None:
     script = f'echo "$KUBERNETES_EXEC_INFO" > {tmp_path}/info; echo "$1 $HOME $E" > {tmp_path}/env; exit 3'
     command = ExecConfig.model_validate(
@@ -192,7 +192,7 @@ def test_a_plugin_is_told_the_cluster_if_the_admin_wants_it(
             "command": plugin(script),
             "args": ["--x"],
             "env": [{"name": "E", "value": "1"}],
-            "provideClusterInfo": told,
+            "provideClusterInfo": expected_text,
         }
     )
     asyncio.run(run(command, CLUSTER))
@@ -200,7 +200,7 @@ def test_a_plugin_is_told_the_cluster_if_the_admin_wants_it(
     assert json.loads((tmp_path / "info").read_text()) == {
         "apiVersion": V1,
         "kind": "ExecCredential",
-        "spec": {"interactive": False} | ({"cluster": cluster} if told else {}),
+        "spec": {"interactive": False} | ({"cluster": cluster} if expected_text else {}),
     }
     assert (tmp_path / "env").read_text() == f"--x {os.environ['HOME']} 1\n"
 

@@ -20,7 +20,7 @@ async def settle() -> None:
 
 
 class Questions:
-    """Questions that last until they are told to end; `begun` names those that have a place."""
+    """Questions that last until `end` is set; `begun` names those that have a place."""
 
     def __init__(self, limiter: ProbeLimiter) -> None:
         self.limiter = limiter

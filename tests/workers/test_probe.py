@@ -340,7 +340,7 @@ ECHO = {"kind": "Status", "message": f"who is {TOKEN}?", "reason": TOKEN}
 
 
 @pytest.mark.parametrize(
-    ("path", "fault", "told"),
+    ("path", "fault", "expected_result"),
     [
         pytest.param(
             "apis/kueue.x-k8s.io$",
@@ -424,12 +424,12 @@ def test_what_a_worker_does_wrong_is_told(
     capfd: pytest.CaptureFixture[str],
     path: str,
     fault: Raw,
-    told: Fitness,
+    expected_result: Fitness,
 ) -> None:
     logs.configure("json", "debug")
     put_secret(admin, worker)
     worker.hub.faults.add(path=path, **{"body": ECHO, "times": 2} | fault)
-    assert ask(admin) == told
+    assert ask(admin) == expected_result
     assert TOKEN not in "".join(capfd.readouterr())
 
 
@@ -466,17 +466,17 @@ def test_an_answer_is_kept_for_the_same_secret_and_the_same_question(admin: Driv
     async def story(probe: Probe) -> list[list[str]]:
         asked: list[list[str]] = []
 
-        async def told(queues: Queues, warnings: int) -> None:
+        async def expected_result(queues: Queues, warnings: int) -> None:
             before = asked_of(worker)
             assert len((await probe.ask(SOURCE, queues)).warnings) == warnings
             asked.append([r.path.rpartition("/")[2] for r in worker.hub.journal[before:]])
 
-        await told({}, 0)
-        await told({}, 0)
-        await told({"team": frozenset({"q"})}, 0)
-        await told({"team": frozenset({"q"})}, 0)
-        await told(QUEUES, 1)
-        await told({}, 0)
+        await expected_result({}, 0)
+        await expected_result({}, 0)
+        await expected_result({"team": frozenset({"q"})}, 0)
+        await expected_result({"team": frozenset({"q"})}, 0)
+        await expected_result(QUEUES, 1)
+        await expected_result({}, 0)
         put_secret(admin, worker, token=LIMITED)
         await probe.ask(SOURCE, {})
         asked.append([r.path.rpartition("/")[2] for r in worker.hub.journal[-1:]])

@@ -36,7 +36,7 @@ from tests.support.builders import (
 
 CONFIG, CLUSTER = "MultiKueueConfig", "MultiKueueCluster"
 DONE = check(active=condition())
-"""A check that has been told that all is well."""
+"""A check whose condition is right."""
 
 
 def the(objects: list[Raw], kind: str, name: str) -> Raw:

@@ -53,8 +53,8 @@ class Hub:
         names = [one if isinstance(one, str) else one[0] for one in self.selected]
         objects = our_objects(*self.listed, owners=["check", "mk"]) if self.listed else []
         if self.draining:
-            told = ",".join(f"p-{name}={SINCE}" for name in self.draining)
-            objects[0]["metadata"]["annotations"] = {ANNOTATION_DRAINING: told}
+            expected_events = ",".join(f"p-{name}={SINCE}" for name in self.draining)
+            objects[0]["metadata"]["annotations"] = {ANNOTATION_DRAINING: expected_events}
         usable = secrets(*sorted({*names, *self.listed} - set(self.without)))
         fleet = self.fleet or managed_clusters(*names, *self.listed)
         hub = (check(), multikueue_check(), placement(), decision(*self.selected), usable, objects, fleet)
@@ -66,8 +66,8 @@ def on_checks(answer: Plan) -> list[tuple[str, str]]:
 
 
 def b_drains(why: str, patience: str) -> list[tuple[str, str]]:
-    told = f"1 cluster drains: b (not selected any more; {why}); {patience}"
-    return [("ClusterDraining", told)]
+    expected_events = f"1 cluster drains: b (not selected any more; {why}); {patience}"
+    return [("ClusterDraining", expected_events)]
 
 
 A_JOB: Final = (running("job", "p-b"),)
@@ -76,7 +76,7 @@ AN_HOUR: Final = PlacementPolicy(retention=0.0, loss_grace=0.0, drain_deadline=3
 
 
 @pytest.mark.parametrize(
-    ("hub", "told"),
+    ("hub", "expected_events"),
     [
         pytest.param(Hub("ab", "ab"), [], id="nothing"),
         pytest.param(Hub([("b", 9), ("a", 1)], "ab"), [], id="the order alone"),
@@ -144,16 +144,18 @@ AN_HOUR: Final = PlacementPolicy(retention=0.0, loss_grace=0.0, drain_deadline=3
         ),
     ],
 )  # fmt: skip
-def test_a_change_of_the_list_is_told_once_per_reason(hub: Hub, told: list[tuple[str, str]]) -> None:
-    assert on_checks(hub.planned()) == told
+def test_a_change_of_the_list_has_one_event_per_reason(
+    hub: Hub, expected_events: list[tuple[str, str]]
+) -> None:
+    assert on_checks(hub.planned()) == expected_events
 
 
 def test_a_cluster_that_has_drained_is_told_so() -> None:
     hub = Hub("a", "ab", "b")
     quiet = Timer(TimerKind.QUIET, "b")
     assert on_checks(hub.planned()) == []  # Kueue has a moment to clear up
-    told = "1 cluster is no longer listed: b (not selected any more; drained)"
-    assert on_checks(hub.planned({quiet: 2.0})) == [("ClusterRemoved", told)]
+    expected_events = "1 cluster is no longer listed: b (not selected any more; drained)"
+    assert on_checks(hub.planned({quiet: 2.0})) == [("ClusterRemoved", expected_events)]
 
 
 def test_a_burst_is_one_event_that_names_some_and_counts_the_rest() -> None:
@@ -183,8 +185,8 @@ def test_a_cluster_that_cannot_be_used_is_told_when_that_has_lasted() -> None:
     early = hub.planned()
     assert (unusable(early), early.recheck_after) == ([], UNUSABLE_SECONDS)
     late = hub.planned({the_mark(early): UNUSABLE_SECONDS})
-    [told] = unusable(late)
-    why = told.removeprefix("1 selected cluster cannot be used: b (").removesuffix(")")
+    [expected_events] = unusable(late)
+    why = expected_events.removeprefix("1 selected cluster cannot be used: b (").removesuffix(")")
     assert f"left out: b ({why})" in late.verdicts["check"].message
     assert (the_mark(late), late.recheck_after) == (the_mark(early), None)
 
@@ -193,9 +195,9 @@ def test_one_that_stays_listed_though_it_cannot_be_used_is_told_as_well() -> Non
     hub = Hub("ab", "ab", "b", without="b", jobs=A_JOB)
     gone = {Timer(TimerKind.REMOVAL_UNSETTLED, "b"): 5.0}
     late = hub.planned(gone | {the_mark(hub.planned(gone)): UNUSABLE_SECONDS})
-    [told] = unusable(late)
-    assert told.startswith("1 selected cluster cannot be used: b (")
-    assert told.endswith("; listed until it has drained)")
+    [expected_events] = unusable(late)
+    assert expected_events.startswith("1 selected cluster cannot be used: b (")
+    assert expected_events.endswith("; listed until it has drained)")
 
 
 def test_what_cannot_be_used_for_another_reason_now_has_to_last_anew() -> None:
@@ -204,7 +206,7 @@ def test_what_cannot_be_used_for_another_reason_now_has_to_last_anew() -> None:
     assert (unusable(now), now.recheck_after, the_mark(now) == before) == ([], UNUSABLE_SECONDS, False)
 
 
-# -- what may be told now
+# -- events that may be posted now
 
 
 def workloads(count: int) -> tuple[objects.Workload, ...]:
@@ -220,7 +222,7 @@ BOTH: Final = (W0.meta.uid, W1.meta.uid)
 
 
 @pytest.mark.parametrize(
-    ("notice", "done", "told"),
+    ("notice", "done", "expected_events"),
     [
         pytest.param(LASTS, {}, [], id="something failed"),
         pytest.param(
@@ -239,7 +241,7 @@ BOTH: Final = (W0.meta.uid, W1.meta.uid)
             ],
             id="on a Workload too",
         ),
-        pytest.param(BACK, {"listed": True, "succeeded": True}, [], id="nobody was told to come back"),
+        pytest.param(BACK, {"listed": True, "succeeded": True}, [], id="no Workload was sent back"),
         pytest.param(
             BACK,
             {"answered": [W1.meta.uid]},
@@ -252,10 +254,10 @@ BOTH: Final = (W0.meta.uid, W1.meta.uid)
     ],
 )
 def test_an_event_comes_after_the_write_it_tells_of(
-    notice: EventIntent, done: Any, told: list[PostableEvent]
+    notice: EventIntent, done: Any, expected_events: list[PostableEvent]
 ) -> None:
     nothing: Any = {"listed": False, "answered": (), "succeeded": False}
-    assert list(postable_events([notice], **nothing | done)) == told
+    assert list(postable_events([notice], **nothing | done)) == expected_events
 
 
 def test_of_many_workloads_some_get_an_event_and_the_check_tells_of_all() -> None:

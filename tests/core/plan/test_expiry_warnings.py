@@ -1,4 +1,4 @@
-"""When credentials end is known ahead: it is told in time, and looked at again at the very moment."""
+"""The expiry of credentials is known ahead: a warning comes in time, and the key is rechecked then."""
 
 from dataclasses import replace
 from datetime import timedelta

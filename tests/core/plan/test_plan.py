@@ -75,8 +75,8 @@ def test_every_selected_cluster_with_credentials_is_generated() -> None:
         config=WantedConfig("p", ("p-a", "p-b"), CHECK),
         clusters=(wanted("a"), wanted("b")),
     )
-    told = "2 clusters, by Placement kueue-system/p: a, b"
-    assert answer.list_events() == (EventIntent("ClustersSelected", told, "list"),)
+    expected_texts = "2 clusters, by Placement kueue-system/p: a, b"
+    assert answer.list_events() == (EventIntent("ClustersSelected", expected_texts, "list"),)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_a_check_that_is_fine_or_not_ours_is_nothing_to_look_at_alone() -> None:
                 "Placement kueue-system/p selects no cluster "
                 "(NoManagedClusterMatched: No ManagedCluster matches)",
             ),
-            id="nothing selected, told by the Placement alone",
+            id="nothing selected, by the Placement alone",
         ),
         pytest.param(
             [placement(), decision("a", "b"), secret("multikueue-b", b"\xff\xfe")],
@@ -305,16 +305,16 @@ def test_the_first_objection_is_told(objects: list[Any], expected: Verdict) -> N
 
 
 def test_every_reason_is_documented() -> None:
-    told = {"Active", "SomeClustersUnusable", "BadParameters", "PlacementNotFound", "NoDecision"}
-    told |= {"NoClusterSelected", "NoClusterUsable", "NameTaken", "ApplyFailed"}
-    assert set(REASONS) == told
+    expected_texts = {"Active", "SomeClustersUnusable", "BadParameters", "PlacementNotFound", "NoDecision"}
+    expected_texts |= {"NoClusterSelected", "NoClusterUsable", "NameTaken", "ApplyFailed"}
+    assert set(REASONS) == expected_texts
 
 
 def test_a_message_is_never_longer_than_a_condition_takes() -> None:
     assert len(refuse("ApplyFailed", "x" * 40000).message) == CONDITION_MESSAGE_MAX
     many = [f"{'c' * 50}{number:02}" for number in range(13)]
-    told = verdict(check(), placement(), decision("a", *many), secrets("a")).message
-    assert told.endswith(" and 3 more")
+    expected_texts = verdict(check(), placement(), decision("a", *many), secrets("a")).message
+    assert expected_texts.endswith(" and 3 more")
 
 
 # -- two pairs that make one name

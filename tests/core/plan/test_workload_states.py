@@ -1,4 +1,4 @@
-"""What each Workload is told in its entry for our check, and how it is written."""
+"""The entry of each Workload for our check, and how it is written."""
 
 from datetime import timedelta
 from typing import Any
@@ -38,7 +38,7 @@ def scene(*objects: Any, selected: str = "ab", ages: Any = None, policy: Placeme
     return plan(snapshot(world(hub(*selected), *objects, policy=policy), ages=ages))
 
 
-def told(answer: Plan) -> list[tuple[str, str, str]]:
+def updates_of(answer: Plan) -> list[tuple[str, str, str]]:
     return [(reply.workload.meta.name, reply.state, reply.message) for reply in answer.check_state_updates]
 
 
@@ -54,24 +54,24 @@ READY = "2 of 2 selected clusters usable: a, b"
         pytest.param(workload("job", active=False), None, id="deactivated"),
         pytest.param(workload("job", mk="Pending"), None, id="our check is not listed"),
         pytest.param(workload("job", finished=True), None, id="finished"),
-        pytest.param(workload("job", check="Ready", mk="Pending"), None, id="told already"),
+        pytest.param(workload("job", check="Ready", mk="Pending"), None, id="written already"),
         pytest.param(workload("job", check="Retry", mk="Pending"), None, id="on its way back"),
         pytest.param(workload("job", check="Rejected", mk="Pending"), None, id="rejected by somebody else"),
     ],
 )
 def test_who_becomes_ready(job: Any, state: str | None) -> None:
-    assert told(scene(job)) == ([("job", state, READY)] if state else [])
+    assert updates_of(scene(job)) == ([("job", state, READY)] if state else [])
 
 
 def test_the_message_counts_what_is_selected_and_names_what_is_usable() -> None:
     answer = scene(workload("job"), selected="abxcy")
-    assert told(answer) == [("job", "Ready", "3 of 5 selected clusters usable: a, b, c")]
+    assert updates_of(answer) == [("job", "Ready", "3 of 5 selected clusters usable: a, b, c")]
 
 
 def test_an_unreadable_entry_of_a_decision_is_not_counted_as_a_cluster() -> None:
     objects = [check(), multikueue_check(), placement(), decision("a", ""), *secrets("a"), workload("job")]
     answer = plan(snapshot(world([*objects, *our_objects("a", owners=["check", "mk"])])))
-    assert told(answer) == [("job", "Ready", "1 of 1 selected clusters usable: a")]
+    assert updates_of(answer) == [("job", "Ready", "1 of 1 selected clusters usable: a")]
 
 
 @pytest.mark.parametrize(
@@ -82,24 +82,24 @@ def test_an_unreadable_entry_of_a_decision_is_not_counted_as_a_cluster() -> None
     ],
 )
 def test_without_a_cluster_it_stays_pending_with_the_reason(selected: str, why: str) -> None:
-    ((name, state, message),) = told(scene(workload("job"), selected=selected))
+    ((name, state, message),) = updates_of(scene(workload("job"), selected=selected))
     assert (name, state, message.startswith(why)) == ("job", "Pending", True)
 
 
 def test_the_reason_is_written_once() -> None:
     job = workload("job")
-    ((_, _, message),) = told(scene(job, selected=""))
+    ((_, _, message),) = updates_of(scene(job, selected=""))
     job["status"]["admissionChecks"][0]["message"] = message
-    assert told(scene(job, selected="")) == NOTHING
+    assert updates_of(scene(job, selected="")) == NOTHING
 
 
 def test_nothing_is_taken_back_from_an_admitted_workload() -> None:
-    assert told(scene(running("job", "p-a"), selected="")) == NOTHING
+    assert updates_of(scene(running("job", "p-a"), selected="")) == NOTHING
 
 
 def test_a_check_that_cannot_be_answered_tells_why() -> None:
     objects = [check(), multikueue_check(), workload("job")]
-    ((_, state, message),) = told(plan(snapshot(world(objects))))
+    ((_, state, message),) = updates_of(plan(snapshot(world(objects))))
     assert (state, message) == (
         "Pending",
         "PlacementNotFound: create Placement kueue-system/p: it does not exist",
@@ -109,7 +109,7 @@ def test_a_check_that_cannot_be_answered_tells_why() -> None:
 def test_a_check_with_unusable_parameters_tells_its_workloads_so() -> None:
     objects = [check_with(None, "bad"), workload("job", bad="Pending")]
     seen = world(objects).snapshot(Key("check", "bad"), NOW, {})
-    ((_, state, message),) = told(plan(seen))
+    ((_, state, message),) = updates_of(plan(seen))
     assert (state, message.startswith("BadParameters: set spec.parameters to ")) == ("Pending", True)
 
 
@@ -143,14 +143,14 @@ STUCK = Timer(TimerKind.NO_CLUSTER, "Workload/job")
 
 def test_after_a_long_wait_without_a_cluster_quota_is_given_back() -> None:
     early = scene(workload("job"), selected="", policy=PATIENT, ages={STUCK: 200.0})
-    assert ([state for _, state, _ in told(early)], early.recheck_after) == (["Pending"], 100.0)
+    assert ([state for _, state, _ in updates_of(early)], early.recheck_after) == (["Pending"], 100.0)
     late = scene(workload("job"), selected="", policy=PATIENT, ages={STUCK: 300.0})
     assert [(reply.state, reply.requeue_after) for reply in late.check_state_updates] == [("Retry", 60)]
 
 
 def test_that_is_off_unless_it_is_set() -> None:
     answer = scene(workload("job"), selected="", ages={STUCK: 9e9})
-    assert ([state for _, state, _ in told(answer)], STUCK in answer.timers) == (["Pending"], False)
+    assert ([state for _, state, _ in updates_of(answer)], STUCK in answer.timers) == (["Pending"], False)
 
 
 def test_the_wait_begins_anew_when_there_was_a_cluster() -> None:

@@ -58,14 +58,14 @@ def test_what_is_held_and_what_is_not(before: str, after: str, kept: str) -> Non
 
 def test_it_is_told_in_the_condition_and_in_an_event() -> None:
     answer = scene("abc", "")
-    told = (
+    expected_message = (
         "3 of 3 clusters would go at once though the Placement was not changed: held for 5 min, "
         "or until the Placement is changed"
     )
     verdict = answer.verdicts["check"]
     assert (verdict.status, verdict.reason) == ("True", "Active")
-    assert verdict.message.endswith(f"; {told}")
-    assert [(notice.reason, notice.message) for notice in answer.events] == [("Held", told)]
+    assert verdict.message.endswith(f"; {expected_message}")
+    assert [(notice.reason, notice.message) for notice in answer.events] == [("Held", expected_message)]
     assert (LOSS in answer.timers, answer.recheck_after) == (True, 300.0)
 
 

@@ -67,7 +67,7 @@ def _placement_made(seconds_ago: float, **spec: Any) -> Any:
             0.25,
             id="spread over groups",
         ),
-        pytest.param(placement(), {"a"}, None, id="no time told"),
+        pytest.param(placement(), {"a"}, None, id="no time given"),
     ],
 )
 def test_a_placement_that_says_nothing_yet(
