@@ -10,7 +10,7 @@ CRDS ?= ../shared/crds
 LOCK := --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate --upgrade
 IMAGE ?= ghcr.io/placement-ac/placement-ac:v0.1.0
 
-.PHONY: help demo pictures test test-long check unit test-envtest test-kind lock image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection clean
+.PHONY: help demo pictures test test-long check unit test-envtest test-kind lock image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-flips clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,6 +80,9 @@ bench-takeover: $(VENV)/installed ## Measure how soon another replica takes over
 
 bench-inspection: $(VENV)/installed ## Measure the commands that look at a hub, with 1,000 clusters and 200 checks
 	$(BIN)/python -m bench.inspection
+
+bench-flips: $(VENV)/installed ## Measure how long jobs wait to start while the best cluster changes
+	$(BIN)/python -m bench.flips --parallel 3
 
 clean: ## Remove the virtual environment and what the tools left
 	rm -rf $(VENV) build/site .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

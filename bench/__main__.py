@@ -12,7 +12,7 @@ import asyncio
 import json
 import signal
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +20,7 @@ from typing import Any, Final
 import click
 from rich.console import Console
 
+from bench.draws import VARIANTS, Variant, drawn
 from bench.figures import Figures, growth
 from bench.measure import SIDES, Length, Report, Where, at, memory_at
 from bench.report import REFERENCE, machine, reference, table
@@ -31,6 +32,8 @@ QUICK: Final = Length(changes=100, bursts=1, outage=4.0, idle=4.0)
 WHOLE: Final = Length(changes=200, bursts=3, outage=20.0, idle=20.0, rounds=3, starts=3)
 """At 200 checks; the other sizes measure growth. Processes differ in speed for their whole life, so each side
 is started several times."""
+DRAWN: Final = Length(bursts=6, starts=3)
+"""The first bursts are slower: connections are opened, and more events are posted."""
 LENGTHS: Final = {Scene(REFERENCE, CLUSTERS): WHOLE, Scene(1000, CLUSTERS): Length(bursts=1)}
 SIZES: Final = (
     Scene(1, CLUSTERS),
@@ -52,6 +55,7 @@ class Results:
     machine: dict[str, Any]
     sizes: list[Figures]
     memory: list[Figures]
+    draws: list[Figures]
 
     @property
     def whole(self) -> Figures:
@@ -59,6 +63,7 @@ class Results:
             **reference(self.sizes),
             "growth": growth(self.sizes),
             "memory": self.memory,
+            "draws": self.draws,
             "machine": self.machine,
             "sizes": self.sizes,
         }
@@ -69,25 +74,41 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The sizes to measure."""
+    """The sizes to measure, and the variants of changes that draw clusters anew."""
 
     sizes: Sequence[tuple[Scene, Length]]
     memory: Sequence[Scene] = ()
+    draws: Sequence[tuple[Variant, Scene, Length]] = ()
 
     @classmethod
     def chosen(
-        cls, quick: bool, sizes: Sequence[Scene], changes: int | None, rounds: int | None = None
+        cls,
+        quick: bool,
+        sizes: Sequence[Scene],
+        changes: int | None,
+        rounds: int | None = None,
+        draws: Sequence[Variant] = (),
     ) -> "Plan":
         def of(length: Length) -> Length:
             return replace(length, changes=changes or length.changes, rounds=rounds or length.rounds)
 
+        def drawn(variants: Iterable[Variant], scene: Scene) -> list[tuple[Variant, Scene, Length]]:
+            return [(one, one.scene(scene.checks, scene.clusters), of(DRAWN)) for one in variants]
+
+        if draws:
+            scenes = sizes or (Scene(REFERENCE, CLUSTERS),)
+            return cls([], draws=[found for scene in scenes for found in drawn(draws, scene)])
         if quick or sizes:
             length = of(QUICK if quick else WHOLE)
             return cls([(scene, length) for scene in sizes or (Scene(50, CLUSTERS),)])
-        return cls([(scene, of(LENGTHS.get(scene, Length()))) for scene in SIZES], MEMORY)
+        return cls(
+            [(scene, of(LENGTHS.get(scene, Length()))) for scene in SIZES],
+            MEMORY,
+            drawn(VARIANTS.values(), Scene(REFERENCE, CLUSTERS)),
+        )
 
 
-def _reporter(scene: Scene, began: float) -> Report:
+def _reporter(scene: Scene | str, began: float) -> Report:
     def report(what: str) -> None:
         click.echo(f"{time.monotonic() - began:5.0f} s  {scene}: {what}", err=True)
 
@@ -104,6 +125,9 @@ def measured(plan: Plan, where: Where, results: Results) -> None:
 
     for scene, length in plan.sizes:
         run(results.sizes, at(scene, where, length, _reporter(scene, began)))
+    for variant, scene, length in plan.draws:
+        report = _reporter(f"{scene}, {variant.title}", began)
+        run(results.draws, drawn(variant, scene, where, length, report))
     for scene in plan.memory if not where.kubeconfigs else ():
         run(results.memory, memory_at(scene, _reporter(scene, began)))
 
@@ -117,6 +141,14 @@ def measured(plan: Plan, where: Where, results: Results) -> None:
     default=CLUSTERS,
     show_default=True,
     help="Clusters on the hub, with --checks.",
+)
+@click.option(
+    "--draw",
+    "draws",
+    multiple=True,
+    type=click.Choice(list(VARIANTS)),
+    help="Measure only changes that draw the clusters of 200 checks anew, with default or shared names of "
+    "MultiKueueClusters.",
 )
 @click.option("--changes", type=click.IntRange(4), help="Number of single changes, at each size.")
 @click.option(
@@ -148,6 +180,7 @@ def main(
     quick: bool,
     checks: tuple[int, ...],
     clusters: int,
+    draws: tuple[str, ...],
     changes: int | None,
     rounds: int | None,
     kubeconfigs: tuple[Path, ...],
@@ -158,9 +191,12 @@ def main(
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that SIGTERM, too, ends all processes
     if len(kubeconfigs) > len(SIDES):
         raise click.BadParameter("at most two hubs, one for each side", param_hint="--kubeconfig")
-    plan = Plan.chosen(quick, [Scene(size, clusters) for size in checks], changes, rounds)
+    if draws and 1 in checks:
+        raise click.BadParameter("--draw takes two checks or more", param_hint="--checks")
+    variants = [VARIANTS[name] for name in draws]
+    plan = Plan.chosen(quick, [Scene(size, clusters) for size in checks], changes, rounds, variants)
     where = Where(kubeconfigs, apart)
-    results = Results(output, machine() | {"hubsHaveOwnProcessor": where.hubs_have_own_processor}, [], [])
+    results = Results(output, machine() | {"hubsHaveOwnProcessor": where.hubs_have_own_processor}, [], [], [])
     measured(plan, where, results)
     Console(width=120).print(table(results.whole))
     click.echo(f"written to {output}")

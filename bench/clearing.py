@@ -14,6 +14,8 @@ import click
 from bench.scene import MINE, NS, all_of, newest
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
+    LABEL_MANAGED_BY,
+    MANAGED_BY,
     MANAGED_CLUSTER,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
@@ -29,6 +31,8 @@ NAMES: Final[Mapping[Kind, str]] = {
     MULTIKUEUE_CONFIG: r"p\d+",
     MULTIKUEUE_CLUSTER: r"p\d+-cluster-\d{4,}",
 }
+SHARED: Final = re.compile(r"cluster-\d{4,}")
+"""The MultiKueueClusters that all checks share; others may use such names, without the controller's label."""
 KINDS: Final = (ADMISSION_CHECK, PLACEMENT_DECISION, PLACEMENT, *NAMES, MANAGED_CLUSTER, SECRET)
 """The kinds of a scene, in order of deletion: causes first."""
 IN_USE: Final = (ADMISSION_CHECK, PLACEMENT, MANAGED_CLUSTER, *NAMES)
@@ -36,10 +40,12 @@ IN_USE: Final = (ADMISSION_CHECK, PLACEMENT, MANAGED_CLUSTER, *NAMES)
 
 
 def is_mine(kind: Kind, item: Object) -> bool:
-    metadata = item["metadata"]
+    name, labels = item["metadata"]["name"], item["metadata"].get("labels") or {}
+    if kind is MULTIKUEUE_CLUSTER and SHARED.fullmatch(name):
+        return labels.get(LABEL_MANAGED_BY) == MANAGED_BY
     if kind in NAMES:
-        return re.fullmatch(NAMES[kind], metadata["name"]) is not None
-    return MINE.items() <= (metadata.get("labels") or {}).items()
+        return re.fullmatch(NAMES[kind], name) is not None
+    return MINE.items() <= labels.items()
 
 
 async def refuse_what_is_in_use(client: Client) -> None:

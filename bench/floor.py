@@ -1,10 +1,11 @@
 """
 The floor, the minimal program: it watches decisions and applies the MultiKueueConfig of each at once.
 
-`python -m bench.floor [--whole] KUBECONFIG`: a bare aiohttp loop in its own process. It decides, checks and
-remembers nothing, so its time is that of API server and network. With `--whole` it first writes the
-MultiKueueClusters of each decision and finally the condition of its check, as the controller must. It prints
-`ready` on standard output after its list, just before its watch opens.
+`python -m bench.floor KUBECONFIG [--whole] [--shared-names]`: a bare aiohttp loop in its own process. It
+decides, checks and remembers nothing, so its time is that of API server and network. With `--whole` it first
+writes the MultiKueueClusters of each decision and finally the condition of its check, as the controller must.
+With `--shared-names` a MultiKueueCluster has the name of its cluster. It prints `ready` on standard output
+after its list, just before its watch opens.
 """
 
 import asyncio
@@ -36,8 +37,8 @@ class Forgotten(Exception):
 
 
 class Floor:
-    def __init__(self, session: aiohttp.ClientSession, server: str, whole: bool) -> None:
-        self._session, self._server, self._whole = session, server, whole
+    def __init__(self, session: aiohttp.ClientSession, server: str, *, whole: bool, shared: bool) -> None:
+        self._session, self._server, self._whole, self._shared = session, server, whole, shared
         self._tasks: set[asyncio.Task[None]] = set()
         self._version = ""
 
@@ -83,7 +84,7 @@ class Floor:
         clusters = [entry["clusterName"] for entry in decision.get("status", {}).get("decisions") or ()]
         if not clusters:
             return
-        names = [f"{placement}-{cluster}" for cluster in clusters]
+        names = clusters if self._shared else [f"{placement}-{cluster}" for cluster in clusters]
         if self._whole:
             await asyncio.gather(*(self._cluster(*pair) for pair in zip(names, clusters, strict=True)))
         await self._apply("MultiKueueConfig", "multikueueconfigs", placement, {"spec": {"clusters": names}})
@@ -121,10 +122,10 @@ class Floor:
 async def main(words: Sequence[str]) -> None:
     from placement_ac.kube.login import Login  # noqa: PLC0415  # what a login costs is part of any start
 
-    login = Login(Path(words[-1]))
+    login = Login(Path(words[0]))
     timeout = aiohttp.ClientTimeout(total=None)
     async with login.session(timeout=timeout, connections=AT_ONCE) as session:
-        await Floor(session, login.server, "--whole" in words).run()
+        await Floor(session, login.server, whole="--whole" in words, shared="--shared-names" in words).run()
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 The hub for a measurement: an embedded one in its own process, or the one of a kubeconfig.
 
 `python -m bench.hubs KUBECONFIG` serves until its standard input ends; each line there is a command (`fill
-CHECKS CLUSTERS`, `down`, `up`, `taken`), answered by a line on standard output. The separate process keeps
+SCENE`, `down`, `up`, `taken`), answered by a line on standard output. The separate process keeps
 the hub's cost out of the measurement.
 """
 
@@ -14,7 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -46,8 +46,11 @@ class Bench(Protocol):
 
     kubeconfig: Path
 
+    async def check(self, client: Client) -> None:
+        """Raise ClickException for a hub that is in use."""
+
     async def fill(self, client: Client, scene: Scene) -> None:
-        """Create a scene; raises ClickException for a hub that is in use."""
+        """Create a scene; objects of an earlier one are deleted."""
 
     async def clear(self, client: Client) -> None:
         """Delete the scene and everything created for it."""
@@ -74,8 +77,11 @@ class Ours:
         if self._answer() != "ready\n":
             raise click.ClickException("the hub did not start")
 
+    async def check(self, _: Client) -> None:
+        return
+
     async def fill(self, _: Client, scene: Scene) -> None:
-        await asyncio.to_thread(self._order, f"fill {scene.checks} {scene.clusters}")
+        await asyncio.to_thread(self._order, f"fill {json.dumps(asdict(scene))}")
 
     async def clear(self, _: Client) -> None:
         return
@@ -110,8 +116,10 @@ class Theirs:
     def __init__(self, kubeconfig: Path) -> None:
         self.kubeconfig = kubeconfig
 
-    async def fill(self, client: Client, scene: Scene) -> None:
+    async def check(self, client: Client) -> None:
         await refuse_what_is_in_use(client)
+
+    async def fill(self, client: Client, scene: Scene) -> None:
         await clear(client)
         await prepare(client, scene)
 
@@ -150,14 +158,14 @@ class _Serving:
         self._hub = hub
         self._watched: Counter[str] = Counter()
 
-    def obey(self, words: list[str]) -> str:
-        match words:
+    def obey(self, order: str) -> str:
+        match order.split(maxsplit=1):
             case ["down"]:
                 self._hub.go_down()
             case ["up"]:
                 self._hub.come_back()
-            case ["fill", checks, clusters]:
-                fill(self._hub, Scene(int(checks), int(clusters)))
+            case ["fill", scene]:
+                fill(self._hub, Scene(**json.loads(scene)))
             case ["taken"]:
                 return json.dumps({"requests": self._requests(), "watched": self._sent()})
         return ""
@@ -210,7 +218,7 @@ def _serve(kubeconfig: Path) -> None:
         _answer("ready")
         serving = _Serving(hub)
         for line in sys.stdin:
-            _answer(serving.obey(line.split()))
+            _answer(serving.obey(line))
 
 
 def _answer(text: str) -> None:

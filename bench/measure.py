@@ -84,6 +84,7 @@ def hubs(where: Where, folder: Path) -> Iterator[Sequence[Mapping[Side, Bench]]]
 async def staged(side: Side, hub: Bench, scene: Scene) -> AsyncIterator[Stage]:
     """Create a scene on a hub and follow its objects; delete it at the end."""
     async with Client(Login(hub.kubeconfig), field_manager=AGENT) as client:
+        await hub.check(client)  # what others have there is not deleted
         try:
             await hub.fill(client, scene)
             async with following(client) as follower:
@@ -112,7 +113,9 @@ async def _round(scene: Scene, where: Where, length: Length, report: Report) -> 
                 stages = [
                     await stack.enter_async_context(staged(side, hub, scene)) for side, hub in turn.items()
                 ]
-                raw |= await played({stage.side.name: stage for stage in stages}, length, report)
+                raw |= await played(
+                    {stage.side.name: stage for stage in stages}, scene.checks, length, report
+                )
     return raw
 
 
@@ -127,7 +130,9 @@ async def _start(scene: Scene, where: Where, report: Report) -> dict[str, Figure
     return raw
 
 
-async def played(stages: Mapping[str, Stage], length: Length, report: Report) -> dict[str, Figures]:
+async def played(
+    stages: Mapping[str, Stage], checks: int, length: Length, report: Report
+) -> dict[str, Figures]:
     """Play everything; return side → play → raw figures."""
     raw: dict[str, Figures] = {name: {} for name in stages}
     for name, stage in stages.items():
@@ -138,40 +143,49 @@ async def played(stages: Mapping[str, Stage], length: Length, report: Report) ->
     with ExitStack() as stack:
         actors: dict[str, Actor] = {}
         for name, stage in stages.items():
-            await decide_all(stage.client, stage.scene, changed=True)
+            await decide_all(stage.client, stage.scene, turn=1)
             process = stack.enter_context(running(stage.side, stage.hub.kubeconfig))
             actors[name] = Actor(stage, process)
-            raw[name]["restart"]["afterChanges"] = await plays.changed_meanwhile(stage, process)
+            raw[name]["restart"]["afterChanges"] = await plays.changed_meanwhile(stage, process, turn=1)
+            await stage.change_all(turn=0)
+            await plays.rest(process)
             raw[name]["rssMb"] = round(process.memory(), 1)
-        for name, found in (await at_work(actors, length, report)).items():
+        for name, found in (await at_work(actors, checks, length, report)).items():
             raw[name] |= found
     return raw
 
 
-async def at_work(actors: Mapping[str, Actor], length: Length, report: Report) -> dict[str, Figures]:
+async def at_work(
+    actors: Mapping[str, Actor], checks: int, length: Length, report: Report
+) -> dict[str, Figures]:
     """Measure the running sides: one change, its cost, a burst, an outage."""
-    report("latency")
-    meters = {name: Meter.begun(actor) for name, actor in actors.items()}
-    seconds = await plays.latency(actors, length.changes)
-    report("cost, and rest")
-    await asyncio.sleep(plays.LAST_SECONDS)
-    windows = {name: meter.ended() for name, meter in meters.items()}
-    rested = await plays.idle(actors, length.idle)
+    found = await one_by_one(actors, list(plays.swaps(checks, length.changes)), length.idle, report)
     report("burst")
-    at_once = await plays.burst(actors, length.bursts)
+    at_once = await plays.burst(actors, (1, 0) * length.bursts)
     after = {name: round(actor.process.memory(), 1) for name, actor in actors.items()}
     away: Mapping[str, Figures | None] = dict.fromkeys(actors)
     if length.outage:
         report("outage")
         away = await plays.outage(actors, length.outage)
     return {
-        name: {
-            "latency": seconds[name],
-            "cost": plays.costs(windows[name], rested[name], length.changes),
-            "burst": at_once[name],
-            "rssMbAfter": after[name],
-            "outage": away[name],
-        }
+        name: found[name] | {"burst": at_once[name], "rssMbAfter": after[name], "outage": away[name]}
+        for name in actors
+    }
+
+
+async def one_by_one(
+    actors: Mapping[str, Actor], changes: Sequence[tuple[int, int]], idle: float, report: Report
+) -> dict[str, Figures]:
+    """Measure changes, each a check and its turn: latency, and the cost; `idle`: seconds without changes."""
+    report("latency")
+    meters = {name: Meter.begun(actor) for name, actor in actors.items()}
+    seconds = await plays.latency(actors, changes)
+    report("cost, and rest")
+    await asyncio.sleep(plays.LAST_SECONDS)
+    windows = {name: meter.ended() for name, meter in meters.items()}
+    rested = await plays.idle(actors, idle)
+    return {
+        name: {"latency": seconds[name], "cost": plays.costs(windows[name], rested[name], len(changes))}
         for name in actors
     }
 

@@ -9,7 +9,7 @@ name says otherwise.
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -19,7 +19,7 @@ from bench.figures import Figures, cpu_per_1000, lists_per_kind, per_change, per
 from bench.follower import Follower
 from bench.hubs import Bench
 from bench.scene import Scene, decide, decide_all
-from bench.sides import CONTROLLER, NEVER_SECONDS, WHOLE_FLOOR, Process, Side, running, until_idle
+from bench.sides import NEVER_SECONDS, Process, Side, running, until_idle
 from placement_ac.kube.client import Client
 
 REST_SECONDS: Final = 0.5
@@ -44,35 +44,35 @@ class Stage:
     follower: Follower
     scene: Scene
 
-    def wanted(self, changed: bool) -> dict[str, list[str]]:
+    def wanted(self, turn: int) -> dict[str, list[str]]:
         checks = range(self.scene.checks)
-        return {self.scene.placement(check): self.scene.config(check, changed) for check in checks}
+        return {self.scene.placement(check): self.scene.config(check, turn) for check in checks}
 
     @property
     def checks(self) -> set[str]:
         return {f"c{check}" for check in range(self.scene.checks)}
 
-    async def change(self, check: int, changed: bool) -> float:
+    async def change(self, check: int, turn: int) -> float:
         """Change one decision; return the seconds from before the PATCH until its list was correct."""
-        wanted = {self.scene.placement(check): self.scene.config(check, changed)}
+        wanted = {self.scene.placement(check): self.scene.config(check, turn)}
         began = asyncio.get_running_loop().time()
-        deciding = asyncio.create_task(decide(self.client, self.scene, check, changed=changed))
+        deciding = asyncio.create_task(decide(self.client, self.scene, check, turn))
         reached = await within(self.follower.lists(wanted))
         await deciding
         return reached - began
 
-    async def change_all(self, changed: bool) -> float:
+    async def change_all(self, turn: int) -> float:
         """Change all decisions at once; return the seconds until the last list was correct."""
         began = asyncio.get_running_loop().time()
-        deciding = asyncio.create_task(decide_all(self.client, self.scene, changed=changed))
-        reached = await within(self.follower.lists(self.wanted(changed)))
+        deciding = asyncio.create_task(decide_all(self.client, self.scene, turn))
+        reached = await within(self.follower.lists(self.wanted(turn)))
         await deciding
         return reached - began
 
-    async def until_right(self, process: Process, *, changed: bool = False, whole: bool = False) -> float:
+    async def until_right(self, process: Process, *, turn: int = 0, whole: bool = False) -> float:
         """Return the seconds from the start until all lists, and with `whole` the conditions, are correct."""
         checks = self.checks if whole else set()
-        return await within(self.follower.lists(self.wanted(changed), checks), process) - process.began
+        return await within(self.follower.lists(self.wanted(turn), checks), process) - process.began
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +112,7 @@ async def rest(process: Process) -> None:
 async def cold(stage: Stage) -> Figures:
     """Start on a hub without lists; return the seconds until all lists and conditions were correct."""
     stage.hub.taken()
-    side = stage.side if stage.side is CONTROLLER else WHOLE_FLOOR
-    with running(side, stage.hub.kubeconfig) as process:
+    with running(stage.side.whole, stage.hub.kubeconfig) as process:
         seconds = await stage.until_right(process, whole=True)
         found: Figures = {"seconds": round(seconds, 3), "cpuSeconds": process.cpu_seconds()}
         await rest(process)
@@ -132,8 +131,8 @@ async def restart(stage: Stage) -> Figures:
         found: Figures = {"seconds": round(seconds, 3), "cpuSeconds": process.cpu_seconds()}
         await rest(process)
         taken = stage.hub.taken()
-        for changed in (True, False):
-            await stage.change_all(changed)
+        for turn in (1, 0):
+            await stage.change_all(turn)
         await rest(process)
     if not taken:
         return found | {"requests": None, "writes": None, "listsPerKind": None}
@@ -145,28 +144,30 @@ async def restart(stage: Stage) -> Figures:
     }
 
 
-async def changed_meanwhile(stage: Stage, process: Process) -> Figures:
-    """Change all decisions while the side is stopped; return the seconds until all lists are correct."""
-    seconds = await stage.until_right(process, changed=True)
-    found: Figures = {"seconds": round(seconds, 3), "cpuSeconds": process.cpu_seconds()}
-    await stage.change_all(changed=False)
-    await rest(process)
-    return found
+async def changed_meanwhile(stage: Stage, process: Process, turn: int) -> Figures:
+    """Return the seconds from the start until all lists are those of a turn, decided before the start."""
+    seconds = await stage.until_right(process, turn=turn)
+    return {"seconds": round(seconds, 3), "cpuSeconds": process.cpu_seconds()}
 
 
 # -- at work
 
 
-async def latency(actors: Actors, changes: int) -> dict[str, list[float]]:
-    """Change the decisions one by one, on each stage in turn."""
+def swaps(checks: int, changes: int) -> Iterator[tuple[int, int]]:
+    """Yield the check and the turn of each change: back and forth, check by check."""
+    for number in range(changes // 2):
+        yield number % checks, 1
+        yield number % checks, 0
+
+
+async def latency(actors: Actors, changes: Iterable[tuple[int, int]]) -> dict[str, list[float]]:
+    """Bring one check after another to a turn, on each stage alternately; return the seconds by side."""
     chance = random.Random(SEED)  # noqa: S311  # nothing secret
     found: dict[str, list[float]] = {name: [] for name in actors}
-    for number in range(changes // 2):
+    for check, turn in changes:
         for name, actor in actors.items():
-            check = number % actor.stage.scene.checks
-            for changed in (True, False):
-                await asyncio.sleep(chance.uniform(*PAUSE_SECONDS))
-                found[name].append(await actor.stage.change(check, changed))
+            await asyncio.sleep(chance.uniform(*PAUSE_SECONDS))
+            found[name].append(await actor.stage.change(check, turn))
     return found
 
 
@@ -230,13 +231,13 @@ FROM_THE_HUB: Final = (
 )
 
 
-async def burst(actors: Actors, times: int) -> dict[str, list[float]]:
-    """Change all decisions at once, back and forth."""
+async def burst(actors: Actors, turns: Iterable[int]) -> dict[str, list[float]]:
+    """Bring all decisions to each turn at once; return the seconds by side."""
     found: dict[str, list[float]] = {name: [] for name in actors}
-    for changed in (True, False) * times:
+    for turn in turns:
         for name, actor in actors.items():
             await asyncio.sleep(BETWEEN_SECONDS)
-            found[name].append(await actor.stage.change_all(changed))
+            found[name].append(await actor.stage.change_all(turn))
     return found
 
 
@@ -251,7 +252,7 @@ async def _back(actor: Actor, seconds: float) -> Figures:
     stage = actor.stage
     stage.hub.up()
     began = asyncio.get_running_loop().time()
-    wanted = {stage.scene.placement(0): stage.scene.config(0, changed=True)}
-    await decide(stage.client, stage.scene, 0, changed=True)
+    wanted = {stage.scene.placement(0): stage.scene.config(0, turn=1)}
+    await decide(stage.client, stage.scene, 0, turn=1)
     reached = await within(stage.follower.lists(wanted), actor.process)
     return {"seconds": round(reached - began, 3), "awaySeconds": seconds}

@@ -18,9 +18,10 @@ from typing import Final
 
 import click
 
+from bench.draws import VARIANTS
 from bench.hubs import embedded
 from bench.measure import staged
-from bench.plays import Actor, latency, rest
+from bench.plays import Actor, latency, rest, swaps
 from bench.scene import Scene
 from bench.sides import CONTROLLER, Side, running
 
@@ -30,20 +31,22 @@ SHOWN: Final = 30
 """The number of printed functions."""
 
 
-async def play(scene: Scene, changes: int, folder: Path) -> Path:
-    """Change decisions, and return the file of the profile."""
+async def play(scene: Scene, changes: int, options: tuple[str, ...], folder: Path) -> Path:
+    """Change decisions, and return the file of the profile. `options`: those of `placement-ac run`."""
     found = folder / "profile"
     with embedded(folder / "kubeconfig") as hub:
         hub.until_ready()
-        side = Side(CONTROLLER.name, ("bench.profile", "--inside", str(found), *CONTROLLER.words[1:]))
+        side = Side(
+            CONTROLLER.name, ("bench.profile", "--inside", str(found), *CONTROLLER.words[1:]), options
+        )
         async with staged(side, hub, scene) as stage:
             with running(side, hub.kubeconfig) as process:
                 await stage.until_right(process, whole=True)
-                for changed in (True, False):
-                    await stage.change_all(changed)
+                for turn in (1, 0):
+                    await stage.change_all(turn)
                 await rest(process)
                 os.kill(process.pid, BEGIN)
-                await latency({side.name: Actor(stage, process)}, changes)
+                await latency({side.name: Actor(stage, process)}, swaps(scene.checks, changes))
                 os.kill(process.pid, END)
                 while not found.exists():
                     process.check()
@@ -82,11 +85,16 @@ def inside(file: Path, words: Sequence[str]) -> None:
 @click.option(
     "--changes", type=click.IntRange(2), default=400, show_default=True, help="Single changes of a decision."
 )
+@click.option(
+    "--draw", type=click.Choice(list(VARIANTS)), help="Changes that draw the clusters anew, in this variant."
+)
 @click.option("--sort", type=click.Choice(["tottime", "cumtime"]), default="tottime", show_default=True)
-def main(checks: int, clusters: int, changes: int, sort: str) -> None:
+def main(checks: int, clusters: int, changes: int, draw: str | None, sort: str) -> None:
     """Print a profile of the controller while decisions change."""
     with tempfile.TemporaryDirectory() as folder:
-        found = asyncio.run(play(Scene(checks, clusters), changes, Path(folder)))
+        variant = VARIANTS[draw or "default"]
+        scene = variant.scene(checks, clusters) if draw else Scene(checks, clusters)
+        found = asyncio.run(play(scene, changes, variant.options, Path(folder)))
         pstats.Stats(str(found)).strip_dirs().sort_stats(sort).print_stats(SHOWN)
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from rich.table import Table
 
+from bench.draws import PREPARED, SHARED, VARIANTS
 from bench.figures import FLOOR, MINE, Figures
 from bench.processors import usable
 
@@ -24,6 +25,10 @@ P50_OVER_FLOOR: Final = 1.5
 P99_OVER_FLOOR: Final = 2.0
 BURST_OVER_FLOOR: Final = 1.8
 COLD_START_OVER_FLOOR: Final = 1.8
+DRAWN_OVER_FLOOR: Final = 2.0
+"""Burst and restart, of changes that draw clusters anew, with shared names."""
+NEW_OVER_BACK: Final = 1.5
+"""A change to new clusters over one to clusters that were listed before, when all are prepared."""
 LISTS_PER_KIND: Final = 2.0
 """At a start: one list by kopf, and one that completes the cache."""
 OUTAGE_SECONDS: Final = 1.0
@@ -55,9 +60,9 @@ class Row:
 
 
 def reference(sizes: Sequence[Figures]) -> Figures:
-    """Return the size of the first table: 200 checks on the smallest measured number of clusters."""
+    """Return the size of the first table: 200 checks on the smallest measured number of clusters, if any."""
     most = [one for one in sizes if one["checks"] == REFERENCE]
-    return min(most, key=lambda one: int(one["clusters"])) if most else sizes[-1]
+    return min(most, key=lambda one: int(one["clusters"])) if most else dict(*sizes[-1:])
 
 
 HEAD: Final = ("where", "what", "controller", "floor", "ratio", "wanted", "met")
@@ -73,6 +78,9 @@ def sections(whole: Figures) -> Iterator[tuple[str, list[Row]]]:
 
 
 def _other_sections(whole: Figures) -> Iterator[tuple[str, list[Row]]]:
+    for one in whole["draws"]:
+        title = VARIANTS[one["variant"]].title
+        yield f"{_where(one)}, drawn anew, {title}", list(draw_rows(one))
     for one in whole["memory"]:
         yield _where(one), list(_memory(one))
     for what, found in whole["growth"].items():
@@ -110,8 +118,9 @@ def markdown(whole: Figures) -> Iterator[str]:
     yield ""
     yield from _lines(SIZES, map(_in_short, whole["sizes"]))
     yield ""
-    first = reference(whole["sizes"])
-    found = [(_where(first), list(rows(first, judged=first["checks"] == REFERENCE))), *_other_sections(whole)]
+    found = list(_other_sections(whole))
+    if first := reference(whole["sizes"]):
+        found.insert(0, (_where(first), list(rows(first, judged=first["checks"] == REFERENCE))))
     cells = [
         (where if number == 0 else "", *row.cells) for where, some in found for number, row in enumerate(some)
     ]
@@ -141,7 +150,7 @@ def _lines(head: Sequence[str], found: Iterable[Sequence[str]]) -> Iterator[str]
 
 def rows(one: Figures, *, judged: bool) -> Iterator[Row]:
     """Yield the rows of one size; with `judged` also their budgets."""
-    yield from _latency(one["latency"], judged)
+    yield from _latency(one["latency"], {"p50": P50_OVER_FLOOR, "p99": P99_OVER_FLOOR} if judged else {})
     yield _ratio("burst", one["burst"], "medianSeconds", BURST_OVER_FLOOR if judged else None)
     yield _ratio("cold start", one["coldStart"], "seconds", COLD_START_OVER_FLOOR if judged else None)
     yield from _restart(one["restart"], judged)
@@ -154,12 +163,27 @@ def rows(one: Figures, *, judged: bool) -> Iterator[Row]:
         yield Row("right again after an outage", mine, floor, seconds, OUTAGE_SECONDS if judged else None)
 
 
-def _latency(found: Figures, judged: bool) -> Iterator[Row]:
-    wanted = {"p50": P50_OVER_FLOOR, "p99": P99_OVER_FLOOR} if judged else {}
+def draw_rows(one: Figures) -> Iterator[Row]:
+    """Yield the rows of changes that draw clusters anew, with the budgets of its variant at 200 checks."""
+    wanted = one["checks"] == REFERENCE
+    shared = wanted and one["variant"] == SHARED.name
+    most = DRAWN_OVER_FLOOR if shared else None
+    yield from _latency(one["latency"], {"p50": P50_OVER_FLOOR} if shared else {})
+    yield from _latency(one["back"], {}, "one change back")
+    over_back = NEW_OVER_BACK if wanted and one["variant"] == PREPARED.name else None
+    yield Row("one change over one back, p50", _times(one["newOverBack"]), "", one["newOverBack"], over_back)
+    yield _ratio("burst", one["burst"], "medianSeconds", most)
+    yield _ratio("restart, all changed: right", one["afterChanges"], "seconds", most)
+    yield from _cost(one, one["costOfFloor"], judged=shared)
+    yield _memory_row("RSS at rest", one["rssMb"], RSS_MB if shared else None, one["costOfFloor"]["rssMb"])
+    yield _memory_row("RSS after it all", one["rssMbAfter"], RSS_MB if shared else None)
+
+
+def _latency(found: Figures, wanted: Mapping[str, float], what: str = "one change") -> Iterator[Row]:
     for part in ("p50", "p90", "p99"):
         mine, floor = (f"{found[side][f'{part}Ms']} ms" for side in (MINE, FLOOR))
         ratio = found[f"{part}OverFloor"]
-        yield Row(f"one change, {part}", mine, floor, ratio, wanted.get(part), is_ratio=True)
+        yield Row(f"{what}, {part}", mine, floor, ratio, wanted.get(part), is_ratio=True)
 
 
 def _ratio(what: str, found: Figures, key: str, most: float | None = None) -> Row:

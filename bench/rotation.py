@@ -21,6 +21,7 @@ from typing import Any, Final
 
 import click
 
+from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import (
     KUBECONFIG_KEY,
     KUEUE,
@@ -115,7 +116,7 @@ def stage(clusters: list[str], folder: Path) -> Iterator[tuple[Hub, OcmAddons]]:
                 "mass_loss_grace": 0,
                 "leader_elect": False,  # so every counted write concerns credentials
             }
-            with ControllerThread(kubeconfig=kubeconfig, **settings):
+            with ControllerThread(Settings(kubeconfig=kubeconfig, **settings)):
                 yield hub, stand_ins[0]
 
 

@@ -2,14 +2,16 @@
 A hub for the bench: clusters with Secrets, and checks with a Placement and a decision each.
 
 It is created by requests, over HTTP to any API server, or directly in the process of an embedded one.
-A check `c7` has the Placement `p7`, whose decision has ten clusters; a *change* replaces the last one by
-another one, back and forth.
+A check `c7` has the Placement `p7`, whose decision has ten clusters; a *change* brings the decision to
+another *turn*. Even and odd turns differ in one cluster; in a scene that draws, each turn has ten clusters
+drawn at random, so that with 40 clusters a change replaces 7.5 of them on average.
 """
 
 import asyncio
 import base64
 import contextlib
 import hashlib
+import random
 from collections.abc import Coroutine, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,6 +21,7 @@ import trustme
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     KUBECONFIG_KEY,
+    LABEL_CLUSTER_SET,
     LABEL_GROUP_INDEX,
     LABEL_PLACEMENT,
     MANAGED_CLUSTER,
@@ -41,6 +44,8 @@ AT_ONCE: Final = 16
 NAMESPACE: Final = Kind("", "Namespace", "namespaces", False, ("v1",))
 MINE: Final = {"app.kubernetes.io/created-by": "placement-ac-bench"}
 """The label of a scene's objects."""
+SET: Final = "placement-ac-bench"
+"""The ManagedClusterSet that all clusters name; it need not exist, as nobody schedules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,10 @@ class Scene:
 
     checks: int
     clusters: int = 40
+    draws: bool = False
+    """Whether each turn draws the clusters anew."""
+    shared_names: bool = False
+    """Whether the MultiKueueCluster of a cluster has its name, for all Placements."""
 
     def __str__(self) -> str:
         return f"{self.checks} checks, {self.clusters} clusters"
@@ -56,16 +65,25 @@ class Scene:
     def placement(self, check: int) -> str:
         return f"p{check}"
 
-    def clusters_of(self, check: int, changed: bool) -> tuple[str, ...]:
-        """Return the clusters of a check, before or after a change, in OCM's order: by name."""
-        first = check * 7
-        last = PER_CHECK if changed else PER_CHECK - 1
-        steps = (*range(PER_CHECK - 1), last)
-        return tuple(sorted(f"cluster-{(first + step) % self.clusters:04}" for step in steps))
+    def clusters_of(self, check: int, turn: int) -> tuple[str, ...]:
+        """Return the clusters of a check in a turn, in OCM's order: by name."""
+        numbers = self._drawn(check, turn) if self.draws else self._swapped(check, turn)
+        return tuple(f"cluster-{number:04}" for number in sorted(numbers))
 
-    def config(self, check: int, changed: bool) -> list[str]:
+    def _drawn(self, check: int, turn: int) -> list[int]:
+        chance = random.Random(f"{check}/{turn}")  # noqa: S311  # nothing secret
+        return chance.sample(range(self.clusters), PER_CHECK)
+
+    def _swapped(self, check: int, turn: int) -> list[int]:
+        steps = (*range(PER_CHECK - 1), PER_CHECK - 1 + turn % 2)
+        return [(check * 7 + step) % self.clusters for step in steps]
+
+    def config(self, check: int, turn: int) -> list[str]:
         """Return the expected list in the MultiKueueConfig."""
-        return [f"{self.placement(check)}-{cluster}" for cluster in self.clusters_of(check, changed)]
+        clusters = self.clusters_of(check, turn)
+        return [
+            cluster if self.shared_names else f"{self.placement(check)}-{cluster}" for cluster in clusters
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +114,7 @@ def asks(scene: Scene) -> Iterator[tuple[Ask, ...]]:
         data = {KUBECONFIG_KEY: base64.b64encode(_kubeconfig(name, authority)).decode()}
         yield (_created(SECRET, f"multikueue-{name}", data=data),)
         spec = {"hubAcceptsClient": True, "leaseDurationSeconds": 60}
-        yield (_created(MANAGED_CLUSTER, name, spec=spec),)
+        yield (_created(MANAGED_CLUSTER, name, {LABEL_CLUSTER_SET: SET}, spec=spec),)
     for check in range(scene.checks):
         yield tuple(_check(scene, check))
 
@@ -112,10 +130,10 @@ def _kubeconfig(cluster: str, authority: bytes) -> bytes:
 def _check(scene: Scene, check: int) -> Iterator[Ask]:
     name = scene.placement(check)
     decision = f"{name}-decision-1"
-    yield _created(PLACEMENT, name, spec={})
+    yield _created(PLACEMENT, name, spec={"clusterSets": [SET]})
     labels = {LABEL_PLACEMENT: name, LABEL_GROUP_INDEX: "0"}
     yield _created(PLACEMENT_DECISION, decision, labels)
-    yield _decided(scene, check, changed=False)
+    yield _decided(scene, check, turn=0)
     group = {"decisionGroupIndex": 0, "decisions": [decision], "clusterCount": PER_CHECK}
     status = {"numberOfSelectedClusters": PER_CHECK, "decisionGroups": [group]}
     yield _status_written(PLACEMENT, name, status)
@@ -125,8 +143,8 @@ def _check(scene: Scene, check: int) -> Iterator[Ask]:
     )
 
 
-def _decided(scene: Scene, check: int, *, changed: bool) -> Ask:
-    decisions = [{"clusterName": name, "reason": ""} for name in scene.clusters_of(check, changed)]
+def _decided(scene: Scene, check: int, turn: int) -> Ask:
+    decisions = [{"clusterName": name, "reason": ""} for name in scene.clusters_of(check, turn)]
     return _status_written(
         PLACEMENT_DECISION, f"{scene.placement(check)}-decision-1", {"decisions": decisions}
     )
@@ -141,13 +159,13 @@ def _status_written(kind: Kind, name: str, status: Object) -> Ask:
     return Ask("PATCH", newest(kind).path(NS, name, "status"), {"status": status}, MERGE)
 
 
-async def decide(client: Client, scene: Scene, check: int, *, changed: bool) -> None:
+async def decide(client: Client, scene: Scene, check: int, turn: int) -> None:
     """Write a decision for a check, as OCM does."""
-    await _send(client, _decided(scene, check, changed=changed))
+    await _send(client, _decided(scene, check, turn))
 
 
-async def decide_all(client: Client, scene: Scene, *, changed: bool) -> None:
-    await all_of(decide(client, scene, check, changed=changed) for check in range(scene.checks))
+async def decide_all(client: Client, scene: Scene, turn: int) -> None:
+    await all_of(decide(client, scene, check, turn) for check in range(scene.checks))
 
 
 async def prepare(client: Client, scene: Scene) -> None:

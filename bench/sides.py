@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -28,10 +28,20 @@ ASK_SECONDS: Final = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A side of the comparison: its name, and its module with arguments."""
+    """A side of the comparison: its name, its module with arguments, and options after the kubeconfig."""
 
     name: str
     words: tuple[str, ...]
+    options: tuple[str, ...] = ()
+
+    @property
+    def is_controller(self) -> bool:
+        return self.name == CONTROLLER.name
+
+    @property
+    def whole(self) -> "Side":
+        """The side that writes MultiKueueClusters and conditions as well, as the controller always does."""
+        return self if self.is_controller else replace(self, options=(*self.options, "--whole"))
 
 
 CONTROLLER: Final = Side(
@@ -40,7 +50,6 @@ CONTROLLER: Final = Side(
     ("placement_ac", "run", "--leader-elect=false", "--log-level=error", "--kubeconfig"),
 )
 FLOOR: Final = Side("floor", ("bench.floor",))
-WHOLE_FLOOR: Final = Side("floor", ("bench.floor", "--whole"))
 
 
 class Process:
@@ -90,14 +99,14 @@ async def _says_ok(port: int) -> bool:
 @contextmanager
 def running(side: Side, kubeconfig: Path, *, asked: bool = False) -> Iterator[Process]:
     """Run one side; with `asked` the controller serves its readiness."""
-    port = _free_port() if asked and side is CONTROLLER else 0
+    port = _free_port() if asked and side.is_controller else 0
     probes = [f"--health-probe-bind-address=127.0.0.1:{port}"] if port else []
-    command = [sys.executable, "-m", *side.words, str(kubeconfig), *probes]
+    command = [sys.executable, "-m", *side.words, str(kubeconfig), *side.options, *probes]
     compile_ours()
     began = asyncio.get_running_loop().time()
     # A session of its own: Ctrl-C reaches the bench alone, which then stops it.
     popen = subprocess.Popen(  # noqa: S603  # our own
-        command, stdout=None if side is CONTROLLER else subprocess.PIPE, start_new_session=True
+        command, stdout=None if side.is_controller else subprocess.PIPE, start_new_session=True
     )
     try:
         yield Process(popen, port, began)

@@ -62,7 +62,7 @@ class CredentialLookup:
     def expiries(self) -> dict[str, datetime]:
         """Return when the credentials expire of each cluster that we list or that a check of ours selects."""
         tables = self._tables
-        clusters = set(tables.clusters.index("cluster"))
+        clusters = set(tables.multikueue_clusters.index("cluster"))
         clusters.update(
             c for placement in tables.checks.index("placement") for c in tables.selected_by(placement)
         )
@@ -143,10 +143,10 @@ class CredentialLookup:
 
     def _usage(self, cluster: str, secret: str, objects: ProvisioningObjects) -> CredentialUsage:
         tables = self._tables
-        clusters = tables.clusters.by("cluster", cluster)
+        clusters = tables.multikueue_clusters.by("cluster", cluster)
         checks = [c for p in tables.users_of(cluster) for c in tables.checks.by("placement", p)]
         owners = {check.meta.uid: check.meta.name for check in checks}
-        sources = tables.clusters.index("source")
+        sources = tables.multikueue_clusters.index("source")
         secret_used, profile_used = f"Secret/{secret}" in sources, f"ClusterProfile/{cluster}" in sources
         by_profile = tables.provisioning.form == "cluster-profile" or (
             objects.account_is_ours and objects.account_is_synced
@@ -177,7 +177,7 @@ class CredentialLookup:
     def _orphans(self, inputs: ProvisioningInputs) -> Iterator[tuple[Kind, WritableObject]]:
         """Yield what was provisioned under another account's name: the setting changed, or an adoption."""
         cluster, tables = inputs.cluster, self._tables
-        sources = tables.clusters.index("source")
+        sources = tables.multikueue_clusters.index("source")
         if f"ClusterProfile/{cluster}" in sources and not inputs.objects.profile_has_token:
             return
         for secret in tables.secrets.by("cluster", cluster):

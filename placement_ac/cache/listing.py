@@ -34,7 +34,7 @@ def is_later(one: str, other: str) -> bool:
 
 
 class Listings:
-    """What is watched, and what of it has been listed."""
+    """What is watched, and which of it has been listed."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Listings:
         """Whether every kind has been listed wherever it is watched."""
         return all(scope in self._versions for scope in self.scopes)
 
-    def unlisted(self) -> list[str]:
+    def unsynced(self) -> list[str]:
         """Return what has not been listed yet, in words."""
         missing = [scope for scope in self.scopes if scope not in self._versions]
         return [f"{kind} in {namespace}" if namespace else str(kind) for kind, namespace in missing]
@@ -93,6 +93,6 @@ class Listings:
         """Nothing is complete before that has been listed again."""
         self._versions.pop(scope, None)
 
-    def set_listed(self, scope: Scope, resource_version: str) -> None:
+    def set_synced(self, scope: Scope, resource_version: str) -> None:
         """Take in that a list is complete; the version is "" where the hub has no such kind."""
         self._versions[scope] = resource_version

@@ -68,8 +68,8 @@ def _is_ours(placement: str, tables: Tables) -> bool:
     config = tables.configs.get(("", placement))
     return (
         placement in tables.checks.index("placement")
-        or placement in tables.clusters.index("placement")
-        or ("", placement) in tables.clusters.index("shared").ids("shared")
+        or placement in tables.multikueue_clusters.index("placement")
+        or ("", placement) in tables.multikueue_clusters.index("shared").ids("shared")
         or (config is not None and config.ours)
     )
 
@@ -78,7 +78,7 @@ def _clusters_with_credentials(tables: Tables) -> Iterator[str]:
     """Yield the clusters that may need credentials, or have some that are no longer needed."""
     for placement in tables.checks.index("placement"):
         yield from tables.selected_by(placement)
-    for table in (tables.clusters, tables.secrets, tables.accounts, tables.permissions):
+    for table in (tables.multikueue_clusters, tables.secrets, tables.accounts, tables.permissions):
         yield from table.index("cluster")
 
 
@@ -93,7 +93,9 @@ def _from_check(check: objects.Check, tables: Tables) -> Iterator[Key]:
         # Whatever its parameters say now, it owns objects.
         uid = check.meta.uid
         yield from _placements(config.meta.name for config in tables.configs.by("owner", uid))
-        yield from _placements(obj.placement for obj in tables.clusters.by("owner", uid) if obj.placement)
+        yield from _placements(
+            obj.placement for obj in tables.multikueue_clusters.by("owner", uid) if obj.placement
+        )
     if check.config:
         yield Key("placement", check.config)
 
@@ -108,22 +110,31 @@ def _from_placement(placement: objects.Placement, tables: Tables) -> Iterator[Ke
 def _from_decision(decision: objects.Decision, tables: Tables) -> Iterator[Key]:
     if decision.placement:
         yield Key("placement", decision.placement)
-    yield from _placements(_sharing(decision.clusters, tables))
+    yield from _shared_without_user(decision.clusters, tables)
     yield from _credentials(decision.clusters, tables)
 
 
-def _sharing(cluster_objects: Iterable[str], tables: Tables) -> set[str]:
-    """Return the Placements that list or select any of these MultiKueueClusters; not shared: their own."""
-    if tables.hub.shared:
-        listing = (tables.placements_listing(name) | tables.users_of(name) for name in cluster_objects)
-        return set[str]().union(*listing)
-    found = (tables.clusters.get(("", name)) for name in cluster_objects)
-    return {obj.placement for obj in found if obj and obj.ours and obj.placement}
+def _shared_without_user(names: Iterable[str], tables: Tables, config: str = "") -> Iterator[Key]:
+    """Yield the keys of the shared MultiKueueClusters among `names` that only `config` lists, or nobody.
+
+    The key of its own name removes such a MultiKueueCluster when no Placement needs it any more.
+    """
+    all_shared = tables.multikueue_clusters.index("shared").ids("shared")
+    shared = [name for name in names if ("", name) in all_shared]
+    used = tables.configs.index("listed").used_by_others(shared, ("", config))
+    yield from _placements(name for name in shared if name not in used)
 
 
 def _from_cluster(cluster: str, tables: Tables) -> Iterator[Key]:
     yield from _placements(tables.placements_of(cluster))
     yield from _credentials((cluster,), tables)
+
+
+def _from_managed_cluster(cluster: objects.ManagedCluster, tables: Tables) -> Iterator[Key]:
+    yield from _from_cluster(cluster.meta.name, tables)
+    if tables.hub.prepare_sets and cluster.cluster_set:
+        placements = tables.placements.by("cluster_set", cluster.cluster_set)
+        yield from _placements(placement.meta.name for placement in placements)
 
 
 def _from_secret(secret: objects.Secret, tables: Tables) -> Iterator[Key]:
@@ -146,7 +157,9 @@ def _from_config(config: objects.KueueObject, tables: Tables) -> Iterator[Key]:
     yield Key("placement", config.meta.name)
     if config.placement:
         yield Key("placement", config.placement)
-    yield from _placements(_sharing(config.listed, tables))
+    listed = (tables.multikueue_clusters.get(("", name)) for name in config.listed)
+    yield from _placements(obj.placement for obj in listed if obj and obj.ours and obj.placement)
+    yield from _shared_without_user(config.listed, tables, config.meta.name)
 
 
 def _from_multikueue_cluster(obj: objects.KueueObject, tables: Tables) -> Iterator[Key]:
@@ -154,9 +167,7 @@ def _from_multikueue_cluster(obj: objects.KueueObject, tables: Tables) -> Iterat
     if obj.placement:
         yield Key("placement", obj.placement)
     elif obj.ours:
-        yield Key("placement", name)  # its own name, so that it is reconciled even when no Placement is left
-        yield from _placements(one.meta.name for one in tables.configs.objects.values() if one.ours)
-        yield from _placements(tables.checks.index("placement"))
+        yield Key("placement", name)  # its own name: that key removes a shared one
     yield from _placements(placement for placement, _ in possible_pairs(name))
     yield from _from_cluster(name, tables)
     kind, source = obj.source  # one that is not ours may use what we provisioned
@@ -183,7 +194,7 @@ _RULES: Final[Mapping[Kind, Callable[[Any, Tables], Iterator[Key]]]] = {
     MULTIKUEUE_CONFIG: _from_config,
     MULTIKUEUE_CLUSTER: _from_multikueue_cluster,
     WORKLOAD: _from_workload,
-    MANAGED_CLUSTER: lambda cluster, tables: _from_cluster(cluster.meta.name, tables),
+    MANAGED_CLUSTER: _from_managed_cluster,
     ACCOUNT: _from_namespace,
     PERMISSION: _from_namespace,
 }

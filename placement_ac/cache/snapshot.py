@@ -4,7 +4,7 @@ Collect the inputs of one decision: all that a Placement, or a check that names 
 No I/O, no clock.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from placement_ac.cache.credentials import CredentialLookup
@@ -14,6 +14,7 @@ from placement_ac.cache.tables import Tables, clusters_in
 from placement_ac.core.api import objects
 from placement_ac.core.api.constants import MANAGED_CLUSTER
 from placement_ac.core.inputs import state
+from placement_ac.core.kubeconfig.source import CredentialsByCluster
 
 
 class SnapshotBuilder:
@@ -46,7 +47,8 @@ class SnapshotBuilder:
         checks, users = tables.checks.by("placement", name), tables.checks.by("config", name)
         workloads = self._workloads_of(checks, users)
         listed = _names_listed(config, workloads)
-        clusters = self._cluster_objects(name, credentials, listed)
+        prepared = self._prepared(name, placement, credentials, now)
+        clusters = self._multikueue_clusters(name, [*credentials, *prepared], listed)
         listed_clusters = [_cluster_of(tables, name, one, clusters.get(one)) for one in listed]
         unselected = [cluster for cluster in listed_clusters if cluster not in credentials]
         deleted, unreachable = self._lost(listed_clusters)
@@ -58,12 +60,14 @@ class SnapshotBuilder:
             policy=self._policy,
             checks=state.Checks(tuple(checks), tuple(users), former),
             decision=state.DecisionState(placement, decisions, self._scores(credentials, placement)),
-            credentials=state.ClusterCredentials(credentials, self._credentials.sources(unselected, now)),
+            credentials=state.ClusterCredentials(
+                credentials, self._credentials.sources(unselected, now), prepared
+            ),
             objects=state.KueueObjects(
                 config,
                 clusters,
                 name_conflicts=self._name_conflicts(name, credentials, now),
-                other_owners=self._other_owners(name, {*clusters, *credentials}, now),
+                unneeded=self._unneeded(name),
                 listed_elsewhere=frozenset(
                     tables.configs.index("listed").used_by_others(clusters, ("", name))
                 ),
@@ -101,26 +105,48 @@ class SnapshotBuilder:
         unreachable = known.index("unreachable").ids("unreachable")
         return deleted, frozenset(one for one in clusters if ("", one) in unreachable)
 
-    def _cluster_objects(
+    def _multikueue_clusters(
         self, name: str, selected: Iterable[str], listed: Iterable[str]
     ) -> dict[str, objects.KueueObject]:
         """Return the MultiKueueClusters that may be wanted, and those that are this Placement's."""
-        clusters, hub = self._tables.clusters, self._tables.hub
+        clusters, hub = self._tables.multikueue_clusters, self._tables.hub
         found = {obj.meta.name: obj for obj in clusters.by("placement", name)}
         # Those without the Placement's label are shared, not ours, or have lost it.
-        for one in {*[hub.multikueue_cluster_name(name, one) for one in selected], *listed} - found.keys():
+        wanted = [hub.multikueue_cluster_name(name, one) for one in selected]
+        for one in {*wanted, *listed, *self._unneeded(name)} - found.keys():
             if obj := clusters.get(("", one)):
                 found[one] = obj
-        found.update((obj.meta.name, obj) for obj in self._unneeded(name))
         return dict(sorted(found.items()))
 
-    def _unneeded(self, name: str) -> Iterable[objects.KueueObject]:
-        """Yield the shared MultiKueueClusters that no other Placement needs: any Placement removes them."""
+    def _prepared(
+        self, name: str, placement: objects.Placement | None, selected: Collection[str], now: datetime
+    ) -> CredentialsByCluster:
+        """Return the credentials of the clusters to prepare that are not selected.
+
+        One whose MultiKueueCluster might be that of another Placement is not prepared.
+        """
+        names = {
+            cluster: self._tables.hub.multikueue_cluster_name(name, cluster)
+            for cluster in self._tables.clusters_to_prepare(placement)
+            if cluster not in selected
+        }
+        others = self._tables.checks.index("placement")
+        unique = [
+            cluster
+            for cluster, full_name in names.items()
+            if not any(other in others and other != name for other, _ in possible_pairs(full_name))
+        ]
+        return self._credentials.sources(unique, now)
+
+    def _unneeded(self, name: str) -> frozenset[str]:
+        """Return the shared MultiKueueCluster of that name if no Placement needs it."""
         tables = self._tables
-        for obj in tables.clusters.by("shared", "shared"):
-            selected = tables.hub.shared and tables.users_of(obj.meta.name)
-            if not selected and not tables.placements_listing(obj.meta.name) - {name}:
-                yield obj
+        obj = tables.multikueue_clusters.get(("", name))
+        if obj is None or not obj.ours or obj.placement:
+            return frozenset()
+        used = tables.hub.shared and (tables.users_of(name) or tables.is_prepared(name))
+        needed = tables.placements_listing(name) or used
+        return frozenset() if needed else frozenset({name})
 
     def _former_checks(
         self, config: objects.KueueObject | None, clusters: Iterable[objects.KueueObject], name: str
@@ -162,32 +188,6 @@ class SnapshotBuilder:
                     full_name = f"{tables.home_of(placement)}/{placement}"
                     conflicts[wanted] = state.PlacementCluster(full_name, other)
         return conflicts
-
-    def _other_owners(
-        self, name: str, cluster_objects: Iterable[str], now: datetime
-    ) -> dict[str, dict[str, str]]:
-        """Return the owners that other Placements give each shared MultiKueueCluster, or are about to."""
-        tables = self._tables
-        if not tables.hub.shared:
-            return {}
-        found = {}
-        for cluster in cluster_objects:
-            usable = self._credentials.is_usable(cluster, now)
-            placements = tables.placements_listing(cluster) | (tables.users_of(cluster) if usable else set())
-            owners = {uid: owner for other in placements - {name} for uid, owner in self._owners(other)}
-            if owners:
-                found[cluster] = owners
-        return found
-
-    def _owners(self, placement: str) -> list[tuple[str, str]]:
-        """Return what `core.plan.objects.owners_of` will give the objects of another Placement."""
-        checks = self._tables.checks
-        owners = (
-            *checks.by("placement", placement),
-            *checks.by("config", placement),
-            *self._former_checks(self._tables.configs.get(("", placement)), (), placement),
-        )
-        return [(check.meta.uid, check.meta.name) for check in owners]
 
 
 def _names_listed(config: objects.KueueObject | None, workloads: Iterable[objects.Workload]) -> Sequence[str]:

@@ -78,13 +78,15 @@ class _State:
     """Cluster → why its credentials could not be written."""
     deleted: LRUCache[str, bool]
     """The uids of objects that are deleted, and of finished Workloads."""
-    decided_at: datetime = ALWAYS
+    last_snapshot_at: datetime = ALWAYS
     """The time of the last snapshot of any key."""
 
     def copy(self) -> "_State":
         deleted: LRUCache[str, bool] = LRUCache(DELETED_REMEMBERED)
         deleted.update(dict.fromkeys(self.deleted, True))
-        return _State(self.tables.copy(), self.listings.copy(), dict(self.errors), deleted, self.decided_at)
+        return _State(
+            self.tables.copy(), self.listings.copy(), dict(self.errors), deleted, self.last_snapshot_at
+        )
 
 
 class Cache:
@@ -142,7 +144,7 @@ class Cache:
 
     def unsynced(self) -> list[str]:
         """Return what has not been listed yet, in words."""
-        return self._listings.unlisted()
+        return self._listings.unsynced()
 
     def namespaces(self, kind: Kind) -> tuple[str, ...]:
         """Return where a kind is watched: its namespaces, or EVERYWHERE."""
@@ -164,7 +166,7 @@ class Cache:
         probe_results: Mapping[str, ProbeResult] | None = None,
     ) -> Snapshot:
         """Return all that `key` depends on; the last three are what the caller remembers of it."""
-        self._state.decided_at = now
+        self._state.last_snapshot_at = now
         return self._snapshots.build(key, now, ages, worker_copies or {}, probe_results or {})
 
     def provisioning_inputs(
@@ -243,18 +245,18 @@ class Cache:
 
     def replace(self, kind: Kind, items: Iterable[Raw], resource_version: str) -> set[Key]:
         """Take in a complete list of a kind: what is not in it has gone, unless it is newer than the list."""
-        touched = self.begin_list(kind, resource_version)
+        touched = self.begin_replace(kind, resource_version)
         present: set[Id] = set()
         for raw in items:
             touched |= self.put(kind, raw)
             present.add(decode.meta_of(raw).id)
-        return touched | self.end_list(kind, present, resource_version)
+        return touched | self.end_replace(kind, present, resource_version)
 
-    def begin_list(self, kind: Kind, resource_version: str, namespace: str | None = None) -> set[Key]:
+    def begin_replace(self, kind: Kind, resource_version: str, namespace: str | None = None) -> set[Key]:
         """Take in that a list of a kind begins; `namespace` None: in all namespaces where it is watched.
 
         A list older than the one before means that the hub was restored, and versions begin again: the known
-        objects cannot be compared, so they are dropped, and nothing is complete until `end_list`.
+        objects cannot be compared, so they are dropped, and nothing is complete until `end_replace`.
         """
         touched: set[Key] = set()
         for scope in self._listings.scopes_of(kind, namespace):
@@ -267,7 +269,7 @@ class Cache:
                     self._tables.by_kind[kind].remove(id_)
         return touched
 
-    def end_list(
+    def end_replace(
         self, kind: Kind, present: Container[Id], resource_version: str, namespace: str | None = None
     ) -> set[Key]:
         """Take in that a list is complete: what is not `present` has gone, unless it is newer."""
@@ -277,7 +279,7 @@ class Cache:
                 if id_ not in present and not is_later(obj.meta.resource_version, resource_version):
                     touched |= self._keys_for(kind, obj)
                     self._tables.by_kind[kind].remove(id_)
-            self._listings.set_listed(scope, resource_version)
+            self._listings.set_synced(scope, resource_version)
         return touched
 
     def load(self, kind: Kind, items: Iterable[Raw], resource_version: str) -> None:
@@ -289,7 +291,7 @@ class Cache:
             if wanted and self._listings.watches(kind, obj.meta.namespace, obj.meta.name):
                 table.put(obj.meta.id, obj)
         for scope in self._listings.scopes_of(kind, None):
-            self._listings.set_listed(scope, resource_version)
+            self._listings.set_synced(scope, resource_version)
 
     # --
 
@@ -313,7 +315,7 @@ class Cache:
             return False
         if kind.only:
             return True
-        if before.expires is not None and before.expires <= self._state.decided_at:
+        if before.expires is not None and before.expires <= self._state.last_snapshot_at:
             return False  # it was found unusable
         longer = now.expires is None or (before.expires is not None and before.expires <= now.expires)
         same = before.meta._replace(resource_version=now.meta.resource_version) == now.meta

@@ -77,7 +77,7 @@ def _empty_tables(accounts: Sequence[str]) -> dict[Kind, Table[Any]]:
             uid=lambda c: _if_set(c.meta.uid),
             unusable=lambda c: _flag("unusable", c.ours and not c.placement),
         ),
-        PLACEMENT: Table(),
+        PLACEMENT: Table(cluster_set=lambda p: p.cluster_sets),
         PLACEMENT_DECISION: Table(placement=lambda d: _if_set(d.placement), cluster=lambda d: d.clusters),
         CLUSTER_PROFILE: Table(
             cluster=lambda p: _if_set(p.cluster), secret=lambda p: {ref.name for ref in p.secrets}
@@ -95,7 +95,10 @@ def _empty_tables(accounts: Sequence[str]) -> dict[Kind, Table[Any]]:
             source=lambda o: ("/".join(o.source),),
         ),
         WORKLOAD: Table(check=lambda w: {state.check for state in w.check_states}),
-        MANAGED_CLUSTER: Table(unreachable=lambda m: _flag("unreachable", m.unreachable)),
+        MANAGED_CLUSTER: Table(
+            unreachable=lambda m: _flag("unreachable", m.unreachable),
+            cluster_set=lambda m: _if_set(m.cluster_set),
+        ),
         ACCOUNT: Table(cluster=_cluster_of),
         PERMISSION: Table(cluster=_cluster_of),
         **{token_kind(account): Table() for account in accounts},
@@ -124,7 +127,7 @@ class Tables:
         self.secrets: Table[objects.Secret] = self.by_kind[SECRET]
         self.scores: Table[objects.Scores] = self.by_kind[PLACEMENT_SCORE]
         self.configs: Table[objects.KueueObject] = self.by_kind[MULTIKUEUE_CONFIG]
-        self.clusters: Table[objects.KueueObject] = self.by_kind[MULTIKUEUE_CLUSTER]
+        self.multikueue_clusters: Table[objects.KueueObject] = self.by_kind[MULTIKUEUE_CLUSTER]
         self.workloads: Table[objects.Workload] = self.by_kind[WORKLOAD]
         self.managed_clusters: Table[objects.ManagedCluster] = self.by_kind[MANAGED_CLUSTER]
         self.accounts: Table[objects.ProvisionedObject] = self.by_kind[ACCOUNT]
@@ -173,17 +176,32 @@ class Tables:
             and decision.meta.namespace == self.home_of(decision.placement)
         }
 
-    def placements_listing(self, cluster_object: str) -> set[str]:
+    def placements_listing(self, multikueue_cluster: str) -> set[str]:
         """Return the Placements whose MultiKueueConfig lists that MultiKueueCluster."""
-        return {config.meta.name for config in self.configs.by("listed", cluster_object)}
+        return {config.meta.name for config in self.configs.by("listed", multikueue_cluster)}
 
     def placements_of(self, cluster: str) -> set[str]:
-        """Return the Placements that select or list the cluster."""
+        """Return the Placements that select the managed cluster, or list a MultiKueueCluster for it."""
         selected = {decision.placement for decision in self.decisions.by("cluster", cluster)}
-        listed = {obj.placement for obj in self.clusters.by("cluster", cluster)}
+        listed = {obj.placement for obj in self.multikueue_clusters.by("cluster", cluster)}
         if self.hub.shared:
             listed |= self.placements_listing(cluster)
         return (selected | listed) - {""}
+
+    def clusters_to_prepare(self, placement: objects.Placement | None) -> list[str]:
+        """Return the clusters of a Placement's cluster sets; none unless they are to be prepared."""
+        if placement is None or not self.hub.prepare_sets:
+            return []
+        sets = (self.managed_clusters.by("cluster_set", name) for name in placement.cluster_sets)
+        return [cluster.meta.name for clusters in sets for cluster in clusters]
+
+    def is_prepared(self, cluster: str) -> bool:
+        """Whether a Placement that a check of ours names prepares the cluster."""
+        managed = self.managed_clusters.get(("", cluster))
+        if managed is None or not self.hub.prepare_sets:
+            return False
+        placements = self.placements.by("cluster_set", managed.cluster_set)
+        return any(placement.meta.name in self.checks.index("placement") for placement in placements)
 
     # -- credentials
 

@@ -20,7 +20,7 @@ from placement_ac.cli.hub_options import (
 )
 from placement_ac.cli.output import Form, emit, output
 from placement_ac.cli.worker_options import WORKER_QUEUE_KINDS, WorkerOptions, inspect_workers, worker_options
-from placement_ac.core.api.constants import EVENT, LEASE, WORKLOAD, Kind
+from placement_ac.core.api.constants import EVENT, LEASE, Kind
 from placement_ac.inspection.doctor.finding import DoctorRule, Finding, Level
 from placement_ac.inspection.doctor.hub_rules import RULES, examine_hub
 from placement_ac.inspection.doctor.setup import HubSetup
@@ -32,7 +32,7 @@ from placement_ac.kube.client import Client
 
 FAILED_EXIT: Final = 2
 """The exit code if a line is FAIL."""
-_UNUSED: Final = {EVENT, WORKLOAD, kinds.NAMESPACE, kinds.ADDON, *WORKER_QUEUE_KINDS}
+_UNUSED: Final = {EVENT, kinds.NAMESPACE, kinds.ADDON, *WORKER_QUEUE_KINDS}
 KINDS: Final = tuple(kind for kind in kinds.ALL_KINDS if kind not in _UNUSED)
 """The kinds that the rules for the hub read."""
 _COLOURS: Final = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
@@ -102,7 +102,7 @@ async def _read(client: Client, where: HubSource, wanted: Sequence[Kind]) -> Hub
     whole = replace(
         found.dump,
         objects={kind: objects for dump in dumps for kind, objects in dump.objects.items()},
-        served={**found.dump.served, **dumps[1].served, **await client.discover((WORKLOAD,))},
+        served={**found.dump.served, **dumps[1].served},
         missing=tuple(right for dump in dumps for right in dump.missing),
     )
     return HubReading(replace(found.view, dump=whole), found.controller)

@@ -175,6 +175,15 @@ def without_controls(text: str) -> str:
     return _CONTROLS.sub(" ", text)
 
 
+def age_text(seconds: float) -> str:
+    """Return a time in kubectl's format of ages: `90s`, `5m`, `23h`, `6d`."""
+    whole = max(int(seconds), 0)
+    for unit, letter in ((86400, "d"), (3600, "h"), (60, "m")):
+        if whole >= 2 * unit:
+            return f"{whole // unit}{letter}"
+    return f"{whole}s"
+
+
 def in_json(text: str) -> str:
     """Return JSON with the control characters escaped that JSON allows: terminals would obey them."""
     return _ALLOWED_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

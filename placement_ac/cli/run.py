@@ -5,9 +5,9 @@ import contextlib
 import gc
 import json
 import signal
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import click
 
@@ -26,6 +26,8 @@ from placement_ac.observability import logs
 from placement_ac.observability.http import CannotListen
 
 Form = Literal["table", "yaml", "json"]
+SIGNAL_CHECK_SECONDS: Final = 0.25
+"""A signal that comes just before the main thread waits does not wake it: then its handler runs this late."""
 
 
 def _options(command: click.Command) -> click.Command:
@@ -131,4 +133,7 @@ def _run(manager: Manager) -> None:
             runner.run(manager.run(stop))
 
     with ThreadPoolExecutor(1, thread_name_prefix="controller") as threads:
-        threads.submit(work).result()
+        running = threads.submit(work)
+        while not wait((running,), SIGNAL_CHECK_SECONDS).done:
+            pass
+        running.result()

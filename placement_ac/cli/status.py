@@ -21,13 +21,14 @@ from placement_ac.cli.hub_options import (
 )
 from placement_ac.cli.output import Form, emit, output, watch_printer
 from placement_ac.cli.status_tree import tree_of
-from placement_ac.core.api.constants import ADMISSION_CHECK
+from placement_ac.core.api.constants import ADMISSION_CHECK, EVENT
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import names_of_kind
 from placement_ac.inspection.status.check_status import check_statuses
 from placement_ac.inspection.status.model import CheckStatus
 from placement_ac.kube.client import Client
 
+KINDS: Final = (*STATUS_KINDS, EVENT)
 _SINGULAR: Final = f"{ADMISSION_CHECK.kind.lower()}.{ADMISSION_CHECK.group}"
 _TYPES: Final = frozenset(names_of_kind(ADMISSION_CHECK, "check"))
 
@@ -42,14 +43,15 @@ def command(where: HubSource, check: tuple[str, ...], form: Form, watch: bool) -
 
     For each CHECK, or for all AdmissionChecks that placement-ac answers: its clusters in order, the state
     of each (listed, draining, selected, waiting, beyond, unusable) and its reason, its credentials, whether
-    Kueue is connected to it, and how many Workloads run and wait there.
+    Kueue is connected to it, and how many Workloads run and wait there. Also the Workloads that the gate
+    holds and why, and how often the list changed in the last hour.
     """
     if watch and where.dump_files:
         raise click.UsageError("use --watch without --from-dump: a dump never changes")
     if watch:
         with_client(where, lambda client: _watch(client, where, check, form))
         return
-    shown = _SelectedChecks(read_once(where, STATUS_KINDS).view, check)
+    shown = _SelectedChecks(read_once(where, KINDS).view, check)
     shown.report_missing()
     if shown.statuses or not check:
         emit(form, shown.document, shown.trees, lambda: shown.by_name)
@@ -67,7 +69,7 @@ def _name_of(word: str) -> str:
 async def _watch(client: Client, where: HubSource, check: Collection[str], form: Form) -> None:
     reported = False
     with watch_printer(form) as printer:
-        async with aclosing(watch_hub(client, where, STATUS_KINDS)) as readings:
+        async with aclosing(watch_hub(client, where, KINDS)) as readings:
             async for one in readings:
                 shown = _SelectedChecks(one.view, check)
                 if not reported:

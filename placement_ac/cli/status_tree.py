@@ -13,13 +13,15 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from placement_ac.cli.output import plain_table, safe_text, without_controls
+from placement_ac.cli.output import age_text, plain_table, safe_text, without_controls
+from placement_ac.cli.status_waiting import held_line, list_writes_line
 from placement_ac.core.api.text import count_text
 from placement_ac.inspection.status.model import CheckStatus, ClusterRow, QueueRow, WorkloadRow
 
 _COLOURS: Final = {
     "True": "green",
     "listed": "green",
+    "standby": "cyan",
     "selected": "cyan",
     "waiting": "cyan",
     "draining": "yellow",
@@ -29,7 +31,6 @@ _COLOURS: Final = {
     "False": "red",
 }
 NOT_KNOWN: Final = "?"
-_MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 def tree_of(branch: CheckStatus, now: datetime, *, wide: bool) -> Tree:
@@ -42,6 +43,10 @@ def tree_of(branch: CheckStatus, now: datetime, *, wide: bool) -> Tree:
         tree.add(_queue(queue))
     if branch.jobs:
         tree.add(safe_text(_jobs(branch.jobs)))
+    for held in branch.held:
+        tree.add(safe_text(held_line(held, now), "yellow"))
+    if (writes := branch.list_writes) and (writes.last_hour or wide):
+        tree.add(safe_text(list_writes_line(writes, wide=wide)))
     return tree
 
 
@@ -248,9 +253,4 @@ def _time(value: datetime | None) -> Cell:
 def time_left(end: datetime, now: datetime) -> str:
     """Return the time until `end` in kubectl's format of ages: `90s`, `5m`, `23h`, `6d`."""
     seconds = int((end - now).total_seconds())
-    if seconds <= 0:
-        return "expired"
-    for unit, letter in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "m")):
-        if seconds >= 2 * unit:
-            return f"{seconds // unit}{letter}"
-    return f"{seconds}s"
+    return age_text(seconds) if seconds > 0 else "expired"

@@ -11,6 +11,7 @@ from placement_ac.core.api.constants import (
     CLUSTERS_MAX,
     MULTIKUEUE_CLUSTER,
     SETTLE_SECONDS,
+    UNLIST_AFTER_SECONDS,
     Kind,
     Resource,
 )
@@ -34,6 +35,7 @@ def hub_facts(
         clusters_max=clusters_max(schema),
         namespaces=settings.placement_namespace,
         naming=settings.cluster_names,
+        prepare_sets=settings.prepare_clusters == "sets",
         kueue=kueue,
     )
 
@@ -52,19 +54,27 @@ def placement_policy(settings: Settings) -> PlacementPolicy:
         removal=settings.removal_policy,
         drain_deadline=settings.drain_deadline,
         waiting_grace=settings.waiting_grace,
+        settle=settings.settle,
         retention=settings.cluster_retention,
         loss_share=settings.mass_loss_share,
         loss_grace=settings.mass_loss_grace,
         reorder_margin=settings.reorder_margin,
         reorder_interval=settings.reorder_interval,
-        retry_after=settings.retry_waiting_after,
+        retry_waiting_after=settings.retry_waiting_after,
         requeue_after=round(settings.requeue_after),
         dispatcher=settings.dispatcher,
+        unlist_after=unlist_after(settings),
         step_size=settings.step_size,
         round_timeout=settings.round_timeout,
         expiry_warning=settings.credentials_warning,
         probe=settings.credentials_probe,
     )
+
+
+def unlist_after(settings: Settings) -> float:
+    """Return how long a cluster stands by. Unit: seconds."""
+    default = UNLIST_AFTER_SECONDS if settings.dispatcher else 0.0
+    return default if settings.unlist_after is None else settings.unlist_after
 
 
 def needs_kueue_release(settings: Settings) -> bool:

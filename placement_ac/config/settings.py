@@ -14,6 +14,7 @@ from placement_ac.core.api.constants import (
     CREDENTIAL_METHODS,
     DRAIN,
     PER_PLACEMENT,
+    WAITING_GRACE_MIN_SECONDS,
     CredentialMethod,
     CredentialsForm,
     ProvisionMode,
@@ -112,8 +113,12 @@ class Settings(BaseModel):
     drain_deadline: Seconds | None = None
     """How long to wait for such jobs before they are sent back.  [default: for ever]"""
     waiting_grace: Seconds = 60.0
-    """How long jobs that only wait on such a cluster may still be placed there."""
-    cluster_retention: Seconds = 60.0
+    """How long jobs that only wait on such a cluster may still be placed there, at least 15s."""
+    settle: Seconds = 30.0
+    """While decisions change more often than this, no cluster is removed; 0: removals do not wait."""
+    prepare_clusters: Literal["selected", "sets"] = "selected"
+    """The clusters that have MultiKueueClusters: those selected, or all of spec.clusterSets."""
+    cluster_retention: Seconds = 3600.0
     """How long a MultiKueueCluster stays after its cluster is unlisted, so that Kueue can clean up."""
     mass_loss_share: float = Field(0.5, ge=0, le=1)
     """Hold the list if more than this share of at least 4 clusters (or all) would leave at once."""
@@ -129,6 +134,9 @@ class Settings(BaseModel):
     """How long such a job waits before it tries again."""
     dispatcher: bool = False
     """Nominate the clusters for each job; Kueue's dispatcherName must name this controller."""
+    unlist_after: Seconds | None = None
+    """How long a cluster that is no longer selected stays listed without jobs (only with the dispatcher).
+    [default: 1h with the dispatcher, otherwise 0]"""
     step_size: int = Field(3, ge=1, le=20)
     """How many clusters the dispatcher nominates in a round."""
     round_timeout: Seconds = 300.0
@@ -187,6 +195,23 @@ class Settings(BaseModel):
         if version and not parse_release(version):
             raise ValueError("a release is like 0.19.1 or v0.18.6")
         return version
+
+    @field_validator("waiting_grace")
+    @classmethod
+    def _long_enough(cls, seconds: float) -> float:
+        if seconds < WAITING_GRACE_MIN_SECONDS:
+            raise ValueError(
+                f"set at least {WAITING_GRACE_MIN_SECONDS:g}s: Kueue may need seconds to place a job, "
+                "and with a shorter time jobs are sent back again and again before it has placed them"
+            )
+        return seconds
+
+    @field_validator("unlist_after")
+    @classmethod
+    def _only_with_dispatcher(cls, seconds: float | None, info: ValidationInfo) -> float | None:
+        if seconds and not info.data.get("dispatcher"):
+            raise ValueError("set dispatcher to true: otherwise Kueue sends jobs to every listed cluster")
+        return seconds
 
     @field_validator("frameworks")
     @classmethod

@@ -8,7 +8,8 @@ from collections import defaultdict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
-from placement_ac.core.inputs.state import Key, ProbeResult, Timer, WorkerCopies
+from placement_ac.core.inputs.state import Key, ProbeResult, Snapshot, Timer, WorkerCopies
+from placement_ac.core.plan.waiting import placed_since_ready
 
 
 @dataclass(slots=True)
@@ -21,6 +22,8 @@ class KeyMemory:
     """MultiKueueCluster → when its cluster was queried for copies, and the result."""
     probes: dict[str, tuple[float, ProbeResult]] = field(default_factory=dict)
     """Cluster → when it was probed, and the result."""
+    ready: dict[str, float] = field(default_factory=dict)
+    """Uid of a Workload that no cluster has yet → when a write of ours made it Ready."""
 
     def timer_ages(self, now: float) -> dict[Timer, float]:
         return {timer: now - start for timer, start in self.timers.items()}
@@ -31,10 +34,19 @@ class KeyMemory:
     def probe_results(self, now: float) -> dict[str, ProbeResult]:
         return {cluster: replace(result, age=now - when) for cluster, (when, result) in self.probes.items()}
 
-    def keep_answers(self, listed: Collection[str], selected: Collection[str]) -> None:
+    def take_placed(self, seen: Snapshot, now: float) -> list[float]:
+        """Return how long after its Ready each Workload was placed, and forget all that wait no longer."""
+        ours = {check.meta.name for check in seen.checks.ours}
+        kueues = {check.meta.name for check in seen.checks.multikueue}
+        found = placed_since_ready(self.ready, seen.workloads, ours, kueues)
+        times = [now - self.ready[uid] for uid in found.placed]
+        self.ready = {uid: self.ready[uid] for uid in found.waiting}
+        return times
+
+    def forget_stale_results(self, listed: Collection[str], selected: Collection[str]) -> None:
         """Forget the copies of clusters that are no longer listed, and probes of those no longer selected."""
-        self.copies = {name: answer for name, answer in self.copies.items() if name in listed}
-        self.probes = {cluster: answer for cluster, answer in self.probes.items() if cluster in selected}
+        self.copies = {name: result for name, result in self.copies.items() if name in listed}
+        self.probes = {cluster: result for cluster, result in self.probes.items() if cluster in selected}
 
 
 class KeyMemories:
@@ -54,6 +66,11 @@ class KeyMemories:
         memory.timers = {timer: memory.timers.get(timer, now) for timer in timers}
         if memory == KeyMemory():
             del self._memories[key]
+
+    def made_ready(self, key: Key, uids: Collection[str]) -> None:
+        """Note that these Workloads became Ready just now."""
+        if uids:
+            self._memories[key].ready |= dict.fromkeys(uids, self.now())
 
     def clear(self) -> None:
         """Forget everything, as after a restart."""

@@ -6,9 +6,10 @@ same, and once more when it is over.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
 import structlog
 
@@ -16,21 +17,26 @@ from placement_ac.cache.store import Cache
 from placement_ac.controller.background_queries import BackgroundQueries, ProbeCluster, ReadCopies
 from placement_ac.controller.key_memory import KeyMemories
 from placement_ac.controller.recorder import Recorder
-from placement_ac.controller.workqueue import Retry
+from placement_ac.controller.workqueue import Requeue
 from placement_ac.controller.writer import Writer
-from placement_ac.core.api.constants import APPLY_FAILED, MULTIKUEUE_CONFIG, RETRY
+from placement_ac.core.api.constants import APPLY_FAILED, MULTIKUEUE_CONFIG, READY, RETRY
 from placement_ac.core.api.errors import ApiError, Conflict, NotFound, NotLeading, Refused, WorkloadTrouble
+from placement_ac.core.api.objects import Workload
 from placement_ac.core.credentials.provisioning import plan_provisioning
 from placement_ac.core.inputs.state import Key, Plan, Snapshot
 from placement_ac.core.plan import diff
 from placement_ac.core.plan.conditions import refuse
 from placement_ac.core.plan.event_intents import postable_events
+from placement_ac.core.plan.list_writes import list_writes
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.stats import placement_stats
 from placement_ac.observability.logs import LogDeduplicator
 from placement_ac.observability.metrics import Metrics, ReconcileRun
 
 log = structlog.get_logger(__name__)
+
+PREPARE_AGAIN_SECONDS: Final = 30.0
+"""The wait after a MultiKueueCluster that nobody needs yet could not be created."""
 
 
 @dataclass(slots=True)
@@ -47,12 +53,19 @@ class WriteResult:
     @property
     def sent_back(self) -> set[str]:
         """The uids of Workloads whose check was set to Retry."""
-        return {
-            action.workload.meta.uid
-            for action in self.done
-            if isinstance(action, diff.SetCheckStates)
-            and any(entry["state"] == RETRY for entry in action.entries)
-        }
+        return {workload.meta.uid for workload in self._set_to(RETRY)}
+
+    @property
+    def made_ready(self) -> set[str]:
+        """The uids of Workloads that no cluster has yet, and whose check was set to Ready."""
+        return {workload.meta.uid for workload in self._set_to(READY) if not workload.cluster}
+
+    def _set_to(self, state: str) -> Iterator[Workload]:
+        for action in self.done:
+            if isinstance(action, diff.SetCheckStates) and any(
+                entry["state"] == state for entry in action.entries
+            ):
+                yield action.workload
 
 
 class Reconciler:
@@ -87,7 +100,7 @@ class Reconciler:
         self._logged = LogDeduplicator()
 
     async def reconcile(self, key: Key) -> None:
-        """Reconcile one key; nothing happens until the cache is complete. Raises Retry."""
+        """Reconcile one key; nothing happens until the cache is complete. Raises Requeue."""
         if not self._cache.has_synced:
             return
         with self._metrics.measure_reconcile(key, key.kind) as run:
@@ -116,20 +129,37 @@ class Reconciler:
             key, self._clock(), memory.timer_ages(now), memory.worker_copies(now), memory.probe_results(now)
         )
         wanted = plan(seen)
+        for seconds in memory.take_placed(seen, now):
+            self._metrics.workload_placed(seconds)
         config = seen.objects.config
-        memory.keep_answers(config.listed if config else (), seen.credentials.selected)
+        memory.forget_stale_results(config.listed if config else (), seen.credentials.selected)
         self._memories.keep(key, wanted.timers)
         self._queries.start(key, seen, wanted)
         result = WriteResult()
         await self._write(diff.phases_through_config(seen, wanted), result)
         after_config = diff.repairs if result.error else diff.phases_after_config
         await self._write(after_config(seen, wanted), result)
-        self._metrics.record_stats(key, placement_stats(seen, wanted))
+        self._memories.made_ready(key, result.made_ready)
+        self._measure(key, seen, wanted, result)
         self._post(seen, wanted, result)
         if result.error:
             await self._report(key, seen, wanted, result.error)
-            raise Retry(result.error.retry_after) from result.error
-        self._finish(key, run, wrote=bool(result.done), recheck_after=wanted.recheck_after)
+            raise Requeue(result.error.retry_after) from result.error
+        prepared = await self._prepare(key, diff.preparations(seen, wanted))
+        self._finish(key, run, wrote=bool(result.done) or prepared, requeue_after=wanted.requeue_after)
+
+    async def _prepare(self, key: Key, phases: Iterable[diff.Phase]) -> bool:
+        """Create what nobody needs yet; return whether there was something. A failure concerns no check."""
+        done: list[diff.Action] = []
+        try:
+            await self._writer.execute(phases, done)
+        except ApiError as error:
+            level = self._logged.level((key, "prepare"), error.message)
+            log.log(level, "cannot prepare clusters", key=key.name, error=error.message)
+            self._add_after(key, error.retry_after or PREPARE_AGAIN_SECONDS)
+        else:
+            self._logged.ended((key, "prepare"))
+        return bool(done)
 
     async def _write(self, phases: Iterable[diff.Phase], result: WriteResult) -> None:
         """Add the actions that were carried out to `result`, and the first error."""
@@ -138,8 +168,13 @@ class Reconciler:
         except ApiError as error:
             result.error = result.error or error
 
+    def _measure(self, key: Key, seen: Snapshot, wanted: Plan, result: WriteResult) -> None:
+        self._metrics.record_stats(key, placement_stats(seen, wanted))
+        for requests in list_writes(seen, result.done):
+            self._metrics.list_written(key, requests)
+
     def _post(self, seen: Snapshot, wanted: Plan, result: WriteResult) -> None:
-        intents = (*wanted.events, *(wanted.list_events() if result.wrote_config else ()))
+        intents = (*wanted.events, *(wanted.config_events() if result.wrote_config else ()))
         events = postable_events(
             intents,
             listed=result.wrote_config,
@@ -172,15 +207,15 @@ class Reconciler:
             self._log_failure(key, error)
             if not isinstance(error, Conflict | NotLeading):
                 self._set_provisioning_error(key, error.message)
-            raise Retry(error.retry_after) from error
+            raise Requeue(error.retry_after) from error
         self._set_provisioning_error(key, "")
         try:
             await self._writer.execute(wanted.orphan_phases)
         except ApiError as error:
             self._log_failure(key, error)
-            raise Retry(error.retry_after) from error
+            raise Requeue(error.retry_after) from error
         wrote = bool(wanted.phases or wanted.orphan_phases)
-        self._finish(key, run, wrote=wrote, recheck_after=wanted.recheck_after)
+        self._finish(key, run, wrote=wrote, requeue_after=wanted.requeue_after)
 
     def _set_provisioning_error(self, key: Key, error: str) -> None:
         """Requeue the Placements that wait for these credentials, so that they report the error."""
@@ -189,15 +224,15 @@ class Reconciler:
 
     # -- how it ended
 
-    def _finish(self, key: Key, run: ReconcileRun, *, wrote: bool, recheck_after: float | None) -> None:
+    def _finish(self, key: Key, run: ReconcileRun, *, wrote: bool, requeue_after: float | None) -> None:
         """Take in that everything has been written."""
         self._logged.ended((key, "condition"))
         if self._logged.ended(key):
             log.info("the write has succeeded", key=key.name)
         if wrote:
             run.applied()
-        if recheck_after is not None:
-            self._add_after(key, recheck_after)
+        if requeue_after is not None:
+            self._add_after(key, requeue_after)
 
     def _log_failure(self, key: Key, error: ApiError) -> None:
         if isinstance(error, NotLeading):

@@ -43,7 +43,7 @@ from placement_ac.core.inputs.provisioning import ProvisioningPolicy
 from placement_ac.core.inputs.state import HubFacts, Key
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.kube.client import Client, Object
-from placement_ac.kube.informer import CacheList, Informer, Lister
+from placement_ac.kube.informer import CacheList, Informer, Relister
 from placement_ac.observability.clock import watch_clock
 from placement_ac.observability.health import Health, Reachability, WatchHealth
 from placement_ac.observability.logs import LogDeduplicator, error_place
@@ -127,11 +127,11 @@ class Session:
         )
         scopes = [scope for scope in self.cache.scopes if scope[0] in resources]
         self._watches = _watch_health(self._health, scopes)
-        self._listers: dict[Scope, Lister] = {}
+        self._relisters: dict[Scope, Relister] = {}
         self._informers: list[Informer] = []
         for scope in scopes:
             if scope[0] in KOPF_KINDS:
-                self._listers[scope] = Lister(self._cache_list(scope))
+                self._relisters[scope] = Relister(self._cache_list(scope))
             else:
                 informer = Informer(
                     self._cache_list(scope),
@@ -144,10 +144,10 @@ class Session:
 
     def _cache_list(self, scope: Scope) -> CacheList:
         kind, namespace = scope
-        touched = self._enqueue_soon if kind in WRITTEN_KINDS else self._enqueue
+        enqueue = self._enqueue_soon if kind in WRITTEN_KINDS else self._enqueue
         health = self._watches[scope]
         return CacheList(
-            self._client, self._resources[kind], self.cache, touched, self._enqueue, health, namespace
+            self._client, self._resources[kind], self.cache, enqueue, self._enqueue, health, namespace
         )
 
     def start(self) -> None:
@@ -157,7 +157,7 @@ class Session:
                 log.info("not served by this hub; going on without", kind=str(kind))
                 self.cache.replace(kind, (), "")
         parts = (
-            *(part for lister in self._listers.values() for part in lister.tasks()),
+            *(part for relister in self._relisters.values() for part in relister.tasks()),
             *(part for informer in self._informers for part in informer.tasks()),
             self._rediscover(),
             self._log_when_stalled(),
@@ -201,7 +201,7 @@ class Session:
 
     def request_answered(self, resource: Resource, namespace: str, verb: str, status: int) -> None:
         """Take in the HTTP status of a request of kopf; `verb`: list or watch."""
-        self._listers[resource.of, namespace].kopf_was_answered(verb, status)
+        self._relisters[resource.of, namespace].kopf_was_answered(verb, status)
 
     # -- which keys are reconciled, and when
 

@@ -30,7 +30,7 @@ CHANGED_KEY_DELAY_SECONDS: Final = 0.5
 the same objects does not keep us busy."""
 
 
-class Retry(Exception):  # it asks for something, it is not an error
+class Requeue(Exception):  # it asks for something, it is not an error
     """Raised by the work: try this key again, after `after` seconds at the earliest (None: backoff)."""
 
     def __init__(self, after: float | None = None) -> None:
@@ -45,7 +45,7 @@ class Workqueue(Generic[K]):
         self._work = work
         self._slots = asyncio.Semaphore(parallel)
         self._tasks: dict[K, asyncio.Task[None]] = {}
-        self._dirty: set[K] = set()
+        self._readded: set[K] = set()
         """Keys that were added while they were being worked on."""
         self._waiting: dict[K, float] = {}
         """Keys that wait for a worker, and since when."""
@@ -89,7 +89,7 @@ class Workqueue(Generic[K]):
     def clear(self) -> None:
         """Forget every key, and cancel the running work."""
         self._cancel_timers()
-        for kept in (self._dirty, self._waiting, self._failures, self._not_before):
+        for kept in (self._readded, self._waiting, self._failures, self._not_before):
             kept.clear()
         for task in self._tasks.values():
             task.cancel()
@@ -98,7 +98,7 @@ class Workqueue(Generic[K]):
         """Take no more keys, and wait until the running work has ended."""
         self._closed = True
         self._cancel_timers()
-        self._dirty.clear()
+        self._readded.clear()
         self._waiting.clear()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
@@ -127,7 +127,7 @@ class Workqueue(Generic[K]):
             return
         self._waiting.setdefault(key, asyncio.get_running_loop().time())
         if key in self._tasks:
-            self._dirty.add(key)
+            self._readded.add(key)
             return
         # With a context of its own: that of kopf's handlers holds a whole session, and a connection to the
         # hub would keep it for as long as it is open.
@@ -141,13 +141,13 @@ class Workqueue(Generic[K]):
                 await self._work_on(key)
 
     async def _work_on(self, key: K) -> None:
-        self._dirty.discard(key)
+        self._readded.discard(key)
         self._waiting.pop(key, None)
         self._processing[key] = asyncio.get_running_loop().time()
         try:
             await self._work(key)
-        except Retry as retry:
-            self._fail(key, retry.after)
+        except Requeue as requeue:
+            self._fail(key, requeue.after)
         except Exception as error:  # whatever it is, it must not lose the key
             why = error_place(error)
             level = self._logged.level(key, why, logging.ERROR)
@@ -163,8 +163,8 @@ class Workqueue(Generic[K]):
 
     def _done(self, key: K) -> None:
         del self._tasks[key]
-        if key in self._dirty:
-            self._dirty.discard(key)
+        if key in self._readded:
+            self._readded.discard(key)
             self.add(key)
 
     def _fail(self, key: K, after: float | None) -> None:

@@ -1,7 +1,8 @@
 """
 Carries out actions, phase by phase, and passes the written objects to `on_write`.
 
-The writes of one phase run in parallel; the next phase begins when all of them are done.
+The writes of one phase run in parallel, as many at a time as the client has connections; the next phase
+begins when all of them are done.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from placement_ac.core.api.errors import ApiError, Conflict, NotFound, Refused, 
 from placement_ac.core.api.managed_fields import applied_version, nomination_body
 from placement_ac.core.api.objects import Meta, Workload
 from placement_ac.core.plan.diff import Action, Apply, Delete, Nominate, Phase, SetCheckStates, SetCondition
-from placement_ac.kube.client import Client, Object
+from placement_ac.kube.client import MAX_CONNECTIONS, Client, Object
 from placement_ac.observability.logs import LogDeduplicator
 from placement_ac.observability.metrics import Metrics
 
@@ -65,7 +66,7 @@ class Writer:
         """
         workload_errors: list[BaseException] = []
         for phase in phases:
-            results = await asyncio.gather(*map(self._write, phase), return_exceptions=True)
+            results = await self._write_phase(phase)
             if done is not None:
                 done += [action for action, result in zip(phase, results, strict=True) if result is None]
             if phase and isinstance(phase[0], SetCheckStates | Nominate):
@@ -78,6 +79,19 @@ class Writer:
         for error in workload_errors:
             if isinstance(error, ApiError):
                 raise WorkloadTrouble(error.message, retry_after=error.retry_after)
+
+    async def _write_phase(self, phase: Phase) -> list[BaseException | None]:
+        """Carry out all actions of a phase; return the error of each, None if it succeeded.
+
+        No more of them compete for connections: a large phase must not keep the writes of other keys waiting.
+        """
+        slots = asyncio.Semaphore(MAX_CONNECTIONS)
+
+        async def write(action: Action) -> None:
+            async with slots:
+                await self._write(action)
+
+        return await asyncio.gather(*map(write, phase), return_exceptions=True)
 
     async def _write(self, action: Action) -> None:
         began, kind = time.monotonic(), action.kind.kind

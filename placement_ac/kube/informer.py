@@ -2,9 +2,10 @@
 Keeps the cache up to date on one kind in one namespace, or in all: LIST by pages, then WATCH.
 
 kopf lists a kind at once and keeps a memory for each object, so kinds with many objects (Workloads,
-ManagedClusters, scores, MultiKueueClusters, Secrets) are followed by an `Informer`. kopf does not say when
-its first list is complete, nor what vanished while its watch was interrupted: for the kinds that kopf
-follows, a `Lister` lists them at the start, after every gap and now and then. Neither decides anything.
+ManagedClusters, scores, MultiKueueClusters, Secrets) are followed by an `Informer`, which does what client-go
+calls a Reflector. kopf does not say when its first list is complete, nor what vanished while its watch was
+interrupted: a `Relister` lists the kinds that kopf follows at the start, after every gap and now and then.
+Neither decides anything.
 """
 
 import asyncio
@@ -39,8 +40,8 @@ PAUSE_SECONDS: Final = (0.2, 0.5, 1.0, 2.0, 5.0)
 UNREACHABLE_PAUSE_SECONDS: Final = 0.5
 """The longest pause while the API server does not answer: a failed request costs little."""
 
-Touched = Callable[[Iterable[Key]], None]
-"""Called with the keys that an object or a list touches."""
+EnqueueKeys = Callable[[Iterable[Key]], None]
+"""Enqueues the keys that an object or a list touches."""
 
 
 @dataclass
@@ -50,9 +51,9 @@ class CacheList:
     client: Client
     resource: Resource
     cache: Cache
-    touched: Touched
+    enqueue: EnqueueKeys
     """For single objects."""
-    completed: Touched
+    enqueue_after_list: EnqueueKeys
     """For a list that is complete."""
     health: WatchHealth
     namespace: str = EVERYWHERE
@@ -63,10 +64,10 @@ class CacheList:
     def log_keys(self) -> dict[str, str]:
         return {"kind": str(self.resource.of)} | ({"namespace": self.namespace} if self.namespace else {})
 
-    async def list(self, *, everything: bool) -> str:
+    async def list(self, *, resync: bool) -> str:
         """Put every object into the cache, and return the resourceVersion of the list. Raises ApiError.
 
-        A concurrent watch does no harm: the cache compares versions. `everything`: all keys are touched.
+        A concurrent watch does no harm: the cache compares versions. `resync`: all keys are touched.
         """
         async with self._lock:
             kind = self.resource.of
@@ -78,22 +79,22 @@ class CacheList:
                     version = page.resource_version
                     if page.first:
                         present.clear()
-                        self.touched(self.cache.begin_list(kind, version, self.namespace))
+                        self.enqueue(self.cache.begin_replace(kind, version, self.namespace))
                     present |= self._put(page.items)
                     await asyncio.sleep(0)
-            self._complete(present, version, everything=everything)
+            self._complete(present, version, resync=resync)
             self.health.list_completed()
             return version
 
-    def _complete(self, present: set[Id], version: str, *, everything: bool) -> None:
-        """Drop what was not in the list, and call `completed` with the touched keys, or `everything`.
+    def _complete(self, present: set[Id], version: str, *, resync: bool) -> None:
+        """Drop what was not in the list, and call `enqueue_after_list` with the touched keys, or `resync`.
 
         When the cache is complete for the first time, all keys are touched.
         """
         before = self.cache.has_synced
-        touched = self.cache.end_list(self.resource.of, present, version, self.namespace)
+        touched = self.cache.end_replace(self.resource.of, present, version, self.namespace)
         if self.cache.has_synced:
-            self.completed(touched if before and not everything else self.cache.keys())
+            self.enqueue_after_list(touched if before and not resync else self.cache.keys())
             if not before:
                 log.info("everything has been listed", keys=len(self.cache.keys()))
 
@@ -103,11 +104,11 @@ class CacheList:
         touched: set[Key] = set()
         for item in items:
             touched |= self.cache.put(kind, item)
-        self.touched(touched)
+        self.enqueue(touched)
         return {id_ for item in items if self.cache.holds(kind, id_ := meta_of(item).id)}
 
 
-class Lister:
+class Relister:
     """Lists a kind that kopf follows: whenever kopf does, and every RELIST_SECONDS."""
 
     def __init__(self, target: CacheList) -> None:
@@ -141,15 +142,15 @@ class Lister:
                     await self._requested.wait()
             except TimeoutError:
                 log.debug("time to list again", **self._target.log_keys)
-            everything = not self._requested.is_set()
+            resync = not self._requested.is_set()
             self._requested.clear()
-            await self._list_until_it_succeeds(everything=everything)
+            await self._list_until_it_succeeds(resync=resync)
 
-    async def _list_until_it_succeeds(self, *, everything: bool) -> None:
+    async def _list_until_it_succeeds(self, *, resync: bool) -> None:
         failures = 0
         while True:
             try:
-                await self._target.list(everything=everything)
+                await self._target.list(resync=resync)
             except ApiError as error:
                 self._target.health.request_failed(error)
                 _log_failure(error, self._logged, self._target.log_keys)
@@ -195,7 +196,7 @@ class Informer:
         while True:
             try:
                 if not self._resource_version:
-                    self._resource_version = await self._target.list(everything=False)
+                    self._resource_version = await self._target.list(resync=False)
                 pause = await self._watch()
             except ApiError as error:
                 pause = self.pause_after(error)
@@ -205,7 +206,7 @@ class Informer:
         while True:
             await asyncio.sleep(RELIST_SECONDS)
             try:
-                self._resource_version = await self._target.list(everything=True)
+                self._resource_version = await self._target.list(resync=True)
             except ApiError as error:
                 self._health.request_failed(error)
                 log.debug("cannot list again yet", **self._target.log_keys, error=error.message)
@@ -230,7 +231,7 @@ class Informer:
         if change != "BOOKMARK":
             cache = self._target.cache
             take = cache.remove if change == "DELETED" else cache.put
-            self._target.touched(take(self._target.resource.of, item))
+            self._target.enqueue(take(self._target.resource.of, item))
         self._resource_version = version_of(item).resource_version or self._resource_version
 
     def pause_after(self, error: ApiError) -> float:

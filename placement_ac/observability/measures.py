@@ -28,8 +28,14 @@ class MetricDefinition(NamedTuple):
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
-def _define(type_: Type, name: str, labels: tuple[str, ...], help_text: str) -> MetricDefinition:
-    return MetricDefinition(PREFIX + name, type_, labels, help_text, SECONDS if type_ == "histogram" else ())
+PLACING_SECONDS: Final = (0.5, 1.0, 2.0, 3.0, 5.0, 7.5, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 120.0, 300.0)
+"""`--waiting-grace` is a minute by default, and Kueue takes seconds."""
+
+
+def _define(
+    type_: Type, name: str, labels: tuple[str, ...], help_text: str, buckets: tuple[float, ...] = SECONDS
+) -> MetricDefinition:
+    return MetricDefinition(PREFIX + name, type_, labels, help_text, buckets if type_ == "histogram" else ())
 
 
 _counter = partial(_define, "counter")
@@ -83,13 +89,44 @@ CHECK_ACTIVE: Final = _gauge(
 CLUSTERS: Final = _gauge(
     "clusters",
     ("check", "state"),
-    "Clusters of an AdmissionCheck: `selected` by OCM; `listed` in the MultiKueueConfig; `draining`, which"
-    " are listed too; `unusable`, which are selected but left out because of their credentials or a probe.",
+    "Clusters of an AdmissionCheck: `selected` by OCM; `listed` in the MultiKueueConfig; `standby` and"
+    " `draining`, which are listed too; `unusable`, which are selected but left out because of their"
+    " credentials or a probe.",
 )
 DRAIN_START: Final = _gauge(
     "oldest_drain_start_timestamp_seconds",
     ("check",),
     "When the longest drain began, in seconds since 1970; none if no cluster drains.",
+)
+HELD: Final = _gauge(
+    "held_workloads",
+    ("check", "cluster", "drain_state"),
+    "Workloads with quota that the gate holds because this cluster leaves; one that several clusters hold"
+    " counts for the first by name. 0 for a draining cluster that holds none.",
+)
+HELD_START: Final = _gauge(
+    "oldest_held_workload_start_timestamp_seconds",
+    ("check",),
+    "Since when the longest-held Workload has had both quota and a `Pending` entry for the check, in seconds"
+    " since 1970; it may be before the gate closed. None if the gate holds no Workload.",
+)
+LIST_WRITES: Final = _counter(
+    "list_writes_total",
+    ("placement",),
+    "Writes that changed the clusters of an existing MultiKueueConfig, or their order.",
+)
+LIST_WRITE_REQUESTS: Final = _counter(
+    "list_write_worker_requests_total",
+    ("placement",),
+    "Requests to workers that these writes cause in Kueue: the Workloads of the config times its clusters, at"
+    " each write. Computed, not measured.",
+)
+PLACING: Final = _histogram(
+    "ready_to_placed_seconds",
+    (),
+    "Time from our `Ready` for a Workload until Kueue has recorded that a worker admitted it. It includes"
+    " the wait for quota on the worker. Only of Workloads for which this replica saw both.",
+    PLACING_SECONDS,
 )
 EXPIRATION: Final = _gauge(
     "credential_expiration_timestamp_seconds",

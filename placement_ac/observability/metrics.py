@@ -7,6 +7,7 @@ gauges are computed when Prometheus reads them, from `http`.
 
 import platform
 import time
+from collections import Counter as Counts
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -24,6 +25,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from placement_ac.core.api.errors import ApiError
+from placement_ac.core.draining.state import DrainState
 from placement_ac.core.plan.stats import PlacementStats
 from placement_ac.observability import measures
 from placement_ac.observability.measures import MetricDefinition, result_of
@@ -64,6 +66,9 @@ class Metrics(Collector):
         self._writes = _counter(measures.WRITES, self.registry)
         self._api_seconds = _histogram(measures.API_SECONDS, self.registry)
         self._api_errors = _counter(measures.API_ERRORS, self.registry)
+        self._list_writes = _counter(measures.LIST_WRITES, self.registry)
+        self._list_write_requests = _counter(measures.LIST_WRITE_REQUESTS, self.registry)
+        self._placing = _histogram(measures.PLACING, self.registry)
         self.waiting: dict[Hashable, float] = {}
         """Key → since when an event waits for the writes that follow from it."""
         self.stats: dict[Hashable, PlacementStats] = {}
@@ -79,6 +84,8 @@ class Metrics(Collector):
         self.waiting.clear()
         self.stats.clear()
         self._decision_changes.clear()
+        self._list_writes.clear()
+        self._list_write_requests.clear()
 
     def event_received(self, keys: Iterable[Hashable]) -> None:
         """Take in that an event touches these keys."""
@@ -99,18 +106,34 @@ class Metrics(Collector):
         if before is None:  # a rate needs a first value of 0
             for change in ("set", "order"):
                 self._decision_changes.labels(now.placement, change)
+            self._list_writes.labels(now.placement)
+            self._list_write_requests.labels(now.placement)
         elif before.selected != now.selected:
             same = set(before.selected) == set(now.selected)
             self._decision_changes.labels(now.placement, "order" if same else "set").inc()
 
     def _forget(self, key: Hashable, before: PlacementStats) -> None:
         del self.stats[key]
-        for change in ("set", "order") if before.placement else ():
+        if not before.placement:
+            return
+        for change in ("set", "order"):
             self._decision_changes.remove(before.placement, change)
+        self._list_writes.remove(before.placement)
+        self._list_write_requests.remove(before.placement)
 
     def wrote(self, kind: str, verb: str, error: ApiError | None = None) -> None:
         """Count a write to the hub."""
         self._writes.labels(kind, verb, result_of(error)).inc()
+
+    def list_written(self, key: Hashable, requests: int) -> None:
+        """Count a write that changed the list of a Placement, with the requests to workers that it causes."""
+        if (stats := self.stats.get(key)) and stats.placement:
+            self._list_writes.labels(stats.placement).inc()
+            self._list_write_requests.labels(stats.placement).inc(requests)
+
+    def workload_placed(self, seconds: float) -> None:
+        """Take in how long after our Ready a Workload was placed."""
+        self._placing.observe(seconds)
 
     def request_ended(self, verb: str, status: int | None, seconds: float | None) -> None:
         """Count a request to the hub's API server: a `RequestObserver`."""
@@ -176,6 +199,7 @@ class Metrics(Collector):
             measures.DRAIN_START,
             (((name,), min(one.draining)) for (name, _, _), one in known if one.draining),
         )
+        yield from _held_gauges(known)
 
 
 class ReconcileRun:
@@ -189,15 +213,35 @@ class ReconcileRun:
 
 
 _BUILD: Final = (version("placement-ac"), platform.python_version())
+STANDING_BY: Final = DrainState.STANDING_BY.name.lower()
+UNLISTED: Final = DrainState.UNLISTED.name.lower()
+"""The state of a cluster that is no longer listed: the gate opens a second later."""
 
 
 def _cluster_counts(one: PlacementStats) -> tuple[tuple[str, int], ...]:
     return (
         ("selected", len(one.selected)),
         ("listed", one.listed),
+        ("standby", sum(state == STANDING_BY for state in one.drain_states.values())),
         ("draining", len(one.draining)),
         ("unusable", one.unusable),
     )
+
+
+def _held_gauges(known: Iterable[tuple[tuple[str, bool, str], PlacementStats]]) -> Iterator[Metric]:
+    counts: Counts[tuple[str, ...]] = Counts()
+    since: dict[tuple[str, ...], float] = {}
+    for (check, _, _), one in known:
+        for cluster, state in one.drain_states.items():
+            counts[check, cluster, state] += 0
+        for held in (held for held in one.held if held.check == check):
+            cluster = held.clusters[0]
+            counts[check, cluster, one.drain_states.get(cluster, UNLISTED)] += held.number
+            if held.since:
+                began = held.since.timestamp()
+                since[check,] = min(began, since.get((check,), began))
+    yield _gauge(measures.HELD, counts.items())
+    yield _gauge(measures.HELD_START, since.items())
 
 
 def _counter(of: MetricDefinition, registry: CollectorRegistry) -> Counter:

@@ -6,6 +6,7 @@ import pytest
 
 from bench.__main__ import MEMORY, SIZES, Plan
 from bench.clearing import is_mine
+from bench.draws import VARIANTS
 from bench.figures import (
     Figures,
     bursts,
@@ -22,16 +23,19 @@ from bench.figures import (
     writes,
 )
 from bench.plays import FROM_THE_HUB
-from bench.report import Row, markdown, reference, rows, table, where_measured
+from bench.report import Row, draw_rows, markdown, reference, rows, table, where_measured
 from bench.scene import MINE, NS, PER_CHECK, Scene, asks
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
+    LABEL_MANAGED_BY,
+    MANAGED_BY,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
     SECRET,
     Kind,
 )
 
+BY_US = {LABEL_MANAGED_BY: MANAGED_BY}
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 
 
@@ -238,6 +242,53 @@ def test_the_budgets_of_200_checks() -> None:
     assert [row.most for row in rows(one, judged=False) if row.most is not None] == []
 
 
+def drawn_size(variant: str) -> Figures:
+    one = whole_size()
+    cost = {key: value for key, value in one.items() if key not in ("coldStart", "restart", "outage")}
+    after = {"controller": {"seconds": 2.5}, "floor": {"seconds": 1.0}, "overFloor": 2.5}
+    return cost | {"variant": variant, "back": one["latency"], "newOverBack": 1.1, "afterChanges": after}
+
+
+@pytest.mark.parametrize(
+    ("variant", "budgets"),
+    [
+        pytest.param("default", {}, id="default names"),
+        pytest.param(
+            "shared",
+            {
+                "one change, p50": 1.5,
+                "burst": 2.0,
+                "restart, all changed: right": 2.0,
+                "CPU at rest": 0.2,
+                "RSS at rest": 140.0,
+                "RSS after it all": 140.0,
+            },
+            id="shared names",
+        ),
+        pytest.param("prepared", {"one change over one back, p50": 1.5}, id="prepared"),
+    ],
+)
+def test_the_budgets_of_changes_that_draw_anew(variant: str, budgets: dict[str, float]) -> None:
+    found = {row.what: row.most for row in draw_rows(drawn_size(variant)) if row.most is not None}
+    assert found == budgets
+
+
+def test_a_table_of_draws_alone() -> None:
+    whole = {"sizes": [], "memory": [], "growth": {}, "machine": MACHINE, "draws": [drawn_size("shared")]}
+    lines = list(markdown(whole))
+    where = "200 checks, 40 clusters, drawn anew, shared names"
+    assert f"| {where} | one change, p50 | 10.0 ms | 10.0 ms | 1.00 | ≤ 1.5 | yes |" in lines
+    assert "|  | restart, all changed: right | 2.50 s | 1.00 s | 2.50 | ≤ 2 | NO |" in lines
+
+
+def test_the_draws_alone() -> None:
+    alone = Plan.chosen(quick=False, sizes=[], changes=20, draws=[VARIANTS["shared"]])
+    ((variant, scene, length),) = alone.draws
+    assert (alone.sizes, alone.memory) == ([], ())
+    assert (scene, length.changes) == (variant.scene(200, 40), 20)
+    assert scene.shared_names
+
+
 MACHINE = {"model": "a CPU", "cpus": 2, "python": "3.11.7"}
 
 
@@ -255,7 +306,7 @@ def test_the_machine_in_a_line(own: dict[str, bool | None], shown: str) -> None:
 
 def test_the_table_as_markdown() -> None:
     memory = [{"checks": 1000, "clusters": 5000, "rssMb": 220.0, "rssMbCold": 240.5}]
-    whole = {"sizes": [whole_size()], "memory": memory, "growth": {}, "machine": MACHINE}
+    whole = {"sizes": [whole_size()], "memory": memory, "growth": {}, "machine": MACHINE, "draws": []}
     caption, _, *lines = markdown(whole)
     assert caption == table(whole).caption == "a CPU, 2 CPUs; Python 3.11.7"
     assert lines[2] == "| 200 | 40 | 10.0 ms | 1.00 | 1.00 s | 1.00 | 2.00 s | 2.00 |"
@@ -269,9 +320,24 @@ def test_the_table_as_markdown() -> None:
 
 def test_a_change_swaps_one_cluster() -> None:
     scene = Scene(checks=3, clusters=40)
-    before, after = (set(scene.clusters_of(2, changed=changed)) for changed in (False, True))
+    before, after = (set(scene.clusters_of(2, turn)) for turn in (0, 1))
     assert len(before) == len(after) == PER_CHECK
     assert len(before & after) == PER_CHECK - 1
+    assert set(scene.clusters_of(2, turn=2)) == before, "back and forth"
+
+
+def test_a_scene_that_draws_replaces_most_clusters_of_a_check() -> None:
+    scene = Scene(checks=200, clusters=40, draws=True)
+    turns = [[set(scene.clusters_of(check, turn)) for check in range(200)] for turn in (0, 1)]
+    assert {len(clusters) for turn in turns for clusters in turn} == {PER_CHECK}
+    replaced = [len(after - before) for before, after in zip(*turns, strict=True)]
+    assert 7.2 < sum(replaced) / len(replaced) < 7.8
+    assert turns[0] == [set(scene.clusters_of(check, turn=0)) for check in range(200)], "the same every time"
+
+
+@pytest.mark.parametrize(("shared", "listed"), [(False, "p2-cluster-0014"), (True, "cluster-0014")])
+def test_the_list_has_the_names_of_the_scene(shared: bool, listed: str) -> None:
+    assert Scene(3, 40, shared_names=shared).config(2, turn=0)[0] == listed
 
 
 def test_all_objects_of_a_scene_have_its_label() -> None:
@@ -290,6 +356,8 @@ def test_all_objects_of_a_scene_have_its_label() -> None:
         pytest.param(MULTIKUEUE_CONFIG, "p17", {}, True, id="the config of one of our checks"),
         pytest.param(MULTIKUEUE_CONFIG, "prod", {}, False, id="another config"),
         pytest.param(MULTIKUEUE_CLUSTER, "p17-cluster-0003", {}, True, id="a cluster of one of our checks"),
+        pytest.param(MULTIKUEUE_CLUSTER, "cluster-0003", BY_US, True, id="a cluster that all checks share"),
+        pytest.param(MULTIKUEUE_CLUSTER, "cluster-0003", {}, False, id="of others, by a shared name"),
         pytest.param(MULTIKUEUE_CLUSTER, "p17-cluster-a", {}, False, id="another cluster"),
     ],
 )
@@ -303,6 +371,8 @@ def test_the_sizes_and_lengths_of_a_measurement() -> None:
     whole = Plan.chosen(quick=False, sizes=[], changes=None)
     assert [scene for scene, _ in whole.sizes] == list(SIZES)
     assert whole.memory == MEMORY
+    assert [variant for variant, _, _ in whole.draws] == list(VARIANTS.values())
+    assert {(scene.checks, scene.clusters, scene.draws) for _, scene, _ in whole.draws} == {(200, 40, True)}
     assert [scene.checks for scene, length in whole.sizes if length.outage] == [200]
     assert [length.rounds for _, length in whole.sizes].count(1) == len(SIZES) - 1
     quick = Plan.chosen(quick=True, sizes=[], changes=None)

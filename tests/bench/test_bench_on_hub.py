@@ -121,6 +121,27 @@ def test_a_hub_in_use_is_refused_and_our_objects_are_deleted(hub: Hub, tmp_path:
     asyncio.run(play())
 
 
+@pytest.mark.long
+@pytest.mark.timeout(120)
+def test_a_refused_hub_is_left_alone(hub: Hub, tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    hub.write_kubeconfig(kubeconfig)
+
+    async def play() -> list[str]:
+        async with client_of(kubeconfig) as client:
+            for name in ("p1", "theirs"):
+                theirs = body(MULTIKUEUE_CONFIG, name, spec={"clusters": ["a"]})
+                await client.create(newest(MULTIKUEUE_CONFIG), theirs)
+            words = ("--checks", "2", "--kubeconfig", str(kubeconfig))
+            with bench(*words, "--output", str(tmp_path / "latest.json")) as process:
+                _, printed = await asyncio.to_thread(process.communicate)
+            assert b"that hub is in use" in printed
+            listing = await client.list(newest(MULTIKUEUE_CONFIG))
+            return [item["metadata"]["name"] for item in listing.items]
+
+    assert asyncio.run(play()) == ["p1", "theirs"]
+
+
 def bench(*words: str) -> "subprocess.Popen[bytes]":
     command = [sys.executable, "-m", "bench", *words]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -166,6 +187,26 @@ def test_the_quick_bench_writes_every_figure(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(240)
+@pytest.mark.embedded("has hubs of its own")
+@pytest.mark.parametrize(
+    ("variant", "created"), [pytest.param("default", True), pytest.param("shared", False)]
+)
+def test_changes_that_draw_anew(tmp_path: Path, variant: str, created: bool) -> None:
+    latest = tmp_path / "latest.json"
+    with bench("--draw", variant, "--checks", "4", "--clusters", "12", "--output", str(latest)) as process:
+        _, printed = process.communicate()
+    assert process.returncode == 0, printed.decode()
+    (found,) = json.loads(latest.read_text())["draws"]
+    assert found["latency"]["controller"]["count"] == found["back"]["floor"]["count"] == 4
+    assert found["requestsPerChangeByKind"]["patch multikueueconfigs"] == 1.0
+    assert ("patch multikueueclusters" in found["requestsPerChangeByKind"]) is created
+    assert found["burst"]["overFloor"] > 0
+    assert found["afterChanges"]["overFloor"] > 0
+    assert found["costOfFloor"]["requestsPerChangeByKind"] == {"patch multikueueconfigs": 1.0}
+
+
+@pytest.mark.long
 @pytest.mark.timeout(120)
 @pytest.mark.embedded("has hubs of its own")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -206,6 +247,26 @@ def test_each_side_may_have_a_hub_of_others(tmp_path: Path) -> None:
     found = json.loads(latest.read_text())
     assert found["latency"]["controller"]["count"] == found["latency"]["floor"]["count"] == 8
     assert (found["outage"]["overFloor"], found["requestsPerChange"]) == (None, None)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(240)
+def test_changes_that_draw_anew_on_a_hub_of_others(hub: Hub, tmp_path: Path) -> None:
+    kubeconfig, latest = tmp_path / "kubeconfig", tmp_path / "latest.json"
+    hub.write_kubeconfig(kubeconfig)
+
+    async def left() -> dict[str, int]:
+        async with client_of(kubeconfig) as client:
+            return {kind: len(items) for kind, items in (await there(client)).items() if items}
+
+    before = asyncio.run(left())
+    words = ("--draw", "shared", "--checks", "2", "--clusters", "12", "--kubeconfig", str(kubeconfig))
+    with bench(*words, "--output", str(latest)) as process:
+        _, printed = process.communicate()
+    assert process.returncode == 0, printed.decode()
+    (found,) = json.loads(latest.read_text())["draws"]
+    assert (found["latency"]["controller"]["count"], found["requestsPerChange"]) == (2, None)
+    assert asyncio.run(left()) | {"namespaces": 0} == before | {"namespaces": 0}, "shared ones are deleted"
 
 
 def test_a_bench_has_at_most_two_hubs() -> None:

@@ -103,9 +103,9 @@ def test_the_clusters_of_both_are_looked_at_where_credentials_are_made() -> None
 
 def test_a_list_of_one_namespace_says_nothing_of_the_other() -> None:
     seen = world(check(), here("first", "a"), here("second", "b"), hub=TWO)
-    assert seen.end_list(PLACEMENT, (), "9", "second") == {P}
+    assert seen.end_replace(PLACEMENT, (), "9", "second") == {P}
     assert counts(seen) == ("first", ["a"])
-    assert seen.end_list(PLACEMENT_DECISION, (), "9", "first") == {P}
+    assert seen.end_replace(PLACEMENT_DECISION, (), "9", "first") == {P}
     assert counts(seen) == ("first", [])
 
 
@@ -116,7 +116,7 @@ def test_nothing_is_complete_before_each_namespace_has_been_listed() -> None:
         assert not fresh.has_synced
         message = f"{kind} in {namespace}" if namespace else str(kind)
         assert message in fresh.unsynced()
-        fresh.end_list(kind, (), "1", namespace)
+        fresh.end_replace(kind, (), "1", namespace)
         assert message not in fresh.unsynced()
     assert fresh.has_synced
     assert {where for kind, where in seen.scopes if kind is PLACEMENT} == {"first", "second"}
@@ -126,15 +126,15 @@ def test_nothing_is_complete_before_each_namespace_has_been_listed() -> None:
 def test_versions_that_begin_anew_in_one_namespace_leave_the_other_alone() -> None:
     seen = Cache(TWO)
     for kind, namespace in seen.scopes:
-        seen.end_list(kind, (), "900", namespace)
+        seen.end_replace(kind, (), "900", namespace)
     for namespace in TWO.namespaces:
         for raw in here(namespace, namespace[0]):
             seen.put(PLACEMENT if raw["kind"] == "Placement" else PLACEMENT_DECISION, raw)
-    assert (seen.begin_list(PLACEMENT, "901", "first"), seen.has_synced) == (set(), True)
-    assert (seen.begin_list(PLACEMENT, "7", "first"), seen.has_synced) == ({P}, False)
+    assert (seen.begin_replace(PLACEMENT, "901", "first"), seen.has_synced) == (set(), True)
+    assert (seen.begin_replace(PLACEMENT, "7", "first"), seen.has_synced) == ({P}, False)
     assert counts(seen) == ("second", ["s"])
     assert seen.unsynced() == [f"{PLACEMENT} in first"]
-    assert (seen.end_list(PLACEMENT, (), "7", "first"), seen.has_synced) == (set(), True)
+    assert (seen.end_replace(PLACEMENT, (), "7", "first"), seen.has_synced) == (set(), True)
 
 
 # -- mass loss

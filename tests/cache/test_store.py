@@ -168,15 +168,15 @@ def test_a_restored_hub_begins_its_versions_again() -> None:
 def test_a_restore_that_is_listed_in_parts_makes_nothing_complete_before_its_end() -> None:
     seen = world(placement(), check())
     seen.replace(PLACEMENT_DECISION, [at(500, "a")], "900")
-    assert (seen.begin_list(PLACEMENT_DECISION, "901"), decided_clusters(seen), seen.has_synced) == (
+    assert (seen.begin_replace(PLACEMENT_DECISION, "901"), decided_clusters(seen), seen.has_synced) == (
         set(),
         ["a"],
         True,
     )
-    assert seen.begin_list(PLACEMENT_DECISION, "7") == placements("p")
+    assert seen.begin_replace(PLACEMENT_DECISION, "7") == placements("p")
     assert (decided_clusters(seen), seen.has_synced) == ([], False)
     seen.put(PLACEMENT_DECISION, at(5, "b"))
-    assert seen.end_list(PLACEMENT_DECISION, {("kueue-system", "p-decision-1")}, "7") == set()
+    assert seen.end_replace(PLACEMENT_DECISION, {("kueue-system", "p-decision-1")}, "7") == set()
     assert (decided_clusters(seen), seen.has_synced) == (["b"], True)
 
 
@@ -244,7 +244,7 @@ BEFORE = [check(), placement(), decision("a"), *our_objects("a"), check("two", "
         pytest.param(our_cluster("z", "x"), placements("x"), id="our cluster"),
         pytest.param(foreign_cluster("q-a-b"), placements("q", "q-a"), id="a name that may be wanted"),
         pytest.param(
-            our_cluster("a", version=2, labels={}), placements("p", "q", "p-a"), id="a cluster without labels"
+            our_cluster("a", version=2, labels={}), placements("p", "p-a"), id="a cluster without labels"
         ),
     ],
 )
@@ -275,13 +275,23 @@ def test_fixed_parameters_touch_the_objects_that_were_held() -> None:
     }
 
 
-def test_a_shared_cluster_touches_all_who_share_it() -> None:
+def test_a_shared_cluster_touches_those_who_share_it() -> None:
     objects = [check("one", "p"), check("two", "q"), decision("a"), decision("a", of="q")]
     seen = world(*objects, our_config("a", of="r", owners=["three"]), hub=SHARED)
-    assert seen.put(PLACEMENT_DECISION, decision("a", version=2)) == placements("p", "q", "r")
-    assert seen.put(MULTIKUEUE_CONFIG, our_config("a", of="q")) == placements("p", "q", "r")
-    assert seen.put(MULTIKUEUE_CLUSTER, our_cluster("z", None)) == placements("p", "q", "r", "z")
-    assert seen.put(MULTIKUEUE_CLUSTER, foreign_cluster("a")) == placements("p", "q", "r")
+    assert seen.put(MULTIKUEUE_CLUSTER, our_cluster("a", None)) == placements("p", "q", "r", "a")
+    assert seen.put(MULTIKUEUE_CLUSTER, our_cluster("z", None)) == placements("z")
+    assert seen.put(MULTIKUEUE_CLUSTER, foreign_cluster("a", version=2)) == placements("p", "q", "r", "a")
+
+
+def test_a_change_touches_a_shared_cluster_that_may_be_needed_no_more() -> None:
+    objects = [check("one", "p"), check("two", "q"), decision("a"), our_cluster("a", None)]
+    seen = world(*objects, hub=SHARED)
+    assert seen.put(PLACEMENT_DECISION, decision("b", version=2)) == placements("p", "a")
+    assert seen.put(MULTIKUEUE_CONFIG, our_config("a")) == placements("p", "a")
+    assert seen.put(MULTIKUEUE_CONFIG, our_config("a", of="q")) == placements("q"), "another lists it as well"
+    assert seen.put(PLACEMENT_DECISION, decision("a", version=3)) == placements("p")
+    assert seen.put(MULTIKUEUE_CONFIG, our_config("b", version=2)) == placements("p")
+    assert seen.remove(MULTIKUEUE_CONFIG, our_config("a", of="q")) == placements("q", "a")
 
 
 @pytest.mark.parametrize(
@@ -340,7 +350,7 @@ def test_a_snapshot_holds_all_that_a_placement_depends_on() -> None:
         dict(seen.credentials.selected),
         seen.objects.config and seen.objects.config.meta.name,
         list(seen.objects.clusters),
-        (seen.objects.name_conflicts, seen.objects.other_owners, seen.timer_ages, seen.now),
+        (seen.objects.name_conflicts, seen.objects.unneeded, seen.timer_ages, seen.now),
     ) == (
         ["one"],
         ["mk"],
@@ -351,7 +361,7 @@ def test_a_snapshot_holds_all_that_a_placement_depends_on() -> None:
         {"a": CredentialSource("Secret", "multikueue-a")},
         "p",
         ["p-a"],
-        ({}, {}, {Timer(TimerKind.REMOVAL_UNSETTLED, "a"): 1.0}, NOW),
+        ({}, frozenset(), {Timer(TimerKind.REMOVAL_UNSETTLED, "a"): 1.0}, NOW),
     )
 
 
@@ -401,13 +411,21 @@ def test_a_label_that_is_off_a_config_does_not_free_its_holder() -> None:
     ]
 
 
-def test_owners_of_a_shared_cluster_are_those_of_all_placements() -> None:
-    held = our_config("a", of="r", owners=["held"])
-    objects = [check("one", "p"), check("two", "q"), multikueue_check("mk", "q"), check_with(None, "held")]
-    seen = world(*objects, decision("a"), decision("a", of="q"), secrets("a"), held, hub=SHARED)
-    assert snapshot(seen).objects.other_owners == {
-        "a": {"AdmissionCheck/two": "two", "AdmissionCheck/mk": "mk", "AdmissionCheck/held": "held"}
-    }
+@pytest.mark.parametrize(
+    ("objects", "naming", "unneeded"),
+    [
+        pytest.param([decision("a")], "{cluster}", False, id="selected"),
+        pytest.param([our_config("a", of="r")], "{cluster}", False, id="listed"),
+        pytest.param([our_config("a", of="r")], "{placement}-{cluster}", False, id="listed by its old name"),
+        pytest.param([decision("a")], "{placement}-{cluster}", True, id="selected by another name"),
+        pytest.param([decision("a", of="unused")], "{cluster}", True, id="selected without a check"),
+        pytest.param([decision("b")], "{cluster}", True, id="neither"),
+    ],
+)
+def test_a_shared_cluster_that_no_placement_needs(objects: list[Raw], naming: str, unneeded: bool) -> None:
+    seen = world(check(), our_cluster("a", None), *objects, hub=HubFacts(naming=naming))
+    assert snapshot(seen, "a").objects.unneeded == ({"a"} if unneeded else set())
+    assert snapshot(seen, "p").objects.unneeded == set(), "the key of its name removes it"
 
 
 def test_an_object_is_not_changed_by_being_looked_at() -> None:
@@ -569,3 +587,11 @@ def test_the_account_is_the_addons_from_when_it_is_handed_over_until_nothing_of_
         ([provided("b", "multikueue")], "placement-ac"),
     ):
         assert world(*objects, provisioning=PROVISIONING).provisioning_inputs("a", NOW).account_name == name
+
+
+def test_a_managed_cluster_touches_the_placements_that_prepare_it() -> None:
+    label = {"cluster.open-cluster-management.io/clusterset": "spoke"}
+    objects = [check(), placement("p", spec={"clusterSets": ["spoke"]}), placement("q", spec={})]
+    joined = managed_cluster("new", labels=label)
+    assert world(*objects, hub=HubFacts(prepare_sets=True)).put(MANAGED_CLUSTER, joined) == placements("p")
+    assert world(*objects).put(MANAGED_CLUSTER, joined) == set()

@@ -7,6 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from placement_ac.config.load import load
+from placement_ac.config.policy import placement_policy
 from placement_ac.config.settings import BadSettings, Settings
 from placement_ac.core.inputs.rights import FRAMEWORKS, parse_external
 
@@ -60,8 +61,8 @@ def test_the_environment_is_the_processes_unless_told(monkeypatch: pytest.Monkey
     [
         pytest.param(
             {},
-            {"PLACEMENT_AC_NONSENSE": "1"},
-            f"PLACEMENT_AC_NONSENSE: there is no such setting; known are {KNOWN}",
+            {"PLACEMENT_AC_QUACK": "1"},
+            f"PLACEMENT_AC_QUACK: there is no such setting; known are {KNOWN}",
             id="an unknown variable",
         ),
         pytest.param(
@@ -190,3 +191,22 @@ def test_settings_are_frozen() -> None:
 
 def test_every_setting_is_described() -> None:
     assert [name for name, field in Settings.model_fields.items() if not field.description] == []
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        pytest.param({"waiting_grace": "10s"}, "set at least 15s", id="a grace that Kueue cannot keep"),
+        pytest.param({"unlist_after": "1h"}, "set dispatcher to true", id="a stable list without dispatcher"),
+    ],
+)
+def test_what_would_harm_jobs_is_refused(flags: dict[str, str], message: str) -> None:
+    with pytest.raises(BadSettings, match=message):
+        load(flags)
+
+
+def test_the_stable_list_is_on_with_the_dispatcher() -> None:
+    policies = [placement_policy(load(flags).settings) for flags in ({}, {"dispatcher": "true"})]
+    assert [policy.unlist_after for policy in policies] == [0.0, 3600.0]
+    off = load({"dispatcher": "true", "unlist_after": "0"}).settings
+    assert placement_policy(off).unlist_after == 0.0

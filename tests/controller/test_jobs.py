@@ -1,4 +1,4 @@
-"""No job is killed or doubled: clusters that leave under jobs, on a hub with Kueue's stand-in and workers.
+"""No job is killed or run twice: clusters that leave under jobs, on a hub with Kueue's stand-in and workers.
 
 After every test: no job had two copies, and no secret was printed.
 """
@@ -261,7 +261,7 @@ def test_a_cluster_that_was_lost_with_its_job_is_left_to_kueue(play: Play) -> No
     there.controllers.start(waiting_grace=0)
     there.submit("j")
     there.until_runs("j", "c")
-    there.jobs.remove("j")  # it will be doubled, and not by us
+    there.jobs.remove("j")  # it will run twice, and not because of us
     there.select("b", "c")
     there.until_listed("b", "c")
     there.fleet.kill("c")

@@ -1,5 +1,6 @@
 """kopf is the frame: its handlers hear what changes, and whatever ends kopf, a new session begins."""
 
+import ctypes
 import random
 import signal
 import subprocess
@@ -155,3 +156,26 @@ def test_it_stops_within_three_seconds_at_any_of_fifty_moments(
             took.append(time.monotonic() - began)
             assert code in (0, -signal.SIGTERM, -signal.SIGINT, 1, 130)
     assert max(took) < 3
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs tgkill, to choose the thread that gets the signal")
+def test_a_signal_that_does_not_wake_the_main_thread_stops_it(
+    hub: Hub, admin: Driver, tmp_path: Path
+) -> None:
+    """As one does that comes between the main thread's last look for signals and its wait."""
+    kubeconfig = tmp_path / "kubeconfig"
+    hub.write_kubeconfig(kubeconfig)
+    admin.check("p")
+    admin.select("p", "a", "b")
+    with subprocess.Popen(
+        [sys.executable, "-m", "placement_ac", "run", "--kubeconfig", str(kubeconfig), "--log-level", "error"]
+    ) as process:
+        try:
+            eventually(lambda: admin.reason("p"), "Active")
+            others = [int(task.name) for task in Path(f"/proc/{process.pid}/task").iterdir()]
+            others.remove(process.pid)
+            assert others
+            ctypes.CDLL(None).tgkill(process.pid, others[0], signal.SIGTERM)
+            assert process.wait(3) == 0
+        finally:
+            process.kill()

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from placement_ac.config.settings import Settings
 from placement_ac.controller.lease import Lease
 from placement_ac.core.leader_election import LeaseDurations
 from placement_ac.kube.login import Login
@@ -42,9 +43,9 @@ def start(hub: Hub, admin: Driver, tmp_path: Path) -> Iterator[Start]:
     with ExitStack() as opened:
 
         def start(name: str, **settings: Any) -> ControllerThread:
-            at_once = {"cluster_retention": 0, "mass_loss_grace": 0, "reorder_margin": 0}
-            found = ControllerThread(kubeconfig=kubeconfig(hub, tmp_path, name), **at_once | settings)
-            return opened.enter_context(found)
+            at_once = {"cluster_retention": 0, "mass_loss_grace": 0, "reorder_margin": 0, "settle": 0}
+            found = Settings(kubeconfig=kubeconfig(hub, tmp_path, name), **at_once | settings)
+            return opened.enter_context(ControllerThread(found))
 
         yield start
 

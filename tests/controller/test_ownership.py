@@ -279,18 +279,25 @@ def test_one_multikueuecluster_can_serve_all_placements(admin: Driver, controlle
     admin.select("q", "b")
     controllers.start(cluster_names="{cluster}")
     eventually(lambda: (admin.listed("p"), admin.listed("q")), (["a", "b"], ["b"]))
-    eventually(lambda: owners_of(admin, "b"), ["p", "q"])
-    assert owners_of(admin, "a") == ["p"]
+    right = {name: admin.get(admin.kueue("multikueueclusters", name)) for name in ("a", "b")}
+    assert not any("ownerReferences" in obj["metadata"] for obj in right.values() if obj)
     admin.decide("p", "a")
-    eventually(lambda: (admin.listed("p"), owners_of(admin, "b")), (["a"], ["q"]))
+    eventually(lambda: (admin.listed("p"), admin.clusters()), (["a"], ["a", "b"]))
     admin.decide("q", "a")
     eventually(lambda: (admin.listed("q"), admin.clusters()), (["a"], ["a"]))
-    eventually(lambda: owners_of(admin, "a"), ["p", "q"])
+    assert admin.get(admin.kueue("multikueueclusters", "a")) == right["a"], "nothing has been written to it"
 
 
-def owners_of(admin: Driver, cluster: str) -> list[str]:
-    found = admin.get(admin.kueue("multikueueclusters", cluster)) or {"metadata": {}}
-    return [owner["name"] for owner in found["metadata"].get("ownerReferences") or ()]
+def test_a_shared_multikueuecluster_goes_with_the_last_check(admin: Driver, controllers: Controllers) -> None:
+    for name in ("p", "q"):
+        admin.check(name)
+        admin.select(name, "a")
+    controllers.start(cluster_names="{cluster}")
+    eventually(lambda: (admin.reason("p"), admin.reason("q")), ("Active", "Active"))
+    admin.ask("DELETE", admin.kueue("admissionchecks", "p"))
+    eventually(lambda: (admin.listed("p"), admin.clusters()), (None, ["a"]))
+    admin.ask("DELETE", admin.kueue("admissionchecks", "q"))
+    eventually(lambda: (admin.listed("q"), admin.clusters()), (None, []))
 
 
 def test_everything_in_the_way_is_told_at_once(admin: Driver, controllers: Controllers) -> None:

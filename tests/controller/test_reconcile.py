@@ -12,7 +12,7 @@ import pytest
 from placement_ac.cache.store import Cache
 from placement_ac.controller.reconcile import Reconciler
 from placement_ac.controller.recorder import Recorder
-from placement_ac.controller.workqueue import Retry
+from placement_ac.controller.workqueue import Requeue
 from placement_ac.controller.writer import Writer, merge_patch
 from placement_ac.core.api.constants import (
     MULTIKUEUE_CONFIG,
@@ -26,6 +26,7 @@ from placement_ac.core.plan.plan import plan
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
+from placement_ac.observability.metrics import Metrics
 from tests.support.builders import AT_ONCE, GENERATED
 from tests.support.driver import Driver
 
@@ -43,6 +44,7 @@ class Rig:
     later: list[tuple[Key, float]] = field(default_factory=list)
     events: Recorder = field(init=False)
     world: Cache = field(default_factory=lambda: Cache(policy=AT_ONCE))
+    metrics: Metrics = field(default_factory=Metrics)
 
     def __post_init__(self) -> None:
         self.events = Recorder(self.client, self.resources, lambda: WHEN)
@@ -54,6 +56,7 @@ class Rig:
             clock=lambda: WHEN,
             monotonic=lambda: self.ticks,
             add_after=lambda key, seconds: self.later.append((key, seconds)),
+            metrics=self.metrics,
         )
 
     async def _ask(self, cluster: KueueObject) -> WorkerCopies:
@@ -71,11 +74,11 @@ class Rig:
         """Wait until the events that were queued are posted, or not."""
         await asyncio.gather(*(task for task in asyncio.all_tasks() if task.get_name() == "post events"))
 
-    async def look(self, key: Key = P) -> Retry | None:
+    async def look(self, key: Key = P) -> Requeue | None:
         try:
             await self.reconciler.reconcile(key)
-        except Retry as retry:
-            return retry
+        except Requeue as requeue:
+            return requeue
         return None
 
 
@@ -183,8 +186,8 @@ def test_what_passes_is_tried_again_and_not_told(
     async def test(rig: Rig) -> None:
         await rig.list()
         hub.faults.add("PATCH", "multikueueconfigs", **fault)
-        retry = await rig.look()
-        assert (retry is not None and retry.after, said(p)) == (after, ("", "", ""))
+        requeue = await rig.look()
+        assert (requeue is not None and requeue.after, said(p)) == (after, ("", "", ""))
         await rig.list()
         assert await rig.look() is None
         assert (p.listed("p"), said(p)) == (["p-a", "p-b"], ("True", "Active", GENERATED))

@@ -102,6 +102,50 @@ def test_a_workload_that_has_gone_is_nothing_to_try_again(job: Driver, on: Any) 
     on(test)
 
 
+# -- how long after our Ready it is placed
+
+
+def placed(rig: Rig) -> tuple[float | None, float | None]:
+    """How many Workloads were placed since their Ready, and in how many seconds together."""
+    names = (f"placement_ac_ready_to_placed_seconds_{what}" for what in ("count", "sum"))
+    count, seconds = map(rig.metrics.registry.get_sample_value, names)
+    return count, seconds
+
+
+def test_the_time_from_ready_to_the_placement_is_measured_once(job: Driver, on: Any) -> None:  # noqa: F811
+    async def test(rig: Rig) -> None:
+        await rig.list()
+        await rig.look()
+        rig.ticks = 3.0
+        await rig.look()
+        assert placed(rig) == (0.0, 0.0)
+        is_admitted_on(job, "job", "p-a")
+        await rig.list()
+        rig.ticks = 4.0
+        for _ in range(2):
+            await rig.look()
+            assert placed(rig) == (1.0, 4.0)
+
+    on(test)
+
+
+@pytest.mark.parametrize("lost", ["the Workload", "the memory"])
+def test_a_placement_whose_ready_was_not_seen_is_not_measured(job: Driver, on: Any, lost: str) -> None:  # noqa: F811
+    async def test(rig: Rig) -> None:
+        await rig.list()
+        await rig.look()
+        if lost == "the memory":
+            rig.reconciler.reset()
+            is_admitted_on(job, "job", "p-a")
+        else:
+            job.ask("DELETE", f"{WORKLOADS}/job")
+        await rig.list()
+        await rig.look()
+        assert placed(rig) == (0.0, 0.0)
+
+    on(test)
+
+
 def only_b(admin: Driver) -> None:
     admin.decide("p", "b")
     admin.placement_says("p", 1)
@@ -171,8 +215,9 @@ def test_nobody_is_asked_any_more_when_it_ends(job: Driver, on: Any) -> None:  #
         only_b(job)
         await curious.list()
         await curious.look()
+        assert [task for task in asyncio.all_tasks() if "_query_copies" in repr(task)]
         await curious.reconciler.close()
-        assert not [task for task in asyncio.all_tasks() if "_asked" in repr(task)]
+        assert not [task for task in asyncio.all_tasks() if "_query_copies" in repr(task)]
 
     on(test)
 

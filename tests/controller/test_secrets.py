@@ -58,6 +58,7 @@ def test_a_full_run_shows_no_token(there: Stage, admin: Driver, tmp_path: Path) 
         "credentials-probe": "true",
         "log-level": "debug",
         "cluster-retention": "0",
+        "settle": "0",
     }
     with (
         printed.open("wb") as output,

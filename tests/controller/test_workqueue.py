@@ -12,7 +12,7 @@ from placement_ac.controller.workqueue import (
     FIRST_BACKOFF_SECONDS,
     JITTER,
     MAX_BACKOFF_SECONDS,
-    Retry,
+    Requeue,
     Workqueue,
 )
 from placement_ac.observability.metrics import QueueLoad
@@ -120,7 +120,7 @@ def test_only_so_many_run_at_once_and_one_that_has_not_begun_is_not_doubled() ->
     run(test())
 
 
-@pytest.mark.parametrize("failure", [Retry(), OSError("unexpected")], ids=["Retry", "unexpected"])
+@pytest.mark.parametrize("failure", [Requeue(), OSError("unexpected")], ids=["Requeue", "unexpected"])
 def test_failures_wait_longer_each_time_up_to_a_cap_and_never_in_step(failure: Exception) -> None:
     async def test() -> None:
         worker = Worker(failure)
@@ -139,7 +139,7 @@ def test_failures_wait_longer_each_time_up_to_a_cap_and_never_in_step(failure: E
 
 def test_success_makes_the_next_wait_short_again() -> None:
     async def test() -> None:
-        worker = Worker(*[Retry()] * 8, None, Retry(), None)
+        worker = Worker(*[Requeue()] * 8, None, Requeue(), None)
         queue = Workqueue(worker)
         queue.add("a")
         await asyncio.sleep(100)
@@ -153,7 +153,7 @@ def test_success_makes_the_next_wait_short_again() -> None:
 
 def test_a_change_is_looked_at_although_a_failure_waits() -> None:
     async def test() -> None:
-        worker = Worker(*[Retry()] * 8, None)
+        worker = Worker(*[Requeue()] * 8, None)
         queue = Workqueue(worker)
         queue.add("a")
         await asyncio.sleep(8)
@@ -169,7 +169,7 @@ def test_what_has_failed_is_tried_at_once_when_the_cause_may_be_over() -> None:
     """Also what has to wait longer, and only that."""
 
     async def test() -> None:
-        worker = Worker(*[Retry()] * 8, Retry(60.0), None)
+        worker = Worker(*[Requeue()] * 8, Requeue(60.0), None)
         queue = Workqueue(worker)
         queue.add("a")
         queue.add_after("b", 200)
@@ -189,7 +189,7 @@ def test_changes_that_never_end_do_not_drive_what_fails_all_the_time() -> None:
     """A rival writes every 10 ms to what we write to: ours is always a conflict."""
 
     async def test() -> None:
-        worker = Worker(Retry())
+        worker = Worker(Requeue())
         queue = Workqueue(worker)
         for _ in range(1000):
             queue.add("a")
@@ -203,7 +203,7 @@ def test_changes_that_never_end_do_not_drive_what_fails_all_the_time() -> None:
 @pytest.mark.parametrize("appointment", [None, 1.0, 100.0], ids=["none", "an earlier one", "a later one"])
 def test_retry_after_is_kept_whatever_comes(appointment: float | None) -> None:
     async def test() -> None:
-        worker = Worker(Retry(60), None)
+        worker = Worker(Requeue(60), None)
         queue = Workqueue(worker)
         if appointment:
             queue.add_after("a", appointment)
@@ -221,7 +221,7 @@ def test_retry_after_is_kept_whatever_comes(appointment: float | None) -> None:
 
 def test_what_came_during_a_failure_with_retry_after_waits_as_well() -> None:
     async def test() -> None:
-        worker = Worker(Retry(60), None, takes=1.0)
+        worker = Worker(Requeue(60), None, takes=1.0)
         queue = Workqueue(worker)
         queue.add("a")
         await asyncio.sleep(0.5)
@@ -234,7 +234,7 @@ def test_what_came_during_a_failure_with_retry_after_waits_as_well() -> None:
 
 def test_a_retry_after_of_nothing_is_an_ordinary_failure() -> None:
     async def test() -> None:
-        worker = Worker(Retry(0.0), None)
+        worker = Worker(Requeue(0.0), None)
         queue = Workqueue(worker)
         queue.add("a")
         await asyncio.sleep(1)
@@ -265,7 +265,7 @@ def test_appointments(appointments: list[float], turns: list[float]) -> None:
 
 def test_closing_lets_work_end_and_takes_nothing_more() -> None:
     async def test() -> None:
-        worker = Worker(Retry(), takes=1.0)
+        worker = Worker(Requeue(), takes=1.0)
         queue = Workqueue(worker, parallel=1)
         queue.add("a", "waits")
         queue.add_after("later", 0.5)
@@ -313,7 +313,7 @@ def test_the_load_tells_who_waits_who_is_worked_on_and_who_failed() -> None:
 
 def test_a_key_that_asked_to_wait_is_to_be_tried_again_and_waits_for_no_turn() -> None:
     async def test() -> None:
-        worker = Worker(Retry(60), None, takes=1.0)
+        worker = Worker(Requeue(60), None, takes=1.0)
         queue = Workqueue(worker)
         queue.add("a")
         await asyncio.sleep(0.5)
@@ -334,7 +334,7 @@ def test_work_is_done_in_no_context_of_who_adds() -> None:
     async def look(key: str) -> None:
         seen.append(kept.get())
         if len(seen) == 1:
-            raise Retry(1.0)
+            raise Requeue(1.0)
 
     async def test() -> None:
         kept.set("a session")
@@ -359,7 +359,7 @@ def test_a_closed_queue_has_no_load() -> None:
 
 def test_a_queue_that_is_dropped_ends_what_is_under_way_and_works_on_what_comes_afterwards() -> None:
     async def test() -> None:
-        worker = Worker(Retry(1), None, takes=10.0)
+        worker = Worker(Requeue(1), None, takes=10.0)
         queue = Workqueue(worker, parallel=2)
         queue.add("a")
         await asyncio.sleep(10.5)  # it is to be tried again

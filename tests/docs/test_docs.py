@@ -37,6 +37,8 @@ from placement_ac.inspection.status.model import (
     ClusterRow,
     ClusterState,
     Credential,
+    HeldRow,
+    ListWrites,
     QueueRow,
     WorkloadRow,
 )
@@ -121,6 +123,7 @@ def test_names_labels_and_annotations() -> None:
         constants.LABEL_CLUSTER,
         f'{constants.ANNOTATION_ADOPT}: "true"',
         constants.ANNOTATION_DRAINING,
+        constants.ANNOTATION_UNLIST,
         f"{account}; or {constants.ADDON_ACCOUNT}, after placement-ac adopt",
         f"{account}-<cluster>; or {constants.ADDON_ACCOUNT}-<cluster>, after placement-ac adopt",
         constants.ANNOTATION_ACCOUNT,
@@ -320,7 +323,7 @@ def test_the_states_of_a_cluster_in_status() -> None:
 
 def test_the_keys_of_the_document_of_status() -> None:
     keys = [re.sub(r" \([^)]*\)", "", row[1]).split(", ") for row in tables(INSPECT, "Status")[1]]
-    shapes = (CheckStatus, ClusterRow, Credential, QueueRow, WorkloadRow)
+    shapes = (CheckStatus, ClusterRow, Credential, QueueRow, WorkloadRow, HeldRow, ListWrites)
     assert keys == [[to_camel(field.name) for field in fields(shape)] for shape in shapes]
 
 

@@ -17,7 +17,14 @@ from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, LOCAL_QUEUE
 from placement_ac.inspection.readers.manifests import metadata_problem
 from placement_ac.inspection.status.check_status import check_statuses
-from placement_ac.inspection.status.model import CheckStatus, ClusterRow, Credential, QueueRow, WorkloadRow
+from placement_ac.inspection.status.model import (
+    CheckStatus,
+    ClusterRow,
+    Credential,
+    ListWrites,
+    QueueRow,
+    WorkloadRow,
+)
 from placement_ac.inspection.status.queues import gpus_of
 from tests.support.builders import (
     NOW,
@@ -133,6 +140,7 @@ def test_all_that_hangs_on_a_check() -> None:
             WorkloadRow("team", "three", "queue", "pending"),
             WorkloadRow("team", "two", "queue", "waiting", nominated=("a", "b")),
         ),
+        list_writes=ListWrites(last_hour=None, total=0, since=None, workloads=3, clusters=2, requests=6),
     )  # fmt: skip
 
 

@@ -242,7 +242,7 @@ def test_a_settings_file_that_is_given_counts_alone(tmp_path: Path) -> None:
 
 def test_a_hub_that_is_right_calls_for_no_write() -> None:
     view = view_of(check(), placement(selected=1), decision("a"), *secrets("a"), *our_objects("a"))
-    assert [one.cluster for one in view.targets("p").usable] == ["a"]
+    assert [one.cluster for one in view.targets("p").to_list] == ["a"]
     assert [action.kind.kind for phase in diff(view.snapshot("p"), view.plan("p")) for action in phase] == [
         "AdmissionCheck"
     ]
@@ -251,9 +251,9 @@ def test_a_hub_that_is_right_calls_for_no_write() -> None:
 def test_credentials_that_are_not_known_count_as_usable() -> None:
     view = view_of(check(), placement(selected=2), decision("a", "b"))
     assert not view.credentials_known
-    assert [one.cluster for one in view.targets("p").usable] == ["a", "b"]
+    assert [one.cluster for one in view.targets("p").to_list] == ["a", "b"]
     output = view_of(check(), placement(selected=2), decision("a", "b"), *secrets("a"))
-    assert [one.cluster for one in output.targets("p").usable] == ["a"]
+    assert [one.cluster for one in output.targets("p").to_list] == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,7 @@ def test_what_time_alone_brings_about_has_come_about() -> None:
     """A cluster in no decision any more is not waited for, as it would be in the first two seconds."""
     objects = [check(), placement(selected=1), decision("a"), *secrets("a", "b"), *our_objects("a", "b")]
     view = view_of(*objects)
-    assert [one.cluster for one in view.targets("p").usable] == ["a"]
+    assert [one.cluster for one in view.targets("p").to_list] == ["a"]
     wanted = view.plan("p").config
     assert wanted is not None
     assert wanted.clusters == ("p-a",)

@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -12,7 +13,15 @@ from rich.console import Console
 from placement_ac.cli.output import safe_text
 from placement_ac.cli.status_tree import time_left, tree_of
 from placement_ac.core.api.constants import ACTIVE, BAD_PARAMETERS, GENERATED
-from placement_ac.inspection.status.model import CheckStatus, ClusterRow, Credential, QueueRow, WorkloadRow
+from placement_ac.inspection.status.model import (
+    CheckStatus,
+    ClusterRow,
+    Credential,
+    HeldRow,
+    ListWrites,
+    QueueRow,
+    WorkloadRow,
+)
 from tests.support.builders import NOW
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "inspect.md"
@@ -71,6 +80,70 @@ def drawn(branch: CheckStatus, *, wide: bool = False, width: int = 200, colour: 
 def test_the_example_in_the_documentation_is_what_is_shown() -> None:
     output = DOCUMENT.read_text("utf-8").partition("$ placement-ac status placement-demo2\n")[2]
     assert output.partition("\n```")[0] == drawn(SHOWN)
+
+
+HELD = (HeldRow(("cluster1",), "Workloads wait there", 2, NOW - timedelta(seconds=25)),)
+WRITES = ListWrites(6, 140, NOW - timedelta(days=3), 5, 3, 15)
+
+
+def test_the_example_of_who_waits_is_what_is_shown() -> None:
+    waiting = drawn(replace(SHOWN, held=HELD, list_writes=WRITES)).splitlines()[-2:]
+    assert "\n".join(waiting) in DOCUMENT.read_text("utf-8")
+
+
+def last_line(**rest: Any) -> str:
+    return drawn(replace(BARE, **rest), wide=True).splitlines()[-1][4:]
+
+
+@pytest.mark.parametrize(
+    ("held", "expected"),
+    [
+        pytest.param(
+            HeldRow(("a", "b"), "a: x; b: y", 1, None),
+            "Held by the gate: 1 Workload, because a, b leave (a: x; b: y)",
+            id="nobody knows since when",
+        ),
+        pytest.param(
+            HeldRow(("a",), "\x1b[31mx", 1200, NOW - timedelta(hours=2)),
+            "Held by the gate for 2h: 1200 Workloads, because a leaves ( [31mx)",
+            id="for long",
+        ),
+        pytest.param(
+            HeldRow(("a",), "x", 1, NOW + timedelta(seconds=3)),
+            "Held by the gate for 0s: 1 Workload, because a leaves (x)",
+            id="another clock",
+        ),
+    ],
+)
+def test_who_is_held(held: HeldRow, expected: str) -> None:
+    assert last_line(held=(held,)) == expected
+
+
+BY_EVENTS = "Changes of the list in the last hour, counted by events: "
+
+
+@pytest.mark.parametrize(
+    ("writes", "expected"),
+    [
+        pytest.param(
+            WRITES,
+            "at least 6; 140 in all since 2026-07-29T12:00:00Z;"
+            " a change now costs 15 requests to workers (5 Workloads on 3 clusters)",
+            id="all is known",
+        ),
+        pytest.param(ListWrites(None, None, None, None, 3, None), "?", id="nothing is known"),
+        pytest.param(
+            ListWrites(0, 1, None, 1200, 1, 1200),
+            "at least 0; 1 in all;"
+            " a change now costs 1,200 requests to workers (1200 Workloads on 1 cluster)",
+            id="never changed",
+        ),
+    ],
+)
+def test_how_often_the_list_changed(writes: ListWrites, expected: str) -> None:
+    assert last_line(list_writes=writes) == BY_EVENTS + expected
+    quiet = not writes.last_hour
+    assert (BY_EVENTS not in drawn(replace(BARE, list_writes=writes))) is quiet
 
 
 def test_wide_has_kueues_names_and_words() -> None:

@@ -25,6 +25,7 @@ from placement_ac.lab.hub import Hub
 from tests.inspection.test_hub_reader_on_hub import kubeconfig_of
 from tests.support.driver import Controllers, Driver, eventually
 from tests.support.hub_client import Client as HubClient
+from tests.support.jobs import Play, soon
 from tests.support.rights import ACCOUNTS, CLUSTER_ROLES, allow, rule, token_of
 
 GROUPS = ("kueue.x-k8s.io", "cluster.open-cluster-management.io", "multicluster.x-k8s.io")
@@ -66,6 +67,32 @@ def test_what_the_controller_has_made_is_listed(
     output = (branch["active"], branch["reason"], branch["placement"], branch["config"], branch["users"])
     assert output == ("True", "Active", "kueue-system/p", "p", ["mk"])
     assert found["missingRights"] == []
+
+
+def test_who_waits_for_the_gate_and_how_often_the_list_changed(play: Play, status: Status) -> None:
+    there = play("b", "c", held=["b", "c"])
+    there.select("c")
+    there.controllers.start()
+    there.submit("first")
+    there.until_waits("first", "c")
+    there.select("b")
+    there.until_listed("b", "c")
+    soon(there.remark, "draining: c (Workloads wait there)")
+    there.submit("new")
+    soon(lambda: there.check_state("new"), ("Pending", "waits: c is leaving: it takes a moment"))
+
+    def shown() -> Any:
+        [branch] = json.loads(status("-o", "json").stdout)["checks"]
+        return branch
+
+    [held], [_, row] = shown()["held"], shown()["clusters"]
+    assert held.pop("since")
+    assert held == {"clusters": ["c"], "why": "Workloads wait there", "workloads": 1}
+    assert row["why"] == "OCM no longer selects it; Workloads wait there"
+    soon(lambda: shown()["listWrites"]["lastHour"], 1)  # events are posted after the write
+    writes = shown()["listWrites"]
+    assert writes.pop("since")
+    assert writes == {"lastHour": 1, "total": 1, "workloads": 2, "clusters": 2, "requests": 4}
 
 
 def test_it_starts_without_what_it_does_not_need(admin: Driver, kubeconfig: Path) -> None:
@@ -161,10 +188,14 @@ def test_missing_rights_are_reported_and_the_rest_is_shown(hub: Hub, admin: Driv
     reader = kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
     result = CliRunner().invoke(main, ["status", "-o", "json", "--kubeconfig", str(reader)])
     found = json.loads(result.stdout)
-    assert (result.exit_code, found["missingRights"]) == (0, ["list secrets in namespace kueue-system"])
+    assert (result.exit_code, found["missingRights"]) == (
+        0,
+        ["list secrets in namespace kueue-system", "list events in namespace default"],
+    )
     assert result.stderr == (
         "missing right: list secrets in namespace kueue-system"
         " (check: kubectl auth can-i list secrets -n kueue-system)\n"
+        "missing right: list events in namespace default (check: kubectl auth can-i list events -n default)\n"
     )
     (row,) = found["checks"][0]["clusters"]
     assert (row["state"], row["credential"]["problem"]) == (

@@ -226,6 +226,7 @@ MODES: dict[str, dict[str, Any]] = {
     "overlays/monitoring": {},
     "overlays/placement-namespaces": {"placement_namespace": ("kueue-system", "team-a", "team-b")},
     "overlays/probe": {"credentials_probe": True},
+    "overlays/production": {"dispatcher": True, "cluster_names": "{cluster}"},
     "overlays/provisioning": {"credentials_provision": "managed-serviceaccount"},
 }
 EVERYWHERE = {"log_format": "json", "metrics_bind_address": ":8080", "health_probe_bind_address": ":8081"}

@@ -37,6 +37,7 @@ WORKLOADS = f"{KUEUE}/v1beta2/namespaces/default/workloads"
 AT_ONCE = {
     "cluster_retention": 0.0,
     "mass_loss_grace": 0.0,
+    "settle": 0.0,
     "reorder_interval": 0.0,
     "leader_elect_retry_period": 0.2,
 }
@@ -246,6 +247,27 @@ def test_dispatcher(admin: Driver, install: Install) -> None:
             lambda: admin.ask("GET", f"{WORKLOADS}/w")["status"].get("nominatedClusterNames"),
             [f"{P}-a", f"{P}-b"],
         )
+    assert there.refused() == []
+
+
+def test_production(admin: Driver, install: Install) -> None:
+    """A change of mind writes no list: only the nominations follow the decision."""
+    there = install("overlays/production")
+    admin.secrets_for("a", "b")
+    managed(admin, "a", "b")
+    with there.controllers() as controllers:
+        there.story_2("a", "b")
+        controllers.start(**there.settings() | {"unlist_after": None})
+        there.until("Active")
+        soon(lambda: admin.listed(P), ["a", "b"])
+        connected(admin)
+        config = admin.kueue("multikueueconfigs", P)
+        before = admin.ask("GET", config)
+        there.decide("b")
+        soon(lambda: admin.active(P)["message"].partition("; ")[2], "listed, standing by: a")
+        workload_with_quota(admin)
+        soon(lambda: admin.ask("GET", f"{WORKLOADS}/w")["status"].get("nominatedClusterNames"), ["b"])
+        assert admin.ask("GET", config) == before
     assert there.refused() == []
 
 

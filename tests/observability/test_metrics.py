@@ -1,7 +1,9 @@
 """What is counted, and what is exported of it."""
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,7 +11,7 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from placement_ac.cache.store import Cache
-from placement_ac.controller.workqueue import Retry
+from placement_ac.controller.workqueue import Requeue
 from placement_ac.core.api.constants import ADMISSION_CHECK, SECRET
 from placement_ac.core.api.errors import (
     ApiError,
@@ -22,6 +24,7 @@ from placement_ac.core.api.errors import (
 )
 from placement_ac.core.api.schemas import Raw
 from placement_ac.core.plan.stats import PlacementStats
+from placement_ac.core.plan.waiting import HeldWorkloads
 from placement_ac.observability.measures import RESULTS, result_of
 from placement_ac.observability.metrics import Metrics, QueueLoad
 from tests.support.builders import NOW, check, decision, jwt, kubeconfig, secret, world
@@ -39,10 +42,10 @@ def value(metrics: Metrics, name: str, **labels: str) -> float | None:
 
 
 def caused(error: Exception) -> Exception:
-    """A Retry as `reconcile` raises it."""
-    retry = Retry()
-    retry.__cause__ = error
-    return retry
+    """A Requeue as `reconcile` raises it."""
+    requeue = Requeue()
+    requeue.__cause__ = error
+    return requeue
 
 
 @pytest.mark.parametrize(
@@ -109,6 +112,59 @@ def test_what_was_cancelled_is_no_result() -> None:
 
 def stands(*selected: str, checks: tuple[str, ...] = ("c",), placement: str = "p") -> PlacementStats:
     return PlacementStats(placement, tuple((name, True, "Active") for name in checks), selected)
+
+
+def held_stats(*held: HeldWorkloads, states: Mapping[str, str] | None = None) -> PlacementStats:
+    return replace(stands("a", checks=("c", "d")), held=held, drain_states=states or {})
+
+
+def held_gauge(metrics: Metrics, check: str, cluster: str, state: str) -> float | None:
+    return value(metrics, "placement_ac_held_workloads", check=check, cluster=cluster, drain_state=state)
+
+
+def test_a_held_workload_counts_once_for_its_check() -> None:
+    metrics, early = leading(), NOW - timedelta(minutes=1)
+    metrics.record_stats(
+        "key",
+        held_stats(
+            HeldWorkloads("c", ("a",), 2, NOW),
+            HeldWorkloads("c", ("a", "b"), 1, early),
+            HeldWorkloads("d", ("gone",), 4, None),
+            states={"a": "waiting", "b": "running"},
+        ),
+    )
+    series = [("a", "waiting"), ("b", "running"), ("gone", "unlisted")]
+    assert [held_gauge(metrics, "c", *one) for one in series] == [3.0, 0.0, None]
+    assert [held_gauge(metrics, "d", *one) for one in series] == [0.0, 0.0, 4.0]
+    since = "placement_ac_oldest_held_workload_start_timestamp_seconds"
+    assert [value(metrics, since, check=check) for check in "cd"] == [early.timestamp(), None]
+
+
+def test_list_writes_and_their_requests_are_counted_by_placement() -> None:
+    names = [f"placement_ac_list_{what}_total" for what in ("writes", "write_worker_requests")]
+
+    def counts() -> list[float | None]:
+        return [value(metrics, name, placement="p") for name in names]
+
+    metrics = leading()
+    metrics.list_written("key", 5)
+    assert counts() == [None, None]
+    metrics.record_stats("key", stands("a"))
+    assert counts() == [0.0, 0.0]
+    metrics.list_written("key", 12)
+    metrics.list_written("key", 0)
+    assert counts() == [2.0, 12.0]
+    metrics.record_stats("key", stands(checks=()))
+    assert counts() == [None, None]
+
+
+def test_the_time_to_a_placement_is_counted_in_buckets_around_the_grace() -> None:
+    metrics = Metrics()
+    for seconds in (0.4, 4.0, 59.0):
+        metrics.workload_placed(seconds)
+    name = "placement_ac_ready_to_placed_seconds"
+    within = [value(metrics, f"{name}_bucket", le=le) for le in ("0.5", "5.0", "20.0", "60.0")]
+    assert (within, value(metrics, f"{name}_sum")) == ([1.0, 2.0, 2.0, 3.0], 63.4)
 
 
 def changes(metrics: Metrics) -> list[float | None]:

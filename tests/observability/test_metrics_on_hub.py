@@ -67,7 +67,7 @@ def read(port: int) -> Reads:
 def test_all_that_happens_is_exported_and_alerts_and_dashboard_find_it(
     play: Play, admin: Driver, read: Reads, port: int
 ) -> None:
-    there, faults = play("a", "b"), admin.hub.faults
+    there, faults = play("a", "b", "full", "busy", held=["full", "busy"]), admin.hub.faults
     faults.add("PATCH", "/multikueueclusters/p-a$", status=429)
     faults.add("PATCH", "/multikueueclusters/p-b$", status=409)
     faults.add("PATCH", "/multikueueconfigs/p$", hang_up=True)
@@ -82,6 +82,16 @@ def test_all_that_happens_is_exported_and_alerts_and_dashboard_find_it(
     soon(lambda: read().sum("decision_changes_total", placement="p", change="order"), 1.0)
     there.select(other)
     soon(lambda: read().sum("clusters", check="p", state="draining"), 1.0)
+
+    # Another check: a job waits on the cluster that leaves, and the gate holds another job.
+    there.add_placement("r")
+    there.select("full", placement="r")
+    there.submit("waits", "gated-r")
+    there.until_waits("waits", "full")
+    there.select("busy", placement="r")
+    soon(lambda: there.remark("r"), "draining: full (Workloads wait there)")
+    there.submit("held", "gated-r")
+    soon(lambda: read().sum("held_workloads", check="r", cluster="full", drain_state="waiting"), 1.0)
 
     # Another check: one cluster has no credentials, and a write is refused once.
     ends = datetime.now(UTC).replace(microsecond=0)
@@ -118,6 +128,14 @@ def test_all_that_happens_is_exported_and_alerts_and_dashboard_find_it(
     assert page.sum("credential_expiration_timestamp_seconds", cluster="d") == ends.timestamp() + 3600
     since = page.sum("oldest_drain_start_timestamp_seconds", check="p")
     assert 0 <= datetime.now(UTC).timestamp() - since < 60
+    assert page.sum("held_workloads", check="p", cluster=here, drain_state="running") == 0.0
+    held_since = page.sum("oldest_held_workload_start_timestamp_seconds")
+    assert 0 <= datetime.now(UTC).timestamp() - held_since < 60
+    assert page.sum("ready_to_placed_seconds_count") == 1.0
+    assert 0 < page.sum("ready_to_placed_seconds_sum") < 60
+    writes, requests = "list_writes_total", "list_write_worker_requests_total"
+    # It was new, which does not count; then two clusters were listed, with one Workload.
+    assert [page.sum(name, placement="r") for name in (writes, requests)] == [1.0, 2.0]
     failed = {code: page.sum("api_errors_total", code=code, verb="patch") for code in ("429", "403", "none")}
     assert failed == {"429": 1.0, "403": 1.0, "none": 1.0}
     assert page.sum("writes_total", kind="MultiKueueConfig", result="refused") == 1.0

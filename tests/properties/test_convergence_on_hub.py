@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from placement_ac.cache.store import Cache
 from placement_ac.controller.reconcile import Reconciler
 from placement_ac.controller.recorder import Recorder
-from placement_ac.controller.workqueue import Retry
+from placement_ac.controller.workqueue import Requeue
 from placement_ac.controller.writer import Writer
 from placement_ac.core.api.constants import WATCHED_KINDS, Kind
 from placement_ac.core.api.objects import KueueObject
@@ -111,7 +111,7 @@ class Controller:
             self.due.discard(key)
             try:
                 await self.reconciler.reconcile(key)
-            except Retry:
+            except Requeue:
                 self.later.add(key)
 
     async def settle(self) -> None:

@@ -8,7 +8,7 @@ by hand: `JOBS_EXAMPLES=2000 pytest tests/properties/test_jobs.py --timeout 0`.
 import asyncio
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -23,14 +23,18 @@ from placement_ac.core.api.constants import (
     MULTIKUEUE_CONFIG,
     OUR_CONTROLLER,
     PENDING,
+    PER_PLACEMENT,
     READY,
     RETRY,
+    SHARED,
     WORKLOAD,
     Kind,
     RemovalPolicy,
 )
 from placement_ac.core.inputs.state import CheckStateUpdate, PlacementPolicy, Plan, Snapshot
+from placement_ac.core.plan import targets
 from placement_ac.core.plan.plan import plan
+from placement_ac.core.selection.renaming import Renaming
 from placement_ac.lab.standins.multikueue import ALL_AT_ONCE, INCREMENTAL, KueueSettings
 from placement_ac.lab.standins.multikueue import objects as of
 from tests.support.virtual_controller import Odds, VirtualController, VirtualHub, object_of, play
@@ -78,6 +82,10 @@ class Story:
     removal: RemovalPolicy = DRAIN
     nominates_admitted: bool = False
     loss_grace: float = 0.0
+    unlist_after: float = 0.0
+    settle: float = 0.0
+    batch: float = 1.0
+    """Seconds that Kueue needs to see what happens on a worker."""
     fails: float = 0.0
     late: float = 0.05
     left_behind: float = 1 / 8
@@ -88,9 +96,11 @@ class Story:
         return PlacementPolicy(
             removal=self.removal,
             waiting_grace=60.0,
+            settle=self.settle,
             retention=60.0,
             loss_grace=self.loss_grace,
             dispatcher=self.dispatcher == OUR_CONTROLLER,
+            unlist_after=self.unlist_after if self.dispatcher == OUR_CONTROLLER else 0.0,
         )
 
     @property
@@ -99,7 +109,11 @@ class Story:
 
     @property
     def kueue(self) -> KueueSettings:
-        return KueueSettings(dispatcher=self.dispatcher, nominates_admitted=self.nominates_admitted)
+        return KueueSettings(
+            dispatcher=self.dispatcher,
+            nominates_admitted=self.nominates_admitted,
+            events_batch_seconds=self.batch,
+        )
 
 
 @dataclass
@@ -117,6 +131,7 @@ class Stage:
     """Jobs that were evicted while Kueue lost sight of where they run: then it starts them twice itself."""
     unlisted: list[tuple[float, str]] = field(default_factory=list)
     """When which cluster was unlisted."""
+    list_writes: int = 0
     _listed: frozenset[str] = frozenset()
     _before: dict[str, Any] = field(default_factory=dict)
     _sent_back: dict[str, str] = field(default_factory=dict)
@@ -125,6 +140,7 @@ class Stage:
     def witness(self, what: str, kind: Kind, raw: Any) -> None:
         if kind == MULTIKUEUE_CONFIG:
             listed = frozenset(raw["spec"]["clusters"] if what == "put" else ())
+            self.list_writes += 1
             self.unlisted += [(self.kueue.now, name) for name in self._listed - listed]
             self._listed = listed
         elif kind == WORKLOAD:
@@ -169,7 +185,7 @@ class Stage:
         """Whether the hub knows all that goes on there: Kueue itself doubles what it loses sight of."""
         found = self.kueue.workers[worker]
         busy = {*found.jobs, *self.kueue.squatters(worker)}
-        return all(self.kueue.placed(name) == worker for name in busy)
+        return all(self.kueue.first_name(self.kueue.placed(name)) == worker for name in busy)
 
 
 def _is_sent_back(raw: Any) -> bool:
@@ -212,7 +228,8 @@ def evict(at: Stage, which: int, _: int) -> None:
 
 def preempt(at: Stage, which: int, _: int) -> None:
     name = at.job(which)
-    if name and at.all_reachable and (placed := at.kueue.placed(name)) in at.kueue.running(name):
+    placed = at.kueue.first_name(at.kueue.placed(name)) if name else ""
+    if name and at.all_reachable and placed in at.kueue.running(name):
         at.kueue.preempt(name, placed)
 
 
@@ -236,6 +253,12 @@ def crash(at: Stage, when: int, away: int) -> None:
     at.controller.crash(AWAY[away % len(AWAY)], when % 4)
 
 
+def rename(at: Stage, _: int, away: int) -> None:
+    """Restart the controller with the other setting of `cluster_names`."""
+    at.hub.facts = replace(at.hub.facts, naming=PER_PLACEMENT if at.hub.facts.shared else SHARED)
+    crash(at, 0, away)
+
+
 def score(at: Stage, which: int, value: int) -> None:
     at.hub.score(CLUSTERS[which % len(CLUSTERS)], value * 13)
 
@@ -255,6 +278,7 @@ HAPPENINGS: Final[dict[str, Callable[[Stage, int, int], None]]] = {
 }
 OFTEN: Final = ("select", "select", "select", "submit", "submit", "hold", "release", "release", "crash")
 KINDS: Final = (*HAPPENINGS, *OFTEN)
+HAPPENINGS["rename"] = rename
 
 
 # -- a run
@@ -267,6 +291,8 @@ def run(story: Story, then: Callable[[Stage], Any] | None = None) -> Stage:
     delays = Delays(left_behind=story.left_behind)
     kueue = VirtualKueue(story.seed, slots, settings=story.kueue, delays=delays, config="p")
     hub = VirtualHub(kueue, CLUSTERS)
+    for cluster in CLUSTERS:
+        kueue.add_alias(object_of(cluster), cluster)
 
     async def tell() -> Stage:
         controller = VirtualController(hub, story.policy, story.odds)
@@ -292,7 +318,7 @@ async def all_ends_well(at: Stage) -> None:
     assert set(at.hub.listed()) - selected <= at.runs_on(), "a cluster without a job is still listed"
     assert selected <= set(at.hub.listed()), "a selected cluster is not listed"
     await all_finish(at)
-    await asyncio.sleep(200.0)
+    await asyncio.sleep(200.0 + at.story.unlist_after)
     assert (set(at.hub.listed()), at.hub.joined()) == (selected, selected)
     at.jobs.append("last")
     at.kueue.submit("last", at.story.checks)
@@ -322,7 +348,7 @@ async def all_finish(at: Stage) -> None:
     raise AssertionError(f"never placed: {[name for name in at.jobs if not at.finished(name)]}")
 
 
-def doubled(at: Stage) -> list[str]:
+def ran_twice(at: Stage) -> list[str]:
     return [name for name in at.jobs if at.kueue.max_copies[name] > 1 and name not in at.excused]
 
 
@@ -344,12 +370,23 @@ stories = st.builds(
     removal=st.sampled_from((DRAIN, IMMEDIATE)),
     nominates_admitted=st.booleans(),
     loss_grace=st.sampled_from((0.0, 30.0)),
+    unlist_after=st.sampled_from((0.0, 60.0, 600.0)),
+    settle=st.sampled_from((0.0, 30.0)),
     fails=st.sampled_from((0.0, 0.0, 0.05)),
     late=st.sampled_from((0.05, 0.05, 1.0)),
 )
 dispatchers = pytest.mark.parametrize(
     "dispatcher", [ALL_AT_ONCE, INCREMENTAL, OUR_CONTROLLER], ids=["AllAtOnce", "Incremental", "ours"]
 )
+
+
+def with_renames(story: Story, renames: Sequence[int]) -> Story:
+    """Return the story with a change of names after some of its steps."""
+    steps = list(story.steps)
+    for at in renames:
+        place = at % (len(steps) + 1)
+        steps.insert(place, Step("rename", at % 16, at % 4, PAUSES[at % len(PAUSES)]))
+    return replace(story, steps=tuple(steps))
 
 
 def random_stories(count: int, **how: Any) -> Iterator[Story]:
@@ -383,9 +420,111 @@ def test_no_job_runs_twice_none_is_sent_away_and_all_ends_well(dispatcher: str, 
             note(
                 "\n".join(f"{when - stage.kueue.now:.3f} {who} {what}" for when, who, what in stage.kueue.log)
             )
-    assert doubled(at) == []
+    assert ran_twice(at) == []
     if story.removal == DRAIN:
         assert by_us(at) == []
+
+
+@dispatchers
+@settings(deadline=None, suppress_health_check=list(HealthCheck), **LONG)  # type: ignore[arg-type]
+@given(story=stories, renames=st.lists(st.integers(0, 999), min_size=1, max_size=3))
+def test_a_change_of_names_under_running_jobs_harms_none(
+    dispatcher: str, story: Story, renames: list[int]
+) -> None:
+    async def ends(at: Stage) -> None:
+        await all_ends_well(at)
+        await all_finish(at)
+        await asyncio.sleep(200.0)
+
+    at = run(replace(with_renames(story, renames), dispatcher=dispatcher), ends)
+    assert ran_twice(at) == []
+    if story.removal == DRAIN:
+        assert by_us(at) == []
+    listed = set(at.hub.objects[MULTIKUEUE_CONFIG, "", "p"]["spec"]["clusters"])
+    assert listed == {at.hub.facts.multikueue_cluster_name("p", cluster) for cluster in at.hub.selected}
+
+
+@pytest.mark.parametrize("dispatcher", [ALL_AT_ONCE, OUR_CONTROLLER], ids=["AllAtOnce", "ours"])
+def test_two_names_of_one_worker_in_a_list_kill_jobs(
+    dispatcher: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Why a list never holds both: the stand-in deletes copies through the other name, as Kueue does."""
+
+    async def ends(at: Stage) -> None:
+        for _ in range(4):
+            submit(at, 0, 0)
+        await asyncio.sleep(20.0)
+        rename(at, 0, 0)
+        await asyncio.sleep(60.0)
+
+    def killed() -> int:
+        stages = [run(Story(seed, (), dispatcher), ends) for seed in range(6)]
+        return sum(len(starts) > 1 for at in stages for starts in at.kueue.starts.values())
+
+    assert killed() == 0
+    monkeypatch.setattr(targets, "begin_renaming", lambda _, clusters, *__: Renaming(tuple(clusters)))
+    assert killed() > 0
+
+
+# -- decisions that flap
+
+
+@pytest.mark.parametrize("dispatcher", [ALL_AT_ONCE, INCREMENTAL], ids=["AllAtOnce", "Incremental"])
+def test_while_decisions_flap_jobs_start_all_the_same(dispatcher: str) -> None:
+    """A flip every 2 s for two minutes, and Kueue needs 4 s to place a job."""
+
+    async def ends(at: Stage) -> None:
+        chance = random.Random(at.story.seed)
+        asked: dict[str, float] = {}
+        for flip in range(60):
+            at.hub.select([chance.choice("abc")])
+            if not flip % 5:
+                at.jobs.append(f"j{flip}")
+                asked[at.jobs[-1]] = at.kueue.now
+                at.kueue.submit(at.jobs[-1], at.story.checks)
+            await asyncio.sleep(2.0)
+            for name in at.jobs[:-1]:
+                if chance.random() < 0.3:
+                    at.kueue.finish(name)
+        last = at.kueue.now
+        await asyncio.sleep(60.0)
+        begun = {name: at.kueue.starts[name][0][0] for name in asked if at.kueue.starts[name]}
+        assert begun.keys() == asked.keys(), "all have started within a minute of the last flip"
+        assert max(begun[name] - asked[name] for name in asked) <= 30.0
+        assert at.list_writes <= 8, "only clusters that are new to the list, and the last removals"
+        await asyncio.sleep(60.0)
+        assert set(at.hub.listed()) - set(at.hub.selected) <= at.runs_on(), f"since {last}"
+
+    for seed in range(EXAMPLES or 10):
+        at = run(Story(seed, (), dispatcher, settle=30.0, batch=4.0), ends)
+        assert (seed, ran_twice(at), by_us(at)) == (seed, [], [])
+
+
+# -- the stable list
+
+
+@pytest.mark.parametrize("crashes", [False, True], ids=["", "with crashes"])
+def test_a_hundred_flips_among_listed_clusters_write_no_list(crashes: bool) -> None:
+    async def ends(at: Stage) -> None:
+        chance = random.Random(at.story.seed)
+        writes = at.list_writes
+        for flip in range(100):
+            at.hub.select([chance.choice("abc")])
+            if sum(not at.finished(name) for name in at.jobs) < MOST_JOBS:
+                at.jobs.append(f"j{flip}")
+                at.kueue.submit(at.jobs[-1], at.story.checks)
+            if crashes and not flip % 7:
+                crash(at, chance.randrange(4), 1)
+            await asyncio.sleep(chance.uniform(0.5, 8.0))
+            finish(at, chance.randrange(4), 0)
+        assert at.list_writes == writes
+        at.hub.select(["a", "b", "c"])
+        await all_finish(at)
+
+    for seed in range(EXAMPLES or 5):
+        at = run(Story(seed, (), OUR_CONTROLLER, unlist_after=3600.0, loss_grace=300.0), ends)
+        assert (seed, ran_twice(at), by_us(at)) == (seed, [], [])
+        assert {len(starts) for starts in at.kueue.starts.values()} == {1}
 
 
 # -- the last second
@@ -423,7 +562,7 @@ def test_a_cluster_that_leaves_may_admit_in_the_last_second(dispatcher: str, rem
     for nominates in (False, True):
         for seed in range(count):
             at = last_second(seed, dispatcher, removal=removal, nominates_admitted=nominates)
-            assert (seed, doubled(at), by_us(at) if removal == DRAIN else []) == (seed, [], [])
+            assert (seed, ran_twice(at), by_us(at) if removal == DRAIN else []) == (seed, [], [])
 
 
 # -- what these stories can tell
@@ -447,7 +586,7 @@ def test_a_careless_controller_doubles_and_evicts(dispatcher: str, monkeypatch: 
 
     monkeypatch.setattr(reconcile, "plan", careless)
     stages = [run(story, ends) for story in random_stories(12, dispatcher=dispatcher)]
-    assert sum(bool(doubled(at)) for at in stages) >= 3
+    assert sum(bool(ran_twice(at)) for at in stages) >= 3
     assert sum(bool(by_us(at)) for at in stages) >= 3
 
 
@@ -456,13 +595,13 @@ def test_who_believes_that_a_worker_holds_no_copy_doubles(
     dispatcher: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(VirtualKueue, "copies", lambda *_: [])
-    assert sum(bool(doubled(last_second(seed, dispatcher))) for seed in range(10)) >= 2
+    assert sum(bool(ran_twice(last_second(seed, dispatcher))) for seed in range(10)) >= 2
 
 
 # -- where our check is not listed, there is no gate
 
 SLOW_HUB: Final = 0.3
-"""Seconds that an event takes at most, on a hub that has much to do: without it nothing is doubled at all."""
+"""Seconds that an event takes at most, on a hub that has much to do: without it no job runs twice."""
 AIMED: Final = 100
 BOUND: Final = 0.15
 
@@ -485,7 +624,7 @@ def aimed(seed: int, checks: tuple[str, ...], dispatcher: str) -> Stage:
 
 
 def test_without_our_check_only_a_job_that_starts_in_the_second_of_an_unlisting_is_doubled() -> None:
-    stages = [at for seed in range(AIMED) if doubled(at := aimed(seed, UNGATED, ALL_AT_ONCE))]
+    stages = [at for seed in range(AIMED) if ran_twice(at := aimed(seed, UNGATED, ALL_AT_ONCE))]
     assert 0 < len(stages) <= AIMED * BOUND
     for at in stages:
         ((when, where),) = at.unlisted
@@ -503,10 +642,10 @@ def test_with_our_check_or_our_dispatcher_that_job_runs_once(
     checks: tuple[str, ...], dispatcher: str
 ) -> None:
     stages = [aimed(seed, checks, dispatcher) for seed in range(AIMED // 2)]
-    assert [at.story.seed for at in stages if doubled(at) or by_us(at)] == []
+    assert [at.story.seed for at in stages if ran_twice(at) or by_us(at)] == []
     assert all(at.kueue.running("j0") for at in stages)
 
 
 def test_without_our_check_a_prompt_hub_doubles_nothing() -> None:
     stages = [run(story) for story in random_stories(15, checks=UNGATED)]
-    assert [at.story.seed for at in stages if doubled(at) or by_us(at)] == []
+    assert [at.story.seed for at in stages if ran_twice(at) or by_us(at)] == []

@@ -350,7 +350,7 @@ def planned(*objects: Any, of: str = "p", ages: AnyAges | None = None, **rest: A
 
 def posts(answer: Plan) -> list[tuple[str, str, str]]:
     """The events of a plan once everything is written: reason, Workload name ("": on the checks), message."""
-    notices = (*answer.events, *answer.list_events())
+    notices = (*answer.events, *answer.config_events())
     every = {workload.meta.uid for notice in notices for workload in notice.workloads}
     due_now = postable_events(notices, listed=True, answered=every, succeeded=True)
     return [(one.reason, one.about.meta.name if one.about else "", one.message) for one in due_now]

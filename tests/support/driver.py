@@ -12,6 +12,7 @@ from typing import Any, Self, TypeVar
 
 import requests
 
+from placement_ac.config.settings import Settings
 from placement_ac.lab.demo.environment import ControllerThread
 from placement_ac.lab.hub import Hub
 from tests.support.builders import kubeconfig
@@ -268,15 +269,22 @@ class Controllers:
         self._stack.close()
 
     def __call__(self, **settings: Any) -> ControllerThread:
-        """Start a controller whose waits are zero by default: most tests check the final state."""
+        """Start a controller whose waits are zero by default: most tests check the final state.
+
+        `waiting_grace` may be shorter than an admin may set it.
+        """
         at_once: dict[str, Any] = {
             "cluster_retention": 0,
+            "settle": 0,
+            "unlist_after": 0,
             "mass_loss_grace": 0,
             "reorder_margin": 0,
             "reorder_interval": 0,
             "leader_elect": False,
         }
-        return ControllerThread(kubeconfig=self.kubeconfig, **at_once | settings)
+        short = {name: settings.pop(name) for name in ("waiting_grace",) if name in settings}
+        valid = Settings(kubeconfig=self.kubeconfig, **at_once | settings)
+        return ControllerThread(valid.model_copy(update=short))
 
     def start(self, **settings: Any) -> ControllerThread:
         return self._stack.enter_context(self(**settings))

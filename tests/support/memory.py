@@ -198,7 +198,7 @@ def settle(hub: MemoryHub, cache: Cache, keys: Iterable[Key] | None = None) -> l
 def _comes_back(cache: Cache, key: Key) -> bool:
     if key.kind == "cluster":
         return False  # it waits only for time, and every wait is over
-    return plan(cache.snapshot(key, NOW, EverLate())).recheck_after is not None
+    return plan(cache.snapshot(key, NOW, EverLate())).requeue_after is not None
 
 
 def carry_out(hub: MemoryHub, cache: Cache, action: Action) -> set[Key]:

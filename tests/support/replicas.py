@@ -33,7 +33,7 @@ LISTED: Final = {
     "workloads",
 }
 """The kinds that the cache needs."""
-AT_ONCE: Final = {"cluster_retention": "0", "mass_loss_grace": "0", "reorder_margin": "0"}
+AT_ONCE: Final = {"cluster_retention": "0", "mass_loss_grace": "0", "reorder_margin": "0", "settle": "0"}
 
 
 def kubeconfig(hub: Hub, folder: Path, name: str) -> Path:

@@ -351,7 +351,7 @@ def test_retry_on_a_waiting_workload_deletes_all_its_copies(seed: int) -> None:
 @pytest.mark.parametrize("after", [0.05, 0.2])
 @seeds
 def test_retry_just_after_a_worker_has_admitted_removes_that_copy_too(seed: int, after: float) -> None:
-    """gate.txt: 0.05 s, 0.2 s after the admission; its first seconds are lost, it is not doubled."""
+    """gate.txt: 0.05 s, 0.2 s after the admission; its first seconds are lost, it does not run twice."""
     at = waiting_everywhere(seed)
     at.release("worker2")
     at.until(lambda: bool(at.squatting("b1") or at.running("b1")))
@@ -741,3 +741,49 @@ def trouble(at: VirtualKueue, name: str) -> None:
     ]
     if at.state(name, "placement"):
         at.random.choice(happens)()
+
+
+# What a list write costs (flips.md)
+
+
+def throttled(running: int) -> VirtualKueue:
+    """A hub with that many running jobs, on all workers, and MultiKueue at rest."""
+    at = kueue(1, slots=running)
+    for number in range(running):
+        at.submit(f"running-{number}", ONLY_MULTIKUEUE)
+    at.until(lambda: all(at.placed(f"running-{number}") for number in range(running)))
+    at.advance(60)
+    at.throttled = True
+    return at
+
+
+def seconds_to_place(at: VirtualKueue) -> float:
+    return submitted(at).until(lambda: bool(at.placed("b1")), limit=120)
+
+
+def test_without_a_list_write_running_workloads_delay_no_placement() -> None:
+    assert seconds_to_place(throttled(60)) < 3
+
+
+@pytest.mark.parametrize("running", [60, 200])
+def test_a_list_write_delays_a_placement_by_a_fifth_of_a_second_for_each_workload(running: int) -> None:
+    at = throttled(running)
+    at.set_config(ALL[::-1])
+    at.advance(0.5)
+    delay = seconds_to_place(at)
+    assert running / 5 - 3 < delay < running / 5 + 3
+
+
+def test_other_controllers_do_not_wait_for_a_list_write() -> None:
+    at = throttled(200)
+    at.set_config(ALL[::-1])
+    at.advance(0.5)
+    submitted(at)
+    assert at.until(lambda: at.holds("b1", "QuotaReserved")) < 1
+
+
+def test_a_list_write_costs_nothing_without_the_limiter() -> None:
+    at = throttled(60)
+    at.throttled = False
+    at.set_config(ALL[::-1])
+    assert seconds_to_place(at) < 1.8

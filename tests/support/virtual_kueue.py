@@ -88,7 +88,9 @@ class _Turn:
 class VirtualKueue:
     """The hub `hub` sees: Workloads and one MultiKueueConfig; `workers`: slots by cluster name.
 
-    `listed`: spec.clusters at the start (all workers). Returned objects are copies.
+    `listed`: spec.clusters at the start (all workers). Returned objects are copies. `throttled` may be set at
+    any time: MultiKueue then reconciles one Workload after the other, and each GET of a copy and each write
+    to a worker waits for the limiter of Kueue's client.
     """
 
     def __init__(
@@ -106,6 +108,10 @@ class VirtualKueue:
         self.settings = settings or mk.KueueSettings()
         self.delays = delays or Delays()
         self.workers = {name: VirtualWorker(slots) for name, slots in workers.items()}
+        self.throttled = False
+        self._limiters: dict[str, mk.TokenBucket] = defaultdict(mk.TokenBucket)
+        self._groups: dict[str, None] = {}
+        self._group_at_work = False
         self.listeners: list[Listener] = []
         self.connections: list[Callable[[str, bool], None]] = []
         """Called with (worker, connected) when Kueue's connection to the worker changes."""
@@ -122,6 +128,7 @@ class VirtualKueue:
         self._cached: dict[str, Obj] = {}
         self._checks: dict[str, tuple[str, ...]] = {}
         self._owners: dict[str, set[str]] = defaultdict(set)
+        self._first_names: dict[str, str] = {}
         self._rounds: dict[str, float] = {}
         self._turns: dict[tuple[str, str], _Turn] = defaultdict(_Turn)
         self._busy: set[str] = set()
@@ -321,11 +328,13 @@ class VirtualKueue:
     def hold(self, *workers: str) -> None:
         """Stop the workers' ClusterQueues: they admit nothing new and keep reserved quota."""
         for name in workers:
-            self.workers[name].held = True
+            for one in self._names_of(name):
+                self.workers[one].held = True
 
     def release(self, *workers: str) -> None:
         for name in workers:
-            self.workers[name].held = False
+            for one in self._names_of(name):
+                self.workers[one].held = False
             self._wake_worker(name)
 
     def finish(self, name: str, worker: str | None = None) -> None:
@@ -342,18 +351,19 @@ class VirtualKueue:
 
     def lose(self, worker: str, *, frozen: bool = True) -> None:
         """Disconnect a worker. `frozen`: its API server is down; else only the network is."""
-        found = self.workers[worker]
-        found.reachable, found.frozen, found.connected = False, frozen, False
-        found.lost_since = self.now if found.lost_since is None else found.lost_since
-        self._notify_connection(worker)
+        for name in self._names_of(worker):
+            found = self.workers[name]
+            found.reachable, found.frozen, found.connected = False, frozen, False
+            found.lost_since = self.now if found.lost_since is None else found.lost_since
+            self._notify_connection(name)
         self._wake_all()
 
     def find(self, worker: str) -> None:
         """Let a lost worker answer again; Kueue connects some seconds later."""
-        found = self.workers[worker]
-        found.reachable, found.frozen = True, False
+        for name in self._names_of(worker):
+            self.workers[name].reachable, self.workers[name].frozen = True, False
+            self.later(self._draw("reconnect"), partial(self._connect, name))
         self._wake_worker(worker)
-        self.later(self._draw("reconnect"), lambda: self._connect(worker))
 
     def remove_cluster(self, worker: str) -> None:
         """Delete the worker's MultiKueueCluster."""
@@ -361,6 +371,21 @@ class VirtualKueue:
         found.known, found.connected, found.lost_since = False, False, None
         self._notify_connection(worker)
         self._wake_all()
+
+    def add_alias(self, worker: str, name: str) -> None:
+        """Give a worker a second name, that of another MultiKueueCluster with the same credentials."""
+        found = self.workers[worker]
+        self.workers[name] = VirtualWorker(found.slots, copies=found.copies, jobs=found.jobs)
+        self.workers[name].known = self.workers[name].connected = False
+        self._first_names[name] = worker
+
+    def _names_of(self, worker: str) -> list[str]:
+        jobs = self.workers[worker].jobs
+        return [name for name, one in self.workers.items() if one.jobs is jobs]
+
+    def first_name(self, name: str) -> str:
+        """Return the name under which a worker is counted."""
+        return self._first_names.get(name, name)
 
     def add_cluster(self, worker: str) -> None:
         self.workers[worker].known = True
@@ -384,13 +409,15 @@ class VirtualKueue:
     def running(self, name: str) -> set[str]:
         """Return the workers on which the Job runs: unsuspended and unfinished, reachable or not."""
         found = self.workers.items()
-        return {where for where, one in found if name in one.jobs and mk.runs(one.jobs[name])}
+        return {
+            self.first_name(where) for where, one in found if name in one.jobs and mk.runs(one.jobs[name])
+        }
 
     def squatting(self, name: str) -> set[str]:
         """Return the workers on which a copy holds quota without a Job to run."""
         found = self.workers.items()
         return {
-            where
+            self.first_name(where)
             for where, one in found
             if name in one.copies and mk.has_quota(one.copies[name]) and name not in one.jobs
         }
@@ -400,7 +427,7 @@ class VirtualKueue:
         return {name for name, one in self.workers[worker].copies.items() if mk.has_quota(one)}
 
     def has_copy(self, name: str) -> set[str]:
-        return {where for where, one in self.workers.items() if name in one.copies}
+        return {self.first_name(where) for where, one in self.workers.items() if name in one.copies}
 
     def placed(self, name: str) -> str:
         """Return status.clusterName, "" when it is not set."""
@@ -539,6 +566,37 @@ class VirtualKueue:
         turn.due = None
         if name not in self._cached or (controller == "multikueue" and name in self._busy):
             return
+        if controller == "multikueue" and self.throttled:
+            self._groups[name] = None
+            self._read_next_group()
+        else:
+            self._reconcile(controller, name)
+
+    def _read_next_group(self) -> None:
+        """Read the copies of the next Workload in MultiKueue's queue, unless it is still at another one."""
+        if self._group_at_work or not self._groups:
+            return
+        name = next(iter(self._groups))
+        del self._groups[name]
+        self._group_at_work = True
+        ready = self.now
+        for where in self._cached_clusters or ():
+            if where in self.workers and self.workers[where].connected:
+                ready += self._limiters[where].reserve(ready)
+        self.later(ready - self.now, partial(self._reconcile_group, name))
+
+    def _reconcile_group(self, name: str) -> None:
+        if name in self._cached:
+            self._reconcile("multikueue", name)
+        if not self._turns["multikueue", name].at_work:
+            self._end_group()
+
+    def _end_group(self) -> None:
+        self._group_at_work = False
+        self._read_next_group()
+
+    def _reconcile(self, controller: str, name: str) -> None:
+        turn = self._turns[controller, name]
         decision = mk.CONTROLLERS[controller](self._seen(name))
         if decision.requeue_after is not None:
             self._ask(controller, name, max(decision.requeue_after, 0.01))
@@ -590,7 +648,11 @@ class VirtualKueue:
             else:
                 self._done(controller, name, None)
 
-        self.later(self._draw("operation"), carry_out)
+        self.later(self._draw("operation") + self._limiter_wait(todo[0]), carry_out)
+
+    def _limiter_wait(self, operation: mk.Operation) -> float:
+        where = getattr(operation, "cluster", "")
+        return self._limiters[where].reserve(self.now) if where and self.throttled else 0.0
 
     def _done(self, controller: str, name: str, again: float | None) -> None:
         turn = self._turns[controller, name]
@@ -600,6 +662,8 @@ class VirtualKueue:
             turn.due = None
         if again is not None:
             self._ask(controller, name, again)
+        if controller == "multikueue":
+            self._end_group()
 
     # Carrying out
 
@@ -689,7 +753,7 @@ class VirtualKueue:
 
     def _copy_changed(self, where: str, name: str) -> None:
         self.later(self._draw("worker"), lambda: self._look_there(where, name))
-        if self.workers[where].connected:
+        if any(self.workers[one].connected for one in self._names_of(where)):
             self._remote_event(name)
 
     def _set_job(self, where: str, name: str, **fields: Any) -> None:

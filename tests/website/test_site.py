@@ -123,8 +123,11 @@ def test_the_example_of_a_reason_has_that_reason(reason: str) -> None:
 @pytest.mark.parametrize("name", Settings.model_fields)
 def test_the_example_of_a_setting_is_possible_and_not_the_default(name: str) -> None:
     value = generated.SETTINGS_IN_USE[name]
-    longer = {"leader_elect_renew_deadline": {"leader_elect_lease_duration": "30s"}}
-    Settings.model_validate({**longer.get(name, {}), name: value})
+    others = {
+        "leader_elect_renew_deadline": {"leader_elect_lease_duration": "30s"},
+        "unlist_after": {"dispatcher": True},
+    }
+    Settings.model_validate({**others.get(name, {}), name: value})
     assert value != default_of(name)
 
 

@@ -130,9 +130,13 @@ LABEL_CLUSTER: Final = "open-cluster-management.io/cluster-name"
 LABEL_MANAGER: Final = "x-k8s.io/cluster-manager"
 """ClusterProfile: who manages the cluster; only names that OCM gave are names of managed clusters."""
 OCM_MANAGER: Final = "open-cluster-management"
+LABEL_CLUSTER_SET: Final = "cluster.open-cluster-management.io/clusterset"
+"""On a ManagedCluster: the ManagedClusterSet that it belongs to."""
 LABEL_GROUP_INDEX: Final = "cluster.open-cluster-management.io/decision-group-index"
 ANNOTATION_DRAINING: Final = "placement-ac.open-cluster-management.io/draining"
 """On our MultiKueueConfig: the draining clusters and since when, so that a restart forgets neither."""
+ANNOTATION_UNLIST: Final = "placement-ac.open-cluster-management.io/unlist"
+"""On a MultiKueueConfig: the clusters, comma-separated, that an admin does not want to stand by."""
 ANNOTATION_ADOPT: Final = "placement-ac.open-cluster-management.io/adopt"
 """Set to "true" by the owner of an object whose name we need: hands the object over to us."""
 
@@ -158,6 +162,10 @@ SETTLE_SECONDS: Final = 2.0
 REGROUP_SECONDS: Final = 0.25
 """How long a removal waits where there are several decisions, though they agree (OCM: about 0.1 s)."""
 
+WAITING_GRACE_MIN_SECONDS: Final = 15.0
+"""The shortest grace of waiting Workloads (seen: 4 s to place a job after a change of the list)."""
+UNLIST_AFTER_SECONDS: Final = 3600.0
+"""How long a cluster that is no longer selected stands by, with our own dispatcher."""
 QUIET_SECONDS: Final = 2.0
 """How long nothing may run or wait on a cluster before it is asked and unlisted (Kueue: 1 s late)."""
 MIN_READY_SECONDS: Final = 3.0

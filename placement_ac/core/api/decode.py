@@ -25,6 +25,7 @@ from placement_ac.core.api.constants import (
     FIELD_MANAGER,
     KUBECONFIG_KEY,
     LABEL_CLUSTER,
+    LABEL_CLUSTER_SET,
     LABEL_GROUP_INDEX,
     LABEL_MANAGER,
     LABEL_PLACEMENT,
@@ -100,6 +101,7 @@ def placement(raw: Raw) -> objects.Placement:
         problem=bad_spec or bad_status,
         created=parse_time(str((raw.get("metadata") or {}).get("creationTimestamp"))),
         grouped=bool(spec and spec.decision_strategy),
+        cluster_sets=spec.cluster_sets if spec else (),
     )
 
 
@@ -241,6 +243,8 @@ def workload(raw: Raw) -> objects.Workload:
     status, _ = validate(schemas.WorkloadStatus, raw, "status")
     status = status or _readable(raw)
     conditions = {condition.type: condition.status == "True" for condition in status.conditions}
+    times = {condition.type: condition.last_transition_time for condition in status.conditions}
+    has_quota = conditions.get("QuotaReserved", False)
     evicted = next((condition for condition in status.conditions if condition.type == "Evicted"), None)
     sent_back = _SENT_BACK.search(evicted.message) if evicted else None
     meta = meta_of(raw)
@@ -252,13 +256,14 @@ def workload(raw: Raw) -> objects.Workload:
             )
             for entry in status.admission_checks
         ),
-        has_quota=conditions.get("QuotaReserved", False),
+        has_quota=has_quota,
         cluster=sys.intern(status.cluster_name or ""),
         nominated=tuple(map(sys.intern, status.nominated_cluster_names)),
         active=as_mapping(raw.get("spec")).get("active") is not False,
         finished=conditions.get("Finished", False),
         sent_back_from=sys.intern(sent_back[1] or sent_back[2]) if sent_back else "",
         evicted_at=parse_time(evicted.last_transition_time) if evicted else None,
+        quota_since=parse_time(times["QuotaReserved"]) if has_quota else None,
     )
 
 
@@ -287,6 +292,7 @@ def managed_cluster(raw: Raw) -> objects.ManagedCluster:
     first = configs[0] if configs else schemas.ManagedClusterClientConfig()
     return objects.ManagedCluster(
         meta=meta_of(raw)._replace(labels=_NOTHING, annotations=_NOTHING),
+        cluster_set=sys.intern(meta_of(raw).labels.get(LABEL_CLUSTER_SET, "")),
         unreachable=any(taint.key == TAINT_UNREACHABLE for taint in taints),
         server=first.url,
         authority=first.ca_bundle or "",

@@ -14,6 +14,7 @@ from placement_ac.core.api import schemas
 from placement_ac.core.api.constants import (
     ANNOTATION_ADOPT,
     ANNOTATION_DRAINING,
+    ANNOTATION_UNLIST,
     LABEL_CLUSTER,
     LABEL_MANAGED_BY,
     LABEL_PLACEMENT,
@@ -100,6 +101,8 @@ class Placement:
     created: datetime | None = None
     grouped: bool = False
     """Whether its decisions are spread over groups (`spec.decisionStrategy`)."""
+    cluster_sets: tuple[str, ...] = ()
+    """The ManagedClusterSets in `spec.clusterSets`."""
 
 
 class Decision(NamedTuple):
@@ -176,6 +179,8 @@ class Workload:
     """The cluster from which we sent it back, if that was its last eviction."""
     evicted_at: datetime | None = None
     """When its last eviction was, or a little later."""
+    quota_since: datetime | None = None
+    """Since when it holds quota on the hub."""
 
     def check_state(self, check: str) -> AdmissionCheckState | None:
         return next((answer for answer in self.check_states if answer.check == check), None)
@@ -192,6 +197,8 @@ class ManagedCluster:
 
     meta: Meta
     unreachable: bool
+    cluster_set: str = ""
+    """The ManagedClusterSet that its label names."""
     server: str = ""
     """The URL in its first client config; "": it has none."""
     authority: str = ""
@@ -253,6 +260,8 @@ class KueueObject(WritableObject):
     cluster: str = field(init=False, repr=False, compare=False)
     draining: Mapping[str, datetime] = field(init=False, repr=False, compare=False)
     """The names in a MultiKueueConfig that leave → since when, by our annotation."""
+    unlist: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    """The clusters, or their MultiKueueClusters, that an admin does not want to stand by."""
     listed: tuple[str, ...] = field(init=False, repr=False, compare=False)
     """The names in a MultiKueueConfig's `spec.clusters`."""
     source: tuple[str, str] = field(init=False, repr=False, compare=False)
@@ -264,6 +273,7 @@ class KueueObject(WritableObject):
         _set(self, "placement", labels.get(LABEL_PLACEMENT, ""))
         _set(self, "cluster", labels.get(LABEL_CLUSTER, ""))
         _set(self, "draining", _draining(self.meta))
+        _set(self, "unlist", tuple(filter(None, self.meta.annotations.get(ANNOTATION_UNLIST, "").split(","))))
         _set(self, "listed", tuple(map(str, clusters)) if isinstance(clusters, list) else ())
         _set(self, "source", _source(self.spec))
 

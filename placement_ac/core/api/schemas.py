@@ -133,6 +133,7 @@ class PlacementSpec(ApiModel):
 
     prioritizer_policy: PrioritizerPolicy | None = None
     decision_strategy: dict[str, Any] | None = None
+    cluster_sets: ListOf[str] = ()
 
 
 class AccessRef(ApiModel):

@@ -45,7 +45,7 @@ class ProvisioningPlan:
     orphan_phases: tuple[Phase, ...] = ()
     """The deletion of what was made under another name: that it fails delays nothing else."""
     timers: frozenset[Timer] = frozenset()
-    recheck_after: float | None = None
+    requeue_after: float | None = None
     """Seconds after which the plan may change although nothing happens; None: it will not."""
 
 
@@ -64,7 +64,7 @@ def _plan(inputs: ProvisioningInputs) -> ProvisioningPlan:
         return _plan_removal(inputs)
     left = _seconds_to_wait(inputs)
     if left > 0:
-        return ProvisioningPlan(timers=frozenset({MISSING}), recheck_after=left)
+        return ProvisioningPlan(timers=frozenset({MISSING}), requeue_after=left)
     timers = frozenset({MISSING} & inputs.ages.keys())
     if not usage.owners or no_cluster:
         return ProvisioningPlan(timers=timers)
@@ -81,15 +81,15 @@ def _plan_removal(inputs: ProvisioningInputs) -> ProvisioningPlan:
     existing = (objects.secret, objects.account, objects.permission)
     left = inputs.policy.retention - inputs.ages.get(UNNEEDED, 0.0)
     if left > 0 and objects.managed_cluster and not external and any(existing):
-        return ProvisioningPlan(timers=frozenset({UNNEEDED}), recheck_after=left)
+        return ProvisioningPlan(timers=frozenset({UNNEEDED}), requeue_after=left)
     timers = frozenset({UNNEEDED} & inputs.ages.keys())  # a delete that fails does not wait again
     ends = external.expires if external else None
-    recheck_after = max((ends - inputs.now).total_seconds(), 0.0) if ends else None
+    requeue_after = max((ends - inputs.now).total_seconds(), 0.0) if ends else None
     kinds = zip((SECRET, ACCOUNT, PERMISSION), existing, strict=True)
     return ProvisioningPlan(
         tuple(_deletions((kind, obj) for kind, obj in kinds if obj)),
         timers=timers,
-        recheck_after=recheck_after,
+        requeue_after=requeue_after,
     )
 
 

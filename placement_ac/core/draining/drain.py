@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from placement_ac.core.api.constants import (
     CLUSTER_LOST,
+    CLUSTERS_MAX,
     COPIES_RETRY_SECONDS,
     GATE_CLOSED_MAX_SECONDS,
     GATE_REOPEN_SECONDS,
@@ -21,13 +22,14 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import joined
-from placement_ac.core.draining import gate
+from placement_ac.core.draining import gate, standby
+from placement_ac.core.draining.settling import seconds_left, selection_timers, settling_seconds
 from placement_ac.core.draining.state import ConfigWorkloads, DrainContext, DrainState, DrainStep
 from placement_ac.core.inputs.state import NOTHING, EventIntent, Snapshot, Timer, TimerKind
 from placement_ac.core.selection.selection import listed_names, soonest
 
-GATE_CLOSED = Timer(TimerKind.GATE_CLOSED)
-GATE_REOPENED = Timer(TimerKind.GATE_REOPENED)
+GATE_CLOSED_TIMER = Timer(TimerKind.GATE_CLOSED)
+GATE_REOPENED_TIMER = Timer(TimerKind.GATE_REOPENED)
 
 
 class DrainPlan(NamedTuple):
@@ -35,7 +37,7 @@ class DrainPlan(NamedTuple):
 
     steps: tuple[DrainStep, ...] = ()
     timers: frozenset[Timer] = frozenset()
-    recheck_after: float | None = None
+    requeue_after: float | None = None
     held_back: Mapping[str, str] = NOTHING
     """Uid of a Workload that was sent back → the cluster that may still hold a copy of it."""
     ask_for_copies: tuple[str, ...] = ()
@@ -56,17 +58,33 @@ class DrainPlan(NamedTuple):
 
 
 def plan_drain(
-    seen: Snapshot, wanted: Collection[str], workloads: ConfigWorkloads, listed: Mapping[str, str]
+    seen: Snapshot,
+    wanted: Collection[str],
+    workloads: ConfigWorkloads,
+    listed: Mapping[str, str],
+    slots: int = CLUSTERS_MAX,
+    *,
+    edited: bool = False,
+    renamed: Collection[str] = (),
 ) -> DrainPlan:
     """Return a step for every listed MultiKueueCluster that is not `wanted`; `listed` by `listed_clusters`.
 
-    It may have been listed by someone else: jobs may run on it nevertheless.
+    It may have been listed by someone else: jobs may run on it nevertheless. `slots`: Kueue's limit.
+    `edited`: whether someone has just changed the Placement. `renamed`: clusters that get another name.
     """
     names = listed_names(seen)
     unlisting = [timer.subject for timer in seen.timer_ages if timer.kind is TimerKind.BEING_UNLISTED]
     clusters = {name: cluster for cluster, name in listed.items()}
-    context = DrainContext(seen, workloads, _is_reopened(seen))
-    unwanted = [DrainStep(clusters.get(name, name), name) for name in names if name not in wanted]
+    excess = len({*names, *wanted}) - slots
+    must_leave = _longest_standing_by(seen, excess).union(renamed)
+    context = DrainContext(seen, workloads, _is_reopened(seen), must_leave)
+    wait = settling_seconds(seen, wanted, edited=edited)
+    unwanted = [
+        DrainStep(cluster, name, DrainState.UNLISTED, settles_in=seconds_left(seen, cluster, wait))
+        for name in names
+        if name not in wanted
+        for cluster in [clusters.get(name, name)]
+    ]
     steps = tuple([_recover_copies(context, _advance(context, step)) for step in unwanted])
     held_back, unsure = _held_back(context, steps)
     just_unlisted = _just_unlisted(seen, unlisting, {clusters.get(name, name) for name in names})
@@ -77,8 +95,8 @@ def plan_drain(
     waits = (*_gate_waits(context, closing, just_unlisted), QUIET_SECONDS if held_back else None)
     return DrainPlan(
         steps,
-        _timers(context, steps, just_unlisted, closing),
-        soonest((*waits, *[step.recheck_after for step in steps])),
+        _timers(context, steps, just_unlisted, closing) | selection_timers(seen, wanted, edited=edited),
+        soonest((*waits, *[step.requeue_after for step in steps], *[s.settles_in or None for s in steps])),
         held_back,
         tuple(dict.fromkeys((*[step.name for step in steps if step.ask_for_copies], *unsure))),
         tuple(sorted(closing | being_unlisted | {timer.subject for timer in just_unlisted})),
@@ -94,15 +112,30 @@ def _advance(context: DrainContext, step: DrainStep) -> DrainStep:
         return _lose(step, [*running, *context.workloads.waiting.get(step.name, [])])
     if cluster in seen.fleet.unreachable:
         return step._replace(state=DrainState.UNREACHABLE)
-    if not seen.workloads:
-        return _finish(context, step)
     if running:
         return _drain(context, step, running)
-    return (
-        gate.advance_dispatcher_drain(context, step)
-        if seen.policy.dispatcher
-        else gate.advance_drain(context, step)
-    )
+    if step.settles_in:
+        return step._replace(state=DrainState.SETTLING, requeue_after=step.settles_in)
+    if not seen.workloads:
+        return standby.stand_by(context, step) if seen.policy.unlist_after else _finish(context, step)
+    if seen.policy.dispatcher:
+        return _advance_with_dispatcher(context, step)
+    return gate.advance_drain(context, step)
+
+
+def _advance_with_dispatcher(context: DrainContext, step: DrainStep) -> DrainStep:
+    """Denominate the cluster, and ask it before and after; then it leaves, or stands by."""
+    if obstacle := gate.drain_obstacle(context, step):
+        return obstacle
+    waiting = context.workloads.waiting.get(step.name, [])
+    if not waiting:
+        stays = context.seen.policy.unlist_after > 0
+        return standby.stand_by(context, step) if stays else gate.ask_when_quiet(context, step)
+    reported = context.seen.fleet.worker_copies.get(step.name)
+    if reported is None or reported.age > QUIET_SECONDS:
+        return step._replace(state=DrainState.WAITING, ask_for_copies=True)
+    without_quota = tuple(w for w in waiting if not reported.copies.get(w.meta.id))
+    return step._replace(state=DrainState.WAITING, denominate=without_quota, requeue_after=QUIET_SECONDS)
 
 
 def _finish(context: DrainContext, step: DrainStep) -> DrainStep:
@@ -112,7 +145,7 @@ def _finish(context: DrainContext, step: DrainStep) -> DrainStep:
     config = context.seen.objects.config
     if config is None or step.name not in config.draining or left <= 0:
         return step
-    return step._replace(state=DrainState.FINISHED, timers=frozenset({timer}), recheck_after=left)
+    return step._replace(state=DrainState.CLEANING_UP, timers=frozenset({timer}), requeue_after=left)
 
 
 def _lose(step: DrainStep, workloads: Collection[Workload]) -> DrainStep:
@@ -126,6 +159,14 @@ def _lose(step: DrainStep, workloads: Collection[Workload]) -> DrainStep:
     return step._replace(events=(lost,))
 
 
+def _longest_standing_by(seen: Snapshot, count: int) -> frozenset[str]:
+    """Return up to `count` of the clusters that stand by, those that have done so for the longest time."""
+    ages = {
+        timer.subject: age for timer, age in seen.timer_ages.items() if timer.kind == TimerKind.STANDING_BY
+    }
+    return frozenset(sorted(ages, key=lambda cluster: (-ages[cluster], cluster))[: max(count, 0)])
+
+
 # -- while jobs run there
 
 
@@ -133,7 +174,7 @@ def _drain(context: DrainContext, step: DrainStep, running: list[Workload]) -> D
     """Wait for the running jobs; while the cluster is listed, send them back if policy or deadline say so."""
     left = _deadline_left(context, step.name)
     if left is None or left > 0:
-        return step._replace(state=DrainState.RUNNING, recheck_after=left)
+        return step._replace(state=DrainState.RUNNING, requeue_after=left)
     if not all(map(context.workloads.gated, running)):
         return step._replace(state=DrainState.WITHOUT_OUR_CHECK)
     if context.reopened:
@@ -239,17 +280,18 @@ def _is_report_due(context: DrainContext, step: DrainStep, workload: Workload) -
 
 def _is_reopened(seen: Snapshot) -> bool:
     """Whether the gate opens for a while: it has been closed for too long, for any clusters."""
-    reopened_for = seen.timer_ages.get(GATE_REOPENED)
+    reopened_for = seen.timer_ages.get(GATE_REOPENED_TIMER)
     if reopened_for is not None:
         return reopened_for < GATE_CLOSED_MAX_SECONDS
-    return seen.age(GATE_CLOSED) >= gate.waiting_grace(seen) + GATE_CLOSED_MAX_SECONDS
+    return seen.age(GATE_CLOSED_TIMER) >= gate.waiting_grace(seen) + GATE_CLOSED_MAX_SECONDS
 
 
 def _timers(
     context: DrainContext, steps: Collection[DrainStep], just_unlisted: set[Timer], closing: Collection[str]
 ) -> frozenset[Timer]:
     unlisting = {Timer(TimerKind.BEING_UNLISTED, step.cluster) for step in steps if not step.stays}
-    running = {GATE_REOPENED} if context.reopened else {GATE_CLOSED} if closing else set()
+    unlisting |= {Timer(TimerKind.DESELECTED, step.cluster) for step in steps if step.stays}
+    running = {GATE_REOPENED_TIMER} if context.reopened else {GATE_CLOSED_TIMER} if closing else set()
     made_ready = _made_ready(context, steps)
     return frozenset(just_unlisted | unlisting | running | made_ready).union(*[step.timers for step in steps])
 
@@ -286,7 +328,7 @@ def _gate_waits(
     for timer in just_unlisted if context.seen.workloads else ():  # a Workload that comes later is an event
         yield GATE_REOPEN_SECONDS - context.seen.age(timer)
     if context.reopened:
-        yield GATE_CLOSED_MAX_SECONDS - context.seen.age(GATE_REOPENED)
+        yield GATE_CLOSED_MAX_SECONDS - context.seen.age(GATE_REOPENED_TIMER)
     elif closing:
         longest = gate.waiting_grace(context.seen) + GATE_CLOSED_MAX_SECONDS
-        yield max(longest - context.seen.age(GATE_CLOSED), 0.0)
+        yield max(longest - context.seen.age(GATE_CLOSED_TIMER), 0.0)

@@ -18,6 +18,7 @@ from placement_ac.core.api.constants import (
     READY,
 )
 from placement_ac.core.api.objects import Workload
+from placement_ac.core.draining import settling
 from placement_ac.core.draining.state import DrainContext, DrainState, DrainStep
 from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind, WorkerCopies
 from placement_ac.core.selection.selection import soonest
@@ -38,7 +39,7 @@ def advance_drain(context: DrainContext, step: DrainStep) -> DrainStep:
         return _send_back(context, step, ready)
     if not all(workloads.is_pending(w) for w in workloads.undecided if workloads.gated(w)):
         return step._replace(state=DrainState.TAKING_BACK)
-    return _ask_when_quiet(context, step)
+    return ask_when_quiet(context, step)
 
 
 def close_gate(context: DrainContext, step: DrainStep) -> DrainStep:
@@ -53,26 +54,12 @@ def close_gate(context: DrainContext, step: DrainStep) -> DrainStep:
         return _leave_open(step, reported, state)
     if reported is None or reported.age > COPIES_FRESH_SECONDS:
         return step._replace(state=DrainState.ASKING, ask_for_copies=True)
-    return step._replace(state=DrainState.CLOSING, timers=step.timers | {timer}, recheck_after=0.0)
+    return step._replace(state=DrainState.CLOSING, timers=step.timers | {timer}, requeue_after=0.0)
 
 
 def gate_timer(cluster: str) -> Timer:
     """Return the timer that runs while the gate is closed for a cluster."""
     return Timer(TimerKind.GATE_CLOSED_FOR, cluster)
-
-
-def advance_dispatcher_drain(context: DrainContext, step: DrainStep) -> DrainStep:
-    """Do the same with our own dispatcher: denominate the cluster, and ask it before and after."""
-    if obstacle := drain_obstacle(context, step):
-        return obstacle
-    waiting = context.workloads.waiting.get(step.name, [])
-    if not waiting:
-        return _ask_when_quiet(context, step)
-    reported = context.seen.fleet.worker_copies.get(step.name)
-    if reported is None or reported.age > QUIET_SECONDS:
-        return step._replace(state=DrainState.WAITING, ask_for_copies=True)
-    without_quota = tuple(w for w in waiting if not reported.copies.get(w.meta.id))
-    return step._replace(state=DrainState.WAITING, denominate=without_quota, recheck_after=QUIET_SECONDS)
 
 
 def drain_obstacle(context: DrainContext, step: DrainStep) -> DrainStep | None:
@@ -95,7 +82,7 @@ def _send_back(context: DrainContext, step: DrainStep, ready: Collection[Workloa
     left = [_grace_left(context, step, workload) for workload in ready]
     due = tuple(workload for workload, seconds in zip(ready, left, strict=True) if seconds <= 0)
     later = soonest(seconds for seconds in left if seconds > 0)
-    return step._replace(state=DrainState.WAITING, send_back=due, recheck_after=later)
+    return step._replace(state=DrainState.WAITING, send_back=due, requeue_after=later)
 
 
 def _grace_left(context: DrainContext, step: DrainStep, workload: Workload) -> float:
@@ -103,6 +90,9 @@ def _grace_left(context: DrainContext, step: DrainStep, workload: Workload) -> f
     if made_ready is not None:
         return MIN_READY_SECONDS - made_ready
     grace = waiting_grace(context.seen)
+    if workload.sent_back_from:  # it gets a whole grace in which Kueue need not read another list
+        undisturbed = min(_ready_for(context, workload), settling.unchanged_for(context.seen))
+        return max(grace, MIN_READY_SECONDS) - undisturbed
     closed_for = context.seen.age(gate_timer(step.cluster))
     return max(grace - closed_for, max(grace, MIN_READY_SECONDS) - _ready_for(context, workload))
 
@@ -124,12 +114,13 @@ def _ready_for(context: DrainContext, workload: Workload) -> float:
 # -- step 3: nothing is there, and the cluster itself is asked
 
 
-def _ask_when_quiet(context: DrainContext, step: DrainStep) -> DrainStep:
+def ask_when_quiet(context: DrainContext, step: DrainStep) -> DrainStep:
+    """Ask the cluster when nothing has been there for a while, and unlist it if it holds no copy."""
     timer = Timer(TimerKind.QUIET, step.cluster)
     quiet = context.seen.age(timer)
     step = step._replace(timers=step.timers | {timer}, state=DrainState.QUIET)
     if quiet < QUIET_SECONDS:
-        return step._replace(recheck_after=QUIET_SECONDS - quiet)
+        return step._replace(requeue_after=QUIET_SECONDS - quiet)
     reported = context.seen.fleet.worker_copies.get(step.name)
     if reported is None or reported.age > quiet - QUIET_SECONDS:
         return step._replace(ask_for_copies=True)
@@ -163,4 +154,4 @@ def _leave_open(step: DrainStep, reported: WorkerCopies, state: DrainState) -> D
 
 def _ask_again_later(step: DrainStep, reported: WorkerCopies) -> DrainStep:
     left = COPIES_RETRY_SECONDS - reported.age
-    return step._replace(recheck_after=left) if left > 0 else step._replace(ask_for_copies=True)
+    return step._replace(requeue_after=left) if left > 0 else step._replace(ask_for_copies=True)

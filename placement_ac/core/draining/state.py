@@ -51,7 +51,12 @@ class DrainState(Enum):
         True,
         "Kueue records the Workload, which is `Ready` for 3 s, or it is sent back once more",
     )
-    FINISHED = (_NOTHING_RUNS, False, "2 s have passed since the last Workload of the config ended")
+    SETTLING = (
+        "decisions flap",
+        False,
+        "the selection has been the same for `--settle`; then the gate is closed",
+    )
+    CLEANING_UP = (_NOTHING_RUNS, False, "2 s have passed since the last Workload of the config ended")
     WITHOUT_OUR_CHECK = (
         "Workloads without our check are there: they must finish first",
         False,
@@ -78,6 +83,11 @@ class DrainState(Enum):
         False,
         "OCM takes the taint `unreachable` away, or the ManagedCluster is deleted",
     )
+    STANDING_BY = (
+        "no job is sent there",
+        False,
+        "it is selected again, `--unlist-after` has passed, its slot is needed, or its credentials are gone",
+    )
     UNLISTED = ("", True, "the list is written without it; a second later the gate opens")
 
 
@@ -87,9 +97,11 @@ class DrainStep(NamedTuple):
     cluster: str
     name: str
     """Its MultiKueueCluster."""
-    state: DrainState = DrainState.UNLISTED
+    state: DrainState
     detail: str = ""
     """The part of the message that differs from cluster to cluster."""
+    settles_in: float = 0.0
+    """Seconds for which its removal waits because decisions flap, whatever runs there."""
     ask_for_copies: bool = False
     send_back: tuple[Workload, ...] = ()
     make_ready: tuple[Workload, ...] = ()
@@ -98,7 +110,7 @@ class DrainStep(NamedTuple):
     """Workloads to take out of its nominations (our dispatcher)."""
     timers: frozenset[Timer] = frozenset()
     events: tuple[EventIntent, ...] = ()
-    recheck_after: float | None = None
+    requeue_after: float | None = None
 
     @property
     def stays(self) -> bool:
@@ -125,7 +137,7 @@ class ConfigWorkloads(NamedTuple):
 
     def gated(self, workload: Workload) -> bool:
         """Whether it carries a check of ours, so that Kueue waits for our Ready."""
-        return any(answer.check in self.checks for answer in workload.check_states)
+        return any(entry.check in self.checks for entry in workload.check_states)
 
     def is_ready(self, workload: Workload) -> bool:
         return READY in self._states(workload)
@@ -138,7 +150,7 @@ class ConfigWorkloads(NamedTuple):
         return RETRY in self._states(workload)
 
     def _states(self, workload: Workload) -> set[str]:
-        return {answer.state for answer in workload.check_states if answer.check in self.checks}
+        return {entry.state for entry in workload.check_states if entry.check in self.checks}
 
 
 class DrainContext(NamedTuple):
@@ -148,6 +160,8 @@ class DrainContext(NamedTuple):
     workloads: ConfigWorkloads
     reopened: bool = False
     """Whether the gate has been closed for too long, and is open for a while."""
+    must_leave: frozenset[str] = frozenset()
+    """Clusters that do not stand by: others need their slots, or they get another name."""
 
 
 def group_workloads(seen: Snapshot) -> ConfigWorkloads:

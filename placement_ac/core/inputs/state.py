@@ -59,6 +59,8 @@ class HubFacts:
     namespaces: tuple[str, ...] = ("kueue-system",)
     """Where Placements are looked for: the first that has one of the name counts."""
     naming: str = PER_PLACEMENT
+    prepare_sets: bool = False
+    """Whether MultiKueueClusters exist for all clusters of a Placement's cluster sets, selected or not."""
     kueue: KueueRelease | None = None
     """The release of the hub's Kueue; None: unknown, or of no use."""
 
@@ -85,6 +87,11 @@ class HubFacts:
         return self.naming == SHARED
 
 
+def is_shared(name: str, cluster: str) -> bool:
+    """Whether a MultiKueueCluster of that name, for that cluster, serves all Placements."""
+    return name == cluster
+
+
 @dataclass(frozen=True, slots=True)
 class PlacementPolicy:
     """The settings for removal, order, dispatching and warnings. Times are in seconds."""
@@ -92,14 +99,20 @@ class PlacementPolicy:
     removal: RemovalPolicy = DRAIN
     drain_deadline: float | None = None
     waiting_grace: float = 60.0
-    retention: float = 60.0
+    settle: float = 0.0
+    """For how long the selection must be the same before clusters are removed, if it was not before."""
+    retention: float = 3600.0
     loss_share: float = 0.5
     loss_grace: float = 300.0
     reorder_margin: int = 10
     reorder_interval: float = 60.0
-    retry_after: float | None = None
+    retry_waiting_after: float | None = None
+    """How long a job with quota waits for a usable cluster before it is sent back; None: for ever."""
     requeue_after: int = 60
+    """How long Kueue waits before it tries such a job again."""
     dispatcher: bool = False
+    unlist_after: float = 0.0
+    """How long a cluster that is no longer selected stands by; 0 without the dispatcher."""
     step_size: int = 3
     round_timeout: float = 300.0
     expiry_warning: float = 604800.0
@@ -124,6 +137,13 @@ class TimerKind(StrEnum):
     MADE_READY = auto()  # uid of a Workload that became Ready because a cluster holds a copy of it
     BEING_UNLISTED = auto()  # a cluster that the next list does not hold
     JUST_UNLISTED = auto()  # a cluster that the list has just lost
+    SELECTION = auto()  # the names of the MultiKueueClusters whose clusters are selected
+    FLAPPING = auto()  # the same, if the selection before it was short
+    BUSY = auto()  # Workloads of the check are unfinished, or were a moment ago
+    IDLE = auto()  # no Workload of the check is unfinished any more
+    LIST_UNCHANGED = auto()  # the names of the list in their order
+    DESELECTED = auto()  # a listed cluster that leaves or stands by
+    STANDING_BY = auto()  # a cluster that stands by: nothing runs or waits there
     RETAINED = auto()  # a MultiKueueCluster that is no longer listed
     LIST_ORDER = auto()  # the names of the list in their order
     NO_CLUSTER = auto()  # uid of a Workload with quota that no cluster can take
@@ -134,7 +154,7 @@ class TimerKind(StrEnum):
 class Timer(NamedTuple):
     """Something whose age matters: a plan names it while it lasts, the next snapshot gives its age.
 
-    It never fires: `recheck_after` requeues a key.
+    It never fires: `requeue_after` requeues a key.
     """
 
     kind: TimerKind
@@ -213,6 +233,8 @@ class ClusterCredentials:
     """Of the clusters that OCM has decided on."""
     unselected: CredentialsByCluster = field(default_factory=dict)
     """Of clusters that are listed though not selected."""
+    prepared: CredentialsByCluster = field(default_factory=dict)
+    """Of the other clusters of the Placement's cluster sets, if their MultiKueueClusters are prepared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,9 +247,9 @@ class KueueObjects:
     """MultiKueueClusters by name: those that may be wanted and those that are this Placement's."""
     name_conflicts: Mapping[str, PlacementCluster] = field(default_factory=dict)
     """MultiKueueCluster name → another Placement and usable cluster that use this name and come first."""
-    other_owners: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """MultiKueueCluster name → owners (uid → name) that other Placements which list it, or are about to,
-    give it; only when shared."""
+    unneeded: frozenset[str] = frozenset()
+    """The shared MultiKueueCluster of the key's name, if no Placement selects or lists it: this key
+    removes it."""
     listed_elsewhere: frozenset[str] = frozenset()
     """MultiKueueClusters that other MultiKueueConfigs of ours list: Kueue would never get over their loss."""
 
@@ -311,6 +333,7 @@ class CheckStateUpdate:
     state: Literal["Pending", "Ready", "Retry"]
     message: str
     requeue_after: int | None = None
+    """For `Retry`: the seconds that Kueue waits before it tries again; None: Kueue decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,8 +363,12 @@ class Plan:
     """The clusters that OCM has decided on, best first."""
     unusable: tuple[str, ...] = ()
     """Those of them that cannot be used."""
+    drain_states: Mapping[str, str] = field(default_factory=dict)
+    """Clusters that leave → the state of the drain, in lower case."""
     config: WantedConfig | None = None
     clusters: tuple[WantedCluster, ...] = ()
+    prepared: tuple[WantedCluster, ...] = ()
+    """MultiKueueClusters that nobody needs yet."""
     retained: frozenset[str] = frozenset()
     """MultiKueueClusters that are no longer needed, but stay for a while as they are."""
     check_state_updates: tuple[CheckStateUpdate, ...] = ()
@@ -352,11 +379,11 @@ class Plan:
     probe_requests: tuple[ProbeRequest, ...] = ()
     """Clusters that are to be asked whether they are fit."""
     events: tuple[EventIntent, ...] = ()
-    list_events: Callable[[], tuple[EventIntent, ...]] = field(default=tuple, compare=False)
+    config_events: Callable[[], tuple[EventIntent, ...]] = field(default=tuple, compare=False)
     """Returns the events about the write of the list: called after it was written."""
     timers: frozenset[Timer] = frozenset()
     """The timers that run: the next snapshot gives the age of each."""
-    recheck_after: float | None = None
+    requeue_after: float | None = None
     """Seconds after which the answer may change although nothing happens; None: it will not."""
 
     @property

@@ -28,7 +28,8 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.objects import Check, KueueObject, Placement
 from placement_ac.core.api.text import joined
-from placement_ac.core.inputs.state import Snapshot, Verdict
+from placement_ac.core.draining.state import DrainState
+from placement_ac.core.inputs.state import Snapshot, Verdict, is_shared
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.probe_schedule import probe_remarks
 from placement_ac.core.selection.selection import ListableCluster
@@ -48,7 +49,7 @@ def judge(seen: Snapshot, targets: TargetClusters) -> Verdict:
 
 def usable_message(targets: TargetClusters) -> str:
     """Return how many of the selected clusters are usable, and which; "" if none is."""
-    usable = [entry.cluster for entry in targets.usable]
+    usable = [entry.cluster for entry in targets.to_list]
     if not usable:
         return ""
     others = (*targets.selection.left_out, *targets.over_limit, *targets.waiting_for_slot)
@@ -82,7 +83,7 @@ def placement_is_missing(seen: Snapshot, _: TargetClusters) -> Verdict | None:
 
 def nothing_is_decided(seen: Snapshot, targets: TargetClusters) -> Verdict | None:
     malformed = _malformed(seen)
-    if targets.selection.is_conclusive and (targets.usable or not malformed):
+    if targets.selection.is_conclusive and (targets.to_list or not malformed):
         return None
     where = _placement(seen)
     if malformed:
@@ -91,14 +92,14 @@ def nothing_is_decided(seen: Snapshot, targets: TargetClusters) -> Verdict | Non
 
 
 def nothing_is_selected(seen: Snapshot, targets: TargetClusters) -> Verdict | None:
-    if targets.usable or targets.selection.problems or targets.over_limit or targets.waiting_for_slot:
+    if targets.to_list or targets.selection.problems or targets.over_limit or targets.waiting_for_slot:
         return None
     finding = f"{_placement(seen)} selects no cluster{_placement_says(seen)}"
     return refuse(NO_CLUSTER_SELECTED, "; ".join((finding, *_draining(targets))))
 
 
 def nothing_is_usable(_: Snapshot, targets: TargetClusters) -> Verdict | None:
-    if targets.usable:
+    if targets.to_list:
         return None
     problems = targets.selection.problems
     finding = "no selected cluster is usable" + (f": {_with_reasons(problems)}" if problems else "")
@@ -106,7 +107,8 @@ def nothing_is_usable(_: Snapshot, targets: TargetClusters) -> Verdict | None:
 
 
 def name_is_taken(seen: Snapshot, targets: TargetClusters) -> Verdict | None:
-    problems = [problem for entry in targets.usable if (problem := cluster_name_conflict(seen, entry))]
+    entries = (*targets.to_list, *targets.renaming)
+    problems = [problem for entry in entries if (problem := cluster_name_conflict(seen, entry))]
     if is_taken(seen.objects.config, seen.name, ""):
         problems.insert(0, _conflict(MULTIKUEUE_CONFIG, seen.objects.config, seen.name))
     return refuse(NAME_TAKEN, joined(problems, "; ")) if problems else None
@@ -116,7 +118,7 @@ def cluster_name_conflict(seen: Snapshot, entry: ListableCluster) -> str:
     """Return the fix and the owner of a MultiKueueCluster's name; "" when it is free or ours."""
     obj = seen.objects.clusters.get(entry.name)
     # The label that it must have: shared ones name no Placement.
-    if is_taken(obj, "" if seen.hub.shared else seen.name, entry.cluster):
+    if is_taken(obj, "" if is_shared(entry.name, entry.cluster) else seen.name, entry.cluster):
         return _conflict(MULTIKUEUE_CLUSTER, obj, entry.name)
     if not has_name_conflict(seen, entry):
         return ""
@@ -226,7 +228,7 @@ def _remarks(seen: Snapshot, targets: TargetClusters) -> Iterator[str]:
         limit = f"beyond the {seen.hub.clusters_max} clusters that Kueue takes"
         yield f"{len(over_limit)} {limit}: {joined(over_limit)}"
     yield from _waiting_for_slot(targets)
-    remarks = probe_remarks(seen, [entry.cluster for entry in targets.usable])
+    remarks = probe_remarks(seen, [entry.cluster for entry in targets.to_list])
     yield from (f"{cluster}: {remark}" for cluster, remark in remarks.items())
     if targets.mass_loss.held:
         yield targets.mass_loss.why
@@ -240,8 +242,12 @@ def _waiting_for_slot(targets: TargetClusters) -> Iterator[str]:
 
 def _draining(targets: TargetClusters) -> Iterator[str]:
     staying = targets.drain.staying
-    if staying:
-        yield "draining: " + joined([f"{step.cluster} ({step.message})" for step in staying])
+    standing_by = [step.cluster for step in staying if step.state is DrainState.STANDING_BY]
+    leaving = [step for step in staying if step.cluster not in standing_by]
+    if leaving:
+        yield "draining: " + joined([f"{step.cluster} ({step.message})" for step in leaving])
+    if standing_by:
+        yield f"listed, standing by: {joined(sorted(standing_by))}"
 
 
 def _with_reasons(problems: Mapping[str, str]) -> str:

@@ -34,6 +34,7 @@ from placement_ac.core.inputs.state import (
     Verdict,
     WantedCluster,
     WantedConfig,
+    is_shared,
 )
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.selection.selection import removable_clusters
@@ -113,27 +114,32 @@ Phase = tuple[Action, ...]
 def diff(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     """Return the phases still to be done, none of them empty.
 
-    A MultiKueueCluster exists before the config lists it (one that is listed already is repaired after
-    that), and is deleted after the config no longer lists it. A check turns False before objects are
-    removed; all other conditions are written after the objects, and a refusal that lasts is not
-    overwritten at every try. Workloads come last: what becomes Ready must find the final config.
+    A MultiKueueCluster exists before the config lists it (any other is created or repaired after that), and
+    is deleted after the config no longer lists it. A check turns False before objects are removed; all other
+    conditions are written after the objects, and a refusal that lasts is not overwritten at every try.
+    Workloads come last: what becomes Ready must find the final config.
     """
-    return phases_through_config(seen, wanted) + phases_after_config(seen, wanted)
+    return (
+        phases_through_config(seen, wanted) + phases_after_config(seen, wanted) + preparations(seen, wanted)
+    )
 
 
 def phases_through_config(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     """Return the phases up to the config: they put a decision of OCM into effect."""
     early = _objections(seen, wanted.objection)
-    old = _listed_and_existing(seen)
-    new = [cluster for cluster in wanted.clusters if cluster.name not in old]
-    return _non_empty(early, tuple(_clusters(seen, new)), tuple(_config(seen, wanted.config)))
+    first, _ = _by_urgency(seen, wanted)
+    return _non_empty(early, tuple(_clusters(seen, first)), tuple(_config(seen, wanted.config)))
 
 
 def repairs(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
-    """Return the phase that repairs those MultiKueueClusters that are listed already."""
-    old = _listed_and_existing(seen)
-    there = [cluster for cluster in wanted.clusters if cluster.name in old]
-    return _non_empty(tuple(_clusters(seen, there)))
+    """Return the phase that repairs listed MultiKueueClusters, and creates those with new names."""
+    _, later = _by_urgency(seen, wanted)
+    return _non_empty(tuple(_clusters(seen, later)))
+
+
+def preparations(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
+    """Return the phase that creates what nobody needs yet: if it fails, no check is concerned."""
+    return _non_empty(tuple(_clusters(seen, wanted.prepared)))
 
 
 def phases_after_config(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
@@ -167,10 +173,14 @@ def conditions(seen: Snapshot, verdicts: Mapping[str, Verdict]) -> Phase:
 # -- objects
 
 
-def _listed_and_existing(seen: Snapshot) -> set[str]:
-    """Return the MultiKueueClusters that exist and are listed already."""
+def _by_urgency(seen: Snapshot, wanted: Plan) -> tuple[list[WantedCluster], list[WantedCluster]]:
+    """Return the MultiKueueClusters that the config is about to list, and all others."""
+    config = seen.objects.config
+    old = set(config.listed).intersection(seen.objects.clusters) if config else set()
+    new = set(wanted.config.clusters if wanted.config else ()) - old
     return (
-        set(seen.objects.config.listed).intersection(seen.objects.clusters) if seen.objects.config else set()
+        [cluster for cluster in wanted.clusters if cluster.name in new],
+        [cluster for cluster in wanted.clusters if cluster.name not in new],
     )
 
 
@@ -178,7 +188,7 @@ def _clusters(seen: Snapshot, wanted: Iterable[WantedCluster]) -> Iterable[Apply
     for cluster in wanted:
         observed = seen.objects.clusters.get(cluster.name)
         labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_CLUSTER: cluster.cluster}
-        if not seen.hub.shared:
+        if not is_shared(cluster.name, cluster.cluster):
             labels[LABEL_PLACEMENT] = seen.name
         unchanged_spec = dict(observed.spec) if observed else {}
         spec = source_spec(cluster.source, seen.hub) if cluster.source else unchanged_spec
@@ -219,7 +229,7 @@ def _time(when: datetime) -> str:
 
 
 def _superfluous(seen: Snapshot, wanted: Plan) -> Iterable[Delete]:
-    keep = {cluster.name for cluster in wanted.clusters} | wanted.retained
+    keep = {cluster.name for cluster in (*wanted.clusters, *wanted.prepared)} | wanted.retained
     keep.update(wanted.config.clusters if wanted.config else ())
     for obj in removable_clusters(seen):
         if obj.meta.name not in keep and not obj.meta.deleting:
@@ -312,24 +322,24 @@ def _condition(check: Check, verdict: Verdict, seen: Snapshot) -> Body:
 # -- Workloads
 
 
-def _check_states(seen: Snapshot, replies: Iterable[CheckStateUpdate]) -> Iterable[SetCheckStates]:
+def _check_states(seen: Snapshot, updates: Iterable[CheckStateUpdate]) -> Iterable[SetCheckStates]:
     """Yield one write per Workload: two on the same version would be in conflict."""
     by_workload: dict[tuple[str, str], list[CheckStateUpdate]] = {}
-    for reply in replies:
-        by_workload.setdefault(reply.workload.meta.id, []).append(reply)
+    for update in updates:
+        by_workload.setdefault(update.workload.meta.id, []).append(update)
     for together in by_workload.values():
-        yield SetCheckStates(together[0].workload, tuple(_entry(reply, seen) for reply in together))
+        yield SetCheckStates(together[0].workload, tuple(_entry(update, seen) for update in together))
 
 
-def _entry(reply: CheckStateUpdate, seen: Snapshot) -> Body:
-    before = reply.workload.check_state(reply.check)
-    unchanged = before is not None and before.state == reply.state
+def _entry(update: CheckStateUpdate, seen: Snapshot) -> Body:
+    before = update.workload.check_state(update.check)
+    unchanged = before is not None and before.state == update.state
     entry: Body = {
-        "name": reply.check,
-        "state": reply.state,
+        "name": update.check,
+        "state": update.state,
         "lastTransitionTime": _time(before.since if before and before.since and unchanged else seen.now),
-        "message": reply.message,
+        "message": update.message,
     }
-    if reply.requeue_after is not None:
-        entry["requeueAfterSeconds"] = reply.requeue_after
+    if update.requeue_after is not None:
+        entry["requeueAfterSeconds"] = update.requeue_after
     return entry

@@ -37,6 +37,8 @@ from placement_ac.core.inputs.state import (
 )
 from placement_ac.core.plan.targets import TargetClusters
 
+SELECTED_AGAIN: Final = "selected again while it drained"
+"""Why a cluster is added that is listed already."""
 NAMES_SHOWN: Final = 5
 """An event names so many clusters, and counts the rest."""
 WORKLOAD_EVENTS_MAX: Final = 20
@@ -53,7 +55,7 @@ class DueEvents:
     """The events about lasting states that are due, and the seconds until there may be others."""
 
     events: tuple[EventIntent, ...] = ()
-    recheck_after: float | None = None
+    requeue_after: float | None = None
     timers: frozenset[Timer] = frozenset()
 
 
@@ -71,7 +73,7 @@ class PostableEvent:
 # -- events about the list
 
 
-def list_events(
+def config_events(
     seen: Snapshot, targets: TargetClusters, wanted: WantedConfig | None
 ) -> tuple[EventIntent, ...]:
     """Return the events to post when the list is written: one per reason, however many clusters."""
@@ -105,7 +107,7 @@ def unusable_clusters(seen: Snapshot, targets: TargetClusters) -> DueEvents:
     timer = Timer(TimerKind.CLUSTERS_UNUSABLE, message)
     left = UNUSABLE_SECONDS - seen.age(timer)
     if left > 0:
-        return DueEvents(timers=frozenset({timer}), recheck_after=left)
+        return DueEvents(timers=frozenset({timer}), requeue_after=left)
     return DueEvents((EventIntent(CLUSTER_UNUSABLE, message),), timers=frozenset({timer}))
 
 
@@ -117,8 +119,8 @@ def _added(
     seen: Snapshot, targets: TargetClusters, names: Collection[str], drained: Collection[str]
 ) -> tuple[str, str]:
     reasons = _scores(targets, [name for name in names if name not in drained])
-    again = [entry.cluster for entry in targets.usable if entry.name in names and entry.name in drained]
-    reasons |= dict.fromkeys(again, "selected again while it drained")
+    again = [entry.cluster for entry in targets.to_list if entry.name in names and entry.name in drained]
+    reasons |= dict.fromkeys(again, SELECTED_AGAIN)
     return CLUSTER_ADDED, _by(seen, f"{count_text(len(names), 'cluster')} more", reasons)
 
 
@@ -130,7 +132,7 @@ def _by(seen: Snapshot, what: str, reasons: Mapping[str, str]) -> str:
 def _scores(targets: TargetClusters, names: Collection[str]) -> dict[str, str]:
     return {
         entry.cluster: f"score {entry.rank.score}" if entry.rank and entry.rank.score else ""
-        for entry in targets.usable
+        for entry in targets.to_list
         if entry.name in names
     }
 
@@ -189,6 +191,8 @@ def _removed(
 def _cause(seen: Snapshot, targets: TargetClusters, cluster: str) -> str:
     if cluster in seen.fleet.deleted_clusters:
         return "its ManagedCluster is gone"
+    if any(entry.cluster == cluster for entry in targets.renaming):
+        return "its MultiKueueCluster gets another name"
     if cluster in targets.selection.left_out:
         return f"unusable: {targets.selection.left_out[cluster]}"
     return "others have its slot" if cluster in targets.over_limit else "not selected any more"
@@ -220,8 +224,8 @@ def expiry_warnings(seen: Snapshot, clusters: Iterable[WantedCluster]) -> DueEve
             credentials = f"the credentials of cluster {cluster.cluster} in {source.kind} {source.name}"
             message = f"renew {credentials}: they expire at {source.expires:%Y-%m-%dT%H:%M:%SZ}"
             warnings.append(EventIntent(EXPIRES_SOON, message))
-    recheck_after = max((min(times) - now).total_seconds(), 0.0) if times else None
-    return DueEvents(tuple(warnings), recheck_after)
+    requeue_after = max((min(times) - now).total_seconds(), 0.0) if times else None
+    return DueEvents(tuple(warnings), requeue_after)
 
 
 @lru_cache(4096)

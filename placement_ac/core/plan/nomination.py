@@ -12,6 +12,7 @@ from typing import Final
 
 from placement_ac.core.api.constants import PENDING, READY
 from placement_ac.core.api.objects import Workload
+from placement_ac.core.draining.state import DrainState
 from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.selection import soonest
@@ -26,7 +27,7 @@ class Nominations:
 
     nominations: tuple[tuple[Workload, tuple[str, ...]], ...] = ()
     timers: frozenset[Timer] = frozenset()
-    recheck_after: float | None = None
+    requeue_after: float | None = None
 
 
 def nominate(seen: Snapshot, targets: TargetClusters) -> Nominations:
@@ -62,10 +63,14 @@ def _kept(
 
 
 def _eligible(seen: Snapshot, targets: TargetClusters) -> Sequence[str]:
-    """Return the usable clusters that Kueue sees and is connected to, in the order of the list."""
-    usable = {entry.name for entry in targets.usable}
-    connected = {name for name in usable if (obj := seen.objects.clusters.get(name)) and obj.active}
-    return tuple(name for name in seen.objects.listed if name in connected)
+    """Return the usable clusters that Kueue sees and is connected to, in the Placement's order.
+
+    One that gets another name is not among them while its old one leaves.
+    """
+    leaving = {step.name for step in targets.drain.staying if step.state is not DrainState.NOT_ANSWERING}
+    names = [entry.name for entry in targets.to_list if entry.name not in leaving]
+    clusters, listed = seen.objects.clusters, set(seen.objects.listed)
+    return tuple([name for name in names if name in listed and name in clusters and clusters[name].active])
 
 
 def _may_be_dispatched(seen: Snapshot, workload: Workload) -> bool:

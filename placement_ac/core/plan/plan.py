@@ -15,10 +15,10 @@ from placement_ac.core.api.constants import NAME_CONFLICT_SECONDS, NO_CLUSTER_SE
 from placement_ac.core.draining.drain import DrainPlan
 from placement_ac.core.inputs.state import Plan, Snapshot, TimerKind, Verdict
 from placement_ac.core.plan.conditions import has_name_conflict, judge, usable_message
-from placement_ac.core.plan.event_intents import DueEvents, expiry_warnings, list_events, unusable_clusters
+from placement_ac.core.plan.event_intents import DueEvents, config_events, expiry_warnings, unusable_clusters
 from placement_ac.core.plan.nomination import Nominations, nominate
 from placement_ac.core.plan.objects import (
-    objects_of_others,
+    TargetObjects,
     owners_of,
     retained_clusters,
     target_objects,
@@ -29,8 +29,15 @@ from placement_ac.core.plan.workload_states import AnswerContext, answer_workloa
 from placement_ac.core.selection.probe_schedule import due_probes
 from placement_ac.core.selection.selection import soonest
 
-UNLISTING: Final = (TimerKind.BEING_UNLISTED, TimerKind.JUST_UNLISTED)
-"""Timers of clusters on their way out: kept while nothing can be decided."""
+LEAVING: Final = (
+    TimerKind.BEING_UNLISTED,
+    TimerKind.JUST_UNLISTED,
+    TimerKind.DESELECTED,
+    TimerKind.STANDING_BY,
+    TimerKind.SELECTION,
+    TimerKind.FLAPPING,
+)
+"""Timers of clusters that come, leave or stand by: kept while nothing can be decided."""
 
 
 def plan(seen: Snapshot, targets: TargetClusters | None = None) -> Plan:
@@ -43,13 +50,11 @@ def plan(seen: Snapshot, targets: TargetClusters | None = None) -> Plan:
     if owners_of(seen):  # Only Kueue's checks, or ours with unusable parameters, use it: nothing changes.
         objects = unchanged_objects(seen)
         return Plan(config=objects.config, clusters=objects.clusters)
-    objects = objects_of_others(seen)  # No check uses it: everything else of ours is deleted.
-    retained = retained_clusters(seen, objects)
+    retained = retained_clusters(seen, TargetObjects())  # No check uses it: everything of ours is deleted.
     return Plan(
-        clusters=objects.clusters,
         retained=retained.names,
         timers=retained.timers,
-        recheck_after=retained.recheck_after,
+        requeue_after=retained.requeue_after,
     )
 
 
@@ -58,7 +63,7 @@ def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
     selection, mass_loss = targets.selection, targets.mass_loss
     if paused := keeps_objects(verdict):  # changes resume when the reason is fixed
         objects, ready = unchanged_objects(seen), ""
-        drain = DrainPlan(timers=frozenset(timer for timer in seen.timer_ages if timer.kind in UNLISTING))
+        drain = DrainPlan(timers=frozenset(timer for timer in seen.timer_ages if timer.kind in LEAVING))
     else:
         objects, ready, drain = target_objects(seen, targets), usable_message(targets), targets.drain
     answers = answer_workloads(seen, AnswerContext(verdict, ready, drain))
@@ -67,24 +72,26 @@ def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
     retained, unusable = retained_clusters(seen, objects), unusable_clusters(seen, targets)
     probe_requests, next_probe = due_probes(seen)
     parts = (selection, mass_loss, unusable, drain, objects, answers, nominations, retained, expiry)
-    name_conflict = any(has_name_conflict(seen, entry) for entry in targets.usable)
+    name_conflict = any(has_name_conflict(seen, entry) for entry in targets.to_list)
     waits = (next_probe, NAME_CONFLICT_SECONDS if name_conflict else None)
     drain_events = [event for step in drain.steps for event in step.events]
     return Plan(
         selected=selection.ranked,
         unusable=tuple(selection.left_out),
+        drain_states={step.cluster: step.state.name.lower() for step in drain.steps},
         verdicts={check.meta.name: verdict for check in seen.checks.ours},
         config=objects.config,
         clusters=objects.clusters,
+        prepared=objects.prepared,
         retained=retained.names,
         check_state_updates=answers.updates,
         nominations=nominations.nominations,
         ask_for_copies=drain.ask_for_copies,
         probe_requests=probe_requests,
         events=(*mass_loss.events, *unusable.events, *drain_events, *expiry.events),
-        list_events=tuple if paused else partial(list_events, seen, targets, objects.config),
+        config_events=tuple if paused else partial(config_events, seen, targets, objects.config),
         timers=frozenset().union(*[part.timers for part in parts]),
-        recheck_after=soonest((*waits, *[part.recheck_after for part in parts])),
+        requeue_after=soonest((*waits, *[part.requeue_after for part in parts])),
     )
 
 

@@ -4,9 +4,11 @@ The state of one Placement and its checks in numbers, for the metrics.
 Pure. Taken from a snapshot and its plan.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from placement_ac.core.inputs.state import Plan, Snapshot
+from placement_ac.core.plan.waiting import HeldWorkloads, held_workloads
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +24,16 @@ class PlacementStats:
     listed: int = 0
     draining: tuple[float, ...] = ()
     """For each draining cluster, when it began, in seconds since 1970."""
+    drain_states: Mapping[str, str] = field(default_factory=dict)
+    """Clusters that leave → the state of the drain, in lower case."""
+    held: tuple[HeldWorkloads, ...] = ()
 
 
 def placement_stats(seen: Snapshot, wanted: Plan) -> PlacementStats:
     """Return the numbers of the Placement in `seen`, for which `wanted` was planned."""
     listed = seen.objects.listed
     since = seen.objects.config.draining if seen.objects.config else {}
+    ours = {check.meta.name for check in seen.checks.ours}
     return PlacementStats(
         placement=seen.name,
         checks=tuple(
@@ -40,4 +46,6 @@ def placement_stats(seen: Snapshot, wanted: Plan) -> PlacementStats:
         unusable=len(wanted.unusable),
         listed=len(listed),
         draining=tuple(when.timestamp() for name, when in since.items() if name in listed),
+        drain_states=wanted.drain_states,
+        held=held_workloads(seen.workloads, ours),
     )

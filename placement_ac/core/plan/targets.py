@@ -12,6 +12,7 @@ from placement_ac.core.draining.state import ConfigWorkloads, group_workloads
 from placement_ac.core.inputs.state import NOTHING, Snapshot
 from placement_ac.core.selection.capacity import apply_cluster_limit
 from placement_ac.core.selection.mass_loss import MassLossHold, hold_mass_loss
+from placement_ac.core.selection.renaming import begin_renaming, finish_renaming
 from placement_ac.core.selection.selection import ListableCluster, Selection, listed_clusters, select
 
 
@@ -21,12 +22,14 @@ class TargetClusters(NamedTuple):
     selection: Selection
     listed: Mapping[str, str] = NOTHING
     """The clusters that our config lists now → their MultiKueueClusters, in its order."""
-    usable: tuple[ListableCluster, ...] = ()
-    """Those that jobs may be sent to, in order."""
+    to_list: tuple[ListableCluster, ...] = ()
+    """Those to list and send jobs to, in order; those that drain are not among them."""
     over_limit: tuple[str, ...] = ()
     """Usable clusters for which Kueue's limit leaves no slot."""
     waiting_for_slot: tuple[str, ...] = ()
     """Usable clusters that get the slot of a draining cluster."""
+    renaming: tuple[ListableCluster, ...] = ()
+    """Those of `to_list` that are listed by an old name, under their new one."""
     mass_loss: MassLossHold = MassLossHold()
     drain: DrainPlan = DrainPlan()
     workloads: ConfigWorkloads = ConfigWorkloads(frozenset())
@@ -40,14 +43,21 @@ def select_targets(seen: Snapshot) -> TargetClusters:
     limit = seen.hub.clusters_max
     within, over_limit = apply_cluster_limit(seen, (*selection.listable, *mass_loss.held), listed, limit)
     workloads = group_workloads(seen)
-    drain = plan_drain(seen, {entry.name for entry in within}, workloads, listed)
-    usable, waiting = _with_free_slot(within, listed, limit - len(drain.staying))
+    renaming = begin_renaming(seen, within, listed, workloads.running)
+    wanted = {entry.name for entry in renaming.wanted}
+    renamed = [entry.cluster for entry in renaming.pending]
+    drain = plan_drain(seen, wanted, workloads, listed, limit, edited=mass_loss.edited, renamed=renamed)
+    leaving = {step.name for step in drain.staying}
+    named = finish_renaming(renaming, renaming.wanted, listed, leaving)
+    slots = limit - len(leaving.difference(entry.name for entry in named))
+    to_list, waiting = _with_free_slot(named, listed, slots)
     return TargetClusters(
         selection=selection,
         listed=listed,
-        usable=usable,
+        to_list=to_list,
         over_limit=over_limit,
         waiting_for_slot=waiting,
+        renaming=renaming.pending,
         mass_loss=mass_loss,
         drain=drain,
         workloads=workloads,

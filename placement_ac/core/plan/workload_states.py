@@ -21,6 +21,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.objects import AdmissionCheckState, Workload
 from placement_ac.core.draining.drain import DrainPlan
 from placement_ac.core.inputs.state import CheckStateUpdate, Snapshot, Timer, TimerKind, Verdict
+from placement_ac.core.plan.waiting import COPY_AWAITED, GATE_CLOSED
 from placement_ac.core.selection.selection import soonest
 
 MESSAGE_MAX: Final = 1024
@@ -43,7 +44,7 @@ class WorkloadAnswers:
 
     updates: tuple[CheckStateUpdate, ...] = ()
     timers: frozenset[Timer] = frozenset()
-    recheck_after: float | None = None
+    requeue_after: float | None = None
 
 
 def answer_workloads(seen: Snapshot, context: AnswerContext) -> WorkloadAnswers:
@@ -53,7 +54,7 @@ def answer_workloads(seen: Snapshot, context: AnswerContext) -> WorkloadAnswers:
     updates = _rotated(tuple(_check_state_updates(seen, context)), seen)
     timers = _no_cluster_timers(seen, context)
     more = 0.0 if len(updates) > WORKLOAD_WRITES_AT_ONCE else None
-    left = [(seen.policy.retry_after or 0.0) - seen.age(timer) for timer in timers]
+    left = [(seen.policy.retry_waiting_after or 0.0) - seen.age(timer) for timer in timers]
     stuck_ages = [_stuck_age(seen, workload, entry) for workload, entry in _our_entries(seen)]
     left += [STUCK_READY_SECONDS - age for age in stuck_ages if age is not None]
     waits = (more, *[seconds for seconds in left if seconds > 0])
@@ -86,7 +87,7 @@ def _check_state_updates(seen: Snapshot, context: AnswerContext) -> Iterator[Che
 
 def _no_cluster_timers(seen: Snapshot, context: AnswerContext) -> frozenset[Timer]:
     """Return a timer for every Workload that holds quota and that no cluster can take."""
-    if seen.policy.retry_after is None or context.ready:
+    if seen.policy.retry_waiting_after is None or context.ready:
         return frozenset()
     waiting = (workload for workload, _ in _our_entries(seen) if workload.has_quota and not workload.cluster)
     return frozenset(map(_no_cluster_timer, waiting))
@@ -154,15 +155,15 @@ def _pending_reason(context: AnswerContext, workload: Workload) -> str:
     if not context.ready:
         return f"{context.verdict.reason}: {context.verdict.message}"[:MESSAGE_MAX]
     if cluster := drain.held_back.get(workload.meta.uid):
-        return f"waits until cluster {cluster} holds no copy of it"
-    return f"waits: {drain.gate_message}" if drain.gate_message else ""
+        return COPY_AWAITED.format(cluster)
+    return GATE_CLOSED.format(drain.gate_message) if drain.gate_message else ""
 
 
 def _give_quota_back(
     seen: Snapshot, workload: Workload, entry: AdmissionCheckState, reason: str
 ) -> CheckStateUpdate | None:
     """Send a Workload back after a long wait for a cluster (a setting), so that its quota is free."""
-    after = seen.policy.retry_after
+    after = seen.policy.retry_waiting_after
     if after is None or seen.age(_no_cluster_timer(workload)) < after:
         return None
     return CheckStateUpdate(workload, entry.check, RETRY, reason, seen.policy.requeue_after)

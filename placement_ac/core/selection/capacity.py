@@ -21,26 +21,26 @@ class OrderedNames(NamedTuple):
 
     names: tuple[str, ...]
     timers: frozenset[Timer] = frozenset()
-    recheck_after: float | None = None
+    requeue_after: float | None = None
 
 
 def apply_cluster_limit(
-    seen: Snapshot, usable: Sequence[ListableCluster], listed: Collection[str], limit: int
+    seen: Snapshot, listable: Sequence[ListableCluster], listed: Collection[str], limit: int
 ) -> tuple[tuple[ListableCluster, ...], tuple[str, ...]]:
     """Return the `limit` best clusters by score, in the Placement's order, and the names of the others.
 
     The score of a listed one gets the margin on top. A cluster without a rank, which only stays for now,
     comes before all others.
     """
-    if len(usable) <= limit:
-        return tuple(usable), ()
-    scored = any(entry.rank and entry.rank.score for entry in usable)
+    if len(listable) <= limit:
+        return tuple(listable), ()
+    scored = any(entry.rank and entry.rank.score for entry in listable)
     bonus = dict.fromkeys(listed, seen.policy.reorder_margin) if scored else {}
-    best_first = sorted(usable, key=lambda entry: _sort_key(entry, bonus.get(entry.cluster, 0)))
+    best_first = sorted(listable, key=lambda entry: _sort_key(entry, bonus.get(entry.cluster, 0)))
     within = {entry.cluster for entry in best_first[: max(limit, 0)]}
     return (
-        tuple(entry for entry in usable if entry.cluster in within),
-        tuple(entry.cluster for entry in usable if entry.cluster not in within),
+        tuple(entry for entry in listable if entry.cluster in within),
+        tuple(entry.cluster for entry in listable if entry.cluster not in within),
     )
 
 
@@ -50,22 +50,29 @@ def _sort_key(entry: ListableCluster, bonus: int) -> tuple[bool, int, int]:
     return (True, -rank.score - bonus, rank.group) if rank else (False, 0, 0)
 
 
-def order_names(seen: Snapshot, wanted: Sequence[ListableCluster], staying: Sequence[str]) -> OrderedNames:
-    """Return the names to list: those wanted in their order, those that leave last."""
-    names = (*[entry.name for entry in wanted], *staying)
+def order_names(
+    seen: Snapshot, wanted: Sequence[ListableCluster], staying: Sequence[str], settling: Sequence[str] = ()
+) -> OrderedNames:
+    """Return the names to list: those wanted in their order, those that leave last.
+
+    `settling`: names that keep their places, as they may be wanted again.
+    """
+    names = (*[entry.name for entry in wanted], *settling, *staying)
     listed, config = seen.objects.listed, seen.objects.config
     new_list = OrderedNames(names, frozenset({_order_timer(names)}))
     if set(names) != set(listed):
         return new_list
     if names == listed:
         return OrderedNames(names, frozenset(new_list.timers & seen.timer_ages.keys()))
-    draining_not_last = _is_draining_not_last(listed, staying)
-    if any(entry.rank is None for entry in wanted) and not draining_not_last:
-        return OrderedNames(listed)
-    if draining_not_last or (config and not config.applied_fields.clusters):
+    if seen.policy.dispatcher and not (config and not config.applied_fields.clusters):
+        return OrderedNames(listed)  # our dispatcher nominates in the Placement's order
+    if config and not config.applied_fields.clusters:
         return new_list
+    draining_not_last = _is_draining_not_last(listed, staying)
+    if (settling or any(entry.rank is None for entry in wanted)) and not draining_not_last:
+        return OrderedNames(listed)
     timer = _order_timer(listed)
-    if not _is_worth_a_write(wanted, listed, seen.policy.reorder_margin):
+    if not draining_not_last and not _is_worth_a_write(wanted, listed, seen.policy.reorder_margin):
         return OrderedNames(listed, frozenset({timer} & seen.timer_ages.keys()))
     left = seen.policy.reorder_interval - seen.timer_ages.get(timer, NEVER)
     return OrderedNames(listed, frozenset({timer}), left) if left > 0 else new_list

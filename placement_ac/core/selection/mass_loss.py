@@ -25,18 +25,19 @@ class MassLossHold(NamedTuple):
     why: str = ""
     timers: frozenset[Timer] = frozenset()
     events: tuple[EventIntent, ...] = ()
-    recheck_after: float | None = None
+    requeue_after: float | None = None
+    edited: bool = False
+    """Whether someone has just changed the Placement."""
 
 
 def hold_mass_loss(seen: Snapshot, selection: Selection, listed: Mapping[str, str]) -> MassLossHold:
     """Return the clusters to hold of those that `selection` would take away from `listed`."""
     timers, edited = _edits(seen)
     selected = {entry.cluster for entry in selection.listable}
-    draining = seen.objects.config.draining if seen.objects.config else {}
     gone = [cluster for cluster in listed if cluster not in selected]
-    lost = [cluster for cluster in gone if listed[cluster] not in draining]
+    lost = [cluster for cluster in gone if not _left_before(seen, cluster, listed[cluster])]
     if not lost or edited or not selection.is_conclusive:
-        return MassLossHold(timers=timers)
+        return MassLossHold(timers=timers, edited=edited)
     remaining = len(listed) - len(gone)
     if not _is_mass_loss(seen, len(lost), remaining, new=len(selected) - remaining):
         return MassLossHold(timers=timers)
@@ -52,8 +53,20 @@ def hold_mass_loss(seen: Snapshot, selection: Selection, listed: Mapping[str, st
         why=why,
         timers=timers | {Timer(TimerKind.MASS_LOSS)},
         events=(EventIntent(HELD, why),),
-        recheck_after=seen.policy.loss_grace - age,
+        requeue_after=seen.policy.loss_grace - age,
     )
+
+
+def _left_before(seen: Snapshot, cluster: str, name: str) -> bool:
+    """Whether a listed cluster was no longer selected before: it drains, settles, or stands by.
+
+    Clusters that stand by are in no annotation: those that a new controller finds are not lost just now.
+    """
+    if seen.objects.config and name in seen.objects.config.draining:
+        return True
+    is_first_look = not any(timer.kind == TimerKind.PLACEMENT_GENERATION for timer in seen.timer_ages)
+    is_found_standing_by = is_first_look and seen.policy.unlist_after > 0
+    return is_found_standing_by or Timer(TimerKind.DESELECTED, cluster) in seen.timer_ages
 
 
 def _is_mass_loss(seen: Snapshot, lost: int, remaining: int, new: int) -> bool:

@@ -1,5 +1,5 @@
 """
-Sort a Placement's clusters into usable and left out, in its order.
+Sort a Placement's clusters into those that can be listed and those left out, in its order.
 
 Pure. A removal waits `SETTLE_SECONDS` if OCM has not settled it or the credentials
 have just vanished, otherwise `REGROUP_SECONDS` if there are several decisions. While a
@@ -45,7 +45,7 @@ class ListableCluster(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """The clusters that a Placement's decisions select, usable or not."""
+    """The clusters that a Placement's decisions select, whether or not they can be listed."""
 
     is_conclusive: bool
     """False: there is no decision that could be acted on, so nothing changes."""
@@ -58,7 +58,7 @@ class Selection(NamedTuple):
     """PlacementDecision → why it, or an entry of it, cannot be read."""
     timers: frozenset[Timer] = frozenset()
     """Listed clusters that would go though OCM has not settled it, whether or not they still wait."""
-    recheck_after: float | None = None
+    requeue_after: float | None = None
     """Seconds until the first of them has waited long enough; None: none waits for time."""
 
     @property
@@ -72,7 +72,7 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
 
     `listed`: the result of `listed_clusters`.
     """
-    usable: list[ListableCluster] = []
+    listable: list[ListableCluster] = []
     left_out: dict[str, str] = {}
     unreadable = _unreadable_decisions(seen)
     pending: dict[str, float] = {}
@@ -81,16 +81,16 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
         cluster, name = entry.cluster, seen.hub.multikueue_cluster_name(seen.name, entry.cluster)
         found = _credentials_for(seen, cluster, name, listed)
         if isinstance(found, CredentialSource):
-            usable.append(ListableCluster(cluster, name, found, entry))
+            listable.append(ListableCluster(cluster, name, found, entry))
             continue
         if cluster in listed:
             pending[cluster] = SETTLE_SECONDS
         if cluster in listed and _waits(seen, cluster, SETTLE_SECONDS):
-            usable.append(ListableCluster(cluster, listed[cluster], None, entry))
+            listable.append(ListableCluster(cluster, listed[cluster], None, entry))
         else:
             left_out[cluster] = found.why
     seconds = settle_seconds(seen)
-    known = {entry.cluster for entry in usable} | left_out.keys()
+    known = {entry.cluster for entry in listable} | left_out.keys()
     missing = [cluster for cluster in listed if cluster not in known] if seconds else []
     staying = [ListableCluster(name, listed[name], None) for name in missing if _waits(seen, name, seconds)]
     pending |= dict.fromkeys(missing, seconds)
@@ -98,11 +98,11 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
     return Selection(
         is_conclusive=bool(staying) or is_decided(seen.decision.placement, seen.decision.decisions),
         ranked=tuple([entry.cluster for entry in ranked]),
-        listable=(*usable, *staying),
+        listable=(*listable, *staying),
         left_out=left_out,
         unreadable=unreadable,
         timers=frozenset(map(_unsettled, pending)),
-        recheck_after=soonest(seconds for seconds in left if seconds > 0),
+        requeue_after=soonest(seconds for seconds in left if seconds > 0),
     )
 
 
@@ -185,7 +185,7 @@ def removable_clusters(seen: Snapshot) -> Iterable[KueueObject]:
     for name, obj in seen.objects.clusters.items():
         if not obj.applied_fields.applied:
             continue  # labels are easily copied with an object, managed fields are not
-        ours = obj.placement == seen.name or (not obj.placement and not seen.objects.other_owners.get(name))
+        ours = obj.placement == seen.name or name in seen.objects.unneeded
         # After a change of `cluster_names` another may list it; the last to unlist it triggers us again.
         if ours and name not in seen.objects.listed_elsewhere:
             yield obj
@@ -232,7 +232,7 @@ def _unsettled(cluster: str) -> Timer:
 def _credentials_for(
     seen: Snapshot, cluster: str, name: str, listed: Container[str]
 ) -> CredentialSource | Unusable:
-    if problem := _name_problem(cluster) or ("" if len(name) <= _NAME_MAX else _TOO_LONG):
+    if problem := name_problem(cluster, name):
         return Unusable(problem)
     found = seen.credentials.selected.get(cluster, _NO_CREDENTIALS)
     if isinstance(found, CredentialSource) and cluster not in listed:
@@ -240,8 +240,13 @@ def _credentials_for(
     return found
 
 
+def name_problem(cluster: str, name: str) -> str:
+    """Return why a cluster cannot have a MultiKueueCluster of that name; "" if it can."""
+    return _cluster_name_problem(cluster) or ("" if len(name) <= _NAME_MAX else _TOO_LONG)
+
+
 @lru_cache(4096)
-def _name_problem(cluster: str) -> str:
+def _cluster_name_problem(cluster: str) -> str:
     if len(cluster) > LABEL_VALUE_MAX or not _DNS_NAME.fullmatch(cluster):
         return "not the name of a managed cluster"
     return ""

@@ -16,6 +16,8 @@ from placement_ac.inspection.doctor import (
     installation,
     kueue_config_rules,
     ownership,
+    shared_connections,
+    waiting_grace,
 )
 from placement_ac.inspection.doctor.finding import Finding
 from placement_ac.inspection.doctor.setup import HubRule, HubSetup
@@ -30,6 +32,8 @@ RULES: Final[tuple[HubRule, ...]] = (
     *cluster_sets.RULES,
     *admission_checks.RULES,
     *connections.RULES,
+    *shared_connections.RULES,
+    *waiting_grace.RULES,
 )
 
 

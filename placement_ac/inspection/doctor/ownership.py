@@ -20,6 +20,7 @@ from placement_ac.core.api.constants import (
     MULTIKUEUE_CONFIG,
 )
 from placement_ac.core.api.text import joined
+from placement_ac.core.inputs.state import is_shared
 from placement_ac.core.plan.conditions import is_taken
 from placement_ac.inspection.doctor.finding import Finding, fail, ok, warn
 from placement_ac.inspection.doctor.setup import HubSetup, hub_rule
@@ -88,9 +89,9 @@ def name_taken(setup: HubSetup) -> Iterator[Finding]:
     for placement in setup.checks_by_placement:
         snapshot, targets = setup.view.snapshot(placement), setup.view.targets(placement)
         existing = snapshot.objects.clusters
-        clusters = ((MULTIKUEUE_CLUSTER, existing.get(one.name), one.cluster) for one in targets.usable)
+        clusters = ((MULTIKUEUE_CLUSTER, existing.get(one.name), one.cluster) for one in targets.to_list)
         for kind, obj, cluster in ((MULTIKUEUE_CONFIG, snapshot.objects.config, ""), *clusters):
-            label = "" if snapshot.hub.shared and kind == MULTIKUEUE_CLUSTER else placement
+            label = "" if obj and is_shared(obj.meta.name, cluster) else placement
             if obj and is_taken(obj, label, cluster):
                 taken[kind, obj.meta.name] = fail(
                     f"{kind.kind} {obj.meta.name} has a name that we need, and is owned by someone else",

@@ -25,7 +25,7 @@ from placement_ac.core.plan.conditions import cluster_name_conflict
 from placement_ac.core.selection.probe_schedule import probe_objection
 from placement_ac.inspection.explain.steps import ExplainStep, PlacementView, StepName, StepResult
 from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE
-from placement_ac.inspection.status.model import ClusterRow, ConditionStatus
+from placement_ac.inspection.status.model import LISTED_STATES, ClusterRow, ConditionStatus
 
 _VERDICT_KINDS: Final = (PLACEMENT, PLACEMENT_DECISION, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
 """The kinds that the controller needs to set the condition of a check."""
@@ -55,7 +55,7 @@ def controller_steps(case: PlacementView, name: str) -> Iterator[ExplainStep]:
             yield from _usability_steps(case, row)
         yield from _removal_steps(case, row)
     yield _list_step(case, row)
-    if row.state in ("listed", "draining"):
+    if row.state in LISTED_STATES:
         yield _connection_step(case, row)
 
 
@@ -116,7 +116,7 @@ def _usability_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainSt
 
 
 def _name_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
-    entry = next((one for one in case.targets.usable if one.cluster == row.name), None)
+    entry = next((one for one in case.targets.to_list if one.cluster == row.name), None)
     if entry and (problem := cluster_name_conflict(case.snapshot, entry)):
         return StepName.NAME.failed(problem, f"MultiKueueCluster {row.cluster_object}")
     return StepName.NAME.passed(f"its MultiKueueCluster is {row.cluster_object}")
@@ -140,7 +140,7 @@ def _slot_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
         staying = joined(one.cluster for one in targets.drain.staying)
         message = f"it gets a slot as soon as one of these has drained: {staying}"
         return StepName.SLOT.failed(message, f"MultiKueueConfig {case.name}")
-    usable = len(targets.usable) + len(targets.waiting_for_slot) + len(targets.over_limit)
+    usable = len(targets.to_list) + len(targets.waiting_for_slot) + len(targets.over_limit)
     most = case.snapshot.hub.clusters_max
     message = f"{count_text(usable, 'usable cluster')}, and Kueue takes at most {most}"
     if row.name in targets.over_limit:
@@ -187,6 +187,8 @@ def _list_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
         message = f"it is number {now.index(name) + 1} of {len(now)} on the list"
         if row.state == "draining":
             message += " and will leave"
+        elif row.state == "standby":
+            message += " and stands by: no job is sent there"
         elif will_be and wanted != now:
             message += f"; it {will_be}"
         return StepName.LIST.passed(message, source)
@@ -199,7 +201,7 @@ def _list_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
 def _why_unchanged(case: PlacementView) -> str:
     """Return why the list stays unchanged although clusters are usable."""
     verdict = next(iter(case.plan.verdicts.values()), None)
-    if not case.targets.usable or verdict is None or verdict.status == "True":
+    if not case.targets.to_list or verdict is None or verdict.status == "True":
         return ""
     return f", which stays unchanged: {verdict.reason}: {verdict.message}"
 

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 from placement_ac.core.api.constants import ACTIVE
 from placement_ac.core.api.text import count_text, joined
-from placement_ac.inspection.status.model import CheckStatus, ClusterRow, QueueRow, WorkloadRow
+from placement_ac.inspection.status.model import LISTED_STATES, CheckStatus, ClusterRow, QueueRow, WorkloadRow
 
 CLUSTERS_SHOWN: Final = 40
 """Clusters of a check with a node each; beyond, one node counts the clusters of a state."""
@@ -33,7 +33,17 @@ COLUMNS: Final = (
 WORKLOAD, LOCAL_QUEUE, CLUSTER_QUEUE, CHECK, PLACEMENT, CONFIG, CLUSTER = range(len(COLUMNS))
 
 NodeStyle = Literal[
-    "plain", "good", "bad", "missing", "listed", "draining", "selected", "unusable", "beyond", "waiting"
+    "plain",
+    "good",
+    "bad",
+    "missing",
+    "listed",
+    "standby",
+    "draining",
+    "selected",
+    "unusable",
+    "beyond",
+    "waiting",
 ]
 """The style of a node: a cluster's state, or whether a queue or check is active."""
 
@@ -56,6 +66,7 @@ class StyleSpec:
 STYLES: Final[Mapping[NodeStyle, StyleSpec]] = {
     "plain": StyleSpec("plain", "line"),
     "listed": StyleSpec("good", "good-line", text="listed"),
+    "standby": StyleSpec("plain", "good-line", "6 3", text="listed, standing by"),
     "draining": StyleSpec(
         "drain", "drain-line", "6 3", "draining", "draining: listed until it has drained", ("[/", "/]")
     ),
@@ -180,7 +191,7 @@ def _placement(graph: _GraphBuilder, branch: CheckStatus) -> str:
 
 
 def _config(graph: _GraphBuilder, branch: CheckStatus) -> str:
-    listed = sum(row.state in ("listed", "draining") for row in branch.clusters)
+    listed = sum(row.state in LISTED_STATES for row in branch.clusters)
     name, style, caption = branch.config, "plain", f"lists {count_text(listed, 'cluster')}"
     if name == "":
         name, style, caption = "none", "missing", "nothing is listed"
@@ -206,7 +217,7 @@ def _clusters(graph: _GraphBuilder, branch: CheckStatus, placement: str, config:
             caption=_caption(rows),
             why=_details(rows[0]) if one else _reasons(rows),
         )
-        listed = state in ("listed", "draining")
+        listed = state in LISTED_STATES
         label = _rank_and_score(rows[0]) if one else _ranks(rows)
         graph.edge(config if listed else placement, node, label=label, in_use=listed)
         found |= dict.fromkeys(names, node)

@@ -188,7 +188,7 @@ class _PlacementSide:
         verdict = next(iter(self.plan.verdicts.values()), None)
         if self.targets is None or (verdict and keeps_objects(verdict)):
             return as_written
-        stay = {entry.cluster for entry in self.targets.usable} | set(self.targets.waiting_for_slot)
+        stay = {entry.cluster for entry in self.targets.to_list} | set(self.targets.waiting_for_slot)
         if stay == set(self.listed.values()) and self.plan.config:
             return as_written
         return tuple(one for one in self.targets.selection.ranked if one in stay)

@@ -7,7 +7,7 @@ is missing, the status says that the value is unknown.
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Literal
 
@@ -21,15 +21,17 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.decode import active_of, kueue_object
 from placement_ac.core.api.objects import Check, KueueObject
+from placement_ac.core.draining.state import DrainState
 from placement_ac.core.inputs.ranking import RankedCluster
 from placement_ac.core.inputs.state import Snapshot
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.conditions import judge, placement_problems
 from placement_ac.core.plan.plan import keeps_objects
-from placement_ac.core.plan.targets import TargetClusters
+from placement_ac.core.plan.targets import TargetClusters, select_targets
 from placement_ac.core.selection.selection import cluster_of, ranking
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.status.model import (
+    LISTED_STATES,
     CheckStatus,
     ClusterRow,
     ClusterState,
@@ -37,6 +39,7 @@ from placement_ac.inspection.status.model import (
     WorkloadRow,
 )
 from placement_ac.inspection.status.queues import QueueIndex, condition_status, inactive_reason, workload_rows
+from placement_ac.inspection.status.waiting import ListEvents, ages_with_gate, held_rows
 
 NEEDED: Final = (PLACEMENT, PLACEMENT_DECISION)
 """Without these kinds it is unknown which clusters are selected."""
@@ -50,9 +53,9 @@ NO_SLOT: Final = "it waits for the slot of a cluster that is draining"
 
 def check_statuses(view: HubView, names: Collection[str] = ()) -> tuple[CheckStatus, ...]:
     """Return the status of each check of ours by name; only of `names`, if any are given."""
-    queues = QueueIndex(view.dump)
+    queues, events = QueueIndex(view.dump), ListEvents(view.dump, view.now)
     return tuple(
-        _CheckReader(view, queues, one).status()
+        _CheckReader(view, queues, events, one).status()
         for one in view.our_checks
         if not names or one.meta.name in names
     )
@@ -64,6 +67,7 @@ class _CheckReader:
 
     view: HubView
     queues: QueueIndex
+    events: ListEvents
     check: Check
 
     @cached_property
@@ -75,7 +79,12 @@ class _CheckReader:
         """None: the check names no Placement, or the selection is unknown."""
         if not self.check.placement or self.unknown:
             return None
-        return self.view.targets(self.check.placement)
+        ages = ages_with_gate(self.snapshot)
+        return (
+            select_targets(replace(self.snapshot, timer_ages=ages))
+            if ages
+            else self.view.targets(self.check.placement)
+        )
 
     @cached_property
     def unknown(self) -> str:
@@ -130,7 +139,15 @@ class _CheckReader:
             queues=self.queues.of((check.meta.name, *users)),
             users=users,
             jobs=self.jobs,
+            held=held_rows(seen, check.meta.name, self._drain_reasons),
+            list_writes=self.events.writes(check.meta.name, seen),
         )
+
+    @property
+    def _drain_reasons(self) -> dict[str, str]:
+        """The clusters that leave → why they are still listed."""
+        steps = self.targets.drain.staying if self.targets else ()
+        return {step.cluster: step.message for step in steps}
 
     @property
     def _config(self) -> str | None:
@@ -179,7 +196,7 @@ class _CheckReader:
         state, why = self._state(cluster, name, rank)
         raw = view.dump.find(MULTIKUEUE_CLUSTER, name)
         condition = active_of(raw) if raw else None
-        absent = not raw and state in ("listed", "draining") and view.dump.knows(MULTIKUEUE_CLUSTER)
+        absent = not raw and state in LISTED_STATES and view.dump.knows(MULTIKUEUE_CLUSTER)
         known = view.dump.knows(WORKLOAD)
         return ClusterRow(
             name=cluster,
@@ -210,7 +227,7 @@ class _CheckReader:
         is_listed = name in self.listed
         if self.unchanged_reason and is_listed:
             return "listed", self.unchanged_reason
-        if any(entry.name == name for entry in targets.usable):
+        if any(entry.name == name for entry in targets.to_list):
             not_listed = self.view.dump.why_unknown(MULTIKUEUE_CONFIG) or self.unchanged_reason or NOT_LISTED
             return ("listed", "") if is_listed else ("selected", not_listed)
         if cluster in targets.waiting_for_slot:
@@ -223,12 +240,11 @@ class _CheckReader:
         if not is_listed and rank is not None:
             return state, why
         held = self.held.get(cluster, "")
-        return "draining", "; ".join(filter(None, (why, held, self._drain_reason(targets, name))))
-
-    def _drain_reason(self, targets: TargetClusters, name: str) -> str:
-        if unknown := self.view.dump.why_unknown(WORKLOAD):
-            return unknown
-        return next((one.message for one in targets.drain.steps if one.name == name), "")
+        step = next((one for one in targets.drain.steps if one.name == name), None)
+        unknown = self.view.dump.why_unknown(WORKLOAD)
+        message = unknown or (step.message if step else "")
+        stands_by = step is not None and step.state is DrainState.STANDING_BY and not unknown
+        return "standby" if stands_by else "draining", "; ".join(filter(None, (why, held, message)))
 
     def _credential(self, cluster: str, name: str) -> Credential:
         seen, view = self.snapshot, self.view

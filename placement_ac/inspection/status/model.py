@@ -6,16 +6,19 @@ Plain data; `check_status` builds it from a HubView. Texts are for an admin and 
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
-ClusterState = Literal["listed", "draining", "selected", "unusable", "beyond", "waiting"]
+ClusterState = Literal["listed", "standby", "draining", "selected", "unusable", "beyond", "waiting"]
 """The state of a cluster for a check.
 
-listed: it is on Kueue's list and stays. draining: it is on Kueue's list and leaves. selected: it is usable
+listed: it is on Kueue's list and stays. standby: it is on Kueue's list and not selected, and no job is sent
+there (only with our dispatcher). draining: it is on Kueue's list and leaves. selected: it is usable
 and will be listed. unusable: OCM selects it, but Kueue cannot use it. beyond: usable, but beyond the last
 slot. waiting: usable; it gets the slot of a cluster that is draining.
 """
 
+LISTED_STATES: Final = ("listed", "standby", "draining")
+"""The states of clusters on Kueue's list."""
 
 ConditionStatus = Literal["True", "False", "Unknown"]
 """The status of a condition; Unknown if there is no condition."""
@@ -95,6 +98,37 @@ class QueueRow:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldRow:
+    """Workloads with quota that the gate holds because the same clusters leave."""
+
+    clusters: tuple[str, ...]
+    """The managed clusters that leave, by name; at most 10."""
+    why: str
+    """Why they are still listed: the states of their drains."""
+    workloads: int
+    since: datetime | None
+    """When the first of these Workloads had both quota and a Pending entry; None: unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListWrites:
+    """How often the list changed, and what a change costs in Kueue."""
+
+    last_hour: int | None
+    """At least so often, by events; None: they could not be read."""
+    total: int | None
+    """How often since the MultiKueueConfig was created: its generation tells; None: unknown."""
+    since: datetime | None
+    """When the MultiKueueConfig was created."""
+    workloads: int | None
+    """Unfinished Workloads that Kueue reconciles at each change, now; None: unknown."""
+    clusters: int
+    """Clusters on the list, now: Kueue gets each Workload from each of them."""
+    requests: int | None
+    """Requests to workers that a change causes now: Workloads times clusters."""
+
+
+@dataclass(frozen=True, slots=True)
 class CheckStatus:
     """An AdmissionCheck of ours and everything that depends on it."""
 
@@ -117,3 +151,7 @@ class CheckStatus:
     users: tuple[str, ...]
     """Kueue's own multikueue checks that name the config."""
     jobs: tuple[WorkloadRow, ...]
+    held: tuple[HeldRow, ...] = ()
+    """Workloads that the gate holds, by the clusters that leave."""
+    list_writes: ListWrites | None = None
+    """None: there is no MultiKueueConfig, or it is unknown."""

@@ -49,10 +49,10 @@ async def _create_kueue_namespace(kubeconfig: Path) -> None:
 
 
 class ControllerThread:
-    """Runs the controller in a thread. `settings` are those of `placement-ac run`."""
+    """Runs the controller in a thread."""
 
-    def __init__(self, **settings: Any) -> None:
-        self._settings = Settings(**settings)
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._started = threading.Event()
@@ -131,10 +131,10 @@ class DemoEnvironment:
         with ThreadPoolExecutor(1) as other:  # the caller's thread may run an event loop
             other.submit(asyncio.run, _create_kueue_namespace(self.kubeconfig)).result()
         self._stack.enter_context(StandIns(self.kubeconfig, ("ocm", *accounts, kueue)))
-        # Unlisted MultiKueueClusters are deleted at once, so that the demo need not wait a minute.
-        settings = {"removal_policy": self._policy, "cluster_retention": 0.0}
-        provision = PROVISIONING_SETTINGS if self.provisioned else {}
-        self._controller = ControllerThread(kubeconfig=self.kubeconfig, **settings, **provision)
+        # The demo need not wait until decisions have settled, nor for the MultiKueueClusters to be deleted.
+        settings: dict[str, Any] = {"removal_policy": self._policy, "cluster_retention": 0.0, "settle": 0.0}
+        provision: Mapping[str, Any] = PROVISIONING_SETTINGS if self.provisioned else {}
+        self._controller = ControllerThread(Settings(kubeconfig=self.kubeconfig, **settings, **provision))
         self._stack.enter_context(self._controller)
 
     def __exit__(self, *_: object) -> None:

@@ -26,7 +26,8 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.errors import Conflict
 from placement_ac.core.credentials.discovery import secret_names
 from placement_ac.kube.client import Object
-from placement_ac.lab.standins.informer import Key, StandIn
+from placement_ac.lab.standins.informer import StandIn
+from placement_ac.lab.standins.key_queue import Key
 from placement_ac.lab.standins.kueue import NAMESPACE
 
 

@@ -25,7 +25,8 @@ from placement_ac.lab.standins.cluster_permissions import (
     resource_meta,
     work_status,
 )
-from placement_ac.lab.standins.informer import Key, StandIn
+from placement_ac.lab.standins.informer import StandIn
+from placement_ac.lab.standins.key_queue import Key
 from placement_ac.lab.standins.managed_service_accounts import (
     AGENT_NAMESPACE,
     LABEL_IS_ACCOUNT,

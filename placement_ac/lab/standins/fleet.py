@@ -9,6 +9,7 @@ import asyncio
 import base64
 import json
 import tempfile
+import time
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,8 @@ from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
 from placement_ac.lab.standins import manifests
-from placement_ac.lab.standins.informer import Key, StandIn
+from placement_ac.lab.standins.informer import StandIn
+from placement_ac.lab.standins.key_queue import Key
 from placement_ac.lab.standins.kueue_jobs import JOB
 from placement_ac.lab.standins.multikueue import runs
 from placement_ac.lab.standins.multikueue.objects import job_is_finished
@@ -55,10 +57,15 @@ class JobCounter:
     def __init__(self) -> None:
         self._running: dict[str, set[tuple[str, str]]] = {}
         self._counts: dict[str, JobCounts] = {}
+        self._first_starts: dict[str, float] = {}
 
     def counts_of(self, job: str) -> JobCounts:
         """Return the counts of a Job by name."""
         return self._counts.get(job, JobCounts(maxCopies=0, starts=0, finished=False)).copy()
+
+    def first_start_of(self, job: str) -> float | None:
+        """Return when a Job was first started on any worker (POSIX seconds), None if it was not."""
+        return self._first_starts.get(job)
 
     def running(self, job: str) -> list[str]:
         """Return the workers that run a Job now."""
@@ -72,6 +79,8 @@ class JobCounter:
         before = {one for one in running if one[0] == worker}
         running -= before - now
         running |= now
+        if now:
+            self._first_starts.setdefault(name, time.time())
         counts["starts"] += len(now - before)
         counts["maxCopies"] = max(counts["maxCopies"], len(running))
         counts["finished"] = counts["finished"] or bool(job and job_is_finished(job))

@@ -7,10 +7,8 @@ objects that disappeared meanwhile as deletions. Everything runs in one event lo
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections import defaultdict
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
 from contextlib import aclosing
-from itertools import count
 from typing import ClassVar
 
 import aiohttp
@@ -23,16 +21,13 @@ from placement_ac.core.api.errors import ApiError, NotFound, Unavailable
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_ac.kube.responses import error_of
+from placement_ac.lab.standins.key_queue import Key, KeyQueue, backoff
 
 Name = tuple[str, str]
 """(namespace, name); the namespace of a cluster-scoped object is ""."""
-Key = tuple[str, ...]
-"""The key of a reconcile request; each stand-in defines its own parts."""
 OnChange = Callable[[Kind, str, str], None]
 OnError = Callable[[ApiError], None]
 
-FIRST_BACKOFF_SECONDS = 0.05
-LONGEST_BACKOFF_SECONDS = 2.0
 WATCH_SECONDS = 300
 """The timeout of a watch; afterwards it is continued at once."""
 DELETED_UIDS_KEPT = 1000
@@ -41,11 +36,6 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 """Kubernetes: the annotation of the bookmark that ends the initial events."""
 
 log = structlog.get_logger(__name__)
-
-
-def backoff() -> Iterator[float]:
-    """Yield the seconds to wait after each consecutive failure."""
-    return (min(FIRST_BACKOFF_SECONDS * 2 ** min(n, 16), LONGEST_BACKOFF_SECONDS) for n in count())
 
 
 class HubInformer:
@@ -260,8 +250,7 @@ async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
 class StandIn(ABC):
     """A small controller: maps events to keys, and reconciles each key from the informer's objects.
 
-    Reconciles one key at a time; a key that is enqueued several times is reconciled once. If `reconcile`
-    raises an ApiError, the key is enqueued again with exponential backoff.
+    Reconciles one key at a time, from a `KeyQueue`.
     """
 
     name: ClassVar[str]
@@ -273,9 +262,7 @@ class StandIn(ABC):
     def __init__(self, login: Login) -> None:
         self.client = Client(login, field_manager=self.name)
         self.informer = HubInformer(login, self.client, self.kinds, self._changed, optional=self.optional)
-        self._queue: dict[Key, None] = {}
-        self._work = asyncio.Event()
-        self._failures: defaultdict[Key, Iterator[float]] = defaultdict(backoff)
+        self._queue = KeyQueue(self.name, self.reconcile)
 
     @abstractmethod
     def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
@@ -290,17 +277,11 @@ class StandIn(ABC):
         async with self.client, asyncio.TaskGroup() as tasks:
             tasks.create_task(self.informer.run())
             await self.informer.synced()
-            while True:
-                await self._work.wait()
-                await self._reconcile_next()
+            await self._queue.run()
 
     def enqueue(self, key: Key, *, after: float = 0.0) -> None:
         """Enqueue `key`, `after` seconds from now."""
-        if after > 0:
-            asyncio.get_running_loop().call_later(after, self.enqueue, key)
-            return
-        self._queue[key] = None
-        self._work.set()
+        self._queue.add(key, after=after)
 
     def objects(self, kind: Kind) -> dict[Name, Object]:
         """Return the objects of `kind` by (namespace, name)."""
@@ -325,17 +306,3 @@ class StandIn(ABC):
     def _changed(self, kind: Kind, namespace: str, name: str) -> None:
         for key in self.keys_for(kind, namespace, name):
             self.enqueue(key)
-
-    async def _reconcile_next(self) -> None:
-        key = next(iter(self._queue))
-        del self._queue[key]
-        if not self._queue:
-            self._work.clear()
-        try:
-            await self.reconcile(key)
-        except ApiError as error:
-            wait = next(self._failures[key])
-            log.debug("trying again", stand_in=self.name, key=key, error=error.message, wait=wait)
-            self.enqueue(key, after=wait)
-        else:
-            self._failures.pop(key, None)

@@ -21,7 +21,8 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
-from placement_ac.lab.standins.informer import Key, Name, StandIn
+from placement_ac.lab.standins.informer import Name, StandIn
+from placement_ac.lab.standins.key_queue import Key
 from placement_ac.lab.standins.kueue_rules import (
     ActiveCondition,
     KueueCache,

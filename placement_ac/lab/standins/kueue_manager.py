@@ -3,13 +3,17 @@ A stand-in for all of Kueue's manager on a hub: `MultiKueue`, and Workloads with
 
 The pure package `multikueue` decides; this module collects its inputs and calls it: at once after a change
 on the hub, and after the batch period for a change on a worker, as Kueue does.
+
+With `throttled`, MultiKueue also takes the time that it takes in Kueue (shared/kueue/flips.md): it reconciles
+one Workload after the other, in a queue of its own, each with a GET to each listed worker, and each worker
+gets 5 requests a second. A changed list enqueues every Workload of its check. Other controllers do not wait.
 """
 
 import asyncio
 import base64
 import time
 from collections.abc import Iterable
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -27,9 +31,10 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.errors import Conflict, NotFound, Refused
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
-from placement_ac.lab.standins.informer import Key, Name, name_of
+from placement_ac.lab.standins.informer import Name, name_of
+from placement_ac.lab.standins.key_queue import Key, KeyQueue
 from placement_ac.lab.standins.kueue import CLUSTER_QUEUE, IN_USE, LOCAL_QUEUE, NAMESPACE, MultiKueue
-from placement_ac.lab.standins.kueue_jobs import JOB, PODS_READY, pods_ready, workload_name
+from placement_ac.lab.standins.kueue_jobs import JOB, workload_name
 from placement_ac.lab.standins.kueue_remote import RemoteClient, prebuilt_workload
 from placement_ac.lab.standins.kueue_rules import (
     ActiveCondition,
@@ -38,6 +43,16 @@ from placement_ac.lab.standins.kueue_rules import (
     is_multikueue,
     judge_cluster,
     source_of,
+)
+from placement_ac.lab.standins.kueue_workloads import (
+    as_deleted,
+    config_of,
+    has_quota_in,
+    is_retried,
+    owners_of,
+    pods_ready_is_outdated,
+    scaled,
+    with_type,
 )
 from placement_ac.lab.standins.kueue_writes import WorkloadWriter
 from placement_ac.lab.standins.multikueue import (
@@ -51,17 +66,16 @@ from placement_ac.lab.standins.multikueue import (
     workload_of,
 )
 from placement_ac.lab.standins.multikueue.builders import QUEUE_LABEL
+from placement_ac.lab.standins.multikueue.engine import MULTIKUEUE
 from placement_ac.lab.standins.multikueue.objects import (
-    EVICTED,
     MANAGED_BY,
-    RETRY,
-    condition,
-    format_time,
-    is_condition_true,
+    REJECTED,
     is_deleted,
     is_suspended,
 )
 from placement_ac.lab.standins.multikueue.objects import checks_of as states_of
+from placement_ac.lab.standins.multikueue.operations import NO_OPERATIONS, ReconcileResult
+from placement_ac.lab.standins.multikueue.reconcile_group import reconcile_group
 
 SLOTS: Final = 100
 REFUSED_RETRY_SECONDS: Final = 0.15
@@ -87,8 +101,8 @@ class Kueue(MultiKueue):
     """Simulates Kueue's manager on a hub, including Workloads and the connections to workers.
 
     `settings`: Kueue's configuration; `speed` divides its times and the retry intervals for workers.
-    `slots`: the number of Workloads that can have quota in a ClusterQueue at the same time. For other
-    arguments see `MultiKueue`.
+    `slots`: the number of Workloads that can have quota in a ClusterQueue at the same time. `throttled`: see
+    the module; it may also be set later, from any thread. For other arguments see `MultiKueue`.
     """
 
     kinds = (*MultiKueue.kinds, WORKLOAD, JOB)
@@ -100,6 +114,7 @@ class Kueue(MultiKueue):
         settings: KueueSettings | None = None,
         speed: float = 1.0,
         slots: int = SLOTS,
+        throttled: bool = False,
         namespace: str = NAMESPACE,
         cluster_profiles: bool = False,
         access_providers: Iterable[str] = (),
@@ -112,19 +127,33 @@ class Kueue(MultiKueue):
         )
         self.slow_to_retry = False
         """MultiKueue skips the time between a Retry and the next quota reservation, so old copies stay on the
-        workers: inputs in 1 of 8 tries (gate.txt). May be set from any thread."""
+        workers: inputs in 1 of 8 tries (gate.txt). May be set from any thread; no effect if `throttled`."""
+        self.throttled = throttled
         self._speed = speed
-        self.settings = _scaled(settings or KueueSettings(), speed)
+        self.settings = scaled(settings or KueueSettings(), speed)
         self._slots = slots
         self._remotes: dict[str, tuple[RemoteClient, asyncio.Task[None]]] = {}
         self._last_seen: dict[Name, Object] = {}
         self._rounds: dict[Name, float] = {}
+        self._lists: dict[str, tuple[str, ...]] = {}
+        self._group_queue = KeyQueue(MULTIKUEUE, self.reconcile)
         self._judges[MULTIKUEUE_CLUSTER] = self._judge_worker
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as self._tasks:
             self.enqueue(_GARBAGE_COLLECTION, after=self.settings.gc_seconds)
+            self._tasks.create_task(self._run_group_queue())
             await super().run()
+
+    async def _run_group_queue(self) -> None:
+        await self.informer.synced()
+        await self._group_queue.run()
+
+    def enqueue(self, key: Key, *, after: float = 0.0) -> None:
+        if key[0] == MULTIKUEUE:
+            self._group_queue.add(key, after=after)
+        else:
+            super().enqueue(key, after=after)
 
     # -- from changes to keys
 
@@ -136,6 +165,8 @@ class Kueue(MultiKueue):
             yield from (("workload", *key) for key in self._workloads_of((namespace, name)))
         else:
             yield from super().keys_for(kind, namespace, name)
+            if kind == MULTIKUEUE_CONFIG:
+                self._on_list(name)
             if kind in _CONCERN_ALL_WORKLOADS:
                 yield from (("workload", *key) for key in self._last_seen)
 
@@ -145,12 +176,36 @@ class Kueue(MultiKueue):
         if item is not None:
             self._last_seen[where] = item
         yield "workload", *where
-        yield from (("job", where[0], owner) for owner in _owners(self._last_seen.get(where)))
+        if self.throttled:
+            yield MULTIKUEUE, *where
+        yield from (("job", where[0], owner) for owner in owners_of(self._last_seen.get(where)))
         waiting = (key for key, one in self.objects(WORKLOAD).items() if not has_quota(one))
         yield from (("workload", *key) for key in waiting)
 
+    def _on_list(self, config: str) -> None:
+        """Enqueue every Workload of the check for MultiKueue if the list has changed, as Kueue does."""
+        item = self.objects(MULTIKUEUE_CONFIG).get(("", config))
+        before, now = self._lists.get(config), tuple(item["spec"]["clusters"]) if item else ()
+        self._lists[config] = now
+        if self.throttled and before is not None and before != now:
+            for where in self._workloads_of_config(config):
+                self.enqueue((MULTIKUEUE, *where), after=self.settings.events_batch_seconds)
+
+    def _workloads_of_config(self, config: str) -> list[Name]:
+        items = self._by_name(ADMISSION_CHECK).items()
+        checks = {name for name, item in items if is_multikueue(item) and config_of(item) == config}
+        seen = self._last_seen.items()
+        return [where for where, item in seen if any(one["name"] in checks for one in states_of(item))]
+
+    @property
+    def _reconciler_of_copies(self) -> str:
+        """The first part of the keys that are enqueued after a change on a worker."""
+        return MULTIKUEUE if self.throttled else "workload"
+
     def _workloads_of(self, job: Name) -> list[Name]:
-        return [key for key, item in self._last_seen.items() if key[0] == job[0] and job[1] in _owners(item)]
+        return [
+            key for key, item in self._last_seen.items() if key[0] == job[0] and job[1] in owners_of(item)
+        ]
 
     def _on_worker_change(self, cluster: str, kind: Kind, namespace: str, name: str) -> None:
         """Enqueue the Workloads of a change on a worker after the batch period."""
@@ -162,13 +217,13 @@ class Kueue(MultiKueue):
             keys = [(namespace, prebuilt_workload(found))] if found else self._workloads_of((namespace, name))
         for key in keys:
             if key in self._last_seen:
-                self.enqueue(("workload", *key), after=self.settings.events_batch_seconds)
+                self.enqueue((self._reconciler_of_copies, *key), after=self.settings.events_batch_seconds)
 
     def _on_connection_change(self, cluster: str) -> None:
         """Enqueue the cluster and all Workloads after a connection was opened, lost or failed."""
         self.enqueue((MULTIKUEUE_CLUSTER.kind, "", cluster))
         for key in self._last_seen:
-            self.enqueue(("workload", *key), after=self.settings.events_batch_seconds)
+            self.enqueue((self._reconciler_of_copies, *key), after=self.settings.events_batch_seconds)
 
     async def reconcile(self, key: Key) -> None:
         where = (key[1], key[2])
@@ -176,6 +231,8 @@ class Kueue(MultiKueue):
             match key[0]:
                 case "workload":
                     await self._reconcile_workload(where)
+                case str(controller) if controller == MULTIKUEUE:
+                    await self._reconcile_group(where)
                 case "job":
                     await self._create_workload(where)
                 case "garbage":
@@ -203,7 +260,11 @@ class Kueue(MultiKueue):
         if wanted is not None:
             notify = partial(self._on_worker_change, name)
             remote = RemoteClient(
-                wanted, notify, partial(self._on_connection_change, name), speed=self._speed
+                wanted,
+                notify,
+                partial(self._on_connection_change, name),
+                speed=self._speed,
+                throttled=lambda: self.throttled,
             )
             self._remotes[name] = remote, self._tasks.create_task(remote.run())
 
@@ -246,7 +307,7 @@ class Kueue(MultiKueue):
             return
         if not is_suspended(job) or "managedBy" not in job["spec"]:
             job = await self.patch(JOB, job, {"spec": {"suspend": True, "managedBy": MANAGED_BY}})
-        body = workload_of(_with_type(job, JOB, "v1"))
+        body = workload_of(with_type(job, JOB, "v1"))
         body["metadata"] |= {"name": workload_name(job), "finalizers": [IN_USE]}
         made = await self.client.create(self.informer.resources[WORKLOAD], body)
         self.informer.remember(WORKLOAD, made)
@@ -265,22 +326,50 @@ class Kueue(MultiKueue):
         if where not in self._last_seen:
             return
         inputs = self._inputs(where)
-        writer = WorkloadWriter(
-            self.client, self.informer, {n: r for n, (r, _) in self._remotes.items()}, self._rounds
-        )
-        if _pods_ready_is_outdated(inputs):
-            await writer.write_as_kueue(inputs.workload, states_of(inputs.workload), inputs.job)
+        if pods_ready_is_outdated(inputs):
+            await self._writer().write_as_kueue(inputs.workload, states_of(inputs.workload), inputs.job)
             return
-        decision = decide(inputs, busy=self.slow_to_retry and _is_retried(inputs.workload))
+        throttled = self.throttled
+        busy = throttled or (self.slow_to_retry and is_retried(inputs.workload))
+        decision = decide(inputs, busy=busy)
+        await self._execute(("workload", *where), decision, inputs)
+        if not throttled:
+            self._forget_deleted(where, decision)
+
+    async def _reconcile_group(self, where: Name) -> None:
+        """Reconcile one Workload as MultiKueue alone: GET its copy from each listed worker, then act."""
+        if where not in self._last_seen:
+            return
+        inputs, decision = self._inputs(where), NO_OPERATIONS
+        if inputs.clusters is not None and inputs.state and inputs.state["state"] != REJECTED:
+            inputs = replace(inputs, workers=await self._read_group(inputs, where))
+            decision = reconcile_group(inputs)
+        await self._execute((MULTIKUEUE, *where), decision, inputs)
+        self._forget_deleted(where, decision)
+
+    async def _read_group(self, inputs: WorkloadInputs, where: Name) -> dict[str, RemoteWorker]:
+        """Return the workers' copies, read one after the other from those that are listed and connected."""
+        remotes = {name: remote for name, (remote, _) in self._remotes.items() if name in inputs.remotes}
+        read = {name: await remote.get(where) for name, remote in remotes.items()}
+        return {name: read.get(name, worker) for name, worker in self._workers_of(where).items()}
+
+    async def _execute(self, key: Key, decision: ReconcileResult, inputs: WorkloadInputs) -> None:
+        """Execute the operations, and enqueue the key again if they are refused or if it must wait."""
         try:
-            await writer.execute(decision.operations, inputs)
+            await self._writer().execute(decision.operations, inputs)
         except Refused as error:
-            log.debug("refused", workload=where, error=error.message)
-            self.enqueue(("workload", *where), after=REFUSED_RETRY_SECONDS / self._speed)
+            log.debug("refused", key=key, error=error.message)
+            self.enqueue(key, after=REFUSED_RETRY_SECONDS / self._speed)
         if decision.requeue_after is not None:
-            self.enqueue(("workload", *where), after=self._scaled_wait(decision.requeue_after))
+            self.enqueue(key, after=self._scaled_wait(decision.requeue_after))
+
+    def _writer(self) -> WorkloadWriter:
+        remotes = {name: remote for name, (remote, _) in self._remotes.items()}
+        return WorkloadWriter(self.client, self.informer, remotes, self._rounds)
+
+    def _forget_deleted(self, where: Name, decision: ReconcileResult) -> None:
         if where not in self.objects(WORKLOAD) and not decision.operations:
-            del self._last_seen[where]
+            self._last_seen.pop(where, None)
             self._rounds.pop(where, None)
 
     def _scaled_wait(self, seconds: float) -> float:
@@ -290,14 +379,14 @@ class Kueue(MultiKueue):
 
     def _inputs(self, where: Name) -> WorkloadInputs:
         now = time.time()
-        workload = self.objects(WORKLOAD).get(where) or _as_deleted(self._last_seen[where], now)
+        workload = self.objects(WORKLOAD).get(where) or as_deleted(self._last_seen[where], now)
         queue = self._queue_of(workload)
         check = self._multikueue_check(queue)
-        owners = _owners(workload)
+        owners = owners_of(workload)
         job = self.objects(JOB).get((where[0], owners[0])) if owners else None
         return WorkloadInputs(
-            workload=_with_type(workload, WORKLOAD, "v1beta2"),
-            job=_with_type(job, JOB, "v1") if job else None,
+            workload=with_type(workload, WORKLOAD, "v1beta2"),
+            job=with_type(job, JOB, "v1") if job else None,
             check=check,
             clusters=self._clusters_of(check),
             now=now,
@@ -320,7 +409,7 @@ class Kueue(MultiKueue):
         found = self.objects(CLUSTER_QUEUE).get(("", name))
         if found is None:
             return HubQueue(name or asked, tuple(one["name"] for one in states_of(workload)), active=False)
-        used = sum(_has_quota_in(name, item) for item in self.objects(WORKLOAD).values())
+        used = sum(has_quota_in(name, item) for item in self.objects(WORKLOAD).values())
         return HubQueue(name, tuple(checks_of(found)), is_active(found), has_room=used < self._slots)
 
     def _multikueue_check(self, queue: HubQueue) -> str:
@@ -330,46 +419,5 @@ class Kueue(MultiKueue):
     def _clusters_of(self, check: str) -> tuple[str, ...] | None:
         """Return the clusters of the check's MultiKueueConfig, None if there is no config."""
         item = self.objects(ADMISSION_CHECK).get(("", check)) or {"spec": {}}
-        name = (item["spec"].get("parameters") or {}).get("name", "")
-        found = self.objects(MULTIKUEUE_CONFIG).get(("", name))
+        found = self.objects(MULTIKUEUE_CONFIG).get(("", config_of(item)))
         return tuple(found["spec"].get("clusters") or ()) if found else None
-
-
-def _scaled(settings: KueueSettings, speed: float) -> KueueSettings:
-    times = [field.name for field in fields(settings) if field.name.endswith("_seconds")]
-    return replace(settings, **{name: getattr(settings, name) / speed for name in times})
-
-
-def _as_deleted(last: Object, now: float) -> Object:
-    """Return a deleted Workload for the engine: with deletionTimestamp and without finalizers."""
-    return last | {"metadata": last["metadata"] | {"deletionTimestamp": format_time(now), "finalizers": []}}
-
-
-def _with_type(item: Object, kind: Kind, version: str) -> Object:
-    """Return the object with apiVersion and kind, which items of a list lack."""
-    return {"apiVersion": kind.at(version).api_version, "kind": kind.kind} | item
-
-
-def _owners(workload: Object | None) -> list[str]:
-    references = ((workload or {}).get("metadata") or {}).get("ownerReferences") or ()
-    return [one["name"] for one in references if one["kind"] == JOB.kind]
-
-
-def _has_quota_in(queue: str, workload: Object) -> bool:
-    admission = (workload.get("status") or {}).get("admission") or {}
-    return has_quota(workload) and admission.get("clusterQueue") == queue
-
-
-def _is_retried(workload: Object) -> bool:
-    return is_condition_true(workload, EVICTED) or any(one["state"] == RETRY for one in states_of(workload))
-
-
-def _pods_ready_is_outdated(inputs: WorkloadInputs) -> bool:
-    """Return whether PodsReady differs from the hub's Job; False before Kueue has set the checks."""
-    if is_deleted(inputs.workload) or not states_of(inputs.workload):
-        return False
-    wanted, found = (
-        pods_ready(inputs.workload, inputs.job, inputs.now),
-        condition(inputs.workload, PODS_READY),
-    )
-    return found is None or found["reason"] != wanted["reason"]

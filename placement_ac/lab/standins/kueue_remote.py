@@ -29,13 +29,14 @@ from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_ac.lab.standins.informer import HubInformer, Name, OnChange, name_of
 from placement_ac.lab.standins.kueue_jobs import JOB
-from placement_ac.lab.standins.multikueue import RemoteWorker
+from placement_ac.lab.standins.multikueue import RemoteWorker, TokenBucket
 from placement_ac.lab.standins.multikueue.objects import (
     ADMITTED,
     WORKLOAD_LABEL,
     format_time,
     is_condition_true,
 )
+from placement_ac.lab.standins.multikueue.token_bucket import QPS
 
 FIRST_RETRY_SECONDS: Final = 5.0
 RETRY_DOUBLINGS: Final = 6
@@ -48,13 +49,21 @@ class RemoteClient:
 
     `on_change` is called after every change on the worker, `on_state` when the connection is opened, lost
     or fails. `failure`: Kueue's message if the connection failed, None while connected or before the first
-    attempt.
+    attempt. `throttled`: whether requests to the worker wait for client-go's rate limiter.
     """
 
     def __init__(
-        self, kubeconfig: bytes, on_change: OnChange, on_state: Callable[[], None], *, speed: float
+        self,
+        kubeconfig: bytes,
+        on_change: OnChange,
+        on_state: Callable[[], None],
+        *,
+        speed: float,
+        throttled: Callable[[], bool],
     ) -> None:
         self.kubeconfig = kubeconfig
+        self._throttled = throttled
+        self._bucket = TokenBucket(QPS * speed)
         self.failure: str | None = None
         self.lost_since: float | None = None
         self._notify = on_change
@@ -96,14 +105,30 @@ class RemoteClient:
     def objects(self, kind: Kind) -> dict[Name, Object]:
         return self._informer.objects[kind] if self._informer else {}
 
+    async def get(self, workload: Name) -> RemoteWorker:
+        """Return `worker_of` with the copy as the worker has it now, after a GET. Raises ApiError."""
+        await self._wait_for_limiter()
+        client, informer = self._connection()
+        try:
+            copy = await client.get(informer.resources[WORKLOAD], workload[1], workload[0])
+        except NotFound:
+            copy = None
+        return RemoteWorker(copy=copy, job=self.job_of(workload))
+
+    async def _wait_for_limiter(self) -> None:
+        if self._throttled():
+            await asyncio.sleep(self._bucket.reserve(time.monotonic()))
+
     # -- writing: all methods raise ApiError
 
     async def create(self, kind: Kind, body: Object) -> None:
+        await self._wait_for_limiter()
         client, informer = self._connection()
         informer.remember(kind, await client.create(informer.resources[kind], body))
 
     async def write_status(self, kind: Kind, item: Object, status: Object) -> None:
         """Merge `status` into the object's status; raises Conflict if it has changed since it was read."""
+        await self._wait_for_limiter()
         client, informer = self._connection()
         metadata = item["metadata"]
         patch = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "status": status}
@@ -120,6 +145,7 @@ class RemoteClient:
 
     async def delete(self, kind: Kind, key: Name) -> None:
         """Delete the object if it exists."""
+        await self._wait_for_limiter()
         client, informer = self._connection()
         with contextlib.suppress(NotFound):
             await client.delete(informer.resources[kind], key[1], key[0])

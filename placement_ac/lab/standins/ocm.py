@@ -23,7 +23,8 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.errors import NotFound
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
-from placement_ac.lab.standins.informer import Key, Name, StandIn, name_of
+from placement_ac.lab.standins.informer import Name, StandIn, name_of
+from placement_ac.lab.standins.key_queue import Key
 from placement_ac.scheduling import Fleet, SchedulingResult, schedule
 from placement_ac.scheduling.affected import AffectedPlacements
 from placement_ac.scheduling.conditions import merged

@@ -39,7 +39,8 @@ from placement_ac.lab.standins.cluster_permissions import (
     work_name,
     work_of,
 )
-from placement_ac.lab.standins.informer import Key, Name, StandIn
+from placement_ac.lab.standins.informer import Name, StandIn
+from placement_ac.lab.standins.key_queue import Key
 from placement_ac.lab.standins.managed_service_accounts import (
     AGENT_NAMESPACE,
     LABEL_IS_ACCOUNT,

@@ -20,7 +20,7 @@ from tests.support.jobs import soon
 
 SETTINGS: Final = {
     "removal_policy": "immediate",
-    "waiting_grace": "0s",
+    "settle": "0s",
     "cluster_retention": "0s",
     "mass_loss_grace": "0s",
     "reorder_margin": "0",

@@ -331,10 +331,10 @@ def test_external_credentials_may_vanish_for_a_moment() -> None:
     seen = world(SELECTED, our_cluster("a"), provisioning=PROVISIONING)
     waits = frozenset({MISSING})
     assert plan_provisioning(provisioning_inputs(seen)) == ProvisioningPlan(
-        timers=waits, recheck_after=SETTLE_SECONDS
+        timers=waits, requeue_after=SETTLE_SECONDS
     )
     assert plan_provisioning(provisioning_inputs(seen, ages={MISSING: 1.5})) == ProvisioningPlan(
-        timers=waits, recheck_after=0.5
+        timers=waits, requeue_after=0.5
     )
     assert plan_provisioning(
         provisioning_inputs(

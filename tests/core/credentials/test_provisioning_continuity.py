@@ -111,9 +111,9 @@ def test_a_flickering_decision_deletes_no_account() -> None:
     mine = our_grant(ACCOUNT, "a")
     waiting = world([check(), placement(), undecided(), managed_cluster("a")], mine, provisioning=PATIENT)
     assert plan_provisioning(provisioning_inputs(waiting)) == ProvisioningPlan(
-        timers=frozenset({UNNEEDED}), recheck_after=60.0
+        timers=frozenset({UNNEEDED}), requeue_after=60.0
     )
-    assert plan_provisioning(provisioning_inputs(waiting, ages={UNNEEDED: 20.0})).recheck_after == 40.0
+    assert plan_provisioning(provisioning_inputs(waiting, ages={UNNEEDED: 20.0})).requeue_after == 40.0
     late = plan_provisioning(provisioning_inputs(waiting, ages={UNNEEDED: 60.0}))
     assert [[action.name for action in phase] for phase in late.phases] == [["placement-ac"]]
     assert late.timers == {UNNEEDED}, "a delete that fails does not wait anew"
@@ -139,5 +139,5 @@ def test_a_used_cluster_profile_counts_again_though_an_account_was_created() -> 
 def test_a_recheck_is_due_when_external_credentials_expire() -> None:
     ends = secret("multikueue-a", kubeconfig(token=jwt("x", NOW, hours=1.0)))
     seen = world(SELECTED, ends, provisioning=PROVISIONING)
-    assert plan_provisioning(seen.provisioning_inputs("a", NOW, {})).recheck_after == 3600.0
+    assert plan_provisioning(seen.provisioning_inputs("a", NOW, {})).requeue_after == 3600.0
     assert plan_provisioning(seen.provisioning_inputs("a", NOW + timedelta(hours=2), {})).phases

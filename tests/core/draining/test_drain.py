@@ -112,7 +112,7 @@ def test_a_cluster_goes_at_once_when_no_job_can_be_there(others: Any) -> None:
 def test_where_the_last_job_has_just_ended_kueue_has_a_moment_to_clear_up() -> None:
     since = "2026-08-01T11:00:00Z"
     first = scene(draining=since)
-    assert (listed(first), first.recheck_after, first.ask_for_copies) == (("p-b", "p-a"), 2.0, ())
+    assert (listed(first), first.requeue_after, first.ask_for_copies) == (("p-b", "p-a"), 2.0, ())
     assert listed(scene(draining=since, ages={QUIET: 2.0})) == ("p-b",)
 
 
@@ -127,7 +127,7 @@ def test_where_jobs_run_elsewhere_the_cluster_is_asked_before_it_goes() -> None:
     )
     assert (listed(holds), replies(holds)) == (("p-b", "p-a"), {"new": "Ready"})
     assert message(holds) == "draining: a (it holds copies of Workloads that are placed elsewhere)"
-    assert holds.recheck_after == 14.8
+    assert holds.requeue_after == 14.8
 
 
 # -- step 2, first half: jobs run there
@@ -137,7 +137,7 @@ def test_a_cluster_stays_listed_last_while_a_job_runs_there() -> None:
     answer = scene(running("job", "p-a"))
     assert listed(answer) == ("p-b", "p-a")
     assert message(answer) == "draining: a (Workloads run there)"
-    assert (answer.ask_for_copies, answer.check_state_updates, answer.recheck_after) == ((), (), None)
+    assert (answer.ask_for_copies, answer.check_state_updates, answer.requeue_after) == ((), (), None)
 
 
 def test_meanwhile_the_gate_is_open() -> None:
@@ -199,7 +199,7 @@ def test_the_gate_closes_only_for_a_cluster_that_answers() -> None:
 
 def test_a_cluster_that_could_not_be_asked_is_asked_again_later() -> None:
     assert scene(workload(), asked=WorkerCopies({}, "no answer", 20.0)).ask_for_copies == ("p-a",)
-    assert scene(workload(), asked=WorkerCopies({}, "no answer", 5.0)).recheck_after == 10.0
+    assert scene(workload(), asked=WorkerCopies({}, "no answer", 5.0)).requeue_after == 10.0
 
 
 def test_behind_a_closed_gate_nothing_becomes_ready_but_what_is_placed() -> None:
@@ -216,7 +216,7 @@ def test_behind_a_closed_gate_nothing_becomes_ready_but_what_is_placed() -> None
 def test_what_only_waits_has_its_grace_and_is_then_sent_back() -> None:
     waits = workload("waits", nominated=["p-a"], check="Ready", mk="Pending", since=A_LONG_TIME_AGO)
     early = scene(waits, ages={CLOSED: 20.0}, asked=NOBODY)
-    assert (early.check_state_updates, early.recheck_after) == ((), 40.0)
+    assert (early.check_state_updates, early.requeue_after) == ((), 40.0)
     late = scene(waits, ages={CLOSED: 60.0}, asked=NOBODY)
     assert replies(late) == {"waits": "Retry"}
     assert late.check_state_updates[0].message == "cluster a is leaving the Placement"
@@ -225,7 +225,7 @@ def test_what_only_waits_has_its_grace_and_is_then_sent_back() -> None:
 def test_what_has_just_become_ready_has_its_grace_as_well() -> None:
     waits = workload("waits", check="Ready", mk="Pending", since=NOW - timedelta(seconds=10))
     answer = scene(waits, ages={CLOSED: 60.0}, asked=NOBODY)
-    assert (answer.check_state_updates, answer.recheck_after) == ((), 50.0)
+    assert (answer.check_state_updates, answer.requeue_after) == ((), 50.0)
 
 
 def test_a_workload_that_is_ready_without_quota_is_taken_back_without_an_eviction() -> None:
@@ -247,7 +247,7 @@ def test_workloads_without_our_check_are_waited_for_with_the_gate_open() -> None
 
 def test_it_is_quiet_for_a_while_before_the_cluster_is_asked() -> None:
     first = scene(workload(), ages={CLOSED: 3.0}, asked=NOBODY)
-    assert (first.ask_for_copies, first.recheck_after, QUIET in first.timers) == ((), 2.0, True)
+    assert (first.ask_for_copies, first.requeue_after, QUIET in first.timers) == ((), 2.0, True)
     then = scene(workload(), ages={CLOSED: 5.0, QUIET: 2.0}, asked=NOBODY)
     assert (then.ask_for_copies, listed(then)) == (("p-a",), ("p-b", "p-a"))
 
@@ -325,7 +325,7 @@ def test_the_gate_opens_a_moment_after_the_cluster_was_unlisted() -> None:
     hub = [check(), multikueue_check(), placement(), decision("b"), *secrets("b"), *our_objects("b")]
     left = Timer(TimerKind.JUST_UNLISTED, "a")
     early = plan(snapshot(world(hub, workload("new"), policy=PATIENT), ages={left: 0.4}))
-    assert (replies(early), early.recheck_after) == ({"new": "Pending"}, 0.6)
+    assert (replies(early), early.requeue_after) == ({"new": "Pending"}, 0.6)
     late = plan(snapshot(world(hub, workload("new"), policy=PATIENT), ages={left: 1.0}))
     assert (replies(late), left in late.timers) == ({"new": "Ready"}, False)
 
@@ -336,12 +336,12 @@ SHUT, AIRED = Timer(TimerKind.GATE_CLOSED), Timer(TimerKind.GATE_REOPENED)
 def test_the_gate_is_aired_when_it_has_been_closed_for_long() -> None:
     sent = workload("sent", check="Retry", mk="Pending")
     closed = scene(sent, workload("new"), ages={CLOSED: 9.0, SHUT: 119.0}, asked=NOBODY)
-    assert (replies(closed), closed.recheck_after) == ({"new": "Pending"}, 1.0)
+    assert (replies(closed), closed.requeue_after) == ({"new": "Pending"}, 1.0)
     aired = scene(sent, workload("new"), ages={CLOSED: 9.0, SHUT: 120.0}, asked=NOBODY)
     assert (replies(aired), listed(aired)) == ({"new": "Ready"}, ("p-b", "p-a"))
     assert aired.timers & {AIRED, SHUT, CLOSED} == {AIRED}
     still = scene(sent, workload("new"), ages={AIRED: 59.0}, asked=NOBODY)
-    assert (replies(still), still.recheck_after) == ({"new": "Ready"}, 1.0)
+    assert (replies(still), still.requeue_after) == ({"new": "Ready"}, 1.0)
     again = scene(sent, workload("new"), ages={AIRED: 60.0}, asked=NOBODY)
     assert again.timers & {AIRED, SHUT, CLOSED} == {SHUT, CLOSED}
 
@@ -405,7 +405,7 @@ def test_it_waits_no_more_when_the_cluster_has_told_so_though_others_keep_it() -
     unasked = scene(evicted("job", 9), others, policy=AT_ONCE)
     assert (replies(unasked), unasked.ask_for_copies) == ({"job": "Pending"}, ("p-a",))
     early = scene(evicted("job", 3), others, policy=AT_ONCE, asked=WorkerCopies({}, age=1.0))
-    assert (replies(early), early.recheck_after) == ({"job": "Pending"}, 2.0)
+    assert (replies(early), early.requeue_after) == ({"job": "Pending"}, 2.0)
     late = scene(evicted("job", 9), others, policy=AT_ONCE, asked=WorkerCopies({}, age=1.0))
     assert replies(late) == {"job": "Ready"}
 
@@ -431,7 +431,7 @@ def test_one_that_was_sent_back_once_and_is_sent_nowhere_comes_back_once_more() 
     entry = stuck["status"]["admissionChecks"][0]
     entry |= {"state": "Ready", "lastTransitionTime": "2026-08-01T11:59:30Z"}
     early = scene(stuck, fleet=managed_clusters("b"))
-    assert (replies(early), early.recheck_after) == ({}, 30.0)
+    assert (replies(early), early.requeue_after) == ({}, 30.0)
     entry["lastTransitionTime"] = "2026-08-01T11:59:00Z"
     late = scene(stuck, fleet=managed_clusters("b"))
     assert replies(late) == {"job": "Retry"}
@@ -481,7 +481,7 @@ def test_a_deadline_that_expires_sends_back_too_with_an_event() -> None:
     policy = PlacementPolicy(retention=0.0, drain_deadline=600.0)
     job = running("job", "p-a")
     early = scene(job, policy=policy, asked=NOBODY, draining="2026-08-01T11:51:40Z")
-    assert (early.check_state_updates, early.recheck_after) == ((), 100.0)
+    assert (early.check_state_updates, early.requeue_after) == ((), 100.0)
     late = scene(job, policy=policy, asked=NOBODY, ages={CLOSED: 0.1}, draining="2026-08-01T11:50:00Z")
     assert replies(late) == {"job": "Retry"}
     assert posts(late) == [
@@ -564,9 +564,9 @@ def test_an_unlisted_multikueuecluster_stays_for_a_while() -> None:
     policy = PlacementPolicy(loss_grace=0.0)
     answer = scene(policy=policy)
     assert (listed(answer), answer.retained) == (("p-b",), {"p-a"})
-    assert (Timer(TimerKind.RETAINED, "p-a") in answer.timers, answer.recheck_after) == (True, 60.0)
+    assert (Timer(TimerKind.RETAINED, "p-a") in answer.timers, answer.requeue_after) == (True, 3600.0)
     assert write_names(phases_of(policy=policy)) == [["Apply MultiKueueConfig p"]]
-    assert write_names(phases_of(policy=policy, ages={Timer(TimerKind.RETAINED, "p-a"): 60.0})) == [
+    assert write_names(phases_of(policy=policy, ages={Timer(TimerKind.RETAINED, "p-a"): 3600.0})) == [
         ["Apply MultiKueueConfig p"],
         ["Delete MultiKueueCluster p-a"],
     ]
@@ -598,7 +598,7 @@ def test_the_gate_opens_a_moment_after_the_list_was_seen_without_it_however_long
     hub = [check(), multikueue_check(), placement(), decision("b"), *secrets("b"), *our_objects("b")]
     slow = {Timer(TimerKind.BEING_UNLISTED, "a"): 9.0}
     answer = plan(snapshot(world(hub, workload("new"), policy=PATIENT), ages=slow))
-    assert (replies(answer), answer.recheck_after, Timer(TimerKind.JUST_UNLISTED, "a") in answer.timers) == (
+    assert (replies(answer), answer.requeue_after, Timer(TimerKind.JUST_UNLISTED, "a") in answer.timers) == (
         {"new": "Pending"},
         1.0,
         True,

@@ -294,8 +294,8 @@ def test_a_cluster_without_labels_is_deleted_only_when_nobody_lists_it() -> None
     config, cluster = our_objects("a", of="q", owners=["two"])
     cluster["metadata"]["labels"] = {}
     others = [check("two", "q"), placement("q"), undecided("q")]
-    assert write_names(phases(placement(), *others, config, cluster)) == []
-    assert write_names(phases(placement(), *others, cluster)) == [["Delete MultiKueueCluster q-a"]]
+    assert write_names(phases(placement(), *others, config, cluster, of="q-a")) == []
+    assert write_names(phases(placement(), *others, cluster, of="q-a")) == [["Delete MultiKueueCluster q-a"]]
 
 
 def test_what_is_held_is_not_deleted_when_the_form_of_names_has_changed() -> None:

@@ -183,12 +183,12 @@ def the_mark(answer: Plan) -> Timer:
 def test_a_cluster_that_cannot_be_used_is_told_when_that_has_lasted() -> None:
     hub = Hub("ab", "a", without="b")
     early = hub.planned()
-    assert (unusable(early), early.recheck_after) == ([], UNUSABLE_SECONDS)
+    assert (unusable(early), early.requeue_after) == ([], UNUSABLE_SECONDS)
     late = hub.planned({the_mark(early): UNUSABLE_SECONDS})
     [expected_events] = unusable(late)
     why = expected_events.removeprefix("1 selected cluster cannot be used: b (").removesuffix(")")
     assert f"left out: b ({why})" in late.verdicts["check"].message
-    assert (the_mark(late), late.recheck_after) == (the_mark(early), None)
+    assert (the_mark(late), late.requeue_after) == (the_mark(early), None)
 
 
 def test_one_that_stays_listed_though_it_cannot_be_used_is_told_as_well() -> None:
@@ -203,7 +203,7 @@ def test_one_that_stays_listed_though_it_cannot_be_used_is_told_as_well() -> Non
 def test_what_cannot_be_used_for_another_reason_now_has_to_last_anew() -> None:
     before = the_mark(Hub("abc", "a", without="bc").planned())
     now = Hub("abc", "a", without="c").planned({before: 60.0})
-    assert (unusable(now), now.recheck_after, the_mark(now) == before) == ([], UNUSABLE_SECONDS, False)
+    assert (unusable(now), now.requeue_after, the_mark(now) == before) == ([], UNUSABLE_SECONDS, False)
 
 
 # -- events that may be posted now

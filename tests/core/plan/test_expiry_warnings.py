@@ -66,7 +66,7 @@ def test_the_first_of_several_counts_and_each_is_told() -> None:
     ageing = expiry_warnings(
         seen(), [cluster(2 * HOUR), cluster(HOUR, name="b"), cluster(None), cluster(90 * DAY)]
     )
-    assert ageing.recheck_after == HOUR
+    assert ageing.requeue_after == HOUR
     assert [notice.message.split()[5] for notice in ageing.events] == ["a", "b"]
 
 
@@ -103,8 +103,8 @@ def warned(answer: Plan) -> list[str]:
 
 def test_a_plan_leads_to_the_warning_then_to_the_end_and_then_leaves_the_cluster_out() -> None:
     early, late = plan(at(0)), plan(at(22))
-    assert (warned(early), early.recheck_after) == ([], pytest.approx(21.6 * HOUR))
-    assert (warned(late), late.recheck_after) == ([EXPIRES_SOON], 2 * HOUR)
+    assert (warned(early), early.requeue_after) == ([], pytest.approx(21.6 * HOUR))
+    assert (warned(late), late.requeue_after) == ([EXPIRES_SOON], 2 * HOUR)
     ended = plan(at(24))
     assert ended.config is not None
     assert (ended.config.clusters, warned(ended)) == (("p-a",), [])
@@ -116,4 +116,4 @@ def test_a_plan_leads_to_the_warning_then_to_the_end_and_then_leaves_the_cluster
 
 def test_a_cluster_that_is_listed_leaves_after_its_token_as_after_any_lost_credentials() -> None:
     ended = plan(at(24, our_objects("a", "b")))
-    assert ended.recheck_after == 2.0, "as for credentials that vanish"
+    assert ended.requeue_after == 2.0, "as for credentials that vanish"

@@ -91,7 +91,7 @@ def test_the_next_round_adds_the_next_ones() -> None:
     early = scene(
         "abcde", ready("p-a", "p-b"), ages={Timer(TimerKind.NOMINATION_ROUND, "Workload/job/2"): 100.0}
     )
-    assert (nominated(early), early.recheck_after) == ({}, 200.0)
+    assert (nominated(early), early.requeue_after) == ({}, 200.0)
     late = scene(
         "abcde", ready("p-a", "p-b"), ages={Timer(TimerKind.NOMINATION_ROUND, "Workload/job/2"): 300.0}
     )
@@ -102,7 +102,7 @@ def test_when_all_are_nominated_there_is_no_next_round() -> None:
     answer = scene(
         "ab", ready("p-a", "p-b"), ages={Timer(TimerKind.NOMINATION_ROUND, "Workload/job/2"): 999.0}
     )
-    assert (nominated(answer), answer.recheck_after) == ({}, None)
+    assert (nominated(answer), answer.requeue_after) == ({}, None)
 
 
 # -- a cluster that leaves: a is to go
@@ -110,9 +110,9 @@ def test_when_all_are_nominated_there_is_no_next_round() -> None:
 
 def test_a_cluster_that_leaves_is_asked_before_it_is_taken_out() -> None:
     first = scene("bc", ready("p-a", "p-b"), before="abc")
-    assert (first.ask_for_copies, nominated(first), listed(first)) == (("p-a",), {}, ("p-b", "p-c", "p-a"))
+    assert (first.ask_for_copies, nominated(first), listed(first)) == (("p-a",), {}, ("p-a", "p-b", "p-c"))
     then = scene("bc", ready("p-a", "p-b"), before="abc", asked={"p-a": NOBODY})
-    assert (nominated(then), listed(then)) == ({"job": ("p-b",)}, ("p-b", "p-c", "p-a"))
+    assert (nominated(then), listed(then)) == ({"job": ("p-b",)}, ("p-a", "p-b", "p-c"))
 
 
 def test_if_it_was_the_only_one_the_next_ones_are_nominated() -> None:
@@ -124,7 +124,7 @@ def test_if_it_was_the_only_one_the_next_ones_are_nominated() -> None:
 def test_where_the_copy_has_quota_it_stays_nominated_until_kueue_has_recorded_it() -> None:
     has_quota = {"p-a": WorkerCopies({JOB: True}, age=0.5)}
     answer = scene("bc", ready("p-a", "p-b"), before="abc", asked=has_quota)
-    assert (nominated(answer), answer.recheck_after is not None) == ({}, True)
+    assert (nominated(answer), answer.requeue_after is not None) == ({}, True)
     only_waits = {"p-a": WorkerCopies({JOB: False}, age=0.5)}
     assert nominated(scene("bc", ready("p-a", "p-b"), before="abc", asked=only_waits)) == {"job": ("p-b",)}
 
@@ -132,7 +132,7 @@ def test_where_the_copy_has_quota_it_stays_nominated_until_kueue_has_recorded_it
 def test_a_cluster_that_cannot_be_asked_is_never_taken_out() -> None:
     silent = {"p-a": WorkerCopies({}, "no answer", 1.0)}
     answer = scene("bc", ready("p-a", "p-b"), before="abc", asked=silent)
-    assert (nominated(answer), listed(answer)) == ({}, ("p-b", "p-c", "p-a"))
+    assert (nominated(answer), listed(answer)) == ({}, ("p-a", "p-b", "p-c"))
 
 
 def test_it_is_asked_once_more_when_nothing_has_waited_there_for_a_while() -> None:
@@ -149,7 +149,7 @@ def test_it_is_asked_once_more_when_nothing_has_waited_there_for_a_while() -> No
 def test_a_copy_that_was_admitted_in_that_second_is_nominated_again() -> None:
     asked = {"p-a": WorkerCopies({JOB: True}, age=0.1)}
     answer = scene("bc", ready("p-b"), before="abc", ages={Timer(TimerKind.QUIET, "a"): 2.5}, asked=asked)
-    assert (nominated(answer), listed(answer)) == ({"job": ("p-b", "p-a")}, ("p-b", "p-c", "p-a"))
+    assert (nominated(answer), listed(answer)) == ({"job": ("p-b", "p-a")}, ("p-a", "p-b", "p-c"))
 
 
 def test_meanwhile_new_workloads_go_to_the_others() -> None:

@@ -4,7 +4,13 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.api.constants import CONDITION_MESSAGE_MAX, REASONS
+from placement_ac.core.api.constants import (
+    ADMISSION_CHECK,
+    CONDITION_MESSAGE_MAX,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    REASONS,
+)
 from placement_ac.core.inputs.state import (
     EventIntent,
     HubFacts,
@@ -16,6 +22,7 @@ from placement_ac.core.inputs.state import (
 )
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.conditions import refuse
+from placement_ac.core.plan.diff import Apply, Delete
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
     GENERATED,
@@ -32,6 +39,7 @@ from tests.support.builders import (
     our_cluster,
     our_config,
     our_objects,
+    phases,
     placement,
     planned,
     profile,
@@ -76,7 +84,7 @@ def test_every_selected_cluster_with_credentials_is_generated() -> None:
         clusters=(wanted("a"), wanted("b")),
     )
     expected_texts = "2 clusters, by Placement kueue-system/p: a, b"
-    assert answer.list_events() == (EventIntent("ClustersSelected", expected_texts, "list"),)
+    assert answer.config_events() == (EventIntent("ClustersSelected", expected_texts, "list"),)
 
 
 @pytest.mark.parametrize(
@@ -337,7 +345,7 @@ def test_of_two_new_pairs_that_make_one_name_the_first_in_the_alphabet_gets_it()
                 "Placement kueue-system/a as well",
             )
         },
-        recheck_after=10.0,
+        requeue_after=10.0,
     )
 
 
@@ -431,53 +439,62 @@ def test_what_lost_its_labels_while_nothing_is_decided_is_known_by_its_name(stri
 # -- one MultiKueueCluster for all
 
 SHARED = HubFacts(naming="{cluster}")
-P, Q = {"AdmissionCheck/one": "one"}, {"AdmissionCheck/two": "two"}
 TWO = [check("one", "p"), placement("p"), check("two", "q"), placement("q")]
 
 
-def shared(cluster: str, *owners: str) -> Any:
-    return our_cluster(cluster, None, owners=owners)
+def shared(cluster: str) -> Any:
+    return our_cluster(cluster, None, owners=())
 
 
-def test_a_shared_cluster_is_owned_by_the_checks_of_all_placements() -> None:
+def removed(*objects: Any, of: str, hub: HubFacts = SHARED) -> list[str]:
+    return [
+        act.name for phase in phases(*objects, of=of, hub=hub) for act in phase if isinstance(act, Delete)
+    ]
+
+
+def test_a_shared_cluster_belongs_to_no_check() -> None:
     objects = [*TWO, decision("a", "b"), decision("b", of="q"), *secrets("a", "b")]
-    answer = planned(*objects, hub=SHARED)
-    assert answer.clusters == (
-        WantedCluster("a", "a", CredentialSource("Secret", "multikueue-a"), P),
-        WantedCluster("b", "b", CredentialSource("Secret", "multikueue-b"), P | Q),
+    assert planned(*objects, hub=SHARED).clusters == (
+        WantedCluster("a", "a", CredentialSource("Secret", "multikueue-a"), {}),
+        WantedCluster("b", "b", CredentialSource("Secret", "multikueue-b"), {}),
     )
 
 
+def test_owners_of_a_former_version_are_taken_off_a_shared_cluster() -> None:
+    objects = [*TWO, decision("a"), *secrets("a"), our_cluster("a", None, owners=["one", "two"])]
+    (body,) = [
+        act.body
+        for phase in phases(*objects, hub=SHARED)
+        for act in phase
+        if isinstance(act, Apply) and act.kind == MULTIKUEUE_CLUSTER
+    ]
+    assert "ownerReferences" not in body["metadata"]
+
+
+def test_a_change_of_a_placement_writes_no_shared_cluster_that_is_right() -> None:
+    objects = [*TWO, decision("a", "b"), *secrets("a", "b"), shared("a"), shared("b")]
+    objects += [our_config("a", owners=["one"]), our_config("b", of="q", owners=["two"])]
+    kinds = [act.kind for phase in phases(*objects, hub=SHARED) for act in phase]
+    assert kinds == [MULTIKUEUE_CONFIG, ADMISSION_CHECK]
+
+
 @pytest.mark.parametrize(
-    ("objects", "kept"),
+    ("objects", "gone"),
     [
-        pytest.param(
-            [decision(), decision("a", of="q"), *secrets("a")],
-            [WantedCluster("a", "a", None, Q)],
-            id="another selects it",
-        ),
+        pytest.param([decision(), decision("a", of="q"), *secrets("a")], [], id="another selects it"),
         pytest.param(
             [decision(), undecided(of="q"), our_config("a", of="q", owners=["two"]), *secrets("a")],
-            [WantedCluster("a", "a", None, Q)],
+            [],
             id="another lists it, though undecided",
         ),
-        pytest.param([decision(), decision("a", of="q")], [], id="another selects it without credentials"),
-        pytest.param([decision(), decision(of="q")], [], id="nobody"),
+        pytest.param([decision(), our_config("a", owners=["one"])], [], id="it is listed until now"),
+        pytest.param([decision(), decision(of="q")], ["a"], id="nobody"),
     ],
 )
-def test_a_shared_cluster_goes_when_the_last_lets_go(objects: list[Any], kept: list[Any]) -> None:
-    objects = [*TWO, *objects, our_config("a", owners=["one"]), shared("a", "one", "two")]
-    assert list(planned(*objects, hub=SHARED).clusters) == kept
-
-
-def test_all_come_to_the_same_owners_though_one_has_no_seat_for_the_cluster() -> None:
-    facts = HubFacts(naming="{cluster}", clusters_max=1)
-    objects = [*TWO, decision("a", "b"), decision("b", of="q"), *secrets("a", "b"), shared("b", "one", "two")]
-    objects += [our_config("a", owners=["one"]), our_config("b", of="q", owners=["two"]), shared("a", "one")]
-    of_p = planned(*objects, hub=facts).clusters
-    of_q = planned(*objects, hub=facts, of="q").clusters
-    assert of_p[1:] == (WantedCluster("b", "b", None, P | Q),)
-    assert of_q == (WantedCluster("b", "b", CredentialSource("Secret", "multikueue-b"), P | Q),)
+def test_a_shared_cluster_goes_when_the_last_lets_go(objects: list[Any], gone: list[str]) -> None:
+    objects = [*TWO, *objects, shared("a")]
+    assert removed(*objects, of="a") == gone
+    assert "a" not in removed(*objects, of="p"), "the key of its own name removes it"
 
 
 def test_a_foreign_shared_cluster_is_in_the_way() -> None:
@@ -486,7 +503,7 @@ def test_a_foreign_shared_cluster_is_in_the_way() -> None:
 
 
 def test_our_shared_cluster_with_the_label_of_another_cluster_is_in_the_way() -> None:
-    odd = shared("a", "one") | {"spec": kubeconfig_spec("odd")}
+    odd = shared("a") | {"spec": kubeconfig_spec("odd")}
     odd["metadata"]["labels"]["open-cluster-management.io/cluster-name"] = "z"
     objects = [*TWO, decision("a"), *secrets("a"), odd]
     assert verdict(*objects, check="one", hub=SHARED) == no(

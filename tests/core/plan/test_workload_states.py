@@ -131,19 +131,19 @@ def test_every_check_of_ours_on_a_workload_is_answered() -> None:
 def test_thousands_are_answered_in_portions() -> None:
     jobs = [workload(f"job-{number:03}") for number in range(WORKLOAD_WRITES_AT_ONCE + 5)]
     answer = scene(*jobs)
-    assert (len(answer.check_state_updates), answer.recheck_after) == (WORKLOAD_WRITES_AT_ONCE, 0.0)
+    assert (len(answer.check_state_updates), answer.requeue_after) == (WORKLOAD_WRITES_AT_ONCE, 0.0)
 
 
 # -- giving quota back
 
 
-PATIENT = PlacementPolicy(retention=0.0, loss_grace=0.0, retry_after=300.0, requeue_after=60)
+PATIENT = PlacementPolicy(retention=0.0, loss_grace=0.0, retry_waiting_after=300.0, requeue_after=60)
 STUCK = Timer(TimerKind.NO_CLUSTER, "Workload/job")
 
 
 def test_after_a_long_wait_without_a_cluster_quota_is_given_back() -> None:
     early = scene(workload("job"), selected="", policy=PATIENT, ages={STUCK: 200.0})
-    assert ([state for _, state, _ in updates_of(early)], early.recheck_after) == (["Pending"], 100.0)
+    assert ([state for _, state, _ in updates_of(early)], early.requeue_after) == (["Pending"], 100.0)
     late = scene(workload("job"), selected="", policy=PATIENT, ages={STUCK: 300.0})
     assert [(reply.state, reply.requeue_after) for reply in late.check_state_updates] == [("Retry", 60)]
 

@@ -74,7 +74,7 @@ def test_a_group_that_comes_first_always_matters() -> None:
 def test_the_order_is_written_once_a_minute_at_most() -> None:
     after = [("b", 90), ("a", 10)]
     early = scene("ab", after, ages=written("ab", 20.0))
-    assert (listed(early), early.recheck_after, set(written("ab", 0)) <= early.timers) == ("ab", 40.0, True)
+    assert (listed(early), early.requeue_after, set(written("ab", 0)) <= early.timers) == ("ab", 40.0, True)
     late = scene("ab", after, ages=written("ab", 60.0))
     assert (listed(late), set(written("ba", 0)) <= late.timers) == ("ba", True)
 
@@ -89,8 +89,10 @@ def test_scores_that_jitter_cost_nothing() -> None:
 
 
 def test_one_that_leaves_stands_last_whatever_its_score() -> None:
-    answer = scene("ab", [("b", 1)], running("job", "p-a"), ages=written("ab", 1.0))
-    assert listed(answer) == "ba"
+    assert listed(scene("ab", [("b", 1)], running("job", "p-a"))) == "ba"
+    early = scene("ab", [("b", 1)], running("job", "p-a"), ages=written("ab", 20.0))
+    assert (listed(early), early.requeue_after) == ("ab", 40.0), "the list was written a moment ago"
+    assert listed(scene("ab", [("b", 1)], running("job", "p-a"), ages=written("ab", 60.0))) == "ba"
     assert listed(scene("ba", [("b", 1)], running("job", "p-a"))) == "ba"
 
 

@@ -66,7 +66,7 @@ def test_it_is_told_in_the_condition_and_in_an_event() -> None:
     assert (verdict.status, verdict.reason) == ("True", "Active")
     assert verdict.message.endswith(f"; {expected_message}")
     assert [(notice.reason, notice.message) for notice in answer.events] == [("Held", expected_message)]
-    assert (LOSS in answer.timers, answer.recheck_after) == (True, 300.0)
+    assert (LOSS in answer.timers, answer.requeue_after) == (True, 300.0)
 
 
 def test_after_the_grace_it_goes_through() -> None:

@@ -46,7 +46,7 @@ def test_a_cluster_that_may_be_moving_between_decisions_stays(
 ) -> None:
     objects = [check(), TWO_GROUPS, *decisions, secrets("a", "b", "c"), our_objects("a", "b")]
     answer = selection_of(taken(world(*objects), ages={"a": age, "b": age}))
-    assert ({entry.cluster for entry in answer.listable}, answer.recheck_after) == (clusters, recheck)
+    assert ({entry.cluster for entry in answer.listable}, answer.requeue_after) == (clusters, recheck)
 
 
 def _placement_made(seconds_ago: float, **spec: Any) -> Any:
@@ -76,18 +76,20 @@ def test_a_placement_that_says_nothing_yet(
     answer = selection_of(
         taken(world(check(), made_again, decision("a"), secrets("a", "b"), our_objects("a", "b")))
     )
-    assert ({entry.cluster for entry in answer.listable}, answer.recheck_after) == (clusters, recheck)
+    assert ({entry.cluster for entry in answer.listable}, answer.requeue_after) == (clusters, recheck)
 
 
 def deleted(*objects: Any, hub: HubFacts) -> list[str]:
-    seen = taken(world(*objects, hub=hub))
+    """Return what the key of the shared MultiKueueCluster's own name deletes."""
+    seen = taken(world(*objects, hub=hub), "a")
     return [act.name for phase in diff(seen, plan(seen)) for act in phase if isinstance(act, Delete)]
 
 
 def test_after_a_change_of_names_a_cluster_stays_as_long_as_a_config_lists_it() -> None:
     """`{cluster}` became `{placement}-{cluster}`, and Placement q is not there to let go of a."""
-    objects = [check(), placement(), decision("a"), secrets("a"), our_config("a"), our_cluster("a", None)]
+    objects = [check(), placement(), decision("a"), secrets("a"), our_cluster("a", None)]
     assert deleted(*objects, hub=HubFacts()) == ["a"]
+    assert deleted(*objects, our_config("a"), hub=HubFacts()) == []
     assert deleted(*objects, check("two", "q"), our_config("a", of="q"), hub=HubFacts()) == []
 
 

@@ -66,7 +66,7 @@ def test_clusters_come_in_order_and_each_once() -> None:
 def test_only_the_first_seats_are_given_away(most: int) -> None:
     seen = world(check(), placement(), decision(*MANY), secrets(*MANY), hub=HubFacts(clusters_max=most))
     answer = select_targets(snapshot(seen))
-    assert [entry.cluster for entry in answer.usable] == MANY[:most]
+    assert [entry.cluster for entry in answer.to_list] == MANY[:most]
     assert answer.over_limit == tuple(MANY[most:])
 
 
@@ -133,7 +133,7 @@ def test_a_cluster_that_goes_waits_for_ocm_to_settle(
     objects: list[Any], ages: dict[str, float], clusters: list[str], recheck: float | None
 ) -> None:
     answer = selected(*objects, secrets("a", "b"), our_objects("a", "b"), ages=ages)
-    assert ([entry.cluster for entry in answer.listable], answer.recheck_after) == (clusters, recheck)
+    assert ([entry.cluster for entry in answer.listable], answer.requeue_after) == (clusters, recheck)
 
 
 def test_what_waits_is_told_so_that_its_age_is_known_next_time() -> None:
@@ -143,7 +143,7 @@ def test_what_waits_is_told_so_that_its_age_is_known_next_time() -> None:
         listable=(usable("a"), usable("b", None)),
         ranked=("a",),
         timers=WAITS,
-        recheck_after=2.0,
+        requeue_after=2.0,
     )
 
 
@@ -154,7 +154,7 @@ def test_vanished_credentials_wait_as_well() -> None:
         listable=(usable("a"), usable("b", None)),
         ranked=("a", "b"),
         timers=WAITS,
-        recheck_after=2.0,
+        requeue_after=2.0,
     )
     assert chosen(*objects, ages={"b": 2.5}) == Selection(
         is_conclusive=True,
@@ -180,7 +180,7 @@ def test_while_unsettled_a_new_cluster_takes_no_seat_from_a_listed_one() -> None
     answer = select_targets(
         snapshot(world(check(), placement(selected=3), *objects, hub=HubFacts(clusters_max=2)))
     )
-    assert ([entry.cluster for entry in answer.usable], answer.over_limit) == (["a", "b"], ("c",))
+    assert ([entry.cluster for entry in answer.to_list], answer.over_limit) == (["a", "b"], ("c",))
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from tests.inspection.doctor.broken_controller import CONTROLLERS
 from tests.inspection.doctor.broken_credentials import PROFILES
 from tests.inspection.doctor.broken_hub import CHECKS, DECISION, PLACEMENT, WORKERS
 from tests.inspection.doctor.broken_kueue import KUEUES, POD
+from tests.inspection.doctor.broken_scale import SCALE, placed_jobs, shared_worker
 from tests.inspection.doctor.broken_setups import (
     CHECK,
     CONFIG,
@@ -51,7 +52,7 @@ from tests.inspection.doctor.broken_setups import (
 from tests.support import healthy
 from tests.support.healthy import OURS
 
-BREAKS = (*KUEUES, *PROFILES, *CONTROLLERS, *CHECKS, *WORKERS)
+BREAKS = (*KUEUES, *PROFILES, *CONTROLLERS, *CHECKS, *WORKERS, *SCALE)
 
 
 def stored() -> Objects:
@@ -192,6 +193,66 @@ def test_a_decision_that_cannot_be_read_needs_no_credentials() -> None:
     assert output == Finding("credentials", Level.WARN, message)
 
 
+# -- connections, and the grace
+
+
+def finding(check: str, *hows: How) -> tuple[Level, str]:
+    objects = stored()
+    both(*hows)(objects)
+    [found] = [one for one in examined(read(objects)) if one.check == check]
+    return found.level, found.message
+
+
+def test_two_thousand_connections_are_counted() -> None:
+    clusters = ("cluster2", "cluster3")
+    many = [shared_worker(f"placement-{number}", name) for number in range(999) for name in clusters]
+    figures = "Kueue keeps 2,001 connections for 3 workers, one for each Placement and cluster"
+    message = f"set cluster-names to {{cluster}}: {figures}"
+    assert finding("shared-connections", *many) == (Level.WARN, message)
+
+
+def test_with_shared_names_those_of_before_only_have_to_leave() -> None:
+    naming = setting("CLUSTER_NAMES", "{cluster}")
+    assert finding("shared-connections", naming, shared_worker("placement-b", "cluster2")) == (
+        Level.OK,
+        "Kueue keeps 4 connections for 3 workers, until those of other names have gone",
+    )
+
+
+def test_a_kubeconfig_that_cannot_be_read_leads_to_a_worker_of_its_own() -> None:
+    junk = put(("Secret", healthy.NS, "multikueue-cluster3"), "data", {"kubeconfig": "%"})
+    assert finding("shared-connections", junk)[0] is Level.OK
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        pytest.param(
+            placed_jobs(4, 60),
+            "unknown how long Kueue takes to place a job: 4 Workloads show it, of 5 needed",
+            id="too few",
+        ),
+        pytest.param(
+            both(placed_jobs(19, 2), placed_jobs(1, 300, "slow")),
+            "Kueue takes 2 s (p90 of 20 Workloads) to place a job, of 60 s",
+            id="one that is slow",
+        ),
+        pytest.param(
+            both(placed_jobs(5, 20), placed_jobs(9, -30, "again")),
+            "Kueue takes 20 s (p90 of 5 Workloads) to place a job, of 60 s",
+            id="those that became Ready again after the placement do not count",
+        ),
+        pytest.param(
+            both(placed_jobs(9, 30), setting("DISPATCHER", "true")),
+            "--waiting-grace is not used, because of --dispatcher or --removal-policy Immediate",
+            id="our dispatcher has no gate",
+        ),
+    ],
+)
+def test_a_grace_that_is_long_enough_or_not_used(how: How, message: str) -> None:
+    assert finding("waiting-grace", how) == (Level.OK, message)
+
+
 # -- what cannot be read, and what cannot be
 
 
@@ -268,7 +329,7 @@ def test_settings_that_are_given_count(tmp_path: Path) -> None:
     dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects.values())}))
     given.write_text("dispatcher: true")
     words = ["doctor", "-o", "json", "--from-dump", str(dump)]
-    for more, output in (((), {"ok": 30, "warn": 0, "fail": 1}), (("--config", str(given)), {"ok": 31})):
+    for more, output in (((), {"ok": 32, "warn": 0, "fail": 1}), (("--config", str(given)), {"ok": 33})):
         shown = CliRunner().invoke(main, [*words, *more])
         assert json.loads(shown.stdout)["summary"] == {"warn": 0, "fail": 0} | output
 

@@ -15,8 +15,8 @@ from placement_ac.core.api.constants import CLUSTER_PROFILE, PLACEMENT, SECRET, 
 from placement_ac.core.api.errors import Unavailable
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
-from placement_ac.lab.standins import informer as under_test
-from placement_ac.lab.standins.informer import HubInformer, Key, StandIn, backoff
+from placement_ac.lab.standins.informer import HubInformer, StandIn
+from placement_ac.lab.standins.key_queue import FIRST_BACKOFF_SECONDS, LONGEST_BACKOFF_SECONDS, Key, backoff
 
 DEADLINE_SECONDS = 5.0
 HANG = object()
@@ -267,7 +267,7 @@ def test_the_backoff_grows_and_is_capped() -> None:
     seconds = backoff()
     first = [next(seconds) for _ in range(40)]
     assert first == sorted(first)
-    assert (first[0], first[-1]) == (under_test.FIRST_BACKOFF_SECONDS, under_test.LONGEST_BACKOFF_SECONDS)
+    assert (first[0], first[-1]) == (FIRST_BACKOFF_SECONDS, LONGEST_BACKOFF_SECONDS)
 
 
 class Counting(StandIn):

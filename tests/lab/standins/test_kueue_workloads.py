@@ -692,3 +692,48 @@ def test_external_dispatcher_draining(external: WorkloadEnvironment) -> None:
     external.until(lambda: external.says("multikueue"), "True Active | The admission check is active")
     assert external.placed("d1") == ("worker1", [])
     assert external.fleet.counter.counts_of("d1") == {"maxCopies": 1, "starts": 1, "finished": False}
+
+
+# flips.md: what a list write costs
+
+
+def copies_read(stage: WorkloadEnvironment) -> dict[str, list[str]]:
+    """The copies that Kueue has read from each worker, one by one."""
+    journals = {name: list(hub.journal) for name, hub in stage.fleet.hubs.items()}
+    return {
+        name: [one.path for one in journal if one.method == "GET" and "/workloads/job-" in one.path]
+        for name, journal in journals.items()
+    }
+
+
+def test_a_list_write_reads_each_copy_from_each_worker(staged: Staged) -> None:
+    stage = staged()
+    names = [f"one{number}" for number in range(6)]
+    for name in names:
+        stage.submit(name)
+    stage.wait(lambda: all(stage.placed(name)[0] for name in names))
+    stage.kueue().throttled = True
+    before = copies_read(stage)
+    stage.apply(config(*reversed(stage.fleet.names)))
+    stage.wait(lambda: all(len(set(read)) == 6 for read in copies_read(stage).values()))
+    assert not any(before.values())
+
+
+def test_a_job_runs_on_one_worker_although_kueue_is_throttled(staged: Staged) -> None:
+    stage = staged(throttled=True)
+    stage.submit("demo3")
+    stage.wait(lambda: stage.placed("demo3")[0])
+    worker = stage.placed("demo3")[0] or ""
+    stage.until_placed("demo3", worker)
+    stage.fleet.finish("demo3")
+    stage.wait(lambda: stage.condition_line("demo3", "Finished"))
+    stage.until(lambda: stage.copies("demo3"), [])
+    assert stage.fleet.counter.counts_of("demo3") == {"maxCopies": 1, "starts": 1, "finished": True}
+
+
+def test_a_deleted_job_leaves_no_copy_although_kueue_is_throttled(staged: Staged) -> None:
+    stage = staged(throttled=True)
+    stage.submit("demo4")
+    stage.wait(lambda: stage.fleet.counter.running("demo4"))
+    stage.delete(JOBS, "demo4", "default")
+    stage.until(lambda: stage.copies("demo4"), [])

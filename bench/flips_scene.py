@@ -1,0 +1,217 @@
+"""
+The scene of `bench.flips`: a hub with OCM and Kueue, workers, and the controller in a process of its own.
+
+One Placement takes the best cluster by an AddOn score; `Scene.prefer` makes another cluster the best.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO, Any, Final
+
+from placement_ac.core.api.constants import (
+    FIELD_MANAGER,
+    MULTIKUEUE_CONFIG,
+    OUR_CONTROLLER,
+    PLACEMENT_DECISION,
+    WORKLOAD,
+)
+from placement_ac.kube.login import Login
+from placement_ac.lab.hub import Hub
+from placement_ac.lab.standins.fleet import JobCounter, WorkerFleet
+from placement_ac.lab.standins.kueue_jobs import JOB
+from placement_ac.lab.standins.kueue_manager import Kueue
+from placement_ac.lab.standins.multikueue import KueueSettings, hub_job
+from placement_ac.lab.standins.runner import StandIns
+from tests.support.admin import Admin, login_to
+from tests.support.kueue_objects import admission_check, kueue_object, namespace, queues
+
+Object = dict[str, Any]
+
+WORKERS: Final = ("worker1", "worker2", "worker3")
+PLACEMENT: Final = "flips"
+NS: Final = "kueue-system"
+QUEUE: Final = "flips"
+LOWEST_SCORE: Final = -100
+MOST_FLIPS: Final = 190
+"""Each flip gives the new best cluster one more than the last; OCM's scores end at 100."""
+SLOTS: Final = 8
+"""Quota on each worker for the jobs that come and go; the hub has twice as much."""
+JOBS: Final = JOB.at("v1")
+CONFIGS: Final = MULTIKUEUE_CONFIG.at("v1beta2")
+WORKLOADS: Final = WORKLOAD.at("v1beta2")
+DECISIONS: Final = PLACEMENT_DECISION.at("v1beta1")
+_OCM: Final = "cluster.open-cluster-management.io"
+
+
+class Scene:
+    """Changes and reads the hub and its workers; the methods block."""
+
+    def __init__(self, admin: Admin, hub: Hub, fleet: WorkerFleet) -> None:
+        self._admin = admin
+        self._hub = hub
+        self._fleet = fleet
+        self._score = LOWEST_SCORE
+        self.kueue: Kueue
+
+    def prefer(self, cluster: str) -> None:
+        """Make a cluster the best one."""
+        self._score += 1
+        self._admin.apply(_score(cluster, self._score))
+
+    def select(self, count: int) -> None:
+        """Let the Placement take that many clusters."""
+        self._admin.apply(_placement(count))
+
+    def submit(self, name: str) -> None:
+        self._admin.create(JOBS, hub_job(name, "default", QUEUE))
+
+    def finish(self, name: str) -> None:
+        """Complete the job wherever it runs."""
+        self._fleet.finish(name)
+
+    def only(self, *workers: str) -> None:
+        """Let only these workers reserve quota."""
+        self._fleet.hold(*WORKERS)
+        self._fleet.release(*workers)
+
+    @property
+    def counter(self) -> JobCounter:
+        """What ran where, from the workers' own Jobs."""
+        return self._fleet.counter
+
+    def placed(self) -> int:
+        """Return how many Workloads of the hub are recorded as placed on a worker."""
+        workloads = self._admin.list(WORKLOADS)
+        return sum(bool((item.get("status") or {}).get("clusterName")) for item in workloads)
+
+    def selected(self) -> list[str]:
+        """Return the clusters that OCM has decided for."""
+        decisions = self._admin.list(DECISIONS)
+        return [
+            one["clusterName"] for item in decisions for one in item.get("status", {}).get("decisions", ())
+        ]
+
+    def listed(self) -> list[str]:
+        """Return the clusters in the MultiKueueConfig, without the prefix of the Placement's name."""
+        found = self._admin.get(CONFIGS, PLACEMENT)
+        return [name.removeprefix(f"{PLACEMENT}-") for name in found["spec"]["clusters"]] if found else []
+
+    def list_changes(self) -> int:
+        """Return the generation of the MultiKueueConfig, which counts the changes of its list."""
+        found = self._admin.get(CONFIGS, PLACEMENT)
+        return int(found["metadata"]["generation"]) if found else 0
+
+    def list_writes(self) -> int:
+        """Return how often the MultiKueueConfig was written, also its metadata alone, from the journal."""
+        return _writes(self._hub, f"/{MULTIKUEUE_CONFIG.plural}/{PLACEMENT}")
+
+    def workload_writes(self) -> int:
+        """Return how often the controller wrote a Workload's status, from the hub's journal."""
+        ours = [one for one in list(self._hub.journal) if one.user_agent == FIELD_MANAGER]
+        return sum(one.method == "PATCH" and "/workloads/" in one.path and one.status == 200 for one in ours)
+
+    def copies_read(self) -> int:
+        """Return how many copies Kueue has read from the workers, from their journals."""
+        journals = [list(hub.journal) for hub in self._fleet.hubs.values()]
+        return sum(
+            one.method == "GET" and "/workloads/" in one.path for journal in journals for one in journal
+        )
+
+
+def _writes(hub: Hub, path: str) -> int:
+    return sum(
+        one.path.endswith(path) and one.method in ("PATCH", "PUT", "POST") and 200 <= one.status < 300
+        for one in list(hub.journal)
+    )
+
+
+@contextmanager
+def scene(
+    kueue: KueueSettings, flags: Sequence[str], running: int, log: IO[bytes] | None = None
+) -> Iterator[Scene]:
+    """Set up the scene: all three clusters are selected, and the list is not throttled.
+
+    `flags`: of `placement-ac run`; `running`: the number of Workloads that run all the time.
+    """
+    each = SLOTS + -(-running // len(WORKERS))
+    with ExitStack() as opened:
+        fleet = opened.enter_context(WorkerFleet(WORKERS, slots=each))
+        hub = opened.enter_context(Hub())
+        admin = opened.enter_context(Admin(login_to(hub)))
+        there = Scene(admin, hub, fleet)
+
+        def make(login: Login) -> Kueue:
+            there.kueue = Kueue(login, settings=kueue, slots=2 * SLOTS + running)
+            return there.kueue
+
+        admin.apply(namespace(NS), *fleet.secrets(NS), *_objects(fleet))
+        opened.enter_context(StandIns(lambda: login_to(hub), ("ocm", make)))
+        folder = Path(opened.enter_context(TemporaryDirectory()))
+        hub.write_kubeconfig(folder / "kubeconfig")
+        opened.enter_context(_controller(folder / "kubeconfig", flags, log))
+        yield there
+
+
+@contextmanager
+def _controller(kubeconfig: Path, flags: Sequence[str], log: IO[bytes] | None) -> Iterator[None]:
+    options = ["--kubeconfig", str(kubeconfig), "--log-level", "warning", *flags]
+    command = [sys.executable, "-m", "placement_ac", "run", *options]
+    with subprocess.Popen(command, stderr=log) as process:  # noqa: S603  # our own
+        try:
+            yield
+        finally:
+            process.terminate()
+
+
+def _objects(fleet: WorkerFleet) -> list[Object]:
+    ours = kueue_object("AdmissionCheck", "placement", {"controllerName": OUR_CONTROLLER, "parameters": _BY})
+    theirs = admission_check("multikueue", PLACEMENT)
+    spaces = [namespace(name) for name in WORKERS]
+    scores = [_score(name, LOWEST_SCORE) for name in WORKERS]
+    of_ocm = [*_SETS, *fleet.managed_clusters(), *scores, _placement(len(WORKERS))]
+    return [*spaces, *of_ocm, ours, theirs, *queues(QUEUE, "multikueue", "placement")]
+
+
+_BY: Final = {"apiGroup": _OCM, "kind": "Placement", "name": PLACEMENT}
+_SETS: Final[list[Object]] = [
+    {
+        "apiVersion": f"{_OCM}/v1beta2",
+        "kind": "ManagedClusterSet",
+        "metadata": {"name": "global"},
+        "spec": {"clusterSelector": {"selectorType": "LabelSelector", "labelSelector": {}}},
+    },
+    {
+        "apiVersion": f"{_OCM}/v1beta2",
+        "kind": "ManagedClusterSetBinding",
+        "metadata": {"name": "global", "namespace": NS},
+        "spec": {"clusterSet": "global"},
+    },
+]
+
+
+def _score(cluster: str, value: int) -> Object:
+    return {
+        "apiVersion": f"{_OCM}/v1alpha1",
+        "kind": "AddOnPlacementScore",
+        "metadata": {"name": "usage", "namespace": cluster},
+        "status": {"scores": [{"name": "free", "value": value}]},
+    }
+
+
+def _placement(count: int) -> Object:
+    add_on = {"resourceName": "usage", "scoreName": "free"}
+    by_score = {"scoreCoordinate": {"type": "AddOn", "addOn": add_on}, "weight": 1}
+    return {
+        "apiVersion": f"{_OCM}/v1beta1",
+        "kind": "Placement",
+        "metadata": {"name": PLACEMENT, "namespace": NS},
+        "spec": {
+            "clusterSets": ["global"],
+            "numberOfClusters": count,
+            "prioritizerPolicy": {"mode": "Exact", "configurations": [by_score]},
+        },
+    }

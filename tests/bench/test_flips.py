@@ -1,0 +1,80 @@
+"""The rows and figures of the flips bench, and a tiny run of it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.flips import FLAPPING, rows, table
+from bench.flips_play import OURS, Ledger, Row, arrivals, figures, flip_times, percentiles
+from placement_ac.lab.standins.fleet import JobCounter
+
+ROOT = Path(__file__).resolve().parents[2]
+NO_REQUESTS = {"listChanges": 0, "listWrites": 0, "workloadWrites": 0, "copiesRead": 0}
+JOB = {
+    "metadata": {"name": "a", "uid": "1"},
+    "spec": {"suspend": False},
+    "status": {},
+}
+
+
+def test_each_dispatcher_has_a_row_without_and_one_with_flips() -> None:
+    found = [
+        (row.dispatcher, row.running, row.flips, row.gap) for row in rows(["AllAtOnce", OURS], [10], 120)
+    ]
+    assert found == [
+        ("AllAtOnce", 10, 0, 10.0),
+        ("AllAtOnce", 10, 12, 10.0),
+        (OURS, 10, 0, 10.0),
+        (OURS, 10, 100, 1.2),
+    ]
+
+
+def test_flapping_flips_every_two_seconds_while_kueue_takes_four_for_a_placement() -> None:
+    [row] = rows([FLAPPING], [10, 200], 120)
+    assert (row.dispatcher, row.flips, row.gap, row.placement_seconds) == ("AllAtOnce", 60, 2.0, 4.0)
+    assert (min(flip_times(row)), max(flip_times(row))) == (2.0, 120.0)
+
+
+def test_the_jobs_of_a_seed_are_the_same_in_every_row() -> None:
+    assert arrivals(Row("AllAtOnce", 10)) == arrivals(Row(OURS, 200, 100, 1.2))
+    assert arrivals(Row("AllAtOnce", 10)) != arrivals(Row("AllAtOnce", 10, seed=2))
+
+
+def test_percentiles_of_sorted_seconds() -> None:
+    assert percentiles([float(number) for number in range(10)]) == {"p50": 5.0, "p90": 9.0, "max": 9.0}
+    assert percentiles([]) is None
+
+
+def test_jobs_that_have_not_started_or_were_interrupted_are_reported() -> None:
+    counter = JobCounter()
+    counter.record("worker1", "a", JOB)
+    started = counter.first_start_of("a") or 0.0
+    ledger = Ledger(counter, ["gone"], created={"a": started - 1, "b": started}, lasts={"a": 1.0, "b": 1.0})
+    ledger.wait("worker1", 0.5)
+    found = figures(Row("AllAtOnce", 0, 1), ledger, NO_REQUESTS, started)
+    assert found["toStart"] == {"p50": 1.0, "p90": 1.0, "max": 1.0}
+    assert (found["notStarted"], found["unfinished"], found["longestWaitWithQuota"]) == (1, 2, 0.5)
+    assert found["interrupted"] == 1
+    assert found["lastStartAfterLastFlip"] is None
+    assert "AllAtOnce, 0 running, 1 flips" in table([found])
+
+
+@pytest.mark.long
+@pytest.mark.timeout(240)
+@pytest.mark.embedded("has hubs of its own")
+def test_a_tiny_run_loses_no_job_and_writes_its_figures(tmp_path: Path) -> None:
+    output = tmp_path / "flips.json"
+    words = "--rows placement-ac --running 3 --seconds 6 --flips 2 --gap 2 --rate 1 --parallel 2 --output"
+    command = [sys.executable, "-m", "bench.flips", *words.split(), str(output)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    still, flipped = json.loads(output.read_text())["rows"]
+    assert (still["flips"], flipped["flips"]) == (0, 2)
+    assert still["jobs"] == flipped["jobs"] > 0
+    for row in (still, flipped):
+        assert (row["unfinished"], row["interrupted"], row["ranTwice"], row["startedAgain"]) == (0, 0, 0, 0)
+        assert row["listWrites"] == 0, "with our dispatcher a flip among listed clusters writes no list"
+    assert "| placement-ac, 3 running |" in done.stdout

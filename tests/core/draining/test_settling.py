@@ -1,0 +1,156 @@
+"""While decisions flap, removals wait with the gate open, and who was sent back gets a whole grace."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from placement_ac.core.draining.state import DrainState
+from placement_ac.core.inputs.state import PlacementPolicy, Timer, TimerAges, TimerKind, WorkerCopies
+from placement_ac.core.plan.plan import plan
+from placement_ac.core.plan.targets import select_targets
+from tests.support.builders import (
+    check,
+    decision,
+    managed_clusters,
+    multikueue_check,
+    our_objects,
+    placement,
+    running,
+    secrets,
+    snapshot,
+    workload,
+    world,
+)
+
+POLICY = PlacementPolicy(retention=0.0, loss_grace=0.0, settle=30.0, waiting_grace=60.0)
+NOBODY = WorkerCopies({}, age=0.5)
+BEFORE, NOW_SELECTED = Timer(TimerKind.SELECTION, "p-a"), Timer(TimerKind.SELECTION, "p-b")
+FLAPPED, FLAPPING = Timer(TimerKind.FLAPPING, "p-a"), Timer(TimerKind.FLAPPING, "p-b")
+DESELECTED = Timer(TimerKind.DESELECTED, "a")
+CLOSED = Timer(TimerKind.GATE_CLOSED_FOR, "a")
+GENERATION = {Timer(TimerKind.PLACEMENT_GENERATION, "kueue-system/Placement/p/1"): 500.0}
+
+
+def seen_with(
+    *jobs: Any, ages: TimerAges | None = None, policy: PlacementPolicy = POLICY, selected: str = "b"
+) -> Any:
+    hub = [check(), multikueue_check(), placement(), decision(*selected), *secrets("a", "b")]
+    objects = [*hub, *our_objects("a", "b", owners=["check", "mk"]), *managed_clusters("a", "b"), *jobs]
+    return snapshot(world(objects, policy=policy), ages=GENERATION | dict(ages or {}), **{"p-a": NOBODY})
+
+
+def state_of_a(seen: Any) -> DrainState:
+    (step,) = select_targets(seen).drain.steps
+    return step.state
+
+
+NEW = workload("new", check="Pending", mk="Pending")
+
+
+@pytest.mark.parametrize(
+    ("ages", "waits"),
+    [
+        pytest.param({BEFORE: 10.0}, True, id="the selection before was short"),
+        pytest.param({BEFORE: 29.9}, True, id="just short of it"),
+        pytest.param({BEFORE: 30.0}, False, id="the selection before was long"),
+        pytest.param({BEFORE: 100.0, FLAPPED: 10.0}, True, id="decisions flapped already"),
+        pytest.param({NOW_SELECTED: 10.0, FLAPPING: 10.0}, True, id="it is the same for a short time"),
+        pytest.param({NOW_SELECTED: 30.0, FLAPPING: 30.0}, False, id="it has settled"),
+        pytest.param({NOW_SELECTED: 10.0}, False, id="it changed once only"),
+        pytest.param({}, False, id="nothing is known"),
+        pytest.param({BEFORE: 10.0, DESELECTED: 299.0}, True, id="it has waited for long"),
+        pytest.param({BEFORE: 10.0, DESELECTED: 300.0}, False, id="it has waited for too long"),
+    ],
+)
+def test_while_decisions_flap_a_removal_waits_with_the_gate_open(ages: TimerAges, waits: bool) -> None:
+    seen = seen_with(NEW, ages=ages)
+    assert (state_of_a(seen) is DrainState.SETTLING) is waits
+    assert bool(plan(seen).check_state_updates[0].state == "Ready") is waits
+    assert (FLAPPING in plan(seen).timers) is (waits or DESELECTED in ages)
+
+
+def test_its_time_is_looked_at_again() -> None:
+    for jobs in ([NEW], [running("job", "p-a")]):
+        assert plan(seen_with(*jobs, ages={NOW_SELECTED: 10.0, FLAPPING: 10.0})).requeue_after == 20.0
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        pytest.param(replace(POLICY, settle=0.0), id="not set"),
+        pytest.param(replace(POLICY, removal="Immediate"), id="Immediate"),
+        pytest.param(replace(POLICY, dispatcher=True), id="our dispatcher"),
+    ],
+)
+def test_who_does_not_wait(policy: PlacementPolicy) -> None:
+    assert state_of_a(seen_with(NEW, ages={BEFORE: 10.0}, policy=policy)) is not DrainState.SETTLING
+
+
+def test_without_workloads_for_a_while_there_is_nothing_to_wait_for() -> None:
+    busy, idle = Timer(TimerKind.BUSY), Timer(TimerKind.IDLE)
+    assert state_of_a(seen_with(ages={BEFORE: 10.0, busy: 99.0})) is DrainState.SETTLING
+    assert state_of_a(seen_with(ages={BEFORE: 10.0, busy: 99.0, idle: 29.0})) is DrainState.SETTLING
+    assert state_of_a(seen_with(ages={BEFORE: 10.0, busy: 99.0, idle: 30.0})) is DrainState.UNLISTED
+    assert state_of_a(seen_with(ages={BEFORE: 10.0})) is DrainState.UNLISTED, "there were none before"
+    assert {busy, idle} & plan(seen_with(NEW)).timers == {busy}
+    assert {busy, idle} & plan(seen_with(ages={busy: 99.0})).timers == {busy, idle}
+    assert {busy, idle} & plan(seen_with(ages={busy: 99.0, idle: 30.0})).timers == set()
+
+
+def test_after_a_change_of_the_placement_the_next_change_does_not_wait() -> None:
+    edited = Timer(TimerKind.PLACEMENT_EDITED, "kueue-system/Placement/p/1")
+    assert state_of_a(seen_with(NEW, ages={BEFORE: 10.0, edited: 5.0})) is not DrainState.SETTLING
+    assert state_of_a(seen_with(NEW, ages={BEFORE: 5.0, edited: 10.0})) is DrainState.SETTLING
+    flapped = {NOW_SELECTED: 10.0, FLAPPING: 10.0, edited: 5.0}
+    assert state_of_a(seen_with(NEW, ages=flapped)) is not DrainState.SETTLING
+
+
+def test_where_jobs_run_they_are_waited_for() -> None:
+    assert state_of_a(seen_with(running("job", "p-a"), ages={BEFORE: 10.0})) is DrainState.RUNNING
+
+
+# -- who was sent back
+
+
+def grace(ready_for: float, unchanged: float, *, sent_back: bool) -> list[str]:
+    """Return the Workloads that are sent back when the gate has been closed for a minute."""
+    job = workload("job", nominated=["p-a"], check="Ready", mk="Pending")
+    seen = seen_with(job, ages={CLOSED: 100.0, Timer(TimerKind.LIST_UNCHANGED, "p-a,p-b"): unchanged})
+    (old,) = seen.workloads
+    entries = tuple(replace(one, since=seen.now - timedelta(seconds=ready_for)) for one in old.check_states)
+    old = replace(old, check_states=entries, sent_back_from="c" if sent_back else "")
+    return [update.state for update in plan(replace(seen, workloads=(old,))).check_state_updates]
+
+
+@pytest.mark.parametrize(
+    ("ready_for", "unchanged", "sent_back", "due"),
+    [
+        pytest.param(61.0, 5.0, False, True, id="the first time the list does not matter"),
+        pytest.param(61.0, 61.0, True, True, id="a whole grace"),
+        pytest.param(61.0, 59.0, True, False, id="the list has changed meanwhile"),
+        pytest.param(59.0, 61.0, True, False, id="Ready for a shorter time"),
+    ],
+)
+def test_who_was_sent_back_gets_a_whole_undisturbed_grace(
+    ready_for: float, unchanged: float, sent_back: bool, due: bool
+) -> None:
+    assert grace(ready_for, unchanged, sent_back=sent_back) == (["Retry"] if due else [])
+
+
+# -- what decisions that flap cost
+
+
+def test_a_flip_between_clusters_that_are_listed_changes_nothing_in_the_list() -> None:
+    for jobs in ([NEW], [running("job", "p-a")]):
+        config = plan(seen_with(*jobs, ages={BEFORE: 10.0})).config
+        assert config is not None
+        assert (config.clusters, dict(config.draining)) == (("p-a", "p-b"), {})
+
+
+def test_a_cluster_that_settles_is_no_mass_loss() -> None:
+    policy = replace(POLICY, loss_grace=300.0)
+    assert DESELECTED in plan(seen_with(NEW, ages={BEFORE: 10.0})).timers
+    seen = seen_with(NEW, ages={NOW_SELECTED: 10.0, FLAPPING: 10.0, DESELECTED: 10.0}, policy=policy)
+    assert state_of_a(seen) is DrainState.SETTLING

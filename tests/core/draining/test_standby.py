@@ -1,0 +1,168 @@
+"""With our dispatcher, a cluster that is no longer selected stays listed and stands by: `--unlist-after`."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from placement_ac.core.inputs.state import HubFacts, PlacementPolicy, Plan, Timer, TimerKind, WorkerCopies
+from placement_ac.core.plan.diff import Apply, diff
+from placement_ac.core.plan.plan import plan
+from tests.support.builders import (
+    check,
+    decision,
+    managed_clusters,
+    multikueue_check,
+    our_objects,
+    placement,
+    running,
+    secrets,
+    snapshot,
+    workload,
+    world,
+)
+
+STABLE = PlacementPolicy(
+    retention=0.0, loss_grace=300.0, dispatcher=True, unlist_after=3600.0, step_size=3, reorder_interval=0.0
+)
+NOBODY = WorkerCopies({}, age=0.5)
+QUIET, STANDING_BY, DESELECTED = (
+    Timer(kind, "a") for kind in (TimerKind.QUIET, TimerKind.STANDING_BY, TimerKind.DESELECTED)
+)
+STANDS = {QUIET: 100.0, STANDING_BY: 100.0, DESELECTED: 100.0}
+GENERATION = {Timer(TimerKind.PLACEMENT_GENERATION, "kueue-system/Placement/p/1"): 100.0}
+JOB = ("default", "job")
+
+
+class Answer:
+    """The plan for a Placement that selects `selected` while its config lists `before`, and its writes."""
+
+    def __init__(
+        self,
+        selected: str,
+        *objects: Any,
+        before: str = "abc",
+        ages: Mapping[Timer, float] | None = None,
+        asked: WorkerCopies | None = NOBODY,
+        policy: PlacementPolicy = STABLE,
+        hub: HubFacts | None = None,
+        credentials: str = "",
+        unlist: str = "",
+    ) -> None:
+        fleet = our_objects(*before, owners=["check", "mk"])
+        for obj in fleet[1:]:
+            obj["status"] = {"conditions": [{"type": "Active", "status": "True"}]}
+        if unlist:
+            fleet[0]["metadata"]["annotations"] = {"placement-ac.open-cluster-management.io/unlist": unlist}
+        scored = [(name, 100 - at) for at, name in enumerate(selected)]
+        names = {*(credentials or before), *selected}
+        parts = [check(), multikueue_check(), placement(), decision(*scored), *secrets(*names), *fleet]
+        seen = world(parts, *objects, *managed_clusters(*before, *selected), policy=policy, hub=hub)
+        copies = {f"p-{name}": asked for name in before} if asked else {}
+        at = snapshot(seen, ages=GENERATION | dict(ages or {}), **copies)
+        self.plan: Plan = plan(at)
+        phases = diff(at, self.plan)
+        self.writes = [act.kind.kind for phase in phases for act in phase if isinstance(act, Apply)]
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        return self.plan.config.clusters if self.plan.config else ()
+
+    @property
+    def nominated(self) -> dict[str, tuple[str, ...]]:
+        return {workload.meta.name: clusters for workload, clusters in self.plan.nominations}
+
+    @property
+    def message(self) -> str:
+        return self.plan.verdicts["check"].message
+
+
+def ready(*nominated: str, name: str = "job") -> Any:
+    return workload(name, nominated=nominated, check="Ready", mk="Pending")
+
+
+def test_a_flip_among_listed_clusters_writes_no_list() -> None:
+    for selected in ("b", "c", "cb", "bc", "abc"):
+        answer = Answer(selected, ready())
+        assert (answer.listed, answer.writes) == (("p-a", "p-b", "p-c"), [])
+        assert answer.nominated == {"job": tuple(f"p-{name}" for name in selected)}
+
+
+def test_the_condition_names_those_that_stand_by() -> None:
+    assert Answer("c").message.endswith("; listed, standing by: a, b")
+    assert Answer("bc", running("job", "p-a")).message.endswith("; draining: a (Workloads run there)")
+
+
+def test_it_is_denominated_and_asked_before_it_stands_by() -> None:
+    waiting = Answer("b", ready("p-a"), before="ab", asked=None)
+    assert (waiting.plan.ask_for_copies, waiting.nominated) == (("p-a",), {})
+    assert Answer("b", ready("p-a"), before="ab").nominated == {"job": ("p-b",)}
+    quiet = Answer("b", ready("p-b"), before="ab", ages={QUIET: 1.0}, asked=None)
+    assert quiet.plan.ask_for_copies == ()
+    assert Answer("b", ready("p-b"), before="ab", ages={QUIET: 2.0}, asked=None).plan.ask_for_copies == (
+        "p-a",
+    )
+
+
+def test_a_copy_that_it_has_nevertheless_is_nominated_there_again() -> None:
+    held = WorkerCopies({JOB: True}, age=0.1)
+    answer = Answer("b", ready("p-b"), before="ab", ages={QUIET: 3.0}, asked=held)
+    assert answer.nominated == {"job": ("p-b", "p-a")}
+
+
+def test_jobs_that_run_there_go_on_and_nothing_is_written() -> None:
+    answer = Answer("b", running("job", "p-a"), ready(name="new"), before="ab")
+    assert (answer.writes, answer.nominated) == ([], {"new": ("p-b",)})
+
+
+def test_a_deadline_is_recorded_though_it_costs_a_write() -> None:
+    policy = replace(STABLE, drain_deadline=60.0)
+    assert Answer("b", running("job", "p-a"), before="ab", policy=policy).writes == ["MultiKueueConfig"]
+    assert Answer("b", ready(), before="ab", policy=policy).writes == []
+
+
+@pytest.mark.parametrize(
+    ("how", "stays"),
+    [
+        pytest.param({}, True, id="nothing has changed"),
+        pytest.param({"ages": STANDS | {STANDING_BY: 3600.0}}, False, id="its time has passed"),
+        pytest.param({"credentials": "bc"}, False, id="its credentials are gone"),
+        pytest.param({"unlist": "a"}, False, id="an admin names the cluster"),
+        pytest.param({"unlist": "x,p-a"}, False, id="an admin names its MultiKueueCluster"),
+        pytest.param({"unlist": "b"}, True, id="an admin names another one"),
+        pytest.param({"hub": HubFacts(clusters_max=3), "selected": "bcd"}, False, id="its slot is needed"),
+        pytest.param({"hub": HubFacts(clusters_max=4), "selected": "bcd"}, True, id="there is another slot"),
+        pytest.param({"policy": replace(STABLE, unlist_after=0.0)}, False, id="not set"),
+    ],
+)
+def test_how_long_it_stands_by(how: dict[str, Any], stays: bool) -> None:
+    answer = Answer(how.pop("selected", "bc"), ready("p-b"), **({"ages": STANDS} | how))
+    assert ("p-a" in answer.listed) is stays
+
+
+def test_before_it_is_unlisted_it_is_asked_again() -> None:
+    late = STANDS | {STANDING_BY: 3600.0, QUIET: 3600.0}
+    answer = Answer("bc", ready("p-b"), ages=late, asked=WorkerCopies({}, age=3000.0))
+    assert ("p-a" in answer.listed, answer.plan.ask_for_copies) == (True, ("p-a",))
+
+
+def test_without_any_workload_nobody_is_asked() -> None:
+    answer = Answer("bc", asked=None)
+    assert (answer.plan.ask_for_copies, answer.writes) == ((), [])
+    assert Answer("bc", asked=None, ages={STANDING_BY: 3600.0}).listed == ("p-b", "p-c")
+
+
+def test_those_that_stand_by_are_no_mass_loss() -> None:
+    names = "abcdef"
+    lost = Answer("f", ready(), before=names)
+    assert "held for 5 min" in lost.message
+    left_before = {Timer(TimerKind.DESELECTED, name): 9.0 for name in "abcde"}
+    assert "standing by: a, b, c, d, e" in Answer("f", ready(), before=names, ages=left_before).message
+
+
+def test_a_new_controller_takes_them_for_standing_by() -> None:
+    fleet = our_objects(*"abcdef", owners=["check", "mk"])
+    parts = [check(), multikueue_check(), placement(), decision("f"), *secrets(*"abcdef"), *fleet]
+    seen = world(parts, *managed_clusters(*"abcdef"), policy=STABLE)
+    assert "standing by: a, b, c, d, e" in plan(snapshot(seen)).verdicts["check"].message

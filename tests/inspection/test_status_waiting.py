@@ -1,0 +1,174 @@
+"""What `status` finds of the gate and of the changes of the list in the objects of a hub."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from placement_ac.config.settings import Settings
+from placement_ac.core.api import constants
+from placement_ac.inspection.hub.dump import Dump, MissingRight, dump_of
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.hub.kinds import QUEUE_KINDS
+from placement_ac.inspection.status.check_status import check_statuses
+from placement_ac.inspection.status.model import CheckStatus, HeldRow, ListWrites
+from tests.support.builders import (
+    NOW,
+    Raw,
+    check,
+    decision,
+    managed_clusters,
+    multikueue_check,
+    our_objects,
+    placement,
+    running,
+    secrets,
+    workload,
+)
+
+KINDS = (*constants.WATCHED_KINDS, *QUEUE_KINDS, constants.EVENT)
+HELD = "waits: {} is leaving: it takes a moment"
+
+
+def status(
+    *objects: Raw, missing: tuple[constants.Kind, ...] = (), name: str = "check", generation: int = 1
+) -> CheckStatus:
+    """The status of a check on a hub with these objects, where a, b and z are listed and z stays."""
+    listed = our_objects("a", "b", "z", owners=["check", "mk"])
+    listed[0]["metadata"]["generation"] = generation
+    given = [check(), multikueue_check(), placement(selected=1), decision("z"), *secrets("a", "b", "z")]
+    found = dump_of([*given, *listed, *managed_clusters("a", "b", "z"), *objects])
+    known = {kind: () if kind in missing else found.of(kind) for kind in KINDS}
+    rights = tuple(MissingRight("list", kind) for kind in missing)
+    view = HubView(Dump(known, found.served, rights, live=True), Settings(), NOW)
+    [only] = check_statuses(view, [name])
+    return only
+
+
+def held(name: str, *clusters: str, since: datetime = NOW, **states: str) -> Raw:
+    """A Workload that the gate holds."""
+    job = workload(name, since=since, **states)
+    job["status"]["admissionChecks"][0]["message"] = HELD.format(", ".join(clusters))
+    return job
+
+
+def test_who_is_held_and_by_which_removal() -> None:
+    early = NOW - timedelta(seconds=40)
+    waits = workload("waits", nominated=["p-b"], check="Ready", mk="Pending")
+    jobs = [running("runs", "p-a"), waits, held("one", "b"), held("two", "b", since=early)]
+    more = [held("three", "a", "b"), held("four", "gone")]
+    assert status(*jobs, *more).held == (
+        HeldRow(("a", "b"), "a: Workloads run there; b: Workloads wait there", 1, NOW),
+        HeldRow(("b",), "Workloads wait there", 2, early),
+        HeldRow(("gone",), "it is no longer listed", 1, NOW),
+    )
+
+
+def test_who_waits_for_another_check_is_held_by_that() -> None:
+    jobs = [held("one", "b", second="Pending", mk="Pending")]
+    assert [status(check("second"), *jobs, name=name).held for name in ("check", "second")] == [
+        (),
+        (HeldRow(("b",), "nothing runs there any more", 1, NOW),),
+    ]
+
+
+# -- how often the list changed
+
+
+def event(
+    reason: str, message: str, ago: float, *, first: float | None = None, count: int = 1, **rest: Any
+) -> Raw:
+    """An event of ours, `ago` minutes old."""
+    times = [NOW - timedelta(minutes=one) for one in (ago if first is None else first, ago)]
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{reason}.{message}.{ago}", "namespace": "default"},
+        "involvedObject": {"kind": "AdmissionCheck", "name": "check"},
+        "reportingComponent": "placement-ac",
+        "reason": reason,
+        "message": message,
+        "firstTimestamp": times[0].isoformat(),
+        "lastTimestamp": times[1].isoformat(),
+        "count": count,
+    } | rest
+
+
+def last_hour(*events: Raw, changes: int = 99) -> int | None:
+    writes = status(*events, generation=changes + 1).list_writes
+    assert writes
+    return writes.last_hour
+
+
+AGAIN = "1 cluster more, by Placement ns/p: a (selected again while it drained)"
+PARTLY = "2 clusters more, by Placement ns/p: a (selected again while it drained); b"
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        pytest.param([], 0, id="none"),
+        pytest.param(
+            [event("ClusterAdded", "a", 9), event("ClusterRemoved", "b", 9), event("ClusterRemoved", "c", 5)],
+            2,
+            id="one change may post two events",
+        ),
+        pytest.param(
+            [event("ClusterAdded", "a", 5, first=50, count=7), event("ClusterRemoved", "b", 6, count=3)],
+            7,
+            id="of repeated events, the largest sum of a reason",
+        ),
+        pytest.param(
+            [event("ClusterAdded", "a", 5, count=2), event("ClusterAdded", "b", 4, first=50, count=3)],
+            5,
+            id="events of one reason are of different changes",
+        ),
+        pytest.param(
+            [event("ClusterAdded", "a", 5, first=90, count=40)], 1, id="of an older event, its last time"
+        ),
+        pytest.param([event("ClusterAdded", "a", 61)], 0, id="longer ago"),
+        pytest.param(
+            [
+                event("ClustersSelected", "1 cluster, by Placement ns/p: a", 5),
+                event("ClusterDraining", "1 cluster drains: a (x)", 4),
+                event("ClusterAdded", AGAIN, 3),
+            ],
+            0,
+            id="a new list, and a cluster that drains and is selected again, stays listed",
+        ),
+        pytest.param([event("ClusterAdded", PARTLY, 3)], 1, id="another cluster is new"),
+        pytest.param(
+            [
+                event("ClusterUnusable", "a", 5),
+                event("ClusterAdded", "a", 5, reportingComponent="kueue"),
+                event("ClusterAdded", "a", 5, involvedObject={"kind": "AdmissionCheck", "name": "other"}),
+                event("ClusterAdded", "a", 5, involvedObject={"kind": "Workload", "name": "check"}),
+            ],
+            0,
+            id="others, or about something else",
+        ),
+        pytest.param([event("ClusterAdded", "a", 5, firstTimestamp=None, lastTimestamp=[])], 0, id="no time"),
+    ],
+)
+def test_changes_of_the_last_hour_are_at_least_those_that_events_prove(
+    events: list[Raw], expected: int
+) -> None:
+    assert last_hour(*events) == expected
+
+
+def test_a_config_that_is_new_has_no_changes_of_an_earlier_one() -> None:
+    assert last_hour(event("ClusterRemoved", "a", 5, count=4), changes=1) == 1
+
+
+def test_a_change_costs_each_workload_on_each_cluster() -> None:
+    jobs = [running("one", "p-a"), workload("two"), workload("ours-alone", check="Ready")]
+    assert status(*jobs).list_writes == ListWrites(0, 0, None, 2, 3, 6)
+
+
+def test_what_cannot_be_read_is_unknown() -> None:
+    writes = status(missing=(constants.EVENT, constants.WORKLOAD)).list_writes
+    assert writes == ListWrites(None, 0, None, None, 3, None)
+
+
+def test_without_a_config_there_is_no_list() -> None:
+    assert status(check("other", "q"), placement("q"), name="other").list_writes is None
