@@ -89,7 +89,9 @@ def _from_our_check(check: objects.Check) -> Key:
 def _from_check(check: objects.Check, tables: Tables) -> Iterator[Key]:
     if check.ours:
         yield _from_our_check(check)
-        yield from _credentials(tables.selected_by(check.placement), tables)
+        selected = tables.selected_by(check.placement)
+        yield from _waiting_for_names(check.placement, selected, tables)
+        yield from _credentials(selected, tables)
         # Whatever its parameters say now, it owns objects.
         uid = check.meta.uid
         yield from _placements(config.meta.name for config in tables.configs.by("owner", uid))
@@ -110,6 +112,7 @@ def _from_placement(placement: objects.Placement, tables: Tables) -> Iterator[Ke
 def _from_decision(decision: objects.Decision, tables: Tables) -> Iterator[Key]:
     if decision.placement:
         yield Key("placement", decision.placement)
+        yield from _waiting_for_names(decision.placement, decision.clusters, tables)
     yield from _shared_without_user(decision.clusters, tables)
     yield from _credentials(decision.clusters, tables)
 
@@ -125,8 +128,22 @@ def _shared_without_user(names: Iterable[str], tables: Tables, config: str = "")
     yield from _placements(name for name in shared if name not in used)
 
 
+def _waiting_for_names(placement: str, clusters: Iterable[str], tables: Tables) -> Iterator[Key]:
+    """Yield the Placements that may wait for a name of this one, such as a-b for the name of (a, b-c).
+
+    See `_name_conflicts` in `snapshot`.
+    """
+    if tables.hub.shared:
+        return
+    for cluster in clusters:
+        longer = (f"{placement}-{cluster[:at]}" for at, sign in enumerate(cluster) if sign == "-")
+        yield from _placements(name for name in longer if name in tables.checks.index("placement"))
+
+
 def _from_cluster(cluster: str, tables: Tables) -> Iterator[Key]:
-    yield from _placements(tables.placements_of(cluster))
+    for placement in tables.placements_of(cluster):
+        yield Key("placement", placement)
+        yield from _waiting_for_names(placement, (cluster,), tables)
     yield from _credentials((cluster,), tables)
 
 

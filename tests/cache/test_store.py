@@ -403,6 +403,24 @@ def test_a_name_conflict_is_another_pair_that_comes_first() -> None:
     assert snapshot(shared, "a-b").objects.name_conflicts == {}
 
 
+@pytest.mark.parametrize(
+    "free",
+    [
+        pytest.param((ADMISSION_CHECK, check("one", "a")), id="the check"),
+        pytest.param((PLACEMENT_DECISION, decision("b-c", of="a")), id="the decision"),
+        pytest.param((SECRET, secret("multikueue-b-c")), id="the credentials"),
+    ],
+)
+def test_whatever_frees_a_name_touches_the_placement_that_waits_for_it(free: Any) -> None:
+    objects = [check("one", "a"), check("two", "a-b"), decision("b-c", of="a"), decision("c", of="a-b")]
+    seen = world(*objects, secrets("c", "b-c"))
+    assert snapshot(seen, "a-b").objects.name_conflicts
+    assert Key("placement", "a-b") in seen.remove(*free)
+    assert not snapshot(seen, "a-b").objects.name_conflicts
+    shared = world(*objects, secrets("c", "b-c"), hub=SHARED)
+    assert Key("placement", "a-b") not in shared.remove(*free)
+
+
 def test_a_label_that_is_off_a_config_does_not_free_its_holder() -> None:
     config, cluster = our_objects("a")
     config["metadata"]["labels"] = {}

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from placement_ac.cache.store import Cache
@@ -184,6 +184,34 @@ def test_whatever_changes_the_keys_it_touches_are_enough(
         settle(hub, world, touched)
         everything = world.keys()
         assert [action for key in everything for action in todo(world, key)] == []
+
+
+TWO_PAIRS_OF_ONE_NAME = [
+    *(check("of-a", "a"), check("of-a-b", "a-b"), placement("a", 1), placement("a-b", 1)),
+    *(decision("b-c", of="a"), decision("c", of="a-b"), secret("multikueue-b-c"), secret("multikueue-c")),
+]
+
+
+@quick
+@example(MemoryHub(TWO_PAIRS_OF_ONE_NAME, HubFacts()), "of-a", "a")
+@given(hubs, st.sampled_from((*CHECKS, *(f"of-{name}" for name in PLACEMENTS))), placements)
+def test_that_a_check_is_gone_may_be_heard_after_what_it_owned(
+    hub: MemoryHub, gone: str, reconciled_last: str
+) -> None:
+    world = hub.world()
+    settle(hub, world)
+    last, touched_last = Key("placement", reconciled_last), set[Key]()
+    check_gone = hub.objects.pop((constants.ADMISSION_CHECK, "", gone), None)
+    heard_last = [check_gone] if check_gone else []
+    while news := hub.collect() + heard_last:
+        heard_last = []
+        for raw in news:
+            touched = world.remove(kind_of(raw), raw)
+            touched_last |= touched & {last}
+            settle(hub, world, touched - {last})
+    settle(hub, world, touched_last)
+    everything = world.keys()
+    assert [action for key in everything for action in todo(world, key)] == []
 
 
 @quick

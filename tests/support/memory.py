@@ -66,13 +66,15 @@ class MemoryHub:
         else:
             raise NotImplementedError(type(action))
 
-    def collect(self) -> None:
-        """Delete objects whose owners are all gone, as Kubernetes does."""
+    def collect(self) -> list[Raw]:
+        """Delete objects whose owners are all gone, as Kubernetes does; return them."""
         uids = {raw["metadata"]["uid"] for raw in self.objects.values()}
-        for id_, raw in list(self.objects.items()):
-            owners = raw["metadata"].get("ownerReferences")
-            if owners and not any(owner["uid"] in uids for owner in owners):
-                del self.objects[id_]
+        return [
+            self.objects.pop(id_)
+            for id_, raw in list(self.objects.items())
+            if (owners := raw["metadata"].get("ownerReferences"))
+            and not any(owner["uid"] in uids for owner in owners)
+        ]
 
     def _apply(self, action: Apply) -> None:
         id_ = id_of_target(action)
