@@ -13,7 +13,8 @@ Key = tuple[str, ...]
 """The key of a reconcile request; each stand-in defines its own parts."""
 
 FIRST_BACKOFF_SECONDS = 0.05
-LONGEST_BACKOFF_SECONDS = 2.0
+LONGEST_BACKOFF_SECONDS = 0.5
+"""Short, so that a stand-in notices the end of an outage as soon as the controller does."""
 
 log = structlog.get_logger(__name__)
 
