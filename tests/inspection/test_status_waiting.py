@@ -1,6 +1,6 @@
 """What `status` finds of the gate and of the changes of the list in the objects of a hub."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -27,49 +27,58 @@ from tests.support.builders import (
 )
 
 KINDS = (*constants.WATCHED_KINDS, *QUEUE_KINDS, constants.EVENT)
-HELD = "waits: {} is leaving: it takes a moment"
 
 
 def status(
-    *objects: Raw, missing: tuple[constants.Kind, ...] = (), name: str = "check", generation: int = 1
+    *objects: Raw,
+    missing: tuple[constants.Kind, ...] = (),
+    name: str = "check",
+    generation: int = 1,
+    config: Raw | None = None,
 ) -> CheckStatus:
     """The status of a check on a hub with these objects, where a, b and z are listed and z stays."""
-    listed = our_objects("a", "b", "z", owners=["check", "mk"])
-    listed[0]["metadata"]["generation"] = generation
+    found, *clusters = our_objects("a", "b", "z", owners=["check", "mk"])
+    found["metadata"]["generation"] = generation
+    listed = [config or found, *clusters]
     given = [check(), multikueue_check(), placement(selected=1), decision("z"), *secrets("a", "b", "z")]
-    found = dump_of([*given, *listed, *managed_clusters("a", "b", "z"), *objects])
-    known = {kind: () if kind in missing else found.of(kind) for kind in KINDS}
+    dump = dump_of([*given, *listed, *managed_clusters("a", "b", "z"), *objects])
+    known = {kind: () if kind in missing else dump.of(kind) for kind in KINDS}
     rights = tuple(MissingRight("list", kind) for kind in missing)
-    view = HubView(Dump(known, found.served, rights, live=True), Settings(), NOW)
+    view = HubView(Dump(known, dump.served, rights, live=True), Settings(), NOW)
     [only] = check_statuses(view, [name])
     return only
 
 
-def held(name: str, *clusters: str, since: datetime = NOW, **states: str) -> Raw:
-    """A Workload that the gate holds."""
-    job = workload(name, since=since, **states)
-    job["status"]["admissionChecks"][0]["message"] = HELD.format(", ".join(clusters))
-    return job
+def draining(*names: str) -> Raw:
+    """The MultiKueueConfig, in which these clusters drain."""
+    config, *_ = our_objects("a", "b", "z", owners=["check", "mk"])
+    since = "2026-08-01T11:59:00Z"
+    notes = {constants.ANNOTATION_DRAINING: ",".join(f"p-{name}={since}" for name in names)}
+    config["metadata"] |= {"annotations": notes, "generation": 1}
+    return config
 
 
 def test_who_is_held_and_by_which_removal() -> None:
     early = NOW - timedelta(seconds=40)
     waits = workload("waits", nominated=["p-b"], check="Ready", mk="Pending")
-    jobs = [running("runs", "p-a"), waits, held("one", "b"), held("two", "b", since=early)]
-    more = [held("three", "a", "b"), held("four", "gone")]
-    assert status(*jobs, *more).held == (
-        HeldRow(("a", "b"), "a: Workloads run there; b: Workloads wait there", 1, NOW),
+    jobs = [running("runs", "p-a"), waits, workload("one"), workload("two", since=early)]
+    assert status(*jobs, config=draining("a", "b")).held == (
         HeldRow(("b",), "Workloads wait there", 2, early),
-        HeldRow(("gone",), "it is no longer listed", 1, NOW),
     )
+    two = status(workload("one"), config=draining("a", "b")).held
+    assert two == (HeldRow(("a", "b"), "nothing runs there any more", 1, NOW),)
+
+
+def test_without_a_cluster_that_drains_nobody_is_held() -> None:
+    assert status(running("runs", "p-a"), workload("one"), config=draining()).held == ()
 
 
 def test_who_waits_for_another_check_is_held_by_that() -> None:
-    jobs = [held("one", "b", second="Pending", mk="Pending")]
-    assert [status(check("second"), *jobs, name=name).held for name in ("check", "second")] == [
-        (),
-        (HeldRow(("b",), "nothing runs there any more", 1, NOW),),
+    jobs = [workload("one", second="Pending", mk="Pending")]
+    found = [
+        status(check("second"), *jobs, config=draining("b"), name=name).held for name in ("check", "second")
     ]
+    assert found == [(), (HeldRow(("b",), "nothing runs there any more", 1, NOW),)]
 
 
 # -- how often the list changed

@@ -353,6 +353,19 @@ class EventIntent:
     """Reason and message of the event on each of them."""
 
 
+class HeldWorkloads(NamedTuple):
+    """Workloads with quota that no cluster gets for now, because the same clusters leave."""
+
+    check: str
+    """Our check, whose entry is Pending."""
+    clusters: tuple[str, ...]
+    """The clusters that leave, by name."""
+    number: int
+    """Of Workloads."""
+    since: datetime | None
+    """When the first of them had both quota and a Pending entry; None: no time can be read."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The objects, conditions, answers and events that one Placement calls for."""
@@ -372,6 +385,8 @@ class Plan:
     retained: frozenset[str] = frozenset()
     """MultiKueueClusters that are no longer needed, but stay for a while as they are."""
     check_state_updates: tuple[CheckStateUpdate, ...] = ()
+    held: tuple[HeldWorkloads, ...] = ()
+    """The Workloads that the gate holds, by check and by the clusters that leave."""
     nominations: tuple[tuple[Workload, tuple[str, ...]], ...] = ()
     """Workloads, each with the clusters on which it may wait, as our dispatcher chooses them."""
     ask_for_copies: tuple[str, ...] = ()

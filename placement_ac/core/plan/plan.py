@@ -25,6 +25,7 @@ from placement_ac.core.plan.objects import (
     unchanged_objects,
 )
 from placement_ac.core.plan.targets import TargetClusters, select_targets
+from placement_ac.core.plan.waiting import held_workloads
 from placement_ac.core.plan.workload_states import AnswerContext, answer_workloads
 from placement_ac.core.selection.probe_schedule import due_probes
 from placement_ac.core.selection.selection import soonest
@@ -66,7 +67,8 @@ def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
         drain = DrainPlan(timers=frozenset(timer for timer in seen.timer_ages if timer.kind in LEAVING))
     else:
         objects, ready, drain = target_objects(seen, targets), usable_message(targets), targets.drain
-    answers = answer_workloads(seen, AnswerContext(verdict, ready, drain))
+    context = AnswerContext(verdict, ready, drain)
+    answers = answer_workloads(seen, context)
     nominations = Nominations() if paused else nominate(seen, targets)
     expiry = DueEvents() if paused else expiry_warnings(seen, objects.clusters)
     retained, unusable = retained_clusters(seen, objects), unusable_clusters(seen, targets)
@@ -85,6 +87,7 @@ def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
         prepared=objects.prepared,
         retained=retained.names,
         check_state_updates=answers.updates,
+        held=held_workloads(seen, context),
         nominations=nominations.nominations,
         ask_for_copies=drain.ask_for_copies,
         probe_requests=probe_requests,

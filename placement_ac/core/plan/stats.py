@@ -7,8 +7,7 @@ Pure. Taken from a snapshot and its plan.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from placement_ac.core.inputs.state import Plan, Snapshot
-from placement_ac.core.plan.waiting import HeldWorkloads, held_workloads
+from placement_ac.core.inputs.state import HeldWorkloads, Plan, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,6 @@ def placement_stats(seen: Snapshot, wanted: Plan) -> PlacementStats:
     """Return the numbers of the Placement in `seen`, for which `wanted` was planned."""
     listed = seen.objects.listed
     since = seen.objects.config.draining if seen.objects.config else {}
-    ours = {check.meta.name for check in seen.checks.ours}
     return PlacementStats(
         placement=seen.name,
         checks=tuple(
@@ -47,5 +45,5 @@ def placement_stats(seen: Snapshot, wanted: Plan) -> PlacementStats:
         listed=len(listed),
         draining=tuple(when.timestamp() for name, when in since.items() if name in listed),
         drain_states=wanted.drain_states,
-        held=held_workloads(seen.workloads, ours),
+        held=wanted.held,
     )

@@ -21,7 +21,6 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.objects import AdmissionCheckState, Workload
 from placement_ac.core.draining.drain import DrainPlan
 from placement_ac.core.inputs.state import CheckStateUpdate, Snapshot, Timer, TimerKind, Verdict
-from placement_ac.core.plan.waiting import COPY_AWAITED, GATE_CLOSED
 from placement_ac.core.selection.selection import soonest
 
 MESSAGE_MAX: Final = 1024
@@ -55,7 +54,7 @@ def answer_workloads(seen: Snapshot, context: AnswerContext) -> WorkloadAnswers:
     timers = _no_cluster_timers(seen, context)
     more = 0.0 if len(updates) > WORKLOAD_WRITES_AT_ONCE else None
     left = [(seen.policy.retry_waiting_after or 0.0) - seen.age(timer) for timer in timers]
-    stuck_ages = [_stuck_age(seen, workload, entry) for workload, entry in _our_entries(seen)]
+    stuck_ages = [_stuck_age(seen, workload, entry) for workload, entry in our_entries(seen)]
     left += [STUCK_READY_SECONDS - age for age in stuck_ages if age is not None]
     waits = (more, *[seconds for seconds in left if seconds > 0])
     return WorkloadAnswers(updates[:WORKLOAD_WRITES_AT_ONCE], timers, soonest(waits))
@@ -69,7 +68,8 @@ def _rotated(updates: tuple[CheckStateUpdate, ...], seen: Snapshot) -> tuple[Che
     return updates[start:] + updates[:start]
 
 
-def _our_entries(seen: Snapshot) -> Iterator[tuple[Workload, AdmissionCheckState]]:
+def our_entries(seen: Snapshot) -> Iterator[tuple[Workload, AdmissionCheckState]]:
+    """Yield each Workload with each of its entries that is of a check of ours."""
     ours = {check.meta.name for check in seen.checks.ours}
     for workload in seen.workloads:
         for entry in workload.check_states:
@@ -80,7 +80,7 @@ def _our_entries(seen: Snapshot) -> Iterator[tuple[Workload, AdmissionCheckState
 def _check_state_updates(seen: Snapshot, context: AnswerContext) -> Iterator[CheckStateUpdate]:
     """Yield the entries that differ from the observed ones."""
     sent_back = {w.meta.uid: step.cluster for step in context.drain.steps for w in step.send_back}
-    for workload, entry in _our_entries(seen):
+    for workload, entry in our_entries(seen):
         if update := _update(seen, context, workload, entry, sent_back):
             yield update
 
@@ -89,7 +89,7 @@ def _no_cluster_timers(seen: Snapshot, context: AnswerContext) -> frozenset[Time
     """Return a timer for every Workload that holds quota and that no cluster can take."""
     if seen.policy.retry_waiting_after is None or context.ready:
         return frozenset()
-    waiting = (workload for workload, _ in _our_entries(seen) if workload.has_quota and not workload.cluster)
+    waiting = (workload for workload, _ in our_entries(seen) if workload.has_quota and not workload.cluster)
     return frozenset(map(_no_cluster_timer, waiting))
 
 
@@ -149,14 +149,25 @@ def _stuck_age(seen: Snapshot, workload: Workload, entry: AdmissionCheckState) -
 def _pending_reason(context: AnswerContext, workload: Workload) -> str:
     """Return why a Workload may not be dispatched yet; "" if it may."""
     drain = context.drain
-    made_ready = {w.meta.uid for step in drain.steps for w in step.make_ready}
-    if workload.meta.uid in made_ready:
+    if _is_made_ready(drain, workload):
         return ""
     if not context.ready:
         return f"{context.verdict.reason}: {context.verdict.message}"[:MESSAGE_MAX]
     if cluster := drain.held_back.get(workload.meta.uid):
-        return COPY_AWAITED.format(cluster)
-    return GATE_CLOSED.format(drain.gate_message) if drain.gate_message else ""
+        return f"waits until cluster {cluster} holds no copy of it"
+    return f"waits: {drain.gate_message}" if drain.gate_message else ""
+
+
+def awaited_clusters(drain: DrainPlan, workload: Workload) -> tuple[str, ...]:
+    """Return the leaving clusters for which a Workload may not be dispatched yet."""
+    if _is_made_ready(drain, workload):
+        return ()
+    cluster = drain.held_back.get(workload.meta.uid)
+    return (cluster,) if cluster else drain.gate_closed_for
+
+
+def _is_made_ready(drain: DrainPlan, workload: Workload) -> bool:
+    return any(workload in step.make_ready for step in drain.steps)
 
 
 def _give_quota_back(

@@ -26,7 +26,7 @@ from placement_ac.core.inputs.ranking import RankedCluster
 from placement_ac.core.inputs.state import Snapshot
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.conditions import judge, placement_problems
-from placement_ac.core.plan.plan import keeps_objects
+from placement_ac.core.plan.plan import keeps_objects, plan
 from placement_ac.core.plan.targets import TargetClusters, select_targets
 from placement_ac.core.selection.selection import cluster_of, ranking
 from placement_ac.inspection.hub.hub_view import HubView
@@ -36,6 +36,7 @@ from placement_ac.inspection.status.model import (
     ClusterRow,
     ClusterState,
     Credential,
+    HeldRow,
     WorkloadRow,
 )
 from placement_ac.inspection.status.queues import QueueIndex, condition_status, inactive_reason, workload_rows
@@ -75,16 +76,19 @@ class _CheckReader:
         return self.view.check_snapshot(self.check)
 
     @cached_property
+    def timed_snapshot(self) -> Snapshot:
+        """With the ages of the timers that the objects show."""
+        ages = ages_with_gate(self.snapshot)
+        return replace(self.snapshot, timer_ages=ages) if ages else self.snapshot
+
+    @cached_property
     def targets(self) -> TargetClusters | None:
         """None: the check names no Placement, or the selection is unknown."""
         if not self.check.placement or self.unknown:
             return None
-        ages = ages_with_gate(self.snapshot)
-        return (
-            select_targets(replace(self.snapshot, timer_ages=ages))
-            if ages
-            else self.view.targets(self.check.placement)
-        )
+        seen = self.timed_snapshot
+        is_same = seen is self.snapshot
+        return self.view.targets(self.check.placement) if is_same else select_targets(seen)
 
     @cached_property
     def unknown(self) -> str:
@@ -139,15 +143,17 @@ class _CheckReader:
             queues=self.queues.of((check.meta.name, *users)),
             users=users,
             jobs=self.jobs,
-            held=held_rows(seen, check.meta.name, self._drain_reasons),
+            held=self._held,
             list_writes=self.events.writes(check.meta.name, seen),
         )
 
     @property
-    def _drain_reasons(self) -> dict[str, str]:
-        """The clusters that leave → why they are still listed."""
-        steps = self.targets.drain.staying if self.targets else ()
-        return {step.cluster: step.message for step in steps}
+    def _held(self) -> tuple[HeldRow, ...]:
+        if self.targets is None:
+            return ()
+        held = plan(self.timed_snapshot, self.targets).held
+        reasons = {step.cluster: step.message for step in self.targets.drain.staying}
+        return held_rows(held, self.check.meta.name, reasons)
 
     @property
     def _config(self) -> str | None:

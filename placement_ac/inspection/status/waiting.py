@@ -1,13 +1,13 @@
 """
 Who waits for the gate, by which removal, and how often the list changed. Pure.
 
-A Workload says itself that it is held, in the message of our entry. No object says how often the list changed
+No object says how often the list changed
 in the last hour: our events of that hour give a lower bound, because an event that repeats has only its first
 and last time, and events do not show a new order.
 """
 
 from collections import ChainMap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -20,12 +20,14 @@ from placement_ac.core.api.constants import (
     EVENT,
     FIELD_MANAGER,
     MULTIKUEUE_CONFIG,
+    PENDING,
     WORKLOAD,
 )
-from placement_ac.core.inputs.state import Snapshot, Timer, TimerAges, TimerKind
+from placement_ac.core.inputs.state import HeldWorkloads, Snapshot, Timer, TimerAges, TimerKind
 from placement_ac.core.plan.event_intents import SELECTED_AGAIN
 from placement_ac.core.plan.list_writes import kueue_workloads
-from placement_ac.core.plan.waiting import held_workloads
+from placement_ac.core.plan.workload_states import our_entries
+from placement_ac.core.selection.selection import listed_clusters
 from placement_ac.inspection.hub.dump import Dump, Object
 from placement_ac.inspection.hub.hub_view import SETTLED
 from placement_ac.inspection.status.model import HeldRow, ListWrites
@@ -38,24 +40,36 @@ _REASONS: Final = (CLUSTER_ADDED, CLUSTER_REMOVED)
 
 
 def ages_with_gate(seen: Snapshot) -> TimerAges | None:
-    """Return the ages of the timers with those of the gate, which held Workloads show; None: none is held.
+    """Return the ages of the timers with those of a closed gate; None: no Workload may be held by it.
 
-    For how long the gate has been closed is unknown: it counts as closed just now.
+    No object says whether the gate is closed. If a Workload has quota and our entry is Pending, it counts as
+    closed for all clusters that drain, since just now.
     """
-    ours = {check.meta.name for check in seen.checks.ours}
-    clusters = {name for held in held_workloads(seen.workloads, ours) for name in held.clusters}
-    closed = {Timer(TimerKind.GATE_CLOSED_FOR, name): 0.0 for name in clusters}
+    config = seen.objects.config
+    if config is None or not any(
+        entry.state == PENDING and workload.has_quota for workload, entry in our_entries(seen)
+    ):
+        return None
+    clusters = listed_clusters(seen)
+    closed = {
+        Timer(TimerKind.GATE_CLOSED_FOR, cluster): 0.0
+        for cluster, name in clusters.items()
+        if name in config.draining
+    }
     return ChainMap(closed, SETTLED) if closed else None  # type: ignore[arg-type]  # it is only read
 
 
-def held_rows(seen: Snapshot, check: str, drain_reasons: Mapping[str, str]) -> tuple[HeldRow, ...]:
+def held_rows(
+    held: Iterable[HeldWorkloads], check: str, drain_reasons: Mapping[str, str]
+) -> tuple[HeldRow, ...]:
     """Return the Workloads that the gate holds for a check.
 
     `drain_reasons`: the clusters that leave → why they are still listed.
     """
     return tuple(
-        HeldRow(held.clusters, _reason(held.clusters, drain_reasons), held.number, held.since)
-        for held in held_workloads(seen.workloads, {check})
+        HeldRow(one.clusters, _reason(one.clusters, drain_reasons), one.number, one.since)
+        for one in held
+        if one.check == check
     )
 
 

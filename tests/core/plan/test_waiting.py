@@ -1,24 +1,17 @@
 """Who waits for the gate, who has been placed since its Ready, and what a change of the list costs."""
 
-import copy
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from placement_ac.core.api.decode import workload as decoded
-from placement_ac.core.inputs.state import PlacementPolicy, Timer, TimerKind, WorkerCopies
+from placement_ac.core.inputs.state import HeldWorkloads, PlacementPolicy, Timer, TimerKind, WorkerCopies
 from placement_ac.core.plan.diff import diff
 from placement_ac.core.plan.list_writes import kueue_workloads, list_writes
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.stats import placement_stats
-from placement_ac.core.plan.waiting import (
-    HeldWorkloads,
-    Placed,
-    held_for,
-    held_workloads,
-    placed_since_ready,
-)
+from placement_ac.core.plan.waiting import Placed, placed_since_ready
 from tests.support.builders import (
     NOW,
     Raw,
@@ -47,57 +40,29 @@ def hub(listed: str | list[str], selected: str | list[str]) -> list[Any]:
     return [check(), multikueue_check(), placement(), decision(*selected), *given, *objects]
 
 
-def answered(*, leaves: list[str], job: Raw, others: list[Raw]) -> Raw:
-    """The Workload `job` as our answer leaves it while the gate is closed for these clusters."""
-    ages = {Timer(TimerKind.GATE_CLOSED_FOR, name): 1.0 for name in leaves}
+GATE = {Timer(TimerKind.GATE_CLOSED_FOR, name): 1.0 for name in ("a", "b", *NAMES)}
+
+
+def held(*jobs: Raw, leaves: str | list[str] = "a", more: tuple[Raw, ...] = ()) -> tuple[HeldWorkloads, ...]:
+    """Who is held while the gate is closed for the clusters that leave."""
     asked = {f"p-{name}": WorkerCopies({}, age=0.5) for name in leaves}
-    seen = snapshot(world(hub([*leaves, "z"], ["z"]), *others, job, policy=PATIENT), ages=ages, **asked)
-    [update] = [one for one in plan(seen).check_state_updates if one.workload.meta.name == "job"]
-    return with_message(job, update.message)
+    objects = [*hub([*leaves, "z"], ["z"]), *more, *jobs]
+    return plan(snapshot(world(objects, policy=PATIENT), ages=GATE, **asked)).held
 
 
-def with_message(job: Raw, message: str) -> Raw:
-    changed = copy.deepcopy(job)
-    changed["status"]["admissionChecks"][0]["message"] = message
-    return changed
+@pytest.mark.parametrize("leaves", [["a"], ["a", "b"], NAMES], ids=["one", "two", "many"])
+def test_a_workload_that_gets_no_ready_is_held_for_the_clusters_that_leave(leaves: list[str]) -> None:
+    assert held(workload("job"), leaves=leaves) == (HeldWorkloads("check", tuple(leaves), 1, NOW),)
 
 
-@pytest.mark.parametrize(
-    ("leaves", "clusters"),
-    [
-        pytest.param(["a"], ("a",), id="one"),
-        pytest.param(["a", "b"], ("a", "b"), id="two"),
-        pytest.param(NAMES, tuple(NAMES[:10]), id="more than a message names"),
-    ],
-)
-def test_a_workload_that_the_plan_holds_is_counted_by_its_message(
-    leaves: list[str], clusters: tuple[str, ...]
-) -> None:
-    waits_there = workload("other", nominated=[f"p-{name}" for name in leaves], check="Ready", mk="Pending")
-    job = answered(leaves=leaves, job=workload("job"), others=[waits_there])
-    assert held_workloads([decoded(job)], {"check"}) == (HeldWorkloads("check", clusters, 1, NOW),)
-
-
-def test_one_that_a_cluster_may_still_run_is_held_too() -> None:
+def test_one_that_a_cluster_may_still_run_is_held_for_that() -> None:
     job = workload("job")
     evicted = {"type": "Evicted", "status": "True", "reason": "AdmissionCheck", "lastTransitionTime": "x"}
     evicted["message"] = "At least one admission check is false: cluster a is leaving the Placement"
     job["status"]["conditions"].append(evicted)
     problem = WorkerCopies(problem="no route", age=0.5)
     seen = snapshot(world(hub("az", "z"), job, policy=PATIENT), **{"p-a": problem})
-    [update] = plan(seen).check_state_updates
-    assert held_for(update.message) == ("a",)
-
-
-@pytest.mark.parametrize(
-    "message",
-    ["", "NoClusterSelected: Placement ns/p selects no cluster", "it waits: a is leaving", "a is leaving: x"],
-)
-def test_other_messages_hold_nobody(message: str) -> None:
-    assert held_for(message) == ()
-
-
-HELD = "waits: a is leaving: it takes a moment"
+    assert plan(seen).held == (HeldWorkloads("check", ("a",), 1, NOW),)
 
 
 @pytest.mark.parametrize(
@@ -110,44 +75,53 @@ HELD = "waits: a is leaving: it takes a moment"
     ],
 )
 def test_who_does_not_wait_for_us_is_not_held(job: Raw) -> None:
-    assert held_workloads([decoded(with_message(job, HELD))], {"check"}) == ()
+    assert held(job) == ()
 
 
-def test_workloads_are_counted_by_check_and_by_the_clusters_that_leave() -> None:
+def test_without_a_usable_cluster_nobody_waits_for_the_gate() -> None:
+    seen = snapshot(world(hub("a", ""), workload("job"), policy=PATIENT), ages=GATE)
+    assert plan(seen).held == ()
+
+
+def test_while_the_gate_is_open_nobody_is_held() -> None:
+    assert plan(snapshot(world(hub("z", "z"), workload("job"), policy=PATIENT))).held == ()
+    assert held(workload("job"), running("there", "p-a")) == (), "a drains under its job"
+
+
+def test_workloads_are_counted_by_check() -> None:
     jobs = [
-        with_message(workload("one", since=NOW - timedelta(seconds=30)), HELD),
-        with_message(workload("two"), HELD),
-        with_message(workload("three", second="Pending", mk="Pending"), HELD),
-        with_message(workload("four"), HELD.replace("a is", "a, b is")),
+        workload("one", since=NOW - timedelta(seconds=30)),
+        workload("two"),
+        workload("three", second="Pending", mk="Pending"),
     ]
-    assert held_workloads(map(decoded, jobs), {"check", "second"}) == (
+    assert held(*jobs, more=(check("second"),)) == (
         HeldWorkloads("check", ("a",), 2, NOW - timedelta(seconds=30)),
-        HeldWorkloads("check", ("a", "b"), 1, NOW),
         HeldWorkloads("second", ("a",), 1, NOW),
     )
 
 
 def test_the_wait_begins_with_the_quota() -> None:
-    job = with_message(workload("job", since=NOW - timedelta(hours=1)), HELD)
+    job = workload("job", since=NOW - timedelta(hours=1))
     job["status"]["conditions"][0]["lastTransitionTime"] = "2026-08-01T11:59:00Z"
-    [held] = held_workloads([decoded(job)], {"check"})
-    assert held.since == datetime(2026, 8, 1, 11, 59, tzinfo=UTC)
+    [one] = held(job)
+    assert one.since == datetime(2026, 8, 1, 11, 59, tzinfo=UTC)
 
 
 def test_without_times_it_is_held_all_the_same() -> None:
-    job = with_message(workload("job"), HELD)
+    job = workload("job")
     for part in ("conditions", "admissionChecks"):
         for one in job["status"][part]:
             one["lastTransitionTime"] = "yesterday"
-    assert held_workloads([decoded(job)], {"check"}) == (HeldWorkloads("check", ("a",), 1, None),)
+    assert held(job) == (HeldWorkloads("check", ("a",), 1, None),)
 
 
 def test_the_stats_have_the_state_of_each_drain_and_who_is_held() -> None:
-    jobs = [running("there", "p-a"), with_message(workload("job"), HELD)]
-    seen = snapshot(world(hub("abz", "z"), *jobs, policy=PATIENT), **{"p-b": WorkerCopies({}, age=0.5)})
+    jobs = [running("there", "p-a"), workload("job")]
+    asked = {"p-b": WorkerCopies({}, age=0.5)}
+    seen = snapshot(world(hub("abz", "z"), *jobs, policy=PATIENT), **asked)
     stats = placement_stats(seen, plan(seen))
     assert stats.drain_states == {"a": "running", "b": "closing"}
-    assert stats.held == (HeldWorkloads("check", ("a",), 1, NOW),)
+    assert stats.held == (HeldWorkloads("check", ("b",), 1, NOW),)
 
 
 # -- from our Ready to the placement
