@@ -18,9 +18,9 @@ from placement_ac.core.api.constants import (
     READY,
 )
 from placement_ac.core.api.objects import Workload
-from placement_ac.core.draining import settling
 from placement_ac.core.draining.state import DrainContext, DrainState, DrainStep
 from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind, WorkerCopies
+from placement_ac.core.selection.capacity import seconds_unchanged
 from placement_ac.core.selection.selection import soonest
 
 
@@ -91,7 +91,7 @@ def _grace_left(context: DrainContext, step: DrainStep, workload: Workload) -> f
         return MIN_READY_SECONDS - made_ready
     grace = waiting_grace(context.seen)
     if workload.sent_back_from:  # it gets a whole grace in which Kueue need not read another list
-        undisturbed = min(_ready_for(context, workload), settling.unchanged_for(context.seen))
+        undisturbed = min(_ready_for(context, workload), seconds_unchanged(context.seen))
         return max(grace, MIN_READY_SECONDS) - undisturbed
     closed_for = context.seen.age(gate_timer(step.cluster))
     return max(grace - closed_for, max(grace, MIN_READY_SECONDS) - _ready_for(context, workload))

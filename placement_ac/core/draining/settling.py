@@ -16,32 +16,23 @@ from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind
 
 WAITS_MAX: Final = 10.0
 """A multiple of the setting `settle`."""
-_BUSY, _IDLE = Timer(TimerKind.BUSY), Timer(TimerKind.IDLE)
 
 
 def selection_timers(seen: Snapshot, wanted: Collection[str], *, edited: bool) -> frozenset[Timer]:
-    """Return the timers of the selection (`wanted`: MultiKueueClusters), of its flapping, and of the list."""
+    """Return the timers of the selection (`wanted`: MultiKueueClusters), and of its flapping."""
     if not _applies(seen):
         return frozenset()
-    timers = {Timer(TimerKind.SELECTION, _key(wanted)), _list_timer(seen)}
+    kinds = [TimerKind.SELECTION]
     if _flapping_seconds(seen, wanted, _since_edit(seen, edited=edited)) > 0:
-        timers.add(Timer(TimerKind.FLAPPING, _key(wanted)))
-    return frozenset(timers | _work_timers(seen))
+        kinds.append(TimerKind.FLAPPING)
+    return frozenset(Timer(kind, _key(wanted)) for kind in kinds)
 
 
 def settling_seconds(seen: Snapshot, wanted: Collection[str], *, edited: bool) -> float:
     """Return how long removals still wait because decisions flap; 0: they do not, or there are no jobs."""
-    if not _work_timers(seen):
+    if not seen.workloads:
         return 0.0
     return _flapping_seconds(seen, wanted, _since_edit(seen, edited=edited))
-
-
-def _work_timers(seen: Snapshot) -> set[Timer]:
-    """Return the timers that run while there are Workloads, and for `settle` seconds after the last one."""
-    if seen.workloads:
-        return {_BUSY}
-    is_recent = _BUSY in seen.timer_ages and seen.age(_IDLE) < seen.policy.settle
-    return {_BUSY, _IDLE} if is_recent else set()
 
 
 def _since_edit(seen: Snapshot, *, edited: bool) -> float:
@@ -70,17 +61,8 @@ def seconds_left(seen: Snapshot, cluster: str, settling: float) -> float:
     return max(min(settling, longest), 0.0)
 
 
-def unchanged_for(seen: Snapshot) -> float:
-    """Return for how long the list has been as it is, as far as this process knows. Unit: seconds."""
-    return seen.age(_list_timer(seen))
-
-
 def _key(names: Collection[str]) -> str:
     return ",".join(sorted(names))
-
-
-def _list_timer(seen: Snapshot) -> Timer:
-    return Timer(TimerKind.LIST_UNCHANGED, ",".join(seen.objects.listed))
 
 
 def _applies(seen: Snapshot) -> bool:

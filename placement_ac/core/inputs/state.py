@@ -139,9 +139,6 @@ class TimerKind(StrEnum):
     JUST_UNLISTED = auto()  # a cluster that the list has just lost
     SELECTION = auto()  # the names of the MultiKueueClusters whose clusters are selected
     FLAPPING = auto()  # the same, if the selection before it was short
-    BUSY = auto()  # Workloads of the check are unfinished, or were a moment ago
-    IDLE = auto()  # no Workload of the check is unfinished any more
-    LIST_UNCHANGED = auto()  # the names of the list in their order
     DESELECTED = auto()  # a listed cluster that leaves or stands by
     STANDING_BY = auto()  # a cluster that stands by: nothing runs or waits there
     RETAINED = auto()  # a MultiKueueCluster that is no longer listed

@@ -20,8 +20,11 @@ class OrderedNames(NamedTuple):
     """The names of MultiKueueClusters in the order of the list."""
 
     names: tuple[str, ...]
-    timers: frozenset[Timer] = frozenset()
     requeue_after: float | None = None
+
+    @property
+    def timers(self) -> frozenset[Timer]:
+        return frozenset({_order_timer(self.names)})
 
 
 def apply_cluster_limit(
@@ -59,23 +62,23 @@ def order_names(
     """
     names = (*[entry.name for entry in wanted], *settling, *staying)
     listed, config = seen.objects.listed, seen.objects.config
-    new_list = OrderedNames(names, frozenset({_order_timer(names)}))
-    if set(names) != set(listed):
-        return new_list
-    if names == listed:
-        return OrderedNames(names, frozenset(new_list.timers & seen.timer_ages.keys()))
-    if seen.policy.dispatcher and not (config and not config.applied_fields.clusters):
-        return OrderedNames(listed)  # our dispatcher nominates in the Placement's order
-    if config and not config.applied_fields.clusters:
-        return new_list
+    is_not_applied = config is not None and not config.applied_fields.clusters
+    if set(names) != set(listed) or is_not_applied:
+        return OrderedNames(names)
+    if names == listed or seen.policy.dispatcher:  # our dispatcher nominates in the Placement's order
+        return OrderedNames(listed)
     draining_not_last = _is_draining_not_last(listed, staying)
     if (settling or any(entry.rank is None for entry in wanted)) and not draining_not_last:
         return OrderedNames(listed)
-    timer = _order_timer(listed)
     if not draining_not_last and not _is_worth_a_write(wanted, listed, seen.policy.reorder_margin):
-        return OrderedNames(listed, frozenset({timer} & seen.timer_ages.keys()))
-    left = seen.policy.reorder_interval - seen.timer_ages.get(timer, NEVER)
-    return OrderedNames(listed, frozenset({timer}), left) if left > 0 else new_list
+        return OrderedNames(listed)
+    left = seen.policy.reorder_interval - seen.timer_ages.get(_order_timer(listed), NEVER)
+    return OrderedNames(listed, left) if left > 0 else OrderedNames(names)
+
+
+def seconds_unchanged(seen: Snapshot) -> float:
+    """Return for how long the list has been as it is, as far as this process knows. Unit: seconds."""
+    return seen.age(_order_timer(seen.objects.listed))
 
 
 def _order_timer(names: Sequence[str]) -> Timer:
