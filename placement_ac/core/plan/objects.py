@@ -1,7 +1,8 @@
 """
 The MultiKueueConfig and the MultiKueueClusters that one Placement wants.
 
-Pure. AdmissionChecks own them: Kubernetes removes them with the last check that uses them.
+Pure. AdmissionChecks own them: Kubernetes removes them with the last check that uses them. Shared
+MultiKueueClusters have no owner: the controller removes each when no Placement needs it.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
