@@ -7,7 +7,6 @@ each time.
 """
 
 import asyncio
-import math
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -22,6 +21,7 @@ from placement_ac.core.api.constants import ADMISSION_CHECK, WORKLOAD, Kind, Res
 from placement_ac.core.api.errors import ApiError, Refused, Unavailable
 from placement_ac.core.api.objects import Check
 from placement_ac.core.plan.event_intents import PostableEvent
+from placement_ac.core.token_bucket import TokenBucket
 from placement_ac.kube.client import Client
 from placement_ac.observability.logs import LogDeduplicator
 
@@ -38,19 +38,6 @@ PAUSES: Final = (1.0, 5.0)
 AT_ONCE: Final = 20
 PER_SECOND: Final = 50.0
 """The burst and the rate at which events are posted."""
-
-
-class TokenBucket:
-    """A rate limiter."""
-
-    def __init__(self) -> None:
-        self._tokens, self._updated = 0.0, -math.inf
-
-    def wait(self, now: float, per_second: float, at_once: int) -> float:
-        """Take a token, and return for how many seconds to wait for it."""
-        self._tokens = min(self._tokens + (now - self._updated) * per_second, at_once) - 1
-        self._updated = now
-        return max(-self._tokens / per_second, 0.0)
 
 
 class RepeatWindow(NamedTuple):
@@ -94,8 +81,7 @@ class Recorder:
         """Events that have repeated in their windows, and the timers that post the counts."""
         self._warnings: deque[QueuedEvent] = deque()
         self._normal: deque[QueuedEvent] = deque()
-        self._bucket = TokenBucket()
-        self._per_second = per_second
+        self._bucket = TokenBucket(per_second, AT_ONCE)
         self._sending: asyncio.Task[None] | None = None
         self._refusals = LogDeduplicator()
         """Refused writes by namespace."""
@@ -164,7 +150,7 @@ class Recorder:
     async def _send(self) -> None:
         while self._queued:
             now = asyncio.get_running_loop().time()
-            await asyncio.sleep(self._bucket.wait(now, self._per_second, AT_ONCE))
+            await asyncio.sleep(self._bucket.reserve(now))
             event = (self._warnings or self._normal).popleft()  # warnings first
             try:
                 await self._write_with_retries(event)

@@ -16,7 +16,6 @@ from placement_ac.controller.recorder import (
     REPEAT_SECONDS,
     Recorder,
     RepeatWindow,
-    TokenBucket,
 )
 from placement_ac.core.api import decode
 from placement_ac.core.api.constants import ADMISSION_CHECK, WORKLOAD
@@ -261,20 +260,6 @@ def test_many_go_out_at_a_pace_and_warnings_first(admin: Driver, on: Callable[[T
         assert (first["message"], len(others)) == ("warning", AT_ONCE + 2)
 
     on(test)
-
-
-@pytest.mark.parametrize(
-    ("at", "waits"),
-    [
-        pytest.param([5.0, 5.0], [0.0, 0.0], id="so many at once"),
-        pytest.param([5.0, 5.0, 5.0, 5.0], [0.0, 0.0, 0.5, 1.0], id="then at a pace"),
-        pytest.param([5.0, 5.0, 5.5, 6.0], [0.0, 0.0, 0.0, 0.0], id="which may be kept"),
-        pytest.param([5.0, 5.0, 99.0, 99.0, 99.0], [0.0, 0.0, 0.0, 0.0, 0.5], id="a pause saves no more"),
-    ],
-)
-def test_a_pace(at: list[float], waits: list[float]) -> None:
-    pace = TokenBucket()
-    assert [pace.wait(now, 2.0, 2) for now in at] == waits
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,9 @@ from typing import Any
 
 from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, WORKLOAD, Kind
 from placement_ac.core.api.errors import Conflict, NotFound, Refused, Unavailable
+from placement_ac.core.token_bucket import TokenBucket
 from placement_ac.lab.standins import multikueue as mk
+from placement_ac.lab.standins.kueue_remote import BURST, QPS
 from placement_ac.lab.standins.multikueue import objects as of
 from placement_ac.lab.standins.multikueue import transitions as step
 
@@ -109,7 +111,7 @@ class VirtualKueue:
         self.delays = delays or Delays()
         self.workers = {name: VirtualWorker(slots) for name, slots in workers.items()}
         self.throttled = False
-        self._limiters: dict[str, mk.TokenBucket] = defaultdict(mk.TokenBucket)
+        self._limiters: dict[str, TokenBucket] = defaultdict(lambda: TokenBucket(QPS, BURST))
         self._groups: dict[str, None] = {}
         self._group_at_work = False
         self.listeners: list[Listener] = []

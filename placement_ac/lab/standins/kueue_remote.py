@@ -25,19 +25,24 @@ from placement_ac.core.api.errors import (
     Refused,
     Unavailable,
 )
+from placement_ac.core.token_bucket import TokenBucket
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_ac.lab.standins.informer import HubInformer, Name, OnChange, name_of
 from placement_ac.lab.standins.kueue_jobs import JOB
-from placement_ac.lab.standins.multikueue import RemoteWorker, TokenBucket
+from placement_ac.lab.standins.multikueue import RemoteWorker
 from placement_ac.lab.standins.multikueue.objects import (
     ADMITTED,
     WORKLOAD_LABEL,
     format_time,
     is_condition_true,
 )
-from placement_ac.lab.standins.multikueue.token_bucket import QPS
 
+QPS: Final = 5.0
+"""client-go `rest.DefaultQPS`: requests a second. Kueue sets no other limit for its clients of workers
+(shared/kueue/flips.md: "client-side throttling", 0.19 s for each request)."""
+BURST: Final = 10
+"""client-go `rest.DefaultBurst`: requests at once after a pause."""
 FIRST_RETRY_SECONDS: Final = 5.0
 RETRY_DOUBLINGS: Final = 6
 TIMEOUT_SECONDS: Final = 5.0
@@ -63,7 +68,7 @@ class RemoteClient:
     ) -> None:
         self.kubeconfig = kubeconfig
         self._throttled = throttled
-        self._bucket = TokenBucket(QPS * speed)
+        self._bucket = TokenBucket(QPS * speed, BURST)
         self.failure: str | None = None
         self.lost_since: float | None = None
         self._notify = on_change

@@ -11,7 +11,6 @@ reconcile again).
 - `reconcile_copy(copy, job, ...)`: the next step of a worker's Kueue.
 - `orphans(copies, workloads)`: the copies that Kueue's garbage collection deletes.
 - `hub_job`, `workload_of`, `copy_of`, `worker_job`: the objects that Kueue creates.
-- `TokenBucket`: the limit on Kueue's requests to one worker.
 - `refusal`, `keep_what_others_own`: the effect of a write to the status.
 
 Source: shared/kueue and shared/DESIGN.md, and where they are silent the code of Kueue at the commit of
@@ -47,7 +46,6 @@ from placement_ac.lab.standins.multikueue.operations import (
     WriteJobStatus,
     WriteStatus,
 )
-from placement_ac.lab.standins.multikueue.token_bucket import TokenBucket
 from placement_ac.lab.standins.multikueue.webhook import KUEUE_MANAGER, keep_what_others_own, refusal
 from placement_ac.lab.standins.multikueue.worker_kueue import (
     has_quota,
@@ -76,7 +74,6 @@ __all__ = [
     "SetActive",
     "StartRound",
     "SuspendJob",
-    "TokenBucket",
     "WorkloadInputs",
     "WriteJobStatus",
     "WriteStatus",
