@@ -63,7 +63,7 @@ def target_objects(seen: Snapshot, targets: TargetClusters) -> TargetObjects:
     ]
     ours = targets.listed.values()
     for step in leaving:
-        source = _source_of(seen, step.cluster)
+        source = seen.credentials.usable(step.cluster)
         if step.name in ours and (source or step.name in seen.objects.clusters):
             clusters.append(_wanted(step.name, step.cluster, source, owners))
     return TargetObjects(
@@ -96,12 +96,6 @@ def _prepared_clusters(
             and not is_taken(seen.objects.clusters.get(name), label, cluster)
         ):
             yield _wanted(name, cluster, source, owners)
-
-
-def _source_of(seen: Snapshot, cluster: str) -> CredentialSource | None:
-    credentials = seen.credentials
-    found = credentials.selected.get(cluster) or credentials.unselected.get(cluster)
-    return found if isinstance(found, CredentialSource) else None
 
 
 def _target_config(
