@@ -56,8 +56,10 @@ class HubFacts:
         """Return the MultiKueueCluster's name for a Placement's cluster."""
         return self.naming.format(placement=placement, cluster=cluster)
 
-    def cluster_of(self, placement: str, name: str) -> str:
-        """Return the cluster that a Placement's MultiKueueCluster of that name is for."""
+    def cluster_of(self, placement: str, name: str, obj: KueueObject | None = None) -> str:
+        """Return the cluster of a Placement's MultiKueueCluster: by the label of `obj` if it has one."""
+        if obj and obj.cluster:
+            return obj.cluster
         return name if self.shared else name.removeprefix(f"{placement}-")
 
     def is_for(self, placement: str, name: str) -> bool:

@@ -16,7 +16,7 @@ from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.conditions import is_taken
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.capacity import order_names
-from placement_ac.core.selection.selection import cluster_of, name_problem, removable_clusters, soonest
+from placement_ac.core.selection.selection import name_problem, removable_clusters, soonest
 
 
 class TargetObjects(NamedTuple):
@@ -126,7 +126,7 @@ def unchanged_objects(seen: Snapshot) -> TargetObjects:
         config = WantedConfig(seen.name, observed.listed, owners, observed.draining)
     listed = config.clusters if config else ()
     ours = [
-        _wanted(name, cluster_of(seen, obj), None, owners)
+        _wanted(name, seen.hub.cluster_of(seen.name, name, obj), None, owners)
         for name, obj in seen.objects.clusters.items()
         # Without a label it is shared, or someone removed the label.
         if obj.ours and (obj.placement == seen.name or (not obj.placement and name in listed))

@@ -148,11 +148,6 @@ def decisions_agree(placement: Placement | None, decisions: tuple[Decision, ...]
     )
 
 
-def cluster_of(seen: Snapshot, obj: KueueObject) -> str:
-    """Return the cluster of one of the Placement's MultiKueueClusters, even without its label."""
-    return obj.cluster or seen.hub.cluster_of(seen.name, obj.meta.name)
-
-
 def listed_names(seen: Snapshot) -> tuple[str, ...]:
     """Return the MultiKueueClusters that our config lists now.
 
@@ -169,7 +164,7 @@ def listed_clusters(seen: Snapshot) -> dict[str, str]:
     """Return the clusters that our config lists now, each with its MultiKueueCluster's name, in its order."""
     observed, placement = seen.objects.clusters.get, seen.name
     return {
-        obj.cluster if obj and obj.cluster else seen.hub.cluster_of(placement, name): name
+        seen.hub.cluster_of(placement, name, obj): name
         for name in listed_names(seen)
         # A label that someone removed is put back, and so is an object that someone deleted.
         if (
