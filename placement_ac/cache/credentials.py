@@ -9,14 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from placement_ac.cache.tables import Tables
-from placement_ac.core.api.constants import (
-    ACCOUNT,
-    ADDON_ACCOUNT,
-    PERMISSION,
-    SECRET,
-    CredentialMethod,
-    Kind,
-)
+from placement_ac.core.api.constants import ACCOUNT, ADDON_ACCOUNT, PERMISSION, SECRET, CredentialMethod, Kind
 from placement_ac.core.api.objects import WritableObject
 from placement_ac.core.credentials.discovery import (
     ALWAYS,
