@@ -103,9 +103,8 @@ def plan_drain(
 def _advance(context: DrainContext, step: DrainStep) -> DrainStep:
     seen, cluster = context.seen, step.cluster
     running = context.workloads.running.get(step.name, [])
-    if cluster in seen.fleet.deleted_clusters and step.name == seen.hub.multikueue_cluster_name(
-        seen.name, cluster
-    ):
+    has_our_name = step.name == seen.hub.multikueue_cluster_name(seen.name, cluster)
+    if has_our_name and cluster in seen.fleet.deleted_clusters:
         return _lose(step, [*running, *context.workloads.waiting.get(step.name, [])])
     if cluster in seen.fleet.unreachable:
         return step._replace(state=DrainState.UNREACHABLE)

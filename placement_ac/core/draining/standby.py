@@ -35,12 +35,9 @@ def _must_leave(context: DrainContext, step: DrainStep) -> bool:
     """Whether its slot is needed, it gets another name, its credentials are gone, or an admin wants that."""
     config = context.seen.objects.config
     asked_to = config.unlist if config else ()
-    return (
-        step.cluster in context.must_leave
-        or not context.seen.credentials.usable(step.cluster)
-        or step.cluster in asked_to
-        or step.name in asked_to
-    )
+    is_asked_to = step.cluster in asked_to or step.name in asked_to
+    has_credentials = context.seen.credentials.usable(step.cluster) is not None
+    return is_asked_to or step.cluster in context.must_leave or not has_credentials
 
 
 def _unlist(context: DrainContext, step: DrainStep) -> DrainStep:

@@ -19,8 +19,6 @@ from placement_ac.core.kubeconfig.source import CredentialsByCluster, Credential
 
 Body = dict[str, Any]
 """An object, or a part of one, as it goes over the wire."""
-
-
 NOTHING: Final[Mapping[Any, Any]] = {}
 """An empty mapping, for defaults."""
 

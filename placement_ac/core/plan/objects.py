@@ -89,12 +89,8 @@ def _prepared_clusters(
     for cluster, source in seen.credentials.prepared.items():
         name = seen.hub.multikueue_cluster_name(seen.name, cluster)
         label = "" if is_shared(name, cluster) else seen.name
-        is_possible = not name_problem(cluster, name) and name not in others
-        if (
-            isinstance(source, CredentialSource)
-            and is_possible
-            and not is_taken(seen.objects.clusters.get(name), label, cluster)
-        ):
+        is_free = name not in others and not is_taken(seen.objects.clusters.get(name), label, cluster)
+        if isinstance(source, CredentialSource) and is_free and not name_problem(cluster, name):
             yield _wanted(name, cluster, source, owners)
 
 

@@ -192,14 +192,10 @@ def settle_seconds(seen: Snapshot) -> float:
     OCM writes one decision after another: one that moves to the next is in none for a moment, while
     all the numbers agree (another one came, and a third went).
     """
-    placement = seen.decision.placement
-    if (
-        placement is None
-        or not decisions_agree(placement, seen.decision.decisions)
-        or _is_new(placement, seen.now)
-    ):
+    placement, decisions = seen.decision.placement, seen.decision.decisions
+    if placement is None or not decisions_agree(placement, decisions) or _is_new(placement, seen.now):
         return SETTLE_SECONDS
-    return REGROUP_SECONDS if placement.grouped or len(seen.decision.decisions) > 1 else 0.0
+    return REGROUP_SECONDS if placement.grouped or len(decisions) > 1 else 0.0
 
 
 def _is_new(placement: Placement, now: datetime) -> bool:
