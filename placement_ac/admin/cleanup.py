@@ -77,7 +77,7 @@ async def find(client: Client, kueue_namespace: str) -> list[OwnedObject]:
         if kind in served:
             namespace = kueue_namespace if kind in (SECRET, LEASE) else None
             try:
-                found += [thing async for thing in _ours(client, served[kind], namespace)]
+                found += await _ours(client, served[kind], namespace)
             except ApiError as error:
                 problems.append(error.message)
     if problems:
@@ -124,22 +124,16 @@ async def remove(client: Client, things: Iterable[OwnedObject]) -> AsyncIterator
 # -- our objects
 
 
-async def _ours(client: Client, resource: Resource, namespace: str | None) -> AsyncIterator[OwnedObject]:
-    """Yield our objects: by label, or the Lease by its name."""
-    query = {"limit": str(PAGE_SIZE)}
-    if resource.of is not LEASE:
-        query["labelSelector"] = f"{LABEL_MANAGED_BY}={MANAGED_BY}"
-    while True:
-        answer = await client.request("GET", resource.path(namespace), query=query)
-        for obj in answer.get("items") or ():
-            meta = meta_of(obj)
-            if _is_ours(meta, by_name=resource.of is LEASE):
-                lists = _listed(obj) if resource.of is MULTIKUEUE_CONFIG else frozenset()
-                yield OwnedObject(resource, meta, lists)
-        more = (answer.get("metadata") or {}).get("continue")
-        if not more:
-            return
-        query["continue"] = str(more)
+async def _ours(client: Client, resource: Resource, namespace: str | None) -> list[OwnedObject]:
+    """Return our objects: by label, or the Lease by its name."""
+    by_name = resource.of is LEASE
+    labels = "" if by_name else f"{LABEL_MANAGED_BY}={MANAGED_BY}"
+    found = (await client.list(resource, namespace, label_selector=labels)).items
+    return [
+        OwnedObject(resource, meta, _listed(obj) if resource.of is MULTIKUEUE_CONFIG else frozenset())
+        for obj in found
+        if _is_ours(meta := meta_of(obj), by_name=by_name)
+    ]
 
 
 def _is_ours(meta: Meta, *, by_name: bool) -> bool:

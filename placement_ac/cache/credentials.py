@@ -9,14 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from placement_ac.cache.tables import Tables
-from placement_ac.core.api.constants import (
-    ACCOUNT,
-    ADDON_ACCOUNT,
-    PERMISSION,
-    SECRET,
-    CredentialMethod,
-    Kind,
-)
+from placement_ac.core.api.constants import ACCOUNT, ADDON_ACCOUNT, PERMISSION, SECRET, CredentialMethod, Kind
 from placement_ac.core.api.objects import WritableObject
 from placement_ac.core.credentials.discovery import (
     ALWAYS,
@@ -185,8 +178,6 @@ class CredentialLookup:
                 yield SECRET, secret
         for kind, table in ((ACCOUNT, tables.accounts), (PERMISSION, tables.permissions)):
             for obj in table.by("cluster", cluster):
-                if (
-                    obj.meta.name != inputs.account_name
-                    and f"Secret/{obj.meta.name}-{cluster}" not in sources
-                ):
+                is_used = f"Secret/{obj.meta.name}-{cluster}" in sources
+                if not is_used and obj.meta.name != inputs.account_name:
                     yield kind, obj

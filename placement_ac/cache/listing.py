@@ -8,13 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from placement_ac.core.api import objects
-from placement_ac.core.api.constants import (
-    CLUSTER_PROFILE,
-    PLACEMENT,
-    PLACEMENT_DECISION,
-    SECRET,
-    Kind,
-)
+from placement_ac.core.api.constants import CLUSTER_PROFILE, PLACEMENT, PLACEMENT_DECISION, SECRET, Kind
 
 Scope = tuple[Kind, str]
 """The extent of one list: a kind, in one namespace or EVERYWHERE."""

@@ -56,7 +56,7 @@ def possible_pairs(name: str) -> Iterator[tuple[str, str]]:
 
 
 def _placements(names: Iterable[str]) -> Iterator[Key]:
-    return (Key("placement", name) for name in names)
+    return (Key("placement", name) for name in names if name)
 
 
 def _credentials(clusters: Iterable[str], tables: Tables) -> Iterator[Key]:
@@ -95,11 +95,8 @@ def _from_check(check: objects.Check, tables: Tables) -> Iterator[Key]:
         # Whatever its parameters say now, it owns objects.
         uid = check.meta.uid
         yield from _placements(config.meta.name for config in tables.configs.by("owner", uid))
-        yield from _placements(
-            obj.placement for obj in tables.multikueue_clusters.by("owner", uid) if obj.placement
-        )
-    if check.config:
-        yield Key("placement", check.config)
+        yield from _placements(obj.placement for obj in tables.multikueue_clusters.by("owner", uid))
+    yield from _placements([check.config])
 
 
 def _from_placement(placement: objects.Placement, tables: Tables) -> Iterator[Key]:
@@ -171,11 +168,9 @@ def _from_namespace(
 
 
 def _from_config(config: objects.KueueObject, tables: Tables) -> Iterator[Key]:
-    yield Key("placement", config.meta.name)
-    if config.placement:
-        yield Key("placement", config.placement)
+    yield from _placements([config.meta.name, config.placement])
     listed = (tables.multikueue_clusters.get(("", name)) for name in config.listed)
-    yield from _placements(obj.placement for obj in listed if obj and obj.ours and obj.placement)
+    yield from _placements(obj.placement for obj in listed if obj and obj.ours)
     yield from _shared_without_user(config.listed, tables, config.meta.name)
 
 

@@ -49,7 +49,7 @@ class SnapshotBuilder:
         listed = _names_listed(config, workloads)
         prepared = self._prepared(name, placement, credentials, now)
         clusters = self._multikueue_clusters(name, [*credentials, *prepared], listed)
-        listed_clusters = [_cluster_of(tables, name, one, clusters.get(one)) for one in listed]
+        listed_clusters = [tables.hub.cluster_of(name, one, clusters.get(one)) for one in listed]
         unselected = [cluster for cluster in listed_clusters if cluster not in credentials]
         deleted, unreachable = self._lost(listed_clusters)
         former = self._former_checks(config, clusters.values(), name)
@@ -195,7 +195,3 @@ def _names_listed(config: objects.KueueObject | None, workloads: Iterable[object
     if config is not None:
         return config.listed if config.ours else ()
     return sorted({name for w in workloads for name in (w.cluster, *w.nominated) if name})
-
-
-def _cluster_of(tables: Tables, placement: str, name: str, obj: objects.KueueObject | None) -> str:
-    return obj.cluster if obj and obj.cluster else tables.hub.cluster_of(placement, name)

@@ -123,8 +123,8 @@ class Cache:
             LRUCache(DELETED_REMEMBERED),
         )
         self._tables, self._listings = self._state.tables, self._state.listings
-        self._credentials = CredentialLookup(self._tables, methods, providers, self._state.errors)
-        self._snapshots = SnapshotBuilder(self._tables, self._listings, self._credentials, policy)
+        self.credentials = CredentialLookup(self._tables, methods, providers, self._state.errors)
+        self._snapshots = SnapshotBuilder(self._tables, self._listings, self.credentials, policy)
 
     def copy(self) -> "Cache":
         """Return a cache that holds the same; later changes of either stay its own."""
@@ -173,15 +173,7 @@ class Cache:
         self, cluster: str, now: datetime, ages: TimerAges | None = None
     ) -> ProvisioningInputs:
         """Return all that the provisioned credentials of a cluster depend on."""
-        return self._credentials.provisioning_inputs(cluster, now, ages or {})
-
-    def credential_method(self, cluster: str, now: datetime) -> CredentialMethod | None:
-        """Return by which method the credentials of a cluster are found; None: by none, they are ours."""
-        return self._credentials.method(cluster, now)
-
-    def expiries(self) -> dict[str, datetime]:
-        """Return when the credentials expire of each cluster that we list or that a check of ours selects."""
-        return self._credentials.expiries()
+        return self.credentials.provisioning_inputs(cluster, now, ages or {})
 
     def set_provisioning_error(self, cluster: str, error: str) -> set[Key]:
         """Take in why the credentials of a cluster could not be written; "": they were."""

@@ -36,9 +36,7 @@ class KeyMemory:
 
     def take_placed(self, seen: Snapshot, now: float) -> list[float]:
         """Return how long after its Ready each Workload was placed, and forget all that wait no longer."""
-        ours = {check.meta.name for check in seen.checks.ours}
-        kueues = {check.meta.name for check in seen.checks.multikueue}
-        found = placed_since_ready(self.ready, seen.workloads, ours, kueues)
+        found = placed_since_ready(self.ready, seen)
         times = [now - self.ready[uid] for uid in found.placed]
         self.ready = {uid: self.ready[uid] for uid in found.waiting}
         return times

@@ -44,11 +44,11 @@ class Manager:
     Raises LoginFailed, and BadSettings for a file of access providers that cannot be read.
     """
 
-    def __init__(self, settings: Settings, login: Login | None = None) -> None:
+    def __init__(self, settings: Settings) -> None:
         self._settings = settings
         access = settings.access_providers
         self._providers = AccessProviders.load(access) if access else None
-        self._login = login or Login(settings.kubeconfig, settings.context)
+        self._login = Login(settings.kubeconfig, settings.context)
         self._provisioning = provisioning_policy(settings)
         self._session: Session | None = None
         self._metrics = Metrics(expiries=self._expiries, queue_load=self._load, leading=lambda: self.leading)
@@ -133,7 +133,7 @@ class Manager:
             self._session.leading_changed(leading)
 
     def _expiries(self) -> Mapping[str, datetime]:
-        return self._session.cache.expiries() if self._session else {}
+        return self._session.cache.credentials.expiries() if self._session else {}
 
     def _load(self) -> QueueLoad:
         return self._session.queue.load() if self._session else QueueLoad()

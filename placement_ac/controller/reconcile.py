@@ -6,7 +6,7 @@ same, and once more when it is over.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -60,12 +60,9 @@ class WriteResult:
         """The uids of Workloads that no cluster has yet, and whose check was set to Ready."""
         return {workload.meta.uid for workload in self._set_to(READY) if not workload.cluster}
 
-    def _set_to(self, state: str) -> Iterator[Workload]:
-        for action in self.done:
-            if isinstance(action, diff.SetCheckStates) and any(
-                entry["state"] == state for entry in action.entries
-            ):
-                yield action.workload
+    def _set_to(self, state: str) -> list[Workload]:
+        answers = (action for action in self.done if isinstance(action, diff.SetCheckStates))
+        return [one.workload for one in answers if any(entry["state"] == state for entry in one.entries)]
 
 
 class Reconciler:

@@ -191,16 +191,11 @@ class Writer:
     ) -> Object:
         """Remove fields of other managers from a spec of ours, which an apply cannot do."""
         applied = action.body["metadata"]
-        patch: Object = {
-            "metadata": {"labels": applied["labels"]},
-            "spec": merge_patch(spec, action.body["spec"]),
-        }
-        if "uid" in applied:
-            patch["metadata"]["uid"] = applied["uid"]
+        metadata = {key: applied[key] for key in ("labels", "uid") if key in applied}
         if "resourceVersion" in applied:
-            patch["metadata"]["resourceVersion"] = meta.resource_version
-        namespace = action.body["metadata"].get("namespace")
-        return await self._client.merge(resource, action.name, patch, namespace=namespace)
+            metadata["resourceVersion"] = meta.resource_version
+        patch = {"metadata": metadata, "spec": merge_patch(spec, action.body["spec"])}
+        return await self._client.merge(resource, action.name, patch, namespace=applied.get("namespace"))
 
     async def _delete(self, action: Delete) -> Outcome:
         resource = self._resources[action.kind]

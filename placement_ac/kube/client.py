@@ -55,6 +55,8 @@ class Listing:
 
     items: tuple[Object, ...]
     resource_version: str
+    kind: str = ""
+    """The kind that the answer names, such as SecretList."""
     first: bool = True
     """Whether the list begins with this page, maybe again, since the pages before have expired."""
 
@@ -147,11 +149,13 @@ class Client:
                 return dict(schema)
         return None
 
-    async def list(self, resource: Resource, namespace: str | None = None) -> Listing:
+    async def list(
+        self, resource: Resource, namespace: str | None = None, *, label_selector: str = ""
+    ) -> Listing:
         """Return all objects, read page by page as in `pages`."""
         items: list[Object] = []
         version = ""
-        async for page in self.pages(resource, namespace, limit=PAGE_SIZE):
+        async for page in self.pages(resource, namespace, limit=PAGE_SIZE, label_selector=label_selector):
             if page.first:
                 items.clear()
             items += page.items
@@ -159,24 +163,26 @@ class Client:
         return Listing(tuple(items), version)
 
     async def pages(
-        self, resource: Resource, namespace: str | None = None, *, limit: int
+        self, resource: Resource, namespace: str | None = None, *, limit: int, label_selector: str = ""
     ) -> AsyncGenerator[Listing]:
         """Yield all objects in pages of at most `limit`; begin again, once, when a page has expired."""
+        labels = {"labelSelector": label_selector} if label_selector else {}
+        query = {"limit": str(limit)} | resource.selector | labels
         try:
-            async for page in self._pages(resource, namespace, limit):
+            async for page in self._pages(resource.path(namespace), query):
                 yield page
         except Gone:
-            async for page in self._pages(resource, namespace, limit):
+            async for page in self._pages(resource.path(namespace), query):
                 yield page
 
-    async def _pages(self, resource: Resource, namespace: str | None, limit: int) -> AsyncGenerator[Listing]:
+    async def _pages(self, path: str, query: Mapping[str, str]) -> AsyncGenerator[Listing]:
         more = ""
         while True:
-            query = {"limit": str(limit)} | resource.selector | ({"continue": more} if more else {})
-            answer = await self.request("GET", resource.path(namespace), query=query)
+            continued = {"continue": more} if more else {}
+            answer = await self.request("GET", path, query={**query, **continued})
             metadata = answer.get("metadata") or {}
-            version = str(metadata.get("resourceVersion", ""))
-            yield Listing(tuple(answer.get("items") or ()), version, first=not more)
+            version, kind = str(metadata.get("resourceVersion", "")), str(answer.get("kind"))
+            yield Listing(tuple(answer.get("items") or ()), version, kind, first=not more)
             more = str(metadata.get("continue") or "")
             if not more:
                 return

@@ -147,9 +147,8 @@ class Health:
 
     def lost_watches(self) -> list[str]:
         """Return the watches that have been silent for so long that the session must restart."""
-        return [
-            name for name in self._received_at if self._silence(name, self._session_began_at) > REVIVE_SECONDS
-        ]
+        since = self._session_began_at
+        return [name for name in self._received_at if self._silence(name, since) > REVIVE_SECONDS]
 
     def liveness(self) -> list[HealthCheck]:
         """Return the checks of `/healthz`: only what a restart of the process may fix."""

@@ -26,8 +26,6 @@ class MetricDefinition(NamedTuple):
 
 
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-
-
 PLACING_SECONDS: Final = (0.5, 1.0, 2.0, 3.0, 5.0, 7.5, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 120.0, 300.0)
 """`--waiting-grace` is a minute by default, and Kueue takes seconds."""
 
@@ -59,9 +57,7 @@ DECISION_CHANGES: Final = _counter(
     "Changes of OCM's decisions: of the clusters, or of their order.",
 )
 WRITES: Final = _counter(
-    "writes_total",
-    ("kind", "verb", "result"),
-    "Writes to the hub, by kind of object and result.",
+    "writes_total", ("kind", "verb", "result"), "Writes to the hub, by kind of object and result."
 )
 API_SECONDS: Final = _histogram(
     "api_request_duration_seconds",

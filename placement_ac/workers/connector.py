@@ -10,7 +10,7 @@ import os
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
@@ -117,26 +117,11 @@ class WorkerConnector:
     async def get_credential(self, source: CredentialSource, deadline: float) -> CredentialObject:
         """Return the object that `source` names, as it is on the hub now."""
         described_as = f"{source.kind} {self._namespace}/{source.name}"
-        if source.kind == "Secret":
-            return await self._get(self._secrets, source, described_as, deadline)
-        if self._profiles is None:
+        resource = self._secrets if source.kind == "Secret" else self._profiles
+        if resource is None:
             raise WorkerError(f"{described_as} cannot be read: the hub has no ClusterProfiles")
-        if self._providers is None:
+        if source.kind == "ClusterProfile" and self._providers is None:
             raise WorkerError(f"{described_as} needs an access provider, and none is configured")
-        return await self._get(self._profiles, source, described_as, deadline)
-
-    async def login(self, credential: CredentialObject, deadline: float) -> WorkerLogin:
-        """Return the login with `credential`; for a ClusterProfile it may run a plugin."""
-        by_kind = self._login_by_secret if credential.kind == "Secret" else self._login_by_profile
-        return await by_kind(credential, deadline)
-
-    def drop_credentials(self, login: WorkerLogin) -> None:
-        """Drop the cached credentials, which the worker did not accept."""
-        self._credentials.pop(login.version, None)
-
-    async def _get(
-        self, resource: Resource, source: CredentialSource, described_as: str, deadline: float
-    ) -> CredentialObject:
         late = f"{described_as}: the hub did not give it"
         try:
             got = await self.within(deadline, self._hub.get(resource, source.name, self._namespace), late)
@@ -147,6 +132,15 @@ class WorkerConnector:
             raise refusal(f"{described_as} cannot be read: {error.message}") from None
         return CredentialObject(got, source.kind, described_as)
 
+    async def login(self, credential: CredentialObject, deadline: float) -> WorkerLogin:
+        """Return the login with `credential`; for a ClusterProfile it may run a plugin."""
+        by_kind = self._login_by_secret if credential.kind == "Secret" else self._login_by_profile
+        return await by_kind(credential, deadline)
+
+    def drop_credentials(self, login: WorkerLogin) -> None:
+        """Drop the cached credentials, which the worker did not accept."""
+        self._credentials.pop(login.version, None)
+
     async def _login_by_secret(self, secret: CredentialObject, deadline: float) -> WorkerLogin:
         try:
             encoded = (secret.content.get("data") or {}).get(KUBECONFIG_KEY)
@@ -155,9 +149,7 @@ class WorkerConnector:
             text = b""
         if not text:
             raise WorkerError(f"{secret.described_as} has no key {KUBECONFIG_KEY!r} with a kubeconfig in it")
-        return await self._worker_login(
-            lambda: read_kubeconfig(text), secret.version, secret.described_as, deadline
-        )
+        return await self._worker_login(lambda: read_kubeconfig(text), secret, deadline)
 
     async def _login_by_profile(self, profile: CredentialObject, deadline: float) -> WorkerLogin:
         offers, problem = validate(OfferedProviders, profile.content, "status")
@@ -170,8 +162,7 @@ class WorkerConnector:
         got = await self._run_plugin(provider.exec_config, offer.cluster, profile.version, deadline)
         return await self._worker_login(
             lambda: read_profile(offer.cluster, got.token, got.client_certificate_data, got.client_key_data),
-            profile.version,
-            f"{profile.described_as} with provider {provider.name}",
+            replace(profile, described_as=f"{profile.described_as} with provider {provider.name}"),
             deadline,
         )
 
@@ -189,18 +180,14 @@ class WorkerConnector:
         return got
 
     async def _worker_login(
-        self,
-        access: Callable[[], ClusterAccess | Unusable],
-        version: Version,
-        described_as: str,
-        deadline: float,
+        self, access: Callable[[], ClusterAccess | Unusable], credential: CredentialObject, deadline: float
     ) -> WorkerLogin:
         # A megabyte of YAML and a store of certificates would block the loop.
         opening = asyncio.get_running_loop().run_in_executor(self._threads, _new_login, access)
-        login = await self.within(deadline, opening, f"{described_as} was not read")
+        login = await self.within(deadline, opening, f"{credential.described_as} was not read")
         if isinstance(login, Unusable):
-            raise WorkerError(f"in {described_as}, {login.why}")
-        return WorkerLogin(login, version, described_as)
+            raise WorkerError(f"in {credential.described_as}, {login.why}")
+        return WorkerLogin(login, credential.version, credential.described_as)
 
 
 def _new_login(read_access: Callable[[], ClusterAccess | Unusable]) -> Login | Unusable:

@@ -7,14 +7,14 @@ quotes content of a Secret, a plugin or a worker. A worker that does not answer 
 
 import logging
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import structlog
 from cachetools import TTLCache
 
 from placement_ac.core.api import decode
 from placement_ac.core.api.constants import LABEL_ORIGIN, WORKLOAD, Resource
-from placement_ac.core.api.errors import ApiError, Gone
+from placement_ac.core.api.errors import ApiError
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.state import WorkerCopies
 from placement_ac.core.kubeconfig.source import CredentialSource
@@ -65,18 +65,14 @@ class CopyReader:
 
     async def _copies(self, cluster: KueueObject) -> Mapping[Id, bool]:
         deadline = self._connector.deadline()
-        credential = await self._connector.get_credential(source_of(cluster.spec), deadline)
+        credential = await self._connector.get_credential(_source_of(cluster), deadline)
         login = await self._connector.login(credential, deadline)
         return await self._connector.within(deadline, self._list(login), "the worker did not answer")
 
     async def _list(self, login: WorkerLogin) -> Mapping[Id, bool]:
         try:
             async with Client(login.login, timeout=2 * self._connector.timeout) as client:
-                resource = await self._workload_resource(client, login)
-                try:
-                    return await _list_copies(client, resource)
-                except Gone:
-                    return await _list_copies(client, resource)
+                return await _list_copies(client, await self._workload_resource(client, login))
         except ApiError as error:
             self._forget(login, error)
             permission = f"list workloads.{WORKLOAD.group} in all namespaces"
@@ -99,29 +95,25 @@ class CopyReader:
             self._workload_resources.pop(login.version, None)
 
 
-def source_of(spec: Mapping[str, Any]) -> CredentialSource:
-    """Return what a MultiKueueCluster's spec (any version) names as its credentials. Raises WorkerError."""
-    source = spec.get("clusterSource") or spec
-    profile, kubeconfig = source.get("clusterProfileRef") or {}, source.get("kubeConfig") or {}
-    if kubeconfig.get("location"):
-        if kubeconfig.get("locationType", "Secret") != "Secret":
-            raise WorkerError("its kubeconfig is a file in Kueue's container, out of reach from here")
-        return CredentialSource("Secret", str(kubeconfig["location"]))
-    if profile.get("name"):
-        return CredentialSource("ClusterProfile", str(profile["name"]))
+def _source_of(cluster: KueueObject) -> CredentialSource:
+    """Return what a MultiKueueCluster names as its credentials. Raises WorkerError."""
+    kind, name = cluster.source
+    if kind == "Secret":
+        return CredentialSource("Secret", name)
+    if kind == "ClusterProfile":
+        return CredentialSource("ClusterProfile", name)
+    if kind:
+        raise WorkerError("its kubeconfig is a file in Kueue's container, out of reach from here")
     raise WorkerError("it names neither a Secret nor a ClusterProfile")
 
 
 async def _list_copies(client: Client, resource: Resource) -> Mapping[Id, bool]:
     copies: dict[Id, bool] = {}
-    query = {"limit": str(PAGE_SIZE), "labelSelector": LABEL_ORIGIN}
-    while True:
-        answer = await client.request("GET", resource.path(), query=query)
-        if answer.get("kind") != f"{WORKLOAD.kind}List":  # another server knows of no copies
+    async for page in client.pages(resource, limit=PAGE_SIZE, label_selector=LABEL_ORIGIN):
+        if page.kind != f"{WORKLOAD.kind}List":  # another server knows of no copies
             raise WorkerError("what the worker answered is no list of Workloads")
-        for workload in map(decode.workload, answer.get("items") or ()):
+        if page.first:
+            copies.clear()
+        for workload in map(decode.workload, page.items):
             copies[workload.meta.id] = workload.has_quota and not workload.finished
-        more = (answer.get("metadata") or {}).get("continue")
-        if not more:
-            return copies
-        query["continue"] = str(more)
+    return copies

@@ -20,6 +20,7 @@ from placement_ac.core.api.errors import ApiError
 from placement_ac.core.inputs import fitness
 from placement_ac.core.inputs.fitness import Fitness, Queues, Unknown, WorkerQueues, WorkerRequirements
 from placement_ac.core.kubeconfig.source import CredentialSource
+from placement_ac.core.selection.probe_schedule import valid_for
 from placement_ac.kube.client import Client
 from placement_ac.observability.logs import LogDeduplicator, error_place
 from placement_ac.workers.connector import (
@@ -37,10 +38,6 @@ from placement_ac.workers.queries import WorkerQueries
 
 log = structlog.get_logger(__name__)
 
-GOOD_SECONDS: Final = 600.0
-"""How long a result without problems and warnings is cached."""
-BAD_SECONDS: Final = 30.0
-"""How long any other result is cached."""
 WORKER_KUEUE_NAMESPACE: Final = "kueue-system"
 SLOT_FRACTION: Final = 1 / 5
 """The part of the timeout after which a worker that has not answered frees its slot for another."""
@@ -155,4 +152,4 @@ def _queues_key(credential: CredentialObject, queues: Queues) -> _QueuesKey:
 
 
 def _valid_until(_: object, found: Fitness, now: float) -> float:
-    return now + (BAD_SECONDS if found.problems or found.warnings else GOOD_SECONDS)
+    return now + valid_for(found)

@@ -200,8 +200,7 @@ class WorkerQueries:
 
     async def _kueue_release(self, namespace: str) -> str | Unknown:
         answer = await self._request(
-            f"get the Deployment {namespace}/{KUEUE_MANAGER}",
-            partial(kueue_release, self._client, namespace),
+            f"get the Deployment {namespace}/{KUEUE_MANAGER}", partial(kueue_release, self._client, namespace)
         )
         return answer or Unknown("neither its image nor its label names a release")
 
@@ -214,10 +213,8 @@ class WorkerQueries:
         return frozenset((str(one.get("namespace", "")), str(one["name"])) for one in found)
 
     async def _list(self, resource: Resource) -> tuple[Object, ...] | Unknown:
-        permission = (
-            f"list {resource.of} in all namespaces" if resource.of.namespaced else f"list {resource.of}"
-        )
-        answer = await self._request(permission, partial(self._client.list, resource))
+        where = " in all namespaces" if resource.of.namespaced else ""
+        answer = await self._request(f"list {resource.of}{where}", partial(self._client.list, resource))
         return answer if isinstance(answer, Unknown) else answer.items
 
     async def _request(self, permission: str, send: Callable[[], Awaitable[T]]) -> T | Unknown:

@@ -73,6 +73,19 @@ def test_a_dry_run_prints_the_deletions_and_writes_nothing(hub: Hub, left: Drive
     assert writes(hub, since) == []
 
 
+def test_when_a_page_has_expired_the_kind_is_listed_again(
+    hub: Hub, left: Driver, clean: Clean, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("placement_ac.kube.client.PAGE_SIZE", 1)
+    gone = {"kind": "Status", "status": "Failure", "reason": "Expired", "code": 410}
+    hub.faults.add("GET", "multikueueclusters$", status=410, body=gone, skip=1)
+    since = len(hub.journal)
+    run = clean()
+    assert run.output.splitlines() == [f"{output} deleted (dry run)" for output in LISTS]
+    pages = [r.query for r in hub.journal[since:] if r.path.endswith("/multikueueclusters")]
+    assert [("continue" in query) for query in pages] == [False, True, False, True]
+
+
 def test_all_goes_once_and_the_conditions_stay(hub: Hub, left: Driver, clean: Clean) -> None:
     run = clean("--yes")
     assert (run.exit_code, run.output.splitlines()) == (0, [f"{output} deleted" for output in LISTS])

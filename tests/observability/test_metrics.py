@@ -251,7 +251,7 @@ def test_expiries_follow_what_the_world_is_told() -> None:
         return secret(f"multikueue-{name}", kubeconfig(jwt(hours=hours)), version=version)
 
     def hours(seen: Cache) -> dict[str, float]:
-        return {name: (end - NOW) / timedelta(hours=1) for name, end in seen.expiries().items()}
+        return {name: (end - NOW) / timedelta(hours=1) for name, end in seen.credentials.expiries().items()}
 
     seen = world(check(), decision("a", "b"), token_secret("a", 1, 1))
     assert hours(seen) == hours(seen) == {"a": 1.0}

@@ -159,11 +159,7 @@ def supports(profile: ClusterProfile, providers: Collection[str] | None) -> bool
 
 _FINDERS: Final[
     Mapping[CredentialMethod, Callable[[DiscoveryInputs], CredentialSource | Unusable | None]]
-] = {
-    "profile-secret": _profile_secret,
-    "secret": _named_secret,
-    "access-provider": _access_provider,
-}
+] = {"profile-secret": _profile_secret, "secret": _named_secret, "access-provider": _access_provider}
 
 
 def _nothing_found(inputs: DiscoveryInputs, methods: Sequence[CredentialMethod]) -> str:

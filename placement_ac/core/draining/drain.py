@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from placement_ac.core.api.constants import (
     CLUSTER_LOST,
-    CLUSTERS_MAX,
     COPIES_RETRY_SECONDS,
     GATE_CLOSED_MAX_SECONDS,
     GATE_REOPEN_SECONDS,
@@ -23,7 +22,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import joined
 from placement_ac.core.draining import gate, standby
-from placement_ac.core.draining.settling import seconds_left, selection_timers, settling_seconds
+from placement_ac.core.draining.settling import seconds_left, settling
 from placement_ac.core.draining.state import ConfigWorkloads, DrainContext, DrainState, DrainStep
 from placement_ac.core.inputs.state import NOTHING, EventIntent, Snapshot, Timer, TimerKind
 from placement_ac.core.selection.selection import listed_names, soonest
@@ -62,23 +61,21 @@ def plan_drain(
     wanted: Collection[str],
     workloads: ConfigWorkloads,
     listed: Mapping[str, str],
-    slots: int = CLUSTERS_MAX,
     *,
-    edited: bool = False,
-    renamed: Collection[str] = (),
+    edited: bool,
+    renamed: Collection[str],
 ) -> DrainPlan:
     """Return a step for every listed MultiKueueCluster that is not `wanted`; `listed` by `listed_clusters`.
 
-    It may have been listed by someone else: jobs may run on it nevertheless. `slots`: Kueue's limit.
+    It may have been listed by someone else: jobs may run on it nevertheless.
     `edited`: whether someone has just changed the Placement. `renamed`: clusters that get another name.
     """
     names = listed_names(seen)
-    unlisting = [timer.subject for timer in seen.timer_ages if timer.kind is TimerKind.BEING_UNLISTED]
     clusters = {name: cluster for cluster, name in listed.items()}
-    excess = len({*names, *wanted}) - slots
+    excess = len({*names, *wanted}) - seen.hub.clusters_max
     must_leave = _longest_standing_by(seen, excess).union(renamed)
     context = DrainContext(seen, workloads, _is_reopened(seen), must_leave)
-    wait = settling_seconds(seen, wanted, edited=edited)
+    wait, selection_timers = settling(seen, wanted, edited=edited)
     unwanted = [
         DrainStep(cluster, name, DrainState.UNLISTED, settles_in=seconds_left(seen, cluster, wait))
         for name in names
@@ -87,7 +84,7 @@ def plan_drain(
     ]
     steps = tuple([_recover_copies(context, _advance(context, step)) for step in unwanted])
     held_back, unsure = _held_back(context, steps)
-    just_unlisted = _just_unlisted(seen, unlisting, {clusters.get(name, name) for name in names})
+    just_unlisted = _just_unlisted(seen, {clusters.get(name, name) for name in names})
     closing = {step.cluster for step in steps if step.stays and step.state.closes_gate}
     if seen.policy.dispatcher:  # the gate is closed only while the config is written without a cluster
         closing = set()
@@ -95,7 +92,7 @@ def plan_drain(
     waits = (*_gate_waits(context, closing, just_unlisted), QUIET_SECONDS if held_back else None)
     return DrainPlan(
         steps,
-        _timers(context, steps, just_unlisted, closing) | selection_timers(seen, wanted, edited=edited),
+        _timers(context, steps, just_unlisted, closing) | selection_timers,
         soonest((*waits, *[step.requeue_after for step in steps], *[s.settles_in or None for s in steps])),
         held_back,
         tuple(dict.fromkeys((*[step.name for step in steps if step.ask_for_copies], *unsure))),
@@ -106,9 +103,8 @@ def plan_drain(
 def _advance(context: DrainContext, step: DrainStep) -> DrainStep:
     seen, cluster = context.seen, step.cluster
     running = context.workloads.running.get(step.name, [])
-    if cluster in seen.fleet.deleted_clusters and step.name == seen.hub.multikueue_cluster_name(
-        seen.name, cluster
-    ):
+    has_our_name = step.name == seen.hub.multikueue_cluster_name(seen.name, cluster)
+    if has_our_name and cluster in seen.fleet.deleted_clusters:
         return _lose(step, [*running, *context.workloads.waiting.get(step.name, [])])
     if cluster in seen.fleet.unreachable:
         return step._replace(state=DrainState.UNREACHABLE)
@@ -161,9 +157,7 @@ def _lose(step: DrainStep, workloads: Collection[Workload]) -> DrainStep:
 
 def _longest_standing_by(seen: Snapshot, count: int) -> frozenset[str]:
     """Return up to `count` of the clusters that stand by, those that have done so for the longest time."""
-    ages = {
-        timer.subject: age for timer, age in seen.timer_ages.items() if timer.kind == TimerKind.STANDING_BY
-    }
+    ages = seen.ages(TimerKind.STANDING_BY)
     return frozenset(sorted(ages, key=lambda cluster: (-ages[cluster], cluster))[: max(count, 0)])
 
 
@@ -298,27 +292,17 @@ def _timers(
 
 def _made_ready(context: DrainContext, steps: Iterable[DrainStep]) -> set[Timer]:
     ready = {w.meta.uid for w in context.workloads.undecided if context.workloads.is_ready(w)}
-    running = {
-        timer
-        for timer in context.seen.timer_ages
-        if timer.kind is TimerKind.MADE_READY and timer.subject in ready
-    }
-    return running | {Timer(TimerKind.MADE_READY, w.meta.uid) for step in steps for w in step.make_ready}
+    before = ready & context.seen.ages(TimerKind.MADE_READY).keys()
+    now = {workload.meta.uid for step in steps for workload in step.make_ready}
+    return {Timer(TimerKind.MADE_READY, uid) for uid in before | now}
 
 
-def _just_unlisted(seen: Snapshot, unlisting: Iterable[str], still_listed: Collection[str]) -> set[Timer]:
-    """Return the clusters that were unlisted just now, from when the list was first seen without them.
-
-    `unlisting`: those that the last plan unlisted.
-    """
-    unlisted = {
-        Timer(TimerKind.JUST_UNLISTED, cluster) for cluster in unlisting if cluster not in still_listed
-    }
-    return unlisted | {
-        timer
-        for timer, age in seen.timer_ages.items()
-        if timer.kind is TimerKind.JUST_UNLISTED and age < GATE_REOPEN_SECONDS
-    }
+def _just_unlisted(seen: Snapshot, still_listed: Collection[str]) -> set[Timer]:
+    """Return the clusters that were unlisted just now, from when the list was first seen without them."""
+    now = seen.ages(TimerKind.BEING_UNLISTED).keys() - still_listed
+    ages = seen.ages(TimerKind.JUST_UNLISTED)
+    before = {cluster for cluster, age in ages.items() if age < GATE_REOPEN_SECONDS}
+    return {Timer(TimerKind.JUST_UNLISTED, cluster) for cluster in now | before}
 
 
 def _gate_waits(

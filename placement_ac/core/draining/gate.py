@@ -115,7 +115,10 @@ def _ready_for(context: DrainContext, workload: Workload) -> float:
 
 
 def ask_when_quiet(context: DrainContext, step: DrainStep) -> DrainStep:
-    """Ask the cluster when nothing has been there for a while, and unlist it if it holds no copy."""
+    """Ask the cluster when nothing has been there for a while, and unlist it if it holds no copy.
+
+    Only copies of unfinished Workloads of this config count.
+    """
     timer = Timer(TimerKind.QUIET, step.cluster)
     quiet = context.seen.age(timer)
     step = step._replace(timers=step.timers | {timer}, state=DrainState.QUIET)
@@ -124,11 +127,6 @@ def ask_when_quiet(context: DrainContext, step: DrainStep) -> DrainStep:
     reported = context.seen.fleet.worker_copies.get(step.name)
     if reported is None or reported.age > quiet - QUIET_SECONDS:
         return step._replace(ask_for_copies=True)
-    return _unlist_if_empty(context, step, reported)
-
-
-def _unlist_if_empty(context: DrainContext, step: DrainStep, reported: WorkerCopies) -> DrainStep:
-    """Unlist the cluster if it holds no copy of any unfinished Workload of this config."""
     if state := _other_copies(context, step, reported):
         return _leave_open(step, reported, state)
     held = tuple(workload for workload in context.seen.workloads if workload.meta.id in reported.copies)

@@ -18,52 +18,33 @@ WAITS_MAX: Final = 10.0
 """A multiple of the setting `settle`."""
 
 
-def selection_timers(seen: Snapshot, wanted: Collection[str], *, edited: bool) -> frozenset[Timer]:
-    """Return the timers of the selection (`wanted`: MultiKueueClusters), and of its flapping."""
-    if not _applies(seen):
-        return frozenset()
-    kinds = [TimerKind.SELECTION]
-    if _flapping_seconds(seen, wanted, _since_edit(seen, edited=edited)) > 0:
-        kinds.append(TimerKind.FLAPPING)
-    return frozenset(Timer(kind, _key(wanted)) for kind in kinds)
+def settling(seen: Snapshot, wanted: Collection[str], *, edited: bool) -> tuple[float, frozenset[Timer]]:
+    """Return how long removals still wait because decisions flap, and the timers by which that is known.
+
+    0: they do not wait, or there are no jobs. `wanted`: the MultiKueueClusters of the selection.
+    """
+    if seen.policy.dispatcher or seen.policy.removal == IMMEDIATE:
+        return 0.0, frozenset()
+    names = ",".join(sorted(wanted))
+    selection, flapping = Timer(TimerKind.SELECTION, names), Timer(TimerKind.FLAPPING, names)
+    left = _flapping_seconds(seen, selection, flapping, edited=edited)
+    timers = frozenset({selection, flapping} if left > 0 else {selection})
+    return left if seen.workloads else 0.0, timers
 
 
-def settling_seconds(seen: Snapshot, wanted: Collection[str], *, edited: bool) -> float:
-    """Return how long removals still wait because decisions flap; 0: they do not, or there are no jobs."""
-    if not seen.workloads:
-        return 0.0
-    return _flapping_seconds(seen, wanted, _since_edit(seen, edited=edited))
-
-
-def _since_edit(seen: Snapshot, *, edited: bool) -> float:
-    """Return the seconds since someone changed the Placement; infinity: not in the last minute."""
-    ages = [age for timer, age in seen.timer_ages.items() if timer.kind == TimerKind.PLACEMENT_EDITED]
-    return min(ages, default=0.0) if edited else inf
-
-
-def _flapping_seconds(seen: Snapshot, wanted: Collection[str], since_edit: float) -> float:
+def _flapping_seconds(seen: Snapshot, selection: Timer, flapping: Timer, *, edited: bool) -> float:
     """Return how long decisions must still be the same; only what began after an edit counts."""
     settle = seen.policy.settle
+    since_edit = min(seen.ages(TimerKind.PLACEMENT_EDITED).values(), default=0.0) if edited else inf
     ages = {timer: age for timer, age in seen.timer_ages.items() if age < since_edit}
-    if not settle or not _applies(seen):
-        return 0.0
-    flapping = Timer(TimerKind.FLAPPING, _key(wanted))
-    if Timer(TimerKind.SELECTION, _key(wanted)) in seen.timer_ages:
+    if selection in seen.timer_ages:
         return max(settle - ages[flapping], 0.0) if flapping in ages else 0.0
     kinds = (TimerKind.SELECTION, TimerKind.FLAPPING)
     is_soon = any(timer.kind in kinds and age < settle for timer, age in ages.items())
     return settle if is_soon else 0.0
 
 
-def seconds_left(seen: Snapshot, cluster: str, settling: float) -> float:
-    """Return how long the removal of one cluster waits, of the `settling` seconds for all of them."""
+def seconds_left(seen: Snapshot, cluster: str, wait: float) -> float:
+    """Return how long the removal of one cluster waits, of the `wait` seconds for all of them."""
     longest = seen.policy.settle * WAITS_MAX - seen.age(Timer(TimerKind.DESELECTED, cluster))
-    return max(min(settling, longest), 0.0)
-
-
-def _key(names: Collection[str]) -> str:
-    return ",".join(sorted(names))
-
-
-def _applies(seen: Snapshot) -> bool:
-    return not seen.policy.dispatcher and seen.policy.removal != IMMEDIATE
+    return max(min(wait, longest), 0.0)

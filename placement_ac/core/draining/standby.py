@@ -10,7 +10,6 @@ from placement_ac.core.api.constants import COPIES_FRESH_SECONDS
 from placement_ac.core.draining.gate import ask_when_quiet
 from placement_ac.core.draining.state import DrainContext, DrainState, DrainStep
 from placement_ac.core.inputs.state import Timer, TimerKind
-from placement_ac.core.kubeconfig.source import CredentialSource
 
 
 def stand_by(context: DrainContext, step: DrainStep) -> DrainStep:
@@ -36,24 +35,15 @@ def _must_leave(context: DrainContext, step: DrainStep) -> bool:
     """Whether its slot is needed, it gets another name, its credentials are gone, or an admin wants that."""
     config = context.seen.objects.config
     asked_to = config.unlist if config else ()
-    return (
-        step.cluster in context.must_leave
-        or not _has_credentials(context, step.cluster)
-        or step.cluster in asked_to
-        or step.name in asked_to
-    )
-
-
-def _has_credentials(context: DrainContext, cluster: str) -> bool:
-    credentials = context.seen.credentials
-    found = credentials.selected.get(cluster) or credentials.unselected.get(cluster)
-    return isinstance(found, CredentialSource)
+    is_asked_to = step.cluster in asked_to or step.name in asked_to
+    has_credentials = context.seen.credentials.usable(step.cluster) is not None
+    return is_asked_to or step.cluster in context.must_leave or not has_credentials
 
 
 def _unlist(context: DrainContext, step: DrainStep) -> DrainStep:
     """Unlist it, if it can be asked after a fresh report: someone else may have nominated it."""
     reported = context.seen.fleet.worker_copies.get(step.name)
     is_old = reported is None or reported.age > COPIES_FRESH_SECONDS
-    if context.seen.workloads and is_old and _has_credentials(context, step.cluster):
+    if context.seen.workloads and is_old and context.seen.credentials.usable(step.cluster):
         return step._replace(ask_for_copies=True)
     return step._replace(state=DrainState.UNLISTED, timers=frozenset())

@@ -10,20 +10,8 @@ from datetime import datetime
 from enum import StrEnum, auto
 from typing import Any, Final, Literal, NamedTuple
 
-from placement_ac.core.api.constants import (
-    CLUSTERS_MAX,
-    DRAIN,
-    PER_PLACEMENT,
-    SHARED,
-    RemovalPolicy,
-)
-from placement_ac.core.api.objects import (
-    Check,
-    Decision,
-    KueueObject,
-    Placement,
-    Workload,
-)
+from placement_ac.core.api.constants import CLUSTERS_MAX, DRAIN, PER_PLACEMENT, SHARED, RemovalPolicy
+from placement_ac.core.api.objects import Check, Decision, KueueObject, Placement, Workload
 from placement_ac.core.inputs.fitness import Fitness
 from placement_ac.core.inputs.ranking import ScoreTable
 from placement_ac.core.inputs.rights import KueueRelease
@@ -31,8 +19,6 @@ from placement_ac.core.kubeconfig.source import CredentialsByCluster, Credential
 
 Body = dict[str, Any]
 """An object, or a part of one, as it goes over the wire."""
-
-
 NOTHING: Final[Mapping[Any, Any]] = {}
 """An empty mapping, for defaults."""
 
@@ -68,8 +54,10 @@ class HubFacts:
         """Return the MultiKueueCluster's name for a Placement's cluster."""
         return self.naming.format(placement=placement, cluster=cluster)
 
-    def cluster_of(self, placement: str, name: str) -> str:
-        """Return the cluster that a Placement's MultiKueueCluster of that name is for."""
+    def cluster_of(self, placement: str, name: str, obj: KueueObject | None = None) -> str:
+        """Return the cluster of a Placement's MultiKueueCluster: by the label of `obj` if it has one."""
+        if obj and obj.cluster:
+            return obj.cluster
         return name if self.shared else name.removeprefix(f"{placement}-")
 
     def is_for(self, placement: str, name: str) -> bool:
@@ -233,6 +221,11 @@ class ClusterCredentials:
     prepared: CredentialsByCluster = field(default_factory=dict)
     """Of the other clusters of the Placement's cluster sets, if their MultiKueueClusters are prepared."""
 
+    def usable(self, cluster: str) -> CredentialSource | None:
+        """Return the usable credentials of a cluster that is selected or listed."""
+        found = self.selected.get(cluster) or self.unselected.get(cluster)
+        return found if isinstance(found, CredentialSource) else None
+
 
 @dataclass(frozen=True, slots=True)
 class KueueObjects:
@@ -291,6 +284,10 @@ class Snapshot:
     def age(self, timer: Timer) -> float:
         """Return the seconds since the timer began; 0 if it has not."""
         return self.timer_ages.get(timer, 0.0)
+
+    def ages(self, kind: TimerKind) -> dict[str, float]:
+        """Return subject → seconds, for each timer of that kind that has begun."""
+        return {timer.subject: age for timer, age in self.timer_ages.items() if timer.kind is kind}
 
 
 @dataclass(frozen=True, slots=True)

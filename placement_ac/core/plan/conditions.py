@@ -176,11 +176,8 @@ def _parameters_fix(seen: Snapshot) -> str:
 
 
 def _placement(seen: Snapshot) -> str:
-    return (
-        f"{PLACEMENT.kind} {seen.decision.placement.meta.namespace}/{seen.name}"
-        if seen.decision.placement
-        else ""
-    )
+    placement = seen.decision.placement
+    return f"{PLACEMENT.kind} {placement.meta.namespace}/{seen.name}" if placement else ""
 
 
 def _conflict(kind: Kind, obj: KueueObject | None, name: str) -> str:

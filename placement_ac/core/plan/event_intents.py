@@ -143,15 +143,11 @@ def _draining(seen: Snapshot, targets: TargetClusters, names: Collection[str]) -
         step.cluster: f"{_cause(seen, targets, step.cluster)}; {_drain_message(targets, step)}"
         for step in steps
     }
-    if not reasons:
-        return CLUSTER_DRAINING, ""
     verb = "drains" if len(reasons) == 1 else "drain"
     runs = any(targets.workloads.running.get(step.name) for step in steps)
     policy = f"; {_removal_message(seen)}" if runs else ""
-    return (
-        CLUSTER_DRAINING,
-        f"{count_text(len(reasons), 'cluster')} {verb}: {named_with_reasons(reasons)}{policy}",
-    )
+    message = f"{count_text(len(reasons), 'cluster')} {verb}: {named_with_reasons(reasons)}{policy}"
+    return CLUSTER_DRAINING, message if reasons else ""
 
 
 def _drain_message(targets: TargetClusters, step: DrainStep) -> str:
@@ -178,11 +174,9 @@ def _removed(
     reasons: dict[str, str] = {}
     for name in names:
         cluster = clusters.get(name, name)
-        cause = _cause(seen, targets, cluster)
-        gone = cluster in seen.fleet.deleted_clusters
-        reasons[cluster] = (
-            cause if gone else f"{cause}; {'drained' if name in drained else 'nothing ran there'}"
-        )
+        reasons[cluster] = _cause(seen, targets, cluster)
+        if cluster not in seen.fleet.deleted_clusters:
+            reasons[cluster] += "; drained" if name in drained else "; nothing ran there"
     verb = "is" if len(reasons) == 1 else "are"
     message = f"{count_text(len(reasons), 'cluster')} {verb} no longer listed: {named_with_reasons(reasons)}"
     return CLUSTER_REMOVED, message if reasons else ""

@@ -7,7 +7,7 @@ gets each of them from every connected cluster of the new list. A new MultiKueue
 and without one no cluster is asked, so neither counts.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from placement_ac.core.api.constants import MULTIKUEUE_CONFIG
 from placement_ac.core.inputs.state import Snapshot
@@ -16,21 +16,15 @@ from placement_ac.core.plan.diff import Action, Apply
 
 def list_writes(seen: Snapshot, done: Iterable[Action]) -> tuple[int, ...]:
     """Return, for each of these writes that changed a list, the requests to workers that it causes."""
-    return tuple(_requests(seen, done))
+    before = seen.objects.config
+    if before is None:
+        return ()
+    configs = (one for one in done if isinstance(one, Apply) and one.kind is MULTIKUEUE_CONFIG)
+    lists = (tuple(config.body["spec"]["clusters"]) for config in configs)
+    return tuple(kueue_workloads(seen) * len(names) for names in lists if names != before.listed)
 
 
 def kueue_workloads(seen: Snapshot) -> int:
     """Return the number of unfinished Workloads that Kueue reconciles when the list changes."""
     checks = {check.meta.name for check in seen.checks.multikueue}
-    carriers = (any(entry.check in checks for entry in one.check_states) for one in seen.workloads)
-    return sum(carriers)
-
-
-def _requests(seen: Snapshot, done: Iterable[Action]) -> Iterator[int]:
-    before = seen.objects.config
-    for action in done:
-        if before is None or not isinstance(action, Apply) or action.kind is not MULTIKUEUE_CONFIG:
-            continue
-        clusters = tuple(action.body["spec"]["clusters"])
-        if clusters != before.listed:
-            yield kueue_workloads(seen) * len(clusters)
+    return sum(any(entry.check in checks for entry in one.check_states) for one in seen.workloads)

@@ -16,7 +16,7 @@ from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.conditions import is_taken
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.capacity import order_names
-from placement_ac.core.selection.selection import cluster_of, name_problem, removable_clusters, soonest
+from placement_ac.core.selection.selection import name_problem, removable_clusters, soonest
 
 
 class TargetObjects(NamedTuple):
@@ -63,7 +63,7 @@ def target_objects(seen: Snapshot, targets: TargetClusters) -> TargetObjects:
     ]
     ours = targets.listed.values()
     for step in leaving:
-        source = _source_of(seen, step.cluster)
+        source = seen.credentials.usable(step.cluster)
         if step.name in ours and (source or step.name in seen.objects.clusters):
             clusters.append(_wanted(step.name, step.cluster, source, owners))
     return TargetObjects(
@@ -89,19 +89,9 @@ def _prepared_clusters(
     for cluster, source in seen.credentials.prepared.items():
         name = seen.hub.multikueue_cluster_name(seen.name, cluster)
         label = "" if is_shared(name, cluster) else seen.name
-        is_possible = not name_problem(cluster, name) and name not in others
-        if (
-            isinstance(source, CredentialSource)
-            and is_possible
-            and not is_taken(seen.objects.clusters.get(name), label, cluster)
-        ):
+        is_free = name not in others and not is_taken(seen.objects.clusters.get(name), label, cluster)
+        if isinstance(source, CredentialSource) and is_free and not name_problem(cluster, name):
             yield _wanted(name, cluster, source, owners)
-
-
-def _source_of(seen: Snapshot, cluster: str) -> CredentialSource | None:
-    credentials = seen.credentials
-    found = credentials.selected.get(cluster) or credentials.unselected.get(cluster)
-    return found if isinstance(found, CredentialSource) else None
 
 
 def _target_config(
@@ -132,7 +122,7 @@ def unchanged_objects(seen: Snapshot) -> TargetObjects:
         config = WantedConfig(seen.name, observed.listed, owners, observed.draining)
     listed = config.clusters if config else ()
     ours = [
-        _wanted(name, cluster_of(seen, obj), None, owners)
+        _wanted(name, seen.hub.cluster_of(seen.name, name, obj), None, owners)
         for name, obj in seen.objects.clusters.items()
         # Without a label it is shared, or someone removed the label.
         if obj.ours and (obj.placement == seen.name or (not obj.placement and name in listed))

@@ -52,11 +52,7 @@ def plan(seen: Snapshot, targets: TargetClusters | None = None) -> Plan:
         objects = unchanged_objects(seen)
         return Plan(config=objects.config, clusters=objects.clusters)
     retained = retained_clusters(seen, TargetObjects())  # No check uses it: everything of ours is deleted.
-    return Plan(
-        retained=retained.names,
-        timers=retained.timers,
-        requeue_after=retained.requeue_after,
-    )
+    return Plan(retained=retained.names, timers=retained.timers, requeue_after=retained.requeue_after)
 
 
 def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:

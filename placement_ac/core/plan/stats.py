@@ -31,14 +31,13 @@ class PlacementStats:
 def placement_stats(seen: Snapshot, wanted: Plan) -> PlacementStats:
     """Return the numbers of the Placement in `seen`, for which `wanted` was planned."""
     listed = seen.objects.listed
+    conditions = ((check.meta.name, check.active) for check in seen.checks.ours)
     since = seen.objects.config.draining if seen.objects.config else {}
     return PlacementStats(
         placement=seen.name,
         checks=tuple(
-            (check.meta.name, check.active.status == "True", check.active.reason)
-            if check.active
-            else (check.meta.name, False, "")
-            for check in seen.checks.ours
+            (name, active.status == "True", active.reason) if active else (name, False, "")
+            for name, active in conditions
         ),
         selected=wanted.selected,
         unusable=len(wanted.unusable),

@@ -40,16 +40,15 @@ def select_targets(seen: Snapshot) -> TargetClusters:
     listed = listed_clusters(seen)
     selection = select(seen, listed)
     mass_loss = hold_mass_loss(seen, selection, listed)
-    limit = seen.hub.clusters_max
-    within, over_limit = apply_cluster_limit(seen, (*selection.listable, *mass_loss.held), listed, limit)
+    within, over_limit = apply_cluster_limit(seen, (*selection.listable, *mass_loss.held), listed)
     workloads = group_workloads(seen)
     renaming = begin_renaming(seen, within, listed, workloads.running)
     wanted = {entry.name for entry in renaming.wanted}
     renamed = [entry.cluster for entry in renaming.pending]
-    drain = plan_drain(seen, wanted, workloads, listed, limit, edited=mass_loss.edited, renamed=renamed)
+    drain = plan_drain(seen, wanted, workloads, listed, edited=mass_loss.edited, renamed=renamed)
     leaving = {step.name for step in drain.staying}
-    named = finish_renaming(renaming, renaming.wanted, listed, leaving)
-    slots = limit - len(leaving.difference(entry.name for entry in named))
+    named = finish_renaming(renaming, listed, leaving)
+    slots = seen.hub.clusters_max - len(leaving.difference(entry.name for entry in named))
     to_list, waiting = _with_free_slot(named, listed, slots)
     return TargetClusters(
         selection=selection,

@@ -4,12 +4,12 @@ Who waits for the gate, and who has been placed since its Ready.
 Pure.
 """
 
-from collections.abc import Collection, Container, Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import NamedTuple
 
 from placement_ac.core.api.constants import PENDING, READY
-from placement_ac.core.api.objects import AdmissionCheckState, Workload
+from placement_ac.core.api.objects import AdmissionCheckState, Check, Workload
 from placement_ac.core.inputs.state import HeldWorkloads, Snapshot
 from placement_ac.core.plan.workload_states import AnswerContext, awaited_clusters, our_entries
 
@@ -39,23 +39,22 @@ class Placed(NamedTuple):
     waiting: tuple[str, ...]
 
 
-def placed_since_ready(
-    ready: Collection[str], workloads: Iterable[Workload], ours: Container[str], kueues: Container[str]
-) -> Placed:
-    """Return which of the `ready` uids a worker has admitted by now; `ours`, `kueues`: names of checks.
+def placed_since_ready(ready: Collection[str], seen: Snapshot) -> Placed:
+    """Return which of the `ready` uids a worker has admitted by now.
 
     One that was sent back, deleted or finished meanwhile is in neither.
     """
     placed, waiting = [], []
-    for workload in workloads if ready else ():
+    for workload in seen.workloads if ready else ():
         if workload.meta.uid not in ready:
             continue
-        if workload.cluster or _is_ready(workload, kueues):
+        if workload.cluster or _is_ready(workload, seen.checks.multikueue):
             placed.append(workload.meta.uid)
-        elif _is_ready(workload, ours):
+        elif _is_ready(workload, seen.checks.ours):
             waiting.append(workload.meta.uid)
     return Placed(tuple(placed), tuple(waiting))
 
 
-def _is_ready(workload: Workload, checks: Container[str]) -> bool:
-    return any(entry.state == READY and entry.check in checks for entry in workload.check_states)
+def _is_ready(workload: Workload, checks: Iterable[Check]) -> bool:
+    states = (workload.check_state(check.meta.name) for check in checks)
+    return any(entry.state == READY for entry in states if entry)

@@ -107,12 +107,8 @@ def _update(
     uid = workload.meta.uid
     if uid in sent_back and entry.state != RETRY:
         return CheckStateUpdate(workload, entry.check, RETRY, SENT_BACK.format(sent_back[uid]))
-    if (
-        entry.state == READY
-        and not workload.has_quota
-        and not workload.cluster
-        and context.drain.gate_message
-    ):
+    is_unplaced = not (workload.has_quota or workload.cluster)
+    if entry.state == READY and is_unplaced and context.drain.gate_message:
         return CheckStateUpdate(workload, entry.check, PENDING, context.drain.gate_message)
     if (_stuck_age(seen, workload, entry) or 0.0) >= STUCK_READY_SECONDS:
         return CheckStateUpdate(workload, entry.check, RETRY, SENT_AGAIN.format(workload.sent_back_from))

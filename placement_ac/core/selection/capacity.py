@@ -28,19 +28,20 @@ class OrderedNames(NamedTuple):
 
 
 def apply_cluster_limit(
-    seen: Snapshot, listable: Sequence[ListableCluster], listed: Collection[str], limit: int
+    seen: Snapshot, listable: Sequence[ListableCluster], listed: Collection[str]
 ) -> tuple[tuple[ListableCluster, ...], tuple[str, ...]]:
-    """Return the `limit` best clusters by score, in the Placement's order, and the names of the others.
+    """Return the best clusters by score, in the Placement's order, and the names of those beyond the limit.
 
     The score of a listed one gets the margin on top. A cluster without a rank, which only stays for now,
     comes before all others.
     """
+    limit = seen.hub.clusters_max
     if len(listable) <= limit:
         return tuple(listable), ()
     scored = any(entry.rank and entry.rank.score for entry in listable)
     bonus = dict.fromkeys(listed, seen.policy.reorder_margin) if scored else {}
     best_first = sorted(listable, key=lambda entry: _sort_key(entry, bonus.get(entry.cluster, 0)))
-    within = {entry.cluster for entry in best_first[: max(limit, 0)]}
+    within = {entry.cluster for entry in best_first[:limit]}
     return (
         tuple(entry for entry in listable if entry.cluster in within),
         tuple(entry.cluster for entry in listable if entry.cluster not in within),
@@ -54,7 +55,7 @@ def _sort_key(entry: ListableCluster, bonus: int) -> tuple[bool, int, int]:
 
 
 def order_names(
-    seen: Snapshot, wanted: Sequence[ListableCluster], staying: Sequence[str], settling: Sequence[str] = ()
+    seen: Snapshot, wanted: Sequence[ListableCluster], staying: Sequence[str], settling: Sequence[str]
 ) -> OrderedNames:
     """Return the names to list: those wanted in their order, those that leave last.
 
@@ -67,10 +68,9 @@ def order_names(
         return OrderedNames(names)
     if names == listed or seen.policy.dispatcher:  # our dispatcher nominates in the Placement's order
         return OrderedNames(listed)
-    draining_not_last = _is_draining_not_last(listed, staying)
-    if (settling or any(entry.rank is None for entry in wanted)) and not draining_not_last:
-        return OrderedNames(listed)
-    if not draining_not_last and not _is_worth_a_write(wanted, listed, seen.policy.reorder_margin):
+    draining_is_last = set(listed[len(listed) - len(staying) :]) == set(staying)
+    waits = settling or any(entry.rank is None for entry in wanted)
+    if draining_is_last and (waits or not _is_worth_a_write(wanted, listed, seen.policy.reorder_margin)):
         return OrderedNames(listed)
     left = seen.policy.reorder_interval - seen.timer_ages.get(_order_timer(listed), NEVER)
     return OrderedNames(listed, left) if left > 0 else OrderedNames(names)
@@ -83,12 +83,6 @@ def seconds_unchanged(seen: Snapshot) -> float:
 
 def _order_timer(names: Sequence[str]) -> Timer:
     return Timer(TimerKind.LIST_ORDER, ",".join(names))
-
-
-def _is_draining_not_last(listed: Sequence[str], staying: Collection[str]) -> bool:
-    """Whether a cluster that leaves is listed before one that is wanted."""
-    last = listed[len(listed) - len(staying) :]
-    return set(last) != set(staying)
 
 
 def _is_worth_a_write(wanted: Sequence[ListableCluster], listed: Sequence[str], margin: int) -> bool:

@@ -64,7 +64,7 @@ def _left_before(seen: Snapshot, cluster: str, name: str) -> bool:
     """
     if seen.objects.config and name in seen.objects.config.draining:
         return True
-    is_first_look = not any(timer.kind == TimerKind.PLACEMENT_GENERATION for timer in seen.timer_ages)
+    is_first_look = not seen.ages(TimerKind.PLACEMENT_GENERATION)
     is_found_standing_by = is_first_look and seen.policy.unlist_after > 0
     return is_found_standing_by or Timer(TimerKind.DESELECTED, cluster) in seen.timer_ages
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from placement_ac.core.api.text import joined
+from placement_ac.core.inputs.fitness import Fitness
 from placement_ac.core.inputs.state import ProbeRequest, ProbeResult, Snapshot
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 
@@ -49,7 +50,7 @@ def due_probes(seen: Snapshot) -> tuple[tuple[ProbeRequest, ...], float | None]:
         if not isinstance(source, CredentialSource):
             continue
         result = _result(seen, cluster, source)
-        left = _valid_for(result) - result.age if result and result.version == source.version else 0.0
+        left = valid_for(result.fitness) - result.age if result and result.version == source.version else 0.0
         if left > 0:
             waits.append(left)
         else:
@@ -57,8 +58,9 @@ def due_probes(seen: Snapshot) -> tuple[tuple[ProbeRequest, ...], float | None]:
     return tuple(due), min(waits, default=None)
 
 
-def _valid_for(result: ProbeResult) -> float:
-    return BAD_SECONDS if result.fitness.problems or result.fitness.warnings else GOOD_SECONDS
+def valid_for(fitness: Fitness) -> float:
+    """Return for how many seconds the result of a probe counts."""
+    return BAD_SECONDS if fitness.problems or fitness.warnings else GOOD_SECONDS
 
 
 def _result(seen: Snapshot, cluster: str, source: CredentialSource) -> ProbeResult | None:

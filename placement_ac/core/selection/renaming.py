@@ -42,14 +42,11 @@ def begin_renaming(
 
 
 def finish_renaming(
-    renaming: Renaming,
-    clusters: Sequence[ListableCluster],
-    listed: Mapping[str, str],
-    staying: Collection[str],
+    renaming: Renaming, listed: Mapping[str, str], staying: Collection[str]
 ) -> tuple[ListableCluster, ...]:
     """Return the clusters, under their old names while these stay listed; `staying`: names that drain."""
     kept = {entry.cluster for entry in renaming.pending if listed[entry.cluster] in staying}
-    return _with_old_names(clusters, kept, listed)
+    return _with_old_names(renaming.wanted, kept, listed)
 
 
 def _with_old_names(

@@ -148,11 +148,6 @@ def decisions_agree(placement: Placement | None, decisions: tuple[Decision, ...]
     )
 
 
-def cluster_of(seen: Snapshot, obj: KueueObject) -> str:
-    """Return the cluster of one of the Placement's MultiKueueClusters, even without its label."""
-    return obj.cluster or seen.hub.cluster_of(seen.name, obj.meta.name)
-
-
 def listed_names(seen: Snapshot) -> tuple[str, ...]:
     """Return the MultiKueueClusters that our config lists now.
 
@@ -169,7 +164,7 @@ def listed_clusters(seen: Snapshot) -> dict[str, str]:
     """Return the clusters that our config lists now, each with its MultiKueueCluster's name, in its order."""
     observed, placement = seen.objects.clusters.get, seen.name
     return {
-        obj.cluster if obj and obj.cluster else seen.hub.cluster_of(placement, name): name
+        seen.hub.cluster_of(placement, name, obj): name
         for name in listed_names(seen)
         # A label that someone removed is put back, and so is an object that someone deleted.
         if (
@@ -197,14 +192,10 @@ def settle_seconds(seen: Snapshot) -> float:
     OCM writes one decision after another: one that moves to the next is in none for a moment, while
     all the numbers agree (another one came, and a third went).
     """
-    placement = seen.decision.placement
-    if (
-        placement is None
-        or not decisions_agree(placement, seen.decision.decisions)
-        or _is_new(placement, seen.now)
-    ):
+    placement, decisions = seen.decision.placement, seen.decision.decisions
+    if placement is None or not decisions_agree(placement, decisions) or _is_new(placement, seen.now):
         return SETTLE_SECONDS
-    return REGROUP_SECONDS if placement.grouped or len(seen.decision.decisions) > 1 else 0.0
+    return REGROUP_SECONDS if placement.grouped or len(decisions) > 1 else 0.0
 
 
 def _is_new(placement: Placement, now: datetime) -> bool:

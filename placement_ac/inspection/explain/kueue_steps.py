@@ -129,7 +129,7 @@ def _credential_step(case: PlacementView, row: ClusterRow, problem: str) -> Expl
         return StepName.CREDENTIAL.unknown(f"whether it has credentials is {credential.problem}", source)
     if problem:
         return StepName.CREDENTIAL.failed(problem, f"namespace {space}")
-    origin = _CREDENTIAL_ORIGIN[case.view.cache.credential_method(row.name, case.view.now)]
+    origin = _CREDENTIAL_ORIGIN[case.view.cache.credentials.method(row.name, case.view.now)]
     expires = f", and expires at {credential.expires.isoformat()}" if credential.expires else ""
     return StepName.CREDENTIAL.passed(f"its credentials are {source}, {origin}{expires}", source)
 

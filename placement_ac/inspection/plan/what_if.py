@@ -28,7 +28,7 @@ from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.conditions import is_taken
 from placement_ac.core.plan.plan import keeps_objects, plan
 from placement_ac.core.plan.targets import TargetClusters, select_targets
-from placement_ac.core.selection.selection import cluster_of, listed_clusters
+from placement_ac.core.selection.selection import listed_clusters
 from placement_ac.inspection.hub.dump import Key, Object
 from placement_ac.inspection.hub.hub_view import PASSED, Changes, HubView
 from placement_ac.inspection.plan import plan_report
@@ -162,10 +162,9 @@ class _PlacementSide:
         seen = self.view.snapshot(self.key[1])
         if seen.objects.config is None or not is_taken(seen.objects.config, seen.name, ""):
             return ()
-        object_of = self.view.cluster_objects.get
+        objects = self.view.cluster_objects
         return tuple(
-            cluster_of(seen, obj) if (obj := object_of(name)) else seen.hub.cluster_of(seen.name, name)
-            for name in seen.objects.config.listed
+            seen.hub.cluster_of(seen.name, name, objects.get(name)) for name in seen.objects.config.listed
         )
 
     @cached_property

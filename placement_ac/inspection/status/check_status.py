@@ -28,7 +28,7 @@ from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.conditions import judge, placement_problems
 from placement_ac.core.plan.plan import keeps_objects, plan
 from placement_ac.core.plan.targets import TargetClusters, select_targets
-from placement_ac.core.selection.selection import cluster_of, ranking
+from placement_ac.core.selection.selection import ranking
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.status.model import (
     LISTED_STATES,
@@ -121,9 +121,7 @@ class _CheckReader:
 
     def cluster_of(self, name: str) -> str:
         """Return the managed cluster of a MultiKueueCluster."""
-        obj = self.kueue_object(name)
-        seen = self.snapshot
-        return cluster_of(seen, obj) if obj else seen.hub.cluster_of(seen.name, name)
+        return self.snapshot.hub.cluster_of(self.snapshot.name, name, self.kueue_object(name))
 
     def status(self) -> CheckStatus:
         check, seen = self.check, self.snapshot

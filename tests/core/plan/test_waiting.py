@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.api.decode import workload as decoded
 from placement_ac.core.inputs.state import HeldWorkloads, PlacementPolicy, Timer, TimerKind, WorkerCopies
 from placement_ac.core.plan.diff import diff
 from placement_ac.core.plan.list_writes import kueue_workloads, list_writes
@@ -142,7 +141,8 @@ def test_the_stats_have_the_state_of_each_drain_and_who_is_held() -> None:
     ],
 )
 def test_who_has_been_placed(job: Raw, expected: Placed) -> None:
-    assert placed_since_ready(["Workload/job"], [decoded(job)], {"check"}, {"mk"}) == expected
+    seen = snapshot(world(check(), multikueue_check(), job))
+    assert placed_since_ready(["Workload/job"], seen) == expected
 
 
 # -- what a change of the list costs
