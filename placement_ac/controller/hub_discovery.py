@@ -59,12 +59,14 @@ class HubDiscovery:
     async def wait_for_kinds(self, client: Client) -> Resources:
         """Return what the hub serves, once every required kind is served."""
         while True:
+            pause = DISCOVERY_SECONDS
             self._health.request_sent()
             try:
                 resources = await client.discover(self._kinds)
             except ApiError as error:
                 self._health.request_failed(error)
                 self._health.no_session(f"the API server does not answer: {error.message}")
+                pause = max(pause, error.retry_after or 0.0)
                 level = self._logged.level("kinds", type(error).__name__)
                 log.log(level, "the API server does not answer; waiting", error=error.message)
             else:
@@ -78,7 +80,7 @@ class HubDiscovery:
                 self._health.no_session(f"waiting for CRDs that are not installed: {', '.join(missing)}")
                 level = self._logged.level("kinds", str(missing))
                 log.log(level, "waiting for CRDs that are not installed", kinds=missing)
-            await asyncio.sleep(DISCOVERY_SECONDS)
+            await asyncio.sleep(pause)
 
     def _recently_served(self, resources: Resources) -> Iterable[Kind]:
         """Yield the missing kinds that were served until recently; clusters may depend on them."""

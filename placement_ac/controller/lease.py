@@ -63,6 +63,8 @@ class Lease:
         self._failing = False
         self._unreachable = False
         """Whether the API server did not answer the last request."""
+        self._retry_after = 0.0
+        """How long the API server asked to wait, when it answered the last request. Unit: seconds."""
         self._lease_changed = asyncio.Event()
 
     @property
@@ -101,6 +103,9 @@ class Lease:
             except Exception as error:  # of on_change: the election goes on
                 log.error("the callback of the leader election failed", error=error_place(error))  # noqa: TRY400  it would quote
                 pause = self._durations.retry
+            if self._retry_after:
+                await asyncio.sleep(pause)
+                continue
             try:
                 async with asyncio.timeout(pause):  # not wait_for: kopf would take its task for its own
                     await self._lease_changed.wait()
@@ -112,7 +117,7 @@ class Lease:
         """Return how many seconds to wait before the next try."""
         now = _now()
         until = self._election.leads_until() - now if self._election.leads(now) else None
-        self._unreachable = False
+        self._unreachable, self._retry_after = False, 0.0
         try:
             async with asyncio.timeout(until):
                 await self._acquire_or_renew(client)
@@ -122,7 +127,7 @@ class Lease:
         except TimeoutError:
             self._up_to_date = False  # leading has ended with the request under way
         except ApiError as error:
-            self._unreachable = not error.status
+            self._unreachable, self._retry_after = not error.status, error.retry_after or 0.0
             self._log_failure(error.message)
         except Exception as error:  # whatever it is: the election goes on
             self._log_failure(error_place(error))
@@ -162,10 +167,11 @@ class Lease:
         now, retry = _now(), self._durations.retry
         if self._unreachable:
             retry = min(retry, UNREACHABLE_RETRY_SECONDS)
+        retry = max(retry, self._retry_after)
         if self._election.leads(now):
             return min(retry, self._election.leads_until() - now)
         free_in = self._election.free_in(now)
-        return min(retry, free_in) if free_in else retry
+        return max(min(retry, free_in), self._retry_after) if free_in else retry
 
     def _report_transition(self) -> None:
         leading, holder = self.leading, self._election.holder
@@ -190,6 +196,7 @@ class Lease:
                             self._lease_changed.set()
             except ApiError as error:
                 log.debug("cannot watch the Lease; trying again", error=error.message)
+                await asyncio.sleep(error.retry_after or 0.0)
             await asyncio.sleep(self._durations.retry)
 
     async def _release(self, client: Client) -> None:

@@ -20,7 +20,7 @@ from placement_ac.controller.handlers import Handlers
 from placement_ac.controller.hub_discovery import HubDiscovery
 from placement_ac.controller.lease import Lease
 from placement_ac.controller.session import Session, SessionInputs
-from placement_ac.core.api.errors import PlacementAcError
+from placement_ac.core.api.errors import ApiError, PlacementAcError
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_ac.observability.health import Health
@@ -74,15 +74,17 @@ class Manager:
             failures = 0
             while not stop.is_set():
                 began = time.monotonic()
-                await self._run_session(client, stop)
+                retry_after = await self._run_session(client, stop)
                 self._health.no_session("the session has ended and begins anew")
                 failures += 1
                 if time.monotonic() - began > HEALTHY_SECONDS:
                     failures = 1
                     self._logged.ended("session")
-                await _pause(stop, RESTART_SECONDS[min(failures, len(RESTART_SECONDS)) - 1])
+                pause = RESTART_SECONDS[min(failures, len(RESTART_SECONDS)) - 1]
+                await _pause(stop, max(pause, retry_after))
 
-    async def _run_session(self, client: Client, stop: asyncio.Event) -> None:
+    async def _run_session(self, client: Client, stop: asyncio.Event) -> float:
+        """Return how long the API server asked to wait, if that ended the session. Unit: seconds."""
         stop_flag = asyncio.Event()
         handlers = Handlers(
             lambda: self._begin_session(client, stop_flag),
@@ -97,8 +99,10 @@ class Manager:
         except Exception as error:  # whatever ended kopf: begin the next session
             why = str(error) if isinstance(error, PlacementAcError) else error_place(error)
             log.log(self._logged.level("session", why), "the session ended; beginning anew", error=why)
+            return (error.retry_after if isinstance(error, ApiError) else None) or 0.0
         finally:
             stopping.cancel()
+        return 0.0
 
     async def _begin_session(self, client: Client, stop_flag: asyncio.Event) -> Session:
         """Wait for the kinds that are needed, and start a session on them. Raises ApiError."""

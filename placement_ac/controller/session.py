@@ -5,7 +5,6 @@ A session lives as long as the hub serves the same kinds and kopf runs; `manager
 """
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -252,18 +251,25 @@ class Session:
         while True:
             await asyncio.sleep(REDISCOVERY_SECONDS)
             self._health.request_sent()
-            with contextlib.suppress(ApiError):  # the watches deal with outages
-                served = await self._client.discover(self._kinds)
-                self._health.request_answered()
-                if lost := self._health.lost_watches():
-                    log.warning("nothing received on a watch for too long; beginning anew", watches=lost)
-                elif served != self._resources:
-                    log.info("the hub serves other kinds or versions than before; beginning anew")
-                elif await self._has_another_kueue():
-                    log.info("the hub has another release of Kueue than before; beginning anew")
-                else:
-                    continue
-                self._stop_flag.set()
+            try:
+                if await self._must_begin_anew():
+                    self._stop_flag.set()
+            except ApiError as error:  # the watches deal with outages
+                await asyncio.sleep(error.retry_after or 0.0)
+
+    async def _must_begin_anew(self) -> bool:
+        """Whether the hub is no longer what this session was begun for. Raises ApiError."""
+        served = await self._client.discover(self._kinds)
+        self._health.request_answered()
+        if lost := self._health.lost_watches():
+            log.warning("nothing received on a watch for too long; beginning anew", watches=lost)
+        elif served != self._resources:
+            log.info("the hub serves other kinds or versions than before; beginning anew")
+        elif await self._has_another_kueue():
+            log.info("the hub has another release of Kueue than before; beginning anew")
+        else:
+            return False
+        return True
 
     async def _has_another_kueue(self) -> bool:
         if self._kueue_namespace is None:

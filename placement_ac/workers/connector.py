@@ -20,6 +20,7 @@ from cachetools import TLRUCache
 from placement_ac.core.api.constants import KUBECONFIG_KEY, Resource
 from placement_ac.core.api.errors import ApiError, LoginFailed, NotFound, PlacementAcError
 from placement_ac.core.api.schemas import validate
+from placement_ac.core.kubeconfig.dns import is_dns_name
 from placement_ac.core.kubeconfig.read import read_kubeconfig, read_profile
 from placement_ac.core.kubeconfig.source import ClusterAccess, CredentialSource, Unusable
 from placement_ac.kube.client import Client, Object
@@ -122,6 +123,9 @@ class WorkerConnector:
             raise WorkerError(f"{described_as} cannot be read: the hub has no ClusterProfiles")
         if source.kind == "ClusterProfile" and self._providers is None:
             raise WorkerError(f"{described_as} needs an access provider, and none is configured")
+        if not is_dns_name(source.name):
+            field = "kubeConfig.location" if source.kind == "Secret" else "clusterProfileRef.name"
+            raise WorkerError(f"correct its {field}: {source.name!r} is not the name of a {source.kind}")
         late = f"{described_as}: the hub did not give it"
         try:
             got = await self.within(deadline, self._hub.get(resource, source.name, self._namespace), late)

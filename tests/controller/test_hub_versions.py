@@ -118,6 +118,23 @@ def test_crds_that_are_not_installed_yet_are_waited_for(
             eventually(lambda: admin.reason("p"), "Active", seconds=15)
 
 
+def test_discovery_waits_as_long_as_the_api_server_asks(
+    hub: Hub, admin: Driver, controllers: Controllers
+) -> None:
+    """Also when the session ends because the schema of MultiKueueConfigs cannot be read."""
+    wait = {"Retry-After": "3"}
+    hub.faults.add("GET", r"^/apis/kueue\.x-k8s\.io$", agent="placement-ac", status=429, headers=wait)
+    hub.faults.add("GET", "^/openapi/v3", agent="placement-ac", status=503, headers=wait)
+    admin.check("p")
+    admin.select("p", "a")
+    controllers.start()
+    eventually(lambda: admin.reason("p"), "Active", seconds=20)
+    asked = [r for r in hub.journal if r.path == "/apis/kueue.x-k8s.io" and r.user_agent == "placement-ac"]
+    [refused] = [r for r in hub.journal if r.path.startswith("/openapi/v3") and r.status == 503]
+    first, second, third, *_ = [r.at for r in asked]
+    assert (second - first >= 3.0, third - refused.at >= 3.0) == (True, True)
+
+
 def test_a_hub_without_cluster_profiles_and_scores_will_do(tmp_path: Path) -> None:
     optional = ("clusterprofiles", "addonplacementscores")
     crds = [crd for crd in published_crds() if not crd["metadata"]["name"].startswith(optional)]

@@ -27,11 +27,6 @@ soon = partial(eventually, seconds=25.0)
 
 Start = Callable[..., ControllerThread]
 NAMES = ("one", "two")
-soon = partial(eventually, seconds=25.0)
-"""Processes begin slowly on a busy machine."""
-
-Start = Callable[..., ControllerThread]
-NAMES = ("one", "two")
 
 
 @pytest.fixture
@@ -238,6 +233,16 @@ def test_a_lease_that_cannot_be_read_ends_nothing(hub: Hub, admin: Driver, start
     hub.faults.add("GET", LEASE, status=200, body={"spec": 1}, times=2)
     start("one", **QUICK)
     soon(lambda: admin.listed("p"), ["p-a"])
+
+
+def test_the_lease_is_asked_for_again_when_the_api_server_allows(
+    hub: Hub, admin: Driver, start: Start
+) -> None:
+    hub.faults.add("GET", f"{LEASE}$", status=429, headers={"Retry-After": "2"})
+    start("one", **QUICK)
+    soon(lambda: admin.listed("p"), ["p-a"])
+    refused, served, *_ = [r for r in hub.journal if r.path == LEASE and r.method == "GET"]
+    assert (refused.status, served.at - refused.at >= 2.0) == (429, True)
 
 
 @pytest.mark.long

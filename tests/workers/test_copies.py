@@ -171,6 +171,15 @@ def test_page_by_page_and_again_when_a_page_has_expired(
     assert {query["labelSelector"] for query in lists} == {"kueue.x-k8s.io/multikueue-origin"}
 
 
+@pytest.mark.parametrize("name", ["../../default/secrets/other", "s?watch=true", "..", "S", ""])
+def test_a_location_that_is_no_name_reads_nothing(admin: Driver, name: str) -> None:
+    since = len(admin.hub.journal)
+    answer = ask(admin, by_secret(name))
+    why = f"correct its kubeConfig.location: {name!r} is not the name of a Secret"
+    assert answer == problem(why if name else "it names neither a Secret nor a ClusterProfile")
+    assert admin.hub.journal[since:] == []
+
+
 def test_an_older_kueue_on_the_worker(admin: Driver) -> None:
     with serving(crds=[workload_crd("v1beta1")]) as worker:
         put_secret(admin, "s", kubeconfig(worker))

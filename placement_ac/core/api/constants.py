@@ -6,6 +6,7 @@ No function here does more than put names together.
 
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
+from urllib.parse import quote
 
 KUEUE: Final = "kueue.x-k8s.io"
 OCM_CLUSTER: Final = "cluster.open-cluster-management.io"
@@ -45,10 +46,13 @@ class Resource:
         object.__setattr__(self, "api_version", api_version)
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str = "") -> str:
-        """The URL path: `/apis/GROUP/VERSION[/namespaces/NS]/PLURAL[/NAME[/SUBRESOURCE]]`."""
+        """The URL path: `/apis/GROUP/VERSION[/namespaces/NS]/PLURAL[/NAME[/SUBRESOURCE]]`.
+
+        Names are quoted: whatever is in one, it stays one segment.
+        """
         root = f"/apis/{self.api_version}" if self.of.group else f"/api/{self.version}"
-        where = f"/namespaces/{namespace}" if namespace and self.of.namespaced else ""
-        what = f"/{name}" if name else ""
+        where = f"/namespaces/{quote(namespace, safe='')}" if namespace and self.of.namespaced else ""
+        what = f"/{quote(name, safe='')}" if name else ""
         return f"{root}{where}/{self.of.plural}{what}{'/' + subresource if subresource else ''}"
 
     @property

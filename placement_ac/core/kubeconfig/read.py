@@ -16,6 +16,7 @@ from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
 from placement_ac.core.kubeconfig import expiry
+from placement_ac.core.kubeconfig.dns import is_dns_name
 from placement_ac.core.kubeconfig.parse import (
     Kubeconfig,
     KubeconfigCluster,
@@ -26,8 +27,6 @@ from placement_ac.core.kubeconfig.parse import (
 from placement_ac.core.kubeconfig.refusals import KubeconfigRefused, NotSupportedHere, Refusal, StricterRule
 from placement_ac.core.kubeconfig.source import ClusterAccess, Unusable, UsableByKueueOnly
 
-_DNS_1123: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_DNS_1123_MAX: Final = 253
 _ONE_WORD: Final = re.compile(r"[!-~]+")
 """Printable ASCII without blanks: an address, or a token in a header."""
 
@@ -248,8 +247,8 @@ def _split(address: str) -> SplitResult | None:
 
 
 def _is_host(host: str) -> bool:
-    if len(host) <= _DNS_1123_MAX and _DNS_1123.fullmatch(host):
-        return True  # an IPv4 address too
+    if is_dns_name(host):
+        return True
     try:
         ip_address(host)
     except ValueError:

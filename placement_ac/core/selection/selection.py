@@ -6,7 +6,6 @@ have just vanished, otherwise `REGROUP_SECONDS` if there are several decisions. 
 decision cannot be read, nothing is removed. An addition does not wait.
 """
 
-import re
 from collections.abc import Container, Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
@@ -23,13 +22,13 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.objects import Decision, KueueObject, Placement
 from placement_ac.core.inputs.ranking import RankedCluster, rank
 from placement_ac.core.inputs.state import NOTHING, Snapshot, Timer, TimerKind
+from placement_ac.core.kubeconfig.dns import is_dns_name
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from placement_ac.core.selection.probe_schedule import probe_objection
 
 _NO_CREDENTIALS: Final = Unusable("no credentials")
 _NAME_MAX: Final = min(OBJECT_NAME_MAX, CLUSTER_NAME_MAX)
 _TOO_LONG: Final = f"its MultiKueueCluster's name would be longer than {OBJECT_NAME_MAX} characters"
-_DNS_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
 class ListableCluster(NamedTuple):
@@ -238,9 +237,7 @@ def name_problem(cluster: str, name: str) -> str:
 
 @lru_cache(4096)
 def _cluster_name_problem(cluster: str) -> str:
-    if len(cluster) > LABEL_VALUE_MAX or not _DNS_NAME.fullmatch(cluster):
-        return "not the name of a managed cluster"
-    return ""
+    return "" if is_dns_name(cluster, LABEL_VALUE_MAX) else "not the name of a managed cluster"
 
 
 def _unreadable_decisions(seen: Snapshot) -> dict[str, str]:
