@@ -326,3 +326,18 @@ def test_a_copy_that_carries_our_labels_is_not_ours_to_delete(
     admin.cluster("copy", labels=ours["metadata"]["labels"])
     admin.decide("p")
     eventually(lambda: (admin.reason("p"), admin.clusters()), ("NoClusterSelected", ["copy"]))
+
+
+def test_a_config_that_only_carries_our_labels_is_not_ours_to_delete(
+    admin: Driver, controllers: Controllers
+) -> None:
+    """Such as a manifest that was copied: its managedFields say that we never applied it."""
+    labels = {MINE: "placement-ac", "cluster.open-cluster-management.io/placement": "p"}
+    admin.config("p", "theirs", labels=labels)
+    admin.check("p")
+    admin.select("p")
+    controllers.start()
+    eventually(lambda: admin.reason("p"), "NoClusterSelected")
+    admin.check("sentinel")
+    eventually(lambda: admin.reason("sentinel"), "PlacementNotFound")
+    assert admin.listed("p") == ["theirs"]
