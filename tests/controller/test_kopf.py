@@ -161,6 +161,27 @@ def test_it_stops_within_three_seconds_at_any_of_fifty_moments(
     assert max(took) < 3
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_before_there_is_a_controller_ends_it_with_a_line(number: signal.Signals) -> None:
+    """In the middle of the imports."""
+    code = (
+        "import sys, time, placement_ac.__main__ as it\n"
+        "sys.argv = ['placement-ac', 'run']\n"
+        "it.import_module = lambda _: (print('importing', flush=True), time.sleep(20))\n"
+        "it.main()"
+    )
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", code], stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "importing\n"
+        process.send_signal(number)
+        line = process.communicate(timeout=10)[1]
+    assert (process.returncode, line) == (
+        0,
+        f"placement-ac: {number.name} before the controller has started\n",
+    )
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="needs tgkill, to choose the thread that gets the signal")
 def test_a_signal_that_does_not_wake_the_main_thread_stops_it(
     hub: Hub, admin: Driver, tmp_path: Path
