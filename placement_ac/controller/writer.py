@@ -258,7 +258,7 @@ def _without_data(error: ApiError, action: Apply) -> ApiError:
         return error
     where = action.body["metadata"].get("namespace")
     message = (
-        f"Secret {where}/{action.name}: refused with HTTP {error.status} {error.reason}: "
+        f"Secret {where}/{action.name}: refused with HTTP {f'{error.status} {error.reason}'.strip()}: "
         f"may we patch and create Secrets in namespace {where}, or does an admission webhook say no?"
     )
     return type(error)(message, status=error.status, reason=error.reason, retry_after=error.retry_after)

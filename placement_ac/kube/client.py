@@ -33,6 +33,10 @@ and its duration in seconds (None: it is a watch)."""
 
 PAGE_SIZE = 500
 """Objects in a page of a list, as with kubectl."""
+FIRST_PAGE_SIZE = 20
+"""Objects in the first page, as their size is not known yet: 20 of the largest (etcd: 1.5 MB) have 30 MB."""
+PAGE_BYTES = 4_000_000
+"""About the size of the other pages: parsed, they take several times as much memory."""
 TIMEOUT_SECONDS = 30.0
 WATCH_SECONDS = 40
 """The `timeoutSeconds` of a watch: not every server sends bookmarks while nothing changes."""
@@ -165,24 +169,29 @@ class Client:
     async def pages(
         self, resource: Resource, namespace: str | None = None, *, limit: int, label_selector: str = ""
     ) -> AsyncGenerator[Listing]:
-        """Yield all objects in pages of at most `limit`; begin again, once, when a page has expired."""
-        labels = {"labelSelector": label_selector} if label_selector else {}
-        query = {"limit": str(limit)} | resource.selector | labels
+        """Yield all objects in pages of at most `limit`, fewer if they are large.
+
+        Begins again, once, when a page has expired.
+        """
+        selector = resource.selector | ({"labelSelector": label_selector} if label_selector else {})
         try:
-            async for page in self._pages(resource.path(namespace), query):
+            async for page in self._pages(resource.path(namespace), selector, limit):
                 yield page
         except Gone:
-            async for page in self._pages(resource.path(namespace), query):
+            async for page in self._pages(resource.path(namespace), selector, limit):
                 yield page
 
-    async def _pages(self, path: str, query: Mapping[str, str]) -> AsyncGenerator[Listing]:
-        more = ""
+    async def _pages(self, path: str, selector: Mapping[str, str], limit: int) -> AsyncGenerator[Listing]:
+        more, size = "", min(limit, FIRST_PAGE_SIZE)
         while True:
-            continued = {"continue": more} if more else {}
-            answer = await self.request("GET", path, query={**query, **continued})
-            metadata = answer.get("metadata") or {}
+            query = {"limit": str(size), **selector} | ({"continue": more} if more else {})
+            answer, length = await self._request("GET", path, query=query)
+            metadata, items = answer.get("metadata") or {}, tuple(answer.get("items") or ())
             version, kind = str(metadata.get("resourceVersion", "")), str(answer.get("kind"))
-            yield Listing(tuple(answer.get("items") or ()), version, kind, first=not more)
+            del answer  # two pages at a time would take twice the memory
+            size = max(min(limit, PAGE_BYTES * len(items) // length), 1)
+            yield Listing(items, version, kind, first=not more)
+            del items
             more = str(metadata.get("continue") or "")
             if not more:
                 return
@@ -308,6 +317,18 @@ class Client:
         content_type: str = JSON,
     ) -> Object:
         """Send one request, with `body` as JSON, and return the JSON object of the answer."""
+        return (await self._request(method, path, body, query=query, content_type=content_type))[0]
+
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        content_type: str = JSON,
+    ) -> tuple[Object, int]:
+        """Return the JSON object of the answer, and its size in bytes."""
         if self._session is None:
             raise Unavailable("the client is closed")
         verb = "list" if method == "GET" and query and "limit" in query else _VERBS[method]
@@ -321,7 +342,7 @@ class Client:
         try:
             async with asyncio.timeout(timeout):
                 async with self._session.request(method, address, data=data, headers=headers) as answer:
-                    found = await _read(answer, f"{method} {path}")
+                    found = await _read(answer, f"{method} {path}"), len(await answer.read())
         except (ApiError, *_LOST_REQUEST_ERRORS) as error:
             raise self._failed(f"{method} {path}", error, verb, time.perf_counter() - began) from None
         self._on_request_end(verb, None, time.perf_counter() - began)

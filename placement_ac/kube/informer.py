@@ -32,7 +32,7 @@ from placement_ac.observability.logs import LogDeduplicator
 log = structlog.get_logger(__name__)
 
 PAGE_SIZE: Final = 200
-"""Objects in a page of a list: a page is parsed at once, and a Workload may have 20 KB."""
+"""Objects in a page of a list, at most: a page is parsed at once."""
 RELIST_SECONDS: Final = 600.0
 """How often everything is listed again although the watch goes on."""
 PAUSE_SECONDS: Final = (0.2, 0.5, 1.0, 2.0, 5.0)

@@ -16,6 +16,30 @@ MAX_RETRY_AFTER_SECONDS = 60.0
 """The longest `Retry-After` that is honoured: the reason for "in an hour" may be over long before."""
 
 
+REASONS = {
+    "Unauthorized",
+    "Forbidden",
+    "NotFound",
+    "AlreadyExists",
+    "Conflict",
+    "Gone",
+    "Invalid",
+    "ServerTimeout",
+    "StoreReadError",
+    "Timeout",
+    "TooManyRequests",
+    "BadRequest",
+    "MethodNotAllowed",
+    "NotAcceptable",
+    "RequestEntityTooLarge",
+    "UnsupportedMediaType",
+    "InternalError",
+    "Expired",
+    "ServiceUnavailable",
+}
+"""The reasons that are quoted (metav1.StatusReason): an admission webhook may put anything there."""
+
+
 def object_of(status: int, text: bytes, request: str, retry_after: str | None = None) -> Body:
     """Return the JSON object in an answer. Raises ApiError for an error status, or if there is none."""
     try:
@@ -49,7 +73,8 @@ def error_of(status: int, value: object, request: str, retry_after: str | None =
     """Return the error for an answer; `value`: its Status object, if it is one."""
     status_object = value if isinstance(value, dict) else {}
     message = str(status_object.get("message") or f"{request}: HTTP {status}")
-    reason = str(status_object.get("reason") or "")
+    given = status_object.get("reason")
+    reason = given if isinstance(given, str) and given in REASONS else ""
     wait = _seconds(retry_after)
     kind = _ERROR_CLASSES.get(status) or (Unavailable if status >= 500 else Refused)
     if _was_recreated(status_object):

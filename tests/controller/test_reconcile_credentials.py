@@ -190,7 +190,7 @@ def test_a_refused_secret_is_told_and_its_token_is_not(
     async def test(rig: Rig) -> None:
         token = jwt("first")
         quoted = f"denied: token {token} in {encoded(token)}"
-        body = {"kind": "Status", "message": quoted, "reason": "Denied", "code": status}
+        body = {"kind": "Status", "message": quoted, "reason": f"Denied {token}", "code": status}
         hub.faults.add("PATCH", "secrets", status=status, body=body, times=3)
         log = io.StringIO()
         with redirect_stderr(log):
@@ -210,7 +210,7 @@ def test_a_refused_secret_is_told_and_its_token_is_not(
         logs.configure("text", "error")
         message = said(ocm.admin)[2]
         if status in (400, 403, 422):
-            assert f"Secret kueue-system/placement-ac-a: refused with HTTP {status} Denied: may we" in message
+            assert f"Secret kueue-system/placement-ac-a: refused with HTTP {status}: may we" in message
         messages = (
             log.getvalue(),
             message,

@@ -243,6 +243,29 @@ def test_nothing_is_complete_before_the_list_is_and_then_all_is_looked_at(
     follow(story)
 
 
+@pytest.mark.parametrize(
+    ("size", "limits"), [(200_000, ["20", "4", "4"]), (10, ["20", "200"])], ids=["large", "small"]
+)
+def test_the_next_page_is_as_long_as_the_size_of_the_objects_allows(
+    size: int,
+    limits: list[str],
+    hub: Hub,
+    workloads: Workloads,
+    follow: Callable[[Story], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("placement_ac.kube.client.PAGE_BYTES", 1_000_000)
+
+    async def story(rig: Rig) -> None:
+        await until(lambda: rig.world.has_synced)
+
+    for number in range(28):
+        workloads.make(f"w{number}", "p")
+        workloads.patch(f"w{number}", {"metadata": {"annotations": {"note": "x" * size}}})
+    follow(story)
+    assert [r.query["limit"] for r in hub.journal if r.path == PATH and "limit" in r.query] == limits
+
+
 def test_a_page_that_expired_makes_what_came_before_forgotten(
     hub: Hub, workloads: Workloads, follow: Callable[[Story], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,3 +25,11 @@ def status(**details: Any) -> dict[str, Any]:
 )
 def test_a_422(body_text: object, kind: type[ApiError]) -> None:
     assert type(error_of(422, body_text, "PATCH /x")) is kind
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [("Forbidden", "Forbidden"), ("denied: token eyJhbGci", ""), (["Forbidden"], ""), (None, "")],
+)
+def test_only_known_reasons_are_quoted(given: object, reason: str) -> None:
+    assert error_of(403, {"kind": "Status", "reason": given}, "PATCH /x").reason == reason
