@@ -170,6 +170,10 @@ def _hub_client_config(kubeconfig: Path | None, context: str | None) -> ClientCo
         raise LoginFailed(
             f"cannot log in with {source}: {type(error).__name__}: {_first_line(error)}"
         ) from None
+    except Exception:  # the package raises anything for a file of another shape, and may quote it
+        raise LoginFailed(
+            f"cannot log in with {source}: it is not a kubeconfig, or one of its fields is wrong"
+        ) from None
     return ClientConfig(
         configuration.host.rstrip("/"),
         ssl_context,

@@ -15,8 +15,12 @@ import pytest
 import trustme
 import yaml
 from aiohttp.resolver import DefaultResolver
+from click.testing import CliRunner
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 from kubernetes.config import incluster_config
 
+from placement_ac.cli.main import main
 from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CONFIG, SECRET
 from placement_ac.core.api.errors import LoginFailed, NotFound, Unavailable
 from placement_ac.core.kubeconfig.source import ClusterAccess
@@ -325,3 +329,34 @@ def test_a_retry_after_that_makes_no_sense_is_no_wait(hub: Hub, client: Client, 
         return error.value.retry_after
 
     assert asyncio.run(ask()) in (None, 0.0)
+
+
+RUBBISH = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+FIELDS = ("apiVersion", "clusters", "contexts", "current-context", "users", "preferences")
+
+
+@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=RUBBISH | st.dictionaries(st.sampled_from(FIELDS), RUBBISH, max_size=6))
+@example(content="plain text")
+@example(content=["a", "list"])
+@example(content={"current-context": "c", "contexts": [{"name": "c", "context": "text"}]})
+def test_a_kubeconfig_of_any_other_shape_is_refused_in_one_line(tmp_path: Path, content: object) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text(yaml.safe_dump(content), "utf-8")
+    with pytest.raises(LoginFailed) as refused:
+        Login(path)
+    assert str(refused.value).startswith(f"cannot log in with {path}: ")
+    assert len(str(refused.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("words", [("status",), ("run",), ("doctor",)])
+def test_a_command_that_gets_no_kubeconfig_ends_with_one_line(tmp_path: Path, words: tuple[str, ...]) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text("- a\n- list\n")
+    done = CliRunner().invoke(main, [*words, "--kubeconfig", str(path)])
+    assert (done.exit_code, len(done.stderr.splitlines())) == (1, 1)
+    assert f"cannot log in with {path}" in done.stderr
