@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 Namespaces = tuple[str, ...]
 """Where an operator watches namespaced kinds; (EVERYWHERE,): in all namespaces."""
 
-STOP_SECONDS: Final = 0.5
+STOP_SECONDS: Final = 0.3
 """How long kopf may take to stop. It needs 0.1 s; its own grace period is 5 s."""
 
 

@@ -28,7 +28,7 @@ log = structlog.get_logger(__name__)
 
 UNREACHABLE_RETRY_SECONDS: Final = 0.5
 """The longest pause while the API server does not answer."""
-RELEASE_SECONDS: Final = 3.0
+RELEASE_SECONDS: Final = 1.0
 """The most time that releasing the Lease may take at a stop; otherwise it expires."""
 CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 """A monotonic clock that runs while the machine sleeps, where the system has one."""

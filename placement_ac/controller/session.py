@@ -60,8 +60,11 @@ REDISCOVERY_SECONDS: Final = 30.0
 """How often to check whether the hub serves other kinds or versions than before."""
 STALLED_SECONDS: Final = 30.0
 """After this long without a complete cache, the log says which lists are missing."""
-CLOSE_SECONDS: Final = 1.5
-"""How long writes that are under way may take when the session ends; then they are cancelled."""
+CLOSE_SECONDS: Final = 1.2
+"""How long writes that are under way may take when the session ends; then they are cancelled.
+
+With handlers.STOP_SECONDS (twice) and lease.RELEASE_SECONDS, a stop takes at most three seconds.
+"""
 WRITTEN_KINDS: Final = (MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
 """Kinds that hardly anyone else writes: an event of theirs is mostly the echo of a write of ours."""
 ECHO_SECONDS: Final = 0.05
@@ -178,6 +181,8 @@ class Session:
             async with asyncio.timeout(CLOSE_SECONDS):
                 await self.queue.close()
         except TimeoutError:
+            keys = [key.name for key in self.queue.processing]
+            log.warning("writes that took too long were cancelled; the next leader repeats them", keys=keys)
             self.queue.clear()
         await self._reconciler.close()
         await asyncio.gather(*self._tasks, return_exceptions=True)

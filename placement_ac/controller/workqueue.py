@@ -102,6 +102,11 @@ class Workqueue(Generic[K]):
         self._waiting.clear()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
+    @property
+    def processing(self) -> tuple[K, ...]:
+        """The keys that are being worked on."""
+        return tuple(self._processing)
+
     def load(self) -> QueueLoad:
         """Return how busy the queue is."""
         now = asyncio.get_running_loop().time()

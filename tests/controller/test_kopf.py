@@ -25,6 +25,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.lab.hub import Hub
 from tests.support.driver import OCM, Controllers, Driver, eventually
+from tests.support.replicas import Replica
 
 FOLLOWED = {ADMISSION_CHECK, MULTIKUEUE_CONFIG, PLACEMENT, PLACEMENT_DECISION}
 
@@ -159,6 +160,24 @@ def test_it_stops_within_three_seconds_at_any_of_fifty_moments(
             took.append(time.monotonic() - began)
             assert code in (0, -signal.SIGTERM, -signal.SIGINT, 1, 130)
     assert max(took) < 3
+
+
+@pytest.mark.parametrize("slow", ["PATCH", ""], ids=["writes", "everything"])
+def test_it_stops_within_three_seconds_while_the_api_server_hangs(
+    hub: Hub, admin: Driver, tmp_path: Path, slow: str
+) -> None:
+    """Whoever stops it reads which writes were cancelled."""
+    admin.check("p")
+    admin.select("p", "a")
+    with (tmp_path / "log").open("wb") as log, Replica(hub, tmp_path, "one", log=log) as replica:
+        eventually(lambda: admin.reason("p"), "Active", seconds=30)
+        hub.faults.add(slow or (), agent="placement-ac", delay=30, times=1000)
+        admin.decide("p", "b")
+        time.sleep(1)  # what is tested: the write is under way
+        began = time.monotonic()
+        replica.stop()
+        assert time.monotonic() - began < 3
+    assert "cancelled" in (tmp_path / "log").read_text()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
