@@ -15,7 +15,15 @@ import aiohttp
 import orjson
 
 from placement_ac.core.api.constants import FIELD_MANAGER, Kind, Resource
-from placement_ac.core.api.errors import ApiError, Gone, NotFound, NotLeading, Refused, Unavailable
+from placement_ac.core.api.errors import (
+    ApiError,
+    Gone,
+    NotFound,
+    NotLeading,
+    Refused,
+    TooLarge,
+    Unavailable,
+)
 from placement_ac.kube.login import Login
 from placement_ac.kube.responses import event_of, object_of
 from placement_ac.kube.write_fence import READ, WriteFence, fenced_request_class
@@ -68,7 +76,8 @@ class Listing:
 class Client:
     """One API server. Every method raises subclasses of ApiError, nothing else.
 
-    `write_fence` is called as late as possible, right before a write is sent.
+    `write_fence` is called as late as possible, right before a write is sent. `max_bytes`: the most that is
+    read of an answer, which then must not be compressed (None: any number, for a server that is trusted).
     """
 
     def __init__(
@@ -79,8 +88,10 @@ class Client:
         timeout: float = TIMEOUT_SECONDS,
         on_request_end: RequestObserver = lambda *_: None,
         write_fence: WriteFence | None = None,
+        max_bytes: int | None = None,
     ) -> None:
         self._login = login
+        self._max_bytes = max_bytes
         self._field_manager = field_manager
         self._on_request_end = on_request_end
         self._timeout = timeout
@@ -90,11 +101,14 @@ class Client:
 
     async def __aenter__(self) -> Self:
         headers = {"User-Agent": self._field_manager, "Accept": JSON}
+        if self._max_bytes:
+            headers["Accept-Encoding"] = "identity"
         fence = self._write_fence
         self._session = self._login.session(
             connections=MAX_CONNECTIONS,
             timeout=aiohttp.ClientTimeout(total=None),  # each request has its own
             headers=headers,
+            auto_decompress=self._max_bytes is None,
             request_class=fenced_request_class(fence) if fence else aiohttp.ClientRequest,
         )
         # Watches last: they must not take connections from the writes.
@@ -185,7 +199,13 @@ class Client:
         more, size = "", min(limit, FIRST_PAGE_SIZE)
         while True:
             query = {"limit": str(size), **selector} | ({"continue": more} if more else {})
-            answer, length = await self._request("GET", path, query=query)
+            try:
+                answer, length = await self._request("GET", path, query=query)
+            except TooLarge:
+                if size == 1:
+                    raise
+                size = max(size // 4, 1)
+                continue
             metadata, items = answer.get("metadata") or {}, tuple(answer.get("items") or ())
             version, kind = str(metadata.get("resourceVersion", "")), str(answer.get("kind"))
             del answer  # two pages at a time would take twice the memory
@@ -235,7 +255,8 @@ class Client:
             answer = await self._watch_session.get(self._login.server + path, params=query)
             if answer.status >= 400:
                 async with answer:
-                    await _read(answer, f"WATCH {path}")
+                    text = await self._read_bytes(answer, f"WATCH {path}")
+                    object_of(answer.status, text, f"WATCH {path}", answer.headers.get("Retry-After"))
         return answer
 
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
@@ -342,11 +363,24 @@ class Client:
         try:
             async with asyncio.timeout(timeout):
                 async with self._session.request(method, address, data=data, headers=headers) as answer:
-                    found = await _read(answer, f"{method} {path}"), len(await answer.read())
+                    text = await self._read_bytes(answer, f"{method} {path}")
+                    retry_after = answer.headers.get("Retry-After")
+                    found = object_of(answer.status, text, f"{method} {path}", retry_after), len(text)
         except (ApiError, *_LOST_REQUEST_ERRORS) as error:
             raise self._failed(f"{method} {path}", error, verb, time.perf_counter() - began) from None
         self._on_request_end(verb, None, time.perf_counter() - began)
         return found
+
+    async def _read_bytes(self, answer: aiohttp.ClientResponse, request: str) -> bytes:
+        """Return the body. Raises TooLarge."""
+        if self._max_bytes is None:
+            return await answer.read()
+        text = bytearray()
+        async for chunk in answer.content.iter_any():
+            text += chunk
+            if len(text) > self._max_bytes:
+                raise TooLarge(f"{request}: the answer has more than {self._max_bytes} bytes")
+        return bytes(text)
 
     def _failed(self, request: str, error: BaseException, verb: str, seconds: float | None) -> BaseException:
         """Report a failed request to the observer, and return the error to raise."""
@@ -389,10 +423,6 @@ def _lost_request_error(request: str, loss: BaseException) -> BaseException:
         return Unavailable(f"{request}: {redacted(loss)}")
     caller = asyncio.current_task()
     return loss if caller is None or caller.cancelling() else Unavailable(f"{request}: cut short")
-
-
-async def _read(answer: aiohttp.ClientResponse, request: str) -> Object:
-    return object_of(answer.status, await answer.read(), request, answer.headers.get("Retry-After"))
 
 
 async def _next_chunk(answer: aiohttp.ClientResponse) -> bytes:

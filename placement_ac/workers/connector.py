@@ -15,10 +15,10 @@ from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 import aiohttp
-from cachetools import TLRUCache
+from cachetools import TLRUCache, TTLCache
 
 from placement_ac.core.api.constants import KUBECONFIG_KEY, Resource
-from placement_ac.core.api.errors import ApiError, LoginFailed, NotFound, PlacementAcError
+from placement_ac.core.api.errors import ApiError, LoginFailed, NotFound, PlacementAcError, TooLarge
 from placement_ac.core.api.schemas import validate
 from placement_ac.core.kubeconfig.dns import is_dns_name
 from placement_ac.core.kubeconfig.read import read_kubeconfig, read_profile
@@ -37,6 +37,10 @@ CREDENTIALS_SECONDS: Final = 300.0
 EXPIRY_SECONDS: Final = 30.0
 """How long before their expiry credentials are no longer used."""
 MAX_CACHED: Final = 1000
+MAX_ANSWER_BYTES: Final = 4_000_000
+"""The most that is read of a worker's answer; the largest object has 1.5 MB (etcd)."""
+TOO_LARGE_SECONDS: Final = 300.0
+"""How long a worker is not asked again after an answer that was too large."""
 FORBIDDEN: Final = 403
 
 
@@ -102,6 +106,8 @@ class WorkerConnector:
         # Of its own: the loop's threads may all wait for a name server.
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="workers")
         self._credentials: TLRUCache[Version, ExecCredentials] = TLRUCache(MAX_CACHED, _valid_until)
+        self._too_large: TTLCache[Version, str] = TTLCache(MAX_CACHED, TOO_LARGE_SECONDS)
+        """Credentials of workers that are not asked for a while, and why."""
 
     def deadline(self) -> float:
         """Return the deadline of a query that begins now."""
@@ -138,12 +144,26 @@ class WorkerConnector:
 
     async def login(self, credential: CredentialObject, deadline: float) -> WorkerLogin:
         """Return the login with `credential`; for a ClusterProfile it may run a plugin."""
+        if problem := self._too_large.get(credential.version):
+            raise WorkerError(problem)
         by_kind = self._login_by_secret if credential.kind == "Secret" else self._login_by_profile
         return await by_kind(credential, deadline)
 
-    def drop_credentials(self, login: WorkerLogin) -> None:
-        """Drop the cached credentials, which the worker did not accept."""
-        self._credentials.pop(login.version, None)
+    def client(self, login: WorkerLogin) -> Client:
+        """Return a client of the worker, which the caller enters."""
+        return Client(login.login, timeout=2 * self.timeout, max_bytes=MAX_ANSWER_BYTES)
+
+    def problem(self, error: ApiError, login: WorkerLogin, permission: str) -> WorkerError:
+        """Return an error of the worker in our own words, and take in what it means for the next query.
+
+        `permission`: what the worker was asked to allow.
+        """
+        text = worker_error_text(error, login.described_as, permission)
+        if error.status == 401:
+            self._credentials.pop(login.version, None)
+        if isinstance(error, TooLarge):
+            self._too_large[login.version] = text
+        return WorkerError(text)
 
     async def _login_by_secret(self, secret: CredentialObject, deadline: float) -> WorkerLogin:
         try:
@@ -211,6 +231,9 @@ def _valid_until(_: Version, credentials: ExecCredentials, now: float) -> float:
 
 def worker_error_text(error: ApiError, account: str, permission: str) -> str:
     """Describe an error of a worker in our own words; `permission`: what the worker was asked to allow."""
+    if isinstance(error, TooLarge):
+        size = f"{MAX_ANSWER_BYTES // 1_000_000} MB"
+        return f"the worker of {account} answered with more than {size}: it is asked again after 5 min"
     if error.status == 401:
         return f"the worker does not accept the credentials of {account}"
     if error.status == 403:

@@ -26,7 +26,6 @@ from placement_ac.workers.connector import (
     WorkerConnector,
     WorkerError,
     WorkerLogin,
-    worker_error_text,
 )
 from placement_ac.workers.limiter import ProbeLimiter
 
@@ -71,12 +70,13 @@ class CopyReader:
 
     async def _list(self, login: WorkerLogin) -> Mapping[Id, bool]:
         try:
-            async with Client(login.login, timeout=2 * self._connector.timeout) as client:
+            async with self._connector.client(login) as client:
                 return await _list_copies(client, await self._workload_resource(client, login))
         except ApiError as error:
-            self._forget(login, error)
+            if error.status == 404:  # what it serves may have changed
+                self._workload_resources.pop(login.version, None)
             permission = f"list workloads.{WORKLOAD.group} in all namespaces"
-            raise WorkerError(worker_error_text(error, login.described_as, permission)) from None
+            raise self._connector.problem(error, login, permission) from None
 
     async def _workload_resource(self, client: Client, login: WorkerLogin) -> Resource:
         resource = self._workload_resources.get(login.version)
@@ -86,13 +86,6 @@ class CopyReader:
                 raise WorkerError("the worker serves no Workloads: is Kueue installed there?")
             self._workload_resources[login.version] = resource
         return resource
-
-    def _forget(self, login: WorkerLogin, error: ApiError) -> None:
-        """Drop the cached values that may have led to this error."""
-        if error.status == 401:
-            self._connector.drop_credentials(login)
-        if error.status == 404:
-            self._workload_resources.pop(login.version, None)
 
 
 def _source_of(cluster: KueueObject) -> CredentialSource:

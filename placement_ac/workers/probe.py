@@ -21,7 +21,6 @@ from placement_ac.core.inputs import fitness
 from placement_ac.core.inputs.fitness import Fitness, Queues, Unknown, WorkerQueues, WorkerRequirements
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.selection.probe_schedule import valid_for
-from placement_ac.kube.client import Client
 from placement_ac.observability.logs import LogDeduplicator, error_place
 from placement_ac.workers.connector import (
     MAX_CACHED,
@@ -31,7 +30,6 @@ from placement_ac.workers.connector import (
     WorkerError,
     WorkerLogin,
     WorkerTimeout,
-    worker_error_text,
 )
 from placement_ac.workers.limiter import ProbeLimiter
 from placement_ac.workers.queries import WorkerQueries
@@ -111,7 +109,7 @@ class Probe:
     async def _query(self, credential: CredentialObject, queues: Queues) -> Fitness:
         deadline = self._connector.deadline()
         login = await self._connector.login(credential, deadline)
-        async with Client(login.login, timeout=2 * self._connector.timeout) as client:
+        async with self._connector.client(login) as client:
             queries = WorkerQueries(client, login.described_as)
             found = self._fitness.get(credential.version)
             if found is None:
@@ -129,9 +127,7 @@ class Probe:
                 deadline, findings, "the worker did not answer all that it was asked"
             )
         except ApiError as error:
-            if error.status == 401:
-                self._connector.drop_credentials(login)
-            raise WorkerError(worker_error_text(error, login.described_as, "in")) from None
+            raise self._connector.problem(error, login, "in") from None
         return replace(fitness.evaluate(found, self._requirements), asked_at=self._clock())
 
     async def _worker_queues(
@@ -143,7 +139,7 @@ class Probe:
         except WorkerTimeout as why:
             unknown = Unknown(str(why))
         except ApiError as error:
-            unknown = Unknown(worker_error_text(error, login.described_as, "in"))
+            unknown = Unknown(str(self._connector.problem(error, login, "in")))
         return WorkerQueues(unknown, unknown)
 
 

@@ -2,12 +2,16 @@
 
 import asyncio
 import base64
+import gzip
 import json
 import socket
 import stat
+import threading
 import time
+import tracemalloc
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +28,7 @@ from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
 from placement_ac.observability import logs
-from placement_ac.workers.connector import WorkerConnector
+from placement_ac.workers.connector import MAX_ANSWER_BYTES, WorkerConnector
 from placement_ac.workers.copies import CopyReader, WorkerCopies
 from placement_ac.workers.exec_plugins import AccessProviders
 from tests.support.driver import CORE, NS, Driver
@@ -169,6 +173,66 @@ def test_page_by_page_and_again_when_a_page_has_expired(
     lists = [r.query for r in worker.hub.journal if r.path.endswith("v1beta2/workloads")]
     assert [("continue" in query) for query in lists] == [False, True, False, True, True]
     assert {query["labelSelector"] for query in lists} == {"kueue.x-k8s.io/multikueue-origin"}
+
+
+def test_a_worker_with_a_large_answer_is_not_asked_again_for_a_while(admin: Driver, worker: Driver) -> None:
+    put_secret(admin, "s", kubeconfig(worker))
+    body = {"kind": "WorkloadList", "items": [], "padding": "x" * MAX_ANSWER_BYTES}
+    worker.hub.faults.add("GET", "v1beta2/workloads", status=200, body=body, times=100)
+
+    async def twice(workers: CopyReader) -> list[str]:
+        return [(await workers.read(by_secret())).problem for _ in range(2)]
+
+    why = f"the worker of Secret {NS}/s answered with more than 4 MB: it is asked again after 5 min"
+    assert with_workers(admin, twice) == [problem(why).problem] * 2
+    limits = [r.query["limit"] for r in worker.hub.journal if r.path.endswith("v1beta2/workloads")]
+    assert limits == ["20", "5", "1"], "the second time nothing is sent"
+
+
+def test_many_large_copies_are_read_in_smaller_pages(
+    admin: Driver, worker: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("placement_ac.workers.connector.MAX_ANSWER_BYTES", 100_000)
+    monkeypatch.setattr("placement_ac.kube.client.PAGE_BYTES", 100_000)
+    put_secret(admin, "s", kubeconfig(worker))
+    for number in range(9):
+        copy_of(worker, f"w{number}", **(ORIGIN | {"note": "x"}))
+        patch = {"metadata": {"annotations": {"note": "x" * 20_000}}}
+        worker.ask("PATCH", f"{WORKLOADS.format('v1beta2', 'ns')}/w{number}", patch, "merge")
+    assert ask(admin) == WorkerCopies({("ns", f"w{number}"): False for number in range(9)})
+    limits = [r.query["limit"] for r in worker.hub.journal if r.path.endswith("v1beta2/workloads")]
+    assert limits[:3] == ["20", "5", "1"]
+
+
+def test_an_answer_is_not_unpacked(admin: Driver) -> None:
+    """300 MB of blanks are 300 KB on the wire."""
+    packed = gzip.compress(b" " * 300_000_000, 9)
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(packed)}\r\n\r\n"
+    requests = []
+
+    class Bomb(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            requests.append(self.headers["Accept-Encoding"])
+            self.wfile.write(head.encode() + packed)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Bomb) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        cluster = {"name": "w", "cluster": {"server": address}}
+        user = {"name": "w", "user": {"token": TOKEN}}
+        context = {"name": "w", "context": {"cluster": "w", "user": "w"}}
+        content = {"clusters": [cluster], "users": [user], "contexts": [context], "current-context": "w"}
+        put_secret(admin, "s", {"apiVersion": "v1", "kind": "Config"} | content)
+        tracemalloc.start()
+        answer = ask(admin)
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        server.shutdown()
+    assert answer == problem("what the worker answered is no JSON object")
+    assert (requests, most < 20_000_000) == (["identity"], True)
 
 
 @pytest.mark.parametrize("name", ["../../default/secrets/other", "s?watch=true", "..", "S", ""])

@@ -34,6 +34,10 @@ class Garbled(Unavailable):
     """The answer is not of the shape that was asked for: none of it is trusted."""
 
 
+class TooLarge(ApiError):
+    """The answer has more bytes than are read; its status is 0."""
+
+
 class Conflict(ApiError):
     """409: the object has changed; read it and decide again."""
 

@@ -20,7 +20,6 @@ from placement_ac.inspection.doctor.worker_inspection import (
     WorkerTarget,
     with_valid_names,
 )
-from placement_ac.kube.client import Client
 from placement_ac.workers.connector import (
     HubForbidden,
     WorkerConnector,
@@ -93,7 +92,7 @@ class WorkerInspector:
             return WorkerInspection(target, trouble, worker_error_text(error, login.described_as, "in"))
 
     async def _ask(self, target: WorkerTarget, login: WorkerLogin) -> WorkerInspection:
-        async with Client(login.login, timeout=2 * self.connector.timeout) as client:
+        async with self.connector.client(login) as client:
             ask = WorkerQueries(client, login.described_as)
             found = await ask.findings(self.needs, self.kueue_namespace)
             things, user = await asyncio.gather(ask.objects(INSPECTED_KINDS), ask.user())
