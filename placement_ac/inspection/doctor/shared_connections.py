@@ -14,7 +14,7 @@ from placement_ac.core.api.constants import KUBECONFIG_KEY, MULTIKUEUE_CLUSTER, 
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.api.text import joined
 from placement_ac.core.kubeconfig.read import read_kubeconfig
-from placement_ac.core.kubeconfig.source import ClusterAccess, UsableByKueueOnly
+from placement_ac.core.kubeconfig.source import ClusterAccess
 from placement_ac.inspection.doctor.finding import Finding, ok, warn
 from placement_ac.inspection.doctor.setup import HubSetup, hub_rule
 from placement_ac.scheduling.objects import text
@@ -55,32 +55,32 @@ def _share(setup: HubSetup, connections: str) -> Finding:
 
 
 def _by_worker(setup: HubSetup, objects: list[KueueObject]) -> Mapping[Hashable, list[str]]:
-    """Return the names of the MultiKueueClusters by server and user, or else by where these are."""
+    """Return the names of the MultiKueueClusters, together if they surely have the same server and user."""
 
     @cache
-    def worker(source: tuple[str, str]) -> Hashable:
-        kind, name = source
-        access = _server_and_user(setup, name) if kind == SECRET.kind else None
-        return source if access is None else access
+    def worker(kind: str, name: str) -> Hashable:
+        return (_server_and_user(setup, name) if kind == SECRET.kind else None) or (kind, name)
 
     found: dict[Hashable, list[str]] = {}
     for one in objects:
-        found.setdefault(worker(one.source), []).append(one.meta.name)
+        found.setdefault(worker(*one.source), []).append(one.meta.name)
     return found
 
 
 def _server_and_user(setup: HubSetup, secret: str) -> Hashable | None:
-    """Return what tells apart the access of two kubeconfigs; None: it cannot be read. It holds secrets."""
+    """Return what two kubeconfigs with the same server and user share; it holds secrets.
+
+    None: it cannot be read, or only Kueue can use it, and more may tell it apart (an impersonated user).
+    """
     raw = setup.dump.find(SECRET, secret, setup.kueue_namespace)
     try:
         content = base64.b64decode(text(raw, "data", KUBECONFIG_KEY), validate=True)
     except ValueError:
         return None
-    found = read_kubeconfig(content)
-    access = found.access if isinstance(found, UsableByKueueOnly) else found
+    access = read_kubeconfig(content)
     if not isinstance(access, ClusterAccess):
         return None
-    return access.server, access.proxy, access.token, access.certificate
+    return access.server, access.server_name, access.proxy, access.token, access.certificate
 
 
 RULES: Final = (shared_connections,)
