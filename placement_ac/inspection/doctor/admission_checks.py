@@ -114,11 +114,19 @@ def multikueue_checks(setup: HubSetup) -> Iterator[Finding]:
 def queue_checks(setup: HubSetup) -> Iterator[Finding]:
     queues = [queue for queue in setup.dump.of(CLUSTER_QUEUE) if checks_listed(queue)]
     for queue in queues:
-        missing = checks_listed(queue) - {one.meta.name for one in setup.view.checks}
-        unsent = _checks_without_multikueue(setup, queue)
+        listed = checks_listed(queue)
+        checks = [one for one in setup.view.checks if one.meta.name in listed]
+        missing = listed - {one.meta.name for one in checks}
+        sends = any(one.multikueue for one in checks)
+        unsent = [] if sends else [one for one in checks if one.ours and one.placement]
         yield from _without_check(setup, queue, missing, unsent)
-        yield from _without_gate(setup, queue)
-        yield from () if missing else _without_multikueue(setup, queue, unsent)
+        yield from _without_gate(setup, queue, checks)
+        for one in () if missing else unsent:
+            yield warn(
+                f"ClusterQueue {name_of(queue)} lists our check {one.meta.name}, but no multikueue check: "
+                "no job is sent",
+                _add_multikueue_check(setup, queue, one.placement),
+            )
     yield ok(f"{count_text(len(queues), 'ClusterQueue')} with checks")
 
 
@@ -136,27 +144,17 @@ def _without_check(
         yield fail(f"{message}: it admits nothing", fix)
 
 
-def _without_gate(setup: HubSetup, queue: Object) -> Iterator[Finding]:
-    """Yield the queues that list a multikueue check with a list of ours, but not our check."""
-    listed, gates = checks_listed(queue), setup.checks_by_placement
-    guarded = {one.placement for one in setup.view.our_checks if one.meta.name in listed}
-    for one in setup.view.checks:
-        if one.meta.name in listed and one.config in gates.keys() - guarded:
+def _without_gate(setup: HubSetup, queue: Object, checks: list[Check]) -> Iterator[Finding]:
+    """Yield the multikueue checks of a queue with a list of ours, if our check is not among its checks."""
+    gates = setup.checks_by_placement
+    guarded = {one.placement for one in checks if one.ours}
+    for one in checks:
+        if one.config in gates.keys() - guarded:
             yield warn(
                 f"ClusterQueue {name_of(queue)} lists {one.meta.name} without our check {gates[one.config]}: "
                 "a job may run twice when a cluster leaves",
                 _list_check(queue, gates[one.config]),
             )
-
-
-def _without_multikueue(setup: HubSetup, queue: Object, unsent: list[Check]) -> Iterator[Finding]:
-    """Yield the queues that list a check of ours but no multikueue check."""
-    for one in unsent:
-        yield warn(
-            f"ClusterQueue {name_of(queue)} lists our check {one.meta.name}, but no multikueue check: "
-            "no job is sent",
-            _add_multikueue_check(setup, queue, one.placement),
-        )
 
 
 def _add_multikueue_check(setup: HubSetup, queue: Object, placement: str) -> str:
@@ -170,14 +168,6 @@ def _add_multikueue_check(setup: HubSetup, queue: Object, placement: str) -> str
         name += "-2"
     created = _create_check(setup, name, MULTIKUEUE_CONTROLLER, MULTIKUEUE_CONFIG, placement)
     return f"{created}\n{_list_check(queue, name)}"
-
-
-def _checks_without_multikueue(setup: HubSetup, queue: Object) -> list[Check]:
-    """Return the checks of ours that a queue lists if it lists no multikueue check."""
-    listed = checks_listed(queue)
-    if any(one.multikueue for one in setup.view.checks if one.meta.name in listed):
-        return []
-    return [one for one in setup.view.our_checks if one.meta.name in listed and one.placement]
 
 
 @hub_rule(

@@ -149,12 +149,17 @@ def access_provider_plugin(setup: HubSetup) -> Iterator[Finding]:
 def _plugin_finding(kueue: HubKueue, provider: Obj) -> Finding:
     name, command = str(provider.get("name")), text(provider, "execConfig", "command")
     label, image = f"plugin {command} of access provider {name}", str(kueue.manager.get("image"))
-    if problem := _missing_volume(kueue, command):
+    mounts, folder = _mounts(kueue.manager), command.rpartition("/")[0] or "/"
+    volumes = [name for path, name in mounts if path in (folder, command) or folder.startswith(f"{path}/")]
+    if volumes and "/" in command:
+        problem = _unusable_volume(kueue, volumes)
+    else:
+        mounted = joined(sorted(path for path, _ in mounts)) or "nothing"
+        missing = f"no volume is mounted at {folder} (mounted: {mounted})"
+        problem = missing if "/" in command else "it has no folder"
         if not image.startswith(KUEUE_IMAGES):
             return warn(f"{label}: {problem}; is it in the image {image}?", kueue.show_image)
         problem = f"{problem}, and Kueue's image has no plugin"
-    else:
-        problem = _unusable_volume(kueue, command)
     if problem:
         return fail(f"{label}: {problem}", _add_plugin(kueue, name, command))
     return ok(f"plugin {command} comes with a volume of Deployment {KUEUE_MANAGER}")
@@ -195,40 +200,16 @@ def _add_provider(setup: HubSetup, offered: tuple[str, ...]) -> str:
     return kueue.edit_config(path, entry if profile.get(path[-1]) else [entry])
 
 
-def _missing_volume(kueue: HubKueue, command: str) -> str:
-    """Return why a command is on no volume, so that the image must contain it; "" if it is."""
-    if "/" not in command:
-        return "it has no folder"
-    if _volumes_at(kueue, command):
-        return ""
-    mounted = joined(sorted(path for path, _ in _mounts(kueue.manager))) or "nothing"
-    return f"no volume is mounted at {_folder(command)} (mounted: {mounted})"
-
-
-def _unusable_volume(kueue: HubKueue, command: str) -> str:
-    """Return why the volumes of a command cannot contain it; "" if they can."""
+def _unusable_volume(kueue: HubKueue, names: list[str]) -> str:
+    """Return why the volumes at the path of a command cannot contain it; "" if they can."""
     volumes = {text(one, "name"): one for one in listed(kueue.pod, "volumes")}
     filled = {name for one in listed(kueue.pod, "initContainers") for _, name in _mounts(one)}
-    for name in _volumes_at(kueue, command):
+    for name in names:
         if name not in volumes:
             return f"volume {name} is not defined"
         if "emptyDir" in volumes[name] and name not in filled:
             return f"volume {name} is empty: no init container mounts it"
     return ""
-
-
-def _folder(command: str) -> str:
-    return command.rpartition("/")[0] or "/"
-
-
-def _volumes_at(kueue: HubKueue, command: str) -> list[str]:
-    """Return the volumes mounted at the path of a command."""
-    folder = _folder(command)
-    return [
-        name
-        for path, name in _mounts(kueue.manager)
-        if path in (folder, command) or folder.startswith(f"{path}/")
-    ]
 
 
 def _mounts(container: Obj) -> list[tuple[str, str]]:

@@ -44,7 +44,10 @@ def cluster_set_bindings(setup: HubSetup) -> Iterator[Finding]:
     CLUSTER_SET,
 )
 def cluster_sets(setup: HubSetup) -> Iterator[Finding]:
-    used = {name for placement in _placements(setup) for name in _used(setup, placement)}
+    used: set[str] = set()
+    for placement in _placements(setup):
+        named = words(placement, "spec", "clusterSets")
+        used |= {name for name in _bound(setup, placement) if not named or name in named}
     for name in sorted(used - {name_of(one) for one in setup.dump.of(CLUSTER_SET)}):
         message = f"ManagedClusterSet {name} is bound, but does not exist"
         yield fail(message, HUB.apply(manifest(CLUSTER_SET, name)))
@@ -65,21 +68,17 @@ def _bound(setup: HubSetup, placement: Object) -> list[str]:
     return [text(one, "spec", "clusterSet") or name_of(one) for one in found]
 
 
-def _used(setup: HubSetup, placement: Object) -> list[str]:
-    """Return the bound sets that a Placement selects from: those that it names, or all."""
-    wanted = words(placement, "spec", "clusterSets")
-    return [name for name in _bound(setup, placement) if not wanted or name in wanted]
-
-
 def _unbound(setup: HubSetup, placement: Object) -> Iterator[Finding]:
     namespace, name = key_of(placement)
     label = f"Placement {namespace}/{name}"
     bound, wanted = _bound(setup, placement), words(placement, "spec", "clusterSets")
     missing = [one for one in wanted if one not in bound]
     if not bound:
+        # For a Placement that names none, OCM's global set only if there is no other.
+        others = (one for one in map(name_of, setup.dump.of(CLUSTER_SET)) if one != GLOBAL)
         yield fail(
             f"no cluster set is bound in namespace {namespace}: {label} selects nothing",
-            _bind(namespace, wanted or _some_set(setup)),
+            _bind(namespace, wanted or [next(others, GLOBAL)]),
         )
     elif wanted and len(missing) == len(wanted):
         yield fail(
@@ -91,12 +90,6 @@ def _unbound(setup: HubSetup, placement: Object) -> Iterator[Finding]:
             f"{label} also names cluster set {joined(missing)}, which is not bound there",
             _bind(namespace, missing),
         )
-
-
-def _some_set(setup: HubSetup) -> list[str]:
-    """Return an existing set for a Placement that names none; OCM's global set only if there is no other."""
-    others = [one for one in map(name_of, setup.dump.of(CLUSTER_SET)) if one != GLOBAL]
-    return [*others, GLOBAL][:1]
 
 
 def _bind(namespace: str, sets: list[str]) -> str:

@@ -58,10 +58,6 @@ class Kubectl:
         manifests = KUEUE_MANIFESTS.format(release or KUEUE_TO_INSTALL)
         return self.run("apply", "--server-side", "-f", manifests)
 
-    def copy_crds(self, names: Iterable[str]) -> str:
-        """Return the command that copies CRDs of the hub."""
-        return f"{HUB.run('get', 'crd', *names)} -o yaml | {self.run('create', '-f', '-')}"
-
     def grant(self, role: str, user: str, rules: Iterable[Mapping[str, Any]]) -> str:
         """Return the command that grants `rules` to the user of the inspection; others keep their rights."""
         name = f"{role}-{hashlib.sha256(user.encode()).hexdigest()[:8]}"
@@ -84,12 +80,7 @@ def as_yaml(*objects: Object) -> str:
 
 
 def manifest(
-    kind: Kind,
-    name: str,
-    spec: Mapping[str, Any] | None = None,
-    *,
-    namespace: str = "",
-    version: str = "",
+    kind: Kind, name: str, spec: Mapping[str, Any] | None = None, *, namespace: str = "", version: str = ""
 ) -> Object:
     """Return an object, without `spec` if that is empty; `version` "": the newest one known."""
     return {

@@ -1,31 +1,38 @@
 """
-Rules for Kueue's connections to the workers and the expiry of their credentials.
+Rules for Kueue's connections to the workers: their credentials, the expiry of these, and their number.
 
-Pure.
+Pure. No text quotes a kubeconfig.
 """
 
+import base64
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from placement_ac.core.api.constants import (
     ACCOUNT,
     ADMISSION_CHECK,
     CLUSTER_PROFILE,
+    KUBECONFIG_KEY,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
     PERMISSION,
     PLACEMENT_DECISION,
     SECRET,
+    SHARED,
 )
 from placement_ac.core.api.decode import active_of, kueue_object
 from placement_ac.core.api.objects import KueueObject
+from placement_ac.core.api.text import joined
+from placement_ac.core.kubeconfig.read import read_kubeconfig
+from placement_ac.core.kubeconfig.source import ClusterAccess
 from placement_ac.core.plan.event_intents import expiry_warnings
 from placement_ac.inspection.doctor.commands import put_secret
 from placement_ac.inspection.doctor.finding import Finding, fail, ok, warn
 from placement_ac.inspection.doctor.kueue import CLUSTER_PROFILE_GATE
 from placement_ac.inspection.doctor.setup import HubSetup, hub_rule
 from placement_ac.inspection.status.queues import inactive_reason
+from placement_ac.scheduling.objects import text
 
 
 @hub_rule(
@@ -122,7 +129,11 @@ def _reconnect(setup: HubSetup, one: KueueObject, reason: str) -> str:
         case "BadKubeConfig" | "InsecureKubeConfig":
             return put_secret(namespace, name, cluster)
         case "ClientConnectionFailed" if kind == SECRET.kind:
-            return _try_kubeconfig(namespace, name, shlex.quote(f"{cluster}.kubeconfig"))
+            # Test it like Kueue: may it watch Workloads?
+            file, secret = shlex.quote(f"{cluster}.kubeconfig"), shlex.quote(name)
+            read = f"kubectl get secret -n {namespace} {secret} -o jsonpath='{{.data.kubeconfig}}'"
+            ask = f"kubectl --kubeconfig {file} auth can-i watch workloads.kueue.x-k8s.io -A"
+            return f"(umask 077; {read} | base64 -d > {file}) && {ask}"
         case "ClientConnectionFailed" | "BadClusterProfile":
             return f"kubectl get clusterprofile -n {namespace} {shlex.quote(name)} -o yaml"
         case "MultiKueueClusterProfileFeatureDisabled":
@@ -131,11 +142,59 @@ def _reconnect(setup: HubSetup, one: KueueObject, reason: str) -> str:
             return f"kubectl describe multikueuecluster {one.meta.name}"
 
 
-def _try_kubeconfig(namespace: str, secret: str, file: str) -> str:
-    """Return the command that tests the kubeconfig like Kueue: may it watch Workloads?"""
-    read = f"kubectl get secret -n {namespace} {shlex.quote(secret)} -o jsonpath='{{.data.kubeconfig}}'"
-    ask = f"kubectl --kubeconfig {file} auth can-i watch workloads.kueue.x-k8s.io -A"
-    return f"(umask 077; {read} | base64 -d > {file}) && {ask}"
+@hub_rule(
+    "shared-connections",
+    "Kueue keeps one connection to each worker: no two MultiKueueClusters have the same Secret, the same"
+    " ClusterProfile, or kubeconfigs with the same server and user",
+    "kubectl set env -n CONTROLLER deployment/NAME PLACEMENT_AC_CLUSTER_NAMES='{cluster}'",
+    MULTIKUEUE_CLUSTER,
+)
+def shared_connections(setup: HubSetup) -> Iterator[Finding]:
+    objects = [one for one in setup.view.cluster_objects.values() if one.source[1]]
+    workers = _by_worker(setup, objects)
+    connections = f"Kueue keeps {len(objects):,} connections for {len(workers):,} workers"
+    if len(objects) == len(workers):
+        yield ok(connections)
+    elif len({one.cluster or one.meta.name for one in objects}) == len(objects):
+        double = next(names for names in workers.values() if len(names) > 1)
+        yield warn(
+            f"give MultiKueueClusters {joined(double)} credentials for different workers, or keep one: "
+            f"they lead to one worker with the same user, and {connections}",
+            f"kubectl get multikueueclusters {shlex.join(double)} -o yaml",
+        )
+    elif setup.settings.cluster_names == SHARED:
+        yield ok(f"{connections}, until those of other names have gone")
+    else:
+        yield warn(
+            f"set cluster-names to {SHARED}: {connections}, one for each Placement and cluster",
+            setup.set_setting("cluster_names", SHARED),
+        )
 
 
-RULES: Final = (credentials, credential_expiry, connections)
+def _by_worker(setup: HubSetup, objects: list[KueueObject]) -> Mapping[tuple[str, ...], list[str]]:
+    """Return the names of the MultiKueueClusters, together if they surely have the same server and user."""
+    secrets = {name for kind, name in (one.source for one in objects) if kind == SECRET.kind}
+    access = {(SECRET.kind, name): _server_and_user(setup, name) for name in secrets}
+    found: dict[tuple[str, ...], list[str]] = {}
+    for one in objects:
+        found.setdefault(access.get(one.source) or one.source, []).append(one.meta.name)
+    return found
+
+
+def _server_and_user(setup: HubSetup, secret: str) -> tuple[str, ...] | None:
+    """Return what two kubeconfigs with the same server and user share; it holds secrets.
+
+    None: it cannot be read, or only Kueue can use it, and more may tell it apart (an impersonated user).
+    """
+    raw = setup.dump.find(SECRET, secret, setup.kueue_namespace)
+    try:
+        content = base64.b64decode(text(raw, "data", KUBECONFIG_KEY), validate=True)
+    except ValueError:
+        return None
+    access = read_kubeconfig(content)
+    if not isinstance(access, ClusterAccess):
+        return None
+    return access.server, access.server_name, access.proxy, access.token, access.certificate
+
+
+RULES: Final = (credentials, credential_expiry, connections, shared_connections)

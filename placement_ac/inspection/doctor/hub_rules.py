@@ -16,7 +16,6 @@ from placement_ac.inspection.doctor import (
     installation,
     kueue_config_rules,
     ownership,
-    shared_connections,
     waiting_grace,
 )
 from placement_ac.inspection.doctor.finding import Finding
@@ -32,7 +31,6 @@ RULES: Final[tuple[HubRule, ...]] = (
     *cluster_sets.RULES,
     *admission_checks.RULES,
     *connections.RULES,
-    *shared_connections.RULES,
     *waiting_grace.RULES,
 )
 

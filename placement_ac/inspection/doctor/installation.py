@@ -13,7 +13,6 @@ from placement_ac.core.api.constants import (
     OCM_CLUSTER,
     OPTIONAL_KINDS,
     REQUIRED_KINDS,
-    Kind,
 )
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs.rights import VersionRange
@@ -59,11 +58,11 @@ def _served(setup: HubSetup, group: str, fix: str) -> Iterator[Finding]:
         elif versions and not set(versions) & set(kind.versions):
             needed = joined(kind.versions)
             yield fail(f"{kind} are served as {joined(versions)}, but the controller needs {needed}", fix)
-    yield ok(joined(f"{kind.plural} {_newest(kind, there)}".strip() for kind, there in served.items()))
-
-
-def _newest(kind: Kind, served: tuple[str, ...] | None) -> str:
-    return next((version for version in kind.versions if version in (served or ())), "")
+    newest = {
+        kind: next((version for version in kind.versions if version in (versions or ())), "")
+        for kind, versions in served.items()
+    }
+    yield ok(joined(f"{kind.plural} {version}".strip() for kind, version in newest.items()))
 
 
 @hub_rule(
@@ -84,16 +83,12 @@ def kueue_deployment(setup: HubSetup) -> Iterator[Finding]:
             message, fix = f"{message}; Kueue is in {other}", setup.set_setting("kueue_namespace", other)
         yield setup.settings_failure(message, fix)
     elif not section(deployment, "spec").get("replicas", 1):
-        yield fail(
-            f"{label} is scaled to 0",
-            f"kubectl scale deployment -n {namespace} {KUEUE_MANAGER} --replicas=1",
-        )
+        fix = f"kubectl scale deployment -n {namespace} {KUEUE_MANAGER} --replicas=1"
+        yield fail(f"{label} is scaled to 0", fix)
     elif not (ready := integer(deployment, "status", "readyReplicas")):
         where = f"-n {namespace} deployment/{KUEUE_MANAGER}"
-        yield fail(
-            f"no Pod of {label} is ready",
-            f"kubectl rollout restart {where} && kubectl rollout status {where}",
-        )
+        fix = f"kubectl rollout restart {where} && kubectl rollout status {where}"
+        yield fail(f"no Pod of {label} is ready", fix)
     else:
         yield ok(f"{label} has {ready} ready")
 

@@ -213,13 +213,13 @@ class HubKueue:
         if edited is None:
             hint = f"{'.'.join(path)}: {json.dumps(value)}"
             return f"{self.open_config(hint)}\n{self._restart}"
-        return f"config=$({self._get_config} | awk '{edited}') &&\n{self._put_config} &&\n{self._restart}"
+        return f"config=$({self._get_config} | awk '{edited}') &&\n{self._put_config}"
 
     def keep_config(self, command: str) -> str:
         """Return a command that may replace the file, and restores the file afterwards, even if it fails."""
         if not self.config_text:
             return command
-        return f"config=$({self._get_config}) && {{\n{command}\n{self._put_config} &&\n{self._restart}\n}}"
+        return f"config=$({self._get_config}) && {{\n{command}\n{self._put_config}\n}}"
 
     def create_config(self) -> str:
         """Return the command that creates a configuration with Kueue's defaults."""
@@ -240,7 +240,8 @@ class HubKueue:
     def _put_config(self) -> str:
         return (
             f'kubectl create {self.config_words} --from-literal={FILE}="$config" --dry-run=client -o yaml |\n'
-            f"kubectl apply --server-side --field-manager={MANAGER} --force-conflicts -f -"
+            f"kubectl apply --server-side --field-manager={MANAGER} --force-conflicts -f - &&\n"
+            f"{self._restart}"
         )
 
     def move_gates_to_config(self) -> str:

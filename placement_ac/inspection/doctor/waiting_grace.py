@@ -21,18 +21,14 @@ GRACE_FACTOR: Final = 3
 """The grace should be so many times the p90."""
 
 
-def _unknown(setup: HubSetup) -> tuple[Finding, ...]:
-    """Return a warning if Workloads could not be read; a dump without any may be complete."""
-    return setup.unknown(WORKLOAD) if setup.dump.live else ()
-
-
 @hub_rule(
     "waiting-grace",
     "`--waiting-grace` is at least three times the p90 of the time that Kueue takes from our `Ready` for a"
     " Workload until a worker has admitted it, over the Workloads of the hub (at least 5)",
     "kubectl set env -n CONTROLLER deployment/NAME PLACEMENT_AC_WAITING_GRACE=SECONDS",
     ADMISSION_CHECK,
-    unknown=_unknown,
+    # A dump without any Workload may be complete.
+    unknown=lambda setup: setup.unknown(WORKLOAD) if setup.dump.live else (),
 )
 def waiting_grace(setup: HubSetup) -> Iterator[Finding]:
     policy = placement_policy(setup.settings)

@@ -19,13 +19,7 @@ from placement_ac.inspection.doctor.commands import Kubectl, manifest
 from placement_ac.inspection.doctor.finding import DoctorRule, Finding
 from placement_ac.inspection.doctor.setup import HubSetup
 from placement_ac.inspection.hub.dump import Key, Object, key_of
-from placement_ac.inspection.hub.kinds import (
-    CLUSTER_QUEUE,
-    LOCAL_QUEUE,
-    NAMESPACE,
-    RESOURCE_FLAVOR,
-    TOPOLOGY,
-)
+from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, NAMESPACE, RESOURCE_FLAVOR, TOPOLOGY
 from placement_ac.inspection.status.check_status import check_statuses
 from placement_ac.inspection.status.model import CheckStatus, ClusterRow
 from placement_ac.scheduling.objects import Obj, at, listed, section, text
@@ -124,16 +118,12 @@ def _credential(row: ClusterRow, *, known: bool) -> CredentialSource | Unusable 
 
 def _expected_queues(setup: HubSetup, branch: CheckStatus) -> Iterator[ExpectedQueue]:
     for queue in branch.queues:
-        flavor = _flavor_with_topology(setup, queue.name)
+        flavors = flavors_of(setup.dump.find(CLUSTER_QUEUE, queue.name))
+        found = ((name, setup.dump.find(RESOURCE_FLAVOR, name)) for name in flavors)
+        flavor = next((name for name, one in found if at(one, "spec", "topologyName")), "")
         for label in queue.local_queues or ():
             namespace, _, name = label.partition("/")
             yield ExpectedQueue(namespace, name, queue.name, flavor)
-
-
-def _flavor_with_topology(setup: HubSetup, cluster_queue: str) -> str:
-    flavors = flavors_of(setup.dump.find(CLUSTER_QUEUE, cluster_queue))
-    found = ((name, setup.dump.find(RESOURCE_FLAVOR, name)) for name in flavors)
-    return next((name for name, flavor in found if at(flavor, "spec", "topologyName")), "")
 
 
 def flavors_of(cluster_queue: Object | None) -> tuple[str, ...]:
@@ -244,11 +234,6 @@ class InspectedWorker:
         for name, wanted in self.in_use.items():
             if queue := existing.get(("", name)):
                 yield name, queue, wanted
-
-    def cluster_queue_for(self, wanted: ExpectedQueue) -> str:
-        """Return the ClusterQueue that a missing LocalQueue should use."""
-        names = [name for _, name in self.objects[CLUSTER_QUEUE]]
-        return names[0] if len(names) == 1 else wanted.cluster_queue
 
     def has_namespace(self, name: str) -> bool:
         """Whether it has a namespace; also if that is unknown."""

@@ -28,13 +28,7 @@ from placement_ac.inspection.doctor.worker_inspection import (
     worker_rule,
 )
 from placement_ac.inspection.hub.dump import MissingRight, Object
-from placement_ac.inspection.hub.kinds import (
-    CLUSTER_QUEUE,
-    LOCAL_QUEUE,
-    NAMESPACE,
-    RESOURCE_FLAVOR,
-    TOPOLOGY,
-)
+from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, LOCAL_QUEUE, NAMESPACE, RESOURCE_FLAVOR, TOPOLOGY
 from placement_ac.scheduling.objects import labels_of, section
 
 FORBIDDEN: Final = 403
@@ -126,22 +120,19 @@ def kueue(worker: InspectedWorker) -> Iterator[Finding]:
 )
 def jobs(worker: InspectedWorker) -> Iterator[Finding]:
     kinds = worker.setup.worker_requirements.kinds
-    crds = [f"{kind.plural}.{kind.group}" for kind in fitness.missing_kinds(worker.found, kinds)]
+    crds = (f"{kind.plural}.{kind.group}" for kind in fitness.missing_kinds(worker.found, kinds))
+    copy = f"{commands.HUB.run('get', 'crd', *crds)} -o yaml | {worker.kubectl.run('create', '-f', '-')}"
     for problem in fitness.kind_problems(worker.found, kinds):
-        yield fail(
-            f"{problem}; the CRD lets Kueue connect, and the controller of the kind runs the jobs",
-            worker.kubectl.copy_crds(crds),
-        )
+        message = f"{problem}; the CRD lets Kueue connect, and the controller of the kind runs the jobs"
+        yield fail(message, copy)
     yield ok("it serves the job kinds that the hub's Kueue sends")
 
 
 @worker_rule("worker-rights", "the account has the rights that MultiKueue needs", _APPLY)
 def rights(worker: InspectedWorker) -> Iterator[Finding]:
+    grant = worker.kubectl.grant(commands.SENDER, worker.inspection.user, worker.setup.worker_policy_rules)
     for problem in fitness.rights_problems(worker.found, worker.setup.worker_requirements.rights):
-        yield fail(
-            problem,
-            worker.kubectl.grant(commands.SENDER, worker.inspection.user, worker.setup.worker_policy_rules),
-        )
+        yield fail(problem, grant)
     yield ok("the account has the rights that MultiKueue needs")
 
 
@@ -168,10 +159,8 @@ def namespaces(worker: InspectedWorker) -> Iterator[Finding]:
     if missing := [name for name in expected if not worker.has_namespace(name)]:
         created = [commands.manifest(NAMESPACE, name) for name in missing]
         queues = [_local_queue(worker, one) for one in worker.target.queues if one.namespace in missing]
-        yield fail(
-            f"namespaces {joined(missing)} are missing: their jobs cannot run there",
-            worker.kubectl.apply(*created, *queues),
-        )
+        message = f"namespaces {joined(missing)} are missing: their jobs cannot run there"
+        yield fail(message, worker.kubectl.apply(*created, *queues))
     yield ok(f"namespaces {joined(expected) or '(none needed)'}")
 
 
@@ -188,7 +177,8 @@ def queues(worker: InspectedWorker) -> Iterator[Finding]:
 
 
 def _local_queue(worker: InspectedWorker, wanted: ExpectedQueue) -> Object:
-    spec = {"clusterQueue": worker.cluster_queue_for(wanted)}
+    names = [name for _, name in worker.objects[CLUSTER_QUEUE]]
+    spec = {"clusterQueue": names[0] if len(names) == 1 else wanted.cluster_queue}
     return worker.manifest(LOCAL_QUEUE, wanted.name, spec, wanted.namespace)
 
 
@@ -277,12 +267,10 @@ def _without_topology(
     hub = worker.hub_spec(RESOURCE_FLAVOR, wanted.flavor)
     if known and not with_topology:
         present = section(worker.flavor(known[0]), "spec")
-        spec = {
-            one: hub[one] for one in ("nodeLabels", "topologyName") if one in hub and not present.get(one)
-        }
+        fields = [one for one in ("nodeLabels", "topologyName") if one in hub and not present.get(one)]
         yield fail(
             f"{left}, and no ResourceFlavor of ClusterQueue {name} names a Topology",
-            worker.kubectl.patch("resourceflavor", known[0], spec),
+            worker.kubectl.patch("resourceflavor", known[0], {one: hub[one] for one in fields}),
         )
     for flavor in with_topology:
         topology = worker.topology_of(flavor)

@@ -213,8 +213,7 @@ def _connection_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
     if row.connected == "True":
         return StepName.CONNECTED.passed("Kueue is connected to it", source)
     if row.connected_why and row.connected != "Unknown":
-        message = f"Kueue is not connected to it: {row.connected_why}"
-        return StepName.CONNECTED.failed(message, source)
+        return StepName.CONNECTED.failed(f"Kueue is not connected to it: {row.connected_why}", source)
     return StepName.CONNECTED.note("Kueue has not reported yet whether it is connected", source)
 
 

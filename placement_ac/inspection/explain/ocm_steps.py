@@ -47,6 +47,10 @@ _STATES: Final = (
     ("ManagedClusterJoined", "joined"),
     ("ManagedClusterConditionAvailable", "available"),
 )
+_OUTDATED: Final = (
+    ", although the steps above say otherwise: "
+    "OCM has not scheduled again yet, or it sees objects that are unknown here"
+)
 
 
 def ocm_steps(case: PlacementView, name: str) -> Iterator[ExplainStep]:
@@ -172,23 +176,20 @@ def _why_not_in_set(cluster_set: Obj, cluster: Obj) -> str:
 
 
 def _predicate_step(case: PlacementView, cluster: Obj) -> ExplainStep:
-    predicates, fleet = case.predicates, case.view.fleet
-    numbered = enumerate(predicates, start=1)
-    met = next(((at, one) for at, one in numbered if one.objection(cluster, fleet) is None), None)
-    if met is None:
-        return StepName.PREDICATE.passed("there are no predicates: every cluster passes")
-    which = f"predicate {met[0]} of {len(predicates)}" if len(predicates) > 1 else "the predicate"
-    return StepName.PREDICATE.passed(f"{which} matches it: {met[1]}", _placement(case))
+    predicates = case.predicates
+    for number, one in enumerate(predicates, start=1):
+        if one.objection(cluster, case.view.fleet) is None:
+            which = f"predicate {number} of {len(predicates)}" if len(predicates) > 1 else "the predicate"
+            return StepName.PREDICATE.passed(f"{which} matches it: {one}", _placement(case))
+    return StepName.PREDICATE.passed("there are no predicates: every cluster passes")
 
 
 def _taint_step(case: PlacementView, name: str, cluster: Obj) -> ExplainStep:
-    borne = [
-        (taint, one) for taint, one in taint_tolerances(name, cluster, case.taint_context) if one is not None
-    ]
-    if not borne:
+    tolerances = taint_tolerances(name, cluster, case.taint_context)
+    texts = [_toleration_text(taint, one) for taint, one in tolerances if one is not None]
+    if not texts:
         return StepName.TAINT.passed("it has no taint")
-    message = "; ".join(_toleration_text(taint, one) for taint, one in borne)
-    return StepName.TAINT.passed(message, f"ManagedCluster {name}")
+    return StepName.TAINT.passed("; ".join(texts), f"ManagedCluster {name}")
 
 
 def _toleration_text(taint: Obj, by: TaintTolerance) -> str:
@@ -237,17 +238,16 @@ def _number_step(case: PlacementView, name: str, verdict: ClusterVerdict) -> Exp
     number = integer(case.placement, "spec", "numberOfClusters")
     message = f"total score {verdict.score}, rank {ranked.index(name) + 1} of {len(ranked)}"
     if number is None:
-        message = f"{message}; numberOfClusters is not set: all clusters are selected"
+        message += "; numberOfClusters is not set: all clusters are selected"
         return StepName.NUMBER.passed(message, _placement(case))
-    message = f"{message}; numberOfClusters is {number}"
+    message += f"; numberOfClusters is {number}"
     if verdict.dropped is None:
         return StepName.NUMBER.passed(message, _placement(case))
-    if number <= 0:
-        return StepName.NUMBER.failed(message, _placement(case))
-    last = ranked[number - 1]
-    score = case.scheduling.clusters[last].score
-    tie = " too and sorts first by name" if score == verdict.score else ""
-    message = f"{message}; {last}, the last one selected, has score {score}{tie}"
+    if number > 0:
+        last = ranked[number - 1]
+        score = case.scheduling.clusters[last].score
+        tie = " too and sorts first by name" if score == verdict.score else ""
+        message += f"; {last}, the last one selected, has score {score}{tie}"
     return StepName.NUMBER.failed(message, _placement(case))
 
 
@@ -283,12 +283,6 @@ def _decision_step(case: PlacementView, name: str) -> ExplainStep:
     score = f" with score {integer(entry, 'score')}" if integer(entry, "score") else ""
     message = f"OCM has selected it: it is in PlacementDecision {where}{score}{differs}"
     return StepName.DECISION.passed(message, f"PlacementDecision {where}")
-
-
-_OUTDATED: Final = (
-    ", although the steps above say otherwise: "
-    "OCM has not scheduled again yet, or it sees objects that are unknown here"
-)
 
 
 def is_selected(case: PlacementView, name: str) -> bool | None:

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import Final
 
 from placement_ac.core.api.constants import MANAGED_CLUSTER, Kind
 from placement_ac.core.api.objects import Check
@@ -87,10 +86,6 @@ class ExplainStep:
     source: str = ""
 
 
-_IN_EVERY_DUMP: Final = (MANAGED_CLUSTER, CLUSTER_SET)
-"""Kinds that exist on every OCM hub: a dump without them is incomplete."""
-
-
 @dataclass(frozen=True)
 class PlacementView:
     """A Placement on a hub, and what OCM and the controller decide for it."""
@@ -99,28 +94,25 @@ class PlacementView:
     placement: Object
 
     @cached_property
-    def id(self) -> tuple[str, str]:
-        return key_of(self.placement)
-
-    @property
     def namespace(self) -> str:
-        return self.id[0]
+        return key_of(self.placement)[0]
 
-    @property
+    @cached_property
     def name(self) -> str:
-        return self.id[1]
+        return key_of(self.placement)[1]
 
     @property
     def label(self) -> str:
         """`namespace/name`."""
-        return "/".join(self.id)
+        return f"{self.namespace}/{self.name}"
 
     # -- OCM
 
     @cached_property
     def unknown_kinds(self) -> tuple[Kind, ...]:
         """The unknown kinds that OCM's scheduler needs."""
-        needed = SCHEDULING_KINDS if self.view.dump.live else _IN_EVERY_DUMP
+        # Only these two exist on every OCM hub: a dump without them is incomplete.
+        needed = SCHEDULING_KINDS if self.view.dump.live else (MANAGED_CLUSTER, CLUSTER_SET)
         return tuple(kind for kind in needed if not self.view.dump.knows(kind))
 
     @cached_property
@@ -164,7 +156,7 @@ class PlacementView:
     def is_used(self) -> bool:
         """Whether the controller uses this Placement: no Placement of the same name takes precedence."""
         found = self.view.placement(self.name)
-        return found is not None and key_of(found) == self.id
+        return found is not None and key_of(found) == key_of(self.placement)
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:

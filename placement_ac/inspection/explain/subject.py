@@ -144,7 +144,7 @@ def placement_views(view: HubView, check: str, namespaces: Sequence[str]) -> tup
     spaces = namespaces or (view.settings.placement_namespace if view.dump.live else ())
     cases = (PlacementView(view, one) for one in view.dump.of(PLACEMENT))
     chosen = (case for case in cases if not spaces or case.namespace in spaces)
-    return tuple(sorted(chosen, key=lambda case: (not case.checks, case.id)))
+    return tuple(sorted(chosen, key=lambda case: (not case.checks, case.namespace, case.name)))
 
 
 def _not_found(view: HubView, kind: Kind, name: str) -> SubjectNotFound:

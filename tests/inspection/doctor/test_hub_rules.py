@@ -1,5 +1,6 @@
 """`doctor`: each of its lines breaks when just that thing is broken, and the others do not."""
 
+import base64
 import copy
 import functools
 import json
@@ -27,7 +28,7 @@ from tests.inspection.doctor.broken_controller import CONTROLLERS
 from tests.inspection.doctor.broken_credentials import PROFILES
 from tests.inspection.doctor.broken_hub import CHECKS, DECISION, PLACEMENT, WORKERS
 from tests.inspection.doctor.broken_kueue import KUEUES, POD
-from tests.inspection.doctor.broken_scale import SCALE, placed_jobs, shared_worker
+from tests.inspection.doctor.broken_scale import SCALE, SECRETS, placed_jobs, shared_worker
 from tests.inspection.doctor.broken_setups import (
     CHECK,
     CONFIG,
@@ -222,6 +223,42 @@ def test_with_shared_names_those_of_before_only_have_to_leave() -> None:
 def test_a_kubeconfig_that_cannot_be_read_leads_to_a_worker_of_its_own() -> None:
     junk = put(("Secret", healthy.NS, "multikueue-cluster3"), "data", {"kubeconfig": "%"})
     assert finding("shared-connections", junk)[0] is Level.OK
+
+
+TOKEN: dict[str, Any] = {"token": "t"}
+CERTIFICATE: dict[str, Any] = {"client-certificate": "/tls.crt", "client-key": "/tls.key"}
+
+
+@pytest.mark.parametrize(
+    ("users", "clusters", "level"),
+    [
+        pytest.param([TOKEN, TOKEN], [{}, {}], Level.WARN, id="the same"),
+        pytest.param([TOKEN, TOKEN], [{"tls-server-name": "a"}] * 2, Level.WARN, id="the same server name"),
+        pytest.param(
+            [TOKEN, TOKEN], [{"tls-server-name": "a"}, {"tls-server-name": "b"}], Level.OK, id="server name"
+        ),
+        pytest.param([TOKEN, TOKEN], [{"tls-server-name": "a"}, {}], Level.OK, id="one has a server name"),
+        pytest.param([TOKEN, {"token": "u"}], [{}, {}], Level.OK, id="token"),
+        pytest.param([TOKEN | {"as": "a"}, TOKEN | {"as": "b"}], [{}, {}], Level.OK, id="impersonation"),
+        pytest.param(
+            [CERTIFICATE, CERTIFICATE | {"client-certificate": "/b.crt"}], [{}, {}], Level.OK, id="files"
+        ),
+    ],
+)
+def test_only_the_same_server_and_user_are_certainly_one_worker(
+    users: list[dict[str, Any]], clusters: list[dict[str, Any]], level: Level
+) -> None:
+    hows = []
+    for name, user, cluster in zip(SECRETS, users, clusters, strict=True):
+        content = {
+            "current-context": "it",
+            "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
+            "clusters": [{"name": "it", "cluster": {"server": "https://worker.example:6443"} | cluster}],
+            "users": [{"name": "it", "user": user}],
+        }
+        encoded = base64.b64encode(json.dumps(content).encode()).decode()
+        hows.append(put(name, "data", {"kubeconfig": encoded}))
+    assert finding("shared-connections", *hows)[0] is level
 
 
 @pytest.mark.parametrize(
