@@ -58,7 +58,8 @@ def command(where: HubSource, round_: WorkerOptions | None, only_list: bool, for
     if only_list:
         rules: tuple[DoctorRule[Any], ...] = (*RULES, *WORKER_RULES)
         document = [{"check": one.check, "looksAt": one.looks_at, "fix": one.fix} for one in rules]
-        emit(form, document, lambda _: map(_line_of, rules))
+        lines = (Text(f"{one.check}: {one.looks_at}\n{_prompt(one.fix)}") for one in rules)
+        emit(form, document, lambda _: lines)
         return
     findings = _examined(where, round_)
     count = Counter(one.level for one in findings)
@@ -106,10 +107,6 @@ async def _read(client: Client, where: HubSource, wanted: Sequence[Kind]) -> Hub
         missing=tuple(right for dump in dumps for right in dump.missing),
     )
     return HubReading(replace(found.view, dump=whole), found.controller)
-
-
-def _line_of(rule: DoctorRule[Any]) -> Text:
-    return Text(f"{rule.check}: {rule.looks_at}\n{_prompt(rule.fix)}")
 
 
 def _table(findings: Sequence[Finding]) -> Iterable[RenderableType]:
