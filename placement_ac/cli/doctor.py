@@ -38,11 +38,7 @@ KINDS: Final = tuple(kind for kind in kinds.ALL_KINDS if kind not in _UNUSED)
 _COLOURS: Final = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
 
 
-@click.command(
-    "doctor",
-    cls=ReadCommand,
-    epilog="Example:  placement-ac doctor",
-)
+@click.command("doctor", cls=ReadCommand, epilog="Example:  placement-ac doctor")
 @hub_options
 @worker_options
 @click.option("--list", "only_list", is_flag=True, help="Print the checks, and exit.")
