@@ -50,7 +50,6 @@ MARKS: Final = {
 }
 """The mark of each result, the one for terminals without Unicode, and the style."""
 
-
 Explanations = tuple[ClusterExplanation | CheckExplanation, ...]
 
 

@@ -55,12 +55,8 @@ def output(
 def console() -> Console:
     """Return a console on the current stdout."""
     terminal = sys.stdout.isatty()
-    return Console(
-        file=sys.stdout,
-        width=None if terminal else UNWRAPPED,
-        highlight=False,
-        soft_wrap=not terminal,
-    )
+    width = None if terminal else UNWRAPPED
+    return Console(file=sys.stdout, width=width, highlight=False, soft_wrap=not terminal)
 
 
 def emit(

@@ -87,9 +87,8 @@ def command(
     if since:
         found = model.clip(found, found.end - since)
     if prometheus:
-        found = model.with_counts(
-            found, asyncio.run(cluster_counts(prometheus, found.check, found.begin, found.end))
-        )
+        counts = asyncio.run(cluster_counts(prometheus, found.check, found.begin, found.end))
+        found = model.with_counts(found, counts)
     _show(found, form, output_file)
 
 
@@ -115,9 +114,8 @@ def _from_hub(where: HubSource, check: str | None, since: timedelta | None) -> m
     branch = status_of_check(seen, name)
     now = current_state(seen.view, branch) if branch else RecordedState(seen.view.now)
     if not seen.dump.live:
-        now = replace(
-            now, time=latest_time(obj for kind in ALL_KINDS for obj in seen.dump.of(kind)) or now.time
-        )
+        latest = latest_time(obj for kind in ALL_KINDS for obj in seen.dump.of(kind))
+        now = replace(now, time=latest or now.time)
     clusters = branch.clusters if branch else ()
     leaving = {row.name: row.draining_since for row in clusters if row.draining_since}
     begin = events[0].at if events else now.time - (since or HOUR)

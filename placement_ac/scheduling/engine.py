@@ -16,13 +16,7 @@ from placement_ac.scheduling.groups import Group, group_decisions, grouped
 from placement_ac.scheduling.objects import GROUP, Fleet, Obj
 from placement_ac.scheduling.outcome import ClusterVerdict, FilterStep, SchedulingResult
 from placement_ac.scheduling.predicates import passing, predicate_objections
-from placement_ac.scheduling.prioritizers import (
-    PrioritizerInput,
-    Scored,
-    prioritizers_for,
-    run_prioritizer,
-    totals,
-)
+from placement_ac.scheduling.prioritizers import PrioritizerInput, Scored, prioritizers_for, run_prioritizer
 from placement_ac.scheduling.score_limit import limited
 from placement_ac.scheduling.sets import BrokenSetError, Pool, pool_for
 from placement_ac.scheduling.tolerations import taint_objections, tolerated_until
@@ -112,7 +106,7 @@ def _rank(placement: Obj, pool: Pool, fleet: Fleet, now: datetime) -> _Ranking:
         return _Ranking(unfit, dropped, objection=objection)
     view = PrioritizerInput(placement, left, fleet, now)
     scored = [run_prioritizer(prioritizer, view) for prioritizer in prioritizers]
-    score = totals(view, scored)
+    score = {name: sum(one.weight * one.scores.get(name, 0) for one in scored) for name in left}
     ranked = sorted(score, key=score.__getitem__, reverse=True)  # ties are broken by name
     return _Ranking(unfit, dropped, tuple(ranked), score, tuple(scored))
 

@@ -59,12 +59,8 @@ def group_length(wanted: object, total: int) -> int:
 
     Absent, zero, or more than there are: all in one. Raises MisconfiguredError.
     """
-    length = 0
-    if isinstance(wanted, str):
-        length = ceil(_percent(wanted) / 100 * total)
-    elif isinstance(wanted, int):
-        length = wanted
-    return length if 0 < length <= total else total
+    length = ceil(_percent(wanted) / 100 * total) if isinstance(wanted, str) else wanted
+    return length if isinstance(length, int) and 0 < length <= total else total
 
 
 def _percent(wanted: str) -> float:

@@ -95,11 +95,6 @@ def run_prioritizer(prioritizer: Prioritizer, view: PrioritizerInput) -> Scored:
     return Scored(name, prioritizer.weight, scores, expired)
 
 
-def totals(view: PrioritizerInput, scored: list[Scored]) -> dict[str, int]:
-    """Return the score of each cluster."""
-    return {name: sum(one.weight * one.scores.get(name, 0) for one in scored) for name in view.clusters}
-
-
 def balance(view: PrioritizerInput) -> dict[str, int]:
     """Return low scores for clusters in many decisions of other Placements, 100 for clusters in none."""
     decisions = view.fleet.decisions.values()
