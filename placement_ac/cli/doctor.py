@@ -38,11 +38,7 @@ KINDS: Final = tuple(kind for kind in kinds.ALL_KINDS if kind not in _UNUSED)
 _COLOURS: Final = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
 
 
-@click.command(
-    "doctor",
-    cls=ReadCommand,
-    epilog="Example:  placement-ac doctor",
-)
+@click.command("doctor", cls=ReadCommand, epilog="Example:  placement-ac doctor")
 @hub_options
 @worker_options
 @click.option("--list", "only_list", is_flag=True, help="Print the checks, and exit.")
@@ -58,7 +54,8 @@ def command(where: HubSource, round_: WorkerOptions | None, only_list: bool, for
     if only_list:
         rules: tuple[DoctorRule[Any], ...] = (*RULES, *WORKER_RULES)
         document = [{"check": one.check, "looksAt": one.looks_at, "fix": one.fix} for one in rules]
-        emit(form, document, lambda _: map(_line_of, rules))
+        lines = (Text(f"{one.check}: {one.looks_at}\n{_prompt(one.fix)}") for one in rules)
+        emit(form, document, lambda _: lines)
         return
     findings = _examined(where, round_)
     count = Counter(one.level for one in findings)
@@ -106,10 +103,6 @@ async def _read(client: Client, where: HubSource, wanted: Sequence[Kind]) -> Hub
         missing=tuple(right for dump in dumps for right in dump.missing),
     )
     return HubReading(replace(found.view, dump=whole), found.controller)
-
-
-def _line_of(rule: DoctorRule[Any]) -> Text:
-    return Text(f"{rule.check}: {rule.looks_at}\n{_prompt(rule.fix)}")
 
 
 def _table(findings: Sequence[Finding]) -> Iterable[RenderableType]:

@@ -50,7 +50,6 @@ MARKS: Final = {
 }
 """The mark of each result, the one for terminals without Unicode, and the style."""
 
-
 Explanations = tuple[ClusterExplanation | CheckExplanation, ...]
 
 
@@ -101,7 +100,11 @@ def _shown(subject: Subject, checks: Explanations, wide: bool) -> Iterator[Rende
     if not checks:
         yield Text("No Placement could select it.")
     elif len(chains) > WHOLE and not wide:
-        yield _summary_table(chains)
+        table = plain_table("PLACEMENT", "CHECKS", "OUTCOME", "STEP", "WHY")
+        for chain in chains:
+            texts = chain.placement, joined(chain.checks), chain.state, chain.step, chain.why
+            table.add_row(*map(safe_text, texts))
+        yield table
         yield Text(f"\nFor all steps: explain cluster {subject.name} --check NAME, or -o wide")
         return
     for number, one in enumerate(checks):
@@ -144,13 +147,6 @@ def _encodes_marks() -> bool:
     except (UnicodeEncodeError, LookupError):
         return False
     return True
-
-
-def _summary_table(chains: Iterable[ClusterExplanation]) -> Table:
-    table = plain_table("PLACEMENT", "CHECKS", "OUTCOME", "STEP", "WHY")
-    for one in chains:
-        table.add_row(*map(safe_text, (one.placement, joined(one.checks), one.state, one.step, one.why)))
-    return table
 
 
 def _cluster_table(clusters: Iterable[ClusterSummary], wide: bool) -> Table:

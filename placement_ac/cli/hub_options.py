@@ -35,12 +35,7 @@ from placement_ac.core.api.errors import PlacementAcError
 from placement_ac.inspection.hub.controller_settings import NAMESPACE, ControllerSettings, find_settings
 from placement_ac.inspection.hub.dump import Dump, MissingRight, dump_of
 from placement_ac.inspection.hub.hub_view import HubView
-from placement_ac.inspection.hub.kinds import (
-    CONTROLLER_KINDS,
-    DECISION_KINDS,
-    PROVISIONED_KINDS,
-    QUEUE_KINDS,
-)
+from placement_ac.inspection.hub.kinds import CONTROLLER_KINDS, DECISION_KINDS, PROVISIONED_KINDS, QUEUE_KINDS
 from placement_ac.inspection.readers.hub_reader import PAUSE_SECONDS, Namespaces, read_kinds, watch_kinds
 from placement_ac.inspection.readers.manifests import read_manifests
 from placement_ac.kube.client import Client

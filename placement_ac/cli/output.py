@@ -55,12 +55,8 @@ def output(
 def console() -> Console:
     """Return a console on the current stdout."""
     terminal = sys.stdout.isatty()
-    return Console(
-        file=sys.stdout,
-        width=None if terminal else UNWRAPPED,
-        highlight=False,
-        soft_wrap=not terminal,
-    )
+    width = None if terminal else UNWRAPPED
+    return Console(file=sys.stdout, width=width, highlight=False, soft_wrap=not terminal)
 
 
 def emit(
@@ -118,19 +114,15 @@ class WatchPrinter:
         if self._form == "json":
             click.echo(in_json(orjson.dumps(now).decode()))
         elif self._form == "name":
-            self._show_names(items)
+            before, self._items = self._items, {name: plain(item) for name, item in items.items()}
+            for name, item in self._items.items():
+                if before.get(name) != item:
+                    click.echo(name)
         else:
             if not first:
                 click.echo("---")
             emit(self._form, document, table)
         sys.stdout.flush()
-
-    def _show_names(self, items: Mapping[str, object]) -> None:
-        now = {name: plain(item) for name, item in items.items()}
-        for name, item in now.items():
-            if self._items.get(name) != item:
-                click.echo(name)
-        self._items = now
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """`placement-ac plan`: preview the effect of manifests before they are applied."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import click
@@ -8,7 +8,6 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from placement_ac.cli.hub_options import (
-    HubReading,
     HubSource,
     ReadCommand,
     hub_options,
@@ -18,7 +17,6 @@ from placement_ac.cli.hub_options import (
 from placement_ac.cli.output import Form, emit, output, safe_text, without_controls
 from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET, WORKLOAD
 from placement_ac.core.api.text import count_text, joined
-from placement_ac.inspection.hub.dump import Object
 from placement_ac.inspection.hub.kinds import PROVISIONED_KINDS, QUEUE_KINDS
 from placement_ac.inspection.plan.plan_report import AffectedWorkload, PlannedPlacement, PlanReport
 from placement_ac.inspection.plan.what_if import what_if
@@ -32,9 +30,7 @@ _COLOURS: Final = (("@@", "cyan"), ("---", "bold"), ("+++", "bold"), ("+", "gree
 
 
 @click.command(
-    "plan",
-    cls=ReadCommand,
-    epilog="Example:  placement-ac plan -f samples/placement-demo2-2.yaml",
+    "plan", cls=ReadCommand, epilog="Example:  placement-ac plan -f samples/placement-demo2-2.yaml"
 )
 @hub_options
 @click.option(
@@ -55,7 +51,11 @@ def command(where: HubSource, files: tuple[str, ...], form: Form) -> None:
     if STDIN in files and STDIN in where.dump_files:
         raise click.UsageError("use a file for -f or --from-dump: stdin can be read only once")
     manifests = read_manifests(files)
-    found = _read(where, _namespaces(manifests))
+    spaces = (one["metadata"].get("namespace") for one in manifests)
+    found = read_all_namespaces(where, sorted({one for one in spaces if isinstance(one, str) and one}))
+    report_missing(found.dump.missing)
+    if needed := [str(right) for right in found.dump.missing if right.kind not in _OPTIONAL_KINDS]:
+        raise click.ClickException(f"grant the right to {joined(needed)}: without it no preview is possible")
     answer = what_if(found.view, manifests)
     for name in answer.passed_over:
         click.echo(f"ignored: {without_controls(name)}", err=True)
@@ -71,22 +71,6 @@ def command(where: HubSource, files: tuple[str, ...], form: Form) -> None:
     emit(form, document, lambda _: _for_people(answer), lambda: names)
     if answer.changed:
         click.get_current_context().exit(CHANGES)
-
-
-def _namespaces(manifests: Iterable[Object]) -> list[str]:
-    found = (one["metadata"].get("namespace") for one in manifests)
-    return sorted({one for one in found if isinstance(one, str) and one})
-
-
-def _read(where: HubSource, namespaces: Collection[str]) -> HubReading:
-    found = read_all_namespaces(where, namespaces)
-    needed = [right for right in found.dump.missing if right.kind not in _OPTIONAL_KINDS]
-    report_missing(found.dump.missing)
-    if needed:
-        raise click.ClickException(
-            f"grant the right to {joined(map(str, needed))}: without it no preview is possible"
-        )
-    return found
 
 
 # -- tables

@@ -92,8 +92,7 @@ class _SelectedChecks:
 
     @property
     def document(self) -> dict[str, object]:
-        rights = [str(right) for right in self.view.missing_rights]
-        return {"checks": self.statuses, "missingRights": rights}
+        return {"checks": self.statuses, "missingRights": list(map(str, self.view.missing_rights))}
 
     def trees(self, wide: bool) -> Iterator[Tree]:
         return (tree_of(branch, self.view.now, wide=wide) for branch in self.statuses)

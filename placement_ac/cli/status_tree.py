@@ -1,7 +1,7 @@
 """The table form of `status`: a tree with a check's Placement, clusters, queues and Workloads."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -9,14 +9,19 @@ from typing import Final, NamedTuple
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
-from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
 from placement_ac.cli.output import age_text, plain_table, safe_text, without_controls
-from placement_ac.cli.status_waiting import held_line, list_writes_line
 from placement_ac.core.api.text import count_text
-from placement_ac.inspection.status.model import CheckStatus, ClusterRow, QueueRow, WorkloadRow
+from placement_ac.inspection.status.model import (
+    CheckStatus,
+    ClusterRow,
+    HeldRow,
+    ListWrites,
+    QueueRow,
+    WorkloadRow,
+)
 
 _COLOURS: Final = {
     "True": "green",
@@ -44,9 +49,9 @@ def tree_of(branch: CheckStatus, now: datetime, *, wide: bool) -> Tree:
     if branch.jobs:
         tree.add(safe_text(_jobs(branch.jobs)))
     for held in branch.held:
-        tree.add(safe_text(held_line(held, now), "yellow"))
+        tree.add(safe_text(_held(held, now), "yellow"))
     if (writes := branch.list_writes) and (writes.last_hour or wide):
-        tree.add(safe_text(list_writes_line(writes, wide=wide)))
+        tree.add(safe_text(_list_writes(writes, wide=wide)))
     return tree
 
 
@@ -102,10 +107,6 @@ def _number(value: int | None, otherwise: str = NOT_KNOWN) -> Cell:
     return Cell(otherwise if value is None else str(value))
 
 
-def _score(row: ClusterRow, _: datetime) -> Cell:
-    return _number(row.score, "-" if row.rank is None else NOT_KNOWN)
-
-
 def _credential(row: ClusterRow, _: datetime) -> Cell:
     one = row.credential
     if not one.kind:
@@ -122,7 +123,7 @@ COLUMNS: Final[dict[str, _CellFunction]] = {
     "RANK": lambda row, _: _number(row.rank, "-"),
     "CLUSTER": lambda row, _: _plain(row.name),
     "STATE": lambda row, _: _coloured(row.state),
-    "SCORE": _score,
+    "SCORE": lambda row, _: _number(row.score, "-" if row.rank is None else NOT_KNOWN),
     "CREDENTIAL": _credential,
     "EXPIRES": _expires,
     "CONNECTED": lambda row, _: _coloured(row.connected) if row.connected else Cell("-"),
@@ -162,7 +163,6 @@ _BELOW_TABLE: Final = (
 """Columns that move below the table if the terminal is too narrow, in this order."""
 _NOTHING: Final = ("", "-")
 _BETWEEN: Final = "  "
-_HEADER: Final = "bold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,22 +188,19 @@ class _Grid:
         if _total(widths) <= options.max_width:
             yield from self._aligned(widths, console)
         else:
-            yield self._table(widths)
+            table = plain_table(*widths)
+            for row in self.rows:
+                table.add_row(*(row[name].rich for name in widths))
+            yield table
         yield from (line for row in self.rows if (line := _line_below(row, below)))
 
     def _aligned(self, widths: Mapping[str, int], console: Console) -> Iterator[Segment]:
         *_, last = widths
-        for row in ({name: Cell(name, _HEADER) for name in widths}, *self.rows):
+        for row in ({name: Cell(name, "bold") for name in widths}, *self.rows):
             for name, width in widths.items():
                 cell = row[name]
                 yield Segment(cell.text, console.get_style(cell.style))
                 yield Segment("\n" if name == last else " " * (width - cell.width) + _BETWEEN)
-
-    def _table(self, columns: Collection[str]) -> Table:
-        table = plain_table(*columns)
-        for row in self.rows:
-            table.add_row(*(row[name].rich for name in columns))
-        return table
 
 
 def _total(widths: Mapping[str, int]) -> int:
@@ -244,6 +241,28 @@ def _jobs(jobs: Iterable[WorkloadRow]) -> str:
     gpus = sum(job.gpus for job in jobs if job.state == "running")
     running = f"{counts['running']} running" + (f" on {count_text(gpus, 'GPU')}" if gpus else "")
     return f"Workloads: {running}, {counts['waiting']} waiting, {counts['pending']} pending"
+
+
+def _held(held: HeldRow, now: datetime) -> str:
+    """Return how many Workloads the gate holds, for how long, and which clusters leave."""
+    since = f" for {age_text((now - held.since).total_seconds())}" if held.since else ""
+    verb = "leaves" if len(held.clusters) == 1 else "leave"
+    removal = f"{', '.join(held.clusters)} {verb} ({held.why})"
+    return f"Held by the gate{since}: {count_text(held.workloads, 'Workload')}, because {removal}"
+
+
+def _list_writes(writes: ListWrites, *, wide: bool) -> str:
+    """Return how often the list changed, and what a change costs; `wide`: also since it was created."""
+    parts = [NOT_KNOWN if writes.last_hour is None else f"at least {writes.last_hour}"]
+    if wide and writes.total:
+        since = f" since {writes.since:%Y-%m-%dT%H:%M:%SZ}" if writes.since else ""
+        parts.append(f"{writes.total:,} in all{since}")
+    if writes.workloads is not None:
+        workloads, clusters = count_text(writes.workloads, "Workload"), count_text(writes.clusters, "cluster")
+        parts.append(
+            f"a change now costs {writes.requests:,} requests to workers ({workloads} on {clusters})"
+        )
+    return f"Changes of the list in the last hour, counted by events: {'; '.join(parts)}"
 
 
 def _time(value: datetime | None) -> Cell:

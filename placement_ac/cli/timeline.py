@@ -87,9 +87,8 @@ def command(
     if since:
         found = model.clip(found, found.end - since)
     if prometheus:
-        found = model.with_counts(
-            found, asyncio.run(cluster_counts(prometheus, found.check, found.begin, found.end))
-        )
+        counts = asyncio.run(cluster_counts(prometheus, found.check, found.begin, found.end))
+        found = model.with_counts(found, counts)
     _show(found, form, output_file)
 
 
@@ -115,9 +114,8 @@ def _from_hub(where: HubSource, check: str | None, since: timedelta | None) -> m
     branch = status_of_check(seen, name)
     now = current_state(seen.view, branch) if branch else RecordedState(seen.view.now)
     if not seen.dump.live:
-        now = replace(
-            now, time=latest_time(obj for kind in ALL_KINDS for obj in seen.dump.of(kind)) or now.time
-        )
+        latest = latest_time(obj for kind in ALL_KINDS for obj in seen.dump.of(kind))
+        now = replace(now, time=latest or now.time)
     clusters = branch.clusters if branch else ()
     leaving = {row.name: row.draining_since for row in clusters if row.draining_since}
     begin = events[0].at if events else now.time - (since or HOUR)
@@ -159,36 +157,24 @@ def text_of(found: model.Timeline, form: Form) -> str:
 
 def rows(lane: model.Lane, end: datetime) -> list[tuple[str, ...]]:
     """Return spans, scores and Workloads of a lane by time; those that last until `end` are open."""
-    found = [
-        *(
-            (
-                one.begin,
-                one.state,
-                _time(one.begin, one.begin_known),
-                _until(one.end, end, one.end_known),
-                one.why,
-            )
-            for one in lane.spans
-        ),
-        *(
-            (one.at, "score" if not lane.measure else "how many", _time(one.at), "", _value(one))
-            for one in lane.scores
-        ),
-        *((one.begin, "runs", _time(one.begin), _until(one.end, end), one.name) for one in lane.runs),
-    ]
+    found: list[tuple[datetime, str, str, str, str]] = []
+    for one in lane.spans:
+        until = _until(one.end, end) if one.end_known else "?"
+        begin = _time(one.begin) if one.begin_known else f"before {_time(one.begin)}"
+        found.append((one.begin, one.state, begin, until, one.why))
+    for point in lane.scores:
+        value = "none" if point.value is None else str(point.value)
+        found.append((point.at, "how many" if lane.measure else "score", _time(point.at), "", value))
+    found += [(run.begin, "runs", _time(run.begin), _until(run.end, end), run.name) for run in lane.runs]
     return [(lane.name, *texts) for _, *texts in sorted(found, key=lambda row: row[0])]
 
 
-def _time(at: datetime, known: bool = True) -> str:
-    return f"{'' if known else 'before '}{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+def _time(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
 
 
-def _until(at: datetime, end: datetime, known: bool = True) -> str:
-    return "?" if not known else _time(at) if at < end else "goes on"
-
-
-def _value(point: model.Point) -> str:
-    return "none" if point.value is None else str(point.value)
+def _until(at: datetime, end: datetime) -> str:
+    return _time(at) if at < end else "goes on"
 
 
 def _table(found: model.Timeline) -> Table:

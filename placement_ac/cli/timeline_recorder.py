@@ -15,7 +15,7 @@ from placement_ac.cli.hub_options import HubReading, HubSource, report_missing, 
 from placement_ac.core.api.constants import WATCHED_KINDS
 from placement_ac.inspection.status.check_status import check_statuses
 from placement_ac.inspection.status.model import CheckStatus
-from placement_ac.inspection.timeline.recording import RecordedState, current_state, differs, record_line
+from placement_ac.inspection.timeline.recording import RecordedState, current_state, record_line
 from placement_ac.kube.client import Client
 
 PAUSE_SECONDS: Final = 0.02
@@ -78,7 +78,7 @@ async def _record(
                     click.echo(f"recording {name} …", err=True)
                 branch = status_of_check(seen, name)
                 now = current_state(seen.view, branch) if branch else RecordedState(seen.view.now)
-                if differs(last, now):
+                if last is None or replace(last, time=now.time) != now:
                     write(now)
                 if first and lasts and (work := asyncio.current_task()):
                     asyncio.get_running_loop().call_later(lasts.total_seconds(), work.cancel)

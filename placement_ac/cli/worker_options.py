@@ -1,6 +1,5 @@
 """The options of `placement-ac doctor --workers`: which workers are inspected, and how."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -12,7 +11,7 @@ from placement_ac.cli.hub_options import FILE, duration, option_group
 from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET
 from placement_ac.core.api.text import joined
 from placement_ac.inspection.doctor.setup import HubSetup
-from placement_ac.inspection.doctor.worker_inspection import WorkerInspection, WorkerTarget, worker_targets
+from placement_ac.inspection.doctor.worker_inspection import WorkerInspection, worker_targets
 from placement_ac.inspection.hub.kinds import LOCAL_QUEUE, RESOURCE_FLAVOR, TOPOLOGY
 from placement_ac.inspection.readers.worker_inspector import WorkerInspector
 from placement_ac.kube.client import Client
@@ -66,7 +65,11 @@ async def inspect_workers(
     client: Client, setup: HubSetup, wanted: WorkerOptions
 ) -> tuple[WorkerInspection, ...]:
     """Inspect the workers of all checks. Raises BadSettings, and UsageError for an unknown cluster."""
-    chosen = _chosen(worker_targets(setup), wanted.clusters)
+    targets = worker_targets(setup)
+    there = {one.cluster for one in targets}
+    if strange := [name for name in wanted.clusters if name not in there]:
+        message = joined(sorted(there)) or "none"
+        raise click.UsageError(f"use one of the clusters {message}: no check has {joined(strange)}")
     providers = AccessProviders.load(wanted.access_providers) if wanted.access_providers else None
     namespace = setup.kueue_namespace
     connector = WorkerConnector(
@@ -78,12 +81,4 @@ async def inspect_workers(
         profile_resource=setup.dump.served.get(CLUSTER_PROFILE),
     )
     visits = WorkerInspector(connector, setup.worker_requirements, namespace, plugins=providers is not None)
-    return await visits.inspect(chosen)
-
-
-def _chosen(known: Collection[WorkerTarget], names: Collection[str]) -> list[WorkerTarget]:
-    there = {one.cluster for one in known}
-    if strange := [name for name in names if name not in there]:
-        message = joined(sorted(there)) or "none"
-        raise click.UsageError(f"use one of the clusters {message}: no check has {joined(strange)}")
-    return [one for one in known if not names or one.cluster in names]
+    return await visits.inspect([one for one in targets if one.cluster in (wanted.clusters or there)])

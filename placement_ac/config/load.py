@@ -98,8 +98,9 @@ def _from_file(path: Path, read: Callable[[Path], str]) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for key, value in _entries(path, read):
         name = key.replace("-", "_")
+        in_kebab_case = re.sub(r"_|(?<=[a-z])(?=[A-Z])", "-", key).lower()
         if "_" in key or name not in Settings.model_fields:
-            problems.append(f"{key}: there is no such setting; {_suggestion(_in_kebab_case(key), known)}")
+            problems.append(f"{key}: there is no such setting; {_suggestion(in_kebab_case, known)}")
         elif name == FILE_SETTING:
             problems.append(f"{key}: a file cannot name another one; give it as a flag or in the environment")
         elif name in given:
@@ -154,10 +155,6 @@ def _expected(name: str, node: yaml.Node) -> str:
         return "write a list of plain values, or one text with commas"
     kind = "list" if isinstance(node, yaml.SequenceNode) else "mapping"
     return f"one value belongs here, not a {kind}; write {flag_name(name)}: VALUE"
-
-
-def _in_kebab_case(key: str) -> str:
-    return re.sub(r"_|(?<=[a-z])(?=[A-Z])", "-", key).lower()
 
 
 def _suggestion(name: str, known: Sequence[str]) -> str:

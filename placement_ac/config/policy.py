@@ -50,6 +50,7 @@ def clusters_max(schema: Body | None) -> int:
 
 def placement_policy(settings: Settings) -> PlacementPolicy:
     """Return the policy of the settings for all Placements."""
+    standby = UNLIST_AFTER_SECONDS if settings.dispatcher else 0.0
     return PlacementPolicy(
         removal=settings.removal_policy,
         drain_deadline=settings.drain_deadline,
@@ -63,18 +64,12 @@ def placement_policy(settings: Settings) -> PlacementPolicy:
         retry_waiting_after=settings.retry_waiting_after,
         requeue_after=round(settings.requeue_after),
         dispatcher=settings.dispatcher,
-        unlist_after=unlist_after(settings),
+        unlist_after=standby if settings.unlist_after is None else settings.unlist_after,
         step_size=settings.step_size,
         round_timeout=settings.round_timeout,
         expiry_warning=settings.credentials_warning,
         probe=settings.credentials_probe,
     )
-
-
-def unlist_after(settings: Settings) -> float:
-    """Return how long a cluster stands by. Unit: seconds."""
-    default = UNLIST_AFTER_SECONDS if settings.dispatcher else 0.0
-    return default if settings.unlist_after is None else settings.unlist_after
 
 
 def needs_kueue_release(settings: Settings) -> bool:

@@ -269,7 +269,8 @@ def setting_text(name: str, value: object) -> str | bool | int | float | list[st
     if isinstance(value, tuple):
         return list(value)
     if is_duration(name) and isinstance(value, float):
-        return f"{value:f}".rstrip("0").rstrip(".") + "s"
+        unit = next((unit for unit in ("h", "m") if value > _UNITS["m"] and not value % _UNITS[unit]), "s")
+        return f"{value / _UNITS[unit]:f}".rstrip("0").rstrip(".") + unit
     return value if isinstance(value, bool | int | float | None) else str(value)
 
 

@@ -1,8 +1,9 @@
 """
 The metrics of one controller, in a registry of its own.
 
-Counting takes microseconds and never fails. Counters last as long as the controller, over all its sessions;
-gauges are computed when Prometheus reads them, from `http`.
+Counting takes microseconds and never fails. Counters last as long as the controller, over all its sessions,
+except those of one Placement: they end with its last check, with the leadership and with the session. Gauges
+are computed when Prometheus reads them, from `http`.
 """
 
 import platform

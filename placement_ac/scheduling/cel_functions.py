@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import total_ordering
 from typing import Any, TypeAlias
 
 from celpy.adapter import json_to_cel
@@ -28,7 +27,8 @@ Function: TypeAlias = Callable[..., Any]
 
 # Sources: semver.org 2.0.0; `semverlib.go` for `normalize`: a leading `v`, leading zeros, missing numbers.
 _NUMBER = r"(0|[1-9]\d*)"
-_TAIL = r"(?:-(?P<pre>[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
+_PRE = r"(?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"  # a number has no leading zeros
+_TAIL = rf"(?:-(?P<pre>{_PRE}(?:\.{_PRE})*))?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
 _STRICT = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}{_TAIL}")
 _LOOSE = re.compile(rf"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?{_TAIL}")
 
@@ -40,23 +40,18 @@ class Quantity:
     value: Fraction
 
 
-@total_ordering
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class SemanticVersion:
-    """A version; build metadata does not count and is not kept."""
+    """A version in its order; build metadata does not count and is not kept.
+
+    `pre`: of each part of a prerelease, whether it is a text, its number and its text.
+    """
 
     major: int
     minor: int
     patch: int
-    pre: tuple[str, ...] = ()
-
-    def __lt__(self, other: "SemanticVersion") -> bool:
-        return self.order() < other.order()
-
-    def order(self) -> tuple[object, ...]:
-        """Return the sort key: a prerelease precedes its release."""
-        parts = tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in self.pre)
-        return self.major, self.minor, self.patch, not self.pre, parts
+    is_release: bool
+    pre: tuple[tuple[bool, int, str], ...]
 
 
 def parse_version(text: str, normalize: bool = False) -> SemanticVersion:
@@ -65,7 +60,9 @@ def parse_version(text: str, normalize: bool = False) -> SemanticVersion:
     if found is None:
         raise ValueError(f"{text!r} is no semantic version")
     major, minor, patch = (int(found[index] or 0) for index in (1, 2, 3))
-    return SemanticVersion(major, minor, patch, tuple(found["pre"].split(".")) if found["pre"] else ())
+    parts = found["pre"].split(".") if found["pre"] else ()
+    pre = tuple((False, int(part), "") if part.isdigit() else (True, 0, part) for part in parts)
+    return SemanticVersion(major, minor, patch, not pre, pre)
 
 
 def _accepts(parse: Function) -> Function:

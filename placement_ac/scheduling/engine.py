@@ -12,17 +12,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from placement_ac.scheduling import conditions, objects
-from placement_ac.scheduling.groups import Grouping, group_decisions, grouped
+from placement_ac.scheduling.groups import Group, group_decisions, grouped
 from placement_ac.scheduling.objects import GROUP, Fleet, Obj
 from placement_ac.scheduling.outcome import ClusterVerdict, FilterStep, SchedulingResult
 from placement_ac.scheduling.predicates import passing, predicate_objections
-from placement_ac.scheduling.prioritizers import (
-    PrioritizerInput,
-    Scored,
-    prioritizers_for,
-    run_prioritizer,
-    totals,
-)
+from placement_ac.scheduling.prioritizers import PrioritizerInput, Scored, prioritizers_for, run_prioritizer
 from placement_ac.scheduling.score_limit import limited
 from placement_ac.scheduling.sets import BrokenSetError, Pool, pool_for
 from placement_ac.scheduling.tolerations import taint_objections, tolerated_until
@@ -49,8 +43,10 @@ def schedule(placement: Obj, fleet: Fleet, now: datetime, *, write_scores: bool 
     `write_scores`: behave as the change proposed upstream (ocm pull request
     1436): decisions carry scores, `sortBy: Score` and `scoreRateLimit` count.
     """
-    if hold := _hold(placement):
-        return SchedulingResult(hold=hold)
+    if objects.is_terminating(placement):
+        return SchedulingResult(hold="the Placement is being deleted")
+    if objects.at(placement, "metadata", "annotations", DISABLE_ANNOTATION) == "true":
+        return SchedulingResult(hold=f"the Placement is annotated {DISABLE_ANNOTATION}")
     try:
         pool = pool_for(placement, fleet)
     except BrokenSetError as error:
@@ -67,24 +63,24 @@ def _decide(placement: Obj, fleet: Fleet, pool: Pool, now: datetime, write_score
     chosen = ranking.ranked if number is None else ranking.ranked[: max(number, 0)]
     by_score = write_scores and objects.text(placement, "spec", "sortBy") == "Score"
     ordered = chosen if by_score else sorted(chosen)
-    grouping = grouped(placement, [pool.members[name] for name in ordered])
+    groups, objection = grouped(placement, [pool.members[name] for name in ordered])
     entries = {name: _entry(name, ranking.score[name] if write_scores else 0) for name in chosen}
-    decisions, groups = group_decisions(placement, grouping.groups, entries)
+    decisions, statuses = group_decisions(placement, groups, entries)
     # After an objection nothing counts as unscheduled.
     unscheduled = 0 if number is None or ranking.objection else number - len(chosen)
     wanted = [
-        conditions.misconfigured(grouping.objection or ranking.objection),
+        conditions.misconfigured(objection or ranking.objection),
         conditions.satisfied(objects.words(placement, "spec", "clusterSets"), pool, len(chosen), unscheduled),
     ]
     return SchedulingResult(
-        make_verdicts=lambda: _verdicts(placement, fleet, pool, ranking, chosen, grouping),
+        make_verdicts=lambda: _verdicts(placement, fleet, pool, ranking, chosen, groups),
         ranked=ranking.ranked,
         prioritizers=ranking.scored,
         decisions=decisions,
         status={
             **objects.section(placement, "status"),
             "numberOfSelectedClusters": len(chosen),
-            "decisionGroups": groups,
+            "decisionGroups": statuses,
             "conditions": conditions.merged(objects.listed(placement, "status", "conditions"), wanted, now),
         },
         warnings=tuple(
@@ -92,14 +88,6 @@ def _decide(placement: Obj, fleet: Fleet, pool: Pool, now: datetime, write_score
         ),
         reschedule_at=tolerated_until(placement, fleet, now),
     )
-
-
-def _hold(placement: Obj) -> str:
-    if objects.is_terminating(placement):
-        return "the Placement is being deleted"
-    if objects.at(placement, "metadata", "annotations", DISABLE_ANNOTATION) == "true":
-        return f"the Placement is annotated {DISABLE_ANNOTATION}"
-    return ""
 
 
 def _rank(placement: Obj, pool: Pool, fleet: Fleet, now: datetime) -> _Ranking:
@@ -118,7 +106,7 @@ def _rank(placement: Obj, pool: Pool, fleet: Fleet, now: datetime) -> _Ranking:
         return _Ranking(unfit, dropped, objection=objection)
     view = PrioritizerInput(placement, left, fleet, now)
     scored = [run_prioritizer(prioritizer, view) for prioritizer in prioritizers]
-    score = totals(view, scored)
+    score = {name: sum(one.weight * one.scores.get(name, 0) for one in scored) for name in left}
     ranked = sorted(score, key=score.__getitem__, reverse=True)  # ties are broken by name
     return _Ranking(unfit, dropped, tuple(ranked), score, tuple(scored))
 
@@ -129,9 +117,9 @@ def _entry(name: str, score: int) -> Obj:
 
 
 def _verdicts(
-    placement: Obj, fleet: Fleet, pool: Pool, ranking: _Ranking, chosen: Sequence[str], grouping: Grouping
+    placement: Obj, fleet: Fleet, pool: Pool, ranking: _Ranking, chosen: Sequence[str], groups: list[Group]
 ) -> dict[str, ClusterVerdict]:
-    groups = {name: index for index, group in enumerate(grouping.groups) for name in group.clusters}
+    group_of = {name: index for index, group in enumerate(groups) for name in group.clusters}
     outside = ClusterVerdict(FilterStep.CLUSTER_SET, f"in none of the sets [{', '.join(pool.eligible)}]")
     verdicts = {name: outside for _, name in fleet.clusters}
     verdicts |= dict.fromkeys(pool.terminating, ClusterVerdict(FilterStep.TERMINATING, "is being deleted"))
@@ -142,7 +130,9 @@ def _verdicts(
     for rank, name in enumerate(ranking.ranked, start=1):
         scores = {one.name: one.scores.get(name, 0) for one in ranking.scored}
         if name in picked:
-            verdicts[name] = ClusterVerdict(score=ranking.score[name], scores=scores, group=groups.get(name))
+            verdicts[name] = ClusterVerdict(
+                score=ranking.score[name], scores=scores, group=group_of.get(name)
+            )
         else:
             why = f"rank {rank} of {len(ranking.ranked)}, and numberOfClusters is {len(chosen)}"
             verdicts[name] = ClusterVerdict(FilterStep.NUMBER, why, ranking.score[name], scores)

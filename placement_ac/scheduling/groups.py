@@ -33,16 +33,11 @@ class Group:
     clusters: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Grouping:
-    """The groups and the objection; as in OCM, the groups before the objection remain."""
+def grouped(placement: Obj, chosen: Sequence[Obj]) -> tuple[list[Group], MisconfiguredError | None]:
+    """Put `chosen`, the selected clusters in the order wanted within a group, into groups.
 
-    groups: tuple[Group, ...]
-    objection: MisconfiguredError | None = None
-
-
-def grouped(placement: Obj, chosen: Sequence[Obj]) -> Grouping:
-    """Put `chosen`, the selected clusters in the order wanted within a group, into groups."""
+    Returns the groups and the objection; as in OCM, the groups before the objection remain.
+    """
     groups: list[Group] = []
     left = {objects.name_of(cluster): cluster for cluster in chosen}
     strategy = objects.section(placement, "spec", "decisionStrategy", "groupStrategy")
@@ -54,9 +49,9 @@ def grouped(placement: Obj, chosen: Sequence[Obj]) -> Grouping:
             for name in taken:
                 del left[name]
     except MisconfiguredError as objection:
-        return Grouping(tuple(groups), objection)
+        return groups, objection
     groups += (Group("", part) for part in _parts(list(left), length))
-    return Grouping(tuple(groups) or (Group(""),))
+    return groups or [Group("")], None
 
 
 def group_length(wanted: object, total: int) -> int:
@@ -64,12 +59,8 @@ def group_length(wanted: object, total: int) -> int:
 
     Absent, zero, or more than there are: all in one. Raises MisconfiguredError.
     """
-    length = 0
-    if isinstance(wanted, str):
-        length = ceil(_percent(wanted) / 100 * total)
-    elif isinstance(wanted, int):
-        length = wanted
-    return length if 0 < length <= total else total
+    length = ceil(_percent(wanted) / 100 * total) if isinstance(wanted, str) else wanted
+    return length if isinstance(length, int) and 0 < length <= total else total
 
 
 def _percent(wanted: str) -> float:

@@ -95,18 +95,11 @@ def run_prioritizer(prioritizer: Prioritizer, view: PrioritizerInput) -> Scored:
     return Scored(name, prioritizer.weight, scores, expired)
 
 
-def totals(view: PrioritizerInput, scored: list[Scored]) -> dict[str, int]:
-    """Return the score of each cluster."""
-    return {name: sum(one.weight * one.scores.get(name, 0) for one in scored) for name in view.clusters}
-
-
 def balance(view: PrioritizerInput) -> dict[str, int]:
     """Return low scores for clusters in many decisions of other Placements, 100 for clusters in none."""
-
-    def on_the_hub() -> Counter[str]:
-        return Counter(objects.decided_names(view.fleet.decisions.values()))
-
-    count = Counter(view.fleet.cached("decisions per cluster", on_the_hub))
+    decisions = view.fleet.decisions.values()
+    on_hub = view.fleet.cached("decisions per cluster", lambda: Counter(objects.decided_names(decisions)))
+    count = on_hub.copy()
     count.subtract(_own_clusters(view))
     most = max(count.values(), default=0)
     # The factor 2 is outside of the truncation, so that scores are even: OCM's formula, in floats.

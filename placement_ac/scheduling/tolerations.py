@@ -115,11 +115,10 @@ def _matches(toleration: Obj, taint: Obj) -> bool:
     for part in ("effect", "key"):
         if objects.text(toleration, part) not in ("", objects.text(taint, part)):
             return False
-    match objects.text(toleration, "operator"):
-        case "" | "Equal":
-            return objects.text(toleration, "value") == objects.text(taint, "value")
-        case operator:
-            return operator == "Exists"
+    operator = objects.text(toleration, "operator")
+    if operator in ("", "Equal"):
+        return objects.text(toleration, "value") == objects.text(taint, "value")
+    return operator == "Exists"
 
 
 def _objection(taint: Obj, context: TaintContext) -> str:

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from placement_ac.config.load import load
 from placement_ac.config.policy import placement_policy
-from placement_ac.config.settings import BadSettings, Settings
+from placement_ac.config.settings import BadSettings, Settings, default_of, setting_as_flag
 from placement_ac.core.inputs.rights import FRAMEWORKS, parse_external
 
 KNOWN = ", ".join(f"PLACEMENT_AC_{name.upper()}" for name in Settings.model_fields)
@@ -187,6 +187,18 @@ def test_what_is_impossible_is_told(flags: Any, environment: Any, message: str) 
 def test_settings_are_frozen() -> None:
     with pytest.raises(ValidationError):
         Settings().context = "other"
+
+
+@pytest.mark.parametrize(
+    "text", ["0s", "0.5s", "2s", "60s", "61s", "90s", "2m", "90m", "1h", "25h", "3600.5s", "1234567s"]
+)
+def test_a_duration_is_printed_as_users_write_it(text: str) -> None:
+    assert setting_as_flag("cluster_retention", Settings(cluster_retention=text).cluster_retention) == text
+
+
+def test_defaults_as_users_write_them() -> None:
+    names = ("settle", "waiting_grace", "mass_loss_grace", "cluster_retention", "drain_deadline")
+    assert [default_of(name) for name in names] == ["30s", "60s", "5m", "1h", ""]
 
 
 def test_every_setting_is_described() -> None:

@@ -137,7 +137,7 @@ def test_a_setting_in_full() -> None:
     meaning = "The lifetime of a token, at least ten minutes. OCM's agent renews it when a fifth is left."
     assert page[begin:].split("\n\n## ")[0].splitlines()[4:] == [
         f"| **Variable** | `{PREFIX}CREDENTIALS_VALIDITY` |",
-        "| **Default** | `86400s` |",
+        "| **Default** | `24h` |",
         "| **Values** | a duration, like `90s` or `1h30m`; at least 600 seconds |",
         f"| **Meaning** | {meaning} |",
         "| **In the settings file** | `credentials-validity: 12h` |",

@@ -77,8 +77,7 @@ def to_text(root: Element) -> str:
 
 def width_of(text: str, size: float, *, bold: bool = False) -> float:
     """Return the width of a line in pixels, as an upper estimate; `size`: of the font."""
-    ems = sum(_ems(letter) for letter in text)
-    return ems * size * (1.12 if bold else 1.0)
+    return sum(map(_ems, text)) * size * (1.12 if bold else 1.0)
 
 
 def _ems(letter: str) -> float:

@@ -131,10 +131,8 @@ def _periods(
 
 
 def _runs_of(workload: str, states: Sequence[RecordedState]) -> Iterator[tuple[str, WorkloadRun]]:
-    def cluster(state: RecordedState) -> str | None:
-        return state.running[workload].cluster if workload in state.running else None
-
-    for name, first, end in _periods(states, cluster):
+    periods = _periods(states, lambda state: run.cluster if (run := state.running.get(workload)) else None)
+    for name, first, end in periods:
         if name is not None:
             yield name, WorkloadRun(workload, first.running[workload].gpus, first.time, end)
 

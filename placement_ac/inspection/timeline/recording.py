@@ -7,7 +7,7 @@ an entry. The last line has the end of the recording.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -112,11 +112,6 @@ def record_line(check: str, before: RecordedState | None, now: RecordedState) ->
 def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
     gone = dict.fromkeys(key for key in before if key not in now)
     return gone | {key: value for key, value in now.items() if before.get(key) != value}
-
-
-def differs(before: RecordedState | None, now: RecordedState) -> bool:
-    """Whether anything but the time has changed."""
-    return before is None or replace(before, time=now.time) != now
 
 
 def read_recording(lines: Iterable[str], name: str) -> tuple[str, list[RecordedState]]:

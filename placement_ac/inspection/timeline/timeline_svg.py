@@ -120,10 +120,7 @@ def _drawn_lanes(timeline: Timeline) -> tuple[Sequence[Lane], Sequence[Lane]]:
 
 
 def _not_drawn(lanes: Sequence[Lane]) -> Iterator[str]:
-    for used, message in (
-        (False, "never listed, not drawn"),
-        (True, "listed, not drawn for lack of space"),
-    ):
+    for used, message in ((False, "never listed, not drawn"), (True, "listed, not drawn for lack of space")):
         names = [lane.name for lane in lanes if bool(lane.spans or lane.runs) is used]
         if names:
             yield f"{message}: {joined(names)}"
