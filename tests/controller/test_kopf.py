@@ -214,7 +214,7 @@ def test_a_signal_that_does_not_wake_the_main_thread_stops_it(
         [sys.executable, "-m", "placement_ac", "run", "--kubeconfig", str(kubeconfig), "--log-level", "error"]
     ) as process:
         try:
-            eventually(lambda: admin.reason("p"), "Active")
+            eventually(lambda: admin.reason("p"), "Active", seconds=30)
             others = [int(task.name) for task in Path(f"/proc/{process.pid}/task").iterdir()]
             others.remove(process.pid)
             assert others
