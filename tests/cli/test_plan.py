@@ -182,6 +182,20 @@ def test_a_full_disk_is_an_error(dump: str) -> None:
     assert (done.returncode, done.stderr) == (1, "Error: [Errno 28] No space left on device\n")
 
 
+def test_a_manifest_that_is_nested_too_deeply(dump: str) -> None:
+    done = plan("-f", "-", "--from-dump", dump, stdin="&a {kind: List, apiVersion: v1, items: [*a]}")
+    fix = "remove the levels beyond 200, or the alias by which it contains itself"
+    assert (done.exit_code, done.stderr) == (1, f"Error: stdin: {fix}: it is nested too deeply\n")
+    levels: Raw = {}
+    for _ in range(195):
+        levels = {"a": levels}
+    document = yaml.safe_load(Path(STORY_3).read_text())
+    document["metadata"]["managedFields"] = [{"fieldsV1": levels}]
+    document["spec"]["deep"] = levels
+    done = plan("-f", "-", "--from-dump", dump, "-o", "json", stdin=json.dumps(document))
+    assert (done.exit_code, done.stderr) == (2, "")
+
+
 def test_a_manifest_that_cannot_be(dump: str) -> None:
     text = Path(STORY_3).read_text().replace("numberOfClusters: 1", "numberOfClusters: one")
     done = plan("-f", "-", "--from-dump", dump, stdin=text)

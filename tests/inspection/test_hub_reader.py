@@ -15,7 +15,7 @@ from placement_ac.inspection.hub.controller_settings import find_settings
 from placement_ac.inspection.hub.dump import Dump, InvalidManifest, MissingRight, dump_of
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, SET_BINDING
-from placement_ac.inspection.readers.manifests import read_manifests
+from placement_ac.inspection.readers.manifests import MAX_LEVELS, read_manifests
 from tests.support.builders import NOW, check, decision, our_objects, placement, profile, secret, secrets
 
 Raw = dict[str, Any]
@@ -26,6 +26,17 @@ def view_of(*objects: Raw, **settings: Any) -> HubView:
 
 
 # -- files
+
+TOO_DEEP = "remove the levels beyond 200, or the alias by which it contains itself: it is nested too deeply"
+
+
+def levels(number: int) -> str:
+    """Return so many maps, one in the other."""
+    return "{a: " * (number - 1) + "{}" + "}" * (number - 1)
+
+
+def nested(*fields: str, metadata: str = "") -> str:
+    return "\n".join(["apiVersion: v1", "kind: Secret", f"metadata: {{name: a, {metadata}}}", *fields])
 
 
 def test_a_folder_a_list_and_json_all_give_objects(tmp_path: Path) -> None:
@@ -63,6 +74,13 @@ def test_stdin_is_read_and_a_time_stays_as_it_is_written(monkeypatch: pytest.Mon
         pytest.param("{kind: Secret, apiVersion: v1}", "the Secret has no metadata.name", id="no name"),
         pytest.param("{kind: List, apiVersion: v1, items: [1]}", "has no kind", id="a list of numbers"),
         pytest.param("[" * 5000, "it is ", id="too deep"),
+        pytest.param("&a {kind: List, apiVersion: v1, items: [*a]}", TOO_DEEP, id="a List in itself"),
+        pytest.param(
+            nested(metadata=f"managedFields: [{{fieldsV1: {levels(2000)}}}]"), TOO_DEEP, id="fields"
+        ),
+        pytest.param(nested(f"spec: {levels(MAX_LEVELS)}"), TOO_DEEP, id="one level too many"),
+        pytest.param(nested("spec: &a {b: [*a]}"), TOO_DEEP, id="a spec in itself"),
+        pytest.param(nested("spec: &a !!pairs [b: *a]"), TOO_DEEP, id="pairs in themselves"),
     ],
 )
 def test_a_bad_manifest_is_named(tmp_path: Path, text: str, expected: str) -> None:
@@ -71,6 +89,13 @@ def test_a_bad_manifest_is_named(tmp_path: Path, text: str, expected: str) -> No
     with pytest.raises(InvalidManifest, match=r"x\.yaml: ") as bad:
         read_manifests([str(file)])
     assert expected in str(bad.value)
+
+
+def test_an_alias_that_leads_to_no_circle_is_resolved(tmp_path: Path) -> None:
+    file = tmp_path / "x.yaml"
+    file.write_text(nested(f"spec: {levels(MAX_LEVELS - 1)}", "data: &a {b: c}", "other: [*a, *a]"))
+    (found,) = read_manifests([str(file)])
+    assert found["other"] == [found["data"]] * 2
 
 
 @pytest.mark.parametrize("value", ["!s3cret", "*s3cret", "'s3cret\n", "s3cret: s3cret: 1", "%s3cret"])

@@ -19,6 +19,12 @@ from placement_ac.inspection.hub.dump import InvalidManifest, Object
 SUFFIXES: Final = (".json", ".yaml", ".yml")
 """The files of a folder that kubectl reads."""
 STDIN: Final = "-"
+MAX_LEVELS: Final = 200
+"""A schema in a CRD has some 60; every reader of objects copes with as many, even if it recurses."""
+_TOO_DEEP: Final = (
+    f"remove the levels beyond {MAX_LEVELS}, or the alias by which it contains itself: "
+    "it is nested too deeply"
+)
 _NAME: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.:]*|")
 
 
@@ -60,10 +66,23 @@ def _objects(source: tuple[str, str]) -> Iterator[Object]:
     except yaml.YAMLError:
         raise InvalidManifest(f"{name}: it is not YAML: it has control characters") from None
     except RecursionError:
-        raise InvalidManifest(f"{name}: it is nested too deeply") from None
+        raise InvalidManifest(f"{name}: {_TOO_DEEP}") from None
+    if _are_nested_too_deeply(documents):
+        raise InvalidManifest(f"{name}: {_TOO_DEEP}")
     for document in documents:
         if document is not None:
             yield from _unfolded(document, name)
+
+
+def _are_nested_too_deeply(documents: list[Any]) -> bool:
+    """Whether one has more than MAX_LEVELS, or contains itself: YAML's aliases make that possible."""
+    level: Iterable[Any] = (documents,)
+    for _ in range(MAX_LEVELS + 1):
+        values = (one for node in level for one in (node.values() if isinstance(node, dict) else node))
+        level = {id(one): one for one in values if isinstance(one, dict | list | tuple)}.values()
+        if not level:
+            return False
+    return True
 
 
 def _unfolded(document: Any, name: str) -> Iterator[Object]:
