@@ -201,8 +201,7 @@ def _config(seen: Snapshot, wanted: WantedConfig | None) -> Iterable[Action]:
     observed = seen.objects.config
     if wanted is None:
         # Labels are easily copied with an object, managed fields are not.
-        is_known = observed and (observed.applied_fields.applied or observed.handed_over)
-        mine = observed and is_known and observed.placement in ("", seen.name)
+        mine = observed and observed.applied_fields.applied and observed.placement in ("", seen.name)
         if observed and mine and not observed.meta.deleting:
             meta = observed.meta
             yield Delete(MULTIKUEUE_CONFIG, meta.name, meta.uid, version=meta.resource_version)

@@ -1,9 +1,8 @@
 """
 Who waits for the gate, by which removal, and how often the list changed. Pure.
 
-No object says how often the list changed
-in the last hour: our events of that hour give a lower bound, because an event that repeats has only its first
-and last time, and events do not show a new order.
+No object says how often the list changed in the last hour: our events of that hour give a lower bound,
+because an event that repeats has only its first and last time, and events do not show a new order.
 """
 
 from collections import ChainMap
