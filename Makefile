@@ -6,6 +6,9 @@ BIN := $(VENV)/bin
 WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 CRDS ?= ../shared/crds
 
+# The tests start some hundred processes: without bytecode each of them compiles the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Of every platform and Python, as the image has another Python than this machine.
 LOCK := --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate --upgrade
 IMAGE ?= ghcr.io/placement-ac/placement-ac:v0.1.0

@@ -59,6 +59,7 @@ def sources(document: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+@pytest.mark.long
 def test_all_stories_as_json() -> None:
     began = time.monotonic()
     run = subprocess.run(
@@ -310,7 +311,9 @@ def assert_kubectl_answers(kubeconfig: str, answers: dict[str, list[str]]) -> No
         assert [line.strip() for line in run.stdout.splitlines()] == answer, run.stderr
 
 
-@pytest.mark.parametrize(("story", "kept"), [("2", []), ("2", ["-o", "json"]), ("3", [])])
+@pytest.mark.parametrize(
+    ("story", "kept"), [("2", []), ("2", ["-o", "json"]), pytest.param("3", [], marks=pytest.mark.long)]
+)
 def test_a_kept_hub_serves_kubectl(story: str, kept: list[str]) -> None:
     demo = subprocess.Popen(
         [sys.executable, "-m", "placement_ac", "demo", "--story", story, "--keep", *kept],
@@ -429,6 +432,7 @@ def test_the_demo_ends_all_its_threads(words: list[str]) -> None:
     eventually(lambda: [thread.name for thread in threading.enumerate() if thread not in before], [])
 
 
+@pytest.mark.long
 def test_the_demo_succeeds_with_the_published_crds(monkeypatch: pytest.MonkeyPatch) -> None:
     """The hub's built-in schemas are short; the demo's writes are valid by the published ones as well."""
     published = functools.partial(Hub, crds=published_crds())
@@ -439,6 +443,7 @@ def test_the_demo_succeeds_with_the_published_crds(monkeypatch: pytest.MonkeyPat
     assert [doc["ok"] for doc in documents(run.stdout)] == [True] * 12
 
 
+@pytest.mark.long
 def test_the_unsafe_list_runs_a_job_twice_with_the_published_crds(monkeypatch: pytest.MonkeyPatch) -> None:
     published = functools.partial(Hub, crds=published_crds())
     monkeypatch.setattr("placement_ac.lab.demo.environment.Hub", published)
