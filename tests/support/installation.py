@@ -2,6 +2,7 @@
 
 import functools
 import os
+import pickle
 import shutil
 import subprocess
 import tomllib
@@ -48,12 +49,13 @@ def kubectl(*words: str, **environment: str) -> str:
 
 def rendered(overlay: str) -> list[Object]:
     """Return the objects of `config/<overlay>`, as copies that the caller may change."""
-    return list(yaml.safe_load_all(_text(str(CONFIG / overlay))))
+    objects: list[Object] = pickle.loads(_rendered(str(CONFIG / overlay)))
+    return objects
 
 
 @functools.cache
-def _text(folder: str) -> str:
-    return kubectl("kustomize", folder)
+def _rendered(folder: str) -> bytes:
+    return pickle.dumps(list(yaml.safe_load_all(kubectl("kustomize", folder))))
 
 
 def of(objects: Iterable[Object], kind: str, name: str = NAME) -> Object:

@@ -33,6 +33,7 @@ from placement_ac.lab.standins.fleet import JobCounts
 from tests.support.driver import eventually
 from tests.support.shared import published_crds
 
+LONG = pytest.mark.long
 STORIES = Path(__file__).resolve().parents[3] / "docs" / "stories.md"
 
 GENERATED = "MultiKueueConfig and MultiKueueCluster generated"
@@ -59,7 +60,7 @@ def sources(document: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@pytest.mark.long
+@LONG
 def test_all_stories_as_json() -> None:
     began = time.monotonic()
     run = subprocess.run(
@@ -141,7 +142,7 @@ def shown_as_json(way: story3.Story3Mode) -> tuple[int, str]:
     return run.exit_code, run.output
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", [DRAIN, *(pytest.param(way, marks=LONG) for way in (IMMEDIATE, UNSAFE))])
 def test_a_job_runs_while_scores_change(way: story3.Story3Mode) -> None:
     """At most one copy with either policy; two with `--unsafe`, so the count does notice a second one."""
     exit_code, output = shown_as_json(way)
@@ -312,7 +313,8 @@ def assert_kubectl_answers(kubeconfig: str, answers: dict[str, list[str]]) -> No
 
 
 @pytest.mark.parametrize(
-    ("story", "kept"), [("2", []), ("2", ["-o", "json"]), pytest.param("3", [], marks=pytest.mark.long)]
+    ("story", "kept"),
+    [("2", []), pytest.param("2", ["-o", "json"], marks=LONG), pytest.param("3", [], marks=LONG)],
 )
 def test_a_kept_hub_serves_kubectl(story: str, kept: list[str]) -> None:
     demo = subprocess.Popen(
@@ -432,7 +434,7 @@ def test_the_demo_ends_all_its_threads(words: list[str]) -> None:
     eventually(lambda: [thread.name for thread in threading.enumerate() if thread not in before], [])
 
 
-@pytest.mark.long
+@LONG
 def test_the_demo_succeeds_with_the_published_crds(monkeypatch: pytest.MonkeyPatch) -> None:
     """The hub's built-in schemas are short; the demo's writes are valid by the published ones as well."""
     published = functools.partial(Hub, crds=published_crds())
@@ -443,7 +445,7 @@ def test_the_demo_succeeds_with_the_published_crds(monkeypatch: pytest.MonkeyPat
     assert [doc["ok"] for doc in documents(run.stdout)] == [True] * 12
 
 
-@pytest.mark.long
+@LONG
 def test_the_unsafe_list_runs_a_job_twice_with_the_published_crds(monkeypatch: pytest.MonkeyPatch) -> None:
     published = functools.partial(Hub, crds=published_crds())
     monkeypatch.setattr("placement_ac.lab.demo.environment.Hub", published)
