@@ -1,4 +1,4 @@
-# Everything sets itself up: a virtual environment in .venv with all that pyproject.toml names.
+# Everything sets itself up: a virtual environment in .venv with all that requirements-dev.lock names.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 LOCK := --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate --upgrade
 IMAGE ?= ghcr.io/placement-ac/placement-ac:v0.1.0
 
-.PHONY: help demo pictures test test-long check unit test-envtest test-kind lock image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-flips clean
+.PHONY: help demo pictures test test-long check unit test-envtest test-kind lock audit image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-flips clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,11 +66,16 @@ bench-workloads: $(VENV)/installed ## Measure memory and time per decision with 
 bench-rotation: $(VENV)/installed ## Measure how soon a new token is in its kubeconfig, with 50 clusters
 	$(BIN)/python -m bench.rotation
 
-lock: $(VENV)/installed ## Lock what the image holds, with hashes, by pyproject.toml
+lock: $(VENV)/installed ## Lock what the image holds and what the tests use, with hashes, by pyproject.toml
 	@echo '# What the image holds, each with its hashes. Made by `make lock` from pyproject.toml; not edited by hand.' > requirements.lock
 	$(BIN)/uv pip compile $(LOCK) pyproject.toml >> requirements.lock
 	@echo '# What builds the wheel for the image, with hashes. Made by `make lock`; not edited by hand.' > requirements-build.lock
 	echo 'hatchling>=1.27' | $(BIN)/uv pip compile $(LOCK) - >> requirements-build.lock
+	@echo '# What develops and tests it, with hashes. Made by `make lock` from pyproject.toml; not edited by hand.' > requirements-dev.lock
+	$(BIN)/uv pip compile $(LOCK) --all-extras pyproject.toml >> requirements-dev.lock
+
+audit: $(VENV)/installed ## Look the locked packages up among the known vulnerabilities; needs a network
+	$(BIN)/pip-audit --strict --progress-spinner off --disable-pip --require-hashes --requirement requirements-dev.lock
 
 image: ## Build the image; IMAGE names it
 	docker build --tag '$(IMAGE)' .
@@ -90,9 +95,10 @@ bench-flips: $(VENV)/installed ## Measure how long jobs wait to start while the 
 clean: ## Remove the virtual environment and what the tools left
 	rm -rf $(VENV) build/site .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
-$(VENV)/installed: pyproject.toml
+$(VENV)/installed: pyproject.toml requirements-dev.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo 'placement-ac needs Python 3.11 or newer; name one: make PYTHON=python3.12 …' >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --editable '.[dev]'
+	$(BIN)/pip install --quiet --require-hashes --requirement requirements-dev.lock
+	$(BIN)/pip install --quiet --no-deps --editable .
 	@touch $@

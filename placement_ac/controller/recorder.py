@@ -87,9 +87,12 @@ class Recorder:
         """Refused writes by namespace."""
         self._full = False
         """Whether it was logged that the queue is full."""
+        self._closed = False
 
     def post(self, posts: Iterable[PostableEvent], checks: Iterable[Check]) -> None:
-        """Queue each event, on its Workload or on all `checks`; return at once."""
+        """Queue each event, on its Workload or on all `checks`; return at once; after `close` do nothing."""
+        if self._closed:
+            return
         checks, now = tuple(checks), self._clock()
         for post in posts:
             if post.about:
@@ -110,6 +113,7 @@ class Recorder:
 
     async def close(self) -> None:
         """Drop the queue and stop."""
+        self._closed = True
         self._warnings.clear()
         self._normal.clear()
         for _, timer in self._repeats.values():

@@ -117,10 +117,11 @@ class Client:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for session in (self._session, self._watch_session):
+        sessions = (self._session, self._watch_session)
+        self._session = self._watch_session = None
+        for session in sessions:
             if session:
                 await session.close()
-        self._session = self._watch_session = None
 
     async def discover(self, kinds: Iterable[Kind]) -> dict[Kind, Resource]:
         """Return those of `kinds` that the server has, each in the newest version that we support as well."""

@@ -307,6 +307,8 @@ def test_nothing_is_posted_any_more_when_it_ends(hub: Hub, admin: Driver, on: Ca
         rig.events.post([ADDED, HELD], [CHECK])
         await asyncio.sleep(0.05)
         await rig.events.close()
+        hub.faults.clear()
+        rig.events.post([ADDED, HELD], [CHECK])
         await rig.sent()
 
     on(test)

@@ -1,6 +1,8 @@
 """The image: its Dockerfile, its lock files, and the content of its wheel."""
 
+import functools
 import json
+import operator
 import os
 import re
 import subprocess
@@ -110,9 +112,9 @@ LOCKED = re.compile(
 def locked(name: str) -> dict[str, str]:
     """The packages of a lock file and their versions, each with its hashes."""
     text = (ROOT / name).read_text("utf-8")
-    found = {canonicalize_name(one[1]): one[2] for one in LOCKED.finditer(text)}
+    found = [(canonicalize_name(one[1]), one[2]) for one in LOCKED.finditer(text)]
     assert len(found) == len(re.findall(r"^[\w.-]+==", text, re.MULTILINE)), "one has no hash"
-    return found
+    return dict(found)
 
 
 @pytest.mark.parametrize(
@@ -120,17 +122,23 @@ def locked(name: str) -> dict[str, str]:
     [
         pytest.param("requirements.lock", ("project", "dependencies"), id="runtime"),
         pytest.param("requirements-build.lock", ("build-system", "requires"), id="build"),
+        *(
+            pytest.param("requirements-dev.lock", ("project", "optional-dependencies", extra), id=extra)
+            for extra in ("demo", "test", "docs", "dev")
+        ),
     ],
 )
-def test_the_lock_has_the_packages_that_the_project_requires(
-    project: dict[str, Any], lock: str, of: tuple[str, str]
-) -> None:
-    versions = locked(lock)
-    wanted = map(Requirement, project[of[0]][of[1]])
+def test_the_lock_has_the_packages_that_the_project_requires(lock: str, of: tuple[str, ...]) -> None:
+    versions = locked(lock) | {"placement-ac": "0"}
+    wanted = map(Requirement, functools.reduce(operator.getitem, of, pyproject()))
     assert [
-        str(one) for one in wanted if versions.get(canonicalize_name(one.name), "0") not in one.specifier
+        str(one) for one in wanted if versions.get(canonicalize_name(one.name), "") not in one.specifier
     ] == []
-    assert not {"pip", "setuptools", "pytest"} & versions.keys()
+    assert lock == "requirements-dev.lock" or not {"pip", "setuptools", "pytest"} & versions.keys()
+
+
+def test_the_tests_use_what_the_image_holds() -> None:
+    assert locked("requirements.lock").items() <= locked("requirements-dev.lock").items()
 
 
 # -- the wheel

@@ -129,8 +129,15 @@ def _loaded(text: bytes) -> Any:
         return _Loader(text).get_data()  # the first document, as Go
     except KubeconfigRefused:
         raise
+    except yaml.MarkedYAMLError as error:
+        raise KubeconfigRefused(Refusal.TOO_DEEP if is_too_deep(error) else Refusal.NOT_YAML) from None
     except Exception:  # PyYAML lets through whatever Python says of a tagged value, and quotes it
         raise KubeconfigRefused(Refusal.NOT_YAML) from None
+
+
+def is_too_deep(error: yaml.MarkedYAMLError) -> bool:
+    """Whether PyYAML (6.0.4 or newer) refuses a text because of its nesting: no other error tells that."""
+    return "nesting depth" in str(error.problem)
 
 
 class _Loader(_SAFE):  # type: ignore[valid-type,misc]  # the C one where there is one

@@ -14,6 +14,7 @@ import yaml
 from pydantic import AfterValidator, Field
 
 from placement_ac.core.api.schemas import ApiModel, Raw, validate
+from placement_ac.core.kubeconfig.parse import is_too_deep
 from placement_ac.inspection.hub.dump import InvalidManifest, Object
 
 SUFFIXES: Final = (".json", ".yaml", ".yml")
@@ -59,6 +60,8 @@ def _objects(source: tuple[str, str]) -> Iterator[Object]:
     try:
         documents = list(yaml.load_all(text, Loader=_ManifestLoader))
     except yaml.MarkedYAMLError as error:
+        if is_too_deep(error):
+            raise InvalidManifest(f"{name}: {_TOO_DEEP}") from None
         line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
         # The part in quotes is from the file and may be a password.
         problem = str(error.problem).partition(" '")[0]
