@@ -99,6 +99,10 @@ $(VENV)/installed: pyproject.toml requirements-dev.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo 'placement-ac needs Python 3.11 or newer; name one: make PYTHON=python3.12 …' >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --require-hashes --requirement requirements-dev.lock
+	@awk '/^[a-z]/ { uv = /^uv==/ } uv' requirements-dev.lock > $(VENV)/uv.lock
+	$(BIN)/pip install --quiet --require-hashes --requirement $(VENV)/uv.lock
+	@# uv takes a tenth of pip's time; where only pip knows the package index (pip.conf), pip does it.
+	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --require-hashes --requirement requirements-dev.lock || \
+		$(BIN)/pip install --quiet --require-hashes --requirement requirements-dev.lock
 	$(BIN)/pip install --quiet --no-deps --editable .
 	@touch $@

@@ -30,7 +30,7 @@ from tests.support.kueue_objects import namespace
 from tests.support.shared import published_crds
 
 Object = dict[str, Any]
-pytestmark = pytest.mark.embedded("one hub serves all tests of this module")
+pytestmark = [pytest.mark.embedded("one hub serves all tests of this module"), pytest.mark.long]
 
 SAMPLES = manifests.samples()
 WORKERS = [

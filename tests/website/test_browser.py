@@ -18,6 +18,7 @@ from placement_ac.cli.timeline import text_of
 from placement_ac.inspection.graph.model import build_graph
 from tests.support import pictures
 
+pytestmark = pytest.mark.long
 SCHEMES = {"light": "rgb(255, 255, 255)", "dark": "rgb(13, 17, 23)"}
 """Each colour scheme, and its background of the page."""
 ON_PAGE = "page"
