@@ -50,6 +50,7 @@ SETTINGS_IN_USE: Final = {
     "dispatcher": "true",
     "unlist_after": "30m",
     "step_size": "5",
+    "writes_per_second": "20",
     "round_timeout": "2m",
     "worker_timeout": "10s",
     "access_providers": "/etc/placement-ac/access-providers.yaml",

@@ -15,6 +15,7 @@ from placement_ac.core.api.constants import (
     DRAIN,
     PER_PLACEMENT,
     WAITING_GRACE_MIN_SECONDS,
+    WRITES_PER_SECOND,
     CredentialMethod,
     CredentialsForm,
     ProvisionMode,
@@ -172,6 +173,8 @@ class Settings(BaseModel):
     """Where /metrics is served, as HOST:PORT or :PORT.  [default: nowhere]"""
     health_probe_bind_address: Address = ""
     """Where /healthz and /readyz are served, as HOST:PORT or :PORT.  [default: nowhere]"""
+    writes_per_second: float = Field(WRITES_PER_SECOND, gt=0, allow_inf_nan=False)
+    """How often objects that were written just now may be written again, after a burst of 200."""
     leader_elect: bool = True
     """Write only while holding a Lease, so that there can be several replicas."""
     leader_elect_lease_duration: Seconds = Field(15.0, ge=1)

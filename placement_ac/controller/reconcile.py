@@ -20,13 +20,21 @@ from placement_ac.controller.recorder import Recorder
 from placement_ac.controller.workqueue import Requeue
 from placement_ac.controller.writer import Writer
 from placement_ac.core.api.constants import APPLY_FAILED, MULTIKUEUE_CONFIG, READY, RETRY
-from placement_ac.core.api.errors import ApiError, Conflict, NotFound, NotLeading, Refused, WorkloadTrouble
+from placement_ac.core.api.errors import (
+    ApiError,
+    Conflict,
+    NotFound,
+    NotLeading,
+    Refused,
+    Undone,
+    WorkloadTrouble,
+)
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.credentials.provisioning import plan_provisioning
 from placement_ac.core.inputs.state import Key, Plan, Snapshot
 from placement_ac.core.plan import diff
 from placement_ac.core.plan.conditions import refuse
-from placement_ac.core.plan.event_intents import postable_events
+from placement_ac.core.plan.event_intents import postable_events, undone_event
 from placement_ac.core.plan.list_writes import list_writes
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.stats import placement_stats
@@ -45,6 +53,13 @@ class WriteResult:
 
     done: list[diff.Action] = field(default_factory=list)
     error: ApiError | None = None
+    undone: Undone | None = None
+    """A write that is held back because somebody undoes it."""
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether what follows must not be written."""
+        return self.error is not None or (self.undone is not None and self.undone.blocking)
 
     @property
     def wrote_config(self) -> bool:
@@ -134,7 +149,7 @@ class Reconciler:
         self._queries.start(key, seen, wanted)
         result = WriteResult()
         await self._write(diff.phases_through_config(seen, wanted), result)
-        after_config = diff.repairs if result.error else diff.phases_after_config
+        after_config = diff.repairs if result.is_blocked else diff.phases_after_config
         await self._write(after_config(seen, wanted), result)
         self._memories.made_ready(key, result.made_ready)
         self._measure(key, seen, wanted, result)
@@ -142,8 +157,12 @@ class Reconciler:
         if result.error:
             await self._report(key, seen, wanted, result.error)
             raise Requeue(result.error.retry_after) from result.error
+        if result.undone:
+            self._recorder.post([undone_event(result.undone.message)], seen.checks.ours)
+            self._add_after(key, result.undone.retry_after or 0.0)
         prepared = await self._prepare(key, diff.preparations(seen, wanted))
-        self._finish(key, run, wrote=bool(result.done) or prepared, requeue_after=wanted.requeue_after)
+        wrote = (bool(result.done) or prepared) and not result.is_blocked
+        self._finish(key, run, wrote=wrote, requeue_after=wanted.requeue_after)
 
     async def _prepare(self, key: Key, phases: Iterable[diff.Phase]) -> bool:
         """Create what nobody needs yet; return whether there was something. A failure concerns no check."""
@@ -162,6 +181,9 @@ class Reconciler:
         """Add the actions that were carried out to `result`, and the first error."""
         try:
             await self._writer.execute(phases, result.done)
+        except Undone as undone:
+            if result.undone is None or undone.blocking:
+                result.undone = undone
         except ApiError as error:
             result.error = result.error or error
 

@@ -23,6 +23,7 @@ from placement_ac.controller.background_queries import ProbeCluster
 from placement_ac.controller.reconcile import Reconciler
 from placement_ac.controller.recorder import Recorder
 from placement_ac.controller.workqueue import Workqueue
+from placement_ac.controller.write_limits import WriteLimits
 from placement_ac.controller.writer import Writer
 from placement_ac.core.api.constants import (
     ACCOUNT,
@@ -118,7 +119,13 @@ class Session:
         )
         self._reconciler = Reconciler(
             self.cache,
-            Writer(client, resources, self._wrote, self._metrics),
+            Writer(
+                client,
+                resources,
+                self._wrote,
+                self._metrics,
+                limits=WriteLimits(settings.writes_per_second),
+            ),
             Recorder(client, resources, _now),
             read_copies=CopyReader(connector).read,
             probe=_cluster_probe(inputs, connector),

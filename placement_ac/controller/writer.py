@@ -2,7 +2,7 @@
 Carries out actions, phase by phase, and passes the written objects to `on_write`.
 
 The writes of one phase run in parallel, as many at a time as the client has connections; the next phase
-begins when all of them are done.
+begins when all of them are done. A write that somebody undoes again and again is held back (`write_limits`).
 """
 
 import asyncio
@@ -12,11 +12,21 @@ from dataclasses import replace
 from typing import Any, Final
 
 import structlog
+from cachetools import LRUCache
 
-from placement_ac.core.api.constants import KUEUE_ADMISSION, SECRET, WORKLOAD, Kind, Resource
+from placement_ac.controller.write_limits import REMEMBERED, ObjectName, UndoneWrite, WriteLimits, object_of
+from placement_ac.core.api.constants import (
+    FIELD_MANAGER,
+    KUEUE_ADMISSION,
+    SECRET,
+    WORKLOAD,
+    WRITES_PER_SECOND,
+    Kind,
+    Resource,
+)
 from placement_ac.core.api.decode import meta_of, workload
-from placement_ac.core.api.errors import ApiError, Conflict, NotFound, Refused, WorkloadTrouble
-from placement_ac.core.api.managed_fields import applied_version, nomination_body
+from placement_ac.core.api.errors import ApiError, Conflict, NotFound, Refused, Undone, WorkloadTrouble
+from placement_ac.core.api.managed_fields import applied_version, last_writer, nomination_body
 from placement_ac.core.api.objects import Meta, Workload
 from placement_ac.core.plan.diff import Action, Apply, Delete, Nominate, Phase, SetCheckStates, SetCondition
 from placement_ac.kube.client import MAX_CONNECTIONS, Client, Object
@@ -43,12 +53,19 @@ class Writer:
         resources: Mapping[Kind, Resource],
         on_write: OnWrite,
         metrics: Metrics | None = None,
+        *,
+        limits: WriteLimits | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
         self._resources = resources
         self._on_write = on_write
         self._logged = LogDeduplicator()
         self._metrics = metrics or Metrics()
+        self._limits = limits or WriteLimits(WRITES_PER_SECOND)
+        self._monotonic = monotonic
+        self._undoers: LRUCache[ObjectName, str] = LRUCache(REMEMBERED)
+        """Who undoes our writes."""
         self._writers: Mapping[type[Action], Callable[[Any], Awaitable[Outcome | None]]] = {
             Apply: self._apply,
             Delete: self._delete,
@@ -61,24 +78,23 @@ class Writer:
     async def execute(self, phases: Iterable[Phase], done: list[Action] | None = None) -> None:
         """Carry out all phases, or raise the first error of a phase. Raises ApiError.
 
-        An error of one Workload does not stop the others: WorkloadTrouble is raised at the end.
+        An error of one Workload does not stop the others: WorkloadTrouble is raised at the end. A condition
+        that is held back stops nothing either: Undone is raised at the end, if nothing else is.
         The actions that succeeded are added to `done`, even if an error is raised.
         """
-        workload_errors: list[BaseException] = []
+        late_errors: list[BaseException] = []
         for phase in phases:
             results = await self._write_phase(phase)
             if done is not None:
                 done += [action for action, result in zip(phase, results, strict=True) if result is None]
+            errors = [error for error in results if error]
             if phase and isinstance(phase[0], SetCheckStates | Nominate):
-                workload_errors += filter(None, results)
+                late_errors += map(_workload_error, errors)
             else:
-                _raise_first(filter(None, results))
-        for error in workload_errors:
-            if not isinstance(error, ApiError):
-                raise error
-        for error in workload_errors:
-            if isinstance(error, ApiError):
-                raise WorkloadTrouble(error.message, retry_after=error.retry_after)
+                late_errors += filter(_may_wait, errors)
+                _raise_first(error for error in errors if not _may_wait(error))
+        _raise_first(error for error in late_errors if not isinstance(error, ApiError))
+        _raise_first(late_errors)
 
     async def _write_phase(self, phase: Phase) -> list[BaseException | None]:
         """Carry out all actions of a phase; return the error of each, None if it succeeded.
@@ -94,6 +110,7 @@ class Writer:
         return await asyncio.gather(*map(write, phase), return_exceptions=True)
 
     async def _write(self, action: Action) -> None:
+        await self._obey_limits(action)
         began, kind = time.monotonic(), action.kind.kind
         verb, message = _VERBS_AND_MESSAGES[type(action)]
         try:
@@ -102,10 +119,56 @@ class Writer:
             self._metrics.wrote(kind, verb, error)
             raise
         self._metrics.wrote(kind, verb)
+        self._remember(action)
         if outcome:
             self._on_write(*outcome)
             took = round((time.monotonic() - began) * 1000, 1)
             log.info(message, kind=kind, name=action.name, took_ms=took, **_details(action))
+
+    async def _obey_limits(self, action: Action) -> None:
+        """Wait until the action may be written. Raises Undone if somebody undoes it again and again."""
+        now = self._monotonic()
+        if undone := self._limits.undone(action, now):
+            if undone.is_new:
+                self._metrics.write_undone(action.kind.kind)
+            if undone.wait:
+                raise await self._undone(action, undone)
+        if wait := self._limits.reserve(action, now):
+            level = self._logged.level("limit", "")
+            log.log(level, "writes wait: they are more than --writes-per-second", seconds=round(wait, 1))
+            await asyncio.sleep(wait)
+        else:
+            self._logged.ended("limit")
+
+    def _remember(self, action: Action) -> None:
+        name, now = object_of(action), self._monotonic()
+        undone = self._limits.undone(action, now)
+        if not (undone and undone.times) and self._logged.ended((name, "undone")):
+            log.info("what we write lasts again", object=str(name))
+        self._limits.wrote(action, now)
+
+    async def _undone(self, action: Action, undone: UndoneWrite) -> Undone:
+        """Find out who undoes a write, log it, and return the error."""
+        name = object_of(action)
+        if undone.is_new or name not in self._undoers:
+            self._undoers[name] = await self._last_writer(action)
+        who = self._undoers[name]
+        level = self._logged.level((name, "undone"), who)
+        log.log(level, "a write is undone again and again", object=str(name), by=who, times=undone.times)
+        message = f"{name}: what we write is undone again and again, lately by {who}"
+        return Undone(message, retry_after=undone.wait, blocking=not isinstance(action, SetCondition))
+
+    async def _last_writer(self, action: Action) -> str:
+        """Return who has written an object last, by its managedFields."""
+        name = object_of(action)
+        try:
+            found = await self._client.get(self._resources[name.kind], name.name, name.namespace or None)
+        except NotFound:
+            return "somebody who deletes it"
+        except ApiError:
+            return "an unknown writer"
+        who = last_writer(found, FIELD_MANAGER, "status" if isinstance(action, SetCondition) else "")
+        return f"another {FIELD_MANAGER}" if who == FIELD_MANAGER else who or "an unknown writer"
 
     async def _on_workload(self, action: SetCheckStates | Nominate) -> Outcome | None:
         """Write to a Workload. A refusal raises WorkloadTrouble, which does not count against the check."""
@@ -245,11 +308,23 @@ def _details(action: Action) -> dict[str, Any]:
     return {}
 
 
+def _may_wait(error: BaseException) -> bool:
+    """Whether the writes that follow may be sent in spite of this error."""
+    return isinstance(error, Undone) and not error.blocking
+
+
+def _workload_error(error: BaseException) -> BaseException:
+    return (
+        WorkloadTrouble(error.message, retry_after=error.retry_after)
+        if isinstance(error, ApiError)
+        else error
+    )
+
+
 def _raise_first(errors: Iterable[BaseException]) -> None:
-    """Raise the first ApiError, otherwise the first error."""
-    found = list(errors)
-    if found:
-        raise min(found, key=lambda error: not isinstance(error, ApiError))
+    """Raise the first error, an unexpected one last and Undone after others."""
+    if found := list(errors):
+        raise min(found, key=lambda error: (not isinstance(error, ApiError), isinstance(error, Undone)))
 
 
 def _without_data(error: ApiError, action: Apply) -> ApiError:

@@ -9,6 +9,14 @@ from functools import partial
 from typing import Final, Literal, NamedTuple
 
 from placement_ac.core.api import errors
+from placement_ac.core.api.constants import (
+    ACCOUNT,
+    ADMISSION_CHECK,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    PERMISSION,
+    SECRET,
+)
 
 PREFIX: Final = "placement_ac_"
 
@@ -58,6 +66,11 @@ DECISION_CHANGES: Final = _counter(
 )
 WRITES: Final = _counter(
     "writes_total", ("kind", "verb", "result"), "Writes to the hub, by kind of object and result."
+)
+WRITES_UNDONE: Final = _counter(
+    "undone_writes_total",
+    ("kind",),
+    "Writes that somebody has undone within 30 seconds, by kind of object.",
 )
 API_SECONDS: Final = _histogram(
     "api_request_duration_seconds",
@@ -136,6 +149,8 @@ BUILD_INFO: Final = _gauge("build_info", ("version", "python_version"), "1, with
 MEASURES: Final = tuple(one for one in tuple(globals().values()) if isinstance(one, MetricDefinition))
 """All of the above."""
 
+UNDONE_KINDS: Final = (ACCOUNT, ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG, PERMISSION, SECRET)
+"""The kinds whose writes count as undone when somebody changes them soon."""
 CONTROLLERS: Final = ("placement", "check", "cluster")
 """The kinds of keys."""
 SUCCESS: Final = "success"
@@ -148,6 +163,7 @@ _RESULTS: Final[tuple[tuple[type[errors.ApiError], str], ...]] = (
     (errors.Refused, "refused"),
     (errors.Unavailable, "unavailable"),
     (errors.WorkloadTrouble, "workload"),
+    (errors.Undone, "undone"),
     (errors.NotLeading, "not_leading"),
 )
 RESULTS: Final = (SUCCESS, *(name for _, name in _RESULTS), ERROR)

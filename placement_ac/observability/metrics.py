@@ -65,6 +65,7 @@ class Metrics(Collector):
         self._latency = _histogram(measures.LATENCY, self.registry)
         self._decision_changes = _counter(measures.DECISION_CHANGES, self.registry)
         self._writes = _counter(measures.WRITES, self.registry)
+        self._writes_undone = _counter(measures.WRITES_UNDONE, self.registry)
         self._api_seconds = _histogram(measures.API_SECONDS, self.registry)
         self._api_errors = _counter(measures.API_ERRORS, self.registry)
         self._list_writes = _counter(measures.LIST_WRITES, self.registry)
@@ -75,7 +76,9 @@ class Metrics(Collector):
         self.stats: dict[Hashable, PlacementStats] = {}
         self.registry.register(self)
         ProcessCollector(registry=self.registry)
-        for controller in measures.CONTROLLERS:  # a rate needs a first value of 0
+        for kind in measures.UNDONE_KINDS:  # a rate needs a first value of 0
+            self._writes_undone.labels(kind.kind)
+        for controller in measures.CONTROLLERS:
             self._latency.labels(controller)
             for result in measures.RESULTS:
                 self._reconciles.labels(controller, result)
@@ -125,6 +128,10 @@ class Metrics(Collector):
     def wrote(self, kind: str, verb: str, error: ApiError | None = None) -> None:
         """Count a write to the hub."""
         self._writes.labels(kind, verb, result_of(error)).inc()
+
+    def write_undone(self, kind: str) -> None:
+        """Count a write that somebody has undone soon."""
+        self._writes_undone.labels(kind).inc()
 
     def list_written(self, key: Hashable, requests: int) -> None:
         """Count a write that changed the list of a Placement, with the requests to workers that it causes."""

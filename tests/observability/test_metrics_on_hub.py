@@ -103,6 +103,8 @@ def test_all_that_happens_is_exported_and_alerts_and_dashboard_find_it(
     admin.decide("q", "c", "d")
     soon(lambda: admin.listed("q"), ["q-d"])
     soon(lambda: read().sum("check_active", check="q", reason="SomeClustersUnusable"), 1.0)
+    admin.ask("PATCH", admin.kueue("multikueueconfigs", "q"), {"spec": {"clusters": ["x"]}}, "merge")
+    soon(lambda: admin.listed("q"), ["q-d"])
     page = read()
 
     wanted = {m.name: {*m.labels} | ({"le"} if m.type == "histogram" else set()) for m in MEASURES}
@@ -141,6 +143,7 @@ def test_all_that_happens_is_exported_and_alerts_and_dashboard_find_it(
     assert page.sum("writes_total", kind="MultiKueueConfig", result="refused") == 1.0
     assert page.sum("writes_total", kind="MultiKueueConfig", verb="apply", result="unavailable") == 1.0
     assert page.sum("writes_total", kind="MultiKueueCluster", verb="apply", result="conflict") == 1.0
+    assert page.sum("undone_writes_total", kind="MultiKueueConfig") == 1.0
     assert page.sum("reconciles_total", controller="placement", result="refused") == 1.0
     assert page.sum("event_to_applied_seconds_count", controller="placement") >= 3
     assert (page.sum("leader"), page.sum("build_info")) == (1.0, 1.0)

@@ -166,6 +166,8 @@ SETTLE_SECONDS: Final = 2.0
 REGROUP_SECONDS: Final = 0.25
 """How long a removal waits where there are several decisions, though they agree (OCM: about 0.1 s)."""
 
+WRITES_PER_SECOND: Final = 50.0
+"""The default of the setting `writes_per_second`."""
 WAITING_GRACE_MIN_SECONDS: Final = 15.0
 """The shortest grace of waiting Workloads (seen: 4 s to place a job after a change of the list)."""
 UNLIST_AFTER_SECONDS: Final = 3600.0
@@ -230,6 +232,7 @@ HELD: Final = "Held"
 WORKLOADS_SENT_BACK: Final = "WorkloadsSentBack"
 CLUSTER_LOST: Final = "ClusterLost"
 EXPIRES_SOON: Final = "CredentialsExpireSoon"
+WRITES_UNDONE: Final = "WritesUndone"
 WORKLOAD_SENT_BACK: Final = "SentBack"
 
 EVENTS: Final = {
@@ -243,6 +246,7 @@ EVENTS: Final = {
     WORKLOAD_SENT_BACK: ("Warning", "the job is sent back from a cluster that leaves"),
     CLUSTER_LOST: ("Warning", "a ManagedCluster was deleted while jobs ran or waited there"),
     EXPIRES_SOON: ("Warning", "the credentials of a listed cluster expire soon"),
+    WRITES_UNDONE: ("Warning", "somebody undoes what is written again and again"),
 }
 """Every reason of a Kubernetes event: its type, and the beginning of its description in the docs."""
 

@@ -58,6 +58,17 @@ class WorkloadTrouble(ApiError):
     """Some writes to Workloads failed; all others were tried."""
 
 
+class Undone(ApiError):
+    """The write was not sent: somebody has undone it again and again; `retry_after` says when it is sent.
+
+    `blocking`: the writes that follow it were not sent either.
+    """
+
+    def __init__(self, message: str, *, retry_after: float, blocking: bool) -> None:
+        super().__init__(message, retry_after=retry_after)
+        self.blocking = blocking
+
+
 class Gone(ApiError):
     """410: a list or watch continues from a version that the server no longer has."""
 

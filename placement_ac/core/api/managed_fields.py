@@ -65,6 +65,16 @@ def nomination_body(obj: Mapping[str, Any], names: Sequence[str]) -> Body:
     return body | {"status": status} if status or owned == {} else body
 
 
+def last_writer(obj: Mapping[str, Any], after: str, subresource: str = "") -> str:
+    """Return the field manager that wrote last, by the times in `managedFields`; "" if none is known.
+
+    They are of whole seconds: of several that wrote in the same second, it is not the manager `after`.
+    """
+    entries = [entry for entry in _entries(obj) if entry.get("subresource", "") == subresource]
+    last = max(entries, key=lambda one: (str(one.get("time", "")), one.get("manager") != after), default={})
+    return str(last.get("manager", ""))
+
+
 def _entries(obj: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
     return (obj.get("metadata") or {}).get("managedFields") or ()
 

@@ -23,6 +23,7 @@ from placement_ac.core.api.constants import (
     EXPIRES_SOON,
     IMMEDIATE,
     UNUSABLE_SECONDS,
+    WRITES_UNDONE,
 )
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import and_more, count_text, duration_text, joined
@@ -68,6 +69,11 @@ class PostableEvent:
     lasts: bool
     """Whether it is about a state that lasts: then a repetition counts as the same event."""
     about: Workload | None = None
+
+
+def undone_event(message: str) -> PostableEvent:
+    """Return the event about a write that somebody undoes again and again."""
+    return PostableEvent(WRITES_UNDONE, message, lasts=True)
 
 
 # -- events about the list
