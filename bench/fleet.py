@@ -157,7 +157,9 @@ def _placement(name: str, chosen: list[str]) -> Iterator[Object]:
         ],
     }
     spec = {"numberOfClusters": EACH, "clusterSets": ["global"]}
-    yield _object("Placement", name, NS, group, spec=spec, status=status)
+    placement = _object("Placement", name, NS, group, spec=spec, status=status)
+    yield placement
+    owner = {"apiVersion": group, "kind": "Placement", "name": name, "uid": placement["metadata"]["uid"]}
     labels = {LABEL_PLACEMENT: name, f"{OCM_CLUSTER}/decision-group-index": "0"}
     decisions = [{"clusterName": one, "reason": "", "score": 100 - n} for n, one in enumerate(chosen)]
     yield _object(
@@ -165,7 +167,7 @@ def _placement(name: str, chosen: list[str]) -> Iterator[Object]:
         f"{name}-decision-1",
         NS,
         group,
-        metadata={"labels": labels},
+        metadata={"labels": labels, "ownerReferences": [owner | {"controller": True}]},
         status={"decisions": decisions},
     )
 

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 import click
 
+from bench.scene import owned
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import (
     KUBECONFIG_KEY,
@@ -122,7 +123,9 @@ def stage(clusters: list[str], folder: Path) -> Iterator[tuple[Hub, OcmAddons]]:
 
 async def _put(kubeconfig: Path, objects: Iterator[Object]) -> None:
     async with Client(Login(kubeconfig), field_manager="bench") as client:
-        await manifests.apply(client, list(objects))
+        *others, decision = objects
+        await manifests.apply(client, others)
+        await manifests.apply(client, [await owned(client, decision)])
 
 
 async def measure(kubeconfig: Path, hub: Hub, ocm: OcmAddons, clusters: list[str], refreshes: int) -> Any:

@@ -182,7 +182,17 @@ async def _in_order(client: Client, few: Iterable[Ask]) -> None:
 
 
 async def _send(client: Client, ask: Ask) -> None:
-    await client.request(ask.method, ask.path, ask.body, content_type=ask.content_type)
+    sent = await owned(client, ask.body) if ask.body.get("kind") == PLACEMENT_DECISION.kind else ask.body
+    await client.request(ask.method, ask.path, sent, content_type=ask.content_type)
+
+
+async def owned(client: Client, decision: Object) -> Object:
+    """Return a PlacementDecision that its Placement, which exists, owns."""
+    metadata = decision["metadata"]
+    placement = await client.get(newest(PLACEMENT), metadata["labels"][LABEL_PLACEMENT], NS)
+    named = {"apiVersion": newest(PLACEMENT).api_version, "kind": PLACEMENT.kind, "controller": True}
+    owner = named | {key: placement["metadata"][key] for key in ("name", "uid")}
+    return decision | {"metadata": metadata | {"ownerReferences": [owner]}}
 
 
 async def all_of(work: Iterable[Coroutine[Any, Any, None]]) -> None:

@@ -23,7 +23,7 @@ from typing import Any, Final
 import click
 
 from bench.hub import CHECK, running
-from bench.scene import NAMESPACE, NS, body, newest
+from bench.scene import NAMESPACE, NS, body, newest, owned
 from bench.sides import NEVER_SECONDS, cpu_seconds, memory, until_idle
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
@@ -82,7 +82,7 @@ async def prepare(client: Client, kubeconfig: bytes) -> None:
     await client.create(newest(PLACEMENT), body(PLACEMENT, "p", spec={}))
     labels = {LABEL_PLACEMENT: "p", LABEL_GROUP_INDEX: "0"}
     decision = body(PLACEMENT_DECISION, "p-decision-1", metadata={"labels": labels})
-    await client.create(newest(PLACEMENT_DECISION), decision)
+    await client.create(newest(PLACEMENT_DECISION), await owned(client, decision))
     await decide(client, *CLUSTERS)
 
 

@@ -59,7 +59,12 @@ class SnapshotBuilder:
             hub=tables.hub,
             policy=self._policy,
             checks=state.Checks(tuple(checks), tuple(users), former),
-            decision=state.DecisionState(placement, decisions, self._scores(credentials, placement)),
+            decision=state.DecisionState(
+                placement,
+                decisions,
+                self._scores(credentials, placement),
+                foreign=tuple(one.meta.name for one in tables.foreign_decisions(name)),
+            ),
             credentials=state.ClusterCredentials(
                 credentials, self._credentials.sources(unselected, now), prepared
             ),

@@ -159,9 +159,25 @@ class Tables:
         return next(iter(having), first)
 
     def decisions_of(self, placement: str) -> list[objects.Decision]:
-        """Return the decisions that count: those beside the Placement that does."""
+        """Return the decisions that count: those beside the Placement that does, and owned by it."""
+        return [decision for decision in self.decisions.by("placement", placement) if self._counts(decision)]
+
+    def foreign_decisions(self, placement: str) -> list[objects.Decision]:
+        """Return the decisions with the Placement's label and in its namespace that it does not own."""
         home = self.home_of(placement)
-        return [d for d in self.decisions.by("placement", placement) if d.meta.namespace == home]
+        labelled = self.decisions.by("placement", placement)
+        return [one for one in labelled if one.meta.namespace == home and not self._counts(one)]
+
+    def _counts(self, decision: objects.Decision) -> bool:
+        """Whether a decision is the Placement's own. Labels are easily copied, and it may be of a former one.
+
+        Where the Placement is gone, those that it left behind count for a moment; one in a file has no uid.
+        """
+        namespace, name = decision.meta.namespace, decision.placement
+        if namespace != self.home_of(name):
+            return False
+        placement = self.placements.get((namespace, name))
+        return placement is None or placement.meta.uid in ("", decision.owner)
 
     def selected_by(self, placement: str) -> list[str]:
         """Return the clusters that a Placement selects."""
@@ -172,8 +188,7 @@ class Tables:
         return {
             decision.placement
             for decision in self.decisions.by("cluster", cluster)
-            if decision.placement in self.checks.index("placement")
-            and decision.meta.namespace == self.home_of(decision.placement)
+            if decision.placement in self.checks.index("placement") and self._counts(decision)
         }
 
     def placements_listing(self, multikueue_cluster: str) -> set[str]:

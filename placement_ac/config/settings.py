@@ -173,7 +173,7 @@ class Settings(BaseModel):
     """Where /metrics is served, as HOST:PORT or :PORT.  [default: nowhere]"""
     health_probe_bind_address: Address = ""
     """Where /healthz and /readyz are served, as HOST:PORT or :PORT.  [default: nowhere]"""
-    writes_per_second: float = Field(WRITES_PER_SECOND, gt=0, allow_inf_nan=False)
+    writes_per_second: int = Field(WRITES_PER_SECOND, ge=1)
     """How often objects that were written just now may be written again, after a burst of 200."""
     leader_elect: bool = True
     """Write only while holding a Lease, so that there can be several replicas."""

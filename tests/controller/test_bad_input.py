@@ -176,3 +176,24 @@ def test_no_secret_is_told_to_anyone(
         assert "top-secret" not in text
         assert value not in text
         assert good.hub.token not in text
+
+
+def test_a_decision_that_the_placement_does_not_own_is_ignored(
+    admin: Driver, controllers: Controllers
+) -> None:
+    admin.check("p")
+    admin.select("p", "a")
+    admin.secrets_for("b")
+    controllers.start()
+    eventually(lambda: admin.listed("p"), ["p-a"])
+    labels = {"cluster.open-cluster-management.io/placement": "p"}
+    forged = {
+        "apiVersion": "cluster.open-cluster-management.io/v1beta1",
+        "kind": "PlacementDecision",
+        "metadata": {"name": "forged", "labels": labels},
+    }
+    admin.ask("POST", f"{admin.ocm}/placementdecisions", forged)
+    admin.decision_status("forged", [{"clusterName": "b", "reason": ""}])
+    problem = "delete PlacementDecision kueue-system/forged: Placement p does not own it, so it is ignored"
+    eventually(lambda: admin.active("p")["message"], f"{GENERATED}; {problem}")
+    assert (admin.listed("p"), admin.reason("p"), admin.clusters()) == (["p-a"], "Active", ["p-a"])

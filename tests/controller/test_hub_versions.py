@@ -8,7 +8,7 @@ import pytest
 
 from placement_ac.lab.hub import Hub
 from placement_ac.observability import logs
-from tests.support.driver import KUBECONFIG, Controllers, Driver, Object, eventually
+from tests.support.driver import KUBECONFIG, Controllers, Driver, Object, eventually, owner_reference
 from tests.support.shared import published_crds
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -166,7 +166,9 @@ def test_placements_and_kueue_may_live_in_other_namespaces(
     eventually(lambda: admin.reason("p"), "PlacementNotFound")
     assert admin.active("p")["message"] == "create Placement teams/p: it does not exist"
     post(f"{group}/placements", api | {"kind": "Placement", "metadata": {"name": "p"}, "spec": {}})
-    decision = {"kind": "PlacementDecision", "metadata": {"name": "p-decision-1", "labels": labels}}
+    owner = owner_reference(admin.ask("GET", f"{group}/placements/p"))
+    metadata = {"name": "p-decision-1", "labels": labels, "ownerReferences": [owner]}
+    decision = {"kind": "PlacementDecision", "metadata": metadata}
     post(f"{group}/placementdecisions", api | decision)
     status = {"status": {"decisions": [{"clusterName": "b", "reason": ""}]}}
     admin.ask("PATCH", f"{group}/placementdecisions/p-decision-1/status", status, "merge")

@@ -63,6 +63,7 @@ def test_names_may_change_while_a_placement_is_missing(
     assert admin.listed("q") == ["a"]
     assert "a" in admin.clusters()
     admin.placement("q", **gone["spec"])
+    admin.decide("q", "a")
     eventually(lambda: admin.listed("q"), ["q-a"])
     eventually(admin.clusters, ["p-a", "q-a"])
 

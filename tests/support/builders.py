@@ -139,7 +139,10 @@ def decision(
         {"clusterName": c} if isinstance(c, str) else {"clusterName": c[0], "score": c[1]} for c in clusters
     ]
     labels = {constants.LABEL_PLACEMENT: of, constants.LABEL_GROUP_INDEX: str(group)}
-    rest = {"status": {"decisions": entries}, "labels": labels} | rest
+    namespace = str(rest.get("namespace", NS))
+    owner = {"apiVersion": f"{constants.OCM_CLUSTER}/v1beta1", "kind": "Placement", "name": of}
+    owner["uid"] = an(constants.PLACEMENT, of, namespace)["metadata"]["uid"]
+    rest = {"status": {"decisions": entries}, "labels": labels, "ownerReferences": [owner]} | rest
     return an(constants.PLACEMENT_DECISION, f"{of}-decision-{index}", **rest)
 
 

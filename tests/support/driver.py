@@ -186,6 +186,8 @@ class Driver:
             "cluster.open-cluster-management.io/placement": placement,
             "cluster.open-cluster-management.io/decision-group-index": str(group),
         }
+        if owner := self.get(f"{self.ocm}/placements/{placement}"):
+            body["metadata"]["ownerReferences"] = [owner_reference(owner)]
         self.try_("POST", f"{self.ocm}/placementdecisions", body)
         self.decision_status(name, [_decided(cluster) for cluster in clusters])
 
@@ -240,6 +242,13 @@ class Driver:
             if r.path.endswith("/events") and r.body
         ]
         return [there[name] for name in dict.fromkeys(posted) if name in there]
+
+
+def owner_reference(owner: Object) -> Object:
+    """Return a reference as OCM and Kueue set it, of the controller that has made an object."""
+    named = {"apiVersion": owner["apiVersion"], "kind": owner["kind"]}
+    identity = {key: owner["metadata"][key] for key in ("name", "uid")}
+    return named | identity | {"controller": True, "blockOwnerDeletion": True}
 
 
 def _ocm(kind: str, name: str) -> Object:

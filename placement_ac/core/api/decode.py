@@ -29,7 +29,9 @@ from placement_ac.core.api.constants import (
     LABEL_GROUP_INDEX,
     LABEL_MANAGER,
     LABEL_PLACEMENT,
+    OCM_CLUSTER,
     OCM_MANAGER,
+    PLACEMENT,
     SENT_AGAIN,
     SENT_BACK,
     TAINT_UNREACHABLE,
@@ -125,7 +127,19 @@ def decision(raw: Raw) -> objects.Decision:
         decided=decided,
         clusters=tuple(entry.cluster_name for entry in decided or ()),
         problem=problem,
+        owner=_owning_placement(raw),
     )
+
+
+def _owning_placement(raw: Raw) -> str:
+    """Return the uid of the owner that is an OCM Placement; "" if there is none."""
+    owners = (raw.get("metadata") or {}).get("ownerReferences") or ()
+    uids = [
+        owner.get("uid")
+        for owner in owners
+        if owner.get("kind") == PLACEMENT.kind and str(owner.get("apiVersion")).startswith(f"{OCM_CLUSTER}/")
+    ]
+    return str(uids[0] or "") if uids else ""
 
 
 def cluster_profile(raw: Raw) -> objects.ClusterProfile:

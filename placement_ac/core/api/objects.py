@@ -115,6 +115,8 @@ class Decision(NamedTuple):
     clusters: tuple[str, ...]
     """The names in `decided`; "" for an entry without one."""
     problem: str
+    owner: str = ""
+    """The uid of the Placement that owns it."""
 
 
 @dataclass(frozen=True, slots=True)

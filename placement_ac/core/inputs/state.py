@@ -113,6 +113,7 @@ class TimerKind(StrEnum):
     """The event whose age a timer counts; the comment gives its subject."""
 
     REMOVAL_UNSETTLED = auto()  # a listed cluster that would go, though OCM has not settled it
+    DECISIONS_DISAGREE = auto()  # the Placement's status counts other clusters than its decisions hold
     CREDENTIALS_MISSING = auto()  # credentials by others have vanished, and ours replace them
     CREDENTIALS_UNNEEDED = auto()  # nobody needs the credentials that we made
     MASS_LOSS = auto()  # too many clusters would go at once
@@ -208,6 +209,8 @@ class DecisionState:
     placement: Placement | None = None
     decisions: tuple[Decision, ...] = ()
     scores: ScoreTable = field(default_factory=dict)
+    foreign: tuple[str, ...] = ()
+    """The PlacementDecisions with its label that it does not own: they do not count."""
 
 
 @dataclass(frozen=True, slots=True)

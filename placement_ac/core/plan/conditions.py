@@ -88,14 +88,15 @@ def nothing_is_decided(seen: Snapshot, targets: TargetClusters) -> Verdict | Non
     where = _placement(seen)
     if malformed:
         return refuse(NO_DECISION, f"the decision of {where} cannot be read: {malformed}")
-    return refuse(NO_DECISION, f"OCM has not decided yet for {where}{_placement_says(seen)}")
+    finding = f"OCM has not decided yet for {where}{_placement_says(seen)}"
+    return refuse(NO_DECISION, "; ".join((finding, *targets.selection.remarks)))
 
 
 def nothing_is_selected(seen: Snapshot, targets: TargetClusters) -> Verdict | None:
     if targets.to_list or targets.selection.problems or targets.over_limit or targets.waiting_for_slot:
         return None
     finding = f"{_placement(seen)} selects no cluster{_placement_says(seen)}"
-    return refuse(NO_CLUSTER_SELECTED, "; ".join((finding, *_draining(targets))))
+    return refuse(NO_CLUSTER_SELECTED, "; ".join((finding, *targets.selection.remarks, *_draining(targets))))
 
 
 def nothing_is_usable(_: Snapshot, targets: TargetClusters) -> Verdict | None:
@@ -225,6 +226,7 @@ def _remarks(seen: Snapshot, targets: TargetClusters) -> Iterator[str]:
         limit = f"beyond the {seen.hub.clusters_max} clusters that Kueue takes"
         yield f"{len(over_limit)} {limit}: {joined(over_limit)}"
     yield from _waiting_for_slot(targets)
+    yield from targets.selection.remarks
     remarks = probe_remarks(seen, [entry.cluster for entry in targets.to_list])
     yield from (f"{cluster}: {remark}" for cluster, remark in remarks.items())
     if targets.mass_loss.held:

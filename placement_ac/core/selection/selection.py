@@ -20,12 +20,14 @@ from placement_ac.core.api.constants import (
     SETTLE_SECONDS,
 )
 from placement_ac.core.api.objects import Decision, KueueObject, Placement
+from placement_ac.core.api.text import count_text, joined
 from placement_ac.core.inputs.ranking import RankedCluster, rank
 from placement_ac.core.inputs.state import NOTHING, Snapshot, Timer, TimerKind
 from placement_ac.core.kubeconfig.dns import is_dns_name
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from placement_ac.core.selection.probe_schedule import probe_objection
 
+DISAGREE: Final = Timer(TimerKind.DECISIONS_DISAGREE)
 _NO_CREDENTIALS: Final = Unusable("no credentials")
 _NAME_MAX: Final = min(OBJECT_NAME_MAX, CLUSTER_NAME_MAX)
 _TOO_LONG: Final = f"its MultiKueueCluster's name would be longer than {OBJECT_NAME_MAX} characters"
@@ -59,6 +61,8 @@ class Selection(NamedTuple):
     """Listed clusters that would go though OCM has not settled it, whether or not they still wait."""
     requeue_after: float | None = None
     """Seconds until the first of them has waited long enough; None: none waits for time."""
+    remarks: tuple[str, ...] = ()
+    """What is wrong with the PlacementDecisions as a whole."""
 
     @property
     def problems(self) -> dict[str, str]:
@@ -93,16 +97,44 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
     missing = [cluster for cluster in listed if cluster not in known] if seconds else []
     staying = [ListableCluster(name, listed[name], None) for name in missing if _waits(seen, name, seconds)]
     pending |= dict.fromkeys(missing, seconds)
-    left = [seconds - seen.age(_unsettled(cluster)) for cluster, seconds in pending.items()]
+    waits = {_unsettled(cluster): seconds for cluster, seconds in pending.items()}
+    disagreement = _disagreement(seen)
+    if disagreement:
+        waits[DISAGREE] = SETTLE_SECONDS
+    left = [seconds - seen.age(timer) for timer, seconds in waits.items()]
+    lasting = disagreement if seen.age(DISAGREE) >= SETTLE_SECONDS else ""
     return Selection(
         is_conclusive=bool(staying) or is_decided(seen.decision.placement, seen.decision.decisions),
         ranked=tuple([entry.cluster for entry in ranked]),
         listable=(*listable, *staying),
         left_out=left_out,
         unreadable=unreadable,
-        timers=frozenset(map(_unsettled, pending)),
+        timers=frozenset(waits),
         requeue_after=soonest(seconds for seconds in left if seconds > 0),
+        remarks=tuple(filter(None, (_foreign(seen), lasting))),
     )
+
+
+def _foreign(seen: Snapshot) -> str:
+    foreign, placement = seen.decision.foreign, seen.decision.placement
+    if not foreign or placement is None:
+        return ""
+    names = joined([f"{placement.meta.namespace}/{name}" for name in foreign])
+    return f"delete PlacementDecision {names}: Placement {seen.name} does not own it, so it is ignored"
+
+
+def _disagreement(seen: Snapshot) -> str:
+    """Return how the Placement's status and its decisions disagree; "" if they agree or cannot be read."""
+    placement, decisions = seen.decision.placement, seen.decision.decisions
+    if placement is None or placement.selected is None or decisions_agree(placement, decisions):
+        return ""
+    if placement.problem or any(decision.problem for decision in decisions):
+        return ""
+    held = len(set(chain.from_iterable(decision.clusters for decision in decisions)))
+    counted, held_text = count_text(placement.selected, "cluster"), f"its PlacementDecisions hold {held}"
+    if held == placement.selected:
+        held_text = "its PlacementDecisions hold as many in other groups, or one of them twice"
+    return f"the Placement's status counts {counted}, {held_text}"
 
 
 def ranking(seen: Snapshot) -> tuple[RankedCluster, ...]:

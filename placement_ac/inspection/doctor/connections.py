@@ -87,6 +87,8 @@ def credentials(setup: HubSetup) -> Iterator[Finding]:
         usable |= {entry.cluster for entry in selection.listable}
         for decision, why in selection.unreadable.items():
             yield warn(f"{decision} of Placement {placement} cannot be read: {why}")
+        for remark in selection.remarks:
+            yield warn(f"Placement {placement}: {remark}")
         for cluster, why in selection.left_out.items():
             yield (warn if selection.listable else fail)(
                 f"cluster {cluster} of Placement {placement} is left out: {why}",

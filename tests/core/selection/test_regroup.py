@@ -35,7 +35,7 @@ def two(first: str, second: str) -> list[Any]:
     ("decisions", "age", "clusters", "recheck"),
     [
         pytest.param(two("b", "b"), 0.0, {"a", "b"}, 2.0, id="a has been displaced, b not yet moved"),
-        pytest.param(two("b", "b"), 2.0, {"b"}, None, id="displaced for 2 s"),
+        pytest.param(two("b", "b"), 2.0, {"b"}, 2.0, id="displaced for 2 s; then that is reported"),
         pytest.param(two("a", "c"), 0.0, {"a", "b", "c"}, 0.25, id="c came, b may be moving"),
         pytest.param(two("a", "c"), 0.25, {"a", "c"}, None, id="b was not moving"),
         pytest.param(two("b", "a"), 0.0, {"a", "b"}, None, id="both have moved"),

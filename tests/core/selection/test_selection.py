@@ -7,7 +7,7 @@ import pytest
 from placement_ac.core.inputs.state import HubFacts, Timer, TimerKind
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.targets import select_targets
-from placement_ac.core.selection.selection import ListableCluster, Selection
+from placement_ac.core.selection.selection import DISAGREE, ListableCluster, Selection
 from tests.support.builders import (
     check,
     decision,
@@ -26,6 +26,7 @@ from tests.support.builders import (
 )
 
 NOTHING_FOUND = "create Secret kueue-system/multikueue-{0} with key kubeconfig: {0} has no credentials"
+OCM = "cluster.open-cluster-management.io/v1beta1"
 WAITS = frozenset({Timer(TimerKind.REMOVAL_UNSETTLED, "b")})
 MANY = [f"c{number:02}" for number in range(23)]
 
@@ -35,7 +36,7 @@ def usable(cluster: str, source: str | None = "") -> ListableCluster:
     return ListableCluster(cluster, f"p-{cluster}", way)
 
 
-def selected(*objects: Any, ages: dict[str, float] | None = None, **rest: Any) -> Selection:
+def selected(*objects: Any, ages: dict[Any, float] | None = None, **rest: Any) -> Selection:
     return selection_of(snapshot(world(check(), *objects, **rest), ages=ages))
 
 
@@ -83,7 +84,13 @@ def test_a_cluster_that_comes_waits_for_nothing() -> None:
         pytest.param(
             [placement(selected=2), decision("a")], {"b": 0.5}, ["a", "b"], 1.5, id="not settled for 0.5 s"
         ),
-        pytest.param([placement(selected=2), decision("a")], {"b": 2.0}, ["a"], None, id="for 2 s"),
+        pytest.param(
+            [placement(selected=2), decision("a")],
+            {"b": 2.0},
+            ["a"],
+            2.0,
+            id="for 2 s; then that is reported",
+        ),
         pytest.param(
             [placement(selected=2), decision()],
             {"a": 2.0, "b": 0.75},
@@ -142,9 +149,48 @@ def test_what_waits_is_told_so_that_its_age_is_known_next_time() -> None:
         is_conclusive=True,
         listable=(usable("a"), usable("b", None)),
         ranked=("a",),
-        timers=WAITS,
+        timers=WAITS | {DISAGREE},
         requeue_after=2.0,
     )
+
+
+FORMER = [{"apiVersion": OCM, "kind": "Placement", "name": "p", "uid": "of a former one"}]
+OTHER_KIND = [{"apiVersion": "example.com/v1", "kind": "Placement", "name": "p", "uid": "Placement/p"}]
+
+
+@pytest.mark.parametrize("owners", [[], FORMER, OTHER_KIND], ids=["none", "former", "another kind"])
+def test_a_decision_that_its_placement_does_not_own_is_ignored(owners: list[Any]) -> None:
+    forged = decision("b", index=2, ownerReferences=owners)
+    answer = selected(placement(selected=1), decision("a"), forged, secrets("a", "b"))
+    assert [entry.cluster for entry in answer.listable] == ["a"]
+    assert answer.remarks == (
+        "delete PlacementDecision kueue-system/p-decision-2: Placement p does not own it, so it is ignored",
+    )
+
+
+def test_forged_decisions_alone_decide_nothing() -> None:
+    assert not selected(placement(), decision("b", ownerReferences=FORMER), secrets("b")).is_conclusive
+
+
+@pytest.mark.parametrize(
+    ("objects", "expected"),
+    [
+        ([placement(selected=2), decision("a")], "counts 2 clusters, its PlacementDecisions hold 1"),
+        ([placement(selected=1), undecided()], "counts 1 cluster, its PlacementDecisions hold 0"),
+        (
+            [placement(selected=1, groups=[(["p-decision-9"], 1)]), decision("a")],
+            "counts 1 cluster, its PlacementDecisions hold as many in other groups, or one of them twice",
+        ),
+        ([placement(selected=1), decision("a")], ""),
+        ([placement(), decision("a")], ""),
+        ([placement(selected=2), unreadable()], ""),
+        ([placement(status={"conditions": "bad"}), decision("a")], ""),
+    ],
+)
+def test_a_status_that_disagrees_is_reported_after_two_seconds(objects: list[Any], expected: str) -> None:
+    assert selected(*objects, secrets("a"), ages={DISAGREE: 1.9}).remarks == ()
+    late = selected(*objects, secrets("a"), ages={DISAGREE: 2.0}).remarks
+    assert late == ((f"the Placement's status {expected}",) if expected else ())
 
 
 def test_vanished_credentials_wait_as_well() -> None:

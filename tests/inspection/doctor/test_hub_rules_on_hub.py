@@ -23,7 +23,7 @@ from tests.inspection.doctor.test_hub_rules import BREAKS, stored
 from tests.inspection.test_hub_reader_on_hub import kubeconfig_of
 from tests.support import healthy
 from tests.support.builders import KUBECONFIG
-from tests.support.driver import Driver
+from tests.support.driver import Driver, owner_reference
 from tests.support.envtest import HubMaker
 from tests.support.healthy import Key, Object
 from tests.support.hub_client import Client as HubClient
@@ -63,6 +63,9 @@ class Bench:
     def create(self, obj: Object) -> None:
         if obj["kind"] in ("CustomResourceDefinition", "Namespace"):
             return
+        if obj["kind"] == "PlacementDecision":
+            placement = self.admin.ask("GET", f"{self.admin.ocm}/placements/{healthy.PLACEMENT}")
+            obj = obj | {"metadata": obj["metadata"] | {"ownerReferences": [owner_reference(placement)]}}
         self.admin.ask("POST", path_of(obj, name=False), obj)
         if "status" in obj:
             self.admin.ask("PATCH", f"{path_of(obj)}/status", {"status": obj["status"]}, "merge")
