@@ -3,9 +3,9 @@ CEL expressions of a Placement's `celSelector`.
 
 Pure. Compiling objects to what cel-go objects to: wrong syntax, and names
 nobody declared. Types are checked when the expression runs, where a wrong one
-makes the cluster not match; cel-go finds some of them when compiling. There
-is no cost limit. Source of the environment: open-cluster-management.io/sdk-go
-`pkg/cel` and ocm `pkg/placement/helpers/cel.go`.
+makes the cluster not match; cel-go finds some of them when compiling. The cost
+is limited, see `cel_budget`. Source of the environment:
+open-cluster-management.io/sdk-go `pkg/cel` and ocm `pkg/placement/helpers/cel.go`.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,9 @@ from celpy.celparser import CELParseError
 from celpy.celtypes import BoolType
 from celpy.evaluation import base_functions
 
+from placement_ac.scheduling.cel_budget import STEPS, Budget, PayingEvaluator, TooCostlyError, paid_operators
 from placement_ac.scheduling.cel_functions import ABSENT, FUNCTIONS, Function
+from placement_ac.scheduling.cel_regex import Regex
 from placement_ac.scheduling.objects import Fleet, Obj, listed, name_of, section
 from placement_ac.scheduling.selectors import SelectorError
 
@@ -28,10 +30,15 @@ _MACROS = frozenset(("map", "filter", "all", "exists", "exists_one"))
 _DECLARED = frozenset(
     ("managedCluster", "bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint")
 )
-_CALLABLE = frozenset(base_functions) | frozenset(FUNCTIONS) | _MACROS | {"has", "dyn", "scores"}
+_CALLABLE = (
+    frozenset(base_functions) | frozenset(FUNCTIONS) | _MACROS | {"has", "dyn", "scores", "find", "findAll"}
+)
 _KEPT_EXPRESSIONS = 512
 _KEPT_ANSWERS = 20_000
 _SHOWN = 40
+_NOT_TRUE = "is not true"
+TOO_COSTLY = f"is too costly: it takes more than {STEPS:,} steps"
+"""The answer of an expression that is given up; the cluster does not match then, as in OCM."""
 
 
 class CelError(SelectorError):
@@ -48,10 +55,18 @@ class Expression:
 
     def is_true(self, cluster: Obj, fleet: Fleet) -> bool:
         """Say whether it gives true for `cluster`; an error or another value counts as false."""
-        if self.reads_scores:
-            return _evaluate(self, cluster, fleet)
+        return not self.lack(cluster, fleet)
+
+    def lack(self, cluster: Obj, fleet: Fleet) -> str:
+        """Return why `cluster` does not match: the predicate of a sentence, empty if it matches."""
+        answer = _evaluate(self, cluster, fleet) if self.reads_scores else self._known(cluster, fleet)
+        if answer == TOO_COSTLY:
+            fleet.costly[self.text] = answer
+        return answer
+
+    def _known(self, cluster: Obj, fleet: Fleet) -> str:
         # The cluster is kept with its answer, for the id of a freed one may come again.
-        known, answer = fleet.memo.get((self.text, id(cluster)), (None, False))
+        known, answer = fleet.memo.get((self.text, id(cluster)), (None, ""))
         if known is not cluster:
             if len(fleet.memo) >= _KEPT_ANSWERS:
                 fleet.memo.clear()
@@ -79,14 +94,23 @@ def compile_expression(text: str) -> Expression:
     return Expression(text, tree, any(_called(node) == "scores" for node in tree.iter_subtrees()))
 
 
-def _evaluate(expression: Expression, cluster: Obj, fleet: Fleet) -> bool:
-    functions = {**FUNCTIONS, "scores": _scores_of(fleet)}
-    runner = celpy.Environment().program(expression.tree, functions)
+def _evaluate(expression: Expression, cluster: Obj, fleet: Fleet) -> str:
+    budget = Budget()
+    functions = {
+        **FUNCTIONS,
+        **paid_operators(budget, FUNCTIONS),
+        **Regex(budget).functions(),
+        "scores": _scores_of(fleet),
+    }
+    activation = celpy.Environment().program(expression.tree, functions).new_activation()
     try:
-        answer = runner.evaluate({"managedCluster": json_to_cel(_as_typed(cluster))})
+        evaluator = PayingEvaluator(expression.tree, activation, budget)
+        answer = evaluator.evaluate({"managedCluster": json_to_cel(_as_typed(cluster))})
+    except TooCostlyError:
+        return TOO_COSTLY
     except Exception:  # noqa: BLE001, RUF100  celpy lets any Python error of a wrong operand through
-        return False
-    return isinstance(answer, BoolType) and bool(answer)
+        return _NOT_TRUE
+    return "" if isinstance(answer, BoolType) and answer else _NOT_TRUE
 
 
 def _scores_of(fleet: Fleet) -> Function:

@@ -1,5 +1,5 @@
 """
-The functions OCM adds to CEL, less `scores`, which needs the fleet.
+The functions OCM adds to CEL, less `scores`, which needs the fleet, and `cel_regex`.
 
 Pure. Sources: open-cluster-management.io/sdk-go `pkg/cel` for the libraries;
 cel-go `ext.Strings` and k8s.io/apiserver `pkg/cel/library` (lists, regex,
@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from celpy.adapter import json_to_cel
-from celpy.celtypes import BoolType, DoubleType, IntType, ListType, StringType, UintType
+from celpy.celtypes import BoolType, DoubleType, DurationType, IntType, ListType, StringType, UintType
 from celpy.evaluation import CELEvalError
 
 from placement_ac.scheduling.quantities import parse_quantity
@@ -31,6 +31,10 @@ _PRE = r"(?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"  # a number has no lead
 _TAIL = rf"(?:-(?P<pre>{_PRE}(?:\.{_PRE})*))?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
 _STRICT = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}{_TAIL}")
 _LOOSE = re.compile(rf"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?{_TAIL}")
+
+_DURATION = re.compile(
+    r"[-+]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|ms|s|m|h))+"
+)  # Go: time.ParseDuration
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -129,14 +133,22 @@ def _ascii(change: Callable[[str], str]) -> Function:
     return lambda text: StringType("".join(change(one) if one.isascii() else one for one in str(text)))
 
 
-def _find(text: str, pattern: str) -> StringType:
-    found = re.search(str(pattern), str(text))
-    return StringType(found[0] if found else "")
+def _sum(values: Any) -> Any:
+    if not all(isinstance(one, IntType | UintType | DoubleType | DurationType) for one in values):
+        raise TypeError("no such overload")  # Python adds lists as well, in quadratic time
+    return sum(values[1:], values[0]) if values else IntType(0)
 
 
-def _find_all(text: str, pattern: str, limit: int = -1) -> ListType:
-    found = [one[0] for one in re.finditer(str(pattern), str(text))]
-    return _strings(found if limit < 0 else found[: int(limit)])
+def _remainder(one: Any, other: Any) -> Any:
+    if isinstance(one, str | bytes):
+        raise TypeError("no such overload")  # Python would format it, as long as a width says
+    return one % other
+
+
+def _duration(value: Any) -> DurationType:
+    if isinstance(value, str) and not _DURATION.fullmatch(value):
+        raise ValueError(f"{value!r} is no duration")  # celpy's own pattern takes exponential time
+    return DurationType(value)
 
 
 def _numeric(compare: Function) -> Function:
@@ -181,12 +193,12 @@ FUNCTIONS: dict[str, Function] = {
     "substring": _substring,
     "trim": lambda text: StringType(str(text).strip()),
     "reverse": lambda text: StringType(str(text)[::-1]),
-    "sum": lambda values: sum(values[1:], values[0]) if values else IntType(0),
+    "sum": _sum,
     "min": min,
     "max": max,
     "isSorted": lambda values: BoolType(all(map(operator.le, values, values[1:]))),
-    "find": _find,
-    "findAll": _find_all,
+    "duration": _duration,
+    "_%_": _remainder,
     "_<_": _numeric(operator.lt),
     "_<=_": _numeric(operator.le),
     "_>_": _numeric(operator.gt),

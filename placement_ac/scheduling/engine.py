@@ -15,7 +15,7 @@ from placement_ac.scheduling import conditions, objects
 from placement_ac.scheduling.groups import Group, group_decisions, grouped
 from placement_ac.scheduling.objects import GROUP, Fleet, Obj
 from placement_ac.scheduling.outcome import ClusterVerdict, FilterStep, SchedulingResult
-from placement_ac.scheduling.predicates import passing, predicate_objections
+from placement_ac.scheduling.predicates import costly_expressions, passing, predicate_objections
 from placement_ac.scheduling.prioritizers import PrioritizerInput, Scored, prioritizers_for, run_prioritizer
 from placement_ac.scheduling.score_limit import limited
 from placement_ac.scheduling.sets import BrokenSetError, Pool, pool_for
@@ -83,8 +83,13 @@ def _decide(placement: Obj, fleet: Fleet, pool: Pool, now: datetime, write_score
             "decisionGroups": statuses,
             "conditions": conditions.merged(objects.listed(placement, "status", "conditions"), wanted, now),
         },
-        warnings=tuple(
-            f"{one.name}: the score of {name} has expired" for one in ranking.scored for name in one.expired
+        warnings=(
+            *(
+                f"{one.name}: the score of {name} has expired"
+                for one in ranking.scored
+                for name in one.expired
+            ),
+            *costly_expressions(placement, fleet),
         ),
         reschedule_at=tolerated_until(placement, fleet, now),
     )

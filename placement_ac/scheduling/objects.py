@@ -16,8 +16,8 @@ Obj: TypeAlias = Mapping[str, Any]
 Key: TypeAlias = tuple[str, str]
 """(namespace, name); the namespace of a cluster-scoped object is empty."""
 
-Memo: TypeAlias = dict[tuple[str, int], tuple[Obj, bool]]
-"""By expression and id of a cluster: that cluster, and what the expression gave for it."""
+Memo: TypeAlias = dict[tuple[str, int], tuple[Obj, str]]
+"""By expression and id of a cluster: that cluster, and why it does not match, empty if it does."""
 
 GROUP = "cluster.open-cluster-management.io"
 PLACEMENT_LABEL = f"{GROUP}/placement"
@@ -100,7 +100,8 @@ class Fleet:
 
     `memo`: a cache of CEL results per cluster (0.5 ms each), which fleets may share.
     `cache`: values computed from this fleet, such as the clusters of each namespace
-    (2 ms for 1,000 clusters).
+    (2 ms for 1,000 clusters). `costly`: the CEL expressions that were too costly for
+    a cluster of this fleet, with the message.
     """
 
     clusters: Mapping[Key, Obj] = field(default_factory=dict)
@@ -110,6 +111,7 @@ class Fleet:
     decisions: Mapping[Key, Obj] = field(default_factory=dict)
     memo: Memo = field(default_factory=dict)
     cache: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    costly: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def cached(self, key: object, compute: Callable[[], T]) -> T:
         """Return the value that `compute` returned the first time for this key."""

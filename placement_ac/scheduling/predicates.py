@@ -44,8 +44,8 @@ class Predicate:
             return f"label {unmet.lack(labels, 'the predicate')}"
         if unmet := self.claims.first_unmet(claims):
             return f"claim {unmet.lack(claims, 'the predicate')}"
-        untrue = next((one for one in self.expressions if not one.is_true(cluster, fleet)), None)
-        return None if untrue is None else f"the CEL expression {untrue.text} is not true"
+        lacks = ((one.text, one.lack(cluster, fleet)) for one in self.expressions)
+        return next((f"the CEL expression {text} {lack}" for text, lack in lacks if lack), None)
 
     def __str__(self) -> str:
         parts = (
@@ -92,6 +92,15 @@ def passing(placement: Obj, pool: Pool, fleet: Fleet) -> dict[str, Obj]:
 
     key = (pool.bound, pool.eligible, repr(objects.at(placement, "spec", "predicates")))
     return dict(fleet.cached(key, matching))
+
+
+def costly_expressions(placement: Obj, fleet: Fleet) -> list[str]:
+    """Return a warning for each CEL expression of `placement` that was too costly for a cluster."""
+    selectors = [
+        one.get("requiredClusterSelector") for one in objects.listed(placement, "spec", "predicates")
+    ]
+    texts = {text for one in selectors for text in objects.words(one, "celSelector", "celExpressions")}
+    return [f"the CEL expression {text} {why}" for text, why in fleet.costly.items() if text in texts]
 
 
 def predicate_objections(placement: Obj, clusters: Mapping[str, Obj], fleet: Fleet) -> dict[str, str]:

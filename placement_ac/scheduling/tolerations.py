@@ -8,13 +8,15 @@ taint's `timeAdded` on; OCM counts a taint without it as long past.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from placement_ac.scheduling import objects
 from placement_ac.scheduling.conditions import MisconfiguredError
 from placement_ac.scheduling.objects import Fleet, Obj
 from placement_ac.scheduling.outcome import FilterStep
 from placement_ac.scheduling.sets import Pool
+
+_NEVER = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +105,18 @@ def _tolerance(taint: Obj, toleration: Obj, now: datetime) -> TaintTolerance | N
     if seconds is None:
         return TaintTolerance(by=toleration)
     until = _end(taint, seconds)
-    return TaintTolerance(until, toleration) if until is not None and now < until else None
+    if until is None or until <= now:
+        return None
+    return TaintTolerance(None if until == _NEVER else until, toleration)
 
 
 def _end(taint: Obj, seconds: int) -> datetime | None:
+    """Return when a toleration of `seconds` ends; `_NEVER` if Python has no such date."""
     added = objects.instant(taint, "timeAdded")
-    return None if added is None else added + timedelta(seconds=seconds)
+    try:
+        return None if added is None else added + timedelta(seconds=seconds)
+    except OverflowError:
+        return _NEVER if seconds > 0 else datetime.min.replace(tzinfo=UTC)
 
 
 def _matches(toleration: Obj, taint: Obj) -> bool:

@@ -191,6 +191,8 @@ EXISTS = {"key": "unreachable", "operator": "Exists"}
         pytest.param({**UNREACHABLE, "effect": "NoSelectIfNew"}, None, False, id="NoSelectIfNew"),
         pytest.param(UNREACHABLE, {**EXISTS, "tolerationSeconds": 61}, True, id="still tolerated"),
         pytest.param(UNREACHABLE, {**EXISTS, "tolerationSeconds": 60}, False, id="no longer tolerated"),
+        pytest.param(UNREACHABLE, {**EXISTS, "tolerationSeconds": 10**12}, True, id="beyond the year 9999"),
+        pytest.param(UNREACHABLE, {**EXISTS, "tolerationSeconds": -(10**12)}, False, id="before the year 1"),
         pytest.param(
             {"key": "unreachable", "effect": "NoSelect"},
             {**EXISTS, "tolerationSeconds": 60},
@@ -407,6 +409,23 @@ def test_why_no_predicate_takes_a_cluster(predicates: list[dict[str, Any]], why:
     wanted = placement(predicates=[{"requiredClusterSelector": one} for one in predicates])
     clusters = schedule(wanted, Fleet.of([cluster_set(), binding(), US]), NOW).clusters
     assert clusters == {"us": ClusterVerdict(FilterStep.PREDICATE, why)}
+
+
+def test_too_costly_cel_drops_the_cluster_and_is_reported() -> None:
+    text = "[1,2,3,4,5,6,7,8,9]"
+    costly = f"{text}.all(a,{text}.all(b,{text}.all(c,{text}.all(d,{text}.all(e,true)))))"
+    wanted = placement(**selector(celSelector={"celExpressions": [costly]}))
+    outcome = schedule(wanted, Fleet.of([cluster_set(), binding(), US]), NOW)
+    why = f"the CEL expression {costly} is too costly: it takes more than 50,000 steps"
+    assert outcome.clusters == {"us": ClusterVerdict(FilterStep.PREDICATE, why)}
+    assert outcome.warnings == (why,)
+
+
+def test_a_toleration_beyond_the_year_9999_never_ends() -> None:
+    wanted = placement(tolerations=[{**EXISTS, "tolerationSeconds": 10**12}])
+    tainted = cluster("a", spec={"taints": [UNREACHABLE]})
+    fleet = Fleet.of([cluster_set(), binding(), tainted, decision(0, "a")])
+    assert schedule(wanted, fleet, NOW).reschedule_at is None
 
 
 @pytest.mark.parametrize(
