@@ -279,10 +279,12 @@ install_addons() {
 }
 
 install_controller() {
+    local overlay=config/overlays/$MODE
+    [[ $MODE != cluster-profile ]] || overlay=kind/cluster-profile
     step "Build and install the controller"
     run docker build --tag "$IMAGE" .
     run kind load docker-image "$IMAGE" --name "$HUB"
-    on "$HUB" apply --server-side -k "config/overlays/$MODE"
+    on "$HUB" apply --server-side -k "$overlay"
     on "$HUB" -n placement-ac-system rollout restart deployment/placement-ac # the tag may name a new image
     on "$HUB" -n placement-ac-system rollout status deployment/placement-ac --timeout "$PATIENCE"
 }

@@ -4,7 +4,7 @@ Look up the credentials of a cluster, and collect the inputs for those that are 
 No I/O, no clock.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -14,12 +14,14 @@ from placement_ac.core.api.objects import WritableObject
 from placement_ac.core.credentials.discovery import (
     ALWAYS,
     DiscoveryInputs,
+    disallowed_server,
     find_credentials,
     find_external_credentials,
     supports,
 )
 from placement_ac.core.inputs.provisioning import CredentialUsage, ProvisioningInputs, ProvisioningObjects
 from placement_ac.core.inputs.state import TimerAges
+from placement_ac.core.kubeconfig.servers import AllowedServers
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 
 
@@ -30,7 +32,7 @@ class CredentialLookup:
         self,
         tables: Tables,
         methods: Sequence[CredentialMethod],
-        providers: Collection[str] | None,
+        providers: AllowedServers | None,
         errors: Mapping[str, str],
     ) -> None:
         self._tables = tables
@@ -120,6 +122,7 @@ class CredentialLookup:
             token=tables.tokens[name].get((cluster, name)),
             secret=tables.secret(f"{name}-{cluster}"),
             profile=profile if supported else None,
+            profile_problem=disallowed_server(profile, self._providers) if profile and supported else "",
             profile_has_token=tables.secret(f"{cluster}-{name}") is not None,
         )
         return ProvisioningInputs(

@@ -5,7 +5,7 @@ Watches and lists fill it, reconcilers read it. No I/O, no clock.
 `put`, `remove` and `replace` return the keys that the change touches.
 """
 
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -49,6 +49,7 @@ from placement_ac.core.inputs.state import (
     TimerAges,
     WorkerCopies,
 )
+from placement_ac.core.kubeconfig.servers import AllowedServers
 
 DELETED_REMEMBERED: Final = 10_000
 """How many deleted objects are remembered: a list that is under way may still hold them."""
@@ -100,7 +101,7 @@ class Cache:
         methods: Sequence[CredentialMethod] = CREDENTIAL_METHODS,
         policy: PlacementPolicy | None = None,
         provisioning: ProvisioningPolicy | None = None,
-        providers: Collection[str] | None = None,
+        providers: AllowedServers | None = None,
         state: _State | None = None,
     ) -> None:
         """`state`: what another cache knows. `providers`: those that Kueue supports; None: unknown."""

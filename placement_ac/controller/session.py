@@ -311,7 +311,7 @@ def _cache(inputs: SessionInputs) -> Cache:
         methods=settings.credentials,
         policy=policy.placement_policy(settings),
         provisioning=provisioning,
-        providers=providers.supported if providers else None,
+        providers=providers.allowed_servers if providers else None,
     )
 
 

@@ -22,6 +22,7 @@ from placement_ac.core.api.errors import ApiError, LoginFailed, NotFound, Placem
 from placement_ac.core.api.schemas import validate
 from placement_ac.core.kubeconfig.dns import is_dns_name
 from placement_ac.core.kubeconfig.read import read_kubeconfig, read_profile
+from placement_ac.core.kubeconfig.servers import endpoints, server_problem
 from placement_ac.core.kubeconfig.source import ClusterAccess, CredentialSource, Unusable
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
@@ -183,6 +184,9 @@ class WorkerConnector:
         if not chosen:
             raise WorkerError(f"{profile.described_as} has none of the access providers that are configured")
         provider, offer = chosen
+        addresses = endpoints(offer.cluster)
+        if problem := server_problem(provider.name, addresses, provider.allowed_server_suffixes):
+            raise WorkerError(f"in {profile.described_as}, {problem}")
         got = await self._run_plugin(provider.exec_config, offer.cluster, profile.version, deadline)
         return await self._worker_login(
             lambda: read_profile(offer.cluster, got.token, got.client_certificate_data, got.client_key_data),

@@ -16,11 +16,22 @@ from typing import Any, Final, Literal, Self
 
 import orjson
 import yaml
-from pydantic import AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AliasChoices,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
 
 from placement_ac.config.settings import BadSettings
 from placement_ac.core.api.schemas import ApiModel, ListOf
+from placement_ac.core.kubeconfig.servers import AllowedServers, is_suffix
 from placement_ac.core.kubeconfig.source import Unusable
 
 _CONFIG_EXTENSION: Final = "client.authentication.k8s.io/exec"
@@ -64,6 +75,21 @@ class ExecProvider(_FileModel):
         default="", alias="profileSourcedCLIArgsPolicy"
     )
     profile_sourced_env_vars_policy: Literal["", "Ignore"] = ""
+    allowed_server_suffixes: tuple[str, ...] = Field(default=(), min_length=1)
+    """Ours, not Kueue's: the servers for which the plugin is run. Absent: any; empty or null: an error."""
+
+    @field_validator("allowed_server_suffixes")
+    @classmethod
+    def _are_suffixes(cls, entries: tuple[str, ...], file: ValidationInfo) -> tuple[str, ...]:
+        for number, entry in enumerate(entries, 1):
+            if not is_suffix(entry):
+                raise PydanticCustomError(
+                    "server_suffix",
+                    "write a host name, a domain such as .example.com or an IP address: "
+                    "entry {number} of provider {name} is none of them",
+                    {"number": number, "name": file.data.get("name", "")},
+                )
+        return entries
 
 
 class OfferedProvider(ApiModel):
@@ -100,9 +126,12 @@ class AccessProviders(_FileModel):
             raise BadSettings(f"{path}: {problems}") from None
 
     @property
-    def supported(self) -> frozenset[str]:
-        """The names of the providers."""
-        return frozenset(provider.name for provider in self.providers)
+    def allowed_servers(self) -> AllowedServers:
+        """The names of the providers in their order, with their suffixes; the first of a name counts."""
+        found: dict[str, tuple[str, ...]] = {}
+        for provider in self.providers:
+            found.setdefault(provider.name, provider.allowed_server_suffixes)
+        return found
 
     def choose(self, offers: OfferedProviders) -> tuple[ExecProvider, OfferedProvider] | None:
         """Return the first provider of the file that the profile offers, as Kueue does."""

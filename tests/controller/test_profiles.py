@@ -1,12 +1,14 @@
 """Credentials that OCM copies to ClusterProfiles: no Secret of ours, and the ways there and back."""
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from placement_ac.core.api.constants import LABEL_CLUSTER, LABEL_MANAGER, LABEL_SYNC, OCM_MANAGER
 from tests.support.credentials import Stage, stage
-from tests.support.driver import CORE, NS, PROFILES, Controllers, Driver
+from tests.support.driver import CORE, NS, PROFILES, Controllers, Driver, Object
 from tests.support.jobs import soon
 
 BY_PROFILE = {"clusterProfileRef": {"name": "a"}}
@@ -23,9 +25,10 @@ def there(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
         yield there
 
 
-def add_profile(admin: Driver) -> None:
+def add_profile(admin: Driver, server: str = "https://a") -> None:
     """As OCM makes it, with another provider beside OCM's."""
-    admin.profile("a", accessProviders=[{"name": "other"}, {"name": OCM_MANAGER}])
+    offers = [{"name": "other"}, {"name": OCM_MANAGER, "cluster": {"server": server}}]
+    admin.profile("a", accessProviders=offers)
     labels = {LABEL_MANAGER: OCM_MANAGER, LABEL_CLUSTER: "a"}
     admin.ask("PATCH", f"{PROFILES}/a", {"metadata": {"labels": labels}}, "merge")
 
@@ -38,6 +41,50 @@ def copied(there: Stage) -> bool:
 def is_synced(there: Stage) -> bool:
     account = there.account("a")
     return account is not None and account["metadata"]["labels"].get(LABEL_SYNC) == "true"
+
+
+NOT_ALLOWED = (
+    f"a (in ClusterProfile {NS}/a, correct the server of access provider {OCM_MANAGER}, or add its host to "
+    "allowedServerSuffixes in the file --access-providers: it is not allowed there)"
+)
+
+
+def allows(folder: Path, suffix: str) -> Path:
+    """A file of access providers."""
+    run = {"apiVersion": "client.authentication.k8s.io/v1", "command": "/plugin"}
+    provider = {"name": OCM_MANAGER, "execConfig": run, "allowedServerSuffixes": [suffix]}
+    (folder / "providers.json").write_text(json.dumps({"providers": [provider]}))
+    return folder / "providers.json"
+
+
+def offer_at(server: str) -> dict[str, list[Object]]:
+    return {"accessProviders": [{"name": OCM_MANAGER, "cluster": {"server": server}}]}
+
+
+def test_a_server_that_is_not_allowed_is_reported(
+    admin: Driver, controllers: Controllers, tmp_path: Path
+) -> None:
+    admin.check("p")
+    admin.placement("p")
+    admin.decide("p", "a")
+    admin.profile("a", **offer_at("https://a.evil.test"))
+    controllers.start(access_providers=allows(tmp_path, ".example.com"))
+    soon(lambda: NOT_ALLOWED in admin.active("p").get("message", ""))
+    assert admin.get(admin.kueue("multikueueclusters", "p-a")) is None
+    status = {"status": offer_at("https://a.example.com")}
+    admin.ask("PATCH", f"{PROFILES}/a/status", status, "merge")
+    soon(lambda: admin.listed("p"), ["p-a"])
+
+
+def test_provisioned_credentials_wait_for_an_allowed_server(
+    there: Stage, admin: Driver, tmp_path: Path
+) -> None:
+    there.start(credentials_form="cluster-profile", access_providers=allows(tmp_path, "example.com"))
+    add_profile(admin, "https://a.evil.test")
+    soon(lambda: NOT_ALLOWED in admin.active("p").get("message", ""))
+    status = {"status": offer_at("https://a.example.com")}
+    admin.ask("PATCH", f"{PROFILES}/a/status", status, "merge")
+    soon(lambda: there.source("p-a"), BY_PROFILE)
 
 
 def test_no_secret_of_ours_is_written(there: Stage, admin: Driver) -> None:

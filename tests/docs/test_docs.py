@@ -248,7 +248,9 @@ PROFILES = replace(USED, policy=ProvisioningPolicy(form="cluster-profile"))
 EXPIRED = replace(
     decode.secret(an(constants.SECRET, "placement-ac-c")), problem="", expires_what="token", expires=NOW
 )
-PROFILE = decode.cluster_profile(an(constants.CLUSTER_PROFILE, "c"))
+PROFILE = decode.cluster_profile(
+    an(constants.CLUSTER_PROFILE, "c", status={"accessProviders": [{"name": "ocm"}]})
+)
 
 MESSAGES = [
     replace(WITH_CLUSTER, policy=ProvisioningPolicy(provision=True, served=False)),
@@ -266,6 +268,7 @@ MESSAGES = [
     USED,
     having(USED, secret=EXPIRED),
     PROFILES,
+    having(PROFILES, profile=PROFILE, profile_problem=discovery.disallowed_server(PROFILE, {"ocm": (".x",)})),
     having(PROFILES, profile=PROFILE),
 ]
 """Inputs that result in each of the messages, in their order in the table."""

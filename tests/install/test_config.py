@@ -173,6 +173,7 @@ def test_the_pod_security_standard_restricted(overlay: str) -> None:
     assert {kind for volume in pod["volumes"] for kind in volume if kind != "name"} <= {
         "configMap",
         "emptyDir",
+        "projected",
     }
     for container in (*pod["containers"], *pod.get("initContainers", ())):
         assert container["securityContext"] == {
@@ -182,6 +183,43 @@ def test_the_pod_security_standard_restricted(overlay: str) -> None:
         }
         assert container["resources"].keys() == {"requests", "limits"}
         assert not [port for port in container.get("ports", ()) if "hostPort" in port]
+
+
+TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount"
+"""Where a Pod's account is looked for, by this program and by plugins."""
+REFERENCE = re.compile(r"[a-z0-9./-]+(:[\w][\w.-]{0,127})?(@sha256:[0-9a-f]{64})?")
+"""The name of an image that can be pulled."""
+
+
+@overlays
+def test_the_token_is_in_the_controllers_container_alone(overlay: str) -> None:
+    objects = rendered(overlay)
+    pod = pod_of(objects)
+    assert not pod["automountServiceAccountToken"]
+    (account,) = (one for one in pod["volumes"] if "projected" in one)
+    files = {
+        file["path"]: kind
+        for source in account["projected"]["sources"]
+        for kind, content in source.items()
+        for file in content.get("items", [content])
+    }
+    assert files == {"token": "serviceAccountToken", "ca.crt": "configMap", "namespace": "downwardAPI"}
+    mounted = [
+        (container["name"], mount["mountPath"], mount["readOnly"])
+        for container in (*pod["containers"], *pod.get("initContainers", ()))
+        for mount in container["volumeMounts"]
+        if mount["name"] == account["name"]
+    ]
+    assert mounted == [("controller", TOKEN, True)]
+
+
+def test_the_plugins_image_must_be_set() -> None:
+    """Until then its name is invalid, so that nothing is pulled, and tells where to read."""
+    (plugin,) = pod_of(rendered("overlays/cluster-profile"))["initContainers"]
+    assert not REFERENCE.fullmatch(plugin["image"])
+    name, _, hint = plugin["image"].partition("@sha256:")
+    assert (hint, REFERENCE.fullmatch(name) is None) == ("set-this-digest-as-docs-install.md-says", False)
+    assert f"- name: {name}\n  digest: sha256:" in INSTALL.read_text("utf-8")
 
 
 @overlays
@@ -329,7 +367,7 @@ def test_the_table_of_modes() -> None:
 EXAMPLES = re.findall(r"```yaml\n(# kustomization.yaml\n.*?)```", INSTALL.read_text("utf-8"), re.DOTALL)
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=["own", "namespace", "network"])
+@pytest.mark.parametrize("example", EXAMPLES, ids=["own", "namespace", "plugin", "network"])
 def test_the_overlays_in_the_page(example: str, tmp_path: Path) -> None:
     shutil.copytree(CONFIG, tmp_path / "placement-ac" / "config")
     mine = tmp_path / "mine"
@@ -352,6 +390,9 @@ def test_the_overlays_in_the_page(example: str, tmp_path: Path) -> None:
             "managed-serviceaccount",
         )
         assert {one["metadata"].get("namespace") for one in objects} == {None, NAMESPACE, "kueue"}
+    if "digest:" in example:
+        (plugin,) = pod_of(objects)["initContainers"]
+        assert (REFERENCE.fullmatch(plugin["image"]) is None, "@sha256:" in plugin["image"]) == (False, True)
     if "NetworkPolicy" in example:
         ports = of(objects, "NetworkPolicy")["spec"]["egress"][0]["ports"]
         assert [one["port"] for one in ports] == [443, 6443, 9092]

@@ -15,6 +15,7 @@ import yaml
 
 from tests.kind import environment
 from tests.support.fakes import tools
+from tests.support.installation import kubectl, pod_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "setup-env.sh"
@@ -250,6 +251,14 @@ def test_kueue_and_this_controller_have_the_same_access_providers() -> None:
     del ours["execConfig"]["env"]  # Kueue is in the namespace of the Secrets, this controller is not
     configuration = _configuration("kueue-cluster-profile.yaml")
     assert configuration["multiKueue"]["clusterProfile"]["accessProviders"] == [ours]
+
+
+def test_the_environment_with_profiles_has_an_image_of_the_plugin(machine: Machine) -> None:
+    """config/overlays/cluster-profile has none: its image must be set."""
+    commands = split_commands(machine.runs("--dry-run", "--cluster-profile"))
+    (overlay,) = (ROOT / command[-1] for command in commands if "-k" in command)
+    (plugin,) = pod_of(yaml.safe_load_all(kubectl("kustomize", str(overlay))))["initContainers"]
+    assert plugin["image"] == "quay.io/open-cluster-management/cp-creds:latest"
 
 
 @MODES

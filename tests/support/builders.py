@@ -31,6 +31,7 @@ from placement_ac.core.inputs.state import (
     Verdict,
     WorkerCopies,
 )
+from placement_ac.core.kubeconfig.servers import AllowedServers
 from placement_ac.core.kubeconfig.write import write_kubeconfig
 from placement_ac.core.plan.diff import Phase, diff
 from placement_ac.core.plan.event_intents import postable_events
@@ -184,6 +185,7 @@ def profile(
     *,
     secret: tuple[str, str] | None = None,
     providers: Sequence[str] = (),
+    server: str = "",
     deprecated_providers: Sequence[str] = (),
     **rest: Any,
 ) -> Raw:
@@ -193,7 +195,9 @@ def profile(
         ref = {"kind": "Secret", "namespace": secret[0], "name": secret[1]}
         status["credentials"] = [{"consumer": "kueue-admin", "accessRef": ref}]
     if providers:
-        status["accessProviders"] = [{"name": name} for name in providers]
+        status["accessProviders"] = [
+            {"name": name, "cluster": {"server": server} if server else {}} for name in providers
+        ]
     if deprecated_providers:
         status["credentialProviders"] = [{"name": name} for name in deprecated_providers]
     labels = {constants.LABEL_CLUSTER: cluster}
@@ -309,9 +313,11 @@ def world(
     methods: Sequence[CredentialMethod] = constants.CREDENTIAL_METHODS,
     policy: PlacementPolicy = AT_ONCE,
     provisioning: ProvisioningPolicy | None = None,
-    providers: Sequence[str] | None = None,
+    providers: Sequence[str] | AllowedServers | None = None,
 ) -> Cache:
     """A complete cache that holds these objects (and lists of objects)."""
+    if providers is not None and not isinstance(providers, Mapping):
+        providers = dict.fromkeys(providers, ())
     seen = Cache(hub, methods=methods, policy=policy, provisioning=provisioning, providers=providers)
     raws = [raw for part in objects for raw in ([part] if isinstance(part, dict) else part)]
     for kind in kinds_for(provisioning or ProvisioningPolicy()):

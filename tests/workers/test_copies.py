@@ -603,9 +603,9 @@ def gives(**status: str) -> str:
     return f"echo '{json.dumps(credential)}'"
 
 
-def providers(command: str, name: str = "ocm") -> AccessProviders:
+def providers(command: str, **fields: Any) -> AccessProviders:
     exec_ = {"apiVersion": V1, "command": command, "provideClusterInfo": True}
-    return AccessProviders.model_validate({"providers": [{"name": name, "execConfig": exec_}]})
+    return AccessProviders.model_validate({"providers": [{"name": "ocm", "execConfig": exec_} | fields]})
 
 
 def offer(worker: Driver, name: str = "ocm", **cluster: Any) -> Raw:
@@ -692,6 +692,35 @@ def test_a_clusterprofile_whose_server_is_none(admin: Driver, worker: Driver, tm
     admin.profile("w", accessProviders=[offer(worker, server="nowhere")])
     expected_text = f"in ClusterProfile {NS}/w with provider ocm, {Refusal.ADDRESS}"
     assert ask_by_profile(admin, make_plugin(tmp_path, gives())) == problem(expected_text)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "suffixes", "field"),
+    [
+        pytest.param({}, ["localhost", "127.0.0.1"], "", id="allowed"),
+        pytest.param({}, [".example.com"], "server", id="another server"),
+        pytest.param(
+            {"proxy-url": "http://proxy.test"}, ["localhost", "127.0.0.1"], "proxy-url", id="a proxy"
+        ),
+        pytest.param({"server": 7}, [".example.com"], "server", id="a number"),
+    ],
+)
+def test_a_plugin_runs_for_allowed_servers_only(
+    admin: Driver, worker: Driver, tmp_path: Path, cluster: Raw, suffixes: list[str], field: str
+) -> None:
+    profile = {"metadata": {"name": "w"}, "status": {"accessProviders": [offer(worker, **cluster)]}}
+    admin.hub.faults.add("GET", "clusterprofiles/w", status=200, body=profile)
+    plugin = make_plugin(tmp_path, f"touch {tmp_path}/ran; {gives()}")
+    options = {"providers": providers(plugin, allowedServerSuffixes=suffixes), "profile_resource": PROFILES}
+    answer = ask(admin, by_profile(), **options)
+    if not field:
+        assert answer == WorkerCopies()
+        return
+    assert not (tmp_path / "ran").exists()
+    assert answer == problem(
+        f"in ClusterProfile {NS}/w, correct the {field} of access provider ocm, or add its host to "
+        "allowedServerSuffixes in the file --access-providers: it is not allowed there"
+    )
 
 
 @pytest.mark.parametrize(

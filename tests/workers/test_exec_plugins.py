@@ -89,6 +89,24 @@ def test_a_file_in_yaml(tmp_path: Path) -> None:
             "providers.0.profileSourcedCLIArgsPolicy: Input should be '' or 'Ignore'",
             id="arguments from profiles",
         ),
+        *(
+            pytest.param(
+                {"providers": [{"name": "a", "execConfig": EXEC, "allowedServerSuffixes": suffixes}]},
+                f"providers.0.allowedServerSuffixes{why}",
+                id=name,
+            )
+            for name, suffixes, why in (
+                ("a list of no servers", [], ": Tuple should have at least 1 item"),
+                ("null for servers", None, ": Input should be a valid tuple"),
+                ("one server that is no list", SECRET, ": Input should be a valid tuple"),
+                ("a server that is no text", [7], ".0: Input should be a valid string"),
+                (
+                    "a URL for a server",
+                    [".example.com", f"https://{SECRET}"],
+                    ": write a host name, a domain such as .example.com or an IP address: entry 2 of",
+                ),
+            )
+        ),
     ],
 )
 def test_an_error_in_the_file_names_its_field(tmp_path: Path, content: object, expected_text: str) -> None:
@@ -97,6 +115,14 @@ def test_an_error_in_the_file_names_its_field(tmp_path: Path, content: object, e
         AccessProviders.load(path)
     assert str(error.value).startswith(f"{path}: {expected_text}")
     assert SECRET not in str(error.value)
+
+
+def test_the_servers_that_a_file_allows(tmp_path: Path) -> None:
+    """The first provider of a name counts, as when one is chosen."""
+    b, first, again = ({"name": name, "execConfig": EXEC} for name in ("b", "a", "a"))
+    file = {"providers": [b, first | {"allowedServerSuffixes": [".x", "10.0.0.1"]}, again]}
+    found = AccessProviders.load(write(tmp_path / "p.json", file)).allowed_servers
+    assert list(found.items()) == [("b", ()), ("a", (".x", "10.0.0.1"))]
 
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:

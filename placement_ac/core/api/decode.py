@@ -39,6 +39,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.schemas import Raw, as_mapping, parse_time, validate
 from placement_ac.core.kubeconfig.read import read_kubeconfig
+from placement_ac.core.kubeconfig.servers import endpoints
 from placement_ac.core.kubeconfig.source import Unusable, UsableByKueueOnly
 
 REMEMBERED: Final = 1_000
@@ -146,12 +147,12 @@ def cluster_profile(raw: Raw) -> objects.ClusterProfile:
     meta = meta_of(raw)
     status, problem = validate(schemas.ProfileStatus, raw, "status")
     refs = [c.access_ref for c in status.credentials if c.consumer == CONSUMER] if status else []
-    providers = (*status.access_providers, *status.credential_providers) if status else ()
+    providers = (*status.credential_providers, *status.access_providers) if status else ()
     return objects.ClusterProfile(
         meta=meta,
         cluster=meta.labels.get(LABEL_CLUSTER) or _named_by_ocm(meta),
         secrets=tuple(objects.SecretRef(ref.kind, ref.namespace or meta.namespace, ref.name) for ref in refs),
-        providers=tuple(dict.fromkeys(provider.name for provider in providers if provider.name)),
+        providers={provider.name: endpoints(provider.cluster) for provider in providers if provider.name},
         problem=problem,
     )
 

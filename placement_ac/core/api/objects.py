@@ -26,6 +26,7 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.schemas import Raw, as_mapping, parse_time
+from placement_ac.core.kubeconfig.servers import Endpoints
 
 
 class Meta(NamedTuple):
@@ -130,12 +131,15 @@ class SecretRef:
 
 @dataclass(frozen=True, slots=True)
 class ClusterProfile:
-    """A ClusterProfile of `cluster` ("": not OCM's): its Secret for Kueue, and its access providers."""
+    """A ClusterProfile of `cluster` ("": not OCM's): its Secret for Kueue, and its access providers.
+
+    `providers`: the name of each, with its addresses.
+    """
 
     meta: Meta
     cluster: str
     secrets: tuple[SecretRef, ...]
-    providers: tuple[str, ...]
+    providers: Mapping[str, Endpoints]
     problem: str
 
 

@@ -155,6 +155,7 @@ class AccessProvider(ApiModel):
     """An entry of `accessProviders`, or of `credentialProviders` (deprecated)."""
 
     name: str = ""
+    cluster: dict[str, Any] = {}
 
 
 class ProfileStatus(ApiModel):

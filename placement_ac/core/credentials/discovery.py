@@ -13,6 +13,7 @@ from placement_ac.core.api.constants import CREDENTIAL_METHODS, CredentialMethod
 from placement_ac.core.api.objects import ClusterProfile, Secret, SecretRef
 from placement_ac.core.credentials.readiness import TOO_OLD, provisioned_credentials, secret_problem
 from placement_ac.core.inputs.provisioning import ProvisioningInputs
+from placement_ac.core.kubeconfig.servers import AllowedServers, server_problem
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 
 SECRET_NAMES: Final = ("kueue-admin-{}-kubeconfig", "multikueue-{}")
@@ -34,7 +35,7 @@ class DiscoveryInputs:
     """Returns the Secret of that name in Kueue's namespace."""
     profiles_supported: bool = True
     """Whether the served MultiKueueCluster has `clusterProfileRef` (v1beta2)."""
-    providers: Collection[str] | None = None
+    providers: AllowedServers | None = None
     """The access providers that Kueue supports; None: it is not known which."""
     now: datetime = ALWAYS
     provisioned: ProvisioningInputs | None = None
@@ -148,6 +149,8 @@ def _access_provider(inputs: DiscoveryInputs) -> CredentialSource | Unusable | N
             continue
         if not inputs.profiles_supported:
             return Unusable(TOO_OLD)
+        if problem := disallowed_server(profile, inputs.providers):
+            return Unusable(problem)
         return CredentialSource("ClusterProfile", profile.meta.name)
     return None
 
@@ -155,6 +158,15 @@ def _access_provider(inputs: DiscoveryInputs) -> CredentialSource | Unusable | N
 def supports(profile: ClusterProfile, providers: Collection[str] | None) -> bool:
     """Whether a ClusterProfile has an access provider that Kueue supports; one of several is enough."""
     return any(providers is None or name in providers for name in profile.providers)
+
+
+def disallowed_server(profile: ClusterProfile, providers: AllowedServers | None) -> str:
+    """Return why the plugin for a ClusterProfile, the first in `providers`, may not be run; "" if it may."""
+    for name, suffixes in (providers or {}).items():
+        if name in profile.providers:
+            problem = server_problem(name, profile.providers[name], suffixes)
+            return f"in {_label(profile)}, {problem}" if problem else ""
+    return ""
 
 
 _FINDERS: Final[

@@ -109,6 +109,8 @@ def _in_profile(inputs: ProvisioningInputs) -> CredentialSource | Unusable:
             f"give the ClusterProfile of {inputs.cluster} in namespace {namespace} an access provider "
             "that is supported: it is missing, or has none"
         )
+    if inputs.objects.profile_problem:
+        return Unusable(inputs.objects.profile_problem)
     if not inputs.objects.profile_has_token:
         return Unusable(
             "wait, or turn on the feature gate ClusterProfile of OCM's addon managed-serviceaccount: "

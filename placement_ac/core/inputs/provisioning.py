@@ -60,6 +60,8 @@ class ProvisioningObjects:
     """The Secret with our kubeconfig."""
     profile: ClusterProfile | None = None
     """The ClusterProfile in Kueue's namespace, if it has an access provider that is supported."""
+    profile_problem: str = ""
+    """Why no plugin may be run for the server of that ClusterProfile; "": one may be."""
     profile_has_token: bool = False
     """Whether OCM has copied the token to the namespace of that ClusterProfile."""
     orphans: tuple[tuple[Kind, WritableObject], ...] = ()

@@ -216,17 +216,17 @@ def _decoded(data: str, name: str) -> str:
 
 def _server_objections(server: str) -> Iterator[str]:
     """Yield what is wrong with a server's URL. Go looks for a port before it looks at brackets."""
-    url = _split(server)
+    url = split_address(server)
     if url is None or url.scheme not in ("http", "https") or not url.hostname:
         yield Refusal.ADDRESS
-    elif not _is_host(url.hostname):
+    elif not is_host(url.hostname):
         yield Refusal.HOST
     elif url.netloc.endswith("]"):
         yield Refusal.IPV6
 
 
 def _is_proxy(address: str) -> bool:
-    url = _split(address)
+    url = split_address(address)
     return url is not None and url.scheme in ("http", "https", "socks5") and bool(url.netloc)
 
 
@@ -237,7 +237,8 @@ def _plain_server(server: str) -> str:
     return f"{url.scheme}://{host}{url.path}".rstrip("/")
 
 
-def _split(address: str) -> SplitResult | None:
+def split_address(address: str) -> SplitResult | None:
+    """Return the parts of a URL; None: it is none."""
     try:
         url = urlsplit(address)
         _ = url.port
@@ -246,7 +247,8 @@ def _split(address: str) -> SplitResult | None:
     return url if _ONE_WORD.fullmatch(address) else None  # urlsplit overlooks blanks and line breaks
 
 
-def _is_host(host: str) -> bool:
+def is_host(host: str) -> bool:
+    """Whether `host` is a DNS name in lower case, or an IP address."""
     if is_dns_name(host):
         return True
     try:

@@ -121,7 +121,7 @@ def access_providers(setup: HubSetup) -> Iterator[Finding]:
         if raw is None:
             yield fail(f"{label} is used, but does not exist", "kubectl get clusterprofiles -A")
             continue
-        offered = cluster_profile(raw).providers
+        offered = tuple(cluster_profile(raw).providers)
         if not set(names) & set(offered):
             yield fail(
                 f"{label} has access providers {joined(offered) or '(none)'}, {has}: none of them match",

@@ -238,12 +238,18 @@ def test_scores_are_read(until: str, problem: str) -> None:
 
 def test_a_profile_is_read() -> None:
     seen = decode.cluster_profile(
-        profile("a", secret=("ns", "s"), providers=["ocm", ""], deprecated_providers=["old", "ocm"])
+        profile(
+            "a",
+            secret=("ns", "s"),
+            providers=["ocm", ""],
+            server="https://w",
+            deprecated_providers=["old", "ocm"],
+        )
     )
     assert (seen.cluster, seen.secrets, seen.providers, seen.problem) == (
         "a",
         (SecretRef("Secret", "ns", "s"),),
-        ("ocm", "old"),
+        {"ocm": {"server": "https://w"}, "old": {"server": ""}},
         "",
     )
 
@@ -261,7 +267,7 @@ def test_only_the_secret_for_kueue_counts_and_is_beside_the_profile_by_default()
 
 def test_a_malformed_profile_is_reported() -> None:
     seen = decode.cluster_profile(profile("a", status={"accessProviders": "x"}))
-    assert (seen.secrets, seen.providers, seen.problem) == ((), (), NOT_A_LIST.format("accessProviders"))
+    assert (seen.secrets, seen.providers, seen.problem) == ((), {}, NOT_A_LIST.format("accessProviders"))
 
 
 @pytest.mark.parametrize(

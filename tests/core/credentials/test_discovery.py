@@ -16,6 +16,7 @@ from placement_ac.core.credentials.discovery import (
     secret_names,
 )
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
+from placement_ac.core.kubeconfig.servers import AllowedServers
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from tests.support.builders import (
     NOW,
@@ -239,8 +240,39 @@ def test_a_source_has_its_expiry() -> None:
 )
 def test_an_access_provider_must_be_supported(supported: list[str] | None, usable: bool) -> None:
     several = found(profile("a", providers=["secretreader", "ocm"]))
-    way = find_credentials(replace(several, providers=supported))
+    allowed = None if supported is None else dict.fromkeys(supported, ())
+    way = find_credentials(replace(several, providers=allowed))
     assert isinstance(way, CredentialSource) == usable
+
+
+WORKER = "https://w.example.com:6443"
+NOT_ALLOWED = (
+    "in ClusterProfile kueue-system/a, correct the server of access provider ocm, or add its host to "
+    "allowedServerSuffixes in the file --access-providers: it is not allowed there"
+)
+
+
+@pytest.mark.parametrize(
+    ("providers", "expected"),
+    [
+        pytest.param({"ocm": ()}, CredentialSource("ClusterProfile", "a"), id="any server"),
+        pytest.param({"ocm": (".example.com",)}, CredentialSource("ClusterProfile", "a"), id="allowed"),
+        pytest.param({"ocm": (".example.org",)}, Unusable(NOT_ALLOWED), id="not allowed"),
+        pytest.param(
+            {"ocm": (".example.org",), "other": ()}, Unusable(NOT_ALLOWED), id="its plugin is the first"
+        ),
+        pytest.param(
+            {"other": (), "ocm": (".example.org",)},
+            CredentialSource("ClusterProfile", "a"),
+            id="another plugin is the first",
+        ),
+    ],
+)
+def test_the_server_must_be_allowed_for_the_provider_that_is_used(
+    providers: AllowedServers, expected: CredentialSource | Unusable
+) -> None:
+    offers = found(profile("a", providers=["ocm", "other"], server=WORKER))
+    assert find_credentials(replace(offers, providers=providers), ("access-provider",)) == expected
 
 
 # -- external and provisioned credentials

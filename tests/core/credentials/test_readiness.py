@@ -419,6 +419,15 @@ def test_a_profile_once_a_provider_is_supported_and_the_token_is_copied(
     assert provisioned_credentials(made) == found
 
 
+def test_a_profile_whose_server_is_not_allowed_gets_none() -> None:
+    objects = [profile("a", providers=["x"], server="https://w.example.org"), SYNCED]
+    made = seen(IN_FORCE, objects, provisioning=BY_PROFILE, providers={"x": (".example.com",)})
+    assert why(made) == (
+        "in ClusterProfile kueue-system/a, correct the server of access provider x, or add its host to "
+        "allowedServerSuffixes in the file --access-providers: it is not allowed there"
+    )
+
+
 def test_a_kueue_too_old_for_profiles_gets_none() -> None:
     old = seen(IN_FORCE, OFFERS, SYNCED, provisioning=BY_PROFILE, hub=HubFacts(cluster_version="v1beta1"))
     assert why(old) == "update Kueue on this hub to one with v1beta2: it is too old for ClusterProfiles"

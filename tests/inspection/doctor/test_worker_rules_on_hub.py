@@ -440,6 +440,12 @@ def test_a_worker_behind_a_clusterprofile(broken_pair: Pair, tmp_path: Path) -> 
     [wrong] = pair.doctor(f"--access-providers={tmp_path / 'providers'}")
     assert wrong["message"].startswith(f"{CLUSTER}: plugin {tmp_path / 'plugin'} ended with code 3")
     assert wrong["fix"] == f"kubectl get clusterprofile -n {NS} {CLUSTER} -o yaml"
+
+    providers["providers"][0]["allowedServerSuffixes"] = [".example.com"]
+    (tmp_path / "providers").write_text(json.dumps(providers))
+    [wrong] = pair.doctor(f"--access-providers={tmp_path / 'providers'}")
+    correct = f"in ClusterProfile {NS}/{CLUSTER}, correct the server of access provider ours, or add its host"
+    assert wrong["message"].startswith(f"{CLUSTER}: {correct}")
     pair.hub.ask("DELETE", f"{PROFILES}/{CLUSTER}")
 
 
