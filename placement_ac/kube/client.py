@@ -6,13 +6,14 @@ Each call makes one try; the caller decides by the ApiError whether and when to 
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 from urllib.parse import urlencode
 
 import aiohttp
 import orjson
+import structlog
 
 from placement_ac.core.api.constants import FIELD_MANAGER, Kind, Resource
 from placement_ac.core.api.errors import (
@@ -24,10 +25,13 @@ from placement_ac.core.api.errors import (
     TooLarge,
     Unavailable,
 )
+from placement_ac.kube.deep_json import MAX_LEVELS, name_of
 from placement_ac.kube.login import Login
-from placement_ac.kube.responses import event_of, object_of
+from placement_ac.kube.responses import SKIPPED, event_of, object_of
 from placement_ac.kube.write_fence import READ, WriteFence, fenced_request_class
 from placement_ac.observability.logs import redacted
+
+log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 
@@ -208,9 +212,11 @@ class Client:
                 size = max(size // 4, 1)
                 continue
             metadata, items = answer.get("metadata") or {}, tuple(answer.get("items") or ())
+            if skipped := answer.get(SKIPPED):
+                _log_skipped(path, skipped)
             version, kind = str(metadata.get("resourceVersion", "")), str(answer.get("kind"))
             del answer  # two pages at a time would take twice the memory
-            size = max(min(limit, PAGE_BYTES * len(items) // length), 1)
+            size = max(min(limit, PAGE_BYTES * len(items) // length), 1) if items else size
             yield Listing(items, version, kind, first=not more)
             del items
             more = str(metadata.get("continue") or "")
@@ -244,7 +250,11 @@ class Client:
                 while chunk := await _next_chunk(answer):
                     *lines, rest = (rest + chunk).split(b"\n")
                     for line in lines:
-                        yield event_of(line, request)
+                        change, item = event_of(line, request)
+                        if change == SKIPPED:
+                            _log_skipped(path, [name_of(item)])
+                        else:
+                            yield change, item
         except (ApiError, *_LOST_REQUEST_ERRORS) as error:
             raise self._failed(request, error, "watch", None) from None
 
@@ -389,6 +399,10 @@ class Client:
         if isinstance(failure, ApiError) and not isinstance(failure, NotLeading):  # then nothing was sent
             self._on_request_end(verb, failure.status, seconds)
         return failure
+
+
+def _log_skipped(path: str, names: Sequence[str]) -> None:
+    log.warning("objects are nested too deeply and left out", path=path, names=names, most_levels=MAX_LEVELS)
 
 
 async def gather_all(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:

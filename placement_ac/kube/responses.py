@@ -4,11 +4,13 @@ Parse the answers of an API server: objects, events of a watch, and errors, as A
 Pure. Errors quote only the message of a Status object.
 """
 
+from itertools import compress
 from typing import Any
 
 import orjson
 
 from placement_ac.core.api.errors import ApiError, Conflict, Garbled, Gone, NotFound, Refused, Unavailable
+from placement_ac.kube.deep_json import MAX_LEVELS, is_cut, loads, name_of
 
 Body = dict[str, Any]
 
@@ -40,23 +42,39 @@ REASONS = {
 """The reasons that are quoted (metav1.StatusReason): an admission webhook may put anything there."""
 
 
+SKIPPED = "skipped"
+"""A field that no list of an API server has."""
+
+
 def object_of(status: int, text: bytes, request: str, retry_after: str | None = None) -> Body:
-    """Return the JSON object in an answer. Raises ApiError for an error status, or if there is none."""
+    """Return the JSON object in an answer. Raises ApiError for an error status, or if there is none.
+
+    Of a list, objects that are nested too deeply are left out, and SKIPPED holds their names.
+    """
     try:
-        value = orjson.loads(text)
+        value, has_cuts = loads(text)
     except orjson.JSONDecodeError:
-        value = None
+        value, has_cuts = None, False
     if status >= 400:
         raise error_of(status, value, request, retry_after)
     if not isinstance(value, dict):
         raise Unavailable(f"{request}: the answer is no JSON object", status=status)
+    if has_cuts:
+        if not isinstance(items := value.get("items"), list):
+            raise Garbled(f"{request}: the object is nested more than {MAX_LEVELS} levels deep")
+        whole = [not is_cut(item) for item in items]
+        value["items"] = list(compress(items, whole))
+        value[SKIPPED] = [name_of(item) for item, is_whole in zip(items, whole, strict=True) if not is_whole]
     return value
 
 
 def event_of(line: bytes, request: str) -> tuple[str, Body]:
-    """Return type and object of a line of a watch. Raises Garbled for any other line, ApiError for ERROR."""
+    """Return type and object of a line of a watch. Raises Garbled for any other line, ApiError for ERROR.
+
+    The type is SKIPPED for an object that is nested too deeply.
+    """
     try:
-        event = orjson.loads(line)
+        event, has_cuts = loads(line)
         change, item = str(event["type"]), event["object"]
         code = int(item.get("code") or 500) if change == "ERROR" else 0
         is_event = bool(code) or isinstance(item["metadata"], dict)
@@ -66,7 +84,7 @@ def event_of(line: bytes, request: str) -> tuple[str, Body]:
         raise Garbled(f"{request}: a line is no event")
     if code:
         raise error_of(code, item, request)
-    return change, item
+    return SKIPPED if has_cuts else change, item
 
 
 def error_of(status: int, value: object, request: str, retry_after: str | None = None) -> ApiError:

@@ -5,6 +5,7 @@ Hubs with the CRDs of today refuse some of it; older ones did not, so the schema
 
 import base64
 import copy
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from placement_ac.lab.hub import Hub
 from placement_ac.observability import logs
 from tests.support.builders import kubeconfig
-from tests.support.driver import CORE, NS, OCM, Controllers, Driver, Object, eventually
+from tests.support.driver import CORE, NS, OCM, PROFILES, Controllers, Driver, Object, eventually
 from tests.support.shared import published_crds
 
 GENERATED = "MultiKueueConfig and MultiKueueCluster generated"
@@ -197,3 +198,25 @@ def test_a_decision_that_the_placement_does_not_own_is_ignored(
     problem = "delete PlacementDecision kueue-system/forged: Placement p does not own it, so it is ignored"
     eventually(lambda: admin.active("p")["message"], f"{GENERATED}; {problem}")
     assert (admin.listed("p"), admin.reason("p"), admin.clusters()) == (["p-a"], "Active", ["p-a"])
+
+
+def test_a_profile_that_is_nested_too_deeply_hides_no_other(
+    hub: Hub, admin: Driver, controllers: Controllers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """kube-apiserver takes 10,000 levels; the embedded hub does not, so the answer is made here."""
+    logs.configure("text", "warning")
+    admin.check("p")
+    admin.placement("p")
+    admin.decide("p", "a")
+    admin.secrets_for("a")
+    admin.profile("a")
+    listed = admin.ask("GET", PROFILES)
+    deep = listed["items"][0] | {"metadata": {"name": "deep", "namespace": NS}, "spec": "NESTED"}
+    text = json.dumps(listed | {"items": [deep, *listed["items"]]})
+    body = text.replace('"NESTED"', '{"a":' * 5_000 + "1" + "}" * 5_000).encode()
+    hub.faults.add("GET", f"^{PROFILES}$", agent="placement-ac", status=200, body=body)
+    controllers.start()
+    eventually(lambda: admin.listed("p"), ["p-a"])
+    logs.configure("text", "error")
+    [line] = [line for line in capsys.readouterr().err.splitlines() if "nested too deeply" in line]
+    assert f"names=['{NS}/deep']" in line

@@ -107,11 +107,14 @@ KOPF_KINDS: Final = (
     MULTIKUEUE_CONFIG,
     PLACEMENT,
     PLACEMENT_DECISION,
-    CLUSTER_PROFILE,
     ACCOUNT,
     PERMISSION,
 )
-"""Kinds that kopf follows; an informer follows the others, of which there may be very many."""
+"""Kinds that kopf follows; an informer follows the others.
+
+Of those there may be very many, or (ClusterProfile) they hold anything: kopf ends at an object that is nested
+1,000 levels deep.
+"""
 
 OUR_CONTROLLER: Final = "open-cluster-management.io/placement"
 """`AdmissionCheck.spec.controllerName` of the checks that this controller answers."""
