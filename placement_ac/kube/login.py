@@ -47,8 +47,8 @@ KEEPALIVE_SECONDS = 15.0
 """How long an idle connection is kept: asyncio holds 256 KiB for each that is encrypted."""
 HEADERS_SECONDS = 30.0
 """How long headers are used before they are renewed (which reads files again)."""
-RELOAD_SECONDS = 1.0
-"""After this long at least, a TLS error has everything loaded again: many requests may fail at once."""
+RENEW_SECONDS = 1.0
+"""The same after a connection has failed: its certificate may have changed, and many may fail at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +90,8 @@ class Login:
         self._headers = self._config.headers() if access else {}
         self._valid_until = math.inf if access else 0.0
         self._must_reload = False
-        self._loaded_at = -math.inf
-        """When it was last tried to load the config again."""
+        self._renewed_at = -math.inf
+        """When the headers were last renewed, or it was tried."""
         self._renewing = asyncio.Lock()
         self._logged = LogDeduplicator()
 
@@ -132,16 +132,13 @@ class Login:
         try:
             answer = await send(request)
         except aiohttp.ClientError as error:
-            if is_tls_error(error):
-                self._reload_at(self._loaded_at + RELOAD_SECONDS)
+            # A server that does not accept our certificate may close the connection without an alert.
+            self._valid_until = min(self._valid_until, self._renewed_at + RENEW_SECONDS)
+            self._must_reload |= is_tls_error(error)
             raise
         if answer.status == 401:
-            self._reload_at(0.0)
+            self._valid_until, self._must_reload = 0.0, True
         return answer
-
-    def _reload_at(self, when: float) -> None:
-        """Have the first request from then on load the config again."""
-        self._must_reload, self._valid_until = True, min(self._valid_until, when)
 
     async def _current_headers(self) -> dict[str, str]:
         if time.monotonic() < self._valid_until:
@@ -150,7 +147,8 @@ class Login:
             if time.monotonic() >= self._valid_until:
                 # An exec plugin is a process and a token file is a disk: neither may block the loop.
                 self._headers = await asyncio.to_thread(self._renew)
-                self._valid_until = time.monotonic() + HEADERS_SECONDS
+                self._renewed_at = time.monotonic()
+                self._valid_until = self._renewed_at + HEADERS_SECONDS
         return self._headers
 
     def _renew(self) -> Headers:
@@ -172,7 +170,6 @@ class Login:
 
     def _reload(self) -> None:
         """Load the config again. The context stays while its files do, and its connections with it."""
-        self._loaded_at = time.monotonic()
         config = self._load_config()
         if config.server != self.server:
             raise LoginFailed("the kubeconfig names another server; restart to use it")

@@ -48,7 +48,8 @@ def _digest(path: str) -> str:
 
 def tls_files(configuration: client.Configuration) -> list[str]:
     """Return the files that `hub_ssl_context` reads; data in a kubeconfig are in temporary files by then."""
-    found = (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
+    authority = configuration.ssl_ca_cert or ssl.get_default_verify_paths().cafile
+    found = (authority, configuration.cert_file, configuration.key_file)
     return [str(path) for path in found if path]
 
 

@@ -22,7 +22,7 @@ from kubernetes.config import incluster_config
 
 from placement_ac.cli.main import main
 from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CONFIG, SECRET
-from placement_ac.core.api.errors import LoginFailed, NotFound, Unavailable
+from placement_ac.core.api.errors import LoginFailed, NotFound, TlsFailed, Unavailable
 from placement_ac.core.kubeconfig.source import ClusterAccess
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
@@ -142,6 +142,54 @@ def test_a_token_that_was_replaced_in_the_kubeconfig_is_read_when_the_old_one_is
                 await client.list(CHECKS)
             kubeconfig(hub, path, {"token": hub.token})
             assert (await client.list(CHECKS)).items == ()
+
+    asyncio.run(ask())
+
+
+@pytest.fixture
+def pod(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a Pod's account on the hub."""
+    (tmp_path / "token").write_text(hub.token)
+    (tmp_path / "ca.crt").write_bytes(hub.ca_certificate)
+    in_a_pod(monkeypatch, tmp_path)
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(hub.port))
+    monkeypatch.setattr("placement_ac.kube.login.HEADERS_SECONDS", 0.0)
+    return tmp_path
+
+
+def test_the_ca_of_a_pod_is_read_again_when_it_has_changed_and_the_old_one_is_trusted_no_more(
+    hub: Hub, pod: Path
+) -> None:
+    old, new = trustme.CA(), trustme.CA()
+    hub.rotate_ca(old)
+    (pod / "ca.crt").write_bytes(hub.ca_certificate)
+
+    async def ask() -> None:
+        async with Client(Login()) as client:
+            assert (await client.list(CHECKS)).items == ()
+            hub.rotate_ca(new)
+            (pod / "ca.crt").write_bytes(hub.ca_certificate)
+            assert (await client.list(CHECKS)).items == ()
+            with hub.outage():
+                hub.rotate_ca(old)
+            with pytest.raises(TlsFailed, match="CERTIFICATE_VERIFY_FAILED"):
+                await client.list(CHECKS)
+
+    asyncio.run(ask())
+
+
+def test_files_that_stay_as_they_are_keep_their_connections(hub: Hub, pod: Path) -> None:
+    async def ask() -> None:
+        login = Login()
+        before = login.ssl
+        async with Client(login) as client:
+            await client.list(CHECKS)
+            hub.faults.add("GET", "admissionchecks", status=401)
+            with pytest.raises(Unavailable):
+                await client.list(CHECKS)
+            (pod / "ca.crt").write_bytes(hub.ca_certificate)
+            await client.list(CHECKS)
+        assert login.ssl is before
 
     asyncio.run(ask())
 

@@ -109,7 +109,7 @@ def test_who_was_ready_stays_ready_while_the_hub_is_away(
 def test_a_hub_whose_new_ca_does_not_arrive_makes_it_unhealthy_until_it_does(
     hub: Hub, admin: Driver, controllers: Controllers, pages: Pages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shorten(monkeypatch, TLS_FAILED_SECONDS=1.0, UNREACHABLE_PAUSE_SECONDS=0.2, RELOAD_SECONDS=0.2)
+    shorten(monkeypatch, TLS_FAILED_SECONDS=1.0, UNREACHABLE_PAUSE_SECONDS=0.2, RENEW_SECONDS=0.2)
     start(controllers, pages)
     eventually(lambda: pages("/readyz"), (200, "ok"))
     with hub.outage():

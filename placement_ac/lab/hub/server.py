@@ -176,9 +176,14 @@ class Hub:
         """Reject a user's token with 401 from now on; open watches continue."""
         self.access.expire(token)
 
+    @property
+    def ca_certificate(self) -> bytes:
+        """The certificate of the hub's CA, as PEM."""
+        return self._ca.cert_pem.bytes()
+
     def kubeconfig(self) -> dict[str, Any]:
         """Return a kubeconfig for the hub's admin: HTTPS, the CA's certificate, a token."""
-        ca = base64.b64encode(self._ca.cert_pem.bytes()).decode()
+        ca = base64.b64encode(self.ca_certificate).decode()
         cluster = {"server": self.secure_url, "certificate-authority-data": ca}
         return {
             "apiVersion": "v1",
@@ -229,9 +234,9 @@ class Hub:
         if self._listener is not None:
             self._in_loop(self._listener.up)
 
-    def rotate_ca(self) -> None:
-        """Use a certificate of a new CA for new connections; from then on `kubeconfig` has that CA."""
-        self._ca = trustme.CA()
+    def rotate_ca(self, ca: trustme.CA | None = None) -> None:
+        """Use a certificate of `ca` (None: of a new one) for new connections, and have it in `kubeconfig`."""
+        self._ca = ca or trustme.CA()
         self._renew_tls()
 
     def require_client_certificates(self, ca: trustme.CA) -> None:
