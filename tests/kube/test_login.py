@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 import os
+import ssl
 import stat
 import sys
 import tempfile
@@ -14,7 +15,9 @@ from typing import Any
 import pytest
 import trustme
 import yaml
+from aiohttp import web
 from aiohttp.resolver import DefaultResolver
+from aiohttp.test_utils import TestServer
 from click.testing import CliRunner
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -192,6 +195,58 @@ def test_files_that_stay_as_they_are_keep_their_connections(hub: Hub, pod: Path)
         assert login.ssl is before
 
     asyncio.run(ask())
+
+
+def test_a_client_certificate_that_is_refused_with_401_is_not_sent_again_over_the_same_connection(
+    tmp_path: Path,
+) -> None:
+    """An API server looks at the certificate of a connection with each request, and keeps the connection."""
+    ca = trustme.CA()
+    kubeconfig, new = tmp_path / "kubeconfig", ca.issue_cert("new@example.com")
+
+    def write(url: str, leaf: trustme.LeafCert) -> None:
+        data = {
+            "certificate-authority-data": ca.cert_pem.bytes(),
+            "client-certificate-data": leaf.cert_chain_pems[0].bytes(),
+            "client-key-data": leaf.private_key_pem.bytes(),
+        }
+        encoded = {name: base64.b64encode(value).decode() for name, value in data.items()}
+        authority = encoded.pop("certificate-authority-data")
+        cluster = {"server": url, "certificate-authority-data": authority}
+        content = {
+            "clusters": [{"name": "a", "cluster": cluster}],
+            "users": [{"name": "a", "user": encoded}],
+            "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+            "current-context": "a",
+        }
+        kubeconfig.write_text(yaml.safe_dump(content))
+
+    async def answer(request: web.Request) -> web.Response:
+        names = request.transport.get_extra_info("peercert")["subjectAltName"] if request.transport else ()
+        return web.json_response({"items": []}, status=200 if ("email", "new@example.com") in names else 401)
+
+    async def ask() -> None:
+        server = TestServer(web.Application(), scheme="https")
+        server.app.router.add_get("/{path:.*}", answer)
+        await server.start_server(ssl=_accepting(ca))
+        url = str(server.make_url("/")).rstrip("/")
+        write(url, ca.issue_cert("old@example.com"))
+        async with server, Client(Login(kubeconfig)) as client:
+            with pytest.raises(Unavailable):
+                await client.list(CHECKS)
+            write(url, new)
+            assert (await client.list(CHECKS)).items == ()
+
+    asyncio.run(ask())
+
+
+def _accepting(ca: trustme.CA) -> ssl.SSLContext:
+    """Return the context of a server that accepts client certificates of `ca`."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.verify_mode = ssl.CERT_OPTIONAL
+    ca.configure_trust(context)
+    ca.issue_cert("127.0.0.1").configure_cert(context)
+    return context
 
 
 def test_of_several_files_the_package_makes_one(
