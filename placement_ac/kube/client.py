@@ -22,12 +22,14 @@ from placement_ac.core.api.errors import (
     NotFound,
     NotLeading,
     Refused,
+    TlsFailed,
     TooLarge,
     Unavailable,
 )
 from placement_ac.kube.deep_json import MAX_LEVELS, name_of
 from placement_ac.kube.login import Login
 from placement_ac.kube.responses import SKIPPED, event_of, object_of
+from placement_ac.kube.tls import is_tls_error
 from placement_ac.kube.write_fence import READ, WriteFence, fenced_request_class
 from placement_ac.observability.logs import redacted
 
@@ -435,7 +437,8 @@ def _lost_request_error(request: str, loss: BaseException) -> BaseException:
     if isinstance(loss, TimeoutError):
         return Unavailable(f"{request}: no answer in time")
     if isinstance(loss, Exception):
-        return Unavailable(f"{request}: {redacted(loss)}")
+        kind = TlsFailed if is_tls_error(loss) else Unavailable
+        return kind(f"{request}: {redacted(loss)}")
     caller = asyncio.current_task()
     return loss if caller is None or caller.cancelling() else Unavailable(f"{request}: cut short")
 

@@ -215,9 +215,7 @@ class Informer:
     async def _watch(self) -> float:
         """Return the pause before the next watch, in case the server ends watches at once."""
         began, target = asyncio.get_running_loop().time(), self._target
-        watch = target.client.watch(
-            target.resource, self._resource_version, target.namespace, self._reachability.answered
-        )
+        watch = target.client.watch(target.resource, self._resource_version, target.namespace, self._on_open)
         async with aclosing(watch) as events:
             async for change, item in events:
                 self._health.received()
@@ -226,6 +224,10 @@ class Informer:
         self._health.received()  # a server that ends the watch in time is alive
         self._recovered()
         return max(0.0, began + PAUSE_SECONDS[0] - asyncio.get_running_loop().time())
+
+    def _on_open(self) -> None:
+        self._reachability.answered()
+        self._health.opened()
 
     def _update_cache(self, change: str, item: Object) -> None:
         if change != "BOOKMARK":

@@ -2,21 +2,17 @@
 Log in to an API server: its `ClientConfig` (address, trust, headers), and HTTP sessions that use it.
 
 The `kubernetes` package loads kubeconfigs, a Pod's account and exec plugins for the hub. It would write a
-worker's key to the disk, so workers use the result of `core.kubeconfig` directly. A token renewed on disk
-or by a plugin is used without a restart. Never logs a header.
+worker's key to the disk, so workers use the result of `core.kubeconfig` directly. A token, a CA or a client
+certificate renewed on disk or by a plugin is used without a restart. Never logs a header or a file.
 """
 
 import asyncio
-import contextlib
-import io
 import math
 import os
 import ssl
-import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -25,10 +21,19 @@ import aiohttp
 import structlog
 import yaml
 import yarl
+from aiohttp.client_reqrep import ConnectionKey
 from kubernetes import client, config
 
 from placement_ac.core.api.errors import LoginFailed
 from placement_ac.core.kubeconfig.source import ClusterAccess
+from placement_ac.kube.tls import (
+    Digests,
+    digests_of,
+    hub_ssl_context,
+    is_tls_error,
+    tls_files,
+    worker_ssl_context,
+)
 from placement_ac.observability.logs import LogDeduplicator
 
 log = structlog.get_logger(__name__)
@@ -42,6 +47,8 @@ KEEPALIVE_SECONDS = 15.0
 """How long an idle connection is kept: asyncio holds 256 KiB for each that is encrypted."""
 HEADERS_SECONDS = 30.0
 """How long headers are used before they are renewed (which reads files again)."""
+RENEW_SECONDS = 1.0
+"""The same after a connection has failed: its certificate may have changed, and many may fail at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,10 @@ class ClientConfig:
     proxy: str | None = field(default=None, repr=False)
     server_name: str | None = None
     """The name in the server's certificate, if it differs from the host's."""
+    files: Digests = field(default_factory=dict, repr=False)
+    """The files that were read, as they were."""
+    tls_digest: tuple[object, ...] = field(default=(), repr=False)
+    """Of the files behind `ssl_context`; it differs if they do."""
 
 
 class Login:
@@ -76,14 +87,26 @@ class Login:
         self._load_config = load_worker or partial(_hub_client_config, kubeconfig, context)
         self._config = self._load_config()
         self.server = self._config.server
-        self.ssl = self._config.ssl_context
         self._headers = self._config.headers() if access else {}
         self._valid_until = math.inf if access else 0.0
-        self._was_refused = False
+        self._must_reload = False
+        self._renewed_at = -math.inf
+        """When the headers were last renewed, or it was tried."""
         self._renewing = asyncio.Lock()
         self._logged = LogDeduplicator()
 
-    def session(self, *, connections: int = 0, **options: object) -> aiohttp.ClientSession:
+    @property
+    def ssl(self) -> ssl.SSLContext:
+        """The context for the next connection; another one when a CA or a client certificate has changed."""
+        return self._config.ssl_context
+
+    def session(
+        self,
+        *,
+        connections: int = 0,
+        request_class: type[aiohttp.ClientRequest] = aiohttp.ClientRequest,
+        **options: object,
+    ) -> aiohttp.ClientSession:
         """Return a new session, which the caller closes.
 
         `connections`: the most that it opens (0: any number). `options` go to aiohttp.ClientSession.
@@ -92,6 +115,7 @@ class Login:
         return aiohttp.ClientSession(
             connector=connector,
             middlewares=(self._authenticate,),
+            request_class=_request_class(request_class, lambda: self.ssl),
             proxy=self._config.proxy,
             trust_env=False,
             **options,  # type: ignore[arg-type]  # whatever aiohttp takes
@@ -105,9 +129,15 @@ class Login:
         request.headers.update(await self._current_headers())
         # Only a request can have it: aiohttp would verify the host's name behind a proxy.
         request.server_hostname = self._config.server_name
-        answer = await send(request)
+        try:
+            answer = await send(request)
+        except aiohttp.ClientError as error:
+            # A server that does not accept our certificate may close the connection without an alert.
+            self._valid_until = min(self._valid_until, self._renewed_at + RENEW_SECONDS)
+            self._must_reload |= is_tls_error(error)
+            raise
         if answer.status == 401:
-            self._valid_until, self._was_refused = 0.0, True
+            self._valid_until, self._must_reload = 0.0, True
         return answer
 
     async def _current_headers(self) -> dict[str, str]:
@@ -117,24 +147,60 @@ class Login:
             if time.monotonic() >= self._valid_until:
                 # An exec plugin is a process and a token file is a disk: neither may block the loop.
                 self._headers = await asyncio.to_thread(self._renew)
-                self._valid_until = time.monotonic() + HEADERS_SECONDS
+                self._renewed_at = time.monotonic()
+                self._valid_until = self._renewed_at + HEADERS_SECONDS
         return self._headers
 
-    def _renew(self) -> dict[str, str]:
-        """Return the current headers; if they cannot be read (a file may be half written), the last ones."""
-        was_refused, self._was_refused = self._was_refused, False
+    def _renew(self) -> Headers:
+        """Return the current headers, or the last ones if they cannot be read. Logs what cannot be read."""
+        headers = self._headers
         try:
-            if was_refused:  # some sources cache a token without expiry for ever
-                self._config = self._load_config()
-            headers = self._config.headers()
+            try:
+                if self._must_reload or _have_changed(self._config.files):
+                    self._reload()
+            finally:  # a file may be half written: the config that worked until now may go on working
+                headers = self._config.headers()
         except Exception as error:  # a plugin, or the package that runs it, may raise anything
             problem = f"{type(error).__name__}: {_first_line(error)}"
             log.log(self._logged.level(self, problem), "cannot renew the login", error=problem)
-            self._was_refused = was_refused
-            return self._headers
-        if self._logged.ended(self):
-            log.info("the login is renewed again")
+        else:
+            if self._logged.ended(self):
+                log.info("the login is renewed again")
         return headers
+
+    def _reload(self) -> None:
+        """Load the config again. The context stays while its files do, and its connections with it."""
+        config = self._load_config()
+        if config.server != self.server:
+            raise LoginFailed("the kubeconfig names another server; restart to use it")
+        if config.tls_digest == self._config.tls_digest:
+            config = replace(config, ssl_context=self._config.ssl_context)
+        else:
+            log.info("the CA or the client certificate has changed; new connections use it")
+        self._config, self._must_reload = config, False
+
+
+def _have_changed(files: Digests) -> bool:
+    """Whether a file has another content; one that is gone has none."""
+    return any(digest not in ("", files[path]) for path, digest in digests_of(files).items())
+
+
+def _request_class(
+    base: type[aiohttp.ClientRequest], newest: Callable[[], ssl.SSLContext]
+) -> type[aiohttp.ClientRequest]:
+    """Return a request class whose requests use the newest context, and no connection of an older one."""
+
+    class NewestContextRequest(base):  # type: ignore[valid-type,misc]  # mypy knows no variable as a base
+        @property
+        def ssl(self) -> ssl.SSLContext:
+            return newest()
+
+        @property
+        def connection_key(self) -> ConnectionKey:
+            key: ConnectionKey = super().connection_key
+            return key._replace(ssl=self.ssl)
+
+    return NewestContextRequest
 
 
 def _worker_client_config(access: ClusterAccess) -> ClientConfig:
@@ -142,7 +208,7 @@ def _worker_client_config(access: ClusterAccess) -> ClientConfig:
     headers = {"Authorization": f"Bearer {access.token}"} if access.token else {}
     return ClientConfig(
         access.server.rstrip("/"),
-        _worker_ssl_context(access),
+        worker_ssl_context(access),
         lambda: headers,
         access.proxy or None,
         access.server_name or None,
@@ -156,6 +222,7 @@ def _hub_client_config(kubeconfig: Path | None, context: str | None) -> ClientCo
     source = "the Pod's account" if in_pod else str(kubeconfig or os.environ.get(KUBECONFIG) or HOME)
     if kubeconfig and not kubeconfig.is_file():
         raise LoginFailed(f"cannot log in: there is no kubeconfig {kubeconfig}")
+    files = digests_of([] if in_pod else _kubeconfig_files(kubeconfig))
     try:
         if in_pod:
             config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
@@ -165,7 +232,9 @@ def _hub_client_config(kubeconfig: Path | None, context: str | None) -> ClientCo
                 context=context,
                 client_configuration=configuration,
             )
-        ssl_context = _hub_ssl_context(configuration)
+        # Before the context: what changes in between differs from it the next time.
+        tls = digests_of(tls_files(configuration))
+        ssl_context = hub_ssl_context(configuration)
     except (config.ConfigException, OSError, ValueError, yaml.YAMLError) as error:
         raise LoginFailed(
             f"cannot log in with {source}: {type(error).__name__}: {_first_line(error)}"
@@ -180,56 +249,19 @@ def _hub_client_config(kubeconfig: Path | None, context: str | None) -> ClientCo
         partial(_authorization_headers, configuration),
         getattr(configuration, "proxy", None),
         getattr(configuration, "tls_server_name", None) or None,
+        files={**files, **tls},
+        tls_digest=(configuration.verify_ssl, *tls.values()),
     )
 
 
-def _worker_ssl_context(access: ClusterAccess) -> ssl.SSLContext:
-    """Raises LoginFailed."""
-    try:
-        context = ssl.create_default_context(cadata=access.authority or None)
-    except ssl.SSLError:
-        raise LoginFailed("has certificate-authority-data that is no certificate") from None
-    if access.certificate:
-        try:
-            _load_client_certificate(context, access.certificate, access.key)
-        except ssl.SSLError:
-            raise LoginFailed("has a client certificate or key that is none, or they do not match") from None
-    return context
-
-
-def _load_client_certificate(context: ssl.SSLContext, certificate: str, key: str) -> None:
-    """Load them from a private file, removed on return: OpenSSL reads certificates from files only."""
-    with _private_file() as (file, path):
-        file.write(f"{certificate}\n{key}\n".encode())
-        context.load_cert_chain(path, password="")  # or it asks for one at the terminal
-
-
-@contextlib.contextmanager
-def _private_file() -> Iterator[tuple[io.FileIO, Path]]:
-    """Yield an unbuffered file and its name; on Linux it is in memory, and so gone after a crash as well."""
-    if sys.platform == "linux":
-        with os.fdopen(os.memfd_create("client.pem"), "wb", buffering=0) as file:
-            yield file, Path(f"/proc/self/fd/{file.fileno()}")
-    else:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "client.pem"
-            with path.open("wb", buffering=0) as file:
-                yield file, path
+def _kubeconfig_files(kubeconfig: Path | None) -> list[str]:
+    paths = [str(kubeconfig)] if kubeconfig else os.environ.get(KUBECONFIG, HOME).split(os.pathsep)
+    return [str(Path(path).expanduser()) for path in paths if path]
 
 
 def _first_line(error: Exception) -> str:
     """Return the first line: the rest of a parser's message may quote the file, and so a token."""
     return (str(error).splitlines() or [""])[0][:300]
-
-
-def _hub_ssl_context(configuration: client.Configuration) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert or None)
-    if not configuration.verify_ssl:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    if configuration.cert_file:
-        context.load_cert_chain(configuration.cert_file, configuration.key_file)
-    return context
 
 
 def _authorization_headers(configuration: client.Configuration) -> Headers:

@@ -2,7 +2,8 @@
 The health of the controller, as `/healthz` and `/readyz` report it.
 
 A watch is alive if something was received on it recently: an event, or the answer to a request of its own.
-While the API server answers no request, no watch is reported dead, since a restart would not help.
+While the API server answers no request, no watch is reported dead, since a restart would not help. If every
+request fails with a TLS error instead, a restart may help: it reads all certificates again.
 """
 
 import time
@@ -13,7 +14,7 @@ from typing import Final
 
 import structlog
 
-from placement_ac.core.api.errors import ApiError
+from placement_ac.core.api.errors import ApiError, TlsFailed
 
 log = structlog.get_logger(__name__)
 
@@ -23,6 +24,8 @@ DEAD_SECONDS: Final = 420.0
 """After this long that has not helped, and `/healthz` fails."""
 UNREACHABLE_SECONDS: Final = 60.0
 """After this long without an answer the API server counts as away; requests go out every 30 s at least."""
+TLS_FAILED_SECONDS: Final = 60.0
+"""After this long in which every request has failed with a TLS error, the pages fail."""
 NO_REQUEST_SECONDS: Final = 150.0
 """After this long without a request of ours, answered or not, the controller itself is stuck."""
 TURN_SECONDS: Final = 1.0
@@ -72,6 +75,10 @@ class WatchHealth:
         self.received = partial(health.request_answered, name)
         """Note that something came over the watch."""
 
+    def opened(self) -> None:
+        """Note that the API server has accepted the watch; nothing may have come over it yet."""
+        self._health.request_answered()
+
     def list_completed(self) -> None:
         """Note that everything has been listed."""
         self.is_listed, self.error = True, ""
@@ -97,6 +104,8 @@ class Health:
         """When the last request was sent to the API server."""
         self._answered_at = self._up_since = now
         """When it last answered, and since when it answers without a long pause."""
+        self._tls_failing_since: float | None = None
+        """Since when every request fails with a TLS error."""
         self._loop_turned_at, self._late_seconds, self._late_at = now, 0.0, float("-inf")
         self._no_session_reason = "no request to the hub yet"
         self._watches: list[WatchHealth] = []
@@ -121,6 +130,7 @@ class Health:
         if now - self._answered_at > UNREACHABLE_SECONDS:
             self._up_since = now
         self._answered_at = now
+        self._tls_failing_since = None
         if watch:
             self._received_at[watch] = now
 
@@ -130,6 +140,13 @@ class Health:
             self.request_answered()
         else:
             self.request_sent()
+            self._note_failure(error)
+
+    def _note_failure(self, error: ApiError) -> None:
+        if not isinstance(error, TlsFailed):
+            self._tls_failing_since = None
+        elif self._tls_failing_since is None:
+            self._tls_failing_since = self._monotonic()
 
     def no_session(self, why: str) -> None:
         """Note that there is no session, and why."""
@@ -157,12 +174,16 @@ class Health:
         return [
             HealthCheck("loop", self._loop_problem()),
             HealthCheck("session", stuck),
+            HealthCheck("tls", self._tls_problem()),
             *(self._watch_check(watch.name) for watch in self._watches),
         ]
 
     def readiness(self) -> list[HealthCheck]:
-        """Return the checks of `/readyz`: everything has been listed once, in this session."""
-        found = [HealthCheck("session", self._no_session_reason)]
+        """Return the checks of `/readyz`: TLS works, and everything has been listed once, in this session."""
+        found = [
+            HealthCheck("session", self._no_session_reason),
+            HealthCheck("tls", self._tls_problem()),
+        ]
         for watch in self._watches:
             why = f"not listed yet{': ' if watch.error else ''}{watch.error}"
             found.append(HealthCheck(f"list {watch.name}", "" if watch.is_listed else why))
@@ -180,11 +201,19 @@ class Health:
     def _watch_check(self, name: str) -> HealthCheck:
         if self._is_unreachable():
             away = self._monotonic() - self._answered_at
-            note = f"the API server has not answered for {away:.0f}s; a restart would not help"
+            note = f"the API server has not answered for {away:.0f}s"
+            if not self._tls_problem():
+                note += "; a restart would not help"
             return HealthCheck(f"watch {name}", note=note)
         silence = self._silence(name)
         problem = f"nothing received for {silence:.0f}s" if silence > DEAD_SECONDS else ""
         return HealthCheck(f"watch {name}", problem)
+
+    def _tls_problem(self) -> str:
+        since = self._tls_failing_since
+        if since is None or (failing := self._monotonic() - since) <= TLS_FAILED_SECONDS:
+            return ""
+        return f"every request has failed with a TLS error for {failing:.0f}s; a restart reads the CA again"
 
     def _loop_problem(self) -> str:
         now = self._monotonic()

@@ -10,7 +10,7 @@ RELIABILITY = ROOT / "docs" / "reliability.md"
 
 
 def test_every_fault_has_its_row_and_every_row_its_test() -> None:
-    rows = table(RELIABILITY, "Faults")
+    rows = [row for row in table(RELIABILITY, "Faults") if not row[-1].endswith(".py")]  # no plays
     tested = [f"{test_faults.test_fault.__name__}[{fault.name}]" for fault in plays.FAULTS]
     assert [row[-1] for row in rows] == [*tested, test_kills.test_kill_9.__name__]
     assert [row for row in rows if not re.match(r"\d+\.\d s", row[2])] == []

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 import os
+import ssl
 import stat
 import sys
 import tempfile
@@ -14,7 +15,9 @@ from typing import Any
 import pytest
 import trustme
 import yaml
+from aiohttp import web
 from aiohttp.resolver import DefaultResolver
+from aiohttp.test_utils import TestServer
 from click.testing import CliRunner
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -22,7 +25,7 @@ from kubernetes.config import incluster_config
 
 from placement_ac.cli.main import main
 from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CONFIG, SECRET
-from placement_ac.core.api.errors import LoginFailed, NotFound, Unavailable
+from placement_ac.core.api.errors import LoginFailed, NotFound, TlsFailed, Unavailable
 from placement_ac.core.kubeconfig.source import ClusterAccess
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
@@ -144,6 +147,106 @@ def test_a_token_that_was_replaced_in_the_kubeconfig_is_read_when_the_old_one_is
             assert (await client.list(CHECKS)).items == ()
 
     asyncio.run(ask())
+
+
+@pytest.fixture
+def pod(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a Pod's account on the hub."""
+    (tmp_path / "token").write_text(hub.token)
+    (tmp_path / "ca.crt").write_bytes(hub.ca_certificate)
+    in_a_pod(monkeypatch, tmp_path)
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(hub.port))
+    monkeypatch.setattr("placement_ac.kube.login.HEADERS_SECONDS", 0.0)
+    return tmp_path
+
+
+def test_the_ca_of_a_pod_is_read_again_when_it_has_changed_and_the_old_one_is_trusted_no_more(
+    hub: Hub, pod: Path
+) -> None:
+    old, new = trustme.CA(), trustme.CA()
+    hub.rotate_ca(old)
+    (pod / "ca.crt").write_bytes(hub.ca_certificate)
+
+    async def ask() -> None:
+        async with Client(Login()) as client:
+            assert (await client.list(CHECKS)).items == ()
+            hub.rotate_ca(new)
+            (pod / "ca.crt").write_bytes(hub.ca_certificate)
+            assert (await client.list(CHECKS)).items == ()
+            with hub.outage():
+                hub.rotate_ca(old)
+            with pytest.raises(TlsFailed, match="CERTIFICATE_VERIFY_FAILED"):
+                await client.list(CHECKS)
+
+    asyncio.run(ask())
+
+
+def test_files_that_stay_as_they_are_keep_their_connections(hub: Hub, pod: Path) -> None:
+    async def ask() -> None:
+        login = Login()
+        before = login.ssl
+        async with Client(login) as client:
+            await client.list(CHECKS)
+            hub.faults.add("GET", "admissionchecks", status=401)
+            with pytest.raises(Unavailable):
+                await client.list(CHECKS)
+            (pod / "ca.crt").write_bytes(hub.ca_certificate)
+            await client.list(CHECKS)
+        assert login.ssl is before
+
+    asyncio.run(ask())
+
+
+def test_a_client_certificate_that_is_refused_with_401_is_not_sent_again_over_the_same_connection(
+    tmp_path: Path,
+) -> None:
+    """An API server looks at the certificate of a connection with each request, and keeps the connection."""
+    ca = trustme.CA()
+    kubeconfig, new = tmp_path / "kubeconfig", ca.issue_cert("new@example.com")
+
+    def write(url: str, leaf: trustme.LeafCert) -> None:
+        data = {
+            "certificate-authority-data": ca.cert_pem.bytes(),
+            "client-certificate-data": leaf.cert_chain_pems[0].bytes(),
+            "client-key-data": leaf.private_key_pem.bytes(),
+        }
+        encoded = {name: base64.b64encode(value).decode() for name, value in data.items()}
+        authority = encoded.pop("certificate-authority-data")
+        cluster = {"server": url, "certificate-authority-data": authority}
+        content = {
+            "clusters": [{"name": "a", "cluster": cluster}],
+            "users": [{"name": "a", "user": encoded}],
+            "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+            "current-context": "a",
+        }
+        kubeconfig.write_text(yaml.safe_dump(content))
+
+    async def answer(request: web.Request) -> web.Response:
+        names = request.transport.get_extra_info("peercert")["subjectAltName"] if request.transport else ()
+        return web.json_response({"items": []}, status=200 if ("email", "new@example.com") in names else 401)
+
+    async def ask() -> None:
+        server = TestServer(web.Application(), scheme="https")
+        server.app.router.add_get("/{path:.*}", answer)
+        await server.start_server(ssl=_accepting(ca))
+        url = str(server.make_url("/")).rstrip("/")
+        write(url, ca.issue_cert("old@example.com"))
+        async with server, Client(Login(kubeconfig)) as client:
+            with pytest.raises(Unavailable):
+                await client.list(CHECKS)
+            write(url, new)
+            assert (await client.list(CHECKS)).items == ()
+
+    asyncio.run(ask())
+
+
+def _accepting(ca: trustme.CA) -> ssl.SSLContext:
+    """Return the context of a server that accepts client certificates of `ca`."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.verify_mode = ssl.CERT_OPTIONAL
+    ca.configure_trust(context)
+    ca.issue_cert("127.0.0.1").configure_cert(context)
+    return context
 
 
 def test_of_several_files_the_package_makes_one(

@@ -8,7 +8,7 @@ from contextlib import redirect_stderr
 
 import pytest
 
-from placement_ac.core.api.errors import Refused, Unavailable
+from placement_ac.core.api.errors import ApiError, Refused, TlsFailed, Unavailable
 from placement_ac.observability import health as constants
 from placement_ac.observability import logs
 from placement_ac.observability.health import Health, HealthCheck
@@ -57,6 +57,7 @@ def test_watches_that_hear_something_are_alive(life: Life) -> None:
     assert life.health.liveness() == [
         HealthCheck("loop"),
         HealthCheck("session"),
+        HealthCheck("tls"),
         HealthCheck("watch a"),
         HealthCheck("watch b"),
     ]
@@ -82,6 +83,46 @@ def test_an_api_server_that_is_away_is_no_reason_for_a_restart(life: Life) -> No
     assert (life.health.lost_watches(), life.problems()) == ([], {})
     note = "the API server has not answered for 1000s; a restart would not help"
     assert life.health.liveness()[-1] == HealthCheck("watch b", note=note)
+
+
+REFUSED = TlsFailed("GET /api: certificate verify failed")
+
+
+def tls_fails(life: Life, seconds: float) -> None:
+    for _ in range(round(seconds / 10)):
+        life.health.request_failed(REFUSED)
+        life.passes(10, server=False)
+    life.health.request_failed(REFUSED)
+
+
+def test_an_api_server_whose_certificate_is_refused_is_a_reason_for_a_restart(life: Life) -> None:
+    for watch in life.watches.values():
+        watch.list_completed()
+    tls_fails(life, constants.TLS_FAILED_SECONDS)
+    assert life.problems() == {}
+    tls_fails(life, 10)
+    problem = "every request has failed with a TLS error for 70s; a restart reads the CA again"
+    assert life.problems() == {"tls": problem}
+    assert HealthCheck("tls", problem) in life.health.readiness()
+    assert life.health.liveness()[-1] == HealthCheck(
+        "watch b", note="the API server has not answered for 70s"
+    )
+    life.health.request_answered()
+    assert life.problems() == {}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(Unavailable("GET /api: no answer in time"), id="away"),
+        pytest.param(Refused("forbidden", status=403), id="answered"),
+    ],
+)
+def test_one_request_that_ends_otherwise_is_enough_to_go_on(life: Life, other: ApiError) -> None:
+    tls_fails(life, 50)
+    life.health.request_failed(other)
+    tls_fails(life, 50)
+    assert life.problems() == {}
 
 
 def test_after_an_outage_each_watch_has_its_time_again(life: Life) -> None:
@@ -116,11 +157,12 @@ def test_a_loop_that_does_not_turn_is_told_and_for_a_moment_after(life: Life) ->
 
 
 def test_ready_is_who_has_listed_everything_in_this_session(life: Life) -> None:
-    assert Health().readiness() == [HealthCheck("session", "no request to the hub yet")]
+    assert Health().readiness()[0] == HealthCheck("session", "no request to the hub yet")
     life.watches["a"].list_completed()
     life.watches["b"].request_failed(Refused("b is forbidden", status=403))
     assert life.health.readiness() == [
         HealthCheck("session"),
+        HealthCheck("tls"),
         HealthCheck("list a"),
         HealthCheck("list b", "not listed yet: b is forbidden"),
     ]
@@ -128,9 +170,10 @@ def test_ready_is_who_has_listed_everything_in_this_session(life: Life) -> None:
     life.passes(1000, server=False)
     assert not any(check.problem for check in life.health.readiness())
     life.health.no_session("the session has ended")
-    assert life.health.readiness() == [HealthCheck("session", "the session has ended")]
+    assert life.health.readiness()[0] == HealthCheck("session", "the session has ended")
     life.health.begin_session(["a"])
-    assert life.health.readiness() == [HealthCheck("session"), HealthCheck("list a", "not listed yet")]
+    assert life.health.readiness()[0] == HealthCheck("session")
+    assert life.health.readiness()[2:] == [HealthCheck("list a", "not listed yet")]
 
 
 async def _block(health: Health) -> None:

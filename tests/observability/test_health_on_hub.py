@@ -43,7 +43,7 @@ def test_a_controller_that_is_well(admin: Driver, controllers: Controllers, page
     assert pages("/metrics")[0] == 404
     status, text = pages("/healthz?verbose")
     assert status == 200
-    assert "[+]loop ok\n[+]session ok\n[+]watch admissionchecks ok\n" in text
+    assert "[+]loop ok\n[+]session ok\n[+]tls ok\n[+]watch admissionchecks ok\n" in text
     assert text.endswith("healthz check passed\n")
     assert "[+]list workloads ok\n" in pages("/readyz?verbose")[1]
 
@@ -104,6 +104,23 @@ def test_who_was_ready_stays_ready_while_the_hub_is_away(
         status, text = pages("/healthz?verbose")
     assert status == 200
     assert "a restart would not help" in text
+
+
+def test_a_hub_whose_new_ca_does_not_arrive_makes_it_unhealthy_until_it_does(
+    hub: Hub, admin: Driver, controllers: Controllers, pages: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shorten(monkeypatch, TLS_FAILED_SECONDS=1.0, UNREACHABLE_PAUSE_SECONDS=0.2, RENEW_SECONDS=0.2)
+    start(controllers, pages)
+    eventually(lambda: pages("/readyz"), (200, "ok"))
+    with hub.outage():
+        hub.rotate_ca()
+    line = "[-]tls failed: every request has failed with a TLS error for "
+    for page in ("/healthz", "/readyz"):
+        eventually(lambda page=page: line in pages(page)[1])
+        assert pages(page)[0] == 500
+    hub.write_kubeconfig(controllers.kubeconfig)
+    for page in ("/healthz", "/readyz"):
+        eventually(lambda page=page: pages(page), (200, "ok"))
 
 
 def test_a_watch_that_no_session_revives_makes_it_unhealthy(

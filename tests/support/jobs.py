@@ -19,7 +19,6 @@ from placement_ac.lab.standins.fleet import WorkerFleet
 from placement_ac.lab.standins.kueue_manager import Kueue
 from placement_ac.lab.standins.multikueue import hub_job
 from placement_ac.lab.standins.runner import StandIns
-from tests.support.admin import login_to
 from tests.support.driver import CORE, KUEUE, OCM, Controllers, Driver, Object, eventually
 
 SPEED = 10.0
@@ -44,6 +43,7 @@ class Stage:
         self.controllers = controllers
         self.fleet = fleet
         self.kueue: Kueue
+        self.kueue_kubeconfig = controllers.kubeconfig.with_name("kueue.kubeconfig")
         self.jobs: list[str] = []
         self._workers = {name: _Worker(hub) for name, hub in fleet.hubs.items()}
 
@@ -292,7 +292,8 @@ def stage(
             there.kueue = Kueue(login, speed=SPEED, **kueue)
             return there.kueue
 
-        opened.enter_context(StandIns(lambda: login_to(admin.hub), [make]))
+        admin.hub.write_kubeconfig(there.kueue_kubeconfig)
+        opened.enter_context(StandIns(lambda: Login(there.kueue_kubeconfig), [make]))
         for name in workers:
             admin.secret(f"multikueue-{name}", value=base64.b64encode(fleet.kubeconfig(name)).decode())
         managed(admin, *workers)

@@ -30,6 +30,10 @@ class Unavailable(ApiError):
     """Worth trying again as it is: no connection, a timeout, 429, 5xx, or a 401 while a token is renewed."""
 
 
+class TlsFailed(Unavailable):
+    """No connection: the certificate of the server, or ours, was not accepted."""
+
+
 class Garbled(Unavailable):
     """The answer is not of the shape that was asked for: none of it is trusted."""
 

@@ -70,6 +70,7 @@ class Hub:
         self.access = AccessControl(self._store, shortest_token_seconds)
         self.token = self.access.add(ADMIN, token)
         self._ca = trustme.CA()
+        self._client_ca: trustme.CA | None = None
         self._loop = asyncio.new_event_loop()
         self._api = ApiHandler(self._store, Catalog(), self.access, self._loop.call_soon)
         self._api.install(kinds.bundled() if crds is None else crds)
@@ -175,9 +176,14 @@ class Hub:
         """Reject a user's token with 401 from now on; open watches continue."""
         self.access.expire(token)
 
+    @property
+    def ca_certificate(self) -> bytes:
+        """The certificate of the hub's CA, as PEM."""
+        return self._ca.cert_pem.bytes()
+
     def kubeconfig(self) -> dict[str, Any]:
         """Return a kubeconfig for the hub's admin: HTTPS, the CA's certificate, a token."""
-        ca = base64.b64encode(self._ca.cert_pem.bytes()).decode()
+        ca = base64.b64encode(self.ca_certificate).decode()
         cluster = {"server": self.secure_url, "certificate-authority-data": ca}
         return {
             "apiVersion": "v1",
@@ -204,6 +210,9 @@ class Hub:
         names = {self.host, "localhost", "127.0.0.1", "::1"} - {"0.0.0.0", "::"}  # noqa: S104 compared, not bound
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._ca.issue_cert(*sorted(names)).configure_cert(context)
+        if self._client_ca is not None:
+            self._client_ca.configure_trust(context)
+            context.verify_mode = ssl.CERT_REQUIRED
         return context
 
     # -- fault injection (for single requests: `faults`)
@@ -224,6 +233,20 @@ class Hub:
     def come_back(self) -> None:
         if self._listener is not None:
             self._in_loop(self._listener.up)
+
+    def rotate_ca(self, ca: trustme.CA | None = None) -> None:
+        """Use a certificate of `ca` (None: of a new one) for new connections, and have it in `kubeconfig`."""
+        self._ca = ca or trustme.CA()
+        self._renew_tls()
+
+    def require_client_certificates(self, ca: trustme.CA) -> None:
+        """Accept new TLS connections only with a client certificate of `ca`; it names no user."""
+        self._client_ca = ca
+        self._renew_tls()
+
+    def _renew_tls(self) -> None:
+        if self._listener is not None:
+            self._listener.tls = self._tls()
 
     def forget_history(self) -> None:
         """Forget all changes: watches from any earlier resourceVersion get 410."""

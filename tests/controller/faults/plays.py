@@ -95,12 +95,16 @@ def prepare(there: Stage, folder: Path) -> Scene:
     """Put Placement and decision there, and a kubeconfig whose token is read from a file."""
     token = folder / "token"
     token.write_text(there.admin.hub.add_user("controller"))
-    content = there.admin.hub.kubeconfig()
-    content["users"][0]["user"] = {"tokenFile": str(token)}
     there.controllers.kubeconfig = folder / "kubeconfig-with-a-file"
-    there.controllers.kubeconfig.write_text(yaml.safe_dump(content))
+    write_kubeconfig(there.admin.hub, token, there.controllers.kubeconfig)
     there.select("a")
     return Scene(there, Clock(), token)
+
+
+def write_kubeconfig(hub: Hub, token: Path, path: Path) -> None:
+    content = hub.kubeconfig()
+    content["users"][0]["user"] = {"tokenFile": str(token)}
+    path.write_text(yaml.safe_dump(content))
 
 
 def begin(scene: Scene) -> None:
@@ -167,6 +171,17 @@ def storm_of_500s(scene: Scene, seconds: float) -> float:
 
 def answers_429_with_retry_after(scene: Scene, seconds: float) -> float:
     return _storm(scene, seconds, status=429, headers={"Retry-After": "1"})
+
+
+def api_server_with_another_ca(scene: Scene, seconds: float) -> float:
+    """Nobody trusts it until the new CA is on disk."""
+    with scene.hub.outage():
+        scene.hub.rotate_ca()
+    scene.change()
+    time.sleep(seconds)
+    scene.hub.write_kubeconfig(scene.there.kueue_kubeconfig)
+    write_kubeconfig(scene.hub, scene.token, scene.there.controllers.kubeconfig)
+    return time.monotonic()
 
 
 def _storm(scene: Scene, seconds: float, **fault: Any) -> float:
@@ -316,6 +331,7 @@ FAULTS: Final = (
     Fault(slow_api_server, 0.5, 2, 60),
     Fault(storm_of_409s, 2, 30, 120),
     Fault(expired_token, 1, 30, 200),
+    Fault(api_server_with_another_ca, 1, 30, 200),
     Fault(clock_that_jumps, 0, 10, 60, a_token_of_an_hour, B_CAME_BACK),
     Fault(events_twice_and_in_any_order, 1, 10, 60),
 )

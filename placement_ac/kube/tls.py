@@ -1,0 +1,99 @@
+"""
+SSL contexts for API servers, TLS errors, and whether the files behind a context have changed.
+
+OpenSSL reads client certificates from files only. Keeps digests of files, never their content.
+"""
+
+import contextlib
+import hashlib
+import io
+import os
+import ssl
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from kubernetes import client
+
+from placement_ac.core.api.errors import LoginFailed
+from placement_ac.core.kubeconfig.source import ClusterAccess
+
+Digests = Mapping[str, str]
+"""Path of a file → digest of its content; "" if it cannot be read."""
+
+_SERVER_IS_AWAY: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
+"""A connection that was closed in the middle: no certificate was refused."""
+
+
+def is_tls_error(error: BaseException) -> bool:
+    """Whether an error of aiohttp means that the server's certificate or ours was not accepted."""
+    found = error.__cause__ or error  # aiohttp makes an OSError of an alert that comes after the handshake
+    return isinstance(found, ssl.SSLError) and not isinstance(found, _SERVER_IS_AWAY)
+
+
+def digests_of(files: Iterable[str]) -> Digests:
+    """Return the digest of each file as it is now."""
+    return {path: _digest(path) for path in files}
+
+
+def _digest(path: str) -> str:
+    file = Path(path)
+    try:  # a pipe can be read only once
+        return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+    except OSError:
+        return ""
+
+
+def tls_files(configuration: client.Configuration) -> list[str]:
+    """Return the files that `hub_ssl_context` reads; data in a kubeconfig are in temporary files by then."""
+    authority = configuration.ssl_ca_cert or ssl.get_default_verify_paths().cafile
+    found = (authority, configuration.cert_file, configuration.key_file)
+    return [str(path) for path in found if path]
+
+
+def hub_ssl_context(configuration: client.Configuration) -> ssl.SSLContext:
+    """Raises OSError, of which ssl.SSLError is one."""
+    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert or None)
+    if not configuration.verify_ssl:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if configuration.cert_file:
+        # Without a password OpenSSL would ask for one at the terminal.
+        context.load_cert_chain(configuration.cert_file, configuration.key_file, password="")
+    return context
+
+
+def worker_ssl_context(access: ClusterAccess) -> ssl.SSLContext:
+    """Raises LoginFailed."""
+    try:
+        context = ssl.create_default_context(cadata=access.authority or None)
+    except ssl.SSLError:
+        raise LoginFailed("has certificate-authority-data that is no certificate") from None
+    if access.certificate:
+        try:
+            _load_client_certificate(context, access.certificate, access.key)
+        except ssl.SSLError:
+            raise LoginFailed("has a client certificate or key that is none, or they do not match") from None
+    return context
+
+
+def _load_client_certificate(context: ssl.SSLContext, certificate: str, key: str) -> None:
+    """Load them from a private file, removed on return."""
+    with _private_file() as (file, path):
+        file.write(f"{certificate}\n{key}\n".encode())
+        context.load_cert_chain(path, password="")  # or it asks for one at the terminal
+
+
+@contextlib.contextmanager
+def _private_file() -> Iterator[tuple[io.FileIO, Path]]:
+    """Yield an unbuffered file and its name; on Linux it is in memory, and so gone after a crash as well."""
+    if sys.platform == "linux":
+        with os.fdopen(os.memfd_create("client.pem"), "wb", buffering=0) as file:
+            yield file, Path(f"/proc/self/fd/{file.fileno()}")
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "client.pem"
+            with path.open("wb", buffering=0) as file:
+                yield file, path
