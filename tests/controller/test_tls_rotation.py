@@ -164,16 +164,14 @@ def test_a_bundle_with_the_new_ca_is_trusted_before_the_hub_has_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Without an error: every file is looked at again after HEADERS_SECONDS."""
-    shorten(monkeypatch, HEADERS_SECONDS=0.2, RENEW_SECONDS=1000.0)
+    shorten(monkeypatch, HEADERS_SECONDS=0.0, RENEW_SECONDS=1000.0)
     controllers.start()
     eventually(asking_for(admin, "before"), "Active")
-
-    def rotate() -> None:
-        old = hub.ca_certificate
-        hub.rotate_ca()
-        put(files.ca, old + hub.ca_certificate)
-
-    restart(hub, rotate)
+    new = trustme.CA()
+    put(files.ca, hub.ca_certificate + new.cert_pem.bytes())
+    eventually(asking_for(admin, "between"), "Active")
+    eventually(lambda: CHANGED in log.getvalue())
+    restart(hub, lambda: hub.rotate_ca(new))
     eventually(asking_for(admin, "after"), "Active", seconds=SOON)
     assert "CERTIFICATE_VERIFY_FAILED" not in log.getvalue()
 
