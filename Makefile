@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 LOCK := --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate --upgrade
 IMAGE ?= ghcr.io/placement-ac/placement-ac:v0.1.0
 
-.PHONY: help demo pictures test test-long check unit test-envtest test-kind lock audit image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-flips clean
+.PHONY: help demo pictures test test-long check unit test-envtest test-kind lock audit chaos image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-flips clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,6 +73,9 @@ lock: $(VENV)/installed ## Lock what the image holds and what the tests use, wit
 	echo 'hatchling>=1.27' | $(BIN)/uv pip compile $(LOCK) - >> requirements-build.lock
 	@echo '# What develops and tests it, with hashes. Made by `make lock` from pyproject.toml; not edited by hand.' > requirements-dev.lock
 	$(BIN)/uv pip compile $(LOCK) --all-extras pyproject.toml >> requirements-dev.lock
+
+chaos: $(VENV)/installed ## Run two replicas under random faults for ten minutes; SEED and SECONDS name another play
+	$(BIN)/python -m bench.chaos --seed $(or $(SEED),1) --seconds $(or $(SECONDS),600)
 
 audit: $(VENV)/installed ## Look the locked packages up among the known vulnerabilities; needs a network
 	$(BIN)/pip-audit --strict --progress-spinner off --disable-pip --require-hashes --requirement requirements-dev.lock

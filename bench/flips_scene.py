@@ -51,72 +51,72 @@ class Scene:
     """Changes and reads the hub and its workers; the methods block."""
 
     def __init__(self, admin: Admin, hub: Hub, fleet: WorkerFleet) -> None:
-        self._admin = admin
-        self._hub = hub
-        self._fleet = fleet
+        self.admin = admin
+        self.hub = hub
+        self.fleet = fleet
         self._score = LOWEST_SCORE
         self.kueue: Kueue
 
     def prefer(self, cluster: str) -> None:
         """Make a cluster the best one."""
         self._score += 1
-        self._admin.apply(_score(cluster, self._score))
+        self.admin.apply(score(cluster, self._score))
 
     def select(self, count: int) -> None:
         """Let the Placement take that many clusters."""
-        self._admin.apply(_placement(count))
+        self.admin.apply(_placement(count))
 
     def submit(self, name: str) -> None:
-        self._admin.create(JOBS, hub_job(name, "default", QUEUE))
+        self.admin.create(JOBS, hub_job(name, "default", QUEUE))
 
     def finish(self, name: str) -> None:
         """Complete the job wherever it runs."""
-        self._fleet.finish(name)
+        self.fleet.finish(name)
 
     def only(self, *workers: str) -> None:
         """Let only these workers reserve quota."""
-        self._fleet.hold(*WORKERS)
-        self._fleet.release(*workers)
+        self.fleet.hold(*WORKERS)
+        self.fleet.release(*workers)
 
     @property
     def counter(self) -> JobCounter:
         """What ran where, from the workers' own Jobs."""
-        return self._fleet.counter
+        return self.fleet.counter
 
     def placed(self) -> int:
         """Return how many Workloads of the hub are recorded as placed on a worker."""
-        workloads = self._admin.list(WORKLOADS)
+        workloads = self.admin.list(WORKLOADS)
         return sum(bool((item.get("status") or {}).get("clusterName")) for item in workloads)
 
     def selected(self) -> list[str]:
         """Return the clusters that OCM has decided for."""
-        decisions = self._admin.list(DECISIONS)
+        decisions = self.admin.list(DECISIONS)
         return [
             one["clusterName"] for item in decisions for one in item.get("status", {}).get("decisions", ())
         ]
 
     def listed(self) -> list[str]:
         """Return the clusters in the MultiKueueConfig, without the prefix of the Placement's name."""
-        found = self._admin.get(CONFIGS, PLACEMENT)
+        found = self.admin.get(CONFIGS, PLACEMENT)
         return [name.removeprefix(f"{PLACEMENT}-") for name in found["spec"]["clusters"]] if found else []
 
     def list_changes(self) -> int:
         """Return the generation of the MultiKueueConfig, which counts the changes of its list."""
-        found = self._admin.get(CONFIGS, PLACEMENT)
+        found = self.admin.get(CONFIGS, PLACEMENT)
         return int(found["metadata"]["generation"]) if found else 0
 
     def list_writes(self) -> int:
         """Return how often the MultiKueueConfig was written, also its metadata alone, from the journal."""
-        return _writes(self._hub, f"/{MULTIKUEUE_CONFIG.plural}/{PLACEMENT}")
+        return _writes(self.hub, f"/{MULTIKUEUE_CONFIG.plural}/{PLACEMENT}")
 
     def workload_writes(self) -> int:
         """Return how often the controller wrote a Workload's status, from the hub's journal."""
-        ours = [one for one in list(self._hub.journal) if one.user_agent == FIELD_MANAGER]
+        ours = [one for one in list(self.hub.journal) if one.user_agent == FIELD_MANAGER]
         return sum(one.method == "PATCH" and "/workloads/" in one.path and one.status == 200 for one in ours)
 
     def copies_read(self) -> int:
         """Return how many copies Kueue has read from the workers, from their journals."""
-        journals = [list(hub.journal) for hub in self._fleet.hubs.values()]
+        journals = [list(hub.journal) for hub in self.fleet.hubs.values()]
         return sum(
             one.method == "GET" and "/workloads/" in one.path for journal in journals for one in journal
         )
@@ -133,10 +133,19 @@ def _writes(hub: Hub, path: str) -> int:
 def scene(
     kueue: KueueSettings, flags: Sequence[str], running: int, log: IO[bytes] | None = None
 ) -> Iterator[Scene]:
-    """Set up the scene: all three clusters are selected, and the list is not throttled.
+    """Set up the scene with a controller: all three clusters are selected, and the list is not throttled.
 
     `flags`: of `placement-ac run`; `running`: the number of Workloads that run all the time.
     """
+    with stage(kueue, running) as there, TemporaryDirectory() as folder:
+        there.hub.write_kubeconfig(Path(folder) / "kubeconfig")
+        with _controller(Path(folder) / "kubeconfig", flags, log):
+            yield there
+
+
+@contextmanager
+def stage(kueue: KueueSettings, running: int = 0) -> Iterator[Scene]:
+    """Set up the scene without a controller."""
     each = SLOTS + -(-running // len(WORKERS))
     with ExitStack() as opened:
         fleet = opened.enter_context(WorkerFleet(WORKERS, slots=each))
@@ -150,9 +159,6 @@ def scene(
 
         admin.apply(namespace(NS), *fleet.secrets(NS), *_objects(fleet))
         opened.enter_context(StandIns(lambda: login_to(hub), ("ocm", make)))
-        folder = Path(opened.enter_context(TemporaryDirectory()))
-        hub.write_kubeconfig(folder / "kubeconfig")
-        opened.enter_context(_controller(folder / "kubeconfig", flags, log))
         yield there
 
 
@@ -171,7 +177,7 @@ def _objects(fleet: WorkerFleet) -> list[Object]:
     ours = kueue_object("AdmissionCheck", "placement", {"controllerName": OUR_CONTROLLER, "parameters": _BY})
     theirs = admission_check("multikueue", PLACEMENT)
     spaces = [namespace(name) for name in WORKERS]
-    scores = [_score(name, LOWEST_SCORE) for name in WORKERS]
+    scores = [score(name, LOWEST_SCORE) for name in WORKERS]
     of_ocm = [*_SETS, *fleet.managed_clusters(), *scores, _placement(len(WORKERS))]
     return [*spaces, *of_ocm, ours, theirs, *queues(QUEUE, "multikueue", "placement")]
 
@@ -193,7 +199,7 @@ _SETS: Final[list[Object]] = [
 ]
 
 
-def _score(cluster: str, value: int) -> Object:
+def score(cluster: str, value: int) -> Object:
     return {
         "apiVersion": f"{_OCM}/v1alpha1",
         "kind": "AddOnPlacementScore",

@@ -71,7 +71,7 @@ class Admin:
     def delete(self, resource: Resource, name: str, namespace: str | None = None) -> None:
         self._runner.run(self._client.delete(resource, name, namespace))
 
-    def request(self, method: str, path: str, body: Object) -> Object:
+    def request(self, method: str, path: str, body: Object | None) -> Object:
         return self._runner.run(self._client.request(method, path, body))
 
     def until(self, read: Callable[[], T], expected: T) -> None:

@@ -81,6 +81,16 @@ class Replica:
         """Wait until it has ended."""
         self._process.wait()
 
+    def freeze(self) -> None:
+        self.send(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self.send(signal.SIGCONT)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     @property
     def runs(self) -> bool:
         return self._process.poll() is None

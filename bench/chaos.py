@@ -1,0 +1,302 @@
+"""
+Run two replicas under random load and random faults, and check every second that nothing is wrong.
+
+`make chaos`: a hub with the stand-ins for OCM and Kueue, three workers, and two replicas of the controller in
+processes of their own. Jobs come at random, the best cluster changes, and one fault after the other begins
+and ends (`bench.chaos_faults`). Always: no job runs twice, none is started again, no token is in a log line,
+the memory stays under the limit of the Deployment, and `/livez` answers within a second. After the last fault
+all jobs finish, and all is right again, within --right-again seconds. The same seed plays the same faults at
+the same times. Prints a summary; exits with 1 if something was wrong.
+"""
+
+import contextlib
+import json
+import os
+import random
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from bench.chaos_faults import FAULTS, Fault, Target
+from bench.flips_play import Arrival, Ledger, Row, arrivals
+from bench.flips_scene import WORKERS, stage
+from placement_ac.core.api.constants import OUR_CONTROLLER
+from placement_ac.core.api.errors import Conflict, Unavailable
+from placement_ac.lab.standins.multikueue import ALL_AT_ONCE, KueueSettings
+from placement_ac.observability import logs
+from tests.support.driver import free_port
+from tests.support.replicas import QUICK, Replica
+
+Object = dict[str, Any]
+
+TICK_SECONDS: Final = 0.05
+MEMORY_MAX_MB: Final = 256
+"""The limit in config/manager/deployment.yaml."""
+BLOCKED_SECONDS: Final = 1.0
+MOST_FAULTS: Final = 2
+"""So many faults last at one time."""
+FAULT_PAUSES: Final = (1.0, 5.0)
+FLIP_PAUSES: Final = (1.0, 8.0)
+SETTINGS: Final = QUICK | {
+    "settle": "5s",
+    "waiting_grace": "15s",
+    "cluster_retention": "10m",
+    "mass_loss_grace": "10s",
+    "log_level": "debug",
+}
+
+
+@dataclass
+class Watcher:
+    """Looks for what must never be; `violations` are sentences, each once."""
+
+    target: Target
+    ledger: Ledger
+    violations: dict[str, float] = field(default_factory=dict)
+    """Sentence → seconds from the beginning."""
+    restarted_by_kueue: set[str] = field(default_factory=set)
+    """Jobs that were started again after Kueue had lost a worker: see `Target.may_restart`."""
+    most_memory: float = 0.0
+    slowest_answer: float = 0.0
+    lines: int = 0
+    _began: float = field(default_factory=time.monotonic)
+    _read: dict[Path, int] = field(default_factory=dict)
+
+    def look(self) -> None:
+        for name in self.ledger.ran_twice():
+            self._wrong(f"{name} ran twice at one time")
+        for name in self.ledger.started_again():
+            if self.target.may_restart(self.ledger.created[name]):
+                self.restarted_by_kueue.add(name)
+            else:
+                self._wrong(f"{name} was started again")
+        for replica in self.target.running():
+            self._look_at(replica)
+        for log in self.target.logs:
+            self._read_log(log)
+
+    def _look_at(self, replica: Replica) -> None:
+        memory = memory_of(replica.pid)
+        self.most_memory = max(self.most_memory, memory)
+        if memory > MEMORY_MAX_MB:
+            self._wrong(f"{replica.name} takes more than {MEMORY_MAX_MB} MB")
+        seconds = self.target.seconds_to_answer(replica.name)
+        if seconds is None:
+            return  # it starts
+        self.slowest_answer = max(self.slowest_answer, seconds)
+        if seconds > BLOCKED_SECONDS:
+            self._wrong(f"{replica.name} did not answer for a second")
+
+    def _read_log(self, log: Path) -> None:
+        with log.open("rb") as file:
+            file.seek(self._read.get(log, 0))
+            text = file.read()
+            self._read[log] = file.tell()
+        self.lines += text.count(b"\n")
+        for token in self.target.secrets:
+            if token.encode() in text:
+                self._wrong(f"a token is in {log.name}")
+        for mark in (b"Traceback", b"failed unexpectedly"):
+            if mark in text:
+                self._wrong(f"{mark.decode()} in {log.name}")
+
+    def _wrong(self, what: str) -> None:
+        if what not in self.violations:
+            self.violations[what] = round(time.monotonic() - self._began, 1)
+            click.echo(f"WRONG after {self.violations[what]} s: {what}", err=True)
+
+
+def memory_of(pid: int) -> float:
+    """Return the resident memory of a process, 0 if it is gone. Unit: MB."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, IndexError):
+        return 0.0
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+@dataclass
+class Play:
+    """The dice, and what happens when."""
+
+    target: Target
+    ledger: Ledger
+    dice: random.Random
+    happened: Counter[str] = field(default_factory=Counter)
+    flips: int = 0
+    lasting: list[tuple[float, Fault]] = field(default_factory=list)
+    """Faults that last, and when each ends (seconds of a monotonic clock)."""
+    _next_fault: float = 0.0
+    _next_flip: float = 0.0
+
+    def step(self, now: float) -> None:
+        """Begin and end what is due."""
+        for entry in [entry for entry in self.lasting if entry[0] <= now]:
+            self._end(entry)
+        if now >= self._next_fault and len(self.lasting) < MOST_FAULTS:
+            self._begin(now)
+            self._next_fault = now + self.dice.uniform(*FAULT_PAUSES)
+        if now >= self._next_flip:
+            best = self.dice.choice(WORKERS)
+            self._next_flip = now + self.dice.uniform(*FLIP_PAUSES)
+            if self.target.can_write_scores:
+                with contextlib.suppress(Unavailable):
+                    self.target.scene.prefer(best)
+                    self.flips += 1
+
+    def end_all(self) -> None:
+        """End every fault, first those that keep the hub away."""
+        while self.lasting:
+            for entry in list(self.lasting):
+                self._end(entry)
+
+    def _begin(self, now: float) -> None:
+        named = {fault.name for _, fault in self.lasting}
+        fault = self.dice.choice([one for one in FAULTS if one.name not in named])
+        which, seconds = self.dice.random(), self.dice.uniform(*fault.seconds)
+        fault = fault.of(which)
+        if fault.needs_hub and not self.target.hub_is_up:
+            return
+        try:
+            fault.begin(self.target)
+        except Unavailable:  # the hub has just come back
+            return
+        self.happened[fault.name] += 1
+        self.lasting.append((now + seconds, fault))
+
+    def _end(self, entry: tuple[float, Fault]) -> None:
+        """End a fault; one that needs the hub is ended when it is back."""
+        if entry[1].needs_hub and not self.target.hub_is_up:
+            return
+        try:
+            entry[1].end(self.target)
+        except Unavailable:  # it is ended in the next step
+            return
+        self.lasting.remove(entry)
+
+
+def run_jobs(play: Play, watcher: Watcher, jobs: Sequence[Arrival], seconds: float, most: float) -> float:
+    """Play for so many seconds; then return the seconds until all jobs had finished (inf: not in `most`)."""
+    began, looked, calm, waiting = time.monotonic(), 0.0, 0.0, list(jobs)
+    while not calm or waiting or play.ledger.unfinished():
+        now = time.monotonic() - began
+        if now < seconds:
+            play.step(now)
+        elif not calm:
+            play.end_all()
+            calm = now
+        elif now - calm > most:
+            return float("inf")
+        play.target.step()
+        _submit_and_finish(play, waiting, now)
+        if now - looked >= 1.0:
+            watcher.look()
+            looked = now
+        time.sleep(TICK_SECONDS)  # the clock of the play
+    return time.monotonic() - began - calm
+
+
+def _submit_and_finish(play: Play, waiting: list[Arrival], now: float) -> None:
+    """Create the jobs that have come, and complete those that have run for long enough."""
+    ledger, target = play.ledger, play.target
+    while target.hub_is_up and waiting and waiting[0].at <= now:
+        try:
+            target.scene.submit(waiting[0].name)
+        except Unavailable:
+            break
+        except Conflict:
+            pass  # it was created, and the answer was lost
+        job = waiting.pop(0)
+        ledger.created[job.name], ledger.lasts[job.name] = time.time(), job.lasts
+    for name in ledger.due(time.time()):
+        target.finish(name)
+
+
+@contextmanager
+def opened(seed: int, folder: Path) -> Iterator[Target]:
+    """Set up hub, workers and two replicas.
+
+    With an odd seed Kueue's own dispatcher nominates, with an even one the controller.
+    """
+    ours = seed % 2 == 0
+    kueue = KueueSettings(dispatcher=OUR_CONTROLLER if ours else ALL_AT_ONCE)
+    with stage(kueue) as scene, ExitStack() as stack:
+        settings = SETTINGS | ({"dispatcher": "true"} if ours else {})
+        target = Target(scene, folder, settings, {name: free_port() for name in ("one", "other")})
+        stack.callback(target.close)
+        target.start()
+        yield target
+
+
+def played(seed: int, seconds: float, right_again: float, rate: float, folder: Path) -> Object:
+    """Play once and return the summary; `folder` gets the logs."""
+    logs.configure("text", "error")
+    with opened(seed, folder) as target:
+        target.until_ready()
+        target.scene.select(1)
+        ledger = Ledger(target.scene.counter)
+        play = Play(target, ledger, random.Random(seed))  # noqa: S311  # no secret depends on it
+        watcher = Watcher(target, ledger)
+        jobs = arrivals(Row("chaos", 0, seconds=seconds, rate=rate, seed=seed))
+        after = run_jobs(play, watcher, jobs, seconds, right_again)
+        right = target.seconds_until_right(right_again)
+        watcher.look()
+        wrong = dict(watcher.violations)
+        if after == float("inf"):
+            wrong["not all jobs have finished: " + ", ".join(ledger.unfinished())] = seconds
+        if right is None:
+            wrong[f"not right again: {target.state()}"] = seconds
+        return {
+            "seed": seed,
+            "seconds": seconds,
+            "jobs": len(ledger.created),
+            "restartedByKueue": len(watcher.restarted_by_kueue),
+            "flips": play.flips,
+            "faults": dict(sorted(play.happened.items())),
+            "jobsFinishedAfter": None if after == float("inf") else round(after, 1),
+            "rightAgainAfter": right,
+            "mostMemoryMB": round(watcher.most_memory, 1),
+            "slowestAnswer": round(watcher.slowest_answer, 3),
+            "logLines": watcher.lines,
+            "wrong": wrong,
+        }
+
+
+@click.command()
+@click.option("--seconds", default=600.0, show_default=True, type=click.FloatRange(1), help="How long.")
+@click.option("--seed", "seeds", multiple=True, default=(1,), show_default=True, type=int)
+@click.option("--rate", default=0.3, show_default=True, help="Jobs a second.")
+@click.option("--right-again", default=120.0, show_default=True, help="Seconds after the last fault.")
+@click.option("--logs", "kept", type=click.Path(file_okay=False, path_type=Path), help="Keep the logs there.")
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the summary as JSON.")
+def main(
+    seconds: float,
+    seeds: tuple[int, ...],
+    rate: float,
+    right_again: float,
+    kept: Path | None,
+    output: Path | None,
+) -> None:
+    """Play once for each seed, and print the summary."""
+    with tempfile.TemporaryDirectory() as temporary:
+        found = []
+        for seed in seeds:
+            folder = (kept or Path(temporary)) / str(seed)
+            folder.mkdir(parents=True)
+            found.append(played(seed, seconds, right_again, rate, folder))
+    for one in found:
+        click.echo(json.dumps(one, indent=2))
+    if output:
+        output.write_text(json.dumps(found, indent=2))
+    raise SystemExit(any(one["wrong"] for one in found))
+
+
+if __name__ == "__main__":
+    main()
