@@ -1,4 +1,4 @@
-"""60 selected clusters, of which Kueue takes 20: who gets credentials. OCM is played by hand, without workers."""
+"""The credentials of 60 selected clusters, of which Kueue takes 20. OCM is played by hand."""
 
 import re
 
@@ -9,7 +9,9 @@ from tests.support.driver import CORE, NS, Controllers, Driver, Object
 from tests.support.jobs import soon
 
 MANY = [f"c{at:02}" for at in range(60)]
-DONE = {ACCOUNT: "TokenReported", PERMISSION: "Applied"}
+ALL_ACCOUNTS = f"{ACCOUNTS}/{ACCOUNT.plural}"
+ALL_PERMISSIONS = f"{PERMISSIONS}/{PERMISSION.plural}"
+DONE = {ALL_ACCOUNTS: "TokenReported", ALL_PERMISSIONS: "AppliedRBACManifestWork"}
 
 
 class Ocm:
@@ -31,23 +33,21 @@ class Ocm:
         self.admin.placement_says("p", len(MANY))
 
     def answer(self) -> None:
-        for kind in (ACCOUNT, PERMISSION):
-            for item in self.objects(f"{ACCOUNTS if kind is ACCOUNT else PERMISSIONS}/{kind.plural}"):
-                if not item.get("status"):
-                    self._finish(item, DONE[kind])
+        for path, condition in DONE.items():
+            waiting = [one for one in self.objects(path) if "status" not in one]
+            for cluster in (one["metadata"]["namespace"] for one in waiting):
+                if path == ALL_ACCOUNTS:
+                    self._report_token(cluster)
+                said = {"type": condition, "status": "True", "reason": condition, "message": ""}
+                status = {"conditions": [said | {"lastTransitionTime": "2026-08-01T12:00:00Z"}]}
+                group, plural = path.rsplit("/", 1)
+                own = f"{group}/namespaces/{cluster}/{plural}/{NAME}/status"
+                self.admin.try_("PATCH", own, {"status": status}, "merge")
 
-    def _finish(self, item: Object, condition: str) -> None:
-        cluster = item["metadata"]["namespace"]
-        if condition == "TokenReported":
-            data = {"token": encoded(jwt(cluster, hours=1e5)), "ca.crt": encoded(authority())}
-            secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": NAME}, "data": data}
-            self.admin.try_("POST", f"{CORE}/namespaces/{cluster}/secrets", secret)
-        said = {"type": condition, "status": "True", "reason": condition, "message": ""}
-        status = {"conditions": [said | {"lastTransitionTime": "2026-08-01T12:00:00Z"}]}
-        group = ACCOUNTS if condition == "TokenReported" else PERMISSIONS
-        plural = ACCOUNT.plural if condition == "TokenReported" else PERMISSION.plural
-        path = f"{group}/namespaces/{cluster}/{plural}/{NAME}/status"
-        self.admin.try_("PATCH", path, {"status": status}, "merge")
+    def _report_token(self, cluster: str) -> None:
+        data = {"token": encoded(jwt(cluster, hours=1e5)), "ca.crt": encoded(authority())}
+        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": NAME}, "data": data}
+        self.admin.try_("POST", f"{CORE}/namespaces/{cluster}/secrets", secret)
 
     def objects(self, path: str) -> list[Object]:
         return list(self.admin.ask("GET", path)["items"])
@@ -57,7 +57,7 @@ class Ocm:
         self.answer()
         accounts, permissions = (
             sorted(one["metadata"]["namespace"] for one in self.objects(path))
-            for path in (f"{ACCOUNTS}/{ACCOUNT.plural}", f"{PERMISSIONS}/{PERMISSION.plural}")
+            for path in (ALL_ACCOUNTS, ALL_PERMISSIONS)
         )
         names = (one["metadata"]["name"] for one in self.objects(f"{CORE}/namespaces/{NS}/secrets"))
         return accounts, permissions, sorted(name.removeprefix(f"{NAME}-") for name in names)

@@ -1,4 +1,4 @@
-"""Which of many selected clusters get credentials from us: those that can be listed, and the next two in rank."""
+"""Which of many selected clusters get credentials: those that can be listed, and the next two in rank."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -38,7 +38,7 @@ def scene(
     hub: HubFacts | None = None,
     ages: Mapping[Any, float] | None = None,
 ) -> Plan:
-    """`usable` have our credentials; `given_up` have been unusable for too long; `listed` are in the config."""
+    """`usable` have our credentials; `given_up` have been unusable for too long; `listed` are listed."""
     made = [obj for name in usable for obj in provided(name)]
     config = [our_config(*(f"p-{name}" for name in listed))] if listed else []
     connected = [provisioned_cluster(name) for name in listed]
