@@ -4,7 +4,7 @@ Look up the credentials of a cluster, and collect the inputs for those that are 
 No I/O, no clock.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -26,7 +26,11 @@ from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 
 
 class CredentialLookup:
-    """Reads the tables, and `errors`: cluster → why its credentials could not be written."""
+    """Reads the tables.
+
+    `errors`: cluster → why its credentials could not be written. `to_provision`: Placement → the clusters
+    that get credentials, if not all that it selects do.
+    """
 
     def __init__(
         self,
@@ -34,11 +38,13 @@ class CredentialLookup:
         methods: Sequence[CredentialMethod],
         providers: AllowedServers | None,
         errors: Mapping[str, str],
+        to_provision: Mapping[str, Collection[str]],
     ) -> None:
         self._tables = tables
         self._methods = tuple(methods)
         self._providers = providers
         self._errors = errors
+        self._to_provision = to_provision
 
     # -- the credentials that a cluster has
 
@@ -140,7 +146,9 @@ class CredentialLookup:
     def _usage(self, cluster: str, secret: str, objects: ProvisioningObjects) -> CredentialUsage:
         tables = self._tables
         clusters = tables.multikueue_clusters.by("cluster", cluster)
-        checks = [c for p in tables.users_of(cluster) for c in tables.checks.by("placement", p)]
+        exists = any((objects.account, objects.permission, objects.secret))
+        users = [p for p in tables.users_of(cluster) if self._provisions(p, cluster, exists=exists)]
+        checks = [check for placement in users for check in tables.checks.by("placement", placement)]
         owners = {check.meta.uid: check.meta.name for check in checks}
         sources = tables.multikueue_clusters.index("source")
         secret_used, profile_used = f"Secret/{secret}" in sources, f"ClusterProfile/{cluster}" in sources
@@ -155,6 +163,19 @@ class CredentialLookup:
             profile_used=profile_used,
             in_use=secret_used or (by_profile and profile_used),
         )
+
+    def _provisions(self, placement: str, cluster: str, *, exists: bool) -> bool:
+        """Whether a Placement that selects the cluster calls for its credentials.
+
+        If it selects many clusters and has not been planned yet, it does for those that exist.
+        """
+        most = self._tables.hub.provisioned_max
+        if sum(len(decision.clusters) for decision in self._tables.decisions_of(placement)) <= most:
+            return True
+        chosen = self._to_provision.get(placement)
+        if chosen is None:
+            return exists or len(self._tables.selected_by(placement)) <= most
+        return cluster in chosen
 
     def _account_of(self, cluster: str) -> str:
         """Return the name of the cluster's account: the Go kueue-addon's, if that was handed over to us.

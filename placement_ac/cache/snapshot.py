@@ -66,7 +66,10 @@ class SnapshotBuilder:
                 foreign=tuple(one.meta.name for one in tables.foreign_decisions(name)),
             ),
             credentials=state.ClusterCredentials(
-                credentials, self._credentials.sources(unselected, now), prepared
+                credentials,
+                self._credentials.sources(unselected, now),
+                prepared,
+                provisioned=tables.provisioning.provision,
             ),
             objects=state.KueueObjects(
                 config,

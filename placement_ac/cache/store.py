@@ -79,6 +79,8 @@ class _State:
     """Cluster → why its credentials could not be written."""
     deleted: LRUCache[str, bool]
     """The uids of objects that are deleted, and of finished Workloads."""
+    to_provision: dict[str, frozenset[str]]
+    """Placement → the clusters that get credentials, if not all that it selects do."""
     last_snapshot_at: datetime = ALWAYS
     """The time of the last snapshot of any key."""
 
@@ -86,7 +88,12 @@ class _State:
         deleted: LRUCache[str, bool] = LRUCache(DELETED_REMEMBERED)
         deleted.update(dict.fromkeys(self.deleted, True))
         return _State(
-            self.tables.copy(), self.listings.copy(), dict(self.errors), deleted, self.last_snapshot_at
+            self.tables.copy(),
+            self.listings.copy(),
+            dict(self.errors),
+            deleted,
+            dict(self.to_provision),
+            self.last_snapshot_at,
         )
 
 
@@ -122,9 +129,12 @@ class Cache:
             Listings(kinds_for(self.provisioning), hub.namespaces, kueue_namespace),
             {},
             LRUCache(DELETED_REMEMBERED),
+            {},
         )
         self._tables, self._listings = self._state.tables, self._state.listings
-        self.credentials = CredentialLookup(self._tables, methods, providers, self._state.errors)
+        self.credentials = CredentialLookup(
+            self._tables, methods, providers, self._state.errors, self._state.to_provision
+        )
         self._snapshots = SnapshotBuilder(self._tables, self._listings, self.credentials, policy)
 
     def copy(self) -> "Cache":
@@ -184,6 +194,20 @@ class Cache:
         if not error:
             del self._state.errors[cluster]
         return {Key("placement", name) for name in self._tables.placements_of(cluster)}
+
+    def set_provisioned(self, placement: str, clusters: frozenset[str] | None) -> set[Key]:
+        """Take in which clusters of a Placement get credentials; None: all that it selects."""
+        chosen = self._state.to_provision
+        before = chosen.pop(placement, None)
+        if clusters is not None:
+            chosen[placement] = clusters
+        if before == clusters:
+            return set()
+        if before is None or clusters is None:
+            changed = (before or frozenset()).union(clusters or (), self._tables.selected_by(placement))
+        else:
+            changed = before ^ clusters
+        return {Key("cluster", name) for name in changed}
 
     # -- one change
 

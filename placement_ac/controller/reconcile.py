@@ -141,6 +141,8 @@ class Reconciler:
             key, self._clock(), memory.timer_ages(now), memory.worker_copies(now), memory.probe_results(now)
         )
         wanted = plan(seen)
+        for cluster in self._cache.set_provisioned(seen.name, wanted.to_provision):
+            self._add_after(cluster, 0.0)
         for seconds in memory.take_placed(seen, now):
             self._metrics.workload_placed(seconds)
         config = seen.objects.config

@@ -593,6 +593,56 @@ def test_a_provisioning_error_touches_the_placements_once() -> None:
     assert seen.set_provisioning_error("a", "") == placements("p")
 
 
+MANY = [f"c{at:02}" for at in range(60)]
+FIRST = frozenset(MANY[:22])
+
+
+def needed(seen: Cache) -> list[str]:
+    return [cluster for cluster in MANY if seen.provisioning_inputs(cluster, NOW).usage.selected]
+
+
+def test_only_the_clusters_that_come_or_go_are_touched_when_others_get_credentials() -> None:
+    seen = world(check(), decision(*MANY), provisioning=PROVISIONING)
+    assert seen.set_provisioned("p", FIRST) == credentials(*MANY), "nothing was known of any"
+    assert seen.set_provisioned("p", FIRST) == set()
+    assert seen.set_provisioned("p", FIRST - {"c21"} | {"c40"}) == credentials("c21", "c40")
+    assert needed(seen) == [*MANY[:21], "c40"]
+    seen.put(PLACEMENT_DECISION, decision(*MANY[:22], version=2))
+    assert needed(seen) == MANY[:22], "all, whatever was chosen of more"
+    assert seen.set_provisioned("p", None) == credentials(*MANY[:22], "c40")
+    assert seen.set_provisioned("p", None) == set()
+
+
+def test_credentials_that_exist_are_needed_until_the_placement_was_planned() -> None:
+    seen = world(check(), decision(*MANY), provided("c50"), provisioning=PROVISIONING)
+    assert needed(seen) == ["c50"]
+    seen.set_provisioned("p", FIRST)
+    assert needed(seen) == MANY[:22]
+    assert needed(seen.copy()) == MANY[:22]
+
+
+def test_a_cluster_gets_credentials_if_any_of_its_placements_calls_for_them() -> None:
+    seen = world(
+        *(check(), decision(*MANY), check("other", "q"), decision(*MANY, of="q")),
+        *(check("small", "r"), decision("c59", of="r"), decision("c58", of="of-no-check")),
+        provisioning=PROVISIONING,
+    )
+    seen.set_provisioned("p", FIRST)
+    seen.set_provisioned("q", frozenset({"c00", "c40"}))
+    assert needed(seen) == [*MANY[:22], "c40", "c59"]
+    owners = {
+        cluster: sorted(seen.provisioning_inputs(cluster, NOW).usage.owners.values())
+        for cluster in ("c00", "c01", "c40", "c58", "c59")
+    }
+    assert owners == {
+        "c00": ["check", "other"],
+        "c01": ["check"],
+        "c40": ["other"],
+        "c58": [],
+        "c59": ["small"],
+    }
+
+
 def test_the_account_is_the_addons_from_when_it_is_handed_over_until_nothing_of_it_is_ours() -> None:
     theirs = grant(ACCOUNT, "a", "multikueue")
     adopt = {"placement-ac.open-cluster-management.io/adopt": "true"}

@@ -157,6 +157,8 @@ KUBECONFIG_KEY: Final = "kubeconfig"
 
 CLUSTERS_MAX: Final = 20
 """Kueue: at most 20 clusters in a MultiKueueConfig (10 before 0.16), unless the served schema has a limit."""
+SPARE_CLUSTERS: Final = 2
+"""How many clusters beyond that get credentials in advance: the next in rank."""
 CLUSTER_NAME_MAX: Final = 256
 """Kueue: at most this many characters in an entry of `MultiKueueConfig.spec.clusters`."""
 OBJECT_NAME_MAX: Final = 253

@@ -85,7 +85,7 @@ class CredentialUsage:
     owners: Mapping[str, str] = field(default_factory=dict)
     """The AdmissionChecks that use the cluster: uid → name."""
     selected: bool = False
-    """Whether a check of ours selects the cluster."""
+    """Whether a check of ours selects the cluster, and it is among those that get credentials."""
     listed: bool = False
     """Whether there is a MultiKueueCluster of ours for the cluster, whatever its source."""
     secret_used: bool = False

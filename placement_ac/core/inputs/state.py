@@ -10,7 +10,14 @@ from datetime import datetime
 from enum import StrEnum, auto
 from typing import Any, Final, Literal, NamedTuple
 
-from placement_ac.core.api.constants import CLUSTERS_MAX, DRAIN, PER_PLACEMENT, SHARED, RemovalPolicy
+from placement_ac.core.api.constants import (
+    CLUSTERS_MAX,
+    DRAIN,
+    PER_PLACEMENT,
+    SHARED,
+    SPARE_CLUSTERS,
+    RemovalPolicy,
+)
 from placement_ac.core.api.objects import Check, Decision, KueueObject, Placement, Workload
 from placement_ac.core.inputs.fitness import Fitness
 from placement_ac.core.inputs.ranking import ScoreTable
@@ -49,6 +56,11 @@ class HubFacts:
     """Whether MultiKueueClusters exist for all clusters of a Placement's cluster sets, selected or not."""
     kueue: KueueRelease | None = None
     """The release of the hub's Kueue; None: unknown, or of no use."""
+
+    @property
+    def provisioned_max(self) -> int:
+        """The number of clusters of one Placement that get credentials from us, if all become usable."""
+        return self.clusters_max + SPARE_CLUSTERS
 
     def multikueue_cluster_name(self, placement: str, cluster: str) -> str:
         """Return the MultiKueueCluster's name for a Placement's cluster."""
@@ -116,6 +128,7 @@ class TimerKind(StrEnum):
     DECISIONS_DISAGREE = auto()  # the Placement's status counts other clusters than its decisions hold
     CREDENTIALS_MISSING = auto()  # credentials by others have vanished, and ours replace them
     CREDENTIALS_UNNEEDED = auto()  # nobody needs the credentials that we made
+    PROVISIONED_UNUSABLE = auto()  # a cluster that is to get credentials from us, but is not usable
     MASS_LOSS = auto()  # too many clusters would go at once
     PLACEMENT_GENERATION = auto()  # namespace/uid/generation of the Placement
     PLACEMENT_EDITED = auto()  # the same, when it has just changed
@@ -223,6 +236,8 @@ class ClusterCredentials:
     """Of clusters that are listed though not selected."""
     prepared: CredentialsByCluster = field(default_factory=dict)
     """Of the other clusters of the Placement's cluster sets, if their MultiKueueClusters are prepared."""
+    provisioned: bool = False
+    """Whether we provision those that nobody else has put on the hub."""
 
     def usable(self, cluster: str) -> CredentialSource | None:
         """Return the usable credentials of a cluster that is selected or listed."""
@@ -379,6 +394,8 @@ class Plan:
     clusters: tuple[WantedCluster, ...] = ()
     prepared: tuple[WantedCluster, ...] = ()
     """MultiKueueClusters that nobody needs yet."""
+    to_provision: frozenset[str] | None = None
+    """The selected clusters that get credentials from us; None: all of them."""
     retained: frozenset[str] = frozenset()
     """MultiKueueClusters that are no longer needed, but stay for a while as they are."""
     check_state_updates: tuple[CheckStateUpdate, ...] = ()

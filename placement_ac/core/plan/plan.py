@@ -69,7 +69,11 @@ def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
     expiry = DueEvents() if paused else expiry_warnings(seen, objects.clusters)
     retained, unusable = retained_clusters(seen, objects), unusable_clusters(seen, targets)
     probe_requests, next_probe = due_probes(seen)
-    parts = (selection, mass_loss, unusable, drain, objects, answers, nominations, retained, expiry)
+    provisioned = targets.provisioned
+    parts = (
+        *(selection, mass_loss, unusable, drain, objects, answers, nominations, retained, expiry),
+        provisioned,
+    )
     name_conflict = any(has_name_conflict(seen, entry) for entry in targets.to_list)
     waits = (next_probe, NAME_CONFLICT_SECONDS if name_conflict else None)
     drain_events = [event for step in drain.steps for event in step.events]
@@ -81,6 +85,7 @@ def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
         config=objects.config,
         clusters=objects.clusters,
         prepared=objects.prepared,
+        to_provision=provisioned.clusters,
         retained=retained.names,
         check_state_updates=answers.updates,
         held=held_workloads(seen, context),

@@ -12,6 +12,11 @@ from placement_ac.core.draining.state import ConfigWorkloads, group_workloads
 from placement_ac.core.inputs.state import NOTHING, Snapshot
 from placement_ac.core.selection.capacity import apply_cluster_limit
 from placement_ac.core.selection.mass_loss import MassLossHold, hold_mass_loss
+from placement_ac.core.selection.provisioned import (
+    ProvisionedClusters,
+    choose_provisioned,
+    without_beyond,
+)
 from placement_ac.core.selection.renaming import begin_renaming, finish_renaming
 from placement_ac.core.selection.selection import ListableCluster, Selection, listed_clusters, select
 
@@ -25,13 +30,14 @@ class TargetClusters(NamedTuple):
     to_list: tuple[ListableCluster, ...] = ()
     """Those to list and send jobs to, in order; those that drain are not among them."""
     over_limit: tuple[str, ...] = ()
-    """Usable clusters for which Kueue's limit leaves no slot."""
+    """Clusters for which Kueue's limit leaves no slot: usable ones, and those that get no credentials."""
     waiting_for_slot: tuple[str, ...] = ()
     """Usable clusters that get the slot of a draining cluster."""
     renaming: tuple[ListableCluster, ...] = ()
     """Those of `to_list` that are listed by an old name, under their new one."""
     mass_loss: MassLossHold = MassLossHold()
     drain: DrainPlan = DrainPlan()
+    provisioned: ProvisionedClusters = ProvisionedClusters()
     workloads: ConfigWorkloads = ConfigWorkloads(frozenset())
 
 
@@ -41,6 +47,8 @@ def select_targets(seen: Snapshot) -> TargetClusters:
     selection = select(seen, listed)
     mass_loss = hold_mass_loss(seen, selection, listed)
     within, over_limit = apply_cluster_limit(seen, (*selection.listable, *mass_loss.held), listed)
+    provisioned = choose_provisioned(seen, selection, listed, [entry.cluster for entry in within])
+    selection, beyond = without_beyond(selection, provisioned)
     workloads = group_workloads(seen)
     renaming = begin_renaming(seen, within, listed, workloads.running)
     wanted = {entry.name for entry in renaming.wanted}
@@ -54,11 +62,12 @@ def select_targets(seen: Snapshot) -> TargetClusters:
         selection=selection,
         listed=listed,
         to_list=to_list,
-        over_limit=over_limit,
+        over_limit=(*over_limit, *beyond),
         waiting_for_slot=waiting,
         renaming=renaming.pending,
         mass_loss=mass_loss,
         drain=drain,
+        provisioned=provisioned,
         workloads=workloads,
     )
 

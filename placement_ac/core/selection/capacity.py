@@ -6,10 +6,11 @@ changes only if a rank differs by more than a margin, and not often: after each 
 Kueue reconciles every Workload of the check.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 from typing import Final, NamedTuple
 
+from placement_ac.core.inputs.ranking import RankedCluster
 from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind
 from placement_ac.core.selection.selection import ListableCluster
 
@@ -30,27 +31,32 @@ class OrderedNames(NamedTuple):
 def apply_cluster_limit(
     seen: Snapshot, listable: Sequence[ListableCluster], listed: Collection[str]
 ) -> tuple[tuple[ListableCluster, ...], tuple[str, ...]]:
-    """Return the best clusters by score, in the Placement's order, and the names of those beyond the limit.
-
-    The score of a listed one gets the margin on top. A cluster without a rank, which only stays for now,
-    comes before all others.
-    """
+    """Return the best clusters by score, in the Placement's order, and the names of the others."""
     limit = seen.hub.clusters_max
     if len(listable) <= limit:
         return tuple(listable), ()
-    scored = any(entry.rank and entry.rank.score for entry in listable)
-    bonus = dict.fromkeys(listed, seen.policy.reorder_margin) if scored else {}
-    best_first = sorted(listable, key=lambda entry: _sort_key(entry, bonus.get(entry.cluster, 0)))
-    within = {entry.cluster for entry in best_first[:limit]}
+    within = set(best_first(seen, {entry.cluster: entry.rank for entry in listable}, listed)[:limit])
     return (
         tuple(entry for entry in listable if entry.cluster in within),
         tuple(entry.cluster for entry in listable if entry.cluster not in within),
     )
 
 
-def _sort_key(entry: ListableCluster, bonus: int) -> tuple[bool, int, int]:
-    """Return the sort key, the best cluster first; ties are broken by rank, as the sort is stable."""
-    rank = entry.rank
+def best_first(
+    seen: Snapshot, ranks: Mapping[str, RankedCluster | None], listed: Collection[str]
+) -> list[str]:
+    """Return clusters by score, the best first; `ranks` is in the Placement's order, which breaks ties.
+
+    The score of a listed one gets the margin on top. A cluster without a rank, which only stays for now,
+    comes before all others.
+    """
+    scored = any(rank and rank.score for rank in ranks.values())
+    bonus = dict.fromkeys(listed, seen.policy.reorder_margin) if scored else {}
+    return sorted(ranks, key=lambda cluster: _sort_key(ranks[cluster], bonus.get(cluster, 0)))
+
+
+def _sort_key(rank: RankedCluster | None, bonus: int) -> tuple[bool, int, int]:
+    """Return the sort key, the best cluster first; ties stay as they are, as the sort is stable."""
     return (True, -rank.score - bonus, rank.group) if rank else (False, 0, 0)
 
 

@@ -107,7 +107,8 @@ def _usability_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainSt
         yield StepName.NAME.failed(left_out, "setting cluster-names")
         return
     yield _name_step(case, row)
-    yield _credential_step(case, row, left_out if no_credentials else "")
+    if left_out or not isinstance(found, Unusable):  # else it is beyond those that get credentials
+        yield _credential_step(case, row, left_out if no_credentials else "")
     if not_fit:
         message = f"{left_out}; only the controller knows the result of its probe"
         yield StepName.FITNESS.unknown(message, "setting credentials-probe")
@@ -140,9 +141,12 @@ def _slot_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
         staying = joined(one.cluster for one in targets.drain.staying)
         message = f"it gets a slot as soon as one of these has drained: {staying}"
         return StepName.SLOT.failed(message, f"MultiKueueConfig {case.name}")
-    usable = len(targets.to_list) + len(targets.waiting_for_slot) + len(targets.over_limit)
     most = case.snapshot.hub.clusters_max
+    over_limit = [one for one in targets.over_limit if case.snapshot.credentials.usable(one)]
+    usable = len(targets.to_list) + len(targets.waiting_for_slot) + len(over_limit)
     message = f"{count_text(usable, 'usable cluster')}, and Kueue takes at most {most}"
+    if row.name in targets.over_limit and row.name not in over_limit:
+        message += ", so only the first in rank get credentials"
     if row.name in targets.over_limit:
         return StepName.SLOT.failed(f"{message}: it is beyond them", "the schema of MultiKueueConfig")
     return StepName.SLOT.passed(message)

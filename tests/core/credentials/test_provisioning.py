@@ -16,6 +16,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.credentials.provisioning import (
     MISSING,
+    UNNEEDED,
     ProvisioningPlan,
     account_spec,
     go_duration,
@@ -459,3 +460,30 @@ def test_no_token_is_in_a_repr() -> None:
     for text in (repr(seen), repr(plan_provisioning(seen))):
         assert jwt("a") not in text
         assert base64_of(jwt("a"))[:40] not in text
+
+
+# -- a Placement that selects more clusters than get credentials
+
+
+@pytest.mark.parametrize(
+    ("objects", "ages", "expected"),
+    [
+        pytest.param([], {}, [], id="none are made"),
+        pytest.param(provided("a"), {}, [], id="they stay for the retention"),
+        pytest.param(provided("a"), {UNNEEDED: 60.0}, ALL_GO, id="they go after it"),
+        pytest.param(
+            [*provided("a"), provisioned_cluster("a")], {UNNEEDED: 60.0}, [], id="never while they are used"
+        ),
+    ],
+)
+def test_credentials_of_a_cluster_that_others_rank_before(
+    objects: list[Any], ages: Any, expected: list[str]
+) -> None:
+    many = [f"c{at:02}" for at in range(22)]
+    late = replace(PROVISIONING, retention=60.0)
+    seen = world(
+        *(check(), placement(), decision(*many, "a"), managed_cluster("a"), objects), provisioning=late
+    )
+    seen.set_provisioned("p", frozenset(many))
+    done = plan_provisioning(provisioning_inputs(seen, ages=ages))
+    assert [f"{type(a).__name__} {a.kind.kind} {a.name}" for phase in done.phases for a in phase] == expected
