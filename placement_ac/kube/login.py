@@ -154,7 +154,7 @@ def _hub_client_config(kubeconfig: Path | None, context: str | None) -> ClientCo
     configuration = client.Configuration()
     in_pod = kubeconfig is None and context is None and IN_CLUSTER in os.environ
     source = "the Pod's account" if in_pod else str(kubeconfig or os.environ.get(KUBECONFIG) or HOME)
-    if kubeconfig and not kubeconfig.is_file():
+    if kubeconfig and not _is_file(kubeconfig):
         raise LoginFailed(f"cannot log in: there is no kubeconfig {kubeconfig}")
     try:
         if in_pod:
@@ -181,6 +181,13 @@ def _hub_client_config(kubeconfig: Path | None, context: str | None) -> ClientCo
         getattr(configuration, "proxy", None),
         getattr(configuration, "tls_server_name", None) or None,
     )
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # its name is too long
+        return False
 
 
 def _worker_ssl_context(access: ClusterAccess) -> ssl.SSLContext:
