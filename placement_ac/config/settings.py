@@ -75,6 +75,8 @@ def _seconds(value: object) -> object:
     if _DURATION.fullmatch(value):
         return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(value))
     try:
+        if not value.isascii():  # Python has numbers in other digits; Go has not
+            raise ValueError
         return float(value)
     except ValueError:
         raise PydanticCustomError("duration", "a duration is like 90s, 5m or 1h30m") from None
