@@ -75,9 +75,7 @@ def _seconds(value: object) -> object:
     if _DURATION.fullmatch(value):
         return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(value))
     try:
-        if not value.isascii():  # Python has numbers in other digits; Go has not
-            raise ValueError
-        return float(value)
+        return float(value.encode("ascii"))  # Python knows digits of other scripts as well
     except ValueError:
         raise PydanticCustomError("duration", "a duration is like 90s, 5m or 1h30m") from None
 
