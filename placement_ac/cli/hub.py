@@ -1,5 +1,6 @@
 """`placement-ac hub`: the embedded hub alone, to try things with kubectl or to test against."""
 
+import re
 import signal
 import socket
 import threading
@@ -9,13 +10,14 @@ from urllib.parse import urlsplit
 import click
 import yaml
 
+from placement_ac.core.api.errors import LoginFailed
 from placement_ac.lab.hub import CONTEXT, Hub
 from placement_ac.lab.standins.runner import KNOWN, StandIns
 
 
 def _address(value: str) -> tuple[str, int]:
     host, colon, port = value.rpartition(":")
-    if not colon or "/" in host or not port.isdecimal() or int(port) > 65535:
+    if not colon or "/" in host or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
         raise click.BadParameter(f"{value!r} is not ADDRESS:PORT, such as 127.0.0.1:8001; port 0 picks one")
     return host.strip("[]") or "127.0.0.1", int(port)
 
@@ -63,6 +65,8 @@ def command(address: tuple[str, int], kubeconfig: Path, stand_ins: tuple[str, ..
         hub = Hub(*address).start()
     except OSError as error:
         raise click.ClickException(f"cannot listen on {address[0]}:{address[1]}: {error.strerror}") from None
+    except (ValueError, TypeError):  # of the codec for host names, and of the socket
+        raise click.BadParameter(f"{address[0]!r} is no host name", param_hint="--listen") from None
     try:
         try:
             hub.write_kubeconfig(kubeconfig)
@@ -70,8 +74,10 @@ def command(address: tuple[str, int], kubeconfig: Path, stand_ins: tuple[str, ..
             raise click.ClickException(f"cannot write {kubeconfig}: {error.strerror}") from None
         with StandIns(kubeconfig, stand_ins):
             click.echo(f"The hub listens on {hub.secure_url}")
-            click.echo(f"Use it with: kubectl --kubeconfig {kubeconfig} get ns")
+            click.echo(f"Use it with: kubectl --kubeconfig {click.format_filename(kubeconfig)} get ns")
             stop.wait()
+    except LoginFailed as error:  # the kubernetes package takes a name with a colon for two files
+        raise click.ClickException(str(error)) from None
     finally:
         hub.stop()
         if _hub_in(kubeconfig) == hub.secure_url:
@@ -80,8 +86,11 @@ def command(address: tuple[str, int], kubeconfig: Path, stand_ins: tuple[str, ..
 
 def _refuse_to_replace(kubeconfig: Path) -> None:
     """Overwrite only the kubeconfig of an embedded hub that has ended: others are hard to recreate."""
-    if not kubeconfig.exists() or not kubeconfig.stat().st_size:
-        return
+    try:
+        if not kubeconfig.exists() or not kubeconfig.stat().st_size:
+            return
+    except OSError as error:
+        raise click.ClickException(f"cannot write {kubeconfig}: {error.strerror}") from None
     server = _hub_in(kubeconfig)
     if not server:
         raise click.UsageError(f"name another file: {kubeconfig} exists and is not an embedded hub's")
@@ -95,7 +104,7 @@ def _hub_in(kubeconfig: Path) -> str:
         content = yaml.safe_load(kubeconfig.read_text("utf-8"))
         if content["current-context"] == CONTEXT:
             return str(content["clusters"][0]["cluster"]["server"])
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, LookupError, TypeError):
+    except Exception:  # noqa: S110  # PyYAML lets through whatever Python says of a tagged value
         pass
     return ""
 

@@ -6,7 +6,6 @@ import gc
 import json
 import signal
 from concurrent.futures import ThreadPoolExecutor, wait
-from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 import click
@@ -14,6 +13,7 @@ import click
 from placement_ac.config.load import FILE_SETTING, PREFIX, LoadedSettings, flag_name, load
 from placement_ac.config.settings import (
     BadSettings,
+    File,
     Settings,
     default_of,
     is_duration,
@@ -53,7 +53,7 @@ def _choices(annotation: Any) -> str:
         return "|".join(choices)
     if choices and choices[-1] is Ellipsis:
         return f"{_choices(choices[0])},…"
-    if Path in choices:
+    if File in choices:
         return "FILE"
     return {bool: "true|false", int: "NUMBER", float: "NUMBER"}.get(annotation, "TEXT")
 

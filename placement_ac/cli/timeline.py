@@ -85,7 +85,7 @@ def command(
         return
     found = _from_file(source, check) if source else _from_hub(where, check, since)
     if since:
-        found = model.clip(found, found.end - since)
+        found = model.clip(found, _before(found.end, since))
     if prometheus:
         counts = asyncio.run(cluster_counts(prometheus, found.check, found.begin, found.end))
         found = model.with_counts(found, counts)
@@ -118,11 +118,18 @@ def _from_hub(where: HubSource, check: str | None, since: timedelta | None) -> m
         now = replace(now, time=latest or now.time)
     clusters = branch.clusters if branch else ()
     leaving = {row.name: row.draining_since for row in clusters if row.draining_since}
-    begin = events[0].at if events else now.time - (since or HOUR)
+    begin = events[0].at if events else _before(now.time, since or HOUR)
     unlisted = seen.dump.why_unknown(MULTIKUEUE_CONFIG)
     found = timeline_of_events(name, events, now, begin, leaving=leaving, list_known=not unlisted)
     unknown = seen.dump.why_unknown(EVENT) or ("" if events else "there are no events about the list")
     return replace(found, notes=(*found.notes, *filter(None, (unknown, unlisted))))
+
+
+def _before(at: datetime, how_long: timedelta) -> datetime:
+    try:
+        return at - how_long
+    except OverflowError:
+        return datetime.min.replace(tzinfo=UTC)
 
 
 def _show(found: model.Timeline, form: Form, output_file: Path | None) -> None:

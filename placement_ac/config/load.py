@@ -119,7 +119,8 @@ def _entries(path: Path, read: Callable[[Path], str]) -> Iterable[tuple[str, yam
     try:
         root = yaml.compose(read(path), yaml.SafeLoader)
     except OSError as error:
-        hint = "; name the file in it, like config.yaml" if path.is_dir() else ""
+        is_folder = isinstance(error, IsADirectoryError)
+        hint = "; name the file in it, like config.yaml" if is_folder else ""
         raise BadSettings(f"cannot read the settings file {path}: {error.strerror}{hint}") from None
     except UnicodeDecodeError:
         raise BadSettings(f"{path}: it is not text in UTF-8") from None
@@ -128,6 +129,8 @@ def _entries(path: Path, read: Callable[[Path], str]) -> Iterable[tuple[str, yam
         raise BadSettings(f"{path}: it is not YAML: {line}{error.problem}") from None
     except yaml.YAMLError:
         raise BadSettings(f"{path}: it is not YAML: it has characters that no text has") from None
+    except RecursionError:
+        raise BadSettings(f"{path}: it is nested too deeply; write each setting as a line") from None
     if root is None:
         return ()
     if not isinstance(root, yaml.MappingNode):

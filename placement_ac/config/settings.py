@@ -6,7 +6,15 @@ import re
 from pathlib import Path
 from typing import Annotated, Final, Literal, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from placement_ac.config.log_levels import parse_log_levels
@@ -26,11 +34,12 @@ from placement_ac.core.inputs.rights import FRAMEWORKS, parse_external, parse_re
 
 _NAMESPACE: Final = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
 _OBJECT_NAME: Final = r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$"
-_PORT: Final = r"(\d{1,4}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5])"
+_PORT: Final = r"([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
 _ADDRESS: Final = rf"^(.*:{_PORT})?$"
 
+_NOT_TEXT: Final = re.compile("[\\0\\ud800-\\udfff]")
 _UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-_PART: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)")
+_PART: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|h|m|s)")
 _DURATION: Final = re.compile(rf"({_PART.pattern})+")
 
 _LABEL: Final = "it has lower-case letters, digits and '-', at most 63"
@@ -52,6 +61,8 @@ _SHORTER_THAN: Final = {
 }
 """A duration → the one that must be longer."""
 
+T = TypeVar("T")
+
 
 class BadSettings(PlacementAcError):
     """A setting is unknown or has an impossible value; the message names it and says what is possible."""
@@ -64,7 +75,7 @@ def _seconds(value: object) -> object:
     if _DURATION.fullmatch(value):
         return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(value))
     try:
-        return float(value)
+        return float(value.encode("ascii"))  # Python knows digits of other scripts as well
     except ValueError:
         raise PydanticCustomError("duration", "a duration is like 90s, 5m or 1h30m") from None
 
@@ -80,12 +91,20 @@ def _split(value: object) -> object:
     return tuple(part.strip() for part in value.split(",")) if value else ()
 
 
+def _is_text(value: T) -> T:
+    """Return a name or a path. Raises ValueError for one that could neither be used nor printed."""
+    if _NOT_TEXT.search(str(value)):
+        raise ValueError("it has a NUL, or bytes that are not UTF-8")
+    return value
+
+
+Text = Annotated[str, AfterValidator(_is_text)]
+File = Annotated[Path, AfterValidator(_is_text)]
 Namespace = Annotated[str, Field(pattern=_NAMESPACE)]
 Address = Annotated[str, Field(pattern=_ADDRESS)]
 _IS_DURATION: Final = BeforeValidator(_seconds)
 Seconds = Annotated[float, _IS_DURATION, Field(ge=0, allow_inf_nan=False)]
 """A duration. Unit: seconds."""
-T = TypeVar("T")
 CommaSeparated = Annotated[tuple[T, ...], BeforeValidator(_split)]
 
 
@@ -94,11 +113,11 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    config: Path | None = None
+    config: File | None = None
     """A file with settings (YAML or JSON), read once, at the start."""
-    kubeconfig: Path | None = None
+    kubeconfig: File | None = None
     """The kubeconfig; without it $KUBECONFIG, ~/.kube/config or the Pod's account."""
-    context: str | None = None
+    context: Text | None = None
     """The context in the kubeconfig."""
     placement_namespace: CommaSeparated[Namespace] = Field(("kueue-system",), min_length=1)
     """The namespaces of Placements, comma-separated: a check uses the first one that has a Placement of
@@ -144,7 +163,7 @@ class Settings(BaseModel):
     """When the dispatcher begins the next round."""
     worker_timeout: Seconds = Field(5.0, gt=0)
     """How long a worker may take to answer."""
-    access_providers: Path | None = None
+    access_providers: File | None = None
     """The access providers of ClusterProfiles, as in Kueue's configuration (JSON or YAML)."""
     credentials_provision: ProvisionMode = "none"
     """Let OCM issue credentials for selected clusters that have none, or not."""
@@ -160,7 +179,7 @@ class Settings(BaseModel):
     """Probe a cluster before it is listed."""
     cluster_proxy: str = Field("", pattern=r"^(https://[^/?#@\s]+(/[^?#@\s]*)?)?$")
     """The URL of OCM's cluster-proxy, for kubeconfigs that do not use the workers' own URLs."""
-    cluster_proxy_ca: Path | None = None
+    cluster_proxy_ca: File | None = None
     """The CA of the proxy's certificate (PEM).  [default: the CA of each worker]"""
     kueue_version: str = ""
     """The release of the hub's Kueue, like 0.19.1.  [default: from Kueue's Deployment]"""

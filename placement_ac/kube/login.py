@@ -220,7 +220,7 @@ def _hub_client_config(kubeconfig: Path | None, context: str | None) -> ClientCo
     configuration = client.Configuration()
     in_pod = kubeconfig is None and context is None and IN_CLUSTER in os.environ
     source = "the Pod's account" if in_pod else str(kubeconfig or os.environ.get(KUBECONFIG) or HOME)
-    if kubeconfig and not kubeconfig.is_file():
+    if kubeconfig and not _is_file(kubeconfig):
         raise LoginFailed(f"cannot log in: there is no kubeconfig {kubeconfig}")
     files = digests_of([] if in_pod else _kubeconfig_files(kubeconfig))
     try:
@@ -257,6 +257,13 @@ def _hub_client_config(kubeconfig: Path | None, context: str | None) -> ClientCo
 def _kubeconfig_files(kubeconfig: Path | None) -> list[str]:
     paths = [str(kubeconfig)] if kubeconfig else os.environ.get(KUBECONFIG, HOME).split(os.pathsep)
     return [str(Path(path).expanduser()) for path in paths if path]
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # its name is too long
+        return False
 
 
 def _first_line(error: Exception) -> str:

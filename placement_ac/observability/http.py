@@ -66,6 +66,8 @@ async def _server(setting: str, address: str, pages: Mapping[str, Page]) -> Asyn
             await web.TCPSite(runner, host.strip("[]") or None, int(port)).start()
         except OSError as error:
             raise CannotListen(f"{setting}: {address}: {error.strerror}") from None
+        except ValueError:  # of the codec for host names, and of the socket
+            raise CannotListen(f"{setting}: {address!r} has no host name that is possible") from None
         yield
     finally:
         await runner.cleanup()

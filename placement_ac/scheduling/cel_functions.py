@@ -26,11 +26,11 @@ Function: TypeAlias = Callable[..., Any]
 """From CEL values to a CEL value; celpy itself types them no closer."""
 
 # Sources: semver.org 2.0.0; `semverlib.go` for `normalize`: a leading `v`, leading zeros, missing numbers.
-_NUMBER = r"(0|[1-9]\d*)"
+_NUMBER = r"(0|[1-9][0-9]*)"
 _PRE = r"(?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"  # a number has no leading zeros
 _TAIL = rf"(?:-(?P<pre>{_PRE}(?:\.{_PRE})*))?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
 _STRICT = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}{_TAIL}")
-_LOOSE = re.compile(rf"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?{_TAIL}")
+_LOOSE = re.compile(rf"v?([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?{_TAIL}")
 
 _DURATION = re.compile(
     r"[-+]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|ms|s|m|h))+"

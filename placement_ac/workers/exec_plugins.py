@@ -115,11 +115,13 @@ class AccessProviders(_FileModel):
     def load(cls, path: Path) -> Self:
         """Read JSON or YAML. Raises BadSettings, which names the file and the field."""
         try:
-            return cls.model_validate(yaml.safe_load(path.read_text()))
+            content = yaml.safe_load(path.read_text("utf-8"))
         except OSError as error:
             raise BadSettings(f"{path} cannot be read: {error.strerror}") from None
-        except (yaml.YAMLError, UnicodeDecodeError):
+        except Exception:  # PyYAML lets through whatever Python says of a tagged value
             raise BadSettings(f"{path} is neither JSON nor YAML") from None
+        try:
+            return cls.model_validate(content)
         except ValidationError as error:
             details = error.errors(include_url=False, include_input=False, include_context=False)
             problems = "; ".join(f"{'.'.join(map(str, d['loc'])) or 'the file'}: {d['msg']}" for d in details)

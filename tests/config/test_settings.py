@@ -196,6 +196,19 @@ def test_a_duration_is_printed_as_users_write_it(text: str) -> None:
     assert setting_as_flag("cluster_retention", Settings(cluster_retention=text).cluster_retention) == text
 
 
+@pytest.mark.parametrize(
+    ("setting", "text"),
+    [
+        pytest.param("settle", "\u0663", id="a number of seconds"),
+        pytest.param("settle", "\u0663s", id="a duration"),
+        pytest.param("metrics_bind_address", ":\u0663", id="a port"),
+    ],
+)
+def test_only_ascii_digits_are_digits(setting: str, text: str) -> None:
+    with pytest.raises(ValidationError):
+        Settings(**{setting: text})
+
+
 def test_defaults_as_users_write_them() -> None:
     names = ("settle", "waiting_grace", "mass_loss_grace", "cluster_retention", "drain_deadline")
     assert [default_of(name) for name in names] == ["30s", "60s", "5m", "1h", ""]

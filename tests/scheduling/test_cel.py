@@ -88,6 +88,8 @@ def test_true(text: str) -> None:
         pytest.param('quantity("1").isGreaterThan(semver("1.0.0"))', id="two kinds"),
         pytest.param('quantity("1500m").asInteger() == 1', id="no integer"),
         pytest.param('semver("v1").major() == 1', id="no version"),
+        pytest.param('semver("1\u0661.0.0").major() == 11', id="a version in other digits"),
+        pytest.param('semver("\u0661", true).major() == 1', id="a normalized version in other digits"),
         pytest.param('semver("1.0.0-01").isGreaterThan(semver("1.0.0-1"))', id="leading zero"),
         pytest.param('"abc".substring(2, 9) == "c"', id="out of range"),
         pytest.param('"abc".split("").size() == 3', id="empty separator"),

@@ -6,7 +6,8 @@ Reads YAML and JSON with several documents and `v1` Lists; the files of a folder
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -26,6 +27,9 @@ _TOO_DEEP: Final = (
     f"remove the levels beyond {MAX_LEVELS}, or the alias by which it contains itself: "
     "it is nested too deeply"
 )
+VALUES_PER_CHARACTER: Final = 10
+"""A text without aliases has less than one; with aliases a few lines can stand for billions of values."""
+_TOO_MANY_ALIASES: Final = "write the values themselves: it has far more aliases than text"
 _NAME: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.:]*|")
 
 
@@ -37,22 +41,33 @@ def read_manifests(names: Iterable[str]) -> list[Object]:
 def _sources(name: str) -> Iterator[tuple[str, str]]:
     """Yield the name of each file, and its text."""
     if name == STDIN:
-        yield "stdin", sys.stdin.read()
+        yield "stdin", _text("stdin", sys.stdin.read)
         return
-    path = Path(name)
-    if path.is_dir():
-        files = sorted(one for one in path.iterdir() if one.suffix in SUFFIXES and one.is_file())
-        if not files:
-            raise InvalidManifest(f"{name}: no file in it ends in {', '.join(SUFFIXES)}")
-    else:
-        files = [path]
+    try:
+        files = _files(Path(name))
+    except OSError as error:
+        raise InvalidManifest(f"{name}: {error.strerror}") from None
     for file in files:
-        try:
-            yield str(file), file.read_text("utf-8")
-        except OSError as error:
-            raise InvalidManifest(f"{file}: {error.strerror}") from None
-        except UnicodeDecodeError:
-            raise InvalidManifest(f"{file}: it is not UTF-8 text") from None
+        yield str(file), _text(str(file), partial(file.read_text, "utf-8"))
+
+
+def _files(path: Path) -> list[Path]:
+    """Return the path, or the files in this folder. Raises OSError, InvalidManifest."""
+    if not path.is_dir():
+        return [path]
+    files = sorted(one for one in path.iterdir() if one.suffix in SUFFIXES and one.is_file())
+    if not files:
+        raise InvalidManifest(f"{path}: no file in it ends in {', '.join(SUFFIXES)}")
+    return files
+
+
+def _text(name: str, read: Callable[[], str]) -> str:
+    try:
+        return read()
+    except OSError as error:
+        raise InvalidManifest(f"{name}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InvalidManifest(f"{name}: it is not UTF-8 text") from None
 
 
 def _objects(source: tuple[str, str]) -> Iterator[Object]:
@@ -70,8 +85,12 @@ def _objects(source: tuple[str, str]) -> Iterator[Object]:
         raise InvalidManifest(f"{name}: it is not YAML: it has control characters") from None
     except RecursionError:
         raise InvalidManifest(f"{name}: {_TOO_DEEP}") from None
+    except Exception:  # PyYAML lets through whatever Python says of a value, and quotes it
+        raise InvalidManifest(f"{name}: it is not YAML: a value is not of its type") from None
     if _are_nested_too_deeply(documents):
         raise InvalidManifest(f"{name}: {_TOO_DEEP}")
+    if "*" in text and _count_values(documents, {}) > VALUES_PER_CHARACTER * len(text):
+        raise InvalidManifest(f"{name}: {_TOO_MANY_ALIASES}")
     for document in documents:
         if document is not None:
             yield from _unfolded(document, name)
@@ -86,6 +105,16 @@ def _are_nested_too_deeply(documents: list[Any]) -> bool:
         if not level:
             return False
     return True
+
+
+def _count_values(node: Any, known: dict[int, int]) -> int:
+    """Return how many values there are, with those that aliases repeat. `known`: the number by id."""
+    if not isinstance(node, dict | list | tuple):
+        return 1
+    if id(node) not in known:
+        values = node.values() if isinstance(node, dict) else node
+        known[id(node)] = 1 + sum(_count_values(one, known) for one in values)
+    return known[id(node)]
 
 
 def _unfolded(document: Any, name: str) -> Iterator[Object]:

@@ -9,10 +9,10 @@ an entry. The last line has the end of the recording.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
 import orjson
-from pydantic import AwareDatetime, Field, ValidationError
+from pydantic import AfterValidator, AwareDatetime, Field, ValidationError
 
 from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, PLACEMENT_SCORE
 from placement_ac.core.api.decode import kueue_object, scores
@@ -31,8 +31,16 @@ class RunningWorkload(ApiModel):
     gpus: int = 0
 
 
+def _in_utc(time: datetime) -> datetime:
+    """Raises ValueError for a time that has no year in UTC."""
+    try:
+        return time.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("use a time in the years 1 to 9999 (UTC)") from None
+
+
 class _RecordLine(ApiModel):
-    time: AwareDatetime
+    time: Annotated[AwareDatetime, AfterValidator(_in_utc)]
     check: str
     listed: tuple[str, ...]
     draining: tuple[str, ...]

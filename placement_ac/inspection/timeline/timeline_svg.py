@@ -147,8 +147,9 @@ def _ticks(scale: _Scale, bottom: float) -> Iterator[Element]:
     midnight = begin.replace(hour=0, minute=0, second=0, microsecond=0)
     first = ceil((begin - midnight).total_seconds() / step)
     for n in range(first, first + TICKS + 1):
-        at = midnight + timedelta(seconds=n * step)
-        if (at - begin).total_seconds() <= scale.seconds:
+        after = timedelta(seconds=n * step)
+        if after <= begin - midnight + timedelta(seconds=scale.seconds):  # later there may be no calendar
+            at = midnight + after
             x = scale.x(at)
             text = f"{at:%m-%d}" if at.hour == at.minute == at.second == 0 else at.strftime(form)
             yield element("line", class_="tick", x1=x, x2=x, y1=TOP - PAD, y2=bottom)
