@@ -1,6 +1,6 @@
 # The controller's image: docker build --tag ghcr.io/placement-ac/placement-ac:v0.1.0 .
-# Everything is pinned: the bases by digest (renew one with `docker buildx imagetools inspect <tag>`), what pip
-# installs by hash (`make lock`). Both bases have Debian 13 and Python 3.13, so that what one installs runs on the other.
+# Everything is pinned: the bases by digest (renew one with `docker buildx imagetools inspect <tag>`; these were taken
+# on 2026-11-21), what pip installs by hash (`make lock`). Both bases have Debian 13 and Python 3.13, so that what one installs runs on the other.
 
 FROM python:3.13-slim-trixie@sha256:ffb752e139c0a19692a43af8d8523b274222dd68eebad5d583b45c2201c6e30a AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore

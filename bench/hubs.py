@@ -14,7 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -22,8 +22,9 @@ import click
 
 from bench.clearing import clear, refuse_what_is_in_use
 from bench.figures import named
-from bench.scene import Ask, Scene, asks, prepare
-from placement_ac.kube.client import Client
+from bench.scene import Ask, Scene, asks, owned_by, prepare
+from placement_ac.core.api.constants import PLACEMENT, PLACEMENT_DECISION
+from placement_ac.kube.client import Client, Object
 from placement_ac.lab.hub import Hub
 from placement_ac.lab.hub.api import ApiRequest, ApiResponse
 
@@ -187,13 +188,22 @@ class _Serving:
 def fill(hub: Hub, scene: Scene) -> None:
     """Create the scene by the same requests as over HTTP, but in the hub's own thread."""
 
+    def send(one: Ask) -> Object:
+        _, answer = hub._api.handle(_call(one, hub.token))  # noqa: SLF001  # see above
+        assert isinstance(answer, ApiResponse)  # noqa: S101  # none of them is a watch
+        if answer.status >= 300:
+            raise RuntimeError(f"{one.path}: {answer.body.decode()}")
+        return dict(json.loads(answer.body))
+
     async def ask() -> None:
         for few in asks(scene):
+            placement: Object = {}
             for one in few:
-                _, answer = hub._api.handle(_call(one, hub.token))  # noqa: SLF001  # see above
-                assert isinstance(answer, ApiResponse)  # noqa: S101  # none of them is a watch
-                if answer.status >= 300:
-                    raise RuntimeError(f"{one.path}: {answer.body.decode()}")
+                if one.body.get("kind") == PLACEMENT_DECISION.kind:
+                    one = replace(one, body=owned_by(one.body, placement))  # noqa: PLW2901
+                answer = send(one)
+                if answer.get("kind") == PLACEMENT.kind:
+                    placement = answer
 
     hub._run(ask())  # noqa: SLF001  # see above
     gc.collect()

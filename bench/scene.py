@@ -188,11 +188,14 @@ async def _send(client: Client, ask: Ask) -> None:
 
 async def owned(client: Client, decision: Object) -> Object:
     """Return a PlacementDecision that its Placement, which exists, owns."""
-    metadata = decision["metadata"]
-    placement = await client.get(newest(PLACEMENT), metadata["labels"][LABEL_PLACEMENT], NS)
+    name = decision["metadata"]["labels"][LABEL_PLACEMENT]
+    return owned_by(decision, await client.get(newest(PLACEMENT), name, NS))
+
+
+def owned_by(decision: Object, placement: Object) -> Object:
     named = {"apiVersion": newest(PLACEMENT).api_version, "kind": PLACEMENT.kind, "controller": True}
     owner = named | {key: placement["metadata"][key] for key in ("name", "uid")}
-    return decision | {"metadata": metadata | {"ownerReferences": [owner]}}
+    return decision | {"metadata": decision["metadata"] | {"ownerReferences": [owner]}}
 
 
 async def all_of(work: Iterable[Coroutine[Any, Any, None]]) -> None:
