@@ -630,7 +630,7 @@ def rubbish(option: Option, folder: Path) -> Iterator[tuple[str, str]]:
         yield "an empty device", os.devnull
 
 
-STRIDE: Final = 17
+STRIDE: Final = 37
 """Of so many kinds of rubbish an option gets one, the next option the next one."""
 LONG_STRIDE: Final = 4
 """The same for the long test; with 1 it takes minutes, and it passed."""

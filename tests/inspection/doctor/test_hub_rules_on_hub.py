@@ -18,6 +18,7 @@ from placement_ac.cli.main import main
 from placement_ac.inspection.doctor.hub_rules import RULES
 from placement_ac.inspection.hub.kinds import ALL_KINDS
 from placement_ac.lab.hub import Hub
+from tests.inspection.doctor.broken_hub import DECISION
 from tests.inspection.doctor.broken_setups import FILE, Break, Objects, both, configured, image
 from tests.inspection.doctor.test_hub_rules import BREAKS, stored
 from tests.inspection.test_hub_reader_on_hub import kubeconfig_of
@@ -64,8 +65,9 @@ class Bench:
         if obj["kind"] in ("CustomResourceDefinition", "Namespace"):
             return
         if obj["kind"] == "PlacementDecision":
-            placement = self.admin.ask("GET", f"{self.admin.ocm}/placements/{healthy.PLACEMENT}")
-            obj = obj | {"metadata": obj["metadata"] | {"ownerReferences": [owner_reference(placement)]}}
+            placement = self.admin.get(f"{self.admin.ocm}/placements/{healthy.PLACEMENT}")
+            owners = [owner_reference(placement)] if placement else []
+            obj = obj | {"metadata": obj["metadata"] | {"ownerReferences": owners}}
         self.admin.ask("POST", path_of(obj, name=False), obj)
         if "status" in obj:
             self.admin.ask("PATCH", f"{path_of(obj)}/status", {"status": obj["status"]}, "merge")
@@ -87,6 +89,8 @@ class Bench:
             self._change({**right, **wrong}, right, list(dict.fromkeys((*touched, *MENDED))))
 
     def _change(self, there: Objects, wanted: Objects, keys: list[Key]) -> None:
+        if any(kind == "Placement" for kind, *_ in keys):  # its decisions go and come with it
+            keys = [*(key for key in keys if key != DECISION), DECISION]
         for key in keys:
             if key in there:
                 self.delete(there[key])

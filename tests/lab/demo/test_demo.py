@@ -223,6 +223,7 @@ def test_invalid_options_are_rejected(words: list[str]) -> None:
     assert (run.exit_code, run.stdout) == (2, "")
 
 
+@LONG
 def test_workers_are_started_only_for_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
     started = []
 
@@ -238,6 +239,7 @@ def test_workers_are_started_only_for_a_job(monkeypatch: pytest.MonkeyPatch) -> 
     assert started == [("cluster1", "cluster2", "cluster3")]
 
 
+@LONG
 def test_an_unexpected_second_copy_fails_the_demo(monkeypatch: pytest.MonkeyPatch) -> None:
     """The demo's report if the safe policy had the result of the unsafe one."""
     monkeypatch.setitem(story3.EXPECTED_RESULTS, UNSAFE, story3.EXPECTED_RESULTS[DRAIN])
@@ -247,6 +249,7 @@ def test_an_unexpected_second_copy_fails_the_demo(monkeypatch: pytest.MonkeyPatc
     assert message + '{"maxCopies":1,"starts":1,"finished":true}' in run.output.splitlines()
 
 
+@LONG
 def test_an_unsafe_run_without_a_second_copy_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """`--unsafe` reports the real result: here the controller is not replaced."""
 
@@ -426,7 +429,7 @@ def test_missing_objects_are_shown_as_kubectl_does(capsys: pytest.CaptureFixture
     assert "(none)" in shown
 
 
-@pytest.mark.parametrize("words", [["--story", "1"], ["--story", "3", "--unsafe"]])
+@pytest.mark.parametrize("words", [["--story", "1"], pytest.param(["--story", "3", "--unsafe"], marks=LONG)])
 def test_the_demo_ends_all_its_threads(words: list[str]) -> None:
     before = set(threading.enumerate())
     assert CliRunner().invoke(command, [*words, "-o", "json"]).exit_code == 0
