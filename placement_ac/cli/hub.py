@@ -105,7 +105,7 @@ def _hub_in(kubeconfig: Path) -> str:
         if content["current-context"] == CONTEXT:
             return str(content["clusters"][0]["cluster"]["server"])
     except Exception:  # noqa: S110  # PyYAML lets through whatever Python says of a tagged value
-        pass
+        pass  # a file that cannot be read names no server of ours
     return ""
 
 

@@ -77,7 +77,7 @@ def test_who_resets_the_condition_is_told_and_not_answered_without_an_end(hub: H
         since = len(hub.journal)
         running.decide("p", "a")
         eventually(lambda: running.listed("p"), ["p-a"])
-        time.sleep(SECONDS)
+        time.sleep(SECONDS)  # what is tested: see there
         assert writes(hub, path, since) <= 1 + 6, (
             "the message changes with the decision, and is undone as well"
         )
@@ -101,7 +101,7 @@ def test_who_reverts_the_config_is_told(hub: Hub, running: Driver) -> None:
         since = len(hub.journal)
         running.ask("PATCH", path, theirs, "merge", fieldManager="edit")
         eventually(lambda: undone_events(running))
-        time.sleep(SECONDS)
+        time.sleep(SECONDS)  # what is tested: see there
         assert 3 <= writes(hub, path, since) <= 7
     assert "is undone again and again, lately by edit" in undone_events(running)[0]
     assert log.getvalue().count("a write is undone again and again") == 1
@@ -126,5 +126,5 @@ def test_two_installations_that_want_different_things(
     controllers.start(leader_elect=True, leader_elect_resource_name="other", **settings)
     eventually(lambda: any(f"lately by {rival}" in message for message in undone_events(admin)))
     since = len(hub.journal)
-    time.sleep(SECONDS)
+    time.sleep(SECONDS)  # what is tested: see there
     assert writes(hub, "", since) / SECONDS < 10
