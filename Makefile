@@ -11,7 +11,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # Of every platform and Python, as the image has another Python than this machine.
 LOCK := --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate --upgrade
-IMAGE ?= ghcr.io/placement-ac/placement-ac:v0.1.0
+# A name that no registry answers for: set your own to push it.
+IMAGE ?= localhost/placement-ac:v0.1.0
 
 .PHONY: help demo pictures test test-long check unit test-envtest test-kind lock audit chaos image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-flips clean
 
