@@ -162,7 +162,7 @@ class Play:
         fault = self.dice.choice([one for one in FAULTS if one.name not in named])
         which, seconds = self.dice.random(), self.dice.uniform(*fault.seconds)
         fault = fault.of(which)
-        if fault.needs_hub and not self.target.hub_is_up:
+        if not fault.can_begin(self.target):
             return
         try:
             fault.begin(self.target)

@@ -59,7 +59,7 @@ class WriteResult:
     @property
     def is_blocked(self) -> bool:
         """Whether what follows must not be written."""
-        return self.error is not None or (self.undone is not None and self.undone.blocking)
+        return self.error is not None or self.undone is not None
 
     @property
     def wrote_config(self) -> bool:
@@ -161,10 +161,11 @@ class Reconciler:
             raise Requeue(result.error.retry_after) from result.error
         if result.undone:
             self._recorder.post([undone_event(result.undone.message)], seen.checks.ours)
-            self._add_after(key, result.undone.retry_after or 0.0)
+            waits = (result.undone.retry_after, wanted.requeue_after)
+            self._add_after(key, min(wait for wait in waits if wait is not None))
+            return
         prepared = await self._prepare(key, diff.preparations(seen, wanted))
-        wrote = (bool(result.done) or prepared) and not result.is_blocked
-        self._finish(key, run, wrote=wrote, requeue_after=wanted.requeue_after)
+        self._finish(key, run, wrote=bool(result.done) or prepared, requeue_after=wanted.requeue_after)
 
     async def _prepare(self, key: Key, phases: Iterable[diff.Phase]) -> bool:
         """Create what nobody needs yet; return whether there was something. A failure concerns no check."""
@@ -184,8 +185,7 @@ class Reconciler:
         try:
             await self._writer.execute(phases, result.done)
         except Undone as undone:
-            if result.undone is None or undone.blocking:
-                result.undone = undone
+            result.undone = result.undone or undone
         except ApiError as error:
             result.error = result.error or error
 

@@ -13,6 +13,7 @@ from placement_ac.cache.store import Cache
 from placement_ac.controller.reconcile import Reconciler
 from placement_ac.controller.recorder import Recorder
 from placement_ac.controller.workqueue import Requeue
+from placement_ac.controller.write_limits import PACED_SECONDS, UNDONE_MAX
 from placement_ac.controller.writer import Writer, merge_patch
 from placement_ac.core.api.constants import (
     MULTIKUEUE_CONFIG,
@@ -50,7 +51,7 @@ class Rig:
         self.events = Recorder(self.client, self.resources, lambda: WHEN)
         self.reconciler = Reconciler(
             self.world,
-            Writer(self.client, self.resources, self._seen),
+            Writer(self.client, self.resources, self._seen, monotonic=lambda: self.ticks),
             self.events,
             read_copies=self._ask,
             clock=lambda: WHEN,
@@ -252,6 +253,42 @@ def test_a_refused_delete_does_not_flip_the_reason_to_and_fro(
         assert p.writes(since) == [("DELETE", p.kueue("multikueueconfigs", "p"))]
         assert await rig.look() is None
         assert (said(p)[:2], p.listed("p"), p.clusters()) == (("False", "NoClusterSelected"), None, [])
+
+    on(test)
+
+
+@pytest.mark.parametrize("resets", [4, 5])
+def test_nothing_is_removed_while_the_condition_that_says_so_is_held_back(
+    hub: Hub, p: Driver, on: Callable[[Test], None], resets: int
+) -> None:
+    """A rival sets it to True again each time; the fifth time, it is written no more for 30 s."""
+
+    async def test(rig: Rig) -> None:
+        await rig.list()
+        await rig.look()
+        path = p.kueue("admissionchecks", "p", "status")
+        good = {"status": p.ask("GET", p.kueue("admissionchecks", "p"))["status"]}
+        p.decide("p")
+        p.placement_says("p", 0)
+        hub.faults.add("DELETE", "multikueueconfigs", status=503, times=resets)
+        for _ in range(resets):
+            await rig.list()
+            assert await rig.look() is not None
+            assert (said(p)[1], p.listed("p")) == ("NoClusterSelected", ["p-a", "p-b"])
+            p.ask("PATCH", path, good, "merge", fieldManager="rival")
+        await rig.list()
+        since = len(hub.journal)
+        assert await rig.look() is None
+        if resets < UNDONE_MAX:
+            assert p.listed("p") is None
+            return
+        assert (p.writes(since), p.listed("p"), rig.later[-1]) == ([], ["p-a", "p-b"], (P, PACED_SECONDS))
+        await rig.settle_events()
+        [event] = [event for event in p.events() if event["reason"] == "WritesUndone"]
+        assert event["message"].startswith("stop rival from undoing what we write to AdmissionCheck p")
+        rig.ticks += PACED_SECONDS
+        assert await rig.look() is None
+        assert (said(p)[1], p.listed("p")) == ("NoClusterSelected", None)
 
     on(test)
 

@@ -15,7 +15,7 @@ import yaml
 from pydantic import AfterValidator, Field
 
 from placement_ac.core.api.schemas import ApiModel, Raw, validate
-from placement_ac.core.kubeconfig.parse import is_too_deep
+from placement_ac.core.safe_yaml import NotYaml, yaml_errors
 from placement_ac.inspection.hub.dump import InvalidManifest, Object
 
 SUFFIXES: Final = (".json", ".yaml", ".yml")
@@ -73,20 +73,10 @@ def _text(name: str, read: Callable[[], str]) -> str:
 def _objects(source: tuple[str, str]) -> Iterator[Object]:
     name, text = source
     try:
-        documents = list(yaml.load_all(text, Loader=_ManifestLoader))
-    except yaml.MarkedYAMLError as error:
-        if is_too_deep(error):
-            raise InvalidManifest(f"{name}: {_TOO_DEEP}") from None
-        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        # The part in quotes is from the file and may be a password.
-        problem = str(error.problem).partition(" '")[0]
-        raise InvalidManifest(f"{name}: it is not YAML: {line}{problem}") from None
-    except yaml.YAMLError:
-        raise InvalidManifest(f"{name}: it is not YAML: it has control characters") from None
-    except RecursionError:
-        raise InvalidManifest(f"{name}: {_TOO_DEEP}") from None
-    except Exception:  # PyYAML lets through whatever Python says of a value, and quotes it
-        raise InvalidManifest(f"{name}: it is not YAML: a value is not of its type") from None
+        with yaml_errors():
+            documents = list(yaml.load_all(text, Loader=_ManifestLoader))
+    except NotYaml as error:
+        raise InvalidManifest(f"{name}: {_TOO_DEEP if error.is_too_deep else error}") from None
     if _are_nested_too_deeply(documents):
         raise InvalidManifest(f"{name}: {_TOO_DEEP}")
     if "*" in text and _count_values(documents, {}) > VALUES_PER_CHARACTER * len(text):
