@@ -95,7 +95,7 @@ class WriteLimits:
 
     def reserve(self, action: Action, now: float) -> float:
         """Take a token if the object is written often; return the seconds until it may be written."""
-        is_often = _recent(self._last(action, now), now) >= FREE_WRITES
+        is_often = _recent(self._last(action, now), now) > FREE_WRITES - 1
         return self._bucket.reserve(now) if is_often else 0.0
 
     def wrote(self, action: Action, now: float) -> None:
