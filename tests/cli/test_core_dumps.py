@@ -27,5 +27,7 @@ finally:
 def test_no_core_is_dumped(entry: str, words: list[str]) -> None:
     """Not even if somebody raises the soft limit again: the hard limit is zero as well."""
     code = RUN.format(entry=entry)
-    done = subprocess.run([sys.executable, "-c", code, "-", *words], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code, "-", *words], capture_output=True, text=True, check=False
+    )
     assert done.stdout.splitlines()[-1:] == ["limits: 0 0"], done.stderr

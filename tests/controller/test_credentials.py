@@ -333,9 +333,7 @@ def test_a_hub_without_accounts_says_so(admin: Driver, tmp_path: Path) -> None:
             assert "install OCM's addons" in admin.active("p")["message"]
 
 
-def test_addons_that_are_installed_later_are_noticed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_addons_that_are_installed_later_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Twice a minute; here every 0.3 s."""
     shorten(monkeypatch, REDISCOVERY_SECONDS=0.3)
     is_later = {crd["metadata"]["name"]: "managedserviceaccounts" in str(crd) for crd in published_crds()}

@@ -26,7 +26,10 @@ from tests.support.shared import shared_dir
 
 PAGES: Final = (README, *sorted(ROOT.glob("docs/**/*.md")))
 EXCEPTIONS: Final = {
-    ("README.md", "This takes at most six minutes on two cores"): "the time of the tests themselves: CI shows it",
+    (
+        "README.md",
+        "This takes at most six minutes on two cores",
+    ): "the time of the tests themselves: CI shows it",
     ("docs/architecture.md", "in about ten minutes"): "the time that reading takes",
 }
 """Page and a part of the sentence → why no test can assert it."""
@@ -73,7 +76,11 @@ def test_every_page_has_a_comment() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_named_test_and_measurement_exists(page: Path) -> None:
     named = [*evidence(page.read_text("utf-8"))]
-    wrong = [f"{name_of(page)}:{one.line}: there is no {one.name}" for one in named if not exists(one.kind, one.name)]
+    wrong = [
+        f"{name_of(page)}:{one.line}: there is no {one.name}"
+        for one in named
+        if not exists(one.kind, one.name)
+    ]
     assert wrong == []
 
 
@@ -86,7 +93,9 @@ def exists(kind: str, name: str) -> bool:
     if kind == "tests" and not (file.startswith("tests/") and path.name.startswith("test_")):
         return False
     is_defined = rf"^(?:async )?def {re.escape(function)}\("
-    return path.is_file() and bool(not function or re.search(is_defined, path.read_text("utf-8"), re.MULTILINE))
+    return path.is_file() and bool(
+        not function or re.search(is_defined, path.read_text("utf-8"), re.MULTILINE)
+    )
 
 
 # -- constants in sentences: tests of behaviour mostly shorten them
@@ -115,8 +124,13 @@ IN_SENTENCES: Final = [
     ("performance", "had not finished two minutes after", flips_play.Row("AllAtOnce", 10).patience, 120),
     ("reference", "may be written again, all together, after a burst of 200", write_limits.BURST, 200),
     ("reference", "were written in the last ten seconds", write_limits.REPEATED_SECONDS, 10),
-    ("reference", "may still be placed there before they are sent back; at least 15 s", constants.WAITING_GRACE_MIN_SECONDS, 15),
-    ("reference", "or when a tenth of their lifetime is left", event_intents.LAST_SHARE, 0.1),
+    (
+        "reference",
+        "may still be placed there before they are sent back; at least 15 s",
+        constants.WAITING_GRACE_MIN_SECONDS,
+        15,
+    ),
+    ("reference", "it warns when a tenth of their lifetime is left", event_intents.LAST_SHARE, 0.1),
     ("reference", "and every 30 seconds which lists are missing", session.STALLED_SECONDS, 30),
     ("reference", "disappear or expire for more than two seconds", constants.SETTLE_SECONDS, 2),
     ("reference", "| `5s` | With `--workers`", worker_options.WorkerOptions().timeout, 5),
@@ -176,14 +190,20 @@ NAMED = "<!-- tests: tests/a.py::test_b -->"
         pytest.param(f"It takes 3 s.\n\n{NAMED}\n", [], id="a comment below"),
         pytest.param(f"It takes 3 s.\n\nMore.\n\n{NAMED}\n", [], id="a comment for two paragraphs"),
         pytest.param("It takes 3 s.\n", ["3 s"], id="no comment"),
-        pytest.param(f"It takes 3 s.\n\n## Next\n\n{NAMED}\n", ["3 s"], id="a comment below the next heading"),
+        pytest.param(
+            f"It takes 3 s.\n\n## Next\n\n{NAMED}\n", ["3 s"], id="a comment below the next heading"
+        ),
         pytest.param(f"{NAMED}\n\nIt takes 3 s.\n", ["3 s"], id="a comment above"),
         pytest.param(f"So.\n\n{NAMED}\n\nIt takes 3 s.\n\n{NAMED}\n", [], id="comments above and below"),
         pytest.param("| a | b |\n|---|---|\n| 10 | 230 MB |\n", ["230 MB"], id="a table"),
-        pytest.param("1. a\n2. after half\n   an hour\n", ["half an hour"], id="a number in words, on two lines"),
+        pytest.param(
+            "1. a\n2. after half\n   an hour\n", ["half an hour"], id="a number in words, on two lines"
+        ),
         pytest.param("`--settle` (`30s`)\n", ["30s"], id="in code"),
         pytest.param("```console\nOK after 116 ms\n```\n", [], id="in a fence"),
-        pytest.param("It starts a second copy, and 20 s of them... 5 clusters.\n", ["20 s"], id="no measures"),
+        pytest.param(
+            "It starts a second copy, and 20 s of them... 5 clusters.\n", ["20 s"], id="no measures"
+        ),
         pytest.param("A second later it opens.\n", ["A second"], id="a second"),
         pytest.param("The command writes\nnothing.\n", ["writes nothing"], id="a promise about rights"),
         pytest.param("No line contains a token.\n", ["No line contains"], id="a promise about secrets"),

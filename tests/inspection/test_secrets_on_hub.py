@@ -29,7 +29,12 @@ COMMANDS = [
     ["timeline"],
     ["timeline", "-o", "json"],
 ]
-DUMPED = (f"{CORE}/secrets", f"{KUEUE}/v1beta2/admissionchecks", f"{OCM}/placements", f"{OCM}/placementdecisions")
+DUMPED = (
+    f"{CORE}/secrets",
+    f"{KUEUE}/v1beta2/admissionchecks",
+    f"{OCM}/placements",
+    f"{OCM}/placementdecisions",
+)
 
 
 @pytest.fixture

@@ -116,7 +116,11 @@ def test_the_docs_have_every_alert() -> None:
         ("PlacementAcCredentialsNotRenewed", "expire within the hour", "< 3600"),
         ("PlacementAcCredentialsExpireSoon", "expire within a week", "< 604800"),
         ("PlacementAcReconcileHangs", "one reconcile takes minutes", "> 120"),
-        ("PlacementAcSlow", "one change in a hundred is written more than 10 s after", "histogram_quantile(0.99,"),
+        (
+            "PlacementAcSlow",
+            "one change in a hundred is written more than 10 s after",
+            "histogram_quantile(0.99,",
+        ),
         ("PlacementAcSlow", "one change in a hundred is written more than 10 s after", "> 10"),
     ],
 )

@@ -1,5 +1,5 @@
 """
-Claims in the documents: sentences about time, size, rights and secrets, and the comments that name their tests.
+Claims in the documents about time, size, rights and secrets, and the comments that name their tests.
 
 A comment covers the paragraphs, lists and tables above it, up to the comment before it or to the heading:
 
@@ -13,17 +13,18 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 _NUMBER_WORDS: Final = (
-    "half an?|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|thirty|sixty"
+    r"half\s+an?|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|thirty|sixty"
 )
 MEASURE: Final = re.compile(
     r"\b\d[\d,.]*\s?(?:ms|µs|s|seconds?|min|minutes?|h|hours?|days?|weeks?|[KMG]i?B)\b"
-    rf"|\b(?:{_NUMBER_WORDS})\s(?!second\s(?:copy|line|time)\b)(?:seconds?|minutes?|hours?|days?|weeks?)\b",
+    rf"|\b(?:{_NUMBER_WORDS})\s+(?!second\s+(?:copy|line|time)\b)(?:seconds?|minutes?|hours?|days?|weeks?)\b",
     re.IGNORECASE,
 )
 """A number with a unit of time or of size. "A second copy" and the like is none."""
 PROMISE: Final = re.compile(
-    r"\b(?:writes?\s+nothing|only\s+reads?|no\s+wildcards?|least\s+permissions|only\s+the\s+rights"
-    r"|appear\s+in\s+no|never\s+(?:contains?|appear|shown)|no\s+(?:metric|line)\s+contains|no\s+command\s+prints)\b",
+    r"\b(?:writes\s+nothing|only\s+reads?|no\s+wildcards?|least\s+permissions|only\s+the\s+rights"
+    r"|appear\s+in\s+no|never\s+(?:contains\s+a\s+token|appear|shown)"
+    r"|no\s+(?:metric|line)\s+contains|no\s+command\s+prints)\b",
     re.IGNORECASE,
 )
 """A promise about rights, or about what nobody is shown."""
@@ -33,7 +34,7 @@ _FENCE: Final = re.compile(r"\s*```")
 
 
 class Block(NamedTuple):
-    """Lines between empty lines, outside of fenced code: a paragraph, a list, a table, a heading or a comment."""
+    """Lines between empty lines, outside of fenced code: a paragraph, list, table, heading or comment."""
 
     line: int
     text: str
@@ -105,7 +106,9 @@ def _claims(block: Block) -> Iterator[Claim]:
 
 def _sentence(text: str, match: re.Match[str]) -> str:
     """Return the sentence, the item or the row around a match, on one line."""
-    begin = max((end.end() for end in re.finditer(r"[.:]\s|\n\s*[-|]\s|\n\|", text[: match.start()])), default=0)
+    begin = max(
+        (end.end() for end in re.finditer(r"[.:]\s|\n\s*[-|]\s|\n\|", text[: match.start()])), default=0
+    )
     end = re.search(r"[.:](?:\s|$)|\n\s*[-|]\s|\n\||$", text[match.end() :])
     return " ".join(text[begin : match.end() + (end.start() if end else 0)].split())
 
@@ -120,6 +123,8 @@ def evidence(text: str) -> Iterator[Evidence]:
             for part in body[1].split(";"):
                 kind, colon, names = part.strip().partition(": ")
                 if kind not in _KINDS or not colon:
-                    raise MalformedComment(f"line {block.line}: begin `{part.strip()}` with tests: or measured:")
+                    raise MalformedComment(
+                        f"line {block.line}: begin `{part.strip()}` with tests: or measured:"
+                    )
                 for name in names.split(","):
                     yield Evidence(block.line, kind, name.strip())
