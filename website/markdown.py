@@ -14,7 +14,7 @@ _ITEM: Final = re.compile(r"^(\s*)([-*]|\d+\.)(\s+)\S")
 _LINK: Final = re.compile(r"(?<=\]\()(?!https?://|#)([^)\s#]+)(?=[)#])")
 _CONTENTS: Final = re.compile(r"(?:^- \[[^\]]+\]\(#[^)]+\).*\n)+\n(?=(?:(?!^#).*\n)*^## )", re.MULTILINE)
 _SPAN: Final = re.compile(r"(`[^`]+`)")
-_EVIDENCE: Final = re.compile(r"^<!-- (?:tests|measured): .*?-->\n\n?", re.MULTILINE | re.DOTALL)
+_EVIDENCE: Final = re.compile(r"^<!-- (?:tests|measured):\s.*?-->(?:\n\n?|\Z)", re.MULTILINE | re.DOTALL)
 
 
 def for_mkdocs(text: str) -> str:
