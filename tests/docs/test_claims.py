@@ -123,7 +123,7 @@ IN_SENTENCES: Final = [
     ("performance", "Jobs come at random for two minutes", flips_play.Row("AllAtOnce", 10).seconds, 120),
     ("performance", "had not finished two minutes after", flips_play.Row("AllAtOnce", 10).patience, 120),
     ("reference", "may be written again, all together, after a burst of 200", write_limits.BURST, 200),
-    ("reference", "were written in the last ten seconds", write_limits.REPEATED_SECONDS, 10),
+    ("reference", "Ten writes of an object, and one a second after that", write_limits.FREE_WRITES, 10),
     (
         "reference",
         "may still be placed there before they are sent back; at least 15 s",
