@@ -33,11 +33,11 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.errors import PlacementAcError
 from placement_ac.inspection.hub.controller_settings import NAMESPACE, ControllerSettings, find_settings
-from placement_ac.inspection.hub.dump import Dump, MissingRight, dump_of
+from placement_ac.inspection.hub.dump import Dump, MissingRight
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import CONTROLLER_KINDS, DECISION_KINDS, PROVISIONED_KINDS, QUEUE_KINDS
 from placement_ac.inspection.readers.hub_reader import PAUSE_SECONDS, Namespaces, read_kinds, watch_kinds
-from placement_ac.inspection.readers.manifests import read_manifests
+from placement_ac.inspection.readers.manifests import read_dump
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 
@@ -148,9 +148,7 @@ _LOGIN: Final = (
     click.Option(["--kubeconfig"], type=FILE, help="The kubeconfig."),
     click.Option(["--context"], help="The context in the kubeconfig."),
 )
-hub_options = option_group(
-    "where",
-    HubSource,
+_WHERE: Final = (
     *_LOGIN,
     click.Option(
         ["-n", "--namespace"],
@@ -166,14 +164,21 @@ hub_options = option_group(
         help="The namespace of the controller.",
     ),
     click.Option(["--config"], type=FILE, help="Use this settings file, not the controller's settings."),
+)
+hub_options = option_group(
+    "where",
+    HubSource,
+    *_WHERE,
     click.Option(
         ["--from-dump", "dump_files"],
         multiple=True,
         metavar="FILE",
-        help="Read the output of `kubectl get … -o yaml`, not a hub; may be given several times.",
+        help="Read what `placement-ac dump` or `kubectl get … -o yaml` wrote, not a hub; may be repeated.",
     ),
 )
 """The options that say where to read, for commands that only read."""
+live_hub_options = option_group("where", HubSource, *_WHERE)
+"""The same for a command that reads only a hub."""
 login_options = option_group("where", HubSource, *_LOGIN)
 kueue_namespace_option = click.option(
     "--kueue-namespace",
@@ -186,7 +191,7 @@ kueue_namespace_option = click.option(
 def read_once(where: HubSource, kinds: Collection[Kind]) -> HubReading:
     """Read the hub or the dump once. Raises ApiError, LoginFailed, InvalidManifest, BadSettings."""
     if where.dump_files:
-        return _hub_reading(dump_of(read_manifests(where.dump_files)), where)
+        return _hub_reading(read_dump(where.dump_files), where)
     return with_client(where, lambda client: read_hub(client, where, kinds))
 
 

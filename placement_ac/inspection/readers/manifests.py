@@ -14,9 +14,10 @@ from typing import Annotated, Any, Final
 import yaml
 from pydantic import AfterValidator, Field
 
+from placement_ac.core.api.constants import Resource
 from placement_ac.core.api.schemas import ApiModel, Raw, validate
 from placement_ac.core.safe_yaml import NotYaml, yaml_errors
-from placement_ac.inspection.hub.dump import InvalidManifest, Object
+from placement_ac.inspection.hub.dump import Dump, InvalidManifest, Object, dump_of, kind_of
 
 SUFFIXES: Final = (".json", ".yaml", ".yml")
 """The files of a folder that kubectl reads."""
@@ -35,7 +36,29 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.:]*|")
 
 def read_manifests(names: Iterable[str]) -> list[Object]:
     """Return the objects in these files, folders, or stdin. Raises InvalidManifest."""
-    return [obj for name in names for source in _sources(name) for obj in _objects(source)]
+    sources = (source for name in names for source in _sources(name))
+    return [obj for source in sources for one in _documents(source) for obj in _unfolded(one, source[0])]
+
+
+def read_dump(names: Iterable[str]) -> Dump:
+    """Return the dump in these files, folders, or stdin. Raises InvalidManifest.
+
+    A typed list, like a SecretList, says that its kind was read, even if it is empty.
+    """
+    documents = [
+        (one, source[0]) for name in names for source in _sources(name) for one in _documents(source)
+    ]
+    objects = (obj for document, name in documents for obj in _unfolded(document, name))
+    return dump_of(objects, filter(None, (_kind_of_list(document) for document, _ in documents)))
+
+
+def _kind_of_list(document: Any) -> Resource | None:
+    """Return the kind of an empty typed list; None for anything else."""
+    if not isinstance(document, dict) or document.get("items") != []:
+        return None
+    name = str(document.get("kind"))
+    kind, version = kind_of({"apiVersion": document.get("apiVersion"), "kind": name.removesuffix("List")})
+    return kind.at(version) if kind and name.endswith("List") else None
 
 
 def _sources(name: str) -> Iterator[tuple[str, str]]:
@@ -70,7 +93,8 @@ def _text(name: str, read: Callable[[], str]) -> str:
         raise InvalidManifest(f"{name}: it is not UTF-8 text") from None
 
 
-def _objects(source: tuple[str, str]) -> Iterator[Object]:
+def _documents(source: tuple[str, str]) -> Iterator[Any]:
+    """Yield what each document holds, as far as there is anything in it."""
     name, text = source
     try:
         with yaml_errors():
@@ -81,9 +105,7 @@ def _objects(source: tuple[str, str]) -> Iterator[Object]:
         raise InvalidManifest(f"{name}: {_TOO_DEEP}")
     if "*" in text and _count_values(documents, {}) > VALUES_PER_CHARACTER * len(text):
         raise InvalidManifest(f"{name}: {_TOO_MANY_ALIASES}")
-    for document in documents:
-        if document is not None:
-            yield from _unfolded(document, name)
+    yield from (document for document in documents if document is not None)
 
 
 def _are_nested_too_deeply(documents: list[Any]) -> bool:
