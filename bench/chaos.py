@@ -5,9 +5,9 @@ Run two replicas under random load and random faults, and check every second tha
 processes of their own. Jobs come at random, the best cluster changes, and one fault after the other begins
 and ends (`bench.chaos_faults`). Always: no job runs twice, none is started again, no token is in a log line,
 the memory stays under the limit of the Deployment, and `/livez` answers within a second, not counting the
-time in which the process has waited for a CPU. After the last fault
-all jobs finish, and all is right again, within --right-again seconds. The same seed plays the same faults at
-the same times. Prints a summary; exits with 1 if something was wrong.
+time in which the process has waited for a CPU. After the last fault all jobs finish, and all is right again,
+within --right-again seconds. The same seed plays the same faults at the same times. Prints a summary; exits
+with 1 if something was wrong.
 """
 
 import contextlib

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import wraps
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 import click
 from pydantic import TypeAdapter, ValidationError
@@ -51,34 +51,36 @@ INTERRUPTED: Final = 130
 """The exit code after Ctrl-C, as in shells."""
 
 
-class _UsageError(click.UsageError):
-    exit_code = 1  # like every error: for some commands 2 has another meaning
-
-
 class ReadCommand(click.Command):
-    """A command whose usage errors have exit code 1, like its other errors."""
+    """A command whose errors all have one exit code, usage errors too."""
+
+    error_code: ClassVar[int] = 1
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         try:
             return super().make_context(*args, **kwargs)
         except click.UsageError as error:
-            raise _UsageError(error.format_message(), error.ctx) from None
+            raise self._coded(error) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except PlacementAcError as error:
             message = "\n".join(map(without_controls, str(error).splitlines()))
-            raise click.ClickException(message) from None
-        except click.UsageError as error:
-            raise _UsageError(error.format_message(), error.ctx) from None
+            raise self._coded(click.ClickException(message)) from None
+        except click.ClickException as error:
+            raise self._coded(error) from None
         except KeyboardInterrupt:
             raise click.exceptions.Exit(INTERRUPTED) from None
         except OSError as error:
             if error.errno in (None, errno.EPIPE):  # the reader has closed the pipe: click exits quietly
                 raise
             _drop_unprintable_output()
-            raise click.ClickException(without_controls(str(error))) from None
+            raise self._coded(click.ClickException(without_controls(str(error)))) from None
+
+    def _coded(self, error: click.ClickException) -> click.ClickException:
+        error.exit_code = self.error_code  # type: ignore[misc]  # click reads it of the instance
+        return error
 
 
 def _drop_unprintable_output() -> None:

@@ -22,15 +22,21 @@ from placement_ac.inspection.plan.plan_report import AffectedWorkload, PlannedPl
 from placement_ac.inspection.plan.what_if import what_if
 from placement_ac.inspection.readers.manifests import STDIN, read_manifests
 
-CHANGES: Final = 2
+CHANGES: Final = 1
 """The exit code if something would change."""
 _OPTIONAL_KINDS: Final = (SECRET, CLUSTER_PROFILE, WORKLOAD, *QUEUE_KINDS, *PROVISIONED_KINDS)
 """Kinds without which decisions and Kueue's list can still be computed."""
 _COLOURS: Final = (("@@", "cyan"), ("---", "bold"), ("+++", "bold"), ("+", "green"), ("-", "red"))
 
 
+class PlanCommand(ReadCommand):
+    """Its exit codes are those of `kubectl diff`."""
+
+    error_code = 2
+
+
 @click.command(
-    "plan", cls=ReadCommand, epilog="Example:  placement-ac plan -f samples/placement-demo2-2.yaml"
+    "plan", cls=PlanCommand, epilog="Example:  placement-ac plan -f samples/placement-demo2-2.yaml"
 )
 @hub_options
 @click.option(
@@ -46,7 +52,7 @@ _COLOURS: Final = (("@@", "cyan"), ("---", "bold"), ("+++", "bold"), ("+", "gree
 def command(where: HubSource, files: tuple[str, ...], form: Form) -> None:
     """Preview what manifests would change, before they are applied.
 
-    Exit code: 0 nothing changes, 2 something changes, 1 error.
+    Exit code: 0 nothing changes, 1 something changes, 2 error.
     """
     if STDIN in files and STDIN in where.dump_files:
         raise click.UsageError("use a file for -f or --from-dump: stdin can be read only once")

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from placement_ac.config.settings import Settings
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import GENERATED, NO_CLUSTER_USABLE, SOME_CLUSTERS_UNUSABLE
 from placement_ac.core.plan.diff import diff
@@ -106,8 +107,8 @@ def test_story_3_as_a_what_if() -> None:
         f"apply MultiKueueConfig {DEMO2} at once",
         f"setCondition AdmissionCheck {DEMO2} at once",
         f"apply MultiKueueConfig {DEMO2} when its jobs have ended",
-        f"delete MultiKueueCluster {DEMO2}-cluster2 when its jobs have ended",
         f"setCondition AdmissionCheck {DEMO2} when its jobs have ended",
+        f"delete MultiKueueCluster {DEMO2}-cluster2 60 min after it has left the list",
     ]
     assert answer.objects == (ObjectChange("change", "Placement", "kueue-system", DEMO2),)
     assert answer.changed
@@ -146,7 +147,18 @@ def test_without_jobs_a_cluster_leaves_at_once() -> None:
     assert (plan.removed, plan.draining, plan.affected) == (("cluster2",), (), ())
     assert writes(plan) == [
         f"apply MultiKueueConfig {DEMO2} at once",
-        f"delete MultiKueueCluster {DEMO2}-cluster2 at once",
+        f"delete MultiKueueCluster {DEMO2}-cluster2 60 min after it has left the list",
+    ]
+
+
+def test_a_cluster_that_stands_by_leaves_the_list_later() -> None:
+    """With the dispatcher; without retention its object is deleted at once after that."""
+    settings = Settings.model_validate({"dispatcher": True, "cluster_retention": "0", "unlist_after": "2h"})
+    plan = the_plan(what_if(replace(story_2(), settings=settings), sample(STORY_3)))
+    assert [one for one in writes(plan) if "120 min" in one] == [
+        f"apply MultiKueueConfig {DEMO2} 120 min after its last job has ended",
+        f"delete MultiKueueCluster {DEMO2}-cluster2 120 min after its last job has ended",
+        f"setCondition AdmissionCheck {DEMO2} 120 min after its last job has ended",
     ]
 
 
@@ -154,7 +166,7 @@ def test_what_is_there_changes_nothing() -> None:
     answer = what_if(story_2(*JOBS), sample("placement-demo2-1.yaml", "multikueue-setup-demo2.yaml"))
     assert not answer.changed
     assert (the_plan(answer).order, the_plan(answer).writes) == (("cluster2", "cluster3"), ())
-    assert answer.passed_over == ("ResourceFlavor default-flavor-demo2",)
+    assert answer.passed_over == ("ResourceFlavor default-flavor-demo2: plan does not consider this kind",)
 
 
 def test_nothing_is_deleted_because_no_manifest_has_it() -> None:

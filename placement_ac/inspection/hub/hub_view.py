@@ -91,6 +91,12 @@ SETTLED: Final[state.TimerAges] = _ElapsedTimers(
 PASSED: Final[state.TimerAges] = _ElapsedTimers(frozenset(state.TimerKind))
 """Every timer has elapsed, those of draining too."""
 
+
+def all_elapsed_but(*kinds: state.TimerKind) -> state.TimerAges:
+    """Return timer ages in which every timer has elapsed but those of these kinds."""
+    return _ElapsedTimers(frozenset(state.TimerKind) - set(kinds))
+
+
 Changes = Mapping[Kind, Mapping[Key, Object | None]]
 """Objects that replace the existing ones; None deletes one."""
 

@@ -56,7 +56,7 @@ class ManifestChange:
 def apply_manifests(
     dump: Dump, manifests: Iterable[Object], namespace: str
 ) -> tuple[tuple[ManifestChange, ...], tuple[str, ...]]:
-    """Return a change for each object of a kind that a plan considers, and the kind and name of all others.
+    """Return a change for each object of a kind that a plan considers, and all others, with the reason.
 
     Unchanged objects are included. `namespace`: the default namespace. Raises InvalidManifest for an object
     that an API server would refuse.
@@ -65,8 +65,8 @@ def apply_manifests(
     passed_over = []
     for manifest in manifests:
         kind, version = kind_of(manifest)
-        if kind not in PLANNED_KINDS:
-            passed_over.append(f"{manifest['kind']} {manifest['metadata']['name']}")
+        if kind not in PLANNED_KINDS or "name" not in manifest["metadata"]:
+            passed_over.append(_name_and_reason(manifest))
             continue
         wanted = _with_namespace(manifest, kind, namespace)
         key = key_of(wanted)
@@ -76,6 +76,14 @@ def apply_manifests(
         after = _merged(known.after if known else before, wanted, kind)
         changes[kind, key] = ManifestChange(kind, key, before, _same_if_unchanged(before, after))
     return tuple(changes.values()), tuple(passed_over)
+
+
+def _name_and_reason(manifest: Object) -> str:
+    """Return the name of an object that a plan does not consider, and why."""
+    metadata = manifest["metadata"]
+    if "name" not in metadata:
+        return f"{manifest['kind']} {metadata['generateName']}…: its name is generated when it is created"
+    return f"{manifest['kind']} {metadata['name']}: plan does not consider this kind"
 
 
 def _with_namespace(manifest: Object, kind: Kind, namespace: str) -> Object:

@@ -230,7 +230,7 @@ def _planned_placement(
     wanted = after.plan
     writes: tuple[PlannedWrite, ...] = ()
     if after.snapshot and changed:
-        wanted, writes = preview_writes(after.snapshot, wanted, after.view.dump, waits=bool(draining))
+        wanted, writes = preview_writes(after.snapshot, after.view.dump, waits=bool(draining))
     affected = sorted(
         _workloads_on(after, removed),
         key=lambda one: (removed.index(one.cluster), one.namespace, one.name),

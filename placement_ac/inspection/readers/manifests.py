@@ -35,7 +35,10 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.:]*|")
 
 
 def read_manifests(names: Iterable[str]) -> list[Object]:
-    """Return the objects in these files, folders, or stdin. Raises InvalidManifest."""
+    """Return the objects in these files, folders, or stdin. Raises InvalidManifest.
+
+    One to be created with `generateName` has no name.
+    """
     sources = (source for name in names for source in _sources(name))
     return [obj for source in sources for one in _documents(source) for obj in _unfolded(one, source[0])]
 
@@ -49,7 +52,8 @@ def read_dump(names: Iterable[str]) -> Dump:
         (one, source[0]) for name in names for source in _sources(name) for one in _documents(source)
     ]
     objects = (obj for document, name in documents for obj in _unfolded(document, name))
-    return dump_of(objects, filter(None, (_kind_of_list(document) for document, _ in documents)))
+    named = (obj for obj in objects if "name" in obj["metadata"])
+    return dump_of(named, filter(None, (_kind_of_list(document) for document, _ in documents)))
 
 
 def _kind_of_list(document: Any) -> Resource | None:
@@ -141,10 +145,14 @@ def _unfolded(document: Any, name: str) -> Iterator[Object]:
             yield from _unfolded(_of_list(item, document), name)
         return
     metadata = document.get("metadata")
-    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+    if not isinstance(metadata, dict) or not isinstance(
+        metadata.get("name", metadata.get("generateName")), str
+    ):
         raise InvalidManifest(f"{name}: the {document['kind']} has no metadata.name")
     if problem := metadata_problem(document):
-        raise InvalidManifest(f"{name}: the {document['kind']} {metadata['name']} cannot be read: {problem}")
+        raise InvalidManifest(
+            f"{name}: the {document['kind']} {metadata.get('name', '')} cannot be read: {problem}"
+        )
     if not _are_names(document["apiVersion"], metadata):
         raise InvalidManifest(
             f"{name}: the {document['kind']} has a name or namespace that no API server accepts"
@@ -157,7 +165,7 @@ def _are_names(api_version: str, metadata: dict[str, Any]) -> bool:
 
     Names of roles may be anything; they are part of no command.
     """
-    given = (metadata["name"], metadata.get("namespace") or "")
+    given = (metadata.get("name") or "", metadata.get("namespace") or "")
     return api_version.startswith("rbac.authorization.k8s.io/") or all(map(_NAME.fullmatch, given))
 
 
@@ -207,7 +215,7 @@ class _Manager(_Strict):
 
 
 class _Metadata(_Strict):
-    name: str
+    name: str | None = None
     namespace: str | None = None
     uid: str | None = None
     resource_version: str | None = None
