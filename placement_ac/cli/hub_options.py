@@ -30,6 +30,7 @@ from placement_ac.core.api.constants import (
     SECRET,
     WATCHED_KINDS,
     Kind,
+    Resource,
 )
 from placement_ac.core.api.errors import PlacementAcError
 from placement_ac.inspection.hub.controller_settings import NAMESPACE, ControllerSettings, find_settings
@@ -207,25 +208,31 @@ def with_client(where: HubSource, work: Callable[[Client], Awaitable[T]]) -> T:
     return asyncio.run(work_with_client())
 
 
-async def read_hub(client: Client, where: HubSource, kinds: Collection[Kind]) -> HubReading:
+async def read_hub(
+    client: Client, where: HubSource, kinds: Collection[Kind], schemas: Collection[Resource] = ()
+) -> HubReading:
     """Read the hub: first the controller and its settings, then all else concurrently."""
     ours = await _read_controller(client, where)
     others = [kind for kind in kinds if kind not in CONTROLLER_KINDS]
-    return _merged(ours, await read_kinds(client, others, namespaces_of(ours.view.settings)))
+    return _merged(ours, await read_kinds(client, others, namespaces_of(ours.view.settings), schemas))
 
 
-def read_all_namespaces(where: HubSource, namespaces: Collection[str] = ()) -> HubReading:
-    """Read the hub or the dump once, with Placements and decisions of all namespaces.
+def read_all_namespaces(
+    where: HubSource, namespaces: Collection[str] = (), schemas: Collection[Resource] = ()
+) -> HubReading:
+    """Read the hub or the dump once, with Placements and decisions of all namespaces, and these schemas.
 
     Without that right: of the watched namespaces and of `namespaces`; a line on stderr says so.
     """
     if where.dump_files:
         return read_once(where, EXPLAIN_KINDS)
-    return with_client(where, lambda client: _read_all_namespaces(client, where, namespaces))
+    return with_client(where, lambda client: _read_all_namespaces(client, where, namespaces, schemas))
 
 
-async def _read_all_namespaces(client: Client, where: HubSource, namespaces: Collection[str]) -> HubReading:
-    found = await read_hub(client, where, EXPLAIN_KINDS)
+async def _read_all_namespaces(
+    client: Client, where: HubSource, namespaces: Collection[str], schemas: Collection[Resource]
+) -> HubReading:
+    found = await read_hub(client, where, EXPLAIN_KINDS, schemas)
     whole = await read_kinds(client, ALL_NAMESPACES_KINDS, {})
     if whole.missing:
         report_missing(whole.missing, "Placements in other namespaces are not counted")

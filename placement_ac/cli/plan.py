@@ -18,6 +18,7 @@ from placement_ac.cli.output import Form, emit, output, safe_text, without_contr
 from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET, WORKLOAD
 from placement_ac.core.api.text import count_text, joined
 from placement_ac.inspection.hub.kinds import PROVISIONED_KINDS, QUEUE_KINDS
+from placement_ac.inspection.plan.manifest_changes import planned_resources
 from placement_ac.inspection.plan.plan_report import AffectedWorkload, PlannedPlacement, PlanReport
 from placement_ac.inspection.plan.what_if import what_if
 from placement_ac.inspection.readers.manifests import STDIN, read_manifests
@@ -58,7 +59,8 @@ def command(where: HubSource, files: tuple[str, ...], form: Form) -> None:
         raise click.UsageError("use a file for -f or --from-dump: stdin can be read only once")
     manifests = read_manifests(files)
     spaces = (one["metadata"].get("namespace") for one in manifests)
-    found = read_all_namespaces(where, sorted({one for one in spaces if isinstance(one, str) and one}))
+    namespaces = sorted({one for one in spaces if isinstance(one, str) and one})
+    found = read_all_namespaces(where, namespaces, planned_resources(manifests))
     report_missing(found.dump.missing)
     if needed := [str(right) for right in found.dump.missing if right.kind not in _OPTIONAL_KINDS]:
         raise click.ClickException(f"grant the right to {joined(needed)}: without it no preview is possible")

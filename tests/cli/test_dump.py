@@ -11,7 +11,8 @@ from click.testing import CliRunner, Result
 
 from placement_ac.cli.main import main
 from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, SECRET
-from placement_ac.inspection.hub.redact import LAST_APPLIED, redacted
+from placement_ac.inspection.hub.dump import LAST_APPLIED
+from placement_ac.inspection.hub.redact import redacted
 from placement_ac.lab.hub import Hub
 from tests.support.builders import kubeconfig, secret
 from tests.support.driver import Controllers, Driver, eventually

@@ -1,5 +1,6 @@
 """`plan`: what manifests would change, by the engine and the controller's own rules."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ from placement_ac.config.settings import Settings
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import GENERATED, NO_CLUSTER_USABLE, SOME_CLUSTERS_UNUSABLE
 from placement_ac.core.plan.diff import diff
+from placement_ac.inspection.hub.dump import LAST_APPLIED
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.plan.plan_report import (
     AffectedWorkload,
@@ -27,6 +29,7 @@ from placement_ac.inspection.plan.what_if import (
 )
 from tests.support import builders
 from tests.support.builders import Raw, decision, secret, secrets
+from tests.support.shared import published_crds
 from tests.support.whatif import (
     DEMO2,
     bound,
@@ -403,4 +406,33 @@ def test_the_string_data_of_a_secret_is_its_data() -> None:
     assert the_plan(answer).added == ("c00",)
     assert "stringData" not in (
         answer.after.dump.find(constants.SECRET, "multikueue-c00", "kueue-system") or {}
+    )
+
+
+@pytest.mark.parametrize(
+    ("applied", "kept"),
+    [
+        pytest.param({}, True, id="set by kubectl patch"),
+        pytest.param({"spec": {"numberOfClusters": 1}}, False, id="applied before"),
+    ],
+)
+def test_a_field_that_kubectl_apply_does_not_remove(applied: Raw, kept: bool) -> None:
+    (there,) = [one for one in sample("placement-demo2-1.yaml") if one["kind"] == "Placement"]
+    annotations = {LAST_APPLIED: json.dumps(applied)}
+    changed = there | {
+        "metadata": there["metadata"] | {"annotations": annotations},
+        "spec": there["spec"] | {"numberOfClusters": 1},
+    }
+    warnings = what_if(view_of(stored(changed)), [there]).warnings
+    expected = f"write spec.numberOfClusters into Placement kueue-system/{DEMO2}, or remove it there"
+    assert any(one.startswith(expected) for one in warnings) is kept
+
+
+def test_a_field_that_the_kind_does_not_have() -> None:
+    (there,) = [one for one in sample("placement-demo2-1.yaml") if one["kind"] == "Placement"]
+    wrong = there | {"spec": there["spec"] | {"numberOfCluster": 1}}
+    warnings = what_if(view_of(*published_crds()), [wrong]).warnings
+    assert warnings[0] == (
+        f"correct Placement kueue-system/{DEMO2}: there is no field spec.numberOfCluster; "
+        "did you mean numberOfClusters?"
     )

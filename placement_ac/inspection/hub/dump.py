@@ -17,6 +17,8 @@ Object = dict[str, Any]
 Key = tuple[str, str]
 """(namespace, name); the namespace of a cluster-scoped object is ""."""
 
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+"""The annotation in which `kubectl apply` keeps what it has applied."""
 _BY_NAME: Final = {(kind.group, kind.kind): kind for kind in ALL_KINDS}
 
 
@@ -54,7 +56,7 @@ class Dump:
     served: Mapping[Kind, Resource] = field(default_factory=dict)
     """The served version of each kind; of a file, the version of its first object."""
     missing: tuple[MissingRight, ...] = ()
-    schemas: Mapping[Kind, Object] = field(default_factory=dict, repr=False)
+    schemas: Mapping[Resource, Object] = field(default_factory=dict, repr=False)
     """OpenAPI schemas, if they were requested."""
     live: bool = False
     """Whether it was read from an API server: then an object that is missing here does not exist."""

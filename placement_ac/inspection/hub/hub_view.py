@@ -115,7 +115,8 @@ class HubView:
     def facts(self) -> state.HubFacts:
         """The hub's limits, versions and name format."""
         served = {kind: kind.at(KUEUE_VERSIONS[0]) for kind in (ADMISSION_CHECK, MULTIKUEUE_CLUSTER)}
-        schema = self.dump.schemas.get(MULTIKUEUE_CONFIG)
+        schemas = self.dump.schemas.items()
+        schema = next((found for resource, found in schemas if resource.of == MULTIKUEUE_CONFIG), None)
         return hub_facts(self.settings, served | dict(self.dump.served), schema, None)
 
     @cached_property

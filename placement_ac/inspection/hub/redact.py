@@ -9,9 +9,8 @@ from typing import Any, Final
 
 from placement_ac.core.api.constants import KUBECONFIG_KEY, SECRET, Kind
 from placement_ac.core.api.decode import secret
-from placement_ac.inspection.hub.dump import Object
+from placement_ac.inspection.hub.dump import LAST_APPLIED, Object
 
-LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 REDACTED: Final = "redacted"
 _REPLACED: Final = base64.b64encode(REDACTED.encode()).decode()
 _KUBECONFIG: Final = base64.b64encode(

@@ -22,14 +22,15 @@ from placement_ac.core.api.constants import (
     SECRET,
     WORKLOAD,
     Kind,
+    Resource,
 )
-from placement_ac.inspection.hub.dump import Dump, InvalidManifest, Key, Object, key_of, kind_of
+from placement_ac.inspection.hub.dump import LAST_APPLIED, Dump, InvalidManifest, Key, Object, key_of, kind_of
 from placement_ac.inspection.hub.kinds import CLUSTER_SET, DECISION_KINDS, QUEUE_KINDS, SET_BINDING
 from placement_ac.scheduling.objects import at
 
 PLANNED_KINDS: Final = frozenset((*DECISION_KINDS, *QUEUE_KINDS)) - {WORKLOAD}
 """The kinds that a plan considers; other manifests are ignored."""
-LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_WRITTEN_BY_ADMINS: Final = (PLACEMENT, ADMISSION_CHECK, CLUSTER_SET)
 _WITH_STATUS: Final = (PLACEMENT_SCORE, CLUSTER_PROFILE)
 _NOT_CONTENT: Final = ("apiVersion", "kind", "metadata", "status", "stringData")
 
@@ -51,6 +52,14 @@ class ManifestChange:
 
     def __str__(self) -> str:
         return f"{self.kind.kind} {'/'.join(filter(None, self.key))}"
+
+
+def planned_resources(manifests: Iterable[Object]) -> frozenset[Resource]:
+    """Return the kinds that a plan considers, in the versions of the manifests; without the core group."""
+    found = (kind_of(manifest) for manifest in manifests)
+    return frozenset(
+        kind.at(version) for kind, version in found if kind and kind.group and kind in PLANNED_KINDS
+    )
 
 
 def apply_manifests(
@@ -91,6 +100,20 @@ def _with_namespace(manifest: Object, kind: Kind, namespace: str) -> Object:
     if kind.namespaced:
         metadata["namespace"] = manifest["metadata"].get("namespace") or namespace
     return manifest | {"metadata": metadata}
+
+
+def kept_fields(change: ManifestChange, manifest: Object, defaults: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the fields of `spec` that stay though they are not in the manifest: kubectl never applied them.
+
+    Only of kinds of which an admin writes the whole `spec`, and not what the API server has set by default.
+    """
+    if change.before is None or change.kind not in _WRITTEN_BY_ADMINS:
+        return
+    last = _last_applied(change.before)
+    there, wanted, applied = (one.get("spec") or {} for one in (change.before, manifest, last))
+    for key, value in there.items() if isinstance(there, dict) else ():
+        if key not in wanted and key not in applied and value not in (defaults.get(key), None):
+            yield f"spec.{key}"
 
 
 # -- as kubectl applies
