@@ -43,10 +43,17 @@ SETS: Final[Object] = {
         }
     },
 }
-SCORES_CRD: Final = (
-    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
-    "addonplacementscores.cluster.open-cluster-management.io"
+CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+SCORES_CRD: Final = "addonplacementscores.cluster.open-cluster-management.io"
+REMOVED_CRDS: Final = (
+    SCORES_CRD,
+    "clusterprofiles.multicluster.x-k8s.io",
+    "managedserviceaccounts.authentication.open-cluster-management.io",
 )
+"""Without these the controller goes on; with the others, the objects of the jobs would be deleted."""
+CLOCK_SECONDS: Final = (-86400, -3600, -30, 30, 3600, 86400)
+"""By how much a clock is set."""
+FAKETIME: Final = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
 ANSWER_SECONDS: Final = 5.0
 RECONNECT_SECONDS: Final = 30.0
 """How long Kueue may take to connect again, at most."""
@@ -64,8 +71,8 @@ class Target:
     files: dict[str, IO[bytes]] = field(default_factory=dict)
     stopped: set[str] = field(default_factory=set)
     hub_is_up: bool = True
-    scores_crd: Object | None = None
-    """The CRD while it is removed."""
+    crds: dict[str, Object] = field(default_factory=dict)
+    """The CRDs that are removed."""
     rival: bool = False
     away: set[str] = field(default_factory=set)
     """Workers whose API server is away."""
@@ -77,7 +84,7 @@ class Target:
 
     @property
     def can_write_scores(self) -> bool:
-        return self.hub_is_up and self.scores_crd is None
+        return self.hub_is_up and SCORES_CRD not in self.crds
 
     @property
     def logs(self) -> list[Path]:
@@ -93,9 +100,19 @@ class Target:
     def start_replica(self, name: str, log: IO[bytes]) -> None:
         address = f"127.0.0.1:{self.ports[name]}"
         options = self.settings | {"health_probe_bind_address": address}
-        self.replicas[name] = Replica(self.scene.hub, self.folder, name, log=log, **options)
+        environment = faketime(self.clock_file(name))
+        self.replicas[name] = Replica(
+            self.scene.hub, self.folder, name, log=log, environment=environment, **options
+        )
         self.secrets.add(token_of(json.loads((self.folder / name).read_text())))
         self.replicas[name].start()
+
+    def clock_file(self, name: str) -> Path:
+        """Return the file that says how far the clock of a replica is off. Unit: seconds."""
+        return self.folder / f"{name}.clock"
+
+    def set_clock(self, name: str, seconds: int) -> None:
+        self.clock_file(name).write_text(f"{seconds:+d}\n")
 
     def close(self) -> None:
         for replica in self.replicas.values():
@@ -192,23 +209,44 @@ def token_of(kubeconfig: Object) -> str:
     return str(kubeconfig["users"][0]["user"]["token"])
 
 
+def faketime(clock: Path) -> dict[str, str]:
+    """Return the environment of a process whose wall clock is off as that file says; {} without faketime."""
+    if FAKETIME is None:
+        return {}
+    clock.write_text("+0\n")
+    return {
+        "LD_PRELOAD": str(FAKETIME),
+        "FAKETIME_TIMESTAMP_FILE": str(clock),
+        "FAKETIME_CACHE_DURATION": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    }
+
+
 def _nothing(_: Target, __: float) -> None:
     """End nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """`seconds`: how long it lasts. `needs_hub`: it begins and ends by requests to the hub."""
+    """
+    `seconds`: how long it lasts. `needs_hub`: it begins and ends by requests to the hub. `needs_faketime`: it
+    is left out where Debian's package `faketime` is not installed.
+    """
 
     name: str
     seconds: tuple[float, float]
     on_begin: Callable[[Target, float], None]
     on_end: Callable[[Target, float], None] = _nothing
     needs_hub: bool = False
+    needs_faketime: bool = False
     which: float = 0.0
 
     def of(self, which: float) -> "Fault":
         return replace(self, which=which)
+
+    def can_begin(self, target: Target) -> bool:
+        has_needs = target.hub_is_up or not self.needs_hub
+        return has_needs and (FAKETIME is not None or not self.needs_faketime)
 
     def begin(self, target: Target) -> None:
         self.on_begin(target, self.which)
@@ -321,16 +359,32 @@ def _thawed(target: Target, which: float) -> None:
     target.stopped.discard(name)
 
 
-def _crd_goes(target: Target, _: float) -> None:
-    crd = target.scene.admin.request("GET", SCORES_CRD, None)
+def _crd(which: float) -> str:
+    return REMOVED_CRDS[int(which * len(REMOVED_CRDS))]
+
+
+def _crd_goes(target: Target, which: float) -> None:
+    name = _crd(which)
+    crd = target.scene.admin.request("GET", f"{CRDS}/{name}", None)
     keep = {key: crd["metadata"][key] for key in ("name", "labels", "annotations") if key in crd["metadata"]}
-    target.scores_crd = {key: crd[key] for key in ("apiVersion", "kind", "spec")} | {"metadata": keep}
-    target.scene.admin.request("DELETE", SCORES_CRD, None)
+    target.crds[name] = {key: crd[key] for key in ("apiVersion", "kind", "spec")} | {"metadata": keep}
+    target.scene.admin.request("DELETE", f"{CRDS}/{name}", None)
 
 
-def _crd_comes(target: Target, _: float) -> None:
-    target.scene.admin.request("POST", SCORES_CRD.rpartition("/")[0], target.scores_crd or {})
-    target.scores_crd = None
+def _crd_comes(target: Target, which: float) -> None:
+    target.scene.admin.request("POST", CRDS, target.crds[_crd(which)])
+    del target.crds[_crd(which)]
+
+
+def _clock_set(target: Target, which: float) -> None:
+    names = list(target.ports)
+    number = int(which * len(names) * len(CLOCK_SECONDS))
+    target.set_clock(names[number % len(names)], CLOCK_SECONDS[number // len(names)])
+
+
+def _clock_right(target: Target, _: float) -> None:
+    for name in target.ports:
+        target.set_clock(name, 0)
 
 
 def _rival(on: bool) -> Callable[[Target, float], None]:
@@ -366,7 +420,8 @@ FAULTS: Final = (
     Fault("replica killed", (0.0, 5.0), _killed, _started, needs_hub=True),
     Fault("replica frozen", (0.5, 8.0), _frozen, _thawed),
     Fault("disk full", (2.0, 10.0), _disk_full, _started, needs_hub=True),
-    Fault("scores' CRD removed", (1.0, 10.0), _crd_goes, _crd_comes, needs_hub=True),
+    Fault("clock set", (1.0, 15.0), _clock_set, _clock_right, needs_faketime=True),
+    Fault("CRD removed", (1.0, 10.0), _crd_goes, _crd_comes, needs_hub=True),
     Fault("condition reset by a rival", (0.5, 3.0), _rival(True), _rival(False)),
     Fault("429", (1.0, 8.0), _api_fault(status=429, headers={"Retry-After": "1"}), _api_right),
     Fault("500", (1.0, 8.0), _api_fault(status=500), _api_right),

@@ -8,9 +8,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import click
-import yaml
 
 from placement_ac.core.api.errors import LoginFailed
+from placement_ac.core.kubeconfig.parse import parse_kubeconfig
+from placement_ac.core.kubeconfig.refusals import KubeconfigRefused
 from placement_ac.lab.hub import CONTEXT, Hub
 from placement_ac.lab.standins.runner import KNOWN, StandIns
 
@@ -101,12 +102,11 @@ def _refuse_to_replace(kubeconfig: Path) -> None:
 def _hub_in(kubeconfig: Path) -> str:
     """Return the server of an embedded hub's kubeconfig; "" for any other file."""
     try:
-        content = yaml.safe_load(kubeconfig.read_text("utf-8"))
-        if content["current-context"] == CONTEXT:
-            return str(content["clusters"][0]["cluster"]["server"])
-    except Exception:  # noqa: S110  # PyYAML lets through whatever Python says of a tagged value
-        pass  # a file that cannot be read names no server of ours
-    return ""
+        config = parse_kubeconfig(kubeconfig.read_bytes())
+    except (OSError, KubeconfigRefused):  # a file that cannot be read names no server of ours
+        return ""
+    servers = [one.cluster.server for one in config.clusters]
+    return servers[0] if servers and config.current_context == CONTEXT else ""
 
 
 def _listens(server: str) -> bool:

@@ -17,6 +17,7 @@ import yaml
 from pydantic import ValidationError
 
 from placement_ac.config.settings import PATTERN_HELP, BadSettings, Settings, is_list
+from placement_ac.core.safe_yaml import NotYaml, yaml_errors
 
 PREFIX: Final = "PLACEMENT_AC_"
 FILE_SETTING: Final = "config"
@@ -117,20 +118,15 @@ def _from_file(path: Path, read: Callable[[Path], str]) -> dict[str, Any]:
 def _entries(path: Path, read: Callable[[Path], str]) -> Iterable[tuple[str, yaml.Node]]:
     """Return the keys and values of the file, as they are written. Raises BadSettings."""
     try:
-        root = yaml.compose(read(path), yaml.SafeLoader)
+        with yaml_errors(OSError):
+            root = yaml.compose(read(path), yaml.SafeLoader)
     except OSError as error:
         is_folder = isinstance(error, IsADirectoryError)
         hint = "; name the file in it, like config.yaml" if is_folder else ""
         raise BadSettings(f"cannot read the settings file {path}: {error.strerror}{hint}") from None
-    except UnicodeDecodeError:
-        raise BadSettings(f"{path}: it is not text in UTF-8") from None
-    except yaml.MarkedYAMLError as error:
-        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        raise BadSettings(f"{path}: it is not YAML: {line}{error.problem}") from None
-    except yaml.YAMLError:
-        raise BadSettings(f"{path}: it is not YAML: it has characters that no text has") from None
-    except RecursionError:
-        raise BadSettings(f"{path}: it is nested too deeply; write each setting as a line") from None
+    except NotYaml as error:
+        hint = "; write each setting as a line" if error.is_too_deep else ""
+        raise BadSettings(f"{path}: {error}{hint}") from None
     if root is None:
         return ()
     if not isinstance(root, yaml.MappingNode):

@@ -34,7 +34,7 @@ from placement_ac.core.credentials.provisioning import plan_provisioning
 from placement_ac.core.inputs.state import Key, Plan, Snapshot
 from placement_ac.core.plan import diff
 from placement_ac.core.plan.conditions import refuse
-from placement_ac.core.plan.event_intents import postable_events, undone_event
+from placement_ac.core.plan.event_intents import postable_events, reverted_events, undone_event
 from placement_ac.core.plan.list_writes import list_writes
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.stats import placement_stats
@@ -59,7 +59,7 @@ class WriteResult:
     @property
     def is_blocked(self) -> bool:
         """Whether what follows must not be written."""
-        return self.error is not None or (self.undone is not None and self.undone.blocking)
+        return self.error is not None or self.undone is not None
 
     @property
     def wrote_config(self) -> bool:
@@ -161,10 +161,11 @@ class Reconciler:
             raise Requeue(result.error.retry_after) from result.error
         if result.undone:
             self._recorder.post([undone_event(result.undone.message)], seen.checks.ours)
-            self._add_after(key, result.undone.retry_after or 0.0)
+            waits = (result.undone.retry_after, wanted.requeue_after)
+            self._add_after(key, min(wait for wait in waits if wait is not None))
+            return
         prepared = await self._prepare(key, diff.preparations(seen, wanted))
-        wrote = (bool(result.done) or prepared) and not result.is_blocked
-        self._finish(key, run, wrote=wrote, requeue_after=wanted.requeue_after)
+        self._finish(key, run, wrote=bool(result.done) or prepared, requeue_after=wanted.requeue_after)
 
     async def _prepare(self, key: Key, phases: Iterable[diff.Phase]) -> bool:
         """Create what nobody needs yet; return whether there was something. A failure concerns no check."""
@@ -184,8 +185,7 @@ class Reconciler:
         try:
             await self._writer.execute(phases, result.done)
         except Undone as undone:
-            if result.undone is None or undone.blocking:
-                result.undone = undone
+            result.undone = result.undone or undone
         except ApiError as error:
             result.error = result.error or error
 
@@ -202,7 +202,7 @@ class Reconciler:
             answered=result.sent_back,
             succeeded=result.error is None or isinstance(result.error, WorkloadTrouble),
         )
-        self._recorder.post(events, seen.checks.ours)
+        self._recorder.post((*events, *reverted_events(seen, result.done)), seen.checks.ours)
 
     async def _report(self, key: Key, seen: Snapshot, wanted: Plan, error: ApiError) -> None:
         """Report a failure in the log and, if the API server refused a write, in the condition."""

@@ -18,8 +18,8 @@ UNDONE_MAX: Final = 5
 """A write that was undone so many times in a row is repeated only every PACED_SECONDS."""
 PACED_SECONDS: Final = 30.0
 """Also how long a write must last, so that it is not counted as undone."""
-REPEATED_SECONDS: Final = 10.0
-"""A write takes a token if its object was written within this time: a burst of real changes takes none."""
+FREE_WRITES: Final = 10
+"""So many writes of an object, and one a second, take no token: decisions that change do not wait."""
 BURST: Final = 200
 REMEMBERED: Final = 10_000
 
@@ -62,6 +62,8 @@ class _LastWrite:
     at: float
     undone: int
     """How many times in a row this write was undone soon."""
+    recent: float
+    """How many writes of the object there were lately, less one a second."""
     is_undone: bool = False
     """Whether this one was."""
 
@@ -92,19 +94,25 @@ class WriteLimits:
         return UndoneWrite(last.undone, max(wait, 0.0), is_new)
 
     def reserve(self, action: Action, now: float) -> float:
-        """Take a token if the object was written just now; return the seconds until it may be written."""
-        last = self._last(action, now)
-        return self._bucket.reserve(now) if last and now - last.at < REPEATED_SECONDS else 0.0
+        """Take a token if the object is written often; return the seconds until it may be written."""
+        is_often = _recent(self._last(action, now), now) > FREE_WRITES - 1
+        return self._bucket.reserve(now) if is_often else 0.0
 
     def wrote(self, action: Action, now: float) -> None:
         """Take in that a write has succeeded."""
         last, content = self._last(action, now), _content(action)
         undone = last.undone if last and content is not None and last.content == content else 0
-        self._writes[object_of(action)] = _LastWrite(content, now, undone)
+        self._writes[object_of(action)] = _LastWrite(
+            content, now, undone, min(_recent(last, now) + 1, FREE_WRITES)
+        )
 
     def _last(self, action: Action, now: float) -> _LastWrite | None:
         self._now = now
         return self._writes.get(object_of(action))
+
+
+def _recent(last: _LastWrite | None, now: float) -> float:
+    return max(last.recent - (now - last.at), 0.0) if last else 0.0
 
 
 def _content(action: Action) -> int | None:

@@ -14,7 +14,14 @@ from typing import Any, Final
 import structlog
 from cachetools import LRUCache
 
-from placement_ac.controller.write_limits import REMEMBERED, ObjectName, UndoneWrite, WriteLimits, object_of
+from placement_ac.controller.write_limits import (
+    PACED_SECONDS,
+    REMEMBERED,
+    ObjectName,
+    UndoneWrite,
+    WriteLimits,
+    object_of,
+)
 from placement_ac.core.api.constants import (
     FIELD_MANAGER,
     KUEUE_ADMISSION,
@@ -79,20 +86,25 @@ class Writer:
         """Carry out all phases, or raise the first error of a phase. Raises ApiError.
 
         An error of one Workload does not stop the others: WorkloadTrouble is raised at the end. A condition
-        that is held back stops nothing either: Undone is raised at the end, if nothing else is.
+        that is held back does not stop the Workloads either: Undone is raised at the end, if nothing else is.
         The actions that succeeded are added to `done`, even if an error is raised.
         """
         late_errors: list[BaseException] = []
         for phase in phases:
+            is_about_workloads = bool(phase) and isinstance(phase[0], SetCheckStates | Nominate)
+            if not is_about_workloads:
+                _raise_first(late_errors)
             results = await self._write_phase(phase)
             if done is not None:
                 done += [action for action, result in zip(phase, results, strict=True) if result is None]
             errors = [error for error in results if error]
-            if phase and isinstance(phase[0], SetCheckStates | Nominate):
+            if is_about_workloads:
                 late_errors += map(_workload_error, errors)
+            elif phase and isinstance(phase[0], SetCondition):
+                late_errors += [error for error in errors if isinstance(error, Undone)]
+                _raise_first(error for error in errors if not isinstance(error, Undone))
             else:
-                late_errors += filter(_may_wait, errors)
-                _raise_first(error for error in errors if not _may_wait(error))
+                _raise_first(errors)
         _raise_first(error for error in late_errors if not isinstance(error, ApiError))
         _raise_first(late_errors)
 
@@ -155,8 +167,11 @@ class Writer:
         who = self._undoers[name]
         level = self._logged.level((name, "undone"), who)
         log.log(level, "a write is undone again and again", object=str(name), by=who, times=undone.times)
-        message = f"{name}: what we write is undone again and again, lately by {who}"
-        return Undone(message, retry_after=undone.wait, blocking=not isinstance(action, SetCondition))
+        message = (
+            f"stop {who} from undoing what we write to {name}; until then we write it "
+            f"every {PACED_SECONDS:.0f} s"
+        )
+        return Undone(message, retry_after=undone.wait)
 
     async def _last_writer(self, action: Action) -> str:
         """Return who has written an object last, by its managedFields."""
@@ -164,7 +179,7 @@ class Writer:
         try:
             found = await self._client.get(self._resources[name.kind], name.name, name.namespace or None)
         except NotFound:
-            return "somebody who deletes it"
+            return "whoever deletes it"
         except ApiError:
             return "an unknown writer"
         who = last_writer(found, FIELD_MANAGER, "status" if isinstance(action, SetCondition) else "")
@@ -306,11 +321,6 @@ def _details(action: Action) -> dict[str, Any]:
     if isinstance(action, Nominate):
         return {"namespace": action.namespace, "clusters": list(action.clusters)}
     return {}
-
-
-def _may_wait(error: BaseException) -> bool:
-    """Whether the writes that follow may be sent in spite of this error."""
-    return isinstance(error, Undone) and not error.blocking
 
 
 def _workload_error(error: BaseException) -> BaseException:

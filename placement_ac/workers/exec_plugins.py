@@ -33,6 +33,7 @@ from placement_ac.config.settings import BadSettings
 from placement_ac.core.api.schemas import ApiModel, ListOf
 from placement_ac.core.kubeconfig.servers import AllowedServers, is_suffix
 from placement_ac.core.kubeconfig.source import Unusable
+from placement_ac.core.safe_yaml import NotYaml, yaml_errors
 
 _CONFIG_EXTENSION: Final = "client.authentication.k8s.io/exec"
 """Kubernetes: the name of the cluster's extension that a plugin gets as its `config`."""
@@ -115,11 +116,12 @@ class AccessProviders(_FileModel):
     def load(cls, path: Path) -> Self:
         """Read JSON or YAML. Raises BadSettings, which names the file and the field."""
         try:
-            content = yaml.safe_load(path.read_text("utf-8"))
+            with yaml_errors(OSError):
+                content = yaml.safe_load(path.read_text("utf-8"))
         except OSError as error:
             raise BadSettings(f"{path} cannot be read: {error.strerror}") from None
-        except Exception:  # PyYAML lets through whatever Python says of a tagged value
-            raise BadSettings(f"{path} is neither JSON nor YAML") from None
+        except NotYaml as error:
+            raise BadSettings(f"{path}: {error}") from None
         try:
             return cls.model_validate(content)
         except ValidationError as error:

@@ -82,7 +82,9 @@ def test_who_resets_the_condition_is_told_and_not_answered_without_an_end(hub: H
             "the message changes with the decision, and is undone as well"
         )
     [message] = undone_events(running)
-    assert message == "AdmissionCheck p: what we write is undone again and again, lately by rival"
+    assert message == (
+        "stop rival from undoing what we write to AdmissionCheck p; until then we write it every 30 s"
+    )
 
 
 def test_who_reverts_the_config_is_told(hub: Hub, running: Driver) -> None:
@@ -103,14 +105,14 @@ def test_who_reverts_the_config_is_told(hub: Hub, running: Driver) -> None:
         eventually(lambda: undone_events(running))
         time.sleep(SECONDS)  # what is tested: see there
         assert 3 <= writes(hub, path, since) <= 7
-    assert "is undone again and again, lately by edit" in undone_events(running)[0]
+    assert undone_events(running)[0].startswith("stop edit from undoing what we write to MultiKueueConfig p;")
     assert log.getvalue().count("a write is undone again and again") == 1
 
 
 @pytest.mark.parametrize(
     ("settings", "rival"),
     [
-        pytest.param({"cluster_names": "{cluster}"}, "somebody who deletes it", id="names of clusters"),
+        pytest.param({"cluster_names": "{cluster}"}, "whoever deletes it", id="names of clusters"),
         pytest.param(
             {"placement_namespace": "elsewhere"}, "another placement-ac", id="namespace of Placements"
         ),
@@ -124,7 +126,7 @@ def test_two_installations_that_want_different_things(
     admin.select("p", "a", "b")
     controllers.start(leader_elect=True, leader_elect_resource_name="one")
     controllers.start(leader_elect=True, leader_elect_resource_name="other", **settings)
-    eventually(lambda: any(f"lately by {rival}" in message for message in undone_events(admin)))
+    eventually(lambda: any(f"stop {rival} from" in message for message in undone_events(admin)))
     since = len(hub.journal)
     time.sleep(SECONDS)  # what is tested: see there
     assert writes(hub, "", since) / SECONDS < 10

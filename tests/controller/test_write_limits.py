@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.controller.write_limits import BURST, UndoneWrite, WriteLimits, object_of
+from placement_ac.controller.write_limits import BURST, FREE_WRITES, UndoneWrite, WriteLimits, object_of
 from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, SECRET
 from placement_ac.core.api.decode import workload
 from placement_ac.core.plan.diff import Action, Apply, Delete, Nominate, SetCheckStates, SetCondition
@@ -80,15 +80,36 @@ def test_which_writes_are_the_same(first: Action, second: Action, same: bool) ->
     assert (limits.undone(second, 1.0) is not None) is same
 
 
-def test_only_what_was_written_just_now_takes_a_token() -> None:
+def waits_of(limits: WriteLimits, actions: list[Action], now: float) -> list[float]:
+    """Write them all, however long each should wait."""
+    found = []
+    for action in actions:
+        found.append(limits.reserve(action, now))
+        limits.wrote(action, now)
+    return found
+
+
+def test_decisions_that_change_do_not_wait() -> None:
     limits = WriteLimits(10)
-    many = [apply(name=f"p{i}") for i in range(2 * BURST)]
-    assert [limits.reserve(action, 0.0) for action in many] == [0.0] * len(many)
-    for action in many:
-        limits.wrote(action, 0.0)
-    waits = [limits.reserve(action, 1.0) for action in many]
-    assert (waits[:BURST], waits[-1]) == ([0.0] * BURST, BURST / 10)
-    assert limits.reserve(apply(name="p0"), 11.0) == 0.0
+    for turn in range(FREE_WRITES):
+        many: list[Action] = [apply(str(turn), name=f"p{i}") for i in range(2 * BURST)]
+        assert waits_of(limits, many, turn / 10) == [0.0] * len(many)
+
+
+def test_what_is_written_often_takes_tokens() -> None:
+    limits = WriteLimits(10)
+    for turn in range(FREE_WRITES):
+        waits_of(limits, [apply(str(turn))], 0.0)
+    assert waits_of(limits, [A] * 2 * BURST, 0.0) == [0.0] * BURST + [n / 10 for n in range(1, BURST + 1)]
+    assert waits_of(limits, [A] * FREE_WRITES, 10.0) == [0.0] * FREE_WRITES
+    assert limits.reserve(A, 10.0) > 0
+
+
+@pytest.mark.parametrize("wait", [0.5, 1.0])
+def test_one_write_a_second_takes_no_token(wait: float) -> None:
+    limits = WriteLimits(0.001)
+    took = [waits_of(limits, [A], wait * turn) for turn in range(FREE_WRITES * 3 + BURST)]
+    assert any(seconds > 0 for [seconds] in took) is (wait < 1)
 
 
 def test_the_name_of_an_object() -> None:

@@ -307,7 +307,8 @@ def test_every_command() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["hub", "demo", "adopt", "cleanup", "status", "explain", "plan", "doctor", "graph", "timeline"]
+    "name",
+    ["hub", "demo", "adopt", "cleanup", "status", "explain", "plan", "doctor", "dump", "graph", "timeline"],
 )
 def test_every_option(name: str) -> None:
     rows = table(REFERENCE, f"Options of `{name}`")

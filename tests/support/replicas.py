@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Final, Self
@@ -49,12 +49,20 @@ class Replica:
     """`placement-ac run` in its own process, for a user of that name; killed at the end if necessary."""
 
     def __init__(
-        self, hub: Hub, folder: Path, name: str, *, log: IO[bytes] | None = None, **settings: str
+        self,
+        hub: Hub,
+        folder: Path,
+        name: str,
+        *,
+        log: IO[bytes] | None = None,
+        environment: Mapping[str, str] | None = None,
+        **settings: str,
     ) -> None:
         options = [f"--{key.replace('_', '-')}={value}" for key, value in (AT_ONCE | settings).items()]
         path = kubeconfig(hub, folder, name)
         self.name = name
         self._log = log
+        self._environment = environment or {}
         self._command = [sys.executable, "-m", "placement_ac", "run", f"--kubeconfig={path}", *options]
 
     def __enter__(self) -> Self:
@@ -62,7 +70,7 @@ class Replica:
         return self
 
     def start(self) -> None:
-        environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+        environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"} | self._environment
         self._process = subprocess.Popen(self._command, env=environment, stderr=self._log)
 
     def send(self, number: signal.Signals) -> None:

@@ -129,7 +129,7 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     with pytest.raises(BadSettings, match=r"p\.json cannot be read: No such file"):
         AccessProviders.load(tmp_path / "p.json")
     (tmp_path / "p.json").write_text(f"}}{{{SECRET}")
-    with pytest.raises(BadSettings, match=r"p\.json is neither JSON nor YAML$"):
+    with pytest.raises(BadSettings, match=r"p\.json: it is not YAML: line 1: [^{}]*$"):
         AccessProviders.load(tmp_path / "p.json")
 
 

@@ -63,14 +63,7 @@ class WorkloadTrouble(ApiError):
 
 
 class Undone(ApiError):
-    """The write was not sent: somebody has undone it again and again; `retry_after` says when it is sent.
-
-    `blocking`: the writes that follow it were not sent either.
-    """
-
-    def __init__(self, message: str, *, retry_after: float, blocking: bool) -> None:
-        super().__init__(message, retry_after=retry_after)
-        self.blocking = blocking
+    """The write was not sent: somebody has undone it again and again; `retry_after` says when it is sent."""
 
 
 class Gone(ApiError):

@@ -12,6 +12,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from placement_ac.core.kubeconfig.refusals import KubeconfigRefused, Refusal
+from placement_ac.core.safe_yaml import NotYaml, yaml_errors
 
 SIZE_MAX: Final = 256 * 1024
 """Bytes. A kubeconfig has a few thousand."""
@@ -125,19 +126,11 @@ def _loaded(text: bytes) -> Any:
                 raise KubeconfigRefused(Refusal.TOO_DEEP)
             return content
     try:
-        _refuse_bombs(text)
-        return _Loader(text).get_data()  # the first document, as Go
-    except KubeconfigRefused:
-        raise
-    except yaml.MarkedYAMLError as error:
-        raise KubeconfigRefused(Refusal.TOO_DEEP if is_too_deep(error) else Refusal.NOT_YAML) from None
-    except Exception:  # PyYAML lets through whatever Python says of a tagged value, and quotes it
-        raise KubeconfigRefused(Refusal.NOT_YAML) from None
-
-
-def is_too_deep(error: yaml.MarkedYAMLError) -> bool:
-    """Whether PyYAML (6.0.4 or newer) refuses a text because of its nesting: no other error tells that."""
-    return "nesting depth" in str(error.problem)
+        with yaml_errors(KubeconfigRefused):
+            _refuse_bombs(text)
+            return _Loader(text).get_data()  # the first document, as Go
+    except NotYaml as error:
+        raise KubeconfigRefused(Refusal.TOO_DEEP if error.is_too_deep else Refusal.NOT_YAML) from None
 
 
 class _Loader(_SAFE):  # type: ignore[valid-type,misc]  # the C one where there is one

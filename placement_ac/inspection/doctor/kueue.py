@@ -16,6 +16,7 @@ import yaml
 from placement_ac.core.api.constants import KUEUE_MANAGER, LABEL_RELEASE
 from placement_ac.core.inputs.fitness import release_of
 from placement_ac.core.inputs.rights import KueueRelease, VersionRange, parse_release
+from placement_ac.core.safe_yaml import NotYaml, yaml_errors
 from placement_ac.inspection.doctor.commands import HUB, as_yaml, manifest, patch_pods, without_flag
 from placement_ac.inspection.doctor.finding import Finding, fail, ok, warn
 from placement_ac.inspection.doctor.yaml_edit import awk_program
@@ -120,8 +121,9 @@ class HubKueue:
         if not isinstance(at(self.config_map, "data", FILE), str):
             return {}, f"has no {FILE}"
         try:
-            body = yaml.safe_load(self.config_text)
-        except (yaml.YAMLError, RecursionError, ValueError):
+            with yaml_errors():
+                body = yaml.safe_load(self.config_text)
+        except NotYaml:
             return {}, f"has a {FILE} that is not YAML"
         if not isinstance(body, Mapping) or body.get("kind") != "Configuration":
             return {}, f"has a {FILE} that is no Configuration"

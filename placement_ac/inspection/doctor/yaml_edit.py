@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import yaml
 
+from placement_ac.core.safe_yaml import NotYaml, yaml_errors
+
 _INDENT: Final = 2
 
 
@@ -17,8 +19,9 @@ def awk_program(text: str, path: tuple[str, ...], value: object) -> str | None:
     `value` is appended to a list and merged into a map. The program fails on empty input.
     """
     try:
-        root = yaml.compose(text)
-    except yaml.YAMLError:
+        with yaml_errors():
+            root = yaml.compose(text)
+    except NotYaml:
         return None
     found = _node_path(root, path) if isinstance(root, yaml.MappingNode) and not root.flow_style else None
     changed = _change(text, path, value, found) if found else None

@@ -109,7 +109,7 @@ COUNTED: dict[story3.Story3Mode, JobCounts] = {
     IMMEDIATE: {"maxCopies": 1, "starts": 2, "finished": True},
     UNSAFE: {"maxCopies": 2, "starts": 2, "finished": True},
 }
-WAYS: list[story3.Story3Mode] = [DRAIN, IMMEDIATE, UNSAFE]
+MODES: list[story3.Story3Mode] = [DRAIN, IMMEDIATE, UNSAFE]
 
 
 class Either:
@@ -122,8 +122,8 @@ class Either:
         return 0
 
 
-def lists_of(way: story3.Story3Mode) -> list[Any]:
-    return [names or Either() for names in LISTS[way]]
+def lists_of(mode: story3.Story3Mode) -> list[Any]:
+    return [names or Either() for names in LISTS[mode]]
 
 
 def jobs_of(document: dict[str, Any]) -> list[tuple[str, str | None]]:
@@ -136,22 +136,22 @@ def jobs_of(document: dict[str, Any]) -> list[tuple[str, str | None]]:
 
 
 @functools.cache
-def shown_as_json(way: story3.Story3Mode) -> tuple[int, str]:
+def shown_as_json(mode: story3.Story3Mode) -> tuple[int, str]:
     """Play Story 3 once; return the exit code and the output."""
-    run = CliRunner().invoke(command, ["--story", "3", "-o", "json", *ARGUMENTS[way]])
+    run = CliRunner().invoke(command, ["--story", "3", "-o", "json", *ARGUMENTS[mode]])
     return run.exit_code, run.output
 
 
-@pytest.mark.parametrize("way", [DRAIN, *(pytest.param(way, marks=LONG) for way in (IMMEDIATE, UNSAFE))])
-def test_a_job_runs_while_scores_change(way: story3.Story3Mode) -> None:
+@pytest.mark.parametrize("mode", [DRAIN, *(pytest.param(mode, marks=LONG) for mode in (IMMEDIATE, UNSAFE))])
+def test_a_job_runs_while_scores_change(mode: story3.Story3Mode) -> None:
     """At most one copy with either policy; two with `--unsafe`, so the count does notice a second one."""
-    exit_code, output = shown_as_json(way)
+    exit_code, output = shown_as_json(mode)
     *shown, last = documents(output)
-    assert last["jobs"] == {"train": COUNTED[way]}
+    assert last["jobs"] == {"train": COUNTED[mode]}
     assert (exit_code, last["ok"]) == (0, True)
     assert [(doc["step"], doc["ok"]) for doc in shown] == [(n, True) for n in range(1, len(shown) + 1)]
-    assert [doc["title"] for doc in shown] == [step.title for step in scenario(3, way).steps]
-    assert [listed(doc) for doc in shown] == lists_of(way)
+    assert [doc["title"] for doc in shown] == [step.title for step in scenario(3, mode).steps]
+    assert [listed(doc) for doc in shown] == lists_of(mode)
     assert last["summary"] in STORIES.read_text("utf-8")
 
 
@@ -403,22 +403,22 @@ def test_a_terminal_shows_a_panel_for_each_step(right: bool) -> None:
     assert ("finished: all is well." in text) is right
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_terminal_of_80_columns_truncates_nothing(way: story3.Story3Mode) -> None:
+@pytest.mark.parametrize("mode", MODES)
+def test_a_terminal_of_80_columns_truncates_nothing(mode: story3.Story3Mode) -> None:
     console = Console(force_terminal=True, width=80, record=True, file=io.StringIO())
     with TerminalRenderer(console) as show:
-        for number, step in enumerate(_programme(way).steps, start=1):
+        for number, step in enumerate(_programme(mode).steps, start=1):
             show.step_finished(_of_step(number, step))
     lines = [line.strip("│ ") for line in console.export_text().splitlines()]
     assert [line for line in lines if "…" in line] == []
-    for number, step in enumerate(_programme(way).steps, start=1):
+    for number, step in enumerate(_programme(mode).steps, start=1):
         assert any(f" Story {step.story}, step {number}: {step.title} " in line for line in lines)
     assert "placement-demo2-cluster2  True       Secret kueue-admin-cluster2-kubeconfig" in lines
     assert "Job on the workers: train runs on cluster2 and cluster3; started 2 times, 2" in lines
 
 
-def _programme(way: story3.Story3Mode) -> Scenario:
-    return scenario(None, way)
+def _programme(mode: story3.Story3Mode) -> Scenario:
+    return scenario(None, mode)
 
 
 def test_missing_objects_are_shown_as_kubectl_does(capsys: pytest.CaptureFixture[str]) -> None:
