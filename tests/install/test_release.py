@@ -163,23 +163,38 @@ def release() -> dict[str, Workflow]:
     return jobs(RELEASE)
 
 
-def test_a_tag_releases_its_version(release: dict[str, Workflow]) -> None:
+@pytest.mark.parametrize(
+    ("tag", "heading", "said"),
+    [
+        pytest.param("v1.2.0", "## [1.2.0] - 2026-12-01", "", id="released"),
+        pytest.param("v1.3.0", "## [1.3.0] - 2026-12-01", "push the tag v1.2.0", id="another version"),
+        pytest.param("v1.2.0", "## [1.2.0] - unreleased", "give CHANGELOG.md the heading", id="no date"),
+    ],
+)
+def test_a_tag_releases_its_version(
+    release: dict[str, Workflow], tmp_path: Path, tag: str, heading: str, said: str
+) -> None:
     assert workflow(RELEASE)["on"] == {"push": {"tags": ["v*"]}}
     (check,) = (step["run"] for step in release["files"]["steps"] if step.get("id") == "version")
-    for tag, code in ((f"v{pyproject()['project']['version']}", 0), ("v9.9.9", 1)):
-        environment = {
-            "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
-            "GITHUB_REF_NAME": tag,
-            "GITHUB_OUTPUT": "/dev/null",
-        }
-        done = subprocess.run(
-            ["bash", "-eo", "pipefail", "-c", check],
-            cwd=ROOT,
-            env=environment,
-            capture_output=True,
-            check=False,
-        )
-        assert done.returncode == code, done
+    (tmp_path / "pyproject.toml").write_text('[project]\nversion = "1.2.0"\n')
+    (tmp_path / "CHANGELOG.md").write_text(f"{heading}\n")
+    environment = {
+        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+        "GITHUB_REF_NAME": tag,
+        "GITHUB_OUTPUT": "outputs",
+    }
+    done = subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", check],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == bool(said)
+    assert (
+        f"::error::{said}" in done.stdout if said else (tmp_path / "outputs").read_text() == "version=1.2.0\n"
+    )
 
 
 def test_what_a_release_has(release: dict[str, Workflow]) -> None:
