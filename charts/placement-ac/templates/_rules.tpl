@@ -1,10 +1,12 @@
 {{/* Roles and rules, as in config/. tests/install/test_install.py checks that each rule is needed, and none missing. */}}
 
-{{/* The roles: the suffix of the name, the namespace (without: cluster-wide), the rules below. */}}
+{{/* The roles: the suffix of the name, the namespace (without: cluster-wide), the rules below, and whether nothing binds
+them. */}}
 {{- define "placement-ac.roles" -}}
 {{- $kueue := .Values.kueue.namespace }}
 {{- $lease := get .Values.config "leader-elect-resource-namespace" | default $kueue -}}
 - {suffix: "", rules: [hub]}
+- {suffix: -viewer, rules: [viewer], unbound: true}
 - {suffix: "", namespace: {{ $kueue }}, rules: [kueue{{ if eq $lease $kueue }}, lease{{ end }}]}
 {{- if ne $lease $kueue }}
 - {suffix: -lease, namespace: {{ $lease }}, rules: [lease]}
@@ -122,4 +124,55 @@ kueue-addon's. */}}
 - apiGroups: [multicluster.x-k8s.io]
   resources: [clusterprofiles]
   verbs: [get]
+{{- end }}
+
+{{/* For users, not for the controller: what the commands that only read need, to be bound by an admin. It gives no
+Secrets. */}}
+{{- define "placement-ac.rules.viewer" -}}
+- apiGroups: [kueue.x-k8s.io]
+  resources:
+  - admissionchecks
+  - clusterqueues
+  - localqueues
+  - multikueueclusters
+  - multikueueconfigs
+  - resourceflavors
+  - topologies
+  - workloads
+  verbs: [get, list, watch]
+- apiGroups: [cluster.open-cluster-management.io]
+  resources:
+  - addonplacementscores
+  - managedclusters
+  - managedclustersetbindings
+  - managedclustersets
+  - placementdecisions
+  - placements
+  verbs: [get, list, watch]
+- apiGroups: [multicluster.x-k8s.io]
+  resources: [clusterprofiles]
+  verbs: [get, list, watch]
+- apiGroups: [authentication.open-cluster-management.io]
+  resources: [managedserviceaccounts]
+  verbs: [get, list, watch]
+- apiGroups: [rbac.open-cluster-management.io]
+  resources: [clusterpermissions]
+  verbs: [get, list, watch]
+# The controller, its settings and its Lease, Kueue and its configuration; the controller's events.
+- apiGroups: [apps]
+  resources: [deployments]
+  verbs: [get, list, watch]
+- apiGroups: [""]
+  resources: [configmaps, events]
+  verbs: [get, list, watch]
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  verbs: [get, list, watch]
+# doctor: the served versions, and the rights of the controller and of Kueue.
+- apiGroups: [apiextensions.k8s.io]
+  resources: [customresourcedefinitions]
+  verbs: [get, list, watch]
+- apiGroups: [rbac.authorization.k8s.io]
+  resources: [clusterroles, clusterrolebindings]
+  verbs: [get, list, watch]
 {{- end }}
