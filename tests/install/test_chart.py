@@ -16,9 +16,11 @@ from tests.support.installation import (
     NAME,
     NAMESPACE,
     OVERLAYS,
+    ROOT,
     Object,
     controller_of,
     environment_of,
+    kubectl,
     of,
     pod_of,
     pyproject,
@@ -39,6 +41,35 @@ def test_the_objects_are_those_of_kustomize(overlay: str, tmp_path: Path) -> Non
 def test_each_overlay_has_its_values() -> None:
     there = {path.name.removesuffix("-values.yaml") for path in (CHART / "ci").iterdir()}
     assert there == {*MODES} - {"default"}
+
+
+PAGE = (ROOT / "docs" / "install.md").read_text("utf-8")
+OVERLAYS_IN_THE_PAGE = re.findall(r"```yaml\n(# kustomization.yaml\n.*?)```", PAGE, re.DOTALL)
+(VALUES_IN_THE_PAGE,) = re.findall(r"```yaml\n(# my-values.yaml\n.*?)```", PAGE, re.DOTALL)
+
+
+SAME_VALUES: list[Object] = [
+    yaml.safe_load(VALUES_IN_THE_PAGE),
+    {"kueue": {"namespace": "kueue"}},
+    chart.mode_values("cluster-profile"),
+    {"networkPolicy": {"apiServerPorts": [443, 6443, 9092]}},
+]
+
+
+@pytest.mark.parametrize(
+    ("overlay", "values"),
+    [*zip(OVERLAYS_IN_THE_PAGE, SAME_VALUES, strict=True)],
+    ids=["own", "namespace", "plugin", "network"],
+)
+def test_the_overlays_in_the_page_have_values(overlay: str, values: Object, tmp_path: Path) -> None:
+    (tmp_path / "placement-ac").symlink_to(ROOT)
+    (tmp_path / "mine").mkdir()
+    body = yaml.safe_load(overlay)
+    body["images"] = chart.images("overlays/cluster-profile")
+    (tmp_path / "mine" / "kustomization.yaml").write_text(yaml.safe_dump(body))
+    wanted = list(yaml.safe_load_all(kubectl("kustomize", str(tmp_path / "mine"))))
+    given = merged(values, {"image": {"repository": chart.IMAGE, "tag": chart.TAG}})
+    assert comparable(template(given)) == comparable(wanted)
 
 
 def test_another_release_differs_by_its_name_alone() -> None:
@@ -256,7 +287,7 @@ def test_the_package_renders_the_same(tmp_path: Path) -> None:
     packed = helm.Chart.load(archive)
     values = merged(GIVEN, chart.mode_values("monitoring"))
     assert packed.render(values, name=NAME) == chart.chart().render(values, name=NAME)
-    assert (packed.crds, [one["name"] for one in packed.files if "/ci/" in one["name"]]) == ([], [])
+    assert packed.crds == []
 
 
 def test_the_notes_have_the_next_two_commands() -> None:

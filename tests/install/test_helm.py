@@ -1,5 +1,8 @@
 """Helm itself installs, upgrades, tests and uninstalls the chart on a hub."""
 
+import argparse
+import re
+import shlex
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +18,7 @@ from tests.support import chart
 from tests.support.accounts import account_kubeconfig
 from tests.support.chart import CHART, GIVEN, HOOK, Key, helm, key_of, merged
 from tests.support.driver import CORE, NS, Controllers, Driver, eventually
-from tests.support.installation import NAME, NAMESPACE, Object, environment_of, flags_of
+from tests.support.installation import NAME, NAMESPACE, ROOT, Object, environment_of, flags_of
 from tests.support.jobs import soon
 
 pytestmark = pytest.mark.embedded("Helm reads its kubeconfig")
@@ -183,6 +186,53 @@ def test_only_changed_settings_restart_the_pods(admin: Driver, release: Helm) ->
     release.upgrade({"config": {"settle": "1m"}}, reuse_values=True)
     assert pods() != first
     assert release.config.get_values(NAME)["replicaCount"] == 3
+
+
+def test_the_commands_in_the_page(
+    admin: Driver, release: Helm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`helm install`, `upgrade` and `uninstall` in docs/install.md, one after the other."""
+    text = (ROOT / "docs" / "install.md").read_text("utf-8")
+    (mine,) = re.findall(r"```yaml\n(# my-values.yaml\n.*?)```", text, re.DOTALL)
+    (tmp_path / "my-values.yaml").write_text(mine)
+    before = everything(admin)
+    monkeypatch.chdir(ROOT)
+    done = []
+    for line in re.findall(r"^helm .*", text.replace("\\\n", " "), re.MULTILINE):
+        words = HELM.parse_args(shlex.split(line)[1:])
+        done.append(words.action)
+        assert (words.name, words.namespace) == (NAME, NAMESPACE)
+        values = helm.parse_set_string(words.set)
+        for file in words.values:
+            values = merged(values, yaml.safe_load((tmp_path / file).read_text()))
+        match words.action:
+            case "install":
+                release.config.install(words.chart, NAME, values, create_namespace=words.create_namespace)
+                assert_installed(admin, release, values)
+            case "upgrade":
+                release.config.upgrade(words.chart, NAME, values)
+                assert_installed(admin, release, values)
+            case "uninstall":
+                release.config.uninstall(NAME)
+    assert done == ["install", "test", "upgrade", "uninstall"]
+    assert everything(admin).keys() - before.keys() == of_the_namespace(admin)
+
+
+def helm_parser() -> argparse.ArgumentParser:
+    """Helm's command line, as far as the page uses it."""
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    parser.add_argument("action", choices=["install", "upgrade", "test", "uninstall"])
+    parser.add_argument("name")
+    parser.add_argument("chart", nargs="?")
+    parser.add_argument("-n", "--namespace")
+    parser.add_argument("--create-namespace", action="store_true")
+    parser.add_argument("--logs", action="store_true")
+    parser.add_argument("--set", default="")
+    parser.add_argument("-f", "--values", action="append", default=[])
+    return parser
+
+
+HELM = helm_parser()
 
 
 def test_two_releases_side_by_side(admin: Driver, release: Helm) -> None:

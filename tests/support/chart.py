@@ -130,15 +130,20 @@ def mode_values(mode: str) -> Object:
     return merged(values, {"image": {"repository": IMAGE, "tag": TAG}})
 
 
+def images(overlay: str) -> list[Object]:
+    """Return the images of an overlay's Pods as kustomize sets them: ours, and the plugins' with a digest."""
+    objects = rendered(overlay)
+    ours = re.split("[:@]", controller_of(objects)["image"])[0]
+    plugins = [one["image"].partition("@")[0] for one in pod_of(objects).get("initContainers", ())]
+    return [
+        {"name": ours, "newName": IMAGE, "newTag": TAG},
+        *({"name": name, "digest": DIGEST} for name in plugins),
+    ]
+
+
 def kustomized(overlay: str, folder: Path) -> list[Object]:
     """Return the objects of an overlay of a user's own (written to `folder`), which only sets the images."""
-    pod = pod_of(rendered(overlay))
-    name = re.split("[:@]", controller_of(rendered(overlay))["image"])[0]
-    images: list[Object] = [{"name": name, "newName": IMAGE, "newTag": TAG}]
-    images += [
-        {"name": one["image"].partition("@")[0], "digest": DIGEST} for one in pod.get("initContainers", ())
-    ]
     up = os.path.relpath(CONFIG / overlay, folder.resolve())
-    body = {"resources": [up], "images": images}
+    body = {"resources": [up], "images": images(overlay)}
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(body))
     return list(yaml.safe_load_all(kubectl("kustomize", str(folder))))
