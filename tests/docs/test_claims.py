@@ -122,7 +122,7 @@ IN_SENTENCES: Final = [
     ("monitoring", "undone within 30 seconds", write_limits.PACED_SECONDS, 30),
     ("performance", "Jobs come at random for two minutes", flips_play.Row("AllAtOnce", 10).seconds, 120),
     ("performance", "had not finished two minutes after", flips_play.Row("AllAtOnce", 10).patience, 120),
-    ("reference", "may be written again, all together, after a burst of 200", write_limits.BURST, 200),
+    ("reference", "may be written, all together, after a burst of 200", write_limits.BURST, 200),
     ("reference", "Ten writes of an object, and one a second after that", write_limits.FREE_WRITES, 10),
     (
         "reference",
@@ -136,7 +136,7 @@ IN_SENTENCES: Final = [
     ("reference", "| `5s` | With `--workers`", worker_options.WorkerOptions().timeout, 5),
     ("reference", "for the same reasons for three seconds", constants.UNUSABLE_SECONDS, 3),
     ("reference", "five times in a row, each time within 30 s", write_limits.UNDONE_MAX, 5),
-    ("reference", "the object is written every 30 s from then on", write_limits.PACED_SECONDS, 30),
+    ("reference", "which is written every 30 s from then on", write_limits.PACED_SECONDS, 30),
     ("reference", "it names five clusters and counts the rest", event_intents.NAMES_SHOWN, 5),
     ("reference", "twenty of them get an event of their own", event_intents.WORKLOAD_EVENTS_MAX, 20),
     ("reference", "is counted up after ten minutes at the earliest", event_writer.REPEAT_SECONDS, 600),
