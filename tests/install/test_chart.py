@@ -213,6 +213,19 @@ def test_what_can_be_left_out(values: Object, gone: set[str]) -> None:
     assert kinds(template()) - kinds(template(values)) == gone
 
 
+def test_names_of_digits_are_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(utils, "schema_contents", functools.cache(utils.schema_contents))
+    names = {
+        "kueue": {"namespace": "1"},
+        "placements": {"namespaces": ["2"]},
+        "credentials": {"account": "3"},
+    }
+    leases = {"leader-elect-resource-name": "4", "leader-elect-resource-namespace": "5"}
+    values = chart.mode_values("cluster-profile") | names | {"config": leases}
+    for one in template(merged(values, {"credentials": {"provision": "managed-serviceaccount"}}), "6", "7"):
+        kubernetes_validate.validate(one, "1.37", strict=True)
+
+
 def test_an_account_that_is_there_already() -> None:
     objects = template({"serviceAccount": {"create": False, "name": "mine"}})
     subjects = {subject["name"] for one in objects for subject in one.get("subjects", ())}

@@ -18,12 +18,12 @@ from tests.support import chart
 from tests.support.accounts import account_kubeconfig
 from tests.support.chart import CHART, GIVEN, HOOK, Key, helm, key_of, merged
 from tests.support.driver import CORE, NS, Controllers, Driver, eventually
+from tests.support.hub_client import CRDS, crd
 from tests.support.installation import NAME, NAMESPACE, ROOT, Object, environment_of, flags_of
 from tests.support.jobs import soon
 
-pytestmark = pytest.mark.embedded("Helm reads its kubeconfig")
-
 PODS = f"{CORE}/namespaces/{NAMESPACE}/pods"
+ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 RBAC_KINDS = {"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
 
 
@@ -195,6 +195,7 @@ def test_the_commands_in_the_page(
     text = (ROOT / "docs" / "install.md").read_text("utf-8")
     (mine,) = re.findall(r"```yaml\n(# my-values.yaml\n.*?)```", text, re.DOTALL)
     (tmp_path / "my-values.yaml").write_text(mine)
+    admin.ask("POST", CRDS, crd("PodMonitor", ANYTHING, group="monitoring.coreos.com"))
     before = everything(admin)
     monkeypatch.chdir(ROOT)
     done = []

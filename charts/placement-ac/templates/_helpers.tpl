@@ -12,7 +12,7 @@
 {{- define "placement-ac.selectorLabels" -}}
 {{- $root := index . 0 -}}
 app.kubernetes.io/name: {{ include "placement-ac.name" $root }}
-app.kubernetes.io/instance: {{ $root.Release.Name }}
+app.kubernetes.io/instance: {{ $root.Release.Name | quote }}
 app.kubernetes.io/component: {{ index . 1 }}
 {{- end }}
 
@@ -33,7 +33,7 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace 
 {{- define "placement-ac.metadata" -}}
 {{- $root := index . 0 -}}
 name: {{ include "placement-ac.fullname" $root }}
-namespace: {{ $root.Release.Namespace }}
+namespace: {{ $root.Release.Namespace | quote }}
 labels:
   {{- include "placement-ac.labels" . | nindent 2 }}
   {{- if gt (len .) 2 }}
@@ -88,10 +88,10 @@ labels:
 - {name: PLACEMENT_AC_CREDENTIALS_PROVISION, value: {{ . }}}
 {{- end }}
 {{- if ne .Values.credentials.account "placement-ac" }}
-- {name: PLACEMENT_AC_CREDENTIALS_ACCOUNT, value: {{ .Values.credentials.account }}}
+- {name: PLACEMENT_AC_CREDENTIALS_ACCOUNT, value: {{ .Values.credentials.account | quote }}}
 {{- end }}
 {{- if ne .Values.kueue.namespace "kueue-system" }}
-- {name: PLACEMENT_AC_KUEUE_NAMESPACE, value: {{ .Values.kueue.namespace }}}
+- {name: PLACEMENT_AC_KUEUE_NAMESPACE, value: {{ .Values.kueue.namespace | quote }}}
 {{- end }}
 {{- with include "placement-ac.placementNamespaces" . }}
 {{- if ne . "kueue-system" }}
@@ -114,7 +114,7 @@ providers:
     command: /plugins/cp-creds
     args: [--managed-serviceaccount={{ .Values.credentials.account }}]
     env:
-    - {name: NAMESPACE, value: {{ .Values.kueue.namespace }}}
+    - {name: NAMESPACE, value: {{ .Values.kueue.namespace | quote }}}
     provideClusterInfo: true
     interactiveMode: Never
 {{- end }}

@@ -7,26 +7,26 @@ them. */}}
 {{- $lease := get .Values.config "leader-elect-resource-namespace" | default $kueue -}}
 - {suffix: "", rules: [hub]}
 - {suffix: -viewer, rules: [viewer], unbound: true}
-- {suffix: "", namespace: {{ $kueue }}, rules: [kueue{{ if eq $lease $kueue }}, lease{{ end }}]}
+- {suffix: "", namespace: {{ $kueue | quote }}, rules: [kueue{{ if eq $lease $kueue }}, lease{{ end }}]}
 {{- if ne $lease $kueue }}
-- {suffix: -lease, namespace: {{ $lease }}, rules: [lease]}
+- {suffix: -lease, namespace: {{ $lease | quote }}, rules: [lease]}
 {{- end }}
 {{- range include "placement-ac.placementNamespaces" . | splitList "," }}
-- {suffix: -placements, namespace: {{ . }}, rules: [placements]}
+- {suffix: -placements, namespace: {{ . | quote }}, rules: [placements]}
 {{- end }}
 {{- if .Values.probing.enabled }}
 - {suffix: -probe, rules: [probe]}
-- {suffix: -probe, namespace: {{ $kueue }}, rules: [release]}
+- {suffix: -probe, namespace: {{ $kueue | quote }}, rules: [release]}
 {{- end }}
 {{- if .Values.credentials.provision }}
 - {suffix: -provisioning, rules: [provisioning]}
-- {suffix: -provisioning, namespace: {{ $kueue }}, rules: [release]}
+- {suffix: -provisioning, namespace: {{ $kueue | quote }}, rules: [release]}
 {{- end }}
 {{- if or .Values.rbac.keepKubeconfigs (and .Values.credentials.provision (ne .Values.credentials.form "cluster-profile")) }}
-- {suffix: -kubeconfigs, namespace: {{ $kueue }}, rules: [kubeconfigs]}
+- {suffix: -kubeconfigs, namespace: {{ $kueue | quote }}, rules: [kubeconfigs]}
 {{- end }}
 {{- if .Values.clusterProfiles.enabled }}
-- {suffix: -cluster-profile, namespace: {{ $kueue }}, rules: [cluster-profile]}
+- {suffix: -cluster-profile, namespace: {{ $kueue | quote }}, rules: [cluster-profile]}
 {{- end }}
 {{- end }}
 
@@ -72,7 +72,7 @@ them. */}}
   verbs: [create]
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
-  resourceNames: [{{ get .Values.config "leader-elect-resource-name" | default "placement-ac" }}]
+  resourceNames: [{{ get .Values.config "leader-elect-resource-name" | default "placement-ac" | quote }}]
   verbs: [get, watch, update]
 {{- end }}
 
@@ -108,7 +108,7 @@ kueue-addon's. */}}
   verbs: [list, watch, create, patch, delete]
 - apiGroups: [""]
   resources: [secrets]
-  resourceNames: [{{ .Values.credentials.account }}, multikueue]
+  resourceNames: [{{ .Values.credentials.account | quote }}, multikueue]
   verbs: [list, watch]
 {{- end }}
 
