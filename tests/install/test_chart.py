@@ -307,7 +307,7 @@ def test_the_notes_have_the_next_two_commands() -> None:
     commands = [line.strip() for line in files()["NOTES.txt"].splitlines() if line.startswith("  ")]
     assert commands == [
         f"kubectl rollout status -n {NAMESPACE} deployment/{NAME}",
-        f"helm test {NAME} -n {NAMESPACE} --logs",
+        f"helm test {NAME} -n {NAMESPACE}",
     ]
     notes = files({"dispatcher": {"enabled": True}})["NOTES.txt"]
     assert "dispatcherName: open-cluster-management.io/placement" in notes

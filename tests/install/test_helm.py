@@ -227,7 +227,6 @@ def helm_parser() -> argparse.ArgumentParser:
     parser.add_argument("chart", nargs="?")
     parser.add_argument("-n", "--namespace")
     parser.add_argument("--create-namespace", action="store_true")
-    parser.add_argument("--logs", action="store_true")
     parser.add_argument("--set", default="")
     parser.add_argument("-f", "--values", action="append", default=[])
     return parser
@@ -309,8 +308,11 @@ def test_helm_test(admin: Driver, release: Helm, helm_test: Callable[[], tuple[s
     assert admin.ask("GET", PODS)["items"] == []
 
 
-def test_helm_test_fails_without_rights(release: Helm, helm_test: Callable[[], tuple[str, str]]) -> None:
+def test_helm_test_fails_without_rights(
+    admin: Driver, release: Helm, helm_test: Callable[[], tuple[str, str]]
+) -> None:
     release.install({"rbac": {"create": False}})
     output, error = helm_test()
     assert "list admissionchecks" in output
     assert "failed" in error
+    assert [one["metadata"]["name"] for one in admin.ask("GET", PODS)["items"]] == [f"{NAME}-test"]

@@ -2,6 +2,7 @@
 {{ default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
+{{/* At most 50 characters: with its suffix the name of a Pod has at most 63. */}}
 {{- define "placement-ac.fullname" -}}
 {{- $name := default .Chart.Name .Values.nameOverride }}
 {{- $release := ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) }}
