@@ -72,6 +72,27 @@ def test_the_overlays_in_the_page_have_values(overlay: str, values: Object, tmp_
     assert comparable(template(given)) == comparable(wanted)
 
 
+def test_modes_go_together(tmp_path: Path) -> None:
+    """`-f production-values.yaml -f provisioning-values.yaml`, as the page says."""
+    components = ("provisioning", "provisioned-kubeconfigs", "dispatcher", "shared-names")
+    body = {
+        "resources": ["placement-ac/config/default"],
+        "components": [f"placement-ac/config/components/{name}" for name in components],
+        "images": chart.images("default"),
+    }
+    (tmp_path / "placement-ac").symlink_to(ROOT)
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(body))
+    wanted = list(yaml.safe_load_all(kubectl("kustomize", str(tmp_path))))
+    both = merged(chart.mode_values("production"), chart.mode_values("provisioning"))
+    assert comparable(template(both)) == comparable(wanted)
+
+
+def test_it_can_be_installed_beside_kueue() -> None:
+    """In Kueue's namespace nothing has the name of another object."""
+    objects = template(EVERYTHING | {"kueue": {}, "placements": {}}, namespace="kueue-system")
+    assert len({chart.key_of(one) for one in objects}) == len(objects)
+
+
 def test_another_release_differs_by_its_name_alone() -> None:
     text = json.dumps(template(EVERYTHING, "hub"))
     renamed = json.loads(text.replace(f"hub-{NAME}", NAME))
@@ -291,6 +312,7 @@ def test_the_version_of_the_chart_is_that_of_the_project() -> None:
 
 
 def test_helm_lint() -> None:
+    assert helm.helm_sdk_version().startswith("v4."), "docs/install.md, With Helm, says so"
     report = helm.lint(CHART, GIVEN, strict=True)
     assert (report["errors"], [one["error"] for one in report["messages"]]) == ([], ["icon is recommended"])
 
