@@ -308,7 +308,20 @@ def test_every_command() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["hub", "demo", "adopt", "cleanup", "status", "explain", "plan", "doctor", "dump", "graph", "timeline"],
+    [
+        "hub",
+        "demo",
+        "adopt",
+        "cleanup",
+        "status",
+        "explain",
+        "plan",
+        "doctor",
+        "dump",
+        "graph",
+        "timeline",
+        "version",
+    ],
 )
 def test_every_option(name: str) -> None:
     rows = table(REFERENCE, f"Options of `{name}`")
