@@ -15,7 +15,7 @@ LOCK := --quiet --universal --generate-hashes --python-version 3.11 --no-header 
 IMAGE ?= localhost/placement-ac:v0.1.0
 SBOM ?= build/placement-ac.cdx.json
 
-.PHONY: help demo pictures test test-long check unit test-envtest test-kind lock sbom audit chaos image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-flips clean
+.PHONY: help demo pictures chart test test-long check unit test-envtest test-kind lock sbom audit chaos image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-flips clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ demo: $(VENV)/installed ## Show the three stories on an embedded hub
 
 pictures: $(VENV)/installed ## Make the pictures in docs/images anew, of Story 3 on an embedded hub
 	$(BIN)/python -m website.photographs
+
+chart: $(VENV)/installed ## Write the chart's schema and table of values anew, from its values.yaml and the settings
+	$(BIN)/python -m website.chart
 
 test: check unit ## Check formatting, lint, types, layers and workflows, then run the tests: six minutes on two cores
 
