@@ -210,6 +210,9 @@ def test_what_a_release_has(release: dict[str, Workflow]) -> None:
     assert "make sbom SBOM=" in text
     assert "cyclonedx-json=dist/" in text
     assert "helm package charts/placement-ac --version" in text
+    assert "yq --inplace '.image.repository = strenv(IMAGE)' charts/placement-ac/values.yaml" in text
+    values = yaml.safe_load((ROOT / "charts" / "placement-ac" / "values.yaml").read_text("utf-8"))
+    assert values["image"]["repository"] == "", "the workflow sets it"
     assert 'helm push "dist/placement-ac-$VERSION.tgz" "oci://$CHARTS"' in text
     assert "sha256sum -- *" in text
     assert "gh release create" in text
