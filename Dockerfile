@@ -1,4 +1,4 @@
-# The controller's image: docker build --tag ghcr.io/placement-ac/placement-ac:v0.1.0 .
+# The controller's image; `make image` builds it.
 # Everything is pinned: the bases by digest (renew one with `docker buildx imagetools inspect <tag>`; these were taken
 # on 2026-11-21), what pip installs by hash (`make lock`). Both bases have Debian 13 and Python 3.13, so that what one installs runs on the other.
 

@@ -11,9 +11,11 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # Of every platform and Python, as the image has another Python than this machine.
 LOCK := --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate --upgrade
-IMAGE ?= ghcr.io/placement-ac/placement-ac:v0.1.0
+# A name that no registry answers for: set your own to push it.
+IMAGE ?= localhost/placement-ac:v0.1.0
+SBOM ?= build/placement-ac.cdx.json
 
-.PHONY: help demo pictures chart test test-long check unit test-envtest test-kind lock audit chaos image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-flips clean
+.PHONY: help demo pictures chart test test-long check unit test-envtest test-kind lock sbom audit chaos image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-flips clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,13 +29,17 @@ pictures: $(VENV)/installed ## Make the pictures in docs/images anew, of Story 3
 chart: $(VENV)/installed ## Write the chart's schema and table of values anew, from its values.yaml and the settings
 	$(BIN)/python -m website.chart
 
-test: check unit ## Check formatting, lint, types and layers, then run the tests: six minutes on two cores
+test: check unit ## Check formatting, lint, types, layers and workflows, then run the tests: six minutes on two cores
 
-check: $(VENV)/installed ## Check formatting, lint, types and layers
+check: $(VENV)/installed ## Check formatting, lint, types, layers and workflows
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/zizmor --offline --quiet --persona pedantic .github
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 
 unit: $(VENV)/installed ## Run the tests that are not long, and measure their coverage
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not long' --cov --cov-report=term:skip-covered
@@ -77,6 +83,12 @@ lock: $(VENV)/installed ## Lock what the image holds and what the tests use, wit
 	@echo '# What develops and tests it, with hashes. Made by `make lock` from pyproject.toml; not edited by hand.' > requirements-dev.lock
 	$(BIN)/uv pip compile $(LOCK) --all-extras pyproject.toml >> requirements-dev.lock
 
+sbom: $(VENV)/installed ## List the packages in requirements.lock as a CycloneDX document; SBOM names it
+	@mkdir -p '$(dir $(SBOM))'
+	@# Ignored: a lock does not say which package needs which, so the document has no graph.
+	PYTHONWARNINGS=ignore $(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible \
+		--output-file '$(SBOM)' requirements.lock
+
 chaos: $(VENV)/installed ## Run two replicas under random faults for ten minutes; SEED and SECONDS name another play
 	$(BIN)/python -m bench.chaos --seed $(or $(SEED),1) --seconds $(or $(SECONDS),600)
 
@@ -99,7 +111,7 @@ bench-flips: $(VENV)/installed ## Measure how long jobs wait to start while the 
 	$(BIN)/python -m bench.flips --parallel 3
 
 clean: ## Remove the virtual environment and what the tools left
-	rm -rf $(VENV) build/site .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) build .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(VENV)/installed: pyproject.toml requirements-dev.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

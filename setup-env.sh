@@ -9,7 +9,7 @@ readonly ADDONS=(managed-serviceaccount cluster-proxy resource-usage-collect)
 readonly CHARTS=https://open-cluster-management.io/helm-charts
 readonly KUEUE_CHART=oci://registry.k8s.io/kueue/charts/kueue
 readonly TOOLS=(docker:20.10.0 kind:0.24.0 kubectl:1.31.0 helm:3.12.0 clusteradm:0.11.0) # kubectl: --for=create
-readonly IMAGE=ghcr.io/placement-ac/placement-ac:v0.1.0 # the same as in config/, so that the node has it
+readonly IMAGE=localhost/placement-ac:v0.1.0 # the same as in kind/: the node has it, and no registry is asked
 readonly OLDEST_KUEUE=0.15.0 OLDEST_KUEUE_WITH_PROFILES=0.19.0                            # v1beta2, accessProviders
 readonly PATIENCE=600s
 
@@ -279,12 +279,10 @@ install_addons() {
 }
 
 install_controller() {
-    local overlay=config/overlays/$MODE
-    [[ $MODE != cluster-profile ]] || overlay=kind/cluster-profile
     step "Build and install the controller"
     run docker build --tag "$IMAGE" .
     run kind load docker-image "$IMAGE" --name "$HUB"
-    on "$HUB" apply --server-side -k "$overlay"
+    on "$HUB" apply --server-side -k "kind/$MODE"
     on "$HUB" -n placement-ac-system rollout restart deployment/placement-ac # the tag may name a new image
     on "$HUB" -n placement-ac-system rollout status deployment/placement-ac --timeout "$PATIENCE"
 }

@@ -230,8 +230,24 @@ def test_two_replicas_that_are_not_both_taken_away(overlay: str) -> None:
     assert of(objects, "PodDisruptionBudget")["spec"]["maxUnavailable"] == 1
 
 
-def test_the_image_is_that_of_this_version(version: str) -> None:
-    assert controller_of(rendered("default"))["image"] == f"ghcr.io/placement-ac/placement-ac:v{version}"
+@overlays
+def test_the_image_must_be_set(overlay: str) -> None:
+    """No image is published: until one is set, its name is invalid, so that nothing is pulled."""
+    image = controller_of(rendered(overlay))["image"]
+    assert (image, REFERENCE.fullmatch(image)) == (
+        "placement-ac@sha256:set-the-image-as-docs-install.md-says",
+        None,
+    )
+    assert "images:\n- name: placement-ac\n  newName: " in INSTALL.read_text("utf-8")
+
+
+@pytest.mark.parametrize("mode", ["provisioning", "cluster-profile"])
+def test_the_image_on_kind_is_that_of_this_version(mode: str, version: str) -> None:
+    """`make image` builds it under a name that no registry answers for."""
+    objects = list(yaml.safe_load_all(kubectl("kustomize", str(ROOT / "kind" / mode))))
+    image = f"localhost/placement-ac:v{version}"
+    assert controller_of(objects)["image"] == image
+    assert f"\nIMAGE ?= {image}\n" in (ROOT / "Makefile").read_text("utf-8")
 
 
 @overlays

@@ -15,7 +15,7 @@ import yaml
 
 from tests.kind import environment
 from tests.support.fakes import tools
-from tests.support.installation import kubectl, pod_of
+from tests.support.installation import controller_of, kubectl, pod_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "setup-env.sh"
@@ -267,9 +267,8 @@ def test_the_built_image_is_the_installed_one(machine: Machine, options: list[st
     calls = {call[0]: call for call in split_commands(machine.runs("--dry-run", *options)) if is_ours(call)}
     overlay = ROOT / calls["kubectl"][-1]
     assert (overlay / "kustomization.yaml").is_file()
-    manifest = (ROOT / "config" / "manager" / "deployment.yaml").read_text()
-    images = re.findall(r"^ *image: (.+)$", manifest, re.MULTILINE)
-    assert images == [calls["docker"][-2]] == [calls["kind"][3]]
+    image = controller_of(list(yaml.safe_load_all(kubectl("kustomize", str(overlay)))))["image"]
+    assert [image] * 2 == [calls["docker"][-2], calls["kind"][3]]
 
 
 def is_ours(call: list[str]) -> bool:
