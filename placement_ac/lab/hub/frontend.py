@@ -16,10 +16,12 @@ from aiohttp import web
 from placement_ac.lab.hub.api import ApiHandler, ApiRequest, ApiResponse, error_response, json
 from placement_ac.lab.hub.errors import StatusError
 from placement_ac.lab.hub.faults import Fault, Faults, RecordedRequest
+from placement_ac.lab.hub.users import Impersonation
 from placement_ac.lab.hub.watch import WatchStream
 
 if TYPE_CHECKING:
     from aiohttp.web_request import BaseRequest
+    from multidict import CIMultiDictProxy
 
 JOURNAL_LENGTH = 100_000  # requests; when it is full, the older half is dropped
 LARGEST_BODY = 3 * 2**20  # bytes, as a real server
@@ -52,7 +54,7 @@ class HttpFrontend:
             self._note(call, "", CUT)
             return self._cut(request)
         if fault.status is not None:
-            return self._plain(call, "", _fault_response(fault), fault.headers)
+            return self._plain(call, "", fault_response(fault), fault.headers)
         return await self._serve(request, call, done)
 
     async def _call(self, request: BaseRequest) -> ApiRequest:
@@ -68,6 +70,7 @@ class HttpFrontend:
             authorization=headers.get("Authorization", ""),
             user_agent=headers.get("User-Agent", ""),
             host=headers.get("Host", ""),
+            impersonation=_impersonation(headers),
         )
 
     async def _serve(
@@ -138,7 +141,12 @@ class HttpFrontend:
         self.journal.append(entry)
 
 
-def _fault_response(fault: Fault) -> ApiResponse:
+def _impersonation(headers: CIMultiDictProxy[str]) -> Impersonation | None:
+    name = headers.get("Impersonate-User")
+    return None if name is None else Impersonation(name, tuple(headers.getall("Impersonate-Group", ())))
+
+
+def fault_response(fault: Fault) -> ApiResponse:
     assert fault.status is not None  # noqa: S101 asked before
     if fault.body is None:
         return error_response(StatusError(fault.status, "", "injected fault"))
