@@ -25,9 +25,9 @@ from tests.inspection.test_hub_reader_on_hub import kubeconfig_of
 from tests.support import healthy
 from tests.support.builders import KUBECONFIG
 from tests.support.driver import Driver, owner_reference
-from tests.support.envtest import HubMaker
 from tests.support.healthy import Key, Object
 from tests.support.hub_client import Client as HubClient
+from tests.support.real_hub import HubMaker
 from tests.support.rights import ACCOUNTS, allow, rule, token_of
 from tests.support.shared import published_crds
 

@@ -8,7 +8,6 @@ import pytest
 from placement_ac.lab.hub import Hub, cel, kinds, table
 from placement_ac.lab.hub.schema import UNSET
 from tests.support.driver import eventually
-from tests.support.envtest import HubMaker
 from tests.support.hub_client import (
     CONFIGS,
     CRDS,
@@ -20,6 +19,7 @@ from tests.support.hub_client import (
     crd,
     spec_schema,
 )
+from tests.support.real_hub import HubMaker
 
 THINGS = "/apis/example.com/v1/namespaces/default/things"
 

@@ -9,7 +9,6 @@ import pytest
 
 from placement_ac.lab.hub import Hub, watch
 from tests.support.driver import eventually
-from tests.support.envtest import HubMaker
 from tests.support.hub_client import (
     CONFIGMAPS,
     CONFIGS,
@@ -22,6 +21,7 @@ from tests.support.hub_client import (
     crd,
     spec_schema,
 )
+from tests.support.real_hub import HubMaker
 
 
 @pytest.fixture

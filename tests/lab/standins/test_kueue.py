@@ -29,7 +29,6 @@ from placement_ac.lab.hub import Hub
 from placement_ac.lab.standins.kueue import CLUSTER_QUEUE, IN_USE, LOCAL_QUEUE, RESOURCE_FLAVOR, MultiKueue
 from placement_ac.lab.standins.runner import StandIns
 from tests.support.admin import Admin
-from tests.support.envtest import HubMaker
 from tests.support.kueue_objects import (
     admission_check,
     cluster_queue,
@@ -38,6 +37,7 @@ from tests.support.kueue_objects import (
     multikueue_config,
     namespace,
 )
+from tests.support.real_hub import HubMaker
 from tests.support.shared import shared_dir
 
 V = "v1beta2"
