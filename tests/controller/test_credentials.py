@@ -9,13 +9,13 @@ import pytest
 
 from placement_ac.core.inputs.rights import required_rights
 from placement_ac.kube.login import Login
-from placement_ac.lab.hub import Hub
 from placement_ac.lab.standins.manifests import load
 from placement_ac.observability import logs
 from tests.support.admin import Admin, login_to
 from tests.support.credentials import ACCOUNTS, MANAGED, NAME, PERMISSIONS, Stage, stage, tokens_in
 from tests.support.driver import CORE, NS, Controllers, Driver, Object
 from tests.support.jobs import soon
+from tests.support.real_hub import HubMaker
 from tests.support.shared import published_crds
 
 Play = Callable[..., Stage]
@@ -305,8 +305,8 @@ def _old_only(crds: list[Object]) -> list[Object]:
     return crds
 
 
-def test_a_hub_with_the_old_version_of_accounts_alone(tmp_path: Path) -> None:
-    with Hub(crds=_old_only(published_crds())) as hub, Driver(hub) as admin:
+def test_a_hub_with_the_old_version_of_accounts_alone(a_hub: HubMaker, tmp_path: Path) -> None:
+    with a_hub(crds=_old_only(published_crds())) as hub, Driver(hub) as admin:
         admin.namespace(NS)
         hub.write_kubeconfig(tmp_path / "kubeconfig")
         with Controllers(tmp_path / "kubeconfig") as controllers, stage(admin, controllers, ["a"]) as there:
@@ -317,9 +317,9 @@ def test_a_hub_with_the_old_version_of_accounts_alone(tmp_path: Path) -> None:
             there.until_connected("a")
 
 
-def test_a_hub_without_accounts_says_so(admin: Driver, tmp_path: Path) -> None:
+def test_a_hub_without_accounts_says_so(a_hub: HubMaker, tmp_path: Path) -> None:
     crds = [crd for crd in published_crds() if "managedserviceaccounts" not in crd["metadata"]["name"]]
-    with Hub(crds=crds) as hub, Driver(hub) as admin:
+    with a_hub(crds=crds) as hub, Driver(hub) as admin:
         admin.namespace(NS)
         hub.write_kubeconfig(tmp_path / "kubeconfig")
         admin.check("p")

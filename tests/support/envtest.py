@@ -21,9 +21,10 @@ import requests
 import trustme
 import yaml
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from placement_ac.lab.hub import Hub
+from placement_ac.lab.hub.service_accounts import AUDIENCE
 
 Object = dict[str, Any]
 
@@ -115,13 +116,15 @@ class KubeApiServer:
         self._opened.close()
 
     def _write_files(self) -> None:
-        key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        key = ec.generate_private_key(ec.SECP256R1())  # as the embedded hub: ES256
         certificate = self._ca.issue_cert(self.host, "localhost")
         self._ca.cert_pem.write_to_path(self.ca_file)
         certificate.private_key_pem.write_to_path(self._folder / "tls.key")
         certificate.cert_chain_pems[0].write_to_path(self._folder / "tls.crt")
         private = key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.TraditionalOpenSSL,
+            serialization.NoEncryption(),
         )
         (self._folder / "accounts.key").write_bytes(private)
         (self._folder / "tokens.csv").write_text(f'{self.token},{ADMIN},{ADMIN},"system:masters"\n')
@@ -149,7 +152,7 @@ class KubeApiServer:
             "tls-private-key-file": self._folder / "tls.key",
             "token-auth-file": self._folder / "tokens.csv",
             "authorization-mode": "RBAC",
-            "service-account-issuer": "https://kubernetes.default.svc",
+            "service-account-issuer": AUDIENCE,
             "service-account-key-file": self._folder / "accounts.key",
             "service-account-signing-key-file": self._folder / "accounts.key",
             "service-cluster-ip-range": "10.0.0.0/24",

@@ -34,8 +34,6 @@ from tests.support.shared import published_crds
 KINDS = {(kind.group, kind.kind): kind for kind in ALL_KINDS}
 FIXED = [broken for broken in BREAKS if broken.runs]
 
-pytestmark = pytest.mark.embedded("it knows of objects that no controller has made")
-
 
 def path_of(obj: Object, name: bool = True) -> str:
     group, _, version = obj["apiVersion"].rpartition("/")

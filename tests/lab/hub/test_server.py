@@ -7,7 +7,6 @@ import socket
 import ssl
 import stat
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,12 +16,6 @@ from placement_ac.lab.hub import Hub, frontend, protobuf
 from placement_ac.lab.hub.faults import WRITES
 from tests.support.driver import eventually
 from tests.support.hub_client import CONFIGMAPS, CONFIGS, Client, Watching, config, configmap
-
-
-@pytest.fixture
-def hub() -> Iterator[Hub]:
-    with Hub() as hub:
-        yield hub
 
 
 @pytest.mark.parametrize("path", ["/version", "/healthz", "/livez", "/readyz"])

@@ -14,12 +14,12 @@ import pytest
 from placement_ac.core.api.constants import SECRET, WORKLOAD
 from placement_ac.core.api.errors import ApiError
 from placement_ac.kube.client import Object
-from placement_ac.lab.hub import Hub
 from placement_ac.lab.standins import kubeconfig
 from placement_ac.lab.standins.fleet import WorkerFleet
 from placement_ac.lab.standins.kueue_jobs import JOB
 from placement_ac.lab.standins.multikueue.objects import ORIGIN_LABEL, WORKLOAD_LABEL
 from tests.support.admin import Admin, login_to
+from tests.support.real_hub import HubMaker
 
 WORKLOADS, JOBS = WORKLOAD.at("v1beta2"), JOB.at("v1")
 TEMPLATE = {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}
@@ -232,8 +232,8 @@ def test_worker_lost_and_back_lost_copies_are_counted(
     assert fleet.counter.counts_of("b4") == {"maxCopies": 2, "starts": 2, "finished": True}
 
 
-def test_kueue_takes_the_kubeconfigs_of_the_fleet() -> None:
-    with WorkerFleet(["w1", "w2"]) as fleet, Hub() as hub:
+def test_kueue_takes_the_kubeconfigs_of_the_fleet(a_hub: HubMaker) -> None:
+    with WorkerFleet(["w1", "w2"]) as fleet, a_hub() as hub:
         threads = threading.active_count()
         fleet.apply_secrets(login_to(hub))
         with Admin(login_to(hub)) as admin:
@@ -243,8 +243,8 @@ def test_kueue_takes_the_kubeconfigs_of_the_fleet() -> None:
         assert threading.active_count() == threads
 
 
-def test_a_running_job_starts_without_status() -> None:
-    with Hub() as hub, Admin(login_to(hub)) as admin:
+def test_a_running_job_starts_without_status(a_hub: HubMaker) -> None:
+    with a_hub() as hub, Admin(login_to(hub)) as admin:
         admin.create(JOBS, job_of("a") | {"spec": {"template": TEMPLATE}, "status": {"active": 7}})
         found = admin.get(JOBS, "a", "default") or {}
         assert found["spec"] == {"completions": 1, "parallelism": 1, "suspend": False, "template": TEMPLATE}
