@@ -232,6 +232,7 @@ def test_protobuf_is_decoded(client: Client) -> None:
     )
 
 
+@pytest.mark.embedded("a real API server decodes protobuf of every kind, not only what kubectl sends")
 @pytest.mark.parametrize(
     ("sent", "code"),
     [(b"{}", 400), (protobuf.MAGIC, 400), (protobuf.MAGIC + b"\x0a", 400), (envelope(b"Pod", b""), 415)],

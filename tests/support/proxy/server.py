@@ -21,6 +21,7 @@ from aiohttp.web_request import BaseRequest
 from multidict import CIMultiDict
 from yarl import URL
 
+from placement_ac.lab.hub import frontend
 from placement_ac.lab.hub.api import error_response
 from placement_ac.lab.hub.errors import StatusError
 from placement_ac.lab.hub.faults import Fault, Faults, RecordedRequest
@@ -32,8 +33,6 @@ from tests.support.proxy.history import ForgottenHistory
 from tests.support.proxy.users import Identity, Users
 from tests.support.proxy.watches import Watches, WatchRelay
 
-JOURNAL_LENGTH = 100_000
-"""Requests; when it is full, the older half is dropped."""
 OF_ONE_CONNECTION = (
     "Connection",
     "Content-Length",
@@ -272,8 +271,8 @@ class Proxy(HttpServer):
         return self._session.request(method, url, allow_redirects=False, **options)
 
     def _note(self, call: Call, user: str, status: int) -> None:
-        if len(self.journal) >= JOURNAL_LENGTH:
-            del self.journal[: JOURNAL_LENGTH // 2]
+        if len(self.journal) >= frontend.JOURNAL_LENGTH:
+            del self.journal[: frontend.JOURNAL_LENGTH // 2]
         entry = RecordedRequest(
             at=time.time(),
             method=call.method,
