@@ -137,6 +137,16 @@ def test_a_fault_can_delay(hub: Hub, client: Client) -> None:
     assert client.create(CONFIGMAPS, configmap("a"))["kind"] == "ConfigMap"
 
 
+def test_a_fault_can_slow_a_body_down(hub: Hub, client: Client) -> None:
+    hub.faults.add("GET", slow_body=0.3)
+    hub.faults.add("GET", slow_body=0.3, status=500, body="x" * 100)
+    for status in (200, 500):
+        began = time.monotonic()
+        answer = client.ask("GET", CONFIGMAPS)
+        assert (answer.status_code, time.monotonic() - began >= 0.25) == (status, True)
+        assert len(answer.content) == int(answer.headers["Content-Length"]) >= 100
+
+
 def test_a_fault_can_be_for_the_nth_write_of_one_client(hub: Hub, client: Client) -> None:
     hub.faults.add(WRITES, agent="ours/", status=500, skip=1)
     ours = {"User_Agent": "ours/1.0"}
