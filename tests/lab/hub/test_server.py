@@ -144,7 +144,7 @@ def test_a_fault_can_slow_a_body_down(hub: Hub, client: Client) -> None:
         began = time.monotonic()
         answer = client.ask("GET", CONFIGMAPS)
         assert (answer.status_code, time.monotonic() - began >= 0.25) == (status, True)
-        assert len(answer.content) == int(answer.headers["Content-Length"]) >= 100
+        assert len(answer.content) == int(answer.headers["Content-Length"]) > 50
 
 
 def test_a_fault_can_be_for_the_nth_write_of_one_client(hub: Hub, client: Client) -> None:
