@@ -89,6 +89,8 @@ class KubeApiServer:
     `assets`: the folder with the programs; `folder`: for its own files.
     """
 
+    rbac_lag = 0.2
+
     def __init__(self, assets: Path, folder: Path) -> None:
         self.host = "127.0.0.1"
         self.port, self._etcd_port, peer = _free_ports(3)

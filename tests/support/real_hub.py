@@ -30,7 +30,11 @@ EMBEDDED_ONLY = {
 
 
 class ApiServer(Protocol):
-    """A running API server: where it listens, and the token of its admin. `ca_file`: None for http."""
+    """
+    A running API server: where it listens, and the token of its admin. `ca_file`: None for http.
+
+    `rbac_lag`: the seconds after which a changed role counts.
+    """
 
     @property
     def url(self) -> str: ...
@@ -41,6 +45,9 @@ class ApiServer(Protocol):
     @property
     def ca_file(self) -> Path | None: ...
 
+    @property
+    def rbac_lag(self) -> float: ...
+
     def wipe(self) -> None:
         """Delete every object that did not exist at the start, but no CRD."""
 
@@ -50,7 +57,7 @@ class RealHub(Proxy):
 
     def __init__(self, server: ApiServer, crds: Sequence[Object]) -> None:
         tls = ssl.create_default_context(cafile=server.ca_file) if server.ca_file else None
-        super().__init__(Upstream(server.url, server.token, tls))
+        super().__init__(Upstream(server.url, server.token, tls, server.rbac_lag))
         self._server, self._published = server, crds
         self._admin = admin_session(server.token, server.ca_file)
         self._crds = InstalledCrds(self._admin, server.url)

@@ -21,6 +21,7 @@ class StandIn:
     hub: Hub
     kept: frozenset[str]
     ca_file: None = None
+    rbac_lag: float = 0.0
 
     @property
     def url(self) -> str:

@@ -46,16 +46,22 @@ OF_ONE_CONNECTION = (
 )
 """Headers that do not pass: each connection has its own."""
 AUTOMATIC = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
+RBAC = "/apis/rbac.authorization.k8s.io/"
 CONFIGMAPS = "/api/v1/namespaces/kube-system/configmaps"
 
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """An API server and its admin. `tls`: the context for https, None for http."""
+    """
+    An API server and its admin. `tls`: the context for https, None for http.
+
+    `rbac_lag`: the seconds after which a changed role counts; a real one learns of it by a watch.
+    """
 
     url: str
     token: str
     tls: ssl.SSLContext | None = None
+    rbac_lag: float = 0.0
 
 
 @dataclass(slots=True)
@@ -231,7 +237,10 @@ class Proxy(HttpServer):
         if call.watches and source.status == 200:
             return Answer(200, passed, user, stream=source.content.iter_any(), source=source)
         async with source:
-            return Answer(source.status, passed, user, body=await source.read())
+            body = await source.read()
+        if call.method != "GET" and RBAC in call.path:
+            await asyncio.sleep(self._upstream.rbac_lag)
+        return Answer(source.status, passed, user, body=body)
 
     async def _relay(
         self, request: BaseRequest, call: Call, answer: Answer, stream: AsyncIterator[bytes]
