@@ -30,7 +30,7 @@ from placement_ac.lab.hub import Hub
 from tests.lab.demo.test_demo import (
     ARGUMENTS,
     COUNTED,
-    WAYS,
+    MODES,
     assert_kubectl_answers,
     documents,
     last_answers,
@@ -208,7 +208,7 @@ def test_story_1_alone() -> None:
     ]
 
 
-@pytest.mark.parametrize("way", [way for way in WAYS if way != DRAIN])  # that is in all stories, above
+@pytest.mark.parametrize("way", [way for way in MODES if way != DRAIN])  # that is in all stories, above
 def test_a_job_ends_as_with_existing_credentials(
     way: story3.Story3Mode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,7 +241,7 @@ def test_the_last_step_checks_that_credentials_are_removed(way: story3.Story3Mod
 
 
 def test_steps_ignore_credentials_by_default() -> None:
-    for way in WAYS:
+    for way in MODES:
         assert [step.credentials_for for step in scenario(mode=way).steps] == [None] * len(
             scenario(mode=way).steps
         )
