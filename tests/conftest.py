@@ -108,7 +108,7 @@ def real_hub(
             server = opened.enter_context(envtest.KubeApiServer(envtest.assets(), folder))
             yield opened.enter_context(RealHub(server, crds))
         else:
-            yield opened.enter_context(RealHub(opened.enter_context(stand_in(crds)), crds))
+            yield opened.enter_context(RealHub(opened.enter_context(stand_in()), crds))
 
 
 @pytest.fixture(scope="session")

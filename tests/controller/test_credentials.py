@@ -196,7 +196,7 @@ def test_a_managed_cluster_that_is_deleted_while_it_is_selected(selected: Stage)
     soon(lambda: [one for one in selected.ours() if "/placement-ac-a" in one or " a/" in one], [])
 
 
-@pytest.mark.embedded("nobody collects garbage on a bare API server")
+@pytest.mark.embedded("a bare API server has no garbage collector")
 def test_all_goes_with_the_last_check(selected: Stage) -> None:
     for name in ("p", "mk"):
         selected.admin.ask("DELETE", selected.admin.kueue("admissionchecks", name))

@@ -4,10 +4,9 @@ An embedded hub that plays the API server behind the proxy, where no kube-apiser
 Its URL and the token of its admin are used, as of any API server; its journal, faults and users are not.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from placement_ac.lab.hub import Hub
 
@@ -44,7 +43,8 @@ class StandIn:
 
 
 @contextmanager
-def stand_in(crds: Sequence[dict[str, Any]]) -> Iterator[StandIn]:
-    with Hub(crds=crds) as hub:
+def stand_in() -> Iterator[StandIn]:
+    """Start a hub without CRDs."""
+    with Hub(crds=[]) as hub:
         kept = frozenset(hub._store.by_uid)  # noqa: SLF001  # as above
         yield StandIn(hub, kept)

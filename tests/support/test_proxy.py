@@ -335,7 +335,7 @@ def test_headers_bodies_and_paths_pass_unchanged() -> None:
 
 def test_each_test_finds_the_first_state() -> None:
     thing = plain_crd("example.com", "Thing")
-    with stand_in(published_crds()) as server, RealHub(server, published_crds()) as hub:
+    with stand_in() as server, RealHub(server, published_crds()) as hub:
         direct = admin_session(server.token)
         with hub.cleared(token="given") as one:
             client = Client(one)
@@ -369,7 +369,7 @@ def test_each_test_finds_the_first_state() -> None:
 
 def test_a_second_hub_at_the_same_time_is_an_error() -> None:
     with (
-        stand_in([]) as server,
+        stand_in() as server,
         RealHub(server, []) as hub,
         hub.cleared(),
         pytest.raises(AssertionError, match="make a second hub"),
@@ -386,7 +386,7 @@ def test_a_second_hub_at_the_same_time_is_an_error() -> None:
     ],
 )
 def test_what_an_api_server_does_not_have_is_skipped(options: dict[str, int], reason: str) -> None:
-    with stand_in([]) as server, RealHub(server, []) as hub:
+    with stand_in() as server, RealHub(server, []) as hub:
         with pytest.raises(pytest.skip.Exception, match=reason), hub.cleared(**options):
             pass
         with pytest.raises(pytest.skip.Exception, match=r"has no Hub\.access"):

@@ -144,11 +144,11 @@ class Proxy(HttpServer):
 
     async def _forget(self) -> None:
         """The API server writes once, so that its next lists have a version that is not forgotten."""
-        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "new-history"}}
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "history-"}}
         async with self._request("POST", CONFIGMAPS, json=body) as answer:
             created = await answer.json()
         self._history.oldest = int(created["metadata"]["resourceVersion"])
-        async with self._request("DELETE", f"{CONFIGMAPS}/new-history"):
+        async with self._request("DELETE", f"{CONFIGMAPS}/{created['metadata']['name']}"):
             pass
 
     def drop_watches(
