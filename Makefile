@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 LOCK := --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate --upgrade
 IMAGE ?= ghcr.io/placement-ac/placement-ac:v0.1.0
 
-.PHONY: help demo pictures test test-long check unit test-envtest test-kind lock audit chaos image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-flips clean
+.PHONY: help demo pictures chart test test-long check unit test-envtest test-kind lock audit chaos image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-flips clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,9 @@ demo: $(VENV)/installed ## Show the three stories on an embedded hub
 
 pictures: $(VENV)/installed ## Make the pictures in docs/images anew, of Story 3 on an embedded hub
 	$(BIN)/python -m website.photographs
+
+chart: $(VENV)/installed ## Write the chart's schema and table of values anew, from its values.yaml and the settings
+	$(BIN)/python -m website.chart
 
 test: check unit ## Check formatting, lint, types and layers, then run the tests: six minutes on two cores
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import wraps
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 import click
 from pydantic import TypeAdapter, ValidationError
@@ -30,14 +30,15 @@ from placement_ac.core.api.constants import (
     SECRET,
     WATCHED_KINDS,
     Kind,
+    Resource,
 )
 from placement_ac.core.api.errors import PlacementAcError
 from placement_ac.inspection.hub.controller_settings import NAMESPACE, ControllerSettings, find_settings
-from placement_ac.inspection.hub.dump import Dump, MissingRight, dump_of
+from placement_ac.inspection.hub.dump import Dump, MissingRight
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import CONTROLLER_KINDS, DECISION_KINDS, PROVISIONED_KINDS, QUEUE_KINDS
 from placement_ac.inspection.readers.hub_reader import PAUSE_SECONDS, Namespaces, read_kinds, watch_kinds
-from placement_ac.inspection.readers.manifests import read_manifests
+from placement_ac.inspection.readers.manifests import read_dump
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 
@@ -51,34 +52,36 @@ INTERRUPTED: Final = 130
 """The exit code after Ctrl-C, as in shells."""
 
 
-class _UsageError(click.UsageError):
-    exit_code = 1  # like every error: for some commands 2 has another meaning
-
-
 class ReadCommand(click.Command):
-    """A command whose usage errors have exit code 1, like its other errors."""
+    """A command whose errors all have one exit code, usage errors too."""
+
+    error_code: ClassVar[int] = 1
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         try:
             return super().make_context(*args, **kwargs)
         except click.UsageError as error:
-            raise _UsageError(error.format_message(), error.ctx) from None
+            raise self._coded(error) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except PlacementAcError as error:
             message = "\n".join(map(without_controls, str(error).splitlines()))
-            raise click.ClickException(message) from None
-        except click.UsageError as error:
-            raise _UsageError(error.format_message(), error.ctx) from None
+            raise self._coded(click.ClickException(message)) from None
+        except click.ClickException as error:
+            raise self._coded(error) from None
         except KeyboardInterrupt:
             raise click.exceptions.Exit(INTERRUPTED) from None
         except OSError as error:
             if error.errno in (None, errno.EPIPE):  # the reader has closed the pipe: click exits quietly
                 raise
             _drop_unprintable_output()
-            raise click.ClickException(without_controls(str(error))) from None
+            raise self._coded(click.ClickException(without_controls(str(error)))) from None
+
+    def _coded(self, error: click.ClickException) -> click.ClickException:
+        error.exit_code = self.error_code  # type: ignore[misc]  # click reads it of the instance
+        return error
 
 
 def _drop_unprintable_output() -> None:
@@ -148,9 +151,7 @@ _LOGIN: Final = (
     click.Option(["--kubeconfig"], type=FILE, help="The kubeconfig."),
     click.Option(["--context"], help="The context in the kubeconfig."),
 )
-hub_options = option_group(
-    "where",
-    HubSource,
+_WHERE: Final = (
     *_LOGIN,
     click.Option(
         ["-n", "--namespace"],
@@ -166,14 +167,21 @@ hub_options = option_group(
         help="The namespace of the controller.",
     ),
     click.Option(["--config"], type=FILE, help="Use this settings file, not the controller's settings."),
+)
+hub_options = option_group(
+    "where",
+    HubSource,
+    *_WHERE,
     click.Option(
         ["--from-dump", "dump_files"],
         multiple=True,
         metavar="FILE",
-        help="Read the output of `kubectl get … -o yaml`, not a hub; may be given several times.",
+        help="Read what `placement-ac dump` or `kubectl get … -o yaml` wrote, not a hub; may be repeated.",
     ),
 )
 """The options that say where to read, for commands that only read."""
+live_hub_options = option_group("where", HubSource, *_WHERE)
+"""The same for a command that reads only a hub."""
 login_options = option_group("where", HubSource, *_LOGIN)
 kueue_namespace_option = click.option(
     "--kueue-namespace",
@@ -186,7 +194,7 @@ kueue_namespace_option = click.option(
 def read_once(where: HubSource, kinds: Collection[Kind]) -> HubReading:
     """Read the hub or the dump once. Raises ApiError, LoginFailed, InvalidManifest, BadSettings."""
     if where.dump_files:
-        return _hub_reading(dump_of(read_manifests(where.dump_files)), where)
+        return _hub_reading(read_dump(where.dump_files), where)
     return with_client(where, lambda client: read_hub(client, where, kinds))
 
 
@@ -200,25 +208,31 @@ def with_client(where: HubSource, work: Callable[[Client], Awaitable[T]]) -> T:
     return asyncio.run(work_with_client())
 
 
-async def read_hub(client: Client, where: HubSource, kinds: Collection[Kind]) -> HubReading:
+async def read_hub(
+    client: Client, where: HubSource, kinds: Collection[Kind], schemas: Collection[Resource] = ()
+) -> HubReading:
     """Read the hub: first the controller and its settings, then all else concurrently."""
     ours = await _read_controller(client, where)
     others = [kind for kind in kinds if kind not in CONTROLLER_KINDS]
-    return _merged(ours, await read_kinds(client, others, namespaces_of(ours.view.settings)))
+    return _merged(ours, await read_kinds(client, others, namespaces_of(ours.view.settings), schemas))
 
 
-def read_all_namespaces(where: HubSource, namespaces: Collection[str] = ()) -> HubReading:
-    """Read the hub or the dump once, with Placements and decisions of all namespaces.
+def read_all_namespaces(
+    where: HubSource, namespaces: Collection[str] = (), schemas: Collection[Resource] = ()
+) -> HubReading:
+    """Read the hub or the dump once, with Placements and decisions of all namespaces, and these schemas.
 
     Without that right: of the watched namespaces and of `namespaces`; a line on stderr says so.
     """
     if where.dump_files:
         return read_once(where, EXPLAIN_KINDS)
-    return with_client(where, lambda client: _read_all_namespaces(client, where, namespaces))
+    return with_client(where, lambda client: _read_all_namespaces(client, where, namespaces, schemas))
 
 
-async def _read_all_namespaces(client: Client, where: HubSource, namespaces: Collection[str]) -> HubReading:
-    found = await read_hub(client, where, EXPLAIN_KINDS)
+async def _read_all_namespaces(
+    client: Client, where: HubSource, namespaces: Collection[str], schemas: Collection[Resource]
+) -> HubReading:
+    found = await read_hub(client, where, EXPLAIN_KINDS, schemas)
     whole = await read_kinds(client, ALL_NAMESPACES_KINDS, {})
     if whole.missing:
         report_missing(whole.missing, "Placements in other namespaces are not counted")

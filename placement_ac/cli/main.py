@@ -20,8 +20,10 @@ COMMANDS: Final = {
     "explain": "Explain why a cluster is selected or not, step by step.",
     "plan": "Preview what manifests would change, before they are applied.",
     "doctor": "Check the setup of this hub, and show how to fix it.",
+    "dump": "Write all objects that these commands read, without the content of Secrets.",
     "graph": "Draw checks with their Placements, clusters, queues and Workloads.",
     "timeline": "Show when each cluster of a check was listed, and its score.",
+    "version": "Print the versions of placement-ac, the hub, Kueue and OCM.",
     "completion": "Print the shell's completion script for placement-ac.",
 }
 NOT_OF_KUBECTL: Final = ("run", "hub", "demo", "completion")

@@ -18,19 +18,26 @@ from placement_ac.cli.output import Form, emit, output, safe_text, without_contr
 from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET, WORKLOAD
 from placement_ac.core.api.text import count_text, joined
 from placement_ac.inspection.hub.kinds import PROVISIONED_KINDS, QUEUE_KINDS
+from placement_ac.inspection.plan.manifest_changes import planned_resources
 from placement_ac.inspection.plan.plan_report import AffectedWorkload, PlannedPlacement, PlanReport
 from placement_ac.inspection.plan.what_if import what_if
 from placement_ac.inspection.readers.manifests import STDIN, read_manifests
 
-CHANGES: Final = 2
+CHANGES: Final = 1
 """The exit code if something would change."""
 _OPTIONAL_KINDS: Final = (SECRET, CLUSTER_PROFILE, WORKLOAD, *QUEUE_KINDS, *PROVISIONED_KINDS)
 """Kinds without which decisions and Kueue's list can still be computed."""
 _COLOURS: Final = (("@@", "cyan"), ("---", "bold"), ("+++", "bold"), ("+", "green"), ("-", "red"))
 
 
+class PlanCommand(ReadCommand):
+    """Its exit codes are those of `kubectl diff`."""
+
+    error_code = 2
+
+
 @click.command(
-    "plan", cls=ReadCommand, epilog="Example:  placement-ac plan -f samples/placement-demo2-2.yaml"
+    "plan", cls=PlanCommand, epilog="Example:  placement-ac plan -f samples/placement-demo2-2.yaml"
 )
 @hub_options
 @click.option(
@@ -46,13 +53,14 @@ _COLOURS: Final = (("@@", "cyan"), ("---", "bold"), ("+++", "bold"), ("+", "gree
 def command(where: HubSource, files: tuple[str, ...], form: Form) -> None:
     """Preview what manifests would change, before they are applied.
 
-    Exit code: 0 nothing changes, 2 something changes, 1 error.
+    Exit code: 0 nothing changes, 1 something changes, 2 error.
     """
     if STDIN in files and STDIN in where.dump_files:
         raise click.UsageError("use a file for -f or --from-dump: stdin can be read only once")
     manifests = read_manifests(files)
     spaces = (one["metadata"].get("namespace") for one in manifests)
-    found = read_all_namespaces(where, sorted({one for one in spaces if isinstance(one, str) and one}))
+    namespaces = sorted({one for one in spaces if isinstance(one, str) and one})
+    found = read_all_namespaces(where, namespaces, planned_resources(manifests))
     report_missing(found.dump.missing)
     if needed := [str(right) for right in found.dump.missing if right.kind not in _OPTIONAL_KINDS]:
         raise click.ClickException(f"grant the right to {joined(needed)}: without it no preview is possible")

@@ -1,5 +1,5 @@
 """
-Posts Kubernetes events on AdmissionChecks and Workloads, in a task of its own.
+Posts Kubernetes events on AdmissionChecks, Workloads and generated objects, in a task of its own.
 
 An event that cannot be posted is only logged. An event about a lasting state is posted at most every ten
 minutes. An event that repeats is counted, and its count is posted after ten seconds, then after twice as long
@@ -17,7 +17,7 @@ import structlog
 from cachetools import LRUCache, TTLCache
 
 from placement_ac.controller.event_writer import REMEMBERED, REPEAT_SECONDS, EventWriter, QueuedEvent
-from placement_ac.core.api.constants import ADMISSION_CHECK, WORKLOAD, Kind, Resource
+from placement_ac.core.api.constants import ADMISSION_CHECK, Kind, Resource
 from placement_ac.core.api.errors import ApiError, Refused, Unavailable
 from placement_ac.core.api.objects import Check
 from placement_ac.core.plan.event_intents import PostableEvent
@@ -90,13 +90,13 @@ class Recorder:
         self._closed = False
 
     def post(self, posts: Iterable[PostableEvent], checks: Iterable[Check]) -> None:
-        """Queue each event, on its Workload or on all `checks`; return at once; after `close` do nothing."""
+        """Queue each event, on its object or on all `checks`; return at once; after `close` do nothing."""
         if self._closed:
             return
         checks, now = tuple(checks), self._clock()
         for post in posts:
             if post.about:
-                self._enqueue(QueuedEvent(post, WORKLOAD, post.about.meta, now))
+                self._enqueue(QueuedEvent(post, post.about_kind, post.about.meta, now))
             else:
                 for check in checks:
                     self._enqueue(QueuedEvent(post, ADMISSION_CHECK, check.meta, now))

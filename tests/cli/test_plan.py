@@ -40,7 +40,7 @@ def test_nothing_changes(dump: str) -> None:
 
 def test_something_changes_as_people_read_it(dump: str) -> None:
     done = plan("-f", STORY_3, "--from-dump", dump)
-    assert (done.exit_code, done.stderr) == (2, "")
+    assert (done.exit_code, done.stderr) == (1, "")
     output = done.stdout.splitlines()
     assert output[:9] == [
         f"change Placement kueue-system/{DEMO2}",
@@ -61,7 +61,7 @@ def test_something_changes_as_people_read_it(dump: str) -> None:
         f"--- MultiKueueConfig/{DEMO2}",
         f"+++ MultiKueueConfig/{DEMO2}",
     ]
-    assert f"delete MultiKueueCluster {DEMO2}-cluster2, when its jobs have ended" in output
+    assert f"delete MultiKueueCluster {DEMO2}-cluster2, 60 min after it has left the list" in output
 
 
 def test_a_cluster_that_comes_has_its_score_and_its_credentials(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_stdin(dump: str, stdin: str) -> None:
     files = ("-", dump) if stdin == "manifests" else (STORY_3, "-")
     text = Path(STORY_3 if stdin == "manifests" else dump).read_text()
     done = plan("-f", files[0], "--from-dump", files[1], "-o", "name", stdin=text)
-    assert (done.exit_code, done.stdout) == (2, f"placement/kueue-system/{DEMO2}\n")
+    assert (done.exit_code, done.stdout) == (1, f"placement/kueue-system/{DEMO2}\n")
 
 
 def test_yaml_says_what_json_says(dump: str) -> None:
@@ -130,9 +130,19 @@ def test_yaml_says_what_json_says(dump: str) -> None:
     assert placements[0] == placements[1]
 
 
+def test_an_object_whose_name_is_generated_is_named(dump: str) -> None:
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"generateName": "train-"}}
+    done = plan("-f", "-", "--from-dump", dump, stdin=yaml.safe_dump(job))
+    expected = "ignored: Job train-…: its name is generated when it is created\n"
+    assert (done.exit_code, done.stderr) == (0, expected)
+
+
 def test_other_manifests_are_named(dump: str) -> None:
     done = plan("-f", str(SAMPLES / "multikueue-setup-demo2.yaml"), "--from-dump", dump)
-    assert (done.exit_code, done.stderr) == (0, "ignored: ResourceFlavor default-flavor-demo2\n")
+    assert (done.exit_code, done.stderr) == (
+        0,
+        "ignored: ResourceFlavor default-flavor-demo2: plan does not consider this kind\n",
+    )
 
 
 @pytest.mark.parametrize(
@@ -146,7 +156,7 @@ def test_other_manifests_are_named(dump: str) -> None:
 )
 def test_errors(words: tuple[str, ...], expected: str, dump: str) -> None:
     done = plan(*words, *(("--from-dump", dump) if "--from-dump" not in words else ()))
-    assert (done.exit_code, done.stdout) == (1, "")
+    assert (done.exit_code, done.stdout) == (2, "")
     assert expected in done.stderr
 
 
@@ -169,7 +179,7 @@ def test_what_others_say_does_not_steer_the_terminal(form: str, tmp_path: Path) 
     assert "red" in done.stdout
     assert re.findall(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", done.output) == []
     wrong = plan("-f", "-", "--from-dump", str(path), stdin=yaml.safe_dump({"kind": f"Map{STEERS}"}))
-    assert (wrong.exit_code, "\x1b" in wrong.stderr) == (1, False)
+    assert (wrong.exit_code, "\x1b" in wrong.stderr) == (2, False)
 
 
 def test_a_full_disk_is_an_error(dump: str) -> None:
@@ -179,13 +189,13 @@ def test_a_full_disk_is_an_error(dump: str) -> None:
         done = subprocess.run(
             words, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=60, env=usual
         )
-    assert (done.returncode, done.stderr) == (1, "Error: [Errno 28] No space left on device\n")
+    assert (done.returncode, done.stderr) == (2, "Error: [Errno 28] No space left on device\n")
 
 
 def test_a_manifest_that_is_nested_too_deeply(dump: str) -> None:
     done = plan("-f", "-", "--from-dump", dump, stdin="&a {kind: List, apiVersion: v1, items: [*a]}")
     fix = "remove the levels beyond 200, or the alias by which it contains itself"
-    assert (done.exit_code, done.stderr) == (1, f"Error: stdin: {fix}: it is nested too deeply\n")
+    assert (done.exit_code, done.stderr) == (2, f"Error: stdin: {fix}: it is nested too deeply\n")
     levels: Raw = {}
     for _ in range(195):
         levels = {"a": levels}
@@ -193,11 +203,11 @@ def test_a_manifest_that_is_nested_too_deeply(dump: str) -> None:
     document["metadata"]["managedFields"] = [{"fieldsV1": levels}]
     document["spec"]["deep"] = levels
     done = plan("-f", "-", "--from-dump", dump, "-o", "json", stdin=json.dumps(document))
-    assert (done.exit_code, done.stderr) == (2, "")
+    assert (done.exit_code, done.stderr) == (1, "")
 
 
 def test_a_manifest_that_cannot_be(dump: str) -> None:
     text = Path(STORY_3).read_text().replace("numberOfClusters: 1", "numberOfClusters: one")
     done = plan("-f", "-", "--from-dump", dump, stdin=text)
     output = "write one from 0 on, without quotes: spec.numberOfClusters is not a whole number"
-    assert (done.exit_code, done.stderr) == (1, f"Error: Placement kueue-system/{DEMO2}: {output}\n")
+    assert (done.exit_code, done.stderr) == (2, f"Error: Placement kueue-system/{DEMO2}: {output}\n")

@@ -600,10 +600,10 @@ def problem(option: Option, done: Result) -> str:
         return "a traceback"
     if done.exit_code not in (0, 1, 2):
         return f"exit code {done.exit_code}"
-    says_more = done.exit_code == 2 and option.command in ("plan", "doctor")  # 2: it has findings
+    says_more = (option.command, done.exit_code) in (("plan", 1), ("doctor", 2))  # it has findings
     if done.exit_code and not says_more and not done.output.strip():
         return "no message"
-    if done.exit_code == 1 and len(done.stderr.splitlines()) > LINES:
+    if done.exit_code and not says_more and len(done.stderr.splitlines()) > LINES:
         return f"{len(done.stderr.splitlines())} lines"
     return ""
 

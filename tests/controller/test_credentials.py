@@ -14,9 +14,11 @@ from placement_ac.observability import logs
 from tests.support.admin import Admin, login_to
 from tests.support.credentials import ACCOUNTS, MANAGED, NAME, PERMISSIONS, Stage, stage, tokens_in
 from tests.support.driver import CORE, NS, Controllers, Driver, Object
+from tests.support.hub_client import CRDS
 from tests.support.jobs import soon
 from tests.support.real_hub import HubMaker
 from tests.support.shared import published_crds
+from tests.support.stage import shorten
 
 Play = Callable[..., Stage]
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -329,6 +331,27 @@ def test_a_hub_without_accounts_says_so(a_hub: HubMaker, tmp_path: Path) -> None
             controllers.start(credentials_provision="managed-serviceaccount")
             soon(lambda: admin.reason("p"), "NoClusterUsable")
             assert "install OCM's addons" in admin.active("p")["message"]
+
+
+def test_addons_that_are_installed_later_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice a minute; here every 0.3 s."""
+    shorten(monkeypatch, REDISCOVERY_SECONDS=0.3)
+    is_later = {crd["metadata"]["name"]: "managedserviceaccounts" in str(crd) for crd in published_crds()}
+    crds = [crd for crd in published_crds() if not is_later[crd["metadata"]["name"]]]
+    with Hub(crds=crds) as hub, Driver(hub) as admin:
+        admin.namespace(NS)
+        admin.namespace("a")
+        hub.write_kubeconfig(tmp_path / "kubeconfig")
+        admin.check("p")
+        admin.placement("p")
+        admin.decide("p", "a")
+        with Controllers(tmp_path / "kubeconfig") as controllers:
+            controllers.start(credentials_provision="managed-serviceaccount")
+            soon(lambda: "install OCM's addons" in admin.active("p").get("message", ""))
+            for crd in published_crds():
+                if is_later[crd["metadata"]["name"]]:
+                    admin.ask("POST", CRDS, crd)
+            soon(lambda: "there is no ManagedCluster a" in admin.active("p")["message"])
 
 
 def test_the_login_of_a_worker_shows_no_token(selected: Stage) -> None:

@@ -16,6 +16,7 @@ from placement_ac.controller.workqueue import Requeue
 from placement_ac.controller.write_limits import PACED_SECONDS, UNDONE_MAX
 from placement_ac.controller.writer import Writer, merge_patch
 from placement_ac.core.api.constants import (
+    ANNOTATION_ADOPT,
     MULTIKUEUE_CONFIG,
     WATCHED_KINDS,
     Kind,
@@ -375,6 +376,65 @@ def test_what_a_finalizer_holds_is_waited_for(p: Driver, on: Callable[[Test], No
         await rig.list()
         assert await rig.look() is None
         assert (p.listed("p"), p.clusters()) == (["p-a", "p-b"], ["p-a", "p-b"])
+
+    on(test)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "spec", "fix"),
+    [
+        ("MultiKueueConfig", "p", {"clusters": ["p-a"]}, "change Placement kueue-system/p"),
+        (
+            "MultiKueueCluster",
+            "p-a",
+            {"clusterSource": {"kubeConfig": {"location": "x"}}},
+            "change the credentials of cluster a",
+        ),
+    ],
+)
+def test_a_manual_change_that_is_reverted_is_reported(
+    p: Driver, on: Callable[[Test], None], kind: str, name: str, spec: dict[str, Any], fix: str
+) -> None:
+    """On the object and on the check; what the controller changes itself is not reported."""
+
+    async def test(rig: Rig) -> None:
+        await rig.list()
+        await rig.look()
+        p.decide("p", "a")
+        await rig.list()
+        await rig.look()
+        p.decide("p", "a", "b")
+        await rig.list()
+        await rig.look()
+        path = p.kueue(f"{kind.lower()}s", name)
+        before = p.ask("GET", path)["spec"]
+        p.ask("PATCH", path, {"spec": spec}, "merge", fieldManager="kubectl-edit")
+        await rig.list()
+        await rig.look()
+        await rig.settle_events()
+        assert p.ask("GET", path)["spec"] == before
+        message = f"{fix} instead: what kubectl-edit changed in the spec of {kind} {name} was reverted"
+        for about in ("AdmissionCheck", kind):
+            found = [e for e in p.events(about) if e["reason"] == "ManualChangeReverted"]
+            assert [event["message"] for event in found] == [message]
+        await rig.look()
+        assert rig.world.snapshot(P, WHEN, {}).objects.config.applied_fields.changed_by == ""
+
+    on(test)
+
+
+def test_an_object_that_was_handed_over_is_not_reported_as_a_manual_change(
+    p: Driver, on: Callable[[Test], None]
+) -> None:
+    async def test(rig: Rig) -> None:
+        config = p.config("p", "by-hand")
+        handed_over = {"metadata": {"annotations": {ANNOTATION_ADOPT: "true"}}}
+        p.ask("PATCH", p.kueue("multikueueconfigs", config["metadata"]["name"]), handed_over, "merge")
+        await rig.list()
+        await rig.look()
+        await rig.settle_events()
+        assert p.listed("p") == ["p-a", "p-b"]
+        assert [event["reason"] for event in p.events()] == ["ClusterAdded", "ClusterRemoved"]
 
     on(test)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from placement_ac.config.settings import Settings
 from placement_ac.core.api import constants
+from placement_ac.core.api.constants import Kind
 from placement_ac.inspection.explain.explanations import CheckExplanation, ClusterExplanation, explain_check
 from placement_ac.inspection.explain.steps import PlacementView, StepName
 from placement_ac.inspection.explain.subject import find_check
@@ -75,11 +76,14 @@ LIVE = [*FLEET, placement(), check(), secret("multikueue-c")]
 ALL = [*LIVE, decision("c"), *our_objects("c")]
 
 
-def dump(*objects: Raw | Iterable[Raw]) -> Dump:
-    return dump_of(raw for part in objects for raw in ([part] if isinstance(part, dict) else part))
+def dump(*objects: Raw | Kind | Iterable[Raw]) -> Dump:
+    """Return the dump of these objects; of a Kind it is known that there are no others."""
+    empty = [kind.at(kind.versions[0]) for kind in objects if isinstance(kind, Kind)]
+    parts = ([part] if isinstance(part, dict) else part for part in objects if not isinstance(part, Kind))
+    return dump_of((raw for part in parts for raw in part), empty)
 
 
-def case(*objects: Raw | Iterable[Raw], name: str = "p", **settings: Any) -> PlacementView:
+def case(*objects: Raw | Kind | Iterable[Raw], name: str = "p", **settings: Any) -> PlacementView:
     view = HubView(dump(*objects), Settings(**settings), NOW)
     found = view.dump.find(constants.PLACEMENT, name, "kueue-system")
     assert found
@@ -102,6 +106,6 @@ NOT_CONNECTED = {
 DROPPED = [a_set(), binding(), cluster("c", GPU), cluster("a"), placement(), check(), decision("a")]
 
 
-def overview(*objects: Raw | Iterable[Raw], **settings: Any) -> CheckExplanation:
+def overview(*objects: Raw | Kind | Iterable[Raw], **settings: Any) -> CheckExplanation:
     view = HubView(dump(*objects), Settings(**settings), NOW)
     return explain_check(view, find_check(view, "check"))

@@ -111,7 +111,7 @@ def test_the_step_that_decides(objects: list[Raw], wanted: tuple[str, bool | Non
     ("objects", "steps"),
     [
         pytest.param(
-            [*ALL, queue()],
+            [*ALL, queue(), LOCAL_QUEUE],
             "ManagedCluster ClusterSet Predicate TaintToleration Score Score NumberOfClusters Decision Order "
             "Name Credential Slot List Connected Condition Queue",
             id="in",
@@ -294,7 +294,13 @@ CHECKS = [
         id="all is well",
     ),
     pytest.param(
-        [check(), *FLEET, placement(spec={"clusterSets": ["x"]}), foreign_config("other")],
+        [
+            check(),
+            *FLEET,
+            placement(spec={"clusterSets": ["x"]}),
+            foreign_config("other"),
+            constants.PLACEMENT_DECISION,
+        ],
         [
             "passed: its parameters name Placement p",
             "passed: Placement kueue-system/p exists",
@@ -450,9 +456,13 @@ def test_no_message_of_others_steers_the_terminal_or_breaks_it(tmp_path: Path) -
 
 def test_without_a_placement_there_is_nothing_to_explain(tmp_path: Path) -> None:
     path = tmp_path / "dump.yaml"
-    path.write_text(yaml.safe_dump(cluster()))
+    version = constants.PLACEMENT.at("v1beta1").api_version
+    none = {"apiVersion": version, "kind": "PlacementList", "items": []}
+    path.write_text(yaml.safe_dump_all([cluster(), none]))
     done = run(path, "c")
     assert (done.exit_code, done.output) == (0, "No Placement could select it.\n")
+    path.write_text(yaml.safe_dump(cluster()))
+    assert "Placements are unknown: the dump holds no placements" in run(path, "c").output
 
 
 def test_placements_that_may_not_be_seen_are_an_error() -> None:

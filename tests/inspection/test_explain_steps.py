@@ -2,6 +2,7 @@
 
 import pytest
 
+from placement_ac.core.api import constants
 from placement_ac.inspection.explain.explanations import explain_cluster
 from placement_ac.inspection.explain.steps import StepName
 from placement_ac.inspection.hub.kinds import LOCAL_QUEUE
@@ -333,7 +334,7 @@ OCM_STEPS = [
         id="groups that are not right",
     ),
     pytest.param(
-        [*FLEET, placement()],
+        [*FLEET, placement(), constants.PLACEMENT_DECISION],
         StepName.DECISION,
         ["note: OCM has not decided yet; it will select this cluster"],
         id="not decided yet",
@@ -377,7 +378,7 @@ def test_sentences_of_ocm_steps(objects: list[Raw], step: StepName, links: list[
 
 CONTROLLERS_STEPS = [
     pytest.param(
-        [*FLEET, placement(), decision("c")],
+        [*FLEET, placement(), decision("c"), constants.ADMISSION_CHECK],
         StepName.CHECKS,
         ["note: no AdmissionCheck of ours names Placement p: Kueue is not updated"],
         id="no check",
@@ -494,7 +495,7 @@ CONTROLLERS_STEPS = [
         id="it drains",
     ),
     pytest.param(
-        [*DROPPED, *secrets("a", "c"), *our_objects("a", "c")],
+        [*DROPPED, *secrets("a", "c"), *our_objects("a", "c"), constants.WORKLOAD],
         StepName.DRAINING,
         ["note: it leaves the list now"],
         id="it goes",
@@ -625,7 +626,7 @@ CONTROLLERS_STEPS = [
         id="a queue",
     ),
     pytest.param(
-        [*ALL, queue("q", "check", active="False")],
+        [*ALL, queue("q", "check", active="False"), LOCAL_QUEUE],
         StepName.QUEUE,
         [("failed: ClusterQueue q is not active (Ready: it can admit); LocalQueues: none; it lists check")],
         id="a queue that is not active",

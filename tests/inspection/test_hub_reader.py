@@ -245,6 +245,17 @@ def test_the_settings_are_those_of_the_controller(
     assert settings.kubeconfig is None
 
 
+def test_the_settings_file_is_in_the_config_map_that_is_mounted() -> None:
+    """Of a Helm release with another name."""
+    there = deployment(args=["--config=/etc/placement-ac/config.yaml"])
+    there["spec"]["template"]["spec"]["volumes"] = [
+        {"name": "config", "configMap": {"name": "hub-placement-ac"}}
+    ]
+    file = config_map("placement-namespace: here")
+    file["metadata"]["name"] = "hub-placement-ac"
+    assert find_settings(dump_of([there, file]), {}).loaded.settings.placement_namespace == ("here",)
+
+
 def test_unreadable_settings_are_reported_and_the_defaults_used() -> None:
     missing = find_settings(dump_of([deployment(args=["--config=/etc/c.yaml"])]), {})
     assert "cannot read the settings file" in missing.problem

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from placement_ac.cli.hub_options import HubSource, read_once, report_missing, with_client
-from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CONFIG, PLACEMENT, SECRET
+from placement_ac.core.api.constants import ADMISSION_CHECK, PLACEMENT, SECRET
 from placement_ac.core.api.errors import ApiError
 from placement_ac.inspection.hub.dump import MissingRight
 from placement_ac.inspection.hub.kinds import ALL_KINDS, DECISION_KINDS
@@ -89,4 +89,4 @@ def test_a_kind_that_the_hub_does_not_serve_is_none_at_all(a_hub: HubMaker, tmp_
         )
     assert (dump.knows(ADMISSION_CHECK), dump.of(ADMISSION_CHECK)) == (True, ())
     assert list(dump.served) == [SECRET]
-    assert MULTIKUEUE_CONFIG not in dump.schemas
+    assert not dump.schemas

@@ -1,13 +1,16 @@
 """`plan`: what manifests would change, by the engine and the controller's own rules."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
+from placement_ac.config.settings import Settings
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import GENERATED, NO_CLUSTER_USABLE, SOME_CLUSTERS_UNUSABLE
 from placement_ac.core.plan.diff import diff
+from placement_ac.inspection.hub.dump import LAST_APPLIED
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.plan.plan_report import (
     AffectedWorkload,
@@ -26,6 +29,7 @@ from placement_ac.inspection.plan.what_if import (
 )
 from tests.support import builders
 from tests.support.builders import Raw, decision, secret, secrets
+from tests.support.shared import published_crds
 from tests.support.whatif import (
     DEMO2,
     bound,
@@ -106,8 +110,8 @@ def test_story_3_as_a_what_if() -> None:
         f"apply MultiKueueConfig {DEMO2} at once",
         f"setCondition AdmissionCheck {DEMO2} at once",
         f"apply MultiKueueConfig {DEMO2} when its jobs have ended",
-        f"delete MultiKueueCluster {DEMO2}-cluster2 when its jobs have ended",
         f"setCondition AdmissionCheck {DEMO2} when its jobs have ended",
+        f"delete MultiKueueCluster {DEMO2}-cluster2 60 min after it has left the list",
     ]
     assert answer.objects == (ObjectChange("change", "Placement", "kueue-system", DEMO2),)
     assert answer.changed
@@ -146,7 +150,18 @@ def test_without_jobs_a_cluster_leaves_at_once() -> None:
     assert (plan.removed, plan.draining, plan.affected) == (("cluster2",), (), ())
     assert writes(plan) == [
         f"apply MultiKueueConfig {DEMO2} at once",
-        f"delete MultiKueueCluster {DEMO2}-cluster2 at once",
+        f"delete MultiKueueCluster {DEMO2}-cluster2 60 min after it has left the list",
+    ]
+
+
+def test_a_cluster_that_stands_by_leaves_the_list_later() -> None:
+    """With the dispatcher; without retention its object is deleted at once after that."""
+    settings = Settings.model_validate({"dispatcher": True, "cluster_retention": "0", "unlist_after": "2h"})
+    plan = the_plan(what_if(replace(story_2(), settings=settings), sample(STORY_3)))
+    assert [one for one in writes(plan) if "120 min" in one] == [
+        f"apply MultiKueueConfig {DEMO2} 120 min after its last job has ended",
+        f"delete MultiKueueCluster {DEMO2}-cluster2 120 min after its last job has ended",
+        f"setCondition AdmissionCheck {DEMO2} 120 min after its last job has ended",
     ]
 
 
@@ -154,7 +169,7 @@ def test_what_is_there_changes_nothing() -> None:
     answer = what_if(story_2(*JOBS), sample("placement-demo2-1.yaml", "multikueue-setup-demo2.yaml"))
     assert not answer.changed
     assert (the_plan(answer).order, the_plan(answer).writes) == (("cluster2", "cluster3"), ())
-    assert answer.passed_over == ("ResourceFlavor default-flavor-demo2",)
+    assert answer.passed_over == ("ResourceFlavor default-flavor-demo2: plan does not consider this kind",)
 
 
 def test_nothing_is_deleted_because_no_manifest_has_it() -> None:
@@ -391,4 +406,33 @@ def test_the_string_data_of_a_secret_is_its_data() -> None:
     assert the_plan(answer).added == ("c00",)
     assert "stringData" not in (
         answer.after.dump.find(constants.SECRET, "multikueue-c00", "kueue-system") or {}
+    )
+
+
+@pytest.mark.parametrize(
+    ("applied", "kept"),
+    [
+        pytest.param({}, True, id="set by kubectl patch"),
+        pytest.param({"spec": {"numberOfClusters": 1}}, False, id="applied before"),
+    ],
+)
+def test_a_field_that_kubectl_apply_does_not_remove(applied: Raw, kept: bool) -> None:
+    (there,) = [one for one in sample("placement-demo2-1.yaml") if one["kind"] == "Placement"]
+    annotations = {LAST_APPLIED: json.dumps(applied)}
+    changed = there | {
+        "metadata": there["metadata"] | {"annotations": annotations},
+        "spec": there["spec"] | {"numberOfClusters": 1},
+    }
+    warnings = what_if(view_of(stored(changed)), [there]).warnings
+    expected = f"write spec.numberOfClusters into Placement kueue-system/{DEMO2}, or remove it there"
+    assert any(one.startswith(expected) for one in warnings) is kept
+
+
+def test_a_field_that_the_kind_does_not_have() -> None:
+    (there,) = [one for one in sample("placement-demo2-1.yaml") if one["kind"] == "Placement"]
+    wrong = there | {"spec": there["spec"] | {"numberOfCluster": 1}}
+    warnings = what_if(view_of(*published_crds()), [wrong]).warnings
+    assert warnings[0] == (
+        f"correct Placement kueue-system/{DEMO2}: there is no field spec.numberOfCluster; "
+        "did you mean numberOfClusters?"
     )

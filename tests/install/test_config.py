@@ -367,6 +367,16 @@ def test_the_table_of_modes() -> None:
 EXAMPLES = re.findall(r"```yaml\n(# kustomization.yaml\n.*?)```", INSTALL.read_text("utf-8"), re.DOTALL)
 
 
+@overlays
+def test_the_page_has_the_resources_of_the_container(overlay: str) -> None:
+    assert controller_of(rendered(overlay))["resources"] == {
+        "requests": {"cpu": "50m", "memory": "192Mi"},
+        "limits": {"cpu": "1", "memory": "384Mi"},
+    }
+    said = "The container requests 192 MiB and 50m, and its limits are 384 MiB and one CPU."
+    assert said in INSTALL.read_text("utf-8")
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=["own", "namespace", "plugin", "network"])
 def test_the_overlays_in_the_page(example: str, tmp_path: Path) -> None:
     shutil.copytree(CONFIG, tmp_path / "placement-ac" / "config")

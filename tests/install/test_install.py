@@ -4,7 +4,6 @@ Each mode makes all of its requests to a hub; every permission must be necessary
 """
 
 import base64
-import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from placement_ac.lab.hub import RecordedRequest, rbac_rules
 from placement_ac.lab.hub.request_attributes import RequestAttributes, attributes_of
 from placement_ac.lab.standins.fleet import WorkerFleet
 from tests.support import installation
+from tests.support.accounts import account_kubeconfig
 from tests.support.builders import authority, encoded, jwt, kubeconfig
 from tests.support.driver import CORE, KUEUE, NS, Controllers, Driver, Object
 from tests.support.hub_client import CRDS, crd
@@ -68,15 +68,7 @@ class Installed:
 
     def controllers(self) -> Controllers:
         """Controllers that log in with the account's token and a CA file, as a Pod of the Deployment does."""
-        path = f"{CORE}/namespaces/{NAMESPACE}/serviceaccounts/{NAME}/token"
-        token = self.admin.ask("POST", path, {"spec": {}})["status"]["token"]
-        config = self.hub.kubeconfig()
-        cluster = config["clusters"][0]["cluster"]
-        (self._folder / "ca.crt").write_bytes(base64.b64decode(cluster.pop("certificate-authority-data")))
-        cluster["certificate-authority"] = str(self._folder / "ca.crt")
-        config["users"][0]["user"]["token"] = token
-        (self._folder / "account").write_text(json.dumps(config))
-        return Controllers(self._folder / "account")
+        return Controllers(account_kubeconfig(self.admin, self._folder))
 
     def config(self) -> str:
         """The mounted settings file, at another path."""

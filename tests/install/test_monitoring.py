@@ -107,6 +107,29 @@ def test_the_docs_have_every_alert() -> None:
     assert documented == [(rule["alert"], rule["labels"]["severity"], rule["for"]) for rule in rules()]
 
 
+@pytest.mark.parametrize(
+    ("alert", "said", "expression"),
+    [
+        ("PlacementAcNotReconciling", "no reconcile for half an hour", "[30m]"),
+        ("PlacementAcDrainStuck", "draining for a day", "> 86400"),
+        ("PlacementAcJobsHeld", "held a job for ten minutes", "> 600"),
+        ("PlacementAcCredentialsNotRenewed", "expire within the hour", "< 3600"),
+        ("PlacementAcCredentialsExpireSoon", "expire within a week", "< 604800"),
+        ("PlacementAcReconcileHangs", "one reconcile takes minutes", "> 120"),
+        (
+            "PlacementAcSlow",
+            "one change in a hundred is written more than 10 s after",
+            "histogram_quantile(0.99,",
+        ),
+        ("PlacementAcSlow", "one change in a hundred is written more than 10 s after", "> 10"),
+    ],
+)
+def test_the_times_in_the_docs_are_those_of_the_alerts(alert: str, said: str, expression: str) -> None:
+    [meaning] = [row[3] for row in table(MONITORING, "Alerts") if row[0] == alert]
+    [rule] = [rule for rule in rules() if rule["alert"] == alert]
+    assert (said in meaning, expression in rule["expr"]) == (True, True)
+
+
 def test_the_docs_have_every_panel() -> None:
     rows: list[tuple[str, list[str]]] = []
     for panel in dashboard()["panels"]:

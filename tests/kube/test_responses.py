@@ -33,3 +33,18 @@ def test_a_422(body_text: object, kind: type[ApiError]) -> None:
 )
 def test_only_known_reasons_are_quoted(given: object, reason: str) -> None:
     assert error_of(403, {"kind": "Status", "reason": given}, "PATCH /x").reason == reason
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("2", 2.0),
+        ("60", 60.0),
+        ("3600", 60.0),
+        ("-1", 0.0),
+        ("Wed, 21 Oct 2026 07:28:00 GMT", None),
+        (None, None),
+    ],
+)
+def test_a_retry_after_is_kept_up_to_a_minute(header: str | None, seconds: float | None) -> None:
+    assert error_of(429, None, "GET /x", header).retry_after == seconds

@@ -238,6 +238,20 @@ def test_the_present_is_looked_up_when_somebody_asks() -> None:
     assert expires == now.timestamp()
 
 
+def test_the_page_of_a_large_hub_stays_small() -> None:
+    """2,000 clusters with credentials, and 200 checks that have changed their lists. Unit: bytes."""
+    metrics = Metrics(
+        leading=lambda: True, expiries=lambda: dict.fromkeys((f"cluster{n:04}" for n in range(2000)), NOW)
+    )
+    for number in range(200):
+        name = f"placement-{number:03}"
+        metrics.record_stats(name, stands("a", "b", checks=(name,), placement=name))
+        metrics.list_written(name, 20)
+    page = generate_latest(metrics.registry)
+    assert page.count(b"placement_ac_credential_expiration_timestamp_seconds{") == 2000
+    assert 100_000 < len(page) < 500_000
+
+
 def test_several_controllers_in_one_process_count_for_themselves() -> None:
     one, other = Metrics(), Metrics()
     one.wrote("Secret", "apply")

@@ -238,6 +238,7 @@ WORKLOADS_SENT_BACK: Final = "WorkloadsSentBack"
 CLUSTER_LOST: Final = "ClusterLost"
 EXPIRES_SOON: Final = "CredentialsExpireSoon"
 WRITES_UNDONE: Final = "WritesUndone"
+MANUAL_CHANGE_REVERTED: Final = "ManualChangeReverted"
 WORKLOAD_SENT_BACK: Final = "SentBack"
 
 EVENTS: Final = {
@@ -251,6 +252,7 @@ EVENTS: Final = {
     WORKLOAD_SENT_BACK: ("Warning", "the job is sent back from a cluster that leaves"),
     CLUSTER_LOST: ("Warning", "a ManagedCluster was deleted while jobs ran or waited there"),
     EXPIRES_SOON: ("Warning", "the credentials of a listed cluster expire soon"),
+    MANUAL_CHANGE_REVERTED: ("Warning", "somebody has changed the spec of a generated object"),
     WRITES_UNDONE: ("Warning", "somebody undoes what is written again and again"),
 }
 """Every reason of a Kubernetes event: its type, and the beginning of its description in the docs."""

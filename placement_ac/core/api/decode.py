@@ -37,6 +37,7 @@ from placement_ac.core.api.constants import (
     TAINT_UNREACHABLE,
     TOKEN_KEY,
 )
+from placement_ac.core.api.managed_fields import spec_writer
 from placement_ac.core.api.schemas import Raw, as_mapping, parse_time, validate
 from placement_ac.core.kubeconfig.read import read_kubeconfig
 from placement_ac.core.kubeconfig.servers import endpoints
@@ -325,19 +326,20 @@ def _applied_fields_of(raw: Raw) -> objects.AppliedFields:
                 tuple(fields.get("f:ownerReferences") or ()),
                 draining=f"f:{ANNOTATION_DRAINING}" in (fields.get("f:annotations") or ()),
                 clusters="f:clusters" in (applied.get("f:spec") or ()),
+                changed_by=spec_writer(raw, FIELD_MANAGER) if len(entries) > 1 else "",
             )
     return _NOT_APPLIED
 
 
 @lru_cache(REMEMBERED)
 def _applied_fields(
-    labels: tuple[str, ...], owners: tuple[str, ...], *, draining: bool, clusters: bool
+    labels: tuple[str, ...], owners: tuple[str, ...], *, draining: bool, clusters: bool, changed_by: str
 ) -> objects.AppliedFields:
     """Return what the keys of fieldsV1 mean."""
     named = frozenset(key[2:] for key in labels if key.startswith("f:"))
     # Owners have keys like `k:{"uid":"…"}`.
     uids = frozenset(str(json.loads(key[2:]).get("uid", "")) for key in owners if key.startswith("k:"))
-    return objects.AppliedFields(True, named, uids, draining, clusters)
+    return objects.AppliedFields(True, named, uids, draining, clusters, changed_by)
 
 
 _NOT_APPLIED: Final = objects.AppliedFields()

@@ -65,6 +65,25 @@ def nomination_body(obj: Mapping[str, Any], names: Sequence[str]) -> Body:
     return body | {"status": status} if status or owned == {} else body
 
 
+def spec_writer(obj: Mapping[str, Any], owner: str) -> str:
+    """Return who has set fields of `spec` that `owner` does not own, the last of them; "" if nobody has."""
+    entries = [entry for entry in _entries(obj) if not entry.get("subresource")]
+    own = {path for entry in entries if entry.get("manager") == owner for path in _spec_paths(entry)}
+    others = [entry for entry in entries if entry.get("manager") != owner and set(_spec_paths(entry)) - own]
+    return str(max(others, key=lambda one: str(one.get("time", "")), default={}).get("manager", ""))
+
+
+def _spec_paths(entry: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Yield the paths of the fields of `spec` that an entry owns."""
+    pending: list[tuple[tuple[str, ...], Any]] = [((), (entry.get("fieldsV1") or {}).get("f:spec") or {})]
+    while pending:
+        path, fields = pending.pop()
+        below = [key for key in fields or () if key != "."]
+        if path and not below:
+            yield path
+        pending += [((*path, key), fields[key]) for key in below]
+
+
 def last_writer(obj: Mapping[str, Any], after: str, subresource: str = "") -> str:
     """Return the field manager that wrote last, by the times in `managedFields`; "" if none is known.
 

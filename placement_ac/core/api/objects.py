@@ -223,6 +223,8 @@ class AppliedFields:
     """Whether it applied our annotation of what leaves."""
     clusters: bool = False
     """Whether the clusters of a MultiKueueConfig are as it applied them: nobody else has set them."""
+    changed_by: str = ""
+    """The field manager that has changed the `spec` after it was applied; "" if nobody has."""
 
 
 _set: Final = object.__setattr__

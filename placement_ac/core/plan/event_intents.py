@@ -22,10 +22,13 @@ from placement_ac.core.api.constants import (
     CLUSTERS_SELECTED,
     EXPIRES_SOON,
     IMMEDIATE,
+    MANUAL_CHANGE_REVERTED,
     UNUSABLE_SECONDS,
+    WORKLOAD,
     WRITES_UNDONE,
+    Kind,
 )
-from placement_ac.core.api.objects import Workload
+from placement_ac.core.api.objects import KueueObject, Workload
 from placement_ac.core.api.text import and_more, count_text, duration_text, joined
 from placement_ac.core.draining.state import DrainState, DrainStep
 from placement_ac.core.inputs.state import (
@@ -36,6 +39,7 @@ from placement_ac.core.inputs.state import (
     WantedCluster,
     WantedConfig,
 )
+from placement_ac.core.plan.diff import Action, Apply
 from placement_ac.core.plan.targets import TargetClusters
 
 SELECTED_AGAIN: Final = "selected again while it drained"
@@ -68,12 +72,31 @@ class PostableEvent:
     message: str
     lasts: bool
     """Whether it is about a state that lasts: then a repetition counts as the same event."""
-    about: Workload | None = None
+    about: Workload | KueueObject | None = None
+    about_kind: Kind = WORKLOAD
 
 
 def undone_event(message: str) -> PostableEvent:
     """Return the event about a write that somebody undoes again and again."""
     return PostableEvent(WRITES_UNDONE, message, lasts=True)
+
+
+def reverted_events(seen: Snapshot, done: Iterable[Action]) -> Iterator[PostableEvent]:
+    """Yield the events about changes of others that were changed back, on the object and on the checks."""
+    for action in done:
+        observed = action.observed if isinstance(action, Apply) else None
+        if isinstance(observed, KueueObject) and (who := observed.applied_fields.changed_by):
+            what = f"the spec of {action.kind.kind} {observed.meta.name}"
+            message = f"{_what_to_change(seen, observed)} instead: what {who} changed in {what} was reverted"
+            yield PostableEvent(MANUAL_CHANGE_REVERTED, message, lasts=False)
+            yield PostableEvent(MANUAL_CHANGE_REVERTED, message, False, observed, action.kind)
+
+
+def _what_to_change(seen: Snapshot, obj: KueueObject) -> str:
+    if obj.cluster:
+        return f"change the credentials of cluster {obj.cluster}"
+    where = f"{seen.decision.placement.meta.namespace}/" if seen.decision.placement else ""
+    return f"change Placement {where}{seen.name}"
 
 
 # -- events about the list

@@ -149,7 +149,7 @@ def _parameters_step(check: Check) -> ExplainStep:
 
 
 def _missing_placement_step(view: HubView, name: str) -> ExplainStep:
-    if unknown := view.dump.why_hidden(PLACEMENT):
+    if unknown := view.dump.why_unknown(PLACEMENT):
         return StepName.PLACEMENT.unknown(f"whether it exists is {unknown}")
     looked_for = joined((f"{space}/{name}" for space in view.settings.placement_namespace), " or ")
     message = f"there is no Placement {looked_for}"
@@ -199,7 +199,7 @@ def _cluster_sets_step(case: PlacementView) -> ExplainStep:
 
 def _decision_step(case: PlacementView, clusters: int) -> ExplainStep:
     source = f"Placement {case.label}"
-    if unknown := case.view.dump.why_hidden(PLACEMENT_DECISION):
+    if unknown := case.view.dump.why_unknown(PLACEMENT_DECISION):
         return StepName.DECISION.unknown(f"OCM's decision is {unknown}", source)
     if case.decisions is None:
         return StepName.DECISION.note("OCM has not decided yet", source)

@@ -65,7 +65,7 @@ def no_check_step(case: PlacementView) -> ExplainStep:
     if not case.is_used:
         message = f"the controller does not use this Placement: it watches namespace {spaces}"
         return StepName.CHECKS.note(message, "setting placement-namespace")
-    if unknown := case.view.dump.why_hidden(ADMISSION_CHECK):
+    if unknown := case.view.dump.why_unknown(ADMISSION_CHECK):
         return StepName.CHECKS.unknown(f"whether an AdmissionCheck names it is {unknown}")
     message = f"no AdmissionCheck of ours names Placement {case.name}: Kueue is not updated"
     return StepName.CHECKS.note(message)
@@ -76,7 +76,7 @@ def no_check_step(case: PlacementView) -> ExplainStep:
 
 def _order_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
     if row.score is None:
-        message = f"how the controller ranks it is {case.view.dump.why_hidden(PLACEMENT_SCORE)}"
+        message = f"how the controller ranks it is {case.view.dump.why_unknown(PLACEMENT_SCORE)}"
         return StepName.ORDER.unknown(message, f"Placement {case.label}")
     selected = sum(one.rank is not None for one in case.rows.values())
     message = f"the controller ranks it {row.rank} of {selected}, by {_ranked_by(case)}"
@@ -164,7 +164,7 @@ def _removal_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainStep
     if one is None:
         return
     source = f"MultiKueueConfig {case.name}"
-    if unknown := case.view.dump.why_hidden(WORKLOAD):
+    if unknown := case.view.dump.why_unknown(WORKLOAD):
         message = f"it leaves the list; which Workloads run there is {unknown}"
         yield StepName.DRAINING.unknown(message, source)
         return

@@ -269,7 +269,7 @@ def _group_steps(case: PlacementView, verdict: ClusterVerdict) -> Iterator[Expla
 
 
 def _decision_step(case: PlacementView, name: str) -> ExplainStep:
-    if case.view.dump.why_hidden(PLACEMENT_DECISION):
+    if case.view.dump.why_unknown(PLACEMENT_DECISION):
         return StepName.DECISION.unknown("PlacementDecisions are unknown")
     expected, now = case.predicts_selection(name), case.decisions
     if now is None:

@@ -77,7 +77,7 @@ def _type_of(name: str, view: HubView) -> Type:
 
 def _unknown_kinds_text(dump: Dump, *kinds: Kind) -> str:
     """Return which of these kinds are unknown: the object may be one of them."""
-    unknown = [str(kind) for kind in kinds if dump.why_hidden(kind)]
+    unknown = [str(kind) for kind in kinds if dump.why_unknown(kind)]
     return f"; unknown: {joined(unknown)}" if unknown else ""
 
 
@@ -139,7 +139,7 @@ def placement_views(view: HubView, check: str, namespaces: Sequence[str]) -> tup
         if raw is None:
             raise SubjectNotFound(f"AdmissionCheck {check} has no Placement: see `explain check {check}`")
         return (PlacementView(view, raw),)
-    if unknown := view.dump.why_hidden(PLACEMENT):
+    if unknown := view.dump.why_unknown(PLACEMENT):
         raise SubjectNotFound(f"Placements are {unknown}")
     spaces = namespaces or (view.settings.placement_namespace if view.dump.live else ())
     cases = (PlacementView(view, one) for one in view.dump.of(PLACEMENT))

@@ -22,6 +22,7 @@ NAMESPACE: Final = "placement-ac-system"
 """The namespace in which config/ installs the controller."""
 NAME_LABEL: Final = "app.kubernetes.io/name"
 _CONFIG_KEY: Final = "config.yaml"
+_CONFIG_VOLUME: Final = "config"
 _FLAG: Final = re.compile(r"--([a-z][a-z-]*)(?:=(.*))?", re.DOTALL)
 _POD_SETTINGS: Final = ("config", "kubeconfig", "context", "cluster_proxy_ca", "access_providers")
 """Settings that name files and logins inside the controller's Pod."""
@@ -104,8 +105,15 @@ def _environment(deployment: Object) -> dict[str, str]:
 def _settings_file(dump: Dump, deployment: Object) -> str:
     """Return the controller's settings file, from its ConfigMap. Raises OSError if it is missing."""
     namespace, _ = key_of(deployment)
-    config_map = dump.find(CONFIG_MAP, MANAGED_BY, namespace)
-    text = section(config_map, "data").get(_CONFIG_KEY)
+    name = _config_map_name(deployment)
+    text = section(dump.find(CONFIG_MAP, name, namespace), "data").get(_CONFIG_KEY)
     if text is None:
-        raise OSError(0, f"ConfigMap {namespace}/{MANAGED_BY} has no {_CONFIG_KEY}, or cannot be read")
+        raise OSError(0, f"ConfigMap {namespace}/{name} has no {_CONFIG_KEY}, or cannot be read")
     return str(text)
+
+
+def _config_map_name(deployment: Object) -> str:
+    """Return the name of the mounted ConfigMap: a Helm release of another name has one of another name."""
+    volumes = listed(deployment, "spec", "template", "spec", "volumes")
+    names = (section(one, "configMap").get("name") for one in volumes if one.get("name") == _CONFIG_VOLUME)
+    return str(next(filter(None, names), MANAGED_BY))

@@ -17,6 +17,8 @@ Object = dict[str, Any]
 Key = tuple[str, str]
 """(namespace, name); the namespace of a cluster-scoped object is ""."""
 
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+"""The annotation in which `kubectl apply` keeps what it has applied."""
 _BY_NAME: Final = {(kind.group, kind.kind): kind for kind in ALL_KINDS}
 
 
@@ -54,7 +56,7 @@ class Dump:
     served: Mapping[Kind, Resource] = field(default_factory=dict)
     """The served version of each kind; of a file, the version of its first object."""
     missing: tuple[MissingRight, ...] = ()
-    schemas: Mapping[Kind, Object] = field(default_factory=dict, repr=False)
+    schemas: Mapping[Resource, Object] = field(default_factory=dict, repr=False)
     """OpenAPI schemas, if they were requested."""
     live: bool = False
     """Whether it was read from an API server: then an object that is missing here does not exist."""
@@ -67,7 +69,7 @@ class Dump:
     def knows(self, kind: Kind) -> bool:
         """Whether all objects of a kind are known: they were listed, or the hub does not serve the kind.
 
-        Of a file: whether it contains any object of the kind.
+        Of a file: whether it contains any object of the kind, or an empty list of that kind.
         """
         return kind in self.objects and all(right.kind != kind for right in self.missing)
 
@@ -79,10 +81,6 @@ class Dump:
         if right:
             return f"unknown: no right to {right}"
         return f"unknown: {'not read:' if self.live else 'the dump holds no'} {kind}"
-
-    def why_hidden(self, kind: Kind) -> str:
-        """Return why the objects of a kind on a hub are unknown; "" for a file, which may be complete."""
-        return self.why_unknown(kind) if self.live else ""
 
     def find(self, kind: Kind, name: str, namespace: str = "") -> Object | None:
         """Return one object; None if it does not exist."""
@@ -115,10 +113,13 @@ def kind_of(obj: Mapping[str, Any]) -> tuple[Kind | None, str]:
     return _BY_NAME.get((group, str(obj.get("kind", "")))), version
 
 
-def dump_of(objects: Iterable[Object]) -> Dump:
-    """Return the objects of files by kind. The last object of a name wins; unknown kinds are ignored."""
-    found: dict[Kind, dict[Key, Object]] = {}
-    served: dict[Kind, Resource] = {}
+def dump_of(objects: Iterable[Object], empty: Iterable[Resource] = ()) -> Dump:
+    """Return the objects of files by kind. The last object of a name wins; unknown kinds are ignored.
+
+    `empty`: kinds of which it is known that there may be no object.
+    """
+    found: dict[Kind, dict[Key, Object]] = {resource.of: {} for resource in empty}
+    served: dict[Kind, Resource] = {resource.of: resource for resource in empty}
     for obj in objects:
         kind, version = kind_of(obj)
         if kind is not None:

@@ -91,6 +91,12 @@ SETTLED: Final[state.TimerAges] = _ElapsedTimers(
 PASSED: Final[state.TimerAges] = _ElapsedTimers(frozenset(state.TimerKind))
 """Every timer has elapsed, those of draining too."""
 
+
+def all_elapsed_but(*kinds: state.TimerKind) -> state.TimerAges:
+    """Return timer ages in which every timer has elapsed but those of these kinds."""
+    return _ElapsedTimers(frozenset(state.TimerKind) - set(kinds))
+
+
 Changes = Mapping[Kind, Mapping[Key, Object | None]]
 """Objects that replace the existing ones; None deletes one."""
 
@@ -109,7 +115,8 @@ class HubView:
     def facts(self) -> state.HubFacts:
         """The hub's limits, versions and name format."""
         served = {kind: kind.at(KUEUE_VERSIONS[0]) for kind in (ADMISSION_CHECK, MULTIKUEUE_CLUSTER)}
-        schema = self.dump.schemas.get(MULTIKUEUE_CONFIG)
+        schemas = self.dump.schemas.items()
+        schema = next((found for resource, found in schemas if resource.of == MULTIKUEUE_CONFIG), None)
         return hub_facts(self.settings, served | dict(self.dump.served), schema, None)
 
     @cached_property

@@ -22,14 +22,15 @@ from placement_ac.core.api.constants import (
     SECRET,
     WORKLOAD,
     Kind,
+    Resource,
 )
-from placement_ac.inspection.hub.dump import Dump, InvalidManifest, Key, Object, key_of, kind_of
+from placement_ac.inspection.hub.dump import LAST_APPLIED, Dump, InvalidManifest, Key, Object, key_of, kind_of
 from placement_ac.inspection.hub.kinds import CLUSTER_SET, DECISION_KINDS, QUEUE_KINDS, SET_BINDING
 from placement_ac.scheduling.objects import at
 
 PLANNED_KINDS: Final = frozenset((*DECISION_KINDS, *QUEUE_KINDS)) - {WORKLOAD}
 """The kinds that a plan considers; other manifests are ignored."""
-LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_WRITTEN_BY_ADMINS: Final = (PLACEMENT, ADMISSION_CHECK, CLUSTER_SET)
 _WITH_STATUS: Final = (PLACEMENT_SCORE, CLUSTER_PROFILE)
 _NOT_CONTENT: Final = ("apiVersion", "kind", "metadata", "status", "stringData")
 
@@ -53,10 +54,18 @@ class ManifestChange:
         return f"{self.kind.kind} {'/'.join(filter(None, self.key))}"
 
 
+def planned_resources(manifests: Iterable[Object]) -> frozenset[Resource]:
+    """Return the kinds that a plan considers, in the versions of the manifests; without the core group."""
+    found = (kind_of(manifest) for manifest in manifests)
+    return frozenset(
+        kind.at(version) for kind, version in found if kind and kind.group and kind in PLANNED_KINDS
+    )
+
+
 def apply_manifests(
     dump: Dump, manifests: Iterable[Object], namespace: str
 ) -> tuple[tuple[ManifestChange, ...], tuple[str, ...]]:
-    """Return a change for each object of a kind that a plan considers, and the kind and name of all others.
+    """Return a change for each object of a kind that a plan considers, and all others, with the reason.
 
     Unchanged objects are included. `namespace`: the default namespace. Raises InvalidManifest for an object
     that an API server would refuse.
@@ -65,8 +74,8 @@ def apply_manifests(
     passed_over = []
     for manifest in manifests:
         kind, version = kind_of(manifest)
-        if kind not in PLANNED_KINDS:
-            passed_over.append(f"{manifest['kind']} {manifest['metadata']['name']}")
+        if kind not in PLANNED_KINDS or "name" not in manifest["metadata"]:
+            passed_over.append(_name_and_reason(manifest))
             continue
         wanted = _with_namespace(manifest, kind, namespace)
         key = key_of(wanted)
@@ -78,11 +87,33 @@ def apply_manifests(
     return tuple(changes.values()), tuple(passed_over)
 
 
+def _name_and_reason(manifest: Object) -> str:
+    """Return the name of an object that a plan does not consider, and why."""
+    metadata = manifest["metadata"]
+    if "name" not in metadata:
+        return f"{manifest['kind']} {metadata['generateName']}…: its name is generated when it is created"
+    return f"{manifest['kind']} {metadata['name']}: plan does not consider this kind"
+
+
 def _with_namespace(manifest: Object, kind: Kind, namespace: str) -> Object:
     metadata = {key: value for key, value in manifest["metadata"].items() if key != "namespace"}
     if kind.namespaced:
         metadata["namespace"] = manifest["metadata"].get("namespace") or namespace
     return manifest | {"metadata": metadata}
+
+
+def kept_fields(change: ManifestChange, manifest: Object, defaults: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the fields of `spec` that stay though they are not in the manifest: kubectl never applied them.
+
+    Only of kinds of which an admin writes the whole `spec`, and not what the API server has set by default.
+    """
+    if change.before is None or change.kind not in _WRITTEN_BY_ADMINS:
+        return
+    last = _last_applied(change.before)
+    there, wanted, applied = (one.get("spec") or {} for one in (change.before, manifest, last))
+    for key, value in there.items() if isinstance(there, dict) else ():
+        if key not in wanted and key not in applied and value not in (defaults.get(key), None):
+            yield f"spec.{key}"
 
 
 # -- as kubectl applies

@@ -16,13 +16,16 @@ from placement_ac.core.api.constants import ANNOTATION_DRAINING, FIELD_MANAGER, 
 from placement_ac.core.api.decode import kueue_object
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.api.schemas import Condition
-from placement_ac.core.inputs.state import Plan, Snapshot
+from placement_ac.core.api.text import duration_text
+from placement_ac.core.inputs.state import Plan, Snapshot, TimerKind
 from placement_ac.core.plan.diff import Apply, Delete, Phase, SetCondition, diff
 from placement_ac.core.plan.plan import plan
 from placement_ac.inspection.hub.dump import Dump, Object, condition_of
+from placement_ac.inspection.hub.hub_view import PASSED, all_elapsed_but
 
 Verb = Literal["create", "apply", "delete", "setCondition"]
-When = Literal["at once", "when its jobs have ended"]
+AT_ONCE: Final = "at once"
+JOBS_ENDED: Final = "when its jobs have ended"
 _SHOWN_METADATA: Final = ("name", "namespace", "labels", "annotations", "ownerReferences")
 """The metadata fields that a diff shows."""
 CONDITION_FIELDS: Final = ("type", "status", "reason", "message")
@@ -30,30 +33,49 @@ CONDITION_FIELDS: Final = ("type", "status", "reason", "message")
 
 @dataclass(frozen=True, slots=True)
 class PlannedWrite:
-    """A write by the controller. `diff`: a unified diff of the YAML before and after."""
+    """A write by the controller. `diff`: a unified diff of the YAML before and after.
+
+    `when`: "at once", "when its jobs have ended", or how long after that.
+    """
 
     verb: Verb
     kind: str
     name: str
-    when: When
+    when: str
     diff: str
 
 
-def preview_writes(
-    seen: Snapshot, wanted: Plan, dump: Dump, *, waits: bool
-) -> tuple[Plan, tuple[PlannedWrite, ...]]:
-    """Return the plan in effect at once, and the writes that follow.
-
-    `wanted`: the plan of `seen`. `waits`: clusters that leave still have jobs.
-    """
+def preview_writes(seen: Snapshot, dump: Dump, *, waits: bool) -> tuple[Plan, tuple[PlannedWrite, ...]]:
+    """Return the plan in effect at once, and the writes that follow. `waits`: leaving clusters have jobs."""
     objects = _PreviewedObjects(dump)
-    ended = replace(seen, workloads=())
-    if not waits:
-        wanted = plan(ended) if seen.workloads else wanted
-        return wanted, tuple(objects.carry_out(diff(ended, wanted), "at once"))
-    now = tuple(objects.carry_out(diff(seen, wanted), "at once"))
-    ended = objects.snapshot_after(ended)
-    return wanted, (*now, *objects.carry_out(diff(ended, plan(ended)), "when its jobs have ended"))
+    stages = tuple(_stages(seen, waits=waits))
+    writes: list[PlannedWrite] = []
+    for stage, when in stages:
+        now = objects.snapshot_after(stage)
+        writes += objects.carry_out(diff(now, plan(now)), when)
+    return plan(stages[0][0]), tuple(writes)
+
+
+def _stages(seen: Snapshot, *, waits: bool) -> Iterator[tuple[Snapshot, str]]:
+    """Yield what the controller sees one after the other, but for its own writes, and when that is."""
+    ended, policy = replace(seen, workloads=()), seen.policy
+    standing_by = (TimerKind.STANDING_BY,) if policy.unlist_after else ()
+    retained = (TimerKind.RETAINED,) if policy.retention else ()
+    first = all_elapsed_but(*standing_by, *retained)
+    yield replace(seen if waits else ended, timer_ages=first), AT_ONCE
+    if waits:
+        yield replace(ended, timer_ages=first), JOBS_ENDED
+    if standing_by:
+        then = all_elapsed_but(*retained)
+        yield (
+            replace(ended, timer_ages=then),
+            f"{duration_text(policy.unlist_after)} after its last job has ended",
+        )
+    if retained:
+        yield (
+            replace(ended, timer_ages=PASSED),
+            f"{duration_text(policy.retention)} after it has left the list",
+        )
 
 
 class _PreviewedObjects:
@@ -64,7 +86,7 @@ class _PreviewedObjects:
         self._objects: dict[tuple[Kind, str], Object | None] = {}
         self._conditions: dict[str, Object] = {}
 
-    def carry_out(self, phases: Iterable[Phase], when: When) -> Iterator[PlannedWrite]:
+    def carry_out(self, phases: Iterable[Phase], when: str) -> Iterator[PlannedWrite]:
         """Apply the writes and yield each; those on Workloads are left out."""
         for action in chain.from_iterable(phases):
             if isinstance(action, Apply | Delete):
@@ -147,7 +169,7 @@ def _as_kueue_object(obj: Object, before: KueueObject | None) -> KueueObject:
 
 
 def _write(
-    verb: Verb, kind: Kind, name: str, when: When, before: Object | None, after: Object | None
+    verb: Verb, kind: Kind, name: str, when: str, before: Object | None, after: Object | None
 ) -> PlannedWrite:
     title = f"{kind.kind}/{name}"
     lines = difflib.unified_diff(_lines(before), _lines(after), title, title, lineterm="")

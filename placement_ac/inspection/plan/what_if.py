@@ -29,10 +29,10 @@ from placement_ac.core.plan.conditions import is_taken
 from placement_ac.core.plan.plan import keeps_objects, plan
 from placement_ac.core.plan.targets import TargetClusters, select_targets
 from placement_ac.core.selection.selection import listed_clusters
-from placement_ac.inspection.hub.dump import Key, Object
+from placement_ac.inspection.hub.dump import Dump, Key, Object, key_of, kind_of
 from placement_ac.inspection.hub.hub_view import PASSED, Changes, HubView
 from placement_ac.inspection.plan import plan_report
-from placement_ac.inspection.plan.manifest_changes import ManifestChange, apply_manifests
+from placement_ac.inspection.plan.manifest_changes import ManifestChange, apply_manifests, kept_fields
 from placement_ac.inspection.plan.preview import CONDITION_FIELDS, PlannedWrite, preview_writes
 from placement_ac.inspection.plan.reschedule import (
     RescheduleResult,
@@ -40,11 +40,17 @@ from placement_ac.inspection.plan.reschedule import (
     decisions_as_changes,
     reschedule,
 )
+from placement_ac.inspection.plan.unknown_fields import spec_defaults, unknown_fields
 from placement_ac.inspection.status.queues import workload_rows
 from placement_ac.scheduling.objects import listed, own_decisions, section, text
 
 CREDENTIALS_ASSUMED: Final = "the credentials of clusters are unknown: every cluster counts as having some"
 OVERWRITTEN_BY_OCM: Final = "do not apply {}: OCM writes PlacementDecisions and will overwrite it"
+UNKNOWN_FIELD: Final = "correct {}: there is no field {}"
+KEPT_FIELD: Final = (
+    "write {} into {}, or remove it there with `kubectl edit`: it stays, as `kubectl apply` removes "
+    "only what it has applied"
+)
 JOBS_UNKNOWN: Final = "the jobs on the clusters that leave are unknown: {}"
 WRITTEN_BY_CONTROLLER: Final = (
     "do not apply {}: the controller writes it, and will restore it or report NameTaken"
@@ -56,6 +62,7 @@ def what_if(view: HubView, manifests: Iterable[Object]) -> plan_report.PlanRepor
 
     The report has every Placement in the manifests, and every other Placement that changes.
     """
+    manifests = tuple(manifests)
     applied, passed_over = apply_manifests(view.dump, manifests, view.settings.placement_namespace[0])
     changes = _relevant(view, applied)
     named = {one.key for one in applied if one.kind == PLACEMENT}
@@ -77,9 +84,31 @@ def what_if(view: HubView, manifests: Iterable[Object]) -> plan_report.PlanRepor
         entries=tuple(entries),
         objects=tuple(plan_report.ObjectChange(one.verb, one.kind.kind, *one.key) for one in applied),
         passed_over=passed_over,
-        warnings=tuple(_warnings(view, applied, entries)),
+        warnings=(
+            *_unknown_fields(view.dump, manifests),
+            *_kept_fields(view.dump, applied, manifests),
+            *_warnings(view, applied, entries),
+        ),
         after=after,
     )
+
+
+def _unknown_fields(dump: Dump, manifests: Iterable[Object]) -> Iterator[str]:
+    for manifest in manifests:
+        kind, version = kind_of(manifest)
+        if kind and "name" in manifest["metadata"]:
+            where = f"{kind.kind} {'/'.join(filter(None, key_of(manifest)))}"
+            for field in unknown_fields(manifest, kind.at(version), dump):
+                yield UNKNOWN_FIELD.format(where, field)
+
+
+def _kept_fields(dump: Dump, applied: Iterable[ManifestChange], manifests: Iterable[Object]) -> Iterator[str]:
+    last = {(manifest["kind"], manifest["metadata"].get("name")): manifest for manifest in manifests}
+    for change in applied:
+        manifest = last[change.kind.kind, change.key[1]]
+        defaults = spec_defaults(change.kind.at(kind_of(manifest)[1]), dump)
+        for field in kept_fields(change, manifest, defaults):
+            yield KEPT_FIELD.format(field, change)
 
 
 def _relevant(view: HubView, applied: Iterable[ManifestChange]) -> Changes:
@@ -230,7 +259,7 @@ def _planned_placement(
     wanted = after.plan
     writes: tuple[PlannedWrite, ...] = ()
     if after.snapshot and changed:
-        wanted, writes = preview_writes(after.snapshot, wanted, after.view.dump, waits=bool(draining))
+        wanted, writes = preview_writes(after.snapshot, after.view.dump, waits=bool(draining))
     affected = sorted(
         _workloads_on(after, removed),
         key=lambda one: (removed.index(one.cluster), one.namespace, one.name),

@@ -40,26 +40,29 @@ class _KindList:
     version: str
 
 
-async def read_kinds(client: Client, kinds: Collection[Kind], namespaces: Namespaces) -> Dump:
-    """Return the hub's objects of `kinds`. Raises ApiError if it does not answer."""
-    return (await _read_lists(client, kinds, namespaces))[0]
+async def read_kinds(
+    client: Client, kinds: Collection[Kind], namespaces: Namespaces, schemas: Collection[Resource] = ()
+) -> Dump:
+    """Return the hub's objects of `kinds`, with these schemas. Raises ApiError if it does not answer."""
+    return (await _read_lists(client, kinds, namespaces, schemas))[0]
 
 
 async def _read_lists(
-    client: Client, kinds: Collection[Kind], namespaces: Namespaces
+    client: Client, kinds: Collection[Kind], namespaces: Namespaces, schemas: Collection[Resource] = ()
 ) -> tuple[Dump, list[_KindList]]:
     """Return the dump, and the lists that it consists of."""
     served = await client.discover(kinds)
     scopes = [
         (kind, namespace) for kind in kinds if kind in served for namespace in (namespaces.get(kind) or ("",))
     ]
-    answers, schemas = await asyncio.gather(
+    wanted = {*schemas, *(served[kind] for kind in (MULTIKUEUE_CONFIG,) if kind in served)}
+    answers, found = await asyncio.gather(
         gather_all(_list(client, served[kind], namespace) for kind, namespace in scopes),
-        _schemas(client, served),
+        _schemas(client, wanted),
     )
     lists = [answer for answer in answers if isinstance(answer, _KindList)]
     missing = tuple(answer for answer in answers if isinstance(answer, MissingRight))
-    dump = Dump(dict.fromkeys(kinds, ()), served, missing, schemas, live=True)
+    dump = Dump(dict.fromkeys(kinds, ()), served, missing, found, live=True)
     return dump.with_objects(_objects_by_kind(lists)), lists
 
 
@@ -76,10 +79,8 @@ def _with_kind(resource: Resource, item: Object) -> Object:
     return {"apiVersion": resource.api_version, "kind": resource.of.kind} | item
 
 
-async def _schemas(client: Client, served: Mapping[Kind, Resource]) -> dict[Kind, Object]:
-    resource = served.get(MULTIKUEUE_CONFIG)
-    schema = await client.schema(resource) if resource else None
-    return {MULTIKUEUE_CONFIG: schema} if schema else {}
+async def _schemas(client: Client, resources: Iterable[Resource]) -> dict[Resource, Object]:
+    return {one: schema for one in resources if (schema := await client.schema(one))}
 
 
 async def _list(client: Client, resource: Resource, namespace: str) -> _KindList | MissingRight:

@@ -14,9 +14,10 @@ from typing import Annotated, Any, Final
 import yaml
 from pydantic import AfterValidator, Field
 
+from placement_ac.core.api.constants import Resource
 from placement_ac.core.api.schemas import ApiModel, Raw, validate
 from placement_ac.core.safe_yaml import NotYaml, yaml_errors
-from placement_ac.inspection.hub.dump import InvalidManifest, Object
+from placement_ac.inspection.hub.dump import Dump, InvalidManifest, Object, dump_of, kind_of
 
 SUFFIXES: Final = (".json", ".yaml", ".yml")
 """The files of a folder that kubectl reads."""
@@ -34,8 +35,34 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.:]*|")
 
 
 def read_manifests(names: Iterable[str]) -> list[Object]:
-    """Return the objects in these files, folders, or stdin. Raises InvalidManifest."""
-    return [obj for name in names for source in _sources(name) for obj in _objects(source)]
+    """Return the objects in these files, folders, or stdin. Raises InvalidManifest.
+
+    One to be created with `generateName` has no name.
+    """
+    sources = (source for name in names for source in _sources(name))
+    return [obj for source in sources for one in _documents(source) for obj in _unfolded(one, source[0])]
+
+
+def read_dump(names: Iterable[str]) -> Dump:
+    """Return the dump in these files, folders, or stdin. Raises InvalidManifest.
+
+    A typed list, like a SecretList, says that its kind was read, even if it is empty.
+    """
+    documents = [
+        (one, source[0]) for name in names for source in _sources(name) for one in _documents(source)
+    ]
+    objects = (obj for document, name in documents for obj in _unfolded(document, name))
+    named = (obj for obj in objects if "name" in obj["metadata"])
+    return dump_of(named, filter(None, (_kind_of_list(document) for document, _ in documents)))
+
+
+def _kind_of_list(document: Any) -> Resource | None:
+    """Return the kind of an empty typed list; None for anything else."""
+    if not isinstance(document, dict) or document.get("items") != []:
+        return None
+    name = str(document.get("kind"))
+    kind, version = kind_of({"apiVersion": document.get("apiVersion"), "kind": name.removesuffix("List")})
+    return kind.at(version) if kind and name.endswith("List") else None
 
 
 def _sources(name: str) -> Iterator[tuple[str, str]]:
@@ -70,7 +97,8 @@ def _text(name: str, read: Callable[[], str]) -> str:
         raise InvalidManifest(f"{name}: it is not UTF-8 text") from None
 
 
-def _objects(source: tuple[str, str]) -> Iterator[Object]:
+def _documents(source: tuple[str, str]) -> Iterator[Any]:
+    """Yield what each document holds, as far as there is anything in it."""
     name, text = source
     try:
         with yaml_errors():
@@ -81,9 +109,7 @@ def _objects(source: tuple[str, str]) -> Iterator[Object]:
         raise InvalidManifest(f"{name}: {_TOO_DEEP}")
     if "*" in text and _count_values(documents, {}) > VALUES_PER_CHARACTER * len(text):
         raise InvalidManifest(f"{name}: {_TOO_MANY_ALIASES}")
-    for document in documents:
-        if document is not None:
-            yield from _unfolded(document, name)
+    yield from (document for document in documents if document is not None)
 
 
 def _are_nested_too_deeply(documents: list[Any]) -> bool:
@@ -119,10 +145,14 @@ def _unfolded(document: Any, name: str) -> Iterator[Object]:
             yield from _unfolded(_of_list(item, document), name)
         return
     metadata = document.get("metadata")
-    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+    if not isinstance(metadata, dict) or not isinstance(
+        metadata.get("name", metadata.get("generateName")), str
+    ):
         raise InvalidManifest(f"{name}: the {document['kind']} has no metadata.name")
     if problem := metadata_problem(document):
-        raise InvalidManifest(f"{name}: the {document['kind']} {metadata['name']} cannot be read: {problem}")
+        raise InvalidManifest(
+            f"{name}: the {document['kind']} {metadata.get('name', '')} cannot be read: {problem}"
+        )
     if not _are_names(document["apiVersion"], metadata):
         raise InvalidManifest(
             f"{name}: the {document['kind']} has a name or namespace that no API server accepts"
@@ -135,7 +165,7 @@ def _are_names(api_version: str, metadata: dict[str, Any]) -> bool:
 
     Names of roles may be anything; they are part of no command.
     """
-    given = (metadata["name"], metadata.get("namespace") or "")
+    given = (metadata.get("name") or "", metadata.get("namespace") or "")
     return api_version.startswith("rbac.authorization.k8s.io/") or all(map(_NAME.fullmatch, given))
 
 
@@ -185,7 +215,7 @@ class _Manager(_Strict):
 
 
 class _Metadata(_Strict):
-    name: str
+    name: str | None = None
     namespace: str | None = None
     uid: str | None = None
     resource_version: str | None = None

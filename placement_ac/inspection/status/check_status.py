@@ -157,7 +157,7 @@ class _CheckReader:
     def _config(self) -> str | None:
         if self.snapshot.objects.config:
             return self.snapshot.objects.config.meta.name
-        return None if self.view.dump.why_hidden(MULTIKUEUE_CONFIG) else ""
+        return None if self.view.dump.why_unknown(MULTIKUEUE_CONFIG) else ""
 
     @cached_property
     def jobs(self) -> tuple[WorkloadRow, ...]:
@@ -222,7 +222,7 @@ class _CheckReader:
         """Return the score that ranks a cluster; None if it is unknown."""
         placement = self.snapshot.decision.placement
         asks = placement is not None and placement.prioritizers and not ranked.score
-        return None if asks and self.view.dump.why_hidden(PLACEMENT_SCORE) else ranked.score
+        return None if asks and self.view.dump.why_unknown(PLACEMENT_SCORE) else ranked.score
 
     def _state(self, cluster: str, name: str, rank: int | None) -> tuple[ClusterState, str]:
         targets = self.targets

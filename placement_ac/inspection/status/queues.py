@@ -36,7 +36,7 @@ class QueueIndex:
 
     def _row(self, queue: Object, checks: Collection[str]) -> QueueRow:
         active = active_of(queue)
-        known = not self.dump.why_hidden(LOCAL_QUEUE)
+        known = not self.dump.why_unknown(LOCAL_QUEUE)
         return QueueRow(
             name=name_of(queue),
             active=condition_status(active),

@@ -1,5 +1,5 @@
 """
-Decode Kubernetes' protobuf, which kubectl uses to create objects of built-in kinds.
+Decode Kubernetes' protobuf, which kubectl and Helm use to create and delete objects of built-in kinds.
 
 Pure: bytes in, a plain object out. Responses are always JSON, which every client accepts.
 The field numbers are those of the generated.proto files of k8s.io/api.
@@ -123,6 +123,13 @@ SUBJECT = _message({1: ("kind", _text), 2: ("apiGroup", _text), 3: ("name", _tex
 ROLE_REF = _message({1: ("apiGroup", _text), 2: ("kind", _text), 3: ("name", _text)})
 BINDING: Message = {2: ("subjects", _Many(SUBJECT)), 3: ("roleRef", ROLE_REF)}
 KINDS: dict[str, Message] = {
+    "DeleteOptions": {
+        1: ("gracePeriodSeconds", int),
+        2: ("preconditions", _message({1: ("uid", _text), 2: ("resourceVersion", _text)})),
+        3: ("orphanDependents", bool),
+        4: ("propagationPolicy", _text),
+        5: ("dryRun", TEXT_LIST),
+    },
     "Namespace": {},
     "ServiceAccount": {},
     "ConfigMap": {2: ("data", TEXTS), 3: ("binaryData", _Map(_base64)), 4: ("immutable", bool)},
@@ -153,7 +160,8 @@ def decode(data: bytes) -> dict[str, Any]:
         kind, api_version = _text(kind_of[2]), _text(kind_of[1])
         if kind not in KINDS:
             raise StatusError(415, "UnsupportedMediaType", f"{kind} can be read as JSON or YAML only")
-        body: dict[str, Any] = _message({1: ("metadata", METADATA), **KINDS[kind]})(envelope.get(2, b""))
+        fields = {1: ("metadata", METADATA), **KINDS[kind]}  # DeleteOptions have no metadata
+        body: dict[str, Any] = _message(fields)(envelope.get(2, b""))
     except (KeyError, IndexError, UnicodeDecodeError) as error:
         raise bad_request(f"the object provided is unrecognized: {error!r}") from error
     return {"apiVersion": api_version, "kind": kind, **body}

@@ -68,6 +68,10 @@ def _job(obj: Object, live: Object | None) -> Object:
     return obj if live else {key: value for key, value in obj.items() if key != "status"}
 
 
+def _pod(obj: Object, live: Object | None) -> Object:
+    return obj if live else obj | {"status": {"phase": "Pending"}}
+
+
 def _crd(obj: Object, live: Object | None) -> Object:
     """Set the default names and the status: names accepted and kind established."""
     spec = obj.get("spec") or {}
@@ -124,6 +128,7 @@ PREPARE: dict[str, Callable[[Object, Object | None], Object]] = {
     "namespaces": _namespace,
     "secrets": _secret,
     "jobs": _job,
+    "pods": _pod,
     "rolebindings": rbac_validation.default_subjects,
     "clusterrolebindings": rbac_validation.default_subjects,
     "customresourcedefinitions": _crd,

@@ -132,7 +132,7 @@ class Writes:
         record = self._stored(request)
         wanted = options.get("preconditions") or {}
         request.check_preconditions(record, wanted.get("uid"), wanted.get("resourceVersion"))
-        if request.dry_run:
+        if request.dry_run or options.get("dryRun") == ["All"]:
             return record, not _has_finalizers(record.obj)
         policy = options.get("propagationPolicy") or request.query.get("propagationPolicy")
         if policy == "Orphan":

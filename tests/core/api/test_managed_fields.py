@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.api.managed_fields import applied_version, nomination_body, owned_by
+from placement_ac.core.api.managed_fields import applied_version, nomination_body, owned_by, spec_writer
 
 Raw = dict[str, Any]
 
@@ -213,3 +213,29 @@ def test_removing_the_only_applied_names_leaves_no_empty_status() -> None:
     said = [entry({"f:status": {"f:nominatedClusterNames": {}}}, "kueue-admission")]
     obj = WORKLOAD | {"metadata": IDENTITY | {"managedFields": said}}
     assert nomination_body(obj, ()) == {"metadata": IDENTITY}
+
+
+def at(when: str, fields: Raw, manager: str, subresource: str = "") -> Raw:
+    return entry(fields, manager, "Update", subresource) | {"time": f"2026-08-01T12:00:{when}Z"}
+
+
+LIST = {"f:spec": {"f:clusters": {}}}
+SOURCE = {"f:spec": {"f:kubeConfig": {"f:location": {}}}}
+
+
+@pytest.mark.parametrize(
+    ("entries", "who"),
+    [
+        pytest.param([at("01", LIST, "me")], "", id="ours alone"),
+        pytest.param([at("01", LIST, "me"), at("02", LIST, "edit")], "", id="the same value"),
+        pytest.param([at("01", {}, "me"), at("02", LIST, "edit")], "edit", id="taken over"),
+        pytest.param([at("01", LIST, "me"), at("02", SOURCE, "edit")], "edit", id="another field"),
+        pytest.param([at("03", SOURCE, "edit"), at("02", LIST, "other")], "edit", id="the last of two"),
+        pytest.param([at("01", LIST, "me"), at("02", {"f:status": {}}, "kueue")], "", id="a status"),
+        pytest.param([at("01", LIST, "me"), at("02", SOURCE, "kueue", "status")], "", id="a subresource"),
+        pytest.param([at("01", LIST, "me"), {"manager": "x", "fieldsV1": None}], "", id="no fields"),
+        pytest.param([], "", id="nobody"),
+    ],
+)
+def test_who_has_changed_the_spec(entries: list[Raw], who: str) -> None:
+    assert spec_writer({"metadata": {"managedFields": entries}}, "me") == who

@@ -451,6 +451,16 @@ def test_a_secrets_plain_text_becomes_data(client: Client) -> None:
     assert applied["metadata"]["managedFields"][0]["fieldsV1"] == {"f:data": {"f:k": {}}}
 
 
+def test_a_new_pod_is_pending_until_a_kubelet_says_more(client: Client) -> None:
+    pods = "/api/v1/namespaces/default/pods"
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    created = client.create(pods, pod | {"status": {"phase": "Running"}})
+    assert created["status"]["phase"] == "Pending"
+    client.patch(f"{pods}/p/status", {"status": {"phase": "Succeeded"}})
+    changed = client.patch(f"{pods}/p", {"metadata": {"labels": {"a": "b"}}, "status": {"phase": "Failed"}})
+    assert changed["status"]["phase"] == "Succeeded"
+
+
 def test_several_versions_are_served(client: Client) -> None:
     client.create(CHECKS, check("a"))
     old = client.ask("GET", CHECKS.replace("v1beta2", "v1beta1"))

@@ -243,6 +243,22 @@ def test_protobuf_is_decoded(client: Client) -> None:
     )
 
 
+def test_an_object_is_deleted_with_protobuf(client: Client) -> None:
+    """client-go's typed clients delete so, for example Helm its release."""
+    made = client.ask("POST", CONFIGMAPS, {"metadata": {"name": "m"}}).json()
+
+    def delete(uid: str, *more: tuple[int, bytes | int]) -> int:
+        options = message((1, 0), (2, message((1, uid.encode()))), (4, b"Background"), *more)
+        sent = envelope(b"DeleteOptions", options)
+        path = f"{CONFIGMAPS}/m"
+        return int(client.ask("DELETE", path, sent, Content_Type=protobuf.CONTENT_TYPE).status_code)
+
+    uid = made["metadata"]["uid"]
+    assert delete("another") == 409
+    assert (delete(uid, (5, b"All")), client.ask("GET", f"{CONFIGMAPS}/m").status_code) == (200, 200)
+    assert (delete(uid), client.ask("GET", f"{CONFIGMAPS}/m").status_code) == (200, 404)
+
+
 @pytest.mark.embedded("a real API server decodes protobuf of every kind, not only what kubectl sends")
 @pytest.mark.parametrize(
     ("sent", "code"),

@@ -1,0 +1,178 @@
+{{/* Roles and rules, as in config/. tests/install/test_install.py checks that each rule is needed, and none missing. */}}
+
+{{/* The roles: the suffix of the name, the namespace (without: cluster-wide), the rules below, and whether nothing binds
+them. */}}
+{{- define "placement-ac.roles" -}}
+{{- $kueue := .Values.kueue.namespace }}
+{{- $lease := get .Values.config "leader-elect-resource-namespace" | default $kueue -}}
+- {suffix: "", rules: [hub]}
+- {suffix: -viewer, rules: [viewer], unbound: true}
+- {suffix: "", namespace: {{ $kueue | quote }}, rules: [kueue{{ if eq $lease $kueue }}, lease{{ end }}]}
+{{- if ne $lease $kueue }}
+- {suffix: -lease, namespace: {{ $lease | quote }}, rules: [lease]}
+{{- end }}
+{{- range include "placement-ac.placementNamespaces" . | splitList "," }}
+- {suffix: -placements, namespace: {{ . | quote }}, rules: [placements]}
+{{- end }}
+{{- if .Values.probing.enabled }}
+- {suffix: -probe, rules: [probe]}
+- {suffix: -probe, namespace: {{ $kueue | quote }}, rules: [release]}
+{{- end }}
+{{- if .Values.credentials.provision }}
+- {suffix: -provisioning, rules: [provisioning]}
+- {suffix: -provisioning, namespace: {{ $kueue | quote }}, rules: [release]}
+{{- end }}
+{{- if or .Values.rbac.keepKubeconfigs (and .Values.credentials.provision (ne .Values.credentials.form "cluster-profile")) }}
+- {suffix: -kubeconfigs, namespace: {{ $kueue | quote }}, rules: [kubeconfigs]}
+{{- end }}
+{{- if .Values.clusterProfiles.enabled }}
+- {suffix: -cluster-profile, namespace: {{ $kueue | quote }}, rules: [cluster-profile]}
+{{- end }}
+{{- end }}
+
+{{/* Cluster-wide: kinds without a namespace, and kinds in every user's or cluster's namespace. */}}
+{{- define "placement-ac.rules.hub" -}}
+- apiGroups: [kueue.x-k8s.io]
+  resources: [admissionchecks]
+  verbs: [list, watch]
+- apiGroups: [kueue.x-k8s.io]
+  resources: [admissionchecks/status]
+  verbs: [patch]
+- apiGroups: [kueue.x-k8s.io]
+  resources: [multikueueconfigs, multikueueclusters]
+  verbs: [list, watch, create, patch, delete]
+- apiGroups: [kueue.x-k8s.io]
+  resources: [workloads]
+  verbs: [get, list, watch]
+- apiGroups: [kueue.x-k8s.io]
+  resources: [workloads/status]
+  verbs: [patch]
+- apiGroups: [cluster.open-cluster-management.io]
+  resources: [addonplacementscores, managedclusters]
+  verbs: [list, watch]
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create, patch]
+{{- end }}
+
+{{/* In Kueue's namespace: the workers' credentials. */}}
+{{- define "placement-ac.rules.kueue" -}}
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [get, list, watch]
+- apiGroups: [multicluster.x-k8s.io]
+  resources: [clusterprofiles]
+  verbs: [list, watch]
+{{- end }}
+
+{{/* In the Lease's namespace: the Lease that decides which replica writes. */}}
+{{- define "placement-ac.rules.lease" -}}
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  verbs: [create]
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  resourceNames: [{{ get .Values.config "leader-elect-resource-name" | default "placement-ac" | quote }}]
+  verbs: [get, watch, update]
+{{- end }}
+
+{{- define "placement-ac.rules.placements" -}}
+- apiGroups: [cluster.open-cluster-management.io]
+  resources: [placements, placementdecisions]
+  verbs: [list, watch]
+{{- end }}
+
+{{/* To find the hub's LocalQueues that send jobs through a check: a worker must have them too. */}}
+{{- define "placement-ac.rules.probe" -}}
+- apiGroups: [kueue.x-k8s.io]
+  resources: [clusterqueues, localqueues]
+  verbs: [list]
+{{- end }}
+
+{{/* To find Kueue's release, which decides which rights are probed and granted. */}}
+{{- define "placement-ac.rules.release" -}}
+- apiGroups: [apps]
+  resources: [deployments]
+  resourceNames: [kueue-controller-manager]
+  verbs: [get]
+{{- end }}
+
+{{/* The Secrets are the tokens that OCM reports in the namespaces of the clusters: the controller's and the
+kueue-addon's. */}}
+{{- define "placement-ac.rules.provisioning" -}}
+- apiGroups: [authentication.open-cluster-management.io]
+  resources: [managedserviceaccounts]
+  verbs: [list, watch, create, patch, delete]
+- apiGroups: [rbac.open-cluster-management.io]
+  resources: [clusterpermissions]
+  verbs: [list, watch, create, patch, delete]
+- apiGroups: [""]
+  resources: [secrets]
+  resourceNames: [{{ .Values.credentials.account | quote }}, multikueue]
+  verbs: [list, watch]
+{{- end }}
+
+{{/* Tokens become kubeconfigs, in Secrets. */}}
+{{- define "placement-ac.rules.kubeconfigs" -}}
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [create, patch, delete]
+{{- end }}
+
+{{/* To read a ClusterProfile again for the plugin, before a worker is asked. */}}
+{{- define "placement-ac.rules.cluster-profile" -}}
+- apiGroups: [multicluster.x-k8s.io]
+  resources: [clusterprofiles]
+  verbs: [get]
+{{- end }}
+
+{{/* For users, not for the controller: what the commands that only read need, to be bound by an admin. It gives no
+Secrets. */}}
+{{- define "placement-ac.rules.viewer" -}}
+- apiGroups: [kueue.x-k8s.io]
+  resources:
+  - admissionchecks
+  - clusterqueues
+  - localqueues
+  - multikueueclusters
+  - multikueueconfigs
+  - resourceflavors
+  - topologies
+  - workloads
+  verbs: [get, list, watch]
+- apiGroups: [cluster.open-cluster-management.io]
+  resources:
+  - addonplacementscores
+  - managedclusters
+  - managedclustersetbindings
+  - managedclustersets
+  - placementdecisions
+  - placements
+  verbs: [get, list, watch]
+- apiGroups: [multicluster.x-k8s.io]
+  resources: [clusterprofiles]
+  verbs: [get, list, watch]
+- apiGroups: [authentication.open-cluster-management.io]
+  resources: [managedserviceaccounts]
+  verbs: [get, list, watch]
+- apiGroups: [rbac.open-cluster-management.io]
+  resources: [clusterpermissions]
+  verbs: [get, list, watch]
+# The controller, its settings and its Lease, Kueue and its configuration; the controller's events.
+- apiGroups: [apps]
+  resources: [deployments]
+  verbs: [get, list, watch]
+- apiGroups: [""]
+  resources: [configmaps, events]
+  verbs: [get, list, watch]
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  verbs: [get, list, watch]
+# doctor: the served versions, and the rights of the controller and of Kueue.
+- apiGroups: [apiextensions.k8s.io]
+  resources: [customresourcedefinitions]
+  verbs: [get, list, watch]
+- apiGroups: [rbac.authorization.k8s.io]
+  resources: [clusterroles, clusterrolebindings]
+  verbs: [get, list, watch]
+{{- end }}

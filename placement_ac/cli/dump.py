@@ -1,0 +1,54 @@
+"""`placement-ac dump`: write what the other commands read, to look at it elsewhere."""
+
+from pathlib import Path
+from typing import Final
+
+import click
+import yaml
+
+from placement_ac.cli.graph import output_file_option, write
+from placement_ac.cli.hub_options import (
+    HubSource,
+    ReadCommand,
+    live_hub_options,
+    namespaces_of,
+    read_hub,
+    report_missing,
+    with_client,
+)
+from placement_ac.core.api.constants import Kind
+from placement_ac.inspection.hub.dump import Dump, Object
+from placement_ac.inspection.hub.kinds import ALL_KINDS, CONTROLLER_KINDS
+from placement_ac.inspection.hub.redact import redacted
+from placement_ac.inspection.readers.hub_reader import read_kinds
+from placement_ac.kube.client import Client
+
+_DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+"""The C implementation, if available."""
+
+
+@click.command("dump", cls=ReadCommand, epilog="Example:  placement-ac dump --output-file hub.yaml")
+@live_hub_options
+@output_file_option
+def command(where: HubSource, output_file: Path | None) -> None:
+    """Write all objects that the other commands read, as YAML, for a support case.
+
+    Secrets are written without their values. The other commands read the file with --from-dump.
+    """
+    found = with_client(where, lambda client: _read(client, where))
+    report_missing(found.missing, "the dump does not contain them")
+    lists = [_list_of(found, kind) for kind in ALL_KINDS if kind in found.served and found.knows(kind)]
+    write(yaml.dump_all(lists, Dumper=_DUMPER, sort_keys=False, explicit_start=True), output_file)
+
+
+async def _read(client: Client, where: HubSource) -> Dump:
+    """Read every kind; first the controller's settings, which say in which namespaces."""
+    settings = (await read_hub(client, where, ())).view.settings
+    ours = dict.fromkeys(CONTROLLER_KINDS, (where.controller_namespace,))
+    return await read_kinds(client, ALL_KINDS, {**namespaces_of(settings), **ours})
+
+
+def _list_of(dump: Dump, kind: Kind) -> Object:
+    """Return a typed list, which says that the kind was read even if there is no object of it."""
+    items = [redacted(kind, obj) for obj in dump.of(kind)]
+    return {"apiVersion": dump.served[kind].api_version, "kind": f"{kind.kind}List", "items": items}

@@ -1,0 +1,81 @@
+"""`placement-ac version`: the versions of this program, the hub, Kueue and OCM."""
+
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Final
+
+import click
+from rich.table import Table
+
+from placement_ac.cli.hub_options import (
+    HubSource,
+    ReadCommand,
+    kueue_namespace_option,
+    login_options,
+    with_client,
+)
+from placement_ac.cli.output import Form, emit, output, plain_table, safe_text
+from placement_ac.core.api.constants import KUEUE_MANAGER, LABEL_RELEASE
+from placement_ac.core.api.errors import ApiError, NotFound, Refused, Unavailable
+from placement_ac.core.inputs.fitness import release_of
+from placement_ac.inspection.hub.kinds import DEPLOYMENT
+from placement_ac.kube.client import Client
+from placement_ac.scheduling.objects import labels_of, listed
+
+OCM_NAMESPACE: Final = "open-cluster-management-hub"
+OCM_SCHEDULER: Final = "cluster-manager-placement-controller"
+"""The Deployment of OCM's scheduler."""
+_TITLES: Final = {"placementAc": "placement-ac", "hub": "Kubernetes", "kueue": "Kueue", "ocm": "OCM"}
+
+
+@click.command("version", cls=ReadCommand, epilog="Example:  placement-ac version")
+@login_options
+@kueue_namespace_option
+@output("json", "yaml")
+def command(where: HubSource, kueue_namespace: str, form: Form) -> None:
+    """Print the versions of placement-ac, and of the hub, Kueue and OCM.
+
+    A version that is not known says why.
+    """
+
+    async def read(client: Client) -> dict[str, str]:
+        return {
+            "hub": str((await client.request("GET", "/version")).get("gitVersion", "unknown")),
+            "kueue": await _release(client, kueue_namespace, KUEUE_MANAGER),
+            "ocm": await _release(client, OCM_NAMESPACE, OCM_SCHEDULER),
+        }
+
+    found = {"placementAc": version("placement-ac")}
+    try:
+        found |= with_client(where, read)
+    except Unavailable:
+        emit(form, found, lambda _: [_table(found)])
+        raise
+    emit(form, found, lambda _: [_table(found)])
+
+
+def _table(found: Mapping[str, str]) -> Table:
+    table = plain_table("WHAT", "VERSION")
+    for name, text in found.items():
+        table.add_row(_TITLES[name], safe_text(text))
+    return table
+
+
+async def _release(client: Client, namespace: str, name: str) -> str:
+    """Return the release of a Deployment, by its image or its label, or why it is unknown."""
+    try:
+        found = await client.get(DEPLOYMENT.at("v1"), name, namespace)
+    except NotFound:
+        return f"unknown: there is no Deployment {namespace}/{name}"
+    except Refused as refused:
+        return f"unknown: {_why(refused, namespace)}"
+    images = [one.get("image") for one in listed(found, "spec", "template", "spec", "containers")]
+    label = labels_of(found).get(LABEL_RELEASE)
+    found_releases = filter(None, (release_of(image, label) for image in images))
+    return next(found_releases, f"unknown: Deployment {namespace}/{name} has an image without a release")
+
+
+def _why(refused: ApiError, namespace: str) -> str:
+    return (
+        f"no right to get deployments.apps in namespace {namespace}" if refused.status == 403 else "refused"
+    )

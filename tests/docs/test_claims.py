@@ -1,0 +1,255 @@
+"""Each claim of the documents about time, size, rights and secrets has a comment that names its test."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from bench import chaos, flips_play
+from placement_ac.cli import timeline_recorder, worker_options
+from placement_ac.controller import event_writer, lease, recorder, session, write_limits
+from placement_ac.core.api import constants
+from placement_ac.core.plan import event_intents
+from placement_ac.core.selection import probe_schedule, provisioned
+from placement_ac.inspection.graph import model
+from placement_ac.inspection.readers import hub_reader, worker_inspector
+from placement_ac.kube import client, informer, login, responses
+from placement_ac.lab.demo import environment
+from placement_ac.lab.standins.multikueue import KueueSettings
+from placement_ac.observability import health
+from placement_ac.scheduling import cel_budget
+from placement_ac.workers import connector
+from tests.support.claims import MalformedComment, evidence, unproven
+from tests.support.documents import README, ROOT
+from tests.support.shared import shared_dir
+
+PAGES: Final = (README, *sorted(ROOT.glob("docs/**/*.md")))
+EXCEPTIONS: Final = {
+    (
+        "README.md",
+        "This takes at most six minutes on two cores",
+    ): "the time of the tests themselves: CI shows it",
+    ("docs/architecture.md", "in about ten minutes"): "the time that reading takes",
+}
+"""Page and a part of the sentence → why no test can assert it."""
+WITHOUT_CLAIMS: Final = {
+    "docs/getting-started/hub.md": "steps; what they rely on is claimed on the pages that they link",
+    "docs/getting-started/kind.md": "steps, for tools of others",
+    "docs/zh/getting-started.md": "claims nothing that the pages in English do not claim",
+}
+"""The pages without a comment, each with its reason."""
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_claim_has_its_test(page: Path) -> None:
+    """After the paragraph, the list or the table: see tests/support/claims.py for the form of the comment."""
+    name = name_of(page)
+    excepted = [part for where, part in EXCEPTIONS if where == name]
+    missing = [
+        f"{name}:{claim.line}: “{claim.what}” in “{claim.sentence}”"
+        for claim in unproven(page.read_text("utf-8"))
+        if not any(part in claim.sentence for part in excepted)
+    ]
+    assert missing == [], (
+        "name the test that asserts it, in a comment below (after an empty line): "
+        "<!-- tests: tests/folder/test_file.py::test_name -->, or <!-- measured: bench/file.py -->; "
+        "or write the sentence without the number"
+    )
+
+
+def test_every_exception_is_needed() -> None:
+    for name, part in EXCEPTIONS:
+        claims = unproven((ROOT / name).read_text("utf-8"))
+        assert [claim for claim in claims if part in claim.sentence], f"{name}: remove the exception: {part}"
+
+
+def test_every_page_has_a_comment() -> None:
+    without = {name_of(page) for page in PAGES if not [*evidence(page.read_text("utf-8"))]}
+    assert without == set(WITHOUT_CLAIMS)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_named_test_and_measurement_exists(page: Path) -> None:
+    named = [*evidence(page.read_text("utf-8"))]
+    wrong = [
+        f"{name_of(page)}:{one.line}: there is no {one.name}"
+        for one in named
+        if not exists(one.kind, one.name)
+    ]
+    assert wrong == []
+
+
+def exists(kind: str, name: str) -> bool:
+    """Whether a test, a bench or a recording is there; what is in `../shared` counts only where that is."""
+    file, _, function = name.partition("::")
+    if kind == "measured" and file.startswith("../shared/"):
+        return (shared_dir() / file.removeprefix("../shared/")).is_file()
+    path = ROOT / file
+    if kind == "tests" and not (file.startswith("tests/") and path.name.startswith("test_")):
+        return False
+    is_defined = rf"^(?:async )?def {re.escape(function)}\("
+    return path.is_file() and bool(
+        not function or re.search(is_defined, path.read_text("utf-8"), re.MULTILINE)
+    )
+
+
+# -- constants in sentences: tests of behaviour mostly shorten them
+
+IN_SENTENCES: Final = [
+    ("architecture", "start, after every gap and every ten minutes", informer.RELIST_SECONDS, 600),
+    ("architecture", "stays for two seconds while decisions and", constants.SETTLE_SECONDS, 2),
+    ("architecture", "for 0.25 s if there are several decisions", constants.REGROUP_SECONDS, 0.25),
+    ("credentials", "have been unusable for 5 minutes", provisioned.USABLE_WITHIN_SECONDS, 300),
+    ("credentials", "the first 22 in rank", constants.CLUSTERS_MAX + constants.SPARE_CLUSTERS, 22),
+    ("credentials", "`workerLostTimeout` (15 min)", KueueSettings().worker_lost_seconds, 900),
+    ("credentials", "probes the cluster every ten minutes", probe_schedule.GOOD_SECONDS, 600),
+    ("credentials", "every 30 s while a problem lasts", probe_schedule.BAD_SECONDS, 30),
+    ("credentials", "At most 4 MB are read of one", connector.MAX_ANSWER_BYTES, 4e6),
+    ("credentials", "is not asked again for 5 minutes", connector.TOO_LARGE_SECONDS, 300),
+    ("draining", "`workerLostTimeout`, 15 min", KueueSettings().worker_lost_seconds, 900),
+    ("draining", "`--unlist-after` (1 hour)", constants.UNLIST_AFTER_SECONDS, 3600),
+    ("inspect", "at most twice a second", hub_reader.PAUSE_SECONDS, 0.5),
+    ("inspect", "does not answer for about 20 seconds", round(sum(hub_reader.RETRY_SECONDS), -1), 20),
+    ("inspect", "more than 50,000 steps on a cluster", cel_budget.STEPS, 50_000),
+    ("inspect", "eight at a time", worker_inspector.CONCURRENT_WORKERS, 8),
+    ("inspect", "With more than 40 clusters in a check", model.CLUSTERS_SHOWN, 40),
+    ("inspect", "recorded within 20 ms", timeline_recorder.PAUSE_SECONDS, 0.02),
+    ("monitoring", "undone within 30 seconds", write_limits.PACED_SECONDS, 30),
+    ("performance", "Jobs come at random for two minutes", flips_play.Row("AllAtOnce", 10).seconds, 120),
+    ("performance", "had not finished two minutes after", flips_play.Row("AllAtOnce", 10).patience, 120),
+    ("reference", "may be written, all together, after a burst of 200", write_limits.BURST, 200),
+    ("reference", "Ten writes of an object, and one a second after that", write_limits.FREE_WRITES, 10),
+    (
+        "reference",
+        "may still be placed there before they are sent back; at least 15 s",
+        constants.WAITING_GRACE_MIN_SECONDS,
+        15,
+    ),
+    ("reference", "it warns when a tenth of their lifetime is left", event_intents.LAST_SHARE, 0.1),
+    ("reference", "and every 30 seconds which lists are missing", session.STALLED_SECONDS, 30),
+    ("reference", "disappear or expire for more than two seconds", constants.SETTLE_SECONDS, 2),
+    ("reference", "| `5s` | With `--workers`", worker_options.WorkerOptions().timeout, 5),
+    ("reference", "for the same reasons for three seconds", constants.UNUSABLE_SECONDS, 3),
+    ("reference", "five times in a row, each time within 30 s", write_limits.UNDONE_MAX, 5),
+    ("reference", "which is written every 30 s from then on", write_limits.PACED_SECONDS, 30),
+    ("reference", "it names five clusters and counts the rest", event_intents.NAMES_SHOWN, 5),
+    ("reference", "twenty of them get an event of their own", event_intents.WORKLOAD_EVENTS_MAX, 20),
+    ("reference", "is counted up after ten minutes at the earliest", event_writer.REPEAT_SECONDS, 600),
+    ("reference", "the count is posted after ten seconds", recorder.COUNT_SECONDS, 10),
+    ("reference", "and so on up to five minutes", recorder.COUNT_MOST_SECONDS, 300),
+    ("reference", "Twenty events are posted at once", recorder.AT_ONCE, 20),
+    ("reference", "then fifty a second", recorder.PER_SECOND, 50),
+    ("reference", "more than 500 events wait", recorder.QUEUED, 500),
+    ("reference", "failed with a TLS error for longer than a minute", health.TLS_FAILED_SECONDS, 60),
+    ("reliability", "cancels those that take longer than 1.2 s", session.CLOSE_SECONDS, 1.2),
+    ("reliability", "releases the Lease if that takes no longer than 1 s", lease.RELEASE_SECONDS, 1),
+    ("reliability", "at most 60 seconds, and a leader", responses.MAX_RETRY_AFTER_SECONDS, 60),
+    ("reliability", "are read again every 30 seconds while requests are sent", login.HEADERS_SECONDS, 30),
+    ("reliability", "a second after a connection has failed", login.RENEW_SECONDS, 1),
+    ("reliability", "a watch ends after 40 seconds at most", client.WATCH_SECONDS, 40),
+    ("reliability", "and an idle connection after 15", login.KEEPALIVE_SECONDS, 15),
+    ("reliability", "failed with a TLS error for a minute", health.TLS_FAILED_SECONDS, 60),
+    ("reliability", "closed after at most 50 seconds", client.WATCH_IDLE_SECONDS, 50),
+    ("reliability", "receives nothing for three minutes", health.REVIVE_SECONDS, 180),
+    ("reliability", "`/healthz` fails after seven minutes", health.DEAD_SECONDS, 420),
+    ("reliability", "that `/livez` answers within a second", chaos.BLOCKED_SECONDS, 1),
+    ("reliability", "disagree for longer than 2 s", constants.SETTLE_SECONDS, 2),
+    ("reliability", "also listed again every ten minutes", informer.RELIST_SECONDS, 600),
+    ("stories", "is twenty times as fast as Kueue", environment.SPEED, 20),
+    (
+        "troubleshooting",
+        "it opens after at most a minute and the grace period",
+        constants.GATE_CLOSED_MAX_SECONDS,
+        60,
+    ),
+]
+"""Page in `docs/`, a part of a sentence, the constant, and the value that the sentence says."""
+
+
+@pytest.mark.parametrize(
+    ("page", "part", "constant", "said"), [pytest.param(*one, id=one[1][:40]) for one in IN_SENTENCES]
+)
+def test_the_sentence_has_the_constant(page: str, part: str, constant: float, said: float) -> None:
+    assert part in " ".join((ROOT / "docs" / f"{page}.md").read_text("utf-8").split())
+    assert constant == said
+
+
+# -- the reader of claims
+
+NAMED = "<!-- tests: tests/a.py::test_b -->"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        pytest.param(f"It takes 3 s.\n\n{NAMED}\n", [], id="a comment below"),
+        pytest.param(f"It takes 3 s.\n\nMore.\n\n{NAMED}\n", [], id="a comment for two paragraphs"),
+        pytest.param("It takes 3 s.\n", ["3 s"], id="no comment"),
+        pytest.param(
+            f"It takes 3 s.\n\n## Next\n\n{NAMED}\n", ["3 s"], id="a comment below the next heading"
+        ),
+        pytest.param(f"{NAMED}\n\nIt takes 3 s.\n", ["3 s"], id="a comment above"),
+        pytest.param(f"So.\n\n{NAMED}\n\nIt takes 3 s.\n\n{NAMED}\n", [], id="comments above and below"),
+        pytest.param("| a | b |\n|---|---|\n| 10 | 230 MB |\n", ["230 MB"], id="a table"),
+        pytest.param(
+            "1. a\n2. after half\n   an hour\n", ["half an hour"], id="a number in words, on two lines"
+        ),
+        pytest.param("`--settle` (`30s`)\n", ["30s"], id="in code"),
+        pytest.param("```console\nOK after 116 ms\n```\n", [], id="in a fence"),
+        pytest.param(
+            "It starts a second copy, and 20 s of them... 5 clusters.\n", ["20 s"], id="no measures"
+        ),
+        pytest.param("A second later it opens.\n", ["A second"], id="a second"),
+        pytest.param("The command writes\nnothing.\n", ["writes nothing"], id="a promise about rights"),
+        pytest.param("No line contains a token.\n", ["No line contains"], id="a promise about secrets"),
+    ],
+)
+def test_what_is_a_claim_without_a_test(text: str, found: list[str]) -> None:
+    assert [claim.what for claim in unproven(text)] == found
+
+
+def test_a_claim_is_reported_with_its_line_and_sentence() -> None:
+    [claim] = unproven("# A\n\nSo it is. The list\nchanges within 3 s of that. More.\n")
+    assert (claim.line, claim.sentence) == (4, "The list changes within 3 s of that")
+
+
+@pytest.mark.parametrize(
+    ("comment", "names"),
+    [
+        pytest.param(NAMED, [("tests", "tests/a.py::test_b")], id="a test"),
+        pytest.param(
+            "<!-- measured: bench/a.py, ../shared/b.md;\ntests: tests/c.py -->",
+            [("measured", "bench/a.py"), ("measured", "../shared/b.md"), ("tests", "tests/c.py")],
+            id="measurements and tests, on two lines",
+        ),
+    ],
+)
+def test_what_a_comment_names(comment: str, names: list[tuple[str, str]]) -> None:
+    assert [(one.kind, one.name) for one in evidence(f"It takes 3 s.\n\n{comment}\n")] == names
+
+
+@pytest.mark.parametrize("comment", ["<!-- TODO -->", "<!-- test: tests/a.py -->", f"{NAMED}\nIt goes on."])
+def test_another_comment_is_an_error(comment: str) -> None:
+    with pytest.raises(MalformedComment):
+        list(evidence(comment))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "is_there"),
+    [
+        ("tests", "tests/docs/test_claims.py::test_another_comment_is_an_error", True),
+        ("tests", "tests/docs/test_claims.py", True),
+        ("tests", "tests/docs/test_claims.py::test_nothing", False),
+        ("tests", "tests/docs/test_nothing.py", False),
+        ("tests", "bench/flips.py", False),
+        ("measured", "bench/flips.py", True),
+        ("measured", "bench/nothing.py", False),
+    ],
+)
+def test_what_exists(kind: str, name: str, is_there: bool) -> None:
+    assert exists(kind, name) is is_there

@@ -1,0 +1,448 @@
+"""The Helm chart, rendered with Helm: the same objects as config/, and Helm's conventions."""
+
+import functools
+import json
+import re
+from pathlib import Path
+
+import kubernetes_validate
+import pytest
+import yaml
+from kubernetes_validate import utils
+
+from tests.support import chart
+from tests.support.chart import CHART, GIVEN, HOOK, comparable, files, helm, merged, template
+from tests.support.installation import (
+    NAME,
+    NAMESPACE,
+    OVERLAYS,
+    ROOT,
+    Object,
+    controller_of,
+    environment_of,
+    kubectl,
+    of,
+    pod_of,
+    pyproject,
+)
+from website import chart as generated
+
+MODES = [overlay.rpartition("/")[2] for overlay in OVERLAYS]
+
+# -- the same as config/
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS, ids=MODES)
+def test_the_objects_are_those_of_kustomize(overlay: str, tmp_path: Path) -> None:
+    values = chart.mode_values(overlay.rpartition("/")[2])
+    assert comparable(template(values)) == comparable(chart.kustomized(overlay, tmp_path))
+
+
+def test_each_overlay_has_its_values() -> None:
+    there = {path.name.removesuffix("-values.yaml") for path in (CHART / "ci").iterdir()}
+    assert there == {*MODES} - {"default"}
+
+
+PAGE = (ROOT / "docs" / "install.md").read_text("utf-8")
+OVERLAYS_IN_THE_PAGE = re.findall(r"```yaml\n(# kustomization.yaml\n.*?)```", PAGE, re.DOTALL)
+(VALUES_IN_THE_PAGE,) = re.findall(r"```yaml\n(# my-values.yaml\n.*?)```", PAGE, re.DOTALL)
+
+
+SAME_VALUES: list[Object] = [
+    yaml.safe_load(VALUES_IN_THE_PAGE),
+    {"kueue": {"namespace": "kueue"}},
+    chart.mode_values("cluster-profile"),
+    {"networkPolicy": {"apiServerPorts": [443, 6443, 9092]}},
+]
+
+
+@pytest.mark.parametrize(
+    ("overlay", "values"),
+    [*zip(OVERLAYS_IN_THE_PAGE, SAME_VALUES, strict=True)],
+    ids=["own", "namespace", "plugin", "network"],
+)
+def test_the_overlays_in_the_page_have_values(overlay: str, values: Object, tmp_path: Path) -> None:
+    (tmp_path / "placement-ac").symlink_to(ROOT)
+    (tmp_path / "mine").mkdir()
+    body = yaml.safe_load(overlay)
+    body["images"] = chart.images("overlays/cluster-profile")
+    (tmp_path / "mine" / "kustomization.yaml").write_text(yaml.safe_dump(body))
+    wanted = list(yaml.safe_load_all(kubectl("kustomize", str(tmp_path / "mine"))))
+    given = merged(values, {"image": {"repository": chart.IMAGE, "tag": chart.TAG}})
+    assert comparable(template(given)) == comparable(wanted)
+
+
+def test_modes_go_together(tmp_path: Path) -> None:
+    """`-f production-values.yaml -f provisioning-values.yaml`, as the page says."""
+    components = ("provisioning", "provisioned-kubeconfigs", "dispatcher", "shared-names")
+    body = {
+        "resources": ["placement-ac/config/default"],
+        "components": [f"placement-ac/config/components/{name}" for name in components],
+        "images": chart.images("default"),
+    }
+    (tmp_path / "placement-ac").symlink_to(ROOT)
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(body))
+    wanted = list(yaml.safe_load_all(kubectl("kustomize", str(tmp_path))))
+    both = merged(chart.mode_values("production"), chart.mode_values("provisioning"))
+    assert comparable(template(both)) == comparable(wanted)
+
+
+def test_it_can_be_installed_beside_kueue() -> None:
+    """In Kueue's namespace nothing has the name of another object."""
+    objects = template(EVERYTHING | {"kueue": {}, "placements": {}}, namespace="kueue-system")
+    assert len({chart.key_of(one) for one in objects}) == len(objects)
+
+
+def test_another_release_differs_by_its_name_alone() -> None:
+    text = json.dumps(template(EVERYTHING, "hub"))
+    renamed = json.loads(text.replace(f"hub-{NAME}", NAME))
+    assert comparable(renamed) == comparable(template(EVERYTHING))
+    assert text.count(f"hub-{NAME}") > 20
+
+
+# -- with other values
+
+EVERYTHING: Object = {
+    "image": {"tag": "", "digest": f"sha256:{'1' * 64}", "pullPolicy": "Always"},
+    "imagePullSecrets": [{"name": "pull"}],
+    "replicaCount": 1,
+    "kueue": {"namespace": "kueue"},
+    "placements": {"namespaces": ["team-a"]},
+    "dispatcher": {"enabled": True},
+    "clusterNames": "{cluster}",
+    "probing": {"enabled": True},
+    "credentials": {"provision": "managed-serviceaccount", "form": "cluster-profile", "account": "hub"},
+    "clusterProfiles": {
+        "enabled": True,
+        "plugins": [{"name": "p", "path": "/bin/p", "image": {"repository": "r/p", "digest": chart.DIGEST}}],
+        "egressPorts": [9443],
+    },
+    "config": {
+        "metrics-bind-address": ":9080",
+        "drain-deadline": "2h",
+        "log-level": ["info", "kube=debug"],
+        "leader-elect-resource-name": "lease",
+        "leader-elect-resource-namespace": "leases",
+    },
+    "extraArgs": ["--log-level=debug"],
+    "extraEnv": [{"name": "TZ", "value": "UTC"}],
+    "extraVolumes": [{"name": "ca", "secret": {"secretName": "ca"}}],
+    "extraVolumeMounts": [{"name": "ca", "mountPath": "/ca"}],
+    "serviceAccount": {"annotations": {"a": "b"}},
+    "rbac": {"keepKubeconfigs": True},
+    "commonLabels": {"team": "batch"},
+    "podAnnotations": {"c": "d"},
+    "podLabels": {"e": "f"},
+    "priorityClassName": "system-cluster-critical",
+    "nodeSelector": {"kubernetes.io/os": "linux"},
+    "tolerations": [{"operator": "Exists"}],
+    "affinity": {"nodeAffinity": {}},
+    "topologySpreadConstraints": [
+        {"maxSkew": 2, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule"},
+    ],
+    "podDisruptionBudget": {"maxUnavailable": "50%"},
+    "networkPolicy": {
+        "metricsFrom": [{"podSelector": {}}],
+        "apiServerPorts": [8443],
+        "extraEgress": [{"ports": [{"port": 9092}]}],
+    },
+    "metrics": {
+        "podMonitor": {"enabled": True, "interval": "1m", "labels": {"release": "prometheus"}},
+        "alerts": {"enabled": True, "labels": {"release": "prometheus"}},
+        "dashboard": {"enabled": True, "labels": {"grafana_dashboard": "yes"}},
+    },
+}
+
+
+@pytest.mark.parametrize("release", ["1.29", "1.37"])
+def test_every_value_makes_valid_objects(release: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(utils, "schema_contents", functools.cache(utils.schema_contents))
+    objects = template(EVERYTHING)
+    for one in objects:
+        if not one["apiVersion"].startswith("monitoring.coreos.com/"):
+            kubernetes_validate.validate(one, release, strict=True)
+    assert {"Pod", "PodMonitor", "PrometheusRule"} <= {one["kind"] for one in objects}
+
+
+def test_the_pods_with_every_value() -> None:
+    objects = template(EVERYTHING)
+    pod, container = pod_of(objects), controller_of(objects)
+    assert container["image"] == f"{chart.IMAGE}@sha256:{'1' * 64}"
+    assert container["args"] == ["run", "--config=/etc/placement-ac/config.yaml", "--log-level=debug"]
+    assert environment_of(objects) == {
+        "PLACEMENT_AC_CLUSTER_NAMES": "{cluster}",
+        "PLACEMENT_AC_DISPATCHER": "true",
+        "PLACEMENT_AC_CREDENTIALS_PROBE": "true",
+        "PLACEMENT_AC_CREDENTIALS_FORM": "cluster-profile",
+        "PLACEMENT_AC_ACCESS_PROVIDERS": "/etc/access-providers/access-providers.yaml",
+        "PLACEMENT_AC_CREDENTIALS_PROVISION": "managed-serviceaccount",
+        "PLACEMENT_AC_CREDENTIALS_ACCOUNT": "hub",
+        "PLACEMENT_AC_KUEUE_NAMESPACE": "kueue",
+        "PLACEMENT_AC_PLACEMENT_NAMESPACE": "team-a",
+        "TZ": "UTC",
+    }
+    assert [port["containerPort"] for port in container["ports"]] == [9080, 8081]
+    assert of(objects, "Service")["spec"]["ports"][0]["port"] == 9080
+    (plugin,) = pod["initContainers"]
+    assert (plugin["image"], plugin["command"]) == (f"r/p@{chart.DIGEST}", ["cp", "/bin/p", "/plugins/p"])
+    (spread,) = pod["topologySpreadConstraints"]
+    labels = of(objects, "Deployment")["spec"]["selector"]["matchLabels"]
+    assert (spread["topologyKey"], spread["labelSelector"]) == ("rack", {"matchLabels": labels})
+    assert pod["volumes"][-1]["name"] == container["volumeMounts"][-1]["name"] == "ca"
+    egress = of(objects, "NetworkPolicy")["spec"]["egress"]
+    assert [one["port"] for one in (*egress[0]["ports"], *egress[-1]["ports"])] == [8443, 9443, 9092]
+
+
+def test_the_roles_follow_the_values() -> None:
+    objects = template(EVERYTHING)
+    roles = {
+        (one["metadata"].get("namespace", ""), one["metadata"]["name"].removeprefix(NAME)): one["rules"]
+        for one in objects
+        if one["kind"] in ("Role", "ClusterRole")
+    }
+    assert {*roles} == {
+        ("", ""), ("", "-probe"), ("", "-provisioning"), ("", "-viewer"),
+        ("kueue", ""), ("kueue", "-cluster-profile"), ("kueue", "-kubeconfigs"), ("kueue", "-probe"),
+        ("kueue", "-provisioning"), ("leases", "-lease"), ("team-a", "-placements"),
+    }  # fmt: skip
+    assert roles["leases", "-lease"][1]["resourceNames"] == ["lease"]
+    assert roles["", "-provisioning"][-1]["resourceNames"] == ["hub", "multikueue"]
+    assert not [one for one in objects if one["kind"] == "ClusterRoleBinding" and "viewer" in str(one)]
+    providers = yaml.safe_load(
+        of(objects, "ConfigMap", f"{NAME}-access-providers")["data"]["access-providers.yaml"]
+    )["providers"]
+    assert (providers[0]["execConfig"]["args"], providers[0]["execConfig"]["env"]) == (
+        ["--managed-serviceaccount=hub"],
+        [{"name": "NAMESPACE", "value": "kueue"}],
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "gone"),
+    [
+        ({"rbac": {"create": False}}, {"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}),
+        ({"serviceAccount": {"create": False}}, {"ServiceAccount"}),
+        ({"podDisruptionBudget": {"enabled": False}}, {"PodDisruptionBudget"}),
+        ({"networkPolicy": {"enabled": False}}, {"NetworkPolicy"}),
+    ],
+    ids=["rbac", "account", "budget", "network"],
+)
+def test_what_can_be_left_out(values: Object, gone: set[str]) -> None:
+    def kinds(objects: list[Object]) -> set[str]:
+        return {one["kind"] for one in objects}
+
+    assert kinds(template()) - kinds(template(values)) == gone
+
+
+def test_names_of_digits_are_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(utils, "schema_contents", functools.cache(utils.schema_contents))
+    names = {
+        "kueue": {"namespace": "1"},
+        "placements": {"namespaces": ["2"]},
+        "credentials": {"account": "3"},
+    }
+    leases = {"leader-elect-resource-name": "4", "leader-elect-resource-namespace": "5"}
+    values = chart.mode_values("cluster-profile") | names | {"config": leases}
+    for one in template(merged(values, {"credentials": {"provision": "managed-serviceaccount"}}), "6", "7"):
+        kubernetes_validate.validate(one, "1.37", strict=True)
+
+
+def test_an_account_that_is_there_already() -> None:
+    objects = template({"serviceAccount": {"create": False, "name": "mine"}})
+    subjects = {subject["name"] for one in objects for subject in one.get("subjects", ())}
+    assert (subjects, pod_of(objects)["serviceAccountName"]) == ({"mine"}, "mine")
+
+
+def test_the_alerts_name_this_release() -> None:
+    rules = files({"metrics": {"alerts": {"enabled": True}}, "kueue": {"namespace": "kueue"}}, "hub", "ours")
+    text = " ".join(rules["prometheusrule.yaml"].split())
+    assert "`kubectl -n ours get pods,endpointslices`" in text
+    assert "kubectl -n ours logs deployment/hub-placement-ac" in text
+    assert "kubectl -n kueue get lease placement-ac" in text
+    assert not re.search(r"placement-ac-system|kueue-system|deployment/placement-ac", text)
+
+
+# -- Helm's conventions
+
+
+def test_names_and_labels() -> None:
+    project = pyproject()["project"]
+    for one in template(EVERYTHING, "hub"):
+        labels = one["metadata"]["labels"]
+        assert labels == labels | {
+            "app.kubernetes.io/name": NAME,
+            "app.kubernetes.io/instance": "hub",
+            "app.kubernetes.io/version": project["version"],
+            "app.kubernetes.io/part-of": NAME,
+            "app.kubernetes.io/managed-by": "Helm",
+            "helm.sh/chart": f"{NAME}-{project['version']}",
+            "team": "batch",
+        }
+        assert one["metadata"]["name"].startswith(f"hub-{NAME}")
+
+
+def test_a_selector_never_changes() -> None:
+    """A Deployment's selector is immutable: no label with a version in it."""
+    selector = of(template(EVERYTHING), "Deployment")["spec"]["selector"]["matchLabels"]
+    assert {*selector} == {f"app.kubernetes.io/{label}" for label in ("name", "instance", "component")}
+
+
+@pytest.mark.parametrize(
+    ("values", "release", "name"),
+    [
+        ({}, "hub", "hub-placement-ac"),
+        ({}, "my-placement-ac", "my-placement-ac"),
+        ({"nameOverride": "checks"}, "hub", "hub-checks"),
+        ({"fullnameOverride": "checks"}, "hub", "checks"),
+        ({}, "h" * 53, "h" * 50),
+    ],
+    ids=["prefix", "named so already", "nameOverride", "fullnameOverride", "too long"],
+)
+def test_the_full_name(values: Object, release: str, name: str) -> None:
+    assert {one["metadata"]["name"] for one in template(values, release) if one["kind"] == "Deployment"} == {
+        name
+    }
+
+
+def test_the_version_of_the_chart_is_that_of_the_project() -> None:
+    project, metadata = pyproject()["project"], chart.chart().metadata
+    assert (metadata["version"], metadata["appVersion"]) == (project["version"], project["version"])
+    assert metadata["description"] == project["description"]
+    assert controller_of(template())["image"] == f"{chart.IMAGE}:v{project['version']}"
+
+
+def test_helm_lint() -> None:
+    assert helm.helm_sdk_version().startswith("v4."), "docs/install.md, With Helm, says so"
+    report = helm.lint(CHART, GIVEN, strict=True)
+    assert (report["errors"], [one["error"] for one in report["messages"]]) == ([], ["icon is recommended"])
+
+
+def test_the_package_renders_the_same(tmp_path: Path) -> None:
+    archive = helm.package(CHART, destination=tmp_path)
+    packed = helm.Chart.load(archive)
+    values = merged(GIVEN, chart.mode_values("monitoring"))
+    assert packed.render(values, name=NAME) == chart.chart().render(values, name=NAME)
+    assert packed.crds == []
+
+
+def test_the_notes_have_the_next_two_commands() -> None:
+    commands = [line.strip() for line in files()["NOTES.txt"].splitlines() if line.startswith("  ")]
+    assert commands == [
+        f"kubectl rollout status -n {NAMESPACE} deployment/{NAME}",
+        f"helm test {NAME} -n {NAMESPACE}",
+    ]
+    notes = files({"dispatcher": {"enabled": True}})["NOTES.txt"]
+    assert "dispatcherName: open-cluster-management.io/placement" in notes
+
+
+def test_the_test_is_a_pod_as_hardened_as_the_controllers() -> None:
+    objects = template(EVERYTHING)
+    pod = of(objects, "Pod", f"{NAME}-test")
+    (container,) = pod["spec"]["containers"]
+    assert (pod["metadata"]["annotations"][HOOK], pod["spec"]["restartPolicy"]) == ("test", "Never")
+    assert container["image"] == controller_of(objects)["image"]
+    for same in ("securityContext", "serviceAccountName", "automountServiceAccountToken", "nodeSelector"):
+        assert pod["spec"][same] == pod_of(objects)[same]
+    assert container["securityContext"] == controller_of(objects)["securityContext"]
+    selected = of(objects, "Deployment")["spec"]["selector"]["matchLabels"]
+    assert not selected.items() <= pod["metadata"]["labels"].items()
+
+
+# -- values
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"image": {"repository": ""}}, "set image.repository: no image is published"),
+        ({"clusterProfiles": {"enabled": True}}, "set the digest of each of clusterProfiles.plugins"),
+        (
+            {"metrics": {"serviceMonitor": {"enabled": True}, "podMonitor": {"enabled": True}}},
+            "with both, every metric would be counted twice",
+        ),
+    ],
+    ids=["image", "plugin", "monitors"],
+)
+def test_a_value_that_is_missing_is_named(values: Object, message: str) -> None:
+    with pytest.raises(helm.HelmRenderError, match=re.escape(message)):
+        files(values)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"replicas": 3}, "additional properties 'replicas' not allowed"),
+        ({"replicaCount": "two"}, "at '/replicaCount': got string, want integer"),
+        ({"image": {"repository": "r/placement-ac:v1"}}, "at '/image/repository'"),
+        ({"image": {"digest": "sha256:0"}}, "at '/image/digest'"),
+        ({"credentials": {"form": "secret"}}, "at '/credentials/form': value must be one of"),
+        ({"placements": {"namespaces": ["a", "a"]}}, "at '/placements/namespaces'"),
+        ({"config": {"dispatcher": True}}, "at '/config': additional properties 'dispatcher' not allowed"),
+        ({"config": {"removal-policy": "Later"}}, "at '/config/removal-policy': value must be one of"),
+        ({"config": {"metrics-bind-address": ""}}, "at '/config/metrics-bind-address'"),
+        ({"config": {"metrics-bind-address": None}}, "at '/config': missing property 'metrics-bind-address'"),
+        ({"podDisruptionBudget": {"maxUnavailable": "one"}}, "at '/podDisruptionBudget/maxUnavailable'"),
+        ({"networkPolicy": {"apiServerPorts": [0]}}, "at '/networkPolicy/apiServerPorts/0'"),
+    ],
+    ids=lambda one: json.dumps(one) if isinstance(one, dict) else "",
+)
+def test_a_wrong_value_is_named_by_helm(values: Object, message: str) -> None:
+    with pytest.raises(helm.HelmValuesError) as refused:
+        files(values)
+    assert message in str(refused.value)
+
+
+def test_as_a_part_of_another_chart_it_may_get_global_values() -> None:
+    assert template({"global": {"imageRegistry": "r"}}) == template()
+
+
+VALUES = generated.VALUES.read_text("utf-8")
+SCHEMA = json.loads(generated.SCHEMA.read_text("utf-8"))
+
+
+def test_the_schema_and_the_readme_are_up_to_date() -> None:
+    assert generated.schema(SCHEMA, VALUES) == SCHEMA, "run `make chart`"
+    text = generated.README.read_text("utf-8")
+    assert generated.readme(text, VALUES) == text, "run `make chart`"
+
+
+def leaves(values: Object, path: str = "") -> list[str]:
+    found = []
+    for key, value in values.items():
+        here = f"{path}.{key}".lstrip(".")
+        below = isinstance(value, dict) and here not in generated.described(VALUES)
+        found += leaves(value, here) if below else [here]
+    return found
+
+
+def test_every_value_is_described_and_in_the_schema() -> None:
+    described = [*generated.described(VALUES)]
+    assert leaves(yaml.safe_load(VALUES)) == described
+
+    def properties(schema: Object, path: str = "") -> list[str]:
+        found = []
+        for key, one in schema.get("properties", {}).items():
+            here = f"{path}.{key}".lstrip(".")
+            found += [here] if here in described else properties(one, here) or [here]
+        return found
+
+    assert properties(SCHEMA) == ["global", *described]
+    assert "$schema" in SCHEMA
+    assert all("description" in one for one in SCHEMA["properties"]["config"]["properties"].values())
+
+
+def test_every_setting_is_a_value() -> None:
+    """In `config`, or with a value of its own, but for those that a Pod cannot use."""
+    under_config = {name.replace("-", "_") for name in SCHEMA["properties"]["config"]["properties"]}
+    own = {
+        name.removeprefix("PLACEMENT_AC_").lower()
+        for name in environment_of(template(EVERYTHING))
+        if name.startswith("PLACEMENT_AC_")
+    }
+    assert own == {*generated.OWN_VALUE}
+    assert under_config | own | {*generated.NOT_IN_A_POD} == {*generated.Settings.model_fields}
+
+
+def test_the_readmes_links_lead_somewhere() -> None:
+    for target in re.findall(r"\]\(([^)#]+)", generated.README.read_text("utf-8")):
+        assert (CHART / target).exists(), target
