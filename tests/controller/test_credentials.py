@@ -333,12 +333,14 @@ def test_a_hub_without_accounts_says_so(a_hub: HubMaker, tmp_path: Path) -> None
             assert "install OCM's addons" in admin.active("p")["message"]
 
 
-def test_addons_that_are_installed_later_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_addons_that_are_installed_later_are_noticed(
+    a_hub: HubMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Twice a minute; here every 0.3 s."""
     shorten(monkeypatch, REDISCOVERY_SECONDS=0.3)
     is_later = {crd["metadata"]["name"]: "managedserviceaccounts" in str(crd) for crd in published_crds()}
     crds = [crd for crd in published_crds() if not is_later[crd["metadata"]["name"]]]
-    with Hub(crds=crds) as hub, Driver(hub) as admin:
+    with a_hub(crds=crds) as hub, Driver(hub) as admin:
         admin.namespace(NS)
         admin.namespace("a")
         hub.write_kubeconfig(tmp_path / "kubeconfig")
