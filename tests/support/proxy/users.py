@@ -26,8 +26,9 @@ class Identity:
     def replace_in(self, headers: CIMultiDict[str]) -> None:
         if not self.headers:
             return
-        for name, value in self.headers.items():
-            headers[name] = value
+        headers.update(self.headers)
+        if "Impersonate-User" in self.headers:
+            headers.popall("Impersonate-Group", None)
         for group in self.groups:
             headers.add("Impersonate-Group", group)
 
