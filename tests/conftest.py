@@ -3,9 +3,8 @@
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 
@@ -14,8 +13,9 @@ from placement_ac.observability import logs
 from tests.kind import environment
 from tests.support import envtest
 from tests.support.driver import Controllers, Driver
-from tests.support.envtest import HubMaker
+from tests.support.real_hub import HubMaker, RealHub
 from tests.support.shared import published_crds
+from tests.support.stand_in import stand_in
 
 pytest_plugins = ["tests.support.stage"]
 
@@ -31,6 +31,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help=f"test on a real API server, from the folder ${envtest.VARIABLE}",
     )
+    group.addoption(
+        "--envtest-stand-in",
+        action="store_true",
+        help="as --envtest, with an embedded hub in place of the API server: tests the proxy of the tests",
+    )
     group.addoption("--crds", default=str(SHARED_CRDS), help="with --envtest: the folder of the CRDs on it")
     group.addoption("--kind", action="store_true", help="collect tests/kind, for what setup-env.sh has made")
 
@@ -38,14 +43,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("kind") and (missing := environment.missing()):
         raise pytest.UsageError(missing)
-    if not config.getoption("envtest"):
+    if not _shares_an_api_server(config):
         return
     try:
-        envtest.assets()
+        if config.getoption("envtest"):
+            envtest.assets()
         envtest.crds_in(Path(config.getoption("crds")))
     except envtest.Missing as absent:
         raise pytest.UsageError(str(absent)) from None
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the servers are stopped then, too
+
+
+def _shares_an_api_server(config: pytest.Config) -> bool:
+    return bool(config.getoption("envtest") or config.getoption("envtest_stand_in"))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -54,14 +64,19 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """On a real API server leave out what has nothing to do with it, or asks too much of it."""
-    if not config.getoption("envtest"):
+    """On a real API server leave out what needs no hub, and skip what needs the embedded one."""
+    if not _shares_an_api_server(config):
         return
+    hubs = [item for item in items if _has_a_hub(item)]
+    config.hook.pytest_deselected(items=[item for item in items if not _has_a_hub(item)])
+    items[:] = hubs
     for item in items:
-        if "a_hub" not in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.skip("has embedded hubs of its own, or none"))
         for mark in item.iter_markers("embedded"):
             item.add_marker(pytest.mark.skip(f"needs the embedded hub: {mark.args[0]}"))
+
+
+def _has_a_hub(item: pytest.Item) -> bool:
+    return "a_hub" in getattr(item, "fixturenames", ()) or item.get_closest_marker("embedded") is not None
 
 
 @pytest.fixture(autouse=True)
@@ -81,33 +96,31 @@ def _can_be_stopped() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def real_hub(
     pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[envtest.RealHub | None]:
+) -> Iterator[RealHub | None]:
     """With `--envtest` a real API server, one for all tests."""
-    if not pytestconfig.getoption("envtest"):
+    if not _shares_an_api_server(pytestconfig):
         yield None
         return
     crds = envtest.crds_in(Path(pytestconfig.getoption("crds")))
-    with envtest.RealHub(envtest.assets(), tmp_path_factory.mktemp("envtest"), crds) as hub:
-        yield hub
+    with ExitStack() as opened:
+        if pytestconfig.getoption("envtest"):
+            folder = tmp_path_factory.mktemp("envtest")
+            server = opened.enter_context(envtest.KubeApiServer(envtest.assets(), folder))
+            yield opened.enter_context(RealHub(server, crds))
+        else:
+            yield opened.enter_context(RealHub(opened.enter_context(stand_in()), crds))
 
 
 @pytest.fixture(scope="session")
-def a_hub(real_hub: envtest.RealHub | None) -> HubMaker:
+def a_hub(real_hub: RealHub | None) -> HubMaker:
     """Makes a `Hub` with these options; with `--envtest` it is the real one, cleared."""
-
-    def make(**options: Any) -> AbstractContextManager[Hub]:
-        if real_hub is None:
-            return Hub(**options)
-        real_hub.wipe()
-        return nullcontext(cast("Hub", real_hub))
-
-    return make
+    return Hub if real_hub is None else real_hub.cleared
 
 
 @pytest.fixture
-def hub(a_hub: HubMaker) -> Iterator[Hub]:
+def hub(a_hub: HubMaker, real_hub: RealHub | None) -> Iterator[Hub]:
     """A hub that serves the published CRDs, and so validates against them whatever is written."""
-    with a_hub(crds=published_crds()) as hub:
+    with a_hub(crds=published_crds() if real_hub is None else None) as hub:
         yield hub
 
 

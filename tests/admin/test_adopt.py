@@ -19,6 +19,7 @@ from placement_ac.lab.hub import Hub
 from tests.support.builders import authority, encoded, jwt
 from tests.support.driver import CORE, NS, Controllers, Driver, eventually
 from tests.support.hub_client import CRDS, crd
+from tests.support.real_hub import HubMaker
 from tests.support.shared import published_crds
 
 RBAC = {"apiGroup": "authentication.open-cluster-management.io", "kind": "ManagedServiceAccount"}
@@ -237,9 +238,9 @@ def test_a_hub_that_does_not_answer_or_is_not_there(hub: Hub, adopt: Adopt, tmp_
     )
 
 
-def test_a_hub_without_ocms_accounts_has_its_lists_handed_over(admin: Driver, tmp_path: Path) -> None:
+def test_a_hub_without_ocms_accounts_has_its_lists_handed_over(a_hub: HubMaker, tmp_path: Path) -> None:
     crds = [crd for crd in published_crds() if crd["spec"]["names"]["kind"] != ACCOUNT.kind]
-    with Hub(crds=crds) as bare, Driver(bare) as driver:
+    with a_hub(crds=crds) as bare, Driver(bare) as driver:
         if driver.get(f"/apis/{ACCOUNT.group}"):
             pytest.skip("the embedded hub brings the kind along")
         driver.namespace(NS)

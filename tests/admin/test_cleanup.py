@@ -350,7 +350,7 @@ def made(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
         yield there
 
 
-@pytest.mark.embedded("what OCM has granted goes with its owner: a bare API server collects no garbage")
+@pytest.mark.embedded("a bare API server has no garbage collector")
 def test_after_it_nothing_of_ours_is_there_and_a_new_controller_makes_it_again(
     made: Stage, clean: Clean
 ) -> None:

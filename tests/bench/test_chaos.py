@@ -6,7 +6,10 @@ import pytest
 
 from bench.chaos import played
 
-pytestmark = [pytest.mark.long, pytest.mark.embedded("it has a hub and workers of its own")]
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.embedded("the play has the embedded hub go and come"),
+]
 
 
 @pytest.mark.timeout(300)

@@ -127,7 +127,6 @@ def test_hub_writes_over_no_kubeconfig_but_its_own(tmp_path: Path) -> None:
     assert path.read_text() == "current-context: production\n"
 
 
-@pytest.mark.embedded("the command knows its own kubeconfigs")
 def test_hub_leaves_the_kubeconfig_of_a_hub_that_runs(hub: Hub, tmp_path: Path) -> None:
     path = tmp_path / "config"
     hub.write_kubeconfig(path)
@@ -169,7 +168,6 @@ def test_a_kubeconfig_that_cannot_be_written_is_an_error(tmp_path: Path) -> None
     assert f"cannot write {path}: No such file or directory" in run.output
 
 
-@pytest.mark.embedded("the port of another server may be taken in another way")
 def test_a_port_in_use_is_an_error(hub: Hub) -> None:
     address = hub.url.removeprefix("http://")
     run = CliRunner().invoke(hub_command, ["--listen", address])

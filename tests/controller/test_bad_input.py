@@ -15,6 +15,7 @@ from placement_ac.lab.hub import Hub
 from placement_ac.observability import logs
 from tests.support.builders import kubeconfig
 from tests.support.driver import CORE, NS, OCM, PROFILES, Controllers, Driver, Object, eventually
+from tests.support.real_hub import HubMaker
 from tests.support.shared import published_crds
 
 GENERATED = "MultiKueueConfig and MultiKueueCluster generated"
@@ -30,8 +31,8 @@ def _open_status(crd: Object) -> Object:
 
 
 @pytest.fixture
-def hub() -> Iterator[Hub]:
-    with Hub(crds=[_open_status(crd) for crd in copy.deepcopy(published_crds())]) as hub:
+def hub(a_hub: HubMaker) -> Iterator[Hub]:
+    with a_hub(crds=[_open_status(crd) for crd in copy.deepcopy(published_crds())]) as hub:
         yield hub
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from placement_ac.core.inputs.rights import required_rights
 from placement_ac.kube.login import Login
-from placement_ac.lab.hub import Hub
 from placement_ac.lab.standins.manifests import load
 from placement_ac.observability import logs
 from tests.support.admin import Admin, login_to
@@ -17,6 +16,7 @@ from tests.support.credentials import ACCOUNTS, MANAGED, NAME, PERMISSIONS, Stag
 from tests.support.driver import CORE, NS, Controllers, Driver, Object
 from tests.support.hub_client import CRDS
 from tests.support.jobs import soon
+from tests.support.real_hub import HubMaker
 from tests.support.shared import published_crds
 from tests.support.stage import shorten
 
@@ -198,7 +198,7 @@ def test_a_managed_cluster_that_is_deleted_while_it_is_selected(selected: Stage)
     soon(lambda: [one for one in selected.ours() if "/placement-ac-a" in one or " a/" in one], [])
 
 
-@pytest.mark.embedded("nobody collects garbage on a bare API server")
+@pytest.mark.embedded("a bare API server has no garbage collector")
 def test_all_goes_with_the_last_check(selected: Stage) -> None:
     for name in ("p", "mk"):
         selected.admin.ask("DELETE", selected.admin.kueue("admissionchecks", name))
@@ -307,8 +307,8 @@ def _old_only(crds: list[Object]) -> list[Object]:
     return crds
 
 
-def test_a_hub_with_the_old_version_of_accounts_alone(tmp_path: Path) -> None:
-    with Hub(crds=_old_only(published_crds())) as hub, Driver(hub) as admin:
+def test_a_hub_with_the_old_version_of_accounts_alone(a_hub: HubMaker, tmp_path: Path) -> None:
+    with a_hub(crds=_old_only(published_crds())) as hub, Driver(hub) as admin:
         admin.namespace(NS)
         hub.write_kubeconfig(tmp_path / "kubeconfig")
         with Controllers(tmp_path / "kubeconfig") as controllers, stage(admin, controllers, ["a"]) as there:
@@ -319,9 +319,9 @@ def test_a_hub_with_the_old_version_of_accounts_alone(tmp_path: Path) -> None:
             there.until_connected("a")
 
 
-def test_a_hub_without_accounts_says_so(admin: Driver, tmp_path: Path) -> None:
+def test_a_hub_without_accounts_says_so(a_hub: HubMaker, tmp_path: Path) -> None:
     crds = [crd for crd in published_crds() if "managedserviceaccounts" not in crd["metadata"]["name"]]
-    with Hub(crds=crds) as hub, Driver(hub) as admin:
+    with a_hub(crds=crds) as hub, Driver(hub) as admin:
         admin.namespace(NS)
         hub.write_kubeconfig(tmp_path / "kubeconfig")
         admin.check("p")
@@ -333,12 +333,14 @@ def test_a_hub_without_accounts_says_so(admin: Driver, tmp_path: Path) -> None:
             assert "install OCM's addons" in admin.active("p")["message"]
 
 
-def test_addons_that_are_installed_later_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_addons_that_are_installed_later_are_noticed(
+    a_hub: HubMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Twice a minute; here every 0.3 s."""
     shorten(monkeypatch, REDISCOVERY_SECONDS=0.3)
     is_later = {crd["metadata"]["name"]: "managedserviceaccounts" in str(crd) for crd in published_crds()}
     crds = [crd for crd in published_crds() if not is_later[crd["metadata"]["name"]]]
-    with Hub(crds=crds) as hub, Driver(hub) as admin:
+    with a_hub(crds=crds) as hub, Driver(hub) as admin:
         admin.namespace(NS)
         admin.namespace("a")
         hub.write_kubeconfig(tmp_path / "kubeconfig")

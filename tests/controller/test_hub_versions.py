@@ -9,6 +9,7 @@ import pytest
 from placement_ac.lab.hub import Hub
 from placement_ac.observability import logs
 from tests.support.driver import KUBECONFIG, Controllers, Driver, Object, eventually, owner_reference
+from tests.support.real_hub import HubMaker
 from tests.support.shared import published_crds
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -52,9 +53,9 @@ SECRET = {"kubeConfig": {"location": "multikueue-a", "locationType": "Secret"}}
     ],
 )
 def test_each_version_of_kueue_gets_its_own_fields(
-    tmp_path: Path, served: str, checks: str, spec: Object
+    a_hub: HubMaker, tmp_path: Path, served: str, checks: str, spec: Object
 ) -> None:
-    with Hub(crds=kueue_of(served)) as hub, Driver(hub, checks) as admin:
+    with a_hub(crds=kueue_of(served)) as hub, Driver(hub, checks) as admin:
         admin.namespace("kueue-system")
         admin.check("p")
         admin.select("p", "a")
@@ -69,8 +70,8 @@ def test_each_version_of_kueue_gets_its_own_fields(
         assert admin.listed("p") == ["p-a"]
 
 
-def test_an_old_kueue_is_told_that_it_knows_no_cluster_profiles(tmp_path: Path) -> None:
-    with Hub(crds=kueue_of("v1beta1")) as hub, Driver(hub, "v1beta1") as admin:
+def test_an_old_kueue_is_told_that_it_knows_no_cluster_profiles(a_hub: HubMaker, tmp_path: Path) -> None:
+    with a_hub(crds=kueue_of("v1beta1")) as hub, Driver(hub, "v1beta1") as admin:
         admin.namespace("kueue-system")
         admin.check("p")
         admin.placement("p")
@@ -86,8 +87,8 @@ def test_an_old_kueue_is_told_that_it_knows_no_cluster_profiles(tmp_path: Path) 
         )
 
 
-def test_the_cap_is_the_one_of_the_served_schema(tmp_path: Path) -> None:
-    with Hub(crds=_set_cap(kueue_of("v1beta1"), 10)) as hub, Driver(hub, "v1beta1") as admin:
+def test_the_cap_is_the_one_of_the_served_schema(a_hub: HubMaker, tmp_path: Path) -> None:
+    with a_hub(crds=_set_cap(kueue_of("v1beta1"), 10)) as hub, Driver(hub, "v1beta1") as admin:
         admin.namespace("kueue-system")
         admin.check("p")
         names = [f"c{number:02}" for number in range(12)]
@@ -101,10 +102,10 @@ def test_the_cap_is_the_one_of_the_served_schema(tmp_path: Path) -> None:
 
 
 def test_crds_that_are_not_installed_yet_are_waited_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    a_hub: HubMaker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     crds = published_crds()
-    with Hub(crds=[]) as hub, Driver(hub) as admin:
+    with a_hub(crds=[]) as hub, Driver(hub) as admin:
         admin.namespace("kueue-system")
         hub.write_kubeconfig(tmp_path / "kubeconfig")
         logs.configure("json", "info")
@@ -135,10 +136,10 @@ def test_discovery_waits_as_long_as_the_api_server_asks(
     assert (second - first >= 3.0, third - refused.at >= 3.0) == (True, True)
 
 
-def test_a_hub_without_cluster_profiles_and_scores_will_do(tmp_path: Path) -> None:
+def test_a_hub_without_cluster_profiles_and_scores_will_do(a_hub: HubMaker, tmp_path: Path) -> None:
     optional = ("clusterprofiles", "addonplacementscores")
     crds = [crd for crd in published_crds() if not crd["metadata"]["name"].startswith(optional)]
-    with Hub(crds=crds) as hub, Driver(hub) as admin:
+    with a_hub(crds=crds) as hub, Driver(hub) as admin:
         admin.namespace("kueue-system")
         admin.check("p")
         admin.select("p", "b", "a")

@@ -20,8 +20,6 @@ from placement_ac.lab.hub import Hub
 from tests.support.driver import NS, Driver, eventually
 from tests.support.replicas import LEASE, LEASES, QUICK, Audit, Replica, kubeconfig
 
-pytestmark = pytest.mark.embedded("it reads the journal, and orders faults")
-
 soon = partial(eventually, seconds=25.0)
 """Processes begin slowly on a busy machine."""
 

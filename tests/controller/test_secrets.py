@@ -47,7 +47,6 @@ def there(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
 
 
 @pytest.mark.long
-@pytest.mark.embedded("a webhook that quotes a Secret is one of its faults")
 def test_a_full_run_shows_no_token(there: Stage, admin: Driver, tmp_path: Path) -> None:
     """Made, listed, renewed, refused by the hub and by a worker, left out, removed, stopped: a whole life."""
     heard, printed = Heard(), tmp_path / "printed"

@@ -20,8 +20,6 @@ from placement_ac.observability import logs
 from tests.support.driver import Controllers, Driver, eventually
 from tests.support.stage import shorten
 
-pytestmark = pytest.mark.embedded("a real API server keeps its certificate")
-
 SOON = 10.0
 """Seconds: one until the login is loaded again, and up to five until a watch is tried again."""
 AWAY = "the API server does not answer"

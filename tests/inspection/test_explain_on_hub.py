@@ -25,7 +25,7 @@ from tests.support.rights import ACCOUNTS, allow, rule, token_of
 P = "placement-demo2"
 GPU = "nvidia-tesla-t4"
 
-pytestmark = pytest.mark.embedded("needs the stand-ins")
+pytestmark = pytest.mark.embedded("the demo plays on the embedded hub")
 
 
 @pytest.fixture

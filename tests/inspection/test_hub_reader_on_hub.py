@@ -14,9 +14,8 @@ from placement_ac.inspection.readers.hub_reader import read_kinds
 from placement_ac.lab.hub import Hub
 from tests.support.driver import Driver
 from tests.support.hub_client import Client
+from tests.support.real_hub import HubMaker
 from tests.support.rights import ACCOUNTS, allow, rule, token_of
-
-pytestmark = pytest.mark.embedded("needs users of its own")
 
 
 def kubeconfig_of(hub: Hub, path: Path, token: str) -> Path:
@@ -81,8 +80,8 @@ def test_a_hub_that_does_not_answer_is_an_error(tmp_path: Path, hub: Hub) -> Non
         read_once(HubSource(kubeconfig=tmp_path / "admin"), DECISION_KINDS)
 
 
-def test_a_kind_that_the_hub_does_not_serve_is_none_at_all(tmp_path: Path) -> None:
-    with Hub(crds=()) as bare:
+def test_a_kind_that_the_hub_does_not_serve_is_none_at_all(a_hub: HubMaker, tmp_path: Path) -> None:
+    with a_hub(crds=()) as bare:
         bare.write_kubeconfig(tmp_path / "bare")
         dump = with_client(
             HubSource(kubeconfig=tmp_path / "bare"),

@@ -151,7 +151,6 @@ OCM_GROUP, KUEUE_GROUP = "cluster.open-cluster-management.io", "kueue.x-k8s.io"
 OF_KUEUE = ("admissionchecks", "multikueueconfigs", "multikueueclusters")
 
 
-@pytest.mark.embedded("needs users of its own")
 @pytest.mark.parametrize(
     ("may", "code", "expected"),
     [

@@ -164,7 +164,6 @@ def test_only_checks_are_shown() -> None:
     )
 
 
-@pytest.mark.embedded("needs users of its own")
 def test_the_missing_right_to_checks_is_an_error(hub: Hub, admin: Driver, tmp_path: Path) -> None:
     admin.check("p")
     owner = HubClient(hub)
@@ -178,7 +177,6 @@ def test_the_missing_right_to_checks_is_an_error(hub: Hub, admin: Driver, tmp_pa
     )
 
 
-@pytest.mark.embedded("needs users of its own")
 def test_missing_rights_are_reported_and_the_rest_is_shown(hub: Hub, admin: Driver, tmp_path: Path) -> None:
     admin.check("p")
     admin.select("p", "a")
@@ -253,7 +251,6 @@ def test_each_change_is_followed(admin: Driver, kubeconfig: Path) -> None:
     following(kubeconfig, play)
 
 
-@pytest.mark.embedded("breaks its watches")
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("end", ["close", "garbage", "error-410"])
 def test_a_watch_that_breaks_loses_nothing(hub: Hub, admin: Driver, kubeconfig: Path, end: Any) -> None:
@@ -269,7 +266,6 @@ def test_a_watch_that_breaks_loses_nothing(hub: Hub, admin: Driver, kubeconfig: 
     following(kubeconfig, play)
 
 
-@pytest.mark.embedded("goes down")
 @pytest.mark.usefixtures("impatient")
 def test_a_hub_that_stays_away_ends_it(hub: Hub, admin: Driver, kubeconfig: Path) -> None:
     async def play(looks: AsyncGenerator[HubReading]) -> None:
@@ -283,7 +279,6 @@ def test_a_hub_that_stays_away_ends_it(hub: Hub, admin: Driver, kubeconfig: Path
         following(kubeconfig, play)
 
 
-@pytest.mark.embedded("needs users of its own")
 @pytest.mark.usefixtures("impatient")
 def test_a_right_that_is_taken_away_ends_it(hub: Hub, admin: Driver, tmp_path: Path) -> None:
     owner = HubClient(hub)

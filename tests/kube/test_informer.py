@@ -433,6 +433,7 @@ def test_retry_after_is_obeyed(hub: Hub, workloads: Workloads, follow: Callable[
     assert served.at - refused.at >= 1.0
 
 
+@pytest.mark.embedded("an API server for all tests is not replaced by another one")
 def test_a_hub_that_was_restored_begins_its_history_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,8 +14,6 @@ from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
 from tests.support.stage import shorten
 
-pytestmark = pytest.mark.embedded("it reads the journal, and orders faults")
-
 CONFIG = MULTIKUEUE_CONFIG.at("v1beta2")
 Write = Callable[[Client], Awaitable[object]]
 WRITES: dict[str, Write] = {

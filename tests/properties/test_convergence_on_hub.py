@@ -33,6 +33,7 @@ from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
 from tests.support.builders import AT_ONCE
 from tests.support.driver import CORE, NS, OCM, PARAMETERS, Driver
+from tests.support.real_hub import HubMaker
 from tests.support.shared import published_crds
 
 pytestmark = pytest.mark.long
@@ -273,8 +274,8 @@ def seen_now(admin: Driver) -> dict[tuple[Kind, str, str], Object]:
 
 
 @contextmanager
-def stage() -> Iterator[tuple[Hub, Driver, Login]]:
-    with Hub(crds=published_crds()) as hub, Driver(hub) as admin, tempfile.TemporaryDirectory() as folder:
+def stage(a_hub: HubMaker) -> Iterator[tuple[Hub, Driver, Login]]:
+    with a_hub(crds=published_crds()) as hub, Driver(hub) as admin, tempfile.TemporaryDirectory() as folder:
         hub.write_kubeconfig(Path(folder) / "kubeconfig")
         admin.namespace(NS)
         yield hub, admin, Login(Path(folder) / "kubeconfig")
@@ -334,9 +335,9 @@ async def stormy_run(
 @pytest.mark.timeout(300)  # thirty stories
 @settings(max_examples=30, deadline=None)
 @given(tale=st.tuples(worlds, steps, worlds), seed=st.integers(0, 2**16))
-def test_every_story_ends_in_the_same_world(tale: Any, seed: int) -> None:
-    with stage() as (_, admin, login):
+def test_every_story_ends_in_the_same_world(a_hub: HubMaker, tale: Any, seed: int) -> None:
+    with stage(a_hub) as (_, admin, login):
         wanted = asyncio.run(calm_run(admin, login, tale[2]))
-    with stage() as (hub, admin, login):
+    with stage(a_hub) as (hub, admin, login):
         came = asyncio.run(stormy_run(hub, admin, login, tale, random.Random(seed)))
     assert came == wanted

@@ -21,8 +21,8 @@ from placement_ac.core.api.errors import Refused
 from placement_ac.core.api.managed_fields import applied_version, nomination_body, owned_by
 from placement_ac.kube.client import MERGE, Client
 from placement_ac.kube.login import Login
-from placement_ac.lab.hub import Hub
 from tests.support.hub_client import crd, spec_schema
+from tests.support.real_hub import HubMaker
 from tests.support.shared import published_crds
 
 pytestmark = pytest.mark.long
@@ -84,8 +84,11 @@ writes = st.tuples(MANAGERS, st.booleans(), specs)
 
 
 @pytest.fixture(scope="module")
-def login() -> Iterator[Login]:
-    with Hub(crds=[*published_crds(), crd("Thing", SCHEMA)]) as hub, tempfile.TemporaryDirectory() as folder:
+def login(a_hub: HubMaker) -> Iterator[Login]:
+    with (
+        a_hub(crds=[*published_crds(), crd("Thing", SCHEMA)]) as hub,
+        tempfile.TemporaryDirectory() as folder,
+    ):
         hub.write_kubeconfig(Path(folder) / "kubeconfig")
         yield Login(Path(folder) / "kubeconfig")
 

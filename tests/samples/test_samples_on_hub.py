@@ -27,10 +27,11 @@ from tests.support.admin import Admin, login_to
 from tests.support.crds import job_crds, topology_crd
 from tests.support.driver import CORE, NS, PROFILES, Driver, eventually
 from tests.support.kueue_objects import namespace
+from tests.support.real_hub import HubMaker
 from tests.support.shared import published_crds
 
 Object = dict[str, Any]
-pytestmark = [pytest.mark.embedded("one hub serves all tests of this module"), pytest.mark.long]
+pytestmark = pytest.mark.long
 
 SAMPLES = manifests.samples()
 WORKERS = [
@@ -138,11 +139,11 @@ class Stage:
 
 
 @pytest.fixture(scope="module")
-def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+def there(a_hub: HubMaker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     folder = tmp_path_factory.mktemp("hub")
     crds = [*published_crds(), topology_crd(), *job_crds()]
     with ExitStack() as opened:
-        hub, worker = (opened.enter_context(Hub(crds=crds)) for _ in range(2))
+        hub, worker = (opened.enter_context(maker(crds=crds)) for maker in (a_hub, Hub))
         stage = Stage(hub, worker, folder)
         opened.enter_context(stage.admin)
         opened.enter_context(stage.worker)

@@ -1,36 +1,32 @@
-"""A real kube-apiserver with its etcd, for tests that also run on the embedded hub.
+"""A kube-apiserver with its etcd, from the folder in KUBEBUILDER_ASSETS.
 
-It starts once for all tests, from the folder in KUBEBUILDER_ASSETS; each test finds its initial state. A test
-that needs a feature of the embedded hub is skipped.
+It starts once for all tests; `tests.support.real_hub` puts the proxy of the tests in front of it.
 """
 
 import base64
 import contextlib
 import http.client
-import json
 import os
 import secrets
 import socket
-import ssl
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import pytest
 import requests
 import trustme
 import yaml
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from placement_ac.lab.hub import Hub
+from placement_ac.lab.hub.service_accounts import AUDIENCE
 
 Object = dict[str, Any]
-
-HubMaker = Callable[..., AbstractContextManager[Hub]]
 
 VARIABLE = "KUBEBUILDER_ASSETS"
 PROGRAMS = ("kube-apiserver", "etcd")
@@ -38,10 +34,10 @@ HINT = "name a folder with kube-apiserver and etcd (`setup-envtest use -p path` 
 ADMIN = "kubernetes-admin"
 START_SECONDS = 120.0
 STOP_SECONDS = 10.0
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-NOT_OURS = tuple(
+KEPT = tuple(
     f"/registry/{kept}/".encode()
     for kept in (
+        "apiextensions.k8s.io",
         "apiregistration.k8s.io",
         "flowschemas",
         "leases/kube-system",
@@ -51,7 +47,7 @@ NOT_OURS = tuple(
         "services/specs/default",
     )
 )
-"""Keys that the API server writes for itself at any time."""
+"""Keys that stay: CRDs, which `tests.support.installed_crds` restores, and those of the API server itself."""
 AT_ONCE = 100
 """etcd: at most 128 operations in a transaction."""
 
@@ -86,38 +82,33 @@ def crds_in(folder: Path) -> list[Object]:
     return crds
 
 
-class RealHub:
+class KubeApiServer:
     """
-    Replaces `placement_ac.lab.hub.Hub` as the fixture `hub`. Use as a context manager.
+    A kube-apiserver with its etcd. Use as a context manager.
 
     `assets`: the folder with the programs; `folder`: for its own files.
     """
 
-    def __init__(self, assets: Path, folder: Path, crds: Sequence[Object]) -> None:
+    rbac_lag = 0.2
+
+    def __init__(self, assets: Path, folder: Path) -> None:
         self.host = "127.0.0.1"
         self.port, self._etcd_port, peer = _free_ports(3)
         self.token = secrets.token_hex(24)
-        self.ca_file = folder / "ca.pem"
-        self._assets, self._folder, self._crds, self._peer = assets, folder, crds, peer
+        self._assets, self._folder, self._peer = assets, folder, peer
+        self._ca = trustme.CA()
         self._opened = ExitStack()
-        self._session = session_to(self)
         self._first: frozenset[bytes] = frozenset()
-
-    def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        pytest.skip(f"needs the embedded hub: Hub.{name}")
 
     # -- start and stop
 
     def __enter__(self) -> Self:
         with ExitStack() as opened:
-            opened.enter_context(self._session)
             self._write_files()
+            self._session = opened.enter_context(admin_session(self.token, self.ca_file))
             self._start("etcd", self._etcd_options(), opened)
             api_server = self._start("kube-apiserver", self._api_server_options(), opened)
             self._until(self._is_ready, api_server)
-            self._install()
             self._until(self._is_settled, api_server)
             self._first = frozenset(self._keys())
             self._opened = opened.pop_all()
@@ -127,13 +118,15 @@ class RealHub:
         self._opened.close()
 
     def _write_files(self) -> None:
-        ca, key = trustme.CA(), rsa.generate_private_key(public_exponent=65537, key_size=2048)
-        certificate = ca.issue_cert(self.host, "localhost")
-        ca.cert_pem.write_to_path(self.ca_file)
+        key = ec.generate_private_key(ec.SECP256R1())  # as the embedded hub: ES256
+        certificate = self._ca.issue_cert(self.host, "localhost")
+        self._ca.cert_pem.write_to_path(self.ca_file)
         certificate.private_key_pem.write_to_path(self._folder / "tls.key")
         certificate.cert_chain_pems[0].write_to_path(self._folder / "tls.crt")
         private = key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.TraditionalOpenSSL,
+            serialization.NoEncryption(),
         )
         (self._folder / "accounts.key").write_bytes(private)
         (self._folder / "tokens.csv").write_text(f'{self.token},{ADMIN},{ADMIN},"system:masters"\n')
@@ -161,7 +154,7 @@ class RealHub:
             "tls-private-key-file": self._folder / "tls.key",
             "token-auth-file": self._folder / "tokens.csv",
             "authorization-mode": "RBAC",
-            "service-account-issuer": "https://kubernetes.default.svc",
+            "service-account-issuer": AUDIENCE,
             "service-account-key-file": self._folder / "accounts.key",
             "service-account-signing-key-file": self._folder / "accounts.key",
             "service-cluster-ip-range": "10.0.0.0/24",
@@ -188,21 +181,9 @@ class RealHub:
             return self._session.get(f"{self.url}/readyz", timeout=10).ok
         return False
 
-    def _install(self) -> None:
-        for crd in self._crds:
-            self._session.post(self.url + CRDS, json=crd, timeout=30).raise_for_status()
-
     def _is_settled(self) -> bool:
-        """Whether all CRDs are served and the API server has created its own objects."""
-        items = self._session.get(self.url + CRDS, timeout=30).json()["items"]
-        established = [_is_established(item) and self._serves(item) for item in items]
-        return all(established) and len(self._own_objects()) >= 3
-
-    def _serves(self, crd: Object) -> bool:
-        group, plural = crd["spec"]["group"], crd["spec"]["names"]["plural"]
-        versions = [one["name"] for one in crd["spec"]["versions"] if one["served"]]
-        asked = [f"{self.url}/apis/{group}/{version}/{plural}?limit=1" for version in versions]
-        return all(self._session.get(url, timeout=30).ok for url in asked)
+        """Whether the API server has created its own objects."""
+        return len(self._own_objects()) >= 3
 
     def _own_objects(self) -> list[str]:
         items = self._session.get(f"{self.url}/api/v1/namespaces", timeout=30).json()["items"]
@@ -212,35 +193,19 @@ class RealHub:
         lines = (self._folder / "kube-apiserver.log").read_text(errors="replace").splitlines()
         return lines[-1] if lines else "it said nothing"
 
-    # -- access, as in `Hub`
-
     @property
     def url(self) -> str:
         return f"https://{self.host}:{self.port}"
 
-    secure_url = url
-
-    def kubeconfig(self) -> Object:
-        ca = base64.b64encode(self.ca_file.read_bytes()).decode()
-        return {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "hub", "cluster": {"server": self.url, "certificate-authority-data": ca}}],
-            "users": [{"name": ADMIN, "user": {"token": self.token}}],
-            "contexts": [{"name": "hub", "context": {"cluster": "hub", "user": ADMIN}}],
-            "current-context": "hub",
-        }
-
-    def write_kubeconfig(self, path: str | os.PathLike[str]) -> None:
-        target = Path(path)
-        target.touch(mode=0o600)
-        target.write_text(json.dumps(self.kubeconfig()))
+    @property
+    def ca_file(self) -> Path:
+        return self._folder / "ca.pem"
 
     # -- between tests
 
     def wipe(self) -> None:
-        """Delete every object that did not exist at the start, with or without finalizers."""
-        added = [key for key in self._keys() if key not in self._first and not key.startswith(NOT_OURS)]
+        """Delete every object that did not exist at the start, with or without finalizers, but no CRD."""
+        added = [key for key in self._keys() if key not in self._first and not key.startswith(KEPT)]
         for start in range(0, len(added), AT_ONCE):
             deletes = [
                 {"request_delete_range": {"key": _coded(key)}} for key in added[start : start + AT_ONCE]
@@ -265,26 +230,23 @@ class RealHub:
 _NAMESPACES = ("default", "kube-system", "kube-public")
 
 
-def session_to(hub: Hub | RealHub, token: str | None = None) -> requests.Session:
-    """Return a session with either hub, as its admin unless another token is given."""
+def admin_session(token: str, ca_file: Path | None = None) -> requests.Session:
+    """Return a session that sends this token and trusts this CA."""
     session = requests.Session()
     session.trust_env = False
-    session.headers["Authorization"] = f"Bearer {token or hub.token}"
-    session.verify = str(hub.ca_file) if isinstance(hub, RealHub) else True
+    session.headers["Authorization"] = f"Bearer {token}"
+    session.verify = True if ca_file is None else str(ca_file)
     return session
 
 
-def connection_to(hub: Hub | RealHub) -> http.client.HTTPConnection:
-    """Return a bare connection with either hub."""
-    if isinstance(hub, RealHub):
-        context = ssl.create_default_context(cafile=hub.ca_file)
-        return http.client.HTTPSConnection(hub.host, hub.port, context=context, timeout=20)
+def session_to(hub: Hub, token: str | None = None) -> requests.Session:
+    """Return a session with a hub, as its admin unless another token is given."""
+    return admin_session(token or hub.token)
+
+
+def connection_to(hub: Hub) -> http.client.HTTPConnection:
+    """Return a bare connection with a hub."""
     return http.client.HTTPConnection(hub.host, hub.port, timeout=20)
-
-
-def _is_established(crd: Object) -> bool:
-    conditions = crd.get("status", {}).get("conditions") or ()
-    return ("Established", "True") in [(one["type"], one["status"]) for one in conditions]
 
 
 def _coded(key: bytes) -> str:

@@ -95,6 +95,6 @@ def test_an_api_server_that_does_not_come_up_has_the_last_word(tmp_path: Path) -
     folder = a_folder(tmp_path / "bin", envtest.PROGRAMS, "echo no such flag: --tls; exit 1")
     with (
         pytest.raises(pytest.exit.Exception, match="did not come up: no such flag: --tls"),
-        envtest.RealHub(folder, tmp_path, []),
+        envtest.KubeApiServer(folder, tmp_path),
     ):
         pass

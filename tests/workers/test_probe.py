@@ -33,8 +33,6 @@ from tests.support.crds import plain_crd
 from tests.support.driver import CORE, NS, Driver
 from tests.support.shared import published_crds
 
-pytestmark = pytest.mark.embedded("its clients are given no CA")
-
 Raw = dict[str, Any]
 Queues = Mapping[str, frozenset[str]]
 TOKEN = "SeCrEt-42"

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 
 from placement_ac.lab.hub.errors import StatusError, forbidden
 from placement_ac.lab.hub.rbac import Rbac
+from placement_ac.lab.hub.request_attributes import RequestAttributes
 from placement_ac.lab.hub.service_accounts import InvalidToken, ServiceAccountTokens
-from placement_ac.lab.hub.users import ANONYMOUS, AUTHENTICATED, MASTERS, UserInfo
+from placement_ac.lab.hub.users import ACCOUNT, ACCOUNTS, ANONYMOUS, AUTHENTICATED, MASTERS, UserInfo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from placement_ac.lab.hub.request_attributes import RequestAttributes
     from placement_ac.lab.hub.store import Store
+    from placement_ac.lab.hub.users import Impersonation
 
 
 class AccessControl:
@@ -56,6 +57,25 @@ class AccessControl:
     def authenticate_token(self, token: str) -> UserInfo:
         """Return the user of a bearer token; raises `InvalidToken`."""
         return self._users.get(token) or self.service_account_tokens.authenticate(token)
+
+    def impersonate(self, user: UserInfo, wanted: Impersonation) -> UserInfo:
+        """
+        Return the wanted user; raises 403 unless `user` may impersonate its name and its groups.
+
+        Source: Kubernetes, apiserver/pkg/endpoints/filters/impersonation.
+        """
+        account = wanted.name.removeprefix(ACCOUNT).split(":")
+        groups = wanted.groups
+        if wanted.name.startswith(ACCOUNT) and len(account) == 2:
+            self.authorize(
+                user, RequestAttributes("impersonate", "", "serviceaccounts", "", account[0], account[1])
+            )
+            groups = groups or (ACCOUNTS, f"{ACCOUNTS}:{account[0]}")
+        else:
+            self.authorize(user, RequestAttributes("impersonate", "", "users", "", "", wanted.name))
+        for group in wanted.groups:
+            self.authorize(user, RequestAttributes("impersonate", "", "groups", "", "", group))
+        return UserInfo(wanted.name, (*groups, AUTHENTICATED))
 
     def authorize(self, user: UserInfo, action: RequestAttributes) -> None:
         """Raise 403 unless RBAC allows the request."""

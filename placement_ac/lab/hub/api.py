@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from placement_ac.lab.hub.catalog import Catalog
     from placement_ac.lab.hub.kinds import ServedResource, ServedVersion
     from placement_ac.lab.hub.store import Record, Store
-    from placement_ac.lab.hub.users import UserInfo
+    from placement_ac.lab.hub.users import Impersonation, UserInfo
     from placement_ac.lab.hub.watch import WatchStream
 
 JSON = "application/json"
@@ -51,6 +51,7 @@ class ApiRequest:
     authorization: str = ""
     user_agent: str = ""
     host: str = ""
+    impersonation: Impersonation | None = None
 
     @property
     def query(self) -> dict[str, str]:
@@ -127,6 +128,8 @@ class ApiHandler:
         name = ""
         try:
             user = self.access.authenticate(call.authorization)
+            if call.impersonation is not None:
+                user = self.access.impersonate(user, call.impersonation)
             name = user.name
             if users.MASTERS not in user.groups:
                 self.access.authorize(user, attributes_of(call.method, call.path, call.query))

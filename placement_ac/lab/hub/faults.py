@@ -32,6 +32,7 @@ class Fault:
     after: bool
     left: int
     skip: int
+    slow_body: float
 
     def matches(self, method: str, path: str, agent: str) -> bool:
         return (
@@ -62,6 +63,7 @@ class Faults:
         skip: int = 0,
         hang_up: bool = False,
         after: bool = False,
+        slow_body: float = 0.0,
     ) -> None:
         """
         Inject a fault into the next `times` matching requests, after `skip` matching ones.
@@ -70,13 +72,24 @@ class Faults:
         path, and its User-Agent begins with `agent` (or one of them). The response is delayed by `delay`
         seconds. With `status`, the response has that status (`body`: a Status by default); with `hang_up`,
         the connection is closed; with neither, the request is served. With `after`, the request is
-        processed first, and only its response is lost.
+        processed first, and only its response is lost. With `slow_body`, the body takes that many seconds.
         """
         pattern = re.compile(path) if path is not None else None
         methods = (method,) if isinstance(method, str) else method
         agents = (agent,) if isinstance(agent, str) else agent
         fault = Fault(
-            methods, pattern, agents, status, body, headers or {}, delay, hang_up, after, times, skip
+            methods,
+            pattern,
+            agents,
+            status,
+            body,
+            headers or {},
+            delay,
+            hang_up,
+            after,
+            times,
+            skip,
+            slow_body,
         )
         with self._lock:
             self._faults.append(fault)

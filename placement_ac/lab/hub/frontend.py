@@ -7,6 +7,7 @@ Injects the faults and records the requests.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -16,13 +17,16 @@ from aiohttp import web
 from placement_ac.lab.hub.api import ApiHandler, ApiRequest, ApiResponse, error_response, json
 from placement_ac.lab.hub.errors import StatusError
 from placement_ac.lab.hub.faults import Fault, Faults, RecordedRequest
+from placement_ac.lab.hub.users import Impersonation
 from placement_ac.lab.hub.watch import WatchStream
 
 if TYPE_CHECKING:
     from aiohttp.web_request import BaseRequest
+    from multidict import CIMultiDictProxy
 
 JOURNAL_LENGTH = 100_000  # requests; when it is full, the older half is dropped
 LARGEST_BODY = 3 * 2**20  # bytes, as a real server
+SLOW_PIECES = 10  # of a slow body
 CUT = 0  # the recorded status of a request whose connection was closed
 
 
@@ -52,8 +56,10 @@ class HttpFrontend:
             self._note(call, "", CUT)
             return self._cut(request)
         if fault.status is not None:
-            return self._plain(call, "", _fault_response(fault), fault.headers)
-        return await self._serve(request, call, done)
+            response: web.StreamResponse = self._plain(call, "", fault_response(fault), fault.headers)
+        else:
+            response = await self._serve(request, call, done)
+        return await send_slowly(request, response, fault.slow_body)
 
     async def _call(self, request: BaseRequest) -> ApiRequest:
         headers = request.headers
@@ -68,6 +74,7 @@ class HttpFrontend:
             authorization=headers.get("Authorization", ""),
             user_agent=headers.get("User-Agent", ""),
             host=headers.get("Host", ""),
+            impersonation=_impersonation(headers),
         )
 
     async def _serve(
@@ -138,7 +145,31 @@ class HttpFrontend:
         self.journal.append(entry)
 
 
-def _fault_response(fault: Fault) -> ApiResponse:
+def _impersonation(headers: CIMultiDictProxy[str]) -> Impersonation | None:
+    name = headers.get("Impersonate-User")
+    return None if name is None else Impersonation(name, tuple(headers.getall("Impersonate-Group", ())))
+
+
+async def send_slowly(
+    request: BaseRequest, response: web.StreamResponse, seconds: float
+) -> web.StreamResponse:
+    """Send a whole response in pieces, for that many seconds; one that is sent already is returned."""
+    if not seconds or not isinstance(response, web.Response) or response.prepared:
+        return response
+    body = response.body if isinstance(response.body, bytes) else b""
+    sent = web.StreamResponse(status=response.status, headers=response.headers)
+    sent.content_length = len(body)
+    with contextlib.suppress(ConnectionError):  # the client has disconnected
+        await sent.prepare(request)
+        size = len(body) // SLOW_PIECES + 1
+        for start in range(0, len(body), size):
+            await asyncio.sleep(seconds / SLOW_PIECES)
+            await sent.write(body[start : start + size])
+    return sent
+
+
+def fault_response(fault: Fault) -> ApiResponse:
+    """Return the response of a fault with a status."""
     assert fault.status is not None  # noqa: S101 asked before
     if fault.body is None:
         return error_response(StatusError(fault.status, "", "injected fault"))

@@ -29,6 +29,14 @@ class UserInfo:
         return {key: value for key, value in info.items() if value}
 
 
+@dataclass(frozen=True, slots=True)
+class Impersonation:
+    """The user that a request asks to be handled as: its headers Impersonate-User and Impersonate-Group."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+
+
 ANONYMOUS = UserInfo("system:anonymous", (UNAUTHENTICATED,))
 LOOPBACK = UserInfo("system:apiserver", (MASTERS, AUTHENTICATED))  # the hub itself
 

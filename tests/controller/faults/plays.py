@@ -142,7 +142,8 @@ def end_well(scene: Scene) -> None:
 
 
 def comes_to_rest(scene: Scene, seconds: float) -> bool:
-    """Whether nothing is written any more."""
+    """Whether nothing is written any more, once the last condition has been set."""
+    time.sleep(0.3)
     since = len(scene.hub.journal)
     time.sleep(seconds)
     return not any(path for _, path in scene.admin.writes(since) if "/leases/" not in path)

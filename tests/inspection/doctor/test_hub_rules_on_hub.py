@@ -25,16 +25,14 @@ from tests.inspection.test_hub_reader_on_hub import kubeconfig_of
 from tests.support import healthy
 from tests.support.builders import KUBECONFIG
 from tests.support.driver import Driver, owner_reference
-from tests.support.envtest import HubMaker
 from tests.support.healthy import Key, Object
 from tests.support.hub_client import Client as HubClient
+from tests.support.real_hub import HubMaker
 from tests.support.rights import ACCOUNTS, allow, rule, token_of
 from tests.support.shared import published_crds
 
 KINDS = {(kind.group, kind.kind): kind for kind in ALL_KINDS}
 FIXED = [broken for broken in BREAKS if broken.runs]
-
-pytestmark = pytest.mark.embedded("it knows of objects that no controller has made")
 
 
 def path_of(obj: Object, name: bool = True) -> str:

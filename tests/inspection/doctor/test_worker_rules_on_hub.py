@@ -32,9 +32,8 @@ from tests.support import kueue
 from tests.support.admin import Admin, login_to
 from tests.support.crds import plain_crd, topology_crd
 from tests.support.driver import CORE, NS, PROFILES, Driver
+from tests.support.real_hub import HubMaker
 from tests.support.shared import published_crds
-
-pytestmark = pytest.mark.embedded("it has workers, whose clients are given no CA")
 
 Object = dict[str, Any]
 CLUSTER = "cluster2"
@@ -140,11 +139,11 @@ def needed() -> list[Object]:
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+def pair(a_hub: HubMaker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     folder = tmp_path_factory.mktemp("pair")
     crds = [*published_crds(), topology_crd(), JOBSETS]
     with ExitStack() as opened:
-        hub, worker = (opened.enter_context(Hub(crds=crds)) for _ in range(2))
+        hub, worker = (opened.enter_context(maker(crds=crds)) for maker in (a_hub, Hub))
         there = Pair(opened.enter_context(Driver(hub)), opened.enter_context(Driver(worker)), folder)
         hub.write_kubeconfig(folder / "hub.kubeconfig")
         config = worker.kubeconfig()

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from placement_ac.lab.hub import Hub
-from tests.conftest import HubMaker
 from tests.support.hub_client import Client
+from tests.support.real_hub import HubMaker
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from typing import Any
 
 import kopf
 import kubernetes
-import pytest
 from kubernetes.dynamic import DynamicClient
 
 from placement_ac.lab.hub import Hub
@@ -35,7 +34,6 @@ def test_the_kubernetes_client(hub: Hub) -> None:
     assert core.read_namespaced_secret("s", "default").data == {"k": "dg=="}
 
 
-@pytest.mark.embedded("kopf gets no CA here")
 def test_a_kopf_operator(hub: Hub) -> None:
     seen: list[tuple[str | None, str]] = []
     registry = kopf.OperatorRegistry()

@@ -11,6 +11,7 @@ import pytest
 
 from placement_ac.lab.hub import Hub
 from tests.support.driver import eventually
+from tests.support.real_hub import HubMaker
 
 pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not on PATH")
 
@@ -30,8 +31,8 @@ data: {k: "%s"}
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[Hub]:
-    with Hub() as hub:
+def served(a_hub: HubMaker) -> Iterator[Hub]:
+    with a_hub() as hub:
         yield hub
 
 

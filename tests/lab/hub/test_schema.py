@@ -8,7 +8,6 @@ import pytest
 from placement_ac.lab.hub import Hub, cel, kinds, table
 from placement_ac.lab.hub.schema import UNSET
 from tests.support.driver import eventually
-from tests.support.envtest import HubMaker
 from tests.support.hub_client import (
     CONFIGS,
     CRDS,
@@ -20,6 +19,7 @@ from tests.support.hub_client import (
     crd,
     spec_schema,
 )
+from tests.support.real_hub import HubMaker
 
 THINGS = "/apis/example.com/v1/namespaces/default/things"
 
@@ -88,7 +88,7 @@ def things(client: Client) -> Client:
     return client
 
 
-@pytest.mark.embedded("it takes schemas that are not structural")
+@pytest.mark.embedded("a real API server refuses schemas that are not structural")
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
@@ -128,7 +128,7 @@ def test_invalid_values_are_rejected(things: Client, spec: Any, expected: list[t
     assert [fault for fault in found if fault[1] != "<nil>"] == expected
 
 
-@pytest.mark.embedded("it takes schemas that are not structural")
+@pytest.mark.embedded("a real API server refuses schemas that are not structural")
 def test_valid_values_are_defaulted_and_pruned(things: Client) -> None:
     given = {
         "text": "abcd", "choice": "x", "number": 4.0, "ratio": 1,
@@ -154,7 +154,7 @@ def test_valid_values_are_defaulted_and_pruned(things: Client) -> None:
     assert "Warning" not in silent.headers
 
 
-@pytest.mark.embedded("it takes schemas that are not structural")
+@pytest.mark.embedded("a real API server refuses schemas that are not structural")
 def test_rules_see_the_old_value(things: Client) -> None:
     things.create(THINGS, thing({"fixed": "a", "rows": [{"key": "a", "value": 1}]}, "ruled"))
     change = {"spec": {"fixed": "b"}}
@@ -165,7 +165,7 @@ def test_rules_see_the_old_value(things: Client) -> None:
     assert faults(answer) == [("FieldValueInvalid", "spec.rows[1]")]
 
 
-@pytest.mark.embedded("it serves a CRD at once")
+@pytest.mark.embedded("a real API server serves a CRD a moment after it was created")
 def test_an_existing_error_does_not_block_another_change(empty: Client) -> None:
     empty.create(CRDS, crd("Thing", spec_schema(a=TEXT, b=TEXT)))
     empty.create(THINGS, thing({"a": "long"}))
@@ -200,7 +200,7 @@ def test_invalid_crds_are_rejected(empty: Client, change: Any, field: str) -> No
     assert field in [where for _, where in faults(empty.ask("POST", CRDS, definition))]
 
 
-@pytest.mark.embedded("it serves a CRD at once")
+@pytest.mark.embedded("a real API server serves a CRD a moment after it was created")
 def test_a_crd_is_served_at_once_and_deleted_with_its_objects(empty: Client) -> None:
     created = empty.create(CRDS, crd("Thing", spec_schema()))
     assert {c["type"]: c["status"] for c in created["status"]["conditions"]} == {
@@ -225,7 +225,7 @@ def test_a_crd_is_served_at_once_and_deleted_with_its_objects(empty: Client) -> 
     assert empty.names(THINGS) == []
 
 
-@pytest.mark.embedded("it serves a CRD at once")
+@pytest.mark.embedded("a real API server serves a CRD a moment after it was created")
 def test_a_stored_version_need_not_be_served(empty: Client) -> None:
     definition = crd("Thing", spec_schema(a=TEXT))
     served = definition["spec"]["versions"][0]
@@ -249,6 +249,7 @@ def test_a_stored_version_need_not_be_served(empty: Client) -> None:
     assert empty.get(f"{THINGS}/owned")["spec"] == {"a": "x"}
 
 
+@pytest.mark.embedded("a real API server shares no memory with its callers")
 def test_the_callers_definitions_are_copied() -> None:
     definition = crd("Thing", spec_schema(a=TEXT))
     with Hub(crds=[definition]) as hub:

@@ -7,7 +7,6 @@ import socket
 import ssl
 import stat
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,12 +16,6 @@ from placement_ac.lab.hub import Hub, frontend, protobuf
 from placement_ac.lab.hub.faults import WRITES
 from tests.support.driver import eventually
 from tests.support.hub_client import CONFIGMAPS, CONFIGS, Client, Watching, config, configmap
-
-
-@pytest.fixture
-def hub() -> Iterator[Hub]:
-    with Hub() as hub:
-        yield hub
 
 
 @pytest.mark.parametrize("path", ["/version", "/healthz", "/livez", "/readyz"])
@@ -75,6 +68,7 @@ def test_a_port_in_use_is_an_error(hub: Hub) -> None:
         Hub(port=hub.port, crds=[]).start()
 
 
+@pytest.mark.embedded("an API server for all tests listens on one address")
 def test_it_speaks_ipv6() -> None:
     try:
         with Hub("::1", crds=[]) as hub:
@@ -142,6 +136,16 @@ def test_a_fault_can_delay(hub: Hub, client: Client) -> None:
     assert time.monotonic() - began >= 0.3
     hub.faults.add("POST", delay=0.01, after=True)
     assert client.create(CONFIGMAPS, configmap("a"))["kind"] == "ConfigMap"
+
+
+def test_a_fault_can_slow_a_body_down(hub: Hub, client: Client) -> None:
+    hub.faults.add("GET", slow_body=0.3)
+    hub.faults.add("GET", slow_body=0.3, status=500, body="x" * 100)
+    for status in (200, 500):
+        began = time.monotonic()
+        answer = client.ask("GET", CONFIGMAPS)
+        assert (answer.status_code, time.monotonic() - began >= 0.25) == (status, True)
+        assert len(answer.content) == int(answer.headers["Content-Length"]) > 50
 
 
 def test_a_fault_can_be_for_the_nth_write_of_one_client(hub: Hub, client: Client) -> None:
@@ -255,6 +259,7 @@ def test_an_object_is_deleted_with_protobuf(client: Client) -> None:
     assert (delete(uid), client.ask("GET", f"{CONFIGMAPS}/m").status_code) == (200, 404)
 
 
+@pytest.mark.embedded("a real API server decodes protobuf of every kind, not only what kubectl sends")
 @pytest.mark.parametrize(
     ("sent", "code"),
     [(b"{}", 400), (protobuf.MAGIC, 400), (protobuf.MAGIC + b"\x0a", 400), (envelope(b"Pod", b""), 415)],

@@ -7,9 +7,8 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
-from placement_ac.lab.hub import Hub, watch
+from placement_ac.lab.hub import watch
 from tests.support.driver import eventually
-from tests.support.envtest import HubMaker
 from tests.support.hub_client import (
     CONFIGMAPS,
     CONFIGS,
@@ -22,12 +21,14 @@ from tests.support.hub_client import (
     crd,
     spec_schema,
 )
+from tests.support.real_hub import HubMaker
 
 
 @pytest.fixture
-def hub(a_hub: HubMaker) -> Iterator[Hub]:
+def brief(a_hub: HubMaker) -> Iterator[Client]:
+    """A client of a hub that keeps 20 changes of each kind."""
     with a_hub(history=20) as hub:
-        yield hub
+        yield Client(hub)
 
 
 def test_a_watch_sends_current_objects_and_changes(client: Client) -> None:
@@ -40,7 +41,6 @@ def test_a_watch_sends_current_objects_and_changes(client: Client) -> None:
     assert versions == sorted(set(versions))
 
 
-@pytest.mark.embedded("a real API server does not count a watch's bytes")
 def test_the_bytes_of_watches_are_counted(client: Client) -> None:
     with Watching(client, CONFIGS) as seen:
         client.create(CONFIGS, config("a"))
@@ -80,13 +80,13 @@ def test_a_watch_of_one_namespace_gets_no_other_events(client: Client) -> None:
         seen.until(("ADDED", "here"))
 
 
-@pytest.mark.embedded("its history is short, its bookmarks come often")
-def test_a_version_that_is_too_old_gets_an_error_event(client: Client) -> None:
-    client.create(CONFIGS, config("a"))
-    since = client.version(CONFIGS)
+@pytest.mark.embedded("an API server keeps its history for minutes, not for a number of changes")
+def test_a_version_that_is_too_old_gets_an_error_event(brief: Client) -> None:
+    brief.create(CONFIGS, config("a"))
+    since = brief.version(CONFIGS)
     for number in range(21):
-        client.patch(f"{CONFIGS}/a", {"spec": {"clusters": [f"c{number}"]}})
-    with Watching(client, CONFIGS, resourceVersion=since) as seen:
+        brief.patch(f"{CONFIGS}/a", {"spec": {"clusters": [f"c{number}"]}})
+    with Watching(brief, CONFIGS, resourceVersion=since) as seen:
         assert seen.ended()
     assert [(e["type"], e["object"]["code"], e["object"]["reason"]) for e in seen.seen] == [
         ("ERROR", 410, "Expired")
@@ -122,7 +122,7 @@ def test_initial_events_need_a_match(client: Client) -> None:
     assert client.ask("GET", f"{CONFIGS}?watch=true&sendInitialEvents=true").status_code == 422
 
 
-@pytest.mark.embedded("its history is short, its bookmarks come often")
+@pytest.mark.embedded("an API server sends a bookmark once a minute")
 def test_bookmarks_are_sent_regularly(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "BOOKMARK_EVERY", 0.1)
     since = client.version(CONFIGS)
@@ -132,7 +132,7 @@ def test_bookmarks_are_sent_regularly(client: Client, monkeypatch: pytest.Monkey
         eventually(lambda: int(seen.seen[-1]["object"]["metadata"]["resourceVersion"]) > int(since), True)
 
 
-@pytest.mark.embedded("its watches are counted in its own process")
+@pytest.mark.embedded("nobody can look into the loop of an API server in another process")
 @pytest.mark.parametrize(("bookmarks", "hangs"), [("false", False), ("true", True)])
 def test_an_idle_watch_does_no_work(
     client: Client, monkeypatch: pytest.MonkeyPatch, bookmarks: str, hangs: bool
@@ -159,7 +159,7 @@ def test_a_watch_ends_after_its_timeout(client: Client) -> None:
     assert (seen.seen, seen.broken) == ([], "")
 
 
-@pytest.mark.embedded("it serves a CRD at once")
+@pytest.mark.embedded("a real API server serves a CRD a moment after it was created")
 def test_the_watches_of_a_deleted_kind_end(client: Client) -> None:
     client.create(CRDS, crd("Thing", spec_schema()))
     things = "/apis/example.com/v1/namespaces/default/things"
@@ -208,13 +208,13 @@ def test_a_watch_can_hang(client: Client) -> None:
 
 
 def test_a_watch_can_be_sent_old_events_again(client: Client) -> None:
-    client.create(CONFIGS, config("a"))
-    client.delete(f"{CONFIGS}/a")
     with Watching(client, CONFIGS, resourceVersion=client.version(CONFIGS)) as seen:
-        eventually(lambda: "watch" in client.hub.journal[-1].query, True)
+        client.create(CONFIGS, config("a"))
+        client.delete(f"{CONFIGS}/a")
+        seen.until(("ADDED", "a"), ("DELETED", "a"))
         client.hub.repeat_history(random.Random(1), agent="nobody")
         client.hub.repeat_history(random.Random(1))
-        eventually(lambda: sorted(seen.events), [("ADDED", "a")] * 2 + [("DELETED", "a")] * 2)
+        eventually(lambda: sorted(seen.events), [("ADDED", "a")] * 3 + [("DELETED", "a")] * 3)
 
 
 def test_a_disconnected_client_is_removed(client: Client) -> None:

@@ -26,11 +26,12 @@ from placement_ac.lab.standins.ocm import MANAGED_CLUSTER
 from placement_ac.lab.standins.runner import StandIns
 from tests.support.admin import Admin
 from tests.support.kueue_objects import namespace
+from tests.support.real_hub import HubMaker
 
 
 @pytest.fixture
-def kubeconfig(tmp_path: Path) -> Iterator[Path]:
-    with Hub() as hub:
+def kubeconfig(a_hub: HubMaker, tmp_path: Path) -> Iterator[Path]:
+    with a_hub() as hub:
         hub.write_kubeconfig(tmp_path / "kubeconfig")
         yield tmp_path / "kubeconfig"
 

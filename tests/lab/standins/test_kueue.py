@@ -25,11 +25,9 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
-from placement_ac.lab.hub import Hub
 from placement_ac.lab.standins.kueue import CLUSTER_QUEUE, IN_USE, LOCAL_QUEUE, RESOURCE_FLAVOR, MultiKueue
 from placement_ac.lab.standins.runner import StandIns
 from tests.support.admin import Admin
-from tests.support.envtest import HubMaker
 from tests.support.kueue_objects import (
     admission_check,
     cluster_queue,
@@ -38,6 +36,7 @@ from tests.support.kueue_objects import (
     multikueue_config,
     namespace,
 )
+from tests.support.real_hub import HubMaker
 from tests.support.shared import shared_dir
 
 V = "v1beta2"
@@ -495,8 +494,8 @@ def old(item: Object) -> Object:
     return item | {"apiVersion": "kueue.x-k8s.io/v1beta1"}
 
 
-def test_a_hub_that_serves_only_v1beta1(tmp_path: Path) -> None:
-    with Hub(crds=crds("v1beta1")) as hub:
+def test_a_hub_that_serves_only_v1beta1(a_hub: HubMaker, tmp_path: Path) -> None:
+    with a_hub(crds=crds("v1beta1")) as hub:
         hub.write_kubeconfig(tmp_path / "kubeconfig")
         with StandIns(tmp_path / "kubeconfig", [MultiKueue]), Admin(Login(tmp_path / "kubeconfig")) as admin:
             old_queue = queue()
@@ -520,8 +519,8 @@ def test_a_hub_that_serves_only_v1beta1(tmp_path: Path) -> None:
             admin.until(reasons, ["Active", "Active", "Ready"])
 
 
-def test_crds_installed_later_are_discovered(tmp_path: Path) -> None:
-    with Hub(crds=[]) as hub:
+def test_crds_installed_later_are_discovered(a_hub: HubMaker, tmp_path: Path) -> None:
+    with a_hub(crds=[]) as hub:
         hub.write_kubeconfig(tmp_path / "kubeconfig")
         stand_ins = StandIns(tmp_path / "kubeconfig", [MultiKueue])
         stand_ins.start(timeout=0.2)
@@ -542,8 +541,8 @@ def test_crds_installed_later_are_discovered(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["close", "garbage", "error-410", "error-500", "outage", "forgotten"])
-def test_changes_during_an_outage_are_noticed(tmp_path: Path, how: Any) -> None:
-    with Hub() as hub:
+def test_changes_during_an_outage_are_noticed(a_hub: HubMaker, tmp_path: Path, how: Any) -> None:
+    with a_hub() as hub:
         hub.write_kubeconfig(tmp_path / "kubeconfig")
         with StandIns(tmp_path / "kubeconfig", [MultiKueue]), Admin(Login(tmp_path / "kubeconfig")) as admin:
             admin.apply(namespace("kueue-system"), secret("w", kubeconfig()), cluster("w"), cluster("v"))

@@ -7,14 +7,13 @@ rights". The worker is an embedded hub that enforces RBAC.
 
 import base64
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 
 from placement_ac.core.api.constants import MULTIKUEUE_CLUSTER, WORKLOAD
 from placement_ac.kube.client import Object
-from placement_ac.lab.hub import Hub
 from placement_ac.lab.standins.cluster_agent import SERVICE_ACCOUNT
 from placement_ac.lab.standins.cluster_permissions import RBAC
 from placement_ac.lab.standins.fleet import WorkerFleet
@@ -26,6 +25,7 @@ from placement_ac.lab.standins.runner import StandIns
 from tests.support.admin import login_to
 from tests.support.hub_and_worker import HubAndWorker
 from tests.support.kueue_objects import admission_check, multikueue_config, namespace, queues
+from tests.support.real_hub import HubMaker
 
 W = "w1"
 KUEUE = "kueue.x-k8s.io/v1beta2"
@@ -95,15 +95,24 @@ class RightsEnvironment(HubAndWorker):
         return len(self.worker.list(WORKLOAD.at("v1beta2")))
 
 
-@contextmanager
-def staged(speed: float) -> Iterator[RightsEnvironment]:
-    with (
-        Hub() as hub,
-        WorkerFleet([W]) as fleet,
-        RightsEnvironment(hub, fleet) as stage,
-        StandIns(lambda: login_to(hub), [lambda login: Kueue(login, speed=speed)]),
-    ):
-        yield stage
+Staged = Callable[[float], AbstractContextManager[RightsEnvironment]]
+
+
+@pytest.fixture
+def staged(a_hub: HubMaker) -> Staged:
+    """Starts a hub, a worker and Kueue at a speed."""
+
+    @contextmanager
+    def start(speed: float) -> Iterator[RightsEnvironment]:
+        with (
+            a_hub() as hub,
+            WorkerFleet([W]) as fleet,
+            RightsEnvironment(hub, fleet) as stage,
+            StandIns(lambda: login_to(hub), [lambda login: Kueue(login, speed=speed)]),
+        ):
+            yield stage
+
+    return start
 
 
 @pytest.mark.parametrize(
@@ -115,7 +124,7 @@ def staged(speed: float) -> Iterator[RightsEnvironment]:
     ],
 )
 def test_a_token_without_permissions_is_reported_with_the_workers_message(
-    granted: list[str], missing: str
+    staged: Staged, granted: list[str], missing: str
 ) -> None:
     with staged(20.0) as stage:
         stage.set_up(*granted)
@@ -124,7 +133,7 @@ def test_a_token_without_permissions_is_reported_with_the_workers_message(
         stage.until(stage.says, "Active | Connected")
 
 
-def test_a_forbidden_write_creates_nothing() -> None:
+def test_a_forbidden_write_creates_nothing(staged: Staged) -> None:
     with staged(20.0) as stage:
         stage.set_up(*FOLLOW)
         stage.until(stage.says, "Active | Connected")
@@ -136,7 +145,7 @@ def test_a_forbidden_write_creates_nothing() -> None:
         stage.until(lambda: stage.fleet.counter.running("one"), [W])
 
 
-def test_a_changed_secret_is_used_at_once() -> None:
+def test_a_changed_secret_is_used_at_once(staged: Staged) -> None:
     with staged(LONG) as stage:
         stage.set_up(*FOLLOW)
         stage.until(stage.says, "Active | Connected")
@@ -147,7 +156,7 @@ def test_a_changed_secret_is_used_at_once() -> None:
         stage.until(stage.says, "Active | Connected")
 
 
-def test_a_rejected_token_ends_the_connection_with_its_watches() -> None:
+def test_a_rejected_token_ends_the_connection_with_its_watches(staged: Staged) -> None:
     with staged(20.0) as stage:
         stage.set_up(*FOLLOW)
         stage.until(stage.says, "Active | Connected")
@@ -160,7 +169,7 @@ def test_a_rejected_token_ends_the_connection_with_its_watches() -> None:
         stage.until(stage.says, "Active | Connected")
 
 
-def test_a_new_token_does_not_affect_running_jobs() -> None:
+def test_a_new_token_does_not_affect_running_jobs(staged: Staged) -> None:
     with staged(20.0) as stage:
         stage.set_up(*ALL)
         stage.until(stage.says, "Active | Connected")

@@ -24,7 +24,6 @@ from placement_ac.core.api.errors import Conflict, Refused
 from placement_ac.core.api.managed_fields import nomination_body
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
-from placement_ac.lab.hub import Hub
 from placement_ac.lab.standins.fleet import WorkerFleet
 from placement_ac.lab.standins.kueue import IN_USE
 from placement_ac.lab.standins.kueue_jobs import JOB
@@ -39,6 +38,7 @@ from placement_ac.lab.standins.multikueue.objects import (
 from placement_ac.lab.standins.runner import StandIns
 from tests.support.admin import Admin, login_to
 from tests.support.kueue_objects import admission_check, kueue_object, multikueue_config, namespace, queues
+from tests.support.real_hub import HubMaker
 
 V = "v1beta2"
 WORKLOADS, JOBS = WORKLOAD.at(V), JOB.at("v1")
@@ -177,13 +177,13 @@ Staged = Callable[..., WorkloadEnvironment]
 
 
 @pytest.fixture
-def staged() -> Iterator[Staged]:
+def staged(a_hub: HubMaker) -> Iterator[Staged]:
     """Starts a hub, workers and Kueue with the given options."""
     with ExitStack() as opened:
 
         def start(workers: int = 3, held: Any = (), pods: bool = True, **options: Any) -> WorkloadEnvironment:
             names = [f"worker{index + 1}" for index in range(workers)]
-            hub = opened.enter_context(Hub())
+            hub = opened.enter_context(a_hub())
             fleet = opened.enter_context(WorkerFleet(names, held=held, pods=pods))
             kueues: list[Kueue] = []
 

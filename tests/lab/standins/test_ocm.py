@@ -16,6 +16,7 @@ from placement_ac.lab.standins.ocm import Scheduler
 from placement_ac.lab.standins.runner import StandIns
 from tests.support.driver import eventually
 from tests.support.envtest import session_to
+from tests.support.real_hub import HubMaker
 from tests.support.shared import shared_dir
 
 OCM = "cluster.open-cluster-management.io"
@@ -69,10 +70,10 @@ def write_scores(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture
-def hub(tmp_path: Path, write_scores: bool) -> Iterator[Hub]:
+def hub(a_hub: HubMaker, tmp_path: Path, write_scores: bool) -> Iterator[Hub]:
     """A hub with only the stand-in for OCM."""
     kubeconfig = tmp_path / "hub.kubeconfig"
-    with Hub() as hub:
+    with a_hub() as hub:
         hub.write_kubeconfig(kubeconfig)
 
         def scheduler(login: Login) -> Scheduler:

@@ -8,8 +8,8 @@ are HTTP: to the hub as an admin, to the worker with the reported token.
 import base64
 import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -41,6 +41,7 @@ from placement_ac.lab.standins.runner import StandIns
 from tests.support.admin import Admin, login_to
 from tests.support.hub_and_worker import HubAndWorker
 from tests.support.kueue_objects import namespace
+from tests.support.real_hub import HubMaker
 
 W = "w1"
 NAME = "placement-ac"
@@ -138,20 +139,28 @@ def conditions_of(item: Object) -> dict[str, str]:
     return {one["type"]: f"{one['status']} {one['reason']} {one['message']}".strip() for one in conditions}
 
 
-@contextmanager
-def staged(crds: list[Object] | None = None, **options: Any) -> Iterator[AddonEnvironment]:
-    """A stage with CRDs of the hub and options of the stand-in; no cluster has joined yet."""
-    with (
-        Hub(crds=crds) as hub,
-        WorkerFleet([W], shortest_token_seconds=1) as fleet,
-        AddonEnvironment(hub, fleet) as one,
-        StandIns(lambda: login_to(hub), [lambda login: one.make(login, **options)]),
-    ):
-        yield one
+Staged = Callable[..., AbstractContextManager[AddonEnvironment]]
 
 
 @pytest.fixture
-def stage() -> Iterator[AddonEnvironment]:
+def staged(a_hub: HubMaker) -> Staged:
+    """Starts a stage with CRDs of the hub and options of the stand-in; no cluster has joined yet."""
+
+    @contextmanager
+    def start(crds: list[Object] | None = None, **options: Any) -> Iterator[AddonEnvironment]:
+        with (
+            a_hub(crds=crds) as hub,
+            WorkerFleet([W], shortest_token_seconds=1) as fleet,
+            AddonEnvironment(hub, fleet) as one,
+            StandIns(lambda: login_to(hub), [lambda login: one.make(login, **options)]),
+        ):
+            yield one
+
+    return start
+
+
+@pytest.fixture
+def stage(staged: Staged) -> Iterator[AddonEnvironment]:
     with staged() as one:
         one.join()
         yield one
@@ -286,7 +295,7 @@ def test_a_permission_that_cannot_be_applied_reports_it(
     stage.until(lambda: stage.permitted(asked["metadata"]["name"]), said)
 
 
-def test_without_a_managed_cluster_nothing_happens() -> None:
+def test_without_a_managed_cluster_nothing_happens(staged: Staged) -> None:
     with staged() as stage:
         stage.apply(namespace(W))
         stage.apply(account(), permission(READ))
@@ -467,7 +476,7 @@ def test_the_namespace_of_a_deleted_cluster_stays(stage: AddonEnvironment) -> No
     stage.until(lambda: stage.worker_says(stage.token()), 200)
 
 
-def test_deleting_the_namespace_deletes_everything() -> None:
+def test_deleting_the_namespace_deletes_everything(staged: Staged) -> None:
     with staged(keep_namespace=False) as stage:
         stage.join()
         stage.apply(account(), permission(READ))
@@ -487,7 +496,7 @@ def test_an_account_in_the_old_version_is_reconciled(stage: AddonEnvironment) ->
     stage.until(stage.said, REPORTED)
 
 
-def test_a_hub_that_serves_only_the_old_version() -> None:
+def test_a_hub_that_serves_only_the_old_version(staged: Staged) -> None:
     with staged(crds=only_the_old_version()) as stage:
         stage.join()
         stage.apply(account(version="v1alpha1"))
@@ -568,8 +577,8 @@ def test_only_labelled_accounts_are_copied(
 # many clusters, restarts
 
 
-def test_a_second_run_writes_nothing() -> None:
-    with Hub() as hub, WorkerFleet([W]) as fleet, AddonEnvironment(hub, fleet) as stage:
+def test_a_second_run_writes_nothing(a_hub: HubMaker) -> None:
+    with a_hub() as hub, WorkerFleet([W]) as fleet, AddonEnvironment(hub, fleet) as stage:
         with StandIns(lambda: login_to(hub), [stage.make]):
             stage.join()
             stage.apply(account(), permission(READ))
@@ -581,9 +590,9 @@ def test_a_second_run_writes_nothing() -> None:
         assert [stage.list(kind) for kind in (ACCOUNTS, PERMISSIONS, WORKS, SECRETS)] == before
 
 
-def test_an_unreachable_cluster_does_not_delay_others() -> None:
+def test_an_unreachable_cluster_does_not_delay_others(a_hub: HubMaker) -> None:
     names = ["w1", "w2"]
-    with Hub() as hub, WorkerFleet(names) as fleet, AddonEnvironment(hub, fleet) as stage:
+    with a_hub() as hub, WorkerFleet(names) as fleet, AddonEnvironment(hub, fleet) as stage:
         fleet.kill("w1")
         with StandIns(lambda: login_to(hub), [stage.make]):
             stage.apply(*fleet.managed_clusters())

@@ -14,16 +14,17 @@ import pytest
 from placement_ac.core.api.constants import SECRET, WORKLOAD
 from placement_ac.core.api.errors import ApiError
 from placement_ac.kube.client import Object
-from placement_ac.lab.hub import Hub
 from placement_ac.lab.standins import kubeconfig
 from placement_ac.lab.standins.fleet import WorkerFleet
 from placement_ac.lab.standins.kueue_jobs import JOB
 from placement_ac.lab.standins.multikueue.objects import ORIGIN_LABEL, WORKLOAD_LABEL
 from tests.support.admin import Admin, login_to
+from tests.support.real_hub import HubMaker
 
 WORKLOADS, JOBS = WORKLOAD.at("v1beta2"), JOB.at("v1")
 TEMPLATE = {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}
 ORIGIN = {ORIGIN_LABEL: "multikueue"}
+ON_WORKERS = pytest.mark.embedded("the workers of a fleet are embedded hubs")
 
 QUOTA = "QuotaReserved=T:QuotaReserved Quota reserved in ClusterQueue cluster-queue"
 ADMITTED = "Admitted=T:Admitted The workload is admitted"
@@ -108,6 +109,7 @@ def pair() -> Iterator[tuple[WorkerFleet, OnWorker, OnWorker]]:
         yield fleet, w1, w2
 
 
+@ON_WORKERS
 def test_dispatch_a_copy_gets_quota_and_its_job_runs(opened: Opened) -> None:
     fleet, worker = opened()
     worker.apply(copy_of("demo2"))
@@ -118,6 +120,7 @@ def test_dispatch_a_copy_gets_quota_and_its_job_runs(opened: Opened) -> None:
     assert fleet.counter.counts_of("demo2") == {"maxCopies": 1, "starts": 1, "finished": False}
 
 
+@ON_WORKERS
 def test_cluster_unlisted_while_running_a_held_worker_reserves_no_quota(opened: Opened) -> None:
     fleet, worker = opened(held=["w"])
     worker.apply(copy_of("b1"))
@@ -126,6 +129,7 @@ def test_cluster_unlisted_while_running_a_held_worker_reserves_no_quota(opened: 
     worker.expect("b1", ADMITTED, QUOTA)
 
 
+@ON_WORKERS
 def test_a_held_worker_keeps_reserved_quota(opened: Opened) -> None:
     fleet, worker = opened()
     worker.apply(copy_of("a"), job_of("a"))
@@ -136,6 +140,7 @@ def test_a_held_worker_keeps_reserved_quota(opened: Opened) -> None:
     assert worker.job("a") == (False, True)
 
 
+@ON_WORKERS
 def test_deleting_a_workload_frees_its_slot(opened: Opened) -> None:
     fleet, worker = opened(slots=1)
     worker.apply(copy_of("a"))
@@ -150,6 +155,7 @@ def test_deleting_a_workload_frees_its_slot(opened: Opened) -> None:
     worker.expect("c", ADMITTED, QUOTA)
 
 
+@ON_WORKERS
 def test_finishing_frees_the_slot(opened: Opened) -> None:
     fleet, worker = opened(slots=1)
     worker.apply(copy_of("a"), job_of("a"))
@@ -163,6 +169,7 @@ def test_finishing_frees_the_slot(opened: Opened) -> None:
     assert fleet.finish("a") == []
 
 
+@ON_WORKERS
 def test_cluster_unlisted_while_running_a_deactivated_copy_keeps_its_quota_until_its_job_is_there(
     opened: Opened,
 ) -> None:
@@ -186,6 +193,7 @@ def test_cluster_unlisted_while_running_a_deactivated_copy_keeps_its_quota_until
     assert fleet.counter.counts_of("b1")["starts"] == 0
 
 
+@ON_WORKERS
 def test_deactivating_a_copy_stops_its_job(opened: Opened) -> None:
     fleet, worker = opened()
     worker.apply(copy_of("a"), job_of("a"))
@@ -196,6 +204,7 @@ def test_deactivating_a_copy_stops_its_job(opened: Opened) -> None:
     assert fleet.counter.counts_of("a") == {"maxCopies": 1, "starts": 1, "finished": False}
 
 
+@ON_WORKERS
 def test_second_check_a_job_is_deleted_from_the_worker(opened: Opened) -> None:
     fleet, worker = opened()
     worker.apply(copy_of("two1"), job_of("two1"))
@@ -204,6 +213,7 @@ def test_second_check_a_job_is_deleted_from_the_worker(opened: Opened) -> None:
     worker.until(lambda: fleet.counter.running("two1"), [])
 
 
+@ON_WORKERS
 def test_the_counter_counts_two_copies(pair: tuple[WorkerFleet, OnWorker, OnWorker]) -> None:
     fleet, w1, w2 = pair
     for worker in (w1, w2):
@@ -214,6 +224,7 @@ def test_the_counter_counts_two_copies(pair: tuple[WorkerFleet, OnWorker, OnWork
     assert fleet.counter.counts_of("b1") == {"maxCopies": 2, "starts": 2, "finished": False}
 
 
+@ON_WORKERS
 def test_worker_lost_and_back_lost_copies_are_counted(
     pair: tuple[WorkerFleet, OnWorker, OnWorker],
 ) -> None:
@@ -232,8 +243,8 @@ def test_worker_lost_and_back_lost_copies_are_counted(
     assert fleet.counter.counts_of("b4") == {"maxCopies": 2, "starts": 2, "finished": True}
 
 
-def test_kueue_takes_the_kubeconfigs_of_the_fleet() -> None:
-    with WorkerFleet(["w1", "w2"]) as fleet, Hub() as hub:
+def test_kueue_takes_the_kubeconfigs_of_the_fleet(a_hub: HubMaker) -> None:
+    with WorkerFleet(["w1", "w2"]) as fleet, a_hub() as hub:
         threads = threading.active_count()
         fleet.apply_secrets(login_to(hub))
         with Admin(login_to(hub)) as admin:
@@ -243,8 +254,8 @@ def test_kueue_takes_the_kubeconfigs_of_the_fleet() -> None:
         assert threading.active_count() == threads
 
 
-def test_a_running_job_starts_without_status() -> None:
-    with Hub() as hub, Admin(login_to(hub)) as admin:
+def test_a_running_job_starts_without_status(a_hub: HubMaker) -> None:
+    with a_hub() as hub, Admin(login_to(hub)) as admin:
         admin.create(JOBS, job_of("a") | {"spec": {"template": TEMPLATE}, "status": {"active": 7}})
         found = admin.get(JOBS, "a", "default") or {}
         assert found["spec"] == {"completions": 1, "parallelism": 1, "suspend": False, "template": TEMPLATE}

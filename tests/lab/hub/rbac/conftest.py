@@ -1,18 +1,10 @@
 """A hub that enforces RBAC, its admin, and an account without permissions."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from placement_ac.lab.hub import Hub
 from tests.support.hub_client import Client
 from tests.support.rights import ACCOUNTS, token_of
-
-
-@pytest.fixture
-def hub() -> Iterator[Hub]:
-    with Hub(shortest_token_seconds=1) as hub:
-        yield hub
 
 
 @pytest.fixture
