@@ -15,7 +15,12 @@ from placement_ac.cli.hub_options import (
     ReadCommand,
     hub_options,
     read_all_namespaces,
+)
+from placement_ac.cli.missing_kinds import (
+    exit_if_unreadable,
     report_missing,
+    require_readable,
+    require_served,
 )
 from placement_ac.cli.output import Form, emit, output, plain_table, safe_text
 from placement_ac.core.api.text import joined
@@ -29,7 +34,9 @@ from placement_ac.inspection.explain.explanations import (
 )
 from placement_ac.inspection.explain.steps import ExplainStep, PlacementView, StepName, StepResult
 from placement_ac.inspection.explain.subject import (
+    KINDS,
     Subject,
+    SubjectNotFound,
     find_check,
     find_cluster,
     find_placement,
@@ -37,7 +44,12 @@ from placement_ac.inspection.explain.subject import (
     placement_views,
 )
 from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.hub.requirements import READ_KINDS, SCHEDULING_KINDS, SERVED_KINDS
 
+NEEDED: Final = (*SERVED_KINDS, *SCHEDULING_KINDS)
+"""The kinds that the hub must serve."""
+READABLE: Final = (*READ_KINDS, *SCHEDULING_KINDS)
+"""Without the right to read one of these, the explanation has gaps: exit code 1."""
 WHOLE: Final = 5
 """Up to this many Placements, all steps are shown; beyond, only the step that decides."""
 WHYS: Final = 5
@@ -70,9 +82,15 @@ def command(words: tuple[str, ...], check: str, where: HubSource, form: Form) ->
     if len(words) > 2:  # noqa: PLR2004, RUF100  # TYPE NAME
         raise click.UsageError(f"name one object, as TYPE NAME: {' '.join(words)}")
     found = read_all_namespaces(where)
-    report_missing(found.view.missing_rights, "what depends on it is unknown")
-    subject, checks = explain(found.view, words, check, where)
+    require_served(found, NEEDED)
+    try:
+        subject, checks = explain(found.view, words, check, where)
+    except SubjectNotFound:
+        require_readable(found, KINDS.values())
+        raise
+    report_missing(found)
     emit(form, {"subject": subject, "checks": checks}, lambda wide: _shown(subject, checks, wide))
+    exit_if_unreadable(found, READABLE)
 
 
 def explain(

@@ -1,7 +1,7 @@
 """
 The options that several commands share, and how the commands that only read a hub read it.
 
-Those commands write nothing. A missing right is reported on stderr, with the command that checks it.
+Those commands write nothing.
 """
 
 import asyncio
@@ -111,10 +111,16 @@ class HubReading:
 
     view: HubView
     controller: ControllerSettings
+    elsewhere: tuple[MissingRight, ...] = ()
+    """The missing rights to read all namespaces: fewer were read instead."""
 
     @property
     def dump(self) -> Dump:
         return self.view.dump
+
+    @property
+    def missing_rights(self) -> tuple[MissingRight, ...]:
+        return (*self.view.missing_rights, *self.elsewhere)
 
 
 def option_group(
@@ -210,7 +216,7 @@ async def read_hub(client: Client, where: HubSource, kinds: Collection[Kind]) ->
 def read_all_namespaces(where: HubSource, namespaces: Collection[str] = ()) -> HubReading:
     """Read the hub or the dump once, with Placements and decisions of all namespaces.
 
-    Without that right: of the watched namespaces and of `namespaces`; a line on stderr says so.
+    Without that right: of the watched namespaces and of `namespaces`.
     """
     if where.dump_files:
         return read_once(where, EXPLAIN_KINDS)
@@ -220,8 +226,8 @@ def read_all_namespaces(where: HubSource, namespaces: Collection[str] = ()) -> H
 async def _read_all_namespaces(client: Client, where: HubSource, namespaces: Collection[str]) -> HubReading:
     found = await read_hub(client, where, EXPLAIN_KINDS)
     whole = await read_kinds(client, ALL_NAMESPACES_KINDS, {})
-    if whole.missing:
-        report_missing(whole.missing, "Placements in other namespaces are not counted")
+    elsewhere = whole.missing
+    if elsewhere:
         watched = found.view.settings.placement_namespace
         spaces = tuple(dict.fromkeys((*watched, *namespaces)))
         whole = await read_kinds(client, ALL_NAMESPACES_KINDS, dict.fromkeys(ALL_NAMESPACES_KINDS, spaces))
@@ -229,7 +235,7 @@ async def _read_all_namespaces(client: Client, where: HubSource, namespaces: Col
     dump = replace(
         found.dump, objects={**found.dump.objects, **whole.objects}, missing=(*kept, *whole.missing)
     )
-    return replace(found, view=replace(found.view, dump=dump))
+    return replace(found, view=replace(found.view, dump=dump), elsewhere=elsewhere)
 
 
 async def watch_hub(
@@ -281,10 +287,3 @@ def namespaces_of(settings: Settings) -> Namespaces:
         PLACEMENT_DECISION: settings.placement_namespace,
         EVENT: (EVENTS_NAMESPACE,),
     }
-
-
-def report_missing(missing: Collection[MissingRight], what: str = "") -> None:
-    """Report missing rights on stderr; `what`: their effect."""
-    for right in missing:
-        message = f"; {what}" if what else ""
-        click.echo(f"missing right: {right}{message} (check: {right.check_command})", err=True)

@@ -11,13 +11,19 @@ from rich.tree import Tree
 
 from placement_ac.cli.hub_options import (
     STATUS_KINDS,
+    HubReading,
     HubSource,
     ReadCommand,
     hub_options,
     read_once,
-    report_missing,
     watch_hub,
     with_client,
+)
+from placement_ac.cli.missing_kinds import (
+    exit_if_unreadable,
+    report_missing,
+    require_readable,
+    require_served,
 )
 from placement_ac.cli.output import Form, emit, output, watch_printer
 from placement_ac.cli.status_tree import tree_of
@@ -51,11 +57,13 @@ def command(where: HubSource, check: tuple[str, ...], form: Form, watch: bool) -
     if watch:
         with_client(where, lambda client: _watch(client, where, check, form))
         return
-    shown = _SelectedChecks(read_once(where, KINDS).view, check)
-    shown.report_missing()
+    found = read_once(where, KINDS)
+    shown = _SelectedChecks(found.view, check)
+    _report_unreadable(found)
     if shown.statuses or not check:
         emit(form, shown.document, shown.trees, lambda: shown.by_name)
     shown.report_not_found()
+    exit_if_unreadable(found)
 
 
 def _name_of(word: str) -> str:
@@ -66,6 +74,13 @@ def _name_of(word: str) -> str:
     return name
 
 
+def _report_unreadable(found: HubReading) -> None:
+    """Report missing rights. Raises ClickException if nothing can be shown."""
+    require_served(found)
+    require_readable(found)
+    report_missing(found)
+
+
 async def _watch(client: Client, where: HubSource, check: Collection[str], form: Form) -> None:
     reported = False
     with watch_printer(form) as printer:
@@ -73,7 +88,7 @@ async def _watch(client: Client, where: HubSource, check: Collection[str], form:
             async for one in readings:
                 shown = _SelectedChecks(one.view, check)
                 if not reported:
-                    shown.report_missing()
+                    _report_unreadable(one)
                     shown.report_not_found()
                 reported = True
                 printer.show(shown.document, shown.trees, shown.by_name)
@@ -100,12 +115,6 @@ class _SelectedChecks:
     @property
     def by_name(self) -> dict[str, CheckStatus]:
         return {f"{_SINGULAR}/{branch.name}": branch for branch in self.statuses}
-
-    def report_missing(self) -> None:
-        """Report missing rights. Raises ClickException if no check can be shown without them."""
-        report_missing(self.view.missing_rights)
-        if self.view.dump.live and (why := self.view.dump.why_unknown(ADMISSION_CHECK)):
-            raise click.ClickException(f"the checks are {why}")
 
     def report_not_found(self) -> None:
         """Report that there are no checks. Raises ClickException for named checks that are missing."""

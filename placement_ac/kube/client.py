@@ -129,6 +129,11 @@ class Client:
             if session:
                 await session.close()
 
+    @property
+    def server(self) -> str:
+        """The URL of the API server."""
+        return self._login.server
+
     async def discover(self, kinds: Iterable[Kind]) -> dict[Kind, Resource]:
         """Return those of `kinds` that the server has, each in the newest version that we support as well."""
         wanted = tuple(kinds)

@@ -171,11 +171,9 @@ def test_the_missing_right_to_checks_is_an_error(hub: Hub, admin: Driver, tmp_pa
     owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
     reader = kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
     result = CliRunner().invoke(main, ["status", "--kubeconfig", str(reader)])
-    assert result.exit_code == 1
-    assert "missing right: list placements.cluster.open-cluster-management.io in namespace" in result.stderr
-    assert result.stderr.endswith(
-        "Error: the checks are unknown: no right to list admissionchecks.kueue.x-k8s.io\n"
-    )
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: ask an admin for ClusterRole placement-ac-viewer (")
+    assert ": you may not list admissionchecks, multikueueconfigs, " in result.stderr
 
 
 @pytest.mark.embedded("needs users of its own")
@@ -193,9 +191,10 @@ def test_missing_rights_are_reported_and_the_rest_is_shown(hub: Hub, admin: Driv
         ["list secrets in namespace kueue-system", "list events in namespace default"],
     )
     assert result.stderr == (
-        "missing right: list secrets in namespace kueue-system"
-        " (check: kubectl auth can-i list secrets -n kueue-system)\n"
-        "missing right: list events in namespace default (check: kubectl auth can-i list events -n default)\n"
+        "missing rights: ask an admin for ClusterRole placement-ac-viewer (kubectl create clusterrolebinding"
+        " NAME --clusterrole=placement-ac-viewer --user=USER): you may not list events in namespace default;"
+        " the role does not give the right to list secrets in namespace kueue-system;"
+        " what depends on that is unknown\n"
     )
     (row,) = found["checks"][0]["clusters"]
     assert (row["state"], row["credential"]["problem"]) == (

@@ -58,6 +58,8 @@ class Dump:
     """OpenAPI schemas, if they were requested."""
     live: bool = False
     """Whether it was read from an API server: then an object that is missing here does not exist."""
+    server: str = ""
+    """The URL of that server."""
     _index: dict[Kind, dict[Key, Object]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def of(self, kind: Kind) -> tuple[Object, ...]:

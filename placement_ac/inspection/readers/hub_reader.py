@@ -59,7 +59,7 @@ async def _read_lists(
     )
     lists = [answer for answer in answers if isinstance(answer, _KindList)]
     missing = tuple(answer for answer in answers if isinstance(answer, MissingRight))
-    dump = Dump(dict.fromkeys(kinds, ()), served, missing, schemas, live=True)
+    dump = Dump(dict.fromkeys(kinds, ()), served, missing, schemas, live=True, server=client.server)
     return dump.with_objects(_objects_by_kind(lists)), lists
 
 
