@@ -25,6 +25,7 @@ from placement_ac.core.api.constants import (
     CLUSTER_PROFILE,
     EVENT,
     EVENTS_NAMESPACE,
+    LEASE,
     PLACEMENT,
     PLACEMENT_DECISION,
     SECRET,
@@ -35,7 +36,7 @@ from placement_ac.core.api.errors import PlacementAcError
 from placement_ac.inspection.hub.controller_settings import NAMESPACE, ControllerSettings, find_settings
 from placement_ac.inspection.hub.dump import Dump, MissingRight, dump_of
 from placement_ac.inspection.hub.hub_view import HubView
-from placement_ac.inspection.hub.kinds import CONTROLLER_KINDS, DECISION_KINDS, PROVISIONED_KINDS, QUEUE_KINDS
+from placement_ac.inspection.hub.kinds import DECISION_KINDS, PROVISIONED_KINDS, QUEUE_KINDS, SETTINGS_KINDS
 from placement_ac.inspection.readers.hub_reader import PAUSE_SECONDS, Namespaces, read_kinds, watch_kinds
 from placement_ac.inspection.readers.manifests import read_manifests
 from placement_ac.kube.client import Client
@@ -209,22 +210,26 @@ def with_client(where: HubSource, work: Callable[[Client], Awaitable[T]]) -> T:
 async def read_hub(client: Client, where: HubSource, kinds: Collection[Kind]) -> HubReading:
     """Read the hub: first the controller and its settings, then all else concurrently."""
     ours = await _read_controller(client, where)
-    others = [kind for kind in kinds if kind not in CONTROLLER_KINDS]
+    others = [kind for kind in kinds if kind not in SETTINGS_KINDS]
     return _merged(ours, await read_kinds(client, others, namespaces_of(ours.view.settings)))
 
 
-def read_all_namespaces(where: HubSource, namespaces: Collection[str] = ()) -> HubReading:
+def read_all_namespaces(
+    where: HubSource, kinds: Collection[Kind] = EXPLAIN_KINDS, namespaces: Collection[str] = ()
+) -> HubReading:
     """Read the hub or the dump once, with Placements and decisions of all namespaces.
 
     Without that right: of the watched namespaces and of `namespaces`.
     """
     if where.dump_files:
-        return read_once(where, EXPLAIN_KINDS)
-    return with_client(where, lambda client: _read_all_namespaces(client, where, namespaces))
+        return read_once(where, kinds)
+    return with_client(where, lambda client: _read_all_namespaces(client, where, kinds, namespaces))
 
 
-async def _read_all_namespaces(client: Client, where: HubSource, namespaces: Collection[str]) -> HubReading:
-    found = await read_hub(client, where, EXPLAIN_KINDS)
+async def _read_all_namespaces(
+    client: Client, where: HubSource, kinds: Collection[Kind], namespaces: Collection[str]
+) -> HubReading:
+    found = await read_hub(client, where, kinds)
     whole = await read_kinds(client, ALL_NAMESPACES_KINDS, {})
     elsewhere = whole.missing
     if elsewhere:
@@ -246,15 +251,15 @@ async def watch_hub(
     Raises ApiError if the hub does not answer or a right is lost.
     """
     ours = await _read_controller(client, where)
-    others = [kind for kind in kinds if kind not in CONTROLLER_KINDS]
+    others = [kind for kind in kinds if kind not in SETTINGS_KINDS]
     async with aclosing(watch_kinds(client, others, namespaces_of(ours.view.settings), pause)) as dumps:
         async for dump in dumps:
             yield _merged(ours, dump)
 
 
 async def _read_controller(client: Client, where: HubSource) -> HubReading:
-    namespaces = dict.fromkeys(CONTROLLER_KINDS, (where.controller_namespace,))
-    return _hub_reading(await read_kinds(client, CONTROLLER_KINDS, namespaces), where)
+    namespaces = dict.fromkeys(SETTINGS_KINDS, (where.controller_namespace,))
+    return _hub_reading(await read_kinds(client, SETTINGS_KINDS, namespaces), where)
 
 
 def _hub_reading(dump: Dump, where: HubSource) -> HubReading:
@@ -280,7 +285,9 @@ def _merged(ours: HubReading, dump: Dump) -> HubReading:
 
 def namespaces_of(settings: Settings) -> Namespaces:
     """Return the namespaces in which each kind is read; those that are not named are read in all."""
+    lease = settings.leader_elect_resource_namespace or settings.kueue_namespace
     return {
+        LEASE: (lease,),
         SECRET: (settings.kueue_namespace,),
         CLUSTER_PROFILE: (settings.kueue_namespace,),
         PLACEMENT: settings.placement_namespace,

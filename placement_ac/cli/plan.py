@@ -55,7 +55,9 @@ def command(where: HubSource, files: tuple[str, ...], form: Form) -> None:
         raise click.UsageError("use a file for -f or --from-dump: stdin can be read only once")
     manifests = read_manifests(files)
     spaces = (one["metadata"].get("namespace") for one in manifests)
-    found = read_all_namespaces(where, sorted({one for one in spaces if isinstance(one, str) and one}))
+    found = read_all_namespaces(
+        where, namespaces=sorted({one for one in spaces if isinstance(one, str) and one})
+    )
     require_served(found, _NEEDED)
     if any(right.kind not in _OPTIONAL_KINDS for right in found.dump.missing):
         rights = missing_rights_text(found.missing_rights)

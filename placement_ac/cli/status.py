@@ -2,13 +2,14 @@
 
 from collections.abc import Collection, Iterator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
 import click
-from rich.tree import Tree
+from rich.console import RenderableType
 
+from placement_ac.cli.controller_line import controller_line
 from placement_ac.cli.hub_options import (
     STATUS_KINDS,
     HubReading,
@@ -27,14 +28,15 @@ from placement_ac.cli.missing_kinds import (
 )
 from placement_ac.cli.output import Form, emit, output, watch_printer
 from placement_ac.cli.status_tree import tree_of
-from placement_ac.core.api.constants import ADMISSION_CHECK, EVENT
+from placement_ac.core.api.constants import ADMISSION_CHECK, EVENT, LEASE
+from placement_ac.inspection.hub.controller_state import ControllerState, controller_state
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import names_of_kind
 from placement_ac.inspection.status.check_status import check_statuses
 from placement_ac.inspection.status.model import CheckStatus
 from placement_ac.kube.client import Client
 
-KINDS: Final = (*STATUS_KINDS, EVENT)
+KINDS: Final = (*STATUS_KINDS, EVENT, LEASE)
 _SINGULAR: Final = f"{ADMISSION_CHECK.kind.lower()}.{ADMISSION_CHECK.group}"
 _TYPES: Final = frozenset(names_of_kind(ADMISSION_CHECK, "check"))
 
@@ -49,7 +51,8 @@ def command(where: HubSource, check: tuple[str, ...], form: Form, watch: bool) -
 
     For each CHECK, or for all AdmissionChecks that placement-ac answers: its clusters in order, the state
     of each (listed, draining, selected, waiting, beyond, unusable) and its reason, its credentials, whether
-    Kueue is connected to it, and how many Workloads run and wait there. Also the Workloads that the gate
+    Kueue is connected to it, and how many Workloads run and wait there. The first line says which controller
+    leads. Also the Workloads that the gate
     holds and why, and how often the list changed in the last hour.
     """
     if watch and where.dump_files:
@@ -91,7 +94,7 @@ async def _watch(client: Client, where: HubSource, check: Collection[str], form:
                     _report_unreadable(one)
                     shown.report_not_found()
                 reported = True
-                printer.show(shown.document, shown.trees, shown.by_name)
+                printer.show(shown.document_without_renewal, shown.trees, shown.by_name)
 
 
 @dataclass(frozen=True)
@@ -105,12 +108,28 @@ class _SelectedChecks:
     def statuses(self) -> tuple[CheckStatus, ...]:
         return check_statuses(self.view, self.names)
 
+    @cached_property
+    def controller(self) -> ControllerState:
+        return controller_state(self.view)
+
     @property
     def document(self) -> dict[str, object]:
-        return {"checks": self.statuses, "missingRights": list(map(str, self.view.missing_rights))}
+        return {
+            "controller": self.controller,
+            "checks": self.statuses,
+            "missingRights": list(map(str, self.view.missing_rights)),
+        }
 
-    def trees(self, wide: bool) -> Iterator[Tree]:
-        return (tree_of(branch, self.view.now, wide=wide) for branch in self.statuses)
+    @property
+    def document_without_renewal(self) -> dict[str, object]:
+        """The document for --watch: a renewal of the Lease is no change."""
+        return self.document | {"controller": replace(self.controller, renewed=None)}
+
+    def trees(self, wide: bool) -> Iterator[RenderableType]:
+        if self.view.dump.knows(LEASE) or self.view.dump.live:
+            yield controller_line(self.controller, self.view.now)
+        for branch in self.statuses:
+            yield tree_of(branch, self.view.now, wide=wide)
 
     @property
     def by_name(self) -> dict[str, CheckStatus]:

@@ -5,19 +5,18 @@ Pure.
 """
 
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import Final
 
 from placement_ac.core.api.constants import KUEUE, LEASE, MANAGED_BY
 from placement_ac.core.api.decode import checks_listed
-from placement_ac.core.api.schemas import parse_time
 from placement_ac.core.api.text import joined
 from placement_ac.inspection.doctor.finding import Finding, fail, ok, warn
 from placement_ac.inspection.doctor.rbac import missing_permissions, rules_of
 from placement_ac.inspection.doctor.setup import HubSetup, hub_rule
 from placement_ac.inspection.hub import kinds
 from placement_ac.inspection.hub.controller_settings import deployments
-from placement_ac.inspection.hub.dump import Key, Object, key_of
+from placement_ac.inspection.hub.controller_state import controller_state, lease_key
+from placement_ac.inspection.hub.dump import Object, key_of
 from placement_ac.scheduling.objects import Obj, integer, listed, name_of, section, text
 
 INSTALL: Final = "kubectl apply -k config/default"
@@ -30,8 +29,6 @@ NEEDED: Final = {
     "workloads/status": ("patch",),
 }
 """The verbs that the controller needs on Kueue's kinds with any settings: as in config/rbac."""
-SKEW: Final = timedelta(seconds=60)
-"""Tolerated difference between the clocks of two machines."""
 
 
 @hub_rule(
@@ -41,8 +38,9 @@ SKEW: Final = timedelta(seconds=60)
 )
 def controller(setup: HubSetup) -> Iterator[Finding]:
     running = next((one for one in deployments(setup.dump) if _ready(one)), None)
-    holder = _holder(setup)
-    namespace, lease = _lease(setup)
+    state = controller_state(setup.view)
+    holder = state.leader if state.running else ""
+    namespace, lease = lease_key(setup.view)
     if running:
         message = f"Deployment {_label(running)} has {_ready(running)} ready"
         if not holder and setup.knows(LEASE, namespace) and setup.settings.leader_elect:
@@ -142,7 +140,7 @@ def _unknown(setup: HubSetup) -> tuple[Finding, ...]:
     """Return a warning if it is unknown whether a controller runs."""
     if deployments(setup.dump):
         return ()
-    spaces = [_lease(setup)[0]] if setup.dump.live else []
+    spaces = [lease_key(setup.view)[0]] if setup.dump.live else []
     pods = setup.unknown(kinds.DEPLOYMENT, namespaces=[setup.controller_namespace])
     return pods or setup.unknown(LEASE, namespaces=spaces)
 
@@ -162,23 +160,6 @@ def _listing(setup: HubSetup) -> list[str]:
     """Return the ClusterQueues that list a check of ours."""
     ours = {one.meta.name for one in setup.view.our_checks}
     return sorted(name_of(one) for one in setup.dump.of(kinds.CLUSTER_QUEUE) if ours & checks_listed(one))
-
-
-def _lease(setup: HubSetup) -> Key:
-    """Return the namespace and the name of the Lease."""
-    settings = setup.settings
-    namespace = settings.leader_elect_resource_namespace or setup.kueue_namespace
-    return namespace, settings.leader_elect_resource_name
-
-
-def _holder(setup: HubSetup) -> str:
-    """Return the holder of the Lease; in a dump, its holder at that time."""
-    lease = setup.dump.by_key(LEASE).get(_lease(setup))
-    holder, renewed = text(lease, "spec", "holderIdentity"), parse_time(text(lease, "spec", "renewTime"))
-    if not setup.dump.live:
-        return holder
-    valid = timedelta(seconds=integer(lease, "spec", "leaseDurationSeconds") or 0) + SKEW
-    return holder if renewed and setup.view.now - renewed < valid else ""
 
 
 def _ready(deployment: Obj) -> int:
