@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Collection, Iterator
 from typing import Final
 
+from placement_ac.core.api import constants
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     MULTIKUEUE_CONFIG,
@@ -22,7 +23,7 @@ from placement_ac.core.api.objects import Check
 from placement_ac.core.api.text import count_text, joined
 from placement_ac.core.plan.conditions import parameters_problem
 from placement_ac.inspection.doctor.commands import HUB, manifest
-from placement_ac.inspection.doctor.finding import Finding, fail, ok, warn
+from placement_ac.inspection.doctor.finding import Cause, Finding, fail, ok, warn
 from placement_ac.inspection.doctor.setup import HubSetup, hub_rule
 from placement_ac.inspection.hub.dump import Object, key_of
 from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, SET_BINDING
@@ -42,7 +43,7 @@ def check_parameters(setup: HubSetup) -> Iterator[Finding]:
         if not one.placement:
             placements = sorted({name_of(obj) for obj in setup.dump.of(PLACEMENT)})
             fix = _set_parameters(one, PLACEMENT, placements or [name])
-            yield fail(f"AdmissionCheck {name}: {parameters_problem(one)}", fix)
+            yield fail(f"AdmissionCheck {name}: {parameters_problem(one)}", fix, label(name))
         elif setup.view.placement(one.placement) is None:
             spaces = setup.settings.placement_namespace
             if unknown := setup.unknown(PLACEMENT, namespaces=setup.placement_namespaces):
@@ -50,7 +51,7 @@ def check_parameters(setup: HubSetup) -> Iterator[Finding]:
                 continue
             labels = joined([f"{space}/{one.placement}" for space in spaces], " or ")
             message = f"AdmissionCheck {name} names Placement {one.placement}: there is no {labels}"
-            yield fail(message, _create_placement(setup, one.placement, spaces[0]))
+            yield fail(message, _create_placement(setup, one.placement, spaces[0]), label(name))
     names = [one.meta.name for one in setup.view.our_checks]
     yield ok(f"the Placement of {joined(names)} exists" if names else "there is no check of ours")
 
@@ -65,20 +66,47 @@ def check_condition(setup: HubSetup) -> Iterator[Finding]:
     for one in setup.view.our_checks:
         name, active = one.meta.name, one.active
         logs = f"kubectl logs {setup.controller_words} --all-pods --tail=50"
+        deleted = Cause("check-deletion", label(name))
+        stopped = (deleted, Cause("controller"))
         if active is None:
-            yield warn(f"AdmissionCheck {name} has no condition", logs)
+            yield warn(f"AdmissionCheck {name} has no condition", logs, label(name), stopped)
         elif active.observed_generation is not None and active.observed_generation < one.meta.generation:
             yield warn(
-                f"AdmissionCheck {name} was changed, and the controller has not reconciled it since", logs
+                f"AdmissionCheck {name} was changed, and the controller has not reconciled it since",
+                logs,
+                label(name),
+                stopped,
             )
         elif active.status != "True":
             fix = f"kubectl describe admissioncheck {name}"
             if one.placement and (placement := setup.view.placement(one.placement)):
                 namespace, called = key_of(placement)
                 fix += f"; kubectl describe placement -n {namespace} {called}"
-            yield fail(f"AdmissionCheck {name} is not Active: {inactive_reason(active)}", fix)
+            causes = (deleted, *_causes_of_reason(one, active.reason))
+            message = f"AdmissionCheck {name} is not Active: {inactive_reason(active)}"
+            yield fail(message, fix, label(name), causes)
     names = [one.meta.name for one in setup.view.our_checks]
     yield ok(f"AdmissionCheck {joined(names)} is Active" if names else "there is no check of ours")
+
+
+def label(check: str) -> str:
+    return f"AdmissionCheck {check}"
+
+
+def _causes_of_reason(one: Check, reason: str) -> tuple[Cause, ...]:
+    """Return the findings that a reason of the condition `Active` follows from."""
+    about = f"Placement {one.placement}"
+    match reason:
+        case constants.BAD_PARAMETERS | constants.PLACEMENT_NOT_FOUND:
+            return (Cause("check-parameters", label(one.meta.name)),)
+        case constants.NO_CLUSTER_SELECTED:
+            return (Cause("cluster-set-bindings", about), Cause("cluster-sets"))
+        case constants.NO_CLUSTER_USABLE:
+            return (Cause("credentials", about),)
+        case constants.NAME_TAKEN:
+            return (Cause("name-taken", about),)
+        case _:
+            return ()
 
 
 @hub_rule(
@@ -98,6 +126,7 @@ def multikueue_checks(setup: HubSetup) -> Iterator[Finding]:
                 f"AdmissionCheck {one.meta.name} names MultiKueueConfig {one.config or '(none)'}, which does "
                 "not exist: no check of ours names a Placement of that name",
                 _set_parameters(one, MULTIKUEUE_CONFIG, _placements_beside(setup, one) or ours or existing),
+                label(one.meta.name),
             )
     names = joined(one.meta.name for one in checks)
     yield ok(f"the list of {names} exists, or will exist" if names else "there are none")
@@ -141,7 +170,7 @@ def _without_check(
         elif unsent:
             fix = _create_check(setup, name, MULTIKUEUE_CONTROLLER, MULTIKUEUE_CONFIG, unsent[0].placement)
         message = f"ClusterQueue {name_of(queue)} lists AdmissionCheck {name}, which does not exist"
-        yield fail(f"{message}: it admits nothing", fix)
+        yield fail(f"{message}: it admits nothing", fix, f"ClusterQueue {name_of(queue)}")
 
 
 def _without_gate(setup: HubSetup, queue: Object, checks: list[Check]) -> Iterator[Finding]:
@@ -189,9 +218,20 @@ def cluster_queues(setup: HubSetup) -> Iterator[Finding]:
         elif active.status != "True":
             if at(queue, "spec", "stopPolicy") not in (None, "None"):
                 fix = HUB.patch("clusterqueue", name, {"stopPolicy": "None"})
-            yield fail(f"ClusterQueue {name} admits nothing: {inactive_reason(active)}", fix)
+            about = f"ClusterQueue {name}"
+            message = f"{about} admits nothing: {inactive_reason(active)}"
+            yield fail(message, fix, about, _causes_of_inactivity(queue, active.reason))
     names = joined(map(name_of, queues))
     yield ok(f"ClusterQueue {names} admits jobs" if names else "no ClusterQueue lists our checks")
+
+
+def _causes_of_inactivity(queue: Object, reason: str) -> Iterator[Cause]:
+    """Yield the findings that make a ClusterQueue inactive, if Kueue's reason is about AdmissionChecks."""
+    if reason.startswith(ADMISSION_CHECK.kind):
+        yield Cause("queue-checks", f"ClusterQueue {name_of(queue)}")
+        for check in sorted(checks_listed(queue)):
+            for rule in ("check-condition", "multikueue-checks", "check-deletion"):
+                yield Cause(rule, label(check))
 
 
 def _placements_beside(setup: HubSetup, sender: Check) -> list[str]:

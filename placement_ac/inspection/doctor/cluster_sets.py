@@ -18,6 +18,8 @@ from placement_ac.scheduling.objects import name_of, text, words
 
 GLOBAL: Final = "global"
 """OCM's own set of all clusters."""
+DEFAULT: Final = "default"
+"""OCM's own set of the clusters that are in no other."""
 
 
 @hub_rule(
@@ -32,7 +34,8 @@ def cluster_set_bindings(setup: HubSetup) -> Iterator[Finding]:
     for placement in placements:
         yield from _unbound(setup, placement)
     labels = joined("/".join(key_of(one)) for one in placements)
-    yield ok(f"cluster sets are bound for {labels}" if labels else "no check of ours names a Placement")
+    found = f"cluster sets are bound for {labels}{_not_bound(setup, placements)}"
+    yield ok(found if labels else "no check of ours names a Placement")
 
 
 @hub_rule(
@@ -68,6 +71,13 @@ def _bound(setup: HubSetup, placement: Object) -> list[str]:
     return [text(one, "spec", "clusterSet") or name_of(one) for one in found]
 
 
+def _not_bound(setup: HubSetup, placements: list[Object]) -> str:
+    """Return the cluster sets that no namespace of these Placements binds: nothing selects from them."""
+    bound = {name for placement in placements for name in _bound(setup, placement)}
+    others = sorted({name_of(one) for one in setup.dump.of(CLUSTER_SET)} - bound - {DEFAULT, GLOBAL})
+    return f"; not bound there: ManagedClusterSet {joined(others)}" if others else ""
+
+
 def _unbound(setup: HubSetup, placement: Object) -> Iterator[Finding]:
     namespace, name = key_of(placement)
     label = f"Placement {namespace}/{name}"
@@ -79,11 +89,13 @@ def _unbound(setup: HubSetup, placement: Object) -> Iterator[Finding]:
         yield fail(
             f"no cluster set is bound in namespace {namespace}: {label} selects nothing",
             _bind(namespace, wanted or [next(others, GLOBAL)]),
+            f"Placement {name}",
         )
     elif wanted and len(missing) == len(wanted):
         yield fail(
             f"{label} names cluster set {joined(wanted)}, but its namespace binds only {joined(bound)}",
             _bind(namespace, missing),
+            f"Placement {name}",
         )
     elif missing:
         yield warn(

@@ -15,7 +15,7 @@ from placement_ac.inspection.doctor.rbac import missing_permissions, rules_of
 from placement_ac.inspection.doctor.setup import HubSetup, hub_rule
 from placement_ac.inspection.hub import kinds
 from placement_ac.inspection.hub.controller_settings import deployments
-from placement_ac.inspection.hub.controller_state import controller_state, lease_key
+from placement_ac.inspection.hub.controller_state import ControllerState, controller_state, lease_key
 from placement_ac.inspection.hub.dump import Object, key_of
 from placement_ac.scheduling.objects import Obj, integer, listed, name_of, section, text
 
@@ -40,22 +40,22 @@ def controller(setup: HubSetup) -> Iterator[Finding]:
     running = next((one for one in deployments(setup.dump) if _ready(one)), None)
     state = controller_state(setup.view)
     holder = state.leader if state.running else ""
-    namespace, lease = lease_key(setup.view)
+    namespace, _ = lease_key(setup.view)
     if running:
         message = f"Deployment {_label(running)} has {_ready(running)} ready"
         if not holder and setup.knows(LEASE, namespace) and setup.settings.leader_elect:
             fix = f"kubectl logs {_words(running)} --all-pods --tail=50"
-            yield warn(f"{message}, but none holds Lease {namespace}/{lease}", fix)
+            yield warn(f"{message}, but {_lost(setup, state)}", fix)
         yield ok(message)
     elif holder:
         yield ok(f"{holder} leads")
     elif unknown := _unknown(setup):
         yield from unknown
     elif listing := joined(_listing(setup)):
-        message = f"no controller runs, and ClusterQueue {listing} lists our check: its jobs wait"
-        yield fail(message, _start(setup))
+        message = f"no controller runs ({_lost(setup, state)}), and ClusterQueue {listing} lists our check"
+        yield fail(f"{message}: its jobs wait", _start(setup))
     else:
-        yield warn("no controller runs", _start(setup))
+        yield warn(f"no controller runs ({_lost(setup, state)})", _start(setup))
 
 
 @hub_rule(
@@ -134,6 +134,17 @@ def _bind(setup: HubSetup, namespace: str, account: str) -> str:
         f"kubectl create clusterrolebinding {name} --clusterrole={MANAGED_BY} "
         f"--serviceaccount={namespace}:{account}"
     )
+
+
+def _lost(setup: HubSetup, state: ControllerState) -> str:
+    """Return what the Lease says if nobody leads by it."""
+    name = "/".join(lease_key(setup.view))
+    if state.renewed is None:
+        return f"none holds Lease {name}"
+    since = f"{state.renewed:%Y-%m-%dT%H:%M:%SZ}"
+    if state.leader:
+        return f"{state.leader} has not renewed Lease {name} since {since}"
+    return f"none holds Lease {name} since {since}"
 
 
 def _unknown(setup: HubSetup) -> tuple[Finding, ...]:

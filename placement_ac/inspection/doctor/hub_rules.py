@@ -12,9 +12,11 @@ from placement_ac.inspection.doctor import (
     cluster_sets,
     connections,
     controller_rules,
+    deletion,
     external_frameworks,
     installation,
     kueue_config_rules,
+    own_rights,
     ownership,
     waiting_grace,
 )
@@ -22,6 +24,7 @@ from placement_ac.inspection.doctor.finding import Finding
 from placement_ac.inspection.doctor.setup import HubRule, HubSetup
 
 RULES: Final[tuple[HubRule, ...]] = (
+    *own_rights.RULES,
     *installation.RULES,
     *kueue_config_rules.RULES,
     *cluster_profiles.RULES,
@@ -29,6 +32,7 @@ RULES: Final[tuple[HubRule, ...]] = (
     *controller_rules.RULES,
     *ownership.RULES,
     *cluster_sets.RULES,
+    *deletion.RULES,
     *admission_checks.RULES,
     *connections.RULES,
     *waiting_grace.RULES,

@@ -52,10 +52,10 @@ def _served(setup: HubSetup, group: str, fix: str) -> Iterator[Finding]:
     served = {kind: setup.served_versions(kind) for kind in REQUIRED_KINDS if kind.group == group}
     if None in served.values():
         yield from setup.unknown(CRD)
+    if lacking := [str(kind) for kind, versions in served.items() if versions == ()]:
+        yield fail(f"{joined(lacking)} are not served", fix)
     for kind, versions in served.items():
-        if versions == ():
-            yield fail(f"{kind} are not served", fix)
-        elif versions and not set(versions) & set(kind.versions):
+        if versions and not set(versions) & set(kind.versions):
             needed = joined(kind.versions)
             yield fail(f"{kind} are served as {joined(versions)}, but the controller needs {needed}", fix)
     newest = {

@@ -66,11 +66,13 @@ def missing_rights_text(missing: Collection[MissingRight]) -> str:
         commands = joined((one.check_command for one in others), "; ")
         return f"ask an admin for the right to {rest} (check: {commands})"
     bind = f"kubectl create clusterrolebinding NAME --clusterrole={VIEWER_ROLE} --user=USER"
-    lacking = f"ask an admin for ClusterRole {VIEWER_ROLE} ({bind}): you may not list {_resources(in_role)}"
+    lacking = (
+        f"ask an admin for ClusterRole {VIEWER_ROLE} ({bind}): you may not list {resources_text(in_role)}"
+    )
     return f"{lacking}; the role does not give the right to {rest}" if rest else lacking
 
 
-def _resources(missing: Iterable[MissingRight]) -> str:
+def resources_text(missing: Iterable[MissingRight]) -> str:
     """Return the resources of missing rights, each kind once, with its namespaces."""
     spaces: dict[Kind, list[str]] = {}
     for right in missing:

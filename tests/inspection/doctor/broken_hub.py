@@ -13,6 +13,7 @@ from tests.inspection.doctor.broken_setups import (
     SENDER,
     WARN,
     Break,
+    How,
     Objects,
     applied,
     both,
@@ -84,6 +85,22 @@ def ends_tomorrow(objects: Objects) -> None:
     encoded = [base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts]
     text = kubeconfig(token=".".join((*encoded, "x")))
     objects[secret("multikueue-cluster3")]["data"] = {"kubeconfig": base64.b64encode(text).decode()}
+
+
+DELETED: Final = (
+    "AdmissionCheck placement-demo1 is being deleted since 2026-08-01T11:00:00Z, held by finalizer"
+)
+_PLACE: Final = "/spec/admissionChecksStrategy/admissionChecks/1"
+UNLISTED: Final = (
+    f'[{{"op":"test","path":"{_PLACE}/name","value":"placement-demo1"}},{{"op":"remove","path":"{_PLACE}"}}]'
+)
+
+
+def deleted(*finalizers: str) -> How:
+    return both(
+        put(CHECK, "metadata", "deletionTimestamp", "2026-08-01T11:00:00Z"),
+        put(CHECK, "metadata", "finalizers", list(finalizers)),
+    )
 
 
 def binding(name: str) -> str:
@@ -173,6 +190,22 @@ CHECKS: Final = (
             "  clusterSets: [spoke]",
         ),
         runs=True,
+    ),
+    Break(
+        "our check is being deleted, and a ClusterQueue lists it",
+        deleted("kueue.x-k8s.io/resource-in-use"),
+        "check-deletion",
+        WARN,
+        f"{DELETED} kueue.x-k8s.io/resource-in-use: ClusterQueue cluster-queue-demo1 still lists it",
+        f"kubectl patch clusterqueue cluster-queue-demo1 --type=json -p '{UNLISTED}'",
+    ),
+    Break(
+        "our check is being deleted, and another program holds it",
+        deleted("example.com/hold"),
+        "check-deletion",
+        WARN,
+        f"{DELETED} example.com/hold",
+        "kubectl get admissioncheck placement-demo1 -o yaml",
     ),
     Break(
         "our check is not Active",

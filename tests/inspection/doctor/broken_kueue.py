@@ -105,6 +105,7 @@ KUEUES: Final = (
         FAIL,
         "multikueueconfigs.kueue.x-k8s.io are not served",
         INSTALL,
+        unknown=("name-taken", "multikueue-checks", "connections"),
     ),
     Break(
         "Kueue's CRD is of a version that nobody speaks",
@@ -124,6 +125,7 @@ KUEUES: Final = (
         FAIL,
         "placementdecisions.cluster.open-cluster-management.io are not served",
         "clusteradm init --wait",
+        unknown=("credentials", "credential-expiry"),
     ),
     Break(
         "a CRD of OCM's is missing that one can do without",
