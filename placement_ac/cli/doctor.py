@@ -110,5 +110,6 @@ async def _read(client: Client, where: HubSource, wanted: Sequence[Kind]) -> Hub
         objects={kind: objects for dump in dumps for kind, objects in dump.objects.items()},
         served={**found.dump.served, **dumps[1].served},
         missing=tuple(right for dump in dumps for right in dump.missing),
+        release=await client.release(),
     )
     return HubReading(replace(found.view, dump=whole), found.controller)

@@ -23,6 +23,7 @@ from placement_ac.cli.missing_kinds import (
 )
 from placement_ac.cli.output import output
 from placement_ac.core.api.constants import ADMISSION_CHECK
+from placement_ac.core.api.text import did_you_mean
 from placement_ac.inspection.drawing import svg
 from placement_ac.inspection.drawing.html_page import page
 from placement_ac.inspection.graph import graph_svg
@@ -71,7 +72,8 @@ def require_checks(seen: HubReading, names: Collection[str]) -> None:
     ours = {one.meta.name for one in seen.view.our_checks}
     for name in names:
         if name not in ours and seen.dump.knows(ADMISSION_CHECK):
-            raise click.ClickException(f"there is no AdmissionCheck {name} that placement-ac answers")
+            meant = did_you_mean(name, ours)
+            raise click.ClickException(f"there is no AdmissionCheck {name} that placement-ac answers{meant}")
 
 
 def draw(graph: Graph, form: Form, of: str) -> str:

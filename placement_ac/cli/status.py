@@ -29,6 +29,7 @@ from placement_ac.cli.missing_kinds import (
 from placement_ac.cli.output import Form, emit, output, watch_printer
 from placement_ac.cli.status_tree import tree_of
 from placement_ac.core.api.constants import ADMISSION_CHECK, EVENT, LEASE
+from placement_ac.core.api.text import did_you_mean
 from placement_ac.inspection.hub.controller_state import ControllerState, controller_state
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import names_of_kind
@@ -143,8 +144,9 @@ class _SelectedChecks:
         others = {
             one.meta.name: f"is answered by {one.controller}, not by placement-ac" for one in self.view.checks
         }
+        ours = [one.meta.name for one in self.view.our_checks]
         problems = [
-            f'{ADMISSION_CHECK} "{name}" {others.get(name, "not found")}'
+            f'{ADMISSION_CHECK} "{name}" {others.get(name) or "not found" + did_you_mean(name, ours)}'
             for name in dict.fromkeys(self.names)
             if name not in shown
         ]

@@ -20,13 +20,13 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.decode import active_of, checks_listed
 from placement_ac.core.api.objects import Check
-from placement_ac.core.api.text import count_text, joined
+from placement_ac.core.api.text import closest, count_text, did_you_mean, joined
 from placement_ac.core.plan.conditions import parameters_problem
 from placement_ac.inspection.doctor.commands import HUB, manifest
 from placement_ac.inspection.doctor.finding import Cause, Finding, fail, ok, warn
 from placement_ac.inspection.doctor.setup import HubSetup, hub_rule
 from placement_ac.inspection.hub.dump import Object, key_of
-from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, SET_BINDING
+from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE
 from placement_ac.inspection.status.queues import inactive_reason
 from placement_ac.scheduling.objects import at, name_of, section
 
@@ -42,7 +42,7 @@ def check_parameters(setup: HubSetup) -> Iterator[Finding]:
         name = one.meta.name
         if not one.placement:
             placements = sorted({name_of(obj) for obj in setup.dump.of(PLACEMENT)})
-            fix = _set_parameters(one, PLACEMENT, placements or [name])
+            fix = _set_parameters(one, PLACEMENT, [name] if name in placements else [], placements)
             yield fail(f"AdmissionCheck {name}: {parameters_problem(one)}", fix, label(name))
         elif setup.view.placement(one.placement) is None:
             spaces = setup.settings.placement_namespace
@@ -51,7 +51,9 @@ def check_parameters(setup: HubSetup) -> Iterator[Finding]:
                 continue
             labels = joined([f"{space}/{one.placement}" for space in spaces], " or ")
             message = f"AdmissionCheck {name} names Placement {one.placement}: there is no {labels}"
-            yield fail(message, _create_placement(setup, one.placement, spaces[0]), label(name))
+            existing = {key_of(obj)[1] for obj in setup.dump.of(PLACEMENT) if key_of(obj)[0] in spaces}
+            meant = did_you_mean(one.placement, existing)
+            yield fail(message + meant, _name_another(one, closest(one.placement, existing)), label(name))
     names = [one.meta.name for one in setup.view.our_checks]
     yield ok(f"the Placement of {joined(names)} exists" if names else "there is no check of ours")
 
@@ -125,7 +127,7 @@ def multikueue_checks(setup: HubSetup) -> Iterator[Finding]:
             yield fail(
                 f"AdmissionCheck {one.meta.name} names MultiKueueConfig {one.config or '(none)'}, which does "
                 "not exist: no check of ours names a Placement of that name",
-                _set_parameters(one, MULTIKUEUE_CONFIG, _placements_beside(setup, one) or ours or existing),
+                _set_parameters(one, MULTIKUEUE_CONFIG, _placements_beside(setup, one), ours or existing),
                 label(one.meta.name),
             )
     names = joined(one.meta.name for one in checks)
@@ -163,14 +165,16 @@ def _without_check(
     setup: HubSetup, queue: Object, missing: Collection[str], unsent: list[Check]
 ) -> Iterator[Finding]:
     """Yield the listed checks that do not exist: a check of ours, or Kueue's, may have been deleted."""
+    existing = [one.meta.name for one in setup.view.checks if one.meta.name not in checks_listed(queue)]
     for name in sorted(missing):
         fix = f"kubectl describe clusterqueue {name_of(queue)}"
+        meant = did_you_mean(name, existing)
         if setup.view.placement(name):
             fix = _create_check(setup, name, OUR_CONTROLLER, PLACEMENT, name)
-        elif unsent:
+        elif unsent and not meant:
             fix = _create_check(setup, name, MULTIKUEUE_CONTROLLER, MULTIKUEUE_CONFIG, unsent[0].placement)
         message = f"ClusterQueue {name_of(queue)} lists AdmissionCheck {name}, which does not exist"
-        yield fail(f"{message}: it admits nothing", fix, f"ClusterQueue {name_of(queue)}")
+        yield fail(f"{message}: it admits nothing{meant}", fix, f"ClusterQueue {name_of(queue)}")
 
 
 def _without_gate(setup: HubSetup, queue: Object, checks: list[Check]) -> Iterator[Finding]:
@@ -243,23 +247,25 @@ def _placements_beside(setup: HubSetup, sender: Check) -> list[str]:
     )
 
 
-def _set_parameters(one: Check, kind: Kind, candidates: list[str]) -> str:
-    """Return the command that sets the parameters of a check: the only candidate, or that of its name."""
-    names = [name for name in candidates if name == one.meta.name] or candidates
-    if len(names) != 1:
-        choice = f"  # parameters.name: {joined(candidates, ' or ')}" if candidates else ""
-        return f"kubectl edit admissioncheck {one.meta.name}{choice}"
-    return HUB.patch("admissioncheck", one.meta.name, {"parameters": _parameters(kind, names[0])})
+def _name_another(one: Check, near: list[str]) -> str:
+    """Return the command with which the admin names another Placement, or that shows all."""
+    return _set_parameters(one, PLACEMENT, [], near) if near else f"kubectl get {PLACEMENT} -A"
+
+
+def _set_parameters(one: Check, kind: Kind, meant: list[str], choice: list[str]) -> str:
+    """Return the command that sets the parameters of a check.
+
+    `meant`: the names that it is certainly about; the admin chooses if that is not one, from `choice`.
+    """
+    if len(meant) != 1:
+        names = meant or choice
+        hint = f"  # parameters.name: {joined(names, ' or ')}" if names else ""
+        return f"kubectl edit admissioncheck {one.meta.name}{hint}"
+    return HUB.patch("admissioncheck", one.meta.name, {"parameters": _parameters(kind, meant[0])})
 
 
 def _parameters(kind: Kind, name: str) -> dict[str, str]:
     return {"apiGroup": kind.group, "kind": kind.kind, "name": name}
-
-
-def _create_placement(setup: HubSetup, name: str, namespace: str) -> str:
-    sets = [name_of(one) for one in setup.dump.of(SET_BINDING) if key_of(one)[0] == namespace]
-    spec = {"clusterSets": sets} if sets else {}
-    return HUB.apply(manifest(PLACEMENT, name, namespace=namespace) | {"spec": spec})
 
 
 def _create_check(setup: HubSetup, name: str, controller: str, kind: Kind, of: str) -> str:

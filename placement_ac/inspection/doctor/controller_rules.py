@@ -14,12 +14,14 @@ from placement_ac.inspection.doctor.finding import Finding, fail, ok, warn
 from placement_ac.inspection.doctor.rbac import missing_permissions, rules_of
 from placement_ac.inspection.doctor.setup import HubSetup, hub_rule
 from placement_ac.inspection.hub import kinds
-from placement_ac.inspection.hub.controller_settings import deployments
+from placement_ac.inspection.hub.controller_settings import NAME_LABEL, deployments
 from placement_ac.inspection.hub.controller_state import ControllerState, controller_state, lease_key
 from placement_ac.inspection.hub.dump import Object, key_of
 from placement_ac.scheduling.objects import Obj, integer, listed, name_of, section, text
 
 INSTALL: Final = "kubectl apply -k config/default"
+INSTALL_ROLE: Final = "kubectl apply -f config/rbac/clusterrole.yaml"
+"""The ClusterRole alone: the rest of the installation may be another overlay."""
 NEEDED: Final = {
     "admissionchecks": ("list", "watch"),
     "admissionchecks/status": ("patch",),
@@ -55,7 +57,7 @@ def controller(setup: HubSetup) -> Iterator[Finding]:
         message = f"no controller runs ({_lost(setup, state)}), and ClusterQueue {listing} lists our check"
         yield fail(f"{message}: its jobs wait", _start(setup))
     else:
-        yield warn(f"no controller runs ({_lost(setup, state)})", _start(setup))
+        yield warn(f"no controller runs ({_lost(setup, state)}), and no ClusterQueue needs it", _show(setup))
 
 
 @hub_rule(
@@ -126,7 +128,7 @@ def _bind(setup: HubSetup, namespace: str, account: str) -> str:
     """Return the command that binds our ClusterRole to the account, or installs a complete ClusterRole."""
     role = setup.dump.find(kinds.CLUSTER_ROLE, MANAGED_BY)
     if missing_permissions(listed(role, "rules"), KUEUE, NEEDED):
-        return INSTALL
+        return INSTALL_ROLE
     name = MANAGED_BY
     while setup.dump.find(kinds.CLUSTER_ROLE_BINDING, name):
         name += f"-{namespace}"
@@ -156,8 +158,16 @@ def _unknown(setup: HubSetup) -> tuple[Finding, ...]:
     return pods or setup.unknown(LEASE, namespaces=spaces)
 
 
+def _show(setup: HubSetup) -> str:
+    """Return the command that starts the controller, or that shows that none is installed."""
+    nowhere = not deployments(setup.dump) and not setup.is_embedded
+    return f"kubectl get deployments -A -l {NAME_LABEL}={MANAGED_BY}" if nowhere else _start(setup)
+
+
 def _start(setup: HubSetup) -> str:
     found = next(iter(deployments(setup.dump)), None)
+    if setup.is_embedded:
+        return "placement-ac run"
     if found is None:
         wait = f"kubectl rollout status -n {setup.controller_namespace} deployment/{MANAGED_BY}"
         return f"{INSTALL} && {wait}"

@@ -26,6 +26,8 @@ from placement_ac.scheduling.objects import listed, words
 
 OWN_RIGHTS: Final = "own-rights"
 """The check of the caller's own rights."""
+EMBEDDED: Final = "+placement-ac"
+"""The end of the embedded hub's version."""
 CRDS: Final = {KUEUE: "kueue-crds", OCM_CLUSTER: "ocm-crds"}
 """Group → the check that its kinds are served."""
 
@@ -43,6 +45,11 @@ class HubSetup:
     """The namespace in which the controller is expected."""
     given: bool = False
     """Whether the settings were given on the command line."""
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether it is this project's embedded hub: it has no nodes, so no Deployment runs there."""
+        return self.dump.release.endswith(EMBEDDED)
 
     @property
     def dump(self) -> Dump:
@@ -180,6 +187,8 @@ class HubSetup:
                     "args": [*without_flag(args, flag), f"{flag}={value}"],
                 }
                 return patch_pods(self.controller_words, {"containers": [changed]})
+        if self.is_embedded and found is None:
+            return f"placement-ac run {flag}={shlex.quote(value)}"
         return f"kubectl set env {self.controller_words} {PREFIX}{name.upper()}={shlex.quote(value)}"
 
 

@@ -81,8 +81,8 @@ CONTROLLERS: Final = (
         both(without(CONTROLLER, LEASE), unlisted("placement-demo1"), unlisted("multikueue-demo1")),
         "controller",
         WARN,
-        f"no controller runs ({NO_LEASE})",
-        f"kubectl apply -k config/default && kubectl rollout status {DEPLOYED}",
+        f"no controller runs ({NO_LEASE}), and no ClusterQueue needs it",
+        "kubectl get deployments -A -l app.kubernetes.io/name=placement-ac",
     ),
     Break(
         "nobody leads",
@@ -137,7 +137,7 @@ CONTROLLERS: Final = (
         "controller-rights",
         FAIL,
         f"{MAY_NOT} patch workloads/status.kueue.x-k8s.io",
-        "kubectl apply -k config/default",
+        "kubectl apply -f config/rbac/clusterrole.yaml",
     ),
     Break(
         "the Go kueue-addon runs",
