@@ -1,14 +1,13 @@
 """`placement-ac doctor`: check the setup of a hub, and print the command that fixes each problem."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import click
-from rich.console import RenderableType
 from rich.text import Text
 
+from placement_ac.cli.doctor_table import doctor_table, levels, prompt
 from placement_ac.cli.hub_options import (
     HubReading,
     HubSource,
@@ -22,6 +21,7 @@ from placement_ac.cli.output import Form, emit, output
 from placement_ac.cli.worker_options import WORKER_QUEUE_KINDS, WorkerOptions, inspect_workers, worker_options
 from placement_ac.core.api.constants import EVENT, LEASE, Kind
 from placement_ac.inspection.doctor.finding import DoctorRule, Finding, Level
+from placement_ac.inspection.doctor.folding import causes_of, fold
 from placement_ac.inspection.doctor.hub_rules import RULES, examine_hub
 from placement_ac.inspection.doctor.setup import HubSetup
 from placement_ac.inspection.doctor.worker_rules import RULES as WORKER_RULES
@@ -35,7 +35,6 @@ FAILED_EXIT: Final = 2
 _UNUSED: Final = {EVENT, kinds.NAMESPACE, kinds.ADDON, *WORKER_QUEUE_KINDS}
 KINDS: Final = tuple(kind for kind in kinds.ALL_KINDS if kind not in _UNUSED)
 """The kinds that the rules for the hub read."""
-_COLOURS: Final = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
 
 
 @click.command("doctor", cls=ReadCommand, epilog="Example:  placement-ac doctor")
@@ -46,6 +45,8 @@ _COLOURS: Final = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
 def command(where: HubSource, round_: WorkerOptions | None, only_list: bool, form: Form) -> None:
     """Check the setup of this hub: each line is OK, WARN or FAIL, with the command that fixes it.
 
+    What follows from a problem is below it, and does not count as another one.
+
     With --workers it also inspects each worker, with the credentials that the hub has for it. The fix for a
     worker uses a context of the cluster's name.
 
@@ -53,18 +54,26 @@ def command(where: HubSource, round_: WorkerOptions | None, only_list: bool, for
     """
     if only_list:
         rules: tuple[DoctorRule[Any], ...] = (*RULES, *WORKER_RULES)
-        document = [{"check": one.check, "looksAt": one.looks_at, "fix": one.fix} for one in rules]
-        lines = (Text(f"{one.check}: {one.looks_at}\n{_prompt(one.fix)}") for one in rules)
-        emit(form, document, lambda _: lines)
+        listed = [{"check": one.check, "looksAt": one.looks_at, "fix": one.fix} for one in rules]
+        lines = (Text(f"{one.check}: {one.looks_at}\n{prompt(one.fix)}") for one in rules)
+        emit(form, listed, lambda _: lines)
         return
     findings = _examined(where, round_)
-    count = Counter(one.level for one in findings)
-    summary = {level.lower(): count[level] for level in Level}
-    emit(form, {"findings": findings, "summary": summary}, lambda _: _table(findings))
+    problems = fold(findings)
+    count = levels(problems)
+    document = {
+        "findings": [_entry(one, cause) for one, cause in zip(findings, causes_of(findings), strict=True)],
+        "summary": {level.lower(): number for level, number in count.items()},
+    }
+    emit(form, document, lambda _: doctor_table(problems))
     if any(one.fix for one in findings) and (where.kubeconfig or where.context or where.dump_files):
         click.echo("switch your current context to this hub before you paste the fixes", err=True)
     if count[Level.FAIL]:
         click.get_current_context().exit(FAILED_EXIT)
+
+
+def _entry(one: Finding, cause: str) -> dict[str, str]:
+    return {"check": one.check, "level": one.level, "message": one.message, "fix": one.fix, "cause": cause}
 
 
 def _examined(where: HubSource, round_: WorkerOptions | None) -> tuple[Finding, ...]:
@@ -101,18 +110,6 @@ async def _read(client: Client, where: HubSource, wanted: Sequence[Kind]) -> Hub
         objects={kind: objects for dump in dumps for kind, objects in dump.objects.items()},
         served={**found.dump.served, **dumps[1].served},
         missing=tuple(right for dump in dumps for right in dump.missing),
+        release=await client.release(),
     )
     return HubReading(replace(found.view, dump=whole), found.controller)
-
-
-def _table(findings: Sequence[Finding]) -> Iterable[RenderableType]:
-    wide = max((len(one.check) for one in findings), default=0)
-    for one in findings:
-        yield Text.assemble((f"{one.level:<4}", _COLOURS[one.level]), f"  {one.check:<{wide}}  {one.message}")
-        if one.fix:
-            yield Text(_prompt(one.fix), style="cyan")
-
-
-def _prompt(fix: str) -> str:
-    """Return a fix after a `$`; its further lines begin in the first column, as a heredoc needs it."""
-    return f"      $ {fix}"

@@ -13,13 +13,13 @@ from placement_ac.cli.hub_options import (
     live_hub_options,
     namespaces_of,
     read_hub,
-    report_missing,
     with_client,
 )
 from placement_ac.core.api.constants import Kind
 from placement_ac.inspection.hub.dump import Dump, Object
 from placement_ac.inspection.hub.kinds import ALL_KINDS, CONTROLLER_KINDS
 from placement_ac.inspection.hub.redact import redacted
+from placement_ac.inspection.hub.requirements import missing_rights_text
 from placement_ac.inspection.readers.hub_reader import read_kinds
 from placement_ac.kube.client import Client
 
@@ -36,7 +36,8 @@ def command(where: HubSource, output_file: Path | None) -> None:
     Secrets are written without their values. The other commands read the file with --from-dump.
     """
     found = with_client(where, lambda client: _read(client, where))
-    report_missing(found.missing, "the dump does not contain them")
+    if problem := missing_rights_text(found.missing):
+        click.echo(f"missing rights: {problem}; the dump does not contain these kinds", err=True)
     lists = [_list_of(found, kind) for kind in ALL_KINDS if kind in found.served and found.knows(kind)]
     write(yaml.dump_all(lists, Dumper=_DUMPER, sort_keys=False, explicit_start=True), output_file)
 

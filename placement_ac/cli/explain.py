@@ -10,14 +10,22 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from placement_ac.cli.controller_line import controller_line
 from placement_ac.cli.hub_options import (
+    EXPLAIN_KINDS,
     HubSource,
     ReadCommand,
     hub_options,
     read_all_namespaces,
+)
+from placement_ac.cli.missing_kinds import (
+    exit_if_unreadable,
     report_missing,
+    require_readable,
+    require_served,
 )
 from placement_ac.cli.output import Form, emit, output, plain_table, safe_text
+from placement_ac.core.api.constants import LEASE
 from placement_ac.core.api.text import joined
 from placement_ac.inspection.explain.explanations import (
     CheckExplanation,
@@ -29,15 +37,23 @@ from placement_ac.inspection.explain.explanations import (
 )
 from placement_ac.inspection.explain.steps import ExplainStep, PlacementView, StepName, StepResult
 from placement_ac.inspection.explain.subject import (
+    KINDS,
     Subject,
+    SubjectNotFound,
     find_check,
     find_cluster,
     find_placement,
     parse_subject,
     placement_views,
 )
+from placement_ac.inspection.hub.controller_state import ControllerState, controller_state
 from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.hub.requirements import READ_KINDS, SCHEDULING_KINDS, SERVED_KINDS
 
+NEEDED: Final = (*SERVED_KINDS, *SCHEDULING_KINDS)
+"""The kinds that the hub must serve."""
+READABLE: Final = (*READ_KINDS, *SCHEDULING_KINDS)
+"""Without the right to read one of these, the explanation has gaps: exit code 1."""
 WHOLE: Final = 5
 """Up to this many Placements, all steps are shown; beyond, only the step that decides."""
 WHYS: Final = 5
@@ -69,10 +85,18 @@ def command(words: tuple[str, ...], check: str, where: HubSource, form: Form) ->
     """
     if len(words) > 2:  # noqa: PLR2004, RUF100  # TYPE NAME
         raise click.UsageError(f"name one object, as TYPE NAME: {' '.join(words)}")
-    found = read_all_namespaces(where)
-    report_missing(found.view.missing_rights, "what depends on it is unknown")
-    subject, checks = explain(found.view, words, check, where)
-    emit(form, {"subject": subject, "checks": checks}, lambda wide: _shown(subject, checks, wide))
+    found = read_all_namespaces(where, (*EXPLAIN_KINDS, LEASE))
+    require_served(found, NEEDED)
+    try:
+        subject, checks = explain(found.view, words, check, where)
+    except SubjectNotFound:
+        require_readable(found, KINDS.values())
+        raise
+    report_missing(found)
+    controller = controller_state(found.view)
+    document = {"controller": controller, "subject": subject, "checks": checks}
+    emit(form, document, lambda wide: (*_controller(found.view, controller), *_shown(subject, checks, wide)))
+    exit_if_unreadable(found, READABLE)
 
 
 def explain(
@@ -93,6 +117,12 @@ def explain(
 
 
 # -- tables
+
+
+def _controller(view: HubView, controller: ControllerState) -> Iterator[RenderableType]:
+    if view.dump.knows(LEASE) or view.dump.live:
+        yield controller_line(controller, view.now)
+        yield Text()
 
 
 def _shown(subject: Subject, checks: Explanations, wide: bool) -> Iterator[RenderableType]:

@@ -14,10 +14,16 @@ from placement_ac.cli.hub_options import (
     ReadCommand,
     hub_options,
     read_once,
+)
+from placement_ac.cli.missing_kinds import (
+    exit_if_unreadable,
     report_missing,
+    require_readable,
+    require_served,
 )
 from placement_ac.cli.output import output
 from placement_ac.core.api.constants import ADMISSION_CHECK
+from placement_ac.core.api.text import did_you_mean
 from placement_ac.inspection.drawing import svg
 from placement_ac.inspection.drawing.html_page import page
 from placement_ac.inspection.graph import graph_svg
@@ -49,21 +55,25 @@ def command(where: HubSource, check: tuple[str, ...], form: Form, output_file: P
     For each CHECK, or for all AdmissionChecks that placement-ac answers.
     """
     seen = read_once(where, STATUS_KINDS)
-    report_missing(seen.view.missing_rights)
     require_checks(seen, check)
+    report_missing(seen)
     graph = build_graph(check_statuses(seen.view, check))
     text = draw(graph, form, ", ".join(check) or "all checks")
     if form == "mermaid" and (len(graph.edges) > MERMAID_EDGES or len(text) > MERMAID_LETTERS):
         click.echo("name some checks, or use -o html: GitHub does not draw graphs of this size", err=True)
     write(text, output_file)
+    exit_if_unreadable(seen)
 
 
 def require_checks(seen: HubReading, names: Collection[str]) -> None:
-    """Raise ClickException if a name is no check of ours."""
+    """Raise ClickException if a name is no check of ours, or if the checks cannot be read."""
+    require_served(seen)
+    require_readable(seen)
     ours = {one.meta.name for one in seen.view.our_checks}
     for name in names:
         if name not in ours and seen.dump.knows(ADMISSION_CHECK):
-            raise click.ClickException(f"there is no AdmissionCheck {name} that placement-ac answers")
+            meant = did_you_mean(name, ours)
+            raise click.ClickException(f"there is no AdmissionCheck {name} that placement-ac answers{meant}")
 
 
 def draw(graph: Graph, form: Form, of: str) -> str:

@@ -1,7 +1,7 @@
 """
 The options that several commands share, and how the commands that only read a hub read it.
 
-Those commands write nothing. A missing right is reported on stderr, with the command that checks it.
+Those commands write nothing.
 """
 
 import asyncio
@@ -25,6 +25,7 @@ from placement_ac.core.api.constants import (
     CLUSTER_PROFILE,
     EVENT,
     EVENTS_NAMESPACE,
+    LEASE,
     PLACEMENT,
     PLACEMENT_DECISION,
     SECRET,
@@ -36,7 +37,7 @@ from placement_ac.core.api.errors import PlacementAcError
 from placement_ac.inspection.hub.controller_settings import NAMESPACE, ControllerSettings, find_settings
 from placement_ac.inspection.hub.dump import Dump, MissingRight
 from placement_ac.inspection.hub.hub_view import HubView
-from placement_ac.inspection.hub.kinds import CONTROLLER_KINDS, DECISION_KINDS, PROVISIONED_KINDS, QUEUE_KINDS
+from placement_ac.inspection.hub.kinds import DECISION_KINDS, PROVISIONED_KINDS, QUEUE_KINDS, SETTINGS_KINDS
 from placement_ac.inspection.readers.hub_reader import PAUSE_SECONDS, Namespaces, read_kinds, watch_kinds
 from placement_ac.inspection.readers.manifests import read_dump
 from placement_ac.kube.client import Client
@@ -114,10 +115,16 @@ class HubReading:
 
     view: HubView
     controller: ControllerSettings
+    elsewhere: tuple[MissingRight, ...] = ()
+    """The missing rights to read all namespaces: fewer were read instead."""
 
     @property
     def dump(self) -> Dump:
         return self.view.dump
+
+    @property
+    def missing_rights(self) -> tuple[MissingRight, ...]:
+        return (*self.view.missing_rights, *self.elsewhere)
 
 
 def option_group(
@@ -213,29 +220,36 @@ async def read_hub(
 ) -> HubReading:
     """Read the hub: first the controller and its settings, then all else concurrently."""
     ours = await _read_controller(client, where)
-    others = [kind for kind in kinds if kind not in CONTROLLER_KINDS]
+    others = [kind for kind in kinds if kind not in SETTINGS_KINDS]
     return _merged(ours, await read_kinds(client, others, namespaces_of(ours.view.settings), schemas))
 
 
 def read_all_namespaces(
-    where: HubSource, namespaces: Collection[str] = (), schemas: Collection[Resource] = ()
+    where: HubSource,
+    kinds: Collection[Kind] = EXPLAIN_KINDS,
+    namespaces: Collection[str] = (),
+    schemas: Collection[Resource] = (),
 ) -> HubReading:
     """Read the hub or the dump once, with Placements and decisions of all namespaces, and these schemas.
 
-    Without that right: of the watched namespaces and of `namespaces`; a line on stderr says so.
+    Without that right: of the watched namespaces and of `namespaces`.
     """
     if where.dump_files:
-        return read_once(where, EXPLAIN_KINDS)
-    return with_client(where, lambda client: _read_all_namespaces(client, where, namespaces, schemas))
+        return read_once(where, kinds)
+    return with_client(where, lambda client: _read_all_namespaces(client, where, kinds, namespaces, schemas))
 
 
 async def _read_all_namespaces(
-    client: Client, where: HubSource, namespaces: Collection[str], schemas: Collection[Resource]
+    client: Client,
+    where: HubSource,
+    kinds: Collection[Kind],
+    namespaces: Collection[str],
+    schemas: Collection[Resource],
 ) -> HubReading:
-    found = await read_hub(client, where, EXPLAIN_KINDS, schemas)
+    found = await read_hub(client, where, kinds, schemas)
     whole = await read_kinds(client, ALL_NAMESPACES_KINDS, {})
-    if whole.missing:
-        report_missing(whole.missing, "Placements in other namespaces are not counted")
+    elsewhere = whole.missing
+    if elsewhere:
         watched = found.view.settings.placement_namespace
         spaces = tuple(dict.fromkeys((*watched, *namespaces)))
         whole = await read_kinds(client, ALL_NAMESPACES_KINDS, dict.fromkeys(ALL_NAMESPACES_KINDS, spaces))
@@ -243,7 +257,7 @@ async def _read_all_namespaces(
     dump = replace(
         found.dump, objects={**found.dump.objects, **whole.objects}, missing=(*kept, *whole.missing)
     )
-    return replace(found, view=replace(found.view, dump=dump))
+    return replace(found, view=replace(found.view, dump=dump), elsewhere=elsewhere)
 
 
 async def watch_hub(
@@ -254,15 +268,15 @@ async def watch_hub(
     Raises ApiError if the hub does not answer or a right is lost.
     """
     ours = await _read_controller(client, where)
-    others = [kind for kind in kinds if kind not in CONTROLLER_KINDS]
+    others = [kind for kind in kinds if kind not in SETTINGS_KINDS]
     async with aclosing(watch_kinds(client, others, namespaces_of(ours.view.settings), pause)) as dumps:
         async for dump in dumps:
             yield _merged(ours, dump)
 
 
 async def _read_controller(client: Client, where: HubSource) -> HubReading:
-    namespaces = dict.fromkeys(CONTROLLER_KINDS, (where.controller_namespace,))
-    return _hub_reading(await read_kinds(client, CONTROLLER_KINDS, namespaces), where)
+    namespaces = dict.fromkeys(SETTINGS_KINDS, (where.controller_namespace,))
+    return _hub_reading(await read_kinds(client, SETTINGS_KINDS, namespaces), where)
 
 
 def _hub_reading(dump: Dump, where: HubSource) -> HubReading:
@@ -288,17 +302,12 @@ def _merged(ours: HubReading, dump: Dump) -> HubReading:
 
 def namespaces_of(settings: Settings) -> Namespaces:
     """Return the namespaces in which each kind is read; those that are not named are read in all."""
+    lease = settings.leader_elect_resource_namespace or settings.kueue_namespace
     return {
+        LEASE: (lease,),
         SECRET: (settings.kueue_namespace,),
         CLUSTER_PROFILE: (settings.kueue_namespace,),
         PLACEMENT: settings.placement_namespace,
         PLACEMENT_DECISION: settings.placement_namespace,
         EVENT: (EVENTS_NAMESPACE,),
     }
-
-
-def report_missing(missing: Collection[MissingRight], what: str = "") -> None:
-    """Report missing rights on stderr; `what`: their effect."""
-    for right in missing:
-        message = f"; {what}" if what else ""
-        click.echo(f"missing right: {right}{message} (check: {right.check_command})", err=True)

@@ -12,12 +12,13 @@ from placement_ac.cli.hub_options import (
     ReadCommand,
     hub_options,
     read_all_namespaces,
-    report_missing,
 )
+from placement_ac.cli.missing_kinds import report_missing, require_served
 from placement_ac.cli.output import Form, emit, output, safe_text, without_controls
 from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET, WORKLOAD
 from placement_ac.core.api.text import count_text, joined
 from placement_ac.inspection.hub.kinds import PROVISIONED_KINDS, QUEUE_KINDS
+from placement_ac.inspection.hub.requirements import SCHEDULING_KINDS, SERVED_KINDS, missing_rights_text
 from placement_ac.inspection.plan.manifest_changes import planned_resources
 from placement_ac.inspection.plan.plan_report import AffectedWorkload, PlannedPlacement, PlanReport
 from placement_ac.inspection.plan.what_if import what_if
@@ -27,6 +28,8 @@ CHANGES: Final = 1
 """The exit code if something would change."""
 _OPTIONAL_KINDS: Final = (SECRET, CLUSTER_PROFILE, WORKLOAD, *QUEUE_KINDS, *PROVISIONED_KINDS)
 """Kinds without which decisions and Kueue's list can still be computed."""
+_NEEDED: Final = (*SERVED_KINDS, *SCHEDULING_KINDS)
+"""The kinds that the hub must serve."""
 _COLOURS: Final = (("@@", "cyan"), ("---", "bold"), ("+++", "bold"), ("+", "green"), ("-", "red"))
 
 
@@ -60,10 +63,12 @@ def command(where: HubSource, files: tuple[str, ...], form: Form) -> None:
     manifests = read_manifests(files)
     spaces = (one["metadata"].get("namespace") for one in manifests)
     namespaces = sorted({one for one in spaces if isinstance(one, str) and one})
-    found = read_all_namespaces(where, namespaces, planned_resources(manifests))
-    report_missing(found.dump.missing)
-    if needed := [str(right) for right in found.dump.missing if right.kind not in _OPTIONAL_KINDS]:
-        raise click.ClickException(f"grant the right to {joined(needed)}: without it no preview is possible")
+    found = read_all_namespaces(where, namespaces=namespaces, schemas=planned_resources(manifests))
+    require_served(found, _NEEDED)
+    if any(right.kind not in _OPTIONAL_KINDS for right in found.dump.missing):
+        rights = missing_rights_text(found.missing_rights)
+        raise click.ClickException(f"{rights}; without these rights no preview is possible")
+    report_missing(found)
     answer = what_if(found.view, manifests)
     for name in answer.passed_over:
         click.echo(f"ignored: {without_controls(name)}", err=True)

@@ -2,33 +2,42 @@
 
 from collections.abc import Collection, Iterator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
 import click
-from rich.tree import Tree
+from rich.console import RenderableType
 
+from placement_ac.cli.controller_line import controller_line
 from placement_ac.cli.hub_options import (
     STATUS_KINDS,
+    HubReading,
     HubSource,
     ReadCommand,
     hub_options,
     read_once,
-    report_missing,
     watch_hub,
     with_client,
 )
+from placement_ac.cli.missing_kinds import (
+    exit_if_unreadable,
+    report_missing,
+    require_readable,
+    require_served,
+)
 from placement_ac.cli.output import Form, emit, output, watch_printer
 from placement_ac.cli.status_tree import tree_of
-from placement_ac.core.api.constants import ADMISSION_CHECK, EVENT
+from placement_ac.core.api.constants import ADMISSION_CHECK, EVENT, LEASE
+from placement_ac.core.api.text import did_you_mean
+from placement_ac.inspection.hub.controller_state import ControllerState, controller_state
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import names_of_kind
 from placement_ac.inspection.status.check_status import check_statuses
 from placement_ac.inspection.status.model import CheckStatus
 from placement_ac.kube.client import Client
 
-KINDS: Final = (*STATUS_KINDS, EVENT)
+KINDS: Final = (*STATUS_KINDS, EVENT, LEASE)
 _SINGULAR: Final = f"{ADMISSION_CHECK.kind.lower()}.{ADMISSION_CHECK.group}"
 _TYPES: Final = frozenset(names_of_kind(ADMISSION_CHECK, "check"))
 
@@ -43,7 +52,8 @@ def command(where: HubSource, check: tuple[str, ...], form: Form, watch: bool) -
 
     For each CHECK, or for all AdmissionChecks that placement-ac answers: its clusters in order, the state
     of each (listed, draining, selected, waiting, beyond, unusable) and its reason, its credentials, whether
-    Kueue is connected to it, and how many Workloads run and wait there. Also the Workloads that the gate
+    Kueue is connected to it, and how many Workloads run and wait there. The first line says which controller
+    leads. Also the Workloads that the gate
     holds and why, and how often the list changed in the last hour.
     """
     if watch and where.dump_files:
@@ -51,11 +61,13 @@ def command(where: HubSource, check: tuple[str, ...], form: Form, watch: bool) -
     if watch:
         with_client(where, lambda client: _watch(client, where, check, form))
         return
-    shown = _SelectedChecks(read_once(where, KINDS).view, check)
-    shown.report_missing()
+    found = read_once(where, KINDS)
+    shown = _SelectedChecks(found.view, check)
+    _report_unreadable(found)
     if shown.statuses or not check:
         emit(form, shown.document, shown.trees, lambda: shown.by_name)
     shown.report_not_found()
+    exit_if_unreadable(found)
 
 
 def _name_of(word: str) -> str:
@@ -66,6 +78,13 @@ def _name_of(word: str) -> str:
     return name
 
 
+def _report_unreadable(found: HubReading) -> None:
+    """Report missing rights. Raises ClickException if nothing can be shown."""
+    require_served(found)
+    require_readable(found)
+    report_missing(found)
+
+
 async def _watch(client: Client, where: HubSource, check: Collection[str], form: Form) -> None:
     reported = False
     with watch_printer(form) as printer:
@@ -73,10 +92,10 @@ async def _watch(client: Client, where: HubSource, check: Collection[str], form:
             async for one in readings:
                 shown = _SelectedChecks(one.view, check)
                 if not reported:
-                    shown.report_missing()
+                    _report_unreadable(one)
                     shown.report_not_found()
                 reported = True
-                printer.show(shown.document, shown.trees, shown.by_name)
+                printer.show(shown.document_without_renewal, shown.trees, shown.by_name)
 
 
 @dataclass(frozen=True)
@@ -90,22 +109,32 @@ class _SelectedChecks:
     def statuses(self) -> tuple[CheckStatus, ...]:
         return check_statuses(self.view, self.names)
 
+    @cached_property
+    def controller(self) -> ControllerState:
+        return controller_state(self.view)
+
     @property
     def document(self) -> dict[str, object]:
-        return {"checks": self.statuses, "missingRights": list(map(str, self.view.missing_rights))}
+        return {
+            "controller": self.controller,
+            "checks": self.statuses,
+            "missingRights": list(map(str, self.view.missing_rights)),
+        }
 
-    def trees(self, wide: bool) -> Iterator[Tree]:
-        return (tree_of(branch, self.view.now, wide=wide) for branch in self.statuses)
+    @property
+    def document_without_renewal(self) -> dict[str, object]:
+        """The document for --watch: a renewal of the Lease is no change."""
+        return self.document | {"controller": replace(self.controller, renewed=None)}
+
+    def trees(self, wide: bool) -> Iterator[RenderableType]:
+        if self.view.dump.knows(LEASE) or self.view.dump.live:
+            yield controller_line(self.controller, self.view.now)
+        for branch in self.statuses:
+            yield tree_of(branch, self.view.now, wide=wide)
 
     @property
     def by_name(self) -> dict[str, CheckStatus]:
         return {f"{_SINGULAR}/{branch.name}": branch for branch in self.statuses}
-
-    def report_missing(self) -> None:
-        """Report missing rights. Raises ClickException if no check can be shown without them."""
-        report_missing(self.view.missing_rights)
-        if self.view.dump.live and (why := self.view.dump.why_unknown(ADMISSION_CHECK)):
-            raise click.ClickException(f"the checks are {why}")
 
     def report_not_found(self) -> None:
         """Report that there are no checks. Raises ClickException for named checks that are missing."""
@@ -115,8 +144,9 @@ class _SelectedChecks:
         others = {
             one.meta.name: f"is answered by {one.controller}, not by placement-ac" for one in self.view.checks
         }
+        ours = [one.meta.name for one in self.view.our_checks]
         problems = [
-            f'{ADMISSION_CHECK} "{name}" {others.get(name, "not found")}'
+            f'{ADMISSION_CHECK} "{name}" {others.get(name) or "not found" + did_you_mean(name, ours)}'
             for name in dict.fromkeys(self.names)
             if name not in shown
         ]

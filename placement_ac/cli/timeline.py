@@ -21,8 +21,8 @@ from placement_ac.cli.hub_options import (
     duration,
     hub_options,
     read_once,
-    report_missing,
 )
+from placement_ac.cli.missing_kinds import report_missing
 from placement_ac.cli.output import PLAIN_WIDTH, emit, output, plain, plain_table
 from placement_ac.cli.timeline_recorder import chosen_check, record_to_file, status_of_check
 from placement_ac.core.api.constants import EVENT, MULTIKUEUE_CONFIG, WATCHED_KINDS
@@ -108,8 +108,8 @@ def _from_file(source: Path, check: str | None) -> model.Timeline:
 
 def _from_hub(where: HubSource, check: str | None, since: timedelta | None) -> model.Timeline:
     seen = read_once(where, KINDS)
-    report_missing(seen.dump.missing)
     name = chosen_check(seen, check)
+    report_missing(seen)
     events = cluster_events(name, seen.dump.of(EVENT))
     branch = status_of_check(seen, name)
     now = current_state(seen.view, branch) if branch else RecordedState(seen.view.now)

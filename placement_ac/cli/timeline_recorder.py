@@ -11,7 +11,8 @@ from typing import IO, Final
 import click
 
 from placement_ac.cli.graph import require_checks
-from placement_ac.cli.hub_options import HubReading, HubSource, report_missing, watch_hub, with_client
+from placement_ac.cli.hub_options import HubReading, HubSource, watch_hub, with_client
+from placement_ac.cli.missing_kinds import report_missing
 from placement_ac.core.api.constants import WATCHED_KINDS
 from placement_ac.inspection.status.check_status import check_statuses
 from placement_ac.inspection.status.model import CheckStatus
@@ -73,8 +74,8 @@ async def _record(
             async for seen in readings:
                 first = last is None
                 if first:
-                    report_missing(seen.dump.missing)
                     name = chosen_check(seen, check)
+                    report_missing(seen)
                     click.echo(f"recording {name} …", err=True)
                 branch = status_of_check(seen, name)
                 now = current_state(seen.view, branch) if branch else RecordedState(seen.view.now)

@@ -129,6 +129,18 @@ class Client:
             if session:
                 await session.close()
 
+    @property
+    def server(self) -> str:
+        """The URL of the API server."""
+        return self._login.server
+
+    async def release(self) -> str:
+        """Return the server's release, as `v1.35.0`; "" if it does not tell."""
+        try:
+            return str((await self.request("GET", "/version")).get("gitVersion") or "")
+        except (NotFound, Refused):
+            return ""
+
     async def discover(self, kinds: Iterable[Kind]) -> dict[Kind, Resource]:
         """Return those of `kinds` that the server has, each in the newest version that we support as well."""
         wanted = tuple(kinds)

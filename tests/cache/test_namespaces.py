@@ -181,7 +181,11 @@ def test_an_edit_of_the_one_that_counts_now_goes_through() -> None:
 @pytest.mark.parametrize(
     ("objects", "message"),
     [
-        pytest.param([check()], "create Placement first/p or second/p: it does not exist", id="none"),
+        pytest.param(
+            [check()],
+            ("correct spec.parameters.name, or create Placement first/p or second/p: it does not exist"),
+            id="none",
+        ),
         pytest.param(
             [check(), placement(namespace="second")],
             "OCM has not decided yet for Placement second/p",

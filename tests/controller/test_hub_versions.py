@@ -165,7 +165,9 @@ def test_placements_and_kueue_may_live_in_other_namespaces(
     api = {"apiVersion": "cluster.open-cluster-management.io/v1beta1"}
     controllers.start(placement_namespace="teams", kueue_namespace="kueue")
     eventually(lambda: admin.reason("p"), "PlacementNotFound")
-    assert admin.active("p")["message"] == "create Placement teams/p: it does not exist"
+    assert admin.active("p")["message"] == (
+        "correct spec.parameters.name, or create Placement teams/p: it does not exist"
+    )
     post(f"{group}/placements", api | {"kind": "Placement", "metadata": {"name": "p"}, "spec": {}})
     owner = owner_reference(admin.ask("GET", f"{group}/placements/p"))
     metadata = {"name": "p-decision-1", "labels": labels, "ownerReferences": [owner]}

@@ -165,7 +165,9 @@ def test_a_placement_comes_later_is_decided_goes_and_comes_back(
     admin.secrets_for("a")
     controllers.start()
     eventually(lambda: admin.reason("p"), "PlacementNotFound")
-    assert admin.active("p")["message"] == "create Placement kueue-system/p: it does not exist"
+    assert admin.active("p")["message"] == (
+        "correct spec.parameters.name, or create Placement kueue-system/p: it does not exist"
+    )
     admin.placement("p")
     eventually(lambda: admin.reason("p"), "NoDecision")
     admin.decide("p", "a")

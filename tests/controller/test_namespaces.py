@@ -28,7 +28,8 @@ def test_a_check_follows_the_first_namespace_that_has_its_placement(
     for name in ("p", "q"):
         admin.check(name)
     eventually(
-        lambda: admin.active("p").get("message"), "create Placement first/p or second/p: it does not exist"
+        lambda: admin.active("p").get("message"),
+        ("correct spec.parameters.name, or create Placement first/p or second/p: it does not exist"),
     )
     admin.secrets_for("a", "b", "c")
     second.select("p", "b", "c")

@@ -13,6 +13,7 @@ from placement_ac.core.api import constants
 from placement_ac.core.plan import event_intents
 from placement_ac.core.selection import probe_schedule, provisioned
 from placement_ac.inspection.graph import model
+from placement_ac.inspection.hub import controller_state
 from placement_ac.inspection.readers import hub_reader, worker_inspector
 from placement_ac.kube import client, informer, login, responses
 from placement_ac.lab.demo import environment
@@ -115,6 +116,7 @@ IN_SENTENCES: Final = [
     ("draining", "`--unlist-after` (1 hour)", constants.UNLIST_AFTER_SECONDS, 3600),
     ("inspect", "at most twice a second", hub_reader.PAUSE_SECONDS, 0.5),
     ("inspect", "does not answer for about 20 seconds", round(sum(hub_reader.RETRY_SECONDS), -1), 20),
+    ("inspect", "duration and 60 s more", controller_state.SKEW.total_seconds(), 60),
     ("inspect", "more than 50,000 steps on a cluster", cel_budget.STEPS, 50_000),
     ("inspect", "eight at a time", worker_inspector.CONCURRENT_WORKERS, 8),
     ("inspect", "With more than 40 clusters in a check", model.CLUSTERS_SHOWN, 40),

@@ -25,6 +25,7 @@ from placement_ac.core.selection import probe_schedule
 from placement_ac.inspection.doctor.hub_rules import RULES as DOCTORS_RULES
 from placement_ac.inspection.doctor.worker_rules import RULES as WORKERS_RULES
 from placement_ac.inspection.explain.steps import StepName
+from placement_ac.inspection.hub.controller_state import ControllerState
 from placement_ac.inspection.plan.plan_report import (
     AffectedWorkload,
     CheckChange,
@@ -340,7 +341,16 @@ def test_the_states_of_a_cluster_in_status() -> None:
 
 def test_the_keys_of_the_document_of_status() -> None:
     keys = [re.sub(r" \([^)]*\)", "", row[1]).split(", ") for row in tables(INSPECT, "Status")[1]]
-    shapes = (CheckStatus, ClusterRow, Credential, QueueRow, WorkloadRow, HeldRow, ListWrites)
+    shapes = (
+        ControllerState,
+        CheckStatus,
+        ClusterRow,
+        Credential,
+        QueueRow,
+        WorkloadRow,
+        HeldRow,
+        ListWrites,
+    )
     assert keys == [[to_camel(field.name) for field in fields(shape)] for shape in shapes]
 
 

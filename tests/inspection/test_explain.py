@@ -281,7 +281,7 @@ CHECKS = [
         id="no binding",
     ),
     pytest.param(
-        [*ALL, queue()],
+        [*ALL, queue(), LOCAL_QUEUE],
         [
             "passed: its parameters name Placement p",
             "passed: Placement kueue-system/p exists",

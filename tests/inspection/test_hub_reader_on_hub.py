@@ -1,11 +1,12 @@
-"""Reading a hub with few rights: missing rights are reported with the command that checks them."""
+"""Reading a hub with few rights: missing rights are reported in one line."""
 
 from pathlib import Path
 
 import pytest
 import yaml
 
-from placement_ac.cli.hub_options import HubSource, read_once, report_missing, with_client
+from placement_ac.cli.hub_options import HubSource, read_once, with_client
+from placement_ac.cli.missing_kinds import report_missing
 from placement_ac.core.api.constants import ADMISSION_CHECK, PLACEMENT, SECRET
 from placement_ac.core.api.errors import ApiError
 from placement_ac.inspection.hub.dump import MissingRight
@@ -50,10 +51,10 @@ def test_missing_rights_are_noted_and_the_rest_is_read(
         True,
         False,
     )
-    report_missing(found.dump.missing, "credentials are not shown")
+    report_missing(found)
     assert capsys.readouterr().err == (
-        "missing right: list secrets in namespace kueue-system; credentials are not shown "
-        "(check: kubectl auth can-i list secrets -n kueue-system)\n"
+        "missing rights: ask an admin for the right to list secrets in namespace kueue-system "
+        "(check: kubectl auth can-i list secrets -n kueue-system); what depends on that is unknown\n"
     )
 
 

@@ -3,16 +3,18 @@
 import io
 import re
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
+from placement_ac.cli.controller_line import controller_line
 from placement_ac.cli.output import safe_text
 from placement_ac.cli.status_tree import time_left, tree_of
 from placement_ac.core.api.constants import ACTIVE, BAD_PARAMETERS, GENERATED
+from placement_ac.inspection.hub.controller_state import ControllerState
 from placement_ac.inspection.status.model import (
     CheckStatus,
     ClusterRow,
@@ -26,6 +28,7 @@ from tests.support.builders import NOW
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "inspect.md"
 
+SINCE = datetime(2026, 7, 31, 15, tzinfo=UTC)
 SHOWN = CheckStatus(
     name="placement-demo2",
     active="True",
@@ -79,7 +82,16 @@ def drawn(branch: CheckStatus, *, wide: bool = False, width: int = 200, colour: 
 
 def test_the_example_in_the_documentation_is_what_is_shown() -> None:
     output = DOCUMENT.read_text("utf-8").partition("$ placement-ac status placement-demo2\n")[2]
-    assert output.partition("\n```")[0] == drawn(SHOWN)
+    leader = ControllerState(
+        True,
+        "placement-ac-7c9d-x2x4l_1f0e",
+        SINCE,
+        NOW - timedelta(seconds=1),
+        "kueue-system/placement-ac",
+        "",
+    )
+    first = controller_line(leader, NOW).plain
+    assert output.partition("\n```")[0] == f"{first}\n{drawn(SHOWN)}"
 
 
 HELD = (HeldRow(("cluster1",), "Workloads wait there", 2, NOW - timedelta(seconds=25)),)

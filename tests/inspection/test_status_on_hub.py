@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -69,6 +70,24 @@ def test_what_the_controller_has_made_is_listed(
     assert found["missingRights"] == []
 
 
+def test_it_begins_with_who_leads(admin: Driver, controllers: Controllers, status: Status) -> None:
+    admin.check("p")
+    controller = controllers.start(leader_elect=True)
+    eventually(lambda: admin.reason("p"), "PlacementNotFound")
+    assert re.match(
+        r"Controller: \S+ leads since 20\S+Z \(renewed \ds ago\)\nAdmissionCheck p ", status().stdout
+    )
+    found = json.loads(status("-o", "json").stdout)["controller"]
+    assert (found["running"], found["lease"], found["problem"]) == (True, "kueue-system/placement-ac", "")
+    controller.stop()
+    gone = status().stdout
+    assert re.match(
+        r"No controller is running: what follows is what it last wrote "
+        r"\(Lease kueue-system/placement-ac: it was released \ds ago\)\nAdmissionCheck p ",
+        gone,
+    )
+
+
 def test_who_waits_for_the_gate_and_how_often_the_list_changed(play: Play, status: Status) -> None:
     there = play("b", "c", held=["b", "c"])
     there.select("c")
@@ -106,12 +125,18 @@ main(["status", "--kubeconfig", {str(kubeconfig)!r}], standalone_mode=False)
 sys.exit(" ".join({unneeded} & {{*sys.modules}}))
 """
     run = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
-    assert (run.stdout.split()[:2], run.stderr.strip()) == (["AdmissionCheck", "p"], "")
+    first, second, *_ = run.stdout.splitlines()
+    assert (first.partition(":")[0], second.split()[:2], run.stderr.strip()) == (
+        "No controller is running",
+        ["AdmissionCheck", "p"],
+        "",
+    )
 
 
 def test_without_any_check_it_says_so(status: Status) -> None:
     result = status()
-    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "No checks found\n")
+    assert (result.exit_code, result.stderr) == (0, "No checks found\n")
+    assert result.stdout.startswith("No controller is running")
 
 
 @pytest.mark.parametrize(
@@ -170,11 +195,9 @@ def test_the_missing_right_to_checks_is_an_error(hub: Hub, admin: Driver, tmp_pa
     owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
     reader = kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
     result = CliRunner().invoke(main, ["status", "--kubeconfig", str(reader)])
-    assert result.exit_code == 1
-    assert "missing right: list placements.cluster.open-cluster-management.io in namespace" in result.stderr
-    assert result.stderr.endswith(
-        "Error: the checks are unknown: no right to list admissionchecks.kueue.x-k8s.io\n"
-    )
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: ask an admin for ClusterRole placement-ac-viewer (")
+    assert ": you may not list admissionchecks, multikueueconfigs, " in result.stderr
 
 
 def test_missing_rights_are_reported_and_the_rest_is_shown(hub: Hub, admin: Driver, tmp_path: Path) -> None:
@@ -188,12 +211,18 @@ def test_missing_rights_are_reported_and_the_rest_is_shown(hub: Hub, admin: Driv
     found = json.loads(result.stdout)
     assert (result.exit_code, found["missingRights"]) == (
         0,
-        ["list secrets in namespace kueue-system", "list events in namespace default"],
+        [
+            "list secrets in namespace kueue-system",
+            "list events in namespace default",
+            "list leases.coordination.k8s.io in namespace kueue-system",
+        ],
     )
     assert result.stderr == (
-        "missing right: list secrets in namespace kueue-system"
-        " (check: kubectl auth can-i list secrets -n kueue-system)\n"
-        "missing right: list events in namespace default (check: kubectl auth can-i list events -n default)\n"
+        "missing rights: ask an admin for ClusterRole placement-ac-viewer (kubectl create clusterrolebinding"
+        " NAME --clusterrole=placement-ac-viewer --user=USER): you may not list events in namespace default,"
+        " leases in namespace kueue-system;"
+        " the role does not give the right to list secrets in namespace kueue-system;"
+        " what depends on that is unknown\n"
     )
     (row,) = found["checks"][0]["clusters"]
     assert (row["state"], row["credential"]["problem"]) == (

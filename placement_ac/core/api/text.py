@@ -3,10 +3,15 @@ Text for people: lists of names (the first by name, the rest counted), numbers a
 """
 
 from collections.abc import Iterable
+from difflib import SequenceMatcher, get_close_matches
 from typing import Final
 
 NAMES_SHOWN: Final = 10
 """Names shown one by one in a message; the rest is counted."""
+
+
+NAMES_MEANT: Final = 2
+"""Names in a question what somebody meant."""
 
 
 def joined(names: Iterable[str], between: str = ", ") -> str:
@@ -16,6 +21,23 @@ def joined(names: Iterable[str], between: str = ", ") -> str:
 
 def and_more(rest: int) -> str:
     return f" and {rest} more" if rest > 0 else ""
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return `; did you mean a or b?`, with the names that are closest to one that does not exist."""
+    near = closest(name, names)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
+def closest(name: str, names: Iterable[str]) -> list[str]:
+    """Return the name that is closest to one that does not exist, or several that are as close."""
+    near = get_close_matches(name, sorted({*names} - {name}), n=NAMES_MEANT)
+    best = _likeness(name, near[0]) if near else 0.0
+    return sorted(one for one in near if _likeness(name, one) == best)
+
+
+def _likeness(name: str, other: str) -> float:
+    return SequenceMatcher(None, other, name).ratio()
 
 
 def duration_text(seconds: float) -> str:

@@ -78,7 +78,10 @@ def placement_is_missing(seen: Snapshot, _: TargetClusters) -> Verdict | None:
     if seen.decision.placement:
         return None
     looked_for = joined([f"{namespace}/{seen.name}" for namespace in seen.hub.namespaces], " or ")
-    return refuse(PLACEMENT_NOT_FOUND, f"create Placement {looked_for}: it does not exist")
+    return refuse(
+        PLACEMENT_NOT_FOUND,
+        f"correct spec.parameters.name, or create Placement {looked_for}: it does not exist",
+    )
 
 
 def nothing_is_decided(seen: Snapshot, targets: TargetClusters) -> Verdict | None:

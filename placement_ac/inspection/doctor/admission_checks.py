@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Collection, Iterator
 from typing import Final
 
+from placement_ac.core.api import constants
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     MULTIKUEUE_CONFIG,
@@ -19,13 +20,13 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.decode import active_of, checks_listed
 from placement_ac.core.api.objects import Check
-from placement_ac.core.api.text import count_text, joined
+from placement_ac.core.api.text import closest, count_text, did_you_mean, joined
 from placement_ac.core.plan.conditions import parameters_problem
 from placement_ac.inspection.doctor.commands import HUB, manifest
-from placement_ac.inspection.doctor.finding import Finding, fail, ok, warn
+from placement_ac.inspection.doctor.finding import Cause, Finding, fail, ok, warn
 from placement_ac.inspection.doctor.setup import HubSetup, hub_rule
 from placement_ac.inspection.hub.dump import Object, key_of
-from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, SET_BINDING
+from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE
 from placement_ac.inspection.status.queues import inactive_reason
 from placement_ac.scheduling.objects import at, name_of, section
 
@@ -41,8 +42,8 @@ def check_parameters(setup: HubSetup) -> Iterator[Finding]:
         name = one.meta.name
         if not one.placement:
             placements = sorted({name_of(obj) for obj in setup.dump.of(PLACEMENT)})
-            fix = _set_parameters(one, PLACEMENT, placements or [name])
-            yield fail(f"AdmissionCheck {name}: {parameters_problem(one)}", fix)
+            fix = _set_parameters(one, PLACEMENT, [name] if name in placements else [], placements)
+            yield fail(f"AdmissionCheck {name}: {parameters_problem(one)}", fix, label(name))
         elif setup.view.placement(one.placement) is None:
             spaces = setup.settings.placement_namespace
             if unknown := setup.unknown(PLACEMENT, namespaces=setup.placement_namespaces):
@@ -50,7 +51,9 @@ def check_parameters(setup: HubSetup) -> Iterator[Finding]:
                 continue
             labels = joined([f"{space}/{one.placement}" for space in spaces], " or ")
             message = f"AdmissionCheck {name} names Placement {one.placement}: there is no {labels}"
-            yield fail(message, _create_placement(setup, one.placement, spaces[0]))
+            existing = {key_of(obj)[1] for obj in setup.dump.of(PLACEMENT) if key_of(obj)[0] in spaces}
+            meant = did_you_mean(one.placement, existing)
+            yield fail(message + meant, _name_another(one, closest(one.placement, existing)), label(name))
     names = [one.meta.name for one in setup.view.our_checks]
     yield ok(f"the Placement of {joined(names)} exists" if names else "there is no check of ours")
 
@@ -65,20 +68,47 @@ def check_condition(setup: HubSetup) -> Iterator[Finding]:
     for one in setup.view.our_checks:
         name, active = one.meta.name, one.active
         logs = f"kubectl logs {setup.controller_words} --all-pods --tail=50"
+        deleted = Cause("check-deletion", label(name))
+        stopped = (deleted, Cause("controller"))
         if active is None:
-            yield warn(f"AdmissionCheck {name} has no condition", logs)
+            yield warn(f"AdmissionCheck {name} has no condition", logs, label(name), stopped)
         elif active.observed_generation is not None and active.observed_generation < one.meta.generation:
             yield warn(
-                f"AdmissionCheck {name} was changed, and the controller has not reconciled it since", logs
+                f"AdmissionCheck {name} was changed, and the controller has not reconciled it since",
+                logs,
+                label(name),
+                stopped,
             )
         elif active.status != "True":
             fix = f"kubectl describe admissioncheck {name}"
             if one.placement and (placement := setup.view.placement(one.placement)):
                 namespace, called = key_of(placement)
                 fix += f"; kubectl describe placement -n {namespace} {called}"
-            yield fail(f"AdmissionCheck {name} is not Active: {inactive_reason(active)}", fix)
+            causes = (deleted, *_causes_of_reason(one, active.reason))
+            message = f"AdmissionCheck {name} is not Active: {inactive_reason(active)}"
+            yield fail(message, fix, label(name), causes)
     names = [one.meta.name for one in setup.view.our_checks]
     yield ok(f"AdmissionCheck {joined(names)} is Active" if names else "there is no check of ours")
+
+
+def label(check: str) -> str:
+    return f"AdmissionCheck {check}"
+
+
+def _causes_of_reason(one: Check, reason: str) -> tuple[Cause, ...]:
+    """Return the findings that a reason of the condition `Active` follows from."""
+    about = f"Placement {one.placement}"
+    match reason:
+        case constants.BAD_PARAMETERS | constants.PLACEMENT_NOT_FOUND:
+            return (Cause("check-parameters", label(one.meta.name)),)
+        case constants.NO_CLUSTER_SELECTED:
+            return (Cause("cluster-set-bindings", about), Cause("cluster-sets"))
+        case constants.NO_CLUSTER_USABLE:
+            return (Cause("credentials", about),)
+        case constants.NAME_TAKEN:
+            return (Cause("name-taken", about),)
+        case _:
+            return ()
 
 
 @hub_rule(
@@ -97,7 +127,8 @@ def multikueue_checks(setup: HubSetup) -> Iterator[Finding]:
             yield fail(
                 f"AdmissionCheck {one.meta.name} names MultiKueueConfig {one.config or '(none)'}, which does "
                 "not exist: no check of ours names a Placement of that name",
-                _set_parameters(one, MULTIKUEUE_CONFIG, _placements_beside(setup, one) or ours or existing),
+                _set_parameters(one, MULTIKUEUE_CONFIG, _placements_beside(setup, one), ours or existing),
+                label(one.meta.name),
             )
     names = joined(one.meta.name for one in checks)
     yield ok(f"the list of {names} exists, or will exist" if names else "there are none")
@@ -134,14 +165,16 @@ def _without_check(
     setup: HubSetup, queue: Object, missing: Collection[str], unsent: list[Check]
 ) -> Iterator[Finding]:
     """Yield the listed checks that do not exist: a check of ours, or Kueue's, may have been deleted."""
+    existing = [one.meta.name for one in setup.view.checks if one.meta.name not in checks_listed(queue)]
     for name in sorted(missing):
         fix = f"kubectl describe clusterqueue {name_of(queue)}"
+        meant = did_you_mean(name, existing)
         if setup.view.placement(name):
             fix = _create_check(setup, name, OUR_CONTROLLER, PLACEMENT, name)
-        elif unsent:
+        elif unsent and not meant:
             fix = _create_check(setup, name, MULTIKUEUE_CONTROLLER, MULTIKUEUE_CONFIG, unsent[0].placement)
         message = f"ClusterQueue {name_of(queue)} lists AdmissionCheck {name}, which does not exist"
-        yield fail(f"{message}: it admits nothing", fix)
+        yield fail(f"{message}: it admits nothing{meant}", fix, f"ClusterQueue {name_of(queue)}")
 
 
 def _without_gate(setup: HubSetup, queue: Object, checks: list[Check]) -> Iterator[Finding]:
@@ -189,9 +222,20 @@ def cluster_queues(setup: HubSetup) -> Iterator[Finding]:
         elif active.status != "True":
             if at(queue, "spec", "stopPolicy") not in (None, "None"):
                 fix = HUB.patch("clusterqueue", name, {"stopPolicy": "None"})
-            yield fail(f"ClusterQueue {name} admits nothing: {inactive_reason(active)}", fix)
+            about = f"ClusterQueue {name}"
+            message = f"{about} admits nothing: {inactive_reason(active)}"
+            yield fail(message, fix, about, _causes_of_inactivity(queue, active.reason))
     names = joined(map(name_of, queues))
     yield ok(f"ClusterQueue {names} admits jobs" if names else "no ClusterQueue lists our checks")
+
+
+def _causes_of_inactivity(queue: Object, reason: str) -> Iterator[Cause]:
+    """Yield the findings that make a ClusterQueue inactive, if Kueue's reason is about AdmissionChecks."""
+    if reason.startswith(ADMISSION_CHECK.kind):
+        yield Cause("queue-checks", f"ClusterQueue {name_of(queue)}")
+        for check in sorted(checks_listed(queue)):
+            for rule in ("check-condition", "multikueue-checks", "check-deletion"):
+                yield Cause(rule, label(check))
 
 
 def _placements_beside(setup: HubSetup, sender: Check) -> list[str]:
@@ -203,23 +247,25 @@ def _placements_beside(setup: HubSetup, sender: Check) -> list[str]:
     )
 
 
-def _set_parameters(one: Check, kind: Kind, candidates: list[str]) -> str:
-    """Return the command that sets the parameters of a check: the only candidate, or that of its name."""
-    names = [name for name in candidates if name == one.meta.name] or candidates
-    if len(names) != 1:
-        choice = f"  # parameters.name: {joined(candidates, ' or ')}" if candidates else ""
-        return f"kubectl edit admissioncheck {one.meta.name}{choice}"
-    return HUB.patch("admissioncheck", one.meta.name, {"parameters": _parameters(kind, names[0])})
+def _name_another(one: Check, near: list[str]) -> str:
+    """Return the command with which the admin names another Placement, or that shows all."""
+    return _set_parameters(one, PLACEMENT, [], near) if near else f"kubectl get {PLACEMENT} -A"
+
+
+def _set_parameters(one: Check, kind: Kind, meant: list[str], choice: list[str]) -> str:
+    """Return the command that sets the parameters of a check.
+
+    `meant`: the names that it is certainly about; the admin chooses if that is not one, from `choice`.
+    """
+    if len(meant) != 1:
+        names = meant or choice
+        hint = f"  # parameters.name: {joined(names, ' or ')}" if names else ""
+        return f"kubectl edit admissioncheck {one.meta.name}{hint}"
+    return HUB.patch("admissioncheck", one.meta.name, {"parameters": _parameters(kind, meant[0])})
 
 
 def _parameters(kind: Kind, name: str) -> dict[str, str]:
     return {"apiGroup": kind.group, "kind": kind.kind, "name": name}
-
-
-def _create_placement(setup: HubSetup, name: str, namespace: str) -> str:
-    sets = [name_of(one) for one in setup.dump.of(SET_BINDING) if key_of(one)[0] == namespace]
-    spec = {"clusterSets": sets} if sets else {}
-    return HUB.apply(manifest(PLACEMENT, name, namespace=namespace) | {"spec": spec})
 
 
 def _create_check(setup: HubSetup, name: str, controller: str, kind: Kind, of: str) -> str:

@@ -4,6 +4,7 @@ Rules for ClusterProfiles as credentials of workers: the gate, the CRD, access p
 Pure.
 """
 
+import shlex
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -125,7 +126,7 @@ def access_providers(setup: HubSetup) -> Iterator[Finding]:
         if not set(names) & set(offered):
             yield fail(
                 f"{label} has access providers {joined(offered) or '(none)'}, {has}: none of them match",
-                _add_provider(setup, offered),
+                _add_provider(setup, name, offered),
             )
     yield ok(f"{has}, for {joined(used)}") if used else _NOT_USED
 
@@ -179,10 +180,10 @@ def _list_is_wrong(kueue: HubKueue) -> Iterator[Finding]:
         )
 
 
-def _add_provider(setup: HubSetup, offered: tuple[str, ...]) -> str:
-    if not offered:
-        return "clusteradm install hub-addon --names cluster-proxy  # its gate clusterProfileAccessProvider"
+def _add_provider(setup: HubSetup, profile_name: str, offered: tuple[str, ...]) -> str:
     kueue = setup.kueue
+    if not offered:
+        return f"kubectl get clusterprofile -n {kueue.namespace} {shlex.quote(profile_name)} -o yaml"
     profile = section(kueue.multikueue, "clusterProfile")
     old = CREDENTIALS in profile or (kueue.release and kueue.release < RENAMED)
     path = ("multiKueue", "clusterProfile", CREDENTIALS if old else ACCESS)

@@ -28,11 +28,17 @@ from placement_ac.core.kubeconfig.read import read_kubeconfig
 from placement_ac.core.kubeconfig.source import ClusterAccess
 from placement_ac.core.plan.event_intents import expiry_warnings
 from placement_ac.inspection.doctor.commands import put_secret
-from placement_ac.inspection.doctor.finding import Finding, fail, ok, warn
+from placement_ac.inspection.doctor.finding import Cause, Finding, fail, ok, warn
 from placement_ac.inspection.doctor.kueue import CLUSTER_PROFILE_GATE
 from placement_ac.inspection.doctor.setup import HubSetup, hub_rule
 from placement_ac.inspection.status.queues import inactive_reason
 from placement_ac.scheduling.objects import text
+
+_CAUSES: Final[Mapping[str, tuple[str, ...]]] = {
+    "MultiKueueClusterProfileFeatureDisabled": ("cluster-profile-gate",),
+    "BadClusterProfile": ("access-providers", "access-provider-plugin", "cluster-profile-gate"),
+}
+"""Kueue's reason → the checks that find its cause."""
 
 
 @hub_rule(
@@ -59,7 +65,9 @@ def connections(setup: HubSetup) -> Iterator[Finding]:
             yield warn(message, f"kubectl describe multikueuecluster {name}")
         elif active.status != "True":
             fix = _reconnect(setup, kueue_object(raw), active.reason)
-            yield fail(f"Kueue is not connected to MultiKueueCluster {name}: {inactive_reason(active)}", fix)
+            message = f"Kueue is not connected to MultiKueueCluster {name}: {inactive_reason(active)}"
+            causes = map(Cause, _CAUSES.get(active.reason, ()))
+            yield fail(message, fix, f"MultiKueueCluster {name}", causes)
         else:
             connected += 1
     yield ok(f"Kueue is connected to {connected} of {len(listed)} listed clusters")
@@ -93,6 +101,7 @@ def credentials(setup: HubSetup) -> Iterator[Finding]:
             yield (warn if selection.listable else fail)(
                 f"cluster {cluster} of Placement {placement} is left out: {why}",
                 _provide_credentials(setup, cluster),
+                f"Placement {placement}",
             )
     yield ok(f"{len(usable)} selected clusters have usable credentials")
 

@@ -5,22 +5,23 @@ Pure.
 """
 
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import Final
 
 from placement_ac.core.api.constants import KUEUE, LEASE, MANAGED_BY
 from placement_ac.core.api.decode import checks_listed
-from placement_ac.core.api.schemas import parse_time
 from placement_ac.core.api.text import joined
 from placement_ac.inspection.doctor.finding import Finding, fail, ok, warn
 from placement_ac.inspection.doctor.rbac import missing_permissions, rules_of
 from placement_ac.inspection.doctor.setup import HubSetup, hub_rule
 from placement_ac.inspection.hub import kinds
-from placement_ac.inspection.hub.controller_settings import deployments
-from placement_ac.inspection.hub.dump import Key, Object, key_of
+from placement_ac.inspection.hub.controller_settings import NAME_LABEL, deployments
+from placement_ac.inspection.hub.controller_state import ControllerState, controller_state, lease_key
+from placement_ac.inspection.hub.dump import Object, key_of
 from placement_ac.scheduling.objects import Obj, integer, listed, name_of, section, text
 
 INSTALL: Final = "kubectl apply -k config/default"
+INSTALL_ROLE: Final = "kubectl apply -f config/rbac/clusterrole.yaml"
+"""The ClusterRole alone: the rest of the installation may be another overlay."""
 NEEDED: Final = {
     "admissionchecks": ("list", "watch"),
     "admissionchecks/status": ("patch",),
@@ -30,8 +31,6 @@ NEEDED: Final = {
     "workloads/status": ("patch",),
 }
 """The verbs that the controller needs on Kueue's kinds with any settings: as in config/rbac."""
-SKEW: Final = timedelta(seconds=60)
-"""Tolerated difference between the clocks of two machines."""
 
 
 @hub_rule(
@@ -41,23 +40,24 @@ SKEW: Final = timedelta(seconds=60)
 )
 def controller(setup: HubSetup) -> Iterator[Finding]:
     running = next((one for one in deployments(setup.dump) if _ready(one)), None)
-    holder = _holder(setup)
-    namespace, lease = _lease(setup)
+    state = controller_state(setup.view)
+    holder = state.leader if state.running else ""
+    namespace, _ = lease_key(setup.view)
     if running:
         message = f"Deployment {_label(running)} has {_ready(running)} ready"
         if not holder and setup.knows(LEASE, namespace) and setup.settings.leader_elect:
             fix = f"kubectl logs {_words(running)} --all-pods --tail=50"
-            yield warn(f"{message}, but none holds Lease {namespace}/{lease}", fix)
+            yield warn(f"{message}, but {_lost(setup, state)}", fix)
         yield ok(message)
     elif holder:
         yield ok(f"{holder} leads")
     elif unknown := _unknown(setup):
         yield from unknown
     elif listing := joined(_listing(setup)):
-        message = f"no controller runs, and ClusterQueue {listing} lists our check: its jobs wait"
-        yield fail(message, _start(setup))
+        message = f"no controller runs ({_lost(setup, state)}), and ClusterQueue {listing} lists our check"
+        yield fail(f"{message}: its jobs wait", _start(setup))
     else:
-        yield warn("no controller runs", _start(setup))
+        yield warn(f"no controller runs ({_lost(setup, state)}), and no ClusterQueue needs it", _show(setup))
 
 
 @hub_rule(
@@ -128,7 +128,7 @@ def _bind(setup: HubSetup, namespace: str, account: str) -> str:
     """Return the command that binds our ClusterRole to the account, or installs a complete ClusterRole."""
     role = setup.dump.find(kinds.CLUSTER_ROLE, MANAGED_BY)
     if missing_permissions(listed(role, "rules"), KUEUE, NEEDED):
-        return INSTALL
+        return INSTALL_ROLE
     name = MANAGED_BY
     while setup.dump.find(kinds.CLUSTER_ROLE_BINDING, name):
         name += f"-{namespace}"
@@ -138,17 +138,36 @@ def _bind(setup: HubSetup, namespace: str, account: str) -> str:
     )
 
 
+def _lost(setup: HubSetup, state: ControllerState) -> str:
+    """Return what the Lease says if nobody leads by it."""
+    name = "/".join(lease_key(setup.view))
+    if state.renewed is None:
+        return f"none holds Lease {name}"
+    since = f"{state.renewed:%Y-%m-%dT%H:%M:%SZ}"
+    if state.leader:
+        return f"{state.leader} has not renewed Lease {name} since {since}"
+    return f"none holds Lease {name} since {since}"
+
+
 def _unknown(setup: HubSetup) -> tuple[Finding, ...]:
     """Return a warning if it is unknown whether a controller runs."""
     if deployments(setup.dump):
         return ()
-    spaces = [_lease(setup)[0]] if setup.dump.live else []
+    spaces = [lease_key(setup.view)[0]] if setup.dump.live else []
     pods = setup.unknown(kinds.DEPLOYMENT, namespaces=[setup.controller_namespace])
     return pods or setup.unknown(LEASE, namespaces=spaces)
 
 
+def _show(setup: HubSetup) -> str:
+    """Return the command that starts the controller, or that shows that none is installed."""
+    nowhere = not deployments(setup.dump) and not setup.is_embedded
+    return f"kubectl get deployments -A -l {NAME_LABEL}={MANAGED_BY}" if nowhere else _start(setup)
+
+
 def _start(setup: HubSetup) -> str:
     found = next(iter(deployments(setup.dump)), None)
+    if setup.is_embedded:
+        return "placement-ac run"
     if found is None:
         wait = f"kubectl rollout status -n {setup.controller_namespace} deployment/{MANAGED_BY}"
         return f"{INSTALL} && {wait}"
@@ -162,23 +181,6 @@ def _listing(setup: HubSetup) -> list[str]:
     """Return the ClusterQueues that list a check of ours."""
     ours = {one.meta.name for one in setup.view.our_checks}
     return sorted(name_of(one) for one in setup.dump.of(kinds.CLUSTER_QUEUE) if ours & checks_listed(one))
-
-
-def _lease(setup: HubSetup) -> Key:
-    """Return the namespace and the name of the Lease."""
-    settings = setup.settings
-    namespace = settings.leader_elect_resource_namespace or setup.kueue_namespace
-    return namespace, settings.leader_elect_resource_name
-
-
-def _holder(setup: HubSetup) -> str:
-    """Return the holder of the Lease; in a dump, its holder at that time."""
-    lease = setup.dump.by_key(LEASE).get(_lease(setup))
-    holder, renewed = text(lease, "spec", "holderIdentity"), parse_time(text(lease, "spec", "renewTime"))
-    if not setup.dump.live:
-        return holder
-    valid = timedelta(seconds=integer(lease, "spec", "leaseDurationSeconds") or 0) + SKEW
-    return holder if renewed and setup.view.now - renewed < valid else ""
 
 
 def _ready(deployment: Obj) -> int:

@@ -3,9 +3,9 @@ Rules, and their findings with the command that fixes each. Plain data.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 S = TypeVar("S")
 
@@ -18,6 +18,13 @@ class Level(StrEnum):
     FAIL = "FAIL"
 
 
+class Cause(NamedTuple):
+    """The findings of a check that another finding follows from: those about that object, or all ("")."""
+
+    check: str
+    about: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One line of `doctor`."""
@@ -28,18 +35,30 @@ class Finding:
     message: str
     fix: str = ""
     """The commands that fix it, ready to paste into a shell; "" if nothing is wrong."""
+    about: str = field(default="", compare=False)
+    """The object that has the problem, as KIND NAME; "" if there is no single one."""
+    causes: tuple[Cause, ...] = field(default=(), compare=False)
+    """The findings that it follows from, if they are there: the first one counts."""
+    is_unknown: bool = field(default=False, compare=False)
+    """Whether it only says that something is unknown."""
 
 
 def ok(message: str) -> Finding:
     return Finding("", Level.OK, message)
 
 
-def warn(message: str, fix: str = "") -> Finding:
-    return Finding("", Level.WARN, message, fix)
+def warn(message: str, fix: str = "", about: str = "", causes: Iterable[Cause] = ()) -> Finding:
+    return Finding("", Level.WARN, message, fix, about, tuple(causes))
 
 
-def fail(message: str, fix: str) -> Finding:
-    return Finding("", Level.FAIL, message, fix)
+def fail(message: str, fix: str, about: str = "", causes: Iterable[Cause] = ()) -> Finding:
+    return Finding("", Level.FAIL, message, fix, about, tuple(causes))
+
+
+def unknown(message: str, fix: str = "", cause: str = "") -> Finding:
+    """Return a warning that something is unknown; `cause`: the check that says why."""
+    causes = (Cause(cause),) if cause else ()
+    return Finding("", Level.WARN, f"unknown: {message}", fix, causes=causes, is_unknown=True)
 
 
 @dataclass(frozen=True, slots=True)

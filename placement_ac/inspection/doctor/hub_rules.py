@@ -4,24 +4,32 @@ Every rule of `doctor` for the hub, in the order of an installation: a rule depe
 Pure.
 """
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
+from placement_ac.core.api.constants import KUEUE_MANAGER
 from placement_ac.inspection.doctor import (
     admission_checks,
     cluster_profiles,
     cluster_sets,
     connections,
     controller_rules,
+    deletion,
     external_frameworks,
     installation,
     kueue_config_rules,
+    own_rights,
     ownership,
     waiting_grace,
 )
-from placement_ac.inspection.doctor.finding import Finding
+from placement_ac.inspection.doctor.finding import Finding, ok
 from placement_ac.inspection.doctor.setup import HubRule, HubSetup
+from placement_ac.inspection.hub.kinds import DEPLOYMENT
+from placement_ac.scheduling.objects import name_of
 
 RULES: Final[tuple[HubRule, ...]] = (
+    *own_rights.RULES,
     *installation.RULES,
     *kueue_config_rules.RULES,
     *cluster_profiles.RULES,
@@ -29,12 +37,35 @@ RULES: Final[tuple[HubRule, ...]] = (
     *controller_rules.RULES,
     *ownership.RULES,
     *cluster_sets.RULES,
+    *deletion.RULES,
     *admission_checks.RULES,
     *connections.RULES,
     *waiting_grace.RULES,
 )
+_NEED_KUEUE: Final = frozenset(
+    rule.check
+    for rule in (
+        installation.kueue_deployment,
+        installation.kueue_release,
+        *kueue_config_rules.RULES,
+        *cluster_profiles.RULES,
+        *external_frameworks.RULES,
+    )
+)
+"""The rules about Kueue's Deployment and its configuration, which the stand-in does not have."""
+_STAND_IN: Final = ok("not on the embedded hub: Kueue is a stand-in there")
 
 
 def examine_hub(setup: HubSetup) -> tuple[Finding, ...]:
     """Return the findings of each rule, in order."""
-    return tuple(finding for rule in RULES for finding in rule.findings(setup))
+    return tuple(finding for rule in RULES for finding in _findings(rule, setup))
+
+
+def _has_kueue(setup: HubSetup) -> bool:
+    return any(name_of(one) == KUEUE_MANAGER for one in setup.dump.of(DEPLOYMENT))
+
+
+def _findings(rule: HubRule, setup: HubSetup) -> Iterable[Finding]:
+    if rule.check in _NEED_KUEUE and setup.is_embedded and not _has_kueue(setup):
+        return (replace(_STAND_IN, check=rule.check),)
+    return rule.findings(setup)

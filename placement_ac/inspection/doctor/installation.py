@@ -24,7 +24,8 @@ from placement_ac.inspection.hub.dump import key_of
 from placement_ac.inspection.hub.kinds import CRD, DEPLOYMENT
 from placement_ac.scheduling.objects import integer, section
 
-INSTALL_OCM: Final = "clusteradm init --wait"
+CHOOSE: Final = "kubectl config get-contexts"
+"""Where kinds are missing, the context is most likely that of another cluster: it must not get them."""
 UPGRADE: Final = f"kubectl apply --server-side -f {KUEUE_MANIFESTS.format('RELEASE')}"
 KEEPS_JOBS: Final = VersionRange("0.17.8, 0.18.4")
 """Releases that do not evict healthy jobs when a watch of a worker restarts."""
@@ -32,32 +33,32 @@ KEEPS_ORDER: Final = VersionRange("0.19")
 """Releases whose Incremental dispatcher follows the order of the list; earlier ones sort by name."""
 
 
-@hub_rule("kueue-crds", "Kueue's kinds are served, in versions that the controller supports", UPGRADE)
+@hub_rule("kueue-crds", "Kueue's kinds are served, in versions that the controller supports", CHOOSE)
 def kueue_crds(setup: HubSetup) -> Iterator[Finding]:
-    yield from _served(setup, KUEUE, HUB.install_kueue())
+    yield from _served(setup, KUEUE, "Kueue", HUB.install_kueue())
 
 
-@hub_rule(
-    "ocm-crds", "OCM's Placements and decisions are served; so are ManagedClusters and scores", INSTALL_OCM
-)
+@hub_rule("ocm-crds", "OCM's Placements and decisions are served; so are ManagedClusters and scores", CHOOSE)
 def ocm_crds(setup: HubSetup) -> Iterator[Finding]:
-    yield from _served(setup, OCM_CLUSTER, INSTALL_OCM)
+    see = f"kubectl api-resources --api-group={OCM_CLUSTER}"
+    yield from _served(setup, OCM_CLUSTER, "OCM", see)
     for kind in OPTIONAL_KINDS:
         if kind.group == OCM_CLUSTER and setup.served_versions(kind) == ():
-            yield warn(f"{kind} are not served, so they are not used", INSTALL_OCM)
+            yield warn(f"{kind} are not served, so they are not used", see)
 
 
-def _served(setup: HubSetup, group: str, fix: str) -> Iterator[Finding]:
+def _served(setup: HubSetup, group: str, owner: str, upgrade: str) -> Iterator[Finding]:
     """Yield the findings on the required kinds of a group."""
     served = {kind: setup.served_versions(kind) for kind in REQUIRED_KINDS if kind.group == group}
     if None in served.values():
         yield from setup.unknown(CRD)
+    if lacking := [str(kind) for kind, versions in served.items() if versions == ()]:
+        which = f"{joined(lacking)} are not served"
+        yield fail(f"choose the context of a hub, or install {owner} there: {which}", CHOOSE)
     for kind, versions in served.items():
-        if versions == ():
-            yield fail(f"{kind} are not served", fix)
-        elif versions and not set(versions) & set(kind.versions):
+        if versions and not set(versions) & set(kind.versions):
             needed = joined(kind.versions)
-            yield fail(f"{kind} are served as {joined(versions)}, but the controller needs {needed}", fix)
+            yield fail(f"{kind} are served as {joined(versions)}, but the controller needs {needed}", upgrade)
     newest = {
         kind: next((version for version in kind.versions if version in (versions or ())), "")
         for kind, versions in served.items()
@@ -77,7 +78,7 @@ def kueue_deployment(setup: HubSetup) -> Iterator[Finding]:
         if unknown := setup.unknown(DEPLOYMENT, namespaces=[namespace]):
             yield from unknown
             return
-        message, fix = f"there is no {label}", HUB.install_kueue()
+        message, fix = f"there is no {label}", NOT_FOUND.fix
         spaces = (key_of(one)[0] for one in setup.dump.of(DEPLOYMENT) if key_of(one)[1] == KUEUE_MANAGER)
         if other := next(spaces, None):
             message, fix = f"{message}; Kueue is in {other}", setup.set_setting("kueue_namespace", other)

@@ -18,7 +18,7 @@ from placement_ac.core.inputs.fitness import release_of
 from placement_ac.core.inputs.rights import KueueRelease, VersionRange, parse_release
 from placement_ac.core.safe_yaml import NotYaml, yaml_errors
 from placement_ac.inspection.doctor.commands import HUB, as_yaml, manifest, patch_pods, without_flag
-from placement_ac.inspection.doctor.finding import Finding, fail, ok, warn
+from placement_ac.inspection.doctor.finding import Finding, fail, ok, unknown
 from placement_ac.inspection.doctor.yaml_edit import awk_program
 from placement_ac.inspection.hub.dump import Dump, Object
 from placement_ac.inspection.hub.kinds import CONFIG_MAP, DEPLOYMENT
@@ -52,9 +52,10 @@ _FLAG: Final = "--feature-gates"
 _TRUE: Final = ("1", "t", "T", "true", "TRUE", "True")
 """Go: strconv.ParseBool."""
 
-NOT_FOUND: Final = warn(
-    "unknown: Kueue's Deployment was not found",
+NOT_FOUND: Final = unknown(
+    "Kueue's Deployment was not found",
     f"kubectl get deployments -A --field-selector metadata.name={KUEUE_MANAGER}",
+    "kueue-deployment",
 )
 
 

@@ -96,6 +96,7 @@ def name_taken(setup: HubSetup) -> Iterator[Finding]:
                 taken[kind, obj.meta.name] = fail(
                     f"{kind.kind} {obj.meta.name} has a name that we need, and is owned by someone else",
                     f"kubectl annotate {kind} {obj.meta.name} {ANNOTATION_ADOPT}=true",
+                    f"Placement {placement}",
                 )
     yield from taken.values()
     yield ok("no name of ours is taken")

@@ -8,21 +8,28 @@ import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from placement_ac.config.load import PREFIX
 from placement_ac.config.policy import worker_policy_rules, worker_requirements
 from placement_ac.config.settings import Settings
-from placement_ac.core.api.constants import KUEUE_VERSIONS, MANAGED_BY, WORKLOAD, Kind
+from placement_ac.core.api.constants import KUEUE, KUEUE_VERSIONS, MANAGED_BY, OCM_CLUSTER, WORKLOAD, Kind
 from placement_ac.core.inputs.fitness import WorkerRequirements
 from placement_ac.core.inputs.rights import FRAMEWORKS
 from placement_ac.inspection.doctor.commands import patch_pods, without_flag
-from placement_ac.inspection.doctor.finding import DoctorRule, Finding, fail, warn
+from placement_ac.inspection.doctor.finding import DoctorRule, Finding, fail, unknown, warn
 from placement_ac.inspection.doctor.kueue import DEFAULT_FRAMEWORKS, HubKueue
 from placement_ac.inspection.hub.dump import Dump, MissingRight, key_of
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import CONFIG_MAP, CRD, DEPLOYMENT
 from placement_ac.scheduling.objects import listed, words
+
+OWN_RIGHTS: Final = "own-rights"
+"""The check of the caller's own rights."""
+EMBEDDED: Final = "+placement-ac"
+"""The end of the embedded hub's version."""
+CRDS: Final = {KUEUE: "kueue-crds", OCM_CLUSTER: "ocm-crds"}
+"""Group → the check that its kinds are served."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,11 @@ class HubSetup:
     """The namespace in which the controller is expected."""
     given: bool = False
     """Whether the settings were given on the command line."""
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether it is this project's embedded hub: it has no nodes, so no Deployment runs there."""
+        return self.dump.release.endswith(EMBEDDED)
 
     @property
     def dump(self) -> Dump:
@@ -92,25 +104,34 @@ class HubSetup:
 
     def unknown(self, *kinds: Kind, namespaces: Collection[str] = ("",)) -> tuple[Finding, ...]:
         """Return a warning for each of these kinds that could not be read."""
+        unserved = tuple(
+            unknown(f"{kind} are not served", cause=CRDS[kind.group]) for kind in self._lacking(kinds)
+        )
         pairs = ((kind, namespace) for kind in kinds for namespace in namespaces)
-        return tuple(self._unread(*pair) for pair in pairs if not self.knows(*pair))
+        return unserved or tuple(self._unread(*pair) for pair in pairs if not self.knows(*pair))
+
+    def _lacking(self, kinds: Iterable[Kind]) -> list[Kind]:
+        """Return those of Kueue's and OCM's `kinds` that the hub does not serve."""
+        mine = [kind for kind in kinds if kind.group in CRDS]
+        return [kind for kind in mine if self.dump.live and kind not in self.dump.served]
 
     def _unread(self, kind: Kind, namespace: str) -> Finding:
         if right := self.missing_right(kind, namespace):
-            return warn(f"unknown: the right to {right} is missing", right.check_command)
+            return unknown(f"the right to {right} is missing", right.check_command, OWN_RIGHTS)
         if self.dump.live:
-            return warn(f"unknown: {kind} were not read")
+            return unknown(f"{kind} were not read")
         flags = f" -n {namespace}" if namespace else " -A" if kind.namespaced else ""
         where = f" of namespace {namespace}" if namespace else ""
         fix = f"kubectl get {kind}{flags} -o yaml > {kind.plural}.yaml"
-        return warn(f"unknown: the dump has no {kind.plural}{where}", fix)
+        return unknown(f"the dump has no {kind.plural}{where}", fix)
 
     def unknown_config(self) -> tuple[Finding, ...]:
         """Return a warning if Kueue's configuration is unknown."""
-        if unknown := self.unknown(CONFIG_MAP, namespaces=[self.kueue_namespace]):
-            return unknown
+        if unread := self.unknown(CONFIG_MAP, namespaces=[self.kueue_namespace]):
+            return unread
         see = f"kubectl get {self.kueue.config_words} -o yaml"
-        return (warn("unknown: see kueue-configuration", see),) if self.kueue.config_problem else ()
+        name = "kueue-configuration"
+        return (unknown(f"see {name}", see, name),) if self.kueue.config_problem else ()
 
     # -- the requirements of Kueue on a worker
 
@@ -166,6 +187,8 @@ class HubSetup:
                     "args": [*without_flag(args, flag), f"{flag}={value}"],
                 }
                 return patch_pods(self.controller_words, {"containers": [changed]})
+        if self.is_embedded and found is None:
+            return f"placement-ac run {flag}={shlex.quote(value)}"
         return f"kubectl set env {self.controller_words} {PREFIX}{name.upper()}={shlex.quote(value)}"
 
 

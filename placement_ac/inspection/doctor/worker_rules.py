@@ -10,7 +10,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from placement_ac.core.api.constants import CLUSTER_PROFILE, LABEL_MANAGED_BY, MANAGED_BY, SECRET
+from placement_ac.core.api.constants import (
+    CLUSTER_PROFILE,
+    KUEUE_MANAGER,
+    LABEL_MANAGED_BY,
+    MANAGED_BY,
+    SECRET,
+    WORKLOAD,
+)
 from placement_ac.core.api.decode import active_of
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs import fitness
@@ -104,6 +111,10 @@ def _run_again(worker: InspectedWorker) -> str:
 def kueue(worker: InspectedWorker) -> Iterator[Finding]:
     hub, release = worker.setup.kueue.release, worker.release
     install = worker.kubectl.install_kueue(hub)
+    if release is None and not any(one.plural == WORKLOAD.plural for one in worker.found.served):
+        # It may be no worker at all: the admin decides whether it gets Kueue.
+        named = f"--field-selector=metadata.name={KUEUE_MANAGER}"
+        install = worker.kubectl.run("get", "deployments", "-A", named)
     problems = tuple(fitness.workload_problems(worker.found, worker.setup.worker_requirements))
     for problem in problems:
         yield fail(problem, install)

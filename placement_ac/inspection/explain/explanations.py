@@ -11,11 +11,12 @@ from typing import Literal
 
 from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, PLACEMENT, PLACEMENT_DECISION
 from placement_ac.core.api.objects import Check
-from placement_ac.core.api.text import joined
+from placement_ac.core.api.text import did_you_mean, joined
 from placement_ac.core.plan.conditions import parameters_problem
 from placement_ac.core.plan.plan import plan
 from placement_ac.inspection.explain import kueue_steps, ocm_steps
 from placement_ac.inspection.explain.steps import ExplainStep, PlacementView, StepName, StepResult
+from placement_ac.inspection.hub.dump import key_of
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.status.model import ClusterState
 from placement_ac.scheduling.objects import words
@@ -152,7 +153,8 @@ def _missing_placement_step(view: HubView, name: str) -> ExplainStep:
     if unknown := view.dump.why_unknown(PLACEMENT):
         return StepName.PLACEMENT.unknown(f"whether it exists is {unknown}")
     looked_for = joined((f"{space}/{name}" for space in view.settings.placement_namespace), " or ")
-    message = f"there is no Placement {looked_for}"
+    names = (key_of(one)[1] for one in view.dump.of(PLACEMENT))
+    message = f"there is no Placement {looked_for}{did_you_mean(name, names)}"
     return StepName.PLACEMENT.failed(message, "setting placement-namespace")
 
 

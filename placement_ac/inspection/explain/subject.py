@@ -17,7 +17,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.errors import PlacementAcError
 from placement_ac.core.api.objects import Check
-from placement_ac.core.api.text import joined
+from placement_ac.core.api.text import did_you_mean, joined
 from placement_ac.inspection.explain.steps import PlacementView
 from placement_ac.inspection.hub.dump import Dump, Object, key_of
 from placement_ac.inspection.hub.hub_view import HubView
@@ -72,7 +72,10 @@ def _type_of(name: str, view: HubView) -> Type:
     if any(key_of(one)[1] == name for one in view.dump.of(PLACEMENT)):
         return "placement"
     unknown = _unknown_kinds_text(view.dump, *KINDS.values())
-    raise SubjectNotFound(f'no cluster, check or Placement "{name}" found{unknown}')
+    names = {key_of(one)[1] for kind in KINDS.values() for one in view.dump.of(kind)}
+    raise SubjectNotFound(
+        f'no cluster, check or Placement "{name}" found{unknown}{did_you_mean(name, names)}'
+    )
 
 
 def _unknown_kinds_text(dump: Dump, *kinds: Kind) -> str:
@@ -148,4 +151,5 @@ def placement_views(view: HubView, check: str, namespaces: Sequence[str]) -> tup
 
 
 def _not_found(view: HubView, kind: Kind, name: str) -> SubjectNotFound:
-    return SubjectNotFound(f'{kind} "{name}" not found{_unknown_kinds_text(view.dump, kind)}')
+    meant = did_you_mean(name, (key_of(one)[1] for one in view.dump.of(kind)))
+    return SubjectNotFound(f'{kind} "{name}" not found{_unknown_kinds_text(view.dump, kind)}{meant}')

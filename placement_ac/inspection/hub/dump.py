@@ -60,6 +60,10 @@ class Dump:
     """OpenAPI schemas, if they were requested."""
     live: bool = False
     """Whether it was read from an API server: then an object that is missing here does not exist."""
+    server: str = ""
+    """The URL of that server."""
+    release: str = ""
+    """Its release, as `v1.35.0`, if it was requested."""
     _index: dict[Kind, dict[Key, Object]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def of(self, kind: Kind) -> tuple[Object, ...]:

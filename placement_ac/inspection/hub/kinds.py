@@ -41,8 +41,10 @@ DECISION_KINDS: Final = (*WATCHED_KINDS, CLUSTER_SET, SET_BINDING)
 QUEUE_KINDS: Final = (CLUSTER_QUEUE, LOCAL_QUEUE)
 PROVISIONED_KINDS: Final = (ACCOUNT, PERMISSION)
 """The kinds with which OCM provisions credentials."""
-CONTROLLER_KINDS: Final = (DEPLOYMENT, CONFIG_MAP, LEASE)
-"""The kinds that hold the controller and its settings."""
+SETTINGS_KINDS: Final = (DEPLOYMENT, CONFIG_MAP)
+"""The kinds that hold the controller's settings."""
+CONTROLLER_KINDS: Final = (*SETTINGS_KINDS, LEASE)
+"""Those, and that of the controller's Lease."""
 
 ALL_KINDS: Final = (
     *DECISION_KINDS,

@@ -62,7 +62,7 @@ async def _read_lists(
     )
     lists = [answer for answer in answers if isinstance(answer, _KindList)]
     missing = tuple(answer for answer in answers if isinstance(answer, MissingRight))
-    dump = Dump(dict.fromkeys(kinds, ()), served, missing, found, live=True)
+    dump = Dump(dict.fromkeys(kinds, ()), served, missing, found, live=True, server=client.server)
     return dump.with_objects(_objects_by_kind(lists)), lists
 
 
@@ -157,6 +157,13 @@ async def _watch_lists(
         await asyncio.gather(*watches, return_exceptions=True)
 
 
+def _is_renewal(before: Object | None, now: Object) -> bool:
+    """Whether a Lease was only renewed: every other second, and nothing that is shown changes."""
+    specs = [dict(one.get("spec") or {}) if one else {} for one in (before, now)]
+    renewed = [spec.pop("renewTime", None) for spec in specs]
+    return all(renewed) and specs[0] == specs[1]
+
+
 async def _first_of(changed: asyncio.Event, watches: Iterable[asyncio.Task[None]]) -> None:
     """Return after a change, the end of a watch, or QUIET_SECONDS."""
     change = asyncio.create_task(changed.wait())
@@ -177,7 +184,10 @@ async def _watch(client: Client, one: _KindList, changed: asyncio.Event) -> None
                     continue
                 if change == "DELETED":
                     one.objects.pop(key_of(item), None)
-                else:
-                    one.objects[key_of(item)] = _with_kind(one.resource, item)
-                changed.set()
+                    changed.set()
+                    continue
+                before = one.objects.get(key_of(item))
+                one.objects[key_of(item)] = _with_kind(one.resource, item)
+                if not _is_renewal(before, item):
+                    changed.set()
         await asyncio.sleep(PAUSE_SECONDS)  # spares a server that ends every watch at once

@@ -215,7 +215,7 @@ class _Manager(_Strict):
 
 
 class _Metadata(_Strict):
-    name: str | None = None
+    name: str = ""
     namespace: str | None = None
     uid: str | None = None
     resource_version: str | None = None

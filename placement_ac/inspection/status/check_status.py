@@ -21,6 +21,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.decode import active_of, kueue_object
 from placement_ac.core.api.objects import Check, KueueObject
+from placement_ac.core.api.text import did_you_mean
 from placement_ac.core.draining.state import DrainState
 from placement_ac.core.inputs.ranking import RankedCluster
 from placement_ac.core.inputs.state import Snapshot
@@ -167,7 +168,12 @@ class _CheckReader:
         if not self.check.placement:
             return ""
         placement = self.snapshot.decision.placement
-        return self.unknown or (placement_problems(placement) if placement else "it does not exist")
+        return self.unknown or (placement_problems(placement) if placement else self._no_placement())
+
+    def _no_placement(self) -> str:
+        spaces, dump = self.view.settings.placement_namespace, self.view.dump
+        names = (name for namespace, name in dump.by_key(PLACEMENT) if namespace in spaces)
+        return f"it does not exist{did_you_mean(self.check.placement, names)}"
 
     # -- clusters
 

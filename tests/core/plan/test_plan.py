@@ -131,12 +131,18 @@ def test_a_check_that_is_fine_or_not_ours_is_nothing_to_look_at_alone() -> None:
     [
         pytest.param(
             [decision("a")],
-            no("PlacementNotFound", "create Placement kueue-system/p: it does not exist"),
+            no(
+                "PlacementNotFound",
+                ("correct spec.parameters.name, or create Placement kueue-system/p: it does not exist"),
+            ),
             id="no Placement",
         ),
         pytest.param(
             [placement(namespace="elsewhere"), decision("a")],
-            no("PlacementNotFound", "create Placement kueue-system/p: it does not exist"),
+            no(
+                "PlacementNotFound",
+                ("correct spec.parameters.name, or create Placement kueue-system/p: it does not exist"),
+            ),
             id="a Placement in another namespace",
         ),
         pytest.param(

@@ -102,7 +102,10 @@ def test_a_check_that_cannot_be_answered_tells_why() -> None:
     ((_, state, message),) = updates_of(plan(snapshot(world(objects))))
     assert (state, message) == (
         "Pending",
-        "PlacementNotFound: create Placement kueue-system/p: it does not exist",
+        (
+            "PlacementNotFound: correct spec.parameters.name, or "
+            "create Placement kueue-system/p: it does not exist"
+        ),
     )
 
 

@@ -22,7 +22,10 @@ from tests.inspection.doctor.broken_setups import (
 )
 from tests.support.healthy import NS, Key
 
-NOT_RUNNING: Final = "no controller runs, and ClusterQueue cluster-queue-demo1 lists our check: its jobs wait"
+NOT_RUNNING: Final = (
+    "no controller runs ({}), and ClusterQueue cluster-queue-demo1 lists our check: its jobs wait"
+)
+NO_LEASE: Final = f"none holds Lease {NS}/placement-ac"
 
 
 MAY_NOT: Final = "ServiceAccount placement-ac-system/placement-ac, the controller's, may not"
@@ -52,7 +55,7 @@ CONTROLLERS: Final = (
         without(CONTROLLER, LEASE),
         "controller",
         FAIL,
-        NOT_RUNNING,
+        NOT_RUNNING.format(NO_LEASE),
         f"kubectl apply -k config/default && kubectl rollout status {DEPLOYED}",
     ),
     Break(
@@ -60,7 +63,7 @@ CONTROLLERS: Final = (
         both(put(CONTROLLER, "spec", "replicas", 0), put(CONTROLLER, "status", {}), without(LEASE)),
         "controller",
         FAIL,
-        NOT_RUNNING,
+        NOT_RUNNING.format(NO_LEASE),
         f"kubectl scale {DEPLOYED} --replicas=2",
     ),
     Break(
@@ -68,7 +71,9 @@ CONTROLLERS: Final = (
         both(put(CONTROLLER, "status", {}), put(LEASE, "spec", "renewTime", "2026-08-01T11:58:00Z")),
         "controller",
         FAIL,
-        NOT_RUNNING,
+        NOT_RUNNING.format(
+            f"placement-ac-0_1 has not renewed Lease {NS}/placement-ac since 2026-08-01T11:58:00Z"
+        ),
         f"kubectl rollout restart {DEPLOYED} && kubectl rollout status {DEPLOYED}",
     ),
     Break(
@@ -76,15 +81,16 @@ CONTROLLERS: Final = (
         both(without(CONTROLLER, LEASE), unlisted("placement-demo1"), unlisted("multikueue-demo1")),
         "controller",
         WARN,
-        "no controller runs",
-        f"kubectl apply -k config/default && kubectl rollout status {DEPLOYED}",
+        f"no controller runs ({NO_LEASE}), and no ClusterQueue needs it",
+        "kubectl get deployments -A -l app.kubernetes.io/name=placement-ac",
     ),
     Break(
         "nobody leads",
         put(LEASE, "spec", "holderIdentity", ""),
         "controller",
         WARN,
-        f"Deployment placement-ac-system/placement-ac has 2 ready, but none holds Lease {NS}/placement-ac",
+        f"Deployment placement-ac-system/placement-ac has 2 ready, but none holds Lease "
+        f"{NS}/placement-ac since 2026-08-01T11:59:58Z",
         LOGS,
     ),
     Break(
@@ -131,7 +137,7 @@ CONTROLLERS: Final = (
         "controller-rights",
         FAIL,
         f"{MAY_NOT} patch workloads/status.kueue.x-k8s.io",
-        "kubectl apply -k config/default",
+        "kubectl apply -f config/rbac/clusterrole.yaml",
     ),
     Break(
         "the Go kueue-addon runs",

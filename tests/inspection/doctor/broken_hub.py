@@ -13,6 +13,7 @@ from tests.inspection.doctor.broken_setups import (
     SENDER,
     WARN,
     Break,
+    How,
     Objects,
     applied,
     both,
@@ -86,6 +87,33 @@ def ends_tomorrow(objects: Objects) -> None:
     objects[secret("multikueue-cluster3")]["data"] = {"kubeconfig": base64.b64encode(text).decode()}
 
 
+PLACEMENTS: Final = "placements.cluster.open-cluster-management.io"
+
+
+def second_placement(objects: Objects) -> None:
+    """Another Placement of the namespace names no cluster set."""
+    other = copy.deepcopy(objects[PLACEMENT])
+    other["metadata"]["name"] = "other"
+    other["spec"] = {}
+    objects["Placement", NS, "other"] = other
+
+
+DELETED: Final = (
+    "AdmissionCheck placement-demo1 is being deleted since 2026-08-01T11:00:00Z, held by finalizer"
+)
+_PLACE: Final = "/spec/admissionChecksStrategy/admissionChecks/1"
+UNLISTED: Final = (
+    f'[{{"op":"test","path":"{_PLACE}/name","value":"placement-demo1"}},{{"op":"remove","path":"{_PLACE}"}}]'
+)
+
+
+def deleted(*finalizers: str) -> How:
+    return both(
+        put(CHECK, "metadata", "deletionTimestamp", "2026-08-01T11:00:00Z"),
+        put(CHECK, "metadata", "finalizers", list(finalizers)),
+    )
+
+
 def binding(name: str) -> str:
     return applied(
         f"apiVersion: {SETS}",
@@ -122,7 +150,7 @@ CHECKS: Final = (
         "cluster-set-bindings",
         FAIL,
         f"no cluster set is bound in namespace {NS}: Placement {NS}/placement-demo1 selects nothing",
-        binding("spoke"),
+        "kubectl get managedclustersets",
     ),
     Break(
         "another cluster set is bound",
@@ -151,6 +179,26 @@ CHECKS: Final = (
         runs=True,
     ),
     Break(
+        "the bound cluster set is called otherwise",
+        both(
+            put(("ManagedClusterSetBinding", NS, "spoke"), "spec", "clusterSet", "spokes"),
+            put(PLACEMENT, "spec", "clusterSets", ["spokes"]),
+        ),
+        "cluster-sets",
+        FAIL,
+        "ManagedClusterSet spokes is bound, but does not exist; did you mean spoke?",
+        "kubectl get managedclustersets",
+    ),
+    Break(
+        "another Placement names no cluster set",
+        both(without(("ManagedClusterSetBinding", NS, "spoke")), second_placement),
+        "cluster-set-bindings",
+        FAIL,
+        f"no cluster set is bound in namespace {NS}: Placement {NS}/placement-demo1 selects nothing "
+        "(once bound, Placement other, which names no set, selects from it as well)",
+        binding("spoke"),
+    ),
+    Break(
         "our check has no parameters",
         put(CHECK, "spec", {"controllerName": "open-cluster-management.io/placement"}),
         "check-parameters",
@@ -165,14 +213,32 @@ CHECKS: Final = (
         "check-parameters",
         FAIL,
         f"AdmissionCheck placement-demo1 names Placement placement-demo1: there is no {NS}/placement-demo1",
-        applied(
-            "apiVersion: cluster.open-cluster-management.io/v1beta1",
-            "kind: Placement",
-            f"metadata: {{name: placement-demo1, namespace: {NS}}}",
-            "spec:",
-            "  clusterSets: [spoke]",
-        ),
-        runs=True,
+        f"kubectl get {PLACEMENTS} -A",
+    ),
+    Break(
+        "our check names a Placement that is called otherwise",
+        put(CHECK, "spec", "parameters", "name", "placement-demo-1"),
+        "check-parameters",
+        FAIL,
+        "AdmissionCheck placement-demo1 names Placement placement-demo-1: "
+        f"there is no {NS}/placement-demo-1; did you mean placement-demo1?",
+        "kubectl edit admissioncheck placement-demo1  # parameters.name: placement-demo1",
+    ),
+    Break(
+        "our check is being deleted, and a ClusterQueue lists it",
+        deleted("kueue.x-k8s.io/resource-in-use"),
+        "check-deletion",
+        WARN,
+        f"{DELETED} kueue.x-k8s.io/resource-in-use: ClusterQueue cluster-queue-demo1 still lists it",
+        f"kubectl patch clusterqueue cluster-queue-demo1 --type=json -p '{UNLISTED}'",
+    ),
+    Break(
+        "our check is being deleted, and another program holds it",
+        deleted("example.com/hold"),
+        "check-deletion",
+        WARN,
+        f"{DELETED} example.com/hold",
+        "kubectl get admissioncheck placement-demo1 -o yaml",
     ),
     Break(
         "our check is not Active",

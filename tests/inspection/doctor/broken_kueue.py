@@ -32,6 +32,7 @@ INSTALL: Final = (
     "kubectl apply --server-side -f "
     "https://github.com/kubernetes-sigs/kueue/releases/download/v0.19.2/manifests.yaml"
 )
+CHOOSE: Final = "choose the context of a hub, or install"
 POD: Final = ("spec", "template", "spec")
 ARGS: Final = (*POD, "containers", 0, "args")
 OURS: Final = "open-cluster-management.io/placement"
@@ -103,8 +104,9 @@ KUEUES: Final = (
         without(crd("multikueueconfigs.kueue.x-k8s.io")),
         "kueue-crds",
         FAIL,
-        "multikueueconfigs.kueue.x-k8s.io are not served",
-        INSTALL,
+        f"{CHOOSE} Kueue there: multikueueconfigs.kueue.x-k8s.io are not served",
+        "kubectl config get-contexts",
+        unknown=("name-taken", "multikueue-checks", "connections"),
     ),
     Break(
         "Kueue's CRD is of a version that nobody speaks",
@@ -122,8 +124,9 @@ KUEUES: Final = (
         without(crd("placementdecisions.cluster.open-cluster-management.io")),
         "ocm-crds",
         FAIL,
-        "placementdecisions.cluster.open-cluster-management.io are not served",
-        "clusteradm init --wait",
+        f"{CHOOSE} OCM there: placementdecisions.cluster.open-cluster-management.io are not served",
+        "kubectl config get-contexts",
+        unknown=("credentials", "credential-expiry"),
     ),
     Break(
         "a CRD of OCM's is missing that one can do without",
@@ -131,7 +134,7 @@ KUEUES: Final = (
         "ocm-crds",
         WARN,
         "addonplacementscores.cluster.open-cluster-management.io are not served, so they are not used",
-        "clusteradm init --wait",
+        "kubectl api-resources --api-group=cluster.open-cluster-management.io",
     ),
     Break(
         "Kueue is not installed",
@@ -139,7 +142,7 @@ KUEUES: Final = (
         "kueue-deployment",
         FAIL,
         f"there is no Deployment {NS}/kueue-controller-manager",
-        INSTALL,
+        "kubectl get deployments -A --field-selector metadata.name=kueue-controller-manager",
         unknown=("kueue-release", "access-provider-plugin"),
     ),
     Break(

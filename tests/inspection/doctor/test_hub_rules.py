@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from placement_ac.cli.doctor import KINDS
 from placement_ac.cli.main import main
 from placement_ac.core.api.constants import LEASE as LEASE_KIND
-from placement_ac.core.api.constants import Kind
+from placement_ac.core.api.constants import SECRET, Kind
 from placement_ac.inspection.doctor.finding import Finding, Level
 from placement_ac.inspection.doctor.hub_rules import RULES, examine_hub
 from placement_ac.inspection.doctor.setup import HubSetup
@@ -64,7 +64,8 @@ def read(objects: Objects) -> Dump:
     """What is read of a hub with these objects, by who may read all."""
     dump = dump_of(objects.values())
     crds = {name for kind, _, name in objects if kind == "CustomResourceDefinition"}
-    served = {kind: at for kind, at in dump.served.items() if "." not in kind.group or str(kind) in crds}
+    newest = {kind: kind.at(kind.versions[0]) for kind in ALL_KINDS} | dict(dump.served)
+    served = {kind: at for kind, at in newest.items() if "." not in kind.group or str(kind) in crds}
     return replace(dump, objects=dict.fromkeys(ALL_KINDS, ()) | dict(dump.objects), served=served, live=True)
 
 
@@ -104,8 +105,27 @@ def test_each_problem_is_the_only_finding_and_has_its_fix(broken: Break) -> None
     assert [one for one in findings if one.check in broken.unknown and "unknown" not in one.message] == []
 
 
+def test_cluster_sets_that_are_not_bound_are_named() -> None:
+    objects = stored()
+    other = copy.deepcopy(objects["ManagedClusterSet", "", "spoke"])
+    other["metadata"]["name"] = "other"
+    objects["ManagedClusterSet", "", "other"] = other
+    [found] = [one for one in examined(read(objects)) if one.check == "cluster-set-bindings"]
+    message = (
+        f"cluster sets are bound for {healthy.NS}/placement-demo1; not bound there: ManagedClusterSet other"
+    )
+    assert (found.level, found.message) == (Level.OK, message)
+
+
+def test_secrets_alone_are_in_no_role_of_ours() -> None:
+    dump = replace(read(stored()), missing=(MissingRight("list", SECRET, healthy.NS),))
+    [found] = [one for one in examined(dump) if one.check == "own-rights"]
+    assert found.fix == f"kubectl auth can-i list secrets -n {healthy.NS}"
+
+
 def test_every_rule_has_been_broken() -> None:
-    assert {rule.check for rule in RULES} == {broken.check for broken in BREAKS}
+    rights = {"own-rights"}  # of the caller, not of the hub
+    assert {rule.check for rule in RULES} - rights == {broken.check for broken in BREAKS}
 
 
 def test_an_older_kueue_calls_access_providers_otherwise() -> None:
@@ -328,11 +348,17 @@ def test_a_controller_may_run_elsewhere_where_its_lease_may_not_be_read() -> Non
     findings = examined(replace(dump, missing=(MissingRight("list", LEASE_KIND, healthy.NS),)))
     assert [one for one in findings if one.level is not Level.OK] == [
         Finding(
+            "own-rights",
+            Level.WARN,
+            "unknown without more rights: you may not list leases in namespace kueue-system",
+            "kubectl create clusterrolebinding NAME --clusterrole=placement-ac-viewer --user=USER",
+        ),
+        Finding(
             "controller",
             Level.WARN,
             "unknown: the right to list leases.coordination.k8s.io in namespace kueue-system is missing",
             "kubectl auth can-i list leases.coordination.k8s.io -n kueue-system",
-        )
+        ),
     ]
 
 
@@ -366,7 +392,7 @@ def test_settings_that_are_given_count(tmp_path: Path) -> None:
     dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects.values())}))
     given.write_text("dispatcher: true")
     words = ["doctor", "-o", "json", "--from-dump", str(dump)]
-    for more, output in (((), {"ok": 32, "warn": 0, "fail": 1}), (("--config", str(given)), {"ok": 33})):
+    for more, output in (((), {"ok": 34, "warn": 0, "fail": 1}), (("--config", str(given)), {"ok": 35})):
         shown = CliRunner().invoke(main, [*words, *more])
         assert json.loads(shown.stdout)["summary"] == {"warn": 0, "fail": 0} | output
 

@@ -153,12 +153,14 @@ def test_missing_rights_are_reported_as_unknown(bench: Bench, tmp_path: Path) ->
         "level": "WARN",
         "message": "unknown: the right to list deployments.apps is missing",
         "fix": "kubectl auth can-i list deployments.apps -A",
+        "cause": "own-rights",
     }
     assert unsure["credentials"] == {
         "check": "credentials",
         "level": "WARN",
         "message": "unknown: the right to list secrets in namespace kueue-system is missing",
         "fix": "kubectl auth can-i list secrets -n kueue-system",
+        "cause": "own-rights",
     }
     known = {one.check for one in RULES} - unsure.keys()
     assert known >= {"kueue-crds", "cluster-set-bindings", "check-condition", "cluster-queues", "connections"}
@@ -166,7 +168,7 @@ def test_missing_rights_are_reported_as_unknown(bench: Bench, tmp_path: Path) ->
 
 def test_a_warning_if_the_current_context_may_be_another_hub(bench: Bench, tmp_path: Path) -> None:
     shown = CliRunner().invoke(main, ["doctor", "--kubeconfig", str(bench.kubeconfig)])
-    assert (shown.exit_code, shown.stderr, shown.stdout.splitlines()[3]) == (
+    assert (shown.exit_code, shown.stderr, shown.stdout.splitlines()[4]) == (
         0,
         "",
         "OK    kueue-release               Kueue 0.19.2",
@@ -178,8 +180,8 @@ def test_a_warning_if_the_current_context_may_be_another_hub(bench: Bench, tmp_p
         0,
         "switch your current context to this hub before you paste the fixes\n",
     )
-    assert shown.stdout.startswith(
-        "WARN  kueue-crds                  unknown: the dump has no customresourcedefinitions\n"
+    assert shown.stdout.partition("\n")[2].startswith(
+        "WARN  kueue-crds            unknown: the dump has no customresourcedefinitions\n"
         "      $ kubectl get customresourcedefinitions.apiextensions.k8s.io -o yaml"
     )
 

@@ -1,0 +1,30 @@
+"""
+The rule for the caller's own rights: without them, the other rules do not know.
+
+Pure.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from placement_ac.inspection.doctor.finding import Finding, ok, warn
+from placement_ac.inspection.doctor.setup import OWN_RIGHTS, HubSetup, hub_rule
+from placement_ac.inspection.hub.requirements import VIEWER_KINDS, VIEWER_ROLE, resources_text
+
+
+@hub_rule(
+    OWN_RIGHTS,
+    "you may read what the checks below need",
+    f"kubectl create clusterrolebinding NAME --clusterrole={VIEWER_ROLE} --user=USER",
+)
+def own_rights(setup: HubSetup) -> Iterator[Finding]:
+    missing = setup.view.missing_rights
+    if not missing:
+        yield ok("you may read all that the checks below need" if setup.dump.live else "a dump was read")
+        return
+    message = f"unknown without more rights: you may not list {resources_text(missing)}"
+    in_role = any(right.kind in VIEWER_KINDS for right in missing)
+    yield warn(message, own_rights.fix if in_role else missing[0].check_command)
+
+
+RULES: Final = (own_rights,)

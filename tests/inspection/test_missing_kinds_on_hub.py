@@ -1,0 +1,110 @@
+"""A wrong context, and a user with few rights: the commands say what is missing and exit with 1."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from placement_ac.cli.main import main
+from placement_ac.lab.hub import Hub
+from tests.inspection.test_hub_reader_on_hub import kubeconfig_of
+from tests.support.driver import Driver
+from tests.support.hub_client import Client as HubClient
+from tests.support.rights import ACCOUNTS, allow, rule, token_of
+from tests.support.shared import published_crds
+from tests.support.whatif import SAMPLES
+
+KUEUE, OCM = "kueue.x-k8s.io", "cluster.open-cluster-management.io"
+COMMANDS = [
+    pytest.param(words.split(), id=words.split()[0])
+    for words in (
+        "status",
+        "graph",
+        "explain check p",
+        "explain cluster a",
+        f"plan -f {SAMPLES}/placement-demo2-2.yaml",
+        "timeline p",
+    )
+]
+
+pytestmark = pytest.mark.embedded("needs hubs and users of its own")
+
+
+def run(kubeconfig: Path, *words: str) -> tuple[int, str, str]:
+    done = CliRunner().invoke(main, [*words, "--kubeconfig", str(kubeconfig)])
+    return done.exit_code, done.stdout, done.stderr
+
+
+def error_code(words: list[str]) -> int:
+    """Return the exit code of an error: 2 for plan, as of `kubectl diff`."""
+    return 2 if words[0] == "plan" else 1
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The kubeconfig of a cluster that is no hub: it serves neither Kueue's nor OCM's kinds."""
+    path = tmp_path_factory.mktemp("elsewhere") / "kubeconfig"
+    with Hub(crds=()) as hub:
+        hub.write_kubeconfig(path)
+        yield path
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_a_wrong_context_is_an_error(elsewhere: Path, words: list[str]) -> None:
+    code, stdout, stderr = run(elsewhere, *words)
+    assert (code, stdout) == (error_code(words), "")
+    server = json.loads(elsewhere.read_text())["clusters"][0]["cluster"]["server"]
+    assert stderr.startswith(
+        f"Error: check the context, or install what is missing: {server} does not serve Kueue's "
+        "admissionchecks, multikueueconfigs, multikueueclusters, workloads and OCM's placements, "
+        "placementdecisions"
+    )
+    assert len(stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("missing", "says"),
+    [
+        (KUEUE, "Kueue's admissionchecks, multikueueconfigs, multikueueclusters, workloads in a version"),
+        (OCM, "OCM's placements, placementdecisions in a version"),
+    ],
+)
+def test_one_of_the_two_is_missing(tmp_path: Path, missing: str, says: str) -> None:
+    others = [crd for crd in published_crds() if crd["spec"]["group"] != missing]
+    with Hub(crds=others) as hub:
+        hub.write_kubeconfig(tmp_path / "kubeconfig")
+        code, stdout, stderr = run(tmp_path / "kubeconfig", "status")
+    assert (code, stdout, says in stderr) == (1, "", True)
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_a_user_without_rights_gets_one_line(
+    hub: Hub, admin: Driver, tmp_path: Path, words: list[str]
+) -> None:
+    admin.check("p")
+    owner = HubClient(hub)
+    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
+    code, stdout, stderr = run(kubeconfig_of(hub, tmp_path / "reader", token_of(owner)), *words)
+    assert (code, stdout, len(stderr.splitlines())) == (error_code(words), "", 1)
+    assert stderr.startswith("Error: ask an admin for ClusterRole placement-ac-viewer (kubectl create ")
+    assert "you may not list admissionchecks, multikueueconfigs, multikueueclusters, " in stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "shows"),
+    [(["status"], "AdmissionCheck p"), (["graph"], "AdmissionCheck<br/>p"), (["explain", "p"], "Condition")],
+)
+def test_what_can_be_read_is_shown_and_the_exit_code_tells(
+    hub: Hub, admin: Driver, tmp_path: Path, words: list[str], shows: str
+) -> None:
+    admin.check("p")
+    admin.select("p", "a")
+    owner = HubClient(hub)
+    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
+    allow(owner, rule("get list", KUEUE, "*"), rule("get list", OCM, "placements"))
+    code, stdout, stderr = run(kubeconfig_of(hub, tmp_path / "reader", token_of(owner)), *words)
+    assert (code, shows in stdout, len(stderr.splitlines())) == (1, True, 1)
+    assert stderr.startswith("missing rights: ask an admin for ClusterRole placement-ac-viewer")
+    assert stderr.endswith("; what depends on that is unknown\n")
