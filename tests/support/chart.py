@@ -49,19 +49,13 @@ FILES = ("config.yaml", "access-providers.yaml")
 """YAML files in ConfigMaps: their content counts, not their comments and the order of their keys."""
 
 Key = tuple[str, str, str]
-NOT_YET = () if (CONFIG / "rbac" / "viewer.yaml").exists() else (("ClusterRole", "", f"{NAME}-viewer"),)
-"""The role of users who inspect a hub: config/ gets it with another change. Delete this then."""
 
 
 def comparable(objects: Iterable[Object]) -> dict[Key, Object]:
     """Return the objects by kind, namespace and name, without what Helm's conventions add."""
     found: dict[Key, Object] = {}
     for one in objects:
-        if (
-            one["kind"] == HELM_CREATES
-            or key_of(one) in NOT_YET
-            or HOOK in one["metadata"].get("annotations", {})
-        ):
+        if one["kind"] == HELM_CREATES or HOOK in one["metadata"].get("annotations", {}):
             continue
         data = one.get("data", {})
         data |= {name: yaml.safe_load(data[name]) for name in FILES if name in data}
