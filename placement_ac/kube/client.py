@@ -83,7 +83,8 @@ class Client:
     """One API server. Every method raises subclasses of ApiError, nothing else.
 
     `write_fence` is called as late as possible, right before a write is sent. `max_bytes`: the most that is
-    read of an answer, which then must not be compressed (None: any number, for a server that is trusted).
+    read of a page of a list, and ten times what is read of any other answer; none may be compressed then,
+    and no page may have more objects than were asked for (None: a server that is trusted).
     """
 
     def __init__(
@@ -214,6 +215,8 @@ class Client:
                 size = max(size // 4, 1)
                 continue
             metadata, items = answer.get("metadata") or {}, tuple(answer.get("items") or ())
+            if self._max_bytes and len(items) > size:  # to read them would block the event loop
+                raise TooLarge(f"GET {path}: the page has more than {size} objects")
             if skipped := answer.get(SKIPPED):
                 _log_skipped(path, skipped)
             version, kind = str(metadata.get("resourceVersion", "")), str(answer.get("kind"))
@@ -268,7 +271,7 @@ class Client:
             answer = await self._watch_session.get(self._login.server + path, params=query)
             if answer.status >= 400:
                 async with answer:
-                    text = await self._read_bytes(answer, f"WATCH {path}")
+                    text = await _read(answer, f"WATCH {path}", self._max_bytes)
                     object_of(answer.status, text, f"WATCH {path}", answer.headers.get("Retry-After"))
         return answer
 
@@ -369,6 +372,7 @@ class Client:
         data = None if body is None else orjson.dumps(body)
         address = self._login.server + path + (f"?{urlencode(query)}" if query else "")
         headers = {} if body is None else {"Content-Type": content_type}
+        max_bytes = self._max_bytes if verb == "list" or not self._max_bytes else self._max_bytes // 10
         timeout = self._timeout
         if self._write_fence and method != READ:
             timeout = min(self._write_fence(), timeout)
@@ -376,24 +380,13 @@ class Client:
         try:
             async with asyncio.timeout(timeout):
                 async with self._session.request(method, address, data=data, headers=headers) as answer:
-                    text = await self._read_bytes(answer, f"{method} {path}")
+                    text = await _read(answer, f"{method} {path}", max_bytes)
                     retry_after = answer.headers.get("Retry-After")
                     found = object_of(answer.status, text, f"{method} {path}", retry_after), len(text)
         except (ApiError, *_LOST_REQUEST_ERRORS) as error:
             raise self._failed(f"{method} {path}", error, verb, time.perf_counter() - began) from None
         self._on_request_end(verb, None, time.perf_counter() - began)
         return found
-
-    async def _read_bytes(self, answer: aiohttp.ClientResponse, request: str) -> bytes:
-        """Return the body. Raises TooLarge."""
-        if self._max_bytes is None:
-            return await answer.read()
-        text = bytearray()
-        async for chunk in answer.content.iter_any():
-            text += chunk
-            if len(text) > self._max_bytes:
-                raise TooLarge(f"{request}: the answer has more than {self._max_bytes} bytes")
-        return bytes(text)
 
     def _failed(self, request: str, error: BaseException, verb: str, seconds: float | None) -> BaseException:
         """Report a failed request to the observer, and return the error to raise."""
@@ -441,6 +434,18 @@ def _lost_request_error(request: str, loss: BaseException) -> BaseException:
         return kind(f"{request}: {redacted(loss)}")
     caller = asyncio.current_task()
     return loss if caller is None or caller.cancelling() else Unavailable(f"{request}: cut short")
+
+
+async def _read(answer: aiohttp.ClientResponse, request: str, max_bytes: int | None) -> bytes:
+    """Return the body. Raises TooLarge."""
+    if max_bytes is None:
+        return await answer.read()
+    text = bytearray()
+    async for chunk in answer.content.iter_any():
+        text += chunk
+        if len(text) > max_bytes:
+            raise TooLarge(f"{request}: the answer has more than {max_bytes} bytes")
+    return bytes(text)
 
 
 async def _next_chunk(answer: aiohttp.ClientResponse) -> bytes:
