@@ -50,7 +50,12 @@ PAGE_SIZE = 500
 FIRST_PAGE_SIZE = 20
 """Objects in the first page, as their size is not known yet: 20 of the largest (etcd: 1.5 MB) have 30 MB."""
 PAGE_BYTES = 4_000_000
-"""About the size of the other pages: parsed, they take several times as much memory."""
+"""About the size of the other pages: parsed, they take ten times as much memory."""
+MAX_PAGE_BYTES = 8_000_000
+"""A page with more is not read to its end, but asked for again with fewer objects; one object is always read.
+
+The size of the objects before says little: large ones may follow small ones.
+"""
 TIMEOUT_SECONDS = 30.0
 WATCH_SECONDS = 40
 """The `timeoutSeconds` of a watch: not every server sends bookmarks while nothing changes."""
@@ -207,8 +212,9 @@ class Client:
         more, size = "", min(limit, FIRST_PAGE_SIZE)
         while True:
             query = {"limit": str(size), **selector} | ({"continue": more} if more else {})
+            most = self._max_bytes or (MAX_PAGE_BYTES if size > 1 else None)
             try:
-                answer, length = await self._request("GET", path, query=query)
+                answer, length = await self._request("GET", path, query=query, max_bytes=most)
             except TooLarge:
                 if size == 1:
                     raise
@@ -354,7 +360,10 @@ class Client:
         content_type: str = JSON,
     ) -> Object:
         """Send one request, with `body` as JSON, and return the JSON object of the answer."""
-        return (await self._request(method, path, body, query=query, content_type=content_type))[0]
+        most = self._max_bytes and self._max_bytes // 10
+        return (
+            await self._request(method, path, body, query=query, content_type=content_type, max_bytes=most)
+        )[0]
 
     async def _request(
         self,
@@ -364,15 +373,15 @@ class Client:
         *,
         query: Mapping[str, str] | None = None,
         content_type: str = JSON,
+        max_bytes: int | None,
     ) -> tuple[Object, int]:
-        """Return the JSON object of the answer, and its size in bytes."""
+        """Return the JSON object of the answer, and its size in bytes. Raises TooLarge."""
         if self._session is None:
             raise Unavailable("the client is closed")
         verb = "list" if method == "GET" and query and "limit" in query else _VERBS[method]
         data = None if body is None else orjson.dumps(body)
         address = self._login.server + path + (f"?{urlencode(query)}" if query else "")
         headers = {} if body is None else {"Content-Type": content_type}
-        max_bytes = self._max_bytes if verb == "list" or not self._max_bytes else self._max_bytes // 10
         timeout = self._timeout
         if self._write_fence and method != READ:
             timeout = min(self._write_fence(), timeout)
@@ -391,7 +400,8 @@ class Client:
     def _failed(self, request: str, error: BaseException, verb: str, seconds: float | None) -> BaseException:
         """Report a failed request to the observer, and return the error to raise."""
         failure = error if isinstance(error, ApiError) else _lost_request_error(request, error)
-        if isinstance(failure, ApiError) and not isinstance(failure, NotLeading):  # then nothing was sent
+        # Without a lead nothing was sent, and a smaller page follows one that is too large.
+        if isinstance(failure, ApiError) and not isinstance(failure, (NotLeading, TooLarge)):
             self._on_request_end(verb, failure.status, seconds)
         return failure
 
