@@ -50,7 +50,12 @@ PAGE_SIZE = 500
 FIRST_PAGE_SIZE = 20
 """Objects in the first page, as their size is not known yet: 20 of the largest (etcd: 1.5 MB) have 30 MB."""
 PAGE_BYTES = 4_000_000
-"""About the size of the other pages: parsed, they take several times as much memory."""
+"""About the size of the other pages: parsed, they take ten times as much memory."""
+MAX_PAGE_BYTES = 8_000_000
+"""A page with more is not read to its end, but asked for again with fewer objects; one object is always read.
+
+The size of the objects before says little: large ones may follow small ones.
+"""
 TIMEOUT_SECONDS = 30.0
 WATCH_SECONDS = 40
 """The `timeoutSeconds` of a watch: not every server sends bookmarks while nothing changes."""
@@ -83,7 +88,8 @@ class Client:
     """One API server. Every method raises subclasses of ApiError, nothing else.
 
     `write_fence` is called as late as possible, right before a write is sent. `max_bytes`: the most that is
-    read of an answer, which then must not be compressed (None: any number, for a server that is trusted).
+    read of a page of a list, and ten times what is read of any other answer; none may be compressed then,
+    and no page may have more objects than were asked for (None: a server that is trusted).
     """
 
     def __init__(
@@ -218,14 +224,17 @@ class Client:
         more, size = "", min(limit, FIRST_PAGE_SIZE)
         while True:
             query = {"limit": str(size), **selector} | ({"continue": more} if more else {})
+            most = self._max_bytes or (MAX_PAGE_BYTES if size > 1 else None)
             try:
-                answer, length = await self._request("GET", path, query=query)
+                answer, length = await self._request("GET", path, query=query, max_bytes=most)
             except TooLarge:
                 if size == 1:
                     raise
                 size = max(size // 4, 1)
                 continue
             metadata, items = answer.get("metadata") or {}, tuple(answer.get("items") or ())
+            if self._max_bytes and len(items) > size:  # to read them would block the event loop
+                raise TooLarge(f"GET {path}: the page has more than {size} objects")
             if skipped := answer.get(SKIPPED):
                 _log_skipped(path, skipped)
             version, kind = str(metadata.get("resourceVersion", "")), str(answer.get("kind"))
@@ -280,7 +289,7 @@ class Client:
             answer = await self._watch_session.get(self._login.server + path, params=query)
             if answer.status >= 400:
                 async with answer:
-                    text = await self._read_bytes(answer, f"WATCH {path}")
+                    text = await _read(answer, f"WATCH {path}", self._max_bytes)
                     object_of(answer.status, text, f"WATCH {path}", answer.headers.get("Retry-After"))
         return answer
 
@@ -363,7 +372,10 @@ class Client:
         content_type: str = JSON,
     ) -> Object:
         """Send one request, with `body` as JSON, and return the JSON object of the answer."""
-        return (await self._request(method, path, body, query=query, content_type=content_type))[0]
+        most = self._max_bytes and self._max_bytes // 10
+        return (
+            await self._request(method, path, body, query=query, content_type=content_type, max_bytes=most)
+        )[0]
 
     async def _request(
         self,
@@ -373,8 +385,9 @@ class Client:
         *,
         query: Mapping[str, str] | None = None,
         content_type: str = JSON,
+        max_bytes: int | None,
     ) -> tuple[Object, int]:
-        """Return the JSON object of the answer, and its size in bytes."""
+        """Return the JSON object of the answer, and its size in bytes. Raises TooLarge."""
         if self._session is None:
             raise Unavailable("the client is closed")
         verb = "list" if method == "GET" and query and "limit" in query else _VERBS[method]
@@ -388,7 +401,7 @@ class Client:
         try:
             async with asyncio.timeout(timeout):
                 async with self._session.request(method, address, data=data, headers=headers) as answer:
-                    text = await self._read_bytes(answer, f"{method} {path}")
+                    text = await _read(answer, f"{method} {path}", max_bytes)
                     retry_after = answer.headers.get("Retry-After")
                     found = object_of(answer.status, text, f"{method} {path}", retry_after), len(text)
         except (ApiError, *_LOST_REQUEST_ERRORS) as error:
@@ -396,21 +409,11 @@ class Client:
         self._on_request_end(verb, None, time.perf_counter() - began)
         return found
 
-    async def _read_bytes(self, answer: aiohttp.ClientResponse, request: str) -> bytes:
-        """Return the body. Raises TooLarge."""
-        if self._max_bytes is None:
-            return await answer.read()
-        text = bytearray()
-        async for chunk in answer.content.iter_any():
-            text += chunk
-            if len(text) > self._max_bytes:
-                raise TooLarge(f"{request}: the answer has more than {self._max_bytes} bytes")
-        return bytes(text)
-
     def _failed(self, request: str, error: BaseException, verb: str, seconds: float | None) -> BaseException:
         """Report a failed request to the observer, and return the error to raise."""
         failure = error if isinstance(error, ApiError) else _lost_request_error(request, error)
-        if isinstance(failure, ApiError) and not isinstance(failure, NotLeading):  # then nothing was sent
+        # Without a lead nothing was sent, and a smaller page follows one that is too large.
+        if isinstance(failure, ApiError) and not isinstance(failure, (NotLeading, TooLarge)):
             self._on_request_end(verb, failure.status, seconds)
         return failure
 
@@ -453,6 +456,18 @@ def _lost_request_error(request: str, loss: BaseException) -> BaseException:
         return kind(f"{request}: {redacted(loss)}")
     caller = asyncio.current_task()
     return loss if caller is None or caller.cancelling() else Unavailable(f"{request}: cut short")
+
+
+async def _read(answer: aiohttp.ClientResponse, request: str, max_bytes: int | None) -> bytes:
+    """Return the body. Raises TooLarge."""
+    if max_bytes is None:
+        return await answer.read()
+    text = bytearray()
+    async for chunk in answer.content.iter_any():
+        text += chunk
+        if len(text) > max_bytes:
+            raise TooLarge(f"{request}: the answer has more than {max_bytes} bytes")
+    return bytes(text)
 
 
 async def _next_chunk(answer: aiohttp.ClientResponse) -> bytes:

@@ -38,8 +38,12 @@ CREDENTIALS_SECONDS: Final = 300.0
 EXPIRY_SECONDS: Final = 30.0
 """How long before their expiry credentials are no longer used."""
 MAX_CACHED: Final = 1000
-MAX_ANSWER_BYTES: Final = 4_000_000
-"""The most that is read of a worker's answer; the largest object has 1.5 MB (etcd)."""
+MAX_LIST_BYTES: Final = 2_000_000
+"""The most that is read of a page of a worker's list; the largest object has 1.5 MB (etcd).
+
+Ten times as much as of any other answer: parsed, an answer may take 40 times its size, and several are
+waited for at once.
+"""
 TOO_LARGE_SECONDS: Final = 300.0
 """How long a worker is not asked again after an answer that was too large."""
 FORBIDDEN: Final = 403
@@ -152,7 +156,7 @@ class WorkerConnector:
 
     def client(self, login: WorkerLogin) -> Client:
         """Return a client of the worker, which the caller enters."""
-        return Client(login.login, timeout=2 * self.timeout, max_bytes=MAX_ANSWER_BYTES)
+        return Client(login.login, timeout=2 * self.timeout, max_bytes=MAX_LIST_BYTES)
 
     def problem(self, error: ApiError, login: WorkerLogin, permission: str) -> WorkerError:
         """Return an error of the worker in our own words, and take in what it means for the next query.
@@ -236,8 +240,7 @@ def _valid_until(_: Version, credentials: ExecCredentials, now: float) -> float:
 def worker_error_text(error: ApiError, account: str, permission: str) -> str:
     """Describe an error of a worker in our own words; `permission`: what the worker was asked to allow."""
     if isinstance(error, TooLarge):
-        size = f"{MAX_ANSWER_BYTES // 1_000_000} MB"
-        return f"the worker of {account} answered with more than {size}: it is asked again after 5 min"
+        return f"the worker of {account} sent an answer that is too large: it is asked again after 5 min"
     if error.status == 401:
         return f"the worker does not accept the credentials of {account}"
     if error.status == 403:

@@ -16,7 +16,7 @@ from placement_ac.controller.lease import Lease
 from placement_ac.core.leader_election import LeaseDurations
 from placement_ac.kube.login import Login
 from placement_ac.lab.demo.environment import ControllerThread
-from placement_ac.lab.hub import Hub
+from placement_ac.lab.hub import Hub, RecordedRequest
 from tests.support.driver import NS, Driver, eventually
 from tests.support.replicas import LEASE, LEASES, QUICK, Audit, Replica, kubeconfig
 
@@ -233,13 +233,19 @@ def test_a_lease_that_cannot_be_read_ends_nothing(hub: Hub, admin: Driver, start
     soon(lambda: admin.listed("p"), ["p-a"])
 
 
+@pytest.mark.parametrize("path", [LEASE, LEASES], ids=["read", "watched"])
 def test_the_lease_is_asked_for_again_when_the_api_server_allows(
-    hub: Hub, admin: Driver, start: Start
+    hub: Hub, admin: Driver, start: Start, path: str
 ) -> None:
-    hub.faults.add("GET", f"{LEASE}$", status=429, headers={"Retry-After": "2"})
+    hub.faults.add("GET", f"{path}$", status=429, headers={"Retry-After": "2"})
     start("one", **QUICK)
+
+    def asked() -> list[RecordedRequest]:
+        return [r for r in tuple(hub.journal) if r.path == path and r.method == "GET"]
+
     soon(lambda: admin.listed("p"), ["p-a"])
-    refused, served, *_ = [r for r in hub.journal if r.path == LEASE and r.method == "GET"]
+    soon(lambda: len(asked()) > 1)
+    refused, served, *_ = asked()
     assert (refused.status, served.at - refused.at >= 2.0) == (429, True)
 
 

@@ -244,26 +244,33 @@ def test_nothing_is_complete_before_the_list_is_and_then_all_is_looked_at(
 
 
 @pytest.mark.parametrize(
-    ("size", "limits"), [(200_000, ["20", "4", "4"]), (10, ["20", "200"])], ids=["large", "small"]
+    ("sizes", "limits"),
+    [
+        pytest.param([200_000] * 28, "20 5 4 4 4 4 4 4", id="large"),
+        pytest.param([10] * 28, "20 200", id="small"),
+        pytest.param([10] * 20 + [200_000] * 12, "20 200 50 12 3 4 4 4", id="large ones after small ones"),
+    ],
 )
 def test_the_next_page_is_as_long_as_the_size_of_the_objects_allows(
-    size: int,
-    limits: list[str],
+    sizes: list[int],
+    limits: str,
     hub: Hub,
     workloads: Workloads,
     follow: Callable[[Story], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("placement_ac.kube.client.PAGE_BYTES", 1_000_000)
+    monkeypatch.setattr("placement_ac.kube.client.MAX_PAGE_BYTES", 2_000_000)
 
     async def story(rig: Rig) -> None:
         await until(lambda: rig.world.has_synced)
 
-    for number in range(28):
-        workloads.make(f"w{number}", "p")
-        workloads.patch(f"w{number}", {"metadata": {"annotations": {"note": "x" * size}}})
+    for number, size in enumerate(sizes):
+        workloads.make(f"w{number:02}", "p")
+        workloads.patch(f"w{number:02}", {"metadata": {"annotations": {"note": "x" * size}}})
     follow(story)
-    assert [r.query["limit"] for r in hub.journal if r.path == PATH and "limit" in r.query] == limits
+    asked = [r.query["limit"] for r in hub.journal if r.path == PATH and "limit" in r.query]
+    assert asked == limits.split()
 
 
 def test_a_page_that_expired_makes_what_came_before_forgotten(

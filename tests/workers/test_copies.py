@@ -28,7 +28,7 @@ from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
 from placement_ac.observability import logs
-from placement_ac.workers.connector import MAX_ANSWER_BYTES, WorkerConnector
+from placement_ac.workers.connector import MAX_LIST_BYTES, WorkerConnector
 from placement_ac.workers.copies import CopyReader, WorkerCopies
 from placement_ac.workers.exec_plugins import AccessProviders
 from tests.support.driver import CORE, NS, Driver
@@ -175,24 +175,36 @@ def test_page_by_page_and_again_when_a_page_has_expired(
     assert {query["labelSelector"] for query in lists} == {"kueue.x-k8s.io/multikueue-origin"}
 
 
-def test_a_worker_with_a_large_answer_is_not_asked_again_for_a_while(admin: Driver, worker: Driver) -> None:
+@pytest.mark.parametrize(
+    ("path", "body", "asked"),
+    [
+        pytest.param(
+            "v1beta2/workloads", {"items": [], "padding": "x" * MAX_LIST_BYTES}, ["20", "5", "1"], id="list"
+        ),
+        pytest.param("v1beta2/workloads", {"items": [{}] * 21}, ["20"], id="more objects than asked for"),
+        pytest.param("v1beta2", {"resources": [], "padding": "x" * (MAX_LIST_BYTES // 10)}, [""], id="kinds"),
+    ],
+)
+def test_a_worker_with_a_large_answer_is_not_asked_again_for_a_while(
+    admin: Driver, worker: Driver, path: str, body: Raw, asked: list[str]
+) -> None:
     put_secret(admin, "s", kubeconfig(worker))
-    body = {"kind": "WorkloadList", "items": [], "padding": "x" * MAX_ANSWER_BYTES}
-    worker.hub.faults.add("GET", "v1beta2/workloads", status=200, body=body, times=100)
+    body = {"kind": "WorkloadList"} | body
+    worker.hub.faults.add("GET", f"{path}$", status=200, body=body, times=100)
 
     async def twice(workers: CopyReader) -> list[str]:
         return [(await workers.read(by_secret())).problem for _ in range(2)]
 
-    why = f"the worker of Secret {NS}/s answered with more than 4 MB: it is asked again after 5 min"
+    why = f"the worker of Secret {NS}/s sent an answer that is too large: it is asked again after 5 min"
     assert with_workers(admin, twice) == [problem(why).problem] * 2
-    limits = [r.query["limit"] for r in worker.hub.journal if r.path.endswith("v1beta2/workloads")]
-    assert limits == ["20", "5", "1"], "the second time nothing is sent"
+    limits = [r.query.get("limit", "") for r in worker.hub.journal if r.path.endswith(path)]
+    assert limits == asked, "the second time nothing is sent"
 
 
 def test_many_large_copies_are_read_in_smaller_pages(
     admin: Driver, worker: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("placement_ac.workers.connector.MAX_ANSWER_BYTES", 100_000)
+    monkeypatch.setattr("placement_ac.workers.connector.MAX_LIST_BYTES", 100_000)
     monkeypatch.setattr("placement_ac.kube.client.PAGE_BYTES", 100_000)
     put_secret(admin, "s", kubeconfig(worker))
     for number in range(9):
@@ -205,8 +217,8 @@ def test_many_large_copies_are_read_in_smaller_pages(
 
 
 def test_an_answer_is_not_unpacked(admin: Driver) -> None:
-    """300 MB of blanks are 300 KB on the wire."""
-    packed = gzip.compress(b" " * 300_000_000, 9)
+    """150 MB of blanks are 150 KB on the wire."""
+    packed = gzip.compress(b" " * 150_000_000, 9)
     head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(packed)}\r\n\r\n"
     requests = []
 
