@@ -167,10 +167,15 @@ def without_controls(text: str) -> str:
     return _CONTROLS.sub(" ", text)
 
 
+def shortened(text: str, letters: int) -> str:
+    """Return a text of at most so many letters, cut between words."""
+    return text if len(text) <= letters else f"{text[: letters - 1].rpartition(' ')[0]} …"
+
+
 def age_text(seconds: float) -> str:
-    """Return a time in kubectl's format of ages: `90s`, `5m`, `23h`, `6d`."""
+    """Return a time in kubectl's format of ages: `90s`, `5m`, `23h`, `6d`, `3y`."""
     whole = max(int(seconds), 0)
-    for unit, letter in ((86400, "d"), (3600, "h"), (60, "m")):
+    for unit, letter in ((365 * 86400, "y"), (86400, "d"), (3600, "h"), (60, "m")):
         if whole >= 2 * unit:
             return f"{whole // unit}{letter}"
     return f"{whole}s"

@@ -152,8 +152,9 @@ def _lines(entry: PlannedPlacement) -> Iterator[str]:
         yield f"{one.type}: {one.status}, {one.reason}: {one.message}"
     for check in plan.checks:
         before = f"{check.before.status}, {check.before.reason}" if check.before else "nothing yet"
-        after = f"{check.after.status}, {check.after.reason}: {check.after.message}"
-        yield f"AdmissionCheck {check.name}: {before} → {after}"
+        after = f"{check.after.status}, {check.after.reason}"
+        change = f"stays {after}" if before == after else f"{before} → {after}"
+        yield f"AdmissionCheck {check.name}: {change}: {check.after.message}"
 
 
 def _coloured(line: str) -> Text:

@@ -12,7 +12,7 @@ from rich.segment import Segment
 from rich.text import Text
 from rich.tree import Tree
 
-from placement_ac.cli.output import age_text, plain_table, safe_text, without_controls
+from placement_ac.cli.output import age_text, plain_table, safe_text, shortened, without_controls
 from placement_ac.core.api.text import count_text
 from placement_ac.inspection.status.model import (
     CheckStatus,
@@ -36,6 +36,10 @@ _COLOURS: Final = {
     "False": "red",
 }
 NOT_KNOWN: Final = "?"
+LONG: Final = 10 * 365 * 86400
+"""Seconds; a longer time until credentials expire is not shown exactly."""
+WHY_MAX: Final = 100
+"""Letters of WHY in the table that is not wide: `-o wide`, `-o json` and `explain` have all."""
 
 
 def tree_of(branch: CheckStatus, now: datetime, *, wide: bool) -> Tree:
@@ -129,7 +133,7 @@ COLUMNS: Final[dict[str, _CellFunction]] = {
     "CONNECTED": lambda row, _: _coloured(row.connected) if row.connected else Cell("-"),
     "RUNNING": lambda row, _: _number(row.running),
     "WAITING": lambda row, _: _number(row.waiting),
-    "WHY": lambda row, _: _plain(row.why or row.credential.problem or row.connected_why),
+    "WHY": lambda row, _: _plain(shortened(row.why or row.credential.problem or row.connected_why, WHY_MAX)),
 }
 WIDE: Final[dict[str, _CellFunction]] = {
     **{name: cell for name, cell in COLUMNS.items() if name != "WHY"},
@@ -270,6 +274,8 @@ def _time(value: datetime | None) -> Cell:
 
 
 def time_left(end: datetime, now: datetime) -> str:
-    """Return the time until `end` in kubectl's format of ages: `90s`, `5m`, `23h`, `6d`."""
+    """Return the time until `end` in kubectl's format of ages, as `90s` or `6d`; at most `>10y`."""
     seconds = int((end - now).total_seconds())
+    if seconds > LONG:
+        return ">10y"
     return age_text(seconds) if seconds > 0 else "expired"

@@ -51,7 +51,7 @@ def test_something_changes_as_people_read_it(dump: str) -> None:
         "  PlacementMisconfigured: False, Succeedconfigured: Placement configurations check pass",
         "  PlacementSatisfied: True, AllDecisionsScheduled: All cluster decisions scheduled",
         (
-            f"  AdmissionCheck {DEMO2}: True, Active → True, Active: MultiKueueConfig and MultiKueueCluster"
+            f"  AdmissionCheck {DEMO2}: stays True, Active: MultiKueueConfig and MultiKueueCluster"
             " generated; draining: cluster2 (Workloads run there)"
         ),
         "",

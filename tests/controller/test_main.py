@@ -189,7 +189,8 @@ def test_nothing_selected_takes_the_config_away_and_quotes_the_placement(
     admin.decide("p")
     admin.placement_says("p", 0, "NoManagedClusterMatched", "No ManagedCluster matches")
     message = (
-        "Placement kueue-system/p selects no cluster (NoManagedClusterMatched: No ManagedCluster matches)"
+        "label clusters as spec.predicates ask: Placement kueue-system/p selects no cluster "
+        "(NoManagedClusterMatched: No ManagedCluster matches)"
     )
     eventually(lambda: admin.active("p").get("message"), message)
     assert admin.reason("p") == "NoClusterSelected"

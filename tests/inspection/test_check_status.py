@@ -395,6 +395,15 @@ def test_names_choose_among_the_checks_of_ours() -> None:
     assert [one.name for one in check_statuses(seen, ("two", "mk", "none"))] == ["two"]
 
 
+def test_never_fewer_are_admitted_than_run() -> None:
+    placed = [workload(f"w{number}", "p", on="p-a") for number in range(3)]
+    for one in placed:
+        one["status"]["admission"] = {"clusterQueue": "queue"}
+    placed[0]["status"]["conditions"] = [{"type": "Finished", "status": "True"}]
+    seen = view(check("p", "p"), placement("p"), queue("queue", "p"), queue("other", "p"), placed)
+    assert [(one.name, one.admitted) for one in only(seen).queues] == [("other", 1), ("queue", 2)]
+
+
 @pytest.mark.parametrize(
     ("container", "wanted"),
     [

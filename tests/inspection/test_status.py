@@ -287,6 +287,14 @@ def test_markup_in_somebodys_words_is_text() -> None:
     assert safe_text("[bold]loud[/bold]").plain == "[bold]loud[/bold]"
 
 
+def test_why_is_short_and_wide_has_all() -> None:
+    why = f"renew the token: {'it has expired, ' * 9}and that is all"
+    branch = replace(BARE, clusters=(ClusterRow("a", "unusable", why),))
+    [line] = [line for line in drawn(branch).splitlines() if "renew" in line]
+    assert line.endswith("it has expired, …")
+    assert (why in drawn(branch), why in drawn(branch, wide=True, width=400)) == (False, True)
+
+
 @pytest.mark.parametrize(
     ("seconds", "expected"),
     [
@@ -296,6 +304,8 @@ def test_markup_in_somebodys_words_is_text() -> None:
         pytest.param(120, "2m", id="minutes"),
         pytest.param(3600 * 23, "23h", id="hours"),
         pytest.param(86400 * 2, "2d", id="days"),
+        pytest.param(86400 * 730, "2y", id="years"),
+        pytest.param(86400 * 355419, ">10y", id="for ever, in practice"),
     ],
 )
 def test_how_long_a_credential_lasts(seconds: int, expected: str) -> None:

@@ -34,6 +34,13 @@ from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.probe_schedule import probe_remarks
 from placement_ac.core.selection.selection import ListableCluster
 
+_SELECTION_FIXES: Final[Mapping[str, str]] = {
+    "NoManagedClusterSetBindings": "bind a ManagedClusterSet in namespace {}",
+    "NoIntersection": "bind a ManagedClusterSet of spec.clusterSets in namespace {}",
+    "AllManagedClusterSetsEmpty": "add clusters to the ManagedClusterSets bound in namespace {}",
+    "NoManagedClusterMatched": "label clusters as spec.predicates ask",
+}
+"""Reason of OCM's condition PlacementSatisfied → the fix, formatted with the Placement's namespace."""
 _PROBLEMS: Final = (("PlacementSatisfied", "False"), ("PlacementMisconfigured", "True"))
 
 
@@ -98,7 +105,7 @@ def nothing_is_decided(seen: Snapshot, targets: TargetClusters) -> Verdict | Non
 def nothing_is_selected(seen: Snapshot, targets: TargetClusters) -> Verdict | None:
     if targets.to_list or targets.selection.problems or targets.over_limit or targets.waiting_for_slot:
         return None
-    finding = f"{_placement(seen)} selects no cluster{_placement_says(seen)}"
+    finding = f"{_selection_fix(seen)}{_placement(seen)} selects no cluster{_placement_says(seen)}"
     return refuse(NO_CLUSTER_SELECTED, "; ".join((finding, *targets.selection.remarks, *_draining(targets))))
 
 
@@ -106,7 +113,10 @@ def nothing_is_usable(_: Snapshot, targets: TargetClusters) -> Verdict | None:
     if targets.to_list:
         return None
     problems = targets.selection.problems
-    finding = "no selected cluster is usable" + (f": {_with_reasons(problems)}" if problems else "")
+    finding = "no selected cluster is usable"
+    if problems:
+        first = next(iter(problems.values()))
+        finding = f"{first}; {finding}: {joined(problems)}"
     return refuse(NO_CLUSTER_USABLE, "; ".join((finding, *_waiting_for_slot(targets), *_draining(targets))))
 
 
@@ -179,6 +189,15 @@ def _parameters_fix(seen: Snapshot) -> str:
     )
 
 
+def _selection_fix(seen: Snapshot) -> str:
+    """Return what to do if a Placement selects no cluster, by OCM's reason; "" if that says nothing."""
+    placement = seen.decision.placement
+    for one in placement.conditions if placement else ():
+        if placement and (one.type, one.status) in _PROBLEMS and one.reason in _SELECTION_FIXES:
+            return f"{_SELECTION_FIXES[one.reason].format(placement.meta.namespace)}: "
+    return ""
+
+
 def _placement(seen: Snapshot) -> str:
     placement = seen.decision.placement
     return f"{PLACEMENT.kind} {placement.meta.namespace}/{seen.name}" if placement else ""
@@ -224,7 +243,7 @@ def _malformed(seen: Snapshot) -> str:
 def _remarks(seen: Snapshot, targets: TargetClusters) -> Iterator[str]:
     problems, over_limit = targets.selection.problems, targets.over_limit
     if problems:
-        yield f"left out: {_with_reasons(problems)}"
+        yield f"left out: {_with_first_reason(problems)}"
     if over_limit:
         limit = f"beyond the {seen.hub.clusters_max} clusters that Kueue takes"
         yield f"{len(over_limit)} {limit}: {joined(over_limit)}"
@@ -252,5 +271,7 @@ def _draining(targets: TargetClusters) -> Iterator[str]:
         yield f"listed, standing by: {joined(sorted(standing_by))}"
 
 
-def _with_reasons(problems: Mapping[str, str]) -> str:
-    return joined([f"{name} ({why})" for name, why in problems.items()])
+def _with_first_reason(problems: Mapping[str, str]) -> str:
+    """Return the names, the first one with its reason: `explain` shows the reason of each."""
+    first, *others = problems
+    return joined([f"{first} ({problems[first]})", *others])

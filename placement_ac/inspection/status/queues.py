@@ -2,6 +2,7 @@
 The ClusterQueues and LocalQueues of a check, and its unfinished Workloads with their GPUs. Pure.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from placement_ac.core.api.constants import WORKLOAD
 from placement_ac.core.api.decode import active_of, checks_listed
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.schemas import Condition
-from placement_ac.inspection.hub.dump import Dump, Object
+from placement_ac.inspection.hub.dump import Dump, Object, condition_of
 from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE, LOCAL_QUEUE
 from placement_ac.inspection.status.model import ConditionStatus, QueueRow, WorkloadRow
 from placement_ac.scheduling.objects import integer, listed, name_of, namespace_of, section, text
@@ -44,7 +45,8 @@ class QueueIndex:
             lists=tuple(sorted(checks_listed(queue).intersection(checks))),
             local_queues=tuple(sorted(self._local.get(name_of(queue), ()))) if known else None,
             pending=integer(queue, "status", "pendingWorkloads") or 0,
-            admitted=integer(queue, "status", "admittedWorkloads") or 0,
+            # Kueue's count may be behind: it is not less than the jobs that run.
+            admitted=max(integer(queue, "status", "admittedWorkloads") or 0, self._placed[name_of(queue)]),
         )
 
     @cached_property
@@ -54,6 +56,15 @@ class QueueIndex:
             for check in checks_listed(queue):
                 found.setdefault(check, []).append(queue)
         return found
+
+    @cached_property
+    def _placed(self) -> Counter[str]:
+        """ClusterQueue → its unfinished Workloads that are placed on a cluster."""
+        return Counter(
+            text(one, "status", "admission", "clusterQueue")
+            for one in self.dump.of(WORKLOAD)
+            if text(one, "status", "clusterName") and condition_of(one, "Finished").get("status") != "True"
+        )
 
     @cached_property
     def _local(self) -> dict[str, list[str]]:

@@ -200,7 +200,7 @@ def test_a_check_that_is_fine_or_not_ours_is_nothing_to_look_at_alone() -> None:
             [placement(says=NO_MATCH), decision()],
             no(
                 "NoClusterSelected",
-                "Placement kueue-system/p selects no cluster "
+                "label clusters as spec.predicates ask: Placement kueue-system/p selects no cluster "
                 "(NoManagedClusterMatched: No ManagedCluster matches)",
             ),
             id="nothing selected, and the Placement says why",
@@ -209,7 +209,7 @@ def test_a_check_that_is_fine_or_not_ours_is_nothing_to_look_at_alone() -> None:
             [placement(selected=0, says=NO_MATCH), undecided()],
             no(
                 "NoClusterSelected",
-                "Placement kueue-system/p selects no cluster "
+                "label clusters as spec.predicates ask: Placement kueue-system/p selects no cluster "
                 "(NoManagedClusterMatched: No ManagedCluster matches)",
             ),
             id="nothing selected, by the Placement alone",
@@ -218,10 +218,8 @@ def test_a_check_that_is_fine_or_not_ours_is_nothing_to_look_at_alone() -> None:
             [placement(), decision("a", "b"), secret("multikueue-b", b"\xff\xfe")],
             no(
                 "NoClusterUsable",
-                "no selected cluster is usable: a ("
                 "create Secret kueue-system/multikueue-a with key kubeconfig: "
-                "a has no credentials), "
-                "b (in Secret kueue-system/multikueue-b, put a kubeconfig: this is not a map)",
+                "a has no credentials; no selected cluster is usable: a, b",
             ),
             id="nothing usable",
         ),
@@ -229,8 +227,8 @@ def test_a_check_that_is_fine_or_not_ours_is_nothing_to_look_at_alone() -> None:
             [placement(), decision("")],
             no(
                 "NoClusterUsable",
-                "no selected cluster is usable: "
-                "PlacementDecision kueue-system/p-decision-1 (1 of its entries has no clusterName)",
+                "1 of its entries has no clusterName; no selected cluster is usable: "
+                "PlacementDecision kueue-system/p-decision-1",
             ),
             id="only an empty clusterName",
         ),
@@ -242,6 +240,11 @@ def test_a_check_that_is_fine_or_not_ours_is_nothing_to_look_at_alone() -> None:
                 "(2 of its entries have no clusterName)",
             ),
             id="empty clusterNames among others",
+        ),
+        pytest.param(
+            [placement(), decision("a", "b_b", "c", "d"), secrets("a")],
+            yes("SomeClustersUnusable", "; left out: b_b (not the name of a managed cluster), c, d"),
+            id="the first of several has its reason",
         ),
         pytest.param(
             [placement(), decision("a", "b_b"), secrets("a", "b_b")],
@@ -270,9 +273,8 @@ def test_a_check_that_is_fine_or_not_ours_is_nothing_to_look_at_alone() -> None:
             [placement(), decision("a"), foreign_config()],
             no(
                 "NoClusterUsable",
-                "no selected cluster is usable: a ("
                 "create Secret kueue-system/multikueue-a with key kubeconfig: "
-                "a has no credentials)",
+                "a has no credentials; no selected cluster is usable: a",
             ),
             id="nothing usable before a name that is taken",
         ),
@@ -515,3 +517,22 @@ def test_our_shared_cluster_with_the_label_of_another_cluster_is_in_the_way() ->
     assert verdict(*objects, check="one", hub=SHARED) == no(
         "NameTaken", "rename one of the Placements: MultiKueueCluster a belongs to cluster z"
     )
+
+
+IN = "in namespace kueue-system: "
+
+
+@pytest.mark.parametrize(
+    ("reason", "fix"),
+    [
+        ("NoManagedClusterSetBindings", f"bind a ManagedClusterSet {IN}"),
+        ("NoIntersection", f"bind a ManagedClusterSet of spec.clusterSets {IN}"),
+        ("AllManagedClusterSetsEmpty", f"add clusters to the ManagedClusterSets bound {IN}"),
+        ("NoManagedClusterMatched", "label clusters as spec.predicates ask: "),
+        ("Another", ""),
+    ],
+)
+def test_a_placement_that_selects_nothing_has_its_fix_by_ocms_reason(reason: str, fix: str) -> None:
+    says = ("PlacementSatisfied", "False", reason, "m")
+    message = planned(check(), placement(says=says), decision()).verdicts["check"].message
+    assert message == f"{fix}Placement kueue-system/p selects no cluster ({reason}: m)"

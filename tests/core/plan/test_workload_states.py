@@ -78,7 +78,7 @@ def test_an_unreadable_entry_of_a_decision_is_not_counted_as_a_cluster() -> None
     ("selected", "why"),
     [
         ("", "NoClusterSelected: Placement kueue-system/p selects no cluster"),
-        ("x", "NoClusterUsable: no selected cluster is usable: x (create Secret"),
+        ("x", "NoClusterUsable: create Secret kueue-system/multikueue-x with key kubeconfig: x has no"),
     ],
 )
 def test_without_a_cluster_it_stays_pending_with_the_reason(selected: str, why: str) -> None:
