@@ -110,7 +110,7 @@ IN_SENTENCES: Final = [
     ("credentials", "`workerLostTimeout` (15 min)", KueueSettings().worker_lost_seconds, 900),
     ("credentials", "probes the cluster every ten minutes", probe_schedule.GOOD_SECONDS, 600),
     ("credentials", "every 30 s while a problem lasts", probe_schedule.BAD_SECONDS, 30),
-    ("credentials", "At most 4 MB are read of one", connector.MAX_ANSWER_BYTES, 4e6),
+    ("credentials", "At most 2 MB are read of a page of a list", connector.MAX_LIST_BYTES, 2e6),
     ("credentials", "is not asked again for 5 minutes", connector.TOO_LARGE_SECONDS, 300),
     ("draining", "`workerLostTimeout`, 15 min", KueueSettings().worker_lost_seconds, 900),
     ("draining", "`--unlist-after` (1 hour)", constants.UNLIST_AFTER_SECONDS, 3600),
