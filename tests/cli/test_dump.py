@@ -21,6 +21,10 @@ CONFIG = MULTIKUEUE_CONFIG.kind
 TOKEN = "t0p-secret.of-a.worker"
 
 
+def lists_in(path: str) -> list[Any]:
+    return list(yaml.load_all(Path(path).read_text(), yaml.CSafeLoader))
+
+
 def run(*words: str) -> Result:
     return CliRunner().invoke(main, words)
 
@@ -72,7 +76,7 @@ def test_no_secret_is_in_the_dump(dumped: str) -> None:
 def test_a_kind_without_objects_is_known_and_one_that_may_not_be_read_is_not(
     hub: Hub, admin: Driver, dumped: str, tmp_path: Path
 ) -> None:
-    kinds = [one["kind"] for one in yaml.safe_load_all(Path(dumped).read_text())]
+    kinds = [one["kind"] for one in lists_in(dumped)]
     assert {"AddOnPlacementScoreList", "SecretList", "WorkloadList"} <= set(kinds)
     content = hub.kubeconfig()
     content["users"][0]["user"]["token"] = hub.add_user("nobody", groups=[])
@@ -84,9 +88,9 @@ def test_a_kind_without_objects_is_known_and_one_that_may_not_be_read_is_not(
 
 
 def test_what_the_dump_lacks_is_unknown(dumped: str, tmp_path: Path) -> None:
-    lists = [one for one in yaml.safe_load_all(Path(dumped).read_text()) if one["kind"] != f"{CONFIG}List"]
+    lists = [one for one in lists_in(dumped) if one["kind"] != f"{CONFIG}List"]
     path = tmp_path / "less.yaml"
-    path.write_text(yaml.safe_dump_all(lists))
+    path.write_text(yaml.dump_all(lists, Dumper=yaml.CSafeDumper))
     done = run("explain", "cluster", "a", "-o", "json", f"--from-dump={path}")
     assert "Kueue's list is unknown: the dump holds no multikueueconfigs.kueue.x-k8s.io" in done.output
 

@@ -122,7 +122,7 @@ def _malformed_decision(admin: Driver) -> None:
         pytest.param(
             _no_name,
             "NoClusterUsable",
-            "PlacementDecision kueue-system/p-decision-1 (1 of its entries has no clusterName)",
+            "1 of its entries has no clusterName; no selected cluster is usable: PlacementDecision kueue-",
             id="decision with an empty cluster name",
         ),
         pytest.param(

@@ -150,6 +150,7 @@ def test_discovery_waits_as_long_as_the_api_server_asks(
     assert until_served(hub, KUEUE_GROUP) >= seconds
 
 
+@pytest.mark.long
 def test_the_next_session_begins_when_the_api_server_allows(
     hub: Hub, admin: Driver, controllers: Controllers
 ) -> None:

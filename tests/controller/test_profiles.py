@@ -44,8 +44,9 @@ def is_synced(there: Stage) -> bool:
 
 
 NOT_ALLOWED = (
-    f"a (in ClusterProfile {NS}/a, correct the server of access provider {OCM_MANAGER}, or add its host to "
-    "allowedServerSuffixes in the file --access-providers: it is not allowed there)"
+    f"in ClusterProfile {NS}/a, correct the server of access provider {OCM_MANAGER}, or add its host to "
+    "allowedServerSuffixes in the file --access-providers: it is not allowed there; "
+    "no selected cluster is usable: a"
 )
 
 

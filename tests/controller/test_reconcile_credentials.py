@@ -235,7 +235,7 @@ def test_a_refused_account_is_told_on_the_checks_until_it_may_be_made(
         assert await rig.look(A) is not None
         assert rig.later == [(P, 0.0)]
         await rig.look()
-        assert said(ocm.admin)[2].endswith("a (you shall not)")
+        assert said(ocm.admin)[2] == "you shall not; no selected cluster is usable: a"
         assert await rig.look(A) is None
         assert [key for key, seconds in rig.later if seconds == 0.0] == [P, P]
         await rig.look()

@@ -22,6 +22,8 @@ from tests.support.hub_client import CRDS, crd
 from tests.support.installation import NAME, NAMESPACE, ROOT, Object, environment_of, flags_of
 from tests.support.jobs import soon
 
+pytestmark = pytest.mark.long
+
 PODS = f"{CORE}/namespaces/{NAMESPACE}/pods"
 ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 RBAC_KINDS = {"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}

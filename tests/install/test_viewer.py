@@ -68,7 +68,8 @@ def test_the_role_gives_what_the_commands_read_and_no_secrets(hub: Hub, viewer: 
     begin = len(hub.journal)
     for words in COMMANDS:
         done = CliRunner().invoke(main, [*words.split(), "--kubeconfig", str(viewer)])
-        assert done.exit_code in (0, 2), done.output
+        findings = 1 if words.startswith("plan") else 2  # an error is 2 and 1
+        assert done.exit_code in (0, findings), done.output
         rights = [line for line in done.stderr.splitlines() if line.startswith("missing rights")]
         assert [line for line in rights if f"the right to {SECRETS} (check: " not in line] == []
     mine = [one for one in hub.journal[begin:] if one.user.endswith(":sa")]
