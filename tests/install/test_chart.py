@@ -27,6 +27,8 @@ from tests.support.installation import (
 )
 from website import chart as generated
 
+pytestmark = pytest.mark.long
+
 MODES = [overlay.rpartition("/")[2] for overlay in OVERLAYS]
 
 # -- the same as config/

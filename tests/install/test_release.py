@@ -260,6 +260,7 @@ def test_the_notes_are_the_versions_part_of_the_changelog(
     assert (tmp_path / "notes.md").read_text() == "## [1.0.0] - now\n\n- b\n\n"
 
 
+@pytest.mark.long
 def test_the_sbom_has_what_the_lock_has(tmp_path: Path) -> None:
     """`make sbom`: the packages and versions of requirements.lock, byte for byte the same each time."""
     documents = []

@@ -30,6 +30,8 @@ from tests.support.rights import CLUSTER_BINDINGS, CLUSTER_ROLES, SSAR, WHO, bou
 from tests.support.shared import published_crds
 from tests.support.stand_in import stand_in
 
+pytestmark = pytest.mark.long
+
 SCORES = "addonplacementscores.cluster.open-cluster-management.io"
 
 
