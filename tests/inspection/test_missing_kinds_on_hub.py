@@ -12,6 +12,7 @@ from placement_ac.lab.hub import Hub
 from tests.inspection.test_hub_reader_on_hub import kubeconfig_of
 from tests.support.driver import Driver
 from tests.support.hub_client import Client as HubClient
+from tests.support.real_hub import HubMaker
 from tests.support.rights import ACCOUNTS, allow, rule, token_of
 from tests.support.shared import published_crds
 from tests.support.whatif import SAMPLES
@@ -29,8 +30,6 @@ COMMANDS = [
     )
 ]
 
-pytestmark = pytest.mark.embedded("needs hubs and users of its own")
-
 
 def run(kubeconfig: Path, *words: str) -> tuple[int, str, str]:
     done = CliRunner().invoke(main, [*words, "--kubeconfig", str(kubeconfig)])
@@ -42,11 +41,11 @@ def error_code(words: list[str]) -> int:
     return 2 if words[0] == "plan" else 1
 
 
-@pytest.fixture(scope="module")
-def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+@pytest.fixture
+def elsewhere(a_hub: HubMaker, tmp_path: Path) -> Iterator[Path]:
     """The kubeconfig of a cluster that is no hub: it serves neither Kueue's nor OCM's kinds."""
-    path = tmp_path_factory.mktemp("elsewhere") / "kubeconfig"
-    with Hub(crds=()) as hub:
+    path = tmp_path / "kubeconfig"
+    with a_hub(crds=()) as hub:
         hub.write_kubeconfig(path)
         yield path
 
@@ -71,9 +70,9 @@ def test_a_wrong_context_is_an_error(elsewhere: Path, words: list[str]) -> None:
         (OCM, "OCM's placements, placementdecisions in a version"),
     ],
 )
-def test_one_of_the_two_is_missing(tmp_path: Path, missing: str, says: str) -> None:
+def test_one_of_the_two_is_missing(a_hub: HubMaker, tmp_path: Path, missing: str, says: str) -> None:
     others = [crd for crd in published_crds() if crd["spec"]["group"] != missing]
-    with Hub(crds=others) as hub:
+    with a_hub(crds=others) as hub:
         hub.write_kubeconfig(tmp_path / "kubeconfig")
         code, stdout, stderr = run(tmp_path / "kubeconfig", "status")
     assert (code, stdout, says in stderr) == (1, "", True)

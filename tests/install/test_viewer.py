@@ -30,8 +30,6 @@ COMMANDS = (
     f"plan -f {SAMPLES}/placement-demo2-2.yaml",
 )
 
-pytestmark = pytest.mark.embedded("needs users of its own")
-
 
 def granted() -> set[str]:
     """What the role lets a user read, as `resource.group`."""

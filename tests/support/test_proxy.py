@@ -369,6 +369,19 @@ def test_each_test_finds_the_first_state() -> None:
         direct.close()
 
 
+def test_a_watch_of_another_test_counts_no_more() -> None:
+    with stand_in() as server, RealHub(server, [plain_crd("example.com", "Thing")]) as hub:
+        for _ in range(3):
+            with hub.cleared() as one:
+                client = Client(one)
+                watching = Watching(client, CONFIGMAPS)
+                eventually(lambda one=one: one.watchers("configmaps"), 1)
+                client.create(CONFIGMAPS, configmap("a"))
+                watching.until(("ADDED", "a"))
+        with hub.cleared() as one:
+            assert (one.watched, one.watchers("configmaps")) == ({}, 0)
+
+
 def test_a_second_hub_at_the_same_time_is_an_error() -> None:
     with (
         stand_in() as server,

@@ -35,7 +35,7 @@ def run(hub: Hub, folder: Path, *words: str) -> Result:
     return CliRunner().invoke(main, [*words, "--kubeconfig", str(folder / "admin")])
 
 
-@pytest.mark.embedded("it is about that hub")
+@pytest.mark.embedded("an API server in another process is no embedded hub, which doctor knows")
 def test_the_embedded_hub_is_known(hub: Hub, admin: Driver, tmp_path: Path) -> None:
     admin.check("p")
     findings = json.loads(run(hub, tmp_path, "doctor", "-o", "json").stdout)["findings"]

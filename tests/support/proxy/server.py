@@ -178,10 +178,18 @@ class Proxy(HttpServer):
         self._users.clear()
         self.token = self._users.add(ADMIN, token or self.token)
         self._history.oldest = 0
-        self._in_loop(self._watches.forget)
+        self._run(self._end_watches())
         self._client_ca = None
         self._renew_tls()
         self.come_back()
+
+    async def _end_watches(self) -> None:
+        """End them before anything is deleted: their clients are gone, and what they send would count."""
+        while self._watches.open:
+            for watch in tuple(self._watches.open):
+                watch.finish()
+            await asyncio.sleep(0.01)
+        self._watches.forget()
 
     # -- requests
 
