@@ -72,12 +72,12 @@ class Watcher:
 
     def look(self) -> None:
         for name in self.ledger.ran_twice():
-            self._wrong(f"{name} ran twice at one time")
+            self._wrong(f"{name} ran twice at one time", job=name)
         for name in self.ledger.started_again():
             if self.target.may_restart(self.ledger.created[name]):
                 self.restarted_by_kueue.add(name)
             else:
-                self._wrong(f"{name} was started again")
+                self._wrong(f"{name} was started again", job=name)
         for replica in self.target.running():
             self._look_at(replica)
         for log in self.target.logs:
@@ -110,10 +110,12 @@ class Watcher:
             if mark in text:
                 self._wrong(f"{mark.decode()} in {log.name}")
 
-    def _wrong(self, what: str) -> None:
+    def _wrong(self, what: str, job: str | None = None) -> None:
         if what not in self.violations:
             self.violations[what] = round(time.monotonic() - self._began, 1)
             click.echo(f"WRONG after {self.violations[what]} s: {what}", err=True)
+            if job is not None:
+                self.target.write_requests(job)
 
 
 def memory_of(pid: int) -> float:
@@ -180,6 +182,7 @@ class Play:
             fault.begin(self.target)
         except Unavailable:  # the hub has just come back
             return
+        self.target.note(f"begins, {which:.2f}: {fault.name}")
         self.happened[fault.name] += 1
         self.lasting.append((now + seconds, fault))
 
@@ -191,6 +194,7 @@ class Play:
             entry[1].end(self.target)
         except Unavailable:  # it is ended in the next step
             return
+        self.target.note(f"ends: {entry[1].name}")
         self.lasting.remove(entry)
 
 
@@ -248,7 +252,7 @@ def opened(seed: int, folder: Path) -> Iterator[Target]:
 
 
 def played(seed: int, seconds: float, right_again: float, rate: float, folder: Path) -> Object:
-    """Play once and return the summary; `folder` gets the logs."""
+    """Play once and return the summary; `folder` gets the logs, and the times of the faults."""
     logs.configure("text", "error")
     with opened(seed, folder) as target:
         target.until_ready()
@@ -286,7 +290,12 @@ def played(seed: int, seconds: float, right_again: float, rate: float, folder: P
 @click.option("--seed", "seeds", multiple=True, default=(1,), show_default=True, type=int)
 @click.option("--rate", default=0.3, show_default=True, help="Jobs a second.")
 @click.option("--right-again", default=120.0, show_default=True, help="Seconds after the last fault.")
-@click.option("--logs", "kept", type=click.Path(file_okay=False, path_type=Path), help="Keep the logs there.")
+@click.option(
+    "--logs",
+    "kept",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Keep the logs there, and when each fault was.",
+)
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the summary as JSON.")
 def main(
     seconds: float,

@@ -15,7 +15,7 @@ from typing import IO, Any, Final
 
 import requests
 
-from bench.flips_scene import CONFIGS, PLACEMENT, WORKERS, Scene
+from bench.flips_scene import WORKERS, Scene
 from placement_ac.core.api.constants import ADMISSION_CHECK, KUBECONFIG_KEY, MANAGED_CLUSTER, SECRET
 from placement_ac.core.api.errors import ApiError, Unavailable
 from tests.support.replicas import Replica
@@ -161,6 +161,22 @@ class Target:
 
     def worker_found(self) -> None:
         self.workers_lost[self.workers_lost.index(None)] = time.time() + RECONNECT_SECONDS
+
+    def note(self, what: str) -> None:
+        """Write a line with the time into the file `faults`."""
+        with (self.folder / "faults").open("a") as file:
+            file.write(f"{time.time():.3f} {what}\n")
+
+    def write_requests(self, job: str) -> None:
+        """Write the requests that changed a job, its Workload or a copy into a file with the job's name."""
+        hubs = {"hub": self.scene.hub} | self.scene.fleet.hubs
+        lines = [
+            f"{one.at:.3f} {name} {one.method} {one.path} {one.status} {one.user_agent} {one.raw.decode()}\n"
+            for name, hub in hubs.items()
+            for one in list(hub.journal)
+            if one.method != "GET" and (f"{job}-" in one.path or job.encode() in one.raw)
+        ]
+        (self.folder / job).write_text("".join(sorted(lines)))
 
     def step(self) -> None:
         """Do what a lasting fault does all the time."""
@@ -392,11 +408,6 @@ def _rival(on: bool) -> Callable[[Target, float], None]:
         target.rival = on
 
     return happen
-
-
-def _config_deleted(target: Target, _: float) -> None:
-    with contextlib.suppress(ApiError):
-        target.scene.admin.delete(CONFIGS, PLACEMENT)
 
 
 def _api_fault(**fault: Any) -> Callable[[Target, float], None]:

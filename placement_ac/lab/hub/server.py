@@ -17,12 +17,12 @@ from placement_ac.lab.hub.errors import gone, internal
 from placement_ac.lab.hub.faults import Faults, RecordedRequest
 from placement_ac.lab.hub.frontend import HttpFrontend
 from placement_ac.lab.hub.http_server import ADMIN, HttpServer
-from placement_ac.lab.hub.store import Store
+from placement_ac.lab.hub.store import Store, StoreChange
 from placement_ac.lab.hub.watch import GARBAGE, error_line
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from aiohttp import web
 
@@ -74,6 +74,25 @@ class Hub(HttpServer):
         """Return how many watches of a kind, given by its plural name, are open."""
         kinds = tuple(self._store.by_resource.values())
         return sum(len(kind.watchers) for kind in kinds if kind.resource.plural == resource)
+
+    def observe(self, plural: str, notify: Callable[[str, Any], None]) -> None:
+        """
+        Call `notify` with each changed object of a kind: its name, and None if it was deleted.
+
+        It is called in the hub's thread, before the request that changes the object is answered, also while
+        the hub is unreachable. So what follows from a change, on whatever hub, is observed after it.
+        """
+
+        def on_change(change: StoreChange | None) -> None:
+            if change is not None:  # None: the kind was removed
+                notify(change.key[1], change.now.obj if change.now else None)
+
+        def register() -> None:
+            for kind in self._store.by_resource.values():
+                if kind.resource.plural == plural:
+                    kind.watchers[on_change] = None
+
+        self._in_loop(register)
 
     def add_user(self, name: str, token: str | None = None, groups: Sequence[str] | None = None) -> str:
         """

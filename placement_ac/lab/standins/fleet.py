@@ -1,8 +1,10 @@
 """
 Worker clusters for Kueue: embedded hubs, each with a stand-in for its Kueue, and a counter of job runs.
 
-All components use the workers' HTTP APIs, as on real workers: after `kill`, a worker's own stand-in cannot
-reach its API server either.
+The stand-ins use the workers' HTTP APIs, as on real workers: after `kill`, a worker's own stand-in cannot
+reach its API server either. The counter sees each change as the worker stores it: one that watched over HTTP
+saw what happened on a worker that had been away up to half a second late, and took a job that had been moved
+for one that ran twice.
 """
 
 import asyncio
@@ -13,16 +15,16 @@ import time
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
 from typing import Any, Final, Self, TypedDict
 
-from placement_ac.core.api.constants import KUBECONFIG_KEY, KUEUE, MANAGED_CLUSTER, MULTIKUEUE_CLUSTER, Kind
+from placement_ac.core.api.constants import KUBECONFIG_KEY, KUEUE, MANAGED_CLUSTER, MULTIKUEUE_CLUSTER
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
 from placement_ac.lab.standins import manifests
 from placement_ac.lab.standins.informer import StandIn
-from placement_ac.lab.standins.key_queue import Key
 from placement_ac.lab.standins.kueue_jobs import JOB
 from placement_ac.lab.standins.multikueue import runs
 from placement_ac.lab.standins.multikueue.objects import job_is_finished
@@ -52,9 +54,10 @@ class JobCounts(TypedDict):
 
 
 class JobCounter:
-    """Counts the runs of Jobs by name. Written by one event loop, read from any thread."""
+    """Counts the runs of Jobs by name. Written and read by any thread."""
 
     def __init__(self) -> None:
+        self._lock = Lock()
         self._running: dict[str, set[tuple[str, str]]] = {}
         self._counts: dict[str, JobCounts] = {}
         self._first_starts: dict[str, float] = {}
@@ -73,6 +76,10 @@ class JobCounter:
 
     def record(self, worker: str, name: str, job: Object | None) -> None:
         """Record the current state of a Job on a worker; None if it was deleted."""
+        with self._lock:
+            self._record(worker, name, job)
+
+    def _record(self, worker: str, name: str, job: Object | None) -> None:
         counts = self._counts.setdefault(name, JobCounts(maxCopies=0, starts=0, finished=False))
         running = self._running.setdefault(name, set())
         now = {(worker, job["metadata"]["uid"])} if job and runs(job) else set()
@@ -84,25 +91,6 @@ class JobCounter:
         counts["starts"] += len(now - before)
         counts["maxCopies"] = max(counts["maxCopies"], len(running))
         counts["finished"] = counts["finished"] or bool(job and job_is_finished(job))
-
-
-class _JobWatcher(StandIn):
-    """Records the Jobs of one worker in the counter; read-only."""
-
-    name = "job-counter"
-    kinds = (JOB,)
-
-    def __init__(self, login: Login, worker: str, counter: JobCounter) -> None:
-        super().__init__(login)
-        self._worker = worker
-        self._ledger = counter
-
-    def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
-        self._ledger.record(self._worker, name, self.objects(kind).get((namespace, name)))
-        return ()
-
-    async def reconcile(self, key: Key) -> None:
-        raise NotImplementedError
 
 
 class WorkerFleet:
@@ -129,8 +117,9 @@ class WorkerFleet:
         self._stand_ins = StandInThread(self._open)
 
     def __enter__(self) -> Self:
-        for hub in self.hubs.values():
+        for name, hub in self.hubs.items():
             hub.start()
+            hub.observe(JOB.plural, partial(self.counter.record, name))
         self._stand_ins.start()
         return self
 
@@ -150,10 +139,7 @@ class WorkerFleet:
             name: KueueWorker(logins[name], slots=self._slots, held=name in self._held, pods=self._pods)
             for name in self.names
         }
-        return [
-            *self._workers.values(),
-            *(_JobWatcher(logins[name], name, self.counter) for name in self.names),
-        ]
+        return [*self._workers.values()]
 
     # -- credentials and manifests
 
