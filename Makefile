@@ -14,6 +14,9 @@ LOCK := --quiet --universal --generate-hashes --python-version 3.11 --no-header 
 # A name that no registry answers for: set your own to push it.
 IMAGE ?= localhost/placement-ac:v0.1.0
 SBOM ?= build/placement-ac.cdx.json
+# Apart from the other tools: a library that cyclonedx-bom needs is imported by `kubernetes` where it is installed, for a
+# second of every start.
+SBOM_VENV := build/sbom
 
 .PHONY: help demo pictures chart test test-long check unit test-envtest test-kind lock sbom audit chaos image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-flips clean
 
@@ -80,13 +83,15 @@ lock: $(VENV)/installed ## Lock what the image holds and what the tests use, wit
 	$(BIN)/uv pip compile $(LOCK) pyproject.toml >> requirements.lock
 	@echo '# What builds the wheel for the image, with hashes. Made by `make lock`; not edited by hand.' > requirements-build.lock
 	echo 'hatchling>=1.27' | $(BIN)/uv pip compile $(LOCK) - >> requirements-build.lock
+	@echo '# What lists the packages of a release, with hashes. Made by `make lock`; not edited by hand.' > requirements-sbom.lock
+	echo 'cyclonedx-bom>=7.2,<8' | $(BIN)/uv pip compile $(LOCK) - >> requirements-sbom.lock
 	@echo '# What develops and tests it, with hashes. Made by `make lock` from pyproject.toml; not edited by hand.' > requirements-dev.lock
 	$(BIN)/uv pip compile $(LOCK) --all-extras pyproject.toml >> requirements-dev.lock
 
-sbom: $(VENV)/installed ## List the packages in requirements.lock as a CycloneDX document; SBOM names it
+sbom: $(SBOM_VENV)/installed ## List the packages in requirements.lock as a CycloneDX document; SBOM names it
 	@mkdir -p '$(dir $(SBOM))'
 	@# Ignored: a lock does not say which package needs which, so the document has no graph.
-	PYTHONWARNINGS=ignore $(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible \
+	PYTHONWARNINGS=ignore $(SBOM_VENV)/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible \
 		--output-file '$(SBOM)' requirements.lock
 
 chaos: $(VENV)/installed ## Run two replicas under random faults for ten minutes; SEED and SECONDS name another play
@@ -112,6 +117,11 @@ bench-flips: $(VENV)/installed ## Measure how long jobs wait to start while the 
 
 clean: ## Remove the virtual environment and what the tools left
 	rm -rf $(VENV) build .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+
+$(SBOM_VENV)/installed: requirements-sbom.lock
+	$(PYTHON) -m venv $(SBOM_VENV)
+	$(SBOM_VENV)/bin/pip install --quiet --require-hashes --requirement requirements-sbom.lock
+	@touch $@
 
 $(VENV)/installed: pyproject.toml requirements-dev.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
