@@ -1,6 +1,5 @@
 """Each claim of the documents about time, size, rights and secrets has a comment that names its test."""
 
-import re
 from pathlib import Path
 from typing import Final
 
@@ -22,8 +21,7 @@ from placement_ac.observability import health
 from placement_ac.scheduling import cel_budget
 from placement_ac.workers import connector
 from tests.support.claims import MalformedComment, evidence, unproven
-from tests.support.documents import README, ROOT
-from tests.support.shared import shared_dir
+from tests.support.documents import README, ROOT, exists
 
 PAGES: Final = (README, *sorted(ROOT.glob("docs/**/*.md")))
 EXCEPTIONS: Final = {
@@ -83,20 +81,6 @@ def test_every_named_test_and_measurement_exists(page: Path) -> None:
         if not exists(one.kind, one.name)
     ]
     assert wrong == []
-
-
-def exists(kind: str, name: str) -> bool:
-    """Whether a test, a bench or a recording is there; what is in `../shared` counts only where that is."""
-    file, _, function = name.partition("::")
-    if kind == "measured" and file.startswith("../shared/"):
-        return (shared_dir() / file.removeprefix("../shared/")).is_file()
-    path = ROOT / file
-    if kind == "tests" and not (file.startswith("tests/") and path.name.startswith("test_")):
-        return False
-    is_defined = rf"^(?:async )?def {re.escape(function)}\("
-    return path.is_file() and bool(
-        not function or re.search(is_defined, path.read_text("utf-8"), re.MULTILINE)
-    )
 
 
 # -- constants in sentences: tests of behaviour mostly shorten them

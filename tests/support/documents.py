@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.support.installation import ROOT
+from tests.support.shared import shared_dir
 from website.markdown import section
 
 README, CHANGELOG = ROOT / "README.md", ROOT / "CHANGELOG.md"
@@ -59,3 +60,17 @@ def anchors(path: Path) -> set[str]:
     """Return the anchors that GitHub gives the headings of a document."""
     heads = [line.lstrip("#") for line in lines_of(path.read_text("utf-8"), code=False) if line[:1] == "#"]
     return {re.sub(r"[^\w\- ]", "", head.strip().lower()).replace(" ", "-") for head in heads}
+
+
+def exists(kind: str, name: str) -> bool:
+    """Whether a test, a bench or a recording is there; what is in `../shared` counts only where that is."""
+    file, _, function = name.partition("::")
+    if kind == "measured" and file.startswith("../shared/"):
+        return (shared_dir() / file.removeprefix("../shared/")).is_file()
+    path = ROOT / file
+    if kind == "tests" and not (file.startswith("tests/") and path.name.startswith("test_")):
+        return False
+    is_defined = rf"^(?:async )?def {re.escape(function)}\("
+    return path.is_file() and bool(
+        not function or re.search(is_defined, path.read_text("utf-8"), re.MULTILINE)
+    )

@@ -1,0 +1,188 @@
+"""
+Every command in the fenced blocks of README and of the first pages, run in their order on the demo's hub.
+
+What a page shows below a command is compared with what comes out; times and random names may differ.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.support.documents import README, ROOT, exists
+from tests.support.transcripts import Fragment, Shown, shown_on
+
+PAGES: Final = (
+    README,
+    ROOT / "docs" / "getting-started" / "laptop.md",
+    ROOT / "docs" / "inspect.md",
+    ROOT / "docs" / "draining.md",
+)
+KEEPS: Final = "placement-ac demo --keep"
+KUBECONFIG: Final = "export KUBECONFIG=…/kubeconfig"
+ACTIVATES: Final = "source .venv/bin/activate"
+RUNS_THIS: Final = "make test"
+PREPARE: Final = (KEEPS, KUBECONFIG, ACTIVATES)
+"""What `Terminal` does itself."""
+ELSEWHERE: Final = {
+    "make demo": "tests/lab/demo/test_demo.py::test_all_stories_as_json",
+    "python3 -m venv .venv": "tests/install/test_image.py::test_the_wheel_is_complete_and_runs",
+    "pip install '.[demo]'": "tests/install/test_image.py::test_the_wheel_is_complete_and_runs",
+    "kubectl apply -k ../my-overlay": "tests/install/test_install.py::test_default",
+    "helm install placement-ac charts/placement-ac --namespace placement-ac-system --create-namespace \\\n"
+    "    --set image.repository=registry.example/placement-ac": (
+        "tests/install/test_helm.py::test_the_commands_in_the_page"
+    ),
+}
+"""Commands that install something, or run all tests → the test that shows that they work."""
+EXAMPLES: Final = {
+    "Controller: placement-ac-7c9d": (
+        "tests/inspection/test_status.py::test_the_example_in_the_documentation_is_what_is_shown"
+    ),
+    "├── Held by the gate": "tests/inspection/test_status.py::test_the_example_of_who_waits_is_what_is_shown",
+    "FAIL  cluster-set-bindings": (
+        "tests/inspection/doctor/test_folding.py::test_the_example_in_the_documentation_is_what_is_shown"
+    ),
+}
+"""How the output of a hub begins that is not the demo's → the test that compares it."""
+SOON_SECONDS: Final = 40.0
+SHORTER: Final = {" --for 10m": " --for 2s"}
+EXITS: Final = {
+    "placement-ac plan -f": (0, 1),  # 1: a change, as `kubectl diff`
+    "placement-ac doctor --workers": (2,),  # the demo's workers have no queues
+}
+"""The exit codes of commands that may not exit with 0."""
+VARIES: Final = (
+    (re.compile(r"Controller: \S+ leads since \S+ \(renewed \d+s ago\)"), "Controller: … leads"),
+    (re.compile(r" +$", re.MULTILINE), ""),
+)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.timeout(300),
+    pytest.mark.embedded("the demo starts one"),
+    pytest.mark.skipif(
+        not all(map(shutil.which, ("kubectl", "jq"))), reason="kubectl and jq are not both on PATH"
+    ),
+]
+
+
+def same(text: str) -> str:
+    """Return the text without what varies from run to run."""
+    for pattern, instead in VARIES:
+        text = pattern.sub(instead, text)
+    return text.strip("\n")
+
+
+class Terminal:
+    """A shell in a folder with the repository's samples; it remembers KUBECONFIG."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._environment = os.environ | {
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "COLUMNS": "400",
+        }
+        for name in ("samples", "docs"):
+            (folder / name).symlink_to(ROOT / name)
+        (folder / "fleet").symlink_to(ROOT / "samples" / "fleet")
+
+    def run(self, command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", "-o", "pipefail", "-c", command],
+            cwd=self._folder,
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    @contextmanager
+    def demo(self) -> Iterator[None]:
+        """Run the demo and keep its hub; KUBECONFIG is what it prints."""
+        with (self._folder / "demo.out").open("w+") as output:
+            process = subprocess.Popen(
+                KEEPS.split(), cwd=self._folder, env=self._environment, stdout=output, text=True
+            )
+            try:
+                self._environment["KUBECONFIG"] = printed_kubeconfig(process, self._folder / "demo.out")
+                yield
+            finally:
+                process.send_signal(signal.SIGINT)
+                process.wait(20)
+
+
+def printed_kubeconfig(process: subprocess.Popen[str], output: Path) -> str:
+    end = time.monotonic() + 100
+    while time.monotonic() < end and process.poll() is None:
+        if found := re.search(r"export KUBECONFIG=(\S+)", output.read_text()):
+            return found[1]
+        time.sleep(0.2)  # another process plays the stories
+    raise AssertionError(output.read_text())
+
+
+def problem_of(terminal: Terminal, shown: Shown) -> str:
+    """Return what is not as the page says; a change that was made just before may need some seconds."""
+    end = time.monotonic() + SOON_SECONDS
+    while problem := problem_now(terminal, shown):
+        if shown.output is None or time.monotonic() > end:
+            break
+        time.sleep(0.5)  # another process acts
+    return problem
+
+
+def problem_now(terminal: Terminal, shown: Shown) -> str:
+    """Run the command, and return what is not as the page says; "" if all is."""
+    command = shown.command
+    for long, short in SHORTER.items():
+        command = command.replace(long, short)
+    done = terminal.run(command)
+    codes = next((codes for begin, codes in EXITS.items() if begin in command), (0,))
+    if done.returncode not in codes:
+        return f"$ {command}\nexit code {done.returncode}: {done.stdout}{done.stderr}"
+    if shown.output is not None and same(done.stdout) != same(shown.output):
+        return f"$ {command}\n{done.stdout}\ninstead of\n{shown.output}"
+    return ""
+
+
+def to_run(page: Path) -> list[Shown]:
+    """Return the commands of a page, without those whose test is elsewhere."""
+    done_elsewhere = {*ELSEWHERE, *PREPARE, RUNS_THIS}
+    return [
+        one
+        for one in shown_on(page.read_text("utf-8"))
+        if isinstance(one, Shown) and one.command not in done_elsewhere and not is_example(one.output or "")
+    ]
+
+
+def is_example(output: str) -> bool:
+    return output.startswith(tuple(EXAMPLES))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_command_of_a_page(page: Path, tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path)
+    commands = to_run(page)
+    assert commands
+    with terminal.demo():
+        problems = [problem_of(terminal, shown) for shown in commands]
+    assert [problem for problem in problems if problem] == []
+
+
+def test_what_is_tested_elsewhere_is_on_a_page_and_its_test_exists() -> None:
+    on_pages = [one for page in PAGES for one in shown_on(page.read_text("utf-8"))]
+    commands = {one.command for one in on_pages if isinstance(one, Shown)}
+    outputs = [one.output or "" for one in on_pages]
+    assert {*ELSEWHERE, *PREPARE, RUNS_THIS} <= commands
+    assert [begin for begin in EXAMPLES if not any(text.startswith(begin) for text in outputs)] == []
+    assert [one.output for one in on_pages if isinstance(one, Fragment) and not is_example(one.output)] == []
+    assert [test for test in (*ELSEWHERE.values(), *EXAMPLES.values()) if not exists("tests", test)] == []
