@@ -24,6 +24,8 @@ from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
 
+pytestmark = pytest.mark.long
+
 SCENE = Scene(3, 12)
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -121,7 +123,6 @@ def test_a_hub_in_use_is_refused_and_our_objects_are_deleted(hub: Hub, tmp_path:
     asyncio.run(play())
 
 
-@pytest.mark.long
 @pytest.mark.timeout(120)
 def test_a_refused_hub_is_left_alone(hub: Hub, tmp_path: Path) -> None:
     kubeconfig = tmp_path / "kubeconfig"
@@ -160,7 +161,6 @@ def lives(pid: int) -> bool:
     return True
 
 
-@pytest.mark.long
 @pytest.mark.timeout(240)
 @pytest.mark.embedded("the benchmark measures on the embedded hub")
 def test_the_quick_bench_writes_every_figure(tmp_path: Path) -> None:
@@ -186,7 +186,6 @@ def test_the_quick_bench_writes_every_figure(tmp_path: Path) -> None:
     assert [one["checks"] for one in found["sizes"]] == [2]
 
 
-@pytest.mark.long
 @pytest.mark.timeout(240)
 @pytest.mark.embedded("the benchmark measures on the embedded hub")
 @pytest.mark.parametrize(
@@ -206,7 +205,6 @@ def test_changes_that_draw_anew(tmp_path: Path, variant: str, created: bool) -> 
     assert found["costOfFloor"]["requestsPerChangeByKind"] == {"patch multikueueconfigs": 1.0}
 
 
-@pytest.mark.long
 @pytest.mark.timeout(120)
 @pytest.mark.embedded("the benchmark measures on the embedded hub")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -224,7 +222,6 @@ def test_nothing_is_left_of_a_bench_that_is_stopped(number: signal.Signals, tmp_
     assert [pid for pid in started if lives(pid)] == []
 
 
-@pytest.mark.long
 @pytest.mark.timeout(240)
 @pytest.mark.embedded("the benchmark measures on the embedded hub")
 def test_each_side_may_have_a_hub_of_others(tmp_path: Path) -> None:
@@ -249,7 +246,6 @@ def test_each_side_may_have_a_hub_of_others(tmp_path: Path) -> None:
     assert (found["outage"]["overFloor"], found["requestsPerChange"]) == (None, None)
 
 
-@pytest.mark.long
 @pytest.mark.timeout(240)
 def test_changes_that_draw_anew_on_a_hub_of_others(hub: Hub, tmp_path: Path) -> None:
     kubeconfig, latest = tmp_path / "kubeconfig", tmp_path / "latest.json"
@@ -275,7 +271,6 @@ def test_a_bench_has_at_most_two_hubs() -> None:
     assert (process.returncode, b"at most two hubs" in printed) == (2, True)
 
 
-@pytest.mark.long
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_bench_that_is_stopped_clears_the_hub_of_others(

@@ -43,6 +43,7 @@ def test_the_mermaid_on_the_page_is_what_comes_out() -> None:
     assert diagram == (IMAGES / "graph.mmd").read_text("utf-8")
 
 
+@pytest.mark.long
 def test_mermaid_takes_it() -> None:
     """Names and messages that are scripts are drawn as words."""
     picture = mermaidx.render(draw(build_graph([pictures.story(), pictures.hostile()]), "mermaid", "x")).svg()

@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement_ac.core.api.errors import Garbled, Unavailable
@@ -32,6 +32,7 @@ def test_what_lies_too_deep_is_cut_out(levels: int, opening: bytes, closing: byt
     assert value == CUT
 
 
+@settings(max_examples=30)
 @given(VALUES)
 def test_everything_else_is_left_as_it_is(value: Any) -> None:
     text = b'{"deep":' + deep(2_000) + b',"other":' + orjson.dumps(value) + b"}"

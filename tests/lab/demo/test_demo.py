@@ -173,6 +173,7 @@ def test_the_cluster_that_drains_is_listed_last_and_keeps_its_job() -> None:
     ]  # fmt: skip  # where OCM decided anew
 
 
+@LONG
 @pytest.mark.embedded("the demo plays on the embedded hub")
 def test_one_story_as_plain_text() -> None:
     run = CliRunner().invoke(command, ["--story", "3"])
@@ -270,6 +271,7 @@ def test_an_unsafe_run_without_a_second_copy_fails(monkeypatch: pytest.MonkeyPat
     assert [doc["ok"] for doc in shown[:3]] == [True, True, False]
 
 
+@LONG
 @pytest.mark.embedded("the demo plays on the embedded hub")
 def test_a_failed_step_is_reported_with_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
     """The demo fails on a fleet without the Secret for cluster3, which Story 3 selects."""
@@ -325,8 +327,9 @@ def assert_kubectl_answers(kubeconfig: str, answers: dict[str, list[str]]) -> No
 @pytest.mark.embedded("the demo plays on the embedded hub")
 @pytest.mark.parametrize(
     ("story", "kept"),
-    [("2", []), pytest.param("2", ["-o", "json"], marks=LONG), pytest.param("3", [], marks=LONG)],
+    [("2", []), ("2", ["-o", "json"]), ("3", [])],
 )
+@LONG
 def test_a_kept_hub_serves_kubectl(story: str, kept: list[str]) -> None:
     demo = subprocess.Popen(
         [sys.executable, "-m", "placement_ac", "demo", "--story", story, "--keep", *kept],
