@@ -29,7 +29,7 @@ def test_the_error_says_what_and_where(text: str, problem: str) -> None:
 
 def test_what_is_nested_too_deeply() -> None:
     with pytest.raises(NotYaml, match=TOO_DEEP) as error, yaml_errors():
-        yaml.safe_load("[" * 500)
+        yaml.safe_load("[" * 5000)
     assert error.value.is_too_deep
 
 
