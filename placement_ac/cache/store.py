@@ -16,7 +16,7 @@ from cachetools import LRUCache
 from placement_ac.cache.credentials import CredentialLookup
 from placement_ac.cache.index import Id
 from placement_ac.cache.listing import EVERYWHERE, Listings, Scope, is_later, is_newer
-from placement_ac.cache.mapping import all_keys, keys_for
+from placement_ac.cache.mapping import all_keys, keys_for, keys_no_longer_prepared
 from placement_ac.cache.snapshot import SnapshotBuilder
 from placement_ac.cache.tables import Tables, kinds_for
 from placement_ac.core.api import decode, objects
@@ -227,7 +227,7 @@ class Cache:
             return self._put_workload(now, before)
         touched = self._keys_for(kind, before)
         table.put(id_, now)
-        touched |= self._keys_for(kind, now)
+        touched |= self._keys_for(kind, now) | keys_no_longer_prepared(before, self._tables)
         if known and self._is_renewal(kind, before, now):
             return {key for key in touched if key.kind == "cluster"}
         return touched
@@ -254,9 +254,12 @@ class Cache:
             self._state.deleted[meta.uid] = True
         if before is None or before.meta.uid != meta.uid:
             return set()
+        return self._remove(kind, meta.id, before)
+
+    def _remove(self, kind: Kind, id_: Id, before: Any) -> set[Key]:
         touched = self._keys_for(kind, before)
-        table.remove(meta.id)
-        return touched
+        self._tables.by_kind[kind].remove(id_)
+        return touched | keys_no_longer_prepared(before, self._tables)
 
     # -- a list
 
@@ -294,8 +297,7 @@ class Cache:
         for scope in self._listings.scopes_of(kind, namespace):
             for id_, obj in self._objects_in(scope):
                 if id_ not in present and not is_later(obj.meta.resource_version, resource_version):
-                    touched |= self._keys_for(kind, obj)
-                    self._tables.by_kind[kind].remove(id_)
+                    touched |= self._remove(kind, id_, obj)
             self._listings.set_synced(scope, resource_version)
         return touched
 

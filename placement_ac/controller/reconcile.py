@@ -57,11 +57,6 @@ class WriteResult:
     """A write that is held back because somebody undoes it."""
 
     @property
-    def is_blocked(self) -> bool:
-        """Whether what follows must not be written."""
-        return self.error is not None or self.undone is not None
-
-    @property
     def wrote_config(self) -> bool:
         return any(action.kind is MULTIKUEUE_CONFIG for action in self.done)
 
@@ -151,8 +146,9 @@ class Reconciler:
         self._queries.start(key, seen, wanted)
         result = WriteResult()
         await self._write(diff.phases_through_config(seen, wanted), result)
-        after_config = diff.repairs if result.is_blocked else diff.phases_after_config
-        await self._write(after_config(seen, wanted), result)
+        is_blocked = result.error is not None or result.undone is not None
+        after_config = diff.repairs if is_blocked else diff.phases_after_config
+        await self._write(after_config(seen, wanted), result, pass_over_undone=True)
         self._memories.made_ready(key, result.made_ready)
         self._measure(key, seen, wanted, result)
         self._post(seen, wanted, result)
@@ -161,7 +157,7 @@ class Reconciler:
             raise Requeue(result.error.retry_after) from result.error
         if result.undone:
             self._recorder.post([undone_event(result.undone.message)], seen.checks.ours)
-            waits = (result.undone.retry_after, wanted.requeue_after)
+            waits = (result.undone.retry_after, None if is_blocked else wanted.requeue_after)
             self._add_after(key, min(wait for wait in waits if wait is not None))
             return
         prepared = await self._prepare(key, diff.preparations(seen, wanted))
@@ -180,10 +176,12 @@ class Reconciler:
             self._logged.ended((key, "prepare"))
         return bool(done)
 
-    async def _write(self, phases: Iterable[diff.Phase], result: WriteResult) -> None:
+    async def _write(
+        self, phases: Iterable[diff.Phase], result: WriteResult, *, pass_over_undone: bool = False
+    ) -> None:
         """Add the actions that were carried out to `result`, and the first error."""
         try:
-            await self._writer.execute(phases, result.done)
+            await self._writer.execute(phases, result.done, pass_over_undone=pass_over_undone)
         except Undone as undone:
             result.undone = result.undone or undone
         except ApiError as error:

@@ -82,25 +82,25 @@ class Writer:
         }
         """Each returns the outcome; None: the object no longer exists."""
 
-    async def execute(self, phases: Iterable[Phase], done: list[Action] | None = None) -> None:
+    async def execute(
+        self, phases: Iterable[Phase], done: list[Action] | None = None, *, pass_over_undone: bool = False
+    ) -> None:
         """Carry out all phases, or raise the first error of a phase. Raises ApiError.
 
-        An error of one Workload does not stop the others: WorkloadTrouble is raised at the end. A condition
-        that is held back does not stop the Workloads either: Undone is raised at the end, if nothing else is.
-        The actions that succeeded are added to `done`, even if an error is raised.
+        An error of one Workload does not stop the others: WorkloadTrouble is raised at the end. With
+        `pass_over_undone`, a write that is held back does not stop the later phases either: Undone is raised
+        at the end, if nothing else is. The actions that succeeded are added to `done`, even if an error is
+        raised.
         """
         late_errors: list[BaseException] = []
         for phase in phases:
-            is_about_workloads = bool(phase) and isinstance(phase[0], SetCheckStates | Nominate)
-            if not is_about_workloads:
-                _raise_first(late_errors)
             results = await self._write_phase(phase)
             if done is not None:
                 done += [action for action, result in zip(phase, results, strict=True) if result is None]
             errors = [error for error in results if error]
-            if is_about_workloads:
+            if phase and isinstance(phase[0], SetCheckStates | Nominate):
                 late_errors += map(_workload_error, errors)
-            elif phase and isinstance(phase[0], SetCondition):
+            elif pass_over_undone:
                 late_errors += [error for error in errors if isinstance(error, Undone)]
                 _raise_first(error for error in errors if not isinstance(error, Undone))
             else:
@@ -177,7 +177,7 @@ class Writer:
         """Return who has written an object last, by its managedFields."""
         name = object_of(action)
         try:
-            found = await self._client.get(self._resources[name.kind], name.name, name.namespace or None)
+            found = await self._client.find(self._resources[name.kind], name.name, name.namespace or None)
         except NotFound:
             return "whoever deletes it"
         except ApiError:

@@ -296,6 +296,14 @@ class Client:
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
         return await self.request("GET", resource.path(namespace, name))
 
+    async def find(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
+        """Return one object as `get` does, by the right to list."""
+        path = resource.path(namespace)
+        answer = await self.request("GET", path, query={"fieldSelector": f"metadata.name={name}"})
+        for item in answer.get("items") or ():
+            return dict(item)
+        raise NotFound(f"GET {path}: there is no {name}", status=404)
+
     async def create(self, resource: Resource, body: Object) -> Object:
         metadata = body["metadata"]
         path = resource.path(metadata.get("namespace"))

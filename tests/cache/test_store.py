@@ -1,6 +1,7 @@
 """The cache after events and lists in any order, and the keys that a change touches."""
 
 import copy
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -663,3 +664,26 @@ def test_a_managed_cluster_touches_the_placements_that_prepare_it() -> None:
     joined = managed_cluster("new", labels=label)
     assert world(*objects, hub=HubFacts(prepare_sets=True)).put(MANAGED_CLUSTER, joined) == placements("p")
     assert world(*objects).put(MANAGED_CLUSTER, joined) == set()
+
+
+def test_what_is_prepared_no_more_is_removed_at_once() -> None:
+    """The key of its own name removes a shared MultiKueueCluster that nobody needs."""
+    label = {"cluster.open-cluster-management.io/clusterset": "spoke"}
+    hub = replace(SHARED, prepare_sets=True)
+    objects = [
+        check(),
+        placement("p", spec={"clusterSets": ["spoke"]}),
+        *(managed_cluster(name, labels=label) for name in ("a", "b")),
+        *(our_cluster(name, None) for name in ("a", "b")),
+    ]
+    own_names = placements("a", "b")
+    assert world(*objects, hub=hub).put(ADMISSION_CHECK, check(version=2)) & own_names == set()
+    assert world(*objects, hub=hub).put(ADMISSION_CHECK, check(placement="q", version=2)) >= own_names
+    assert world(*objects, hub=hub).remove(ADMISSION_CHECK, check()) >= own_names
+    assert world(*objects, hub=hub).replace(ADMISSION_CHECK, [], "9") >= own_names
+    without = placement("p", spec={"clusterSets": []}, version=2)
+    assert world(*objects, hub=hub).put(PLACEMENT, without) >= own_names
+    assert world(*objects, hub=hub).remove(PLACEMENT, placement("p")) >= own_names
+    left = managed_cluster("a", labels={}, version=2)
+    assert world(*objects, hub=hub).put(MANAGED_CLUSTER, left) >= placements("a")
+    assert world(*objects, hub=SHARED).remove(ADMISSION_CHECK, check()) & own_names == set()

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from placement_ac.controller.write_limits import PACED_SECONDS, UNDONE_MAX
 from placement_ac.core.api.constants import WORKLOAD
 from placement_ac.core.inputs.state import WorkerCopies
+from placement_ac.core.plan import workload_states
 from placement_ac.lab.hub import Hub
 from tests.controller.test_reconcile import P, Rig, Test, on, p  # noqa: F401  # fixtures
 from tests.support.driver import Driver
@@ -89,6 +91,51 @@ def test_a_refused_answer_is_no_fault_of_the_check(hub: Hub, job: Driver, on: An
         assert job.reason("p") == "Active"
         assert await rig.look() is None
         assert check_states(job)["p"] == "Ready"
+
+    on(test)
+
+
+def test_a_listed_cluster_that_somebody_fights_over_holds_no_workload_back(job: Driver, on: Any) -> None:  # noqa: F811
+    """After five times the MultiKueueCluster is written every 30 s only; Workloads are answered."""
+
+    async def test(rig: Rig) -> None:
+        path = job.kueue("multikueueclusters", "p-a")
+        theirs = {"spec": {"clusterSource": {"kubeConfig": {"location": "theirs", "locationType": "Secret"}}}}
+        await rig.list()
+        for _ in range(UNDONE_MAX + 1):
+            await rig.look()
+            job.ask("PATCH", path, theirs, "merge", fieldManager="rival")
+            await rig.list()
+        has_quota(job, "late", "p", "mk")
+        await rig.list()
+        assert await rig.look() is None
+        assert job.ask("GET", path)["spec"] == theirs["spec"]
+        assert check_states(job, "late")["p"] == "Ready"
+        assert rig.later[-1] == (P, PACED_SECONDS)
+
+    on(test)
+
+
+def test_a_list_that_somebody_fights_over_is_no_reason_to_try_at_once(
+    job: Driver,
+    on: Any,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """More Workloads wait than are written in one go, which otherwise asks for the next go at once."""
+    monkeypatch.setattr(workload_states, "WORKLOAD_WRITES_AT_ONCE", 1)
+
+    async def test(rig: Rig) -> None:
+        path = job.kueue("multikueueconfigs", "p")
+        await rig.list()
+        for _ in range(UNDONE_MAX + 1):
+            await rig.look()
+            job.ask("PATCH", path, {"spec": {"clusters": ["theirs"]}}, "merge", fieldManager="rival")
+            await rig.list()
+        has_quota(job, "second", "p", "mk")
+        has_quota(job, "third", "p", "mk")
+        await rig.list()
+        assert await rig.look() is None
+        assert rig.later[-1] == (P, PACED_SECONDS)
 
     on(test)
 
