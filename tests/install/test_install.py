@@ -19,6 +19,7 @@ from placement_ac.core.api.constants import DONE
 from placement_ac.lab.hub import RecordedRequest, rbac_rules
 from placement_ac.lab.hub.request_attributes import RequestAttributes, attributes_of
 from placement_ac.lab.standins.fleet import WorkerFleet
+from tests.controller.test_rival_writers import again_and_again, undone_events
 from tests.support import installation
 from tests.support.accounts import account_kubeconfig
 from tests.support.builders import authority, encoded, jwt, kubeconfig
@@ -223,6 +224,27 @@ def test_default(admin: Driver, install: Install) -> None:
         soon(admin.clusters, [])
         there.decide("a", "b")  # as at first: that event exists already
         soon(lambda: there.needless(NAME, f"{NAME}-placements"), [])
+    assert there.refused() == []
+
+
+def test_who_undoes_what_is_written_is_found_with_these_rights(admin: Driver, install: Install) -> None:
+    """There is no right to get what is watched."""
+    there = install("default")
+    admin.secrets_for("a", "b")
+    path = admin.kueue("multikueueconfigs", P)
+    theirs = {"spec": {"clusters": ["theirs"]}}
+    with there.controllers() as controllers:
+        there.story_2("a", "b")
+        controllers.start(**there.settings())
+        there.until("Active", "a", "b")
+
+        def edit() -> Object:
+            return admin.ask("PATCH", path, theirs, "merge", fieldManager="edit")
+
+        with again_and_again(there.hub, path, edit):
+            edit()
+            soon(lambda: undone_events(admin))
+    assert undone_events(admin)[0].startswith("stop edit from undoing")
     assert there.refused() == []
 
 
