@@ -52,6 +52,8 @@ SETTINGS_IN_USE: Final = {
     "step_size": "5",
     "writes_per_second": "20",
     "round_timeout": "2m",
+    "dispatch_profile": "Placement=1,Spread=2",
+    "node_labels": "topology.kubernetes.io/region=claim:region",
     "worker_timeout": "10s",
     "access_providers": "/etc/placement-ac/access-providers.yaml",
     "credentials_provision": "managed-serviceaccount",

@@ -80,7 +80,13 @@ class SnapshotBuilder:
                     tables.configs.index("listed").used_by_others(clusters, ("", name))
                 ),
             ),
-            fleet=state.FleetState(deleted, unreachable, worker_copies, probe_results),
+            fleet=state.FleetState(
+                deleted,
+                unreachable,
+                labels=self._labels([*credentials, *listed_clusters]),
+                worker_copies=worker_copies,
+                probe_results=probe_results,
+            ),
             workloads=workloads,
             timer_ages=ages,
         )
@@ -112,6 +118,12 @@ class SnapshotBuilder:
         deleted = frozenset(one for one in clusters if served and ("", one) not in known.objects)
         unreachable = known.index("unreachable").ids("unreachable")
         return deleted, frozenset(one for one in clusters if ("", one) in unreachable)
+
+    def _labels(self, clusters: Iterable[str]) -> dict[str, Mapping[str, str]]:
+        """Return the labels and claims of clusters, by which our dispatcher chooses."""
+        known = self._tables.managed_clusters
+        found = {one: known.get(("", one)) for one in clusters} if self._policy.dispatcher else {}
+        return {one: managed.labels for one, managed in found.items() if managed}
 
     def _multikueue_clusters(
         self, name: str, selected: Iterable[str], listed: Iterable[str]

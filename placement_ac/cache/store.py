@@ -114,7 +114,7 @@ class Cache:
         """`state`: what another cache knows. `providers`: those that Kueue supports; None: unknown."""
         hub, self.provisioning = hub or HubFacts(), provisioning or ProvisioningPolicy()
         policy = policy or PlacementPolicy()
-        self._probes = policy.probe
+        self._probes, self._dispatches = policy.probe, policy.dispatcher
         self._with_state = partial(
             Cache,
             hub,
@@ -316,8 +316,13 @@ class Cache:
 
     def _decoder(self, kind: Kind) -> Callable[[Raw], Any]:
         if kind is MANAGED_CLUSTER:  # the CA of its API server is most of it
-            provision = self.provisioning.provision
-            return decode.managed_cluster if provision else decode.managed_cluster_without_server
+            return partial(
+                decode.managed_cluster,
+                with_server=self.provisioning.provision,
+                with_labels=self._dispatches,
+            )
+        if kind is WORKLOAD and self._dispatches:
+            return decode.workload_with_job
         return _DECODERS.get(kind, decode.account_token)
 
     def _keys_for(self, kind: Kind, *states: Any) -> set[Key]:

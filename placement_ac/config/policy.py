@@ -67,6 +67,8 @@ def placement_policy(settings: Settings) -> PlacementPolicy:
         unlist_after=standby if settings.unlist_after is None else settings.unlist_after,
         step_size=settings.step_size,
         round_timeout=settings.round_timeout,
+        dispatch_profile=settings.dispatch_profile,
+        node_labels=dict(one.split("=", 1) for one in settings.node_labels),
         expiry_warning=settings.credentials_warning,
         probe=settings.credentials_probe,
     )

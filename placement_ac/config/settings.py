@@ -30,6 +30,8 @@ from placement_ac.core.api.constants import (
     RemovalPolicy,
 )
 from placement_ac.core.api.errors import PlacementAcError
+from placement_ac.core.api.label_selector import CLAIM
+from placement_ac.core.dispatch.profiles import RANKED, parse_profile
 from placement_ac.core.inputs.rights import FRAMEWORKS, parse_external, parse_release
 
 _NAMESPACE: Final = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
@@ -41,6 +43,9 @@ _NOT_TEXT: Final = re.compile("[\\0\\ud800-\\udfff]")
 _UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _PART: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|h|m|s)")
 _DURATION: Final = re.compile(rf"({_PART.pattern})+")
+
+_KEY: Final = r"[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?"
+_NODE_LABEL: Final = re.compile(rf"{_KEY}=({CLAIM})?{_KEY}")
 
 _LABEL: Final = "it has lower-case letters, digits and '-', at most 63"
 _NAMESPACE_LABEL: Final = _LABEL.replace("it", "a namespace", 1)
@@ -161,6 +166,11 @@ class Settings(BaseModel):
     """How many clusters the dispatcher nominates in a round."""
     round_timeout: Seconds = 300.0
     """When the dispatcher begins the next round."""
+    dispatch_profile: Text = RANKED
+    """How the dispatcher scores clusters: ranked, spread, pack, or weights as Placement=1,Spread=2."""
+    node_labels: CommaSeparated[str] = ()
+    """Labels of nodes and where clusters have their values, comma-separated: KEY=LABEL or KEY=claim:NAME.
+    Jobs go only to clusters that can have the nodes they require."""
     worker_timeout: Seconds = Field(5.0, gt=0)
     """How long a worker may take to answer."""
     access_providers: File | None = None
@@ -234,6 +244,20 @@ class Settings(BaseModel):
         if seconds and not info.data.get("dispatcher"):
             raise ValueError("set dispatcher to true: otherwise Kueue sends jobs to every listed cluster")
         return seconds
+
+    @field_validator("dispatch_profile")
+    @classmethod
+    def _profile(cls, text: str) -> str:
+        parse_profile(text)
+        return text
+
+    @field_validator("node_labels")
+    @classmethod
+    def _mapped(cls, labels: tuple[str, ...]) -> tuple[str, ...]:
+        for one in labels:
+            if not _NODE_LABEL.fullmatch(one):
+                raise ValueError(f"{one!r} is not NODE-LABEL=CLUSTER-LABEL or NODE-LABEL=claim:CLAIM")
+        return labels
 
     @field_validator("frameworks")
     @classmethod

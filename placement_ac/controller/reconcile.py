@@ -34,7 +34,12 @@ from placement_ac.core.credentials.provisioning import plan_provisioning
 from placement_ac.core.inputs.state import Key, Plan, Snapshot
 from placement_ac.core.plan import diff
 from placement_ac.core.plan.conditions import refuse
-from placement_ac.core.plan.event_intents import postable_events, reverted_events, undone_event
+from placement_ac.core.plan.event_intents import (
+    dispatch_events,
+    postable_events,
+    reverted_events,
+    undone_event,
+)
 from placement_ac.core.plan.list_writes import list_writes
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.stats import placement_stats
@@ -200,7 +205,8 @@ class Reconciler:
             answered=result.sent_back,
             succeeded=result.error is None or isinstance(result.error, WorkloadTrouble),
         )
-        self._recorder.post((*events, *reverted_events(seen, result.done)), seen.checks.ours)
+        reverted, dispatched = reverted_events(seen, result.done), dispatch_events(wanted, result.done)
+        self._recorder.post((*events, *reverted, *dispatched), seen.checks.ours)
 
     async def _report(self, key: Key, seen: Snapshot, wanted: Plan, error: ApiError) -> None:
         """Report a failure in the log and, if the API server refused a write, in the condition."""

@@ -125,6 +125,11 @@ def test_names_labels_and_annotations() -> None:
         f'{constants.ANNOTATION_ADOPT}: "true"',
         constants.ANNOTATION_DRAINING,
         constants.ANNOTATION_UNLIST,
+        constants.ANNOTATION_DISPATCH_PROFILE,
+        (
+            f"{constants.ANNOTATION_CLUSTER_NAMES}, {constants.ANNOTATION_CLUSTER_SELECTOR}, "
+            f"{constants.ANNOTATION_ANTI_AFFINITY}, {constants.ANNOTATION_PREFERRED_CLUSTERS}"
+        ),
         f"{account}; or {constants.ADDON_ACCOUNT}, after placement-ac adopt",
         f"{account}-<cluster>; or {constants.ADDON_ACCOUNT}-<cluster>, after placement-ac adopt",
         constants.ANNOTATION_ACCOUNT,

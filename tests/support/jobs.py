@@ -82,9 +82,12 @@ class Stage:
         local = version | {"kind": "LocalQueue", "spec": {"clusterQueue": name}}
         self.admin.ask("POST", f"{KUEUE}/{self.admin.v}/namespaces/default/localqueues", local)
 
-    def submit(self, name: str, queue: str = "gated") -> None:
+    def submit(self, name: str, queue: str = "gated", **template: Any) -> None:
+        """Create a Job; `template`: the metadata of its Pod template."""
         self.jobs.append(name)
-        self.admin.ask("POST", JOBS, hub_job(name, "default", queue))
+        job = hub_job(name, "default", queue)
+        job["spec"]["template"] |= {"metadata": template} if template else {}
+        self.admin.ask("POST", JOBS, job)
 
     def another_check(self, name: str) -> None:
         """Create a check of another controller, and a queue of that name with it, our check and Kueue's."""

@@ -147,6 +147,20 @@ ANNOTATION_UNLIST: Final = "placement-ac.open-cluster-management.io/unlist"
 ANNOTATION_ADOPT: Final = "placement-ac.open-cluster-management.io/adopt"
 """Set to "true" by the owner of an object whose name we need: hands the object over to us."""
 
+ANNOTATION_CLUSTER_NAMES: Final = "kueue.x-k8s.io/multikueue-cluster-names"
+"""On a Workload or a Pod's template: the MultiKueueClusters or clusters that it may run on, comma-separated.
+Proposed in Kueue (issue 14540), with these words."""
+ANNOTATION_CLUSTER_SELECTOR: Final = "placement-ac.open-cluster-management.io/cluster-selector"
+"""There: a label selector; with the prefix `claim:` a key is that of a ClusterClaim."""
+ANNOTATION_ANTI_AFFINITY: Final = "placement-ac.open-cluster-management.io/anti-affinity"
+"""There: a label selector over Workloads of the same queue, on whose clusters it must not run."""
+ANNOTATION_PREFERRED_CLUSTERS: Final = "placement-ac.open-cluster-management.io/preferred-clusters"
+"""There: weights and label selectors, as in `80:gpu=h100;20:claim:region=eu`."""
+ANNOTATION_GROUP: Final = "placement-ac.open-cluster-management.io/group"
+"""There: Workloads of one group run best where the last one ran."""
+ANNOTATION_DISPATCH_PROFILE: Final = "placement-ac.open-cluster-management.io/dispatch-profile"
+"""On an AdmissionCheck of ours: the profile by which clusters are scored."""
+
 ANNOTATION_ACCOUNT: Final = "placement-ac.open-cluster-management.io/account"
 """On our ClusterPermission: the uid of its account. OCM looks for that only when a permission changes."""
 
@@ -237,6 +251,8 @@ HELD: Final = "Held"
 WORKLOADS_SENT_BACK: Final = "WorkloadsSentBack"
 CLUSTER_LOST: Final = "ClusterLost"
 EXPIRES_SOON: Final = "CredentialsExpireSoon"
+NO_CLUSTER_FITS: Final = "NoClusterFits"
+NOMINATED: Final = "Nominated"
 WRITES_UNDONE: Final = "WritesUndone"
 MANUAL_CHANGE_REVERTED: Final = "ManualChangeReverted"
 WORKLOAD_SENT_BACK: Final = "SentBack"
@@ -252,6 +268,8 @@ EVENTS: Final = {
     WORKLOAD_SENT_BACK: ("Warning", "the job is sent back from a cluster that leaves"),
     CLUSTER_LOST: ("Warning", "a ManagedCluster was deleted while jobs ran or waited there"),
     EXPIRES_SOON: ("Warning", "the credentials of a listed cluster expire soon"),
+    NOMINATED: ("Normal", "the dispatcher nominates clusters for the job"),
+    NO_CLUSTER_FITS: ("Warning", "none of the Placement's clusters fits the job"),
     MANUAL_CHANGE_REVERTED: ("Warning", "somebody has changed the spec of a generated object"),
     WRITES_UNDONE: ("Warning", "somebody undoes what is written again and again"),
 }

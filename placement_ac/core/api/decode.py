@@ -37,6 +37,8 @@ from placement_ac.core.api.constants import (
     TAINT_UNREACHABLE,
     TOKEN_KEY,
 )
+from placement_ac.core.api.job_spec import job_spec
+from placement_ac.core.api.label_selector import CLAIM
 from placement_ac.core.api.managed_fields import spec_writer
 from placement_ac.core.api.schemas import Raw, as_mapping, parse_time, validate
 from placement_ac.core.kubeconfig.read import read_kubeconfig
@@ -283,6 +285,11 @@ def workload(raw: Raw) -> objects.Workload:
     )
 
 
+def workload_with_job(raw: Raw) -> objects.Workload:
+    """Read one with what it asks of a cluster."""
+    return replace(workload(raw), job=job_spec(raw))
+
+
 def _readable(raw: Raw) -> schemas.WorkloadStatus:
     """Return the readable parts of a status that does not fit as a whole: above all, where it runs."""
     status = as_mapping(raw.get("status"))
@@ -296,23 +303,34 @@ def _readable(raw: Raw) -> schemas.WorkloadStatus:
     return schemas.WorkloadStatus.model_validate(good)
 
 
-def managed_cluster_without_server(raw: Raw) -> objects.ManagedCluster:
-    """Read one without its API server, where nothing needs that: the CA is most of it."""
-    return replace(managed_cluster(raw), server="", authority="")
-
-
-def managed_cluster(raw: Raw) -> objects.ManagedCluster:
+def managed_cluster(
+    raw: Raw, *, with_server: bool = True, with_labels: bool = True
+) -> objects.ManagedCluster:
+    """Read one; without what nothing needs: the CA of its API server is most of it."""
     spec, _ = validate(schemas.ManagedClusterSpec, raw, "spec")
     taints = spec.taints if spec else ()
-    configs = spec.managed_cluster_client_configs if spec else ()
+    configs = spec.managed_cluster_client_configs if spec and with_server else ()
     first = configs[0] if configs else schemas.ManagedClusterClientConfig()
+    meta = meta_of(raw)
     return objects.ManagedCluster(
-        meta=meta_of(raw)._replace(labels=_NOTHING, annotations=_NOTHING),
-        cluster_set=sys.intern(meta_of(raw).labels.get(LABEL_CLUSTER_SET, "")),
+        meta=meta._replace(labels=_NOTHING, annotations=_NOTHING),
+        cluster_set=sys.intern(meta.labels.get(LABEL_CLUSTER_SET, "")),
         unreachable=any(taint.key == TAINT_UNREACHABLE for taint in taints),
         server=first.url,
         authority=first.ca_bundle or "",
+        labels=dispatch_labels(raw) if with_labels else _NOTHING,
     )
+
+
+def dispatch_labels(raw: Raw) -> dict[str, str]:
+    """Return the labels of a ManagedCluster and, with the prefix `claim:`, its ClusterClaims."""
+    labels = dict(meta_of(raw).labels)
+    claims = as_mapping(raw.get("status")).get("clusterClaims")
+    for claim in claims if isinstance(claims, list) else ():
+        name, value = as_mapping(claim).get("name"), as_mapping(claim).get("value")
+        if isinstance(name, str) and isinstance(value, str):
+            labels[f"{CLAIM}{name}"] = value
+    return labels
 
 
 def _applied_fields_of(raw: Raw) -> objects.AppliedFields:

@@ -25,6 +25,7 @@ from placement_ac.core.api.constants import (
     PLACEMENT,
     Kind,
 )
+from placement_ac.core.api.job_spec import NO_JOB, JobSpec
 from placement_ac.core.api.schemas import Raw, as_mapping, parse_time
 from placement_ac.core.kubeconfig.servers import Endpoints
 
@@ -187,6 +188,8 @@ class Workload:
     """When its last eviction was, or a little later."""
     quota_since: datetime | None = None
     """Since when it holds quota on the hub."""
+    job: JobSpec = NO_JOB
+    """What it asks of a cluster; read only for our dispatcher."""
 
     def check_state(self, check: str) -> AdmissionCheckState | None:
         return next((answer for answer in self.check_states if answer.check == check), None)
@@ -209,6 +212,8 @@ class ManagedCluster:
     """The URL in its first client config; "": it has none."""
     authority: str = ""
     """The CA of that URL: PEM in base64; "": none is set."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Its labels and, with the prefix `claim:`, its ClusterClaims; read only for our dispatcher."""
 
 
 @dataclass(frozen=True, slots=True)

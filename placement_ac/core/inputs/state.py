@@ -115,6 +115,10 @@ class PlacementPolicy:
     """How long a cluster that is no longer selected stands by; 0 without the dispatcher."""
     step_size: int = 3
     round_timeout: float = 300.0
+    dispatch_profile: str = "ranked"
+    """The profile by which clusters are scored, for checks without one of their own."""
+    node_labels: Mapping[str, str] = field(default_factory=dict)
+    """Label key of nodes → the label of clusters, or `claim:` and the ClusterClaim, that has its value."""
     expiry_warning: float = 604800.0
     """How long before credentials expire an event warns of it."""
     probe: bool = False
@@ -275,6 +279,9 @@ class FleetState:
     """Clusters that have no ManagedCluster (any more)."""
     unreachable: frozenset[str] = frozenset()
     """Clusters that OCM cannot reach."""
+    labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Cluster → the labels of its ManagedCluster and, with the prefix `claim:`, its ClusterClaims; only for
+    our dispatcher."""
     worker_copies: Mapping[str, WorkerCopies] = field(default_factory=dict)
     """MultiKueueCluster name → the copies that the cluster reported last."""
     probe_results: Mapping[str, ProbeResult] = field(default_factory=dict)
@@ -403,6 +410,8 @@ class Plan:
     """The Workloads that the gate holds, by check and by the clusters that leave."""
     nominations: tuple[tuple[Workload, tuple[str, ...]], ...] = ()
     """Workloads, each with the clusters on which it may wait, as our dispatcher chooses them."""
+    unfit: tuple[tuple[Workload, str], ...] = ()
+    """Workloads with quota that no cluster fits, and why."""
     ask_for_copies: tuple[str, ...] = ()
     """MultiKueueClusters whose clusters are to be asked for the copies that they hold."""
     probe_requests: tuple[ProbeRequest, ...] = ()

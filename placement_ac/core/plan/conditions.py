@@ -30,6 +30,7 @@ from placement_ac.core.api.objects import Check, KueueObject, Placement
 from placement_ac.core.api.text import joined
 from placement_ac.core.draining.state import DrainState
 from placement_ac.core.inputs.state import Snapshot, Verdict, is_shared
+from placement_ac.core.plan.job_fit import profile_problems
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.probe_schedule import probe_remarks
 from placement_ac.core.selection.selection import ListableCluster
@@ -254,6 +255,7 @@ def _remarks(seen: Snapshot, targets: TargetClusters) -> Iterator[str]:
     if targets.mass_loss.held:
         yield targets.mass_loss.why
     yield from _draining(targets)
+    yield from (f"check {check}: {problem}" for check, problem in profile_problems(seen).items())
 
 
 def _waiting_for_slot(targets: TargetClusters) -> Iterator[str]:

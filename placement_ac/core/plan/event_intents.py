@@ -23,6 +23,8 @@ from placement_ac.core.api.constants import (
     EXPIRES_SOON,
     IMMEDIATE,
     MANUAL_CHANGE_REVERTED,
+    NO_CLUSTER_FITS,
+    NOMINATED,
     UNUSABLE_SECONDS,
     WORKLOAD,
     WRITES_UNDONE,
@@ -33,13 +35,14 @@ from placement_ac.core.api.text import and_more, count_text, duration_text, join
 from placement_ac.core.draining.state import DrainState, DrainStep
 from placement_ac.core.inputs.state import (
     EventIntent,
+    Plan,
     Snapshot,
     Timer,
     TimerKind,
     WantedCluster,
     WantedConfig,
 )
-from placement_ac.core.plan.diff import Action, Apply
+from placement_ac.core.plan.diff import Action, Apply, Nominate
 from placement_ac.core.plan.targets import TargetClusters
 
 SELECTED_AGAIN: Final = "selected again while it drained"
@@ -90,6 +93,16 @@ def reverted_events(seen: Snapshot, done: Iterable[Action]) -> Iterator[Postable
             message = f"{_what_to_change(seen, observed)} instead: what {who} changed in {what} was reverted"
             yield PostableEvent(MANUAL_CHANGE_REVERTED, message, lasts=False)
             yield PostableEvent(MANUAL_CHANGE_REVERTED, message, False, observed, action.kind)
+
+
+def dispatch_events(wanted: Plan, done: Iterable[Action]) -> Iterator[PostableEvent]:
+    """Yield the events on Workloads about nominations that were written, and about those that fit nowhere."""
+    for action in done:
+        if isinstance(action, Nominate) and (new := set(action.clusters) - set(action.workload.nominated)):
+            names = joined([name for name in action.clusters if name in new])
+            yield PostableEvent(NOMINATED, f"nominated to {names}", lasts=False, about=action.workload)
+    for workload, problem in wanted.unfit:
+        yield PostableEvent(NO_CLUSTER_FITS, problem, lasts=True, about=workload)
 
 
 def _what_to_change(seen: Snapshot, obj: KueueObject) -> str:

@@ -1,19 +1,21 @@
 """
 Choose the clusters on which each Workload may wait: Kueue's external dispatcher (a setting).
 
-Pure. In the Placement's order, a few clusters a round, as Kueue's own Incremental dispatcher
-does; never one that leaves, has no credentials or is not connected. The writer knows how to
-write a nomination. Source: measured on Kueue main.
+Pure. Those that fit the Workload, best first, a few a round, as Kueue's own Incremental
+dispatcher does; never one that leaves, has no credentials or is not connected. The writer
+knows how to write a nomination. Source: measured on Kueue main.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from placement_ac.core.api.constants import PENDING, READY
 from placement_ac.core.api.objects import Workload
+from placement_ac.core.dispatch.cycle import NO_RANKING
 from placement_ac.core.draining.state import DrainState
 from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind
+from placement_ac.core.plan.job_fit import JobFit
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.selection import soonest
 
@@ -26,32 +28,42 @@ class Nominations:
     """The nominations to write, and the seconds until the next round begins."""
 
     nominations: tuple[tuple[Workload, tuple[str, ...]], ...] = ()
+    unfit: tuple[tuple[Workload, str], ...] = ()
+    """Workloads with quota that no cluster fits, and why."""
     timers: frozenset[Timer] = frozenset()
     requeue_after: float | None = None
 
 
-def nominate(seen: Snapshot, targets: TargetClusters) -> Nominations:
-    """Return the nominations of every Workload of this config that no cluster runs."""
-    if not seen.policy.dispatcher:
+def nominate(seen: Snapshot, targets: TargetClusters, fit: JobFit | None) -> Nominations:
+    """Return the nominations of every Workload of this config that no cluster runs.
+
+    `fit` None: Kueue's own dispatcher nominates.
+    """
+    if fit is None:
         return Nominations()
     eligible = _eligible(seen, targets)
     denominated = _by_workload((step.name, step.denominate) for step in targets.drain.steps)
     made_ready = _by_workload((step.name, step.make_ready) for step in targets.drain.steps)
-    nominations, timers, waits = [], set(), []
+    nominations, unfit, timers, waits = [], [], set(), []
     for workload in targets.workloads.undecided:
         uid = workload.meta.uid
         this_round = Timer(TimerKind.NOMINATION_ROUND, f"{uid}/{len(workload.nominated)}")
         left = seen.policy.round_timeout - seen.age(this_round)
         kept = _kept(seen, workload, denominated.get(uid, ()), made_ready.get(uid, ()))
-        new = [name for name in eligible if name not in kept] if _may_be_dispatched(seen, workload) else []
+        ranking = fit.ranking(workload) if workload.has_quota and workload.active else NO_RANKING
+        fitting = ranking.order if _may_be_dispatched(seen, workload) else ()
+        new = [name for name in fitting if name in eligible and name not in kept]
+        if ranking.problem and not kept:
+            unfit.append((workload, ranking.problem))
         due = not kept or left <= 0
         wanted = (*kept, *(new[: seen.policy.step_size] if due else ()))[:NOMINATED_MAX]
         if wanted != workload.nominated:
             nominations.append((workload, wanted))
+            fit.nominated(workload, wanted[len(kept) :])
         if new and workload.nominated:  # the timer holds their count: a write begins a new round
             timers.add(this_round)
             waits.append(max(left, 0.0))
-    return Nominations(tuple(nominations), frozenset(timers), soonest(waits))
+    return Nominations(tuple(nominations), tuple(unfit), frozenset(timers), soonest(waits))
 
 
 def _kept(
@@ -62,15 +74,17 @@ def _kept(
     return kept + [name for name in made_ready if name not in kept]
 
 
-def _eligible(seen: Snapshot, targets: TargetClusters) -> Sequence[str]:
-    """Return the usable clusters that Kueue sees and is connected to, in the Placement's order.
+def _eligible(seen: Snapshot, targets: TargetClusters) -> frozenset[str]:
+    """Return the usable clusters that Kueue sees and is connected to.
 
     One that gets another name is not among them while its old one leaves.
     """
     leaving = {step.name for step in targets.drain.staying if step.state is not DrainState.NOT_ANSWERING}
     names = [entry.name for entry in targets.to_list if entry.name not in leaving]
     clusters, listed = seen.objects.clusters, set(seen.objects.listed)
-    return tuple([name for name in names if name in listed and name in clusters and clusters[name].active])
+    return frozenset(
+        [name for name in names if name in listed and name in clusters and clusters[name].active]
+    )
 
 
 def _may_be_dispatched(seen: Snapshot, workload: Workload) -> bool:

@@ -16,7 +16,8 @@ from placement_ac.core.draining.drain import DrainPlan
 from placement_ac.core.inputs.state import Plan, Snapshot, TimerKind, Verdict
 from placement_ac.core.plan.conditions import has_name_conflict, judge, usable_message
 from placement_ac.core.plan.event_intents import DueEvents, config_events, expiry_warnings, unusable_clusters
-from placement_ac.core.plan.nomination import Nominations, nominate
+from placement_ac.core.plan.job_fit import job_fit
+from placement_ac.core.plan.nomination import nominate
 from placement_ac.core.plan.objects import (
     TargetObjects,
     owners_of,
@@ -63,9 +64,10 @@ def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
         drain = DrainPlan(timers=frozenset(timer for timer in seen.timer_ages if timer.kind in LEAVING))
     else:
         objects, ready, drain = target_objects(seen, targets), usable_message(targets), targets.drain
-    context = AnswerContext(verdict, ready, drain)
+    fit = None if paused else job_fit(seen, targets)
+    context = AnswerContext(verdict, ready, drain, fit)
     answers = answer_workloads(seen, context)
-    nominations = Nominations() if paused else nominate(seen, targets)
+    nominations = nominate(seen, targets, fit)
     expiry = DueEvents() if paused else expiry_warnings(seen, objects.clusters)
     retained, unusable = retained_clusters(seen, objects), unusable_clusters(seen, targets)
     probe_requests, next_probe = due_probes(seen)
@@ -90,6 +92,7 @@ def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
         check_state_updates=answers.updates,
         held=held_workloads(seen, context),
         nominations=nominations.nominations,
+        unfit=nominations.unfit,
         ask_for_copies=drain.ask_for_copies,
         probe_requests=probe_requests,
         events=(*mass_loss.events, *unusable.events, *drain_events, *expiry.events),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from placement_ac.core.api.constants import (
+    NO_CLUSTER_FITS,
     PENDING,
     READY,
     RETRY,
@@ -21,6 +22,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.objects import AdmissionCheckState, Workload
 from placement_ac.core.draining.drain import DrainPlan
 from placement_ac.core.inputs.state import CheckStateUpdate, Snapshot, Timer, TimerKind, Verdict
+from placement_ac.core.plan.job_fit import JobFit
 from placement_ac.core.selection.selection import soonest
 
 MESSAGE_MAX: Final = 1024
@@ -35,6 +37,8 @@ class AnswerContext:
     ready: str
     """The message of Ready; "": no selected cluster can take a Workload."""
     drain: DrainPlan
+    fit: JobFit | None = None
+    """Ranks the clusters for a Workload; None: Kueue's own dispatcher does, or nothing can be decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +91,12 @@ def _check_state_updates(seen: Snapshot, context: AnswerContext) -> Iterator[Che
 
 def _no_cluster_timers(seen: Snapshot, context: AnswerContext) -> frozenset[Timer]:
     """Return a timer for every Workload that holds quota and that no cluster can take."""
-    if seen.policy.retry_waiting_after is None or context.ready:
+    if seen.policy.retry_waiting_after is None or (context.ready and not context.fit):
         return frozenset()
     waiting = (workload for workload, _ in our_entries(seen) if workload.has_quota and not workload.cluster)
-    return frozenset(map(_no_cluster_timer, waiting))
+    return frozenset(
+        [_no_cluster_timer(one) for one in waiting if not context.ready or _no_fit(context, one)]
+    )
 
 
 def _no_cluster_timer(workload: Workload) -> Timer:
@@ -119,7 +125,8 @@ def _update(
     reason = _pending_reason(context, workload)
     if not reason:
         return CheckStateUpdate(workload, entry.check, READY, context.ready)
-    if not context.ready and (retry := _give_quota_back(seen, workload, entry, reason)):
+    no_cluster = not context.ready or reason == _no_fit(context, workload)
+    if no_cluster and (retry := _give_quota_back(seen, workload, entry, reason)):
         return retry
     if entry.message == reason:
         return None
@@ -151,7 +158,13 @@ def _pending_reason(context: AnswerContext, workload: Workload) -> str:
         return f"{context.verdict.reason}: {context.verdict.message}"[:MESSAGE_MAX]
     if cluster := drain.held_back.get(workload.meta.uid):
         return f"waits until cluster {cluster} holds no copy of it"
-    return f"waits: {drain.gate_message}" if drain.gate_message else ""
+    return f"waits: {drain.gate_message}" if drain.gate_message else _no_fit(context, workload)
+
+
+def _no_fit(context: AnswerContext, workload: Workload) -> str:
+    """Return why none of the clusters fits the Workload; "" if one does."""
+    problem = context.fit.ranking(workload).problem if context.fit and context.ready else ""
+    return f"{NO_CLUSTER_FITS}: {problem}"[:MESSAGE_MAX] if problem else ""
 
 
 def awaited_clusters(drain: DrainPlan, workload: Workload) -> tuple[str, ...]:

@@ -8,21 +8,13 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from placement_ac.core.api.label_selector import CLAIM, SelectorError, parse_label_selector
 from placement_ac.lab.hub.errors import bad_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     Test = Callable[[Mapping[str, Any]], bool]
-
-NAME = r"(?:[a-z0-9A-Z](?:[-a-z0-9A-Z._/]*[a-z0-9A-Z])?)"
-VALUE = r"(?:[a-z0-9A-Z](?:[-a-z0-9A-Z._]*[a-z0-9A-Z])?)?"
-EQUALITY = re.compile(rf"({NAME})\s*(==|=|!=)\s*({VALUE})")
-MEMBERSHIP = re.compile(rf"({NAME})\s+(in|notin)\s*\(([^()]*)\)")
-EXISTENCE = re.compile(rf"(!?)\s*({NAME})")
-ORDER = re.compile(rf"({NAME})\s*([<>])\s*(-?\d+)")
-# A comma ends a requirement only outside of parentheses.
-COMMA = re.compile(r",(?![^(]*\))")
 
 ALWAYS = ("metadata.name", "metadata.namespace")
 
@@ -34,47 +26,19 @@ def selects_all(_: Mapping[str, Any]) -> bool:
 @lru_cache(maxsize=1024)
 def labels(text: str) -> Test:
     """Return a test of an object's labels; raises 400 for an invalid label selector."""
-    if not text.strip():
+    try:
+        requirements = parse_label_selector(text)
+    except SelectorError as error:
+        raise bad_request(f"unable to parse requirement: {error}") from None
+    for one in requirements:
+        if one.key.startswith(CLAIM):
+            raise bad_request(f"unable to parse requirement: {str(one)!r} is not a label selector")
+    if not requirements:
         return selects_all
-    tests = [_requirement(part.strip()) for part in COMMA.split(text)]
-    if len(tests) == 1:
-        only = tests[0]
+    if len(requirements) == 1:
+        only = requirements[0].is_met_by
         return lambda obj: only(obj["metadata"].get("labels") or {})
-    return lambda obj: all(test(obj["metadata"].get("labels") or {}) for test in tests)
-
-
-def _requirement(text: str) -> Test:
-    if match := EQUALITY.fullmatch(text):
-        key, sign, value = match.groups()
-        return _differs(key, {value}) if sign == "!=" else _is_one_of(key, {value})
-    if match := MEMBERSHIP.fullmatch(text):
-        key, sign, listed = match.groups()
-        values = {part.strip() for part in listed.split(",")}
-        return _differs(key, values) if sign == "notin" else _is_one_of(key, values)
-    if match := EXISTENCE.fullmatch(text):
-        absent, key = match.groups()
-        return (lambda found: key not in found) if absent else (lambda found: key in found)
-    if match := ORDER.fullmatch(text):
-        return _compares(match[1], match[2], int(match[3]))
-    raise bad_request(f"unable to parse requirement: {text!r} is not a label selector")
-
-
-def _is_one_of(key: str, values: set[str]) -> Test:
-    return lambda found: found.get(key) in values
-
-
-def _differs(key: str, values: set[str]) -> Test:
-    return lambda found: found.get(key) not in values
-
-
-def _compares(key: str, sign: str, bound: int) -> Test:
-    def compares(found: Mapping[str, Any]) -> bool:
-        value = found.get(key, "")
-        if not re.fullmatch(r"-?\d+", value):
-            return False
-        return int(value) > bound if sign == ">" else int(value) < bound
-
-    return compares
+    return lambda obj: all(one.is_met_by(obj["metadata"].get("labels") or {}) for one in requirements)
 
 
 @lru_cache(maxsize=1024)

@@ -1,0 +1,1 @@
+"""Which clusters each Workload is nominated to: filters, then scores, over what its Placement authorises."""

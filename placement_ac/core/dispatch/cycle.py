@@ -1,0 +1,116 @@
+"""
+The dispatch cycle: filter the clusters for a job, then put those that fit in order.
+
+Pure. Ties are broken by the Placement's order.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from placement_ac.core.api.constants import ANNOTATION_ANTI_AFFINITY
+from placement_ac.core.api.objects import Workload
+from placement_ac.core.api.text import joined
+from placement_ac.core.dispatch.facts import Cluster
+from placement_ac.core.dispatch.filters import FILTERS, Filter
+from placement_ac.core.dispatch.profiles import Profile
+from placement_ac.core.dispatch.scores import SCORES, Score
+
+if TYPE_CHECKING:
+    from placement_ac.core.api.job_spec import JobSpec
+
+_CHANGES: Final = frozenset({"Spread", "Pack", "Waiting"})
+"""Scores that change with each nomination."""
+
+
+class Refusal(NamedTuple):
+    """Why a job cannot go to a cluster."""
+
+    filter: str
+    reason: str
+
+
+class Ranking(NamedTuple):
+    """The clusters that fit a job, and why the others do not."""
+
+    order: tuple[str, ...]
+    """MultiKueueClusters, best first."""
+    totals: Mapping[str, float]
+    """MultiKueueCluster → its points, 0 to 100."""
+    refusals: Mapping[str, Refusal]
+    """MultiKueueCluster → the first filter that refuses it."""
+
+    @property
+    def problem(self) -> str:
+        """Why no cluster fits, the most common reason first; "" if one does, or if there is no cluster."""
+        if self.order or not self.refusals:
+            return ""
+        counts = Counter(self.refusals.values()).most_common()
+        reasons = [f"{number} {one.reason} ({one.filter})" for one, number in counts]
+        return f"0/{len(self.refusals)} clusters fit: {joined(reasons)}"
+
+
+NO_RANKING: Final = Ranking((), {}, {})
+
+
+class DispatchCycle:
+    """Ranks the clusters for one job after the other; each knows the nominations of those before it."""
+
+    def __init__(
+        self,
+        clusters: Sequence[Cluster],
+        *,
+        filters: Mapping[str, Filter] = FILTERS,
+        scores: Mapping[str, Score] = SCORES,
+    ) -> None:
+        self._clusters = {cluster.name: cluster for cluster in clusters}
+        self._filters = filters
+        self._scores = scores
+        self._known: dict[tuple[str, JobSpec, Profile], Ranking] = {}
+
+    def rank(self, job: Workload, profile: Profile) -> Ranking:
+        """Return the clusters that fit the job, best first."""
+        if _depends_on_others(job, profile):
+            return self._ranked(job, profile)
+        key = (job.meta.namespace, job.job, profile)
+        if key not in self._known:
+            self._known[key] = self._ranked(job, profile)
+        return self._known[key]
+
+    def nominated(self, job: Workload, names: Iterable[str]) -> None:
+        """Take in that a job is nominated to these clusters from now on."""
+        for name in names:
+            if name in self._clusters:
+                self._clusters[name].add_waiting([job])
+
+    def points(self, job: Workload, name: str) -> dict[str, float | None]:
+        """Return what each score says about a cluster; None: it abstains."""
+        return {score: rate(job, self._clusters[name]) for score, rate in self._scores.items()}
+
+    def _ranked(self, job: Workload, profile: Profile) -> Ranking:
+        refusals, totals = {}, {}
+        for name, cluster in self._clusters.items():
+            if refusal := self._refusal(job, cluster):
+                refusals[name] = refusal
+            else:
+                totals[name] = self._total(job, cluster, profile)
+        order = sorted(totals, key=lambda name: (-totals[name], self._clusters[name].rank))
+        return Ranking(tuple(order), totals, refusals)
+
+    def _refusal(self, job: Workload, cluster: Cluster) -> Refusal | None:
+        for name, refuses in self._filters.items():
+            if reason := refuses(job, cluster):
+                return Refusal(name, reason)
+        return None
+
+    def _total(self, job: Workload, cluster: Cluster, profile: Profile) -> float:
+        rated = [(weight, self._scores[name](job, cluster)) for name, weight in profile.weights]
+        counted = [(weight, points) for weight, points in rated if points is not None]
+        weights = sum(weight for weight, _ in counted)
+        return sum(weight * points for weight, points in counted) / weights if weights else 0.0
+
+
+def _depends_on_others(job: Workload, profile: Profile) -> bool:
+    """Whether the ranking changes with the nominations of other jobs."""
+    changes = any(name in _CHANGES for name, _ in profile.weights)
+    return changes or bool(job.job.annotation(ANNOTATION_ANTI_AFFINITY))

@@ -1,0 +1,54 @@
+"""
+What filters and scores know of a cluster. Plugins of third parties get this, and the Workload, as well.
+
+No I/O, no clock.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from placement_ac.core.api.objects import Workload
+
+Queue = tuple[str, str]
+"""The namespace and the name of a LocalQueue."""
+
+
+def queue_of(workload: Workload) -> Queue:
+    return workload.meta.namespace, workload.job.queue
+
+
+@dataclass(slots=True)
+class Cluster:
+    """A cluster that the Placement authorises, with the Workloads that are there."""
+
+    name: str
+    """The MultiKueueCluster."""
+    cluster: str
+    """The managed cluster."""
+    rank: int = 0
+    """Its place in the Placement's order, from 0."""
+    number: int = 1
+    """How many clusters there are."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """The labels of its ManagedCluster and, with the prefix `claim:`, its ClusterClaims."""
+    node_labels: Mapping[str, str | None] = field(default_factory=dict)
+    """Label key of nodes → its value there; None: the cluster does not say. Others are not judged."""
+    running: list[Workload] = field(default_factory=list)
+    waiting: list[Workload] = field(default_factory=list)
+    """Those that are nominated there, and that no cluster runs."""
+    _by_queue: dict[Queue, list[Workload]] | None = None
+
+    def of_queue(self, queue: Queue) -> list[Workload]:
+        """Return the Workloads of a queue that run or wait there."""
+        if self._by_queue is None:
+            self._by_queue = {}
+            for workload in (*self.running, *self.waiting):
+                self._by_queue.setdefault(queue_of(workload), []).append(workload)
+        return self._by_queue.get(queue, [])
+
+    def add_waiting(self, workloads: Iterable[Workload]) -> None:
+        """Take in that these are nominated there from now on."""
+        for workload in workloads:
+            self.waiting.append(workload)
+            if self._by_queue is not None:
+                self._by_queue.setdefault(queue_of(workload), []).append(workload)

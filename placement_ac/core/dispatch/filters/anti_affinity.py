@@ -1,0 +1,26 @@
+"""
+AntiAffinity: not where a Workload of the same queue is that the annotation `…/anti-affinity` selects.
+
+Reads the annotation, and the labels of the Workloads that run or wait on the cluster.
+"""
+
+from placement_ac.core.api.constants import ANNOTATION_ANTI_AFFINITY
+from placement_ac.core.api.label_selector import SelectorError, parse_label_selector
+from placement_ac.core.api.objects import Workload
+from placement_ac.core.dispatch.facts import Cluster, queue_of
+
+
+def anti_affinity(job: Workload, cluster: Cluster) -> str | None:
+    """Refuse a cluster with such a Workload; an annotation that cannot be read refuses all."""
+    text = job.job.annotation(ANNOTATION_ANTI_AFFINITY)
+    if not text:
+        return None
+    try:
+        requirements = parse_label_selector(text)
+    except SelectorError as error:
+        return f"couldn't be judged: correct the annotation {ANNOTATION_ANTI_AFFINITY}: {error}"
+    for other in cluster.of_queue(queue_of(job)):
+        labels = dict(other.job.labels)
+        if other.meta.uid != job.meta.uid and all(one.is_met_by(labels) for one in requirements):
+            return f"had a Workload with {text}"
+    return None

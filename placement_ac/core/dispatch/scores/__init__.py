@@ -1,0 +1,23 @@
+"""
+The scores: each returns 0 to 100 for a job and a cluster, more for a better one, or None to abstain.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from placement_ac.core.api.objects import Workload
+from placement_ac.core.dispatch.facts import Cluster
+from placement_ac.core.dispatch.scores.placement import placement
+from placement_ac.core.dispatch.scores.preferred import preferred
+from placement_ac.core.dispatch.scores.spread import pack, spread
+from placement_ac.core.dispatch.scores.waiting import waiting
+
+Score = Callable[[Workload, Cluster], float | None]
+
+SCORES: Final[Mapping[str, Score]] = {
+    "Placement": placement,
+    "Spread": spread,
+    "Pack": pack,
+    "Preferred": preferred,
+    "Waiting": waiting,
+}

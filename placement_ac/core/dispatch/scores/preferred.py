@@ -1,0 +1,47 @@
+"""
+Preferred: the clusters that the annotation `…/preferred-clusters` prefers: `80:gpu=h100;20:claim:region=eu`.
+
+Reads the annotation, the labels of the ManagedCluster and its ClusterClaims.
+"""
+
+from functools import lru_cache
+from typing import Final
+
+from placement_ac.core.api.constants import ANNOTATION_PREFERRED_CLUSTERS
+from placement_ac.core.api.label_selector import Requirement, SelectorError, parse_label_selector
+from placement_ac.core.api.objects import Workload
+from placement_ac.core.dispatch.facts import Cluster
+
+WEIGHT_MAX: Final = 100
+"""As for the preferences of Pods."""
+
+
+def preferred(job: Workload, cluster: Cluster) -> float | None:
+    """Return the share of the weights whose selectors the cluster matches, as 0 to 100.
+
+    None without the annotation, or if it cannot be read.
+    """
+    try:
+        preferences = parse_preferences(job.job.annotation(ANNOTATION_PREFERRED_CLUSTERS))
+    except SelectorError:
+        return None
+    if not preferences:
+        return None
+    met = sum(
+        weight for weight, wanted in preferences if all(one.is_met_by(cluster.labels) for one in wanted)
+    )
+    return 100.0 * met / sum(weight for weight, _ in preferences)
+
+
+@lru_cache(maxsize=1024)
+def parse_preferences(text: str) -> tuple[tuple[int, tuple[Requirement, ...]], ...]:
+    """Return the weights with their requirements. Raises SelectorError."""
+    return tuple([_preference(part.strip()) for part in text.split(";") if part.strip()])
+
+
+def _preference(text: str) -> tuple[int, tuple[Requirement, ...]]:
+    weight, _, selector = text.partition(":")
+    number = int(weight) if weight.isascii() and weight.isdigit() and len(weight) < 4 else 0
+    if not 1 <= number <= WEIGHT_MAX:
+        raise SelectorError(f"{text!r} does not begin with a weight of 1 to {WEIGHT_MAX} and a colon")
+    return number, parse_label_selector(selector)

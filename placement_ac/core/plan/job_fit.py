@@ -1,0 +1,81 @@
+"""
+Which of a Placement's clusters fit each of its Workloads (our dispatcher).
+
+Pure. It narrows what the Placement authorises, and never widens it. A nomination that was made stays until
+the Workload is placed or evicted, or the cluster leaves: only the drain takes one back.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE
+from placement_ac.core.api.objects import Check, Workload
+from placement_ac.core.dispatch.cycle import DispatchCycle, Ranking
+from placement_ac.core.dispatch.facts import Cluster
+from placement_ac.core.dispatch.profiles import RANKED, Profile, ProfileError, parse_profile
+from placement_ac.core.inputs.state import Snapshot
+from placement_ac.core.plan.targets import TargetClusters
+
+
+class JobFit:
+    """Ranks the clusters for one Workload after the other; each knows the nominations of those before it."""
+
+    def __init__(self, seen: Snapshot, targets: TargetClusters) -> None:
+        self._profiles = {check.meta.name: profile_of(seen, check)[0] for check in seen.checks.ours}
+        self._default = _default_profile(seen)
+        self._cycle = DispatchCycle(tuple(_clusters(seen, targets)))
+
+    def ranking(self, workload: Workload) -> Ranking:
+        """Return the clusters that fit the Workload, best first."""
+        names = (entry.check for entry in workload.check_states)
+        profile = next((self._profiles[name] for name in names if name in self._profiles), self._default)
+        return self._cycle.rank(workload, profile)
+
+    def nominated(self, workload: Workload, names: Iterable[str]) -> None:
+        """Take in that a Workload is nominated to these MultiKueueClusters from now on."""
+        self._cycle.nominated(workload, names)
+
+
+def job_fit(seen: Snapshot, targets: TargetClusters) -> JobFit | None:
+    """Return what ranks the clusters; None if Kueue's own dispatcher does."""
+    return JobFit(seen, targets) if seen.policy.dispatcher else None
+
+
+def _clusters(seen: Snapshot, targets: TargetClusters) -> Iterator[Cluster]:
+    """Yield the clusters to which jobs may be sent, in the Placement's order, with what is known of them."""
+    running, waiting = targets.workloads.running, targets.workloads.waiting
+    for rank, entry in enumerate(targets.to_list):
+        labels = seen.fleet.labels.get(entry.cluster, {})
+        yield Cluster(
+            entry.name,
+            entry.cluster,
+            rank,
+            len(targets.to_list),
+            labels,
+            {key: labels.get(source) for key, source in seen.policy.node_labels.items()},
+            list(running.get(entry.name, ())),
+            list(waiting.get(entry.name, ())),
+        )
+
+
+def profile_of(seen: Snapshot, check: Check) -> tuple[Profile, str]:
+    """Return the profile of a check, and what is wrong with its annotation; the default then counts."""
+    text = check.meta.annotations.get(ANNOTATION_DISPATCH_PROFILE, "").strip()
+    if not text:
+        return _default_profile(seen), ""
+    try:
+        return parse_profile(text), ""
+    except ProfileError as error:
+        return _default_profile(seen), f"correct the annotation {ANNOTATION_DISPATCH_PROFILE}: {error}"
+
+
+def _default_profile(seen: Snapshot) -> Profile:
+    try:
+        return parse_profile(seen.policy.dispatch_profile)
+    except ProfileError:  # the settings refuse it
+        return parse_profile(RANKED)
+
+
+def profile_problems(seen: Snapshot) -> Mapping[str, str]:
+    """Return check → what is wrong with its profile."""
+    problems = {check.meta.name: profile_of(seen, check)[1] for check in seen.checks.ours}
+    return {name: problem for name, problem in problems.items() if problem and seen.policy.dispatcher}

@@ -1,0 +1,75 @@
+"""With our dispatcher, each job goes where its annotations say, among the clusters that are selected."""
+
+import functools
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from placement_ac.lab.standins.multikueue import KueueSettings
+from tests.support.driver import Controllers, Driver
+from tests.support.jobs import MANAGED, Stage, soon, stage
+
+EXTERNAL = "open-cluster-management.io/placement"
+ALL = ["a", "b", "c"]
+DOMAIN = "placement-ac.open-cluster-management.io"
+SELECTOR = f"{DOMAIN}/cluster-selector"
+
+
+def label(admin: Driver, cluster: str, **labels: str) -> None:
+    admin.ask("PATCH", f"{MANAGED}/{cluster}", {"metadata": {"labels": labels}}, "merge")
+
+
+@pytest.fixture
+def there(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
+    with stage(admin, controllers, ALL, settings=KueueSettings(dispatcher=EXTERNAL)) as opened:
+        label(admin, "b", gpu="h100")
+        opened.select(*ALL)
+        controllers.start(dispatcher=True, step_size=1, node_labels=("gpu.product=gpu",))
+        soon(opened.connected, 3)
+        soon(lambda: admin.reason("p"), "Active")
+        yield opened
+
+
+def entry(there: Stage, job: str) -> tuple[str, str]:
+    entries = (there.workload(job).get("status") or {}).get("admissionChecks", ())
+    return next(((one["state"], one["message"]) for one in entries if one["name"] == "p"), ("", ""))
+
+
+def events(admin: Driver, reason: str) -> list[str]:
+    return [event["message"] for event in admin.events("Workload") if event["reason"] == reason]
+
+
+def test_a_job_goes_where_its_annotations_say(there: Stage, admin: Driver) -> None:
+    there.submit("anywhere")
+    there.until_runs("anywhere", "a")
+    there.submit("selected", annotations={SELECTOR: "gpu=h100"})
+    there.until_runs("selected", "b")
+    there.submit("named", annotations={"kueue.x-k8s.io/multikueue-cluster-names": "c"})
+    there.until_runs("named", "c")
+    assert [there.account(job)[:2] for job in there.jobs] == [(1, 1)] * 3
+    soon(lambda: sorted(events(admin, "Nominated")), [f"nominated to p-{name}" for name in ALL])
+
+
+def test_a_job_that_fits_nowhere_waits_until_a_cluster_fits(there: Stage, admin: Driver) -> None:
+    there.submit("picky", annotations={SELECTOR: "gpu=b200"})
+    why = "0/3 clusters fit: 3 didn't match gpu=b200 (ClusterAffinity)"
+    soon(lambda: entry(there, "picky"), ("Pending", f"NoClusterFits: {why}"))
+    soon(lambda: events(admin, "NoClusterFits"), [why])
+    label(admin, "c", gpu="b200")
+    there.until_runs("picky", "c")
+    assert there.account("picky")[:2] == (1, 1)
+
+
+def test_jobs_that_must_not_share_a_cluster(there: Stage) -> None:
+    apart: Any = {"labels": {"app": "x"}, "annotations": {f"{DOMAIN}/anti-affinity": "app=x"}}
+    for name in ("one", "two", "three", "four"):
+        there.submit(name, **apart)
+    running = there.fleet.counter.running
+    soon(lambda: sorted(functools.reduce(operator.iadd, (running(name) for name in there.jobs), [])), ALL)
+    [last] = [name for name in there.jobs if not running(name)]
+    [first] = [name for name in there.jobs if running(name) == ["a"]]
+    there.finish(first)
+    there.until_runs(last, "a")
+    assert [there.account(job)[:2] for job in there.jobs] == [(1, 1)] * 4

@@ -1,0 +1,68 @@
+"""The cycle: filters narrow, scores put in order, ties are broken by the Placement's order."""
+
+from placement_ac.core.dispatch.cycle import DispatchCycle, Refusal
+from placement_ac.core.dispatch.facts import Cluster
+from placement_ac.core.dispatch.profiles import parse_profile
+from tests.support.jobs_to_dispatch import DOMAIN, cluster, job
+
+RANKED, SPREAD = parse_profile("ranked"), parse_profile("spread")
+SELECTOR, ANTI = f"{DOMAIN}/cluster-selector", f"{DOMAIN}/anti-affinity"
+PREFERRED = f"{DOMAIN}/preferred-clusters"
+
+
+def fleet(**labels: str) -> list[Cluster]:
+    return [cluster(name, at, 3, labels={"gpu": labels.get(name, "t4")}) for at, name in enumerate("abc")]
+
+
+def test_without_wishes_it_is_the_placements_order() -> None:
+    ranking = DispatchCycle(fleet()).rank(job(), RANKED)
+    assert (ranking.order, ranking.refusals, ranking.problem) == (("p-a", "p-b", "p-c"), {}, "")
+
+
+def test_filters_narrow_and_scores_put_in_order() -> None:
+    one = job(annotations={SELECTOR: "gpu in (t4, l4)", PREFERRED: "10:gpu=l4"})
+    ranking = DispatchCycle(fleet(a="h100", c="l4")).rank(one, RANKED)
+    assert ranking.order == ("p-c", "p-b")
+    assert ranking.refusals == {"p-a": Refusal("ClusterAffinity", "didn't match gpu in (t4, l4)")}
+
+
+def test_why_none_fits_the_most_common_reason_first() -> None:
+    one = job(annotations={SELECTOR: "gpu=h100", "kueue.x-k8s.io/multikueue-cluster-names": "b,c"})
+    ranking = DispatchCycle(fleet()).rank(one, RANKED)
+    assert ranking.problem == (
+        "0/3 clusters fit: 2 didn't match gpu=h100 (ClusterAffinity), "
+        "1 didn't match kueue.x-k8s.io/multikueue-cluster-names (ClusterNames)"
+    )
+
+
+def test_each_job_knows_where_those_before_it_were_nominated() -> None:
+    cycle, places = DispatchCycle(fleet()), []
+    for n in range(6):
+        one = job(f"j{n}")
+        best = cycle.rank(one, SPREAD).order[0]
+        cycle.nominated(one, [best, "not listed"])
+        places.append(best)
+    assert places == ["p-a", "p-b", "p-c", "p-a", "p-b", "p-c"]
+
+
+def test_anti_affinity_within_one_cycle() -> None:
+    cycle, apart = DispatchCycle(fleet()), {"labels": {"app": "x"}, "annotations": {ANTI: "app=x"}}
+    for n, left in enumerate([("p-a", "p-b", "p-c"), ("p-b", "p-c"), ("p-c",), ()]):
+        one = job(f"j{n}", **apart)
+        ranking = cycle.rank(one, RANKED)
+        assert ranking.order == left
+        cycle.nominated(one, left[:1])
+    assert cycle.rank(job("last", **apart), RANKED).problem == (
+        "0/3 clusters fit: 3 had a Workload with app=x (AntiAffinity)"
+    )
+
+
+def test_the_points_of_a_cluster() -> None:
+    points = DispatchCycle(fleet()).points(job(), "p-b")
+    assert {name: value and round(value) for name, value in points.items()} == {
+        "Placement": 67,
+        "Spread": 100,
+        "Pack": 0,
+        "Preferred": None,
+        "Waiting": 100,
+    }

@@ -1,0 +1,118 @@
+"""Each filter: which clusters it refuses for which job, and why."""
+
+from typing import Any
+
+import pytest
+
+from placement_ac.core.dispatch.filters import FILTERS
+from tests.support.jobs_to_dispatch import DOMAIN, cluster, job
+
+NAMES = "kueue.x-k8s.io/multikueue-cluster-names"
+SELECTOR = f"{DOMAIN}/cluster-selector"
+ANTI = f"{DOMAIN}/anti-affinity"
+H100 = {"gpu": "h100", "claim:region": "eu"}
+
+
+@pytest.mark.parametrize(
+    ("listed", "fits"),
+    [
+        pytest.param(None, True, id="no annotation"),
+        pytest.param("", True, id="an empty one"),
+        pytest.param("p-a", True, id="a MultiKueueCluster"),
+        pytest.param("x, p-a ,y", True, id="blanks"),
+        pytest.param("a", True, id="a cluster"),
+        pytest.param("p-b,b", False, id="others"),
+        pytest.param("p", False, id="a part of a name"),
+    ],
+)
+def test_cluster_names(listed: str | None, fits: bool) -> None:
+    one = job(annotations={} if listed is None else {NAMES: listed})
+    assert FILTERS["ClusterNames"](one, cluster("a")) == (None if fits else f"didn't match {NAMES}")
+
+
+@pytest.mark.parametrize(
+    ("selector", "reason"),
+    [
+        pytest.param("", None, id="none"),
+        pytest.param("gpu=h100", None, id="equal"),
+        pytest.param("gpu==h100,claim:region in (eu, us)", None, id="a label and a claim"),
+        pytest.param("region", "didn't match region", id="a claim is no label"),
+        pytest.param("gpu!=h100", "didn't match gpu!=h100", id="not equal"),
+        pytest.param("spot!=yes", None, id="a missing label differs"),
+        pytest.param("gpu=h100,!claim:region", "didn't match !claim:region", id="the second"),
+        pytest.param(
+            "gpu h100",
+            f"couldn't be judged: correct the annotation {SELECTOR}: 'gpu h100' is not a label selector",
+            id="no selector",
+        ),
+    ],
+)
+def test_cluster_affinity(selector: str, reason: str | None) -> None:
+    one = job(annotations={SELECTOR: selector})
+    assert FILTERS["ClusterAffinity"](one, cluster("a", labels=H100)) == reason
+
+
+def pod(selector: Any = None, *terms: list[tuple[str, str, list[str]]]) -> Any:
+    """A Pod template with a nodeSelector, and a term of required node affinity for each of `terms`."""
+    expressions = [
+        {"matchExpressions": [{"key": key, "operator": how, "values": values} for key, how, values in term]}
+        for term in terms
+    ]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": expressions}}
+    affinity = {"affinity": {"nodeAffinity": required}} if terms else {}
+    return {"spec": {"nodeSelector": selector or {}} | affinity}
+
+
+ZONE, GPU = "topology.kubernetes.io/zone", "nvidia.com/gpu.product"
+
+
+@pytest.mark.parametrize(
+    ("pods", "reason"),
+    [
+        pytest.param([pod()], None, id="no requirement"),
+        pytest.param([pod({ZONE: "z1"})], None, id="met"),
+        pytest.param([pod({ZONE: "z2"})], f"had no node with {ZONE}=z2", id="not met"),
+        pytest.param([pod({GPU: "h100"})], f"had no node with {GPU}=h100", id="the cluster does not say"),
+        pytest.param([pod({"disk": "ssd"})], None, id="not mapped"),
+        pytest.param([pod({}, [(ZONE, "In", ["z2"])], [(ZONE, "In", ["z1"])])], None, id="an alternative"),
+        pytest.param(
+            [pod({ZONE: "z1"}, [(ZONE, "NotIn", ["z1"])])],
+            f"had no node with {ZONE}!=z1",
+            id="both must be met",
+        ),
+        pytest.param([pod(), pod({ZONE: "z2"})], f"had no node with {ZONE}=z2", id="the second podSet"),
+        pytest.param([pod({}, [(ZONE, "Exists", []), (GPU, "DoesNotExist", [])])], None, id="existence"),
+        pytest.param([pod({}, [("gen", "Gt", ["3"]), ("gen", "Lt", ["5"])])], None, id="order"),
+        pytest.param([pod({}, [("gen", "Gt", ["4"])])], "had no node with gen>4", id="not greater"),
+        pytest.param([pod({}, [("gen", "Gt", ["x"])])], "had no node with gen>x", id="no number"),
+    ],
+)
+def test_node_labels(pods: Any, reason: str | None) -> None:
+    there = cluster("a", node_labels={ZONE: "z1", GPU: None, "gen": "4"})
+    assert FILTERS["NodeLabels"](job(pods=tuple(pods)), there) == reason
+
+
+def test_without_mapped_labels_no_node_is_judged() -> None:
+    assert FILTERS["NodeLabels"](job(pods=(pod({ZONE: "z2"}),)), cluster("a")) is None
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        pytest.param(job("other", labels={"app": "x"}), "had a Workload with app=x", id="a match"),
+        pytest.param(job("other", labels={"app": "y"}), None, id="another label"),
+        pytest.param(job("other", labels={"app": "x"}, queue="theirs"), None, id="another queue"),
+        pytest.param(job("job", labels={"app": "x"}), None, id="itself"),
+    ],
+)
+def test_anti_affinity(other: Any, reason: str | None) -> None:
+    one = job("job", annotations={ANTI: "app=x"}, labels={"app": "x"})
+    refuses = FILTERS["AntiAffinity"]
+    assert refuses(one, cluster("a", running=[other])) == reason
+    assert refuses(one, cluster("a", waiting=[other])) == reason
+    assert refuses(job("job"), cluster("a", running=[other])) is None
+
+
+def test_an_anti_affinity_that_cannot_be_read_refuses_all() -> None:
+    reason = FILTERS["AntiAffinity"](job(annotations={ANTI: "a b"}), cluster("a"))
+    assert reason == f"couldn't be judged: correct the annotation {ANTI}: 'a b' is not a label selector"

@@ -1,0 +1,52 @@
+"""Each score: how many points a cluster gets for a job."""
+
+from typing import Any
+
+import pytest
+
+from placement_ac.core.api.label_selector import SelectorError
+from placement_ac.core.dispatch.scores import SCORES
+from placement_ac.core.dispatch.scores.preferred import parse_preferences
+from tests.support.jobs_to_dispatch import DOMAIN, cluster, job
+
+PREFERRED = f"{DOMAIN}/preferred-clusters"
+MINE, THEIRS = job("one"), job("two", queue="theirs")
+
+
+@pytest.mark.parametrize(
+    ("name", "there", "points"),
+    [
+        pytest.param("Placement", cluster("a", 0, 4), 100.0, id="the first of OCM's order"),
+        pytest.param("Placement", cluster("a", 3, 4), 25.0, id="the last of four"),
+        pytest.param("Spread", cluster("a"), 100.0, id="spread: nothing there"),
+        pytest.param("Spread", cluster("a", running=[MINE], waiting=[MINE, THEIRS]), 100 / 3, id="spread"),
+        pytest.param("Pack", cluster("a"), 0.0, id="pack: nothing there"),
+        pytest.param("Pack", cluster("a", running=[MINE, MINE], waiting=[MINE]), 75.0, id="pack"),
+        pytest.param("Waiting", cluster("a", running=[MINE]), 100.0, id="nobody waits"),
+        pytest.param("Waiting", cluster("a", waiting=[THEIRS]), 50.0, id="one waits, of any queue"),
+        pytest.param("Preferred", cluster("a"), None, id="no preference"),
+    ],
+)
+def test_points(name: str, there: Any, points: float | None) -> None:
+    assert SCORES[name](job(), there) == points
+
+
+@pytest.mark.parametrize(
+    ("preferences", "points"),
+    [
+        pytest.param("80:gpu=h100;20:claim:region=eu", 80.0, id="one of two"),
+        pytest.param("1:gpu=h100", 100.0, id="the only one"),
+        pytest.param("10:gpu=t4", 0.0, id="none"),
+        pytest.param("gpu=h100", None, id="no weight: it cannot be read"),
+        pytest.param("5:gpu h100", None, id="no selector"),
+    ],
+)
+def test_preferred(preferences: str, points: float | None) -> None:
+    one = job(annotations={PREFERRED: preferences})
+    assert SCORES["Preferred"](one, cluster("a", labels={"gpu": "h100"})) == points
+
+
+@pytest.mark.parametrize("text", ["0:a=b", "101:a=b", "-1:a=b", ":a=b", "1000:a", "²:a"])
+def test_a_weight_is_1_to_100(text: str) -> None:
+    with pytest.raises(SelectorError, match="does not begin with a weight of 1 to 100 and a colon"):
+        parse_preferences(text)
