@@ -6,9 +6,9 @@ depend on them. They are in its Deployment (arguments, PLACEMENT_AC_… variable
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Any, Final
 
 from placement_ac.config.load import PREFIX, LoadedSettings, load
@@ -21,6 +21,10 @@ from placement_ac.scheduling.objects import listed, section, words
 NAMESPACE: Final = "placement-ac-system"
 """The namespace in which config/ installs the controller."""
 NAME_LABEL: Final = "app.kubernetes.io/name"
+_PART_LABEL: Final = "app.kubernetes.io/part-of"
+"""The chart sets it even if it is told to use another name."""
+_CONTAINER: Final = "controller"
+_IMAGE: Final = re.compile(rf"(^|/){MANAGED_BY}(:[^/]*)?$")
 _CONFIG_KEY: Final = "config.yaml"
 _CONFIG_VOLUME: Final = "config"
 _FLAG: Final = re.compile(r"--([a-z][a-z-]*)(?:=(.*))?", re.DOTALL)
@@ -42,11 +46,15 @@ class ControllerSettings:
 
 
 def deployments(dump: Dump) -> list[Object]:
-    """Return the Deployments of this controller."""
+    """Return the Deployments of this controller: by our label, or by the name of the image.
+
+    Not by the container's name, which others use too (ingress-nginx): `doctor` prints commands that change
+    these Deployments.
+    """
     return [
         one
         for one in dump.of(DEPLOYMENT)
-        if section(one, "metadata", "labels").get(NAME_LABEL) == MANAGED_BY or _controller(one) is not None
+        if _has_our_label(one) or any(map(_has_our_image, _containers(one)))
     ]
 
 
@@ -75,14 +83,26 @@ def _load(dump: Dump, deployment: Object, asked: dict[str, Any]) -> LoadedSettin
     )
 
 
+def _has_our_label(deployment: Object) -> bool:
+    labels = section(deployment, "metadata", "labels")
+    return MANAGED_BY in (labels.get(NAME_LABEL), labels.get(_PART_LABEL))
+
+
+def _has_our_image(container: Mapping[str, Any]) -> bool:
+    image = str(container.get("image", "")).partition("@")[0]
+    return _IMAGE.search(image) is not None
+
+
+def _containers(deployment: Object) -> Sequence[Mapping[str, Any]]:
+    return listed(deployment, "spec", "template", "spec", "containers")
+
+
 def _controller(deployment: Object) -> Mapping[str, Any] | None:
-    """Return the container that runs the controller."""
-    containers = listed(deployment, "spec", "template", "spec", "containers")
-    for container in containers:
-        image = str(container.get("image", "")).partition("@")[0]
-        if re.search(r"(^|/)placement-ac(:[^/]*)?$", image):
-            return container
-    return next((one for one in containers if one.get("name") == "controller"), None)
+    """Return the container that runs the controller, in a Deployment of ours."""
+    containers = _containers(deployment)
+    ours = (one for one in containers if _has_our_image(one))
+    named = (one for one in containers if one.get("name") == _CONTAINER)
+    return next(chain(ours, named), None)
 
 
 def _arguments(deployment: Object) -> dict[str, str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from placement_ac.cli.doctor import KINDS
@@ -115,6 +116,35 @@ def test_cluster_sets_that_are_not_bound_are_named() -> None:
         f"cluster sets are bound for {healthy.NS}/placement-demo1; not bound there: ManagedClusterSet other"
     )
     assert (found.level, found.message) == (Level.OK, message)
+
+
+INGRESS = """
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: ingress-nginx-controller
+  namespace: ingress-nginx
+  labels: {app.kubernetes.io/name: ingress-nginx, app.kubernetes.io/part-of: ingress-nginx}
+spec:
+  replicas: 1
+  template:
+    spec:
+      serviceAccountName: ingress-nginx
+      containers:
+      - {name: controller, image: "registry.k8s.io/ingress-nginx/controller:v1.13.0"}
+status: {readyReplicas: 1}
+"""
+
+
+@pytest.mark.parametrize("hows", [(), (without(CONTROLLER, LEASE),)], ids=["beside ours", "without ours"])
+def test_a_deployment_of_others_changes_no_finding(hows: tuple[How, ...]) -> None:
+    """Its container is named `controller` too; no fix may scale it or bind our ClusterRole to it."""
+    objects = stored()
+    for how in hows:
+        how(objects)
+    expected = examined(read(objects))
+    ingress = yaml.safe_load(INGRESS)
+    assert examined(read({healthy.key_of(ingress): ingress, **objects})) == expected
 
 
 def test_secrets_alone_are_in_no_role_of_ours() -> None:
