@@ -52,7 +52,7 @@ from tests.inspection.doctor.broken_setups import (
     worker,
 )
 from tests.support import healthy
-from tests.support.healthy import OURS
+from tests.support.healthy import OURS, Key
 
 BREAKS = (*KUEUES, *PROFILES, *CONTROLLERS, *CHECKS, *WORKERS, *SCALE)
 
@@ -145,6 +145,77 @@ def test_a_deployment_of_others_changes_no_finding(hows: tuple[How, ...]) -> Non
     expected = examined(read(objects))
     ingress = yaml.safe_load(INGRESS)
     assert examined(read({healthy.key_of(ingress): ingress, **objects})) == expected
+
+
+IN_USE = "kueue.x-k8s.io/resource-in-use"
+STRATEGY = "/spec/admissionChecksStrategy/admissionChecks"
+PLAIN = "/spec/admissionChecks"
+
+
+def removal(place: str, name: str = "") -> str:
+    test = f'{{"op":"test","path":"{place}{name}","value":"placement-demo1"}}'
+    return f'{test},{{"op":"remove","path":"{place}"}}'
+
+
+@pytest.mark.parametrize(
+    ("hows", "steps"),
+    [
+        pytest.param(
+            (put(QUEUE, "spec", "admissionChecks", None),),
+            removal(f"{STRATEGY}/1", "/name"),
+            id="the plain field is null",
+        ),
+        pytest.param(
+            (put(QUEUE, "spec", "admissionChecks", ["another"]),),
+            removal(f"{STRATEGY}/1", "/name"),
+            id="the plain field lists others",
+        ),
+        pytest.param(
+            (
+                put(QUEUE, "spec", "admissionChecksStrategy", {}),
+                put(QUEUE, "spec", "admissionChecks", ["multikueue-demo1", "placement-demo1"]),
+            ),
+            removal(f"{PLAIN}/1"),
+            id="the plain field alone",
+        ),
+        pytest.param(
+            (put(QUEUE, "spec", "admissionChecks", ["placement-demo1"]),),
+            f"{removal(f'{PLAIN}/0')},{removal(f'{STRATEGY}/1', '/name')}",
+            id="both",
+        ),
+    ],
+)
+def test_a_check_that_is_being_deleted_is_taken_off_where_it_is_listed(
+    hows: tuple[How, ...], steps: str
+) -> None:
+    [found] = [one for one in deletion_findings(CHECK, *hows) if one.check == "check-deletion"]
+    assert found.fix == f"kubectl patch clusterqueue cluster-queue-demo1 --type=json -p '[{steps}]'"
+
+
+def deletion_findings(check: Key, *hows: How) -> tuple[Finding, ...]:
+    objects = stored()
+    put(check, "metadata", "deletionTimestamp", "2026-08-01T11:00:00Z")(objects)
+    put(check, "metadata", "finalizers", [IN_USE])(objects)
+    for how in hows:
+        how(objects)
+    return examined(read(objects))
+
+
+@pytest.mark.parametrize(
+    ("check", "hows", "effect"),
+    [
+        pytest.param(CHECK, (), "; without it nothing holds jobs back", id="the gate"),
+        pytest.param(CHECK, (setting("DISPATCHER", "true"),), "", id="our dispatcher needs no gate"),
+        pytest.param(CHECK, (unlisted("multikueue-demo1"),), "; hold the queue first", id="our check alone"),
+        pytest.param(SENDER, (), "; hold the queue first", id="the MultiKueue check"),
+    ],
+)
+def test_the_effect_on_jobs_is_named_before_a_check_is_taken_off(
+    check: Key, hows: tuple[How, ...], effect: str
+) -> None:
+    [found] = [one for one in deletion_findings(check, *hows) if one.check == "check-deletion"]
+    after = found.message.partition(" still lists it")[2]
+    assert (after.startswith(effect), bool(after)) == (True, bool(effect))
 
 
 def test_secrets_alone_are_in_no_role_of_ours() -> None:
