@@ -218,6 +218,23 @@ def test_the_effect_on_jobs_is_named_before_a_check_is_taken_off(
     assert (after.startswith(effect), bool(after)) == (True, bool(effect))
 
 
+def test_a_decision_of_another_placement_is_named_though_the_hub_is_read_once() -> None:
+    objects = stored()
+    placement, other = objects[PLACEMENT], copy.deepcopy(objects[DECISION])
+    placement["metadata"]["uid"] = "now"
+    owner = {"apiVersion": placement["apiVersion"], "kind": "Placement", "name": healthy.PLACEMENT}
+    objects[DECISION]["metadata"]["ownerReferences"] = [owner | {"uid": "now"}]
+    other["metadata"] |= {"name": "former", "ownerReferences": [owner | {"uid": "before"}]}
+    findings = examined(read({**objects, ("PlacementDecision", healthy.NS, "former"): other}))
+    [found] = [one for one in findings if one.level is not Level.OK]
+    name = healthy.PLACEMENT
+    ignored = f"Placement {name} does not own it, so it is ignored"
+    assert (found.check, found.message) == (
+        "credentials",
+        f"Placement {name}: delete PlacementDecision {healthy.NS}/former: {ignored}",
+    )
+
+
 def test_secrets_alone_are_in_no_role_of_ours() -> None:
     dump = replace(read(stored()), missing=(MissingRight("list", SECRET, healthy.NS),))
     [found] = [one for one in examined(dump) if one.check == "own-rights"]
