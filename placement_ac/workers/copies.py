@@ -37,8 +37,8 @@ Id = tuple[str, str]
 DISCOVERY_SECONDS: Final = 600.0
 """How long the version in which a worker serves Workloads is cached."""
 TOO_DEEP: Final = (
-    f"delete the Workload there that is nested more than {MAX_LEVELS} levels deep: "
-    "it is unknown whether it is a copy that runs"
+    "look for the Workload there that the log names, and remove what is nested more than "
+    f"{MAX_LEVELS} levels deep: it cannot be read, so it is unknown whether it runs"
 )
 
 

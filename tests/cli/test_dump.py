@@ -11,6 +11,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from placement_ac.cli.main import main
+from placement_ac.core.api import decode
 from placement_ac.core.api.constants import (
     ANNOTATION_ADOPT,
     CLUSTER_PROFILE,
@@ -152,6 +153,16 @@ def test_kubeconfigs_are_the_same_only_if_their_server_and_user_are() -> None:
     found = shared(*(raw_secret(name, kubeconfig=encoded(token)) for name, token in tokens.items()))
     users = [server_and_user(one) for one in found]
     assert (users[0] == users[2], users[0] == users[1]) == (True, False)
+
+
+def test_a_kubeconfig_expires_when_the_real_one_does() -> None:
+    claims = {"iat": 1_785_000_000, "exp": 1_785_600_000, "sub": "hunter2"}
+    parts = (base64.urlsafe_b64encode(json.dumps(part).encode()).decode() for part in ({"alg": "x"}, claims))
+    real = raw_secret(kubeconfig=encoded(".".join((*(part.rstrip("=") for part in parts), "hunter2"))))
+    [found] = shared(real)
+    assert b"hunter2" not in base64.b64decode(found["data"]["kubeconfig"])
+    times = [(one.issued, one.expires) for one in map(decode.secret, (real, found))]
+    assert times[0] == times[1] != (None, None)
 
 
 SECRETS_OF_PODS = {

@@ -246,8 +246,10 @@ def test_a_copy_that_is_nested_too_deeply_is_not_absent(admin: Driver) -> None:
     with answering(workload_list(deep=b'{"a":' * 2_000 + b"1" + b"}" * 2_000)) as address:
         put_secret(admin, "s", plain_kubeconfig(address))
         answer = ask(admin)
-    why = "delete the Workload there that is nested more than 500 levels deep"
-    assert answer == problem(f"{why}: it is unknown whether it is a copy that runs")
+    fix = (
+        "look for the Workload there that the log names, and remove what is nested more than 500 levels deep"
+    )
+    assert answer == problem(f"{fix}: it cannot be read, so it is unknown whether it runs")
 
 
 def test_a_field_of_a_list_that_no_api_server_has_changes_nothing(admin: Driver) -> None:

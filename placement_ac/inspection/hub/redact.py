@@ -3,10 +3,11 @@ The objects that `placement-ac dump` writes: those that commands read, without v
 
 Pure. Secrets, ConfigMaps, Deployments, Workloads and ClusterProfiles lose every value that no command reads,
 whatever it is: anybody may have put a password into an annotation, a variable or an argument. A dump says the
-same as its hub, except for the expiry of credentials, and why Kueue cannot use a kubeconfig.
+same as its hub, except why Kueue cannot use a kubeconfig.
 """
 
 import base64
+import json
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
@@ -41,7 +42,7 @@ _KUBECONFIG: Final = """apiVersion: v1
 kind: Config
 current-context: redacted
 clusters: [{{name: redacted, cluster: {{server: 'https://redacted.invalid'}}}}]
-users: [{{name: redacted, user: {{token: redacted-{number}}}}}]
+users: [{{name: redacted, user: {{token: {token}}}}}]
 contexts: [{{name: redacted, context: {{cluster: redacted, user: redacted}}}}]
 """
 """Stands for a kubeconfig that Kueue can use; any other stays one that it cannot use."""
@@ -87,9 +88,20 @@ def _head(obj: Object, *fields: str) -> Object:
 def _secret(obj: Object, number: int) -> Object:
     """Return a Secret without values. `number`: the same for kubeconfigs of the same server and user."""
     data: dict[str, Any] = dict.fromkeys(section(obj, "data"), _REPLACED)
-    if KUBECONFIG_KEY in data and not secret(obj).problem:
-        data[KUBECONFIG_KEY] = base64.b64encode(_KUBECONFIG.format(number=number).encode()).decode()
+    found = secret(obj)
+    if KUBECONFIG_KEY in data and not found.problem:
+        times = {"iat": found.issued, "exp": found.expires}
+        seconds = {claim: int(when.timestamp()) for claim, when in times.items() if when}
+        content = _KUBECONFIG.format(token=_token({"jti": str(number), **seconds}))
+        data[KUBECONFIG_KEY] = base64.b64encode(content.encode()).decode()
     return _head(obj, "type", "immutable") | {"data": data}
+
+
+def _token(claims: Mapping[str, object]) -> str:
+    """Return a token that nobody has signed."""
+    parts = (json.dumps(part).encode() for part in ({"alg": "none"}, claims))
+    encoded = (base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts)
+    return ".".join((*encoded, REDACTED))
 
 
 def _deployment(obj: Object) -> Object:
