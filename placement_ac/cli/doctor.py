@@ -14,12 +14,13 @@ from placement_ac.cli.hub_options import (
     ReadCommand,
     hub_options,
     read_hub,
+    read_installations,
     read_once,
     with_client,
 )
 from placement_ac.cli.output import Form, emit, output
 from placement_ac.cli.worker_options import WORKER_QUEUE_KINDS, WorkerOptions, inspect_workers, worker_options
-from placement_ac.core.api.constants import EVENT, LEASE, Kind
+from placement_ac.core.api.constants import EVENT, Kind
 from placement_ac.inspection.doctor.finding import DoctorRule, Finding, Level
 from placement_ac.inspection.doctor.folding import causes_of, fold
 from placement_ac.inspection.doctor.hub_rules import RULES, examine_hub
@@ -27,7 +28,6 @@ from placement_ac.inspection.doctor.setup import HubSetup
 from placement_ac.inspection.doctor.worker_rules import RULES as WORKER_RULES
 from placement_ac.inspection.doctor.worker_rules import examine_workers
 from placement_ac.inspection.hub import kinds
-from placement_ac.inspection.readers.hub_reader import read_kinds
 from placement_ac.kube.client import Client
 
 FAILED_EXIT: Final = 2
@@ -96,20 +96,8 @@ async def _on_hub(client: Client, where: HubSource, round_: WorkerOptions | None
 
 
 async def _read(client: Client, where: HubSource, wanted: Sequence[Kind]) -> HubReading:
-    """Read the hub, with the Deployments of all namespaces: another controller may be in any of them."""
+    """Read the hub, with all that doctor needs of the installations of the controller and of Kueue."""
     found = await read_hub(client, where, wanted)
-    settings = found.view.settings
-    namespaces = tuple(dict.fromkeys((where.controller_namespace, settings.kueue_namespace)))
-    lease = settings.leader_elect_resource_namespace or settings.kueue_namespace
-    scopes = {kinds.DEPLOYMENT: (), kinds.CONFIG_MAP: namespaces, LEASE: (lease,)}
-    dumps = [found.dump, await read_kinds(client, kinds.CONTROLLER_KINDS, scopes)]
-    if any(right.kind == kinds.DEPLOYMENT for right in dumps[-1].missing):
-        dumps.append(await read_kinds(client, (kinds.DEPLOYMENT,), {kinds.DEPLOYMENT: namespaces}))
-    whole = replace(
-        found.dump,
-        objects={kind: objects for dump in dumps for kind, objects in dump.objects.items()},
-        served={**found.dump.served, **dumps[1].served},
-        missing=tuple(right for dump in dumps for right in dump.missing),
-        release=await client.release(),
-    )
+    whole = found.dump.with_kinds_of(await read_installations(client, where, found.view.settings))
+    whole = replace(whole, release=await client.release())
     return HubReading(replace(found.view, dump=whole), found.controller)

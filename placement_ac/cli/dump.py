@@ -1,5 +1,6 @@
 """`placement-ac dump`: write what the other commands read, to look at it elsewhere."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
@@ -10,17 +11,17 @@ from placement_ac.cli.graph import output_file_option, write
 from placement_ac.cli.hub_options import (
     HubSource,
     ReadCommand,
+    installation_namespaces,
     live_hub_options,
-    namespaces_of,
     read_hub,
+    read_installations,
     with_client,
 )
 from placement_ac.core.api.constants import Kind
 from placement_ac.inspection.hub.dump import Dump, Object
-from placement_ac.inspection.hub.kinds import ALL_KINDS, CONTROLLER_KINDS
-from placement_ac.inspection.hub.redact import redacted
+from placement_ac.inspection.hub.kinds import ALL_KINDS, CONTROLLER_KINDS, SETTINGS_KINDS
+from placement_ac.inspection.hub.redact import shared_objects
 from placement_ac.inspection.hub.requirements import missing_rights_text
-from placement_ac.inspection.readers.hub_reader import read_kinds
 from placement_ac.kube.client import Client
 
 _DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -33,23 +34,30 @@ _DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 def command(where: HubSource, output_file: Path | None) -> None:
     """Write all objects that the other commands read, as YAML, for a support case.
 
-    Secrets are written without their values. The other commands read the file with --from-dump.
+    Values that may be secret are left out: those of Secrets and ConfigMaps, and variables of containers. The
+    other commands read the file with --from-dump.
     """
-    found = with_client(where, lambda client: _read(client, where))
+    found, namespaces = with_client(where, lambda client: _read(client, where))
     if problem := missing_rights_text(found.missing):
-        click.echo(f"missing rights: {problem}; the dump does not contain these kinds", err=True)
-    lists = [_list_of(found, kind) for kind in ALL_KINDS if kind in found.served and found.knows(kind)]
+        click.echo(f"missing rights: {problem}; the dump lacks these objects", err=True)
+    lists = [_list_of(found, kind, namespaces) for kind in ALL_KINDS if _is_written(found, kind)]
     write(yaml.dump_all(lists, Dumper=_DUMPER, sort_keys=False, explicit_start=True), output_file)
 
 
-async def _read(client: Client, where: HubSource) -> Dump:
-    """Read every kind; first the controller's settings, which say in which namespaces."""
-    settings = (await read_hub(client, where, ())).view.settings
-    ours = dict.fromkeys(CONTROLLER_KINDS, (where.controller_namespace,))
-    return await read_kinds(client, ALL_KINDS, {**namespaces_of(settings), **ours})
+async def _read(client: Client, where: HubSource) -> tuple[Dump, tuple[str, ...]]:
+    """Return every kind, as `status` and `doctor` read it; and the namespaces of controller and Kueue."""
+    found = await read_hub(client, where, [kind for kind in ALL_KINDS if kind not in CONTROLLER_KINDS])
+    settings = found.view.settings
+    whole = found.dump.with_kinds_of(await read_installations(client, where, settings))
+    return whole, installation_namespaces(where, settings)
 
 
-def _list_of(dump: Dump, kind: Kind) -> Object:
+def _is_written(found: Dump, kind: Kind) -> bool:
+    """Whether the dump has a list of the kind: it is known, or in part, if the commands cope with a part."""
+    return kind in found.served and (found.knows(kind) or (kind in SETTINGS_KINDS and bool(found.of(kind))))
+
+
+def _list_of(dump: Dump, kind: Kind, namespaces: Collection[str]) -> Object:
     """Return a typed list, which says that the kind was read even if there is no object of it."""
-    items = [redacted(kind, obj) for obj in dump.of(kind)]
+    items = shared_objects(dump, kind, namespaces)
     return {"apiVersion": dump.served[kind].api_version, "kind": f"{kind.kind}List", "items": items}

@@ -37,7 +37,15 @@ from placement_ac.core.api.errors import PlacementAcError
 from placement_ac.inspection.hub.controller_settings import NAMESPACE, ControllerSettings, find_settings
 from placement_ac.inspection.hub.dump import Dump, MissingRight
 from placement_ac.inspection.hub.hub_view import HubView
-from placement_ac.inspection.hub.kinds import DECISION_KINDS, PROVISIONED_KINDS, QUEUE_KINDS, SETTINGS_KINDS
+from placement_ac.inspection.hub.kinds import (
+    CONFIG_MAP,
+    CONTROLLER_KINDS,
+    DECISION_KINDS,
+    DEPLOYMENT,
+    PROVISIONED_KINDS,
+    QUEUE_KINDS,
+    SETTINGS_KINDS,
+)
 from placement_ac.inspection.readers.hub_reader import PAUSE_SECONDS, Namespaces, read_kinds, watch_kinds
 from placement_ac.inspection.readers.manifests import read_dump
 from placement_ac.kube.client import Client
@@ -224,6 +232,26 @@ async def read_hub(
     return _merged(ours, await read_kinds(client, others, namespaces_of(ours.view.settings), schemas))
 
 
+def installation_namespaces(where: HubSource, settings: Settings) -> tuple[str, ...]:
+    """Return the namespaces of the controller and of Kueue."""
+    return tuple(dict.fromkeys((where.controller_namespace, settings.kueue_namespace)))
+
+
+async def read_installations(client: Client, where: HubSource, settings: Settings) -> Dump:
+    """Read the ConfigMaps and the Lease of controller and Kueue, and the Deployments of all namespaces.
+
+    Another controller may be in any of them. Without that right: the Deployments of these two namespaces.
+    """
+    namespaces = installation_namespaces(where, settings)
+    scopes = {**namespaces_of(settings), DEPLOYMENT: (), CONFIG_MAP: namespaces}
+    found = await read_kinds(client, CONTROLLER_KINDS, scopes)
+    if all(right.kind != DEPLOYMENT for right in found.missing):
+        return found
+    fewer = await read_kinds(client, (DEPLOYMENT,), {DEPLOYMENT: namespaces})
+    both = found.with_kinds_of(fewer)
+    return replace(both, missing=(*found.missing, *fewer.missing))
+
+
 def read_all_namespaces(
     where: HubSource,
     kinds: Collection[Kind] = EXPLAIN_KINDS,
@@ -285,7 +313,7 @@ def _hub_reading(dump: Dump, where: HubSource) -> HubReading:
         "kueue_namespace": where.kueue_namespace,
         "config": where.config,
     }
-    found = find_settings(dump, given)
+    found = find_settings(dump, given, where.controller_namespace)
     return HubReading(HubView(dump, found.loaded.settings, datetime.now(UTC)), found)
 
 

@@ -20,7 +20,7 @@ COMMANDS: Final = {
     "explain": "Explain why a cluster is selected or not, step by step.",
     "plan": "Preview what manifests would change, before they are applied.",
     "doctor": "Check the setup of this hub, and show how to fix it.",
-    "dump": "Write all objects that these commands read, without the content of Secrets.",
+    "dump": "Write the objects that these commands read, without values that may be secret.",
     "graph": "Draw checks with their Placements, clusters, queues and Workloads.",
     "timeline": "Show when each cluster of a check was listed, and its score.",
     "version": "Print the versions of placement-ac, the hub, Kueue and OCM.",

@@ -33,10 +33,11 @@ def yaml_errors(*passed: type[Exception]) -> Iterator[None]:
     except passed:
         raise
     except Exception as error:  # PyYAML lets through whatever Python says of a tagged value, and quotes it
-        raise NotYaml(_problem(error)) from None
+        raise NotYaml(yaml_problem(error)) from None
 
 
-def _problem(error: Exception) -> str:
+def yaml_problem(error: Exception) -> str:
+    """Return why a text is not YAML, by the error of its parser, without quoting the text."""
     if isinstance(error, RecursionError):
         return TOO_DEEP
     if isinstance(error, yaml.MarkedYAMLError):

@@ -82,6 +82,8 @@ class Listing:
     """The kind that the answer names, such as SecretList."""
     first: bool = True
     """Whether the list begins with this page, maybe again, since the pages before have expired."""
+    skipped: int = 0
+    """How many objects of the page are nested too deeply, and left out."""
 
 
 class Client:
@@ -235,12 +237,13 @@ class Client:
             metadata, items = answer.get("metadata") or {}, tuple(answer.get("items") or ())
             if self._max_bytes and len(items) > size:  # to read them would block the event loop
                 raise TooLarge(f"GET {path}: the page has more than {size} objects")
-            if skipped := answer.get(SKIPPED):
+            skipped = answer.get(SKIPPED) or ()
+            if skipped:
                 _log_skipped(path, skipped)
             version, kind = str(metadata.get("resourceVersion", "")), str(answer.get("kind"))
             del answer  # two pages at a time would take twice the memory
             size = max(min(limit, PAGE_BYTES * len(items) // length), 1) if items else size
-            yield Listing(items, version, kind, first=not more)
+            yield Listing(items, version, kind, first=not more, skipped=len(skipped))
             del items
             more = str(metadata.get("continue") or "")
             if not more:

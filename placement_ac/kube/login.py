@@ -26,6 +26,7 @@ from kubernetes import client, config
 
 from placement_ac.core.api.errors import LoginFailed
 from placement_ac.core.kubeconfig.source import ClusterAccess
+from placement_ac.core.safe_yaml import yaml_problem
 from placement_ac.kube.tls import (
     Digests,
     digests_of,
@@ -43,6 +44,8 @@ Headers = dict[str, str]
 IN_CLUSTER: Final = "KUBERNETES_SERVICE_HOST"
 KUBECONFIG: Final = "KUBECONFIG"
 HOME: Final = "~/.kube/config"
+_NOT_YAML: Final = (yaml.YAMLError, UnicodeDecodeError, RecursionError)
+"""The errors of a text that is not YAML."""
 KEEPALIVE_SECONDS = 15.0
 """How long an idle connection is kept: asyncio holds 256 KiB for each that is encrypted."""
 HEADERS_SECONDS = 30.0
@@ -161,7 +164,7 @@ class Login:
             finally:  # a file may be half written: the config that worked until now may go on working
                 headers = self._config.headers()
         except Exception as error:  # a plugin, or the package that runs it, may raise anything
-            problem = f"{type(error).__name__}: {_first_line(error)}"
+            problem = _problem(error)
             log.log(self._logged.level(self, problem), "cannot renew the login", error=problem)
         else:
             if self._logged.ended(self):
@@ -235,10 +238,8 @@ def _hub_client_config(kubeconfig: Path | None, context: str | None) -> ClientCo
         # Before the context: what changes in between differs from it the next time.
         tls = digests_of(tls_files(configuration))
         ssl_context = hub_ssl_context(configuration)
-    except (config.ConfigException, OSError, ValueError, yaml.YAMLError) as error:
-        raise LoginFailed(
-            f"cannot log in with {source}: {type(error).__name__}: {_first_line(error)}"
-        ) from None
+    except (config.ConfigException, OSError, *_NOT_YAML) as error:
+        raise LoginFailed(f"cannot log in with {source}: {_problem(error)}") from None
     except Exception:  # the package raises anything for a file of another shape, and may quote it
         raise LoginFailed(
             f"cannot log in with {source}: it is not a kubeconfig, or one of its fields is wrong"
@@ -266,9 +267,12 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _first_line(error: Exception) -> str:
-    """Return the first line: the rest of a parser's message may quote the file, and so a token."""
-    return (str(error).splitlines() or [""])[0][:300]
+def _problem(error: Exception) -> str:
+    """Return why a login failed: of YAML what is wrong, which quotes nothing; else the error's first line."""
+    if isinstance(error, _NOT_YAML):
+        return yaml_problem(error)
+    line = (str(error).splitlines() or [""])[0][:300]
+    return f"{type(error).__name__}: {line}"
 
 
 def _authorization_headers(configuration: client.Configuration) -> Headers:

@@ -59,6 +59,7 @@ def object_of(status: int, text: bytes, request: str, retry_after: str | None = 
         raise error_of(status, value, request, retry_after)
     if not isinstance(value, dict):
         raise Unavailable(f"{request}: the answer is no JSON object", status=status)
+    value.pop(SKIPPED, None)  # a worker may answer anything
     if has_cuts:
         if not isinstance(items := value.get("items"), list):
             raise Garbled(f"{request}: the object is nested more than {MAX_LEVELS} levels deep")

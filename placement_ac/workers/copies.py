@@ -19,6 +19,7 @@ from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.state import WorkerCopies
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.kube.client import PAGE_SIZE, Client
+from placement_ac.kube.deep_json import MAX_LEVELS
 from placement_ac.observability.logs import LogDeduplicator, error_place
 from placement_ac.workers.connector import (
     MAX_CACHED,
@@ -35,6 +36,10 @@ Id = tuple[str, str]
 
 DISCOVERY_SECONDS: Final = 600.0
 """How long the version in which a worker serves Workloads is cached."""
+TOO_DEEP: Final = (
+    "look for the Workload there that the log names, and remove what is nested more than "
+    f"{MAX_LEVELS} levels deep: it cannot be read, so it is unknown whether it runs"
+)
 
 
 class CopyReader:
@@ -105,6 +110,8 @@ async def _list_copies(client: Client, resource: Resource) -> Mapping[Id, bool]:
     async for page in client.pages(resource, limit=PAGE_SIZE, label_selector=LABEL_ORIGIN):
         if page.kind != f"{WORKLOAD.kind}List":  # another server knows of no copies
             raise WorkerError("what the worker answered is no list of Workloads")
+        if page.skipped:  # counted as absent, its cluster would be unlisted, and its job would run twice
+            raise WorkerError(TOO_DEEP)
         if page.first:
             copies.clear()
         for workload in map(decode.workload, page.items):

@@ -245,6 +245,36 @@ def test_the_settings_are_those_of_the_controller(
     assert settings.kubeconfig is None
 
 
+@pytest.mark.parametrize(
+    ("labels", "image", "is_ours"),
+    [
+        pytest.param({"app.kubernetes.io/name": "placement-ac"}, "r/mirror:1", True, id="our name"),
+        pytest.param(
+            {"app.kubernetes.io/name": "admission", "app.kubernetes.io/part-of": "placement-ac"},
+            "r/mirror:1",
+            True,
+            id="a chart with another name",
+        ),
+        pytest.param({}, "r:5000/team/placement-ac:v1", True, id="our image without labels"),
+        pytest.param(
+            {"app.kubernetes.io/name": "ingress-nginx", "app.kubernetes.io/part-of": "ingress-nginx"},
+            "registry.k8s.io/ingress-nginx/controller:v1.13.0",
+            False,
+            id="another controller",
+        ),
+        pytest.param({}, "r/not-placement-ac:1", False, id="an image that ends alike"),
+    ],
+)
+def test_a_container_named_controller_makes_no_deployment_ours(
+    labels: Raw, image: str, is_ours: bool
+) -> None:
+    one = deployment(args=["--placement-namespace=x"], image=image)
+    one["metadata"]["labels"] = labels
+    found = find_settings(dump_of([one]), {})
+    expected = (("x",), "placement-ac-system/placement-ac") if is_ours else (("kueue-system",), "")
+    assert (found.loaded.settings.placement_namespace, found.deployment) == expected
+
+
 def test_the_settings_file_is_in_the_config_map_that_is_mounted() -> None:
     """Of a Helm release with another name."""
     there = deployment(args=["--config=/etc/placement-ac/config.yaml"])

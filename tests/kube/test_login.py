@@ -8,6 +8,7 @@ import ssl
 import stat
 import sys
 import tempfile
+import traceback
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
 
+TOKEN = "SeCrEt-42"
 CHECKS = ADMISSION_CHECK.at("v1beta2")
 
 
@@ -267,7 +269,7 @@ def test_of_several_files_the_package_makes_one(
     ("content", "problem"),
     [
         pytest.param("", "file is empty", id="empty"),
-        pytest.param("}{", "ParserError: while parsing", id="not YAML"),
+        pytest.param("}{", "it is not YAML: line 1: expected the node content", id="not YAML"),
         pytest.param("clusters: []", "Invalid kube-config", id="no context"),
     ],
 )
@@ -275,6 +277,28 @@ def test_a_broken_kubeconfig_is_told(tmp_path: Path, content: str, problem: str)
     (tmp_path / "c").write_text(content)
     with pytest.raises(LoginFailed, match=problem):
         Login(tmp_path / "c")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(f"users: [{{user: {{token: *{TOKEN}}}}}]", id="an alias"),
+        pytest.param(f"users: [{{user: {{token: !{TOKEN} x}}}}]", id="a tag"),
+        pytest.param(f"users: [{{user: {{token: !a!{TOKEN} x}}}}]", id="a tag with a handle"),
+        pytest.param(f"a: &{TOKEN} 1\nb: &{TOKEN} 2\nc: *d", id="an anchor"),
+        pytest.param(f"token: !!int {TOKEN}", id="a value of another type"),
+        pytest.param(f"token: !!timestamp {TOKEN}", id="no time"),
+        pytest.param(f"token: {TOKEN}\n  x: y", id="an indentation"),
+        pytest.param(f"{{{TOKEN}: {TOKEN}, {TOKEN}", id="an open bracket"),
+        pytest.param(f"%{TOKEN} x\n---\na: '", id="a directive"),
+    ],
+)
+def test_an_error_quotes_nothing_of_a_broken_kubeconfig(tmp_path: Path, content: str) -> None:
+    (tmp_path / "c").write_text(content)
+    with pytest.raises(LoginFailed) as refused:
+        Login(tmp_path / "c")
+    assert TOKEN not in str(refused.value)
+    assert TOKEN not in "".join(traceback.format_exception(refused.value))
 
 
 def with_certificate() -> Login:

@@ -9,7 +9,7 @@ import stat
 import threading
 import time
 import tracemalloc
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -201,6 +201,66 @@ def test_a_worker_with_a_large_answer_is_not_asked_again_for_a_while(
     assert limits == asked, "the second time nothing is sent"
 
 
+def plain_kubeconfig(address: str) -> Raw:
+    """A kubeconfig for a server without TLS."""
+    cluster = {"name": "w", "cluster": {"server": address}}
+    user = {"name": "w", "user": {"token": TOKEN}}
+    context = {"name": "w", "context": {"cluster": "w", "user": "w"}}
+    content = {"clusters": [cluster], "users": [user], "contexts": [context], "current-context": "w"}
+    return {"apiVersion": "v1", "kind": "Config"} | content
+
+
+@contextmanager
+def answering(answers: Mapping[str, bytes]) -> Iterator[str]:
+    """The address of a server that gives these answers, by path: bytes that no hub would write."""
+
+    class Answering(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            text = answers[self.path.partition("?")[0]]
+            self.wfile.write(f"HTTP/1.1 200 OK\r\nContent-Length: {len(text)}\r\n\r\n".encode() + text)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def workload_list(**metadata: bytes) -> dict[str, bytes]:
+    """The answers of a worker with one copy that runs, with this JSON in its metadata."""
+    condition = b'{"type":"QuotaReserved","status":"True"}'
+    more = b"".join(b',"%s":%s' % (key.encode(), text) for key, text in metadata.items())
+    copy = b'{"metadata":{"name":"runs","namespace":"ns"%s},"status":{"conditions":[%s]}}' % (more, condition)
+    group = "/apis/kueue.x-k8s.io"
+    return {
+        group: b'{"versions":[{"version":"v1beta2"}]}',
+        f"{group}/v1beta2": b'{"resources":[{"name":"workloads"}]}',
+        f"{group}/v1beta2/workloads": b'{"kind":"WorkloadList","items":[%s]}' % copy,
+    }
+
+
+def test_a_copy_that_is_nested_too_deeply_is_not_absent(admin: Driver) -> None:
+    """Absent, it would let its cluster be unlisted while the job runs there."""
+    with answering(workload_list(deep=b'{"a":' * 2_000 + b"1" + b"}" * 2_000)) as address:
+        put_secret(admin, "s", plain_kubeconfig(address))
+        answer = ask(admin)
+    fix = (
+        "look for the Workload there that the log names, and remove what is nested more than 500 levels deep"
+    )
+    assert answer == problem(f"{fix}: it cannot be read, so it is unknown whether it runs")
+
+
+def test_a_field_of_a_list_that_no_api_server_has_changes_nothing(admin: Driver) -> None:
+    answers = workload_list()
+    path = max(answers, key=len)
+    answers[path] = answers[path].replace(b"{", b'{"skipped":5,', 1)
+    with answering(answers) as address:
+        put_secret(admin, "s", plain_kubeconfig(address))
+        assert ask(admin) == WorkerCopies({("ns", "runs"): True})
+
+
 def test_many_large_copies_are_read_in_smaller_pages(
     admin: Driver, worker: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -232,12 +292,7 @@ def test_an_answer_is_not_unpacked(admin: Driver) -> None:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Bomb) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        address = f"http://127.0.0.1:{server.server_port}"
-        cluster = {"name": "w", "cluster": {"server": address}}
-        user = {"name": "w", "user": {"token": TOKEN}}
-        context = {"name": "w", "context": {"cluster": "w", "user": "w"}}
-        content = {"clusters": [cluster], "users": [user], "contexts": [context], "current-context": "w"}
-        put_secret(admin, "s", {"apiVersion": "v1", "kind": "Config"} | content)
+        put_secret(admin, "s", plain_kubeconfig(f"http://127.0.0.1:{server.server_port}"))
         tracemalloc.start()
         answer = ask(admin)
         most = tracemalloc.get_traced_memory()[1]

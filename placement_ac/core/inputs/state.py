@@ -130,6 +130,7 @@ class TimerKind(StrEnum):
 
     REMOVAL_UNSETTLED = auto()  # a listed cluster that would go, though OCM has not settled it
     DECISIONS_DISAGREE = auto()  # the Placement's status counts other clusters than its decisions hold
+    DECISIONS_FOREIGN = auto()  # PlacementDecisions with the Placement's label that it does not own
     CREDENTIALS_MISSING = auto()  # credentials by others have vanished, and ours replace them
     CREDENTIALS_UNNEEDED = auto()  # nobody needs the credentials that we made
     PROVISIONED_UNUSABLE = auto()  # a cluster that is to get credentials from us, but is not usable

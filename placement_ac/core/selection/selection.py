@@ -6,7 +6,7 @@ have just vanished, otherwise `REGROUP_SECONDS` if there are several decisions. 
 decision cannot be read, nothing is removed. An addition does not wait.
 """
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
 from itertools import chain
@@ -27,6 +27,7 @@ from placement_ac.core.kubeconfig.dns import is_dns_name
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from placement_ac.core.selection.probe_schedule import probe_objection
 
+FOREIGN: Final = Timer(TimerKind.DECISIONS_FOREIGN)
 DISAGREE: Final = Timer(TimerKind.DECISIONS_DISAGREE)
 _NO_CREDENTIALS: Final = Unusable("no credentials")
 _NAME_MAX: Final = min(OBJECT_NAME_MAX, CLUSTER_NAME_MAX)
@@ -98,11 +99,9 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
     staying = [ListableCluster(name, listed[name], None) for name in missing if _waits(seen, name, seconds)]
     pending |= dict.fromkeys(missing, seconds)
     waits = {_unsettled(cluster): seconds for cluster, seconds in pending.items()}
-    disagreement = _disagreement(seen)
-    if disagreement:
-        waits[DISAGREE] = SETTLE_SECONDS
+    remarks = {timer: remark for timer, find in _REMARKS.items() if (remark := find(seen))}
+    waits |= dict.fromkeys(remarks, SETTLE_SECONDS)
     left = [seconds - seen.age(timer) for timer, seconds in waits.items()]
-    lasting = disagreement if seen.age(DISAGREE) >= SETTLE_SECONDS else ""
     return Selection(
         is_conclusive=bool(staying) or is_decided(seen.decision.placement, seen.decision.decisions),
         ranked=tuple([entry.cluster for entry in ranked]),
@@ -111,11 +110,12 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
         unreadable=unreadable,
         timers=frozenset(waits),
         requeue_after=soonest(seconds for seconds in left if seconds > 0),
-        remarks=tuple(filter(None, (_foreign(seen), lasting))),
+        remarks=tuple(text for timer, text in remarks.items() if seen.age(timer) >= SETTLE_SECONDS),
     )
 
 
 def _foreign(seen: Snapshot) -> str:
+    """Return which decisions are of no use; of a Placement that is made again, the old ones stay a moment."""
     foreign, placement = seen.decision.foreign, seen.decision.placement
     if not foreign or placement is None:
         return ""
@@ -135,6 +135,10 @@ def _disagreement(seen: Snapshot) -> str:
     if held == placement.selected:
         held_text = "its PlacementDecisions hold as many in other groups, or one of them twice"
     return f"the Placement's status counts {counted}, {held_text}"
+
+
+_REMARKS: Final[Mapping[Timer, Callable[[Snapshot], str]]] = {FOREIGN: _foreign, DISAGREE: _disagreement}
+"""The remarks on decisions, and the timers: each is held back until it has lasted SETTLE_SECONDS."""
 
 
 def ranking(seen: Snapshot) -> tuple[RankedCluster, ...]:

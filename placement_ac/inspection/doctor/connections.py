@@ -4,7 +4,6 @@ Rules for Kueue's connections to the workers: their credentials, the expiry of t
 Pure. No text quotes a kubeconfig.
 """
 
-import base64
 import shlex
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -13,7 +12,6 @@ from placement_ac.core.api.constants import (
     ACCOUNT,
     ADMISSION_CHECK,
     CLUSTER_PROFILE,
-    KUBECONFIG_KEY,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
     PERMISSION,
@@ -24,15 +22,13 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.decode import active_of, kueue_object
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.api.text import joined
-from placement_ac.core.kubeconfig.read import read_kubeconfig
-from placement_ac.core.kubeconfig.source import ClusterAccess
 from placement_ac.core.plan.event_intents import expiry_warnings
 from placement_ac.inspection.doctor.commands import put_secret
 from placement_ac.inspection.doctor.finding import Cause, Finding, fail, ok, warn
 from placement_ac.inspection.doctor.kueue import CLUSTER_PROFILE_GATE
 from placement_ac.inspection.doctor.setup import HubSetup, hub_rule
+from placement_ac.inspection.hub.kubeconfigs import server_and_user
 from placement_ac.inspection.status.queues import inactive_reason
-from placement_ac.scheduling.objects import text
 
 _CAUSES: Final[Mapping[str, tuple[str, ...]]] = {
     "MultiKueueClusterProfileFeatureDisabled": ("cluster-profile-gate",),
@@ -185,27 +181,14 @@ def shared_connections(setup: HubSetup) -> Iterator[Finding]:
 def _by_worker(setup: HubSetup, objects: list[KueueObject]) -> Mapping[tuple[str, ...], list[str]]:
     """Return the names of the MultiKueueClusters, together if they surely have the same server and user."""
     secrets = {name for kind, name in (one.source for one in objects) if kind == SECRET.kind}
-    access = {(SECRET.kind, name): _server_and_user(setup, name) for name in secrets}
+    namespace = setup.kueue_namespace
+    access = {
+        (SECRET.kind, name): server_and_user(setup.dump.find(SECRET, name, namespace)) for name in secrets
+    }
     found: dict[tuple[str, ...], list[str]] = {}
     for one in objects:
         found.setdefault(access.get(one.source) or one.source, []).append(one.meta.name)
     return found
-
-
-def _server_and_user(setup: HubSetup, secret: str) -> tuple[str, ...] | None:
-    """Return what two kubeconfigs with the same server and user share; it holds secrets.
-
-    None: it cannot be read, or only Kueue can use it, and more may tell it apart (an impersonated user).
-    """
-    raw = setup.dump.find(SECRET, secret, setup.kueue_namespace)
-    try:
-        content = base64.b64decode(text(raw, "data", KUBECONFIG_KEY), validate=True)
-    except ValueError:
-        return None
-    access = read_kubeconfig(content)
-    if not isinstance(access, ClusterAccess):
-        return None
-    return access.server, access.server_name, access.proxy, access.token, access.certificate
 
 
 RULES: Final = (credentials, credential_expiry, connections, shared_connections)

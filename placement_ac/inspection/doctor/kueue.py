@@ -21,11 +21,11 @@ from placement_ac.inspection.doctor.commands import HUB, as_yaml, manifest, patc
 from placement_ac.inspection.doctor.finding import Finding, fail, ok, unknown
 from placement_ac.inspection.doctor.yaml_edit import awk_program
 from placement_ac.inspection.hub.dump import Dump, Object
-from placement_ac.inspection.hub.kinds import CONFIG_MAP, DEPLOYMENT
+from placement_ac.inspection.hub.kinds import CONFIG_MAP, DEPLOYMENT, KUEUE_CONFIG_KEY, KUEUE_CONFIG_MAP
 from placement_ac.scheduling.objects import Obj, at, labels_of, listed, section, text, words
 
-FILE: Final = "controller_manager_config.yaml"
-CONFIG_MAP_NAME: Final = "kueue-manager-config"
+FILE: Final = KUEUE_CONFIG_KEY
+CONFIG_MAP_NAME: Final = KUEUE_CONFIG_MAP
 API_VERSIONS: Final = ("config.kueue.x-k8s.io/v1beta2", "config.kueue.x-k8s.io/v1beta1")
 CONTAINER: Final = "manager"
 ACCESS: Final = "accessProviders"

@@ -6,9 +6,9 @@ depend on them. They are in its Deployment (arguments, PLACEMENT_AC_… variable
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Any, Final
 
 from placement_ac.config.load import PREFIX, LoadedSettings, load
@@ -21,7 +21,12 @@ from placement_ac.scheduling.objects import listed, section, words
 NAMESPACE: Final = "placement-ac-system"
 """The namespace in which config/ installs the controller."""
 NAME_LABEL: Final = "app.kubernetes.io/name"
-_CONFIG_KEY: Final = "config.yaml"
+_PART_LABEL: Final = "app.kubernetes.io/part-of"
+"""The chart sets it even if it is told to use another name."""
+_CONTAINER: Final = "controller"
+_IMAGE: Final = re.compile(rf"(^|/){MANAGED_BY}(:[^/]*)?$")
+CONFIG_KEY: Final = "config.yaml"
+"""The key of the settings file in the controller's ConfigMap."""
 _CONFIG_VOLUME: Final = "config"
 _FLAG: Final = re.compile(r"--([a-z][a-z-]*)(?:=(.*))?", re.DOTALL)
 _POD_SETTINGS: Final = ("config", "kubeconfig", "context", "cluster_proxy_ca", "access_providers")
@@ -42,21 +47,27 @@ class ControllerSettings:
 
 
 def deployments(dump: Dump) -> list[Object]:
-    """Return the Deployments of this controller."""
+    """Return the Deployments of this controller: by our label, or by the name of the image.
+
+    Not by the container's name, which others use too (ingress-nginx): `doctor` prints commands that change
+    these Deployments.
+    """
     return [
         one
         for one in dump.of(DEPLOYMENT)
-        if section(one, "metadata", "labels").get(NAME_LABEL) == MANAGED_BY or _controller(one) is not None
+        if _has_our_label(one) or any(map(_has_our_image, _containers(one)))
     ]
 
 
-def find_settings(dump: Dump, given: Mapping[str, Any]) -> ControllerSettings:
+def find_settings(dump: Dump, given: Mapping[str, Any], namespace: str = NAMESPACE) -> ControllerSettings:
     """Return the settings of the controller on the hub, or those of the settings file in `given`.
 
-    `given`: settings of the command line by name; they take precedence. Raises BadSettings.
+    `given`: settings of the command line by name; they take precedence. `namespace`: that of the controller;
+    only if it has no Deployment of ours does one elsewhere count. Raises BadSettings.
     """
     asked = {name: value for name, value in given.items() if value is not None}
-    found = None if "config" in asked else next(iter(deployments(dump)), None)
+    candidates = sorted(deployments(dump), key=lambda one: key_of(one)[0] != namespace)
+    found = None if "config" in asked else next(iter(candidates), None)
     problem = ""
     try:
         loaded = _load(dump, found, asked) if found else load(asked, {})
@@ -75,18 +86,30 @@ def _load(dump: Dump, deployment: Object, asked: dict[str, Any]) -> LoadedSettin
     )
 
 
-def _controller(deployment: Object) -> Mapping[str, Any] | None:
-    """Return the container that runs the controller."""
-    containers = listed(deployment, "spec", "template", "spec", "containers")
-    for container in containers:
-        image = str(container.get("image", "")).partition("@")[0]
-        if re.search(r"(^|/)placement-ac(:[^/]*)?$", image):
-            return container
-    return next((one for one in containers if one.get("name") == "controller"), None)
+def _has_our_label(deployment: Object) -> bool:
+    labels = section(deployment, "metadata", "labels")
+    return MANAGED_BY in (labels.get(NAME_LABEL), labels.get(_PART_LABEL))
+
+
+def _has_our_image(container: Mapping[str, Any]) -> bool:
+    image = str(container.get("image", "")).partition("@")[0]
+    return _IMAGE.search(image) is not None
+
+
+def _containers(deployment: Object) -> Sequence[Mapping[str, Any]]:
+    return listed(deployment, "spec", "template", "spec", "containers")
+
+
+def controller_container(deployment: Object) -> Mapping[str, Any] | None:
+    """Return the container that runs the controller, in a Deployment of ours."""
+    containers = _containers(deployment)
+    ours = (one for one in containers if _has_our_image(one))
+    named = (one for one in containers if one.get("name") == _CONTAINER)
+    return next(chain(ours, named), None)
 
 
 def _arguments(deployment: Object) -> dict[str, str]:
-    arguments = words(_controller(deployment), "args")
+    arguments = words(controller_container(deployment), "args")
     flags: dict[str, str] = {}
     for word, following in zip_longest(arguments, arguments[1:], fillvalue=""):
         if found := _FLAG.fullmatch(word):
@@ -97,7 +120,7 @@ def _arguments(deployment: Object) -> dict[str, str]:
 def _environment(deployment: Object) -> dict[str, str]:
     return {
         str(entry["name"]): str(entry["value"])
-        for entry in listed(_controller(deployment), "env")
+        for entry in listed(controller_container(deployment), "env")
         if str(entry.get("name", "")).startswith(PREFIX) and "value" in entry
     }
 
@@ -105,14 +128,14 @@ def _environment(deployment: Object) -> dict[str, str]:
 def _settings_file(dump: Dump, deployment: Object) -> str:
     """Return the controller's settings file, from its ConfigMap. Raises OSError if it is missing."""
     namespace, _ = key_of(deployment)
-    name = _config_map_name(deployment)
-    text = section(dump.find(CONFIG_MAP, name, namespace), "data").get(_CONFIG_KEY)
+    name = config_map_name(deployment)
+    text = section(dump.find(CONFIG_MAP, name, namespace), "data").get(CONFIG_KEY)
     if text is None:
-        raise OSError(0, f"ConfigMap {namespace}/{name} has no {_CONFIG_KEY}, or cannot be read")
+        raise OSError(0, f"ConfigMap {namespace}/{name} has no {CONFIG_KEY}, or cannot be read")
     return str(text)
 
 
-def _config_map_name(deployment: Object) -> str:
+def config_map_name(deployment: Object) -> str:
     """Return the name of the mounted ConfigMap: a Helm release of another name has one of another name."""
     volumes = listed(deployment, "spec", "template", "spec", "volumes")
     names = (section(one, "configMap").get("name") for one in volumes if one.get("name") == _CONFIG_VOLUME)

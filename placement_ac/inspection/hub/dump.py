@@ -100,6 +100,15 @@ class Dump:
         """Return a copy in which these replace all objects of their kinds."""
         return replace(self, objects={**self.objects, **changed})
 
+    def with_kinds_of(self, other: "Dump") -> "Dump":
+        """Return a copy in which the kinds of another reading of this hub replace those of the same name."""
+        return replace(
+            self,
+            objects={**self.objects, **other.objects},
+            served={**self.served, **other.served},
+            missing=(*(right for right in self.missing if right.kind not in other.objects), *other.missing),
+        )
+
 
 def key_of(obj: Mapping[str, Any]) -> Key:
     metadata = obj.get("metadata") or {}

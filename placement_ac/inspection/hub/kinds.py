@@ -36,6 +36,11 @@ CLUSTER_ROLE_BINDING: Final = Kind(
     "rbac.authorization.k8s.io", "ClusterRoleBinding", "clusterrolebindings", False, ("v1",)
 )
 
+KUEUE_CONFIG_MAP: Final = "kueue-manager-config"
+"""The ConfigMap with Kueue's configuration, unless its Deployment mounts another one."""
+KUEUE_CONFIG_KEY: Final = "controller_manager_config.yaml"
+"""The key of the configuration in it."""
+
 DECISION_KINDS: Final = (*WATCHED_KINDS, CLUSTER_SET, SET_BINDING)
 """The kinds that decide which clusters a check has: the controller's, and those OCM's scheduler reads."""
 QUEUE_KINDS: Final = (CLUSTER_QUEUE, LOCAL_QUEUE)

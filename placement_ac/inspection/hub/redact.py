@@ -1,41 +1,196 @@
 """
-What `placement-ac dump` leaves out: the content of Secrets, and what kubectl has kept of it.
+The objects that `placement-ac dump` writes: those that commands read, without values that may be secret.
 
-Pure.
+Pure. Secrets, ConfigMaps, Deployments, Workloads and ClusterProfiles lose every value that no command reads,
+whatever it is: anybody may have put a password into an annotation, a variable or an argument. A dump says the
+same as its hub, except why Kueue cannot use a kubeconfig.
 """
 
 import base64
+import json
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
-from placement_ac.core.api.constants import KUBECONFIG_KEY, SECRET, Kind
-from placement_ac.core.api.decode import secret
-from placement_ac.inspection.hub.dump import LAST_APPLIED, Object
+import yaml
 
-REDACTED: Final = "redacted"
+from placement_ac.core.api.constants import (
+    ADDON_CONTROLLER,
+    CLUSTER_PROFILE,
+    KUBECONFIG_KEY,
+    KUEUE_MANAGER,
+    SECRET,
+    WORKLOAD,
+    Kind,
+)
+from placement_ac.core.api.decode import secret
+from placement_ac.core.safe_yaml import NotYaml, yaml_errors
+from placement_ac.inspection.hub.controller_settings import (
+    CONFIG_KEY,
+    config_map_name,
+    controller_container,
+    deployments,
+)
+from placement_ac.inspection.hub.dump import Dump, Key, Object, key_of
+from placement_ac.inspection.hub.kinds import CONFIG_MAP, DEPLOYMENT, KUEUE_CONFIG_KEY, KUEUE_CONFIG_MAP
+from placement_ac.inspection.hub.kubeconfigs import server_and_user
+from placement_ac.inspection.hub.redact_pods import REDACTED, pod_template
+from placement_ac.scheduling.objects import listed, name_of, section, text
+
+OUR_ANNOTATIONS: Final = "placement-ac.open-cluster-management.io/"
 _REPLACED: Final = base64.b64encode(REDACTED.encode()).decode()
-_KUBECONFIG: Final = base64.b64encode(
-    b"apiVersion: v1\nkind: Config\ncurrent-context: redacted\n"
-    b"clusters: [{name: redacted, cluster: {server: 'https://redacted.invalid'}}]\n"
-    b"users: [{name: redacted, user: {token: redacted}}]\n"
-    b"contexts: [{name: redacted, context: {cluster: redacted, user: redacted}}]\n"
-).decode()
+_KUBECONFIG: Final = """apiVersion: v1
+kind: Config
+current-context: redacted
+clusters: [{{name: redacted, cluster: {{server: 'https://redacted.invalid'}}}}]
+users: [{{name: redacted, user: {{token: {token}}}}}]
+contexts: [{{name: redacted, context: {{cluster: redacted, user: redacted}}}}]
+"""
 """Stands for a kubeconfig that Kueue can use; any other stays one that it cannot use."""
 
 
-def redacted(kind: Kind, obj: Object) -> Object:
-    """Return the object as it is; a Secret without its values."""
-    return _without_values(obj) if kind == SECRET else obj
+def shared_objects(dump: Dump, kind: Kind, namespaces: Collection[str]) -> list[Object]:
+    """Return the objects of a kind as a dump has them.
+
+    `namespaces`: those of the controller and of Kueue. Of other namespaces, only Deployments of these two and
+    of the Go kueue-addon are returned.
+    """
+    found = dump.of(kind)
+    if kind == SECRET:
+        users = [server_and_user(one) or key_of(one) for one in found]
+        return [_secret(one, users.index(user) + 1) for one, user in zip(found, users, strict=True)]
+    if kind == DEPLOYMENT:
+        ours = deployments(dump)
+        return [_deployment(one) for one in found if key_of(one)[0] in namespaces or _has_rule(one, ours)]
+    if kind == CONFIG_MAP:
+        files = _files(dump)
+        return [_config_map(one, files.get(key_of(one), "")) for one in found]
+    redact = _REDACTORS.get(kind)
+    return [redact(one) for one in found] if redact else list(found)
 
 
-def _without_values(obj: Object) -> Object:
-    data: dict[str, Any] = dict.fromkeys(obj.get("data") or {}, _REPLACED)
-    if KUBECONFIG_KEY in data and not secret(obj).problem:
-        data[KUBECONFIG_KEY] = _KUBECONFIG
+def _has_rule(deployment: Object, ours: list[Object]) -> bool:
+    """Whether a rule of `doctor` looks at the Deployment, wherever it is."""
+    return deployment in ours or name_of(deployment) in (KUEUE_MANAGER, ADDON_CONTROLLER)
+
+
+def _head(obj: Object, *fields: str) -> Object:
+    """Return these fields of an object, and its metadata with none but our annotations."""
     metadata = dict(obj["metadata"])
-    annotations = {
-        key: text for key, text in (metadata.get("annotations") or {}).items() if key != LAST_APPLIED
-    }
     if "annotations" in metadata:
-        metadata["annotations"] = annotations
-    head = {key: obj[key] for key in ("apiVersion", "kind", "type", "immutable") if key in obj}
-    return head | {"metadata": metadata, "data": data}
+        annotations = section(metadata, "annotations").items()
+        metadata["annotations"] = {
+            key: value for key, value in annotations if key.startswith(OUR_ANNOTATIONS)
+        }
+    head = {key: obj[key] for key in ("apiVersion", "kind", *fields) if key in obj}
+    return head | {"metadata": metadata}
+
+
+def _secret(obj: Object, number: int) -> Object:
+    """Return a Secret without values. `number`: the same for kubeconfigs of the same server and user."""
+    data: dict[str, Any] = dict.fromkeys(section(obj, "data"), _REPLACED)
+    found = secret(obj)
+    if KUBECONFIG_KEY in data and not found.problem:
+        times = {"iat": found.issued, "exp": found.expires}
+        seconds = {claim: int(when.timestamp()) for claim, when in times.items() if when}
+        content = _KUBECONFIG.format(token=_token({"jti": str(number), **seconds}))
+        data[KUBECONFIG_KEY] = base64.b64encode(content.encode()).decode()
+    return _head(obj, "type", "immutable") | {"data": data}
+
+
+def _token(claims: Mapping[str, object]) -> str:
+    """Return a token that nobody has signed."""
+    parts = (json.dumps(part).encode() for part in ({"alg": "none"}, claims))
+    encoded = (base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts)
+    return ".".join((*encoded, REDACTED))
+
+
+def _deployment(obj: Object) -> Object:
+    """Return a Deployment; arguments are kept of the containers whose arguments are read."""
+    one = controller_container(obj) or {}
+    with_args = {"manager"} if name_of(obj) == KUEUE_MANAGER else {text(one, "name")}
+    template = pod_template(section(obj, "spec", "template"), with_args)
+    spec = {key: section(obj, "spec")[key] for key in ("replicas", "selector") if key in section(obj, "spec")}
+    return _head(obj, "status") | {"spec": spec | {"template": template}}
+
+
+def _workload(obj: Object) -> Object:
+    pod_sets = [
+        {**one, "template": pod_template(section(one, "template"))} for one in listed(obj, "spec", "podSets")
+    ]
+    return _head(obj, "status") | {"spec": {**section(obj, "spec"), "podSets": pod_sets}}
+
+
+# -- ConfigMaps
+
+
+def _files(dump: Dump) -> Mapping[Key, str]:
+    """Return the ConfigMaps that hold the settings of the controller and of Kueue, and the key of each."""
+    found = {(key_of(one)[0], config_map_name(one)): CONFIG_KEY for one in deployments(dump)}
+    for one in dump.of(DEPLOYMENT):
+        if name_of(one) == KUEUE_MANAGER:
+            volumes = listed(one, "spec", "template", "spec", "volumes")
+            names = (KUEUE_CONFIG_MAP, *(text(volume, "configMap", "name") for volume in volumes))
+            found |= {(key_of(one)[0], name): KUEUE_CONFIG_KEY for name in names}
+    return found
+
+
+def _config_map(obj: Object, file: str) -> Object:
+    """Return a ConfigMap in which only the settings file still has its text."""
+    texts = section(obj, "data")
+    data = {key: _settings_text(str(value)) if key == file else REDACTED for key, value in texts.items()}
+    return _head(obj) | {"data": data}
+
+
+def _settings_text(content: str) -> str:
+    """Return the text of a settings file; values of variables of plugins are replaced."""
+    try:
+        with yaml_errors():
+            body = yaml.safe_load(content)
+            changed = _without_variables(body)
+            return content if changed == body else yaml.safe_dump(changed, sort_keys=False)
+    except NotYaml:
+        return REDACTED
+
+
+def _without_variables(node: Any) -> Any:
+    """Return the content of a settings file in which the values of each list `env` are replaced."""
+    if isinstance(node, list):
+        return [_without_variables(part) for part in node]
+    if not isinstance(node, dict):
+        return node
+    whole = {key: _without_variables(part) for key, part in node.items()}
+    if "env" in whole:
+        whole["env"] = [{**one, "value": REDACTED} for one in listed(whole, "env")]
+    return whole
+
+
+# -- ClusterProfiles
+
+
+def _cluster_profile(obj: Object) -> Object:
+    """Return a ClusterProfile without extensions of its clusters, which may hold anything."""
+    status = dict(section(obj, "status"))
+    for field in ("accessProviders", "credentialProviders"):
+        if field in status:
+            status[field] = [{**one, "cluster": _cluster(one)} for one in listed(status, field)]
+    return _head(obj, "spec") | {"status": status}
+
+
+def _cluster(provider: Mapping[str, Any]) -> dict[str, Any]:
+    cluster = {key: value for key, value in section(provider, "cluster").items() if key != "extensions"}
+    return cluster | {key: _without_user(cluster[key]) for key in ("server", "proxy-url") if key in cluster}
+
+
+def _without_user(address: object) -> object:
+    """Return a URL without its user, password and query."""
+    if not isinstance(address, str):
+        return address
+    scheme, separator, rest = address.partition("?")[0].rpartition("://")
+    user, at, host = rest.rpartition("@")
+    return f"{scheme}{separator}{REDACTED if user else ''}{at}{host}"
+
+
+_REDACTORS: Final[Mapping[Kind, Callable[[Object], Object]]] = {
+    WORKLOAD: _workload,
+    CLUSTER_PROFILE: _cluster_profile,
+}

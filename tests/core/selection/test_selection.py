@@ -7,7 +7,7 @@ import pytest
 from placement_ac.core.inputs.state import HubFacts, Timer, TimerKind
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.targets import select_targets
-from placement_ac.core.selection.selection import DISAGREE, ListableCluster, Selection
+from placement_ac.core.selection.selection import DISAGREE, FOREIGN, ListableCluster, Selection
 from tests.support.builders import (
     check,
     decision,
@@ -161,9 +161,13 @@ OTHER_KIND = [{"apiVersion": "example.com/v1", "kind": "Placement", "name": "p",
 @pytest.mark.parametrize("owners", [[], FORMER, OTHER_KIND], ids=["none", "former", "another kind"])
 def test_a_decision_that_its_placement_does_not_own_is_ignored(owners: list[Any]) -> None:
     forged = decision("b", index=2, ownerReferences=owners)
-    answer = selected(placement(selected=1), decision("a"), forged, secrets("a", "b"))
+    objects = (placement(selected=1), decision("a"), forged, secrets("a", "b"))
+    answer = selected(*objects)
     assert [entry.cluster for entry in answer.listable] == ["a"]
-    assert answer.remarks == (
+    # A Placement that is made again owns other decisions at once; the old ones stay a moment.
+    assert (answer.remarks, answer.timers, answer.requeue_after) == ((), {FOREIGN}, 2.0)
+    assert selected(*objects, ages={FOREIGN: 1.9}).remarks == ()
+    assert selected(*objects, ages={FOREIGN: 2.0}).remarks == (
         "delete PlacementDecision kueue-system/p-decision-2: Placement p does not own it, so it is ignored",
     )
 

@@ -229,7 +229,9 @@ CHECKS: Final = (
         deleted("kueue.x-k8s.io/resource-in-use"),
         "check-deletion",
         WARN,
-        f"{DELETED} kueue.x-k8s.io/resource-in-use: ClusterQueue cluster-queue-demo1 still lists it",
+        f"{DELETED} kueue.x-k8s.io/resource-in-use: ClusterQueue cluster-queue-demo1 still lists it; "
+        "without it nothing holds jobs back while a cluster leaves the list, and one that starts then may "
+        "run twice",
         f"kubectl patch clusterqueue cluster-queue-demo1 --type=json -p '{UNLISTED}'",
     ),
     Break(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from placement_ac.cli.doctor import KINDS
@@ -51,7 +52,7 @@ from tests.inspection.doctor.broken_setups import (
     worker,
 )
 from tests.support import healthy
-from tests.support.healthy import OURS
+from tests.support.healthy import OURS, Key
 
 BREAKS = (*KUEUES, *PROFILES, *CONTROLLERS, *CHECKS, *WORKERS, *SCALE)
 
@@ -115,6 +116,123 @@ def test_cluster_sets_that_are_not_bound_are_named() -> None:
         f"cluster sets are bound for {healthy.NS}/placement-demo1; not bound there: ManagedClusterSet other"
     )
     assert (found.level, found.message) == (Level.OK, message)
+
+
+INGRESS = """
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: ingress-nginx-controller
+  namespace: ingress-nginx
+  labels: {app.kubernetes.io/name: ingress-nginx, app.kubernetes.io/part-of: ingress-nginx}
+spec:
+  replicas: 1
+  template:
+    spec:
+      serviceAccountName: ingress-nginx
+      containers:
+      - {name: controller, image: "registry.k8s.io/ingress-nginx/controller:v1.13.0"}
+status: {readyReplicas: 1}
+"""
+
+
+@pytest.mark.parametrize("hows", [(), (without(CONTROLLER, LEASE),)], ids=["beside ours", "without ours"])
+def test_a_deployment_of_others_changes_no_finding(hows: tuple[How, ...]) -> None:
+    """Its container is named `controller` too; no fix may scale it or bind our ClusterRole to it."""
+    objects = stored()
+    for how in hows:
+        how(objects)
+    expected = examined(read(objects))
+    ingress = yaml.safe_load(INGRESS)
+    assert examined(read({healthy.key_of(ingress): ingress, **objects})) == expected
+
+
+IN_USE = "kueue.x-k8s.io/resource-in-use"
+STRATEGY = "/spec/admissionChecksStrategy/admissionChecks"
+PLAIN = "/spec/admissionChecks"
+
+
+def removal(place: str, name: str = "") -> str:
+    test = f'{{"op":"test","path":"{place}{name}","value":"placement-demo1"}}'
+    return f'{test},{{"op":"remove","path":"{place}"}}'
+
+
+@pytest.mark.parametrize(
+    ("hows", "steps"),
+    [
+        pytest.param(
+            (put(QUEUE, "spec", "admissionChecks", None),),
+            removal(f"{STRATEGY}/1", "/name"),
+            id="the plain field is null",
+        ),
+        pytest.param(
+            (put(QUEUE, "spec", "admissionChecks", ["another"]),),
+            removal(f"{STRATEGY}/1", "/name"),
+            id="the plain field lists others",
+        ),
+        pytest.param(
+            (
+                put(QUEUE, "spec", "admissionChecksStrategy", {}),
+                put(QUEUE, "spec", "admissionChecks", ["multikueue-demo1", "placement-demo1"]),
+            ),
+            removal(f"{PLAIN}/1"),
+            id="the plain field alone",
+        ),
+        pytest.param(
+            (put(QUEUE, "spec", "admissionChecks", ["placement-demo1"]),),
+            f"{removal(f'{PLAIN}/0')},{removal(f'{STRATEGY}/1', '/name')}",
+            id="both",
+        ),
+    ],
+)
+def test_a_check_that_is_being_deleted_is_taken_off_where_it_is_listed(
+    hows: tuple[How, ...], steps: str
+) -> None:
+    [found] = [one for one in deletion_findings(CHECK, *hows) if one.check == "check-deletion"]
+    assert found.fix == f"kubectl patch clusterqueue cluster-queue-demo1 --type=json -p '[{steps}]'"
+
+
+def deletion_findings(check: Key, *hows: How) -> tuple[Finding, ...]:
+    objects = stored()
+    put(check, "metadata", "deletionTimestamp", "2026-08-01T11:00:00Z")(objects)
+    put(check, "metadata", "finalizers", [IN_USE])(objects)
+    for how in hows:
+        how(objects)
+    return examined(read(objects))
+
+
+@pytest.mark.parametrize(
+    ("check", "hows", "effect"),
+    [
+        pytest.param(CHECK, (), "; without it nothing holds jobs back", id="the gate"),
+        pytest.param(CHECK, (setting("DISPATCHER", "true"),), "", id="our dispatcher needs no gate"),
+        pytest.param(CHECK, (unlisted("multikueue-demo1"),), "; hold the queue first", id="our check alone"),
+        pytest.param(SENDER, (), "; hold the queue first", id="the MultiKueue check"),
+    ],
+)
+def test_the_effect_on_jobs_is_named_before_a_check_is_taken_off(
+    check: Key, hows: tuple[How, ...], effect: str
+) -> None:
+    [found] = [one for one in deletion_findings(check, *hows) if one.check == "check-deletion"]
+    after = found.message.partition(" still lists it")[2]
+    assert (after.startswith(effect), bool(after)) == (True, bool(effect))
+
+
+def test_a_decision_of_another_placement_is_named_though_the_hub_is_read_once() -> None:
+    objects = stored()
+    placement, other = objects[PLACEMENT], copy.deepcopy(objects[DECISION])
+    placement["metadata"]["uid"] = "now"
+    owner = {"apiVersion": placement["apiVersion"], "kind": "Placement", "name": healthy.PLACEMENT}
+    objects[DECISION]["metadata"]["ownerReferences"] = [owner | {"uid": "now"}]
+    other["metadata"] |= {"name": "former", "ownerReferences": [owner | {"uid": "before"}]}
+    findings = examined(read({**objects, ("PlacementDecision", healthy.NS, "former"): other}))
+    [found] = [one for one in findings if one.level is not Level.OK]
+    name = healthy.PLACEMENT
+    ignored = f"Placement {name} does not own it, so it is ignored"
+    assert (found.check, found.message) == (
+        "credentials",
+        f"Placement {name}: delete PlacementDecision {healthy.NS}/former: {ignored}",
+    )
 
 
 def test_secrets_alone_are_in_no_role_of_ours() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from placement_ac.cli.main import main
@@ -28,7 +29,16 @@ from tests.support.driver import Driver, owner_reference
 from tests.support.healthy import Key, Object
 from tests.support.hub_client import Client as HubClient
 from tests.support.real_hub import HubMaker
-from tests.support.rights import ACCOUNTS, allow, rule, token_of
+from tests.support.rights import (
+    ACCOUNTS,
+    BINDINGS,
+    CLUSTER_BINDINGS,
+    CLUSTER_ROLES,
+    allow,
+    bound_to,
+    rule,
+    token_of,
+)
 from tests.support.shared import published_crds
 
 KINDS = {(kind.group, kind.kind): kind for kind in ALL_KINDS}
@@ -137,6 +147,58 @@ def test_a_hub_that_is_set_up_right(bench: Bench) -> None:
     code, document = bench.doctor()
     assert [one for one in document["findings"] if one["level"] != "OK"] == []
     assert (code, document["summary"]) == (0, {"ok": len(document["findings"]), "warn": 0, "fail": 0})
+
+
+def dump_of(bench: Bench, folder: Path, *more: str) -> str:
+    path = folder / "hub.yaml"
+    words = ["dump", "--kubeconfig", str(bench.kubeconfig), "--output-file", str(path), *more]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    return str(path)
+
+
+def test_the_findings_in_a_dump_are_those_of_its_hub(bench: Bench, tmp_path: Path) -> None:
+    """But for the rights to read it."""
+    _, live = bench.doctor()
+    words = ["doctor", "-o", "json", "--from-dump", dump_of(bench, tmp_path)]
+    of_dump = json.loads(CliRunner().invoke(main, words).stdout)
+    assert of_dump["summary"] == live["summary"]
+    others = [[one for one in each["findings"] if one["check"] != "own-rights"] for each in (live, of_dump)]
+    assert others[0] == others[1]
+    messages = {one["check"]: one["message"] for one in others[0]}
+    assert messages["controller"] == "Deployment placement-ac-system/placement-ac has 2 ready"
+    assert messages["kueue-release"] == "Kueue 0.19.2"
+
+
+def test_the_first_line_of_status_in_a_dump_is_that_of_its_hub(bench: Bench, tmp_path: Path) -> None:
+    path = dump_of(bench, tmp_path)
+    live, of_dump = (
+        CliRunner().invoke(main, ["status", "-o", "json", *source]).stdout
+        for source in (("--kubeconfig", str(bench.kubeconfig)), ("--from-dump", path))
+    )
+    found = json.loads(of_dump)["controller"]
+    assert (found, found["running"]) == (json.loads(live)["controller"], True)
+
+
+def test_without_the_right_to_all_deployments_a_dump_has_those_of_both_namespaces(
+    bench: Bench, tmp_path: Path
+) -> None:
+    owner = HubClient(bench.hub)
+    owner.create(ACCOUNTS, {"metadata": {"name": "two"}})
+    groups = ("kueue.x-k8s.io", "cluster.open-cluster-management.io")
+    rules = [rule("get list", group, "*") for group in groups]
+    owner.create(CLUSTER_ROLES, {"metadata": {"name": "two"}, "rules": rules})
+    owner.create(CLUSTER_ROLES, {"metadata": {"name": "deployments"}, "rules": [rule("list", "apps", "*")]})
+    subject = {"kind": "ServiceAccount", "name": "two", "namespace": "default"}
+    owner.create(CLUSTER_BINDINGS, bound_to("ClusterRole", "two", **subject) | {"metadata": {"name": "two"}})
+    binding = bound_to("ClusterRole", "deployments", **subject)
+    for namespace in (healthy.NS, healthy.OURS):
+        owner.create(BINDINGS.replace("default", namespace), binding)
+    token = owner.create(f"{ACCOUNTS}/two/token", {"spec": {"expirationSeconds": 3600}})["status"]["token"]
+    reader = kubeconfig_of(bench.hub, tmp_path / "reader", token)
+    lists = yaml.safe_load_all(Path(dump_of(bench, tmp_path, "--kubeconfig", str(reader))).read_text("utf-8"))
+    [deployments] = [one["items"] for one in lists if one["kind"] == "DeploymentList"]
+    assert sorted(one["metadata"]["namespace"] for one in deployments) == [healthy.NS, healthy.OURS]
 
 
 def test_missing_rights_are_reported_as_unknown(bench: Bench, tmp_path: Path) -> None:

@@ -1,0 +1,28 @@
+"""
+The server and the user that a Secret's kubeconfig names, to tell which Secrets lead to the same worker.
+
+Pure.
+"""
+
+import base64
+
+from placement_ac.core.api.constants import KUBECONFIG_KEY
+from placement_ac.core.kubeconfig.read import read_kubeconfig
+from placement_ac.core.kubeconfig.source import ClusterAccess
+from placement_ac.inspection.hub.dump import Object
+from placement_ac.scheduling.objects import text
+
+
+def server_and_user(secret: Object | None) -> tuple[str, ...] | None:
+    """Return a value that two kubeconfigs with the same server and user share; it holds secrets.
+
+    None: it cannot be read, or only Kueue can use it, and more may tell it apart (an impersonated user).
+    """
+    try:
+        content = base64.b64decode(text(secret, "data", KUBECONFIG_KEY), validate=True)
+    except ValueError:
+        return None
+    access = read_kubeconfig(content)
+    if not isinstance(access, ClusterAccess):
+        return None
+    return access.server, access.server_name, access.proxy, access.token, access.certificate
