@@ -72,7 +72,9 @@ def contents(path: str, pages: Pages) -> Contents:
         diagrams=[_arrows(body) for language, body in fences if language == "mermaid"],
         tables=_tables(text),
         numbers=[Counter(_NUMBER.findall(_prose(part))) for part in parts],
-        links=[Counter(resolved(link, path, pages) for link in _LINK.findall(_prose(part))) for part in parts],
+        links=[
+            Counter(resolved(link, path, pages) for link in _LINK.findall(_prose(part))) for part in parts
+        ],
     )
 
 
@@ -92,7 +94,11 @@ def resolved(link: str, path: str, pages: Pages) -> Link:
     if target.startswith(("http://", "https://")):
         return link, 0
     page = posixpath.normpath(posixpath.join(posixpath.dirname(path), target)) if target else path
-    for one in (page, *SPLIT.get(page, {}).values(), *(whole for whole in SPLIT if page in SPLIT[whole].values())):
+    for one in (
+        page,
+        *SPLIT.get(page, {}).values(),
+        *(whole for whole in SPLIT if page in SPLIT[whole].values()),
+    ):
         anchors = [name for _, name in headings(pages[one])]
         if not anchor or anchor in anchors:
             return one.removeprefix("zh/"), anchors.index(anchor) if anchor else 0
