@@ -58,7 +58,7 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     return for_mkdocs(relinked(without_contents(without_evidence(markdown)), rename))
 
 
-def on_page_context(context: object, page: Page, config: MkDocsConfig, **_: object) -> None:
+def on_page_context(_: object, page: Page, config: MkDocsConfig, **__: object) -> None:
     """Set the language of a page, for `<html lang>` and for the texts of the theme."""
     config.theme["language"] = "zh" if page.file.src_uri.startswith(CHINESE) else "en"
 

@@ -15,7 +15,7 @@ import mermaidx  # type: ignore[import-untyped]  # it has no types
 _CONFIG: Final = {"flowchart": {"wrappingWidth": 420, "rankSpacing": 36, "nodeSpacing": 32}}
 _WIDE: Final = re.compile(r"[\u3000-\u9fff\uff00-\uffef]")
 _FILLER: Final = "\u00af"
-"""Follows each Chinese character while Mermaid measures the texts: it takes them for narrower than they are."""
+"""Follows each Chinese character while Mermaid measures the texts: it takes them for narrower."""
 _NATURAL_WIDTH: Final = re.compile(r"max-width: ([\d.]+)px;")
 
 

@@ -94,11 +94,8 @@ def resolved(link: str, path: str, pages: Pages) -> Link:
     if target.startswith(("http://", "https://")):
         return link, 0
     page = posixpath.normpath(posixpath.join(posixpath.dirname(path), target)) if target else path
-    for one in (
-        page,
-        *SPLIT.get(page, {}).values(),
-        *(whole for whole in SPLIT if page in SPLIT[whole].values()),
-    ):
+    wholes = (whole for whole, parts in SPLIT.items() if page in parts.values())
+    for one in (page, *SPLIT.get(page, {}).values(), *wholes):
         anchors = [name for _, name in headings(pages[one])]
         if not anchor or anchor in anchors:
             return one.removeprefix("zh/"), anchors.index(anchor) if anchor else 0

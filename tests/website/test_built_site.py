@@ -1,4 +1,4 @@
-"""The built site in a browser: nothing is cut off, the search finds Chinese words, a page says its language."""
+"""The built site in a browser: nothing is cut off, the search finds Chinese, pages say their language."""
 
 import functools
 import http.server
@@ -53,7 +53,7 @@ CUT = r"""
   return found;
 }
 """
-"""The words that no scrollbar brings into view, commands that are not wrapped, and labels left of a picture."""
+"""Words that no scrollbar brings into view, commands that are not wrapped, labels left of a picture."""
 
 
 @pytest.fixture(scope="module")
