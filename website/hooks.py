@@ -22,6 +22,8 @@ ELSEWHERE: Final = {
 """Documents outside of `docs/`, and their pages."""
 HOME: Final = {"README.md": "index.md"}
 """The targets of links to documents without a page."""
+CHINESE: Final = "zh/"
+"""The folder of the pages in Chinese."""
 FOREIGN: Final = re.compile(
     r"<(?:script|img|iframe|source|audio|video|embed)\b[^>]*\bsrc=[\"'](?:https?:)?//[^\"']*"
     r"|<link\b(?![^>]*\brel=[\"']?canonical)[^>]*\bhref=[\"']?(?:https?:)?//[^\"'>]*"
@@ -54,6 +56,11 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
         for source, to in pages_of_the_repository().items()
     }
     return for_mkdocs(relinked(without_contents(without_evidence(markdown)), rename))
+
+
+def on_page_context(_: object, page: Page, config: MkDocsConfig, **__: object) -> None:
+    """Set the language of a page, for `<html lang>` and for the texts of the theme."""
+    config.theme["language"] = "zh" if page.file.src_uri.startswith(CHINESE) else "en"
 
 
 def pages_of_the_repository() -> dict[str, str]:

@@ -13,6 +13,9 @@ from typing import Any, Final
 import mermaidx  # type: ignore[import-untyped]  # it has no types
 
 _CONFIG: Final = {"flowchart": {"wrappingWidth": 420, "rankSpacing": 36, "nodeSpacing": 32}}
+_WIDE: Final = re.compile(r"[\u3000-\u9fff\uff00-\uffef]")
+_FILLER: Final = "\u00af"
+"""Follows each Chinese character while Mermaid measures the texts: it takes them for narrower."""
 _NATURAL_WIDTH: Final = re.compile(r"max-width: ([\d.]+)px;")
 
 
@@ -20,7 +23,8 @@ _NATURAL_WIDTH: Final = re.compile(r"max-width: ([\d.]+)px;")
 def picture(source: str) -> str:
     """Return a Mermaid diagram as an HTML figure with unique ids: a page may have several."""
     name = "picture-" + hashlib.sha256(source.encode()).hexdigest()[:8]
-    svg = mermaidx.render(source, config=_CONFIG).svg().replace("my-svg", name)
+    widened = _WIDE.sub(lambda char: char[0] + _FILLER, source)
+    svg = mermaidx.render(widened, config=_CONFIG).svg().replace(_FILLER, "").replace("my-svg", name)
     width = _NATURAL_WIDTH.search(svg)
     least = f"min-width: {min(float(width[1]), 700):.0f}px; {width[0]}" if width else ""
     svg = _NATURAL_WIDTH.sub(least, svg, count=1)
