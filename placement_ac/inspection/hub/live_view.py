@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from placement_ac.cache.tables import kinds_for
-from placement_ac.core.api.constants import ADMISSION_CHECK, EVENT, WORKLOAD, Kind
+from placement_ac.core.api.constants import ADMISSION_CHECK, EVENT, MANAGED_CLUSTER, PLACEMENT, WORKLOAD, Kind
 from placement_ac.core.api.decode import checks_listed
 from placement_ac.core.inputs.state import Key
 from placement_ac.inspection.hub.dump import Dump, Object, key_of
@@ -21,6 +21,9 @@ from placement_ac.scheduling.objects import text
 
 _QUEUES: Final = (CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD)
 """The kinds that count in the row of a ClusterQueue."""
+
+_LOOKED_FOR: Final = (PLACEMENT, MANAGED_CLUSTER)
+"""The kinds of which any check may say that there is none of a name: when one comes or goes, all are new."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +56,10 @@ class LiveView:
         dump = reading.dump.share_unchanged(before.dump)
         changes = dict(_changes(before.dump, dump))
         self.view = _successor(before, reading, dump, changes)
-        checks = {name for one in _checks_of_changes(before.dump, dump, changes) for name in one}
         keys = _put(self.view, changes)
+        if any(was.keys() != now.keys() for kind, (was, now) in changes.items() if kind in _LOOKED_FOR):
+            return self.view, Affected(everything=True)
+        checks = {name for one in _checks_of_changes(before.dump, dump, changes) for name in one}
         return self.view, Affected(keys=frozenset(keys), checks=frozenset(checks))
 
 
