@@ -10,8 +10,19 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from placement_ac.cache.tables import kinds_for
-from placement_ac.core.api.constants import ADMISSION_CHECK, EVENT, MANAGED_CLUSTER, PLACEMENT, WORKLOAD, Kind
+from placement_ac.core.api.constants import (
+    ADMISSION_CHECK,
+    EVENT,
+    LABEL_CLUSTER,
+    MANAGED_CLUSTER,
+    MULTIKUEUE_CLUSTER,
+    PLACEMENT,
+    SECRET,
+    WORKLOAD,
+    Kind,
+)
 from placement_ac.core.api.decode import checks_listed
+from placement_ac.core.credentials.discovery import clusters_of_secret
 from placement_ac.core.inputs.state import Key
 from placement_ac.inspection.hub.dump import Dump, Object, key_of
 from placement_ac.inspection.hub.dump import Key as ObjectKey
@@ -34,11 +45,12 @@ class Affected:
     keys: frozenset[Key] = frozenset()
     checks: frozenset[str] = frozenset()
     """Names of AdmissionChecks, ours and Kueue's own."""
+    clusters: frozenset[str] = frozenset()
+    """Names of managed clusters and MultiKueueClusters: a status that has one of them is concerned."""
 
-    def concerns(self, check: str, placement: str, users: tuple[str, ...]) -> bool:
-        """Whether a check is concerned; `users`: Kueue's own checks that use its list."""
-        key = Key("placement", placement) if placement else Key("check", check)
-        return self.everything or key in self.keys or not self.checks.isdisjoint((check, *users))
+    def has_key_of(self, check: str, placement: str) -> bool:
+        """Whether the controller would reconcile a check."""
+        return (Key("placement", placement) if placement else Key("check", check)) in self.keys
 
 
 @dataclass(slots=True)
@@ -60,7 +72,8 @@ class LiveView:
         if any(was.keys() != now.keys() for kind, (was, now) in changes.items() if kind in _LOOKED_FOR):
             return self.view, Affected(everything=True)
         checks = {name for one in _checks_of_changes(before.dump, dump, changes) for name in one}
-        return self.view, Affected(keys=frozenset(keys), checks=frozenset(checks))
+        clusters = frozenset(_clusters_of_changes(changes))
+        return self.view, Affected(keys=frozenset(keys), checks=frozenset(checks), clusters=clusters)
 
 
 _Objects = Mapping[ObjectKey, Object]
@@ -126,6 +139,17 @@ def _checks_of_changes(before: Dump, now: Dump, changes: Changes) -> Iterator[se
                 name = _queue_of(kind, obj)
                 queues = (dump.find(CLUSTER_QUEUE, name) for dump in (before, now))
                 yield set[str]().union(*(checks_listed(queue) for queue in queues if queue))
+
+
+def _clusters_of_changes(changes: Changes) -> Iterator[str]:
+    """Yield the clusters whose credentials or MultiKueueClusters changed, also where they are not ours."""
+    for kind in (MULTIKUEUE_CLUSTER, SECRET):
+        for objects in changes.get(kind, ()):
+            for (_, name), obj in objects.items():
+                if kind is SECRET:
+                    yield from clusters_of_secret(name)
+                else:
+                    yield from (name, text(obj, "metadata", "labels", LABEL_CLUSTER))
 
 
 def _queue_of(kind: Kind, obj: Object) -> str:

@@ -4,7 +4,7 @@ The state of all checks while a hub is followed: the status of each, and its las
 Pure, except that it remembers. After a change it computes only the checks that the change concerns.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -66,7 +66,13 @@ class Board:
 
     def _concerns(self, affected: Affected, name: str, placement: str) -> bool:
         known = self.statuses.get(name)
-        return known is None or affected.concerns(name, placement, known.users)
+        return (
+            known is None
+            or affected.everything
+            or affected.has_key_of(name, placement)
+            or not affected.checks.isdisjoint((name, *known.users))
+            or (bool(affected.clusters) and not affected.clusters.isdisjoint(_clusters_in(known)))
+        )
 
     def slots(self, check: str) -> Slots:
         """Return the slots of a check. Raises KeyError."""
@@ -80,3 +86,11 @@ class Board:
     def seen_since(self, check: str) -> datetime:
         """Return from when on the last hour is exact. Raises KeyError."""
         return self._histories[check].states[0].time
+
+
+def _clusters_in(branch: CheckStatus) -> Iterator[str]:
+    """Yield the managed clusters and MultiKueueClusters that a status names."""
+    for row in branch.clusters:
+        yield from (row.name, row.cluster_object)
+    for job in branch.jobs:
+        yield from (job.cluster, *job.nominated)
