@@ -219,7 +219,17 @@ def _explanation(view: HubView, found: HubReading | None, check: str, cluster: s
     if cluster:
         [case] = placement_views(view, check, ())
         one = explain_cluster(case, find_cluster(view, cluster))
-        return _json(plain({"kind": "cluster", **_head(one), "cluster": one.cluster, "state": one.state}))
+        return _json(
+            plain(
+                {
+                    "kind": "cluster",
+                    **_head(one),
+                    "cluster": one.cluster,
+                    "state": one.state,
+                    "step": one.step,
+                }
+            )
+        )
     whole_check = explain_check(view, find_check(view, check))
     clusters = [
         {"names": names, "state": like.state, "step": like.step, "why": like.why}

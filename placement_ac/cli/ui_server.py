@@ -6,6 +6,7 @@ of another site cannot reach it through a name that resolves to 127.0.0.1.
 """
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Final
@@ -47,7 +48,7 @@ async def serve(feed: Feed, port: int) -> AsyncIterator[str]:
         try:
             await web.TCPSite(runner, ADDRESS, port).start()
         except OSError as error:
-            raise CannotListen(f"choose another --port: {ADDRESS}:{port}: {error.strerror}") from None
+            raise CannotListen(f"choose another --port: {ADDRESS}:{port}: {_reason(error)}") from None
         server.port = runner.addresses[0][1]
         yield f"http://{ADDRESS}:{server.port}/"
     finally:
@@ -154,6 +155,11 @@ class _Sent:
         texts = b",".join(self._feed.summaries[name].text for name in changed)
         self._checks, self._began = known, True
         return b'{"whole":%s,"checks":[%s],"gone":%s}' % (whole, texts, orjson.dumps(gone))
+
+
+def _reason(error: OSError) -> str:
+    """Return the operating system's words alone: asyncio's repeat the address."""
+    return os.strerror(error.errno) if error.errno else str(error)
 
 
 def _refusal(status: int, message: str, headers: dict[str, str] | None = None) -> web.Response:

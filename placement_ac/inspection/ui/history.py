@@ -34,7 +34,7 @@ class History:
         elif replace(self.states[-1], time=now.time) == now:
             return
         self.states.append(now)
-        while len(self.states) > 1 and self.states[1].time < now.time - HOUR:
+        while len(self.states) > 1 and self.states[1].time <= now.time - HOUR:
             self.states.popleft()
 
     def timeline(self, check: str, events: Iterable[ClusterEvent], now: datetime) -> Timeline:
