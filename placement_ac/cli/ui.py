@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import webbrowser
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 
 import click
 
@@ -62,21 +62,22 @@ async def start(stack: AsyncExitStack, feed: Feed, port: int, stop: asyncio.Even
     else:
         client = await stack.enter_async_context(Client(Login(where.kubeconfig, where.context)))
         following = asyncio.create_task(feed.follow(client, _report))
+        following.add_done_callback(lambda _: stop.set())
         stack.push_async_callback(_cancel, following)
-        ready, stopped = asyncio.create_task(feed.next_revision(0)), asyncio.create_task(stop.wait())
-        await asyncio.wait((following, ready, stopped), return_when=asyncio.FIRST_COMPLETED)
-        ready.cancel()
-        stopped.cancel()
-        if following.done():
-            following.result()
+        waits = [asyncio.create_task(one) for one in (feed.next_revision(0), stop.wait())]
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        for one in waits:
+            one.cancel()
         if not feed.revision:
             return ""
     return await stack.enter_async_context(serve(feed, port))
 
 
 async def _cancel(task: asyncio.Task[None]) -> None:
+    """Cancel a task; raises what it has failed with before."""
     task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    with suppress(asyncio.CancelledError):
+        await task
 
 
 def _report(reading: HubReading) -> None:

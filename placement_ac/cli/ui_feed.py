@@ -50,6 +50,8 @@ PAUSE_SECONDS: Final = 0.05
 """Delay after a change, so that changes made together are shown together."""
 RETRY_SECONDS: Final = 5.0
 """Delay before the hub is read anew after it has not answered, or has taken a right away."""
+REFRESH_SECONDS: Final = 1.0
+"""How often old statuses are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,29 @@ class Feed:
         Raises PlacementAcError if the hub cannot be read at first; later that is shown, and tried again.
         """
         self._client = client
+        tasks = [asyncio.create_task(one) for one in (self._follow(client, first), self._refresh())]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            done.pop().result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _refresh(self) -> None:
+        """Have old statuses computed again, some at a time."""
+        while True:
+            await asyncio.sleep(REFRESH_SECONDS)
+            if self.revision and not self._problem:
+                documents = await self._in_thread(self._refreshed)
+                if documents is not None:
+                    self._publish(documents)
+
+    def _refreshed(self) -> "_Documents | None":
+        names = self._board.refresh(datetime.now(UTC))
+        return self._documents(names) if names else None
+
+    async def _follow(self, client: Client, first: Callable[[HubReading], None]) -> None:
         while True:
             try:
                 async with aclosing(watch_hub(client, self.where, KINDS, PAUSE_SECONDS)) as readings:

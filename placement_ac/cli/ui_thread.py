@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Self
 
@@ -33,9 +33,11 @@ class UiThread:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._thread.is_alive():
+        with suppress(RuntimeError):  # the loop has ended by itself
             self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
+        if self._failure:
+            raise self._failure
 
     def _run(self) -> None:
         try:

@@ -146,20 +146,20 @@ def test_a_dump_can_be_looked_at(tmp_path: Path) -> None:
 # -- what it refuses
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"])
-def test_it_only_answers_get(url: str, method: str) -> None:
-    answer = requests.request(method, url, timeout=20)
-    assert (answer.status_code, answer.headers["Allow"]) == (405, "GET")
+def test_it_only_answers_get(url: str) -> None:
+    for method in ("POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"):
+        answer = requests.request(method, url, timeout=20)
+        assert (answer.status_code, answer.headers["Allow"]) == (405, "GET")
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", ""])
-@pytest.mark.parametrize("path", ["", "events?check=p", "explain?check=p"])
-def test_another_host_is_refused(url: str, path: str, host: str) -> None:
+def test_another_host_is_refused(url: str) -> None:
     """A site whose name resolves to 127.0.0.1 cannot read the page (DNS rebinding)."""
     port = url.rstrip("/").rpartition(":")[2]
-    answer = requests.get(url + path, headers={"Host": host.format(port=port)}, timeout=20)
-    assert answer.status_code in (400, 403)
-    assert "AdmissionCheck" not in answer.text
+    for host in ("evil.example", f"evil.example:{port}", "127.0.0.1", "127.0.0.1:1", ""):
+        for path in ("", "events?check=p", "explain?check=p"):
+            answer = requests.get(url + path, headers={"Host": host}, timeout=20)
+            assert answer.status_code in (400, 403), (host, path)
+            assert "AdmissionCheck" not in answer.text
 
 
 def test_localhost_is_this_host(url: str) -> None:

@@ -219,12 +219,19 @@ def test_only_what_a_change_concerns_is_computed() -> None:
     assert scores[decision["status"]["decisions"][0]["clusterName"]] == 7
 
 
-def test_old_statuses_are_computed_again() -> None:
+def test_old_statuses_are_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Credentials expire without any change on the hub."""
     board, reading = Board(), whole_fleet()
     board.update(reading)
-    assert board.update(replace(reading, now=NOW + timedelta(seconds=59))) == []
-    assert len(board.update(replace(reading, now=NOW + timedelta(seconds=60)))) == CHECKS
+    monkeypatch.setattr("placement_ac.inspection.ui.board.BATCH", CHECKS - 1)
+    assert board.refresh(NOW + timedelta(seconds=59)) == []
+    before, later = dict(board.statuses), datetime.now(UTC) + timedelta(days=2)
+    assert len(board.refresh(later)) == CHECKS - 1
+    assert len(board.refresh(later)) == 1
+    assert board.refresh(later) == []
+    now = {one.name: one for one in check_statuses(replace(reading, now=later))}
+    assert before != now
+    assert board.statuses == now
 
 
 def test_a_check_that_is_gone_is_forgotten() -> None:

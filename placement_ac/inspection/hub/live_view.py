@@ -7,6 +7,7 @@ milliseconds, and says which checks it may concern. Objects count as unchanged i
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Final
 
 from placement_ac.cache.tables import kinds_for
@@ -74,6 +75,13 @@ class LiveView:
         checks = {name for one in _checks_of_changes(before.dump, dump, changes) for name in one}
         clusters = frozenset(_clusters_of_changes(changes))
         return self.view, Affected(keys=frozenset(keys), checks=frozenset(checks), clusters=clusters)
+
+    def renew(self, now: datetime) -> HubView:
+        """Return the view of the last reading at a later time. Raises LookupError if there is none."""
+        if self.view is None:
+            raise LookupError("the hub has not been read")
+        self.view = _successor(self.view, replace(self.view, now=now), self.view.dump, {})
+        return self.view
 
 
 _Objects = Mapping[ObjectKey, Object]

@@ -22,6 +22,8 @@ from placement_ac.inspection.ui.summary import Slots, slots
 
 AGE_MAX: Final = timedelta(seconds=60)
 """A status that is older is computed again: credentials and tolerations expire."""
+BATCH: Final = 10
+"""Statuses that are computed again at a time, so that a change need not wait for all of them."""
 
 
 @dataclass(slots=True)
@@ -31,8 +33,7 @@ class Board:
     statuses: dict[str, CheckStatus] = field(default_factory=dict)
     _live: LiveView = field(default_factory=LiveView)
     _histories: dict[str, History] = field(default_factory=dict)
-    _whole_at: datetime | None = None
-    """When all checks were computed."""
+    _computed_at: dict[str, datetime] = field(default_factory=dict)
 
     @property
     def view(self) -> HubView:
@@ -47,22 +48,29 @@ class Board:
         `at`: the time of its objects, if it is an old one.
         """
         view, affected = self._live.update(reading)
-        if self._whole_at is None or view.now - self._whole_at >= AGE_MAX:
-            affected = Affected(everything=True)
-        if affected.everything:
-            self._whole_at = view.now
         ours = {one.meta.name: one.placement for one in view.our_checks}
         for name in self.statuses.keys() - ours.keys():
-            del self.statuses[name]
+            del self.statuses[name], self._computed_at[name]
             self._histories.pop(name, None)
         concerned = [name for name, placement in ours.items() if self._concerns(affected, name, placement)]
-        for branch in check_statuses(view, concerned) if concerned else ():
+        self._compute(view, concerned, at)
+        return concerned
+
+    def refresh(self, now: datetime) -> Collection[str]:
+        """Compute the oldest statuses again, if they are too old; return their names."""
+        old = [name for name, at in self._computed_at.items() if now - at >= AGE_MAX][:BATCH]
+        if old:
+            self._compute(self._live.renew(now), old)
+        return old
+
+    def _compute(self, view: HubView, names: Collection[str], at: datetime | None = None) -> None:
+        for branch in check_statuses(view, names) if names else ():
             self.statuses[branch.name] = branch
+            self._computed_at[branch.name] = view.now
             leaving = {row.name: row.draining_since for row in branch.clusters if row.draining_since}
             history = self._histories.setdefault(branch.name, History())
             state = current_state(view, branch, all_scores=False)
             history.add(replace(state, time=at or view.now), leaving)
-        return concerned
 
     def _concerns(self, affected: Affected, name: str, placement: str) -> bool:
         known = self.statuses.get(name)
