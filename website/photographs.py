@@ -26,7 +26,7 @@ from placement_ac.inspection.readers.hub_reader import read_kinds
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_ac.lab.demo.environment import DemoEnvironment
-from placement_ac.lab.demo.runner import DemoStepResult, JobResult, run_scenario
+from placement_ac.lab.demo.runner import DemoStepResult, JobResult, Renderer, run_scenario
 from placement_ac.lab.demo.steps import StoryStep
 from placement_ac.lab.demo.stories import scenario
 from placement_ac.lab.demo.story3 import DEMO2
@@ -102,7 +102,7 @@ def run(*words: str) -> None:
     subprocess.run(_words(*words), check=True)  # noqa: S603  # our own words
 
 
-async def show(stage: DemoEnvironment, painter: Painter) -> bool:
+async def show(stage: DemoEnvironment, painter: Renderer) -> bool:
     async with Client(Login(stage.kubeconfig), field_manager=FIELD_MANAGER) as client:
         counter = stage.fleet.counter if stage.fleet else None
         async with Viewer(Login(stage.kubeconfig), client, counter, None) as seen:

@@ -164,6 +164,10 @@ class Cache:
     def holds(self, kind: Kind, id_: Id) -> bool:
         return id_ in self._tables.by_kind[kind].objects
 
+    def keys_of(self, kind: Kind, id_: Id) -> set[Key]:
+        """Return the keys that a known object touches, whatever may change in it; none if it is unknown."""
+        return self._keys_for(kind, self._tables.by_kind[kind].get(id_))
+
     def keys(self) -> set[Key]:
         """Return every key: all must be reconciled once everything has been listed."""
         return all_keys(self._tables)

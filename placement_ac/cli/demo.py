@@ -4,12 +4,17 @@ import asyncio
 import signal
 import sys
 import threading
-from contextlib import AbstractContextManager, nullcontext
-from typing import Literal
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import timedelta
+from typing import Final, Literal
 
 import click
 from rich.console import Console
 
+from placement_ac.cli.hub_options import duration
+from placement_ac.cli.ui import open_in_browser
+from placement_ac.cli.ui_thread import UiThread
 from placement_ac.core.api.constants import DRAIN, IMMEDIATE, RemovalPolicy
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
@@ -23,6 +28,9 @@ from placement_ac.lab.demo.story3 import UNSAFE, Story3Mode
 from placement_ac.lab.demo.viewer import Viewer
 from placement_ac.lab.standins.manifests import FIELD_MANAGER
 from placement_ac.observability import logs
+
+UI_PAUSE: Final = timedelta(seconds=4)
+"""The pause after each step with --ui: time to look."""
 
 
 @click.command(
@@ -55,6 +63,16 @@ from placement_ac.observability import logs
     show_default=True,
     help="Use credentials that are on the hub (found), or let OCM issue them (made).",
 )
+@click.option(
+    "--ui",
+    is_flag=True,
+    help="Open a page in the browser that follows the hub, as `placement-ac ui` does. Implies --keep.",
+)
+@click.option(
+    "--pause",
+    type=duration,
+    help="Wait this long after each step, such as 5s.  [default: 4s with --ui, or 0s]",
+)
 @click.option("--keep", is_flag=True, help="Leave the hub running, with a kubeconfig to use with kubectl.")
 @click.option("-v", "--verbose", is_flag=True, help="Show the controller's log as well (on stderr).")
 def command(
@@ -63,6 +81,8 @@ def command(
     removal_policy: RemovalPolicy,
     unsafe: bool,
     credentials: Literal["found", "made"],
+    ui: bool,
+    pause: timedelta | None,
     keep: bool,
     verbose: bool,
 ) -> None:
@@ -73,16 +93,31 @@ def command(
     mode: Story3Mode = UNSAFE if unsafe else removal_policy
     provisioned = credentials == "made"
     chosen = scenario(story, mode, provisioned=provisioned)
-    with DemoEnvironment(
-        jobs=chosen.expected is not None, provisioned=provisioned, removal_policy=removal_policy
-    ) as environment:
-        succeeded = asyncio.run(_run(environment, chosen, output))
-        if keep:
+    with (
+        DemoEnvironment(
+            jobs=chosen.expected is not None, provisioned=provisioned, removal_policy=removal_policy
+        ) as environment,
+        _page(environment, output) if ui else nullcontext(),
+    ):
+        seconds = (pause or (UI_PAUSE if ui else timedelta())).total_seconds()
+        succeeded = asyncio.run(_run(environment, chosen, output, seconds))
+        if keep or ui:
             _keep(environment, to_stderr=output == "json")
     sys.exit(0 if succeeded else 1)
 
 
-async def _run(environment: DemoEnvironment, chosen: Scenario, output: str | None) -> bool:
+@contextmanager
+def _page(environment: DemoEnvironment, output: str | None) -> Iterator[None]:
+    """Serve the page of the hub as long as the `with` lasts, and open it."""
+    with UiThread(environment.kubeconfig) as page:
+        click.echo(f"The page is at {page.url}", err=output == "json")
+        open_in_browser(page.url)
+        yield
+
+
+async def _run(
+    environment: DemoEnvironment, chosen: Scenario, output: str | None, pause: float = 0.0
+) -> bool:
     login = Login(environment.kubeconfig)
     counter = environment.fleet.counter if environment.fleet else None
     credentials = CredentialViewer(login, environment.workers) if environment.provisioned else nullcontext()
@@ -92,7 +127,7 @@ async def _run(environment: DemoEnvironment, chosen: Scenario, output: str | Non
         Viewer(login, client, counter, credentials_viewer) as viewer,
     ):
         with _renderer(output) as renderer:
-            return await run_scenario(chosen, client, environment, viewer, renderer)
+            return await run_scenario(chosen, client, environment, viewer, renderer, pause)
 
 
 def _renderer(output: str | None) -> AbstractContextManager[Renderer]:

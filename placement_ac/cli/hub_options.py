@@ -274,7 +274,16 @@ async def _read_all_namespaces(
     namespaces: Collection[str],
     schemas: Collection[Resource],
 ) -> HubReading:
-    found = await read_hub(client, where, kinds, schemas)
+    return await with_all_namespaces(client, await read_hub(client, where, kinds, schemas), namespaces)
+
+
+async def with_all_namespaces(
+    client: Client, found: HubReading, namespaces: Collection[str] = ()
+) -> HubReading:
+    """Return the reading with the present Placements and decisions of all namespaces.
+
+    Without that right: of the watched namespaces and of `namespaces`.
+    """
     whole = await read_kinds(client, ALL_NAMESPACES_KINDS, {})
     elsewhere = whole.missing
     if elsewhere:

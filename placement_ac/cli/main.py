@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "dump": "Write the objects that these commands read, without values that may be secret.",
     "graph": "Draw checks with their Placements, clusters, queues and Workloads.",
     "timeline": "Show when each cluster of a check was listed, and its score.",
+    "ui": "Show the hub on a page in the browser that follows each change.",
     "version": "Print the versions of placement-ac, the hub, Kueue and OCM.",
     "completion": "Print the shell's completion script for placement-ac.",
 }

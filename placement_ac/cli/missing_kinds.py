@@ -31,11 +31,17 @@ def require_readable(found: HubReading, kinds: Collection[Kind] = (ADMISSION_CHE
         raise click.ClickException(missing_rights_text(found.missing_rights))
 
 
+def missing_line(found: HubReading) -> str:
+    """Return the missing rights and their effect, in one line; "" if none is missing."""
+    if problem := missing_rights_text(found.missing_rights):
+        return f"missing rights: {problem}; {UNKNOWN if found.view.missing_rights else NOT_COUNTED}"
+    return ""
+
+
 def report_missing(found: HubReading) -> None:
     """Report missing rights and their effect on stderr, in one line."""
-    if problem := missing_rights_text(found.missing_rights):
-        effect = UNKNOWN if found.view.missing_rights else NOT_COUNTED
-        click.echo(f"missing rights: {problem}; {effect}", err=True)
+    if line := missing_line(found):
+        click.echo(line, err=True)
 
 
 def exit_if_unreadable(found: HubReading, kinds: Collection[Kind] = READ_KINDS) -> None:

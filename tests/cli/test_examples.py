@@ -15,7 +15,10 @@ from placement_ac.lab.hub import Hub
 from placement_ac.lab.standins.manifests import apply, load, samples
 from tests.support.driver import Driver
 
-NOT_RUN = {"hub": "runs until it is stopped: tests/cli/test_commands.py runs and stops it"}
+NOT_RUN = {
+    "hub": "runs until it is stopped: tests/cli/test_commands.py runs and stops it",
+    "ui": "runs until it is stopped: tests/cli/test_ui.py runs and stops it",
+}
 ON_NO_HUB = ("demo", "completion")
 ENDS = {"doctor": 2, "plan": 1}
 """Exit codes on a small hub where they are not 0: it lacks Kueue and the controller, and has Story 2."""

@@ -107,7 +107,7 @@ def page(
     """Return the page: the picture `drawn` with its `style`, and the same as a table for screen readers."""
     whole = STYLE + style
     policy = (
-        f"default-src 'none'; style-src '{_hash(whole)}'; script-src '{_hash(SCRIPT)}'; "
+        f"default-src 'none'; style-src '{hash_of(whole)}'; script-src '{hash_of(SCRIPT)}'; "
         "base-uri 'none'; form-action 'none'"
     )
     head = element(
@@ -139,5 +139,6 @@ def page(
     return f'<!DOCTYPE html>\n<html lang="en">{to_text(head)}{body}</html>\n'
 
 
-def _hash(text: str) -> str:
+def hash_of(text: str) -> str:
+    """Return the hash of a script or a style for a Content-Security-Policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

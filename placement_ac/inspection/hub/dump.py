@@ -6,6 +6,7 @@ Pure: plain data. `readers` fills it.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import is_
 from typing import Any, Final
 
 from placement_ac.core.api.constants import Kind, Resource
@@ -96,6 +97,19 @@ class Dump:
             self._index[kind] = {key_of(obj): obj for obj in self.of(kind)}
         return self._index[kind]
 
+    def share_unchanged(self, before: "Dump") -> "Dump":
+        """Return a copy that shares with `before` the indexes of the kinds whose objects are the same."""
+        same = {
+            kind: old
+            for kind, new in self.objects.items()
+            if (old := before.objects.get(kind)) is not None and _are_same(old, new)
+        }
+        found = self.with_objects(same)
+        for kind in same:
+            if kind in before._index:  # noqa: SLF001  # of this class
+                found._index[kind] = before._index[kind]  # noqa: SLF001
+        return found
+
     def with_objects(self, changed: Mapping[Kind, tuple[Object, ...]]) -> "Dump":
         """Return a copy in which these replace all objects of their kinds."""
         return replace(self, objects={**self.objects, **changed})
@@ -108,6 +122,10 @@ class Dump:
             served={**self.served, **other.served},
             missing=(*(right for right in self.missing if right.kind not in other.objects), *other.missing),
         )
+
+
+def _are_same(old: tuple[Object, ...], new: tuple[Object, ...]) -> bool:
+    return old is new or (len(old) == len(new) and all(map(is_, old, new)))
 
 
 def key_of(obj: Mapping[str, Any]) -> Key:

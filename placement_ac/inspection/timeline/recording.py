@@ -6,9 +6,10 @@ changes of `scores` (cluster → score) and `running` (namespace/name → cluste
 an entry. The last line has the end of the recording.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import product
 from typing import Annotated, Any
 
 import orjson
@@ -19,7 +20,7 @@ from placement_ac.core.api.decode import kueue_object, scores
 from placement_ac.core.api.decode import placement as parsed
 from placement_ac.core.api.schemas import ApiModel
 from placement_ac.core.inputs.ranking import score_of
-from placement_ac.inspection.hub.dump import InvalidManifest
+from placement_ac.inspection.hub.dump import InvalidManifest, Object
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.status.model import CheckStatus
 
@@ -62,8 +63,8 @@ class RecordedState:
 # -- the present state
 
 
-def current_state(view: HubView, branch: CheckStatus) -> RecordedState:
-    """Return the present state of a check."""
+def current_state(view: HubView, branch: CheckStatus, *, all_scores: bool = True) -> RecordedState:
+    """Return the present state of a check. `all_scores` False: no scores of clusters without a row."""
     clusters = {row.cluster_object: row.name for row in branch.clusters}
     raw = view.dump.find(MULTIKUEUE_CONFIG, branch.config or "")
     config = kueue_object(raw) if raw else None
@@ -73,7 +74,7 @@ def current_state(view: HubView, branch: CheckStatus) -> RecordedState:
         time=view.now,
         listed=tuple(clusters.get(name, name) for name in names),
         draining=tuple(clusters.get(name, name) for name in names if name in leaving),
-        scores=_scores(view, branch),
+        scores=_scores(view, branch, None if all_scores else [row.name for row in branch.clusters]),
         running={
             f"{job.namespace}/{job.name}": RunningWorkload(cluster=job.cluster, gpus=job.gpus)
             for job in branch.jobs
@@ -82,20 +83,29 @@ def current_state(view: HubView, branch: CheckStatus) -> RecordedState:
     )
 
 
-def _scores(view: HubView, branch: CheckStatus) -> dict[str, int]:
+def _scores(view: HubView, branch: CheckStatus, among: Collection[str] | None = None) -> dict[str, int]:
     """Return the scores of the selected clusters, and of the others by the same prioritizers.
 
-    If OCM writes scores into its decisions, only those of selected clusters are known.
+    If OCM writes scores into its decisions, only those of selected clusters are known. `among`: the others
+    that count; None: all.
     """
     selected = {row.name: row.score for row in branch.clusters if row.score is not None}
     placement = view.placement(branch.placement.rpartition("/")[2])
     prioritizers = parsed(placement).prioritizers if placement else ()
     if view.writes_scores or not prioritizers:
         return selected if any(selected.values()) else {}
-    found = {(one.meta.namespace, one.meta.name): one for one in map(scores, view.dump.of(PLACEMENT_SCORE))}
     resources = {one.resource_name for one in prioritizers}
+    found = {(one.meta.namespace, one.meta.name): one for one in map(scores, _raw(view, resources, among))}
     scored = {cluster for cluster, resource in found if resource in resources}
     return {name: score_of(name, prioritizers, found, view.now) for name in sorted(scored)} | selected
+
+
+def _raw(view: HubView, resources: Collection[str], among: Collection[str] | None) -> Iterable[Object]:
+    """Return the AddOnPlacementScores: all, or those of these resources `among` these clusters."""
+    if among is None:
+        return view.dump.of(PLACEMENT_SCORE)
+    known = view.dump.by_key(PLACEMENT_SCORE)
+    return [known[key] for key in product(among, resources) if key in known]
 
 
 # -- lines of the file

@@ -2,6 +2,7 @@
 Run the steps of a scenario one after the other and report each result.
 """
 
+import asyncio
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -68,9 +69,17 @@ class Renderer(Protocol):
 
 
 async def run_scenario(
-    scenario: Scenario, client: Client, environment: StepEnvironment, viewer: Viewer, renderer: Renderer
+    scenario: Scenario,
+    client: Client,
+    environment: StepEnvironment,
+    viewer: Viewer,
+    renderer: Renderer,
+    pause: float = 0.0,
 ) -> bool:
-    """Run the scenario; return whether every step succeeded and the job's counts are as expected."""
+    """Run the scenario; return whether every step succeeded and the job's counts are as expected.
+
+    `pause`: seconds to wait after each step.
+    """
     await create_fleet(client, environment)
     if scenario.preparation:
         await _run_step(0, scenario.preparation, client, environment, viewer)
@@ -79,6 +88,7 @@ async def run_scenario(
         renderer.step_started(number, step)
         results.append(await _run_step(number, step, client, environment, viewer))
         renderer.step_finished(results[-1])
+        await asyncio.sleep(pause)
     job_result = JobResult(viewer.job(JOB_NAME), scenario.expected) if scenario.expected else None
     renderer.demo_finished(results, job_result)
     return all(result.succeeded for result in results) and (job_result is None or job_result.succeeded)

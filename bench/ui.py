@@ -1,0 +1,263 @@
+"""
+Measure how soon the page of `placement-ac ui` shows a change, with 1,000 clusters and 200 checks.
+
+`make bench-ui`: hub, page and browser are separate processes. A score changes in a PlacementDecision, or a
+Workload is nominated for another cluster; the time counts from the write to its arrival in the page's data,
+and to the next frame of a real browser that shows it. Prints a table and one JSON object, in milliseconds.
+"""
+
+import base64
+import http.client
+import json
+import math
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Thread
+from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
+
+import click
+import requests
+import yaml
+from playwright.sync_api import sync_playwright
+from rich.console import Console
+from rich.table import Table
+
+from bench.fleet import NS
+from bench.hub import running
+from bench.sides import compile_ours
+from placement_ac.core.api.constants import KUEUE, OCM_CLUSTER
+
+TARGET_MS: Final = 300.0
+CHROMIUM: Final = Path("/usr/bin/chromium")
+CHECK: Final = "placement-007"
+WAIT_SECONDS: Final = 20.0
+SEEN: Final = """
+([id, text]) => {
+  const at = document.getElementById(id);
+  window.seen = new Promise(resolve => {
+    const look = new MutationObserver(() => {
+      if (!at.innerText.includes(text)) return;
+      look.disconnect();
+      requestAnimationFrame(() => resolve(Date.now()));
+    });
+    look.observe(at, { subtree: true, childList: true, characterData: true });
+  });
+}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A write on the hub. `table`: where the page shows it, as `text`; `fits`: whether the data has it."""
+
+    path: str
+    patch: Mapping[str, Any]
+    table: str
+    text: str
+    fits: Callable[[Mapping[str, Any]], bool]
+
+
+class Observer(Protocol):
+    """Sees when a change is there."""
+
+    def expect(self, change: Change) -> None:
+        """Begin to look for a change that is about to be written."""
+
+    def seen_at(self) -> float:
+        """Return when it was there: seconds of the clock."""
+
+
+class Hub:
+    """Writes on the hub, over HTTP."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        config = yaml.safe_load(kubeconfig.read_text("utf-8"))
+        cluster = config["clusters"][0]["cluster"]
+        authority = kubeconfig.with_name("ca.crt")
+        authority.write_bytes(base64.b64decode(cluster["certificate-authority-data"]))
+        self._url = cluster["server"]
+        self._session = requests.Session()
+        self._session.trust_env = False
+        self._session.verify = str(authority)
+        self._session.headers["Authorization"] = f"Bearer {config['users'][0]['user']['token']}"
+
+    def get(self, path: str) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self._session.get(self._url + path, timeout=20).json()
+        return found
+
+    def patch(self, change: Change) -> None:
+        headers = {"Content-Type": "application/merge-patch+json"}
+        url = self._url + change.path
+        self._session.patch(url, json.dumps(change.patch), headers=headers, timeout=20).raise_for_status()
+
+
+@dataclass(slots=True)
+class Data:
+    """The page's data, without a browser."""
+
+    url: str
+    _documents: list[tuple[float, Mapping[str, Any]]] = field(default_factory=list)
+    _wanted: Change | None = None
+
+    def start(self) -> None:
+        Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        address = urlsplit(self.url)
+        connection = http.client.HTTPConnection(address.hostname or "", address.port)
+        connection.request("GET", f"/events?check={CHECK}")
+        answer = connection.getresponse()
+        event = ""
+        while line := answer.readline().decode():
+            if line.startswith("event: "):
+                event = line.removeprefix("event: ").strip()
+            elif line.startswith("data: ") and event == "check":
+                document = json.loads(line.removeprefix("data: "))
+                self._documents.append((time.time(), document["status"]))
+
+    def expect(self, change: Change) -> None:
+        self._wanted = change
+        self._documents.clear()
+
+    def seen_at(self) -> float:
+        end = time.time() + WAIT_SECONDS
+        while time.time() < end:
+            for at, document in list(self._documents):
+                if self._wanted and self._wanted.fits(document):
+                    return at
+            time.sleep(0.001)
+        raise click.ClickException("the change never arrived")
+
+
+@dataclass(slots=True)
+class Browser:
+    """The page in a real browser."""
+
+    page: Any
+
+    def expect(self, change: Change) -> None:
+        self.page.evaluate(SEEN, [change.table, change.text])
+
+    def seen_at(self) -> float:
+        return float(self.page.evaluate("window.seen")) / 1000
+
+
+def score_change(number: int) -> Change:
+    """Return a change of the score of the check's first cluster."""
+    score = 200 + number
+    chosen = [f"cluster-{(7 * 5 + n) % 1000:04}" for n in range(10)]
+    decisions = [{"clusterName": one, "reason": "", "score": score - n} for n, one in enumerate(chosen)]
+    return Change(
+        f"/apis/{OCM_CLUSTER}/v1beta1/namespaces/{NS}/placementdecisions/{CHECK}-decision-1/status",
+        {"status": {"decisions": decisions}},
+        "clusters",
+        str(score),
+        lambda status: any(row["score"] == score for row in status["clusters"]),
+    )
+
+
+def workload_change(number: int, workload: Mapping[str, Any]) -> Change:
+    """Return a change that nominates another cluster for a Workload of the check."""
+    name, namespace = workload["metadata"]["name"], workload["metadata"]["namespace"]
+    cluster = f"cluster-{(7 * 5 + number % 10) % 1000:04}"
+    return Change(
+        f"/apis/{KUEUE}/v1beta2/namespaces/{namespace}/workloads/{name}/status",
+        {"status": {"nominatedClusterNames": [f"{CHECK}-{cluster}"]}},
+        "workloads",
+        cluster,
+        lambda status: any(job["name"] == name and job["nominated"] == [cluster] for job in status["jobs"]),
+    )
+
+
+def times(hub: Hub, observer: Observer, changes: Sequence[Change], chance: random.Random) -> list[float]:
+    """Return the milliseconds from each write until the observer has seen it."""
+    found = []
+    for change in changes:
+        time.sleep(chance.uniform(0.2, 0.5))
+        observer.expect(change)
+        began = time.time()
+        hub.patch(change)
+        found.append((observer.seen_at() - began) * 1000)
+    return found
+
+
+@contextmanager
+def page_of(kubeconfig: Path) -> Iterator[str]:
+    """Run `placement-ac ui` as a process; yield the URL of its page."""
+    command = [sys.executable, "-m", "placement_ac", "ui", "--kubeconfig", str(kubeconfig)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603  # our own
+        try:
+            line = process.stdout.readline() if process.stdout else ""
+            yield line.removeprefix("The page is at ").partition(";")[0]
+        finally:
+            process.terminate()
+
+
+def all_times(kubeconfig: Path, url: str, runs: int, *, browser: bool) -> dict[str, list[float]]:
+    """Return the times of all measurements by name."""
+    hub, chance = Hub(kubeconfig), random.Random(1)  # noqa: S311  # it secures nothing
+    everything = hub.get(f"/apis/{KUEUE}/v1beta2/workloads")["items"]
+    mine = next(one for one in everything if one["status"]["admissionChecks"][0]["name"] == CHECK)
+    kinds = {
+        "a score": [score_change(number) for number in range(2 * runs)],
+        "a Workload": [workload_change(number, mine) for number in range(2 * runs)],
+    }
+    data = Data(url)
+    data.start()
+    time.sleep(2)
+    found = {
+        f"{name}, in the data": times(hub, data, changes[:runs], chance) for name, changes in kinds.items()
+    }
+    if browser:
+        with sync_playwright() as playwright:
+            chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+            page = chromium.new_page()
+            page.goto(f"{url}#{CHECK}")
+            page.locator("#timeline .lane").first.wait_for()
+            for name, changes in kinds.items():
+                found[f"{name}, in the browser"] = times(hub, Browser(page), changes[runs:], chance)
+    return found
+
+
+def figures(found: Sequence[float]) -> dict[str, float]:
+    ordered = sorted(found)
+    p95 = ordered[math.ceil(0.95 * len(ordered)) - 1]
+    return {"p50": round(ordered[len(ordered) // 2]), "p95": round(p95), "max": round(ordered[-1])}
+
+
+@click.command()
+@click.option("--clusters", default=1_000, show_default=True, help="ManagedClusters, each with a Secret.")
+@click.option(
+    "--checks", default=200, show_default=True, help="Checks, each with a Placement of 10 clusters."
+)
+@click.option("--workloads", default=1_000, show_default=True, help="Unfinished Workloads.")
+@click.option("--runs", default=60, show_default=True, help="Changes of each kind.")
+def main(clusters: int, checks: int, workloads: int, runs: int) -> None:
+    """Measure how soon the page shows a change."""
+    compile_ours()
+    with tempfile.TemporaryDirectory() as folder:
+        kubeconfig = Path(folder) / "kubeconfig"
+        with (
+            running("bench.fleet", kubeconfig, clusters, checks, workloads),
+            page_of(kubeconfig) as url,
+        ):
+            found = all_times(kubeconfig, url, runs, browser=CHROMIUM.exists())
+    table = Table("from the write of", "p50 ms", "p95 ms", "max ms", box=None)
+    results = {name: figures(one) for name, one in found.items()}
+    for name, one in results.items():
+        table.add_row(name, *map(str, one.values()))
+    Console(stderr=True).print(table)
+    sizes = {"clusters": clusters, "checks": checks, "workloads": workloads, "changes": runs}
+    click.echo(json.dumps({**sizes, "target": TARGET_MS, "milliseconds": results}, indent=2))
+
+
+if __name__ == "__main__":
+    main()

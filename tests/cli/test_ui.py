@@ -1,0 +1,340 @@
+"""`placement-ac ui` on a hub over HTTP: its page says what other commands say, and no more."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from click.testing import CliRunner
+
+from placement_ac.cli import ui, ui_feed
+from placement_ac.cli.main import main
+from placement_ac.cli.ui_thread import UiThread
+from placement_ac.inspection.readers import hub_reader
+from placement_ac.lab.hub import Hub
+from tests.inspection.test_hub_reader_on_hub import kubeconfig_of
+from tests.support.documents import ROOT
+from tests.support.driver import KUBECONFIG, Controllers, Driver, eventually
+from tests.support.hub_client import Client as HubClient
+from tests.support.rights import ACCOUNTS, CLUSTER_ROLES, allow, rule, token_of
+from tests.support.ui import events
+
+GROUPS = ("kueue.x-k8s.io", "cluster.open-cluster-management.io", "multicluster.x-k8s.io")
+DUMP = str(ROOT / "docs" / "images" / "story3.yaml")
+Command = Callable[..., Any]
+
+
+@pytest.fixture
+def kubeconfig(hub: Hub, admin: Driver, tmp_path: Path) -> Path:
+    hub.write_kubeconfig(tmp_path / "admin")
+    return tmp_path / "admin"
+
+
+@pytest.fixture
+def says(kubeconfig: Path) -> Command:
+    """What another command says, as JSON."""
+
+    def run(*words: str) -> Any:
+        result = CliRunner().invoke(main, [*words, "-o", "json", "--kubeconfig", str(kubeconfig)])
+        return json.loads(result.stdout)
+
+    return run
+
+
+@pytest.fixture
+def two_checks(admin: Driver) -> None:
+    for name in ("p", "q"):
+        admin.check(name)
+        admin.select(name, ("a", 10), ("b", 90))
+    admin.multikueue_check("mk", "p")
+
+
+@pytest.fixture
+def url(two_checks: None, kubeconfig: Path) -> Iterator[str]:
+    with UiThread(kubeconfig) as page:
+        yield page.url
+
+
+# -- what it says
+
+
+def test_it_says_what_status_says(admin: Driver, url: str, says: Command, controllers: Controllers) -> None:
+    controllers.start()
+    eventually(lambda: (admin.reason("p"), admin.reason("q")), ("Active", "Active"))
+    document = says("status", "p")
+    with events(url, "p") as page:
+        assert page.next()[0] == "hub"
+        assert {one["name"] for one in page.until("checks")["checks"]} == {"p", "q"}
+        page.until("check", lambda one: one["status"]["clusters"] == document["checks"][0]["clusters"])
+    with events(url, "p") as page:
+        shown = page.until("check", lambda one: one["status"] == document["checks"][0])
+        assert shown["slots"] == {"used": 2, "most": 20}
+        lanes = {lane["name"]: lane["spans"] for lane in page.until("timeline")["lanes"]}
+        assert {name: spans[-1]["state"] for name, spans in lanes.items()} == {"a": "listed", "b": "listed"}
+
+
+def test_only_what_changes_is_sent(admin: Driver, url: str) -> None:
+    with events(url, "p") as page:
+        page.until("timeline")
+        admin.decide("q", ("a", 10))
+        name, change = page.next()
+        assert (name, change["whole"], [one["name"] for one in change["checks"]]) == ("checks", False, ["q"])
+        assert change["checks"][0]["states"] == {"selected": 1}
+        admin.decide("p", ("b", 5))
+        assert [row["score"] for row in page.until("check")["status"]["clusters"]] == [5]
+        admin.ask("DELETE", admin.kueue("admissionchecks", "q"))
+        assert page.until("checks", lambda one: one["gone"])["gone"] == ["q"]
+
+
+def test_a_new_check_appears(admin: Driver, url: str) -> None:
+    with events(url, "new") as page:
+        page.until("checks")
+        admin.check("new")
+        change = page.until("checks")
+        assert [one["name"] for one in change["checks"]] == ["new"]
+        assert page.until("check")["status"]["placementSays"].startswith("it does not exist")
+
+
+def test_it_explains_as_explain_does(url: str, says: Command) -> None:
+    def asked(**query: str) -> Any:
+        return requests.get(f"{url}explain", params=query, timeout=20).json()
+
+    [expected] = says("explain", "cluster", "a", "--check", "p")["checks"]
+    found = asked(check="p", cluster="a")
+    assert {name: found[name] for name in ("links", "state", "step", "cluster")} == {
+        name: expected[name] for name in ("links", "state", "step", "cluster")
+    }
+    [expected] = says("explain", "check", "p")["checks"]
+    found = asked(check="p")
+    assert found["links"] == expected["links"]
+    assert sorted(name for one in found["clusters"] for name in one["names"]) == ["a", "b"]
+    assert asked(check="none")["kind"] == "error"
+    assert '"none" not found' in asked(check="none")["message"]
+    assert '"none" not found' in asked(check="p", cluster="none")["message"]
+
+
+def test_a_dump_can_be_looked_at(tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    with output.open("w") as file:
+        words = [sys.executable, "-m", "placement_ac", "ui", "--from-dump", DUMP]
+        run = subprocess.Popen(words, stdout=file, text=True)
+    try:
+        found = eventually(lambda: re.search(r"http://\S+/", output.read_text()), seconds=20)
+        with events(found[0], "placement-demo2") as page:
+            hub = page.until("hub")
+            assert (hub["live"], hub["server"]) == (False, "")
+            states = {row["name"]: row["state"] for row in page.until("check")["status"]["clusters"]}
+            assert states == {"cluster2": "listed", "cluster3": "draining"}
+            timeline = page.until("timeline")
+            assert {lane["name"] for lane in timeline["lanes"]} == {"cluster2", "cluster3"}
+        explanation = requests.get(f"{found[0]}explain?check=placement-demo2&cluster=cluster3", timeout=20)
+        assert explanation.json()["state"] == "draining"
+        run.send_signal(signal.SIGINT)
+        assert run.wait(20) == 0
+    finally:
+        run.kill()
+
+
+# -- what it refuses
+
+
+def test_it_only_answers_get(url: str) -> None:
+    for method in ("POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"):
+        answer = requests.request(method, url, timeout=20)
+        assert (answer.status_code, answer.headers["Allow"]) == (405, "GET")
+
+
+def test_another_host_is_refused(url: str) -> None:
+    """A site whose name resolves to 127.0.0.1 cannot read the page (DNS rebinding)."""
+    port = url.rstrip("/").rpartition(":")[2]
+    for host in ("evil.example", f"evil.example:{port}", "127.0.0.1", "127.0.0.1:1", ""):
+        for path in ("", "events?check=p", "explain?check=p"):
+            answer = requests.get(url + path, headers={"Host": host}, timeout=20)
+            assert answer.status_code in (400, 403), (host, path)
+            assert "AdmissionCheck" not in answer.text
+
+
+def test_localhost_is_this_host(url: str) -> None:
+    assert requests.get(url.replace("127.0.0.1", "localhost"), timeout=20).status_code == 200
+
+
+def test_it_listens_on_one_address_only(url: str) -> None:
+    port = int(url.rstrip("/").rpartition(":")[2])
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(("127.0.0.2", port), timeout=5).close()
+
+
+def test_its_headers_let_nothing_in(url: str) -> None:
+    answer = requests.get(url, timeout=20)
+    policy = answer.headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert not re.search(r"(?:src|href)=\"(?!data:,|#)", answer.text)
+    assert "innerHTML =" not in answer.text
+    missing = requests.get(f"{url}kubeconfig", timeout=20)
+    assert (missing.status_code, missing.text) == (404, "there is only one page: /\n")
+
+
+def test_it_shows_no_secret(hub: Hub, url: str) -> None:
+    texts = [
+        requests.get(f"{url}explain?check=p&cluster=a", timeout=20).text,
+        requests.get(url, timeout=20).text,
+    ]
+    with events(url, "p") as page:
+        texts += [json.dumps(page.until(name)) for name in ("hub", "checks", "check", "timeline")]
+    for text in texts:
+        assert hub.token not in text
+        assert KUBECONFIG not in text
+    assert "multikueue-a" in texts[4]
+
+
+def test_it_only_reads(hub: Hub, url: str) -> None:
+    requests.get(f"{url}explain?check=p", timeout=20)
+    ours = [one for one in hub.journal if one.user_agent == "placement-ac"]
+    assert {one.method for one in ours} == {"GET"}
+
+
+def test_pages_beyond_the_limit_are_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("placement_ac.cli.ui_server.CLIENTS_MAX", 1)
+    with events(url) as page:
+        page.until("hub")
+        answer = requests.get(f"{url}events", timeout=20)
+        assert (answer.status_code, answer.text) == (503, "close other pages first\n")
+
+    def status() -> int:
+        with requests.get(f"{url}events", timeout=20, stream=True) as answer:
+            return answer.status_code
+
+    monkeypatch.setattr("placement_ac.cli.ui_server.CLIENTS_MAX", 2)
+    assert status() == 200
+
+
+# -- rights and outages
+
+
+def test_missing_rights_are_the_line_of_status(hub: Hub, two_checks: None, tmp_path: Path) -> None:
+    owner = HubClient(hub)
+    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
+    allow(owner, *(rule("get list watch", group, "*") for group in GROUPS))
+    reader = kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
+    line = CliRunner().invoke(main, ["status", "--kubeconfig", str(reader)]).stderr.strip()
+    assert line.startswith("missing rights: ")
+    with UiThread(reader) as page, events(page.url, "p") as shown:
+        assert shown.until("hub")["missing"] == line
+        [row, _] = shown.until("check")["status"]["clusters"]
+        assert row["credential"]["problem"] == "unknown: no right to list secrets in namespace kueue-system"
+
+
+def test_without_the_right_to_checks_nothing_is_served(hub: Hub, two_checks: None, tmp_path: Path) -> None:
+    owner = HubClient(hub)
+    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
+    reader = kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
+    result = CliRunner().invoke(main, ["ui", "--kubeconfig", str(reader)])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: ask an admin for ClusterRole placement-ac-viewer (")
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub_reader, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(hub_reader, "RETRY_SECONDS", (0.05, 0.1))
+    monkeypatch.setattr(ui_feed, "RETRY_SECONDS", 0.1)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_an_outage_is_shown_until_it_ends(hub: Hub, admin: Driver, url: str) -> None:
+    with events(url, "p") as page:
+        page.until("timeline")
+        with hub.outage():
+            hub.drop_watches("close")
+            assert page.until("hub")["problem"]
+        assert page.until("hub", lambda one: not one["problem"])
+        admin.decide("p", ("b", 5))
+        assert [row["score"] for row in page.until("check")["status"]["clusters"]] == [5]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_right_that_is_revoked_is_shown(hub: Hub, two_checks: None, tmp_path: Path) -> None:
+    owner = HubClient(hub)
+    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
+    allow(owner, *(rule("get list watch", group, "*") for group in GROUPS))
+    reader = kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
+    with UiThread(reader) as page, events(page.url, "p") as shown:
+        shown.until("timeline")
+        owner.ask("DELETE", f"{CLUSTER_ROLES}/r")
+        hub.drop_watches("close")
+        assert shown.until("hub", lambda one: one["problem"])
+
+
+# -- the command
+
+
+def test_a_port_in_use_is_an_error(two_checks: None, kubeconfig: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        words = ["ui", "--kubeconfig", str(kubeconfig), "--port", str(port)]
+        result = CliRunner().invoke(main, words)
+    assert (result.exit_code, result.stderr) == (
+        1,
+        f"Error: choose another --port: 127.0.0.1:{port}: Address already in use\n",
+    )
+
+
+def test_a_hub_that_does_not_answer_is_an_error(hub: Hub, kubeconfig: Path) -> None:
+    with hub.outage():
+        result = CliRunner().invoke(main, ["ui", "--kubeconfig", str(kubeconfig)])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: ")
+
+
+def test_it_opens_a_browser_and_ends_with_ctrl_c(two_checks: None, kubeconfig: Path, tmp_path: Path) -> None:
+    """Run as its help shows, with a browser that writes down what it opens."""
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/opened\n')
+    browser.chmod(0o755)
+    words = [sys.executable, "-m", "placement_ac", "ui", "--open", "--kubeconfig", str(kubeconfig)]
+    environment = os.environ | {"BROWSER": f"{browser} %s &"}
+    run = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert run.stdout is not None
+        line = run.stdout.readline()
+        found = re.fullmatch(r"The page is at (http://127\.0\.0\.1:\d+/); press Ctrl-C to stop it\.\n", line)
+        assert found, line
+        with events(found[1]) as page:
+            page.until("checks")
+            opened = tmp_path / "opened"
+            eventually(lambda: opened.exists() and opened.read_text(), f"{found[1]}\n")
+            run.send_signal(signal.SIGINT)
+            assert run.wait(20) == 0
+        assert run.stderr is not None
+        assert run.stderr.read() == ""
+    finally:
+        run.kill()
+        run.communicate()
+
+
+def test_a_browser_for_terminals_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+
+    class Recorder(ui.webbrowser.BackgroundBrowser):
+        def open(self, url: str, new: int = 0, autoraise: bool = True) -> bool:
+            opened.append(url)
+            return True
+
+    monkeypatch.setattr(ui.webbrowser, "get", lambda: ui.webbrowser.GenericBrowser("false"))
+    ui.open_in_browser("http://127.0.0.1:1/")
+    monkeypatch.setattr(ui.webbrowser, "get", lambda: Recorder("true"))
+    ui.open_in_browser("http://127.0.0.1:2/")
+    assert opened == ["http://127.0.0.1:2/"]
