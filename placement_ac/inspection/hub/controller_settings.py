@@ -105,14 +105,14 @@ def _environment(deployment: Object) -> dict[str, str]:
 def _settings_file(dump: Dump, deployment: Object) -> str:
     """Return the controller's settings file, from its ConfigMap. Raises OSError if it is missing."""
     namespace, _ = key_of(deployment)
-    name = _config_map_name(deployment)
+    name = config_map_name(deployment)
     text = section(dump.find(CONFIG_MAP, name, namespace), "data").get(_CONFIG_KEY)
     if text is None:
         raise OSError(0, f"ConfigMap {namespace}/{name} has no {_CONFIG_KEY}, or cannot be read")
     return str(text)
 
 
-def _config_map_name(deployment: Object) -> str:
+def config_map_name(deployment: Object) -> str:
     """Return the name of the mounted ConfigMap: a Helm release of another name has one of another name."""
     volumes = listed(deployment, "spec", "template", "spec", "volumes")
     names = (section(one, "configMap").get("name") for one in volumes if one.get("name") == _CONFIG_VOLUME)
