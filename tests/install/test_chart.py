@@ -236,6 +236,15 @@ def test_what_can_be_left_out(values: Object, gone: set[str]) -> None:
     assert kinds(template()) - kinds(template(values)) == gone
 
 
+@pytest.mark.parametrize("metrics_from", [[], None])
+def test_an_empty_list_of_scrapers_lets_nobody_in(metrics_from: list[Object] | None) -> None:
+    """In a NetworkPolicy, an empty `from` or `ports` is everybody and every port."""
+    spec = of(template({"networkPolicy": {"metricsFrom": metrics_from}}), "NetworkPolicy")["spec"]
+    assert spec["ingress"] == []
+    assert spec["policyTypes"] == ["Ingress", "Egress"]
+    assert [bool(rule["ports"]) for rule in spec["egress"]] == [True, True]
+
+
 def test_names_of_digits_are_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(utils, "schema_contents", functools.cache(utils.schema_contents))
     names = {
@@ -385,6 +394,8 @@ def test_a_value_that_is_missing_is_named(values: Object, message: str) -> None:
         ({"config": {"metrics-bind-address": None}}, "at '/config': missing property 'metrics-bind-address'"),
         ({"podDisruptionBudget": {"maxUnavailable": "one"}}, "at '/podDisruptionBudget/maxUnavailable'"),
         ({"networkPolicy": {"apiServerPorts": [0]}}, "at '/networkPolicy/apiServerPorts/0'"),
+        ({"networkPolicy": {"apiServerPorts": []}}, "at '/networkPolicy/apiServerPorts': minItems"),
+        ({"networkPolicy": {"apiServerPorts": None}}, "missing property 'apiServerPorts'"),
     ],
     ids=lambda one: json.dumps(one) if isinstance(one, dict) else "",
 )
