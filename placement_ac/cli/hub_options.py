@@ -8,6 +8,7 @@ import asyncio
 import errno
 import os
 import sys
+import traceback
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -49,14 +50,16 @@ STATUS_KINDS: Final = (*WATCHED_KINDS, *QUEUE_KINDS, *PROVISIONED_KINDS)
 EXPLAIN_KINDS: Final = (*DECISION_KINDS, *QUEUE_KINDS, *PROVISIONED_KINDS)
 ALL_NAMESPACES_KINDS: Final = (PLACEMENT, PLACEMENT_DECISION)
 """Kinds read in all namespaces: OCM's Balance counts the decisions of all Placements."""
+PYTHONS_CODE: Final = 1
+"""Python's exit code after an exception that nobody has handled."""
 INTERRUPTED: Final = 130
 """The exit code after Ctrl-C, as in shells."""
 
 
 class ReadCommand(click.Command):
-    """A command whose errors all have one exit code, usage errors too."""
+    """A command whose errors all have one exit code, usage errors and those of the program too."""
 
-    error_code: ClassVar[int] = 1
+    error_code: ClassVar[int] = PYTHONS_CODE
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         try:
@@ -75,10 +78,24 @@ class ReadCommand(click.Command):
         except KeyboardInterrupt:
             raise click.exceptions.Exit(INTERRUPTED) from None
         except OSError as error:
-            if error.errno in (None, errno.EPIPE):  # the reader has closed the pipe: click exits quietly
+            if error.errno is None:
+                self._exit_with_traceback()
                 raise
             _drop_unprintable_output()
+            if error.errno == errno.EPIPE:  # the reader has closed the pipe, and wants no message
+                raise click.exceptions.Exit(self.error_code) from None
             raise self._coded(click.ClickException(without_controls(str(error)))) from None
+        except (click.exceptions.Exit, click.exceptions.Abort):
+            raise
+        except Exception:
+            self._exit_with_traceback()
+            raise
+
+    def _exit_with_traceback(self) -> None:
+        """Report the error that is being handled, and exit with our code; Python would exit with its own."""
+        if self.error_code != PYTHONS_CODE:
+            traceback.print_exc()
+            raise click.exceptions.Exit(self.error_code) from None
 
     def _coded(self, error: click.ClickException) -> click.ClickException:
         error.exit_code = self.error_code  # type: ignore[misc]  # click reads it of the instance
@@ -86,13 +103,14 @@ class ReadCommand(click.Command):
 
 
 def _drop_unprintable_output() -> None:
-    """Flush stdout or drop its buffer: else Python would flush again at exit and exit with 120."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+    """Flush the outputs or drop their buffers: else Python would flush again at exit and exit with 120."""
+    for output in (sys.stdout, sys.stderr):
+        try:
+            output.flush()
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, output.fileno())
+            os.close(nowhere)
 
 
 @dataclass(frozen=True, slots=True)
