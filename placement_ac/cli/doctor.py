@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import click
 from rich.text import Text
@@ -13,22 +13,27 @@ from placement_ac.cli.hub_options import (
     HubSource,
     ReadCommand,
     hub_options,
+    joined,
     read_hub,
     read_once,
     with_client,
 )
 from placement_ac.cli.output import Form, emit, output
 from placement_ac.cli.worker_options import WORKER_QUEUE_KINDS, WorkerOptions, inspect_workers, worker_options
-from placement_ac.core.api.constants import EVENT, LEASE, Kind
+from placement_ac.core.api.constants import EVENT, Kind
 from placement_ac.inspection.doctor.finding import DoctorRule, Finding, Level
 from placement_ac.inspection.doctor.folding import causes_of, fold
 from placement_ac.inspection.doctor.hub_rules import RULES, examine_hub
+from placement_ac.inspection.doctor.kueue import HubKueue
 from placement_ac.inspection.doctor.setup import HubSetup
 from placement_ac.inspection.doctor.worker_rules import RULES as WORKER_RULES
 from placement_ac.inspection.doctor.worker_rules import examine_workers
 from placement_ac.inspection.hub import kinds
-from placement_ac.inspection.readers.hub_reader import read_kinds
+from placement_ac.inspection.hub.controller_settings import mounted_config_map
+from placement_ac.inspection.readers.hub_reader import OneObject, read_kinds
 from placement_ac.kube.client import Client
+
+T = TypeVar("T")
 
 FAILED_EXIT: Final = 2
 """The exit code if a line is FAIL."""
@@ -99,17 +104,16 @@ async def _read(client: Client, where: HubSource, wanted: Sequence[Kind]) -> Hub
     """Read the hub, with the Deployments of all namespaces: another controller may be in any of them."""
     found = await read_hub(client, where, wanted)
     settings = found.view.settings
-    namespaces = tuple(dict.fromkeys((where.controller_namespace, settings.kueue_namespace)))
-    lease = settings.leader_elect_resource_namespace or settings.kueue_namespace
-    scopes = {kinds.DEPLOYMENT: (), kinds.CONFIG_MAP: namespaces, LEASE: (lease,)}
-    dumps = [found.dump, await read_kinds(client, kinds.CONTROLLER_KINDS, scopes)]
-    if any(right.kind == kinds.DEPLOYMENT for right in dumps[-1].missing):
-        dumps.append(await read_kinds(client, (kinds.DEPLOYMENT,), {kinds.DEPLOYMENT: namespaces}))
-    whole = replace(
-        found.dump,
-        objects={kind: objects for dump in dumps for kind, objects in dump.objects.items()},
-        served={**found.dump.served, **dumps[1].served},
-        missing=tuple(right for dump in dumps for right in dump.missing),
-        release=await client.release(),
-    )
+    here, kueue = where.controller_namespace, settings.kueue_namespace
+    dumps = [await read_kinds(client, (kinds.DEPLOYMENT,), {})]
+    if dumps[0].missing:
+        dumps.append(await read_kinds(client, (kinds.DEPLOYMENT,), {kinds.DEPLOYMENT: _unique(here, kueue)}))
+    config = HubKueue(dumps[-1], kueue, settings.kueue_version).config_name
+    maps = _unique(OneObject(here, mounted_config_map(found.dump)), OneObject(kueue, config))
+    dumps.append(await read_kinds(client, (kinds.CONFIG_MAP,), {kinds.CONFIG_MAP: maps}))
+    whole = replace(joined(found.dump, *dumps), release=await client.release())
     return HubReading(replace(found.view, dump=whole), found.controller)
+
+
+def _unique(*places: T) -> tuple[T, ...]:
+    return tuple(dict.fromkeys(places))

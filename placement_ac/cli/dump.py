@@ -16,11 +16,12 @@ from placement_ac.cli.hub_options import (
     with_client,
 )
 from placement_ac.core.api.constants import Kind
+from placement_ac.inspection.hub.controller_settings import mounted_config_map
 from placement_ac.inspection.hub.dump import Dump, Object
-from placement_ac.inspection.hub.kinds import ALL_KINDS, CONTROLLER_KINDS
+from placement_ac.inspection.hub.kinds import ALL_KINDS, CONFIG_MAP, DEPLOYMENT
 from placement_ac.inspection.hub.redact import redacted
 from placement_ac.inspection.hub.requirements import missing_rights_text
-from placement_ac.inspection.readers.hub_reader import read_kinds
+from placement_ac.inspection.readers.hub_reader import Namespaces, OneObject, read_kinds
 from placement_ac.kube.client import Client
 
 _DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -44,9 +45,10 @@ def command(where: HubSource, output_file: Path | None) -> None:
 
 async def _read(client: Client, where: HubSource) -> Dump:
     """Read every kind; first the controller's settings, which say in which namespaces."""
-    settings = (await read_hub(client, where, ())).view.settings
-    ours = dict.fromkeys(CONTROLLER_KINDS, (where.controller_namespace,))
-    return await read_kinds(client, ALL_KINDS, {**namespaces_of(settings), **ours})
+    found = await read_hub(client, where, ())
+    here = where.controller_namespace
+    ours: Namespaces = {DEPLOYMENT: (here,), CONFIG_MAP: (OneObject(here, mounted_config_map(found.dump)),)}
+    return await read_kinds(client, ALL_KINDS, {**namespaces_of(found.view.settings), **ours})
 
 
 def _list_of(dump: Dump, kind: Kind) -> Object:

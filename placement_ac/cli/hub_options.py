@@ -35,11 +35,30 @@ from placement_ac.core.api.constants import (
     Resource,
 )
 from placement_ac.core.api.errors import PlacementAcError
-from placement_ac.inspection.hub.controller_settings import NAMESPACE, ControllerSettings, find_settings
+from placement_ac.inspection.hub.controller_settings import (
+    NAMESPACE,
+    ControllerSettings,
+    find_settings,
+    mounted_config_map,
+)
+from placement_ac.inspection.hub.controller_state import lease_key_of
 from placement_ac.inspection.hub.dump import Dump, MissingRight
 from placement_ac.inspection.hub.hub_view import HubView
-from placement_ac.inspection.hub.kinds import DECISION_KINDS, PROVISIONED_KINDS, QUEUE_KINDS, SETTINGS_KINDS
-from placement_ac.inspection.readers.hub_reader import PAUSE_SECONDS, Namespaces, read_kinds, watch_kinds
+from placement_ac.inspection.hub.kinds import (
+    CONFIG_MAP,
+    DECISION_KINDS,
+    DEPLOYMENT,
+    PROVISIONED_KINDS,
+    QUEUE_KINDS,
+    SETTINGS_KINDS,
+)
+from placement_ac.inspection.readers.hub_reader import (
+    PAUSE_SECONDS,
+    Namespaces,
+    OneObject,
+    read_kinds,
+    watch_kinds,
+)
 from placement_ac.inspection.readers.manifests import read_dump
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
@@ -293,8 +312,24 @@ async def watch_hub(
 
 
 async def _read_controller(client: Client, where: HubSource) -> HubReading:
-    namespaces = dict.fromkeys(SETTINGS_KINDS, (where.controller_namespace,))
-    return _hub_reading(await read_kinds(client, SETTINGS_KINDS, namespaces), where)
+    """Read the Deployment, and the ConfigMap that it mounts: a viewer has no right to any other."""
+    here = where.controller_namespace
+    found = await read_kinds(client, (DEPLOYMENT,), {DEPLOYMENT: (here,)})
+    settings = OneObject(here, mounted_config_map(found))
+    return _hub_reading(
+        joined(found, await read_kinds(client, (CONFIG_MAP,), {CONFIG_MAP: (settings,)})), where
+    )
+
+
+def joined(first: Dump, *others: Dump) -> Dump:
+    """Return the first dump with the objects of the others; of a kind that several have, the last one's."""
+    dumps = (first, *others)
+    return replace(
+        first,
+        objects={kind: objects for dump in dumps for kind, objects in dump.objects.items()},
+        served={kind: served for dump in dumps for kind, served in dump.served.items()},
+        missing=tuple(right for dump in dumps for right in dump.missing),
+    )
 
 
 def _hub_reading(dump: Dump, where: HubSource) -> HubReading:
@@ -320,9 +355,8 @@ def _merged(ours: HubReading, dump: Dump) -> HubReading:
 
 def namespaces_of(settings: Settings) -> Namespaces:
     """Return the namespaces in which each kind is read; those that are not named are read in all."""
-    lease = settings.leader_elect_resource_namespace or settings.kueue_namespace
     return {
-        LEASE: (lease,),
+        LEASE: (OneObject(*lease_key_of(settings)),),
         SECRET: (settings.kueue_namespace,),
         CLUSTER_PROFILE: (settings.kueue_namespace,),
         PLACEMENT: settings.placement_namespace,

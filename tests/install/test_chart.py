@@ -89,9 +89,10 @@ def test_modes_go_together(tmp_path: Path) -> None:
     assert comparable(template(both)) == comparable(wanted)
 
 
-def test_it_can_be_installed_beside_kueue() -> None:
-    """In Kueue's namespace nothing has the name of another object."""
-    objects = template(EVERYTHING | {"kueue": {}, "placements": {}}, namespace="kueue-system")
+@pytest.mark.parametrize("namespace", ["kueue-system", "leases", "default"])
+def test_it_can_be_installed_beside_kueue(namespace: str) -> None:
+    """In a namespace for several things nothing has the name of another object."""
+    objects = template(EVERYTHING | {"kueue": {}, "placements": {}}, namespace=namespace)
     assert len({chart.key_of(one) for one in objects}) == len(objects)
 
 
@@ -206,10 +207,12 @@ def test_the_roles_follow_the_values() -> None:
         ("", ""), ("", "-probe"), ("", "-provisioning"), ("", "-viewer"),
         ("kueue", ""), ("kueue", "-cluster-profile"), ("kueue", "-kubeconfigs"), ("kueue", "-probe"),
         ("kueue", "-provisioning"), ("leases", "-lease"), ("team-a", "-placements"),
+        (NAMESPACE, "-viewer"), ("kueue", "-viewer"), ("leases", "-viewer"), ("default", "-viewer"),
     }  # fmt: skip
     assert roles["leases", "-lease"][1]["resourceNames"] == ["lease"]
+    assert roles["leases", "-viewer"][0]["resourceNames"] == ["lease"]
     assert roles["", "-provisioning"][-1]["resourceNames"] == ["hub", "multikueue"]
-    assert not [one for one in objects if one["kind"] == "ClusterRoleBinding" and "viewer" in str(one)]
+    assert not [one for one in objects if one["kind"].endswith("Binding") and "viewer" in str(one)]
     providers = yaml.safe_load(
         of(objects, "ConfigMap", f"{NAME}-access-providers")["data"]["access-providers.yaml"]
     )["providers"]

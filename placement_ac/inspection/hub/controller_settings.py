@@ -50,6 +50,11 @@ def deployments(dump: Dump) -> list[Object]:
     ]
 
 
+def mounted_config_map(dump: Dump) -> str:
+    """Return the name of the ConfigMap that the Deployment mounts; without one, that of config/."""
+    return next(map(config_map_name, deployments(dump)), MANAGED_BY)
+
+
 def find_settings(dump: Dump, given: Mapping[str, Any]) -> ControllerSettings:
     """Return the settings of the controller on the hub, or those of the settings file in `given`.
 
