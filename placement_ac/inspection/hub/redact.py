@@ -1,5 +1,5 @@
 """
-What `placement-ac dump` leaves out: the content of Secrets, and what kubectl has kept of it.
+Remove what `placement-ac dump` must not show: the content of Secrets, and kubectl's copy of it.
 
 Pure.
 """
