@@ -79,13 +79,13 @@ bench-rotation: $(VENV)/installed ## Measure how soon a new token is in its kube
 	$(BIN)/python -m bench.rotation
 
 lock: $(VENV)/installed ## Lock what the image holds and what the tests use, with hashes, by pyproject.toml
-	@echo '# What the image holds, each with its hashes. Made by `make lock` from pyproject.toml; not edited by hand.' > requirements.lock
+	@echo '# The packages in the image, each with its hashes. Made by `make lock` from pyproject.toml; not edited by hand.' > requirements.lock
 	$(BIN)/uv pip compile $(LOCK) pyproject.toml >> requirements.lock
-	@echo '# What builds the wheel for the image, with hashes. Made by `make lock`; not edited by hand.' > requirements-build.lock
+	@echo '# The packages that build the wheel for the image, with hashes. Made by `make lock`; not edited by hand.' > requirements-build.lock
 	echo 'hatchling>=1.27' | $(BIN)/uv pip compile $(LOCK) - >> requirements-build.lock
-	@echo '# What lists the packages of a release, with hashes. Made by `make lock`; not edited by hand.' > requirements-sbom.lock
+	@echo '# The packages that make the SBOM of a release, with hashes. Made by `make lock`; not edited by hand.' > requirements-sbom.lock
 	echo 'cyclonedx-bom>=7.2,<8' | $(BIN)/uv pip compile $(LOCK) - >> requirements-sbom.lock
-	@echo '# What develops and tests it, with hashes. Made by `make lock` from pyproject.toml; not edited by hand.' > requirements-dev.lock
+	@echo '# The packages that develop and test it, with hashes. Made by `make lock` from pyproject.toml; not edited by hand.' > requirements-dev.lock
 	$(BIN)/uv pip compile $(LOCK) --all-extras pyproject.toml >> requirements-dev.lock
 
 sbom: $(SBOM_VENV)/installed ## List the packages in requirements.lock as a CycloneDX document; SBOM names it

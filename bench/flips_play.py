@@ -34,7 +34,7 @@ LONG_FACTOR: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is played. `gap`: seconds between flips; `running`: Workloads that run all the time.
+    """The play. `gap`: seconds between flips; `running`: Workloads that run all the time.
 
     `placement_seconds`: from a nomination until Kueue records the placement (Kueue: about 1 s). `flags`: of
     `placement-ac run`.
@@ -80,7 +80,7 @@ def arrivals(row: Row) -> list[Arrival]:
 
 @dataclass
 class Ledger:
-    """What happened to the jobs; times are POSIX seconds."""
+    """The history of the jobs; times are POSIX seconds."""
 
     counter: JobCounter
     running: Sequence[str] = ()

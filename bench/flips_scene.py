@@ -80,7 +80,7 @@ class Scene:
 
     @property
     def counter(self) -> JobCounter:
-        """What ran where, from the workers' own Jobs."""
+        """The cluster of each job, from the workers' own Jobs."""
         return self.fleet.counter
 
     def placed(self) -> int:

@@ -1,4 +1,4 @@
-"""What every test may use: a hub, an admin on it, and the controller."""
+"""Fixtures for every test: a hub, an admin on it, and the controller."""
 
 import signal
 import sys

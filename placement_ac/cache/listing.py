@@ -28,7 +28,7 @@ def is_later(one: str, other: str) -> bool:
 
 
 class Listings:
-    """What is watched, and which of it has been listed."""
+    """The watched kinds and namespaces, and which of them have been listed."""
 
     def __init__(
         self,

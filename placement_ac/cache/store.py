@@ -150,7 +150,7 @@ class Cache:
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
-        """What must be listed: each kind, in one namespace or EVERYWHERE."""
+        """Everything that must be listed: each kind, in one namespace or EVERYWHERE."""
         return self._listings.scopes
 
     def unsynced(self) -> list[str]:

@@ -1,5 +1,5 @@
 """
-What has been seen of the hub, kind by kind: the tables, their indexes, and the simplest lookups.
+The objects that were seen on the hub, kind by kind: tables, their indexes, and the simplest lookups.
 
 No I/O, no clock.
 """

@@ -45,7 +45,7 @@ KINDS: Final = tuple(kind for kind in kinds.ALL_KINDS if kind not in _UNUSED)
 def command(where: HubSource, round_: WorkerOptions | None, only_list: bool, form: Form) -> None:
     """Check the setup of this hub: each line is OK, WARN or FAIL, with the command that fixes it.
 
-    What follows from a problem is below it, and does not count as another one.
+    The consequences of a problem are below it, and do not count as others.
 
     With --workers it also inspects each worker, with the credentials that the hub has for it. The fix for a
     worker uses a context of the cluster's name.

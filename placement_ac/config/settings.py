@@ -134,7 +134,7 @@ class Settings(BaseModel):
     credentials: CommaSeparated[CredentialMethod] = Field(CREDENTIAL_METHODS, min_length=1)
     """Where to look for credentials, in this order, comma-separated."""
     removal_policy: Annotated[RemovalPolicy, BeforeValidator(_capitalized)] = DRAIN
-    """What to do with running jobs on a cluster that leaves: wait for them, or send them back."""
+    """Whether running jobs on a cluster that leaves are waited for, or sent back."""
     drain_deadline: Seconds | None = None
     """How long to wait for such jobs before they are sent back.  [default: for ever]"""
     waiting_grace: Seconds = 60.0

@@ -28,7 +28,7 @@ class LeaseDurations:
 
 
 class LeaderElection:
-    """What the candidate `identity` knows of one Lease, and whether it leads."""
+    """One Lease as the candidate `identity` has seen it, and whether it leads."""
 
     def __init__(self, identity: str, durations: LeaseDurations, *, namespace: str, name: str) -> None:
         self._identity = identity

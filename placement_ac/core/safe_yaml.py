@@ -14,7 +14,7 @@ import yaml
 
 TOO_DEEP: Final = "it is nested too deeply"
 _QUOTE: Final = re.compile(r" '(?!<[a-z ]+>').*", re.DOTALL)
-"""What PyYAML quotes of the text; names of its own tokens, like '<stream end>', stay."""
+"""Matches the text that PyYAML quotes; names of its own tokens, like '<stream end>', stay."""
 
 
 class NotYaml(Exception):

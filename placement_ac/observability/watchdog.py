@@ -26,7 +26,7 @@ BLOCKED_SECONDS: Final = 5.0
 
 
 class _Loop:
-    """What the thread knows of the loop: its thread, and when it last ran."""
+    """The event loop as the thread sees it: its thread, and when it last ran."""
 
     def __init__(self) -> None:
         self.thread = threading.get_ident()

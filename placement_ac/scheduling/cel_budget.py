@@ -1,5 +1,5 @@
 """
-What evaluating a CEL expression may cost.
+Limit the cost of evaluating a CEL expression.
 
 Pure, and a count instead of a clock, so that the answer is the same on every
 machine. Kubernetes does likewise (`PerCallLimit`, 1,000,000 units, which OCM

@@ -26,7 +26,7 @@ DISABLE_ANNOTATION = f"{GROUP}/experimental-scheduling-disable"
 
 @dataclass(frozen=True, slots=True)
 class _Ranking:
-    """What the filters dropped; the clusters that passed them, best first, and their scores."""
+    """The clusters that the filters dropped; those that passed, best first, and their scores."""
 
     unfit: Mapping[str, Obj]
     """Clusters that no predicate matches; the reasons are computed only on demand."""

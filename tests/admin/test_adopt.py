@@ -51,7 +51,7 @@ def objects_of(kind: Any, cluster: str, name: str = "", version: str = "") -> st
 
 
 class Addon:
-    """What the Go kueue-addon leaves on a hub."""
+    """The objects that the Go kueue-addon leaves on a hub."""
 
     def __init__(self, admin: Driver) -> None:
         self.admin = admin

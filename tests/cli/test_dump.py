@@ -98,6 +98,16 @@ def test_a_kind_without_objects_is_known_and_one_that_may_not_be_read_is_not(
     assert done.stderr.endswith("; the dump lacks these objects\n")
 
 
+def test_the_controllers_lease_is_in_the_dump_and_no_other(admin: Driver, login: str, tmp_path: Path) -> None:
+    leases = "/apis/coordination.k8s.io/v1/namespaces/kueue-system/leases"
+    for name in ("placement-ac", "other"):
+        admin.ask("POST", leases, {"metadata": {"name": name}, "spec": {"holderIdentity": name}})
+    path = tmp_path / "hub.yaml"
+    path.write_text(run("dump", login).stdout)
+    [found] = [one for one in lists_in(str(path)) if one["kind"] == "LeaseList"]
+    assert [one["metadata"]["name"] for one in found["items"]] == ["placement-ac"]
+
+
 def test_what_the_dump_lacks_is_unknown(dumped: str, tmp_path: Path) -> None:
     lists = [one for one in lists_in(dumped) if one["kind"] != f"{CONFIG}List"]
     path = tmp_path / "less.yaml"

@@ -486,7 +486,7 @@ NEEDS: Final = {
     ("doctor", "timeout"): ("--workers",),
     ("doctor", "access_providers"): ("--workers",),
 }
-"""What else an option needs, or it is refused without being read."""
+"""Other options that an option needs, or it is refused without being read."""
 
 
 @pytest.fixture

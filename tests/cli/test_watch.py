@@ -1,4 +1,4 @@
-"""What `--watch` prints: a document, and again when it has changed."""
+"""The output of `--watch`: a document, and again when it has changed."""
 
 import io
 import json

@@ -32,7 +32,7 @@ FOLLOWED = {ADMISSION_CHECK, MULTIKUEUE_CONFIG, PLACEMENT, PLACEMENT_DECISION}
 
 @pytest.fixture
 def heard(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """What kopf's handlers report while the test runs: kind and kind of change ("": it was listed)."""
+    """Reports of kopf's handlers while the test runs: kind and kind of change ("": it was listed)."""
     found: list[tuple[str, str]] = []
     take_in = Session.event
 

@@ -1,4 +1,4 @@
-"""What a running controller logs: lines for programs, one for each change of state, and else nothing."""
+"""The log of a running controller: lines for programs, one for each change of state, and else nothing."""
 
 import io
 import json
@@ -16,7 +16,7 @@ from tests.support.jobs import has_quota
 from tests.support.stage import shorten
 
 OFTEN = {"RELIST_SECONDS": 0.3, "REDISCOVERY_SECONDS": 0.3, "HEADERS_SECONDS": 0.1}
-"""What goes on while nothing happens, more often than it does."""
+"""Settings with which routine work is done more often than by default."""
 SECRETS = f"/api/v1/namespaces/{NS}/secrets"
 
 

@@ -1,4 +1,4 @@
-"""What is ours is put back, what is not is never touched, and nothing is written without need."""
+"""Our objects are restored, others are never touched, and nothing is written without need."""
 
 from typing import Any
 

@@ -17,7 +17,7 @@ WRITES = ("PATCH", "POST", "PUT", "DELETE")
 UNDONE = "WritesUndone"
 WHEN = "2026-08-01T12:00:00Z"
 SECONDS = 4.0
-"""What is tested: nothing happens for so long that an unlimited controller would write hundreds of times."""
+"""No write happens for so long that an unlimited controller would write hundreds of times."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What a reviewer broke: a stop while the API server hangs, silent refusals, tokens, changed names."""
+"""Findings of a reviewer: a stop while the API server hangs, silent refusals, tokens, changed names."""
 
 import asyncio
 import time

@@ -327,7 +327,7 @@ def test_a_key_that_asked_to_wait_is_to_be_tried_again_and_waits_for_no_turn() -
 
 
 def test_work_is_done_in_no_context_of_who_adds() -> None:
-    """What opens a connection leaves its context to it, and with it whatever is in that."""
+    """The task that opens a connection leaves its context to it, with everything in that."""
     kept = ContextVar("kept", default="nothing")
     seen: list[str] = []
 

@@ -1,4 +1,4 @@
-"""What goes wrong between the controller and the hub: nothing is lost, and nobody is hammered."""
+"""Faults between the controller and the hub: nothing is lost, and no server is overloaded."""
 
 import base64
 import time

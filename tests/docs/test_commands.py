@@ -1,7 +1,7 @@
 """
 Every command in the fenced blocks of README and of the first pages, run in their order on the demo's hub.
 
-What a page shows below a command is compared with what comes out; times and random names may differ.
+The output that a page shows below a command is compared with the real one; times and random names may differ.
 """
 
 import os
@@ -32,7 +32,7 @@ KUBECONFIG: Final = "export KUBECONFIG=…/kubeconfig"
 ACTIVATES: Final = "source .venv/bin/activate"
 RUNS_THIS: Final = "make test"
 PREPARE: Final = (KEEPS, KUBECONFIG, ACTIVATES)
-"""What `Terminal` does itself."""
+"""Commands that `Terminal` runs itself."""
 ELSEWHERE: Final = {
     "make demo": "tests/lab/demo/test_demo.py::test_all_stories_as_json",
     "python3 -m venv .venv": "tests/install/test_image.py::test_the_wheel_is_complete_and_runs",

@@ -72,7 +72,7 @@ def scored(*weights: tuple[str, int], **spec: Any) -> Raw:
 
 FLEET = [a_set(), binding(), cluster()]
 LIVE = [*FLEET, placement(), check(), secret("multikueue-c")]
-"""What is needed for the check to have the cluster, less OCM's decision and the controller's objects."""
+"""All objects with which the check has the cluster, except OCM's decision and the controller's objects."""
 ALL = [*LIVE, decision("c"), *our_objects("c")]
 
 

@@ -1,7 +1,7 @@
 """
 The recorded fleets: `explain` names, for every cluster of every fleet, a step that the recording confirms.
 
-What confirms a step are small rules here, which read the raw objects and know nothing of the engine. CEL has
+Small rules here confirm a step; they read the raw objects and know nothing of the engine. CEL has
 none: there the engine's word counts, and the expression must be quoted.
 """
 

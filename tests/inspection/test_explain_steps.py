@@ -1,4 +1,4 @@
-"""What `explain` tells of each step, on dumps."""
+"""The steps of `explain`, on dumps."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the reading commands stand on: dumps, files, the settings of the controller that runs, the view."""
+"""The basis of the reading commands: dumps, files, the settings of the controller that runs, the view."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""What `placement-ac plan` foretells of Story 3 is what happens when it is applied."""
+"""`placement-ac plan` previews of Story 3 what happens when it is applied."""
 
 import asyncio
 import json

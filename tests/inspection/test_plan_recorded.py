@@ -14,7 +14,7 @@ from tests.scheduling.test_recorded import PARTS, recorded
 
 
 def wanted(fleet: dict[str, Any]) -> dict[str, Any]:
-    """What was recorded, as the command tells it."""
+    """The recording in the command's own words."""
     status, decisions = fleet["expect"]["placementStatus"], fleet["expect"]["decisions"]
     entries = {one["name"]: [c["clusterName"] for c in one["decisions"] or []] for one in decisions}
     groups = status.get("decisionGroups") or []

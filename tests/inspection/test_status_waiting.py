@@ -1,4 +1,4 @@
-"""What `status` finds of the gate and of the changes of the list in the objects of a hub."""
+"""The gate and the changes of the list, as `status` finds them in the objects of a hub."""
 
 from datetime import timedelta
 from typing import Any

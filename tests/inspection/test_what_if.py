@@ -132,7 +132,7 @@ def test_a_write_is_a_diff() -> None:
 
 
 def lists(plan: PlacementPlan) -> list[list[str]]:
-    """What each write makes of Kueue's list, as its diff has it: less what was, and what is new."""
+    """The change of Kueue's list by each write, from its diff: the removed entries, and the new ones."""
     diffs = [one.diff.splitlines()[2:] for one in plan.writes if one.kind == "MultiKueueConfig"]
     return [[line for line in diff if line[:1] in "+-" and f"- {DEMO2}-" in line] for diff in diffs]
 
@@ -389,7 +389,7 @@ def moved(one: Raw) -> Raw:
 
 
 def test_ocm_does_not_look_at_a_placement_that_is_disabled() -> None:
-    """What is decided stays; the order follows the new prioritizer, by which the controller goes itself."""
+    """Decisions stay; the order follows the new prioritizer, by which the controller goes itself."""
     off = {"cluster.open-cluster-management.io/experimental-scheduling-disable": "true"}
     (wanted,) = sample(STORY_3)
     wanted["metadata"]["annotations"] = off

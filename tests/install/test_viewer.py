@@ -38,7 +38,7 @@ COMMANDS = (
 
 
 def granted() -> set[str]:
-    """What the roles let a user read, as `resource.group`."""
+    """The resources that the roles let a user read, as `resource.group`."""
     rules = [rule for role in ROLES for rule in role["rules"]]
     pairs = ((name, rule["apiGroups"][0]) for rule in rules for name in rule["resources"])
     return {f"{name}.{group}".rstrip(".") for name, group in pairs}

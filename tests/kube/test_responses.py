@@ -1,4 +1,4 @@
-"""What the answer of an API server means to us."""
+"""The meaning of an API server's answers."""
 
 from typing import Any
 

@@ -13,7 +13,7 @@ from tests.support.stage import shorten
 
 
 class Pages:
-    """What a kubelet sees."""
+    """The answer that a kubelet gets."""
 
     def __init__(self) -> None:
         self.address = f"127.0.0.1:{free_port()}"

@@ -1,4 +1,4 @@
-"""What stays is frozen once, and not before everything has been listed."""
+"""Objects that stay are frozen once, and not before everything has been listed."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""What is counted, and what is exported of it."""
+"""The metrics: counting, and exporting."""
 
 import asyncio
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ Labels = dict[str, str]
 
 
 def value(metrics: Metrics, name: str, **labels: str) -> float | None:
-    """What stands on the page for one series."""
+    """The value of one series on the page."""
     page = generate_latest(metrics.registry).decode()
     samples = [sample for family in text_string_to_metric_families(page) for sample in family.samples]
     found = [sample.value for sample in samples if (sample.name, sample.labels) == (name, labels)]

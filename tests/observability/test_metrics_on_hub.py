@@ -1,4 +1,4 @@
-"""What a controller exports after a story in which much happens, and what alerts and dashboard make of it."""
+"""Metrics of a controller after a story in which much happens, in alerts and dashboard."""
 
 import base64
 from collections import defaultdict
@@ -27,7 +27,7 @@ class Series(NamedTuple):
 
 
 class Page:
-    """What was read from `/metrics`."""
+    """The content of `/metrics`."""
 
     def __init__(self, text: str) -> None:
         self.families = list(text_string_to_metric_families(text))

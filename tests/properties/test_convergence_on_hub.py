@@ -253,7 +253,7 @@ def ours(admin: Driver) -> dict[str, Any]:
 
 
 def theirs(admin: Driver) -> list[Object]:
-    """What nobody but others wrote, whole."""
+    """The whole objects that only others wrote."""
     paths = [f"{CORE}/namespaces/{NS}/secrets", f"{OCM}/placements", f"{OCM}/placementdecisions"]
     items = [obj for path in paths for obj in admin.ask("GET", path)["items"]]
     for obj in admin.ask("GET", admin.kueue("admissionchecks"))["items"]:

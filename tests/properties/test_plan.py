@@ -1,4 +1,4 @@
-"""What is planned and then done leaves nothing to plan, whatever the fleet and the manifests."""
+"""A plan that is carried out leaves nothing to plan, whatever the fleet and the manifests."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ def test_what_is_done_is_planned_no_more(
     done = HubView(answer.after.dump, view.settings, view.now)
     again = what_if(done, wanted)
     assert not again.changed
-    # What the controller makes of it all is the list that was foretold.
+    # The controller writes the list that was previewed.
     for entry in answer.entries:
         plan = done.plan(entry.plan.name)
         listed = plan.config.clusters if plan.config else ()

@@ -1,4 +1,4 @@
-"""What a CEL expression may cost: expressions that would take seconds, or all memory, are given up."""
+"""The cost limit of CEL expressions: those that would take seconds, or all memory, are given up."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What each prioritizer gives, and what the weights make of it."""
+"""The scores of each prioritizer, and the effect of the weights."""
 
 from typing import Any
 

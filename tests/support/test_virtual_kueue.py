@@ -743,7 +743,7 @@ def trouble(at: VirtualKueue, name: str) -> None:
         at.random.choice(happens)()
 
 
-# What a list write costs (flips.md)
+# The cost of a list write (flips.md)
 
 
 def throttled(running: int) -> VirtualKueue:

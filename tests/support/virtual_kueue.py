@@ -522,7 +522,7 @@ class VirtualKueue:
             self._own_nominations(name, after, mk.KUEUE_MANAGER)
         self._put(name, after)
 
-    # What Kueue's manager sees, and when it reconciles
+    # The view of Kueue's manager, and when it reconciles
 
     def _clusters(self) -> tuple[str, ...] | None:
         return None if self._config is None else tuple(self._config["spec"]["clusters"])

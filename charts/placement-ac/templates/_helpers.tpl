@@ -9,7 +9,7 @@
 {{- default $release .Values.fullnameOverride | trunc 50 | trimSuffix "-" }}
 {{- end }}
 
-{{/* What never changes while a release lives: the labels of one of its components (a list: root, component). */}}
+{{/* The labels of one of a release's components that never change (a list: root, component). */}}
 {{- define "placement-ac.selectorLabels" -}}
 {{- $root := index . 0 -}}
 app.kubernetes.io/name: {{ include "placement-ac.name" $root }}

@@ -1,4 +1,4 @@
-{{/* What the controller's Pods and the test's have in common. */}}
+{{/* The parts that the controller's Pods and the test's have in common. */}}
 {{- define "placement-ac.pod" -}}
 serviceAccountName: {{ include "placement-ac.serviceAccountName" . }}
 automountServiceAccountToken: false # only the container that needs the token mounts it, below

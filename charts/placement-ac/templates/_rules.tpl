@@ -134,7 +134,7 @@ kueue-addon's. */}}
 {{- end }}
 
 {{/* For users, not for the controller: what the commands that only read need, to be bound by an admin. These roles
-give no Secrets, and of ConfigMaps, Leases and Events only those of the controller and of Kueue. */}}
+give no Secrets, of ConfigMaps and Leases only those of the controller and of Kueue, and Events in one namespace. */}}
 {{- define "placement-ac.rules.viewer" -}}
 - apiGroups: [kueue.x-k8s.io]
   resources:

@@ -218,7 +218,7 @@ class ManagedCluster:
 
 @dataclass(frozen=True, slots=True)
 class AppliedFields:
-    """What our field manager applied on an object (`managedFields`): we may take only this away again."""
+    """The fields of an object that our field manager applied (`managedFields`): only these may we remove."""
 
     applied: bool = False
     """Whether it applied anything at all."""

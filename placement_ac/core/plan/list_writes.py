@@ -1,5 +1,5 @@
 """
-What a change of the list costs in Kueue.
+Estimate how much work a change of the list is for Kueue.
 
 Pure. By Kueue's code (pkg/controller/admissionchecks/multikueue/workload.go): when `spec.clusters` of a
 MultiKueueConfig changes, its order included, Kueue reconciles every Workload of the multikueue check, and

@@ -63,7 +63,7 @@ class Selection(NamedTuple):
     requeue_after: float | None = None
     """Seconds until the first of them has waited long enough; None: none waits for time."""
     remarks: tuple[str, ...] = ()
-    """What is wrong with the PlacementDecisions as a whole."""
+    """Problems of the PlacementDecisions as a whole."""
 
     @property
     def problems(self) -> dict[str, str]:

@@ -20,7 +20,7 @@ from placement_ac.inspection.hub.dump import Object, key_of
 from placement_ac.scheduling.objects import Obj, integer, listed, name_of, section, text
 
 INSTALL: Final = "kubectl apply -k OVERLAY  # your own overlay, or the chart: docs/install.md"
-"""The admin chooses the modes: what is installed is not the default overlay."""
+"""The admin chooses the modes, so no overlay is named: the default one may not be wanted."""
 INSTALL_ROLE: Final = "kubectl apply -f config/rbac/clusterrole.yaml"
 """The ClusterRole alone: the rest of the installation may be another overlay."""
 NEEDED: Final = {
@@ -86,7 +86,8 @@ def controller_settings(setup: HubSetup) -> Iterator[Finding]:
 
 def _mounted_settings(setup: HubSetup) -> str:
     """Return the name of the ConfigMap in the Deployment whose settings are in use."""
-    return next(config_map_name(one) for one in deployments(setup.dump) if _label(one) == setup.controller)
+    found = (one for one in deployments(setup.dump) if _label(one) == setup.controller)
+    return next(map(config_map_name, found), MANAGED_BY)
 
 
 @hub_rule(

@@ -137,7 +137,7 @@ class HubSetup:
 
     @cached_property
     def worker_requirements(self) -> WorkerRequirements:
-        """What the hub's Kueue needs on a worker."""
+        """The rights and kinds that the hub's Kueue needs on a worker."""
         served = self.dump.served.get(WORKLOAD)
         version = served.version if served else KUEUE_VERSIONS[0]
         return worker_requirements(self._with_job_kinds, version, self.kueue.release)

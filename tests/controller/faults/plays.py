@@ -1,5 +1,5 @@
 """
-What may go wrong between the controller and the hub, played on a stage where jobs run.
+Faults between the controller and the hub, played on a stage where jobs run.
 
 Before each play, clusters a and b are selected and a job runs on a. The play has c come in a's place and b's
 MultiKueueCluster go, so that each way of watching has news, and returns when time begins to be counted. Then
@@ -73,7 +73,7 @@ class Scene:
         return time.monotonic()
 
     def world(self) -> Object:
-        """What the controller has made of it."""
+        """The result of the controller's work."""
         kueue = self.admin.kueue
         configs = self.admin.ask("GET", kueue("multikueueconfigs"))["items"]
         checks = self.admin.ask("GET", kueue("admissionchecks"))["items"]
@@ -299,7 +299,7 @@ def clock_that_jumps(scene: Scene, seconds: float) -> float:
 
 
 def a_token_of_an_hour(scene: Scene) -> None:
-    """What b's kubeconfig has."""
+    """Give b's kubeconfig a token of an hour."""
     with Driver(scene.there.fleet.hubs["b"]) as worker:
         put(scene.there, "b", token_of(worker, 3600))
 

@@ -76,7 +76,7 @@ def scene(*objects: Any, **rest: Any) -> Plan:
 
 
 def phases_of(*objects: Any, **rest: Any) -> tuple[Phase, ...]:
-    """What is written of objects, conditions aside."""
+    """The writes of objects, without conditions."""
     before = seen(*objects, **rest)
     return diff(before, replace(plan(before), verdicts={}))
 

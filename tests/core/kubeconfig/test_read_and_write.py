@@ -64,7 +64,7 @@ def kubeconfig(user: Raw | None = None, cluster: Raw | None = None, **top: Any) 
 
 
 def read(config: object) -> ClusterAccess | Unusable:
-    """What is read of a kubeconfig: as YAML and as JSON it is the same."""
+    """A kubeconfig as it is read: the same from YAML and from JSON."""
     answer = read_kubeconfig(yaml.safe_dump(config).encode())
     assert read_kubeconfig(json.dumps(config).encode()) == answer
     return answer
@@ -218,7 +218,7 @@ current-context: {name}
 def written(
     name: str = "x", more: str = "", user: str = f"{{token: {SECRET}}}", before: str = "", after: str = ""
 ) -> ClusterAccess | Unusable:
-    """What is read of a kubeconfig with these pieces of YAML in it."""
+    """A kubeconfig with these pieces of YAML in it, as it is read."""
     return read_kubeconfig((before + YAML.format(name=name, more=more, user=user) + after).encode())
 
 
@@ -378,7 +378,7 @@ REFUSED = [
     (Refusal.PROXY, kubeconfig(cluster={"proxy-url": f"socks5h://{SECRET}:1"})),
     (Refusal.PROXY, kubeconfig(cluster={"proxy-url": f"{SECRET}:3128"})),
 ]
-"""What is refused, whether it is written as YAML or as JSON."""
+"""Kubeconfigs that are refused, whether written as YAML or as JSON."""
 
 NOT_READ = [
     (Refusal.NOT_YAML, b"}{" + SECRET.encode()),

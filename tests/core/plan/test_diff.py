@@ -392,7 +392,7 @@ def test_the_message_of_a_condition_is_the_verdicts() -> None:
 
 
 def test_workloads_come_last() -> None:
-    """What becomes Ready must find the list as it is to be."""
+    """A check that becomes Ready must find the final list."""
     objects = [
         *(check(), multikueue_check(), placement(), decision("a", "b"), *secrets("a", "b")),
         *(*our_objects("a", owners=["check", "mk"]), workload("job")),

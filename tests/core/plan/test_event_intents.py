@@ -1,4 +1,4 @@
-"""What Kubernetes events tell: by the difference of two lists, one event per reason, after the write."""
+"""Kubernetes events: from the difference of two lists, one event per reason, after the write."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,7 +38,7 @@ MANY: Final = tuple(f"c{number:02}" for number in range(17))
 
 @dataclass
 class Hub:
-    """What OCM selects, beside the list that is there."""
+    """OCM's selection, beside the present list."""
 
     selected: Sequence[Any] = ()
     listed: Sequence[str] = ()

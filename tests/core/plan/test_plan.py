@@ -1,4 +1,4 @@
-"""What Kueue is to see for one Placement: the objects, and the condition with its words."""
+"""The plan for one Placement: the objects for Kueue, and the condition with its words."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is broken of the controller, and what of the Go kueue-addon is in its way."""
+"""Broken controllers, and remains of the Go kueue-addon that are in its way."""
 
 import copy
 from typing import Final

@@ -1,4 +1,4 @@
-"""What is broken of cluster sets, checks, ClusterQueues, and of the ways into the workers."""
+"""Broken cluster sets, checks, ClusterQueues, and credentials of workers."""
 
 import base64
 import copy

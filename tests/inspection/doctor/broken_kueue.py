@@ -1,4 +1,4 @@
-"""What is broken of Kueue's: its kinds, its Deployment, its configuration."""
+"""Broken kinds, Deployments and configurations of Kueue."""
 
 import json
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""What follows from one cause is below it: on values, and on hubs with one cause and its consequences."""
+"""The consequences of one cause are below it: on values, and on hubs with one cause and its consequences."""
 
 from typing import Any
 

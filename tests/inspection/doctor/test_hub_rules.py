@@ -62,7 +62,7 @@ def stored() -> Objects:
 
 
 def read(objects: Objects) -> Dump:
-    """What is read of a hub with these objects, by who may read all."""
+    """The dump of a hub with these objects, read with all rights."""
     dump = dump_of(objects.values())
     crds = {name for kind, _, name in objects if kind == "CustomResourceDefinition"}
     newest = {kind: kind.at(kind.versions[0]) for kind in ALL_KINDS} | dict(dump.served)

@@ -112,7 +112,7 @@ class Bench:
         return result.exit_code, json.loads(result.stdout)
 
     def line(self, check: str) -> list[tuple[str, str, str]]:
-        """What it says of one check: level, message, fix."""
+        """The findings of one check: level, message, fix."""
         _, document = self.doctor()
         return [
             (one["level"], one["message"], one["fix"])
@@ -126,7 +126,7 @@ MENDED: list[Key] = [
     ("ConfigMap", healthy.NS, "kueue-manager-config"),
     ("Deployment", healthy.OURS, "placement-ac"),
 ]
-"""What fixes change beside what was broken."""
+"""Fields that fixes change in addition to the broken ones."""
 
 
 def fresh() -> Objects:

@@ -40,7 +40,7 @@ CLUSTER = "cluster2"
 TOKEN = "SeCrEt-of-the-account"
 SAMPLES = manifests.samples() / "tas"
 FRAMEWORKS = ["batch/job", "jobset.x-k8s.io/jobset"]
-"""What Kueue on the hub sends: `kueue.SHIPPED`."""
+"""The job kinds that Kueue on the hub sends: `kueue.SHIPPED`."""
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 QUEUE = f"{KUEUE}/clusterqueues/cluster-queue-tas"
@@ -78,7 +78,7 @@ class Pair:
         self.kueue_looks()
 
     def kueue_looks(self) -> None:
-        """What the worker's Kueue says of ClusterQueues, for once."""
+        """Write the conditions that the worker's Kueue would give ClusterQueues."""
         condition = {"type": "Active", "status": "True", "reason": "Ready", "message": ""}
         since = {"lastTransitionTime": "2026-01-01T00:00:00Z"}
         for queue in self.worker.ask("GET", f"{KUEUE}/clusterqueues")["items"]:
@@ -134,7 +134,7 @@ class Pair:
 
 
 def needed() -> list[Object]:
-    """What MultiKueue needs on the worker."""
+    """The rules that MultiKueue needs on the worker."""
     return [rule.as_dict() for rule in policy_rules(FRAMEWORKS, kueue=parse_release("0.19.2"))]
 
 

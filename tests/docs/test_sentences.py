@@ -1,0 +1,47 @@
+"""No sentence in a docstring or a comment begins with "What", unless it is a question."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.documents import ROOT
+
+FOLDERS = ("placement_ac", "website", "bench", "charts", "config", "kind", "tests")
+WRITTEN = (".py", ".yaml", ".yml", ".tpl", ".lock", ".sh")
+FILES = sorted(
+    path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in WRITTEN
+) + sorted(ROOT.glob("*.lock"))
+BEGINS = re.compile(r"(^|[.!:] |\"\"\")What\b(?!.*\?)")
+MARKS = "#{/*- "
+"""Signs before the words of a comment, in Python, YAML and Helm's templates."""
+
+
+def sentences(path: Path) -> Iterator[str]:
+    """Yield the lines that begin a sentence with the word; a line is shown with its number."""
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        if BEGINS.search(line.strip().lstrip(MARKS)):
+            yield f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+
+
+def test_no_sentence_begins_so() -> None:
+    found = [one for path in FILES if path != Path(__file__) for one in sentences(path)]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ('    """What it costs."""', 1),
+        ("# What it costs", 1),
+        ("{{/* What it costs */}}", 1),
+        ("It is free. What it costs is nothing.", 1),
+        ("# What does it cost?", 0),
+        ("it says what it costs", 0),
+    ],
+)
+def test_the_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, count: int) -> None:
+    monkeypatch.setattr("tests.docs.test_sentences.ROOT", tmp_path)
+    (tmp_path / "a.py").write_text(text)
+    assert len(list(sentences(tmp_path / "a.py"))) == count
