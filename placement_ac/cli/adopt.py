@@ -3,13 +3,14 @@
 import click
 
 from placement_ac.admin.adopt import carry_out, check_that_it_is_stopped, steps
+from placement_ac.cli.hub_names import cluster_names
 from placement_ac.cli.hub_options import HubSource, kueue_namespace_option, login_options, with_client
 from placement_ac.core.api.errors import PlacementAcError
 from placement_ac.kube.client import Client
 
 
 @click.command("adopt", epilog="Example:  placement-ac adopt --dry-run")
-@click.argument("clusters", nargs=-1, metavar="[CLUSTER]...")
+@click.argument("clusters", nargs=-1, metavar="[CLUSTER]...", shell_complete=cluster_names)
 @login_options
 @kueue_namespace_option
 @click.option("--dry-run", is_flag=True, help="Only print what would be written.")

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from placement_ac.cli.controller_line import controller_line
+from placement_ac.cli.hub_names import check_names, subject_words
 from placement_ac.cli.hub_options import (
     EXPLAIN_KINDS,
     HubSource,
@@ -74,8 +75,14 @@ Explanations = tuple[ClusterExplanation | CheckExplanation, ...]
     cls=ReadCommand,
     epilog="Example:  placement-ac explain cluster cluster1 --check placement-demo2",
 )
-@click.argument("words", nargs=-1, required=True, metavar="[TYPE] NAME")
-@click.option("--check", default="", metavar="NAME", help="Explain a cluster for this check only.")
+@click.argument("words", nargs=-1, required=True, metavar="[TYPE] NAME", shell_complete=subject_words)
+@click.option(
+    "--check",
+    default="",
+    metavar="NAME",
+    shell_complete=check_names,
+    help="Explain a cluster for this check only.",
+)
 @hub_options
 @output("wide", "json", "yaml")
 def command(words: tuple[str, ...], check: str, where: HubSource, form: Form) -> None:

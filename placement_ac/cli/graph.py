@@ -6,6 +6,7 @@ from typing import Final, Literal, get_args
 
 import click
 
+from placement_ac.cli.hub_names import check_names
 from placement_ac.cli.hub_options import (
     FILE,
     STATUS_KINDS,
@@ -45,7 +46,7 @@ output_file_option = click.option("--output-file", type=FILE, help="Write to thi
 @click.command(
     "graph", cls=ReadCommand, epilog="Example:  placement-ac graph -o html --output-file graph.html"
 )
-@click.argument("check", nargs=-1)
+@click.argument("check", nargs=-1, shell_complete=check_names)
 @hub_options
 @output(*get_args(Form), default="mermaid", message="Mermaid for Markdown, or a self-contained file.")
 @output_file_option

@@ -8,6 +8,7 @@ import asyncio
 import errno
 import os
 import sys
+import traceback
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -34,19 +35,31 @@ from placement_ac.core.api.constants import (
     Resource,
 )
 from placement_ac.core.api.errors import PlacementAcError
-from placement_ac.inspection.hub.controller_settings import NAMESPACE, ControllerSettings, find_settings
+from placement_ac.inspection.doctor.kueue import HubKueue
+from placement_ac.inspection.hub.controller_settings import (
+    NAMESPACE,
+    ControllerSettings,
+    find_settings,
+    mounted_config_map,
+)
+from placement_ac.inspection.hub.controller_state import lease_key_of
 from placement_ac.inspection.hub.dump import Dump, MissingRight
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import (
     CONFIG_MAP,
-    CONTROLLER_KINDS,
     DECISION_KINDS,
     DEPLOYMENT,
     PROVISIONED_KINDS,
     QUEUE_KINDS,
     SETTINGS_KINDS,
 )
-from placement_ac.inspection.readers.hub_reader import PAUSE_SECONDS, Namespaces, read_kinds, watch_kinds
+from placement_ac.inspection.readers.hub_reader import (
+    PAUSE_SECONDS,
+    Namespaces,
+    OneObject,
+    read_kinds,
+    watch_kinds,
+)
 from placement_ac.inspection.readers.manifests import read_dump
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
@@ -57,14 +70,16 @@ STATUS_KINDS: Final = (*WATCHED_KINDS, *QUEUE_KINDS, *PROVISIONED_KINDS)
 EXPLAIN_KINDS: Final = (*DECISION_KINDS, *QUEUE_KINDS, *PROVISIONED_KINDS)
 ALL_NAMESPACES_KINDS: Final = (PLACEMENT, PLACEMENT_DECISION)
 """Kinds read in all namespaces: OCM's Balance counts the decisions of all Placements."""
+PYTHONS_CODE: Final = 1
+"""Python's exit code after an exception that nobody has handled."""
 INTERRUPTED: Final = 130
 """The exit code after Ctrl-C, as in shells."""
 
 
 class ReadCommand(click.Command):
-    """A command whose errors all have one exit code, usage errors too."""
+    """A command whose errors all have one exit code, usage errors and those of the program too."""
 
-    error_code: ClassVar[int] = 1
+    error_code: ClassVar[int] = PYTHONS_CODE
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         try:
@@ -83,10 +98,24 @@ class ReadCommand(click.Command):
         except KeyboardInterrupt:
             raise click.exceptions.Exit(INTERRUPTED) from None
         except OSError as error:
-            if error.errno in (None, errno.EPIPE):  # the reader has closed the pipe: click exits quietly
+            if error.errno is None:
+                self._exit_with_traceback()
                 raise
             _drop_unprintable_output()
+            if error.errno == errno.EPIPE:  # the reader has closed the pipe, and wants no message
+                raise click.exceptions.Exit(self.error_code) from None
             raise self._coded(click.ClickException(without_controls(str(error)))) from None
+        except (click.exceptions.Exit, click.exceptions.Abort):
+            raise
+        except Exception:
+            self._exit_with_traceback()
+            raise
+
+    def _exit_with_traceback(self) -> None:
+        """Report the error that is being handled, and exit with our code; Python would exit with its own."""
+        if self.error_code != PYTHONS_CODE:
+            traceback.print_exc()
+            raise click.exceptions.Exit(self.error_code) from None
 
     def _coded(self, error: click.ClickException) -> click.ClickException:
         error.exit_code = self.error_code  # type: ignore[misc]  # click reads it of the instance
@@ -94,13 +123,14 @@ class ReadCommand(click.Command):
 
 
 def _drop_unprintable_output() -> None:
-    """Flush stdout or drop its buffer: else Python would flush again at exit and exit with 120."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+    """Flush the outputs or drop their buffers: else Python would flush again at exit and exit with 120."""
+    for output in (sys.stdout, sys.stderr):
+        try:
+            output.flush()
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, output.fileno())
+            os.close(nowhere)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,18 +268,20 @@ def installation_namespaces(where: HubSource, settings: Settings) -> tuple[str, 
 
 
 async def read_installations(client: Client, where: HubSource, settings: Settings) -> Dump:
-    """Read the ConfigMaps and the Lease of controller and Kueue, and the Deployments of all namespaces.
+    """Read the Lease, the Deployments of all namespaces, and the settings of controller and Kueue.
 
-    Another controller may be in any of them. Without that right: the Deployments of these two namespaces.
+    Another controller may be in any of them. Without that right: the Deployments of their namespaces.
+    Of the ConfigMaps, a viewer may read those that they mount.
     """
-    namespaces = installation_namespaces(where, settings)
-    scopes = {**namespaces_of(settings), DEPLOYMENT: (), CONFIG_MAP: namespaces}
-    found = await read_kinds(client, CONTROLLER_KINDS, scopes)
-    if all(right.kind != DEPLOYMENT for right in found.missing):
-        return found
-    fewer = await read_kinds(client, (DEPLOYMENT,), {DEPLOYMENT: namespaces})
-    both = found.with_kinds_of(fewer)
-    return replace(both, missing=(*found.missing, *fewer.missing))
+    here, kueue = where.controller_namespace, settings.kueue_namespace
+    found = await read_kinds(client, (LEASE, DEPLOYMENT), {**namespaces_of(settings), DEPLOYMENT: ()})
+    if any(right.kind == DEPLOYMENT for right in found.missing):
+        namespaces = installation_namespaces(where, settings)
+        fewer = await read_kinds(client, (DEPLOYMENT,), {DEPLOYMENT: namespaces})
+        found = replace(found.with_kinds_of(fewer), missing=(*found.missing, *fewer.missing))
+    config = HubKueue(found, kueue, settings.kueue_version).config_name
+    maps = dict.fromkeys((OneObject(here, mounted_config_map(found, here)), OneObject(kueue, config)))
+    return found.with_kinds_of(await read_kinds(client, (CONFIG_MAP,), {CONFIG_MAP: tuple(maps)}))
 
 
 def read_all_namespaces(
@@ -312,8 +344,12 @@ async def watch_hub(
 
 
 async def _read_controller(client: Client, where: HubSource) -> HubReading:
-    namespaces = dict.fromkeys(SETTINGS_KINDS, (where.controller_namespace,))
-    return _hub_reading(await read_kinds(client, SETTINGS_KINDS, namespaces), where)
+    """Read the Deployment, and the ConfigMap that it mounts: a viewer has no right to any other."""
+    here = where.controller_namespace
+    found = await read_kinds(client, (DEPLOYMENT,), {DEPLOYMENT: (here,)})
+    settings = OneObject(here, mounted_config_map(found, here))
+    read = await read_kinds(client, (CONFIG_MAP,), {CONFIG_MAP: (settings,)})
+    return _hub_reading(found.with_kinds_of(read), where)
 
 
 def _hub_reading(dump: Dump, where: HubSource) -> HubReading:
@@ -339,9 +375,8 @@ def _merged(ours: HubReading, dump: Dump) -> HubReading:
 
 def namespaces_of(settings: Settings) -> Namespaces:
     """Return the namespaces in which each kind is read; those that are not named are read in all."""
-    lease = settings.leader_elect_resource_namespace or settings.kueue_namespace
     return {
-        LEASE: (lease,),
+        LEASE: (OneObject(*lease_key_of(settings)),),
         SECRET: (settings.kueue_namespace,),
         CLUSTER_PROFILE: (settings.kueue_namespace,),
         PLACEMENT: settings.placement_namespace,

@@ -4,7 +4,9 @@ The output of the commands that only read: tables, JSON, YAML and names, once or
 Colour goes only to a terminal, and not with NO_COLOR set (https://no-color.org).
 """
 
+import errno
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -52,11 +54,18 @@ def output(
     )
 
 
+class _Console(Console):
+    """A console that leaves a closed pipe, and so the exit code, to the command; rich would exit with 1."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
 def console() -> Console:
     """Return a console on the current stdout."""
     terminal = sys.stdout.isatty()
     width = None if terminal else UNWRAPPED
-    return Console(file=sys.stdout, width=width, highlight=False, soft_wrap=not terminal)
+    return _Console(file=sys.stdout, width=width, highlight=False, soft_wrap=not terminal)
 
 
 def emit(

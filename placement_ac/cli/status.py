@@ -10,6 +10,7 @@ import click
 from rich.console import RenderableType
 
 from placement_ac.cli.controller_line import controller_line
+from placement_ac.cli.hub_names import check_references
 from placement_ac.cli.hub_options import (
     STATUS_KINDS,
     HubReading,
@@ -43,7 +44,12 @@ _TYPES: Final = frozenset(names_of_kind(ADMISSION_CHECK, "check"))
 
 
 @click.command("status", cls=ReadCommand, epilog="Example:  placement-ac status placement-demo2")
-@click.argument("check", nargs=-1, callback=lambda _, __, value: tuple(map(_name_of, value)))
+@click.argument(
+    "check",
+    nargs=-1,
+    callback=lambda _, __, value: tuple(map(_name_of, value)),
+    shell_complete=check_references,
+)
 @hub_options
 @output("wide", "json", "yaml", "name")
 @click.option("-w", "--watch", is_flag=True, help="Print it again after each change, until Ctrl-C.")

@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from placement_ac.cli.graph import output_file_option, write
+from placement_ac.cli.hub_names import check_names
 from placement_ac.cli.hub_options import (
     FILE,
     HubSource,
@@ -47,7 +48,7 @@ HEADS: Final = ("Cluster", "State", "From", "To", "Detail")
     cls=ReadCommand,
     epilog="Example:  placement-ac timeline placement-demo2 -o html --output-file timeline.html",
 )
-@click.argument("check", required=False)
+@click.argument("check", required=False, shell_complete=check_names)
 @hub_options
 @output(*get_args(Form), default="table", message="A table, a picture in a self-contained file, or JSON.")
 @output_file_option

@@ -16,7 +16,7 @@ from placement_ac.cli.hub_options import (
 )
 from placement_ac.cli.output import Form, emit, output, plain_table, safe_text
 from placement_ac.core.api.constants import KUEUE_MANAGER, LABEL_RELEASE
-from placement_ac.core.api.errors import ApiError, NotFound, Refused, Unavailable
+from placement_ac.core.api.errors import ApiError, LoginFailed, NotFound, Refused
 from placement_ac.core.inputs.fitness import release_of
 from placement_ac.inspection.hub.kinds import DEPLOYMENT
 from placement_ac.kube.client import Client
@@ -48,7 +48,7 @@ def command(where: HubSource, kueue_namespace: str, form: Form) -> None:
     found = {"placementAc": version("placement-ac")}
     try:
         found |= with_client(where, read)
-    except Unavailable:
+    except (ApiError, LoginFailed):
         emit(form, found, lambda _: [_table(found)])
         raise
     emit(form, found, lambda _: [_table(found)])

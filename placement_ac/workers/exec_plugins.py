@@ -40,6 +40,8 @@ _CONFIG_EXTENSION: Final = "client.authentication.k8s.io/exec"
 _CLUSTER_FIELDS: Final = ("server", "tls-server-name", "certificate-authority-data", "proxy-url")
 """The fields of the cluster that a plugin gets."""
 _KILL_SECONDS: Final = 1.0
+MAX_OUTPUT_BYTES: Final = 1_000_000
+"""A plugin that prints more is stopped: an ExecCredential has some KB."""
 
 
 class _FileModel(BaseModel):
@@ -174,14 +176,30 @@ async def run(command: ExecConfig, cluster: Mapping[str, Any]) -> ExecCredential
         why = getattr(error, "strerror", None) or "its arguments are impossible"
         return Unusable(f"plugin {command.command} cannot be started: {why}")
     try:
-        output, _ = await process.communicate()
+        output = await _read_output(process)
     finally:
         await _kill(process)
+    if output is None:
+        return Unusable(
+            f"plugin {command.command} was stopped: it printed more than 1 MB; run it by hand to see why"
+        )
     if process.returncode:
         return Unusable(
             f"plugin {command.command} ended with code {process.returncode}: run it by hand to see why"
         )
     return _parse_credential(output, command)
+
+
+async def _read_output(process: asyncio.subprocess.Process) -> bytes | None:
+    """Return the output of a process when it has ended; None if it is longer than MAX_OUTPUT_BYTES."""
+    assert process.stdout  # noqa: S101  # it is a pipe
+    output = bytearray()
+    while part := await process.stdout.read(MAX_OUTPUT_BYTES):
+        output += part
+        if len(output) > MAX_OUTPUT_BYTES:
+            return None
+    await process.wait()
+    return bytes(output)
 
 
 async def _kill(process: asyncio.subprocess.Process) -> None:

@@ -94,7 +94,7 @@ def test_a_kind_without_objects_is_known_and_one_that_may_not_be_read_is_not(
     (tmp_path / "nobody").write_text(yaml.safe_dump(content))
     done = run("dump", f"--kubeconfig={tmp_path / 'nobody'}")
     assert (done.exit_code, done.stdout) == (0, "")
-    assert done.stderr.startswith("missing rights: ask an admin for ClusterRole placement-ac-viewer")
+    assert done.stderr.startswith("missing rights: ask an admin to bind placement-ac's viewer roles to you")
     assert done.stderr.endswith("; the dump lacks these objects\n")
 
 

@@ -211,3 +211,29 @@ def test_a_manifest_that_cannot_be(dump: str) -> None:
     done = plan("-f", "-", "--from-dump", dump, stdin=text)
     output = "write one from 0 on, without quotes: spec.numberOfClusters is not a whole number"
     assert (done.exit_code, done.stderr) == (2, f"Error: Placement kueue-system/{DEMO2}: {output}\n")
+
+
+@pytest.mark.parametrize("form", ["table", "json", "yaml", "name"])
+def test_a_closed_pipe_is_an_error_and_no_change(dump: str, form: str) -> None:
+    """`plan | head` must not look like a change; nor does it need a message."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    shown = [] if form == "table" else ["-o", form]
+    words = [sys.executable, "-m", "placement_ac", "plan", "-f", STORY_3, "--from-dump", dump, *shown]
+    done = subprocess.run(words, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (2, "")
+
+
+@pytest.mark.parametrize("error", [RuntimeError("a bug"), OSError("without a number"), RecursionError()])
+def test_a_bug_is_an_error_and_no_change(
+    dump: str, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def broken(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("placement_ac.cli.plan.what_if", broken)
+    done = plan("-f", STORY_3, "--from-dump", dump)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("Traceback")
+    assert type(error).__name__ in done.stderr.splitlines()[-1]

@@ -1,6 +1,7 @@
 """`placement-ac version` on a hub."""
 
 import json
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -61,10 +62,37 @@ def test_a_missing_right_is_said(hub: Hub, admin: Driver, tmp_path: Path) -> Non
     assert "unknown: no right to get deployments.apps in namespace kueue-system" in done.stdout
 
 
-def test_without_a_hub_the_version_of_the_program_is_shown(hub: Hub, tmp_path: Path) -> None:
+def away(hub: Hub, path: Path) -> None:
     content = hub.kubeconfig()
     content["clusters"][0]["cluster"]["server"] = f"http://127.0.0.1:{free_port()}"
-    (tmp_path / "away").write_text(json.dumps(content))
-    done = shown(tmp_path / "away")
+    path.write_text(json.dumps(content))
+
+
+def refused(hub: Hub, path: Path) -> None:
+    hub.faults.add("GET", "version", status=403)
+    hub.write_kubeconfig(path)
+
+
+def an_unknown_token(hub: Hub, path: Path) -> None:
+    content = hub.kubeconfig()
+    content["users"][0]["user"] = {"token": "s3cret"}
+    path.write_text(json.dumps(content))
+
+
+def no_kubeconfig(hub: Hub, path: Path) -> None:
+    path.write_text("users: [s3cret")
+
+
+def missing(hub: Hub, path: Path) -> None:
+    pass
+
+
+@pytest.mark.parametrize("hub_is", [away, refused, an_unknown_token, no_kubeconfig, missing])
+def test_without_a_hub_the_version_of_the_program_is_shown(
+    hub: Hub, tmp_path: Path, hub_is: Callable[[Hub, Path], None]
+) -> None:
+    hub_is(hub, tmp_path / "kubeconfig")
+    done = shown(tmp_path / "kubeconfig")
     assert (done.exit_code, version("placement-ac") in done.stdout) == (1, True)
     assert done.stderr.startswith("Error: ")
+    assert "s3cret" not in done.output

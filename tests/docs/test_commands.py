@@ -42,6 +42,8 @@ ELSEWHERE: Final = {
     "    --set image.repository=registry.example/placement-ac": (
         "tests/install/test_helm.py::test_the_commands_in_the_page"
     ),
+    "kubectl create rolebinding placement-ac-viewer --role=placement-ac-viewer --user=jane "
+    "-n placement-ac-system": ("tests/install/test_viewer.py::test_the_commands_in_the_page_bind_the_roles"),
 }
 """Commands that install something, or run all tests → the test that shows that they work."""
 EXAMPLES: Final = {

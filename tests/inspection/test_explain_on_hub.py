@@ -121,7 +121,7 @@ def test_unreadable_kinds_are_unknown(hub: Hub, admin: Driver, tmp_path: Path) -
     run = CliRunner().invoke(main, ["explain", "check/p", "--kubeconfig", str(kubeconfig), "-o", "json"])
     assert run.exit_code == 1, run.output
     assert "you may not list addonplacementscores, managedclusters, " in run.stderr
-    assert "the role does not give the right to list secrets in namespace kueue-system" in run.stderr
+    assert "the roles do not give the right to list secrets in namespace kueue-system" in run.stderr
     (found,) = json.loads(run.stdout)["checks"]
     outcomes = {one["step"]: one["outcome"] for one in found["links"]}
     assert (outcomes["Placement"], outcomes["ClusterSet"], outcomes["Decision"]) == (

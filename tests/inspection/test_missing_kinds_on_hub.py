@@ -87,7 +87,7 @@ def test_a_user_without_rights_gets_one_line(
     owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
     code, stdout, stderr = run(kubeconfig_of(hub, tmp_path / "reader", token_of(owner)), *words)
     assert (code, stdout, len(stderr.splitlines())) == (error_code(words), "", 1)
-    assert stderr.startswith("Error: ask an admin for ClusterRole placement-ac-viewer (kubectl create ")
+    assert stderr.startswith("Error: ask an admin to bind placement-ac's viewer roles to you (kubectl get ")
     assert "you may not list admissionchecks, multikueueconfigs, multikueueclusters, " in stderr
 
 
@@ -105,5 +105,5 @@ def test_what_can_be_read_is_shown_and_the_exit_code_tells(
     allow(owner, rule("get list", KUEUE, "*"), rule("get list", OCM, "placements"))
     code, stdout, stderr = run(kubeconfig_of(hub, tmp_path / "reader", token_of(owner)), *words)
     assert (code, shows in stdout, len(stderr.splitlines())) == (1, True, 1)
-    assert stderr.startswith("missing rights: ask an admin for ClusterRole placement-ac-viewer")
+    assert stderr.startswith("missing rights: ask an admin to bind placement-ac's viewer roles to you")
     assert stderr.endswith("; what depends on that is unknown\n")

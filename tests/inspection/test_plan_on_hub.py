@@ -158,7 +158,7 @@ OF_KUEUE = ("admissionchecks", "multikueueconfigs", "multikueueclusters")
             (*MAY, BINDINGS),
             1,
             [
-                "missing rights: ask an admin for ClusterRole",
+                "missing rights: ask an admin to bind placement-ac's viewer roles to you",
                 "warning: the credentials of clusters are unknown: every cluster counts as having some",
             ],
             id="no Secrets, Workloads and queues",
@@ -166,7 +166,7 @@ OF_KUEUE = ("admissionchecks", "multikueueconfigs", "multikueueclusters")
         pytest.param(
             MAY,
             2,
-            ["Error: ask an admin for ClusterRole"],
+            ["Error: ask an admin to bind placement-ac's viewer roles to you"],
             id="no bindings",
         ),
     ],

@@ -15,8 +15,8 @@ from placement_ac.inspection.hub.requirements import (
 )
 
 BIND = (
-    "ask an admin for ClusterRole placement-ac-viewer "
-    "(kubectl create clusterrolebinding NAME --clusterrole=placement-ac-viewer --user=USER)"
+    "ask an admin to bind placement-ac's viewer roles to you "
+    "(kubectl get clusterroles,roles -A -l app.kubernetes.io/name=placement-ac)"
 )
 
 
@@ -72,7 +72,7 @@ def test_what_a_hub_does_not_serve(dump: Dump, expected: str) -> None:
                 MissingRight("list", SECRET, "kueue-system"),
             ),
             f"{BIND}: you may not list placements in namespace a and b; "
-            "the role does not give the right to list secrets in namespace kueue-system",
+            "the roles do not give the right to list secrets in namespace kueue-system",
             id="both, in two namespaces",
         ),
         pytest.param(

@@ -196,7 +196,7 @@ def test_the_missing_right_to_checks_is_an_error(hub: Hub, admin: Driver, tmp_pa
     reader = kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
     result = CliRunner().invoke(main, ["status", "--kubeconfig", str(reader)])
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("Error: ask an admin for ClusterRole placement-ac-viewer (")
+    assert result.stderr.startswith("Error: ask an admin to bind placement-ac's viewer roles to you (")
     assert ": you may not list admissionchecks, multikueueconfigs, " in result.stderr
 
 
@@ -218,10 +218,10 @@ def test_missing_rights_are_reported_and_the_rest_is_shown(hub: Hub, admin: Driv
         ],
     )
     assert result.stderr == (
-        "missing rights: ask an admin for ClusterRole placement-ac-viewer (kubectl create clusterrolebinding"
-        " NAME --clusterrole=placement-ac-viewer --user=USER): you may not list events in namespace default,"
+        "missing rights: ask an admin to bind placement-ac's viewer roles to you (kubectl get clusterroles,"
+        "roles -A -l app.kubernetes.io/name=placement-ac): you may not list events in namespace default,"
         " leases in namespace kueue-system;"
-        " the role does not give the right to list secrets in namespace kueue-system;"
+        " the roles do not give the right to list secrets in namespace kueue-system;"
         " what depends on that is unknown\n"
     )
     (row,) = found["checks"][0]["clusters"]

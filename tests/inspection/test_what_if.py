@@ -428,6 +428,19 @@ def test_a_field_that_kubectl_apply_does_not_remove(applied: Raw, kept: bool) ->
     assert any(one.startswith(expected) for one in warnings) is kept
 
 
+def test_a_field_stays_in_the_object_of_the_manifests_own_namespace() -> None:
+    """Another Placement of the same name, whose manifest has the field, says nothing about this one."""
+    (ours,) = [one for one in sample("placement-demo2-1.yaml") if one["kind"] == "Placement"]
+    patched = ours | {
+        "metadata": ours["metadata"] | {"annotations": {LAST_APPLIED: "{}"}},
+        "spec": ours["spec"] | {"numberOfClusters": 1},
+    }
+    theirs = patched | {"metadata": patched["metadata"] | {"namespace": "team"}}
+    warnings = what_if(view_of(stored(patched), stored(theirs)), [ours, theirs]).warnings
+    kept = [one for one in warnings if one.startswith("write spec.numberOfClusters into")]
+    assert [one.partition(", or")[0].split()[-1] for one in kept] == [f"kueue-system/{DEMO2}"]
+
+
 def test_a_field_that_the_kind_does_not_have() -> None:
     (there,) = [one for one in sample("placement-demo2-1.yaml") if one["kind"] == "Placement"]
     wrong = there | {"spec": there["spec"] | {"numberOfCluster": 1}}

@@ -89,9 +89,10 @@ def test_modes_go_together(tmp_path: Path) -> None:
     assert comparable(template(both)) == comparable(wanted)
 
 
-def test_it_can_be_installed_beside_kueue() -> None:
-    """In Kueue's namespace nothing has the name of another object."""
-    objects = template(EVERYTHING | {"kueue": {}, "placements": {}}, namespace="kueue-system")
+@pytest.mark.parametrize("namespace", ["kueue-system", "leases", "default"])
+def test_it_can_be_installed_beside_kueue(namespace: str) -> None:
+    """In a namespace for several things nothing has the name of another object."""
+    objects = template(EVERYTHING | {"kueue": {}, "placements": {}}, namespace=namespace)
     assert len({chart.key_of(one) for one in objects}) == len(objects)
 
 
@@ -206,10 +207,12 @@ def test_the_roles_follow_the_values() -> None:
         ("", ""), ("", "-probe"), ("", "-provisioning"), ("", "-viewer"),
         ("kueue", ""), ("kueue", "-cluster-profile"), ("kueue", "-kubeconfigs"), ("kueue", "-probe"),
         ("kueue", "-provisioning"), ("leases", "-lease"), ("team-a", "-placements"),
+        (NAMESPACE, "-viewer"), ("kueue", "-viewer"), ("leases", "-viewer"), ("default", "-viewer"),
     }  # fmt: skip
     assert roles["leases", "-lease"][1]["resourceNames"] == ["lease"]
+    assert roles["leases", "-viewer"][0]["resourceNames"] == ["lease"]
     assert roles["", "-provisioning"][-1]["resourceNames"] == ["hub", "multikueue"]
-    assert not [one for one in objects if one["kind"] == "ClusterRoleBinding" and "viewer" in str(one)]
+    assert not [one for one in objects if one["kind"].endswith("Binding") and "viewer" in str(one)]
     providers = yaml.safe_load(
         of(objects, "ConfigMap", f"{NAME}-access-providers")["data"]["access-providers.yaml"]
     )["providers"]
@@ -234,6 +237,15 @@ def test_what_can_be_left_out(values: Object, gone: set[str]) -> None:
         return {one["kind"] for one in objects}
 
     assert kinds(template()) - kinds(template(values)) == gone
+
+
+@pytest.mark.parametrize("metrics_from", [[], None])
+def test_an_empty_list_of_scrapers_lets_nobody_in(metrics_from: list[Object] | None) -> None:
+    """In a NetworkPolicy, an empty `from` or `ports` is everybody and every port."""
+    spec = of(template({"networkPolicy": {"metricsFrom": metrics_from}}), "NetworkPolicy")["spec"]
+    assert spec["ingress"] == []
+    assert spec["policyTypes"] == ["Ingress", "Egress"]
+    assert [bool(rule["ports"]) for rule in spec["egress"]] == [True, True]
 
 
 def test_names_of_digits_are_texts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -385,6 +397,8 @@ def test_a_value_that_is_missing_is_named(values: Object, message: str) -> None:
         ({"config": {"metrics-bind-address": None}}, "at '/config': missing property 'metrics-bind-address'"),
         ({"podDisruptionBudget": {"maxUnavailable": "one"}}, "at '/podDisruptionBudget/maxUnavailable'"),
         ({"networkPolicy": {"apiServerPorts": [0]}}, "at '/networkPolicy/apiServerPorts/0'"),
+        ({"networkPolicy": {"apiServerPorts": []}}, "at '/networkPolicy/apiServerPorts': minItems"),
+        ({"networkPolicy": {"apiServerPorts": None}}, "missing property 'apiServerPorts'"),
     ],
     ids=lambda one: json.dumps(one) if isinstance(one, dict) else "",
 )

@@ -14,7 +14,6 @@ from kubernetes_validate import utils
 
 from placement_ac.config.load import load
 from placement_ac.config.settings import Settings
-from placement_ac.inspection.hub.requirements import VIEWER_ROLE
 from tests.support.documents import table
 from tests.support.installation import (
     COMPONENTS,
@@ -341,7 +340,7 @@ def rights() -> list[tuple[str, ...]]:
     """Each rule of each role of the controller's, one row per resource, as in the table."""
     found = []
     for one in (one for overlay in OVERLAYS for one in rendered(overlay) if one["kind"].endswith("Role")):
-        if one["metadata"]["name"] == VIEWER_ROLE:
+        if one["metadata"]["name"] == f"{NAME}-viewer":
             continue
         name, namespace = one["metadata"]["name"], one["metadata"].get("namespace", "")
         place = "each namespace of Placements" if name == f"{NAME}-placements" else PLACES.get(namespace, "")
@@ -418,7 +417,7 @@ def test_the_overlays_in_the_page(example: str, tmp_path: Path) -> None:
             "kueue",
             "managed-serviceaccount",
         )
-        assert {one["metadata"].get("namespace") for one in objects} == {None, NAMESPACE, "kueue"}
+        assert {one["metadata"].get("namespace") for one in objects} == {None, NAMESPACE, "kueue", "default"}
     if "digest:" in example:
         (plugin,) = pod_of(objects)["initContainers"]
         assert (REFERENCE.fullmatch(plugin["image"]) is None, "@sha256:" in plugin["image"]) == (False, True)

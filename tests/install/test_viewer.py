@@ -1,4 +1,4 @@
-"""The ClusterRole for users: the commands need each of its rules, and nothing that it lacks but Secrets."""
+"""The roles for users: the commands need each of their rules, and nothing that they lack but Secrets."""
 
 from pathlib import Path
 
@@ -7,19 +7,25 @@ import yaml
 from click.testing import CliRunner
 
 from placement_ac.cli.main import main
-from placement_ac.inspection.hub.requirements import VIEWER_KINDS, VIEWER_ROLE
+from placement_ac.inspection.hub.requirements import VIEWER_KINDS
 from placement_ac.lab.hub import Hub, RecordedRequest
 from placement_ac.lab.hub.request_attributes import attributes_of
 from tests.inspection.test_hub_reader_on_hub import kubeconfig_of
 from tests.support.crds import topology_crd
+from tests.support.documents import ROOT
 from tests.support.driver import CORE, Driver
 from tests.support.hub_client import CRDS
 from tests.support.hub_client import Client as HubClient
-from tests.support.installation import CONFIG
-from tests.support.rights import ACCOUNTS, CLUSTER_BINDINGS, CLUSTER_ROLES, bound_to, token_of
+from tests.support.installation import CONFIG, kubectl
+from tests.support.rights import ACCOUNTS, CLUSTER_BINDINGS, CLUSTER_ROLES, RBAC, bound_to, token_of
+from tests.support.transcripts import Shown, shown_on
 from tests.support.whatif import SAMPLES
 
-ROLE = yaml.safe_load((CONFIG / "rbac" / "viewer.yaml").read_text("utf-8"))
+ROLES = list(yaml.safe_load_all((CONFIG / "rbac" / "viewer.yaml").read_text("utf-8")))
+VIEWER = "placement-ac-viewer"
+NAMESPACES = ["placement-ac-system", "kueue-system", "default"]
+PAGE = ROOT / "docs" / "inspect.md"
+LEASES = "/apis/coordination.k8s.io/v1"
 SECRETS = "list secrets in namespace kueue-system"
 COMMANDS = (
     "status p",
@@ -32,23 +38,38 @@ COMMANDS = (
 
 
 def granted() -> set[str]:
-    """What the role lets a user read, as `resource.group`."""
-    pairs = ((name, rule["apiGroups"][0]) for rule in ROLE["rules"] for name in rule["resources"])
+    """What the roles let a user read, as `resource.group`."""
+    rules = [rule for role in ROLES for rule in role["rules"]]
+    pairs = ((name, rule["apiGroups"][0]) for rule in rules for name in rule["resources"])
     return {f"{name}.{group}".rstrip(".") for name, group in pairs}
+
+
+def in_namespace(namespace: str, plural: str) -> str:
+    return f"{RBAC}/namespaces/{namespace}/{plural}"
+
+
+def with_roles(hub: Hub) -> None:
+    """Create the namespaces and the roles."""
+    owner = HubClient(hub)
+    for namespace in NAMESPACES:
+        owner.ask("POST", f"{CORE}/namespaces", {"metadata": {"name": namespace}})
+    for role in ROLES:
+        namespace = role["metadata"].get("namespace")
+        owner.create(in_namespace(namespace, "roles") if namespace else CLUSTER_ROLES, role)
 
 
 @pytest.fixture
 def viewer(hub: Hub, admin: Driver, tmp_path: Path) -> Path:
-    """The kubeconfig of a user with the role, on a hub with a check, and a worker that nobody can reach."""
-    for namespace in ("placement-ac-system", "default"):
-        admin.try_("POST", f"{CORE}/namespaces", {"metadata": {"name": namespace}})
+    """The kubeconfig of a user with the roles, on a hub with a check, and a worker that nobody can reach."""
+    with_roles(hub)
     admin.check("p")
-    admin.ask("POST", CRDS, topology_crd())
+    admin.try_("POST", CRDS, topology_crd())
     admin.select("p", "a")
     owner = HubClient(hub)
     owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
-    owner.create(CLUSTER_ROLES, ROLE)
-    owner.create(CLUSTER_BINDINGS, bound_to("ClusterRole", VIEWER_ROLE))
+    owner.create(CLUSTER_BINDINGS, bound_to("ClusterRole", VIEWER))
+    for namespace in NAMESPACES:
+        owner.create(in_namespace(namespace, "rolebindings"), bound_to("Role", VIEWER))
     return kubeconfig_of(hub, tmp_path / "viewer", token_of(owner))
 
 
@@ -62,7 +83,7 @@ def asked(requests: list[RecordedRequest]) -> dict[str, set[int]]:
     return found
 
 
-def test_the_role_gives_what_the_commands_read_and_no_secrets(hub: Hub, viewer: Path) -> None:
+def test_the_roles_give_what_the_commands_read_and_no_secrets(hub: Hub, viewer: Path) -> None:
     begin = len(hub.journal)
     for words in COMMANDS:
         done = CliRunner().invoke(main, [*words.split(), "--kubeconfig", str(viewer)])
@@ -79,5 +100,52 @@ def test_the_role_gives_what_the_commands_read_and_no_secrets(hub: Hub, viewer: 
 
 def test_the_commands_name_it_for_these_kinds() -> None:
     assert {str(kind) for kind in VIEWER_KINDS} == granted()
-    assert ROLE["metadata"]["name"] == VIEWER_ROLE
-    assert {tuple(rule["verbs"]) for rule in ROLE["rules"]} == {("get", "list", "watch")}
+    assert {role["metadata"]["name"] for role in ROLES} == {VIEWER}
+    assert [role["metadata"]["namespace"] for role in ROLES[1:]] == NAMESPACES
+    assert {tuple(rule["verbs"]) for role in ROLES for rule in role["rules"]} == {("get", "list", "watch")}
+
+
+ONE = "?fieldSelector=metadata.name%3D{}"
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        (f"{CORE}/namespaces/placement-ac-system/configmaps{ONE.format('placement-ac')}", 200),
+        (f"{CORE}/namespaces/placement-ac-system/configmaps/placement-ac", 404),
+        (f"{CORE}/namespaces/placement-ac-system/configmaps", 403),
+        (f"{CORE}/namespaces/placement-ac-system/configmaps/other", 403),
+        (f"{CORE}/namespaces/kueue-system/configmaps{ONE.format('kueue-manager-config')}", 200),
+        (f"{CORE}/namespaces/kueue-system/configmaps", 403),
+        (f"{CORE}/namespaces/default/configmaps", 403),
+        (f"{CORE}/configmaps", 403),
+        (f"{LEASES}/namespaces/kueue-system/leases{ONE.format('placement-ac')}", 200),
+        (f"{LEASES}/namespaces/kueue-system/leases", 403),
+        (f"{LEASES}/leases", 403),
+        (f"{CORE}/namespaces/default/events", 200),
+        (f"{CORE}/namespaces/kueue-system/events", 403),
+        (f"{CORE}/events", 403),
+    ],
+)
+def test_of_shared_kinds_a_user_reads_only_what_is_ours_and_kueues(
+    hub: Hub, viewer: Path, path: str, status: int
+) -> None:
+    user = yaml.safe_load(viewer.read_text())["users"][0]["user"]
+    assert HubClient(hub, user["token"]).ask("GET", path).status_code == status
+
+
+def test_the_commands_in_the_page_bind_the_roles(hub: Hub, tmp_path: Path) -> None:
+    with_roles(hub)
+    hub.write_kubeconfig(tmp_path / "admin")
+    commands = [one.command for one in shown_on(PAGE.read_text("utf-8")) if isinstance(one, Shown)]
+    binds = [one.split()[1:] for one in commands if one.startswith("kubectl create ") and VIEWER in one]
+    for words in binds:
+        kubectl(*words, KUBECONFIG=str(tmp_path / "admin"), HOME=str(tmp_path))
+    jane = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "jane"}
+    paths = [CLUSTER_BINDINGS, *(in_namespace(namespace, "rolebindings") for namespace in NAMESPACES)]
+    bound = [HubClient(hub).ok("GET", f"{path}/{VIEWER}") for path in paths]
+    assert [one["subjects"] for one in bound] == [[jane]] * len(ROLES)
+    assert [(one["roleRef"]["kind"], one["roleRef"]["name"]) for one in bound] == [
+        ("ClusterRole", VIEWER),
+        *[("Role", VIEWER)] * len(NAMESPACES),
+    ]

@@ -65,6 +65,11 @@ def schemas() -> dict[tuple[str, str], Schema]:
 
 
 NAMED = [{"required": ["name"]}, {"required": ["generateName"]}]
+HEAD = {
+    "apiVersion": {"type": "string"},
+    "kind": {"type": "string"},
+    "metadata": {"type": "object", "anyOf": NAMED},
+}
 
 
 def closed(schema: Schema, *, top: bool = False) -> Schema:
@@ -77,7 +82,7 @@ def closed(schema: Schema, *, top: bool = False) -> Schema:
     if "properties" in schema:
         result["properties"] = {name: closed(one) for name, one in schema["properties"].items()}
         if top:
-            result["properties"] |= {"metadata": {"type": "object", "anyOf": NAMED}}
+            result["properties"] |= HEAD
         if not schema.get("x-kubernetes-preserve-unknown-fields"):
             result["additionalProperties"] = False
     if isinstance(schema.get("additionalProperties"), dict):

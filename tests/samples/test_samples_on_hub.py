@@ -24,11 +24,10 @@ from placement_ac.lab.standins.ocm import Scheduler
 from placement_ac.lab.standins.runner import StandIns
 from tests.support import installation, kueue
 from tests.support.admin import Admin, login_to
-from tests.support.crds import job_crds, topology_crd
+from tests.support.crds import sample_crds
 from tests.support.driver import CORE, NS, PROFILES, Driver, eventually
 from tests.support.kueue_objects import namespace
 from tests.support.real_hub import HubMaker
-from tests.support.shared import published_crds
 
 Object = dict[str, Any]
 pytestmark = pytest.mark.long
@@ -141,7 +140,7 @@ class Stage:
 @pytest.fixture(scope="module")
 def there(a_hub: HubMaker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     folder = tmp_path_factory.mktemp("hub")
-    crds = [*published_crds(), topology_crd(), *job_crds()]
+    crds = sample_crds()
     with ExitStack() as opened:
         hub, worker = (opened.enter_context(maker(crds=crds)) for maker in (a_hub, Hub))
         stage = Stage(hub, worker, folder)

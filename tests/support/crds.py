@@ -1,29 +1,14 @@
-"""CRDs of kinds that the samples use and that are not recorded, reduced to what the tests need."""
+"""CRDs of kinds that the samples use and that are not recorded."""
 
+import copy
 from typing import Any
+
+from placement_ac.lab.hub.kinds import bundled
+from tests.support.shared import published_crds
 
 Object = dict[str, Any]
 
 ANYTHING: Object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-LEVELS: Object = {
-    "type": "array",
-    "minItems": 1,
-    "maxItems": 16,
-    "items": {
-        "type": "object",
-        "required": ["nodeLabel"],
-        "properties": {"nodeLabel": {"type": "string", "minLength": 1, "maxLength": 316}},
-    },
-}
-"""Kueue: TopologySpec.levels."""
-TOPOLOGY_SCHEMA: Object = {
-    "type": "object",
-    "properties": {
-        "apiVersion": {"type": "string"},
-        "kind": {"type": "string"},
-        "spec": {"type": "object", "required": ["levels"], "properties": {"levels": LEVELS}},
-    },
-}
 
 
 def plain_crd(group: str, kind: str, *versions: str, plural: str = "", **spec: Any) -> Object:
@@ -53,22 +38,25 @@ def plain_crd(group: str, kind: str, *versions: str, plural: str = "", **spec: A
     }
 
 
+def bundled_crd(name: str) -> Object:
+    """The hub's own CRD of this name."""
+    return copy.deepcopy(next(crd for crd in bundled() if crd["metadata"]["name"] == name))
+
+
 def topology_crd() -> Object:
-    return plain_crd(
-        "kueue.x-k8s.io",
-        "Topology",
-        "v1beta1",
-        "v1beta2",
-        plural="topologies",
-        scope="Cluster",
-        schema=TOPOLOGY_SCHEMA,
-    )
+    return bundled_crd("topologies.kueue.x-k8s.io")
 
 
 def job_crds() -> list[Object]:
     """The job kinds of the samples that Kubernetes lacks."""
     return [
-        plain_crd("jobset.x-k8s.io", "JobSet", "v1alpha2"),
-        plain_crd("tekton.dev", "PipelineRun"),
-        plain_crd("argoproj.io", "Workflow", "v1alpha1"),
+        bundled_crd("jobsets.jobset.x-k8s.io"),
+        bundled_crd("pipelineruns.tekton.dev"),
+        bundled_crd("workflows.argoproj.io"),
     ]
+
+
+def sample_crds() -> list[Object]:
+    """The published CRDs, and the hub's own ones of the kinds that are not recorded."""
+    named = {crd["metadata"]["name"]: crd for crd in (*bundled(), *published_crds())}
+    return list(copy.deepcopy(named).values())

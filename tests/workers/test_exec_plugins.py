@@ -16,6 +16,7 @@ import yaml
 from placement_ac.config.settings import BadSettings
 from placement_ac.core.kubeconfig.source import Unusable
 from placement_ac.workers.exec_plugins import (
+    MAX_OUTPUT_BYTES,
     AccessProviders,
     ExecConfig,
     ExecCredentials,
@@ -254,6 +255,14 @@ def test_a_plugin_is_told_the_cluster_if_the_admin_wants_it(
             f"echo '{credential(token=SECRET, expirationTimestamp=SECRET)}'",
             "gave no ExecCredential that can be read: status.expirationTimestamp",
             id="no time",
+        ),
+        pytest.param(
+            f"yes {SECRET}", "was stopped: it printed more than 1 MB; run it by hand", id="writes without end"
+        ),
+        pytest.param(
+            f"head -c {MAX_OUTPUT_BYTES} /dev/zero; exec >&-; sleep 0.1; exit 3",
+            "ended with code 3",
+            id="the most it may print",
         ),
     ],
 )

@@ -7,6 +7,13 @@ them. */}}
 {{- $lease := get .Values.config "leader-elect-resource-namespace" | default $kueue -}}
 - {suffix: "", rules: [hub]}
 - {suffix: -viewer, rules: [viewer], unbound: true}
+{{- $viewer := dict }}
+{{- range list (list .Release.Namespace "viewer-settings") (list $kueue "viewer-kueue") (list $lease "viewer-lease") (list "default" "viewer-events") }}
+{{- $_ := set $viewer (first .) (append (get $viewer (first .) | default list) (last .)) }}
+{{- end }}
+{{- range $namespace, $rules := $viewer }}
+- {suffix: -viewer, namespace: {{ $namespace | quote }}, rules: [{{ join ", " $rules }}], unbound: true}
+{{- end }}
 - {suffix: "", namespace: {{ $kueue | quote }}, rules: [kueue{{ if eq $lease $kueue }}, lease{{ end }}]}
 {{- if ne $lease $kueue }}
 - {suffix: -lease, namespace: {{ $lease | quote }}, rules: [lease]}
@@ -126,8 +133,8 @@ kueue-addon's. */}}
   verbs: [get]
 {{- end }}
 
-{{/* For users, not for the controller: what the commands that only read need, to be bound by an admin. It gives no
-Secrets. */}}
+{{/* For users, not for the controller: what the commands that only read need, to be bound by an admin. These roles
+give no Secrets, and of ConfigMaps, Leases and Events only those of the controller and of Kueue. */}}
 {{- define "placement-ac.rules.viewer" -}}
 - apiGroups: [kueue.x-k8s.io]
   resources:
@@ -158,15 +165,9 @@ Secrets. */}}
 - apiGroups: [rbac.open-cluster-management.io]
   resources: [clusterpermissions]
   verbs: [get, list, watch]
-# The controller, its settings and its Lease, Kueue and its configuration; the controller's events.
+# The controller, another one in any namespace, and Kueue.
 - apiGroups: [apps]
   resources: [deployments]
-  verbs: [get, list, watch]
-- apiGroups: [""]
-  resources: [configmaps, events]
-  verbs: [get, list, watch]
-- apiGroups: [coordination.k8s.io]
-  resources: [leases]
   verbs: [get, list, watch]
 # doctor: the served versions, and the rights of the controller and of Kueue.
 - apiGroups: [apiextensions.k8s.io]
@@ -174,5 +175,33 @@ Secrets. */}}
   verbs: [get, list, watch]
 - apiGroups: [rbac.authorization.k8s.io]
   resources: [clusterroles, clusterrolebindings]
+  verbs: [get, list, watch]
+{{- end }}
+
+{{- define "placement-ac.rules.viewer-settings" -}}
+- apiGroups: [""]
+  resources: [configmaps]
+  resourceNames: [{{ include "placement-ac.fullname" . | quote }}]
+  verbs: [get, list, watch]
+{{- end }}
+
+{{- define "placement-ac.rules.viewer-kueue" -}}
+- apiGroups: [""]
+  resources: [configmaps]
+  resourceNames: [kueue-manager-config]
+  verbs: [get, list, watch]
+{{- end }}
+
+{{- define "placement-ac.rules.viewer-lease" -}}
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  resourceNames: [{{ get .Values.config "leader-elect-resource-name" | default "placement-ac" | quote }}]
+  verbs: [get, list, watch]
+{{- end }}
+
+{{/* The controller's events on AdmissionChecks, which have no namespace. */}}
+{{- define "placement-ac.rules.viewer-events" -}}
+- apiGroups: [""]
+  resources: [events]
   verbs: [get, list, watch]
 {{- end }}

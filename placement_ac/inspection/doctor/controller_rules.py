@@ -14,12 +14,13 @@ from placement_ac.inspection.doctor.finding import Finding, fail, ok, warn
 from placement_ac.inspection.doctor.rbac import missing_permissions, rules_of
 from placement_ac.inspection.doctor.setup import HubSetup, hub_rule
 from placement_ac.inspection.hub import kinds
-from placement_ac.inspection.hub.controller_settings import NAME_LABEL, deployments
+from placement_ac.inspection.hub.controller_settings import NAME_LABEL, config_map_name, deployments
 from placement_ac.inspection.hub.controller_state import ControllerState, controller_state, lease_key
 from placement_ac.inspection.hub.dump import Object, key_of
 from placement_ac.scheduling.objects import Obj, integer, listed, name_of, section, text
 
-INSTALL: Final = "kubectl apply -k config/default"
+INSTALL: Final = "kubectl apply -k OVERLAY  # your own overlay, or the chart: docs/install.md"
+"""The admin chooses the modes: what is installed is not the default overlay."""
 INSTALL_ROLE: Final = "kubectl apply -f config/rbac/clusterrole.yaml"
 """The ClusterRole alone: the rest of the installation may be another overlay."""
 NEEDED: Final = {
@@ -36,7 +37,7 @@ NEEDED: Final = {
 @hub_rule(
     "controller",
     "the controller runs: its Deployment has a ready Pod, or its Lease is held",
-    f"{INSTALL} && kubectl rollout status -n CONTROLLER deployment/{MANAGED_BY}",
+    INSTALL,
 )
 def controller(setup: HubSetup) -> Iterator[Finding]:
     running = next((one for one in deployments(setup.dump) if _ready(one)), None)
@@ -76,11 +77,16 @@ def controller_settings(setup: HubSetup) -> Iterator[Finding]:
         yield ok(f"the settings of Deployment {setup.controller}")
     else:
         right = setup.missing_right(kinds.CONFIG_MAP, namespace)
-        read = f"kubectl get configmap -n {namespace} {MANAGED_BY} -o yaml"
+        read = f"kubectl get configmap -n {namespace} {_mounted_settings(setup)} -o yaml"
         yield warn(
             f"unknown, so the defaults are assumed: {setup.settings_problem}",
             right.check_command if right else read,
         )
+
+
+def _mounted_settings(setup: HubSetup) -> str:
+    """Return the name of the ConfigMap in the Deployment whose settings are in use."""
+    return next(config_map_name(one) for one in deployments(setup.dump) if _label(one) == setup.controller)
 
 
 @hub_rule(
@@ -169,8 +175,7 @@ def _start(setup: HubSetup) -> str:
     if setup.is_embedded:
         return "placement-ac run"
     if found is None:
-        wait = f"kubectl rollout status -n {setup.controller_namespace} deployment/{MANAGED_BY}"
-        return f"{INSTALL} && {wait}"
+        return INSTALL
     where = _words(found)
     if not _is_wanted(found):
         return f"kubectl scale {where} --replicas=2"

@@ -9,13 +9,13 @@ from typing import Final
 
 from placement_ac.inspection.doctor.finding import Finding, ok, warn
 from placement_ac.inspection.doctor.setup import OWN_RIGHTS, HubSetup, hub_rule
-from placement_ac.inspection.hub.requirements import VIEWER_KINDS, VIEWER_ROLE, resources_text
+from placement_ac.inspection.hub.requirements import FIND_VIEWER_ROLES, VIEWER_KINDS, resources_text
 
 
 @hub_rule(
     OWN_RIGHTS,
     "you may read what the checks below need",
-    f"kubectl create clusterrolebinding NAME --clusterrole={VIEWER_ROLE} --user=USER",
+    f"{FIND_VIEWER_ROLES}  # an admin binds those that end in -viewer to you: docs/inspect.md",
 )
 def own_rights(setup: HubSetup) -> Iterator[Finding]:
     missing = setup.view.missing_rights

@@ -59,6 +59,16 @@ def deployments(dump: Dump) -> list[Object]:
     ]
 
 
+def mounted_config_map(dump: Dump, namespace: str = NAMESPACE) -> str:
+    """Return the name of the ConfigMap that the Deployment mounts; without one, that of config/."""
+    return next(map(config_map_name, _nearest(dump, namespace)), MANAGED_BY)
+
+
+def _nearest(dump: Dump, namespace: str) -> list[Object]:
+    """Return the controller's Deployments, those in its namespace first."""
+    return sorted(deployments(dump), key=lambda one: key_of(one)[0] != namespace)
+
+
 def find_settings(dump: Dump, given: Mapping[str, Any], namespace: str = NAMESPACE) -> ControllerSettings:
     """Return the settings of the controller on the hub, or those of the settings file in `given`.
 
@@ -66,8 +76,7 @@ def find_settings(dump: Dump, given: Mapping[str, Any], namespace: str = NAMESPA
     only if it has no Deployment of ours does one elsewhere count. Raises BadSettings.
     """
     asked = {name: value for name, value in given.items() if value is not None}
-    candidates = sorted(deployments(dump), key=lambda one: key_of(one)[0] != namespace)
-    found = None if "config" in asked else next(iter(candidates), None)
+    found = None if "config" in asked else next(iter(_nearest(dump, namespace)), None)
     problem = ""
     try:
         loaded = _load(dump, found, asked) if found else load(asked, {})

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import LEASE
 from placement_ac.inspection.hub.controller_settings import deployments
 from placement_ac.inspection.hub.dump import Key, key_of
@@ -40,7 +41,11 @@ class ControllerState:
 
 def lease_key(view: HubView) -> Key:
     """Return the namespace and the name of the controller's Lease."""
-    settings = view.settings
+    return lease_key_of(view.settings)
+
+
+def lease_key_of(settings: Settings) -> Key:
+    """Return the namespace and the name of the Lease of a controller with these settings."""
     namespace = settings.leader_elect_resource_namespace or settings.kueue_namespace
     return namespace, settings.leader_elect_resource_name
 

@@ -29,11 +29,12 @@ class InvalidManifest(PlacementAcError):
 
 @dataclass(frozen=True, slots=True)
 class MissingRight:
-    """A right that the caller lacks. `namespace` "": in all namespaces."""
+    """A right that the caller lacks. `namespace` "": in all namespaces; `name`: of this object alone."""
 
     verb: str
     kind: Kind
     namespace: str = ""
+    name: str = ""
 
     def __str__(self) -> str:
         where = f" in namespace {self.namespace}" if self.namespace else ""
@@ -43,7 +44,8 @@ class MissingRight:
     def check_command(self) -> str:
         """The kubectl command that checks whether the caller has the right."""
         where = f" -n {self.namespace}" if self.namespace else " -A" if self.kind.namespaced else ""
-        return f"kubectl auth can-i {self.verb} {self.kind}{where}"
+        what = "/".join(filter(None, (str(self.kind), self.name)))
+        return f"kubectl auth can-i {self.verb} {what}{where}"
 
 
 @dataclass(frozen=True)

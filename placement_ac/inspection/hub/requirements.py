@@ -9,6 +9,7 @@ from typing import Final
 
 from placement_ac.core.api.constants import (
     KUEUE,
+    MANAGED_BY,
     MANAGED_CLUSTER,
     OCM_CLUSTER,
     REQUIRED_KINDS,
@@ -27,10 +28,10 @@ READ_KINDS: Final = tuple(kind for kind in SERVED_KINDS if kind != WORKLOAD)
 SCHEDULING_KINDS: Final = (MANAGED_CLUSTER, CLUSTER_SET, SET_BINDING)
 """Those that OCM's scheduler needs as well: `explain` and `plan` compute its decisions."""
 
-VIEWER_ROLE: Final = "placement-ac-viewer"
-"""The ClusterRole in config/rbac/viewer.yaml."""
+FIND_VIEWER_ROLES: Final = f"kubectl get clusterroles,roles -A -l app.kubernetes.io/name={MANAGED_BY}"
+"""The roles of config/rbac/viewer.yaml end in -viewer; before that is the name of a Helm release."""
 VIEWER_KINDS: Final = frozenset(ALL_KINDS) - {SECRET, NAMESPACE, ADDON}
-"""The kinds that it lets a user read: those that the commands read, except Secrets."""
+"""The kinds that they let a user read: those that the commands read, except Secrets."""
 _OWNERS: Final = ((KUEUE, "Kueue"), (OCM_CLUSTER, "OCM"))
 
 
@@ -65,11 +66,11 @@ def missing_rights_text(missing: Collection[MissingRight]) -> str:
     if not in_role:
         commands = joined((one.check_command for one in others), "; ")
         return f"ask an admin for the right to {rest} (check: {commands})"
-    bind = f"kubectl create clusterrolebinding NAME --clusterrole={VIEWER_ROLE} --user=USER"
     lacking = (
-        f"ask an admin for ClusterRole {VIEWER_ROLE} ({bind}): you may not list {resources_text(in_role)}"
+        f"ask an admin to bind placement-ac's viewer roles to you ({FIND_VIEWER_ROLES}): "
+        f"you may not list {resources_text(in_role)}"
     )
-    return f"{lacking}; the role does not give the right to {rest}" if rest else lacking
+    return f"{lacking}; the roles do not give the right to {rest}" if rest else lacking
 
 
 def resources_text(missing: Iterable[MissingRight]) -> str:

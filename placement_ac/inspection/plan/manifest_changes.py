@@ -37,12 +37,16 @@ _NOT_CONTENT: Final = ("apiVersion", "kind", "metadata", "status", "stringData")
 
 @dataclass(frozen=True, slots=True)
 class ManifestChange:
-    """An object of the manifests, before (None: it does not exist) and after."""
+    """An object of the manifests, before (None: it does not exist) and after.
+
+    `manifest`: the last one of this object.
+    """
 
     kind: Kind
     key: Key
     before: Object | None
     after: Object
+    manifest: Object
 
     @property
     def verb(self) -> Literal["create", "change", "none"]:
@@ -83,7 +87,7 @@ def apply_manifests(
         known = changes.get((kind, key))
         before = known.before if known else dump.find(kind, key[1], key[0])
         after = _merged(known.after if known else before, wanted, kind)
-        changes[kind, key] = ManifestChange(kind, key, before, _same_if_unchanged(before, after))
+        changes[kind, key] = ManifestChange(kind, key, before, _same_if_unchanged(before, after), manifest)
     return tuple(changes.values()), tuple(passed_over)
 
 
@@ -102,7 +106,7 @@ def _with_namespace(manifest: Object, kind: Kind, namespace: str) -> Object:
     return manifest | {"metadata": metadata}
 
 
-def kept_fields(change: ManifestChange, manifest: Object, defaults: Mapping[str, Any]) -> Iterator[str]:
+def kept_fields(change: ManifestChange, defaults: Mapping[str, Any]) -> Iterator[str]:
     """Yield the fields of `spec` that stay though they are not in the manifest: kubectl never applied them.
 
     Only of kinds of which an admin writes the whole `spec`, and not what the API server has set by default.
@@ -110,7 +114,7 @@ def kept_fields(change: ManifestChange, manifest: Object, defaults: Mapping[str,
     if change.before is None or change.kind not in _WRITTEN_BY_ADMINS:
         return
     last = _last_applied(change.before)
-    there, wanted, applied = (one.get("spec") or {} for one in (change.before, manifest, last))
+    there, wanted, applied = (one.get("spec") or {} for one in (change.before, change.manifest, last))
     for key, value in there.items() if isinstance(there, dict) else ():
         if key not in wanted and key not in applied and value not in (defaults.get(key), None):
             yield f"spec.{key}"

@@ -86,7 +86,7 @@ def what_if(view: HubView, manifests: Iterable[Object]) -> plan_report.PlanRepor
         passed_over=passed_over,
         warnings=(
             *_unknown_fields(view.dump, manifests),
-            *_kept_fields(view.dump, applied, manifests),
+            *_kept_fields(view.dump, applied),
             *_warnings(view, applied, entries),
         ),
         after=after,
@@ -102,12 +102,10 @@ def _unknown_fields(dump: Dump, manifests: Iterable[Object]) -> Iterator[str]:
                 yield UNKNOWN_FIELD.format(where, field)
 
 
-def _kept_fields(dump: Dump, applied: Iterable[ManifestChange], manifests: Iterable[Object]) -> Iterator[str]:
-    last = {(manifest["kind"], manifest["metadata"].get("name")): manifest for manifest in manifests}
+def _kept_fields(dump: Dump, applied: Iterable[ManifestChange]) -> Iterator[str]:
     for change in applied:
-        manifest = last[change.kind.kind, change.key[1]]
-        defaults = spec_defaults(change.kind.at(kind_of(manifest)[1]), dump)
-        for field in kept_fields(change, manifest, defaults):
+        defaults = spec_defaults(change.kind.at(kind_of(change.manifest)[1]), dump)
+        for field in kept_fields(change, defaults):
             yield KEPT_FIELD.format(field, change)
 
 

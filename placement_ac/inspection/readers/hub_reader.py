@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, Kind, Resource
 from placement_ac.core.api.errors import Gone, NotFound, Refused, Unavailable
@@ -23,17 +23,28 @@ QUIET_SECONDS: Final = 60.0
 """The state is yielded after this time without a change: credentials and tolerations expire."""
 RETRY_SECONDS: Final = (0.5, 1.0, 2.0, 5.0, 10.0)
 """Delays between attempts to list again while the hub does not answer; then the watcher gives up."""
-Namespaces = Mapping[Kind, Sequence[str]]
-"""The namespaces of each kind; a kind without an entry is listed in all namespaces."""
+
+
+class OneObject(NamedTuple):
+    """The only object of a kind that is read in a namespace: a right to it alone is enough."""
+
+    namespace: str
+    name: str
+
+
+Namespaces = Mapping[Kind, Sequence[str | OneObject]]
+"""The namespaces of each kind, or single objects; a kind without an entry is listed in all namespaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class _KindList:
     """The objects of a kind in a namespace ("": in all), and the resourceVersion of the list.
 
-    A watch keeps `objects` up to date.
+    `resource` has the name of the only object that is read, if there is one. A watch keeps `objects` up to
+    date.
     """
 
+    kind: Kind
     resource: Resource
     namespace: str
     objects: dict[Key, Object]
@@ -52,12 +63,10 @@ async def _read_lists(
 ) -> tuple[Dump, list[_KindList]]:
     """Return the dump, and the lists that it consists of."""
     served = await client.discover(kinds)
-    scopes = [
-        (kind, namespace) for kind in kinds if kind in served for namespace in (namespaces.get(kind) or ("",))
-    ]
+    scopes = [(kind, place) for kind in kinds if kind in served for place in (namespaces.get(kind) or ("",))]
     wanted = {*schemas, *(served[kind] for kind in (MULTIKUEUE_CONFIG,) if kind in served)}
     answers, found = await asyncio.gather(
-        gather_all(_list(client, served[kind], namespace) for kind, namespace in scopes),
+        gather_all(_list(client, served[kind], place) for kind, place in scopes),
         _schemas(client, wanted),
     )
     lists = [answer for answer in answers if isinstance(answer, _KindList)]
@@ -70,7 +79,7 @@ def _objects_by_kind(lists: Iterable[_KindList]) -> dict[Kind, tuple[Object, ...
     """Return the objects of each kind from all its namespaces."""
     found: dict[Kind, tuple[Object, ...]] = {}
     for one in lists:
-        found[one.resource.of] = (*found.get(one.resource.of, ()), *one.objects.values())
+        found[one.kind] = (*found.get(one.kind, ()), *one.objects.values())
     return found
 
 
@@ -83,17 +92,21 @@ async def _schemas(client: Client, resources: Iterable[Resource]) -> dict[Resour
     return {one: schema for one in resources if (schema := await client.schema(one))}
 
 
-async def _list(client: Client, resource: Resource, namespace: str) -> _KindList | MissingRight:
+async def _list(client: Client, resource: Resource, place: str | OneObject) -> _KindList | MissingRight:
+    kind = resource.of
+    namespace, name = place if isinstance(place, OneObject) else (place, "")
+    if name:
+        resource = Resource(kind._replace(only=name), resource.version)
     try:
         found = await client.list(resource, namespace or None)
     except NotFound:
-        return _KindList(resource, namespace, {}, "")
+        return _KindList(kind, resource, namespace, {}, "")
     except Refused as refused:
         if refused.status == FORBIDDEN:
-            return MissingRight("list", resource.of, namespace)
+            return MissingRight("list", kind, namespace, name)
         raise
     objects = {key_of(item): _with_kind(resource, item) for item in found.items}
-    return _KindList(resource, namespace, objects, found.resource_version)
+    return _KindList(kind, resource, namespace, objects, found.resource_version)
 
 
 # -- watch

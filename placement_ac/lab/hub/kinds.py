@@ -189,7 +189,7 @@ def _builtin(entry: dict[str, Any]) -> ServedResource:
 
 
 def bundled() -> list[dict[str, Any]]:
-    """Return the CRDs that are installed by default: OCM's, Kueue's and the cluster inventory's."""
+    """Return the CRDs installed by default: OCM's, Kueue's, the inventory's, and the samples' job kinds."""
     return [
         _crd(group, entry) for group, entries in _read("kinds.yaml")["groups"].items() for entry in entries
     ]

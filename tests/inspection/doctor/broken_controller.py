@@ -56,7 +56,7 @@ CONTROLLERS: Final = (
         "controller",
         FAIL,
         NOT_RUNNING.format(NO_LEASE),
-        f"kubectl apply -k config/default && kubectl rollout status {DEPLOYED}",
+        "kubectl apply -k OVERLAY  # your own overlay, or the chart: docs/install.md",
     ),
     Break(
         "the controller is scaled to 0",
@@ -101,6 +101,22 @@ CONTROLLERS: Final = (
         "unknown, so the defaults are assumed: cannot read the settings file /etc/placement-ac/config.yaml: "
         "ConfigMap placement-ac-system/placement-ac has no config.yaml, or cannot be read",
         "kubectl get configmap -n placement-ac-system placement-ac -o yaml",
+    ),
+    Break(
+        "the settings that a Helm release of another name mounts are gone",
+        put(
+            CONTROLLER,
+            "spec",
+            "template",
+            "spec",
+            "volumes",
+            [{"name": "config", "configMap": {"name": "eu-placement-ac"}}],
+        ),
+        "controller-settings",
+        WARN,
+        "unknown, so the defaults are assumed: cannot read the settings file /etc/placement-ac/config.yaml: "
+        "ConfigMap placement-ac-system/eu-placement-ac has no config.yaml, or cannot be read",
+        "kubectl get configmap -n placement-ac-system eu-placement-ac -o yaml",
     ),
     Break(
         "there are two controllers",

@@ -14,7 +14,10 @@ from tests.inspection.doctor.broken_setups import Break
 from tests.inspection.doctor.test_hub_rules import BREAKS, examined, read, stored
 from tests.support.driver import Driver
 
-INSTALLS = re.compile(r"clusteradm (init|install|join)|cluster-inventory-api|kind: Placement$", re.MULTILINE)
+INSTALLS = re.compile(
+    r"clusteradm (init|install|join)|cluster-inventory-api|kind: Placement$|-k config/|helm install",
+    re.MULTILINE,
+)
 ASKED_FOR = {"inventory-crd": "Kueue's gate needs it, and Kueue exits without it"}
 """Checks whose fix installs something, and who has asked for it."""
 

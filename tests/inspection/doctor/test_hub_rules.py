@@ -469,7 +469,8 @@ def test_a_controller_may_run_elsewhere_where_its_lease_may_not_be_read() -> Non
             "own-rights",
             Level.WARN,
             "unknown without more rights: you may not list leases in namespace kueue-system",
-            "kubectl create clusterrolebinding NAME --clusterrole=placement-ac-viewer --user=USER",
+            "kubectl get clusterroles,roles -A -l app.kubernetes.io/name=placement-ac"
+            "  # an admin binds those that end in -viewer to you: docs/inspect.md",
         ),
         Finding(
             "controller",
