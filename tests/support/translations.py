@@ -23,7 +23,7 @@ _NOT_COMPARED: Final = re.compile(r"^(?:- \[[^\]]+\]\([^)]+\)|> .*)$", re.MULTIL
 
 SPLIT: Final = {"draining.md": {"The dispatcher": "dispatcher.md"}}
 """Sections of English pages that are pages of their own in Chinese."""
-TRANSLATED: Final = ("dispatcher.md", "draining.md", "install.md", "troubleshooting.md")
+TRANSLATED: Final = ("dispatch.md", "dispatcher.md", "draining.md", "install.md", "troubleshooting.md")
 """The pages of `docs/zh` that have all that the English ones have."""
 
 Link = tuple[str, int]
@@ -44,6 +44,8 @@ class Contents:
     """The arrows of each diagram, without their texts."""
     tables: list[list[Counter[str]]]
     """The code spans in each row of each table."""
+    spans: list[Counter[str]]
+    """The code spans in the text under each heading."""
     numbers: list[Counter[str]]
     """The numbers in the text under each heading."""
     links: list[Counter[Link]]
@@ -71,6 +73,7 @@ def contents(path: str, pages: Pages) -> Contents:
         code=[_code(body) for language, body in fences if language != "mermaid"],
         diagrams=[_arrows(body) for language, body in fences if language == "mermaid"],
         tables=_tables(text),
+        spans=[Counter(" ".join(span.split()) for span in _SPAN.findall(_prose(part))) for part in parts],
         numbers=[Counter(_NUMBER.findall(_prose(part))) for part in parts],
         links=[
             Counter(resolved(link, path, pages) for link in _LINK.findall(_prose(part))) for part in parts
