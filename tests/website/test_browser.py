@@ -4,8 +4,6 @@ Pictures in a browser: no script fails, no network request is made, and all text
 The tests read the browser's own state: the boxes of texts, the painted colours, the focus.
 """
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,37 +15,12 @@ from placement_ac.cli.graph import draw
 from placement_ac.cli.timeline import text_of
 from placement_ac.inspection.graph.model import build_graph
 from tests.support import pictures
+from tests.support.browser import READABLE, browser_path, contrast
 
 pytestmark = pytest.mark.long
 SCHEMES = {"light": "rgb(255, 255, 255)", "dark": "rgb(13, 17, 23)"}
 """Each colour scheme, and its background of the page."""
 ON_PAGE = "page"
-READABLE = 4.5
-"""WCAG 2.1, 1.4.3: the minimum contrast of text."""
-PLACES = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
-OPTIONS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
-
-
-def browser_path() -> str:
-    """Return the path of Chromium; without it the test fails in CI and is skipped elsewhere."""
-    found = next((place for place in PLACES if Path(place).exists()), shutil.which("chromium"))
-    if found:
-        return found
-    reason = "there is no Chromium on this machine: apt-get install chromium"
-    if os.environ.get("CI"):
-        pytest.fail(reason)
-    pytest.skip(reason)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    path = browser_path()
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415  # it costs 0.3 s
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=OPTIONS)
-        yield browser
-        browser.close()
 
 
 @dataclass
@@ -161,20 +134,6 @@ def overlap(one: Box, other: Box) -> bool:
     return wide > 1 and high > 4
 
 
-def luminance(colour: str) -> float:
-    """WCAG 2.1: relative luminance of `rgb(r, g, b)`."""
-    parts = [int(part) / 255 for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]
-    red, green, blue = (
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
-    )
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def contrast(one: str, other: str) -> float:
-    dark, bright = sorted((luminance(one), luminance(other)))
-    return (bright + 0.05) / (dark + 0.05)
-
-
 # -- content
 
 
@@ -276,6 +235,6 @@ def test_without_a_browser_only_ci_fails(
 ) -> None:
     monkeypatch.setenv("CI", ci)
     monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr("tests.website.test_browser.PLACES", ())
+    monkeypatch.setattr("tests.support.browser.PLACES", ())
     with pytest.raises(outcome, match="there is no Chromium on this machine"):
         browser_path()

@@ -185,7 +185,7 @@ function showCheck() {
   $('nothing').hidden = known;
   $('nothing').textContent = chosen ? 'There is no AdmissionCheck ' + chosen + ' that placement-ac answers.'
     : 'There is no AdmissionCheck that placement-ac answers.';
-  document.title = (chosen ? chosen + ' – ' : '') + 'placement-ac';
+  document.title = (chosen ? chosen + ' - ' : '') + 'placement-ac';
   if (!known || !detail) return;
   const one = detail.status;
   showCards(one);
