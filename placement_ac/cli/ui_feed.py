@@ -1,5 +1,5 @@
 """
-What the page of `placement-ac ui` shows, as JSON that follows the hub.
+The content of the page of `placement-ac ui`, as JSON that follows the hub.
 
 Readings come from the event loop; statuses, timelines and explanations are computed in one thread, which owns
 the board, so that requests are answered meanwhile.
@@ -205,7 +205,7 @@ class Feed:
 
 @dataclass(frozen=True, slots=True)
 class _Documents:
-    """What has changed, and the names of all checks."""
+    """The changes, and the names of all checks."""
 
     hub: bytes
     summaries: Mapping[str, bytes]

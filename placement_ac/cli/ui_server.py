@@ -122,7 +122,7 @@ class _Server:
 
 
 class _Sent:
-    """What one page has been sent."""
+    """The state that one page has been sent."""
 
     def __init__(self, feed: Feed, check: str) -> None:
         self._feed, self._check = feed, check

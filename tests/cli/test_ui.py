@@ -40,7 +40,7 @@ def kubeconfig(hub: Hub, admin: Driver, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def says(kubeconfig: Path) -> Command:
-    """What another command says, as JSON."""
+    """The answer of another command, as JSON."""
 
     def run(*words: str) -> Any:
         result = CliRunner().invoke(main, [*words, "-o", "json", "--kubeconfig", str(kubeconfig)])

@@ -1,5 +1,5 @@
 """
-What a Workload says about the clusters that it can run on: annotations, labels, node requirements, requests.
+The wishes of a Workload about its cluster: annotations, labels, and node requirements.
 
 Pure. Kueue keeps the templates of the podSets in a Workload with their annotations, labels and node
 requirements, but does not copy a Job's own annotations. Most Workloads of a queue ask for the same, so equal
@@ -43,7 +43,7 @@ NodeTerm = tuple[Requirement, ...]
 
 
 class JobSpec(NamedTuple):
-    """What one Workload asks for."""
+    """The wishes of one Workload."""
 
     queue: str = ""
     """The LocalQueue's name; it is in the Workload's namespace."""

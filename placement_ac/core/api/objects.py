@@ -189,7 +189,7 @@ class Workload:
     quota_since: datetime | None = None
     """Since when it holds quota on the hub."""
     job: JobSpec = NO_JOB
-    """What it asks of a cluster; read only for our dispatcher."""
+    """Its wishes about the cluster; read only for our dispatcher."""
 
     def check_state(self, check: str) -> AdmissionCheckState | None:
         return next((answer for answer in self.check_states if answer.check == check), None)

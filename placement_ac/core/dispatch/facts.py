@@ -1,5 +1,5 @@
 """
-What filters and scores know of a cluster. Plugins of third parties get this, and the Workload, as well.
+A cluster, as filters and scores know it. Plugins of third parties get this, and the Workload, as well.
 
 No I/O, no clock.
 """

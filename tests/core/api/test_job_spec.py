@@ -1,4 +1,4 @@
-"""What is read of a Workload for our dispatcher."""
+"""A Workload's wishes about its cluster, for our dispatcher."""
 
 from typing import Any
 
