@@ -283,6 +283,9 @@ class FleetState:
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Cluster → the labels of its ManagedCluster and, with the prefix `claim:`, its ClusterClaims; only for
     our dispatcher."""
+    last_by_group: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """Namespace and group of Workloads → the cluster on which the last one of it was placed; only for our
+    dispatcher."""
     worker_copies: Mapping[str, WorkerCopies] = field(default_factory=dict)
     """MultiKueueCluster name → the copies that the cluster reported last."""
     probe_results: Mapping[str, ProbeResult] = field(default_factory=dict)

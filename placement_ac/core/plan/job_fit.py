@@ -54,6 +54,7 @@ def _clusters(seen: Snapshot, targets: TargetClusters) -> Iterator[Cluster]:
             {key: labels.get(source) for key, source in seen.policy.node_labels.items()},
             list(running.get(entry.name, ())),
             list(waiting.get(entry.name, ())),
+            seen.fleet.last_by_group,
         )
 
 

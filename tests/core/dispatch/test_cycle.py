@@ -64,5 +64,6 @@ def test_the_points_of_a_cluster() -> None:
         "Spread": 100,
         "Pack": 0,
         "Preferred": None,
+        "Sticky": None,
         "Waiting": 100,
     }
