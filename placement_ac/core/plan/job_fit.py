@@ -30,6 +30,10 @@ class JobFit:
         profile = next((self._profiles[name] for name in names if name in self._profiles), self._default)
         return self._cycle.rank(workload, profile)
 
+    def problem(self, workload: Workload) -> str:
+        """Return why none of the clusters fits the Workload; "" if one does, or if there is none."""
+        return self._cycle.problem(workload)
+
     def nominated(self, workload: Workload, names: Iterable[str]) -> None:
         """Take in that a Workload is nominated to these MultiKueueClusters from now on."""
         self._cycle.nominated(workload, names)

@@ -12,7 +12,6 @@ from typing import Final
 
 from placement_ac.core.api.constants import PENDING, READY
 from placement_ac.core.api.objects import Workload
-from placement_ac.core.dispatch.cycle import NO_RANKING
 from placement_ac.core.draining.state import DrainState
 from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind
 from placement_ac.core.plan.job_fit import JobFit
@@ -50,17 +49,16 @@ def nominate(seen: Snapshot, targets: TargetClusters, fit: JobFit | None) -> Nom
         this_round = Timer(TimerKind.NOMINATION_ROUND, f"{uid}/{len(workload.nominated)}")
         left = seen.policy.round_timeout - seen.age(this_round)
         kept = _kept(seen, workload, denominated.get(uid, ()), made_ready.get(uid, ()))
-        ranking = fit.ranking(workload) if workload.has_quota and workload.active else NO_RANKING
-        fitting = ranking.order if _may_be_dispatched(seen, workload) else ()
-        new = [name for name in fitting if name in eligible and name not in kept]
-        if ranking.problem and not kept:
-            unfit.append((workload, ranking.problem))
+        if not kept and workload.has_quota and workload.active and (problem := fit.problem(workload)):
+            unfit.append((workload, problem))
+        more = eligible.difference(kept) if _may_be_dispatched(seen, workload) else frozenset[str]()
         due = not kept or left <= 0
-        wanted = (*kept, *(new[: seen.policy.step_size] if due else ()))[:NOMINATED_MAX]
+        new = [name for name in fit.ranking(workload).order if name in more] if more and due else []
+        wanted = (*kept, *new[: seen.policy.step_size])[:NOMINATED_MAX]
         if wanted != workload.nominated:
             nominations.append((workload, wanted))
             fit.nominated(workload, wanted[len(kept) :])
-        if new and workload.nominated:  # the timer holds their count: a write begins a new round
+        if (new if due else more) and workload.nominated:  # its subject has their count: a write begins anew
             timers.add(this_round)
             waits.append(max(left, 0.0))
     return Nominations(tuple(nominations), tuple(unfit), frozenset(timers), soonest(waits))
