@@ -51,7 +51,12 @@ async def run(where: HubSource, port: int, opens: bool) -> None:
             click.echo(f"The page is at {url}; press Ctrl-C to stop it.")
             if opens:
                 open_in_browser(url)
-            await stop.wait()
+            await _until(stop)
+
+
+async def _until(stop: asyncio.Event) -> None:
+    """Serve on until `stop` is set."""
+    await stop.wait()
 
 
 async def start(stack: AsyncExitStack, feed: Feed, port: int, stop: asyncio.Event) -> str:

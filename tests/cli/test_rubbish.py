@@ -515,8 +515,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(socket.socket, "bind", bind_offline)
     monkeypatch.setattr("placement_ac.cli.run._run", lambda manager: asyncio.run(_run_once(manager)))
     monkeypatch.setattr("placement_ac.cli.hub.threading", SimpleNamespace(Event=_Ended))
+    monkeypatch.setattr("placement_ac.cli.ui._until", _at_once)
     monkeypatch.setattr("placement_ac.cli.demo.DemoEnvironment", _ends)
-    monkeypatch.setattr("placement_ac.cli.ui.serve", _ends)
     for name in os.environ:
         if name.startswith((PREFIX, "KUBE")):
             monkeypatch.delenv(name)
@@ -532,6 +532,10 @@ class _Ended:
 
     def wait(self) -> None:
         """Wait for nothing."""
+
+
+async def _at_once(_: asyncio.Event) -> None:
+    """Wait for nothing."""
 
 
 async def _run_once(manager: Manager) -> None:
