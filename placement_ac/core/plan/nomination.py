@@ -6,13 +6,14 @@ dispatcher does; never one that leaves, has no credentials or is not connected. 
 knows how to write a nomination. Source: measured on Kueue main.
 """
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from placement_ac.core.api.constants import PENDING, READY
 from placement_ac.core.api.objects import Workload
-from placement_ac.core.dispatch.cycle import NO_RANKING
+from placement_ac.core.dispatch.cycle import NO_RANKING, Ranking
 from placement_ac.core.draining.state import DrainState
 from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind
 from placement_ac.core.plan.job_fit import JobFit
@@ -30,6 +31,8 @@ class Nominations:
     nominations: tuple[tuple[Workload, tuple[str, ...]], ...] = ()
     unfit: tuple[tuple[Workload, str], ...] = ()
     """Workloads with quota that no cluster fits, and why."""
+    refusals: Mapping[str, int] = field(default_factory=dict)
+    """Filter → how often it has refused a cluster to one of these Workloads."""
     timers: frozenset[Timer] = frozenset()
     requeue_after: float | None = None
 
@@ -41,16 +44,18 @@ def nominate(seen: Snapshot, targets: TargetClusters, fit: JobFit | None) -> Nom
     """
     if fit is None:
         return Nominations()
-    eligible = _eligible(seen, targets)
+    eligible = eligible_clusters(seen, targets)
     denominated = _by_workload((step.name, step.denominate) for step in targets.drain.steps)
     made_ready = _by_workload((step.name, step.make_ready) for step in targets.drain.steps)
     nominations, unfit, timers, waits = [], [], set(), []
+    rankings: list[Ranking] = []
     for workload in targets.workloads.undecided:
         uid = workload.meta.uid
         this_round = Timer(TimerKind.NOMINATION_ROUND, f"{uid}/{len(workload.nominated)}")
         left = seen.policy.round_timeout - seen.age(this_round)
         kept = _kept(seen, workload, denominated.get(uid, ()), made_ready.get(uid, ()))
         ranking = fit.ranking(workload) if workload.has_quota and workload.active else NO_RANKING
+        rankings.append(ranking)
         fitting = ranking.order if _may_be_dispatched(seen, workload) else ()
         new = [name for name in fitting if name in eligible and name not in kept]
         if ranking.problem and not kept:
@@ -63,7 +68,20 @@ def nominate(seen: Snapshot, targets: TargetClusters, fit: JobFit | None) -> Nom
         if new and workload.nominated:  # the timer holds their count: a write begins a new round
             timers.add(this_round)
             waits.append(max(left, 0.0))
-    return Nominations(tuple(nominations), tuple(unfit), frozenset(timers), soonest(waits))
+    return Nominations(
+        tuple(nominations), tuple(unfit), _refusals(rankings), frozenset(timers), soonest(waits)
+    )
+
+
+def _refusals(rankings: Sequence[Ranking]) -> Mapping[str, int]:
+    """Return how often each filter has refused a cluster. Workloads that ask for the same share a ranking."""
+    known = {id(ranking): ranking for ranking in rankings if ranking.refusals}
+    numbers = Counter(id(ranking) for ranking in rankings if ranking.refusals)
+    found = Counter[str]()
+    for key, number in numbers.items():
+        for refusal in known[key].refusals.values():
+            found[refusal.filter] += number
+    return found
 
 
 def _kept(
@@ -74,7 +92,7 @@ def _kept(
     return kept + [name for name in made_ready if name not in kept]
 
 
-def _eligible(seen: Snapshot, targets: TargetClusters) -> frozenset[str]:
+def eligible_clusters(seen: Snapshot, targets: TargetClusters) -> frozenset[str]:
     """Return the usable clusters that Kueue sees and is connected to.
 
     One that gets another name is not among them while its old one leaves.
