@@ -26,9 +26,17 @@ class JobFit:
 
     def ranking(self, workload: Workload) -> Ranking:
         """Return the clusters that fit the Workload, best first."""
+        return self._cycle.rank(workload, self.profile(workload))
+
+    def profile(self, workload: Workload) -> Profile:
+        """Return the profile by which the clusters are scored for the Workload."""
         names = (entry.check for entry in workload.check_states)
-        profile = next((self._profiles[name] for name in names if name in self._profiles), self._default)
-        return self._cycle.rank(workload, profile)
+        return next((self._profiles[name] for name in names if name in self._profiles), self._default)
+
+    def points(self, workload: Workload, name: str) -> Mapping[str, float | None]:
+        """Return what each score of its profile says about a MultiKueueCluster; None: it abstains."""
+        points = self._cycle.points(workload, name)
+        return {score: points[score] for score, _ in self.profile(workload).weights}
 
     def nominated(self, workload: Workload, names: Iterable[str]) -> None:
         """Take in that a Workload is nominated to these MultiKueueClusters from now on."""
