@@ -68,7 +68,6 @@ def test_a_job_that_waits_is_explained_as_it_was_decided(there: Stage, run: Run)
     for words in (["workload/named"], ["wl", "default/named"], ["workloads", f"default/{name}"]):
         assert explained(run, *words)["name"] == name
     table = run("explain", "workload", "named").stdout
-    print(table)
     assert table.startswith("No controller is running")
     assert "Placement kueue-system/p (check p, profile ranked)" in table
     assert "CLUSTER  FILTERS" in table

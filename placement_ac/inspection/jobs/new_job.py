@@ -78,13 +78,18 @@ def new_job(view: HubView, manifest: Object) -> NewJob:
         cluster_queue=path.cluster_queue,
         placements=found,
         problem=path.problem,
-        notes=() if is_workload else tuple(_notes(manifest)),
+        notes=(*_unknown(view), *(() if is_workload else _notes(manifest))),
     )
 
 
 def _without_queue(is_workload: bool) -> str:
     where = "spec.queueName" if is_workload else f"the label {QUEUE_LABEL}"
     return f"name a LocalQueue in {where}: without it, Kueue does not manage the job"
+
+
+def _unknown(view: HubView) -> Iterator[str]:
+    if why := view.dump.why_unknown(WORKLOAD):
+        yield f"the jobs on the clusters do not count: Workloads are {why}"
 
 
 def _notes(job: Object) -> Iterator[str]:
