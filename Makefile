@@ -18,7 +18,7 @@ SBOM ?= build/placement-ac.cdx.json
 # second of every start.
 SBOM_VENV := build/sbom
 
-.PHONY: help demo pictures chart test test-long check unit test-envtest test-kind lock sbom audit chaos image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-flips clean
+.PHONY: help demo pictures chart test test-long check unit test-envtest test-kind lock sbom audit chaos image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-ui bench-flips bench-nominations clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,7 @@ demo: $(VENV)/installed ## Show the three stories on an embedded hub
 
 pictures: $(VENV)/installed ## Make the pictures in docs/images anew, of Story 3 on an embedded hub
 	$(BIN)/python -m website.photographs
+	$(BIN)/python -m website.ui_photographs
 
 chart: $(VENV)/installed ## Write the chart's schema and table of values anew, from its values.yaml and the settings
 	$(BIN)/python -m website.chart
@@ -112,8 +113,14 @@ bench-takeover: $(VENV)/installed ## Measure how soon another replica takes over
 bench-inspection: $(VENV)/installed ## Measure the commands that look at a hub, with 1,000 clusters and 200 checks
 	$(BIN)/python -m bench.inspection
 
+bench-ui: $(VENV)/installed ## Measure how soon the page of `placement-ac ui` shows a change
+	$(BIN)/python -m bench.ui
+
 bench-flips: $(VENV)/installed ## Measure how long jobs wait to start while the best cluster changes
 	$(BIN)/python -m bench.flips --parallel 3
+
+bench-nominations: $(VENV)/installed ## Measure how soon our dispatcher nominates clusters for a Workload
+	$(BIN)/python -m bench.nominations
 
 clean: ## Remove the virtual environment and what the tools left
 	rm -rf $(VENV) build .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -84,6 +84,7 @@ class SnapshotBuilder:
                 deleted,
                 unreachable,
                 labels=self._labels([*credentials, *listed_clusters]),
+                last_by_group=self._last_by_group(name, workloads),
                 worker_copies=worker_copies,
                 probe_results=probe_results,
             ),
@@ -124,6 +125,16 @@ class SnapshotBuilder:
         known = self._tables.managed_clusters
         found = {one: known.get(("", one)) for one in clusters} if self._policy.dispatcher else {}
         return {one: managed.labels for one, managed in found.items() if managed}
+
+    def _last_by_group(
+        self, name: str, workloads: Iterable[objects.Workload]
+    ) -> Mapping[tuple[str, str], str]:
+        """Return where the groups of the Workloads that no cluster runs were last, for our dispatcher."""
+        if not self._policy.dispatcher:
+            return {}
+        hub, known = self._tables.hub, self._tables.multikueue_clusters
+        undecided = (workload for workload in workloads if not workload.cluster)
+        return self._tables.groups.of(undecided, lambda one: hub.cluster_of(name, one, known.get(("", one))))
 
     def _multikueue_clusters(
         self, name: str, selected: Iterable[str], listed: Iterable[str]

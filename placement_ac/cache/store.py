@@ -238,6 +238,7 @@ class Cache:
 
     def _put_workload(self, now: objects.Workload, before: objects.Workload | None) -> set[Key]:
         """Keep a Workload from its first check until it is finished; most events change nothing here."""
+        self._tables.groups.take(now)
         if before is None and (now.finished or not now.check_states):
             return set()
         if now.finished:
@@ -310,6 +311,8 @@ class Cache:
         table, decoder = self._tables.by_kind[kind], self._decoder(kind)
         for raw in items:
             obj: Any = decoder(raw)
+            if kind is WORKLOAD:
+                self._tables.groups.take(obj)
             wanted = kind is not WORKLOAD or (obj.check_states and not obj.finished)
             if wanted and self._listings.watches(kind, obj.meta.namespace, obj.meta.name):
                 table.put(obj.meta.id, obj)

@@ -7,6 +7,7 @@ No I/O, no clock.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from placement_ac.cache.groups import GroupPlaces
 from placement_ac.cache.index import Table
 from placement_ac.core.api import objects
 from placement_ac.core.api.constants import (
@@ -114,10 +115,12 @@ class Tables:
         provisioning: ProvisioningPolicy,
         kueue_namespace: str,
         by_kind: Mapping[Kind, Table[Any]] | None = None,
+        groups: GroupPlaces | None = None,
     ) -> None:
         self.hub = hub
         self.provisioning = provisioning
         self.kueue_namespace = kueue_namespace
+        self.groups = groups or GroupPlaces()
         self._accounts = (provisioning.account, ADDON_ACCOUNT)
         self.by_kind: Mapping[Kind, Table[Any]] = by_kind or _empty_tables(self._accounts)
         self.checks: Table[objects.Check] = self.by_kind[ADMISSION_CHECK]
@@ -139,7 +142,7 @@ class Tables:
     def copy(self) -> "Tables":
         """Return tables that hold the same; later changes of either stay their own."""
         by_kind = {kind: table.copy() for kind, table in self.by_kind.items()}
-        return Tables(self.hub, self.provisioning, self.kueue_namespace, by_kind)
+        return Tables(self.hub, self.provisioning, self.kueue_namespace, by_kind, self.groups.copy())
 
     # -- Placements and clusters
 

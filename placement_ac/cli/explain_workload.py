@@ -82,7 +82,9 @@ def _since(one: WorkloadExplanation, now: datetime) -> str:
 
 
 def _table(choice: PlacementChoice, since: str, *, wide: bool) -> RenderableType:
-    scores = [f"{name.upper()} x{weight}" for name, weight in choice.weights.items()]
+    rates = {name for one in choice.clusters for name, points in one.points.items() if points is not None}
+    weights = {name: weight for name, weight in choice.weights.items() if wide or name in rates}
+    scores = [f"{name.upper()} x{weight}" for name, weight in weights.items()]
     table = plain_table(
         "CLUSTER",
         "FILTERS",
@@ -99,7 +101,7 @@ def _table(choice: PlacementChoice, since: str, *, wide: bool) -> RenderableType
                 (
                     one.cluster,
                     f"{one.reason} ({one.filter})" if one.filter else NOTHING,
-                    *(_number(one.points.get(name)) for name in choice.weights),
+                    *(_number(one.points.get(name)) for name in weights),
                     _number(one.total),
                     since if one.nominated else NOTHING,
                     one.state,

@@ -1,6 +1,7 @@
 """`placement-ac ui`: a page on this machine that follows the hub."""
 
 import asyncio
+import gc
 import signal
 import webbrowser
 from contextlib import AsyncExitStack, suppress
@@ -46,10 +47,16 @@ async def run(where: HubSource, port: int, opens: bool) -> None:
         stack.callback(feed.close)
         url = await start(stack, feed, port, stop)
         if url:
+            gc.freeze()  # what has been read stays: a collection that visits all of it delays a change
             click.echo(f"The page is at {url}; press Ctrl-C to stop it.")
             if opens:
                 open_in_browser(url)
-            await stop.wait()
+            await _until(stop)
+
+
+async def _until(stop: asyncio.Event) -> None:
+    """Serve on until `stop` is set."""
+    await stop.wait()
 
 
 async def start(stack: AsyncExitStack, feed: Feed, port: int, stop: asyncio.Event) -> str:

@@ -99,6 +99,7 @@ class Session:
         self._client = client
         self._stop_flag = stop_flag
         self._leads = leads
+        self._dispatches = settings.dispatcher
         self._health = inputs.health
         self._metrics = inputs.metrics
         self._metrics.begin_session()
@@ -242,8 +243,13 @@ class Session:
                 self.queue.add_after(key, ECHO_SECONDS)
 
     def _wrote(self, kind: Kind, obj: Object, gone: bool) -> None:
-        """Take in a write of ours at once; its echo then changes nothing."""
-        self._enqueue_soon((self.cache.remove if gone else self.cache.put)(kind, obj))
+        """Take in a write of ours at once; its echo then changes nothing.
+
+        With our dispatcher, a Workload that has become Ready is nominated next.
+        """
+        keys = (self.cache.remove if gone else self.cache.put)(kind, obj)
+        is_next = kind == WORKLOAD and self._dispatches
+        (self._enqueue if is_next else self._enqueue_soon)(keys)
 
     def _enqueue_all(self) -> None:
         self._enqueue(self.cache.keys())

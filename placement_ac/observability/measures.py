@@ -127,7 +127,7 @@ UNFIT: Final = _gauge(
 REFUSALS: Final = _gauge(
     "dispatch_refusals",
     ("filter",),
-    "How often a filter refused a cluster to a Workload with quota that no cluster runs, in the last"
+    "How often a filter refused a cluster to a Workload with quota that was not nominated yet, in the last"
     " decisions on all Placements; a cluster that several filters refuse counts for the first. 0 without our"
     " dispatcher.",
 )

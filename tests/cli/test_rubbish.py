@@ -515,7 +515,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(socket.socket, "bind", bind_offline)
     monkeypatch.setattr("placement_ac.cli.run._run", lambda manager: asyncio.run(_run_once(manager)))
     monkeypatch.setattr("placement_ac.cli.hub.threading", SimpleNamespace(Event=_Ended))
-    monkeypatch.setattr("placement_ac.cli.demo.DemoEnvironment", _no_demo)
+    monkeypatch.setattr("placement_ac.cli.ui._until", _at_once)
+    monkeypatch.setattr("placement_ac.cli.demo.DemoEnvironment", _ends)
     for name in os.environ:
         if name.startswith((PREFIX, "KUBE")):
             monkeypatch.delenv(name)
@@ -533,13 +534,18 @@ class _Ended:
         """Wait for nothing."""
 
 
+async def _at_once(_: asyncio.Event) -> None:
+    """Wait for nothing."""
+
+
 async def _run_once(manager: Manager) -> None:
     stop = asyncio.Event()
     stop.set()
     await manager.run(stop)
 
 
-def _no_demo(**_: Any) -> None:
+def _ends(*_: Any, **__: Any) -> None:
+    """End the command, which would go on until it is stopped."""
     raise click.exceptions.Exit(0)
 
 

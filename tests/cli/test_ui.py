@@ -243,7 +243,7 @@ def test_without_the_right_to_checks_nothing_is_served(hub: Hub, two_checks: Non
     reader = kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
     result = CliRunner().invoke(main, ["ui", "--kubeconfig", str(reader)])
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("Error: ask an admin for ClusterRole placement-ac-viewer (")
+    assert result.stderr.startswith("Error: ask an admin to bind placement-ac's viewer roles to you (")
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 
 from bench import chaos, flips_play
-from placement_ac.cli import timeline_recorder, worker_options
+from placement_ac.cli import demo, timeline_recorder, ui_feed, worker_options
 from placement_ac.controller import event_writer, lease, recorder, session, write_limits
 from placement_ac.core.api import constants
 from placement_ac.core.plan import event_intents
@@ -108,6 +108,9 @@ IN_SENTENCES: Final = [
     ("inspect", "eight at a time", worker_inspector.CONCURRENT_WORKERS, 8),
     ("inspect", "With more than 40 clusters in a check", model.CLUSTERS_SHOWN, 40),
     ("inspect", "recorded within 20 ms", timeline_recorder.PAUSE_SECONDS, 0.02),
+    ("inspect", "50 ms of it are a pause", ui_feed.PAUSE_SECONDS, 0.05),
+    ("inspect", "and waits 4 s after each step", demo.UI_PAUSE.total_seconds(), 4),
+    ("reference", "| `0s`, with `--ui` `4s` |", demo.UI_PAUSE.total_seconds(), 4),
     ("monitoring", "undone within 30 seconds", write_limits.PACED_SECONDS, 30),
     ("performance", "Jobs come at random for two minutes", flips_play.Row("AllAtOnce", 10).seconds, 120),
     ("performance", "had not finished two minutes after", flips_play.Row("AllAtOnce", 10).patience, 120),

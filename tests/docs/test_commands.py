@@ -34,6 +34,7 @@ RUNS_THIS: Final = "make test"
 PREPARE: Final = (KEEPS, KUBECONFIG, ACTIVATES)
 """Commands that `Terminal` runs itself."""
 ELSEWHERE: Final = {
+    "placement-ac ui --open": "tests/cli/test_ui.py::test_it_opens_a_browser_and_ends_with_ctrl_c",
     "make demo": "tests/lab/demo/test_demo.py::test_all_stories_as_json",
     "python3 -m venv .venv": "tests/install/test_image.py::test_the_wheel_is_complete_and_runs",
     "pip install '.[demo]'": "tests/install/test_image.py::test_the_wheel_is_complete_and_runs",

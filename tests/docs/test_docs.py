@@ -132,7 +132,8 @@ def test_names_labels_and_annotations() -> None:
         constants.ANNOTATION_DISPATCH_PROFILE,
         (
             f"{constants.ANNOTATION_CLUSTER_NAMES}, {constants.ANNOTATION_CLUSTER_SELECTOR}, "
-            f"{constants.ANNOTATION_ANTI_AFFINITY}, {constants.ANNOTATION_PREFERRED_CLUSTERS}"
+            f"{constants.ANNOTATION_ANTI_AFFINITY}, {constants.ANNOTATION_PREFERRED_CLUSTERS}, "
+            f"{constants.ANNOTATION_GROUP}"
         ),
         f"{account}; or {constants.ADDON_ACCOUNT}, after placement-ac adopt",
         f"{account}-<cluster>; or {constants.ADDON_ACCOUNT}-<cluster>, after placement-ac adopt",

@@ -54,8 +54,8 @@ def test_mermaid_takes_it() -> None:
 def test_every_picture_is_there_and_light() -> None:
     page = (DOCS / "inspect.md").read_text("utf-8")
     named = set(re.findall(r'(?:src|srcset)="(images/[^"]+)"', page))
-    assert named == {
-        f"images/{name}-{scheme}.png" for name in ("graph", "timeline") for scheme in ("light", "dark")
-    }
+    pictures_ = {f"{name}-{scheme}" for name in ("graph", "timeline", "ui") for scheme in ("light", "dark")}
+    assert named == {f"images/{name}.png" for name in (*pictures_, "ui-narrow")}
+    named.add("images/ui-flip.png")
     assert [name for name in sorted(named) if not 10_000 < (DOCS / name).stat().st_size < LARGEST] == []
     assert [path.name for path in IMAGES.iterdir() if path.stat().st_size > LARGEST] == []

@@ -57,7 +57,7 @@ def test_a_job_that_waits_is_explained_as_it_was_decided(there: Stage, run: Run)
     name = there.workload("named")["metadata"]["name"]
     found = explained(run, "workload", name, "-n", "default")
     assert rows(found) == [
-        ("c", "", {"Placement": pytest.approx(100 / 3), "Preferred": None}, True),
+        ("c", "", {"Placement": pytest.approx(100 / 3), "Preferred": None, "Sticky": None}, True),
         ("a", "ClusterNames", {}, False),
         ("b", "ClusterNames", {}, False),
     ]
@@ -71,7 +71,7 @@ def test_a_job_that_waits_is_explained_as_it_was_decided(there: Stage, run: Run)
     assert table.startswith("No controller is running")
     assert "Placement kueue-system/p (check p, profile ranked)" in table
     assert "CLUSTER  FILTERS" in table
-    assert "PLACEMENT x1  PREFERRED x10  TOTAL  NOMINATED" in table
+    assert "PLACEMENT x1  TOTAL  NOMINATED" in table
     assert "c        -" in table
 
 

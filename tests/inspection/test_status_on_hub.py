@@ -280,6 +280,22 @@ def test_each_change_is_followed(admin: Driver, kubeconfig: Path) -> None:
     following(kubeconfig, play)
 
 
+def test_a_consumer_that_has_rested_gets_a_change_at_once(admin: Driver, kubeconfig: Path) -> None:
+    """The rest of a slow consumer begins when it is ready, not with the next change."""
+    admin.check("p")
+    admin.select("p", "a")
+
+    async def play(looks: AsyncGenerator[HubReading]) -> None:
+        await anext(looks)
+        await asyncio.sleep(1.5)
+        following_look = asyncio.ensure_future(anext(looks))
+        await asyncio.sleep(1.6)
+        await asyncio.to_thread(admin.decide, "p", "a", "b")
+        await asyncio.wait_for(following_look, 1.2)
+
+    following(kubeconfig, play)
+
+
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("end", ["close", "garbage", "error-410"])
 def test_a_watch_that_breaks_loses_nothing(hub: Hub, admin: Driver, kubeconfig: Path, end: Any) -> None:

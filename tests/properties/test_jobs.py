@@ -18,6 +18,11 @@ from hypothesis import strategies as st
 
 from placement_ac.controller import reconcile
 from placement_ac.core.api.constants import (
+    ANNOTATION_ANTI_AFFINITY,
+    ANNOTATION_CLUSTER_NAMES,
+    ANNOTATION_CLUSTER_SELECTOR,
+    ANNOTATION_GROUP,
+    ANNOTATION_PREFERRED_CLUSTERS,
     DRAIN,
     IMMEDIATE,
     MULTIKUEUE_CONFIG,
@@ -31,6 +36,7 @@ from placement_ac.core.api.constants import (
     Kind,
     RemovalPolicy,
 )
+from placement_ac.core.dispatch.profiles import PROFILES
 from placement_ac.core.inputs.state import CheckStateUpdate, PlacementPolicy, Plan, Snapshot
 from placement_ac.core.plan import targets
 from placement_ac.core.plan.plan import plan
@@ -58,6 +64,17 @@ LOST: Final = (0.1, 2.0, 12.0, 70.0, 200.0, 600.0)
 AWAY: Final = (0.1, 0.5, 3.0, 20.0)
 JUST_SECONDS: Final = 0.2
 """From a write that evicts to the eviction."""
+WISHES: Final[Sequence[dict[str, Any]]] = (
+    {"annotations": {ANNOTATION_CLUSTER_NAMES: "b,p-c"}},
+    {"annotations": {ANNOTATION_ANTI_AFFINITY: "app=x"}, "labels": {"app": "x"}},
+    {"annotations": {ANNOTATION_ANTI_AFFINITY: "app=x"}, "labels": {"app": "x"}},
+    {"annotations": {ANNOTATION_PREFERRED_CLUSTERS: "10:name in (c, d)", ANNOTATION_GROUP: "g"}},
+    {"annotations": {ANNOTATION_GROUP: "g"}},
+    {"annotations": {ANNOTATION_CLUSTER_SELECTOR: "name notin (a, b)"}},
+)
+"""The metadata of the Pod templates of the jobs, by number. The label `name` is the cluster's name."""
+FORBIDDEN: Final = {"j0": "ad", "j5": "ab"}
+"""Job → the clusters that its wishes forbid."""
 CALM_SECONDS: Final = 1200.0
 END_SECONDS: Final = 3000.0
 
@@ -92,6 +109,10 @@ class Story:
     throttled: bool = False
     """Whether Kueue reconciles one Workload after the other, within the limits of its client for a worker."""
     checks: tuple[str, ...] = GATED
+    profile: str = "ranked"
+    """How our dispatcher scores clusters."""
+    wishes: bool = False
+    """Whether jobs say where they want to run; only our dispatcher reads that."""
 
     @property
     def policy(self) -> PlacementPolicy:
@@ -103,6 +124,8 @@ class Story:
             loss_grace=self.loss_grace,
             dispatcher=self.dispatcher == OUR_CONTROLLER,
             unlist_after=self.unlist_after if self.dispatcher == OUR_CONTROLLER else 0.0,
+            dispatch_profile=self.profile,
+            step_size=1 if self.profile == "spread" else 3,
         )
 
     @property
@@ -133,6 +156,8 @@ class Stage:
     """Jobs that were evicted while Kueue lost sight of where they run: then it starts them twice itself."""
     unlisted: list[tuple[float, str]] = field(default_factory=list)
     """When which cluster was unlisted."""
+    nominated: set[tuple[str, str]] = field(default_factory=set)
+    """Each job and the clusters to which it was nominated at some time."""
     list_writes: int = 0
     _listed: frozenset[str] = frozenset()
     _before: dict[str, Any] = field(default_factory=dict)
@@ -159,6 +184,8 @@ class Stage:
             if where:
                 self._excuse(name, where)
                 self.evicted.append(f"{name} from {where}: {of.condition_field(raw, of.EVICTED)}")
+        names = raw.get("status", {}).get("nominatedClusterNames") or ()
+        self.nominated.update((name, one.removeprefix("p-")) for one in names)
         self._before[name] = raw
 
     def _excuse(self, name: str, worker: str) -> None:
@@ -210,8 +237,9 @@ def select(at: Stage, which: int, how: int) -> None:
 
 def submit(at: Stage, _: int, __: int) -> None:
     if len(at.jobs) < MOST_JOBS:
-        at.jobs.append(f"j{len(at.jobs)}")
-        at.kueue.submit(at.jobs[-1], at.story.checks)
+        number = len(at.jobs)
+        at.jobs.append(f"j{number}")
+        at.kueue.submit(at.jobs[-1], at.story.checks, WISHES[number] if at.story.wishes else None)
 
 
 def finish(at: Stage, which: int, _: int) -> None:
@@ -341,7 +369,9 @@ def calm_down(at: Stage) -> None:
     for which in range(len(CLUSTERS)):
         find(at, which, 0)
         release(at, which, 0)
-    if not at.hub.selected:
+    if at.story.wishes:  # then each job fits somewhere
+        at.hub.select(CLUSTERS, edited=True)
+    elif not at.hub.selected:
         at.hub.select(["b", "d"], edited=True)
 
 
@@ -358,6 +388,11 @@ async def all_finish(at: Stage) -> None:
 
 def ran_twice(at: Stage) -> list[str]:
     return [name for name in at.jobs if at.kueue.max_copies[name] > 1 and name not in at.excused]
+
+
+def misplaced(at: Stage) -> list[str]:
+    """Return the nominations that a job's wishes forbid."""
+    return [f"{name} on {where}" for name, where in sorted(at.nominated) if where in FORBIDDEN.get(name, "")]
 
 
 def by_us(at: Stage) -> list[str]:
@@ -430,6 +465,17 @@ def test_no_job_runs_twice_none_is_sent_away_and_all_ends_well(dispatcher: str, 
                 "\n".join(f"{when - stage.kueue.now:.3f} {who} {what}" for when, who, what in stage.kueue.log)
             )
     assert ran_twice(at) == []
+    if story.removal == DRAIN:
+        assert by_us(at) == []
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@settings(deadline=None, suppress_health_check=list(HealthCheck), **LONG)  # type: ignore[arg-type]
+@given(story=stories)
+def test_with_every_profile_and_wish_jobs_are_as_safe(profile: str, story: Story) -> None:
+    at = run(replace(story, dispatcher=OUR_CONTROLLER, profile=profile, wishes=True), all_ends_well)
+    assert ran_twice(at) == []
+    assert misplaced(at) == []
     if story.removal == DRAIN:
         assert by_us(at) == []
 

@@ -431,7 +431,12 @@ def running(name: str, cluster: str, **states: str) -> Raw:
 def managed_clusters(*clusters: str, unreachable: Sequence[str] = ()) -> list[Raw]:
     taint = {"key": constants.TAINT_UNREACHABLE, "effect": "NoSelect"}
     return [
-        an(constants.MANAGED_CLUSTER, name, spec={"taints": [taint]} if name in unreachable else {})
+        an(
+            constants.MANAGED_CLUSTER,
+            name,
+            labels={"name": name},
+            spec={"taints": [taint]} if name in unreachable else {},
+        )
         for name in clusters
     ]
 

@@ -186,10 +186,11 @@ class VirtualKueue:
 
     # The user and the controller
 
-    def submit(self, name: str, checks: Iterable[str] = (CHECK, OURS)) -> Obj:
-        """Create a Job with its Workload; return the Workload."""
+    def submit(self, name: str, checks: Iterable[str] = (CHECK, OURS), template: Obj | None = None) -> Obj:
+        """Create a Job with its Workload; return the Workload. `template`: its Pod template's metadata."""
         self._checks[name] = tuple(checks)
         job = self._born(mk.hub_job(name, NAMESPACE, "user-queue"))
+        job["spec"]["template"]["metadata"] = template or {}
         self._jobs[name] = job
         workload = self._born(mk.workload_of(job))
         workload["metadata"]["finalizers"] = ["kueue.x-k8s.io/resource-in-use"]

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.browser import OPTIONS, browser_path
 from tests.support.documents import ROOT
-from tests.website.test_browser import OPTIONS, browser_path
 
 pytestmark = pytest.mark.long
 WIDTHS = (1280, 390)

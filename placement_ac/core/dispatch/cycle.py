@@ -6,7 +6,7 @@ Pure. Ties are broken by the Placement's order.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from placement_ac.core.api.constants import ANNOTATION_ANTI_AFFINITY
 from placement_ac.core.api.objects import Workload
@@ -19,15 +19,16 @@ from placement_ac.core.dispatch.scores import SCORES, Score
 if TYPE_CHECKING:
     from placement_ac.core.api.job_spec import JobSpec
 
-_CHANGES: Final = frozenset({"Spread", "Pack", "Waiting"})
-"""Scores that change with each nomination."""
-
 
 class Refusal(NamedTuple):
     """Why a job cannot go to a cluster."""
 
     filter: str
     reason: str
+
+
+Refusals = Mapping[str, Refusal]
+"""MultiKueueCluster → the first filter that refuses it."""
 
 
 class Ranking(NamedTuple):
@@ -37,20 +38,7 @@ class Ranking(NamedTuple):
     """MultiKueueClusters, best first."""
     totals: Mapping[str, float]
     """MultiKueueCluster → its points, 0 to 100."""
-    refusals: Mapping[str, Refusal]
-    """MultiKueueCluster → the first filter that refuses it."""
-
-    @property
-    def problem(self) -> str:
-        """Why no cluster fits, the most common reason first; "" if one does, or if there is no cluster."""
-        if self.order or not self.refusals:
-            return ""
-        counts = Counter(self.refusals.values()).most_common()
-        reasons = [f"{number} {one.reason} ({one.filter})" for one, number in counts]
-        return f"0/{len(self.refusals)} clusters fit: {joined(reasons)}"
-
-
-NO_RANKING: Final = Ranking((), {}, {})
+    refusals: Refusals
 
 
 class DispatchCycle:
@@ -66,16 +54,31 @@ class DispatchCycle:
         self._clusters = {cluster.name: cluster for cluster in clusters}
         self._filters = filters
         self._scores = scores
-        self._known: dict[tuple[str, JobSpec, Profile], Ranking] = {}
+        self._known: dict[tuple[str, JobSpec], Refusals] = {}
+        """Namespace and wishes of a job → the refusals, unless they change with each nomination."""
 
     def rank(self, job: Workload, profile: Profile) -> Ranking:
         """Return the clusters that fit the job, best first."""
-        if _depends_on_others(job, profile):
-            return self._ranked(job, profile)
-        key = (job.meta.namespace, job.job, profile)
-        if key not in self._known:
-            self._known[key] = self._ranked(job, profile)
-        return self._known[key]
+        refusals = self.refusals(job)
+        totals = {
+            name: self._total(job, cluster, profile)
+            for name, cluster in self._clusters.items()
+            if name not in refusals
+        }
+        order = sorted(totals, key=lambda name: (-totals[name], self._clusters[name].rank))
+        return Ranking(tuple(order), totals, refusals)
+
+    def problem(self, job: Workload) -> str:
+        """Return why no cluster fits, the most common reason first; "" if one does, or if there is none."""
+        return self.problem_of(self.refusals(job))
+
+    def problem_of(self, refusals: Refusals) -> str:
+        """Return the same for the refusals of a job."""
+        if not refusals or len(refusals) < len(self._clusters):
+            return ""
+        counts = Counter(refusals.values()).most_common()
+        reasons = [f"{number} {one.reason} ({one.filter})" for one, number in counts]
+        return f"0/{len(refusals)} clusters fit: {joined(reasons)}"
 
     def nominated(self, job: Workload, names: Iterable[str]) -> None:
         """Take in that a job is nominated to these clusters from now on."""
@@ -87,15 +90,18 @@ class DispatchCycle:
         """Return what each score says about a cluster; None: it abstains."""
         return {score: rate(job, self._clusters[name]) for score, rate in self._scores.items()}
 
-    def _ranked(self, job: Workload, profile: Profile) -> Ranking:
-        refusals, totals = {}, {}
-        for name, cluster in self._clusters.items():
-            if refusal := self._refusal(job, cluster):
-                refusals[name] = refusal
-            else:
-                totals[name] = self._total(job, cluster, profile)
-        order = sorted(totals, key=lambda name: (-totals[name], self._clusters[name].rank))
-        return Ranking(tuple(order), totals, refusals)
+    def refusals(self, job: Workload) -> Refusals:
+        """Return the clusters that do not fit the job; equal jobs share the answer."""
+        if job.job.annotation(ANNOTATION_ANTI_AFFINITY):
+            return self._refused(job)
+        key = job.meta.namespace, job.job
+        if key not in self._known:
+            self._known[key] = self._refused(job)
+        return self._known[key]
+
+    def _refused(self, job: Workload) -> Refusals:
+        judged = ((name, self._refusal(job, cluster)) for name, cluster in self._clusters.items())
+        return {name: refusal for name, refusal in judged if refusal}
 
     def _refusal(self, job: Workload, cluster: Cluster) -> Refusal | None:
         for name, refuses in self._filters.items():
@@ -108,9 +114,3 @@ class DispatchCycle:
         counted = [(weight, points) for weight, points in rated if points is not None]
         weights = sum(weight for weight, _ in counted)
         return sum(weight * points for weight, points in counted) / weights if weights else 0.0
-
-
-def _depends_on_others(job: Workload, profile: Profile) -> bool:
-    """Whether the ranking changes with the nominations of other jobs."""
-    changes = any(name in _CHANGES for name, _ in profile.weights)
-    return changes or bool(job.job.annotation(ANNOTATION_ANTI_AFFINITY))

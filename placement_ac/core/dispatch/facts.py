@@ -7,14 +7,25 @@ No I/O, no clock.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from placement_ac.core.api.constants import ANNOTATION_GROUP
 from placement_ac.core.api.objects import Workload
 
 Queue = tuple[str, str]
 """The namespace and the name of a LocalQueue."""
 
 
+Group = tuple[str, str]
+"""A namespace, and the name of a group of Workloads in it."""
+
+
 def queue_of(workload: Workload) -> Queue:
     return workload.meta.namespace, workload.job.queue
+
+
+def group_of(workload: Workload) -> Group | None:
+    """Return the group that a Workload names; None: it names none."""
+    name = workload.job.annotation(ANNOTATION_GROUP)
+    return (workload.meta.namespace, name) if name else None
 
 
 @dataclass(slots=True)
@@ -36,6 +47,8 @@ class Cluster:
     running: list[Workload] = field(default_factory=list)
     waiting: list[Workload] = field(default_factory=list)
     """Those that are nominated there, and that no cluster runs."""
+    last_by_group: Mapping[Group, str] = field(default_factory=dict)
+    """Group → the managed cluster on which the last Workload of it was placed."""
     _by_queue: dict[Queue, list[Workload]] | None = None
 
     def of_queue(self, queue: Queue) -> list[Workload]:

@@ -283,6 +283,9 @@ class FleetState:
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Cluster → the labels of its ManagedCluster and, with the prefix `claim:`, its ClusterClaims; only for
     our dispatcher."""
+    last_by_group: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """Namespace and group of Workloads → the cluster on which the last one of it was placed; only for our
+    dispatcher."""
     worker_copies: Mapping[str, WorkerCopies] = field(default_factory=dict)
     """MultiKueueCluster name → the copies that the cluster reported last."""
     probe_results: Mapping[str, ProbeResult] = field(default_factory=dict)
@@ -414,7 +417,7 @@ class Plan:
     unfit: tuple[tuple[Workload, str], ...] = ()
     """Workloads with quota that no cluster fits, and why."""
     refusals: Mapping[str, int] = field(default_factory=dict)
-    """Filter → how often it has refused a cluster to a Workload that no cluster runs."""
+    """Filter → how often it has refused a cluster to a Workload with quota that is not nominated yet."""
     ask_for_copies: tuple[str, ...] = ()
     """MultiKueueClusters whose clusters are to be asked for the copies that they hold."""
     probe_requests: tuple[ProbeRequest, ...] = ()

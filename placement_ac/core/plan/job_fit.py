@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE
 from placement_ac.core.api.objects import Check, Workload
-from placement_ac.core.dispatch.cycle import DispatchCycle, Ranking
+from placement_ac.core.dispatch.cycle import DispatchCycle, Ranking, Refusals
 from placement_ac.core.dispatch.facts import Cluster
 from placement_ac.core.dispatch.profiles import RANKED, Profile, ProfileError, parse_profile
 from placement_ac.core.inputs.state import Snapshot
@@ -38,6 +38,15 @@ class JobFit:
         points = self._cycle.points(workload, name)
         return {score: points[score] for score, _ in self.profile(workload).weights}
 
+    def problem(self, workload: Workload) -> str:
+        """Return why none of the clusters fits the Workload; "" if one does, or if there is none."""
+        return self._cycle.problem(workload)
+
+    def refusals(self, workload: Workload) -> tuple[Refusals, str]:
+        """Return the clusters that do not fit the Workload, and why none fits ("": one does)."""
+        refusals = self._cycle.refusals(workload)
+        return refusals, self._cycle.problem_of(refusals)
+
     def nominated(self, workload: Workload, names: Iterable[str]) -> None:
         """Take in that a Workload is nominated to these MultiKueueClusters from now on."""
         self._cycle.nominated(workload, names)
@@ -62,6 +71,7 @@ def _clusters(seen: Snapshot, targets: TargetClusters) -> Iterator[Cluster]:
             {key: labels.get(source) for key, source in seen.policy.node_labels.items()},
             list(running.get(entry.name, ())),
             list(waiting.get(entry.name, ())),
+            seen.fleet.last_by_group,
         )
 
 

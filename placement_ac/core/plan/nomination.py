@@ -13,7 +13,7 @@ from typing import Final
 
 from placement_ac.core.api.constants import PENDING, READY
 from placement_ac.core.api.objects import Workload
-from placement_ac.core.dispatch.cycle import NO_RANKING, Ranking
+from placement_ac.core.dispatch.cycle import Refusals
 from placement_ac.core.draining.state import DrainState
 from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind
 from placement_ac.core.plan.job_fit import JobFit
@@ -32,7 +32,7 @@ class Nominations:
     unfit: tuple[tuple[Workload, str], ...] = ()
     """Workloads with quota that no cluster fits, and why."""
     refusals: Mapping[str, int] = field(default_factory=dict)
-    """Filter → how often it has refused a cluster to one of these Workloads."""
+    """Filter → how often it has refused a cluster to a Workload with quota that is not nominated yet."""
     timers: frozenset[Timer] = frozenset()
     requeue_after: float | None = None
 
@@ -48,38 +48,39 @@ def nominate(seen: Snapshot, targets: TargetClusters, fit: JobFit | None) -> Nom
     denominated = _by_workload((step.name, step.denominate) for step in targets.drain.steps)
     made_ready = _by_workload((step.name, step.make_ready) for step in targets.drain.steps)
     nominations, unfit, timers, waits = [], [], set(), []
-    rankings: list[Ranking] = []
+    refused: list[Refusals] = []
     for workload in targets.workloads.undecided:
         uid = workload.meta.uid
         this_round = Timer(TimerKind.NOMINATION_ROUND, f"{uid}/{len(workload.nominated)}")
         left = seen.policy.round_timeout - seen.age(this_round)
         kept = _kept(seen, workload, denominated.get(uid, ()), made_ready.get(uid, ()))
-        ranking = fit.ranking(workload) if workload.has_quota and workload.active else NO_RANKING
-        rankings.append(ranking)
-        fitting = ranking.order if _may_be_dispatched(seen, workload) else ()
-        new = [name for name in fitting if name in eligible and name not in kept]
-        if ranking.problem and not kept:
-            unfit.append((workload, ranking.problem))
+        if not kept and workload.has_quota and workload.active:
+            refusals, problem = fit.refusals(workload)
+            refused.append(refusals)
+            if problem:
+                unfit.append((workload, problem))
+        more = eligible.difference(kept) if _may_be_dispatched(seen, workload) else frozenset[str]()
         due = not kept or left <= 0
-        wanted = (*kept, *(new[: seen.policy.step_size] if due else ()))[:NOMINATED_MAX]
+        new = [name for name in fit.ranking(workload).order if name in more] if more and due else []
+        wanted = (*kept, *new[: seen.policy.step_size])[:NOMINATED_MAX]
         if wanted != workload.nominated:
             nominations.append((workload, wanted))
             fit.nominated(workload, wanted[len(kept) :])
-        if new and workload.nominated:  # the timer holds their count: a write begins a new round
+        if (new if due else more) and workload.nominated:  # its subject has their count: a write begins anew
             timers.add(this_round)
             waits.append(max(left, 0.0))
     return Nominations(
-        tuple(nominations), tuple(unfit), _refusals(rankings), frozenset(timers), soonest(waits)
+        tuple(nominations), tuple(unfit), _by_filter(refused), frozenset(timers), soonest(waits)
     )
 
 
-def _refusals(rankings: Sequence[Ranking]) -> Mapping[str, int]:
-    """Return how often each filter has refused a cluster. Workloads that ask for the same share a ranking."""
-    known = {id(ranking): ranking for ranking in rankings if ranking.refusals}
-    numbers = Counter(id(ranking) for ranking in rankings if ranking.refusals)
+def _by_filter(refused: Sequence[Refusals]) -> Mapping[str, int]:
+    """Return how often each filter has refused a cluster. Equal Workloads share one answer."""
+    distinct = {id(refusals): refusals for refusals in refused if refusals}
+    numbers = Counter(id(refusals) for refusals in refused if refusals)
     found = Counter[str]()
     for key, number in numbers.items():
-        for refusal in known[key].refusals.values():
+        for refusal in distinct[key].values():
             found[refusal.filter] += number
     return found
 

@@ -29,7 +29,7 @@ class PlacementStats:
     unfit: int = 0
     """Workloads with quota that no cluster fits (our dispatcher)."""
     refusals: Mapping[str, int] = field(default_factory=dict)
-    """Filter → how often it has refused a cluster to a Workload that no cluster runs."""
+    """Filter → how often it has refused a cluster to a Workload with quota that is not nominated yet."""
 
 
 def placement_stats(seen: Snapshot, wanted: Plan) -> PlacementStats:

@@ -163,7 +163,7 @@ def _pending_reason(context: AnswerContext, workload: Workload) -> str:
 
 def _no_fit(context: AnswerContext, workload: Workload) -> str:
     """Return why none of the clusters fits the Workload; "" if one does."""
-    problem = context.fit.ranking(workload).problem if context.fit and context.ready else ""
+    problem = context.fit.problem(workload) if context.fit and context.ready else ""
     return f"{NO_CLUSTER_FITS}: {problem}"[:MESSAGE_MAX] if problem else ""
 
 

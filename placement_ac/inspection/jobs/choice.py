@@ -75,6 +75,7 @@ class PlacementChoice:
 
 class _Judged(NamedTuple):
     ranking: Ranking
+    problem: str
     profile: Profile
     points: Mapping[str, Mapping[str, float | None]]
 
@@ -91,7 +92,7 @@ class _RecordingFit(JobFit):
         ranking = super().ranking(workload)
         if workload.meta.uid == self._uid and self.judged is None:
             points = {name: self.points(workload, name) for name in ranking.order}
-            self.judged = _Judged(ranking, self.profile(workload), points)
+            self.judged = _Judged(ranking, self.problem(workload), self.profile(workload), points)
         return ranking
 
 
@@ -116,7 +117,7 @@ def _choice(view: HubView, placement: str, workload: Workload) -> PlacementChoic
     judged = _judged(seen, targets, workload) if seen.policy.dispatcher else None
     verdict = judge(seen, targets)
     paused = f"no job is sent to a cluster: {verdict.reason}: {verdict.message}"
-    problem = judged.ranking.problem if judged else ""
+    problem = judged.problem if judged else ""
     [status] = check_statuses(view, checks[:1])
     rows = {row.cluster_object: row for row in status.clusters}
     return PlacementChoice(
@@ -133,7 +134,7 @@ def _choice(view: HubView, placement: str, workload: Workload) -> PlacementChoic
 def _judged(seen: Snapshot, targets: TargetClusters, workload: Workload) -> _Judged | None:
     fit = _RecordingFit(seen, targets, workload.meta.uid)
     nominate(seen, targets, fit)
-    if fit.judged is None:  # it has no quota yet, or runs: as if it were the last one
+    if fit.judged is None:  # it was not its turn: as if it were the last one
         fit.ranking(workload)
     return fit.judged
 

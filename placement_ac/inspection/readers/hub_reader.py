@@ -117,8 +117,8 @@ async def watch_kinds(
 ) -> AsyncGenerator[Dump]:
     """Yield the hub's objects of `kinds`, and again `pause` seconds after each change, until closed.
 
-    The pause is at least as long as the consumer took. Raises ApiError if the hub does not answer at first or
-    for too long, and Refused if a right is lost.
+    Between two dumps, the consumer rests at least as long as it took. Raises ApiError if the hub does not
+    answer at first or for too long, and Refused if a right is lost.
     """
     dump, lists = await _read_lists(client, kinds, namespaces)
     rights = set(dump.missing)
@@ -155,9 +155,10 @@ async def _watch_lists(
         while not any(watch.done() for watch in watches):
             began = now()
             yield dump.with_objects(_objects_by_kind(lists))
-            took = now() - began
+            ended = now()
             await _first_of(changed, watches)
-            await asyncio.sleep(max(pause, took))
+            rested = ended + (ended - began)  # the consumer rests as long as it took
+            await asyncio.sleep(max(pause, rested - now()))
             changed.clear()
         for watch in watches:
             if watch.done():

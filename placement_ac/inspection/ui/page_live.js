@@ -33,9 +33,10 @@ function axis(begin, end) {
   return lane;
 }
 
-function block(class_, text, from, to, words) {
+// The first of the texts that fits.
+function block(class_, texts, from, to, words) {
   const width = ($('timeline').clientWidth - (innerWidth < 760 ? 0 : 122)) * (to - from) / 100;
-  const one = make('div', class_, width > 64 ? text : '');
+  const one = make('div', class_, texts.find(text => 6.4 * text.length + 14 <= width) || '');
   one.style.left = from + '%';
   one.style.width = Math.max(to - from, 0) + '%';
   one.title = words;
@@ -51,8 +52,10 @@ function laneOf(lane, share, until, scale) {
   const bars = make('div', 'row');
   lane.spans.forEach(span => {
     says.push(word(span.state, span) + (span.why ? ': ' + span.why : ''));
-    const text = LOOK[span.state][1] + ' ' + span.state + (span.beginKnown ? '' : ' since before') + (span.endKnown ? '' : ' until ?');
-    bars.append(block('span ' + LOOK[span.state][0], text, share(span.begin), until(span.end), says.at(-1)));
+    const begins = span.beginKnown ? '' : ' since before';
+    const ends = span.endKnown ? '' : ' until ?';
+    const texts = [begins + ends, ends].map(more => LOOK[span.state][1] + ' ' + span.state + more);
+    bars.append(block('span ' + LOOK[span.state][0], texts, share(span.begin), until(span.end), says.at(-1)));
   });
   track.append(bars);
   if (lane.scores.some(point => point.value !== null)) {
@@ -64,7 +67,7 @@ function laneOf(lane, share, until, scale) {
     const name = run.name + (run.gpus ? ', ' + plural(run.gpus, 'GPU') : '');
     says.push(word(name + ' ran', run));
     const row = make('div', 'row');
-    row.append(block('run', name, share(run.begin), until(run.end), says.at(-1)));
+    row.append(block('run', [name, run.name, run.name.split('/')[1]], share(run.begin), until(run.end), says.at(-1)));
     track.append(row);
   });
   if (lane.runs.length > RUNS_SHOWN) track.append(make('p', 'muted', 'and ' + (lane.runs.length - RUNS_SHOWN) + ' Workloads more'));
@@ -194,9 +197,10 @@ function closeExplanation() {
 $('close').addEventListener('click', closeExplanation);
 document.addEventListener('keydown', event => { if (event.key === 'Escape') closeExplanation(); });
 let again = 0;
+// That of a check has all clusters of the hub, which takes longer.
 function explainAgain() {
-  clearTimeout(again);
-  again = setTimeout(() => { if (explained) explain(explained.cluster); }, 300);
+  if (again) return;
+  again = setTimeout(() => { again = 0; if (explained) explain(explained.cluster); }, explained.cluster ? 300 : 2000);
 }
 
 // -- what follows the hub

@@ -15,8 +15,9 @@ def fleet(**labels: str) -> list[Cluster]:
 
 
 def test_without_wishes_it_is_the_placements_order() -> None:
-    ranking = DispatchCycle(fleet()).rank(job(), RANKED)
-    assert (ranking.order, ranking.refusals, ranking.problem) == (("p-a", "p-b", "p-c"), {}, "")
+    cycle = DispatchCycle(fleet())
+    ranking = cycle.rank(job(), RANKED)
+    assert (ranking.order, ranking.refusals, cycle.problem(job())) == (("p-a", "p-b", "p-c"), {}, "")
 
 
 def test_filters_narrow_and_scores_put_in_order() -> None:
@@ -28,8 +29,7 @@ def test_filters_narrow_and_scores_put_in_order() -> None:
 
 def test_why_none_fits_the_most_common_reason_first() -> None:
     one = job(annotations={SELECTOR: "gpu=h100", "kueue.x-k8s.io/multikueue-cluster-names": "b,c"})
-    ranking = DispatchCycle(fleet()).rank(one, RANKED)
-    assert ranking.problem == (
+    assert DispatchCycle(fleet()).problem(one) == (
         "0/3 clusters fit: 2 didn't match gpu=h100 (ClusterAffinity), "
         "1 didn't match kueue.x-k8s.io/multikueue-cluster-names (ClusterNames)"
     )
@@ -52,7 +52,7 @@ def test_anti_affinity_within_one_cycle() -> None:
         ranking = cycle.rank(one, RANKED)
         assert ranking.order == left
         cycle.nominated(one, left[:1])
-    assert cycle.rank(job("last", **apart), RANKED).problem == (
+    assert cycle.problem(job("last", **apart)) == (
         "0/3 clusters fit: 3 had a Workload with app=x (AntiAffinity)"
     )
 
@@ -64,5 +64,6 @@ def test_the_points_of_a_cluster() -> None:
         "Spread": 100,
         "Pack": 0,
         "Preferred": None,
+        "Sticky": None,
         "Waiting": 100,
     }

@@ -32,6 +32,20 @@ def test_points(name: str, there: Any, points: float | None) -> None:
 
 
 @pytest.mark.parametrize(
+    ("group", "points"),
+    [
+        pytest.param("", None, id="no group"),
+        pytest.param("first", 100.0, id="it was here"),
+        pytest.param("other", 0.0, id="it was elsewhere"),
+        pytest.param("new", None, id="it was nowhere yet"),
+    ],
+)
+def test_sticky(group: str, points: float | None) -> None:
+    there = cluster("a", last_by_group={("default", "first"): "a", ("default", "other"): "b"})
+    assert SCORES["Sticky"](job(annotations={f"{DOMAIN}/group": group}), there) == points
+
+
+@pytest.mark.parametrize(
     ("preferences", "points"),
     [
         pytest.param("80:gpu=h100;20:claim:region=eu", 80.0, id="one of two"),

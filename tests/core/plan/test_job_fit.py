@@ -1,6 +1,7 @@
 """Workloads that say where they want to run: who is nominated, who waits and why."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from placement_ac.core.plan.event_intents import dispatch_events
 from placement_ac.core.plan.plan import plan
 from tests.core.plan.test_nomination import nominated
 from tests.support.builders import (
+    NOW,
     check,
     decision,
     managed_cluster,
@@ -59,6 +61,25 @@ def test_a_job_goes_only_where_its_selector_says(selector: str) -> None:
 
 def test_a_preference_outweighs_the_order() -> None:
     assert nominated(scene(raw_job(annotations={PREFERRED: "1:gpu=h100"}, **READY))) == {"job": ("p-b",)}
+
+
+@pytest.mark.parametrize("finished", [False, True])
+def test_a_group_stays_where_its_last_job_ran(finished: bool) -> None:
+    group, placed = {f"{DOMAIN}/group": "training"}, {"check": "Ready", "mk": "Ready"}
+    before = [
+        raw_job(
+            f"{name}ran",
+            annotations=group,
+            cluster=f"p-{name}",
+            since=NOW - hours,
+            finished=finished,
+            **placed,
+        )
+        for name, hours in (("c", timedelta(hours=1)), ("b", timedelta(hours=2)))
+    ]
+    other = raw_job("other", annotations={f"{DOMAIN}/group": "new"}, **READY)
+    answer = scene(*before, raw_job(annotations=group, **READY), other)
+    assert nominated(answer) == {"job": ("p-c",), "other": ("p-a",)}
 
 
 NOWHERE = "0/3 clusters fit: 3 didn't match gpu=b200 (ClusterAffinity)"

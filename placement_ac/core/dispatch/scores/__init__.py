@@ -10,6 +10,7 @@ from placement_ac.core.dispatch.facts import Cluster
 from placement_ac.core.dispatch.scores.placement import placement
 from placement_ac.core.dispatch.scores.preferred import preferred
 from placement_ac.core.dispatch.scores.spread import pack, spread
+from placement_ac.core.dispatch.scores.sticky import sticky
 from placement_ac.core.dispatch.scores.waiting import waiting
 
 Score = Callable[[Workload, Cluster], float | None]
@@ -19,5 +20,6 @@ SCORES: Final[Mapping[str, Score]] = {
     "Spread": spread,
     "Pack": pack,
     "Preferred": preferred,
+    "Sticky": sticky,
     "Waiting": waiting,
 }

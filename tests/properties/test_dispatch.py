@@ -1,0 +1,208 @@
+"""Whatever the clusters and jobs: nominations keep to what is authorised and wanted, and do not flap."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placement_ac.core.api.constants import (
+    ANNOTATION_ANTI_AFFINITY,
+    ANNOTATION_CLUSTER_NAMES,
+    ANNOTATION_CLUSTER_SELECTOR,
+    ANNOTATION_GROUP,
+    ANNOTATION_PREFERRED_CLUSTERS,
+)
+from placement_ac.core.dispatch.profiles import PROFILES
+from placement_ac.core.inputs.state import PlacementPolicy, Plan
+from placement_ac.core.plan.plan import plan
+from tests.support.builders import (
+    check,
+    decision,
+    managed_cluster,
+    multikueue_check,
+    our_objects,
+    placement,
+    secrets,
+    snapshot,
+    world,
+)
+from tests.support.jobs_to_dispatch import raw_job
+
+CLUSTERS: Final = "abcde"
+GPUS: Final = ("t4", "h100")
+APART: Final = "app=x"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A job, and on which clusters it may run as far as its own wishes go."""
+
+    names: str
+    gpu: str
+    apart: bool
+    group: str
+    preferred: str
+    on: str
+    """The cluster that runs it; "": none."""
+    waits: str
+    """The clusters to which it is nominated."""
+
+    def raw(self, name: str) -> Any:
+        wishes = {
+            ANNOTATION_CLUSTER_NAMES: ",".join(self.names),
+            ANNOTATION_CLUSTER_SELECTOR: f"gpu={self.gpu}" if self.gpu else "",
+            ANNOTATION_ANTI_AFFINITY: APART if self.apart else "",
+            ANNOTATION_GROUP: self.group,
+            ANNOTATION_PREFERRED_CLUSTERS: f"10:gpu={self.preferred}" if self.preferred else "",
+        }
+        return raw_job(
+            name,
+            annotations={key: value for key, value in wishes.items() if value},
+            labels={"app": "x"} if self.apart else {},
+            cluster=f"p-{self.on}" if self.on else "",
+            nominated=[f"p-{one}" for one in self.waits] if not self.on else [],
+            check="Ready",
+            mk="Ready" if self.on else "Pending",
+        )
+
+    def takes(self, cluster: str, gpus: Sequence[str]) -> bool:
+        is_named = not self.names or cluster in self.names
+        return is_named and (not self.gpu or gpus[CLUSTERS.index(cluster)] == self.gpu)
+
+
+some = st.lists(st.sampled_from(CLUSTERS), unique=True).map("".join)
+wanted = st.builds(
+    Wanted,
+    names=st.one_of(st.just(""), some),
+    gpu=st.sampled_from(("", *GPUS)),
+    apart=st.booleans(),
+    group=st.sampled_from(("", "g")),
+    preferred=st.sampled_from(("", *GPUS)),
+    on=st.sampled_from(("", "", "", *CLUSTERS)),
+    waits=st.one_of(st.just(""), some),
+)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """The clusters in OCM's order, those listed and connected, their GPUs, and the jobs."""
+
+    selected: str
+    listed: str
+    connected: str
+    gpus: tuple[str, ...]
+    jobs: tuple[Wanted, ...]
+    profile: str
+    step_size: int
+
+    def plan(self, waits: dict[str, tuple[str, ...]] | None = None) -> Plan:
+        """Return the plan; `waits`: the nominations of jobs, if they are not those of the scene."""
+        fleet = our_objects(*self.listed, owners=["check", "mk"])
+        for obj in fleet:
+            if obj["kind"] == "MultiKueueCluster":
+                is_on = obj["metadata"]["name"].removeprefix("p-") in self.connected
+                obj["status"] = {"conditions": [{"type": "Active", "status": str(is_on)}]}
+        managed = [
+            managed_cluster(name, labels={"gpu": gpu}) for name, gpu in zip(CLUSTERS, self.gpus, strict=True)
+        ]
+        decided = decision(*((name, 100 - at) for at, name in enumerate(self.selected)))
+        hub = [check(), multikueue_check(), placement(), decided, *secrets(*CLUSTERS), *fleet, *managed]
+        jobs = [job.raw(f"j{n}") for n, job in enumerate(self.jobs)]
+        for raw in jobs:
+            if waits and raw["metadata"]["name"] in waits:
+                raw["status"]["nominatedClusterNames"] = list(waits[raw["metadata"]["name"]])
+        policy = PlacementPolicy(
+            dispatcher=True, dispatch_profile=self.profile, step_size=self.step_size, loss_grace=0.0
+        )
+        return plan(snapshot(world(hub, *jobs, policy=policy)))
+
+    @property
+    def eligible(self) -> set[str]:
+        return set(self.selected) & set(self.listed) & set(self.connected)
+
+
+scenes = st.builds(
+    Scene,
+    selected=some,
+    listed=some.filter(bool),
+    connected=some,
+    gpus=st.tuples(*[st.sampled_from(GPUS)] * len(CLUSTERS)),
+    jobs=st.lists(wanted, max_size=6).map(tuple),
+    profile=st.sampled_from(tuple(PROFILES)),
+    step_size=st.integers(1, 3),
+)
+often: Callable[[Any], Any] = settings(max_examples=150, deadline=None, derandomize=True)
+
+
+def nominations(answer: Plan) -> dict[str, tuple[str, ...]]:
+    return {workload.meta.name: names for workload, names in answer.nominations}
+
+
+def new_of(scene: Scene, name: str, names: Sequence[str]) -> list[str]:
+    """Return the clusters that a job is nominated to anew."""
+    before = scene.jobs[int(name[1:])].waits
+    return [one.removeprefix("p-") for one in names if one.removeprefix("p-") not in before]
+
+
+@often
+@given(scene=scenes)
+def test_nothing_is_nominated_that_is_refused_or_not_authorised(scene: Scene) -> None:
+    for name, names in nominations(scene.plan()).items():
+        job, new = scene.jobs[int(name[1:])], new_of(scene, name, names)
+        assert set(new) <= scene.eligible
+        assert all(job.takes(cluster, scene.gpus) for cluster in new)
+        assert len(new) <= scene.step_size
+
+
+@often
+@given(scene=scenes)
+def test_two_that_must_be_apart_are_never_brought_together(scene: Scene) -> None:
+    written = nominations(scene.plan())
+    places: dict[str, set[str]] = {}
+    for number, job in enumerate(scene.jobs):
+        before = job.on or job.waits
+        after = [one.removeprefix("p-") for one in written.get(f"j{number}", [f"p-{one}" for one in before])]
+        for cluster in after if job.apart else ():
+            places.setdefault(cluster, set()).add(f"j{number}")
+    for cluster, names in places.items():
+        came = [n for n in names if n in written and cluster in new_of(scene, n, written[n])]
+        assert not came or len(names) == 1, f"{came} to {cluster}, where {names} are"
+
+
+@often
+@given(scene=scenes)
+def test_if_a_cluster_fits_one_is_nominated_and_if_none_does_the_job_is_reported(scene: Scene) -> None:
+    answer = scene.plan()
+    written, unfit = nominations(answer), {workload.meta.name for workload, _ in answer.unfit}
+    for number, job in enumerate(scene.jobs):
+        name = f"j{number}"
+        if job.on or set(job.waits) & set(scene.listed) or job.apart:
+            continue
+        if any(job.takes(cluster, scene.gpus) for cluster in scene.eligible):
+            assert written[name]
+            assert name not in unfit
+        elif scene.eligible == set(scene.selected) and scene.selected:
+            assert name in unfit
+
+
+@often
+@given(
+    scene=scenes, gpus=st.tuples(*[st.sampled_from(GPUS)] * len(CLUSTERS)), order=st.permutations(CLUSTERS)
+)
+def test_nominations_do_not_flap(scene: Scene, gpus: tuple[str, ...], order: Sequence[str]) -> None:
+    """New labels and a new order of OCM take no nomination back: only a cluster that leaves does."""
+    before = {
+        f"j{n}": tuple(f"p-{one}" for one in job.waits) for n, job in enumerate(scene.jobs) if not job.on
+    }
+    waits = before | nominations(scene.plan())
+    selected = "".join(one for one in order if one in scene.selected)
+    later = Scene(selected, scene.listed, scene.connected, gpus, scene.jobs, scene.profile, scene.step_size)
+    kept = {
+        name: tuple(one for one in names if one.removeprefix("p-") in scene.listed)
+        for name, names in waits.items()
+    }
+    for name, names in nominations(later.plan(waits)).items():
+        assert set(names) >= set(kept[name])
+        assert not kept[name] or names == kept[name]
