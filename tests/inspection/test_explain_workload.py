@@ -4,6 +4,7 @@ import io
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from placement_ac.cli.explain_workload import workload_texts
@@ -12,6 +13,7 @@ from placement_ac.core.api import constants
 from placement_ac.inspection.explain.workload import WorkloadExplanation, explain_workload
 from placement_ac.inspection.hub.dump import dump_of
 from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.jobs.new_job import new_job
 from tests.support.builders import (
     NOW,
     Raw,
@@ -140,6 +142,22 @@ def test_without_checks_or_after_its_end_there_is_no_table() -> None:
         (expected,),
     ]
     assert f"({expected})" in drawn(lost, view)
+
+
+@pytest.mark.parametrize("spec", [None, 5, {"template": 3}, {"template": {"spec": {"affinity": 4}}}])
+def test_a_job_of_any_shape_is_previewed(spec: Any) -> None:
+    labels = {"kueue.x-k8s.io/queue-name": "user-queue-demo2"}
+    head: Raw = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "labels": labels}}
+    [choice] = new_job(view_of(), head | {"spec": spec}).placements
+    assert [one.cluster for one in choice.fitting] == list(NAMES)
+
+
+def test_a_workload_of_any_shape_is_explained() -> None:
+    entry = {"manager": constants.KUEUE_ADMISSION, "subresource": "status", "fieldsV1": 3}
+    metadata = {"name": "w", "ownerReferences": 5, "managedFields": [entry]}
+    raw: Raw = {"metadata": metadata, "spec": 3, "status": {"nominatedClusterNames": ["a"]}}
+    found = explained(raw, view_of())
+    assert (found.notes, found.nominated_since) == (("it names no LocalQueue",), None)
 
 
 def test_a_check_that_is_refused_says_why_no_job_is_sent() -> None:

@@ -16,10 +16,11 @@ from placement_ac.inspection.explain.subject import owner_names
 from placement_ac.inspection.hub.dump import Object
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.jobs.choice import PlacementChoice, choices
-from placement_ac.inspection.jobs.queue_path import queue_path
+from placement_ac.inspection.jobs.queue_path import QueuePath, queue_path
 from placement_ac.scheduling.objects import listed, section, text
 
 FINISHED: Final = "it has finished"
+NO_QUEUE: Final = "it names no LocalQueue"
 NO_CHECKS: Final = "Kueue has not set its checks yet"
 NOW: Final = "filters and points are of now, and not of when it was nominated"
 
@@ -65,7 +66,7 @@ def explain_workload(view: HubView, raw: Object) -> WorkloadExplanation:
     """Return the explanation of a Workload on the hub."""
     job = workload_with_job(raw)
     queue = text(raw, "spec", "queueName")
-    path = queue_path(view, job.meta.namespace, queue)
+    path = queue_path(view, job.meta.namespace, queue) if queue else QueuePath("", problem=NO_QUEUE)
     found = () if job.finished or not job.check_states else choices(view, job)
     return WorkloadExplanation(
         namespace=job.meta.namespace,
