@@ -133,7 +133,7 @@ scenes = st.builds(
     profile=st.sampled_from(tuple(PROFILES)),
     step_size=st.integers(1, 3),
 )
-often: Callable[[Any], Any] = settings(max_examples=150, deadline=None, derandomize=True)
+often: Callable[[Any], Any] = settings(max_examples=40, deadline=None, derandomize=True)
 
 
 def nominations(answer: Plan) -> dict[str, tuple[str, ...]]:
