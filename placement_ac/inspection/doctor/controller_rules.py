@@ -31,6 +31,7 @@ INSTALL: Final = "kubectl apply -k OVERLAY  # your own overlay, or the chart: do
 INSTALL_ROLE: Final = "kubectl apply -f config/rbac/clusterrole.yaml"
 """The ClusterRole alone: the rest of the installation may be another overlay."""
 UPGRADE: Final = "helm upgrade {} charts/placement-ac -n {} --reuse-values"
+"""The same for a Helm release: its ClusterRole has the release's name."""
 NEEDED: Final = {
     "admissionchecks": ("list", "watch"),
     "admissionchecks/status": ("patch",),
@@ -146,11 +147,11 @@ def _bind(setup: HubSetup, deployment: Object, account: str) -> str:
     if not role:
         release = installed_by_helm(deployment)
         return UPGRADE.format(shlex.quote(release), namespace) if release else INSTALL_ROLE
-    name = role = shlex.quote(role)
+    name = role
     while setup.dump.find(kinds.CLUSTER_ROLE_BINDING, name):
         name += f"-{namespace}"
     return (
-        f"kubectl create clusterrolebinding {name} --clusterrole={role} "
+        f"kubectl create clusterrolebinding {shlex.quote(name)} --clusterrole={shlex.quote(role)} "
         f"--serviceaccount={namespace}:{account}"
     )
 
