@@ -269,11 +269,10 @@ def _list_writes(writes: ListWrites, *, wide: bool) -> str:
     if wide and writes.total:
         since = f" since {writes.since:%Y-%m-%dT%H:%M:%SZ}" if writes.since else ""
         parts.append(f"{writes.total:,} in all{since}")
-    if writes.workloads is not None:
+    if writes.workloads is not None and writes.requests is not None:
         workloads, clusters = count_text(writes.workloads, "Workload"), count_text(writes.clusters, "cluster")
-        parts.append(
-            f"a change now costs {writes.requests:,} requests to workers ({workloads} on {clusters})"
-        )
+        requests = count_text(writes.requests, "request")
+        parts.append(f"a change now costs {requests} to workers ({workloads} on {clusters})")
     return f"Changes of the list in the last hour, counted by events: {'; '.join(parts)}"
 
 

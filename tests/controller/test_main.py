@@ -179,7 +179,7 @@ def test_a_placement_comes_later_is_decided_goes_and_comes_back(
     eventually(lambda: admin.reason("p"), "Active")
 
 
-def test_nothing_selected_takes_the_config_away_and_quotes_the_placement(
+def test_nothing_selected_takes_the_config_away_and_quotes_ocms_reason(
     admin: Driver, controllers: Controllers
 ) -> None:
     admin.check("p")
@@ -190,7 +190,7 @@ def test_nothing_selected_takes_the_config_away_and_quotes_the_placement(
     admin.placement_says("p", 0, "NoManagedClusterMatched", "No ManagedCluster matches")
     message = (
         "label clusters as spec.predicates ask: Placement kueue-system/p selects no cluster "
-        "(NoManagedClusterMatched: No ManagedCluster matches)"
+        "(NoManagedClusterMatched)"
     )
     eventually(lambda: admin.active("p").get("message"), message)
     assert admin.reason("p") == "NoClusterSelected"

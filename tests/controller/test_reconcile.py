@@ -417,6 +417,8 @@ def test_a_manual_change_that_is_reverted_is_reported(
         for about in ("AdmissionCheck", kind):
             found = [e for e in p.events(about) if e["reason"] == "ManualChangeReverted"]
             assert [event["message"] for event in found] == [message]
+        reasons = {event["reason"] for event in p.events()}
+        assert not reasons & {"ClusterAdded", "ClusterRemoved"}, "OCM has decided nothing new"
         await rig.look()
         assert rig.world.snapshot(P, WHEN, {}).objects.config.applied_fields.changed_by == ""
 

@@ -148,7 +148,7 @@ NO_SECRET = "create Secret kueue-system/multikueue-{0} with key kubeconfig: {0} 
 
 
 HELD = (
-    "1 of 1 clusters would go at once though the Placement was not changed: held for 5 min, or until the"
+    "1 of 1 cluster would go at once though the Placement was not changed: held for 5 min, or until the"
     " Placement is changed"
 )
 

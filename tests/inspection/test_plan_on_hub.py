@@ -24,6 +24,7 @@ from tests.support.whatif import DEMO2, SAMPLES, job, sample
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
 C2, C3 = f"{DEMO2}-cluster2", f"{DEMO2}-cluster3"
 STORY_3 = "placement-demo2-2.yaml"
+OCM_GROUP, KUEUE_GROUP = "cluster.open-cluster-management.io", "kueue.x-k8s.io"
 
 
 def put(kubeconfig: Path, objects: Iterable[Object]) -> None:
@@ -136,6 +137,33 @@ def test_story_3_matches_its_preview(
         assert (again.exit_code, again.stdout.splitlines()[-1]) == (0, "Nothing changes.")
 
 
+@pytest.mark.embedded("the kinds of a real API server are published as they are")
+@pytest.mark.parametrize(
+    ("manifest", "said"),
+    [
+        pytest.param(
+            {"kind": "Placement", "spec": {"numberOfCluster": 1}},
+            "there is no field spec.numberOfCluster; did you mean numberOfClusters?",
+            id="Placement",
+        ),
+        pytest.param(
+            {"kind": "ClusterQueue", "spec": {"admissionCheckStrategy": {}}},
+            "there is no field spec.admissionCheckStrategy; did you mean admissionChecksStrategy?",
+            id="ClusterQueue",
+        ),
+    ],
+)
+def test_a_misspelt_field_on_the_demo_hub(manifest: Object, said: str, tmp_path: Path) -> None:
+    """The bundled kinds take any field here; `plan` reads the fields that they publish."""
+    api_version = f"{OCM_GROUP}/v1beta1" if manifest["kind"] == "Placement" else f"{KUEUE_GROUP}/v1beta2"
+    path, kubeconfig = tmp_path / "typo.yaml", tmp_path / "admin"
+    path.write_text(json.dumps(manifest | {"apiVersion": api_version, "metadata": {"name": "typo"}}))
+    with Hub() as hub:
+        hub.write_kubeconfig(kubeconfig)
+        done = CliRunner().invoke(main, ["plan", "-f", str(path), "--kubeconfig", str(kubeconfig)])
+    assert said in " ".join(done.output.split())
+
+
 def test_it_only_reads(hub: Hub, admin: Driver, kubeconfig: Path, plan: Any) -> None:
     put(kubeconfig, [*fleet(), *sample("multikueue-setup-demo2.yaml")])
     admin.secrets_for("cluster2", "cluster3")
@@ -147,7 +175,6 @@ def test_it_only_reads(hub: Hub, admin: Driver, kubeconfig: Path, plan: Any) -> 
 
 MAY = ("placements", "placementdecisions", "managedclusters", "managedclustersets", "addonplacementscores")
 BINDINGS = "managedclustersetbindings"
-OCM_GROUP, KUEUE_GROUP = "cluster.open-cluster-management.io", "kueue.x-k8s.io"
 OF_KUEUE = ("admissionchecks", "multikueueconfigs", "multikueueclusters")
 
 

@@ -117,7 +117,7 @@ def last_line(**rest: Any) -> str:
         ),
         pytest.param(
             HeldRow(("a",), "\x1b[31mx", 1200, NOW - timedelta(hours=2)),
-            "Held by the gate for 2h: 1200 Workloads, because a leaves ( [31mx)",
+            "Held by the gate for 2h: 1,200 Workloads, because a leaves ( [31mx)",
             id="for long",
         ),
         pytest.param(
@@ -147,8 +147,13 @@ BY_EVENTS = "Changes of the list in the last hour, counted by events: "
         pytest.param(
             ListWrites(0, 1, None, 1200, 1, 1200),
             "at least 0; 1 in all;"
-            " a change now costs 1,200 requests to workers (1200 Workloads on 1 cluster)",
+            " a change now costs 1,200 requests to workers (1,200 Workloads on 1 cluster)",
             id="never changed",
+        ),
+        pytest.param(
+            ListWrites(0, 1, None, 1, 1, 1),
+            "at least 0; 1 in all; a change now costs 1 request to workers (1 Workload on 1 cluster)",
+            id="one request",
         ),
     ],
 )

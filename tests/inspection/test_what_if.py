@@ -424,8 +424,20 @@ def test_a_field_that_kubectl_apply_does_not_remove(applied: Raw, kept: bool) ->
         "spec": there["spec"] | {"numberOfClusters": 1},
     }
     warnings = what_if(view_of(stored(changed)), [there]).warnings
-    expected = f"write spec.numberOfClusters into Placement kueue-system/{DEMO2}, or remove it there"
+    expected = f"write spec.numberOfClusters into Placement kueue-system/{DEMO2}, or remove it there with"
     assert any(one.startswith(expected) for one in warnings) is kept
+
+
+def test_the_fields_that_stay_are_one_warning() -> None:
+    (there,) = [one for one in sample("placement-demo2-1.yaml") if one["kind"] == "Placement"]
+    wanted = there | {"spec": {}}
+    (warning,) = [one for one in what_if(view_of(stored(there)), [wanted]).warnings if "`kubectl" in one]
+    fields = sorted(f"spec.{key}" for key in there["spec"])
+    assert len(fields) > 2
+    assert warning == (
+        f"write {', '.join(fields[:-1])} and {fields[-1]} into Placement kueue-system/{DEMO2}, or remove "
+        "them there with `kubectl edit`: `kubectl apply` removes only what it has applied"
+    )
 
 
 def test_a_field_stays_in_the_object_of_the_manifests_own_namespace() -> None:

@@ -2,7 +2,7 @@
 Text for people: lists of names (the first by name, the rest counted), numbers and durations.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher, get_close_matches
 from typing import Final
 
@@ -10,8 +10,8 @@ NAMES_SHOWN: Final = 10
 """Names shown one by one in a message; the rest is counted."""
 
 
-NAMES_MEANT: Final = 2
-"""Names in a question what somebody meant."""
+NAMES_MEANT: Final = 3
+"""As many names that are equally close are offered; of more, none is a better guess than the others."""
 
 
 def joined(names: Iterable[str], between: str = ", ") -> str:
@@ -26,14 +26,21 @@ def and_more(rest: int) -> str:
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return `; did you mean a or b?`, with the names that are closest to one that does not exist."""
     near = closest(name, names)
-    return f"; did you mean {' or '.join(near)}?" if near else ""
+    return f"; did you mean {enumeration(near, 'or')}?" if near else ""
+
+
+def enumeration(names: Sequence[str], before_last: str) -> str:
+    """Return `a`, `a or b`, `a, b or c`, with `or` or another word before the last one."""
+    *others, last = names
+    return f"{', '.join(others)} {before_last} {last}" if others else last
 
 
 def closest(name: str, names: Iterable[str]) -> list[str]:
-    """Return the name that is closest to one that does not exist, or several that are as close."""
-    near = get_close_matches(name, sorted({*names} - {name}), n=NAMES_MEANT)
+    """Return the name that is closest to one that does not exist, or all if 2 or 3 are as close."""
+    near = get_close_matches(name, sorted({*names} - {name}), n=NAMES_MEANT + 1)
     best = _likeness(name, near[0]) if near else 0.0
-    return sorted(one for one in near if _likeness(name, one) == best)
+    as_close = sorted(one for one in near if _likeness(name, one) == best)
+    return as_close if len(as_close) <= NAMES_MEANT else []
 
 
 def _likeness(name: str, other: str) -> float:
@@ -46,5 +53,5 @@ def duration_text(seconds: float) -> str:
 
 
 def count_text(number: int, what: str) -> str:
-    """Return `1 cluster`, `2 clusters`."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+    """Return `1 cluster`, `2 clusters`, `1,200 clusters`."""
+    return f"{number} {what}" if number == 1 else f"{number:,} {what}s"

@@ -5,7 +5,7 @@ Pure. Each reason in constants.REASONS has one rule here, except ApplyFailed. A 
 leads with the fix, where there is one.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from placement_ac.core.api.constants import (
@@ -106,7 +106,8 @@ def nothing_is_decided(seen: Snapshot, targets: TargetClusters) -> Verdict | Non
 def nothing_is_selected(seen: Snapshot, targets: TargetClusters) -> Verdict | None:
     if targets.to_list or targets.selection.problems or targets.over_limit or targets.waiting_for_slot:
         return None
-    finding = f"{_selection_fix(seen)}{_placement(seen)} selects no cluster{_placement_says(seen)}"
+    why = _placement_says(seen, explained=_SELECTION_FIXES)
+    finding = f"{_selection_fix(seen)}{_placement(seen)} selects no cluster{why}"
     return refuse(NO_CLUSTER_SELECTED, "; ".join((finding, *targets.selection.remarks, *_draining(targets))))
 
 
@@ -215,16 +216,19 @@ def _conflict(kind: Kind, obj: KueueObject | None, name: str) -> str:
     )
 
 
-def _placement_says(seen: Snapshot) -> str:
+def _placement_says(seen: Snapshot, explained: Collection[str] = ()) -> str:
     """Quote the Placement's own conditions where they report a problem."""
-    problems = placement_problems(seen.decision.placement) if seen.decision.placement else ""
+    problems = placement_problems(seen.decision.placement, explained) if seen.decision.placement else ""
     return f" ({problems})" if problems else ""
 
 
-def placement_problems(placement: Placement) -> str:
-    """Return the problems that a Placement's conditions report; "" if there are none."""
+def placement_problems(placement: Placement, explained: Collection[str] = ()) -> str:
+    """Return the problems that a Placement's conditions report; "" if there are none.
+
+    `explained`: reasons that our own words explain, quoted without OCM's message.
+    """
     problems = [
-        f"{c.reason}: {c.message}".rstrip(": ")
+        c.reason if c.reason in explained else f"{c.reason}: {c.message}".rstrip(": ")
         for c in placement.conditions
         if (c.type, c.status) in _PROBLEMS
     ]

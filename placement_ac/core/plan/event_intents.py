@@ -124,12 +124,22 @@ def config_events(
     after, draining = (wanted.clusters, wanted.draining) if wanted else ((), {})
     live = [name for name in before if name not in drained]
     added = [name for name in after if name not in draining and name not in live]
+    removed = [name for name in before if name not in after]
+    if config and config.applied_fields.changed_by and not config.applied_fields.clusters:
+        # `reverted_events` tells of the changes that somebody else has made in the list.
+        added = [name for name in added if name in before or not _was_listed(seen, name)]
+        removed = [name for name in removed if _was_listed(seen, name)]
     events = (
         _selected(seen, targets, added) if not live else _added(seen, targets, added, drained),
         _draining(seen, targets, [name for name in draining if name not in drained]),
-        _removed(seen, targets, [name for name in before if name not in after], drained),
+        _removed(seen, targets, removed, drained),
     )
     return tuple(EventIntent(reason, message, "list") for reason, message in events if message)
+
+
+def _was_listed(seen: Snapshot, name: str) -> bool:
+    """Whether the controller had listed a MultiKueueCluster: it exists, and has not left the list."""
+    return name in seen.objects.clusters and Timer(TimerKind.RETAINED, name) not in seen.timer_ages
 
 
 def unusable_clusters(seen: Snapshot, targets: TargetClusters) -> DueEvents:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from placement_ac.core.api.constants import EDIT_WINDOW_SECONDS, HELD
-from placement_ac.core.api.text import duration_text
+from placement_ac.core.api.text import count_text, duration_text
 from placement_ac.core.inputs.state import EventIntent, Snapshot, Timer, TimerKind
 from placement_ac.core.selection.selection import ListableCluster, Selection
 
@@ -44,8 +44,9 @@ def hold_mass_loss(seen: Snapshot, selection: Selection, listed: Mapping[str, st
     age = seen.age(Timer(TimerKind.MASS_LOSS))
     if age >= seen.policy.loss_grace:
         return MassLossHold(timers=timers | {Timer(TimerKind.MASS_LOSS)})
+    listed_now = count_text(len(lost) + remaining, "cluster")
     why = (
-        f"{len(lost)} of {len(lost) + remaining} clusters would go at once though the Placement was not"
+        f"{len(lost)} of {listed_now} would go at once though the Placement was not"
         f" changed: held for {duration_text(seen.policy.loss_grace)}, or until the Placement is changed"
     )
     return MassLossHold(

@@ -21,7 +21,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.decode import active_of, kueue_object
 from placement_ac.core.api.objects import KueueObject
-from placement_ac.core.api.text import joined
+from placement_ac.core.api.text import count_text, joined
 from placement_ac.core.plan.event_intents import expiry_warnings
 from placement_ac.inspection.doctor.commands import put_secret
 from placement_ac.inspection.doctor.finding import Cause, Finding, fail, ok, warn
@@ -159,7 +159,8 @@ def _reconnect(setup: HubSetup, one: KueueObject, reason: str) -> str:
 def shared_connections(setup: HubSetup) -> Iterator[Finding]:
     objects = [one for one in setup.view.cluster_objects.values() if one.source[1]]
     workers = _by_worker(setup, objects)
-    connections = f"Kueue keeps {len(objects):,} connections for {len(workers):,} workers"
+    kept = count_text(len(objects), "connection")
+    connections = f"Kueue keeps {kept} for {count_text(len(workers), 'worker')}"
     if len(objects) == len(workers):
         yield ok(connections)
     elif len({one.cluster or one.meta.name for one in objects}) == len(objects):

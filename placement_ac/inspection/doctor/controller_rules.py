@@ -4,6 +4,7 @@ Rules for our controller: it runs, once, with known settings and with its rights
 Pure.
 """
 
+import shlex
 from collections.abc import Iterator
 from typing import Final
 
@@ -14,7 +15,13 @@ from placement_ac.inspection.doctor.finding import Finding, fail, ok, warn
 from placement_ac.inspection.doctor.rbac import missing_permissions, rules_of
 from placement_ac.inspection.doctor.setup import HubSetup, hub_rule
 from placement_ac.inspection.hub import kinds
-from placement_ac.inspection.hub.controller_settings import NAME_LABEL, config_map_name, deployments
+from placement_ac.inspection.hub.controller_settings import (
+    NAME_LABEL,
+    config_map_name,
+    deployments,
+    has_our_label,
+    installed_by_helm,
+)
 from placement_ac.inspection.hub.controller_state import ControllerState, controller_state, lease_key
 from placement_ac.inspection.hub.dump import Object, key_of
 from placement_ac.scheduling.objects import Obj, integer, listed, name_of, section, text
@@ -23,6 +30,8 @@ INSTALL: Final = "kubectl apply -k OVERLAY  # your own overlay, or the chart: do
 """The admin chooses the modes, so no overlay is named: the default one may not be wanted."""
 INSTALL_ROLE: Final = "kubectl apply -f config/rbac/clusterrole.yaml"
 """The ClusterRole alone: the rest of the installation may be another overlay."""
+UPGRADE: Final = "helm upgrade {} charts/placement-ac -n {} --reuse-values"
+"""The same for a Helm release: its ClusterRole has the release's name."""
 NEEDED: Final = {
     "admissionchecks": ("list", "watch"),
     "admissionchecks/status": ("patch",),
@@ -111,7 +120,7 @@ def one_controller(setup: HubSetup) -> Iterator[Finding]:
 @hub_rule(
     "controller-rights",
     "ClusterRoles give the controller's ServiceAccount its rights",
-    f"kubectl create clusterrolebinding NAME --clusterrole={MANAGED_BY} --serviceaccount=ACCOUNT",
+    "kubectl create clusterrolebinding NAME --clusterrole=ROLE --serviceaccount=ACCOUNT",
 )
 def controller_rights(setup: HubSetup) -> Iterator[Finding]:
     found = next(iter(deployments(setup.dump)), None)
@@ -126,23 +135,40 @@ def controller_rights(setup: HubSetup) -> Iterator[Finding]:
     missing = missing_permissions(rules_of(setup.dump, namespace, account), KUEUE, NEEDED)
     subject = f"ServiceAccount {namespace}/{account}, the controller's"
     if missing:
-        yield fail(f"{subject}, may not {joined(missing, '; ')}", _bind(setup, namespace, account))
+        yield fail(f"{subject}, may not {joined(missing, '; ')}", _bind(setup, found, account))
     else:
         yield ok(f"{subject}, has its rights")
 
 
-def _bind(setup: HubSetup, namespace: str, account: str) -> str:
+def _bind(setup: HubSetup, deployment: Object, account: str) -> str:
     """Return the command that binds our ClusterRole to the account, or installs a complete ClusterRole."""
-    role = setup.dump.find(kinds.CLUSTER_ROLE, MANAGED_BY)
-    if missing_permissions(listed(role, "rules"), KUEUE, NEEDED):
-        return INSTALL_ROLE
-    name = MANAGED_BY
+    namespace, _ = key_of(deployment)
+    role = _our_role(setup, deployment)
+    if not role:
+        release = installed_by_helm(deployment)
+        return UPGRADE.format(shlex.quote(release), namespace) if release else INSTALL_ROLE
+    name = role
     while setup.dump.find(kinds.CLUSTER_ROLE_BINDING, name):
         name += f"-{namespace}"
     return (
-        f"kubectl create clusterrolebinding {name} --clusterrole={MANAGED_BY} "
+        f"kubectl create clusterrolebinding {shlex.quote(name)} --clusterrole={shlex.quote(role)} "
         f"--serviceaccount={namespace}:{account}"
     )
+
+
+def _our_role(setup: HubSetup, deployment: Object) -> str:
+    """Return the ClusterRole with all rights that has our labels or a name of ours; "" if there is none.
+
+    That of the Deployment's own name comes first: the overlays and the chart name them alike.
+    """
+    names = (name_of(deployment), MANAGED_BY)
+    roles = [
+        role for role in setup.dump.of(kinds.CLUSTER_ROLE) if has_our_label(role) or name_of(role) in names
+    ]
+    complete = {
+        name_of(role) for role in roles if not missing_permissions(listed(role, "rules"), KUEUE, NEEDED)
+    }
+    return next((name for name in (*names, *sorted(complete)) if name in complete), "")
 
 
 def _lost(setup: HubSetup, state: ControllerState) -> str:

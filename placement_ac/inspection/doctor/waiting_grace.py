@@ -37,7 +37,8 @@ def waiting_grace(setup: HubSetup) -> Iterator[Finding]:
         return
     times = sorted(_placing_times(setup))
     if len(times) < WORKLOADS_MIN:
-        yield ok(f"unknown how long Kueue takes to place a job: {len(times)} Workloads show it, of 5 needed")
+        known = f"the times of {len(times)} of {WORKLOADS_MIN} Workloads are known"
+        yield ok(f"unknown how long Kueue takes to place a job: {known}")
         return
     p90 = times[ceil(0.9 * len(times)) - 1]
     figure = f"{p90:g} s (p90 of {len(times)} Workloads)"

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from placement_ac.config.load import PREFIX, LoadedSettings, load
 from placement_ac.config.settings import BadSettings, Settings
-from placement_ac.core.api.constants import MANAGED_BY
+from placement_ac.core.api.constants import LABEL_MANAGED_BY, MANAGED_BY
 from placement_ac.inspection.hub.dump import Dump, Object, key_of
 from placement_ac.inspection.hub.kinds import CONFIG_MAP, DEPLOYMENT
 from placement_ac.scheduling.objects import listed, section, words
@@ -23,6 +23,7 @@ NAMESPACE: Final = "placement-ac-system"
 NAME_LABEL: Final = "app.kubernetes.io/name"
 _PART_LABEL: Final = "app.kubernetes.io/part-of"
 """The chart sets it even if it is told to use another name."""
+_RELEASE_LABEL: Final = "app.kubernetes.io/instance"
 _CONTAINER: Final = "controller"
 _IMAGE: Final = re.compile(rf"(^|/){MANAGED_BY}(:[^/]*)?$")
 CONFIG_KEY: Final = "config.yaml"
@@ -53,9 +54,7 @@ def deployments(dump: Dump) -> list[Object]:
     these Deployments.
     """
     return [
-        one
-        for one in dump.of(DEPLOYMENT)
-        if _has_our_label(one) or any(map(_has_our_image, _containers(one)))
+        one for one in dump.of(DEPLOYMENT) if has_our_label(one) or any(map(_has_our_image, _containers(one)))
     ]
 
 
@@ -95,8 +94,14 @@ def _load(dump: Dump, deployment: Object, asked: dict[str, Any]) -> LoadedSettin
     )
 
 
-def _has_our_label(deployment: Object) -> bool:
-    labels = section(deployment, "metadata", "labels")
+def installed_by_helm(obj: Object) -> str:
+    """Return the Helm release that an object belongs to; "" if it was not installed by Helm."""
+    labels = section(obj, "metadata", "labels")
+    return str(labels.get(_RELEASE_LABEL, "")) if labels.get(LABEL_MANAGED_BY) == "Helm" else ""
+
+
+def has_our_label(obj: Object) -> bool:
+    labels = section(obj, "metadata", "labels")
     return MANAGED_BY in (labels.get(NAME_LABEL), labels.get(_PART_LABEL))
 
 

@@ -22,6 +22,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.decode import decision, placement, scores
 from placement_ac.core.api.objects import Decision
 from placement_ac.core.api.schemas import Condition
+from placement_ac.core.api.text import enumeration
 from placement_ac.core.inputs.ranking import RankedCluster, rank
 from placement_ac.core.inputs.state import Plan, Snapshot, Verdict, WorkerCopies
 from placement_ac.core.kubeconfig.source import CredentialSource
@@ -48,9 +49,9 @@ from placement_ac.scheduling.objects import listed, own_decisions, section, text
 CREDENTIALS_ASSUMED: Final = "the credentials of clusters are unknown: every cluster counts as having some"
 OVERWRITTEN_BY_OCM: Final = "do not apply {}: OCM writes PlacementDecisions and will overwrite it"
 UNKNOWN_FIELD: Final = "correct {}: there is no field {}"
-KEPT_FIELD: Final = (
-    "write {} into {}, or remove it there with `kubectl edit`: it stays, as `kubectl apply` removes "
-    "only what it has applied"
+KEPT_FIELDS: Final = (
+    "write {} into {}, or remove {} there with `kubectl edit`: `kubectl apply` removes only what it has "
+    "applied"
 )
 JOBS_UNKNOWN: Final = "the jobs on the clusters that leave are unknown: {}"
 WRITTEN_BY_CONTROLLER: Final = (
@@ -108,8 +109,8 @@ def _unknown_fields(dump: Dump, manifests: Iterable[Object]) -> Iterator[str]:
 def _kept_fields(dump: Dump, applied: Iterable[ManifestChange]) -> Iterator[str]:
     for change in applied:
         defaults = spec_defaults(change.kind.at(kind_of(change.manifest)[1]), dump)
-        for field in kept_fields(change, defaults):
-            yield KEPT_FIELD.format(field, change)
+        if kept := sorted(kept_fields(change, defaults)):
+            yield KEPT_FIELDS.format(enumeration(kept, "and"), change, "them" if kept[1:] else "it")
 
 
 def _relevant(view: HubView, applied: Iterable[ManifestChange]) -> Changes:

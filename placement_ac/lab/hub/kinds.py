@@ -195,6 +195,17 @@ def bundled() -> list[dict[str, Any]]:
     ]
 
 
+@cache
+def published() -> dict[tuple[str, str, str], dict[str, Any]]:
+    """Return, by group, version and kind, the schemas for readers of bundled kinds that take any field."""
+    return {
+        (group, version, entry["kind"]): object_schema(schema).document
+        for group, entries in _read("kinds.yaml")["groups"].items()
+        for entry in entries
+        for version, schema in entry.get("published", {}).items()
+    }
+
+
 def _crd(group: str, entry: dict[str, Any]) -> dict[str, Any]:
     kind, plural = entry["kind"], entry.get("plural", entry["kind"].lower() + "s")
     names = {"kind": kind, "listKind": kind + "List", "plural": plural, "singular": kind.lower()}

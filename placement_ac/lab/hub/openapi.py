@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from placement_ac.lab.hub import kinds
+
 if TYPE_CHECKING:
     from placement_ac.lab.hub.catalog import Catalog
     from placement_ac.lab.hub.kinds import ServedResource, ServedVersion
@@ -71,7 +73,15 @@ def _identity(resource: ServedResource, version: ServedVersion) -> dict[str, str
 
 
 def _schema(resource: ServedResource, version: ServedVersion) -> dict[str, Any]:
-    return version.schema.document | {"x-kubernetes-group-version-kind": [_identity(resource, version)]}
+    document = version.schema.document
+    if _takes_any_field(version):
+        document = kinds.published().get((resource.group, version.name, resource.kind), document)
+    return document | {"x-kubernetes-group-version-kind": [_identity(resource, version)]}
+
+
+def _takes_any_field(version: ServedVersion) -> bool:
+    spec = version.schema.properties.get("spec")
+    return version.schema.preserve or (spec is not None and spec.preserve)
 
 
 def _paths(resource: ServedResource, version: ServedVersion) -> dict[str, Any]:

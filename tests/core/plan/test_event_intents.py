@@ -45,6 +45,8 @@ class Hub:
     draining: Sequence[str] = ()
     without: Sequence[str] = ()
     """Clusters that have no credentials."""
+    by_hand: Sequence[str] | None = None
+    """The list after somebody else has changed it; `listed`: the clusters with a MultiKueueCluster."""
     jobs: Any = ()
     fleet: Any = ()
     policy: PlacementPolicy = field(default_factory=lambda: PlacementPolicy(retention=0.0, loss_grace=0.0))
@@ -55,6 +57,10 @@ class Hub:
         if self.draining:
             expected_events = ",".join(f"p-{name}={SINCE}" for name in self.draining)
             objects[0]["metadata"]["annotations"] = {ANNOTATION_DRAINING: expected_events}
+        if self.by_hand is not None:
+            objects[0] |= {"spec": {"clusters": [f"p-{name}" for name in self.by_hand]}}
+            other, ours = objects[0]["metadata"]["managedFields"]
+            other["fieldsV1"] = {"f:spec": ours["fieldsV1"].pop("f:spec")}
         usable = secrets(*sorted({*names, *self.listed} - set(self.without)))
         fleet = self.fleet or managed_clusters(*names, *self.listed)
         hub = (check(), multikueue_check(), placement(), decision(*self.selected), usable, objects, fleet)
@@ -148,6 +154,41 @@ def test_a_change_of_the_list_has_one_event_per_reason(
     hub: Hub, expected_events: list[tuple[str, str]]
 ) -> None:
     assert on_checks(hub.planned()) == expected_events
+
+
+LEFT_BEFORE: Final = {Timer(TimerKind.RETAINED, "p-b"): 5.0}
+
+
+@pytest.mark.parametrize(
+    ("hub", "ages", "expected_events"),
+    [
+        pytest.param(Hub("ab", "ab", by_hand="a"), {}, [], id="removed"),
+        pytest.param(Hub("a", "a", by_hand="ax"), {}, [], id="added"),
+        pytest.param(Hub("a", "ab", by_hand="b"), LEFT_BEFORE, [], id="replaced by one that had left"),
+        pytest.param(
+            Hub("abc", "ab", by_hand="a"),
+            {},
+            [("ClusterAdded", f"1 cluster more, {BY}: c")],
+            id="OCM has selected another one",
+        ),
+        pytest.param(
+            Hub("a", "ab", by_hand="b"),
+            {},
+            [("ClusterRemoved", f"1 cluster is no longer listed: b {NOTHING_RAN}")],
+            id="OCM does not select one any more",
+        ),
+        pytest.param(
+            Hub("ab", "ab", by_hand="a"),
+            LEFT_BEFORE,
+            [("ClusterAdded", f"1 cluster more, {BY}: b")],
+            id="OCM has selected one that had left",
+        ),
+    ],
+)
+def test_a_change_by_hand_that_is_reverted_is_no_change_by_ocm(
+    hub: Hub, ages: Mapping[Timer, float], expected_events: list[tuple[str, str]]
+) -> None:
+    assert on_checks(hub.planned(ages)) == expected_events
 
 
 def test_a_cluster_that_has_drained_is_told_so() -> None:

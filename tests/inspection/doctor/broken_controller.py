@@ -49,6 +49,17 @@ def second_controller(objects: Objects) -> None:
     objects["Deployment", "team", "placement-ac"] = other
 
 
+def helm_release(objects: Objects) -> None:
+    """Name the objects as the chart does for a release `eu`, and take its ClusterRoleBinding away."""
+    names = {"app.kubernetes.io/name": "placement-ac", "app.kubernetes.io/instance": "eu"}
+    for kind, namespace in (("Deployment", "placement-ac-system"), ("ClusterRole", "")):
+        one = objects.pop((kind, namespace, "placement-ac"))
+        labels = names | {"app.kubernetes.io/managed-by": "Helm"}
+        one["metadata"] |= {"name": "eu-placement-ac", "labels": labels}
+        objects[kind, namespace, "eu-placement-ac"] = one
+    del objects[BINDING]
+
+
 CONTROLLERS: Final = (
     Break(
         "the controller is not installed",
@@ -146,6 +157,24 @@ CONTROLLERS: Final = (
         NO_RIGHTS,
         "kubectl create clusterrolebinding placement-ac-placement-ac-system --clusterrole=placement-ac "
         "--serviceaccount=placement-ac-system:placement-ac",
+    ),
+    Break(
+        "the controller of a Helm release of another name has no rights",
+        helm_release,
+        "controller-rights",
+        FAIL,
+        NO_RIGHTS,
+        "kubectl create clusterrolebinding eu-placement-ac --clusterrole=eu-placement-ac "
+        "--serviceaccount=placement-ac-system:placement-ac",
+        runs=True,
+    ),
+    Break(
+        "a Helm release has no ClusterRole",
+        both(helm_release, without(("ClusterRole", "", "eu-placement-ac"))),
+        "controller-rights",
+        FAIL,
+        NO_RIGHTS,
+        "helm upgrade eu charts/placement-ac -n placement-ac-system --reuse-values",
     ),
     Break(
         "the controller may not write one thing",

@@ -404,7 +404,7 @@ def test_only_the_same_server_and_user_are_certainly_one_worker(
     [
         pytest.param(
             placed_jobs(4, 60),
-            "unknown how long Kueue takes to place a job: 4 Workloads show it, of 5 needed",
+            "unknown how long Kueue takes to place a job: the times of 4 of 5 Workloads are known",
             id="too few",
         ),
         pytest.param(
