@@ -55,7 +55,7 @@ class JobSpec(NamedTuple):
     nodes: tuple[tuple[NodeTerm, ...], ...] = ()
     """For each podSet with requirements on nodes: the alternatives."""
     requests: tuple[Requests, ...] = ()
-    """For each podSet that asks for resources: how much of each all its Pods together need, in thousandths."""
+    """For each podSet that asks for resources: how much of each its Pods need together, in thousandths."""
 
     def annotation(self, name: str) -> str:
         """Return the annotation, "" if it is not set."""

@@ -20,6 +20,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.objects import Check, Decision, KueueObject, Placement, Workload
 from placement_ac.core.inputs.fitness import Fitness
+from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.ranking import ScoreTable
 from placement_ac.core.inputs.rights import KueueRelease
 from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource
@@ -288,6 +289,8 @@ class FleetState:
     dispatcher."""
     worker_copies: Mapping[str, WorkerCopies] = field(default_factory=dict)
     """MultiKueueCluster name → the copies that the cluster reported last."""
+    queue_facts: Mapping[str, WorkerFacts] = field(default_factory=dict)
+    """MultiKueueCluster name → the queues that the cluster reported last; only for our dispatcher."""
     probe_results: Mapping[str, ProbeResult] = field(default_factory=dict)
     """Cluster → the result of its last probe."""
 

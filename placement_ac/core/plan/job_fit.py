@@ -12,6 +12,7 @@ from placement_ac.core.api.objects import Check, Workload
 from placement_ac.core.dispatch.cycle import DispatchCycle, Ranking
 from placement_ac.core.dispatch.facts import Cluster
 from placement_ac.core.dispatch.profiles import RANKED, Profile, ProfileError, parse_profile
+from placement_ac.core.inputs.queue_facts import Queue, QueueFacts
 from placement_ac.core.inputs.state import Snapshot
 from placement_ac.core.plan.targets import TargetClusters
 
@@ -59,7 +60,18 @@ def _clusters(seen: Snapshot, targets: TargetClusters) -> Iterator[Cluster]:
             list(running.get(entry.name, ())),
             list(waiting.get(entry.name, ())),
             seen.fleet.last_by_group,
+            *_facts(seen, entry.name, [*running.get(entry.name, ()), *waiting.get(entry.name, ())]),
         )
+
+
+def _facts(
+    seen: Snapshot, name: str, there: Iterable[Workload]
+) -> tuple[Mapping[Queue, QueueFacts] | None, list[Workload]]:
+    """Return the queues of a worker, if they are known, and the Workloads there that they do not count."""
+    facts = seen.fleet.queue_facts.get(name)
+    if facts is None or facts.known is None:
+        return None, []
+    return facts.known, [workload for workload in there if workload.meta.uid not in facts.counted]
 
 
 def profile_of(seen: Snapshot, check: Check) -> tuple[Profile, str]:

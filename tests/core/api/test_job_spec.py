@@ -57,9 +57,7 @@ SIDECAR = container(requests={"cpu": 1}) | {"restartPolicy": "Always"}
 @pytest.mark.parametrize(
     ("podset", "requests"),
     [
-        pytest.param(
-            pods(ONE_GPU), {"cpu": 500, **gpus(1000)}, id="a limit counts where nothing is requested"
-        ),
+        pytest.param(pods(ONE_GPU), {"cpu": 500, **gpus(1000)}, id="a limit, where nothing is requested"),
         pytest.param(pods(ONE_GPU, count=16), {"cpu": 8000, **gpus(16000)}, id="all Pods"),
         pytest.param(pods(ONE_GPU, count=16, minCount=4), {"cpu": 2000, **gpus(4000)}, id="the fewest Pods"),
         pytest.param(pods(ONE_GPU * 2), {"cpu": 1000, **gpus(2000)}, id="the sum of containers"),
