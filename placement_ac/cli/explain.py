@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from placement_ac.cli.controller_line import controller_line
+from placement_ac.cli.explain_workload import workload_texts
 from placement_ac.cli.hub_names import check_names, subject_words
 from placement_ac.cli.hub_options import (
     EXPLAIN_KINDS,
@@ -26,7 +27,7 @@ from placement_ac.cli.missing_kinds import (
     require_served,
 )
 from placement_ac.cli.output import Form, emit, output, plain_table, safe_text
-from placement_ac.core.api.constants import LEASE
+from placement_ac.core.api.constants import LEASE, WORKLOAD
 from placement_ac.core.api.text import joined
 from placement_ac.inspection.explain.explanations import (
     CheckExplanation,
@@ -44,9 +45,12 @@ from placement_ac.inspection.explain.subject import (
     find_check,
     find_cluster,
     find_placement,
+    find_workload,
+    names_workload,
     parse_subject,
     placement_views,
 )
+from placement_ac.inspection.explain.workload import explain_workload
 from placement_ac.inspection.hub.controller_state import ControllerState, controller_state
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.requirements import READ_KINDS, SCHEDULING_KINDS, SERVED_KINDS
@@ -88,10 +92,17 @@ Explanations = tuple[ClusterExplanation | CheckExplanation, ...]
 def command(words: tuple[str, ...], check: str, where: HubSource, form: Form) -> None:
     """Explain why a cluster is selected or not, step by step; or all clusters of a check.
 
-    TYPE is cluster, check or placement, or the kind's name in the API; also TYPE/NAME.
+    TYPE is cluster, check, placement or workload, or the kind's name in the API; also TYPE/NAME. Of a
+    workload, or of the workload of the Job NAME: to which clusters it goes, and why not to others; there, -n
+    is its namespace.
     """
     if len(words) > 2:  # noqa: PLR2004, RUF100  # TYPE NAME
         raise click.UsageError(f"name one object, as TYPE NAME: {' '.join(words)}")
+    if names_workload(words):
+        if check:
+            raise click.UsageError("use --check only with a cluster")
+        _explain_workload(words, where, form)
+        return
     found = read_all_namespaces(where, (*EXPLAIN_KINDS, LEASE))
     require_served(found, NEEDED)
     try:
@@ -103,6 +114,25 @@ def command(words: tuple[str, ...], check: str, where: HubSource, form: Form) ->
     controller = controller_state(found.view)
     document = {"controller": controller, "subject": subject, "checks": checks}
     emit(form, document, lambda wide: (*_controller(found.view, controller), *_shown(subject, checks, wide)))
+    exit_if_unreadable(found, READABLE)
+
+
+def _explain_workload(words: tuple[str, ...], where: HubSource, form: Form) -> None:
+    """Explain a Workload; `-n` is its namespace, and that of the Placements is the controller's."""
+    found = read_all_namespaces(replace(where, namespace=()), (*EXPLAIN_KINDS, LEASE))
+    require_served(found, SERVED_KINDS)
+    require_readable(found, (WORKLOAD,))
+    raw = find_workload(found.view, parse_subject(words, found.view).name, where.namespace)
+    report_missing(found)
+    workload, controller = explain_workload(found.view, raw), controller_state(found.view)
+    subject = Subject("workload", workload.name, workload.namespace)
+    document = {"controller": controller, "subject": subject, "workload": workload}
+
+    def shown(wide: bool) -> Iterator[RenderableType]:
+        yield from _controller(found.view, controller)
+        yield from workload_texts(workload, found.view.now, wide=wide)
+
+    emit(form, document, shown)
     exit_if_unreadable(found, READABLE)
 
 

@@ -86,9 +86,16 @@ def command(address: tuple[str, int], kubeconfig: Path, stand_ins: tuple[str, ..
 
 
 def _refuse_to_replace(kubeconfig: Path) -> None:
-    """Overwrite only the kubeconfig of an embedded hub that has ended: others are hard to recreate."""
+    """Overwrite only the kubeconfig of an embedded hub that has ended: others are hard to recreate.
+
+    A device would be replaced by a file, and removed in the end.
+    """
     try:
-        if not kubeconfig.exists() or not kubeconfig.stat().st_size:
+        if not kubeconfig.exists():
+            return
+        if not kubeconfig.is_file():
+            raise click.UsageError(f"name another file: {kubeconfig} is not a regular file")
+        if not kubeconfig.stat().st_size:
             return
     except OSError as error:
         raise click.ClickException(f"cannot write {kubeconfig}: {error.strerror}") from None

@@ -1,5 +1,5 @@
 """
-Complete the names of checks, clusters and Placements in a shell.
+Complete the names of checks, clusters, Placements and Workloads in a shell.
 
 One list request per kind, of at most `MAX_NAMES` objects, within `LIMIT_SECONDS`. Whatever goes wrong, there
 are no completions and no text: the user is typing a command, and the command itself reports the error.
@@ -19,11 +19,10 @@ from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     MANAGED_CLUSTER,
     OUR_CONTROLLER,
-    PLACEMENT,
     Kind,
 )
 from placement_ac.core.api.errors import NotFound
-from placement_ac.inspection.explain.subject import KINDS, TYPE_NAMES
+from placement_ac.inspection.explain.subject import KINDS, TYPE_NAMES, UNTYPED
 from placement_ac.inspection.hub.kinds import names_of_kind
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
@@ -66,7 +65,7 @@ def subject_words(context: click.Context, parameter: click.Parameter, typed: str
         type_ = TYPE_NAMES.get(word.lower())
         names = _names_in(context, KINDS[type_]) if type_ else ()
         return [f"{word}/{one}" for one in _starting(name, names)]
-    return _starting(typed, (*KINDS, *_names_in(context, *KINDS.values())))
+    return _starting(typed, (*KINDS, *_names_in(context, *(KINDS[one] for one in UNTYPED))))
 
 
 def _starting(typed: str, names: Iterable[str]) -> list[str]:
@@ -143,7 +142,7 @@ async def _read_all(login: Login, kinds: Sequence[Kind], namespaces: Sequence[st
 
 async def _list(client: Client, kind: Kind, namespaces: Sequence[str]) -> list[str]:
     """Return the names of a kind, in the newest version that the hub serves; of checks only ours."""
-    namespace = namespaces[0] if kind is PLACEMENT and len(namespaces) == 1 else None
+    namespace = namespaces[0] if kind.namespaced and len(namespaces) == 1 else None
     for version in kind.versions:
         try:
             path = kind.at(version).path(namespace)
@@ -152,7 +151,7 @@ async def _list(client: Client, kind: Kind, namespaces: Sequence[str]) -> list[s
             continue
         items = [one for one in answer["items"] if kind is not ADMISSION_CHECK or _is_ours(one)]
         pairs = ((one["metadata"]["name"], one["metadata"].get("namespace")) for one in items)
-        wanted = [name for name, space in pairs if kind is not PLACEMENT or space in (namespaces or (space,))]
+        wanted = [name for name, space in pairs if not kind.namespaced or space in (namespaces or (space,))]
         return [name for name in wanted if _is_word(name)]
     return []
 

@@ -161,6 +161,8 @@ def plain(value: object) -> Any:
         return value.astimezone(UTC).isoformat(timespec=exact).replace("+00:00", "Z")
     if isinstance(value, StrEnum):
         return str(value)
+    if isinstance(value, str) and not value.isascii():
+        return value.encode("utf-8", "replace").decode()  # a word of the command line may be no Unicode
     if isinstance(value, list | tuple | set | frozenset):
         return [plain(one) for one in (sorted(value) if isinstance(value, set | frozenset) else value)]
     return value

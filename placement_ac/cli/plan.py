@@ -1,12 +1,14 @@
 """`placement-ac plan`: preview the effect of manifests before they are applied."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 import click
 from rich.console import RenderableType
 from rich.text import Text
 
+from placement_ac.cli.explain_workload import placed_text
 from placement_ac.cli.hub_options import (
     HubSource,
     ReadCommand,
@@ -19,6 +21,7 @@ from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET, WORKLOAD
 from placement_ac.core.api.text import count_text, joined
 from placement_ac.inspection.hub.kinds import PROVISIONED_KINDS, QUEUE_KINDS
 from placement_ac.inspection.hub.requirements import SCHEDULING_KINDS, SERVED_KINDS, missing_rights_text
+from placement_ac.inspection.jobs.new_job import NewJob
 from placement_ac.inspection.plan.manifest_changes import planned_resources
 from placement_ac.inspection.plan.plan_report import AffectedWorkload, PlannedPlacement, PlanReport
 from placement_ac.inspection.plan.what_if import what_if
@@ -77,6 +80,7 @@ def command(where: HubSource, files: tuple[str, ...], form: Form) -> None:
     document = {
         "placements": [one.plan for one in answer.entries],
         "objects": answer.objects,
+        "jobs": answer.jobs,
         "passedOver": answer.passed_over,
         "warnings": answer.warnings,
     }
@@ -99,6 +103,18 @@ def _for_people(answer: PlanReport) -> Iterator[RenderableType]:
         yield from _of_placement(entry)
     if not answer.changed:
         yield Text("Nothing changes.")
+    yield from map(safe_text, chain.from_iterable(map(_of_job, answer.jobs)))
+
+
+def _of_job(job: NewJob) -> Iterator[str]:
+    """Yield where a job would go, and through which queues and Placements."""
+    title = f"{job.kind} {job.namespace}/{job.name}"
+    if job.problem:
+        yield f"{title}: no preview is possible: {job.problem}"
+    for choice in job.placements:
+        path = f"queue {job.queue}, ClusterQueue {job.cluster_queue}, Placement {choice.placement}"
+        yield f"{title} goes to {placed_text(choice)} ({path})"
+    yield from (f"  note: {note}" for note in job.notes)
 
 
 def _of_placement(entry: PlannedPlacement) -> Iterator[RenderableType]:

@@ -20,6 +20,7 @@ from placement_ac.inspection.status.model import (
     HeldRow,
     ListWrites,
     QueueRow,
+    UnfitRow,
     WorkloadRow,
 )
 
@@ -54,6 +55,8 @@ def tree_of(branch: CheckStatus, now: datetime, *, wide: bool) -> Tree:
         tree.add(safe_text(_jobs(branch.jobs)))
     for held in branch.held:
         tree.add(safe_text(_held(held, now), "yellow"))
+    for unfit in branch.unfit:
+        tree.add(safe_text(_unfit(unfit), "yellow"))
     if (writes := branch.list_writes) and (writes.last_hour or wide):
         tree.add(safe_text(_list_writes(writes, wide=wide)))
     return tree
@@ -253,6 +256,11 @@ def _held(held: HeldRow, now: datetime) -> str:
     verb = "leaves" if len(held.clusters) == 1 else "leave"
     removal = f"{', '.join(held.clusters)} {verb} ({held.why})"
     return f"Held by the gate{since}: {count_text(held.workloads, 'Workload')}, because {removal}"
+
+
+def _unfit(unfit: UnfitRow) -> str:
+    verb = "fits" if unfit.workloads == 1 else "fit"
+    return f"{count_text(unfit.workloads, 'job')} {verb} no cluster: {unfit.why}"
 
 
 def _list_writes(writes: ListWrites, *, wide: bool) -> str:

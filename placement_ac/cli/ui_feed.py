@@ -182,7 +182,13 @@ class Feed:
             hub,
             {name: _json(plain(summarize(one))) for name, one in statuses.items()},
             {
-                name: _json({"status": plain(one), "slots": plain(board.slots(name))})
+                name: _json(
+                    {
+                        "status": plain(one),
+                        "slots": plain(board.slots(name)),
+                        "changedAt": plain(board.changed_at(name)),
+                    }
+                )
                 for name, one in statuses.items()
             },
             frozenset(board.statuses),

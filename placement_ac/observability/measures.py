@@ -119,6 +119,18 @@ HELD_START: Final = _gauge(
     "Since when the longest-held Workload has had both quota and a `Pending` entry for the check, in seconds"
     " since 1970; it may be before the gate closed. None if the gate holds no Workload.",
 )
+UNFIT: Final = _gauge(
+    "unfit_workloads",
+    ("placement",),
+    "Workloads with quota that none of the Placement's clusters fits; 0 without our dispatcher.",
+)
+REFUSALS: Final = _gauge(
+    "dispatch_refusals",
+    ("filter",),
+    "How often a filter refused a cluster to a Workload with quota that was not nominated yet, in the last"
+    " decisions on all Placements; a cluster that several filters refuse counts for the first. 0 without our"
+    " dispatcher.",
+)
 LIST_WRITES: Final = _counter(
     "list_writes_total",
     ("placement",),

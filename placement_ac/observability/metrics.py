@@ -26,6 +26,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from placement_ac.core.api.errors import ApiError
+from placement_ac.core.dispatch.filters import FILTERS
 from placement_ac.core.draining.state import DrainState
 from placement_ac.core.plan.stats import PlacementStats
 from placement_ac.observability import measures
@@ -208,6 +209,7 @@ class Metrics(Collector):
             (((name,), min(one.draining)) for (name, _, _), one in known if one.draining),
         )
         yield from _held_gauges(known)
+        yield from _dispatch_gauges([one for one in stats if one.placement])
 
 
 class ReconcileRun:
@@ -250,6 +252,14 @@ def _held_gauges(known: Iterable[tuple[tuple[str, bool, str], PlacementStats]]) 
                 since[check,] = min(began, since.get((check,), began))
     yield _gauge(measures.HELD, counts.items())
     yield _gauge(measures.HELD_START, since.items())
+
+
+def _dispatch_gauges(known: Iterable[PlacementStats]) -> Iterator[Metric]:
+    yield _gauge(measures.UNFIT, [((one.placement,), one.unfit) for one in known])
+    refusals = Counts[str](dict.fromkeys(FILTERS, 0))
+    for one in known:
+        refusals.update(one.refusals)
+    yield _gauge(measures.REFUSALS, [((name,), number) for name, number in refusals.items()])
 
 
 def _counter(of: MetricDefinition, registry: CollectorRegistry) -> Counter:

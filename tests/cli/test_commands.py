@@ -173,3 +173,13 @@ def test_a_port_in_use_is_an_error(hub: Hub) -> None:
     run = CliRunner().invoke(hub_command, ["--listen", address])
     assert run.exit_code == 1
     assert f"cannot listen on {address}: " in run.output
+
+
+def test_the_hub_replaces_no_device(tmp_path: Path) -> None:
+    """A pipe here; /dev/null would be replaced by a file, and removed when the hub stops."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    done = CliRunner().invoke(main, ["hub", "--kubeconfig", str(pipe)])
+    assert done.exit_code == 2
+    assert done.output.endswith(f"name another file: {pipe} is not a regular file\n")
+    assert pipe.is_fifo()

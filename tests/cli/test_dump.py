@@ -18,6 +18,7 @@ from placement_ac.core.api.constants import (
     MULTIKUEUE_CONFIG,
     WORKLOAD,
 )
+from placement_ac.core.api.job_spec import job_spec
 from placement_ac.inspection.hub.dump import LAST_APPLIED, dump_of
 from placement_ac.inspection.hub.kinds import CONFIG_MAP, DEPLOYMENT
 from placement_ac.inspection.hub.kubeconfigs import server_and_user
@@ -125,6 +126,9 @@ def shared(*objects: Raw) -> list[Raw]:
     return [one for kind in dump.objects for one in shared_objects(dump, kind, (NS, OURS))]
 
 
+OUR_DOMAIN = "placement-ac.open-cluster-management.io"
+
+
 def annotated(obj: Raw, **annotations: str) -> Raw:
     return obj | {"metadata": obj["metadata"] | {"annotations": annotations}}
 
@@ -227,6 +231,21 @@ def test_of_the_pods_of_a_workload_only_the_fields_that_are_read_are_kept() -> N
     [found] = shared(annotated(made, **{LAST_APPLIED: "hunter2"}))
     assert found["spec"]["podSets"] == [{"count": 1, "template": KEPT_OF_PODS}]
     assert "hunter2" not in str(found)
+
+
+def test_a_workload_keeps_all_that_decides_to_which_cluster_it_goes() -> None:
+    asks = {"kueue.x-k8s.io/multikueue-cluster-names": "a", f"{OUR_DOMAIN}/cluster-selector": "gpu=h100"}
+    wanted = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["z"]}]}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": wanted}}
+    template = {
+        "metadata": {"labels": {"app": "x"}, "annotations": asks | {"vault": "hunter2"}},
+        "spec": {"nodeSelector": {"disk": "ssd"}, "affinity": {"nodeAffinity": required, "podAffinity": {}}},
+    }
+    spec = {"queueName": "q", "podSets": [{"template": template}]}
+    own = {f"{OUR_DOMAIN}/preferred-clusters": "1:gpu=t4", LAST_APPLIED: "hunter2"}
+    made = annotated(an(WORKLOAD, "w", "team", spec=spec), **own)
+    [found] = shared(made)
+    assert (job_spec(found), "hunter2" in str(found)) == (job_spec(made), False)
 
 
 def test_a_deployment_has_the_settings_of_the_controller_and_no_other_value() -> None:

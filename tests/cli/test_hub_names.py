@@ -19,6 +19,9 @@ from tests.support.driver import NS, Driver
 BIN = str(Path(sys.executable).parent)
 OCM = "cluster.open-cluster-management.io"
 MANAGED = f"/apis/{OCM}/v1/managedclusters"
+WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/{}/workloads"
+PODS = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": 1}}}]}}
+WORKLOAD_SPEC = {"queueName": "q", "podSets": [{"name": "main", "count": 1, "template": PODS}]}
 PLACEMENTS = f"/apis/{OCM}/v1beta1/namespaces/{{}}/placements"
 
 
@@ -43,6 +46,9 @@ def home(hub: Hub, admin: Driver, tmp_path: Path) -> Path:
     for namespace, name in ((NS, "placement-eu"), (NS, "placement-us"), ("team", "placement-gpu")):
         body = head(f"{OCM}/v1beta1", "Placement", name) | {"spec": {}}
         admin.ask("POST", PLACEMENTS.format(namespace), body)
+    for namespace, name in (("team", "job-a"), ("default", "job-b")):
+        body = head("kueue.x-k8s.io/v1beta2", "Workload", name) | {"spec": WORKLOAD_SPEC}
+        admin.ask("POST", WORKLOADS.format(namespace), body)
     hub.journal.clear()
     hub.write_kubeconfig(tmp_path / "kubeconfig")
     return tmp_path / "kubeconfig"
@@ -80,6 +86,10 @@ def completed(*words: str) -> list[str]:
         (["explain", "placement", ""], ["placement-eu", "placement-gpu", "placement-us"]),
         (["explain", "-n", "team", "placement", ""], ["placement-gpu"]),
         (["explain", "-n", f"team,{NS}", "placement", "placement-g"], ["placement-gpu"]),
+        (["explain", "w"], ["workload"]),
+        (["explain", "workload", ""], ["job-a", "job-b"]),
+        (["explain", "-n", "team", "workload", ""], ["job-a"]),
+        (["explain", "workload/job-b"], ["workload/job-b"]),
         (["explain", "mcl/", ""], []),
         (["explain", "managedclusters/cluster2"], ["managedclusters/cluster2"]),
         (["explain", "cluster", "cluster1", ""], []),

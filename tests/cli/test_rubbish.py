@@ -724,3 +724,11 @@ def test_a_recording_of_all_years_is_drawn(folder: Path, form: str) -> None:
 def test_at_least_200_kinds_are_thrown(folder: Path) -> None:
     assert set(FOUND) <= set(map(str, OPTIONS))
     assert len(TEXTS) + len(CONTENTS) >= 200
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+def test_a_word_that_is_no_unicode_is_printed_with_a_question_mark(folder: Path, form: str) -> None:
+    words = ["doctor", "--from-dump", "dump", "--controller-namespace", "a\udcffü", "-o", form]
+    done = CliRunner().invoke(main, words)
+    assert not done.exception or isinstance(done.exception, SystemExit)
+    assert "namespace a?ü" in done.stdout

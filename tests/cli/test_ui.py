@@ -18,11 +18,12 @@ from click.testing import CliRunner
 from placement_ac.cli import ui, ui_feed
 from placement_ac.cli.main import main
 from placement_ac.cli.ui_thread import UiThread
+from placement_ac.core.api.constants import LABEL_CLUSTER, LABEL_MANAGED_BY, LABEL_PLACEMENT, MANAGED_BY
 from placement_ac.inspection.readers import hub_reader
 from placement_ac.lab.hub import Hub
 from tests.inspection.test_hub_reader_on_hub import kubeconfig_of
 from tests.support.documents import ROOT
-from tests.support.driver import KUBECONFIG, Controllers, Driver, eventually
+from tests.support.driver import KUBECONFIG, SCORES, Controllers, Driver, eventually
 from tests.support.hub_client import Client as HubClient
 from tests.support.rights import ACCOUNTS, CLUSTER_ROLES, allow, rule, token_of
 from tests.support.ui import events
@@ -92,6 +93,33 @@ def test_only_what_changes_is_sent(admin: Driver, url: str) -> None:
         assert [row["score"] for row in page.until("check")["status"]["clusters"]] == [5]
         admin.ask("DELETE", admin.kueue("admissionchecks", "q"))
         assert page.until("checks", lambda one: one["gone"])["gone"] == ["q"]
+
+
+def test_a_score_of_a_cluster_that_drains_is_in_the_last_hour(admin: Driver, kubeconfig: Path) -> None:
+    """It is in no status: OCM no longer selects the cluster."""
+    add_on = {"type": "AddOn", "addOn": {"resourceName": "usage", "scoreName": "gpus"}}
+    policy = {"mode": "Exact", "configurations": [{"scoreCoordinate": add_on, "weight": 1}]}
+    admin.check("p")
+    admin.placement("p", prioritizerPolicy=policy)
+    admin.decide("p", "a")
+    admin.secrets_for("a", "b")
+    admin.namespace("b")
+    kind = {"apiVersion": "cluster.open-cluster-management.io/v1alpha1", "kind": "AddOnPlacementScore"}
+    admin.ask("POST", SCORES.format("b"), kind | {"metadata": {"name": "usage"}})
+    for name in ("a", "b"):
+        labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_PLACEMENT: "p", LABEL_CLUSTER: name}
+        admin.cluster(f"p-{name}", labels=labels)
+    admin.config("p", "p-a", "p-b")
+    with UiThread(kubeconfig) as served, events(served.url, "p") as page:
+        page.until("timeline")
+        value = {"status": {"scores": [{"name": "gpus", "value": 42}]}}
+        admin.ask("PATCH", f"{SCORES.format('b')}/usage/status", value, "merge")
+
+        def scored(timeline: Any) -> bool:
+            points = {lane["name"]: lane["scores"] for lane in timeline["lanes"]}["b"]
+            return bool(points and points[-1]["value"] == 42)
+
+        page.until("timeline", scored)
 
 
 def test_a_new_check_appears(admin: Driver, url: str) -> None:

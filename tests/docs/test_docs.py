@@ -25,7 +25,10 @@ from placement_ac.core.selection import probe_schedule
 from placement_ac.inspection.doctor.hub_rules import RULES as DOCTORS_RULES
 from placement_ac.inspection.doctor.worker_rules import RULES as WORKERS_RULES
 from placement_ac.inspection.explain.steps import StepName
+from placement_ac.inspection.explain.workload import CheckEntry, WorkloadExplanation
 from placement_ac.inspection.hub.controller_state import ControllerState
+from placement_ac.inspection.jobs.choice import ClusterChoice, PlacementChoice
+from placement_ac.inspection.jobs.new_job import NewJob
 from placement_ac.inspection.plan.plan_report import (
     AffectedWorkload,
     CheckChange,
@@ -41,6 +44,7 @@ from placement_ac.inspection.status.model import (
     HeldRow,
     ListWrites,
     QueueRow,
+    UnfitRow,
     WorkloadRow,
 )
 from placement_ac.kube import client, informer
@@ -355,6 +359,7 @@ def test_the_keys_of_the_document_of_status() -> None:
         QueueRow,
         WorkloadRow,
         HeldRow,
+        UnfitRow,
         ListWrites,
     )
     assert keys == [[to_camel(field.name) for field in fields(shape)] for shape in shapes]
@@ -398,6 +403,16 @@ def test_every_key_of_a_plan() -> None:
     }
     for key, part in parts.items():
         assert [field for field in part.__dataclass_fields__ if field not in rows[key]] == []
+
+
+def test_every_key_of_a_workload() -> None:
+    rows = dict(table(REFERENCE, "The JSON document of `explain workload`"))
+    assert list(rows) == [to_camel(name) for name in WorkloadExplanation.__dataclass_fields__]
+    wanted = [*CheckEntry.__dataclass_fields__, *PlacementChoice.__dataclass_fields__]
+    below = REFERENCE.read_text("utf-8").partition("## The JSON document of `explain workload`")[2]
+    wanted += [*ClusterChoice.__dataclass_fields__, *NewJob.__dataclass_fields__]
+    text = below.partition("\n## ")[0] + REFERENCE.read_text("utf-8").partition("`jobs`, where each")[2]
+    assert [name for name in wanted if f"`{to_camel(name)}`" not in text] == []
 
 
 def test_every_step_of_explain() -> None:

@@ -410,7 +410,7 @@ WRONG = [
     (["check", "x"], 'admissionchecks.kueue.x-k8s.io "x" not found'),
     (["placement", "p", "-n", "x"], 'placements.cluster.open-cluster-management.io "p" not found'),
     (["x"], 'no cluster, check or Placement "x" found'),
-    (["queue", "x"], "use one of the types cluster, check, placement: 'queue' is unknown"),
+    (["queue", "x"], "use one of the types cluster, check, placement, workload: 'queue' is unknown"),
     (["both"], "use `explain cluster both` or `explain check both`: both is a cluster and a check"),
     (
         ["check", "mk"],

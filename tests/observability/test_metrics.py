@@ -140,6 +140,15 @@ def test_a_held_workload_counts_once_for_its_check() -> None:
     assert [value(metrics, since, check=check) for check in "cd"] == [early.timestamp(), None]
 
 
+def test_refusals_of_all_placements_are_counted_by_filter() -> None:
+    metrics = leading()
+    metrics.record_stats("p", replace(stands("a"), unfit=2, refusals={"NodeLabels": 6}))
+    metrics.record_stats("q", replace(stands("a", placement="q"), refusals={"NodeLabels": 1}))
+    assert [value(metrics, "placement_ac_unfit_workloads", placement=one) for one in "pq"] == [2.0, 0.0]
+    refusals = "placement_ac_dispatch_refusals"
+    assert [value(metrics, refusals, filter=one) for one in ("NodeLabels", "ClusterNames")] == [7.0, 0.0]
+
+
 def test_list_writes_and_their_requests_are_counted_by_placement() -> None:
     names = [f"placement_ac_list_{what}_total" for what in ("writes", "write_worker_requests")]
 

@@ -59,7 +59,7 @@ class DispatchCycle:
 
     def rank(self, job: Workload, profile: Profile) -> Ranking:
         """Return the clusters that fit the job, best first."""
-        refusals = self._refusals(job)
+        refusals = self.refusals(job)
         totals = {
             name: self._total(job, cluster, profile)
             for name, cluster in self._clusters.items()
@@ -70,7 +70,10 @@ class DispatchCycle:
 
     def problem(self, job: Workload) -> str:
         """Return why no cluster fits, the most common reason first; "" if one does, or if there is none."""
-        refusals = self._refusals(job)
+        return self.problem_of(self.refusals(job))
+
+    def problem_of(self, refusals: Refusals) -> str:
+        """Return the same for the refusals of a job."""
         if not refusals or len(refusals) < len(self._clusters):
             return ""
         counts = Counter(refusals.values()).most_common()
@@ -94,7 +97,8 @@ class DispatchCycle:
         """Return what each score says about a cluster; None: it abstains."""
         return {score: rate(job, self._clusters[name]) for score, rate in self._scores.items()}
 
-    def _refusals(self, job: Workload) -> Refusals:
+    def refusals(self, job: Workload) -> Refusals:
+        """Return the clusters that do not fit the job; equal jobs share the answer."""
         if job.job.annotation(ANNOTATION_ANTI_AFFINITY):
             return self._refused(job)
         key = job.meta.namespace, job.job

@@ -419,6 +419,8 @@ class Plan:
     """Workloads, each with the clusters on which it may wait, as our dispatcher chooses them."""
     unfit: tuple[tuple[Workload, str], ...] = ()
     """Workloads with quota that no cluster fits, and why."""
+    refusals: Mapping[str, int] = field(default_factory=dict)
+    """Filter → how often it has refused a cluster to a Workload with quota that is not nominated yet."""
     ask_for_copies: tuple[str, ...] = ()
     """MultiKueueClusters whose clusters are to be asked for the copies that they hold."""
     probe_requests: tuple[ProbeRequest, ...] = ()

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE
 from placement_ac.core.api.objects import Check, Workload
-from placement_ac.core.dispatch.cycle import DispatchCycle, Ranking
+from placement_ac.core.dispatch.cycle import DispatchCycle, Ranking, Refusals
 from placement_ac.core.dispatch.facts import Cluster
 from placement_ac.core.dispatch.profiles import RANKED, Profile, ProfileError, parse_profile
 from placement_ac.core.inputs.queue_facts import Queue, QueueFacts
@@ -27,13 +27,26 @@ class JobFit:
 
     def ranking(self, workload: Workload) -> Ranking:
         """Return the clusters that fit the Workload, best first."""
+        return self._cycle.rank(workload, self.profile(workload))
+
+    def profile(self, workload: Workload) -> Profile:
+        """Return the profile by which the clusters are scored for the Workload."""
         names = (entry.check for entry in workload.check_states)
-        profile = next((self._profiles[name] for name in names if name in self._profiles), self._default)
-        return self._cycle.rank(workload, profile)
+        return next((self._profiles[name] for name in names if name in self._profiles), self._default)
+
+    def points(self, workload: Workload, name: str) -> Mapping[str, float | None]:
+        """Return what each score of its profile says about a MultiKueueCluster; None: it abstains."""
+        points = self._cycle.points(workload, name)
+        return {score: points[score] for score, _ in self.profile(workload).weights}
 
     def problem(self, workload: Workload) -> str:
         """Return why none of the clusters fits the Workload; "" if one does, or if there is none."""
         return self._cycle.problem(workload)
+
+    def refusals(self, workload: Workload) -> tuple[Refusals, str]:
+        """Return the clusters that do not fit the Workload, and why none fits ("": one does)."""
+        refusals = self._cycle.refusals(workload)
+        return refusals, self._cycle.problem_of(refusals)
 
     def nominated(self, workload: Workload, names: Iterable[str]) -> None:
         """Take in that a Workload is nominated to these MultiKueueClusters from now on."""

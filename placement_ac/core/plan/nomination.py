@@ -6,12 +6,14 @@ dispatcher does; never one that leaves, has no credentials or is not connected. 
 knows how to write a nomination. Source: measured on Kueue main.
 """
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from placement_ac.core.api.constants import PENDING, READY
 from placement_ac.core.api.objects import Workload
+from placement_ac.core.dispatch.cycle import Refusals
 from placement_ac.core.draining.state import DrainState
 from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind
 from placement_ac.core.plan.job_fit import JobFit
@@ -29,6 +31,8 @@ class Nominations:
     nominations: tuple[tuple[Workload, tuple[str, ...]], ...] = ()
     unfit: tuple[tuple[Workload, str], ...] = ()
     """Workloads with quota that no cluster fits, and why."""
+    refusals: Mapping[str, int] = field(default_factory=dict)
+    """Filter → how often it has refused a cluster to a Workload with quota that is not nominated yet."""
     timers: frozenset[Timer] = frozenset()
     requeue_after: float | None = None
 
@@ -40,17 +44,21 @@ def nominate(seen: Snapshot, targets: TargetClusters, fit: JobFit | None) -> Nom
     """
     if fit is None:
         return Nominations()
-    eligible = _eligible(seen, targets)
+    eligible = eligible_clusters(seen, targets)
     denominated = _by_workload((step.name, step.denominate) for step in targets.drain.steps)
     made_ready = _by_workload((step.name, step.make_ready) for step in targets.drain.steps)
     nominations, unfit, timers, waits = [], [], set(), []
+    refused: list[Refusals] = []
     for workload in targets.workloads.undecided:
         uid = workload.meta.uid
         this_round = Timer(TimerKind.NOMINATION_ROUND, f"{uid}/{len(workload.nominated)}")
         left = seen.policy.round_timeout - seen.age(this_round)
         kept = _kept(seen, workload, denominated.get(uid, ()), made_ready.get(uid, ()))
-        if not kept and workload.has_quota and workload.active and (problem := fit.problem(workload)):
-            unfit.append((workload, problem))
+        if not kept and workload.has_quota and workload.active:
+            refusals, problem = fit.refusals(workload)
+            refused.append(refusals)
+            if problem:
+                unfit.append((workload, problem))
         more = eligible.difference(kept) if _may_be_dispatched(seen, workload) else frozenset[str]()
         due = not kept or left <= 0
         new = [name for name in fit.ranking(workload).order if name in more] if more and due else []
@@ -61,7 +69,20 @@ def nominate(seen: Snapshot, targets: TargetClusters, fit: JobFit | None) -> Nom
         if (new if due else more) and workload.nominated:  # its subject has their count: a write begins anew
             timers.add(this_round)
             waits.append(max(left, 0.0))
-    return Nominations(tuple(nominations), tuple(unfit), frozenset(timers), soonest(waits))
+    return Nominations(
+        tuple(nominations), tuple(unfit), _by_filter(refused), frozenset(timers), soonest(waits)
+    )
+
+
+def _by_filter(refused: Sequence[Refusals]) -> Mapping[str, int]:
+    """Return how often each filter has refused a cluster. Equal Workloads share one answer."""
+    distinct = {id(refusals): refusals for refusals in refused if refusals}
+    numbers = Counter(id(refusals) for refusals in refused if refusals)
+    found = Counter[str]()
+    for key, number in numbers.items():
+        for refusal in distinct[key].values():
+            found[refusal.filter] += number
+    return found
 
 
 def _kept(
@@ -72,7 +93,7 @@ def _kept(
     return kept + [name for name in made_ready if name not in kept]
 
 
-def _eligible(seen: Snapshot, targets: TargetClusters) -> frozenset[str]:
+def eligible_clusters(seen: Snapshot, targets: TargetClusters) -> frozenset[str]:
     """Return the usable clusters that Kueue sees and is connected to.
 
     One that gets another name is not among them while its old one leaves.

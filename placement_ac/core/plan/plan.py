@@ -93,6 +93,7 @@ def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
         held=held_workloads(seen, context),
         nominations=nominations.nominations,
         unfit=nominations.unfit,
+        refusals=nominations.refusals,
         ask_for_copies=drain.ask_for_copies,
         probe_requests=probe_requests,
         events=(*mass_loss.events, *unusable.events, *drain_events, *expiry.events),

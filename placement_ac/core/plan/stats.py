@@ -26,6 +26,10 @@ class PlacementStats:
     drain_states: Mapping[str, str] = field(default_factory=dict)
     """Clusters that leave → the state of the drain, in lower case."""
     held: tuple[HeldWorkloads, ...] = ()
+    unfit: int = 0
+    """Workloads with quota that no cluster fits (our dispatcher)."""
+    refusals: Mapping[str, int] = field(default_factory=dict)
+    """Filter → how often it has refused a cluster to a Workload with quota that is not nominated yet."""
 
 
 def placement_stats(seen: Snapshot, wanted: Plan) -> PlacementStats:
@@ -45,4 +49,6 @@ def placement_stats(seen: Snapshot, wanted: Plan) -> PlacementStats:
         draining=tuple(when.timestamp() for name, when in since.items() if name in listed),
         drain_states=wanted.drain_states,
         held=wanted.held,
+        unfit=len(wanted.unfit),
+        refusals=wanted.refusals,
     )

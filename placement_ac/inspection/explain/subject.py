@@ -13,6 +13,7 @@ from placement_ac.core.api.constants import (
     MANAGED_CLUSTER,
     PLACEMENT,
     PLACEMENT_DECISION,
+    WORKLOAD,
     Kind,
 )
 from placement_ac.core.api.errors import PlacementAcError
@@ -22,17 +23,21 @@ from placement_ac.inspection.explain.steps import PlacementView
 from placement_ac.inspection.hub.dump import Dump, Object, key_of
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import names_of_kind
-from placement_ac.scheduling.objects import decided_names
+from placement_ac.scheduling.objects import decided_names, listed, section, text
 
-Type = Literal["cluster", "check", "placement"]
+Type = Literal["cluster", "check", "placement", "workload"]
 KINDS: Final[dict[Type, Kind]] = {
     "cluster": MANAGED_CLUSTER,
     "check": ADMISSION_CHECK,
     "placement": PLACEMENT,
+    "workload": WORKLOAD,
 }
+UNTYPED: Final[tuple[Type, ...]] = ("cluster", "check", "placement")
+"""The types of objects that are found by their name alone: there may be 100,000 Workloads."""
+JOB_UID_LABEL: Final = "kueue.x-k8s.io/job-uid"
 TYPE_NAMES: Final[dict[str, Type]] = {
     name: type_ for type_, kind in KINDS.items() for name in names_of_kind(kind, type_)
-}
+} | {"wl": "workload"}
 """Every name of a type that kubectl accepts."""
 
 
@@ -42,11 +47,18 @@ class SubjectNotFound(PlacementAcError):
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The object to explain. `namespace`: of a Placement."""
+    """The object to explain. `namespace`: of a Placement or a Workload."""
 
     type: Type
     name: str
     namespace: str = ""
+
+
+def names_workload(words: Sequence[str]) -> bool:
+    """Whether the words on the command line name a Workload: then `-n` is its namespace."""
+    return TYPE_NAMES.get(words[0].partition("/")[0].lower()) == "workload" and (
+        len(words) > 1 or "/" in words[0]
+    )
 
 
 def parse_subject(words: Sequence[str], view: HubView) -> Subject:
@@ -71,8 +83,9 @@ def _type_of(name: str, view: HubView) -> Type:
         return "check"
     if any(key_of(one)[1] == name for one in view.dump.of(PLACEMENT)):
         return "placement"
-    unknown = _unknown_kinds_text(view.dump, *KINDS.values())
-    names = {key_of(one)[1] for kind in KINDS.values() for one in view.dump.of(kind)}
+    kinds = [KINDS[one] for one in UNTYPED]
+    unknown = _unknown_kinds_text(view.dump, *kinds)
+    names = {key_of(one)[1] for kind in kinds for one in view.dump.of(kind)}
     raise SubjectNotFound(
         f'no cluster, check or Placement "{name}" found{unknown}{did_you_mean(name, names)}'
     )
@@ -87,8 +100,8 @@ def _unknown_kinds_text(dump: Dump, *kinds: Kind) -> str:
 def known_clusters(view: HubView) -> frozenset[str]:
     """Return the existing clusters, and those that a decision or one of our objects still names."""
     existing = {key_of(one)[1] for one in view.dump.of(MANAGED_CLUSTER)}
-    listed = {one.cluster for one in view.cluster_objects.values() if one.ours}
-    return frozenset(existing.union(listed, decided_names(view.dump.of(PLACEMENT_DECISION))) - {""})
+    ours = {one.cluster for one in view.cluster_objects.values() if one.ours}
+    return frozenset(existing.union(ours, decided_names(view.dump.of(PLACEMENT_DECISION))) - {""})
 
 
 def find_cluster(view: HubView, name: str) -> str:
@@ -128,6 +141,33 @@ def find_placement(view: HubView, name: str, namespaces: Sequence[str]) -> Objec
         spaces = sorted(key_of(one)[0] for one in found)
         raise SubjectNotFound(f"choose a namespace with -n: Placement {name} exists in {joined(spaces)}")
     return found[0]
+
+
+def find_workload(view: HubView, name: str, namespaces: Sequence[str]) -> Object:
+    """Return the Workload of that name, or the newest one of the Job of that name; NAMESPACE/NAME as well.
+
+    In these namespaces, if any are given. Raises SubjectNotFound.
+    """
+    space, slash, name = name.rpartition("/")
+    spaces = (space,) if slash else namespaces
+    there = [one for one in view.dump.of(WORKLOAD) if not spaces or key_of(one)[0] in spaces]
+    found = [one for one in there if key_of(one)[1] == name] or [one for one in there if _is_of(one, name)]
+    if not found:
+        raise _not_found(view, WORKLOAD, name)
+    if len({key_of(one)[0] for one in found}) > 1:
+        where = joined(sorted({key_of(one)[0] for one in found}))
+        raise SubjectNotFound(f"choose a namespace with -n: Workload {name} exists in {where}")
+    return max(found, key=lambda one: text(one, "metadata", "creationTimestamp"))
+
+
+def owner_names(workload: Object) -> tuple[str, ...]:
+    """Return the Jobs, or other objects, that own a Workload."""
+    return tuple(text(one, "name") for one in listed(workload, "metadata", "ownerReferences"))
+
+
+def _is_of(workload: Object, job: str) -> bool:
+    """Whether a Job of that name or uid owns the Workload."""
+    return job in owner_names(workload) or section(workload, "metadata", "labels").get(JOB_UID_LABEL) == job
 
 
 def placement_views(view: HubView, check: str, namespaces: Sequence[str]) -> tuple[PlacementView, ...]:

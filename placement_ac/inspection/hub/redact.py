@@ -33,10 +33,9 @@ from placement_ac.inspection.hub.controller_settings import (
 from placement_ac.inspection.hub.dump import Dump, Key, Object, key_of
 from placement_ac.inspection.hub.kinds import CONFIG_MAP, DEPLOYMENT, KUEUE_CONFIG_KEY, KUEUE_CONFIG_MAP
 from placement_ac.inspection.hub.kubeconfigs import server_and_user
-from placement_ac.inspection.hub.redact_pods import REDACTED, pod_template
+from placement_ac.inspection.hub.redact_pods import REDACTED, decides_where, job_template, pod_template
 from placement_ac.scheduling.objects import listed, name_of, section, text
 
-OUR_ANNOTATIONS: Final = "placement-ac.open-cluster-management.io/"
 _REPLACED: Final = base64.b64encode(REDACTED.encode()).decode()
 _KUBECONFIG: Final = """apiVersion: v1
 kind: Config
@@ -78,9 +77,7 @@ def _head(obj: Object, *fields: str) -> Object:
     metadata = dict(obj["metadata"])
     if "annotations" in metadata:
         annotations = section(metadata, "annotations").items()
-        metadata["annotations"] = {
-            key: value for key, value in annotations if key.startswith(OUR_ANNOTATIONS)
-        }
+        metadata["annotations"] = {key: value for key, value in annotations if decides_where(key)}
     head = {key: obj[key] for key in ("apiVersion", "kind", *fields) if key in obj}
     return head | {"metadata": metadata}
 
@@ -115,7 +112,7 @@ def _deployment(obj: Object) -> Object:
 
 def _workload(obj: Object) -> Object:
     pod_sets = [
-        {**one, "template": pod_template(section(one, "template"))} for one in listed(obj, "spec", "podSets")
+        {**one, "template": job_template(section(one, "template"))} for one in listed(obj, "spec", "podSets")
     ]
     return _head(obj, "status") | {"spec": {**section(obj, "spec"), "podSets": pod_sets}}
 

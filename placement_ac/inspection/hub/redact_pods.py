@@ -8,14 +8,34 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from placement_ac.config.load import PREFIX
+from placement_ac.core.api.constants import ANNOTATION_CLUSTER_NAMES
 from placement_ac.scheduling.objects import listed, section
 
 REDACTED: Final = "redacted"
+OUR_ANNOTATIONS: Final = "placement-ac.open-cluster-management.io/"
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _POD_FIELDS: Final = ("serviceAccountName", "nodeSelector", "tolerations", "priorityClassName")
 _CONTAINER_FIELDS: Final = ("name", "image", "resources", "volumeMounts")
 _CONTAINER_LISTS: Final = ("initContainers", "containers")
 _VOLUME_SOURCES: Final = ("configMap", "secret", "emptyDir", "projected", "persistentVolumeClaim", "hostPath")
 """Those that name an object or a path; others, such as csi, have attributes of any content."""
+
+
+def decides_where(annotation: str) -> bool:
+    """Whether an annotation is of placement-ac, or chooses the clusters of a job: a dump keeps it."""
+    return annotation.startswith(OUR_ANNOTATIONS) or annotation == ANNOTATION_CLUSTER_NAMES
+
+
+def job_template(template: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the Pod template of a job, with all that decides to which cluster it goes."""
+    kept = pod_template(template)
+    annotations = section(template, "metadata", "annotations")
+    if chosen := {key: value for key, value in annotations.items() if decides_where(key)}:
+        kept["metadata"]["annotations"] = chosen
+    required = _kept(section(template, "spec", "affinity", "nodeAffinity"), (_REQUIRED,))
+    if required:
+        kept["spec"]["affinity"] = {"nodeAffinity": required}
+    return kept
 
 
 def pod_template(template: Mapping[str, Any], with_args: Collection[str] = ()) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Literal
 
 from placement_ac.inspection.hub.dump import Object
 from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.jobs.new_job import NewJob
 from placement_ac.inspection.plan.preview import PlannedWrite
 
 
@@ -117,6 +118,8 @@ class PlanReport:
     objects: tuple[ObjectChange, ...]
     passed_over: tuple[str, ...]
     warnings: tuple[str, ...]
+    jobs: tuple[NewJob, ...]
+    """The Jobs and Workloads, which are no change of the hub's configuration."""
     after: HubView
     """The hub with the manifests and OCM's decisions applied, before the controller's writes."""
 

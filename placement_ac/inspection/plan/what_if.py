@@ -31,6 +31,7 @@ from placement_ac.core.plan.targets import TargetClusters, select_targets
 from placement_ac.core.selection.selection import listed_clusters
 from placement_ac.inspection.hub.dump import Dump, Key, Object, key_of, kind_of
 from placement_ac.inspection.hub.hub_view import PASSED, Changes, HubView
+from placement_ac.inspection.jobs.new_job import is_job, new_job
 from placement_ac.inspection.plan import plan_report
 from placement_ac.inspection.plan.manifest_changes import ManifestChange, apply_manifests, kept_fields
 from placement_ac.inspection.plan.preview import CONDITION_FIELDS, PlannedWrite, preview_writes
@@ -62,7 +63,8 @@ def what_if(view: HubView, manifests: Iterable[Object]) -> plan_report.PlanRepor
 
     The report has every Placement in the manifests, and every other Placement that changes.
     """
-    manifests = tuple(manifests)
+    given = tuple(manifests)
+    manifests = tuple(one for one in given if not is_job(one))
     applied, passed_over = apply_manifests(view.dump, manifests, view.settings.placement_namespace[0])
     changes = _relevant(view, applied)
     named = {one.key for one in applied if one.kind == PLACEMENT}
@@ -89,6 +91,7 @@ def what_if(view: HubView, manifests: Iterable[Object]) -> plan_report.PlanRepor
             *_kept_fields(view.dump, applied),
             *_warnings(view, applied, entries),
         ),
+        jobs=tuple(new_job(after, one) for one in given if is_job(one)),
         after=after,
     )
 

@@ -24,7 +24,7 @@ from placement_ac.core.api.objects import Check, KueueObject
 from placement_ac.core.api.text import did_you_mean
 from placement_ac.core.draining.state import DrainState
 from placement_ac.core.inputs.ranking import RankedCluster
-from placement_ac.core.inputs.state import Snapshot
+from placement_ac.core.inputs.state import Plan, Snapshot
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.conditions import judge, placement_problems
 from placement_ac.core.plan.plan import keeps_objects, plan
@@ -38,6 +38,7 @@ from placement_ac.inspection.status.model import (
     ClusterState,
     Credential,
     HeldRow,
+    UnfitRow,
     WorkloadRow,
 )
 from placement_ac.inspection.status.queues import QueueIndex, condition_status, inactive_reason, workload_rows
@@ -92,6 +93,11 @@ class _CheckReader:
         return self.view.targets(self.check.placement) if is_same else select_targets(seen)
 
     @cached_property
+    def plan(self) -> Plan | None:
+        """The controller's plan; None: the check names no Placement, or the selection is unknown."""
+        return plan(self.timed_snapshot, self.targets) if self.targets else None
+
+    @cached_property
     def unknown(self) -> str:
         """Why it is unknown which clusters are selected."""
         whys = (self.view.dump.why_unknown(kind) for kind in NEEDED)
@@ -143,16 +149,26 @@ class _CheckReader:
             users=users,
             jobs=self.jobs,
             held=self._held,
+            unfit=tuple(self._unfit()),
             list_writes=self.events.writes(check.meta.name, seen),
         )
 
     @property
     def _held(self) -> tuple[HeldRow, ...]:
-        if self.targets is None:
+        if self.targets is None or self.plan is None:
             return ()
-        held = plan(self.timed_snapshot, self.targets).held
+        held = self.plan.held
         reasons = {step.cluster: step.message for step in self.targets.drain.staying}
         return held_rows(held, self.check.meta.name, reasons)
+
+    def _unfit(self) -> Iterator[UnfitRow]:
+        """Yield the Workloads of this check that no cluster fits, by reason."""
+        checks = {self.check.meta.name, *(user.meta.name for user in self.snapshot.checks.multikueue)}
+        unfit = self.plan.unfit if self.plan else ()
+        counts = Counter(
+            why for job, why in unfit if any(entry.check in checks for entry in job.check_states)
+        )
+        yield from (UnfitRow(why, number) for why, number in counts.most_common())
 
     @property
     def _config(self) -> str | None:

@@ -111,6 +111,15 @@ class HeldRow:
 
 
 @dataclass(frozen=True, slots=True)
+class UnfitRow:
+    """Workloads with quota that no cluster fits for the same reason (only with our dispatcher)."""
+
+    why: str
+    """As `0/3 clusters fit: …`, the most common reason first."""
+    workloads: int
+
+
+@dataclass(frozen=True, slots=True)
 class ListWrites:
     """How often the list changed, and what a change costs in Kueue."""
 
@@ -153,5 +162,7 @@ class CheckStatus:
     jobs: tuple[WorkloadRow, ...]
     held: tuple[HeldRow, ...] = ()
     """Workloads that the gate holds, by the clusters that leave."""
+    unfit: tuple[UnfitRow, ...] = ()
+    """Workloads that no cluster fits, the most common reason first."""
     list_writes: ListWrites | None = None
     """None: there is no MultiKueueConfig, or it is unknown."""

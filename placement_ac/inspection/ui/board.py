@@ -91,6 +91,10 @@ class Board:
         events = cluster_events(check, self.view.dump.of(EVENT))
         return self._histories[check].timeline(check, events, now)
 
+    def changed_at(self, check: str) -> datetime:
+        """Return when the list, the scores or the jobs of a check changed last. Raises KeyError."""
+        return self._histories[check].states[-1].time
+
     def seen_since(self, check: str) -> datetime:
         """Return from when on the last hour is exact. Raises KeyError."""
         return self._histories[check].states[0].time

@@ -46,7 +46,8 @@ class History:
             return clip(seen, begin)
         known = [one for one in events if one.at <= first.time]
         since = min((one.at for one in known), default=first.time)
-        before = timeline_of_events(check, known, first, since, leaving=self.leaving)
+        leaving = {name: at for name, at in self.leaving.items() if name in first.draining}
+        before = timeline_of_events(check, known, first, since, leaving=leaving)
         whole = replace(
             before,
             end=seen.end,

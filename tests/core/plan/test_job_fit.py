@@ -101,6 +101,13 @@ def test_a_job_that_fits_nowhere_waits_with_the_reason() -> None:
     )
 
 
+def test_refusals_are_counted_by_filter() -> None:
+    jobs = [raw_job(name, annotations={SELECTOR: "gpu=h100"}, **READY) for name in ("one", "two")]
+    by_name = {"kueue.x-k8s.io/multikueue-cluster-names": "b"}
+    answer = scene(*jobs, raw_job("three", annotations=by_name, **READY), raw_job("four", **READY))
+    assert answer.refusals == {"ClusterAffinity": 2, "ClusterNames": 2}
+
+
 def test_it_becomes_ready_when_a_cluster_fits() -> None:
     answer = scene(raw_job(annotations={SELECTOR: "gpu=b200"}), gpus=GPUS | {"c": "b200"})
     assert states(answer)["job"][0] == "Ready"

@@ -1,0 +1,109 @@
+"""
+Explain where a Workload goes: its state, and for each of its Placements the clusters with their points.
+
+Pure.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from placement_ac.core.api.constants import KUEUE_ADMISSION
+from placement_ac.core.api.decode import workload_with_job
+from placement_ac.core.api.objects import Workload
+from placement_ac.core.api.schemas import parse_time
+from placement_ac.inspection.explain.subject import owner_names
+from placement_ac.inspection.hub.dump import Object
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.jobs.choice import PlacementChoice, choices
+from placement_ac.inspection.jobs.queue_path import QueuePath, queue_path
+from placement_ac.scheduling.objects import listed, section, text
+
+FINISHED: Final = "it has finished"
+NO_QUEUE: Final = "it names no LocalQueue"
+NO_CHECKS: Final = "Kueue has not set its checks yet"
+NOW: Final = "filters and points are of now, and not of when it was nominated"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckEntry:
+    """An entry of the Workload's `status.admissionChecks`."""
+
+    check: str
+    state: str
+    message: str
+    since: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadExplanation:
+    """A Workload, and the clusters that it may go to."""
+
+    namespace: str
+    name: str
+    owners: tuple[str, ...]
+    """The names of the objects that own it: of its Job."""
+    queue: str
+    cluster_queue: str
+    """"": unknown."""
+    active: bool
+    finished: bool
+    quota_since: datetime | None
+    """None: it has no quota, or the time cannot be read."""
+    has_quota: bool
+    checks: tuple[CheckEntry, ...]
+    nominated: tuple[str, ...]
+    """MultiKueueClusters."""
+    nominated_since: datetime | None
+    """When the last of them was nominated; None: `managedFields` does not say."""
+    placed_on: str
+    """The MultiKueueCluster that it was placed on; "": none."""
+    placements: tuple[PlacementChoice, ...]
+    notes: tuple[str, ...]
+
+
+def explain_workload(view: HubView, raw: Object) -> WorkloadExplanation:
+    """Return the explanation of a Workload on the hub."""
+    job = workload_with_job(raw)
+    queue = text(raw, "spec", "queueName")
+    path = queue_path(view, job.meta.namespace, queue) if queue else QueuePath("", problem=NO_QUEUE)
+    found = () if job.finished or not job.check_states else choices(view, job)
+    return WorkloadExplanation(
+        namespace=job.meta.namespace,
+        name=job.meta.name,
+        owners=owner_names(raw),
+        queue=queue,
+        cluster_queue=text(raw, "status", "admission", "clusterQueue") or path.cluster_queue,
+        active=job.active,
+        finished=job.finished,
+        quota_since=job.quota_since,
+        has_quota=job.has_quota,
+        checks=tuple(CheckEntry(*entry) for entry in _entries(job)),
+        nominated=job.nominated,
+        nominated_since=_nominated_since(raw) if job.nominated else None,
+        placed_on=job.cluster,
+        placements=found,
+        notes=_notes(job, found, path.problem),
+    )
+
+
+def _entries(job: Workload) -> list[tuple[str, str, str, datetime | None]]:
+    return [(one.check, one.state, one.message, one.since) for one in job.check_states]
+
+
+def _notes(job: Workload, found: tuple[PlacementChoice, ...], problem: str) -> tuple[str, ...]:
+    if job.finished:
+        return (FINISHED,)
+    if not found:
+        return (problem,) if problem else (NO_CHECKS,)
+    decided = job.nominated or job.cluster
+    return (NOW,) if decided and any(one.dispatcher for one in found) else ()
+
+
+def _nominated_since(raw: Object) -> datetime | None:
+    """Return when a nomination was last written: the time of the manager that both dispatchers use."""
+    for entry in listed(raw, "metadata", "managedFields"):
+        is_it = text(entry, "manager") == KUEUE_ADMISSION and text(entry, "subresource") == "status"
+        if is_it and "f:nominatedClusterNames" in section(entry, "fieldsV1", "f:status"):
+            return parse_time(text(entry, "time"))
+    return None

@@ -1,0 +1,1 @@
+"""Which cluster a job goes to, by the controller's own rules."""

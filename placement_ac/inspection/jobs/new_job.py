@@ -1,0 +1,142 @@
+"""
+Where a job of a manifest would go, if it were created now and had quota.
+
+Pure. The job becomes a Workload on a copy of the hub, as Kueue would make it; the controller's own rules
+decide on it. Each job of the manifests is judged alone.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from placement_ac.core.api.constants import (
+    ANNOTATION_ANTI_AFFINITY,
+    ANNOTATION_CLUSTER_NAMES,
+    ANNOTATION_CLUSTER_SELECTOR,
+    ANNOTATION_GROUP,
+    ANNOTATION_PREFERRED_CLUSTERS,
+    KUEUE_VERSIONS,
+    PENDING,
+    READY,
+    WORKLOAD,
+)
+from placement_ac.core.api.decode import workload_with_job
+from placement_ac.inspection.hub.dump import Object, kind_of
+from placement_ac.inspection.hub.hub_view import HubView
+from placement_ac.inspection.hub.kinds import LOCAL_QUEUE
+from placement_ac.inspection.jobs.choice import PlacementChoice, choices
+from placement_ac.inspection.jobs.queue_path import QueuePath, queue_path
+from placement_ac.scheduling.objects import integer, section, text
+
+QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
+DEFAULT_QUEUE: Final = "default"
+"""The LocalQueue of jobs without the label, if their namespace has it (Kueue: LocalQueueDefaulting)."""
+DEFAULT_NAMESPACE: Final = "default"
+_ON_TEMPLATES: Final = (
+    ANNOTATION_CLUSTER_NAMES,
+    ANNOTATION_CLUSTER_SELECTOR,
+    ANNOTATION_ANTI_AFFINITY,
+    ANNOTATION_PREFERRED_CLUSTERS,
+    ANNOTATION_GROUP,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A job of the manifests, and where it would go."""
+
+    kind: str
+    namespace: str
+    name: str
+    """With `…` at the end if it is generated."""
+    queue: str
+    """The LocalQueue; "" if it has none."""
+    cluster_queue: str
+    placements: tuple[PlacementChoice, ...]
+    """Empty if `problem` says why no preview is possible."""
+    problem: str
+    notes: tuple[str, ...]
+
+
+def is_job(manifest: Object) -> bool:
+    """Whether a manifest is a Job or a Workload."""
+    api = manifest.get("apiVersion"), manifest.get("kind")
+    return api == ("batch/v1", "Job") or kind_of(manifest)[0] == WORKLOAD
+
+
+def new_job(view: HubView, manifest: Object) -> NewJob:
+    """Return where the job of a manifest would go on a hub."""
+    metadata, is_workload = manifest["metadata"], manifest["kind"] == WORKLOAD.kind
+    namespace = metadata.get("namespace") or DEFAULT_NAMESPACE
+    spec = section(manifest, "spec") if is_workload else _workload_spec(view, manifest, namespace)
+    queue = text(spec, "queueName")
+    path = queue_path(view, namespace, queue) if queue else QueuePath("", problem=_without_queue(is_workload))
+    found = () if path.problem else _choices(view, manifest, namespace, dict(spec), path)
+    return NewJob(
+        kind=manifest["kind"],
+        namespace=namespace,
+        name=metadata.get("name") or f"{metadata['generateName']}…",
+        queue=queue,
+        cluster_queue=path.cluster_queue,
+        placements=found,
+        problem=path.problem,
+        notes=(*_unknown(view), *(() if is_workload else _notes(manifest))),
+    )
+
+
+def _without_queue(is_workload: bool) -> str:
+    where = "spec.queueName" if is_workload else f"the label {QUEUE_LABEL}"
+    return f"name a LocalQueue in {where}: without it, Kueue does not manage the job"
+
+
+def _unknown(view: HubView) -> Iterator[str]:
+    if why := view.dump.why_unknown(WORKLOAD):
+        yield f"the jobs on the clusters do not count: Workloads are {why}"
+
+
+def _notes(job: Object) -> Iterator[str]:
+    annotations = section(job, "metadata", "annotations")
+    for name in _ON_TEMPLATES:
+        if name in annotations:
+            yield f"move the annotation {name} to the Pod template: Kueue does not copy it from the Job"
+
+
+def _workload_spec(view: HubView, job: Object, namespace: str) -> Object:
+    """Return the spec of the Workload that Kueue makes for a Job."""
+    queue = text(job, "metadata", "labels", QUEUE_LABEL)
+    if not queue and view.dump.find(LOCAL_QUEUE, DEFAULT_QUEUE, namespace):
+        queue = DEFAULT_QUEUE
+    count = integer(job, "spec", "parallelism")
+    template = dict(section(job, "spec", "template"))
+    pods = {"name": "main", "count": 1 if count is None else count, "template": template}
+    return {"active": True, "queueName": queue, "podSets": [pods]}
+
+
+def _choices(
+    view: HubView, manifest: Object, namespace: str, spec: Object, path: QueuePath
+) -> tuple[PlacementChoice, ...]:
+    """Return the choices for the job on a copy of the hub on which it has quota and waits for a cluster."""
+    since = {"lastTransitionTime": f"{view.now:%Y-%m-%dT%H:%M:%SZ}"}
+    multikueue = {one.meta.name for one in view.checks if one.multikueue}
+    states = [
+        {"name": name, "state": PENDING if name in multikueue else READY, "message": ""} | since
+        for name in path.checks
+    ]
+    reserved = {"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": ""} | since
+    given = manifest["metadata"]
+    name = f"new-{given.get('name') or given['generateName']}"
+    metadata = {"name": name, "namespace": namespace, "uid": f"uid of the new Workload {namespace}/{name}"}
+    if manifest["kind"] == WORKLOAD.kind:
+        metadata |= {key: given[key] for key in ("labels", "annotations") if given.get(key)}
+    raw: Object = {
+        "apiVersion": WORKLOAD.at(KUEUE_VERSIONS[0]).api_version,
+        "kind": WORKLOAD.kind,
+        "metadata": metadata,
+        "spec": spec | {"active": True},
+        "status": {
+            "conditions": [reserved],
+            "admissionChecks": states,
+        },
+    }
+    after, _ = view.with_changes({WORKLOAD: {(namespace, name): raw}})
+    return choices(after, workload_with_job(raw))
