@@ -72,16 +72,23 @@ def job_spec(raw: Raw) -> JobSpec:
     templates = [as_mapping(one.get("template")) for one in podsets]
     nodes = (tuple(_node_terms(as_mapping(template.get("spec")))) for template in templates)
     metas = [metadata, *(as_mapping(template.get("metadata")) for template in templates)]
-    queue = spec.get("queueName")
+    queue, counted = spec.get("queueName"), _counted(raw)
     return _shared(
         JobSpec(
             queue=queue if isinstance(queue, str) else "",
             annotations=_merged((_texts(meta.get("annotations")) for meta in metas), _ANNOTATIONS),
             labels=_merged(_texts(meta.get("labels")) for meta in metas),
             nodes=tuple(terms for terms in nodes if terms),
-            requests=tuple(filter(None, map(podset_requests, podsets))),
+            requests=tuple(filter(None, (podset_requests(one, counted) for one in podsets))),
         )
     )
+
+
+def _counted(raw: Raw) -> frozenset[str]:
+    """Return the resources for which Kueue has reserved quota on the hub; none before it has."""
+    admission = as_mapping(as_mapping(raw.get("status")).get("admission"))
+    usages = (as_mapping(one.get("resourceUsage")) for one in _mappings(admission.get("podSetAssignments")))
+    return frozenset(name for usage in usages for name in usage)
 
 
 @lru_cache(maxsize=4096)

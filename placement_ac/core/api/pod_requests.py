@@ -5,7 +5,7 @@ Pure. Source: Kubernetes' resource-helpers `PodRequests`, and Kueue's `AdjustRes
 a container requests nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 from placement_ac.core.api.quantities import milli
@@ -16,12 +16,16 @@ Requests = tuple[tuple[str, int], ...]
 MAX_COUNT: Final = 2**31 - 1
 
 
-def podset_requests(podset: Raw) -> Requests:
-    """Return what all Pods of a podSet ask for; whatever has another shape counts as absent."""
+def podset_requests(podset: Raw, counted: Collection[str] = ()) -> Requests:
+    """Return what all Pods of a podSet ask for; whatever has another shape counts as absent.
+
+    `counted`: the resources that Kueue counts, if that is known; a configuration of it may exclude others.
+    """
     pod = as_mapping(as_mapping(podset.get("template")).get("spec"))
-    total = _pod_requests(pod)
     count = _count(podset)
-    return tuple(sorted((name, amount * count) for name, amount in total.items() if amount * count > 0))
+    total = {name: amount * count for name, amount in _pod_requests(pod).items()}
+    wanted = (one for one in total.items() if one[1] > 0 and (not counted or one[0] in counted))
+    return tuple(sorted(wanted))
 
 
 def _count(podset: Raw) -> int:

@@ -80,12 +80,13 @@ class DispatchCycle:
         reasons = [f"{number} {one.reason} ({one.filter})" for one, number in counts]
         return f"0/{len(refusals)} clusters fit: {joined(reasons)}"
 
-    def asks_about(self, job: Workload) -> list[str]:
+    def asks_about(self, job: Workload) -> frozenset[str]:
         """Return the clusters whose facts matter to the job: no filter refuses them that needs no facts."""
         if not job.job.requests:
-            return []
-        refusals = self._refusals(job)
-        return [name for name in self._clusters if name not in refusals or refusals[name].filter == CAPACITY]
+            return frozenset()
+        refusals = self.refusals(job)
+        others = [name for name, refusal in refusals.items() if refusal.filter != CAPACITY]
+        return frozenset(self._clusters).difference(others)
 
     def nominated(self, job: Workload, names: Iterable[str]) -> None:
         """Take in that a job is nominated to these clusters from now on."""

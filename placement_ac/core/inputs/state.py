@@ -153,6 +153,7 @@ class TimerKind(StrEnum):
     LIST_ORDER = auto()  # the names of the list in their order
     NO_CLUSTER = auto()  # uid of a Workload with quota that no cluster can take
     NOMINATION_ROUND = auto()  # uid/count of a Workload's nominations
+    FACTS_AWAITED = auto()  # a MultiKueueCluster whose worker is asked for its queues, and has not answered
     CLUSTERS_UNUSABLE = auto()  # the message of an event about unusable clusters
 
 
@@ -423,6 +424,8 @@ class Plan:
     """Filter → how often it has refused a cluster to a Workload with quota that is not nominated yet."""
     ask_for_copies: tuple[str, ...] = ()
     """MultiKueueClusters whose clusters are to be asked for the copies that they hold."""
+    ask_for_facts: tuple[str, ...] = ()
+    """MultiKueueClusters whose clusters are to be asked for their queues."""
     probe_requests: tuple[ProbeRequest, ...] = ()
     """Clusters that are to be asked whether they are fit."""
     events: tuple[EventIntent, ...] = ()

@@ -6,7 +6,7 @@ import pytest
 
 from placement_ac.core.api.job_spec import NO_JOB, JobSpec, job_spec
 from placement_ac.core.api.label_selector import Requirement
-from tests.support.jobs_to_dispatch import DOMAIN, raw_job
+from tests.support.jobs_to_dispatch import DOMAIN, GPU, raw_job
 
 GROUP = f"{DOMAIN}/group"
 
@@ -88,6 +88,12 @@ SIDECAR = container(requests={"cpu": 1}) | {"restartPolicy": "Always"}
 def test_the_requests_of_a_podset(podset: Any, requests: Any) -> None:
     wanted = (tuple(sorted(requests.items())),) if requests else ()
     assert job_spec({"spec": {"podSets": [podset]}}).requests == wanted
+
+
+def test_resources_that_kueue_does_not_count_on_the_hub_are_left_out() -> None:
+    spec = {"podSets": [pods(ONE_GPU)]}
+    usage = {"podSetAssignments": [{"name": "main"}, {"name": "other", "resourceUsage": gpus("1")}]}
+    assert job_spec({"spec": spec, "status": {"admission": usage}}).requests == (((GPU, 1000),),)
 
 
 @pytest.mark.parametrize(

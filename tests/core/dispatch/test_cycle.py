@@ -111,5 +111,5 @@ def test_headroom_counts_the_jobs_of_this_cycle(sizes: Sequence[int], places: li
 def test_facts_matter_where_no_other_filter_refuses() -> None:
     cycle = DispatchCycle([*gpu_fleet(2, 8), cluster("d", labels={"gpu": "t4"})])
     one = job(pods=gpu_pods(16), annotations={SELECTOR: "gpu!=t4"})
-    assert cycle.asks_about(one) == ["p-a", "p-b"]
-    assert cycle.asks_about(job()) == [], "without requests there is nothing to ask"
+    assert cycle.asks_about(one) == {"p-a", "p-b"}
+    assert cycle.asks_about(job()) == set(), "without requests there is nothing to ask"
