@@ -82,8 +82,8 @@ def jwt_claims(token: str) -> Object:
 def test_a_cluster_is_asked_before_it_is_listed(play: Play, admin: Driver) -> None:
     there = play("a")
     there.select("a")
-    there.start(credentials_probe=True, frameworks="batch/job,jobset.x-k8s.io/jobset")
-    soon(lambda: "install the CRDs of jobsets" in admin.active("p").get("message", ""))
+    there.start(credentials_probe=True, frameworks="batch/job,kubeflow.org/pytorchjob")
+    soon(lambda: "install the CRDs of pytorchjobs" in admin.active("p").get("message", ""))
     assert (admin.reason("p"), admin.listed("p")) == ("NoClusterUsable", None)
 
 
