@@ -1,11 +1,14 @@
 """With our dispatcher, jobs go where quota can be enough; with the profile headroom, where most is free."""
 
+import io
 import time
 from collections.abc import Iterator
+from contextlib import redirect_stderr
 
 import pytest
 
 from placement_ac.lab.standins.multikueue import KueueSettings
+from placement_ac.observability import logs
 from tests.support.driver import KUEUE, Controllers, Driver
 from tests.support.jobs import Stage, soon, stage
 from tests.support.stage import shorten
@@ -29,9 +32,22 @@ def there(admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPat
         yield opened
 
 
+@pytest.fixture
+def log(there: Stage) -> Iterator[io.StringIO]:
+    output = io.StringIO()
+    with redirect_stderr(output):
+        logs.configure("text", "info")
+    yield output
+    logs.configure("text", "error")
+
+
 def entry(there: Stage, job: str) -> tuple[str, str]:
     entries = (there.workload(job).get("status") or {}).get("admissionChecks", ())
     return next(((one["state"], one["message"]) for one in entries if one["name"] == "p"), ("", ""))
+
+
+def nominations(there: Stage, job: str) -> list[list[str]]:
+    return there.nominations(job) if there.workload(job) else []
 
 
 def questions(there: Stage) -> int:
@@ -58,6 +74,7 @@ def test_a_job_goes_where_the_quota_can_be_enough(there: Stage) -> None:
     soon(lambda: entry(there, "lost"), ("Pending", f"NoClusterFits: {why}"))
 
 
+@pytest.mark.long
 def test_a_job_that_waits_runs_when_the_quota_grows_and_then_nobody_is_asked(there: Stage) -> None:
     there.submit("too-large", requests={GPU: "32"})
     soon(lambda: entry(there, "too-large")[1].startswith("NoClusterFits"))
@@ -71,6 +88,31 @@ def test_a_job_that_waits_runs_when_the_quota_grows_and_then_nobody_is_asked(the
     assert asked >= 2 * len(SIZES)
     time.sleep(1.5)
     assert questions(there) == asked
+
+
+def test_a_worker_that_refuses_is_told_once_and_gets_jobs_nevertheless(
+    there: Stage, log: io.StringIO
+) -> None:
+    for hub in there.fleet.hubs.values():
+        hub.faults.add("GET", "/clusterqueues$", status=403, times=1000)
+    there.submit("one", requests={GPU: "16"})
+    soon(lambda: nominations(there, "one"), [["p-a"]])
+    time.sleep(0.6)
+    there.submit("two", requests={GPU: "16"})
+    soon(lambda: nominations(there, "two"), [["p-a"]])
+    soon(lambda: questions(there), 2 * len(SIZES))
+    told = [line for line in log.getvalue().splitlines() if "cannot read a cluster's queues" in line]
+    assert len(told) == len(SIZES)
+    assert all("does not let the account" in line for line in told)
+
+
+@pytest.mark.long
+def test_a_job_waits_for_a_slow_answer_but_not_for_long(there: Stage) -> None:
+    there.fleet.hubs["c"].faults.add("GET", "/clusterqueues$", delay=3.5)
+    began = time.monotonic()
+    there.submit("one", requests={GPU: "1"})
+    soon(lambda: nominations(there, "one"), [["p-b"]])
+    assert 2.0 <= time.monotonic() - began < 3.5
 
 
 def test_with_headroom_jobs_go_where_most_is_free(there: Stage) -> None:

@@ -45,6 +45,8 @@ class QueueFacts:
     """Workloads that wait there, of whichever hub."""
     reserving: int = 0
     """Workloads that have quota there."""
+    active: bool = True
+    """Whether it gives quota: it is not stopped, and all that it needs is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,13 @@ def _facts(cluster_queue: Raw) -> QueueFacts:
         {resource: tuple(flavors) for resource, flavors in quotas.items()},
         _number(status.get("pendingWorkloads")),
         _number(status.get("reservingWorkloads")),
+        _is_active(status),
     )
+
+
+def _is_active(status: Raw) -> bool:
+    conditions = _mappings(status.get("conditions"))
+    return not any((one.get("type"), one.get("status")) == ("Active", "False") for one in conditions)
 
 
 def _amounts(flavors: Any) -> Iterator[tuple[str, str, Raw]]:

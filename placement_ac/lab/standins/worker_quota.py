@@ -15,6 +15,7 @@ from placement_ac.lab.standins.key_queue import Key
 from placement_ac.lab.standins.kueue import CLUSTER_QUEUE, LOCAL_QUEUE
 from placement_ac.lab.standins.kueue_jobs import JOB
 from placement_ac.lab.standins.multikueue import has_quota
+from placement_ac.lab.standins.multikueue.objects import FINISHED, is_condition_true
 from placement_ac.lab.standins.worker import QUEUE, KueueWorker
 
 FLAVOR: Final = "default"
@@ -82,7 +83,7 @@ class QuotaWorker(KueueWorker):
         return used
 
     def _status(self) -> Object:
-        copies = self.objects(WORKLOAD).values()
+        copies = [one for one in self.objects(WORKLOAD).values() if not is_condition_true(one, FINISHED)]
         reserving = sum(map(has_quota, copies))
         totals = [
             {"name": name, "total": format_milli(amount)} for name, amount in sorted(self._used().items())

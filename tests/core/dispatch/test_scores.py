@@ -85,6 +85,7 @@ def test_a_weight_is_1_to_100(text: str) -> None:
         pytest.param(gpu_pods(2), queues(("cpu", "a", 8)), 0.0, id="no such resource"),
         pytest.param((), queues((GPU, "a", 8)), None, id="no requests"),
         pytest.param(gpu_pods(2), {}, 0.0, id="no LocalQueue"),
+        pytest.param(gpu_pods(2), queues((GPU, "a", 8), active=False), 0.0, id="stopped"),
         pytest.param(gpu_pods(2), None, None, id="nothing is known"),
     ],
 )

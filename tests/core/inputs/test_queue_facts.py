@@ -53,6 +53,12 @@ def test_a_queue(raw: Any, quota: FlavorQuota) -> None:
     assert found["team", "one"] is found["team", "two"]
 
 
+@pytest.mark.parametrize(("status", "active"), [("True", True), ("False", False), ("Unknown", True)])
+def test_a_queue_that_is_stopped(status: str, active: bool) -> None:
+    raw = {"metadata": {"name": "cq"}, "status": {"conditions": [{"type": "Active", "status": status}]}}
+    assert queue_facts([local("one")], [raw])["team", "one"].active is active
+
+
 def test_a_local_queue_without_its_cluster_queue() -> None:
     assert queue_facts([local("one", "gone")], []) == {("team", "one"): QueueFacts("gone")}
 

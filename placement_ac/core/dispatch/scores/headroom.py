@@ -16,12 +16,12 @@ from placement_ac.core.inputs.queue_facts import FlavorQuota
 def headroom(job: Workload, cluster: Cluster) -> float | None:
     """Return the points of the scarcest resource: 50 to 100 if the unused nominal quota is enough.
 
-    25 to 50 if it is with what can be borrowed, less otherwise.
+    25 to 50 if it is with what can be borrowed, less otherwise; 0 for a ClusterQueue that is not active.
     """
     asked, queue = total_requests(job.job), queue_of(job)
     if cluster.queue_facts is None or not asked:
         return None
-    if queue not in cluster.queue_facts:
+    if queue not in cluster.queue_facts or not cluster.queue_facts[queue].active:
         return 0.0
     free = cluster.free_quota.of(queue)
     return min(
