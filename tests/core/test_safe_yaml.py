@@ -1,5 +1,6 @@
 """Whatever is wrong with a text, there is one error, which does not quote it."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -27,9 +28,19 @@ def test_the_error_says_what_and_where(text: str, problem: str) -> None:
     assert error.value.__suppress_context__
 
 
-def test_what_is_nested_too_deeply() -> None:
+def too_deep_for_libyaml() -> None:
+    yaml.load("[" * 3000, yaml.CSafeLoader)  # a safe loader
+
+
+def too_deep_for_python() -> None:
+    """PyYAML's own parser is recursive; how deep it comes depends on the limit, which hypothesis raises."""
+    raise RecursionError
+
+
+@pytest.mark.parametrize("load", [too_deep_for_libyaml, too_deep_for_python])
+def test_what_is_nested_too_deeply(load: Callable[[], None]) -> None:
     with pytest.raises(NotYaml, match=TOO_DEEP) as error, yaml_errors():
-        yaml.safe_load("[" * 5000)
+        load()
     assert error.value.is_too_deep
 
 

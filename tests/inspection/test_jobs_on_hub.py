@@ -138,24 +138,24 @@ spec:
 """
 
 
-@pytest.mark.parametrize(
-    ("queue", "asks", "expected"),
-    [
-        pytest.param("gated", "", "goes to a, b, c, best first", id="anywhere"),
-        pytest.param("gated", f"{SELECTOR}: gpu=h100", "goes to b, best first", id="one"),
-        pytest.param("gated", f"{SELECTOR}: gpu=b200", f"goes to no cluster: {NOWHERE}", id="none"),
-        pytest.param("gate", "", "create LocalQueue default/gate: it does not exist", id="no queue"),
-    ],
-)
-def test_plan_says_where_a_job_would_go(
-    run: Run, tmp_path: Path, queue: str, asks: str, expected: str
-) -> None:
-    (tmp_path / "job.yaml").write_text(JOB.format(queue=queue, asks=asks, own=f"{SELECTOR}: gpu=x"))
-    done = run("plan", "-f", str(tmp_path / "job.yaml"))
-    assert (done.exit_code, expected in done.stdout) == (0, True), done.output
-    assert f"note: move the annotation {SELECTOR} to the Pod template" in done.stdout
-    [job] = json.loads(run("plan", "-f", str(tmp_path / "job.yaml"), "-o", "json").stdout)["jobs"]
-    assert (job["kind"], job["namespace"], job["name"], job["queue"]) == ("Job", "default", "new-…", queue)
+WHERE_JOBS_GO = [
+    ("gated", "", "goes to a, b, c, best first"),
+    ("gated", f"{SELECTOR}: gpu=h100", "goes to b, best first"),
+    ("gated", f"{SELECTOR}: gpu=b200", f"goes to no cluster: {NOWHERE}"),
+    ("gate", "", "create LocalQueue default/gate: it does not exist"),
+]
+"""The queue of a Job, an annotation of its Pod template, and what plan says."""
+
+
+def test_plan_says_where_a_job_would_go(run: Run, tmp_path: Path) -> None:
+    for queue, asks, expected in WHERE_JOBS_GO:
+        (tmp_path / "job.yaml").write_text(JOB.format(queue=queue, asks=asks, own=f"{SELECTOR}: gpu=x"))
+        done = run("plan", "-f", str(tmp_path / "job.yaml"))
+        assert (done.exit_code, expected in done.stdout) == (0, True), done.output
+        assert f"note: move the annotation {SELECTOR} to the Pod template" in done.stdout
+        [job] = json.loads(run("plan", "-f", str(tmp_path / "job.yaml"), "-o", "json").stdout)["jobs"]
+        assert (job["kind"], job["namespace"], job["name"]) == ("Job", "default", "new-…")
+        assert job["queue"] == queue
 
 
 def test_plan_of_a_workload(run: Run, there: Stage, tmp_path: Path) -> None:
