@@ -14,6 +14,7 @@ from placement_ac.cache.tables import Tables, clusters_in
 from placement_ac.core.api import objects
 from placement_ac.core.api.constants import MANAGED_CLUSTER
 from placement_ac.core.inputs import state
+from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.kubeconfig.source import CredentialsByCluster
 
 
@@ -35,8 +36,9 @@ class SnapshotBuilder:
         ages: state.TimerAges,
         worker_copies: Mapping[str, state.WorkerCopies],
         probe_results: Mapping[str, state.ProbeResult],
+        queue_facts: Mapping[str, WorkerFacts],
     ) -> state.Snapshot:
-        """Return all that `key` depends on; the last three are what the caller remembers of it."""
+        """Return all that `key` depends on; the last four are what the caller remembers of it."""
         if key.kind == "check":
             return self._of_check(key.name, now, ages)
         name, tables = key.name, self._tables
@@ -86,6 +88,7 @@ class SnapshotBuilder:
                 labels=self._labels([*credentials, *listed_clusters]),
                 last_by_group=self._last_by_group(name, workloads),
                 worker_copies=worker_copies,
+                queue_facts=queue_facts,
                 probe_results=probe_results,
             ),
             workloads=workloads,

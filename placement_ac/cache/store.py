@@ -40,6 +40,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.schemas import Raw
 from placement_ac.core.credentials.discovery import ALWAYS
 from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningPolicy
+from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.state import (
     HubFacts,
     Key,
@@ -179,10 +180,13 @@ class Cache:
         ages: TimerAges,
         worker_copies: Mapping[str, WorkerCopies] | None = None,
         probe_results: Mapping[str, ProbeResult] | None = None,
+        queue_facts: Mapping[str, WorkerFacts] | None = None,
     ) -> Snapshot:
-        """Return all that `key` depends on; the last three are what the caller remembers of it."""
+        """Return all that `key` depends on; the last four are what the caller remembers of it."""
         self._state.last_snapshot_at = now
-        return self._snapshots.build(key, now, ages, worker_copies or {}, probe_results or {})
+        return self._snapshots.build(
+            key, now, ages, worker_copies or {}, probe_results or {}, queue_facts or {}
+        )
 
     def provisioning_inputs(
         self, cluster: str, now: datetime, ages: TimerAges | None = None

@@ -100,9 +100,10 @@ def worker_requirements(
 
 
 def worker_policy_rules(settings: Settings, kueue: rights.KueueRelease | None) -> tuple[Body, ...]:
-    """Return the PolicyRules that the hub's Kueue needs on a worker."""
+    """Return the PolicyRules that the hub's Kueue needs on a worker, and our dispatcher if it is on."""
     granted = rights.policy_rules(*_frameworks(settings, kueue), kueue=kueue)
-    return tuple(rule.as_dict() for rule in granted)
+    ours = (rights.DISPATCHER.rule,) if settings.dispatcher else ()
+    return tuple(rule.as_dict() for rule in sorted((*granted, *ours)))
 
 
 def _frameworks(

@@ -167,7 +167,7 @@ class Settings(BaseModel):
     round_timeout: Seconds = 300.0
     """When the dispatcher begins the next round."""
     dispatch_profile: Text = RANKED
-    """How the dispatcher scores clusters: ranked, spread, pack, or weights as Placement=1,Spread=2."""
+    """How the dispatcher scores clusters: ranked, spread, pack, headroom, or weights, as Placement=1."""
     node_labels: CommaSeparated[str] = ()
     """Labels of nodes and where clusters have their values, comma-separated: KEY=LABEL or KEY=claim:NAME.
     Jobs go only to clusters that can have the nodes they require."""

@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine
+from dataclasses import replace
+from typing import Final
 
 import structlog
 
 from placement_ac.controller.key_memory import KeyMemories
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.fitness import Fitness
+from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.state import Key, Plan, ProbeRequest, ProbeResult, Snapshot, WorkerCopies
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.observability.logs import LogDeduplicator
@@ -16,25 +19,37 @@ log = structlog.get_logger(__name__)
 
 ReadCopies = Callable[[KueueObject], Awaitable[WorkerCopies]]
 """Reads the copies on the cluster of a MultiKueueCluster; raises nothing."""
+ReadFacts = Callable[[KueueObject], Awaitable[WorkerFacts]]
+"""Reads the queues of the cluster of a MultiKueueCluster; raises nothing."""
 ProbeCluster = Callable[[CredentialSource, Collection[str]], Awaitable[Fitness]]
 """Probes whether the cluster of a CredentialSource is fit for the jobs of these checks; raises nothing."""
+
+FACTS: Final = "facts"
+READING: Final = {
+    "copies": ("cannot read a cluster's copies", "reading a cluster's copies works again"),
+    "queues": ("cannot read a cluster's queues", "reading a cluster's queues works again"),
+}
+"""The log messages about what is read."""
 
 
 class BackgroundQueries:
     """The running queries.
 
-    `probe` None: no cluster is probed. `add_after(key, seconds)` requeues a key.
+    `read_facts` None: no cluster is asked for its queues. `probe` None: no cluster is probed.
+    `add_after(key, seconds)` requeues a key.
     """
 
     def __init__(
         self,
         memories: KeyMemories,
         read_copies: ReadCopies,
+        read_facts: ReadFacts | None,
         probe: ProbeCluster | None,
         add_after: Callable[[Key, float], None],
     ) -> None:
         self._memories = memories
         self._read_copies = read_copies
+        self._read_facts = read_facts
         self._probe = probe
         self._add_after = add_after
         self._logged = LogDeduplicator()
@@ -44,6 +59,11 @@ class BackgroundQueries:
         """Start the queries that `wanted` asks for, unless they are running."""
         for name in wanted.ask_for_copies:
             self._start((key, name), self._query_copies(key, name, seen.objects.clusters.get(name)))
+        if self._read_facts:
+            names = [one for one in wanted.ask_for_facts if (key, (FACTS, one)) not in self._tasks]
+            for name, there in _workloads_on(seen, names).items():
+                cluster = seen.objects.clusters[name]
+                self._start((key, (FACTS, name)), self._query_facts(key, cluster, there, self._read_facts))
         checks = [check.meta.name for check in (*seen.checks.ours, *seen.checks.multikueue)]
         if self._probe:
             for request in wanted.probe_requests:
@@ -84,10 +104,33 @@ class BackgroundQueries:
             copies = await self._read_copies(cluster)
         else:
             copies = WorkerCopies({}, "its MultiKueueCluster is not there")
-        if copies.problem:
-            level = self._logged.level(name, copies.problem)
-            log.log(level, "cannot read a cluster's copies", cluster=name, error=copies.problem)
-        elif self._logged.ended(name):
-            log.info("reading a cluster's copies works again", cluster=name)
+        self._log_problem("copies", name, copies.problem)
         self._memories.of(key).copies[name] = began, copies
         self._add_after(key, 0.0)
+
+    async def _query_facts(
+        self, key: Key, cluster: KueueObject, there: Collection[str], read_facts: ReadFacts
+    ) -> None:
+        began, name = self._memories.now(), cluster.meta.name
+        facts = replace(await read_facts(cluster), counted=frozenset(there))
+        self._log_problem("queues", name, facts.problem)
+        self._memories.of(key).facts[name] = began, facts
+        self._add_after(key, 0.0)
+
+    def _log_problem(self, what: str, name: str, problem: str) -> None:
+        """Log a problem once while it stays the same, and once more when it is over."""
+        failing, works_again = READING[what]
+        if problem:
+            log.log(self._logged.level((what, name), problem), failing, cluster=name, error=problem)
+        elif self._logged.ended((what, name)):
+            log.info(works_again, cluster=name)
+
+
+def _workloads_on(seen: Snapshot, names: Collection[str]) -> dict[str, set[str]]:
+    """Return MultiKueueCluster → the uids of the Workloads that it runs, or that are nominated there."""
+    found: dict[str, set[str]] = {name: set() for name in names}
+    for workload in seen.workloads if found else ():
+        for name in (workload.cluster, *workload.nominated):
+            if name in found:
+                found[name].add(workload.meta.uid)
+    return found

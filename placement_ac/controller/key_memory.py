@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
+from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.state import Key, ProbeResult, Snapshot, Timer, WorkerCopies
 from placement_ac.core.plan.waiting import placed_since_ready
 
@@ -20,6 +21,8 @@ class KeyMemory:
     """Timer → when it started."""
     copies: dict[str, tuple[float, WorkerCopies]] = field(default_factory=dict)
     """MultiKueueCluster → when its cluster was queried for copies, and the result."""
+    facts: dict[str, tuple[float, WorkerFacts]] = field(default_factory=dict)
+    """MultiKueueCluster → when its cluster was queried for its queues, and the result."""
     probes: dict[str, tuple[float, ProbeResult]] = field(default_factory=dict)
     """Cluster → when it was probed, and the result."""
     ready: dict[str, float] = field(default_factory=dict)
@@ -30,6 +33,9 @@ class KeyMemory:
 
     def worker_copies(self, now: float) -> dict[str, WorkerCopies]:
         return {name: replace(copies, age=now - when) for name, (when, copies) in self.copies.items()}
+
+    def queue_facts(self, now: float) -> dict[str, WorkerFacts]:
+        return {name: replace(facts, age=now - when) for name, (when, facts) in self.facts.items()}
 
     def probe_results(self, now: float) -> dict[str, ProbeResult]:
         return {cluster: replace(result, age=now - when) for cluster, (when, result) in self.probes.items()}
@@ -42,8 +48,9 @@ class KeyMemory:
         return times
 
     def forget_stale_results(self, listed: Collection[str], selected: Collection[str]) -> None:
-        """Forget the copies of clusters that are no longer listed, and probes of those no longer selected."""
+        """Forget clusters that are no longer listed, and probes of those no longer selected."""
         self.copies = {name: result for name, result in self.copies.items() if name in listed}
+        self.facts = {name: result for name, result in self.facts.items() if name in listed}
         self.probes = {cluster: result for cluster, result in self.probes.items() if cluster in selected}
 
 

@@ -14,7 +14,12 @@ from typing import Final
 import structlog
 
 from placement_ac.cache.store import Cache
-from placement_ac.controller.background_queries import BackgroundQueries, ProbeCluster, ReadCopies
+from placement_ac.controller.background_queries import (
+    BackgroundQueries,
+    ProbeCluster,
+    ReadCopies,
+    ReadFacts,
+)
 from placement_ac.controller.key_memory import KeyMemories
 from placement_ac.controller.recorder import Recorder
 from placement_ac.controller.workqueue import Requeue
@@ -84,8 +89,8 @@ class Reconciler:
     """Carries out the plan of each key.
 
     `clock` returns the time of day (UTC) for conditions, `monotonic` seconds of a monotonic clock.
-    `add_after(key, seconds)` requeues a key; `read_copies` reads a cluster's copies, `probe` probes a cluster
-    (None: no cluster is probed).
+    `add_after(key, seconds)` requeues a key; `read_copies` reads a cluster's copies, `read_facts` its queues
+    (None: nobody asks for them), `probe` probes a cluster (None: no cluster is probed).
     """
 
     def __init__(
@@ -95,6 +100,7 @@ class Reconciler:
         recorder: Recorder,
         *,
         read_copies: ReadCopies,
+        read_facts: ReadFacts | None = None,
         probe: ProbeCluster | None = None,
         clock: Callable[[], datetime],
         monotonic: Callable[[], float],
@@ -108,7 +114,7 @@ class Reconciler:
         self._add_after = add_after
         self._metrics = metrics or Metrics()
         self._memories = KeyMemories(monotonic)
-        self._queries = BackgroundQueries(self._memories, read_copies, probe, add_after)
+        self._queries = BackgroundQueries(self._memories, read_copies, read_facts, probe, add_after)
         self._logged = LogDeduplicator()
 
     async def reconcile(self, key: Key) -> None:
@@ -138,7 +144,12 @@ class Reconciler:
     async def _reconcile_placement(self, key: Key, run: ReconcileRun) -> None:
         memory, now = self._memories.of(key), self._memories.now()
         seen = self._cache.snapshot(
-            key, self._clock(), memory.timer_ages(now), memory.worker_copies(now), memory.probe_results(now)
+            key,
+            self._clock(),
+            memory.timer_ages(now),
+            memory.worker_copies(now),
+            memory.probe_results(now),
+            memory.queue_facts(now),
         )
         wanted = plan(seen)
         for cluster in self._cache.set_provisioned(seen.name, wanted.to_provision):

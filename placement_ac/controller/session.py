@@ -52,6 +52,7 @@ from placement_ac.observability.metrics import Metrics
 from placement_ac.workers.connector import WorkerConnector
 from placement_ac.workers.copies import CopyReader
 from placement_ac.workers.exec_plugins import AccessProviders
+from placement_ac.workers.facts import FactsReader
 from placement_ac.workers.probe import Probe
 from placement_ac.workers.queries import HubLocalQueues, running_kueue
 
@@ -129,6 +130,7 @@ class Session:
             ),
             Recorder(client, resources, _now),
             read_copies=CopyReader(connector).read,
+            read_facts=FactsReader(connector).read if settings.dispatcher else None,
             probe=_cluster_probe(inputs, connector),
             clock=_now,
             monotonic=time.monotonic,

@@ -19,6 +19,7 @@ from cachetools import TLRUCache, TTLCache
 
 from placement_ac.core.api.constants import KUBECONFIG_KEY, Resource
 from placement_ac.core.api.errors import ApiError, LoginFailed, NotFound, PlacementAcError, TooLarge
+from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.api.schemas import validate
 from placement_ac.core.kubeconfig.dns import is_dns_name
 from placement_ac.core.kubeconfig.read import read_kubeconfig, read_profile
@@ -220,6 +221,18 @@ class WorkerConnector:
         if isinstance(login, Unusable):
             raise WorkerError(f"in {credential.described_as}, {login.why}")
         return WorkerLogin(login, credential.version, credential.described_as)
+
+
+def source_of(cluster: KueueObject) -> CredentialSource:
+    """Return what a MultiKueueCluster names as its credentials. Raises WorkerError."""
+    kind, name = cluster.source
+    if kind == "Secret":
+        return CredentialSource("Secret", name)
+    if kind == "ClusterProfile":
+        return CredentialSource("ClusterProfile", name)
+    if kind:
+        raise WorkerError("its kubeconfig is a file in Kueue's container, out of reach from here")
+    raise WorkerError("it names neither a Secret nor a ClusterProfile")
 
 
 def _new_login(read_access: Callable[[], ClusterAccess | Unusable]) -> Login | Unusable:

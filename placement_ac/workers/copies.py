@@ -17,7 +17,6 @@ from placement_ac.core.api.constants import LABEL_ORIGIN, WORKLOAD, Resource
 from placement_ac.core.api.errors import ApiError
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.state import WorkerCopies
-from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.kube.client import PAGE_SIZE, Client
 from placement_ac.kube.deep_json import MAX_LEVELS
 from placement_ac.observability.logs import LogDeduplicator, error_place
@@ -27,6 +26,7 @@ from placement_ac.workers.connector import (
     WorkerConnector,
     WorkerError,
     WorkerLogin,
+    source_of,
 )
 from placement_ac.workers.limiter import ProbeLimiter
 
@@ -69,7 +69,7 @@ class CopyReader:
 
     async def _copies(self, cluster: KueueObject) -> Mapping[Id, bool]:
         deadline = self._connector.deadline()
-        credential = await self._connector.get_credential(_source_of(cluster), deadline)
+        credential = await self._connector.get_credential(source_of(cluster), deadline)
         login = await self._connector.login(credential, deadline)
         return await self._connector.within(deadline, self._list(login), "the worker did not answer")
 
@@ -91,18 +91,6 @@ class CopyReader:
                 raise WorkerError("the worker serves no Workloads: is Kueue installed there?")
             self._workload_resources[login.version] = resource
         return resource
-
-
-def _source_of(cluster: KueueObject) -> CredentialSource:
-    """Return what a MultiKueueCluster names as its credentials. Raises WorkerError."""
-    kind, name = cluster.source
-    if kind == "Secret":
-        return CredentialSource("Secret", name)
-    if kind == "ClusterProfile":
-        return CredentialSource("ClusterProfile", name)
-    if kind:
-        raise WorkerError("its kubeconfig is a file in Kueue's container, out of reach from here")
-    raise WorkerError("it names neither a Secret nor a ClusterProfile")
 
 
 async def _list_copies(client: Client, resource: Resource) -> Mapping[Id, bool]:

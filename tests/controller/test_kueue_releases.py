@@ -9,7 +9,7 @@ import pytest
 from placement_ac.core.inputs import rights
 from placement_ac.observability import logs
 from tests.support.credentials import Stage, stage
-from tests.support.driver import NS, Controllers, Driver
+from tests.support.driver import KUEUE, NS, Controllers, Driver
 from tests.support.hub_client import CRDS, crd
 from tests.support.jobs import soon
 from tests.support.stage import shorten
@@ -116,6 +116,26 @@ def test_a_release_that_is_told_counts_and_nothing_is_read(play: Play, admin: Dr
     there.until_connected("a")
     assert granted(there) == needed(JOB, "0.17.3")
     assert asked_for_deployments(admin) == 0
+
+
+def test_with_our_dispatcher_the_queues_of_workers_may_be_listed(play: Play, admin: Driver) -> None:
+    there = play()
+    there.start(kueue_version="0.19.0", dispatcher=True)
+    there.until_connected("a")
+    ours = rights.DISPATCHER.rule.as_dict()
+    assert granted(there) == sorted([*needed(JOB, "0.19.0"), ours], key=lambda rule: list(rule.values()))
+    with Driver(there.fleet.hubs["a"]) as worker:
+        worker.session.headers["Authorization"] = f"Bearer {there.token_in_kubeconfig('a')}"
+        asked = [
+            worker.try_(method, f"{KUEUE}/v1beta2/{plural}").status_code
+            for method, plural in (
+                ("GET", "clusterqueues"),
+                ("GET", "localqueues"),
+                ("DELETE", "clusterqueues"),
+                ("GET", "resourceflavors"),
+            )
+        ]
+    assert asked == [200, 200, 403, 403]
 
 
 def test_nothing_is_read_when_nothing_is_made_or_asked(play: Play, admin: Driver) -> None:

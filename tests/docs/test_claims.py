@@ -9,7 +9,8 @@ from bench import chaos, flips_play
 from placement_ac.cli import demo, timeline_recorder, ui_feed, worker_options
 from placement_ac.controller import event_writer, lease, recorder, session, write_limits
 from placement_ac.core.api import constants
-from placement_ac.core.plan import event_intents
+from placement_ac.core.inputs import queue_facts
+from placement_ac.core.plan import event_intents, fact_questions
 from placement_ac.core.selection import probe_schedule, provisioned
 from placement_ac.inspection.graph import model
 from placement_ac.inspection.hub import controller_state
@@ -122,6 +123,9 @@ IN_SENTENCES: Final = [
         constants.WAITING_GRACE_MIN_SECONDS,
         15,
     ),
+    ("dispatch", "each at most every 15 s per Placement", fact_questions.FACTS_AGAIN_SECONDS, 15),
+    ("dispatch", "A job waits up to 2 s for the first answer", fact_questions.FACTS_WAIT_SECONDS, 2),
+    ("dispatch", "Answers older than 60 s do not count", queue_facts.FACTS_VALID_SECONDS, 60),
     ("reference", "it warns when a tenth of their lifetime is left", event_intents.LAST_SHARE, 0.1),
     ("reference", "and every 30 seconds which lists are missing", session.STALLED_SECONDS, 30),
     ("reference", "disappear or expire for more than two seconds", constants.SETTLE_SECONDS, 2),

@@ -1,7 +1,7 @@
 """Whatever the clusters and jobs: nominations keep to what is authorised and wanted, and do not flap."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from hypothesis import given, settings
@@ -15,6 +15,7 @@ from placement_ac.core.api.constants import (
     ANNOTATION_PREFERRED_CLUSTERS,
 )
 from placement_ac.core.dispatch.profiles import PROFILES
+from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.state import PlacementPolicy, Plan
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
@@ -28,7 +29,7 @@ from tests.support.builders import (
     snapshot,
     world,
 )
-from tests.support.jobs_to_dispatch import raw_job
+from tests.support.jobs_to_dispatch import GPU, gpu_pods, queues, raw_job
 
 CLUSTERS: Final = "abcde"
 GPUS: Final = ("t4", "h100")
@@ -48,6 +49,8 @@ class Wanted:
     """The cluster that runs it; "": none."""
     waits: str
     """The clusters to which it is nominated."""
+    size: int
+    """How many GPUs it asks for."""
 
     def raw(self, name: str) -> Any:
         wishes = {
@@ -61,15 +64,18 @@ class Wanted:
             name,
             annotations={key: value for key, value in wishes.items() if value},
             labels={"app": "x"} if self.apart else {},
+            pods=gpu_pods(self.size) if self.size else (),
             cluster=f"p-{self.on}" if self.on else "",
             nominated=[f"p-{one}" for one in self.waits] if not self.on else [],
             check="Ready",
             mk="Ready" if self.on else "Pending",
         )
 
-    def takes(self, cluster: str, gpus: Sequence[str]) -> bool:
+    def takes(self, cluster: str, gpus: Sequence[str], quota: Sequence[int | None]) -> bool:
         is_named = not self.names or cluster in self.names
-        return is_named and (not self.gpu or gpus[CLUSTERS.index(cluster)] == self.gpu)
+        most = quota[CLUSTERS.index(cluster)]
+        has_room = most is None or self.size <= most
+        return is_named and has_room and (not self.gpu or gpus[CLUSTERS.index(cluster)] == self.gpu)
 
 
 some = st.lists(st.sampled_from(CLUSTERS), unique=True).map("".join)
@@ -82,6 +88,7 @@ wanted = st.builds(
     preferred=st.sampled_from(("", *GPUS)),
     on=st.sampled_from(("", "", "", *CLUSTERS)),
     waits=st.one_of(st.just(""), some),
+    size=st.sampled_from((0, 0, 1, 8, 16)),
 )
 
 
@@ -96,6 +103,8 @@ class Scene:
     jobs: tuple[Wanted, ...]
     profile: str
     step_size: int
+    quota: tuple[int | None, ...]
+    """The GPUs of each cluster's ClusterQueue; None: it is not known."""
 
     def plan(self, waits: dict[str, tuple[str, ...]] | None = None) -> Plan:
         """Return the plan; `waits`: the nominations of jobs, if they are not those of the scene."""
@@ -116,22 +125,32 @@ class Scene:
         policy = PlacementPolicy(
             dispatcher=True, dispatch_profile=self.profile, step_size=self.step_size, loss_grace=0.0
         )
-        return plan(snapshot(world(hub, *jobs, policy=policy)))
+        seen = snapshot(world(hub, *jobs, policy=policy))
+        facts = {
+            f"p-{name}": WorkerFacts(problem="forbidden")
+            if most is None
+            else WorkerFacts(queues((GPU, "f", most)))
+            for name, most in zip(CLUSTERS, self.quota, strict=True)
+        }
+        return plan(replace(seen, fleet=replace(seen.fleet, queue_facts=facts)))
 
     @property
     def eligible(self) -> set[str]:
         return set(self.selected) & set(self.listed) & set(self.connected)
 
 
+gpus_of_all = st.tuples(*[st.sampled_from(GPUS)] * len(CLUSTERS))
+quotas = st.tuples(*[st.sampled_from((None, 0, 8, 16))] * len(CLUSTERS))
 scenes = st.builds(
     Scene,
     selected=some,
     listed=some.filter(bool),
     connected=some,
-    gpus=st.tuples(*[st.sampled_from(GPUS)] * len(CLUSTERS)),
+    gpus=gpus_of_all,
     jobs=st.lists(wanted, max_size=6).map(tuple),
     profile=st.sampled_from(tuple(PROFILES)),
     step_size=st.integers(1, 3),
+    quota=quotas,
 )
 often: Callable[[Any], Any] = settings(max_examples=40, deadline=None, derandomize=True)
 
@@ -152,7 +171,7 @@ def test_nothing_is_nominated_that_is_refused_or_not_authorised(scene: Scene) ->
     for name, names in nominations(scene.plan()).items():
         job, new = scene.jobs[int(name[1:])], new_of(scene, name, names)
         assert set(new) <= scene.eligible
-        assert all(job.takes(cluster, scene.gpus) for cluster in new)
+        assert all(job.takes(cluster, scene.gpus, scene.quota) for cluster in new)
         assert len(new) <= scene.step_size
 
 
@@ -180,7 +199,7 @@ def test_if_a_cluster_fits_one_is_nominated_and_if_none_does_the_job_is_reported
         name = f"j{number}"
         if job.on or set(job.waits) & set(scene.listed) or job.apart:
             continue
-        if any(job.takes(cluster, scene.gpus) for cluster in scene.eligible):
+        if any(job.takes(cluster, scene.gpus, scene.quota) for cluster in scene.eligible):
             assert written[name]
             assert name not in unfit
         elif scene.eligible == set(scene.selected) and scene.selected:
@@ -188,17 +207,17 @@ def test_if_a_cluster_fits_one_is_nominated_and_if_none_does_the_job_is_reported
 
 
 @often
-@given(
-    scene=scenes, gpus=st.tuples(*[st.sampled_from(GPUS)] * len(CLUSTERS)), order=st.permutations(CLUSTERS)
-)
-def test_nominations_do_not_flap(scene: Scene, gpus: tuple[str, ...], order: Sequence[str]) -> None:
-    """New labels and a new order of OCM take no nomination back: only a cluster that leaves does."""
+@given(scene=scenes, gpus=gpus_of_all, order=st.permutations(CLUSTERS), quota=quotas)
+def test_nominations_do_not_flap(
+    scene: Scene, gpus: tuple[str, ...], order: Sequence[str], quota: tuple[int | None, ...]
+) -> None:
+    """New labels, quota and order of OCM take no nomination back: only a cluster that leaves does."""
     before = {
         f"j{n}": tuple(f"p-{one}" for one in job.waits) for n, job in enumerate(scene.jobs) if not job.on
     }
     waits = before | nominations(scene.plan())
     selected = "".join(one for one in order if one in scene.selected)
-    later = Scene(selected, scene.listed, scene.connected, gpus, scene.jobs, scene.profile, scene.step_size)
+    later = replace(scene, selected=selected, gpus=gpus, quota=quota)
     kept = {
         name: tuple(one for one in names if one.removeprefix("p-") in scene.listed)
         for name, names in waits.items()

@@ -6,7 +6,7 @@ The Placement is called p, our check too, Kueue's own check mk; the queue `gated
 
 import base64
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
@@ -82,10 +82,15 @@ class Stage:
         local = version | {"kind": "LocalQueue", "spec": {"clusterQueue": name}}
         self.admin.ask("POST", f"{KUEUE}/{self.admin.v}/namespaces/default/localqueues", local)
 
-    def submit(self, name: str, queue: str = "gated", **template: Any) -> None:
-        """Create a Job; `template`: the metadata of its Pod template."""
+    def submit(
+        self, name: str, queue: str = "gated", requests: dict[str, str] | None = None, **template: Any
+    ) -> None:
+        """Create a Job; `requests`: what its Pod asks for; `template`: the metadata of its Pod template."""
         self.jobs.append(name)
         job = hub_job(name, "default", queue)
+        if requests:
+            [container] = job["spec"]["template"]["spec"]["containers"]
+            container["resources"] = {"requests": requests}
         job["spec"]["template"] |= {"metadata": template} if template else {}
         self.admin.ask("POST", JOBS, job)
 
@@ -282,14 +287,23 @@ Play = Callable[..., Stage]
 
 @contextmanager
 def stage(
-    admin: Driver, controllers: Controllers, workers: Sequence[str], *, held: Sequence[str] = (), **kueue: Any
+    admin: Driver,
+    controllers: Controllers,
+    workers: Sequence[str],
+    *,
+    held: Sequence[str] = (),
+    quotas: Mapping[str, Mapping[str, str]] | None = None,
+    **kueue: Any,
 ) -> Iterator[Stage]:
     """Set up the stage without Placement and controller; fail at the end if a job ran twice at once.
 
-    `kueue`: options of the stand-in for Kueue.
+    `quotas`: worker → resource → quantity, of workers with a ClusterQueue. `kueue`: options of the
+    stand-in for Kueue.
     """
     with ExitStack() as opened:
-        fleet = opened.enter_context(WorkerFleet(workers, held=held))
+        fleet = opened.enter_context(
+            WorkerFleet(workers, held=held, quotas=quotas or {}, queues=("gated", "open"))
+        )
         there = Stage(admin, controllers, fleet)
 
         def make(login: Login) -> Kueue:

@@ -5,11 +5,16 @@ from typing import Any
 
 from placement_ac.core.api import decode
 from placement_ac.core.api.objects import Workload
+from placement_ac.core.api.quantities import milli
 from placement_ac.core.dispatch.facts import Cluster
+from placement_ac.core.inputs.queue_facts import FlavorQuota, Queue, QueueFacts
 from tests.support.builders import workload
 
 Raw = dict[str, Any]
 DOMAIN = "placement-ac.open-cluster-management.io"
+GPU = "nvidia.com/gpu"
+QUEUE: Queue = ("default", "user-queue")
+"""The LocalQueue of `raw_job`."""
 
 
 def raw_job(
@@ -39,3 +44,23 @@ def job(name: str = "job", **rest: Any) -> Workload:
 def cluster(name: str = "a", rank: int = 0, number: int = 1, **rest: Any) -> Cluster:
     """The MultiKueueCluster p-NAME of a managed cluster."""
     return Cluster(f"p-{name}", name, rank, number, **rest)
+
+
+def gpu_pods(*numbers: Any, **others: Any) -> tuple[Raw, ...]:
+    """Pod templates, each with so many GPUs, and `others` (such as cpu=1)."""
+    amounts = ({GPU: number} | others for number in numbers)
+    return tuple({"spec": {"containers": [{"resources": {"requests": one}}]}} for one in amounts)
+
+
+def quota(flavor: str, nominal: Any, reserved: Any = 0, borrowable: Any = 0) -> FlavorQuota:
+    """The quota of a flavor, from quantities; `borrowable` None: without a limit."""
+    most = None if borrowable is None else milli(borrowable)
+    return FlavorQuota(flavor, milli(nominal) or 0, milli(reserved) or 0, most)
+
+
+def queues(*quotas: tuple[Any, ...], queue: Queue = QUEUE, active: bool = True) -> dict[Queue, QueueFacts]:
+    """A worker's only LocalQueue; `quotas`: resource, and the arguments of `quota`."""
+    found: dict[str, tuple[FlavorQuota, ...]] = {}
+    for resource, *rest in quotas:
+        found[resource] = (*found.get(resource, ()), quota(*rest))
+    return {queue: QueueFacts("cluster-queue", found, active=active)}

@@ -1,5 +1,5 @@
 """
-The wishes of a Workload about its cluster: annotations, labels, and node requirements.
+The wishes of a Workload about its cluster: annotations, labels, node requirements, and resources.
 
 Pure. Kueue keeps the templates of the podSets in a Workload with their annotations, labels and node
 requirements, but does not copy a Job's own annotations. Most Workloads of a queue ask for the same, so equal
@@ -18,6 +18,7 @@ from placement_ac.core.api.constants import (
     ANNOTATION_PREFERRED_CLUSTERS,
 )
 from placement_ac.core.api.label_selector import Requirement
+from placement_ac.core.api.pod_requests import Requests, podset_requests
 from placement_ac.core.api.schemas import Raw, as_mapping
 
 _ANNOTATIONS: Final = (
@@ -53,6 +54,8 @@ class JobSpec(NamedTuple):
     """Its labels and those of its podSets' templates, without those that are unique to a job."""
     nodes: tuple[tuple[NodeTerm, ...], ...] = ()
     """For each podSet with requirements on nodes: the alternatives."""
+    requests: tuple[Requests, ...] = ()
+    """For each podSet that asks for resources: how much of each its Pods need together, in thousandths."""
 
     def annotation(self, name: str) -> str:
         """Return the annotation, "" if it is not set."""
@@ -65,18 +68,27 @@ NO_JOB: Final = JobSpec()
 def job_spec(raw: Raw) -> JobSpec:
     """Read the spec of a Workload; whatever has another shape counts as absent."""
     spec, metadata = as_mapping(raw.get("spec")), as_mapping(raw.get("metadata"))
-    templates = [as_mapping(one.get("template")) for one in _mappings(spec.get("podSets"))]
+    podsets = _mappings(spec.get("podSets"))
+    templates = [as_mapping(one.get("template")) for one in podsets]
     nodes = (tuple(_node_terms(as_mapping(template.get("spec")))) for template in templates)
     metas = [metadata, *(as_mapping(template.get("metadata")) for template in templates)]
-    queue = spec.get("queueName")
+    queue, counted = spec.get("queueName"), _counted(raw)
     return _shared(
         JobSpec(
             queue=queue if isinstance(queue, str) else "",
             annotations=_merged((_texts(meta.get("annotations")) for meta in metas), _ANNOTATIONS),
             labels=_merged(_texts(meta.get("labels")) for meta in metas),
             nodes=tuple(terms for terms in nodes if terms),
+            requests=tuple(filter(None, (podset_requests(one, counted) for one in podsets))),
         )
     )
+
+
+def _counted(raw: Raw) -> frozenset[str]:
+    """Return the resources for which Kueue has reserved quota on the hub; none before it has."""
+    admission = as_mapping(as_mapping(raw.get("status")).get("admission"))
+    usages = (as_mapping(one.get("resourceUsage")) for one in _mappings(admission.get("podSetAssignments")))
+    return frozenset(name for usage in usages for name in usage)
 
 
 @lru_cache(maxsize=4096)

@@ -12,7 +12,7 @@ from placement_ac.core.api.constants import ANNOTATION_ANTI_AFFINITY
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import joined
 from placement_ac.core.dispatch.facts import Cluster
-from placement_ac.core.dispatch.filters import FILTERS, Filter
+from placement_ac.core.dispatch.filters import CAPACITY, FILTERS, Filter
 from placement_ac.core.dispatch.profiles import Profile
 from placement_ac.core.dispatch.scores import SCORES, Score
 
@@ -79,6 +79,14 @@ class DispatchCycle:
         counts = Counter(refusals.values()).most_common()
         reasons = [f"{number} {one.reason} ({one.filter})" for one, number in counts]
         return f"0/{len(refusals)} clusters fit: {joined(reasons)}"
+
+    def asks_about(self, job: Workload) -> frozenset[str]:
+        """Return the clusters whose facts matter to the job: no filter refuses them that needs no facts."""
+        if not job.job.requests:
+            return frozenset()
+        refusals = self.refusals(job)
+        others = [name for name, refusal in refusals.items() if refusal.filter != CAPACITY]
+        return frozenset(self._clusters).difference(others)
 
     def nominated(self, job: Workload, names: Iterable[str]) -> None:
         """Take in that a job is nominated to these clusters from now on."""

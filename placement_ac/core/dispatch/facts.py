@@ -9,10 +9,8 @@ from dataclasses import dataclass, field
 
 from placement_ac.core.api.constants import ANNOTATION_GROUP
 from placement_ac.core.api.objects import Workload
-
-Queue = tuple[str, str]
-"""The namespace and the name of a LocalQueue."""
-
+from placement_ac.core.dispatch.free_quota import FreeQuota
+from placement_ac.core.inputs.queue_facts import Queue, QueueFacts
 
 Group = tuple[str, str]
 """A namespace, and the name of a group of Workloads in it."""
@@ -49,7 +47,19 @@ class Cluster:
     """Those that are nominated there, and that no cluster runs."""
     last_by_group: Mapping[Group, str] = field(default_factory=dict)
     """Group → the managed cluster on which the last Workload of it was placed."""
+    queue_facts: Mapping[Queue, QueueFacts] | None = None
+    """LocalQueue of the worker → the ClusterQueue behind it; None: they are not known."""
+    coming: list[Workload] = field(default_factory=list)
+    """Those of `running` and `waiting` that `queue_facts` do not count yet."""
     _by_queue: dict[Queue, list[Workload]] | None = None
+    _free_quota: FreeQuota | None = None
+
+    @property
+    def free_quota(self) -> FreeQuota:
+        """The quota of the worker's queues that is free, if they are known."""
+        if self._free_quota is None:
+            self._free_quota = FreeQuota(self.queue_facts or {}, self.coming)
+        return self._free_quota
 
     def of_queue(self, queue: Queue) -> list[Workload]:
         """Return the Workloads of a queue that run or wait there."""
@@ -63,5 +73,8 @@ class Cluster:
         """Take in that these are nominated there from now on."""
         for workload in workloads:
             self.waiting.append(workload)
+            self.coming.append(workload)
+            if self._free_quota is not None:
+                self._free_quota.add(workload)
             if self._by_queue is not None:
                 self._by_queue.setdefault(queue_of(workload), []).append(workload)

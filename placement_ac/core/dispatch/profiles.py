@@ -17,6 +17,7 @@ PROFILES: Final[Mapping[str, Mapping[str, int]]] = {
     "ranked": {"Placement": 1} | _ALWAYS,
     "spread": {"Spread": 1} | _ALWAYS,
     "pack": {"Pack": 1} | _ALWAYS,
+    "headroom": {"Headroom": 1} | _ALWAYS,
 }
 RANKED: Final = "ranked"
 

@@ -188,6 +188,11 @@ WORKLOADS: Final = (
 )
 """Update: finalizer, priority, scale-down; list: garbage collection; patch: eviction."""
 
+DISPATCHER: Final = RightsRequirement(
+    ("clusterqueues", "localqueues"), ("list",), VersionRange("0.1"), "placement_ac/workers/facts.py"
+)
+"""For our own dispatcher, not for MultiKueue: a worker without it is as fit as any."""
+
 EXTERNAL_SINCE: Final = VersionRange("0.14")
 """Source: externalframeworks. In 0.14 only with the gate MultiKueueAdaptersForCustomJobs."""
 

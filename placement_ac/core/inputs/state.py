@@ -20,6 +20,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.objects import Check, Decision, KueueObject, Placement, Workload
 from placement_ac.core.inputs.fitness import Fitness
+from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.ranking import ScoreTable
 from placement_ac.core.inputs.rights import KueueRelease
 from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource
@@ -152,6 +153,7 @@ class TimerKind(StrEnum):
     LIST_ORDER = auto()  # the names of the list in their order
     NO_CLUSTER = auto()  # uid of a Workload with quota that no cluster can take
     NOMINATION_ROUND = auto()  # uid/count of a Workload's nominations
+    FACTS_AWAITED = auto()  # a MultiKueueCluster whose worker is asked for its queues, and has not answered
     CLUSTERS_UNUSABLE = auto()  # the message of an event about unusable clusters
 
 
@@ -288,6 +290,8 @@ class FleetState:
     dispatcher."""
     worker_copies: Mapping[str, WorkerCopies] = field(default_factory=dict)
     """MultiKueueCluster name → the copies that the cluster reported last."""
+    queue_facts: Mapping[str, WorkerFacts] = field(default_factory=dict)
+    """MultiKueueCluster name → the queues that the cluster reported last; only for our dispatcher."""
     probe_results: Mapping[str, ProbeResult] = field(default_factory=dict)
     """Cluster → the result of its last probe."""
 
@@ -420,6 +424,8 @@ class Plan:
     """Filter → how often it has refused a cluster to a Workload with quota that is not nominated yet."""
     ask_for_copies: tuple[str, ...] = ()
     """MultiKueueClusters whose clusters are to be asked for the copies that they hold."""
+    ask_for_facts: tuple[str, ...] = ()
+    """MultiKueueClusters whose clusters are to be asked for their queues."""
     probe_requests: tuple[ProbeRequest, ...] = ()
     """Clusters that are to be asked whether they are fit."""
     events: tuple[EventIntent, ...] = ()

@@ -12,7 +12,9 @@ from placement_ac.core.api.objects import Check, Workload
 from placement_ac.core.dispatch.cycle import DispatchCycle, Ranking, Refusals
 from placement_ac.core.dispatch.facts import Cluster
 from placement_ac.core.dispatch.profiles import RANKED, Profile, ProfileError, parse_profile
+from placement_ac.core.inputs.queue_facts import Queue, QueueFacts
 from placement_ac.core.inputs.state import Snapshot
+from placement_ac.core.plan.fact_questions import askable_workers, awaited_workers
 from placement_ac.core.plan.targets import TargetClusters
 
 
@@ -23,6 +25,8 @@ class JobFit:
         self._profiles = {check.meta.name: profile_of(seen, check)[0] for check in seen.checks.ours}
         self._default = _default_profile(seen)
         self._cycle = DispatchCycle(tuple(_clusters(seen, targets)))
+        self._askable = askable_workers(seen, targets)
+        self._awaited = awaited_workers(seen, self._askable)
 
     def ranking(self, workload: Workload) -> Ranking:
         """Return the clusters that fit the Workload, best first."""
@@ -46,6 +50,14 @@ class JobFit:
         """Return the clusters that do not fit the Workload, and why none fits ("": one does)."""
         refusals = self._cycle.refusals(workload)
         return refusals, self._cycle.problem_of(refusals)
+
+    def asks_about(self, workload: Workload) -> frozenset[str]:
+        """Return the MultiKueueClusters that can be asked for their queues, and whose queues matter to it."""
+        return self._askable & self._cycle.asks_about(workload)
+
+    def waits_for_facts(self, workload: Workload) -> bool:
+        """Whether a worker may soon say what matters to the Workload."""
+        return bool(self._awaited) and not self._awaited.isdisjoint(self.asks_about(workload))
 
     def nominated(self, workload: Workload, names: Iterable[str]) -> None:
         """Take in that a Workload is nominated to these MultiKueueClusters from now on."""
@@ -72,7 +84,18 @@ def _clusters(seen: Snapshot, targets: TargetClusters) -> Iterator[Cluster]:
             list(running.get(entry.name, ())),
             list(waiting.get(entry.name, ())),
             seen.fleet.last_by_group,
+            *_facts(seen, entry.name, [*running.get(entry.name, ()), *waiting.get(entry.name, ())]),
         )
+
+
+def _facts(
+    seen: Snapshot, name: str, there: Iterable[Workload]
+) -> tuple[Mapping[Queue, QueueFacts] | None, list[Workload]]:
+    """Return the queues of a worker, if they are known, and the Workloads there that they do not count."""
+    facts = seen.fleet.queue_facts.get(name)
+    if facts is None or facts.known is None:
+        return None, []
+    return facts.known, [workload for workload in there if workload.meta.uid not in facts.counted]
 
 
 def profile_of(seen: Snapshot, check: Check) -> tuple[Profile, str]:

@@ -7,15 +7,16 @@ knows how to write a nomination. Source: measured on Kueue main.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from placement_ac.core.api.constants import PENDING, READY
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.cycle import Refusals
 from placement_ac.core.draining.state import DrainState
 from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind
+from placement_ac.core.plan.fact_questions import FactQuestions, fact_questions
 from placement_ac.core.plan.job_fit import JobFit
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.selection import soonest
@@ -33,6 +34,8 @@ class Nominations:
     """Workloads with quota that no cluster fits, and why."""
     refusals: Mapping[str, int] = field(default_factory=dict)
     """Filter → how often it has refused a cluster to a Workload with quota that is not nominated yet."""
+    questions: FactQuestions = field(default_factory=FactQuestions)
+    """The workers that are to be asked about their queues."""
     timers: frozenset[Timer] = frozenset()
     requeue_after: float | None = None
 
@@ -45,33 +48,72 @@ def nominate(seen: Snapshot, targets: TargetClusters, fit: JobFit | None) -> Nom
     if fit is None:
         return Nominations()
     eligible = eligible_clusters(seen, targets)
-    denominated = _by_workload((step.name, step.denominate) for step in targets.drain.steps)
-    made_ready = _by_workload((step.name, step.make_ready) for step in targets.drain.steps)
     nominations, unfit, timers, waits = [], [], set(), []
     refused: list[Refusals] = []
-    for workload in targets.workloads.undecided:
-        uid = workload.meta.uid
-        this_round = Timer(TimerKind.NOMINATION_ROUND, f"{uid}/{len(workload.nominated)}")
-        left = seen.policy.round_timeout - seen.age(this_round)
-        kept = _kept(seen, workload, denominated.get(uid, ()), made_ready.get(uid, ()))
-        if not kept and workload.has_quota and workload.active:
+    asked_about: set[str] = set()
+    for case in _cases(seen, targets, eligible):
+        workload, more, due = case.workload, case.more, case.due
+        waits_for_facts = False
+        if case.is_undecided:
+            asked_about |= fit.asks_about(workload) & eligible.difference(case.kept)
+            waits_for_facts = fit.waits_for_facts(workload)
+        if case.is_new and not waits_for_facts:
             refusals, problem = fit.refusals(workload)
             refused.append(refusals)
             if problem:
                 unfit.append((workload, problem))
-        more = eligible.difference(kept) if _may_be_dispatched(seen, workload) else frozenset[str]()
-        due = not kept or left <= 0
-        new = [name for name in fit.ranking(workload).order if name in more] if more and due else []
-        wanted = (*kept, *new[: seen.policy.step_size])[:NOMINATED_MAX]
+        choose = more and due and not waits_for_facts
+        new = [name for name in fit.ranking(workload).order if name in more] if choose else []
+        wanted = (*case.kept, *new[: seen.policy.step_size])[:NOMINATED_MAX]
         if wanted != workload.nominated:
             nominations.append((workload, wanted))
-            fit.nominated(workload, wanted[len(kept) :])
-        if (new if due else more) and workload.nominated:  # its subject has their count: a write begins anew
-            timers.add(this_round)
-            waits.append(max(left, 0.0))
+            fit.nominated(workload, wanted[len(case.kept) :])
+        if (new or waits_for_facts if due else more) and workload.nominated:
+            timers.add(case.timer)  # its subject has their count: a write begins anew
+            waits.append(None if waits_for_facts else max(case.left, 0.0))
+    questions = fact_questions(seen, asked_about)
     return Nominations(
-        tuple(nominations), tuple(unfit), _by_filter(refused), frozenset(timers), soonest(waits)
+        tuple(nominations), tuple(unfit), _by_filter(refused), questions, frozenset(timers), soonest(waits)
     )
+
+
+class _Case(NamedTuple):
+    """A Workload that no cluster runs, and where its nominations are."""
+
+    workload: Workload
+    kept: tuple[str, ...]
+    """Its nominations that stay."""
+    more: frozenset[str]
+    """The clusters to which it may be nominated as well."""
+    timer: Timer
+    """Of its round."""
+    left: float
+    """Seconds until its next round."""
+
+    @property
+    def due(self) -> bool:
+        return not self.kept or self.left <= 0
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it has quota, and no nomination that stays."""
+        return not self.kept and self.workload.has_quota and self.workload.active
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether it is to be decided now where it fits."""
+        return self.is_new or (self.due and bool(self.more))
+
+
+def _cases(seen: Snapshot, targets: TargetClusters, eligible: frozenset[str]) -> Iterator[_Case]:
+    denominated = _by_workload((step.name, step.denominate) for step in targets.drain.steps)
+    made_ready = _by_workload((step.name, step.make_ready) for step in targets.drain.steps)
+    for workload in targets.workloads.undecided:
+        uid = workload.meta.uid
+        timer = Timer(TimerKind.NOMINATION_ROUND, f"{uid}/{len(workload.nominated)}")
+        kept = _kept(seen, workload, denominated.get(uid, ()), made_ready.get(uid, ()))
+        more = eligible.difference(kept) if _may_be_dispatched(seen, workload) else frozenset[str]()
+        yield _Case(workload, tuple(kept), more, timer, seen.policy.round_timeout - seen.age(timer))
 
 
 def _by_filter(refused: Sequence[Refusals]) -> Mapping[str, int]:

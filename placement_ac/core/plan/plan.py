@@ -74,7 +74,7 @@ def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
     provisioned = targets.provisioned
     parts = (
         *(selection, mass_loss, unusable, drain, objects, answers, nominations, retained, expiry),
-        provisioned,
+        *(provisioned, nominations.questions),
     )
     name_conflict = any(has_name_conflict(seen, entry) for entry in targets.to_list)
     waits = (next_probe, NAME_CONFLICT_SECONDS if name_conflict else None)
@@ -95,6 +95,7 @@ def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
         unfit=nominations.unfit,
         refusals=nominations.refusals,
         ask_for_copies=drain.ask_for_copies,
+        ask_for_facts=nominations.questions.ask,
         probe_requests=probe_requests,
         events=(*mass_loss.events, *unusable.events, *drain_events, *expiry.events),
         config_events=tuple if paused else partial(config_events, seen, targets, objects.config),

@@ -86,6 +86,7 @@ SETTLED: Final[state.TimerAges] = _ElapsedTimers(
         state.TimerKind.LIST_ORDER,
         state.TimerKind.CREDENTIALS_MISSING,
         state.TimerKind.CREDENTIALS_UNNEEDED,
+        state.TimerKind.FACTS_AWAITED,
     )
 )
 """The timers that only need time have elapsed, and no drain has begun."""

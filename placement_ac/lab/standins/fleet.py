@@ -12,11 +12,11 @@ import base64
 import json
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Final, Self, TypedDict
 
 from placement_ac.core.api.constants import KUBECONFIG_KEY, KUEUE, MANAGED_CLUSTER, MULTIKUEUE_CLUSTER
@@ -31,6 +31,7 @@ from placement_ac.lab.standins.multikueue.objects import job_is_finished
 from placement_ac.lab.standins.ocm_addons import OcmAddons
 from placement_ac.lab.standins.runner import StandInThread
 from placement_ac.lab.standins.worker import SLOTS, KueueWorker
+from placement_ac.lab.standins.worker_quota import QuotaWorker, queue_manifests
 
 NAMESPACE: Final = "kueue-system"
 _CONDITION_FIELDS: Final = ("type", "reason", "message")
@@ -97,7 +98,9 @@ class WorkerFleet:
     """Runs workers, as a context manager.
 
     `slots`: the number of Workloads that can have quota on a worker at the same time. `held`: workers whose
-    ClusterQueue is stopped at the start. `pods`: see `KueueWorker`. `shortest_token_seconds`: see `Hub`.
+    ClusterQueue is stopped at the start. `quotas`: worker → resource → quantity, of workers that have a
+    ClusterQueue, and LocalQueues of the names `queues` in `default`. `pods`: see `KueueWorker`.
+    `shortest_token_seconds`: see `Hub`.
     """
 
     def __init__(
@@ -106,6 +109,8 @@ class WorkerFleet:
         *,
         slots: int = SLOTS,
         held: Iterable[str] = (),
+        quotas: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+        queues: Iterable[str] = (),
         pods: bool = True,
         shortest_token_seconds: int = 600,
     ) -> None:
@@ -113,6 +118,7 @@ class WorkerFleet:
         self.counter = JobCounter()
         self.hubs = {name: Hub(shortest_token_seconds=shortest_token_seconds) for name in self.names}
         self._slots, self._held, self._pods = slots, frozenset(held), pods
+        self._quotas, self._queues = quotas, tuple(queues)
         self._workers: dict[str, KueueWorker] = {}
         self._stand_ins = StandInThread(self._open)
 
@@ -120,6 +126,8 @@ class WorkerFleet:
         for name, hub in self.hubs.items():
             hub.start()
             hub.observe(JOB.plural, partial(self.counter.record, name))
+        for name, quota in self._quotas.items():
+            _apply(self.login(name), queue_manifests(quota, self._queues))
         self._stand_ins.start()
         return self
 
@@ -136,10 +144,15 @@ class WorkerFleet:
         """Return the stand-ins of all workers; called in their event loop."""
         logins = {name: self.login(name) for name in self.names}
         self._workers = {
-            name: KueueWorker(logins[name], slots=self._slots, held=name in self._held, pods=self._pods)
+            name: self._kind_of(name)(
+                logins[name], slots=self._slots, held=name in self._held, pods=self._pods
+            )
             for name in self.names
         }
         return [*self._workers.values()]
+
+    def _kind_of(self, name: str) -> type[KueueWorker]:
+        return QuotaWorker if name in self._quotas else KueueWorker
 
     # -- credentials and manifests
 
@@ -216,11 +229,7 @@ class WorkerFleet:
         """Apply the Secrets and their Namespace to the hub. Raises ApiError."""
         home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
 
-        async def put() -> None:
-            async with Client(hub, field_manager="fleet") as client:
-                await manifests.apply(client, [home, *self.secrets(namespace)])
-
-        asyncio.run(put())
+        _apply(hub, [home, *self.secrets(namespace)])
 
     # -- simulated events
 
@@ -247,3 +256,11 @@ class WorkerFleet:
     def revive(self, name: str) -> None:
         """Make the API server reachable again, with all its data."""
         self.hubs[name].come_back()
+
+
+def _apply(hub: Login, objects: Iterable[Object]) -> None:
+    async def put() -> None:
+        async with Client(hub, field_manager="fleet") as client:
+            await manifests.apply(client, list(objects))
+
+    asyncio.run(put())

@@ -2,13 +2,13 @@
 A stand-in for the Kueue and the Job controller of one worker: quota, admission and running Jobs.
 
 Decides by `multikueue.reconcile_copy`. It has no ClusterQueue object: quota is counted in slots, one per
-Workload.
+Workload. `worker_quota` simulates one with a ClusterQueue.
 """
 
 import asyncio
 import time
 from collections.abc import Coroutine, Iterable
-from typing import Final
+from typing import ClassVar, Final
 
 from placement_ac.core.api.constants import WORKLOAD, Kind
 from placement_ac.core.api.errors import Conflict, NotFound
@@ -42,7 +42,7 @@ class KueueWorker(StandIn):
     """
 
     name = "kueue"
-    kinds = (WORKLOAD, JOB)
+    kinds: ClassVar[tuple[Kind, ...]] = (WORKLOAD, JOB)
 
     def __init__(self, login: Login, *, slots: int = SLOTS, held: bool = False, pods: bool = True) -> None:
         super().__init__(login)
@@ -142,11 +142,14 @@ class KueueWorker(StandIn):
 
     async def _reconcile_workload(self, where: Name) -> None:
         copy, job = self.objects(WORKLOAD).get(where), self._job_of(where)
-        used = sum(has_quota(item) for item in self.objects(WORKLOAD).values())
-        room = not self._held and used < self._slots
-        decision = reconcile_copy(copy, job, queue=QUEUE, room=room, now=time.time())
+        decision = reconcile_copy(copy, job, queue=QUEUE, room=self._has_room(copy), now=time.time())
         for operation in decision.operations:
             copy = await self._execute(operation, copy, job)
+
+    def _has_room(self, _: Object | None) -> bool:
+        """Return whether there is quota for a copy that has none yet."""
+        used = sum(has_quota(item) for item in self.objects(WORKLOAD).values())
+        return not self._held and used < self._slots
 
     def _job_of(self, workload: Name) -> Object | None:
         namespace, name = workload

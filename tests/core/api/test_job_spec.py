@@ -6,9 +6,15 @@ import pytest
 
 from placement_ac.core.api.job_spec import NO_JOB, JobSpec, job_spec
 from placement_ac.core.api.label_selector import Requirement
-from tests.support.jobs_to_dispatch import DOMAIN, raw_job
+from tests.support.jobs_to_dispatch import DOMAIN, GPU, raw_job
 
 GROUP = f"{DOMAIN}/group"
+
+
+def pods(containers: Any, *, count: int = 1, minCount: int | None = None, **spec: Any) -> Any:  # noqa: N803
+    """A podSet with these containers; `spec`: of its Pods."""
+    template = {"spec": {"containers": containers} | spec}
+    return {"count": count, "minCount": minCount, "template": template}
 
 
 def test_the_workloads_own_annotations_come_before_those_of_its_podsets() -> None:
@@ -34,6 +40,60 @@ def test_the_node_requirements_of_each_podset() -> None:
     spec = {"nodeSelector": {"a": "b"}, "affinity": {"nodeAffinity": required}}
     a, z = Requirement("a", "In", ("b",)), Requirement("z", "Exists")
     assert job_spec(raw_job(pods=({"spec": spec}, {"spec": {}}))).nodes == (((a, z), (a,)),)
+
+
+def container(**resources: Any) -> Any:
+    return {"name": "c", "resources": resources}
+
+
+def gpus(number: Any) -> Any:
+    return {"nvidia.com/gpu": number}
+
+
+ONE_GPU = [container(requests={"cpu": "500m"}, limits=gpus("1"))]
+SIDECAR = container(requests={"cpu": 1}) | {"restartPolicy": "Always"}
+
+
+@pytest.mark.parametrize(
+    ("podset", "requests"),
+    [
+        pytest.param(pods(ONE_GPU), {"cpu": 500, **gpus(1000)}, id="a limit, where nothing is requested"),
+        pytest.param(pods(ONE_GPU, count=16), {"cpu": 8000, **gpus(16000)}, id="all Pods"),
+        pytest.param(pods(ONE_GPU, count=16, minCount=4), {"cpu": 2000, **gpus(4000)}, id="the fewest Pods"),
+        pytest.param(pods(ONE_GPU * 2), {"cpu": 1000, **gpus(2000)}, id="the sum of containers"),
+        pytest.param(
+            pods(ONE_GPU, initContainers=[container(requests={"cpu": 2}), container(requests={"cpu": 1})]),
+            {"cpu": 2000, **gpus(1000)},
+            id="the largest init container",
+        ),
+        pytest.param(
+            pods(ONE_GPU, initContainers=[SIDECAR, container(requests={"cpu": 2})]),
+            {"cpu": 3000, **gpus(1000)},
+            id="an init container beside a sidecar",
+        ),
+        pytest.param(
+            pods(ONE_GPU, initContainers=[SIDECAR]), {"cpu": 1500, **gpus(1000)}, id="a sidecar goes on"
+        ),
+        pytest.param(
+            pods(ONE_GPU, overhead={"cpu": "250m"}), {"cpu": 750, **gpus(1000)}, id="with the overhead"
+        ),
+        pytest.param(
+            pods(ONE_GPU, resources={"requests": {"cpu": 4}}), {"cpu": 4000, **gpus(1000)}, id="of the Pod"
+        ),
+        pytest.param(pods([container(requests={"cpu": "x"})]), {}, id="no quantity"),
+        pytest.param(pods(ONE_GPU, count=0), {}, id="no Pod"),
+        pytest.param({"template": {"spec": {"containers": 5, "overhead": []}}}, {}, id="another shape"),
+    ],
+)
+def test_the_requests_of_a_podset(podset: Any, requests: Any) -> None:
+    wanted = (tuple(sorted(requests.items())),) if requests else ()
+    assert job_spec({"spec": {"podSets": [podset]}}).requests == wanted
+
+
+def test_resources_that_kueue_does_not_count_on_the_hub_are_left_out() -> None:
+    spec = {"podSets": [pods(ONE_GPU)]}
+    usage = {"podSetAssignments": [{"name": "main"}, {"name": "other", "resourceUsage": gpus("1")}]}
+    assert job_spec({"spec": spec, "status": {"admission": usage}}).requests == (((GPU, 1000),),)
 
 
 @pytest.mark.parametrize(

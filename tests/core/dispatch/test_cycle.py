@@ -1,11 +1,16 @@
 """The cycle: filters narrow, scores put in order, ties are broken by the Placement's order."""
 
+from collections.abc import Sequence
+
+import pytest
+
 from placement_ac.core.dispatch.cycle import DispatchCycle, Refusal
 from placement_ac.core.dispatch.facts import Cluster
 from placement_ac.core.dispatch.profiles import parse_profile
-from tests.support.jobs_to_dispatch import DOMAIN, cluster, job
+from tests.support.jobs_to_dispatch import DOMAIN, GPU, cluster, gpu_pods, job, queues
 
 RANKED, SPREAD = parse_profile("ranked"), parse_profile("spread")
+HEADROOM = parse_profile("headroom")
 SELECTOR, ANTI = f"{DOMAIN}/cluster-selector", f"{DOMAIN}/anti-affinity"
 PREFERRED = f"{DOMAIN}/preferred-clusters"
 
@@ -66,4 +71,45 @@ def test_the_points_of_a_cluster() -> None:
         "Preferred": None,
         "Sticky": None,
         "Waiting": 100,
+        "Headroom": None,
     }
+
+
+def gpu_fleet(*numbers: int) -> list[Cluster]:
+    names = enumerate("abc"[: len(numbers)])
+    return [
+        cluster(name, at, len(numbers), queue_facts=queues((GPU, "all", numbers[at]))) for at, name in names
+    ]
+
+
+def test_too_little_quota_is_counted_by_the_most_that_there_is() -> None:
+    cycle = DispatchCycle(gpu_fleet(2, 8, 8))
+    assert cycle.problem(job(pods=gpu_pods(16))) == (
+        f"0/3 clusters fit: 2 had too little quota: 16 {GPU} asked, 8 at most (Capacity), "
+        f"1 had too little quota: 16 {GPU} asked, 2 at most (Capacity)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("sizes", "places"),
+    [
+        pytest.param([1] * 6, ["p-b", "p-b", "p-b", "p-a", "p-b", "p-a"], id="where most is left"),
+        pytest.param([5, 4, 2], ["p-b", "p-a", "p-b"], id="mixed sizes"),
+        pytest.param([16], [], id="too large"),
+    ],
+)
+def test_headroom_counts_the_jobs_of_this_cycle(sizes: Sequence[int], places: list[str]) -> None:
+    cycle, found = DispatchCycle(gpu_fleet(4, 7)), []
+    for n, size in enumerate(sizes):
+        one = job(f"j{n}", pods=gpu_pods(size))
+        best = cycle.rank(one, HEADROOM).order[:1]
+        cycle.nominated(one, best)
+        found += best
+    assert found == places
+
+
+def test_facts_matter_where_no_other_filter_refuses() -> None:
+    cycle = DispatchCycle([*gpu_fleet(2, 8), cluster("d", labels={"gpu": "t4"})])
+    one = job(pods=gpu_pods(16), annotations={SELECTOR: "gpu!=t4"})
+    assert cycle.asks_about(one) == {"p-a", "p-b"}
+    assert cycle.asks_about(job()) == set(), "without requests there is nothing to ask"

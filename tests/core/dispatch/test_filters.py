@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from placement_ac.core.dispatch.filters import FILTERS
-from tests.support.jobs_to_dispatch import DOMAIN, cluster, job
+from tests.support.jobs_to_dispatch import DOMAIN, GPU, QUEUE, cluster, gpu_pods, job, queues
 
 NAMES = "kueue.x-k8s.io/multikueue-cluster-names"
 SELECTOR = f"{DOMAIN}/cluster-selector"
@@ -63,7 +63,7 @@ def pod(selector: Any = None, *terms: list[tuple[str, str, list[str]]]) -> Any:
     return {"spec": {"nodeSelector": selector or {}} | affinity}
 
 
-ZONE, GPU = "topology.kubernetes.io/zone", "nvidia.com/gpu.product"
+ZONE, PRODUCT = "topology.kubernetes.io/zone", "nvidia.com/gpu.product"
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ ZONE, GPU = "topology.kubernetes.io/zone", "nvidia.com/gpu.product"
         pytest.param([pod()], None, id="no requirement"),
         pytest.param([pod({ZONE: "z1"})], None, id="met"),
         pytest.param([pod({ZONE: "z2"})], f"had no node with {ZONE}=z2", id="not met"),
-        pytest.param([pod({GPU: "h100"})], f"had no node with {GPU}=h100", id="the cluster does not say"),
+        pytest.param([pod({PRODUCT: "h100"})], f"had no node with {PRODUCT}=h100", id="it is not said"),
         pytest.param([pod({"disk": "ssd"})], None, id="not mapped"),
         pytest.param([pod({}, [(ZONE, "In", ["z2"])], [(ZONE, "In", ["z1"])])], None, id="an alternative"),
         pytest.param(
@@ -81,14 +81,14 @@ ZONE, GPU = "topology.kubernetes.io/zone", "nvidia.com/gpu.product"
             id="both must be met",
         ),
         pytest.param([pod(), pod({ZONE: "z2"})], f"had no node with {ZONE}=z2", id="the second podSet"),
-        pytest.param([pod({}, [(ZONE, "Exists", []), (GPU, "DoesNotExist", [])])], None, id="existence"),
+        pytest.param([pod({}, [(ZONE, "Exists", []), (PRODUCT, "DoesNotExist", [])])], None, id="existence"),
         pytest.param([pod({}, [("gen", "Gt", ["3"]), ("gen", "Lt", ["5"])])], None, id="order"),
         pytest.param([pod({}, [("gen", "Gt", ["4"])])], "had no node with gen>4", id="not greater"),
         pytest.param([pod({}, [("gen", "Gt", ["x"])])], "had no node with gen>x", id="no number"),
     ],
 )
 def test_node_labels(pods: Any, reason: str | None) -> None:
-    there = cluster("a", node_labels={ZONE: "z1", GPU: None, "gen": "4"})
+    there = cluster("a", node_labels={ZONE: "z1", PRODUCT: None, "gen": "4"})
     assert FILTERS["NodeLabels"](job(pods=tuple(pods)), there) == reason
 
 
@@ -116,3 +116,46 @@ def test_anti_affinity(other: Any, reason: str | None) -> None:
 def test_an_anti_affinity_that_cannot_be_read_refuses_all() -> None:
     reason = FILTERS["AntiAffinity"](job(annotations={ANTI: "a b"}), cluster("a"))
     assert reason == f"couldn't be judged: correct the annotation {ANTI}: 'a b' is not a label selector"
+
+
+def too_little(asked: str, most: str, resource: str = GPU) -> str:
+    return f"had too little quota: {asked} {resource} asked, {most} at most"
+
+
+@pytest.mark.parametrize(
+    ("pods", "there", "reason"),
+    [
+        pytest.param(gpu_pods(8), queues((GPU, "a", 8)), None, id="all of it"),
+        pytest.param(gpu_pods(8), queues((GPU, "a", 8, 8)), None, id="it is used: that may change"),
+        pytest.param(gpu_pods(16), queues((GPU, "a", 8)), too_little("16", "8"), id="too little"),
+        pytest.param(gpu_pods(8), queues((GPU, "a", 4), (GPU, "b", 8)), None, id="the largest flavor"),
+        pytest.param(
+            gpu_pods(8), queues((GPU, "a", 4), (GPU, "b", 4)), too_little("8", "4"), id="one flavor at a time"
+        ),
+        pytest.param(gpu_pods(4, 4), queues((GPU, "a", 4)), None, id="each podSet by itself"),
+        pytest.param(gpu_pods(4, 5), queues((GPU, "a", 4)), too_little("5", "4"), id="the second podSet"),
+        pytest.param(gpu_pods(8), queues((GPU, "a", 4, 0, 4)), None, id="with what it may borrow"),
+        pytest.param(
+            gpu_pods(8), queues((GPU, "a", 4, 0, 2)), too_little("8", "6"), id="it may borrow too little"
+        ),
+        pytest.param(gpu_pods(8), queues((GPU, "a", 4, 0, None)), None, id="a cohort without a limit"),
+        pytest.param(gpu_pods(1), queues(("cpu", "a", 4)), too_little("1", "0"), id="no such resource"),
+        pytest.param(
+            gpu_pods(1, memory="48Gi"),
+            queues((GPU, "a", 4), ("memory", "a", "32Gi")),
+            too_little("48Gi", "32Gi", "memory"),
+            id="memory",
+        ),
+        pytest.param(
+            gpu_pods(1, cpu="1500m"),
+            queues((GPU, "a", 4), ("cpu", "a", 1)),
+            too_little("1500m", "1", "cpu"),
+            id="a part of a CPU",
+        ),
+        pytest.param((), queues((GPU, "a", 4)), None, id="no requests"),
+        pytest.param(gpu_pods(8), None, None, id="nothing is known"),
+        pytest.param(gpu_pods(8), {}, f"had no LocalQueue {QUEUE[0]}/{QUEUE[1]}", id="no LocalQueue"),
+    ],
+)
+def test_capacity(pods: Any, there: Any, reason: str | None) -> None:
+    assert FILTERS["Capacity"](job(pods=pods), cluster("a", queue_facts=there)) == reason

@@ -18,7 +18,9 @@ def test_by_weights() -> None:
     ("text", "problem"),
     [
         pytest.param(
-            "best", "'best' is no profile: use one of ranked, spread, pack, or NAME=WEIGHT,…", id="name"
+            "best",
+            "'best' is no profile: use one of ranked, spread, pack, headroom, or NAME=WEIGHT,…",
+            id="name",
         ),
         pytest.param(
             "Placment=1", "there is no score 'Placment': there are Placement, Spread, Pack", id="score"

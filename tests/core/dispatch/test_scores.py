@@ -7,7 +7,7 @@ import pytest
 from placement_ac.core.api.label_selector import SelectorError
 from placement_ac.core.dispatch.scores import SCORES
 from placement_ac.core.dispatch.scores.preferred import parse_preferences
-from tests.support.jobs_to_dispatch import DOMAIN, cluster, job
+from tests.support.jobs_to_dispatch import DOMAIN, GPU, cluster, gpu_pods, job, queues
 
 PREFERRED = f"{DOMAIN}/preferred-clusters"
 MINE, THEIRS = job("one"), job("two", queue="theirs")
@@ -64,3 +64,38 @@ def test_preferred(preferences: str, points: float | None) -> None:
 def test_a_weight_is_1_to_100(text: str) -> None:
     with pytest.raises(SelectorError, match="does not begin with a weight of 1 to 100 and a colon"):
         parse_preferences(text)
+
+
+@pytest.mark.parametrize(
+    ("asked", "there", "points"),
+    [
+        pytest.param(gpu_pods(2), queues((GPU, "a", 8)), 87.5, id="four times as much is free"),
+        pytest.param(gpu_pods(2), queues((GPU, "a", 8, 6)), 50.0, id="just enough"),
+        pytest.param(gpu_pods(2), queues((GPU, "a", 8, 8), (GPU, "b", 4)), 75.0, id="the better flavor"),
+        pytest.param(gpu_pods(4), queues((GPU, "a", 8, 6)), 12.5, id="half of it"),
+        pytest.param(gpu_pods(4), queues((GPU, "a", 8, 8)), 0.0, id="nothing"),
+        pytest.param(gpu_pods(4), queues((GPU, "a", 8, 6, 8)), 37.5, id="half of it, the rest is borrowed"),
+        pytest.param(gpu_pods(4), queues((GPU, "a", 8, 12, 8)), 25.0, id="all is borrowed"),
+        pytest.param(gpu_pods(4), queues((GPU, "a", 8, 14, 8)), 12.5, id="half of it can be borrowed"),
+        pytest.param(gpu_pods(4), queues((GPU, "a", 8, 9, None)), 25.0, id="a cohort without a limit"),
+        pytest.param(gpu_pods(2, 2), queues((GPU, "a", 8)), 75.0, id="all podSets"),
+        pytest.param(
+            gpu_pods(1, cpu=4), queues((GPU, "a", 8), ("cpu", "a", 8)), 75.0, id="the scarcest resource"
+        ),
+        pytest.param(gpu_pods(2), queues(("cpu", "a", 8)), 0.0, id="no such resource"),
+        pytest.param((), queues((GPU, "a", 8)), None, id="no requests"),
+        pytest.param(gpu_pods(2), {}, 0.0, id="no LocalQueue"),
+        pytest.param(gpu_pods(2), queues((GPU, "a", 8), active=False), 0.0, id="stopped"),
+        pytest.param(gpu_pods(2), None, None, id="nothing is known"),
+    ],
+)
+def test_headroom(asked: Any, there: Any, points: float | None) -> None:
+    assert SCORES["Headroom"](job(pods=asked), cluster("a", queue_facts=there)) == points
+
+
+def test_headroom_subtracts_those_that_the_facts_do_not_count() -> None:
+    coming = [job("one", pods=gpu_pods(3)), job("two", pods=gpu_pods(1)), job("three", queue="theirs")]
+    there = cluster("a", queue_facts=queues((GPU, "a", 4), (GPU, "b", 8)), coming=coming)
+    assert SCORES["Headroom"](job(pods=gpu_pods(2)), there) == 87.5
+    there.add_waiting([job("four", pods=gpu_pods(4))])
+    assert SCORES["Headroom"](job(pods=gpu_pods(2)), there) == 75.0

@@ -149,7 +149,7 @@ def test_a_wrong_profile_is_reported_and_the_default_counts() -> None:
     assert (verdict.status, nominated(answer)) == ("True", {"job": ("p-a",)})
     assert verdict.message.endswith(
         f"; check check: correct the annotation {PROFILE}: "
-        "'best' is no profile: use one of ranked, spread, pack, or NAME=WEIGHT,…"
+        "'best' is no profile: use one of ranked, spread, pack, headroom, or NAME=WEIGHT,…"
     )
     assert posts(answer) == []
 

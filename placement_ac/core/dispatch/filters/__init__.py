@@ -11,15 +11,19 @@ from typing import Final
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.facts import Cluster
 from placement_ac.core.dispatch.filters.anti_affinity import anti_affinity
+from placement_ac.core.dispatch.filters.capacity import capacity
 from placement_ac.core.dispatch.filters.cluster_affinity import cluster_affinity
 from placement_ac.core.dispatch.filters.cluster_names import cluster_names
 from placement_ac.core.dispatch.filters.node_labels import node_labels
 
 Filter = Callable[[Workload, Cluster], str | None]
 
+CAPACITY: Final = "Capacity"
+"""The filter that reads facts of workers."""
 FILTERS: Final[Mapping[str, Filter]] = {
     "ClusterNames": cluster_names,
     "ClusterAffinity": cluster_affinity,
     "NodeLabels": node_labels,
     "AntiAffinity": anti_affinity,
+    CAPACITY: capacity,
 }

@@ -7,6 +7,7 @@ from typing import Final
 
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.facts import Cluster
+from placement_ac.core.dispatch.scores.headroom import headroom
 from placement_ac.core.dispatch.scores.placement import placement
 from placement_ac.core.dispatch.scores.preferred import preferred
 from placement_ac.core.dispatch.scores.spread import pack, spread
@@ -22,4 +23,5 @@ SCORES: Final[Mapping[str, Score]] = {
     "Preferred": preferred,
     "Sticky": sticky,
     "Waiting": waiting,
+    "Headroom": headroom,
 }

@@ -1,0 +1,81 @@
+"""
+The resources that the Pods of a Workload ask for.
+
+Pure. Source: Kubernetes' resource-helpers `PodRequests`, and Kueue's `AdjustResources`: a limit counts where
+a container requests nothing.
+"""
+
+from collections.abc import Collection, Iterator
+from typing import Any, Final
+
+from placement_ac.core.api.quantities import milli
+from placement_ac.core.api.schemas import Raw, as_mapping
+
+Requests = tuple[tuple[str, int], ...]
+"""Resources and how much of each, in thousandths, sorted; without those that are 0."""
+MAX_COUNT: Final = 2**31 - 1
+
+
+def podset_requests(podset: Raw, counted: Collection[str] = ()) -> Requests:
+    """Return what all Pods of a podSet ask for; whatever has another shape counts as absent.
+
+    `counted`: the resources that Kueue counts, if that is known; a configuration of it may exclude others.
+    """
+    pod = as_mapping(as_mapping(podset.get("template")).get("spec"))
+    count = _count(podset)
+    total = {name: amount * count for name, amount in _pod_requests(pod).items()}
+    wanted = (one for one in total.items() if one[1] > 0 and (not counted or one[0] in counted))
+    return tuple(sorted(wanted))
+
+
+def _count(podset: Raw) -> int:
+    """Return the number of Pods; the smallest with which it may be admitted, if it may be with fewer."""
+    counts = [podset.get("count", 1), podset.get("minCount")]
+    valid = [one for one in counts if isinstance(one, int) and 0 <= one <= MAX_COUNT]
+    return min(valid, default=1)
+
+
+def _pod_requests(pod: Raw) -> dict[str, int]:
+    """Return the larger of all containers together and of each init container, plus the overhead."""
+    total: dict[str, int] = {}
+    for container in _mappings(pod.get("containers")):
+        _add(total, _requests(container))
+    sidecars: dict[str, int] = {}
+    peak: dict[str, int] = {}
+    for container in _mappings(pod.get("initContainers")):
+        own = dict(_requests(container))
+        if container.get("restartPolicy") == "Always":  # a sidecar: it goes on
+            _add(sidecars, own.items())
+            own = {}
+        _raise(peak, {name: own.get(name, 0) + sidecars.get(name, 0) for name in {*own, *sidecars}})
+    _add(total, sidecars.items())
+    _raise(total, peak)
+    total |= dict(_requests(pod))  # of the whole Pod
+    _add(total, _quantities(pod.get("overhead")))
+    return total
+
+
+def _requests(holder: Raw) -> Iterator[tuple[str, int]]:
+    resources = as_mapping(holder.get("resources"))
+    yield from _quantities({**as_mapping(resources.get("limits")), **as_mapping(resources.get("requests"))})
+
+
+def _quantities(value: Any) -> Iterator[tuple[str, int]]:
+    for name, text in as_mapping(value).items():
+        amount = milli(text)
+        if amount is not None:
+            yield name, amount
+
+
+def _add(total: dict[str, int], more: Any) -> None:
+    for name, amount in more:
+        total[name] = total.get(name, 0) + amount
+
+
+def _raise(total: dict[str, int], least: dict[str, int]) -> None:
+    for name, amount in least.items():
+        total[name] = max(total.get(name, 0), amount)
+
+
+def _mappings(value: Any) -> list[Raw]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -1,0 +1,50 @@
+"""
+Kubernetes quantities (`500m`, `16Gi`, `1e3`) as exact numbers of thousandths.
+
+Pure. Source: k8s.io/apimachinery `api/resource`: suffixes of ten, suffixes of two, an exponent. As there,
+a quantity that is finer than a thousandth is rounded up.
+"""
+
+import math
+import re
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final
+
+_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_FORM: Final = re.compile(
+    r"(?P<number>[+-]?(?:[0-9]{1,40}\.?[0-9]{0,40}|\.[0-9]{1,40}))"
+    r"(?P<suffix>[eE][+-]?[0-9]{1,2}|[KMGTPE]i|[numkMGTPE]?)"
+)
+
+
+def milli(value: object) -> int | None:
+    """Return a quantity, given as text or as a JSON number, in thousandths; None if it is none."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    return _parsed(str(value))
+
+
+@lru_cache(maxsize=1024)  # a fleet repeats the same values
+def _parsed(text: str) -> int | None:
+    found = _FORM.fullmatch(text)
+    if found is None:
+        return None
+    suffix = found["suffix"]
+    if suffix in _BINARY:
+        factor = Fraction(2) ** _BINARY[suffix]
+    else:
+        factor = Fraction(10) ** (_DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:]))
+    return math.ceil(Fraction(found["number"]) * factor * 1000)
+
+
+def format_milli(value: int) -> str:
+    """Return the shortest exact quantity of that many thousandths."""
+    whole, rest = divmod(value, 1000)
+    if rest:
+        return f"{value}m"
+    for suffix, power in reversed(_BINARY.items()):
+        if suffix != "Ki" and whole and whole % 2**power == 0:
+            return f"{whole >> power}{suffix}"
+    return str(whole)

@@ -1,0 +1,58 @@
+"""
+The quota of a worker that is free, less what this hub's Workloads ask for that its facts do not count yet.
+
+Pure. Amounts are in thousandths.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from placement_ac.core.api.job_spec import JobSpec
+from placement_ac.core.api.objects import Workload
+from placement_ac.core.inputs.queue_facts import FlavorQuota, Queue, QueueFacts
+
+Free = list[FlavorQuota]
+"""The quota of one resource in each flavor, as it will be."""
+
+
+class FreeQuota:
+    """Keeps account of one worker. `coming`: Workloads that its facts do not count yet."""
+
+    def __init__(self, queues: Mapping[Queue, QueueFacts], coming: Iterable[Workload]) -> None:
+        self._queues = queues
+        self._by_cluster_queue: dict[str, dict[str, Free]] = {}
+        for workload in coming:
+            self.add(workload)
+
+    def of(self, queue: Queue) -> Mapping[str, Free]:
+        """Return resource → its quota, for a LocalQueue that exists."""
+        facts = self._queues[queue]
+        if facts.cluster_queue not in self._by_cluster_queue:
+            copied = {resource: list(flavors) for resource, flavors in facts.quotas.items()}
+            self._by_cluster_queue[facts.cluster_queue] = copied
+        return self._by_cluster_queue[facts.cluster_queue]
+
+    def add(self, workload: Workload) -> None:
+        """Take in that a Workload comes: in the first flavor with room for it, as Kueue looks for one."""
+        queue = workload.meta.namespace, workload.job.queue
+        if queue not in self._queues:
+            return
+        free = self.of(queue)
+        for resource, asked in total_requests(workload.job).items():
+            if flavors := free.get(resource):
+                chosen = _flavor_for(flavors, asked)
+                flavors[chosen] = flavors[chosen]._replace(reserved=flavors[chosen].reserved + asked)
+
+
+def total_requests(job: JobSpec) -> dict[str, int]:
+    """Return resource → how much all podSets of a job ask for."""
+    total: dict[str, int] = {}
+    for podset in job.requests:
+        for resource, asked in podset:
+            total[resource] = total.get(resource, 0) + asked
+    return total
+
+
+def _flavor_for(flavors: Free, asked: int) -> int:
+    """Return the index of the first flavor whose nominal quota has room, or else of the one with most."""
+    unused = [one.nominal - one.reserved for one in flavors]
+    return next((at for at, left in enumerate(unused) if left >= asked), unused.index(max(unused)))

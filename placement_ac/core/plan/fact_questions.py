@@ -1,0 +1,77 @@
+"""
+Which workers are asked for their queues, and for whose answer a nomination waits (our dispatcher).
+
+Pure. Workers are asked only while a Workload is to be nominated to which their quota matters: at rest nobody
+is asked.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind
+from placement_ac.core.plan.targets import TargetClusters
+from placement_ac.core.selection.selection import soonest
+
+FACTS_AGAIN_SECONDS: Final = 15.0
+"""How often a worker is asked at most."""
+FACTS_WAIT_SECONDS: Final = 2.0
+"""How long a nomination waits at most for a worker whose queues are not known."""
+_READABLE: Final = ("Secret", "ClusterProfile")
+"""Sources of credentials that we can read as Kueue does."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactQuestions:
+    """The MultiKueueClusters whose workers are to be asked for their queues."""
+
+    ask: tuple[str, ...] = ()
+    timers: frozenset[Timer] = frozenset()
+    requeue_after: float | None = None
+
+
+def askable_workers(seen: Snapshot, targets: TargetClusters) -> frozenset[str]:
+    """Return the MultiKueueClusters that get jobs and whose workers can be asked."""
+    clusters, listed = seen.objects.clusters, set(seen.objects.listed)
+    return frozenset(
+        entry.name
+        for entry in targets.to_list
+        if entry.name in listed
+        and entry.name in clusters
+        and clusters[entry.name].active
+        and clusters[entry.name].source[0] in _READABLE
+        and entry.cluster not in seen.fleet.unreachable
+    )
+
+
+def awaited_workers(seen: Snapshot, askable: Collection[str]) -> frozenset[str]:
+    """Return those that have not answered lately, and whose answer is worth a short wait."""
+    return frozenset(
+        name
+        for name in askable
+        if not _has_answered(seen, name) and seen.age(_timer(name)) < FACTS_WAIT_SECONDS
+    )
+
+
+def fact_questions(seen: Snapshot, names: Collection[str]) -> FactQuestions:
+    """Return which of these MultiKueueClusters are to be asked now, and when to look again."""
+    ask, timers, waits = [], [], []
+    for name in sorted(names):
+        if not _has_answered(seen, name):
+            ask.append(name)
+            timers.append(_timer(name))
+            waits.append(FACTS_WAIT_SECONDS - seen.age(timers[-1]))
+        elif (age := seen.fleet.queue_facts[name].age) >= FACTS_AGAIN_SECONDS:
+            ask.append(name)
+        else:
+            waits.append(FACTS_AGAIN_SECONDS - age)
+    return FactQuestions(tuple(ask), frozenset(timers), soonest([left for left in waits if left > 0]))
+
+
+def _has_answered(seen: Snapshot, name: str) -> bool:
+    facts = seen.fleet.queue_facts.get(name)
+    return facts is not None and facts.is_fresh
+
+
+def _timer(name: str) -> Timer:
+    return Timer(TimerKind.FACTS_AWAITED, name)

@@ -1,0 +1,135 @@
+"""
+Read the queues of workers: which LocalQueues there are, the quota of their ClusterQueues, and its use.
+
+No connection is kept open. An error becomes a `problem`, in words for an admin; neither it nor a log line
+quotes content of a Secret, a plugin or a worker. A worker that does not answer delays no other.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+import structlog
+from cachetools import TTLCache
+
+from placement_ac.core.api.constants import KUEUE, Resource
+from placement_ac.core.api.errors import ApiError, TooLarge
+from placement_ac.core.api.objects import KueueObject
+from placement_ac.core.inputs.queue_facts import WorkerFacts, queue_facts
+from placement_ac.kube.client import PAGE_SIZE, Client, Object
+from placement_ac.observability.logs import LogDeduplicator, error_place
+from placement_ac.workers.connector import (
+    MAX_CACHED,
+    TOO_LARGE_SECONDS,
+    Version,
+    WorkerConnector,
+    WorkerError,
+    WorkerLogin,
+    source_of,
+    worker_error_text,
+)
+from placement_ac.workers.copies import DISCOVERY_SECONDS
+from placement_ac.workers.limiter import ProbeLimiter
+from placement_ac.workers.queries import CLUSTER_QUEUE, LOCAL_QUEUE
+
+log = structlog.get_logger(__name__)
+
+Resources = tuple[Resource, Resource]
+"""ClusterQueues and LocalQueues, in the version that a worker serves."""
+
+TOO_DEEP: Final = "look for the {} there that the log names: it is nested too deeply to be read"
+PERMISSION: Final = f"list clusterqueues.{KUEUE} and localqueues.{KUEUE}"
+
+
+class FactsReader:
+    """Reads the queues of workers, each within the timeout of `connector`, `parallel` at once."""
+
+    def __init__(self, connector: WorkerConnector, *, parallel: int = 8) -> None:
+        self._connector = connector
+        self._limiter = ProbeLimiter(parallel)
+        self._logged = LogDeduplicator()
+        self._resources: TTLCache[Version, Resources] = TTLCache(MAX_CACHED, DISCOVERY_SECONDS)
+        self._too_large: TTLCache[Version, str] = TTLCache(MAX_CACHED, TOO_LARGE_SECONDS)
+        """Credentials of workers whose queues are too many; their copies are read nevertheless."""
+
+    async def read(self, cluster: KueueObject) -> WorkerFacts:
+        """Return the queues on the worker of a MultiKueueCluster. Raises nothing but CancelledError."""
+        name = cluster.meta.name
+        try:
+            async with self._limiter.slot(name):
+                facts = await self._facts(cluster)
+        except WorkerError as why:
+            return WorkerFacts(problem=f"MultiKueueCluster {name}: {why}")
+        except Exception as error:  # a worker may answer anything, and must not stop the others
+            place = error_place(error)
+            level = self._logged.level(name, place, logging.ERROR)
+            log.log(level, "asking a worker failed", name=name, error=place)
+            return WorkerFacts(problem=f"MultiKueueCluster {name}: unexpected {type(error).__name__}")
+        self._logged.ended(name)
+        return facts
+
+    async def _facts(self, cluster: KueueObject) -> WorkerFacts:
+        deadline = self._connector.deadline()
+        credential = await self._connector.get_credential(source_of(cluster), deadline)
+        login = await self._connector.login(credential, deadline)
+        if problem := self._too_large.get(login.version):
+            raise WorkerError(problem)
+        return await self._connector.within(deadline, self._read(login), "the worker did not answer")
+
+    async def _read(self, login: WorkerLogin) -> WorkerFacts:
+        try:
+            async with self._connector.client(login) as client:
+                cluster_queues, local_queues = await self._served(client, login)
+                quotas = await _list(client, cluster_queues, _without_managed_fields)
+                if not quotas:  # it has none, or shows none
+                    raise WorkerError("the worker has no ClusterQueue: is Kueue set up there?")
+                return WorkerFacts(queue_facts(await _list(client, local_queues, _reference), quotas))
+        except TooLarge as error:
+            text = self._too_large[login.version] = worker_error_text(error, login.described_as, PERMISSION)
+            raise WorkerError(text) from None
+        except ApiError as error:
+            if error.status == 404:  # what it serves may have changed
+                self._resources.pop(login.version, None)
+            raise self._connector.problem(error, login, PERMISSION) from None
+
+    async def _served(self, client: Client, login: WorkerLogin) -> Resources:
+        known = self._resources.get(login.version)
+        if known is None:
+            served = await client.discover((CLUSTER_QUEUE, LOCAL_QUEUE))
+            if CLUSTER_QUEUE not in served or LOCAL_QUEUE not in served:
+                raise WorkerError("the worker serves no ClusterQueues and LocalQueues: is Kueue there?")
+            known = self._resources[login.version] = served[CLUSTER_QUEUE], served[LOCAL_QUEUE]
+        return known
+
+
+async def _list(client: Client, resource: Resource, keep: Callable[[Object], Object]) -> list[Object]:
+    """Return the parts of all objects that `keep` returns: a page at a time is held whole."""
+    found: list[Object] = []
+    async for page in client.pages(resource, limit=PAGE_SIZE):
+        if page.kind != f"{resource.of.kind}List":
+            raise WorkerError(f"what the worker answered is no list of {resource.of.kind}s")
+        if page.skipped:  # counted as absent, a LocalQueue would be missing
+            raise WorkerError(TOO_DEEP.format(resource.of.kind))
+        if page.first:
+            found.clear()
+        found += map(keep, page.items)
+    return found
+
+
+def _without_managed_fields(item: Object) -> Object:
+    return {"metadata": {"name": _metadata(item).get("name")}} | {
+        part: item.get(part) for part in ("spec", "status")
+    }
+
+
+def _reference(item: Object) -> Object:
+    """Return a LocalQueue's name and ClusterQueue."""
+    metadata, spec = _metadata(item), item.get("spec")
+    cluster_queue = spec.get("clusterQueue") if isinstance(spec, dict) else None
+    names = {part: metadata.get(part) for part in ("namespace", "name")}
+    return {"metadata": names, "spec": {"clusterQueue": cluster_queue}}
+
+
+def _metadata(item: Object) -> Object:
+    metadata = item.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}

@@ -1,0 +1,127 @@
+"""With our dispatcher, jobs go where quota can be enough; with the profile headroom, where most is free."""
+
+import io
+import time
+from collections.abc import Iterator
+from contextlib import redirect_stderr
+
+import pytest
+
+from placement_ac.lab.standins.multikueue import KueueSettings
+from placement_ac.observability import logs
+from tests.support.driver import KUEUE, Controllers, Driver
+from tests.support.jobs import Stage, soon, stage
+from tests.support.stage import shorten
+
+EXTERNAL = "open-cluster-management.io/placement"
+GPU = "nvidia.com/gpu"
+SIZES = {"a": "2", "b": "8", "c": "16"}
+CLUSTER_QUEUES = f"{KUEUE}/v1beta2/clusterqueues"
+
+
+@pytest.fixture
+def there(admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    shorten(monkeypatch, FACTS_AGAIN_SECONDS=0.5)
+    quotas = {name: {GPU: size} for name, size in SIZES.items()}
+    kueue = KueueSettings(dispatcher=EXTERNAL)
+    with stage(admin, controllers, [*SIZES], quotas=quotas, settings=kueue) as opened:
+        opened.select(*SIZES)
+        controllers.start(dispatcher=True, step_size=1, dispatch_profile="headroom")
+        soon(opened.connected, 3)
+        soon(lambda: admin.reason("p"), "Active")
+        yield opened
+
+
+@pytest.fixture
+def log(there: Stage) -> Iterator[io.StringIO]:
+    output = io.StringIO()
+    with redirect_stderr(output):
+        logs.configure("text", "info")
+    yield output
+    logs.configure("text", "error")
+
+
+def entry(there: Stage, job: str) -> tuple[str, str]:
+    entries = (there.workload(job).get("status") or {}).get("admissionChecks", ())
+    return next(((one["state"], one["message"]) for one in entries if one["name"] == "p"), ("", ""))
+
+
+def nominations(there: Stage, job: str) -> list[list[str]]:
+    return there.nominations(job) if there.workload(job) else []
+
+
+def questions(there: Stage) -> int:
+    """How often the workers were asked for their ClusterQueues."""
+    return sum(
+        request.path == CLUSTER_QUEUES and request.user_agent.startswith("placement-ac")
+        for hub in there.fleet.hubs.values()
+        for request in list(hub.journal)
+    )
+
+
+def test_a_job_goes_where_the_quota_can_be_enough(there: Stage) -> None:
+    there.submit("large", requests={GPU: "16"})
+    there.until_runs("large", "c")
+    assert there.account("large")[:2] == (1, 1)
+    assert there.nominations("large") == [["p-c"]], "no other cluster was ever nominated"
+    there.submit("too-large", requests={GPU: "32"})
+    asked = f"had too little quota: 32 {GPU} asked"
+    why = ", ".join(f"1 {asked}, {size} at most (Capacity)" for size in SIZES.values())
+    soon(lambda: entry(there, "too-large"), ("Pending", f"NoClusterFits: 0/3 clusters fit: {why}"))
+    there.queue("elsewhere", "mk", "p")
+    there.submit("lost", "elsewhere", requests={GPU: "1"})
+    why = "0/3 clusters fit: 3 had no LocalQueue default/elsewhere (Capacity)"
+    soon(lambda: entry(there, "lost"), ("Pending", f"NoClusterFits: {why}"))
+
+
+@pytest.mark.long
+def test_a_job_that_waits_runs_when_the_quota_grows_and_then_nobody_is_asked(there: Stage) -> None:
+    there.submit("too-large", requests={GPU: "32"})
+    soon(lambda: entry(there, "too-large")[1].startswith("NoClusterFits"))
+    with Driver(there.fleet.hubs["a"]) as worker:
+        path = f"{CLUSTER_QUEUES}/cluster-queue"
+        spec = worker.ask("GET", path)["spec"]
+        spec["resourceGroups"][0]["flavors"][0]["resources"][0]["nominalQuota"] = "32"
+        worker.ask("PATCH", path, {"spec": spec}, "merge")
+    there.until_runs("too-large", "a")
+    asked = questions(there)
+    assert asked >= 2 * len(SIZES)
+    time.sleep(1.5)
+    assert questions(there) == asked
+
+
+def test_a_worker_that_refuses_is_told_once_and_gets_jobs_nevertheless(
+    there: Stage, log: io.StringIO
+) -> None:
+    for hub in there.fleet.hubs.values():
+        hub.faults.add("GET", "/clusterqueues$", status=403, times=1000)
+    there.submit("one", requests={GPU: "16"})
+    soon(lambda: nominations(there, "one"), [["p-a"]])
+    time.sleep(0.6)
+    there.submit("two", requests={GPU: "16"})
+    soon(lambda: nominations(there, "two"), [["p-a"]])
+    soon(lambda: questions(there), 2 * len(SIZES))
+    told = [line for line in log.getvalue().splitlines() if "cannot read a cluster's queues" in line]
+    assert len(told) == len(SIZES)
+    assert all("does not let the account" in line for line in told)
+
+
+@pytest.mark.long
+def test_a_job_waits_for_a_slow_answer_but_not_for_long(there: Stage) -> None:
+    there.fleet.hubs["c"].faults.add("GET", "/clusterqueues$", delay=3.5)
+    began = time.monotonic()
+    there.submit("one", requests={GPU: "1"})
+    soon(lambda: nominations(there, "one"), [["p-b"]])
+    assert 2.0 <= time.monotonic() - began < 3.5
+
+
+def test_with_headroom_jobs_go_where_most_is_free(there: Stage) -> None:
+    for name, gpus, cluster in (
+        ("one", "4", "c"),
+        ("two", "8", "c"),
+        ("three", "6", "b"),
+        ("four", "2", "c"),
+    ):
+        there.submit(name, requests={GPU: gpus})
+        there.until_runs(name, cluster)
+    assert [there.account(job)[:2] for job in there.jobs] == [(1, 1)] * 4

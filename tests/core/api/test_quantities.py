@@ -1,0 +1,59 @@
+"""Kubernetes quantities in thousandths, and as text again."""
+
+from typing import Any
+
+import pytest
+
+from placement_ac.core.api.quantities import format_milli, milli
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1", 1000),
+        (2, 2000),
+        (0.5, 500),
+        ("500m", 500),
+        ("0.1", 100),
+        ("1.", 1000),
+        (".5", 500),
+        ("-1", -1000),
+        ("2k", 2_000_000),
+        ("1Ki", 1_024_000),
+        ("1.5Gi", 3 * 2**29 * 1000),
+        ("1e3", 1_000_000),
+        ("1E3", 1_000_000),
+        ("1E", 10**21),
+        ("8Ei", 2**63 * 1000),
+        ("1u", 1),
+        ("1n", 1),
+        ("1500u", 2),
+    ],
+)
+def test_a_quantity(text: Any, value: int) -> None:
+    assert milli(text) == value
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "1x", "1 ", "1KI", "e3", "1e", "1e999", "¹", "٣", None, True, [], {}]
+)
+def test_no_quantity(text: Any) -> None:
+    assert milli(text) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (16_000, "16"),
+        (1_024_000, "1024"),
+        (500, "500m"),
+        (1500, "1500m"),
+        (2**20 * 1000, "1Mi"),
+        (48 * 2**30 * 1000, "48Gi"),
+        (10**21, "1000000000000000000"),
+    ],
+)
+def test_as_text(value: int, text: str) -> None:
+    assert format_milli(value) == text
+    assert milli(text) == value
