@@ -18,7 +18,7 @@ SBOM ?= build/placement-ac.cdx.json
 # second of every start.
 SBOM_VENV := build/sbom
 
-.PHONY: help demo pictures chart test test-long check unit test-envtest test-kind lock sbom audit chaos image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-ui bench-flips bench-nominations clean
+.PHONY: help demo pictures chart test test-long check unit coverage test-envtest test-kind lock sbom audit chaos image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-ui bench-flips bench-nominations clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,7 +45,10 @@ check: $(VENV)/installed ## Check formatting, lint, types, layers and workflows
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 
-unit: $(VENV)/installed ## Run the tests that are not long, and measure their coverage
+unit: $(VENV)/installed ## Run the tests that are not long
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not long'
+
+coverage: $(VENV)/installed ## Run the tests that are not long, and measure their coverage: it takes twice as long
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not long' --cov --cov-report=term:skip-covered
 
 test-long: $(VENV)/installed ## Run the long tests: whole installations, many kills, many jobs

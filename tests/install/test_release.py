@@ -128,7 +128,7 @@ def test_no_owner_is_named(path: Path) -> None:
 
 def test_ci_runs_what_a_developer_runs() -> None:
     ran = {target for script in scripts(GITHUB / "workflows" / "ci.yml") for target in TARGET.findall(script)}
-    assert ran == {"check", "test", "test-long", "docs", "image"}
+    assert ran == {"check", "test", "test-long", "coverage", "docs", "image"}
     assert {'./setup-env.sh ${OPTIONS:+"$OPTIONS"}', "make test-kind"} <= set(
         scripts(GITHUB / "workflows" / "e2e.yml")
     )
@@ -147,7 +147,7 @@ def test_only_missing_recordings_are_excused() -> None:
     for path in WORKFLOWS:
         for job in jobs(path).values():
             ran = [step.get("run", "") for step in job["steps"]]
-            tests = [n for n, script in enumerate(ran) if re.search(r"make test(-long)?$", script)]
+            tests = [n for n, script in enumerate(ran) if re.search(r"make (test|test-long|coverage)$", script)]
             assert [ran[n] for n in tests if not ran[n].startswith("CI='' ")] == []
             if tests:
                 assert "kubectl version --client && google-chrome --version" in ran[: tests[0]]
