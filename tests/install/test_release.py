@@ -26,6 +26,7 @@ Workflow = dict[str, Any]
 PINNED = re.compile(r" +(?:- )?uses: [\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
 """An action, by the hash of its commit, with its version in a comment."""
 TARGET = re.compile(r"\bmake ([a-z-]+)")
+TESTS: Final = re.compile(r"make (test|test-long|coverage)$")
 
 
 def workflow(path: Path) -> Workflow:
@@ -147,7 +148,7 @@ def test_only_missing_recordings_are_excused() -> None:
     for path in WORKFLOWS:
         for job in jobs(path).values():
             ran = [step.get("run", "") for step in job["steps"]]
-            tests = [n for n, script in enumerate(ran) if re.search(r"make (test|test-long|coverage)$", script)]
+            tests = [n for n, script in enumerate(ran) if TESTS.search(script)]
             assert [ran[n] for n in tests if not ran[n].startswith("CI='' ")] == []
             if tests:
                 assert "kubectl version --client && google-chrome --version" in ran[: tests[0]]
