@@ -651,7 +651,7 @@ def test_who_believes_that_a_worker_holds_no_copy_doubles(
     dispatcher: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(VirtualKueue, "copies", lambda *_: [])
-    assert sum(bool(ran_twice(last_second(seed, dispatcher))) for seed in range(10)) >= 2
+    assert sum(bool(ran_twice(last_second(seed, dispatcher))) for seed in range(20)) >= 2
 
 
 # -- where our check is not listed, there is no gate

@@ -46,4 +46,4 @@ def _unlist(context: DrainContext, step: DrainStep) -> DrainStep:
     is_old = reported is None or reported.age > COPIES_FRESH_SECONDS
     if context.seen.workloads and is_old and context.seen.credentials.usable(step.cluster):
         return step._replace(ask_for_copies=True)
-    return step._replace(state=DrainState.UNLISTED, timers=frozenset())
+    return step._replace(state=DrainState.UNLISTED)  # its timers go on: the write may fail

@@ -141,6 +141,11 @@ def test_how_long_it_stands_by(how: dict[str, Any], stays: bool) -> None:
     assert ("p-a" in answer.listed) is stays
 
 
+def test_its_time_does_not_begin_anew_if_the_write_of_the_list_fails() -> None:
+    answer = Answer("bc", ready("p-b"), ages=STANDS | {STANDING_BY: 3600.0})
+    assert ("p-a" in answer.listed, STANDING_BY in answer.plan.timers) == (False, True)
+
+
 def test_before_it_is_unlisted_it_is_asked_again() -> None:
     late = STANDS | {STANDING_BY: 3600.0, QUIET: 3600.0}
     answer = Answer("bc", ready("p-b"), ages=late, asked=WorkerCopies({}, age=3000.0))
