@@ -45,11 +45,11 @@ check: $(VENV)/installed ## Check formatting, lint, types, layers and workflows
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 
-unit: $(VENV)/installed ## Run the tests that are not long
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not long'
+unit: $(VENV)/installed ## Run the tests that are not long; with COVERAGE=yes, measure their coverage: it takes longer
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not long' $(if $(COVERAGE),--cov --cov-report=term:skip-covered)
 
-coverage: $(VENV)/installed ## Run the tests that are not long, and measure their coverage: it takes twice as long
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not long' --cov --cov-report=term:skip-covered
+coverage: ## The same with COVERAGE=yes
+	$(MAKE) unit COVERAGE=yes
 
 test-long: $(VENV)/installed ## Run the long tests: whole installations, many kills, many jobs
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m long

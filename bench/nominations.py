@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -23,7 +23,7 @@ from typing import Any, Final
 import click
 
 from bench.hub import running
-from bench.scene import NAMESPACE, NS, body, newest, owned
+from bench.scene import NAMESPACE, NS, all_of, body, newest, owned
 from bench.sides import NEVER_SECONDS
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
@@ -48,7 +48,6 @@ from placement_ac.kube.login import Login
 CHECKS: Final = 3
 CLUSTERS: Final = 50
 UNPLACED: Final = 200
-AT_ONCE: Final = 16
 TEAM: Final = "team"
 WHEN: Final = "2026-08-01T12:00:00Z"
 
@@ -65,16 +64,6 @@ def controller(kubeconfig: Path, profile: str) -> Iterator[None]:
 
 
 # -- in place of OCM and Kueue
-
-
-async def all_of(tasks: Iterable[Awaitable[Any]]) -> None:
-    slots = asyncio.Semaphore(AT_ONCE)
-
-    async def one(task: Awaitable[Any]) -> None:
-        async with slots:
-            await task
-
-    await asyncio.gather(*map(one, tasks))
 
 
 async def prepare(client: Client, kubeconfig: bytes) -> None:

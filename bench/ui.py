@@ -134,7 +134,7 @@ class Data:
             for at, document in list(self._documents):
                 if self._wanted and self._wanted.fits(document):
                     return at
-            time.sleep(0.001)
+            time.sleep(0.001)  # the precision of what is measured
         raise click.ClickException("the change never arrived")
 
 
@@ -182,7 +182,7 @@ def times(hub: Hub, observer: Observer, changes: Sequence[Change], chance: rando
     """Return the milliseconds from each write until the observer has seen it."""
     found = []
     for change in changes:
-        time.sleep(chance.uniform(0.2, 0.5))
+        time.sleep(chance.uniform(0.2, 0.5))  # each change comes alone, at any moment of a beat
         observer.expect(change)
         began = time.time()
         hub.patch(change)
@@ -213,7 +213,7 @@ def all_times(kubeconfig: Path, url: str, runs: int, *, browser: bool) -> dict[s
     }
     data = Data(url)
     data.start()
-    time.sleep(2)
+    time.sleep(2)  # until the first documents have come
     found = {
         f"{name}, in the data": times(hub, data, changes[: runs + 1], chance)[1:]
         for name, changes in kinds.items()

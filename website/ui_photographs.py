@@ -46,7 +46,7 @@ class Photographer:
         click.echo(f"{number}. {step.title}")
 
     def step_finished(self, result: DemoStepResult) -> None:
-        time.sleep(PAUSE_SECONDS)
+        time.sleep(PAUSE_SECONDS)  # the timeline shows states that last
         if result.number in (RUNS, DRAINS):
             self._thread.submit(self._photograph, result.number).result()
 

@@ -103,7 +103,7 @@ def _in_time(read: Callable[[], _Names]) -> _Names:
     answers: list[_Names] = []
 
     def work() -> None:
-        with suppress(Exception):  # of whatever kind it is: see above
+        with suppress(Exception):  # whatever it is: a shell that completes a word shows no error
             answers.append(read())
 
     with _silence():

@@ -107,7 +107,7 @@ class ReadCommand(click.Command):
             raise self._coded(click.ClickException(without_controls(str(error)))) from None
         except (click.exceptions.Exit, click.exceptions.Abort):
             raise
-        except Exception:
+        except Exception:  # a bug: with Python's exit code, `plan` would say that something changes
             self._exit_with_traceback()
             raise
 

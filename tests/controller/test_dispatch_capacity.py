@@ -86,24 +86,24 @@ def test_a_job_that_waits_runs_when_the_quota_grows_and_then_nobody_is_asked(the
     there.until_runs("too-large", "a")
     asked = questions(there)
     assert asked >= 2 * len(SIZES)
-    time.sleep(1.5)
+    time.sleep(1.5)  # what is tested: nobody is asked at rest
     assert questions(there) == asked
 
 
-def test_a_worker_that_refuses_is_told_once_and_gets_jobs_nevertheless(
+def test_a_worker_that_refuses_is_logged_once_and_gets_jobs_nevertheless(
     there: Stage, log: io.StringIO
 ) -> None:
     for hub in there.fleet.hubs.values():
         hub.faults.add("GET", "/clusterqueues$", status=403, times=1000)
     there.submit("one", requests={GPU: "16"})
     soon(lambda: nominations(there, "one"), [["p-a"]])
-    time.sleep(0.6)
+    time.sleep(0.6)  # the next question is then a new one, unless answers are kept
     there.submit("two", requests={GPU: "16"})
     soon(lambda: nominations(there, "two"), [["p-a"]])
     soon(lambda: questions(there), 2 * len(SIZES))
-    told = [line for line in log.getvalue().splitlines() if "cannot read a cluster's queues" in line]
-    assert len(told) == len(SIZES)
-    assert all("does not let the account" in line for line in told)
+    logged = [line for line in log.getvalue().splitlines() if "cannot read a cluster's queues" in line]
+    assert len(logged) == len(SIZES)
+    assert all("does not let the account" in line for line in logged)
 
 
 @pytest.mark.long

@@ -224,7 +224,7 @@ def test_what_a_release_has(release: dict[str, Workflow]) -> None:
 
 
 UNPINNED: Final = ("docker/setup-qemu-action", "docker/setup-buildx-action", "docker/setup-docker-action")
-"""Actions that pull an image or a program by its tag, unless they are told otherwise."""
+"""Actions that pull an image or a program by its tag, unless an option names another one."""
 IMAGE_OPTIONS: Final = {"image", "driver-opts"}
 
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from tests.support.browser import OPTIONS, browser_path
 from tests.support.documents import ROOT
 
 pytestmark = pytest.mark.long
@@ -75,17 +74,6 @@ def url(site: Path) -> Iterator[str]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    path = browser_path()
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415  # it costs 0.3 s
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=OPTIONS)
-        yield browser
-        browser.close()
 
 
 def test_the_pages_in_chinese_say_so(site: Path) -> None:

@@ -22,7 +22,7 @@ NAMESPACE: Final = "placement-ac-system"
 """The namespace in which config/ installs the controller."""
 NAME_LABEL: Final = "app.kubernetes.io/name"
 _PART_LABEL: Final = "app.kubernetes.io/part-of"
-"""The chart sets it even if it is told to use another name."""
+"""The chart sets it whatever `nameOverride` says."""
 _RELEASE_LABEL: Final = "app.kubernetes.io/instance"
 _CONTAINER: Final = "controller"
 _IMAGE: Final = re.compile(rf"(^|/){MANAGED_BY}(:[^/]*)?$")
