@@ -1,15 +1,10 @@
 """
-List which copies of this hub's Workloads the worker clusters hold.
-
-No connection is kept open. An error becomes a `problem`, in words for an admin; neither it nor a log line
-quotes content of a Secret, a plugin or a worker. A worker that does not answer delays no other.
+List which copies of this hub's Workloads the worker clusters hold. `questions` turns errors into problems.
 """
 
-import logging
 from collections.abc import Mapping
 from typing import Final
 
-import structlog
 from cachetools import TTLCache
 
 from placement_ac.core.api import decode
@@ -19,18 +14,14 @@ from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.state import WorkerCopies
 from placement_ac.kube.client import PAGE_SIZE, Client
 from placement_ac.kube.deep_json import MAX_LEVELS
-from placement_ac.observability.logs import LogDeduplicator, error_place
 from placement_ac.workers.connector import (
     MAX_CACHED,
     Version,
     WorkerConnector,
     WorkerError,
     WorkerLogin,
-    source_of,
 )
-from placement_ac.workers.limiter import ProbeLimiter
-
-log = structlog.get_logger(__name__)
+from placement_ac.workers.questions import Problem, WorkerQuestions
 
 Id = tuple[str, str]
 
@@ -47,31 +38,13 @@ class CopyReader:
 
     def __init__(self, connector: WorkerConnector, *, parallel: int = 8) -> None:
         self._connector = connector
-        self.limiter = ProbeLimiter(parallel)
-        self._logged = LogDeduplicator()
+        self.questions = WorkerQuestions(connector, parallel)
         self._workload_resources: TTLCache[Version, Resource] = TTLCache(MAX_CACHED, DISCOVERY_SECONDS)
 
     async def read(self, cluster: KueueObject) -> WorkerCopies:
         """Return the copies on the worker of a MultiKueueCluster. Raises nothing but CancelledError."""
-        name = cluster.meta.name
-        try:
-            async with self.limiter.slot(name):
-                copies = WorkerCopies(await self._copies(cluster))
-        except WorkerError as why:
-            return WorkerCopies(problem=f"MultiKueueCluster {name}: {why}")
-        except Exception as error:  # a worker may answer anything, and must not stop the others
-            place = error_place(error)
-            level = self._logged.level(name, place, logging.ERROR)
-            log.log(level, "asking a worker failed", name=name, error=place)
-            return WorkerCopies(problem=f"MultiKueueCluster {name}: unexpected {type(error).__name__}")
-        self._logged.ended(name)
-        return copies
-
-    async def _copies(self, cluster: KueueObject) -> Mapping[Id, bool]:
-        deadline = self._connector.deadline()
-        credential = await self._connector.get_credential(source_of(cluster), deadline)
-        login = await self._connector.login(credential, deadline)
-        return await self._connector.within(deadline, self._list(login), "the worker did not answer")
+        answer = await self.questions.ask(cluster, self._list)
+        return WorkerCopies(problem=answer) if isinstance(answer, Problem) else WorkerCopies(answer)
 
     async def _list(self, login: WorkerLogin) -> Mapping[Id, bool]:
         try:

@@ -1,15 +1,12 @@
 """
 Read the queues of workers: which LocalQueues there are, the quota of their ClusterQueues, and its use.
 
-No connection is kept open. An error becomes a `problem`, in words for an admin; neither it nor a log line
-quotes content of a Secret, a plugin or a worker. A worker that does not answer delays no other.
+`questions` turns errors into problems.
 """
 
-import logging
 from collections.abc import Callable
 from typing import Final
 
-import structlog
 from cachetools import TTLCache
 
 from placement_ac.core.api.constants import KUEUE, Resource
@@ -17,7 +14,6 @@ from placement_ac.core.api.errors import ApiError, TooLarge
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.queue_facts import WorkerFacts, queue_facts
 from placement_ac.kube.client import PAGE_SIZE, Client, Object
-from placement_ac.observability.logs import LogDeduplicator, error_place
 from placement_ac.workers.connector import (
     MAX_CACHED,
     TOO_LARGE_SECONDS,
@@ -25,14 +21,11 @@ from placement_ac.workers.connector import (
     WorkerConnector,
     WorkerError,
     WorkerLogin,
-    source_of,
     worker_error_text,
 )
 from placement_ac.workers.copies import DISCOVERY_SECONDS
-from placement_ac.workers.limiter import ProbeLimiter
 from placement_ac.workers.queries import CLUSTER_QUEUE, LOCAL_QUEUE
-
-log = structlog.get_logger(__name__)
+from placement_ac.workers.questions import Problem, WorkerQuestions
 
 Resources = tuple[Resource, Resource]
 """ClusterQueues and LocalQueues, in the version that a worker serves."""
@@ -46,37 +39,19 @@ class FactsReader:
 
     def __init__(self, connector: WorkerConnector, *, parallel: int = 8) -> None:
         self._connector = connector
-        self._limiter = ProbeLimiter(parallel)
-        self._logged = LogDeduplicator()
+        self._questions = WorkerQuestions(connector, parallel)
         self._resources: TTLCache[Version, Resources] = TTLCache(MAX_CACHED, DISCOVERY_SECONDS)
         self._too_large: TTLCache[Version, str] = TTLCache(MAX_CACHED, TOO_LARGE_SECONDS)
         """Credentials of workers whose queues are too many; their copies are read nevertheless."""
 
     async def read(self, cluster: KueueObject) -> WorkerFacts:
         """Return the queues on the worker of a MultiKueueCluster. Raises nothing but CancelledError."""
-        name = cluster.meta.name
-        try:
-            async with self._limiter.slot(name):
-                facts = await self._facts(cluster)
-        except WorkerError as why:
-            return WorkerFacts(problem=f"MultiKueueCluster {name}: {why}")
-        except Exception as error:  # a worker may answer anything, and must not stop the others
-            place = error_place(error)
-            level = self._logged.level(name, place, logging.ERROR)
-            log.log(level, "asking a worker failed", name=name, error=place)
-            return WorkerFacts(problem=f"MultiKueueCluster {name}: unexpected {type(error).__name__}")
-        self._logged.ended(name)
-        return facts
-
-    async def _facts(self, cluster: KueueObject) -> WorkerFacts:
-        deadline = self._connector.deadline()
-        credential = await self._connector.get_credential(source_of(cluster), deadline)
-        login = await self._connector.login(credential, deadline)
-        if problem := self._too_large.get(login.version):
-            raise WorkerError(problem)
-        return await self._connector.within(deadline, self._read(login), "the worker did not answer")
+        answer = await self._questions.ask(cluster, self._read)
+        return WorkerFacts(problem=answer) if isinstance(answer, Problem) else answer
 
     async def _read(self, login: WorkerLogin) -> WorkerFacts:
+        if problem := self._too_large.get(login.version):
+            raise WorkerError(problem)
         try:
             async with self._connector.client(login) as client:
                 cluster_queues, local_queues = await self._served(client, login)

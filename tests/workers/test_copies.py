@@ -621,10 +621,10 @@ def test_one_that_answers_again_is_asked_like_the_others(admin: Driver, worker: 
 
     async def story(workers: CopyReader) -> list[set[str]]:
         await workers.read(by_secret())
-        slow = [set(workers.limiter.slow)]
+        slow = [set(workers.questions.limiter.slow)]
         put_secret(admin, "s", kubeconfig(worker))
         await workers.read(by_secret())
-        return [*slow, set(workers.limiter.slow)]
+        return [*slow, set(workers.questions.limiter.slow)]
 
     assert with_workers(admin, story, timeout=2) == [{"p-w"}, set()]
 
