@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from placement_ac.lab.hub import Hub
 from placement_ac.observability import logs
@@ -20,6 +21,9 @@ from tests.support.stand_in import stand_in
 pytest_plugins = ["tests.support.stage"]
 
 sys.setrecursionlimit(2500)  # celpy does so when it is first used, and hypothesis warns of the change
+
+settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tests")  # how long an example takes depends on the machine, and is no finding
 
 SHARED_CRDS = Path(__file__).resolve().parents[2] / "shared" / "crds"
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from placement_ac.cache.store import Cache
@@ -123,9 +123,7 @@ facts = st.builds(
     namespaces=st.sampled_from(((NS,), (NS, ELSEWHERE), (ELSEWHERE, NS))),
 )
 hubs = st.builds(MemoryHub, worlds(), facts)
-quick = settings(
-    max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
-)
+quick = settings(max_examples=150, derandomize=True)
 
 
 def what_matters(hub: MemoryHub) -> dict[Any, Any]:

@@ -333,7 +333,7 @@ async def stormy_run(
 
 
 @pytest.mark.timeout(300)  # thirty stories
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(tale=st.tuples(worlds, steps, worlds), seed=st.integers(0, 2**16))
 def test_every_story_ends_in_the_same_world(a_hub: HubMaker, tale: Any, seed: int) -> None:
     with stage(a_hub) as (_, admin, login):

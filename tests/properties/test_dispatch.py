@@ -152,7 +152,7 @@ scenes = st.builds(
     step_size=st.integers(1, 3),
     quota=quotas,
 )
-often: Callable[[Any], Any] = settings(max_examples=40, deadline=None, derandomize=True)
+often: Callable[[Any], Any] = settings(max_examples=40, derandomize=True)
 
 
 def nominations(answer: Plan) -> dict[str, tuple[str, ...]]:

@@ -448,7 +448,7 @@ def random_story(seed: int, **how: Any) -> Story:
 
 
 @dispatchers
-@settings(deadline=None, suppress_health_check=list(HealthCheck), **LONG)  # type: ignore[arg-type]
+@settings(suppress_health_check=list(HealthCheck), **LONG)  # type: ignore[arg-type]
 @given(story=stories)
 def test_no_job_runs_twice_none_is_sent_away_and_all_ends_well(dispatcher: str, story: Story) -> None:
     expected_message = []
@@ -470,7 +470,7 @@ def test_no_job_runs_twice_none_is_sent_away_and_all_ends_well(dispatcher: str, 
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-@settings(deadline=None, suppress_health_check=list(HealthCheck), **LONG)  # type: ignore[arg-type]
+@settings(suppress_health_check=list(HealthCheck), **LONG)  # type: ignore[arg-type]
 @given(story=stories)
 def test_with_every_profile_and_wish_jobs_are_as_safe(profile: str, story: Story) -> None:
     at = run(replace(story, dispatcher=OUR_CONTROLLER, profile=profile, wishes=True), all_ends_well)
@@ -481,7 +481,7 @@ def test_with_every_profile_and_wish_jobs_are_as_safe(profile: str, story: Story
 
 
 @dispatchers
-@settings(deadline=None, suppress_health_check=list(HealthCheck), **LONG)  # type: ignore[arg-type]
+@settings(suppress_health_check=list(HealthCheck), **LONG)  # type: ignore[arg-type]
 @given(story=stories, renames=st.lists(st.integers(0, 999), min_size=1, max_size=3))
 def test_a_change_of_names_under_running_jobs_harms_none(
     dispatcher: str, story: Story, renames: list[int]

@@ -53,7 +53,7 @@ SCRIBBLE = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(MUTATIONS)
 def test_any_certificate_is_judged(mutations: list[tuple[int, int]]) -> None:
     der = bytearray(DER)
@@ -68,7 +68,7 @@ def test_any_certificate_is_judged(mutations: list[tuple[int, int]]) -> None:
     assert isinstance(write_kubeconfig(SERVER, pem, "t", "c"), (bytes, Unusable))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(TAGGED, TAGGED, TAGGED, SCRIBBLE)
 def test_any_yaml_is_judged(a: str, token: str, flag: str, scribble: list[tuple[int, str]]) -> None:
     text = list(TEXT.format(a, token, flag))

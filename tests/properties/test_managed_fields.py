@@ -94,7 +94,7 @@ def login(a_hub: HubMaker) -> Iterator[Login]:
 
 
 @given(first=specs, story=st.lists(writes, max_size=5))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_what_was_taken_out_and_applied_again_changes_nothing(
     login: Login, first: Raw, story: list[tuple[str, bool, Raw]]
 ) -> None:
@@ -168,7 +168,7 @@ statuses = st.fixed_dictionaries(
     story=st.lists(st.tuples(st.sampled_from((KUEUE_ADMISSION, "kueue", "ours")), statuses), max_size=4),
     names=st.lists(NAMES, max_size=2, unique=True),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_nomination_changes_the_names_and_nothing_else(
     login: Login, said: Raw, story: list[tuple[str, Raw]], names: list[str]
 ) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement_ac.core.api import constants
@@ -44,7 +44,7 @@ def of_fleet(found: dict[str, dict[str, Any]], with_way: set[str]) -> list[Raw]:
     ]
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100)
 @given(clusters, st.sets(st.sampled_from(CLUSTERS)), placements(), st.lists(placements(), max_size=2))
 def test_what_is_done_is_planned_no_more(
     found: dict[str, dict[str, Any]], with_way: set[str], there: Raw, wanted: list[Raw]

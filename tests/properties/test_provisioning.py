@@ -8,7 +8,7 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from placement_ac.cache.store import Cache
@@ -108,9 +108,7 @@ def hubs(draw: st.DrawFn) -> MemoryHub:
     return MemoryHub({id_of(raw): raw for raw in objects}.values(), HubFacts(namespaces=spaces), PROVISIONING)
 
 
-quick = settings(
-    max_examples=100, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
-)
+quick = settings(max_examples=100, derandomize=True)
 
 
 # -- OCM
