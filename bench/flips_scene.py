@@ -1,15 +1,17 @@
 """
-The scene of `bench.flips`: a hub with OCM and Kueue, workers, and the controller in a process of its own.
+The scene of `bench.flips` and `bench.makespan`: a hub with OCM and Kueue, workers, and the controller.
 
-One Placement takes the best cluster by an AddOn score; `Scene.prefer` makes another cluster the best.
+The controller has a process of its own. One Placement takes the best clusters by an AddOn score;
+`Scene.prefer` makes another cluster the best.
 """
 
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import IO, Any, Final
 
 from placement_ac.core.api.constants import (
@@ -20,7 +22,7 @@ from placement_ac.core.api.constants import (
     WORKLOAD,
 )
 from placement_ac.kube.login import Login
-from placement_ac.lab.hub import Hub
+from placement_ac.lab.hub import Hub, RecordedRequest
 from placement_ac.lab.standins.fleet import JobCounter, WorkerFleet
 from placement_ac.lab.standins.kueue_jobs import JOB
 from placement_ac.lab.standins.kueue_manager import Kueue
@@ -31,15 +33,21 @@ from tests.support.kueue_objects import admission_check, kueue_object, namespace
 
 Object = dict[str, Any]
 
+Quotas = Mapping[str, Mapping[str, str]]
+"""Worker → resource → the nominal quota of its ClusterQueue; otherwise a worker has slots."""
+
 WORKERS: Final = ("worker1", "worker2", "worker3")
 PLACEMENT: Final = "flips"
 NS: Final = "kueue-system"
 QUEUE: Final = "flips"
+CREATED: Final = 201
 LOWEST_SCORE: Final = -100
 MOST_FLIPS: Final = 190
 """Each flip gives the new best cluster one more than the last; OCM's scores end at 100."""
 SLOTS: Final = 8
 """Quota on each worker for the jobs that come and go; the hub has twice as much."""
+UNLIMITED: Final = 10_000
+"""Slots of workers with a quota, and of the hub then: jobs wait on the workers alone."""
 JOBS: Final = JOB.at("v1")
 CONFIGS: Final = MULTIKUEUE_CONFIG.at("v1beta2")
 WORKLOADS: Final = WORKLOAD.at("v1beta2")
@@ -66,8 +74,13 @@ class Scene:
         """Let the Placement take that many clusters."""
         self.admin.apply(_placement(count))
 
-    def submit(self, name: str) -> None:
-        self.admin.create(JOBS, hub_job(name, "default", QUEUE))
+    def submit(self, name: str, requests: Mapping[str, str] | None = None) -> None:
+        """Create a job; `requests`: what its Pod asks for."""
+        job = hub_job(name, "default", QUEUE)
+        if requests:
+            [container] = job["spec"]["template"]["spec"]["containers"]
+            container["resources"] = {"requests": requests}
+        self.admin.create(JOBS, job)
 
     def finish(self, name: str) -> None:
         """Complete the job wherever it runs."""
@@ -116,10 +129,18 @@ class Scene:
 
     def copies_read(self) -> int:
         """Return how many copies Kueue has read from the workers, from their journals."""
-        journals = [list(hub.journal) for hub in self.fleet.hubs.values()]
+        return sum(one.method == "GET" and "/workloads/" in one.path for one in self._requests_to_workers())
+
+    def copies_made(self) -> int:
+        """Return how many copies Kueue has created on the workers, from their journals."""
         return sum(
-            one.method == "GET" and "/workloads/" in one.path for journal in journals for one in journal
+            one.method == "POST" and one.path.endswith("/workloads") and one.status == CREATED
+            for one in self._requests_to_workers()
         )
+
+    def _requests_to_workers(self) -> Iterator[RecordedRequest]:
+        for hub in self.fleet.hubs.values():
+            yield from list(hub.journal)
 
 
 def _writes(hub: Hub, path: str) -> int:
@@ -131,30 +152,37 @@ def _writes(hub: Hub, path: str) -> int:
 
 @contextmanager
 def scene(
-    kueue: KueueSettings, flags: Sequence[str], running: int, log: IO[bytes] | None = None
+    kueue: KueueSettings,
+    flags: Sequence[str],
+    running: int = 0,
+    log: IO[bytes] | None = None,
+    quotas: Quotas = MappingProxyType({}),
 ) -> Iterator[Scene]:
-    """Set up the scene with a controller: all three clusters are selected, and the list is not throttled.
+    """Set up the scene with a controller: all clusters are selected, and the list is not throttled.
 
     `flags`: of `placement-ac run`; `running`: the number of Workloads that run all the time.
     """
-    with stage(kueue, running) as there, TemporaryDirectory() as folder:
+    with stage(kueue, running, quotas) as there, TemporaryDirectory() as folder:
         there.hub.write_kubeconfig(Path(folder) / "kubeconfig")
         with _controller(Path(folder) / "kubeconfig", flags, log):
             yield there
 
 
 @contextmanager
-def stage(kueue: KueueSettings, running: int = 0) -> Iterator[Scene]:
+def stage(kueue: KueueSettings, running: int = 0, quotas: Quotas = MappingProxyType({})) -> Iterator[Scene]:
     """Set up the scene without a controller."""
-    each = SLOTS + -(-running // len(WORKERS))
+    each = UNLIMITED if quotas else SLOTS + -(-running // len(WORKERS))
+    in_all = UNLIMITED if quotas else 2 * SLOTS + running
     with ExitStack() as opened:
-        fleet = opened.enter_context(WorkerFleet(WORKERS, slots=each))
+        fleet = opened.enter_context(
+            WorkerFleet(quotas or WORKERS, slots=each, quotas=quotas, queues=[QUEUE])
+        )
         hub = opened.enter_context(Hub())
         admin = opened.enter_context(Admin(login_to(hub)))
         there = Scene(admin, hub, fleet)
 
         def make(login: Login) -> Kueue:
-            there.kueue = Kueue(login, settings=kueue, slots=2 * SLOTS + running)
+            there.kueue = Kueue(login, settings=kueue, slots=in_all)
             return there.kueue
 
         admin.apply(namespace(NS), *fleet.secrets(NS), *_objects(fleet))
@@ -176,9 +204,9 @@ def _controller(kubeconfig: Path, flags: Sequence[str], log: IO[bytes] | None) -
 def _objects(fleet: WorkerFleet) -> list[Object]:
     ours = kueue_object("AdmissionCheck", "placement", {"controllerName": OUR_CONTROLLER, "parameters": _BY})
     theirs = admission_check("multikueue", PLACEMENT)
-    spaces = [namespace(name) for name in WORKERS]
-    scores = [score(name, LOWEST_SCORE) for name in WORKERS]
-    of_ocm = [*_SETS, *fleet.managed_clusters(), *scores, _placement(len(WORKERS))]
+    spaces = [namespace(name) for name in fleet.names]
+    scores = [score(name, LOWEST_SCORE) for name in fleet.names]
+    of_ocm = [*_SETS, *fleet.managed_clusters(), *scores, _placement(len(fleet.names))]
     return [*spaces, *of_ocm, ours, theirs, *queues(QUEUE, "multikueue", "placement")]
 
 

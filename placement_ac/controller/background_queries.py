@@ -61,9 +61,9 @@ class BackgroundQueries:
             self._start((key, name), self._query_copies(key, name, seen.objects.clusters.get(name)))
         if self._read_facts:
             names = [one for one in wanted.ask_for_facts if (key, (FACTS, one)) not in self._tasks]
-            for name, there in _workloads_on(seen, names).items():
+            for name, running in _running_on(seen, names).items():
                 cluster = seen.objects.clusters[name]
-                self._start((key, (FACTS, name)), self._query_facts(key, cluster, there, self._read_facts))
+                self._start((key, (FACTS, name)), self._query_facts(key, cluster, running, self._read_facts))
         checks = [check.meta.name for check in (*seen.checks.ours, *seen.checks.multikueue)]
         if self._probe:
             for request in wanted.probe_requests:
@@ -109,10 +109,10 @@ class BackgroundQueries:
         self._add_after(key, 0.0)
 
     async def _query_facts(
-        self, key: Key, cluster: KueueObject, there: Collection[str], read_facts: ReadFacts
+        self, key: Key, cluster: KueueObject, running: Collection[str], read_facts: ReadFacts
     ) -> None:
         began, name = self._memories.now(), cluster.meta.name
-        facts = replace(await read_facts(cluster), counted=frozenset(there))
+        facts = replace(await read_facts(cluster), counted=frozenset(running))
         self._log_problem("queues", name, facts.problem)
         self._memories.of(key).facts[name] = began, facts
         self._add_after(key, 0.0)
@@ -126,11 +126,10 @@ class BackgroundQueries:
             log.info(works_again, cluster=name)
 
 
-def _workloads_on(seen: Snapshot, names: Collection[str]) -> dict[str, set[str]]:
-    """Return MultiKueueCluster → the uids of the Workloads that it runs, or that are nominated there."""
+def _running_on(seen: Snapshot, names: Collection[str]) -> dict[str, set[str]]:
+    """Return MultiKueueCluster → the uids of the Workloads that it runs."""
     found: dict[str, set[str]] = {name: set() for name in names}
     for workload in seen.workloads if found else ():
-        for name in (workload.cluster, *workload.nominated):
-            if name in found:
-                found[name].add(workload.meta.uid)
+        if workload.cluster in found:
+            found[workload.cluster].add(workload.meta.uid)
     return found

@@ -58,9 +58,9 @@ def quota(flavor: str, nominal: Any, reserved: Any = 0, borrowable: Any = 0) -> 
     return FlavorQuota(flavor, milli(nominal) or 0, milli(reserved) or 0, most)
 
 
-def queues(*quotas: tuple[Any, ...], queue: Queue = QUEUE, active: bool = True) -> dict[Queue, QueueFacts]:
-    """A worker's only LocalQueue; `quotas`: resource, and the arguments of `quota`."""
+def queues(*quotas: tuple[Any, ...], queue: Queue = QUEUE, **rest: Any) -> dict[Queue, QueueFacts]:
+    """A worker's only LocalQueue; `quotas`: resource, and the arguments of `quota`; `rest`: of QueueFacts."""
     found: dict[str, tuple[FlavorQuota, ...]] = {}
-    for resource, *rest in quotas:
-        found[resource] = (*found.get(resource, ()), quota(*rest))
-    return {queue: QueueFacts("cluster-queue", found, active=active)}
+    for resource, *amounts in quotas:
+        found[resource] = (*found.get(resource, ()), quota(*amounts))
+    return {queue: QueueFacts("cluster-queue", found, **rest)}

@@ -50,7 +50,7 @@ class Cluster:
     queue_facts: Mapping[Queue, QueueFacts] | None = None
     """LocalQueue of the worker → the ClusterQueue behind it; None: they are not known."""
     coming: list[Workload] = field(default_factory=list)
-    """Those of `running` and `waiting` that `queue_facts` do not count yet."""
+    """Those of `waiting`, and those of `running` whose quota `queue_facts` do not count yet."""
     _by_queue: dict[Queue, list[Workload]] | None = None
     _free_quota: FreeQuota | None = None
 

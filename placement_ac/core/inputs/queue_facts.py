@@ -56,7 +56,7 @@ class WorkerFacts:
     queues: Mapping[Queue, QueueFacts] = field(default_factory=dict)
     """All its LocalQueues."""
     counted: frozenset[str] = frozenset()
-    """Uids of this hub's Workloads that were nominated there, or ran there, when the worker was asked."""
+    """Uids of this hub's Workloads that ran there when the worker was asked: their quota is reserved."""
     problem: str = ""
     age: float = 0.0
     """Seconds since the question."""

@@ -74,6 +74,7 @@ def _clusters(seen: Snapshot, targets: TargetClusters) -> Iterator[Cluster]:
     running, waiting = targets.workloads.running, targets.workloads.waiting
     for rank, entry in enumerate(targets.to_list):
         labels = seen.fleet.labels.get(entry.cluster, {})
+        run, wait = list(running.get(entry.name, ())), list(waiting.get(entry.name, ()))
         yield Cluster(
             entry.name,
             entry.cluster,
@@ -81,21 +82,21 @@ def _clusters(seen: Snapshot, targets: TargetClusters) -> Iterator[Cluster]:
             len(targets.to_list),
             labels,
             {key: labels.get(source) for key, source in seen.policy.node_labels.items()},
-            list(running.get(entry.name, ())),
-            list(waiting.get(entry.name, ())),
+            run,
+            wait,
             seen.fleet.last_by_group,
-            *_facts(seen, entry.name, [*running.get(entry.name, ()), *waiting.get(entry.name, ())]),
+            *_facts(seen, entry.name, run, wait),
         )
 
 
 def _facts(
-    seen: Snapshot, name: str, there: Iterable[Workload]
+    seen: Snapshot, name: str, running: Iterable[Workload], waiting: Iterable[Workload]
 ) -> tuple[Mapping[Queue, QueueFacts] | None, list[Workload]]:
-    """Return the queues of a worker, if they are known, and the Workloads there that they do not count."""
+    """Return the queues of a worker, if they are known, and the Workloads there that take more of them."""
     facts = seen.fleet.queue_facts.get(name)
     if facts is None or facts.known is None:
         return None, []
-    return facts.known, [workload for workload in there if workload.meta.uid not in facts.counted]
+    return facts.known, [*waiting, *(one for one in running if one.meta.uid not in facts.counted)]
 
 
 def profile_of(seen: Snapshot, check: Check) -> tuple[Profile, str]:

@@ -24,6 +24,16 @@ MINE, THEIRS = job("one"), job("two", queue="theirs")
         pytest.param("Pack", cluster("a", running=[MINE, MINE], waiting=[MINE]), 75.0, id="pack"),
         pytest.param("Waiting", cluster("a", running=[MINE]), 100.0, id="nobody waits"),
         pytest.param("Waiting", cluster("a", waiting=[THEIRS]), 50.0, id="one waits, of any queue"),
+        pytest.param(
+            "Waiting",
+            cluster("a", waiting=[THEIRS], queue_facts=queues(pending=3)),
+            25.0,
+            id="the worker knows more",
+        ),
+        pytest.param(
+            "Waiting", cluster("a", waiting=[THEIRS], queue_facts=queues()), 50.0, id="the hub knows more"
+        ),
+        pytest.param("Waiting", cluster("a", queue_facts={}), 100.0, id="it lacks the LocalQueue"),
         pytest.param("Preferred", cluster("a"), None, id="no preference"),
     ],
 )
@@ -72,12 +82,16 @@ def test_a_weight_is_1_to_100(text: str) -> None:
         pytest.param(gpu_pods(2), queues((GPU, "a", 8)), 87.5, id="four times as much is free"),
         pytest.param(gpu_pods(2), queues((GPU, "a", 8, 6)), 50.0, id="just enough"),
         pytest.param(gpu_pods(2), queues((GPU, "a", 8, 8), (GPU, "b", 4)), 75.0, id="the better flavor"),
-        pytest.param(gpu_pods(4), queues((GPU, "a", 8, 6)), 12.5, id="half of it"),
-        pytest.param(gpu_pods(4), queues((GPU, "a", 8, 8)), 0.0, id="nothing"),
+        pytest.param(gpu_pods(4), queues((GPU, "a", 8, 6)), 20.0, id="half of it"),
+        pytest.param(gpu_pods(4), queues((GPU, "a", 8, 8)), 25 * 8 / 12, id="nothing"),
         pytest.param(gpu_pods(4), queues((GPU, "a", 8, 6, 8)), 37.5, id="half of it, the rest is borrowed"),
         pytest.param(gpu_pods(4), queues((GPU, "a", 8, 12, 8)), 25.0, id="all is borrowed"),
-        pytest.param(gpu_pods(4), queues((GPU, "a", 8, 14, 8)), 12.5, id="half of it can be borrowed"),
+        pytest.param(
+            gpu_pods(4), queues((GPU, "a", 8, 14, 8)), 25 * 16 / 18, id="half of it can be borrowed"
+        ),
         pytest.param(gpu_pods(4), queues((GPU, "a", 8, 9, None)), 25.0, id="a cohort without a limit"),
+        pytest.param(gpu_pods(4), queues((GPU, "a", 8, 36)), 5.0, id="four more jobs of 7 wait"),
+        pytest.param(gpu_pods(4), queues((GPU, "a", 32, 36)), 20.0, id="the same in a larger cluster"),
         pytest.param(gpu_pods(2, 2), queues((GPU, "a", 8)), 75.0, id="all podSets"),
         pytest.param(
             gpu_pods(1, cpu=4), queues((GPU, "a", 8), ("cpu", "a", 8)), 75.0, id="the scarcest resource"

@@ -154,3 +154,11 @@ def test_headroom_counts_what_came_after_the_answer() -> None:
     for counted, best in ((frozenset({"Workload/before"}), "p-a"), (frozenset[str](), "p-b")):
         known = {"p-a": facts(8, counted=counted), "p-b": facts(6)}
         assert nominated(scene(JOB, before, facts=known, policy=policy)) == {"job": (best,)}
+
+
+def test_headroom_counts_what_waits_there() -> None:
+    """The worker does not count it: a Workload reserves nothing before it has quota there."""
+    waits = raw_job("waits", pods=gpu_pods(4), nominated=["p-a"], **READY)
+    policy = replace(POLICY, dispatch_profile="headroom")
+    known = {"p-a": facts(8, counted=frozenset({"Workload/waits"})), "p-b": facts(6)}
+    assert nominated(scene(JOB, waits, facts=known, policy=policy))["job"] == ("p-b",)

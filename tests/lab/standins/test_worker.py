@@ -237,7 +237,7 @@ def test_worker_lost_and_back_lost_copies_are_counted(
     w1.apply(copy_of("b4"), job_of("b4"))
     w1.until(lambda: fleet.counter.running("b4"), ["w1", "w2"])
     fleet.revive("w2")
-    assert w2.job("b4") == (False, True)
+    w2.until(lambda: w2.job("b4"), (False, True))
     fleet.finish("b4")
     w1.until(lambda: fleet.counter.running("b4"), [])
     assert fleet.counter.counts_of("b4") == {"maxCopies": 2, "starts": 2, "finished": True}

@@ -2,10 +2,8 @@
 Headroom: where most of the resources that the job asks for is free.
 
 Reads the requests of the podSets, the quota of the ClusterQueue on the worker, and the Workloads of this hub
-that are nominated there since the worker was asked. Abstains where the worker's queues are not known.
+that wait there, or came since the worker was asked. Abstains where the worker's queues are not known.
 """
-
-from math import inf
 
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.facts import Cluster, queue_of
@@ -16,7 +14,8 @@ from placement_ac.core.inputs.queue_facts import FlavorQuota
 def headroom(job: Workload, cluster: Cluster) -> float | None:
     """Return the points of the scarcest resource: 50 to 100 if the unused nominal quota is enough.
 
-    25 to 50 if it is with what can be borrowed, less otherwise; 0 for a ClusterQueue that is not active.
+    25 to 50 if it is with what can be borrowed. Otherwise the job has to wait there: less than 25, and the
+    less, the more is asked for already in relation to the quota. 0 for a ClusterQueue that is not active.
     """
     asked, queue = total_requests(job.job), queue_of(job)
     if cluster.queue_facts is None or not asked:
@@ -34,5 +33,6 @@ def _points(asked: int, quota: FlavorQuota) -> float:
     unused = max(quota.nominal - quota.reserved, 0)
     if unused >= asked:
         return 100.0 - 50.0 * asked / unused
-    left = inf if quota.most is None else max(quota.most - quota.reserved, 0)
-    return 25.0 + 25.0 * unused / asked if left >= asked else 25.0 * left / asked
+    if quota.most is None or quota.reserved + asked <= quota.most:
+        return 25.0 + 25.0 * unused / asked
+    return 25.0 * quota.most / (quota.reserved + asked)
