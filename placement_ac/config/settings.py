@@ -17,6 +17,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from placement_ac.config.dispatch_plugins import installed_plugins
 from placement_ac.config.log_levels import parse_log_levels
 from placement_ac.core.api.constants import (
     CREDENTIAL_METHODS,
@@ -167,7 +168,8 @@ class Settings(BaseModel):
     round_timeout: Seconds = 300.0
     """When the dispatcher begins the next round."""
     dispatch_profile: Text = RANKED
-    """How the dispatcher scores clusters: ranked, spread, pack, headroom, or weights, as Placement=1."""
+    """How the dispatcher scores clusters: ranked, spread, pack, headroom, or weights, as Placement=1. Plugins
+    of third parties count if they are named here."""
     node_labels: CommaSeparated[str] = ()
     """Labels of nodes and where clusters have their values, comma-separated: KEY=LABEL or KEY=claim:NAME.
     Jobs go only to clusters that can have the nodes they require."""
@@ -248,7 +250,7 @@ class Settings(BaseModel):
     @field_validator("dispatch_profile")
     @classmethod
     def _profile(cls, text: str) -> str:
-        parse_profile(text)
+        parse_profile(text, installed_plugins())
         return text
 
     @field_validator("node_labels")

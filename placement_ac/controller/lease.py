@@ -18,11 +18,10 @@ from typing import Final
 import structlog
 
 from placement_ac.core.api.constants import LEASE
-from placement_ac.core.api.errors import ApiError, Conflict, NotFound, NotLeading
+from placement_ac.core.api.errors import ApiError, Conflict, NotFound, NotLeading, error_place
 from placement_ac.core.leader_election import LeaderElection, LeaseDurations
 from placement_ac.kube.client import Client, Object, RequestObserver
 from placement_ac.kube.login import Login
-from placement_ac.observability.logs import error_place
 
 log = structlog.get_logger(__name__)
 

@@ -37,7 +37,7 @@ from placement_ac.core.api.constants import (
     Kind,
     Resource,
 )
-from placement_ac.core.api.errors import ApiError
+from placement_ac.core.api.errors import ApiError, error_place
 from placement_ac.core.inputs.fitness import Fitness
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
 from placement_ac.core.inputs.state import HubFacts, Key
@@ -46,7 +46,7 @@ from placement_ac.kube.client import Client, Object
 from placement_ac.kube.informer import CacheList, Informer, Relister
 from placement_ac.observability.clock import watch_clock
 from placement_ac.observability.health import Health, Reachability, WatchHealth
-from placement_ac.observability.logs import LogDeduplicator, error_place
+from placement_ac.observability.logs import LogDeduplicator
 from placement_ac.observability.memory import freeze_when_complete
 from placement_ac.observability.metrics import Metrics
 from placement_ac.workers.connector import WorkerConnector

@@ -14,7 +14,8 @@ from typing import Final, Generic, TypeVar
 
 import structlog
 
-from placement_ac.observability.logs import LogDeduplicator, error_place
+from placement_ac.core.api.errors import error_place
+from placement_ac.observability.logs import LogDeduplicator
 from placement_ac.observability.metrics import QueueLoad
 
 K = TypeVar("K", bound=Hashable)

@@ -8,7 +8,6 @@ quote secrets; of their failures, only the place in the code is logged.
 import logging
 import re
 import sys
-import traceback
 from collections.abc import Hashable, Mapping
 from functools import cache, partial
 from typing import Any, Final, Literal, TextIO
@@ -17,6 +16,7 @@ import structlog
 from cachetools import LRUCache
 
 from placement_ac.config.log_levels import LEVELS, parse_log_levels
+from placement_ac.core.api.errors import error_place
 
 log = structlog.get_logger(__name__)
 
@@ -65,12 +65,6 @@ class LogDeduplicator:
     def ended(self, about: Hashable) -> bool:
         """Forget the last message about this subject; return whether there was one."""
         return self._last.pop(about, None) is not None
-
-
-def error_place(error: BaseException) -> str:
-    """Return the type of an error and where it was raised, without its text, which may quote a token."""
-    frames = (f"{frame.f_code.co_filename}:{line}" for frame, line in traceback.walk_tb(error.__traceback__))
-    return " ".join((type(error).__name__, *frames))
 
 
 def redacted(error: BaseException) -> str:

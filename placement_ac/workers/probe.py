@@ -16,12 +16,12 @@ from weakref import WeakValueDictionary
 import structlog
 from cachetools import TLRUCache
 
-from placement_ac.core.api.errors import ApiError
+from placement_ac.core.api.errors import ApiError, error_place
 from placement_ac.core.inputs import fitness
 from placement_ac.core.inputs.fitness import Fitness, Queues, Unknown, WorkerQueues, WorkerRequirements
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.selection.probe_schedule import valid_for
-from placement_ac.observability.logs import LogDeduplicator, error_place
+from placement_ac.observability.logs import LogDeduplicator
 from placement_ac.workers.connector import (
     MAX_CACHED,
     CredentialObject,

@@ -11,8 +11,9 @@ from typing import TypeVar
 
 import structlog
 
+from placement_ac.core.api.errors import error_place
 from placement_ac.core.api.objects import KueueObject
-from placement_ac.observability.logs import LogDeduplicator, error_place
+from placement_ac.observability.logs import LogDeduplicator
 from placement_ac.workers.connector import WorkerConnector, WorkerError, WorkerLogin, source_of
 from placement_ac.workers.limiter import ProbeLimiter
 

@@ -4,6 +4,8 @@ Errors between this program and an API server, by what the program does about th
 No error carries a request header, a token or the content of a Secret.
 """
 
+import traceback
+
 
 class PlacementAcError(Exception):
     """The root of every error that this program raises on purpose."""
@@ -72,3 +74,9 @@ class Gone(ApiError):
 
 class LoginFailed(PlacementAcError):
     """No usable kubeconfig and not inside a cluster either."""
+
+
+def error_place(error: BaseException) -> str:
+    """Return the type of an error and where it was raised, without its text, which may quote a token."""
+    frames = (f"{frame.f_code.co_filename}:{line}" for frame, line in traceback.walk_tb(error.__traceback__))
+    return " ".join((type(error).__name__, *frames))

@@ -13,6 +13,7 @@ from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import joined
 from placement_ac.core.dispatch.facts import Cluster
 from placement_ac.core.dispatch.filters import CAPACITY, FILTERS, Filter
+from placement_ac.core.dispatch.plugins import NO_PLUGINS, Plugins, as_filter, as_score
 from placement_ac.core.dispatch.profiles import Profile
 from placement_ac.core.dispatch.scores import SCORES, Score
 
@@ -42,24 +43,23 @@ class Ranking(NamedTuple):
 
 
 class DispatchCycle:
-    """Ranks the clusters for one job after the other; each knows the nominations of those before it."""
+    """Ranks the clusters for one job after the other; each knows the nominations of those before it.
 
-    def __init__(
-        self,
-        clusters: Sequence[Cluster],
-        *,
-        filters: Mapping[str, Filter] = FILTERS,
-        scores: Mapping[str, Score] = SCORES,
-    ) -> None:
+    `plugins`: filters and scores of third parties, of which those count that a profile names.
+    """
+
+    def __init__(self, clusters: Sequence[Cluster], plugins: Plugins = NO_PLUGINS) -> None:
         self._clusters = {cluster.name: cluster for cluster in clusters}
-        self._filters = filters
-        self._scores = scores
-        self._known: dict[tuple[str, JobSpec], Refusals] = {}
-        """Namespace and wishes of a job → the refusals, unless they change with each nomination."""
+        self._plugins = plugins
+        self._known: dict[tuple[str, JobSpec, tuple[str, ...]], Refusals] = {}
+        """Namespace and wishes of a job, filters of third parties → the refusals.
+
+        Those that change with each nomination are not kept.
+        """
 
     def rank(self, job: Workload, profile: Profile) -> Ranking:
         """Return the clusters that fit the job, best first."""
-        refusals = self.refusals(job)
+        refusals = self.refusals(job, profile)
         totals = {
             name: self._total(job, cluster, profile)
             for name, cluster in self._clusters.items()
@@ -68,23 +68,22 @@ class DispatchCycle:
         order = sorted(totals, key=lambda name: (-totals[name], self._clusters[name].rank))
         return Ranking(tuple(order), totals, refusals)
 
-    def problem(self, job: Workload) -> str:
-        """Return why no cluster fits, the most common reason first; "" if one does, or if there is none."""
-        return self.problem_of(self.refusals(job))
-
     def problem_of(self, refusals: Refusals) -> str:
-        """Return the same for the refusals of a job."""
+        """Return why no cluster fits, the most common reason first; "" if one does, or if there is none.
+
+        `refusals`: those of a job.
+        """
         if not refusals or len(refusals) < len(self._clusters):
             return ""
         counts = Counter(refusals.values()).most_common()
         reasons = [f"{number} {one.reason} ({one.filter})" for one, number in counts]
         return f"0/{len(refusals)} clusters fit: {joined(reasons)}"
 
-    def asks_about(self, job: Workload) -> frozenset[str]:
+    def asks_about(self, job: Workload, profile: Profile) -> frozenset[str]:
         """Return the clusters whose facts matter to the job: no filter refuses them that needs no facts."""
         if not job.job.requests:
             return frozenset()
-        refusals = self.refusals(job)
+        refusals = self.refusals(job, profile)
         others = [name for name, refusal in refusals.items() if refusal.filter != CAPACITY]
         return frozenset(self._clusters).difference(others)
 
@@ -94,31 +93,36 @@ class DispatchCycle:
             if name in self._clusters:
                 self._clusters[name].add_waiting([job])
 
-    def points(self, job: Workload, name: str) -> dict[str, float | None]:
-        """Return what each score says about a cluster; None: it abstains."""
-        return {score: rate(job, self._clusters[name]) for score, rate in self._scores.items()}
+    def points(self, job: Workload, profile: Profile, name: str) -> dict[str, float | None]:
+        """Return what each score of the profile says about a cluster; None: it abstains."""
+        return {score: self._score(score)(job, self._clusters[name]) for score, _ in profile.weights}
 
-    def refusals(self, job: Workload) -> Refusals:
+    def refusals(self, job: Workload, profile: Profile) -> Refusals:
         """Return the clusters that do not fit the job; equal jobs share the answer."""
         if job.job.annotation(ANNOTATION_ANTI_AFFINITY):
-            return self._refused(job)
-        key = job.meta.namespace, job.job
+            return self._refused(job, profile)
+        key = job.meta.namespace, job.job, profile.filters
         if key not in self._known:
-            self._known[key] = self._refused(job)
+            self._known[key] = self._refused(job, profile)
         return self._known[key]
 
-    def _refused(self, job: Workload) -> Refusals:
-        judged = ((name, self._refusal(job, cluster)) for name, cluster in self._clusters.items())
+    def _refused(self, job: Workload, profile: Profile) -> Refusals:
+        filters = FILTERS | {name: as_filter(self._plugins[name]) for name in profile.filters}
+        judged = ((name, _refusal(job, cluster, filters)) for name, cluster in self._clusters.items())
         return {name: refusal for name, refusal in judged if refusal}
 
-    def _refusal(self, job: Workload, cluster: Cluster) -> Refusal | None:
-        for name, refuses in self._filters.items():
-            if reason := refuses(job, cluster):
-                return Refusal(name, reason)
-        return None
-
     def _total(self, job: Workload, cluster: Cluster, profile: Profile) -> float:
-        rated = [(weight, self._scores[name](job, cluster)) for name, weight in profile.weights]
+        rated = [(weight, self._score(name)(job, cluster)) for name, weight in profile.weights]
         counted = [(weight, points) for weight, points in rated if points is not None]
         weights = sum(weight for weight, _ in counted)
         return sum(weight * points for weight, points in counted) / weights if weights else 0.0
+
+    def _score(self, name: str) -> Score:
+        return SCORES[name] if name in SCORES else as_score(self._plugins[name])
+
+
+def _refusal(job: Workload, cluster: Cluster, filters: Mapping[str, Filter]) -> Refusal | None:
+    for name, refuses in filters.items():
+        if reason := refuses(job, cluster):
+            return Refusal(name, reason)
+    return None

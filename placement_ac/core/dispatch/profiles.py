@@ -1,13 +1,15 @@
 """
-Profiles: how much each score counts.
+Profiles: how much each score counts, and which filters of third parties count beside ours.
 
-Pure. A profile has a name, or is written as weights: `Placement=1,Spread=2`.
+Pure. A profile has a name, or is written as weights: `Placement=1,Spread=2`. Names of profiles and of third
+parties' filters may stand beside weights: `ranked,Licensed,Cheap=5`.
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Final, NamedTuple
 
+from placement_ac.core.dispatch.filters import FILTERS
+from placement_ac.core.dispatch.plugins import NO_PLUGINS, PluginError, Plugins
 from placement_ac.core.dispatch.scores import SCORES
 
 WEIGHT_MAX: Final = 100
@@ -31,23 +33,53 @@ class Profile(NamedTuple):
 
     name: str
     weights: tuple[tuple[str, int], ...]
+    filters: tuple[str, ...] = ()
+    """Filters of third parties; ours always count."""
 
 
-@lru_cache(maxsize=256)
-def parse_profile(text: str) -> Profile:
-    """Return the profile of that name, or of those weights. Raises ProfileError."""
+def parse_profile(text: str, plugins: Plugins = NO_PLUGINS) -> Profile:
+    """Return the profile of that name, or of those weights and filters. Raises ProfileError.
+
+    `plugins`: those of third parties, of which the named ones are loaded.
+    """
     if text in PROFILES:
         return Profile(text, tuple(PROFILES[text].items()))
-    if "=" not in text:
-        raise ProfileError(f"{text!r} is no profile: use one of {', '.join(PROFILES)}, or NAME=WEIGHT,…")
     weights: dict[str, int] = {}
+    filters: list[str] = []
     for part in text.split(","):
-        name, _, weight = (word.strip() for word in part.partition("="))
-        if name not in SCORES:
-            raise ProfileError(f"there is no score {name!r}: there are {', '.join(SCORES)}")
-        if not (weight.isascii() and weight.isdigit() and int(weight) <= WEIGHT_MAX):
-            raise ProfileError(f"the weight of {name} must be a number of 0 to {WEIGHT_MAX}, not {weight!r}")
-        weights[name] = int(weight)
+        name, has_weight, weight = (word.strip() for word in part.partition("="))
+        if has_weight:
+            weights[name] = _weight(name, weight, plugins)
+        elif name in PROFILES:
+            weights |= PROFILES[name]
+        else:
+            filters.append(_filter(name, plugins))
     if not any(weights.values()):
         raise ProfileError(f"{text!r} gives no score a weight")
-    return Profile(text, tuple((name, weight) for name, weight in weights.items() if weight))
+    return Profile(text, tuple((name, weight) for name, weight in weights.items() if weight), tuple(filters))
+
+
+def _weight(name: str, weight: str, plugins: Plugins) -> int:
+    if name not in SCORES and name not in plugins:
+        raise ProfileError(f"there is no score {name!r}: there are {', '.join((*SCORES, *plugins))}")
+    _load(name, plugins)
+    if not (weight.isascii() and weight.isdigit() and int(weight) <= WEIGHT_MAX):
+        raise ProfileError(f"the weight of {name} must be a number of 0 to {WEIGHT_MAX}, not {weight!r}")
+    return int(weight)
+
+
+def _filter(name: str, plugins: Plugins) -> str:
+    if name in FILTERS:
+        raise ProfileError(f"leave out {name}: this filter always counts")
+    if name in SCORES or name not in plugins:
+        known = ", ".join((*PROFILES, *plugins))
+        raise ProfileError(f"{name!r} is no profile: use one of {known}, or NAME=WEIGHT,…")
+    _load(name, plugins)
+    return name
+
+
+def _load(name: str, plugins: Plugins) -> None:
+    try:
+        plugins.get(name)
+    except PluginError as error:
+        raise ProfileError(str(error)) from None

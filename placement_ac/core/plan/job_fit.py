@@ -24,7 +24,7 @@ class JobFit:
     def __init__(self, seen: Snapshot, targets: TargetClusters) -> None:
         self._profiles = {check.meta.name: profile_of(seen, check)[0] for check in seen.checks.ours}
         self._default = _default_profile(seen)
-        self._cycle = DispatchCycle(tuple(_clusters(seen, targets)))
+        self._cycle = DispatchCycle(tuple(_clusters(seen, targets)), seen.policy.plugins)
         self._askable = askable_workers(seen, targets)
         self._awaited = awaited_workers(seen, self._askable)
 
@@ -39,21 +39,20 @@ class JobFit:
 
     def points(self, workload: Workload, name: str) -> Mapping[str, float | None]:
         """Return what each score of its profile says about a MultiKueueCluster; None: it abstains."""
-        points = self._cycle.points(workload, name)
-        return {score: points[score] for score, _ in self.profile(workload).weights}
+        return self._cycle.points(workload, self.profile(workload), name)
 
     def problem(self, workload: Workload) -> str:
         """Return why none of the clusters fits the Workload; "" if one does, or if there is none."""
-        return self._cycle.problem(workload)
+        return self.refusals(workload)[1]
 
     def refusals(self, workload: Workload) -> tuple[Refusals, str]:
         """Return the clusters that do not fit the Workload, and why none fits ("": one does)."""
-        refusals = self._cycle.refusals(workload)
+        refusals = self._cycle.refusals(workload, self.profile(workload))
         return refusals, self._cycle.problem_of(refusals)
 
     def asks_about(self, workload: Workload) -> frozenset[str]:
         """Return the MultiKueueClusters that can be asked for their queues, and whose queues matter to it."""
-        return self._askable & self._cycle.asks_about(workload)
+        return self._askable & self._cycle.asks_about(workload, self.profile(workload))
 
     def waits_for_facts(self, workload: Workload) -> bool:
         """Whether a worker may soon say what matters to the Workload."""
@@ -105,14 +104,14 @@ def profile_of(seen: Snapshot, check: Check) -> tuple[Profile, str]:
     if not text:
         return _default_profile(seen), ""
     try:
-        return parse_profile(text), ""
+        return parse_profile(text, seen.policy.plugins), ""
     except ProfileError as error:
         return _default_profile(seen), f"correct the annotation {ANNOTATION_DISPATCH_PROFILE}: {error}"
 
 
 def _default_profile(seen: Snapshot) -> Profile:
     try:
-        return parse_profile(seen.policy.dispatch_profile)
+        return parse_profile(seen.policy.dispatch_profile, seen.policy.plugins)
     except ProfileError:  # the settings refuse it
         return parse_profile(RANKED)
 

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.cycle import DispatchCycle, Refusal
 from placement_ac.core.dispatch.facts import Cluster
 from placement_ac.core.dispatch.profiles import parse_profile
+from placement_ac.core.dispatch.scores import SCORES
 from tests.support.jobs_to_dispatch import DOMAIN, GPU, cluster, gpu_pods, job, queues
 
 RANKED, SPREAD = parse_profile("ranked"), parse_profile("spread")
@@ -19,10 +21,14 @@ def fleet(**labels: str) -> list[Cluster]:
     return [cluster(name, at, 3, labels={"gpu": labels.get(name, "t4")}) for at, name in enumerate("abc")]
 
 
+def problem(cycle: DispatchCycle, one: Workload) -> str:
+    return cycle.problem_of(cycle.refusals(one, RANKED))
+
+
 def test_without_wishes_it_is_the_placements_order() -> None:
     cycle = DispatchCycle(fleet())
     ranking = cycle.rank(job(), RANKED)
-    assert (ranking.order, ranking.refusals, cycle.problem(job())) == (("p-a", "p-b", "p-c"), {}, "")
+    assert (ranking.order, ranking.refusals, problem(cycle, job())) == (("p-a", "p-b", "p-c"), {}, "")
 
 
 def test_filters_narrow_and_scores_put_in_order() -> None:
@@ -34,7 +40,7 @@ def test_filters_narrow_and_scores_put_in_order() -> None:
 
 def test_why_none_fits_the_most_common_reason_first() -> None:
     one = job(annotations={SELECTOR: "gpu=h100", "kueue.x-k8s.io/multikueue-cluster-names": "b,c"})
-    assert DispatchCycle(fleet()).problem(one) == (
+    assert problem(DispatchCycle(fleet()), one) == (
         "0/3 clusters fit: 2 didn't match gpu=h100 (ClusterAffinity), "
         "1 didn't match kueue.x-k8s.io/multikueue-cluster-names (ClusterNames)"
     )
@@ -57,13 +63,14 @@ def test_anti_affinity_within_one_cycle() -> None:
         ranking = cycle.rank(one, RANKED)
         assert ranking.order == left
         cycle.nominated(one, left[:1])
-    assert cycle.problem(job("last", **apart)) == (
+    assert problem(cycle, job("last", **apart)) == (
         "0/3 clusters fit: 3 had a Workload with app=x (AntiAffinity)"
     )
 
 
 def test_the_points_of_a_cluster() -> None:
-    points = DispatchCycle(fleet()).points(job(), "p-b")
+    every = parse_profile(",".join(f"{name}=1" for name in SCORES))
+    points = DispatchCycle(fleet()).points(job(), every, "p-b")
     assert {name: value and round(value) for name, value in points.items()} == {
         "Placement": 67,
         "Spread": 100,
@@ -84,7 +91,7 @@ def gpu_fleet(*numbers: int) -> list[Cluster]:
 
 def test_too_little_quota_is_counted_by_the_most_that_there_is() -> None:
     cycle = DispatchCycle(gpu_fleet(2, 8, 8))
-    assert cycle.problem(job(pods=gpu_pods(16))) == (
+    assert problem(cycle, job(pods=gpu_pods(16))) == (
         f"0/3 clusters fit: 2 had too little quota: 16 {GPU} asked, 8 at most (Capacity), "
         f"1 had too little quota: 16 {GPU} asked, 2 at most (Capacity)"
     )
@@ -111,5 +118,5 @@ def test_headroom_counts_the_jobs_of_this_cycle(sizes: Sequence[int], places: li
 def test_facts_matter_where_no_other_filter_refuses() -> None:
     cycle = DispatchCycle([*gpu_fleet(2, 8), cluster("d", labels={"gpu": "t4"})])
     one = job(pods=gpu_pods(16), annotations={SELECTOR: "gpu!=t4"})
-    assert cycle.asks_about(one) == {"p-a", "p-b"}
-    assert cycle.asks_about(job()) == set(), "without requests there is nothing to ask"
+    assert cycle.asks_about(one, RANKED) == {"p-a", "p-b"}
+    assert cycle.asks_about(job(), RANKED) == set(), "without requests there is nothing to ask"

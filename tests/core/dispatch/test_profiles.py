@@ -7,7 +7,7 @@ from placement_ac.core.dispatch.profiles import PROFILES, ProfileError, parse_pr
 
 @pytest.mark.parametrize("name", list(PROFILES))
 def test_by_name(name: str) -> None:
-    assert parse_profile(name) == (name, tuple(PROFILES[name].items()))
+    assert parse_profile(name) == (name, tuple(PROFILES[name].items()), ())
 
 
 def test_by_weights() -> None:

@@ -5,7 +5,7 @@ A reason follows a number of clusters, as in "2 didn't match gpu=h100", and is t
 it concerns, so that they can be counted.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
 from placement_ac.core.api.objects import Workload
@@ -20,7 +20,7 @@ Filter = Callable[[Workload, Cluster], str | None]
 
 CAPACITY: Final = "Capacity"
 """The filter that reads facts of workers."""
-FILTERS: Final[Mapping[str, Filter]] = {
+FILTERS: Final[dict[str, Filter]] = {
     "ClusterNames": cluster_names,
     "ClusterAffinity": cluster_affinity,
     "NodeLabels": node_labels,

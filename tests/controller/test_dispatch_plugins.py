@@ -1,0 +1,82 @@
+"""Plugins that a check's profile names decide where jobs go; jobs wait for one that fails, with the reason."""
+
+import io
+from collections.abc import Iterator
+from contextlib import redirect_stderr
+from pathlib import Path
+
+import pytest
+
+from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE
+from placement_ac.lab.standins.multikueue import KueueSettings
+from placement_ac.observability import logs
+from tests.controller.test_dispatch import ALL, EXTERNAL, entry, label
+from tests.support.driver import Controllers, Driver
+from tests.support.jobs import Stage, soon, stage
+from tests.support.plugins import SAMPLE, install
+
+MODULE = """
+from acme_dispatch import cheap, licensed
+
+def fails(job, cluster):
+    raise LookupError("secret-token")
+"""
+
+
+@pytest.fixture
+def there(
+    admin: Driver, controllers: Controllers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Stage]:
+    monkeypatch.syspath_prepend(SAMPLE)
+    (tmp_path / "acme_all.py").write_text(MODULE)
+    functions = {"Licensed": "licensed", "Cheap": "cheap", "Fails": "fails"}
+    install({name: f"acme_all:{one}" for name, one in functions.items()}, tmp_path, monkeypatch)
+    with stage(admin, controllers, ALL, settings=KueueSettings(dispatcher=EXTERNAL)) as opened:
+        for cluster, price in zip(ALL, ("80", "60", "10"), strict=True):
+            label(admin, cluster, **{"acme.com/price": price})
+        label(admin, "b", **{"acme.com/license-solver": ""})
+        opened.select(*ALL)
+        controllers.start(dispatcher=True, step_size=1)
+        soon(opened.connected, 3)
+        soon(lambda: admin.reason("p"), "Active")
+        yield opened
+
+
+def use(admin: Driver, profile: str) -> None:
+    annotations = {ANNOTATION_DISPATCH_PROFILE: profile}
+    admin.ask(
+        "PATCH", admin.kueue("admissionchecks", "p"), {"metadata": {"annotations": annotations}}, "merge"
+    )
+
+
+def test_jobs_go_where_they_say(there: Stage, admin: Driver) -> None:
+    use(admin, "Licensed,Cheap=1")
+    there.submit("any")
+    there.until_runs("any", "c")
+    there.submit("solver", labels={"acme.com/product": "solver"})
+    there.until_runs("solver", "b")
+    assert [there.account(job)[:2] for job in there.jobs] == [(1, 1)] * 2
+
+
+def test_jobs_wait_for_a_filter_that_fails_and_its_error_is_logged_once(there: Stage, admin: Driver) -> None:
+    output = io.StringIO()
+    with redirect_stderr(output):
+        logs.configure("text", "info")
+    use(admin, "ranked,Fails")
+    there.submit("one")
+    why = "NoClusterFits: 0/3 clusters fit: 3 could not be judged: LookupError (Fails)"
+    soon(lambda: entry(there, "one"), ("Pending", why))
+    use(admin, "ranked")
+    there.until_runs("one", "a")
+    logs.configure("text", "error")
+    logged = [line for line in output.getvalue().splitlines() if "a plugin of the dispatcher failed" in line]
+    assert len(logged) == 1
+    assert "acme_all.py:5" in logged[0]
+    assert "secret-token" not in output.getvalue()
+
+
+def test_one_that_is_not_installed_is_reported_and_the_default_counts(there: Stage, admin: Driver) -> None:
+    use(admin, "ranked,Missing")
+    soon(lambda: "'Missing' is no profile" in (admin.active("p") or {}).get("message", ""))
+    there.submit("one")
+    there.until_runs("one", "a")
