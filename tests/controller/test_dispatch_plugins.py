@@ -1,4 +1,4 @@
-"""Plugins that a check's profile names decide where jobs go; jobs wait for one that fails, with the reason."""
+"""Plugins that the profile of a check names decide where jobs go; one that fails holds jobs back."""
 
 import io
 from collections.abc import Iterator
