@@ -18,7 +18,7 @@ SBOM ?= build/placement-ac.cdx.json
 # second of every start.
 SBOM_VENV := build/sbom
 
-.PHONY: help demo pictures chart test test-long check unit coverage test-envtest test-kind lock sbom audit chaos image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-ui bench-flips bench-nominations clean
+.PHONY: help demo pictures chart test test-long check unit coverage test-envtest test-kind lock sbom audit chaos image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-ui bench-flips bench-nominations bench-makespan clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -124,6 +124,9 @@ bench-flips: $(VENV)/installed ## Measure how long jobs wait to start while the 
 
 bench-nominations: $(VENV)/installed ## Measure how soon our dispatcher nominates clusters for a Workload
 	$(BIN)/python -m bench.nominations
+
+bench-makespan: $(VENV)/installed ## Measure how long 300 jobs of mixed size take, with Kueue's dispatcher and ours
+	$(BIN)/python -m bench.makespan
 
 clean: ## Remove the virtual environment and what the tools left
 	rm -rf $(VENV) build .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
