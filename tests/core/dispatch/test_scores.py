@@ -90,6 +90,8 @@ def test_a_weight_is_1_to_100(text: str) -> None:
             gpu_pods(4), queues((GPU, "a", 8, 14, 8)), 25 * 16 / 18, id="half of it can be borrowed"
         ),
         pytest.param(gpu_pods(4), queues((GPU, "a", 8, 9, None)), 25.0, id="a cohort without a limit"),
+        pytest.param(gpu_pods(4), queues((GPU, "a", 8, 28, None)), 12.5, id="it may lend less than that"),
+        pytest.param(gpu_pods(4), queues((GPU, "a", 0, 0, None)), 25.0, id="all comes from the cohort"),
         pytest.param(gpu_pods(4), queues((GPU, "a", 8, 36)), 5.0, id="four more jobs of 7 wait"),
         pytest.param(gpu_pods(4), queues((GPU, "a", 32, 36)), 20.0, id="the same in a larger cluster"),
         pytest.param(gpu_pods(2, 2), queues((GPU, "a", 8)), 75.0, id="all podSets"),

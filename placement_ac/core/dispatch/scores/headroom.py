@@ -16,6 +16,7 @@ def headroom(job: Workload, cluster: Cluster) -> float | None:
 
     25 to 50 if it is with what can be borrowed. Otherwise the job has to wait there: less than 25, and the
     less, the more is asked for already in relation to the quota. 0 for a ClusterQueue that is not active.
+    If nobody says how much a cohort lends, it counts as lending as much as the nominal quota.
     """
     asked, queue = total_requests(job.job), queue_of(job)
     if cluster.queue_facts is None or not asked:
@@ -33,6 +34,7 @@ def _points(asked: int, quota: FlavorQuota) -> float:
     unused = max(quota.nominal - quota.reserved, 0)
     if unused >= asked:
         return 100.0 - 50.0 * asked / unused
-    if quota.most is None or quota.reserved + asked <= quota.most:
+    most = 2 * max(quota.nominal, asked) if quota.most is None else quota.most
+    if quota.reserved + asked <= most:
         return 25.0 + 25.0 * unused / asked
-    return 25.0 * quota.most / (quota.reserved + asked)
+    return 25.0 * most / (quota.reserved + asked)
