@@ -19,7 +19,13 @@ from placement_ac.cli.hub_options import (
     with_client,
 )
 from placement_ac.cli.output import Form, emit, output
-from placement_ac.cli.worker_options import WORKER_QUEUE_KINDS, WorkerOptions, inspect_workers, worker_options
+from placement_ac.cli.worker_options import (
+    WORKER_QUEUE_KINDS,
+    WorkerOptions,
+    inspect_workers,
+    require_hub,
+    worker_options,
+)
 from placement_ac.core.api.constants import EVENT, Kind
 from placement_ac.inspection.doctor.finding import DoctorRule, Finding, Level
 from placement_ac.inspection.doctor.folding import causes_of, fold
@@ -77,10 +83,9 @@ def _entry(one: Finding, cause: str) -> dict[str, str]:
 
 
 def _examined(where: HubSource, round_: WorkerOptions | None) -> tuple[Finding, ...]:
+    require_hub(where, round_)
     if not where.dump_files:
         return with_client(where, lambda client: _on_hub(client, where, round_))
-    if round_:
-        raise click.UsageError("use --workers without --from-dump: it needs a hub")
     return examine_hub(_setup(where, read_once(where, KINDS)))
 
 

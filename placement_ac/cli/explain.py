@@ -27,7 +27,9 @@ from placement_ac.cli.missing_kinds import (
     require_served,
 )
 from placement_ac.cli.output import Form, emit, output, plain_table, safe_text
+from placement_ac.cli.worker_options import WorkerOptions, quota_options, require_hub, with_quota
 from placement_ac.core.api.constants import LEASE, WORKLOAD
+from placement_ac.core.api.decode import workload_with_job
 from placement_ac.core.api.text import joined
 from placement_ac.inspection.explain.explanations import (
     CheckExplanation,
@@ -54,6 +56,7 @@ from placement_ac.inspection.explain.workload import explain_workload
 from placement_ac.inspection.hub.controller_state import ControllerState, controller_state
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.requirements import READ_KINDS, SCHEDULING_KINDS, SERVED_KINDS
+from placement_ac.inspection.jobs.worker_quota import workers_to_ask
 
 NEEDED: Final = (*SERVED_KINDS, *SCHEDULING_KINDS)
 """The kinds that the hub must serve."""
@@ -88,21 +91,26 @@ Explanations = tuple[ClusterExplanation | CheckExplanation, ...]
     help="Explain a cluster for this check only.",
 )
 @hub_options
+@quota_options
 @output("wide", "json", "yaml")
-def command(words: tuple[str, ...], check: str, where: HubSource, form: Form) -> None:
+def command(
+    words: tuple[str, ...], check: str, where: HubSource, round_: WorkerOptions | None, form: Form
+) -> None:
     """Explain why a cluster is selected or not, step by step; or all clusters of a check.
 
     TYPE is cluster, check, placement or workload, or the kind's name in the API; also TYPE/NAME. Of a
     workload, or of the workload of the Job NAME: to which clusters it goes, and why not to others; there, -n
-    is its namespace.
+    is its namespace, and with --workers the quota of the workers counts.
     """
     if len(words) > 2:  # noqa: PLR2004, RUF100  # TYPE NAME
         raise click.UsageError(f"name one object, as TYPE NAME: {' '.join(words)}")
     if names_workload(words):
         if check:
             raise click.UsageError("use --check only with a cluster")
-        _explain_workload(words, where, form)
+        _explain_workload(words, where, round_, form)
         return
+    if round_:
+        raise click.UsageError("use --workers only with a workload")
     found = read_all_namespaces(where, (*EXPLAIN_KINDS, LEASE))
     require_served(found, NEEDED)
     try:
@@ -117,20 +125,26 @@ def command(words: tuple[str, ...], check: str, where: HubSource, form: Form) ->
     exit_if_unreadable(found, READABLE)
 
 
-def _explain_workload(words: tuple[str, ...], where: HubSource, form: Form) -> None:
+def _explain_workload(
+    words: tuple[str, ...], where: HubSource, round_: WorkerOptions | None, form: Form
+) -> None:
     """Explain a Workload; `-n` is its namespace, and that of the Placements is the controller's."""
+    require_hub(where, round_)
     found = read_all_namespaces(replace(where, namespace=()), (*EXPLAIN_KINDS, LEASE))
     require_served(found, SERVED_KINDS)
     require_readable(found, (WORKLOAD,))
     raw = find_workload(found.view, parse_subject(words, found.view).name, where.namespace)
     report_missing(found)
-    workload, controller = explain_workload(found.view, raw), controller_state(found.view)
+    view = found.view
+    if round_:
+        view = with_quota(where, view, workers_to_ask(view, workload_with_job(raw)), round_)
+    workload, controller = explain_workload(view, raw), controller_state(view)
     subject = Subject("workload", workload.name, workload.namespace)
     document = {"controller": controller, "subject": subject, "workload": workload}
 
     def shown(wide: bool) -> Iterator[RenderableType]:
-        yield from _controller(found.view, controller)
-        yield from workload_texts(workload, found.view.now, wide=wide)
+        yield from _controller(view, controller)
+        yield from workload_texts(workload, view.now, wide=wide)
 
     emit(form, document, shown)
     exit_if_unreadable(found, READABLE)

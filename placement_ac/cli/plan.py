@@ -1,6 +1,7 @@
 """`placement-ac plan`: preview the effect of manifests before they are applied."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Final
 
@@ -17,14 +18,15 @@ from placement_ac.cli.hub_options import (
 )
 from placement_ac.cli.missing_kinds import report_missing, require_served
 from placement_ac.cli.output import Form, emit, output, safe_text, without_controls
+from placement_ac.cli.worker_options import WorkerOptions, quota_options, require_hub, with_quota
 from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET, WORKLOAD
 from placement_ac.core.api.text import count_text, joined
 from placement_ac.inspection.hub.kinds import PROVISIONED_KINDS, QUEUE_KINDS
 from placement_ac.inspection.hub.requirements import SCHEDULING_KINDS, SERVED_KINDS, missing_rights_text
-from placement_ac.inspection.jobs.new_job import NewJob
+from placement_ac.inspection.jobs.new_job import NewJob, workers_of_jobs
 from placement_ac.inspection.plan.manifest_changes import planned_resources
 from placement_ac.inspection.plan.plan_report import AffectedWorkload, PlannedPlacement, PlanReport
-from placement_ac.inspection.plan.what_if import what_if
+from placement_ac.inspection.plan.what_if import new_jobs, what_if
 from placement_ac.inspection.readers.manifests import STDIN, read_manifests
 
 CHANGES: Final = 1
@@ -55,14 +57,16 @@ class PlanCommand(ReadCommand):
     metavar="FILE",
     help="The manifests: a file, a folder, or - for stdin; may be given several times.",
 )
+@quota_options
 @output("json", "yaml", "name")
-def command(where: HubSource, files: tuple[str, ...], form: Form) -> None:
+def command(where: HubSource, files: tuple[str, ...], round_: WorkerOptions | None, form: Form) -> None:
     """Preview what manifests would change, before they are applied.
 
     Exit code: 0 nothing changes, 1 something changes, 2 error.
     """
     if STDIN in files and STDIN in where.dump_files:
         raise click.UsageError("use a file for -f or --from-dump: stdin can be read only once")
+    require_hub(where, round_)
     manifests = read_manifests(files)
     spaces = (one["metadata"].get("namespace") for one in manifests)
     namespaces = sorted({one for one in spaces if isinstance(one, str) and one})
@@ -73,6 +77,9 @@ def command(where: HubSource, files: tuple[str, ...], form: Form) -> None:
         raise click.ClickException(f"{rights}; without these rights no preview is possible")
     report_missing(found)
     answer = what_if(found.view, manifests)
+    if round_:
+        after = with_quota(where, answer.after, workers_of_jobs(answer.after, manifests), round_)
+        answer = replace(answer, jobs=new_jobs(after, manifests))
     for name in answer.passed_over:
         click.echo(f"ignored: {without_controls(name)}", err=True)
     for warning in answer.warnings:

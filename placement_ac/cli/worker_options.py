@@ -1,4 +1,8 @@
-"""The options of `placement-ac doctor --workers`: which workers are inspected, and how."""
+"""
+The option `--workers` and those that go with it, and how the commands that have it ask workers.
+
+`doctor` inspects workers; `explain workload` and `plan` read their queues.
+"""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -7,14 +11,18 @@ from typing import Final
 
 import click
 
-from placement_ac.cli.hub_options import FILE, duration, option_group
+from placement_ac.cli.hub_options import FILE, HubSource, duration, option_group, with_client
 from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET
 from placement_ac.core.api.text import joined
 from placement_ac.inspection.doctor.setup import HubSetup
 from placement_ac.inspection.doctor.worker_inspection import WorkerInspection, worker_targets
+from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import LOCAL_QUEUE, RESOURCE_FLAVOR, TOPOLOGY
+from placement_ac.inspection.jobs.worker_quota import Workers
+from placement_ac.inspection.readers.quota_reader import read_quota
 from placement_ac.inspection.readers.worker_inspector import WorkerInspector
 from placement_ac.kube.client import Client
+from placement_ac.observability import logs
 from placement_ac.workers.connector import WorkerConnector
 from placement_ac.workers.exec_plugins import AccessProviders
 
@@ -40,11 +48,11 @@ def _worker_options(
     return WorkerOptions(names, timeout.total_seconds(), access_providers) if workers else None
 
 
-worker_options = option_group(
-    "round_",
-    _worker_options,
-    click.Option(["--workers"], is_flag=True, help="Also inspect each worker."),
-    click.Option(["--cluster"], metavar="NAME,…", help="With --workers: inspect only these."),
+def _quota_options(workers: bool, timeout: timedelta, access_providers: Path | None) -> WorkerOptions | None:
+    return _worker_options(workers, None, timeout, access_providers)
+
+
+_ACCESS: Final = (
     click.Option(
         ["--timeout"],
         default="5s",
@@ -58,7 +66,39 @@ worker_options = option_group(
         help="With --workers: the access providers of ClusterProfiles, whose plugins are run here.",
     ),
 )
+worker_options = option_group(
+    "round_",
+    _worker_options,
+    click.Option(["--workers"], is_flag=True, help="Also inspect each worker."),
+    click.Option(["--cluster"], metavar="NAME,…", help="With --workers: inspect only these."),
+    *_ACCESS,
+)
 """The options for workers; the command gets them as one `round_`, None without `--workers`."""
+quota_options = option_group(
+    "round_",
+    _quota_options,
+    click.Option(
+        ["--workers"], is_flag=True, help="Of jobs: also ask the workers for the quota of their queues."
+    ),
+    *_ACCESS,
+)
+"""The same for commands that only read the quota of workers."""
+
+
+def require_hub(where: HubSource, wanted: WorkerOptions | None) -> None:
+    """Raise UsageError if workers are to be asked, and there is only a dump."""
+    if wanted and where.dump_files:
+        raise click.UsageError("use --workers without --from-dump: it needs a hub")
+
+
+def with_quota(where: HubSource, view: HubView, workers: Workers, wanted: WorkerOptions) -> HubView:
+    """Return the hub with the queues of these workers, which are asked now. Raises BadSettings."""
+    logs.configure("text", "error")  # on stderr
+
+    async def read(client: Client) -> HubView:
+        return await read_quota(_connector(client, view, wanted), view, workers)
+
+    return with_client(where, read) if workers else view.with_queue_facts({})
 
 
 async def inspect_workers(
@@ -70,15 +110,17 @@ async def inspect_workers(
     if strange := [name for name in wanted.clusters if name not in there]:
         message = joined(sorted(there)) or "none"
         raise click.UsageError(f"use one of the clusters {message}: no check has {joined(strange)}")
-    providers = AccessProviders.load(wanted.access_providers) if wanted.access_providers else None
-    namespace = setup.kueue_namespace
-    connector = WorkerConnector(
+    connector, plugins = _connector(client, setup.view, wanted), wanted.access_providers is not None
+    visits = WorkerInspector(connector, setup.worker_requirements, setup.kueue_namespace, plugins=plugins)
+    return await visits.inspect([one for one in targets if one.cluster in (wanted.clusters or there)])
+
+
+def _connector(client: Client, view: HubView, wanted: WorkerOptions) -> WorkerConnector:
+    return WorkerConnector(
         client,
         SECRET.at("v1"),
-        namespace,
+        view.settings.kueue_namespace,
         timeout=wanted.timeout,
-        providers=providers,
-        profile_resource=setup.dump.served.get(CLUSTER_PROFILE),
+        providers=AccessProviders.load(wanted.access_providers) if wanted.access_providers else None,
+        profile_resource=view.dump.served.get(CLUSTER_PROFILE),
     )
-    visits = WorkerInspector(connector, setup.worker_requirements, namespace, plugins=providers is not None)
-    return await visits.inspect([one for one in targets if one.cluster in (wanted.clusters or there)])

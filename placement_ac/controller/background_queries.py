@@ -13,6 +13,7 @@ from placement_ac.core.inputs.fitness import Fitness
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.state import Key, Plan, ProbeRequest, ProbeResult, Snapshot, WorkerCopies
 from placement_ac.core.kubeconfig.source import CredentialSource
+from placement_ac.core.plan.fact_questions import running_on
 from placement_ac.observability.logs import LogDeduplicator
 
 log = structlog.get_logger(__name__)
@@ -61,7 +62,7 @@ class BackgroundQueries:
             self._start((key, name), self._query_copies(key, name, seen.objects.clusters.get(name)))
         if self._read_facts:
             names = [one for one in wanted.ask_for_facts if (key, (FACTS, one)) not in self._tasks]
-            for name, running in _running_on(seen, names).items():
+            for name, running in running_on(seen, names).items():
                 cluster = seen.objects.clusters[name]
                 self._start((key, (FACTS, name)), self._query_facts(key, cluster, running, self._read_facts))
         checks = [check.meta.name for check in (*seen.checks.ours, *seen.checks.multikueue)]
@@ -124,12 +125,3 @@ class BackgroundQueries:
             log.log(self._logged.level((what, name), problem), failing, cluster=name, error=problem)
         elif self._logged.ended((what, name)):
             log.info(works_again, cluster=name)
-
-
-def _running_on(seen: Snapshot, names: Collection[str]) -> dict[str, set[str]]:
-    """Return MultiKueueCluster → the uids of the Workloads that it runs."""
-    found: dict[str, set[str]] = {name: set() for name in names}
-    for workload in seen.workloads if found else ():
-        if workload.cluster in found:
-            found[workload.cluster].add(workload.meta.uid)
-    return found

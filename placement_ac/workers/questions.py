@@ -14,7 +14,13 @@ import structlog
 from placement_ac.core.api.errors import error_place
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.observability.logs import LogDeduplicator
-from placement_ac.workers.connector import WorkerConnector, WorkerError, WorkerLogin, source_of
+from placement_ac.workers.connector import (
+    HubForbidden,
+    WorkerConnector,
+    WorkerError,
+    WorkerLogin,
+    source_of,
+)
 from placement_ac.workers.limiter import ProbeLimiter
 
 log = structlog.get_logger(__name__)
@@ -23,6 +29,12 @@ T = TypeVar("T")
 
 class Problem(str):
     """Why a worker could not be asked, or what is wrong with its answer."""
+
+    __slots__ = ()
+
+
+class HubRefusal(Problem):
+    """The hub does not let us read the credentials."""
 
     __slots__ = ()
 
@@ -41,6 +53,8 @@ class WorkerQuestions:
         try:
             async with self.limiter.slot(name):
                 answer = await self._within_deadline(cluster, read)
+        except HubForbidden as why:
+            return HubRefusal(f"MultiKueueCluster {name}: {why}")
         except WorkerError as why:
             return Problem(f"MultiKueueCluster {name}: {why}")
         except Exception as error:  # a worker may answer anything, and must not stop the others

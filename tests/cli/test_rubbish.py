@@ -485,6 +485,10 @@ NEEDS: Final = {
     ("doctor", "cluster"): ("--workers",),
     ("doctor", "timeout"): ("--workers",),
     ("doctor", "access_providers"): ("--workers",),
+    ("explain", "timeout"): ("--workers",),
+    ("explain", "access_providers"): ("--workers",),
+    ("plan", "timeout"): ("--workers",),
+    ("plan", "access_providers"): ("--workers",),
 }
 """Other options that an option needs, or it is refused without being read."""
 

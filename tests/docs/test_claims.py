@@ -126,6 +126,7 @@ IN_SENTENCES: Final = [
     ("dispatch", "each at most every 15 s per Placement", fact_questions.FACTS_AGAIN_SECONDS, 15),
     ("dispatch", "A job waits up to 2 s for the first answer", fact_questions.FACTS_WAIT_SECONDS, 2),
     ("dispatch", "Answers older than 60 s do not count", queue_facts.FACTS_VALID_SECONDS, 60),
+    ("dispatch", "does not answer within `--timeout` (5 s)", worker_options.WorkerOptions().timeout, 5),
     ("reference", "it warns when a tenth of their lifetime is left", event_intents.LAST_SHARE, 0.1),
     ("reference", "and every 30 seconds which lists are missing", session.STALLED_SECONDS, 30),
     ("reference", "disappear or expire for more than two seconds", constants.SETTLE_SECONDS, 2),

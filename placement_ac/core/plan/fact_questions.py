@@ -68,6 +68,15 @@ def fact_questions(seen: Snapshot, names: Collection[str]) -> FactQuestions:
     return FactQuestions(tuple(ask), frozenset(timers), soonest([left for left in waits if left > 0]))
 
 
+def running_on(seen: Snapshot, names: Collection[str]) -> dict[str, set[str]]:
+    """Return MultiKueueCluster → the uids of the Workloads that it runs."""
+    found: dict[str, set[str]] = {name: set() for name in names}
+    for workload in seen.workloads if found else ():
+        if workload.cluster in found:
+            found[workload.cluster].add(workload.meta.uid)
+    return found
+
+
 def _has_answered(seen: Snapshot, name: str) -> bool:
     facts = seen.fleet.queue_facts.get(name)
     return facts is not None and facts.is_fresh

@@ -17,6 +17,7 @@ from placement_ac.inspection.hub.dump import Object
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.jobs.choice import PlacementChoice, choices
 from placement_ac.inspection.jobs.queue_path import QueuePath, queue_path
+from placement_ac.inspection.jobs.worker_quota import quota_notes
 from placement_ac.scheduling.objects import listed, section, text
 
 FINISHED: Final = "it has finished"
@@ -83,7 +84,7 @@ def explain_workload(view: HubView, raw: Object) -> WorkloadExplanation:
         nominated_since=_nominated_since(raw) if job.nominated else None,
         placed_on=job.cluster,
         placements=found,
-        notes=_notes(job, found, path.problem),
+        notes=(*_notes(job, found, path.problem), *quota_notes(view, found)),
     )
 
 

@@ -39,6 +39,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.decode import check, kueue_object
 from placement_ac.core.api.objects import AppliedFields, Check, KueueObject
 from placement_ac.core.inputs import state
+from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.targets import TargetClusters, select_targets
@@ -110,6 +111,8 @@ class HubView:
     dump: Dump
     settings: Settings
     now: datetime
+    queue_facts: Mapping[str, WorkerFacts] | None = None
+    """MultiKueueCluster → the queues of its worker; None: no worker was asked."""
     _snapshots: dict[str, state.Snapshot] = field(default_factory=dict, init=False, repr=False, compare=False)
     _targets: dict[str, TargetClusters] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -201,7 +204,8 @@ class HubView:
         If credentials are unknown, every selected cluster counts as having some.
         """
         if name not in self._snapshots:
-            seen = self.cache.snapshot(state.Key("placement", name), self.now, SETTLED)
+            key, facts = state.Key("placement", name), self.queue_facts
+            seen = self.cache.snapshot(key, self.now, SETTLED, queue_facts=facts)
             self._snapshots[name] = self._with_assumptions(seen)
         return self._snapshots[name]
 
@@ -279,9 +283,17 @@ class HubView:
             for field, kind in zip(Fleet.__dataclass_fields__, SCHEDULING_KINDS, strict=False)
         }
         after = Fleet(**fleet, memo=self.fleet.memo)
-        # cached_property reads them from there.
-        vars(changed).update({"cache": cache, "fleet": after, "facts": self.facts})
-        return changed, touched
+        return _prepared(changed, cache, after, self.facts), touched
+
+    def with_queue_facts(self, facts: Mapping[str, WorkerFacts]) -> "HubView":
+        """Return the hub with the queues of these workers."""
+        return _prepared(replace(self, queue_facts=facts), self.cache, self.fleet, self.facts)
+
+
+def _prepared(view: HubView, cache: Cache, fleet: Fleet, facts: state.HubFacts) -> HubView:
+    """Return the view with these, which cached_property need not compute then."""
+    vars(view).update({"cache": cache, "fleet": fleet, "facts": facts})
+    return view
 
 
 def _assume_usable(credentials: CredentialsByCluster) -> CredentialsByCluster:

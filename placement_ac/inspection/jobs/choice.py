@@ -6,7 +6,7 @@ ask about the Workload is noted.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from placement_ac.core.api.objects import Workload
@@ -25,6 +25,8 @@ from placement_ac.inspection.status.model import ClusterRow
 
 State = Literal["eligible", "leaving", "not connected", "not listed"]
 """Whether jobs are sent to a cluster: only to one that is on Kueue's list, stays there and is connected."""
+Quota = Literal["not needed", "not read", "known", "unknown"]
+"""Whether the quota of a cluster's worker is known, if it matters; `not read`: no worker was asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class ClusterChoice:
     total: float | None = None
     """None: it does not fit, or was not judged."""
     nominated: bool = False
+    quota: Quota = "not needed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,8 @@ class _Judged(NamedTuple):
     problem: str
     profile: Profile
     points: Mapping[str, Mapping[str, float | None]]
+    asks_about: frozenset[str]
+    """MultiKueueClusters whose quota matters."""
 
 
 class _RecordingFit(JobFit):
@@ -92,7 +97,9 @@ class _RecordingFit(JobFit):
         ranking = super().ranking(workload)
         if workload.meta.uid == self._uid and self.judged is None:
             points = {name: self.points(workload, name) for name in ranking.order}
-            self.judged = _Judged(ranking, self.problem(workload), self.profile(workload), points)
+            profile = self.profile(workload)
+            asks_about = self._cycle.asks_about(workload, profile)
+            self.judged = _Judged(ranking, self.problem(workload), profile, points, asks_about)
         return ranking
 
 
@@ -127,7 +134,10 @@ def _choice(view: HubView, placement: str, workload: Workload) -> PlacementChoic
         profile=judged.profile.name if judged else "",
         weights=dict(judged.profile.weights) if judged else {},
         problem=paused if keeps_objects(verdict) else problem,
-        clusters=tuple(_clusters(rows, judged, eligible_clusters(seen, targets), workload)),
+        clusters=tuple(
+            replace(one, quota=_quota(view, one, judged))
+            for one in _clusters(rows, judged, eligible_clusters(seen, targets), workload)
+        ),
     )
 
 
@@ -157,6 +167,15 @@ def _clusters(
             total=judged.ranking.totals.get(name) if judged else None,
             nominated=name in workload.nominated,
         )
+
+
+def _quota(view: HubView, one: ClusterChoice, judged: _Judged | None) -> Quota:
+    if judged is None or one.state != "eligible" or one.cluster_object not in judged.asks_about:
+        return "not needed"
+    if view.queue_facts is None:
+        return "not read"
+    facts = view.queue_facts.get(one.cluster_object)
+    return "known" if facts and facts.known is not None else "unknown"
 
 
 def _state(row: ClusterRow, eligible: frozenset[str]) -> tuple[State, str]:

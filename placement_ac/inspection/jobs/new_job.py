@@ -5,9 +5,9 @@ Pure. The job becomes a Workload on a copy of the hub, as Kueue would make it; t
 decide on it. Each job of the manifests is judged alone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from placement_ac.core.api.constants import (
     ANNOTATION_ANTI_AFFINITY,
@@ -21,11 +21,18 @@ from placement_ac.core.api.constants import (
     WORKLOAD,
 )
 from placement_ac.core.api.decode import workload_with_job
+from placement_ac.core.api.objects import Workload
 from placement_ac.inspection.hub.dump import Object, kind_of
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import LOCAL_QUEUE
 from placement_ac.inspection.jobs.choice import PlacementChoice, choices
 from placement_ac.inspection.jobs.queue_path import QueuePath, queue_path
+from placement_ac.inspection.jobs.worker_quota import (
+    Workers,
+    merged,
+    quota_notes,
+    workers_to_ask,
+)
 from placement_ac.scheduling.objects import integer, section, text
 
 QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
@@ -66,22 +73,41 @@ def is_job(manifest: Object) -> bool:
 
 def new_job(view: HubView, manifest: Object) -> NewJob:
     """Return where the job of a manifest would go on a hub."""
-    metadata, is_workload = manifest["metadata"], manifest["kind"] == WORKLOAD.kind
-    namespace = metadata.get("namespace") or DEFAULT_NAMESPACE
+    job, metadata = _queued(view, manifest), manifest["metadata"]
+    found = () if job.path.problem else choices(*_submitted(view, manifest, job))
+    return NewJob(
+        kind=manifest["kind"],
+        namespace=job.namespace,
+        name=metadata.get("name") or f"{metadata['generateName']}…",
+        queue=job.path.queue,
+        cluster_queue=job.path.cluster_queue,
+        placements=found,
+        problem=job.path.problem,
+        notes=(*_unknown(view), *_notes(manifest), *quota_notes(view, found)),
+    )
+
+
+def workers_of_jobs(view: HubView, manifests: Iterable[Object]) -> Workers:
+    """Return the workers whose quota matters to the jobs of manifests."""
+    queued = ((one, _queued(view, one)) for one in manifests if is_job(one))
+    return merged(workers_to_ask(*_submitted(view, one, job)) for one, job in queued if not job.path.problem)
+
+
+class _QueuedJob(NamedTuple):
+    """`spec`: of its Workload."""
+
+    namespace: str
+    spec: Object
+    path: QueuePath
+
+
+def _queued(view: HubView, manifest: Object) -> _QueuedJob:
+    is_workload = manifest["kind"] == WORKLOAD.kind
+    namespace = manifest["metadata"].get("namespace") or DEFAULT_NAMESPACE
     spec = section(manifest, "spec") if is_workload else _workload_spec(view, manifest, namespace)
     queue = text(spec, "queueName")
     path = queue_path(view, namespace, queue) if queue else QueuePath("", problem=_without_queue(is_workload))
-    found = () if path.problem else _choices(view, manifest, namespace, dict(spec), path)
-    return NewJob(
-        kind=manifest["kind"],
-        namespace=namespace,
-        name=metadata.get("name") or f"{metadata['generateName']}…",
-        queue=queue,
-        cluster_queue=path.cluster_queue,
-        placements=found,
-        problem=path.problem,
-        notes=(*_unknown(view), *(() if is_workload else _notes(manifest))),
-    )
+    return _QueuedJob(namespace, dict(spec), path)
 
 
 def _without_queue(is_workload: bool) -> str:
@@ -95,7 +121,7 @@ def _unknown(view: HubView) -> Iterator[str]:
 
 
 def _notes(job: Object) -> Iterator[str]:
-    annotations = section(job, "metadata", "annotations")
+    annotations = {} if job["kind"] == WORKLOAD.kind else section(job, "metadata", "annotations")
     for name in _ON_TEMPLATES:
         if name in annotations:
             yield f"move the annotation {name} to the Pod template: Kueue does not copy it from the Job"
@@ -112,15 +138,14 @@ def _workload_spec(view: HubView, job: Object, namespace: str) -> Object:
     return {"active": True, "queueName": queue, "podSets": [pods]}
 
 
-def _choices(
-    view: HubView, manifest: Object, namespace: str, spec: Object, path: QueuePath
-) -> tuple[PlacementChoice, ...]:
-    """Return the choices for the job on a copy of the hub on which it has quota and waits for a cluster."""
+def _submitted(view: HubView, manifest: Object, job: _QueuedJob) -> tuple[HubView, Workload]:
+    """Return a copy of the hub with the job, on which it has quota and waits for a cluster."""
+    namespace = job.namespace
     since = {"lastTransitionTime": f"{view.now:%Y-%m-%dT%H:%M:%SZ}"}
     multikueue = {one.meta.name for one in view.checks if one.multikueue}
     states = [
         {"name": name, "state": PENDING if name in multikueue else READY, "message": ""} | since
-        for name in path.checks
+        for name in job.path.checks
     ]
     reserved = {"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": ""} | since
     given = manifest["metadata"]
@@ -132,11 +157,11 @@ def _choices(
         "apiVersion": WORKLOAD.at(KUEUE_VERSIONS[0]).api_version,
         "kind": WORKLOAD.kind,
         "metadata": metadata,
-        "spec": spec | {"active": True},
+        "spec": job.spec | {"active": True},
         "status": {
             "conditions": [reserved],
             "admissionChecks": states,
         },
     }
     after, _ = view.with_changes({WORKLOAD: {(namespace, name): raw}})
-    return choices(after, workload_with_job(raw))
+    return after, workload_with_job(raw)

@@ -32,7 +32,7 @@ from placement_ac.core.plan.targets import TargetClusters, select_targets
 from placement_ac.core.selection.selection import listed_clusters
 from placement_ac.inspection.hub.dump import Dump, Key, Object, key_of, kind_of
 from placement_ac.inspection.hub.hub_view import PASSED, Changes, HubView
-from placement_ac.inspection.jobs.new_job import is_job, new_job
+from placement_ac.inspection.jobs.new_job import NewJob, is_job, new_job
 from placement_ac.inspection.plan import plan_report
 from placement_ac.inspection.plan.manifest_changes import ManifestChange, apply_manifests, kept_fields
 from placement_ac.inspection.plan.preview import CONDITION_FIELDS, PlannedWrite, preview_writes
@@ -92,9 +92,14 @@ def what_if(view: HubView, manifests: Iterable[Object]) -> plan_report.PlanRepor
             *_kept_fields(view.dump, applied),
             *_warnings(view, applied, entries),
         ),
-        jobs=tuple(new_job(after, one) for one in given if is_job(one)),
+        jobs=new_jobs(after, given),
         after=after,
     )
+
+
+def new_jobs(after: HubView, manifests: Iterable[Object]) -> tuple[NewJob, ...]:
+    """Return where the jobs among these manifests would go."""
+    return tuple(new_job(after, one) for one in manifests if is_job(one))
 
 
 def _unknown_fields(dump: Dump, manifests: Iterable[Object]) -> Iterator[str]:
