@@ -26,9 +26,10 @@ help: ## Show what can be made
 demo: $(VENV)/installed ## Show the three stories on an embedded hub
 	$(BIN)/placement-ac demo
 
-pictures: $(VENV)/installed ## Make the pictures in docs/images anew, of Story 3 on an embedded hub
+pictures: $(VENV)/installed ## Make the pictures in docs/images anew, on an embedded hub
 	$(BIN)/python -m website.photographs
 	$(BIN)/python -m website.ui_photographs
+	$(BIN)/python -m website.workload_photographs
 
 chart: $(VENV)/installed ## Write the chart's schema and table of values anew, from its values.yaml and the settings
 	$(BIN)/python -m website.chart

@@ -58,4 +58,6 @@ def test_every_picture_is_there_and_light() -> None:
     assert named == {f"images/{name}.png" for name in (*pictures_, "ui-narrow")}
     named.add("images/ui-flip.png")
     assert [name for name in sorted(named) if not 10_000 < (DOCS / name).stat().st_size < LARGEST] == []
+    of_jobs = (DOCS / "dispatch.md").read_text("utf-8")
+    assert all(f'"images/explain-workload-{scheme}.png"' in of_jobs for scheme in ("light", "dark"))
     assert [path.name for path in IMAGES.iterdir() if path.stat().st_size > LARGEST] == []
