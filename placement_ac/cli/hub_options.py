@@ -63,6 +63,7 @@ from placement_ac.inspection.readers.hub_reader import (
 from placement_ac.inspection.readers.manifests import read_dump
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
+from placement_ac.observability import logs
 
 T = TypeVar("T")
 
@@ -88,6 +89,7 @@ class ReadCommand(click.Command):
             raise self._coded(error) from None
 
     def invoke(self, ctx: click.Context) -> Any:
+        logs.configure("text", "error")  # to stderr: stdout is for the answer
         try:
             return super().invoke(ctx)
         except PlacementAcError as error:

@@ -22,7 +22,6 @@ from placement_ac.inspection.jobs.worker_quota import Workers
 from placement_ac.inspection.readers.quota_reader import read_quota
 from placement_ac.inspection.readers.worker_inspector import WorkerInspector
 from placement_ac.kube.client import Client
-from placement_ac.observability import logs
 from placement_ac.workers.connector import WorkerConnector
 from placement_ac.workers.exec_plugins import AccessProviders
 
@@ -93,7 +92,6 @@ def require_hub(where: HubSource, wanted: WorkerOptions | None) -> None:
 
 def with_quota(where: HubSource, view: HubView, workers: Workers, wanted: WorkerOptions) -> HubView:
     """Return the hub with the queues of these workers, which are asked now. Raises BadSettings."""
-    logs.configure("text", "error")  # on stderr
 
     async def read(client: Client) -> HubView:
         return await read_quota(_connector(client, view, wanted), view, workers)

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import structlog
 import yaml
 from click.testing import CliRunner
 
@@ -50,6 +51,12 @@ def test_usage_errors_exit_with_2(words: list[str], expected: str) -> None:
     run = CliRunner().invoke(main, words)
     assert run.exit_code == 2
     assert expected in run.output
+
+
+def test_a_command_that_only_reads_keeps_log_lines_out_of_its_answer() -> None:
+    structlog.reset_defaults()  # which print to stdout
+    CliRunner().invoke(main, ["status", "--from-dump", "-"], input="")
+    assert structlog.is_configured()
 
 
 def test_an_unknown_setting_in_the_environment_is_refused() -> None:
