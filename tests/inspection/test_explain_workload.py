@@ -113,6 +113,17 @@ def test_other_jobs_count_as_the_controller_counts_them() -> None:
     }
 
 
+def test_a_job_does_not_count_against_itself() -> None:
+    """With Spread, the cluster to which it is nominated has as many points as before."""
+    job = a_job(nominated=[f"{P}-cluster1"])
+    [choice] = explained(job, view_of(job, dispatch_profile="spread")).placements
+    assert [(one.cluster, one.total, one.nominated) for one in choice.clusters] == [
+        ("cluster1", 100.0, True),
+        ("cluster2", 100.0, False),
+        ("cluster3", 100.0, False),
+    ]
+
+
 def test_a_cluster_that_is_not_connected_says_why() -> None:
     job = a_job()
     view = view_of(job, unconnected="cluster1")

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
+from placement_ac.core.api.constants import WORKLOAD
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.cycle import Ranking
 from placement_ac.core.dispatch.profiles import Profile
@@ -114,14 +115,25 @@ def placements_of(view: HubView, checks: Sequence[str]) -> tuple[str, ...]:
 def choices(view: HubView, workload: Workload) -> tuple[PlacementChoice, ...]:
     """Return the choice among the clusters of each Placement of a Workload, which is on the hub."""
     names = placements_of(view, [entry.check for entry in workload.check_states])
-    return tuple(_choice(view, name, workload) for name in names)
+    before = _before_nomination(view, workload)
+    return tuple(_choice(view, before, name, workload) for name in names)
 
 
-def _choice(view: HubView, placement: str, workload: Workload) -> PlacementChoice:
+def _before_nomination(view: HubView, workload: Workload) -> HubView:
+    """Return the hub on which the Workload is not nominated yet: it does not count against itself."""
+    key = workload.meta.namespace, workload.meta.name
+    raw = view.dump.by_key(WORKLOAD).get(key)
+    if raw is None or not workload.nominated:
+        return view
+    status = {name: value for name, value in raw["status"].items() if name != "nominatedClusterNames"}
+    return view.with_changes({WORKLOAD: {key: raw | {"status": status}}})[0]
+
+
+def _choice(view: HubView, before: HubView, placement: str, workload: Workload) -> PlacementChoice:
     seen, targets = view.snapshot(placement), view.targets(placement)
     checks = tuple(check.meta.name for check in seen.checks.ours)
     raw = view.placement(placement)
-    judged = _judged(seen, targets, workload) if seen.policy.dispatcher else None
+    judged = _judged(before, placement, workload) if seen.policy.dispatcher else None
     verdict = judge(seen, targets)
     paused = f"no job is sent to a cluster: {verdict.reason}: {verdict.message}"
     problem = judged.problem if judged else ""
@@ -141,7 +153,8 @@ def _choice(view: HubView, placement: str, workload: Workload) -> PlacementChoic
     )
 
 
-def _judged(seen: Snapshot, targets: TargetClusters, workload: Workload) -> _Judged | None:
+def _judged(before: HubView, placement: str, workload: Workload) -> _Judged | None:
+    seen, targets = before.snapshot(placement), before.targets(placement)
     fit = _RecordingFit(seen, targets, workload.meta.uid)
     nominate(seen, targets, fit)
     if fit.judged is None:  # it was not its turn: as if it were the last one
