@@ -175,16 +175,19 @@ def _renderer(output: str | None) -> AbstractContextManager[Renderer]:
 
 
 def _keep(environment: DemoEnvironment, check: str, *, to_stderr: bool) -> None:
+    """Leave the hub running until Ctrl-C, and print how to explore it."""
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
+    settings = environment.settings_file
+    explain = f"\n  placement-ac explain workload small-3 --config {settings}" if settings else ""
     click.echo(
         f"The hub keeps running at {environment.hub.secure_url}; press Ctrl-C to stop it. To explore it:\n"
         f"  export KUBECONFIG={environment.kubeconfig}\n"
         "  kubectl get placementdecisions -n kueue-system\n"
         "  kubectl get multikueueclusters\n"
         "  kubectl get workloads\n"
-        f"  kubectl describe admissioncheck {check}",
+        f"  kubectl describe admissioncheck {check}{explain}",
         err=to_stderr,
     )
     stop.wait()

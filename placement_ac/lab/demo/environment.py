@@ -16,6 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+import yaml
+
 from placement_ac.config.settings import Settings
 from placement_ac.controller.manager import Manager
 from placement_ac.core.api.constants import DRAIN, OUR_CONTROLLER, RemovalPolicy
@@ -133,6 +135,8 @@ class DemoEnvironment:
         self._dispatched = dispatched
         self.explainer: Explainer | None = None
         """Explains the choices of our dispatcher, if it nominates."""
+        self.settings_file: Path | None = None
+        """The controller's settings for commands with `--config`, if they differ from the defaults."""
         self.hub: Hub
         self.kubeconfig: Path
 
@@ -165,6 +169,9 @@ class DemoEnvironment:
         of_controller = Settings(kubeconfig=self.kubeconfig, **settings)
         if self._dispatched:
             self.explainer = Explainer(of_controller, _quotas(), (QUEUE4,))
+            self.settings_file = Path(folder) / "config.yaml"
+            spelt = {name.replace("_", "-"): value for name, value in DISPATCH_SETTINGS.items()}
+            self.settings_file.write_text(yaml.safe_dump(spelt), "utf-8")
         self._controller = ControllerThread(of_controller)
         self._stack.enter_context(self._controller)
 

@@ -45,8 +45,13 @@ class Explainer:
     quotas: Mapping[str, Quota]
     queues: Collection[str]
 
-    async def choice(self, client: Client, workload: Object, placement: str) -> PlacementChoice:
-        """Return the choice for a Workload that waits or runs, as if it had no nomination yet."""
+    async def choice(self, client: Client, workload: Object | None, placement: str) -> PlacementChoice | None:
+        """Return the choice for a Workload that waits or runs, as if it had no nomination yet.
+
+        None if it does not exist, or has no quota on the hub.
+        """
+        if workload is None or "admission" not in (workload.get("status") or {}):
+            return None
         dump = await read_kinds(client, _KINDS, {})
         waiting = _as_waiting(dump, workload)
         others = [one for one in dump.of(WORKLOAD) if _uid(one) != _uid(workload)]

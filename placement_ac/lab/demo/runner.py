@@ -133,13 +133,9 @@ async def _run_step(
         config_at = time.monotonic()
     succeeded = await viewer.until(lambda: step_succeeded(step, viewer), STEP_SECONDS if config_at else 0)
     decided_at = viewer.decided_at(step.placement) or began
+    elapsed_ms = (time.monotonic() - began) * 1000
     job = viewer.job(step.job.name) if step.job else None
-    has_quota = job and job.workload and "admission" in (job.workload.get("status") or {})
-    choice = (
-        await explainer.choice(client, job.workload, step.placement)
-        if explainer and job and job.workload and has_quota
-        else None
-    )
+    choice = await explainer.choice(client, job.workload, step.placement) if explainer and job else None
     credentials = (
         viewer.credentials.current() if viewer.credentials and step.credentials_for is not None else None
     )
@@ -152,7 +148,7 @@ async def _run_step(
         number=number,
         step=step,
         succeeded=succeeded,
-        elapsed_ms=(time.monotonic() - began) * 1000,
+        elapsed_ms=elapsed_ms,
         reaction_ms=max(0.0, config_at - decided_at) * 1000 if config_at and decided_at > began else None,
         decision=viewer.decided(step.placement),
         objects=[_without_managed_fields(obj) for obj in objects],

@@ -3,7 +3,11 @@
 import functools
 import io
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -139,6 +143,34 @@ def test_a_job_that_runs_elsewhere_fails_its_step(monkeypatch: pytest.MonkeyPatc
     assert "# on the workers: h100 runs on cluster1; started 1 time" in run.output
     assert "the job on cluster2" in run.output
     assert "1 of 2 steps succeeded" in run.output
+
+
+@LONG
+def test_the_commands_that_a_kept_hub_prints_explain_a_job() -> None:
+    demo = subprocess.Popen(
+        [sys.executable, "-m", "placement_ac", "demo", "--story", "4", "--keep", "-o", "json"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert demo.stderr
+        export = next(line for line in demo.stderr if "export KUBECONFIG=" in line).strip()
+        explain = next(line for line in demo.stderr if "placement-ac explain" in line).split()
+        run = subprocess.run(
+            [sys.executable, "-m", "placement_ac", *explain[1:]],
+            env=os.environ | {"KUBECONFIG": export.partition("=")[2]},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "placed on placement-demo4-cluster1" in run.stdout, run.stderr
+        assert "profile Placement=3,Headroom=2,Preferred=10,Sticky=10" in run.stdout
+        demo.send_signal(signal.SIGINT)
+        assert demo.wait(20) == 0
+    finally:
+        demo.kill()
+        demo.communicate()
 
 
 CHOICE = PlacementChoice(
