@@ -23,7 +23,7 @@ SBOM_VENV := build/sbom
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/installed ## Show the three stories on an embedded hub
+demo: $(VENV)/installed ## Show the four stories on embedded hubs
 	$(BIN)/placement-ac demo
 
 pictures: $(VENV)/installed ## Make the pictures in docs/images anew, on an embedded hub
@@ -58,7 +58,7 @@ test-long: $(VENV)/installed ## Run the long tests: whole installations, many ki
 test-envtest: $(VENV)/installed ## Run the hub tests on a real API server; needs KUBEBUILDER_ASSETS, takes CRDS
 	@$(BIN)/pytest --envtest --crds '$(CRDS)' --timeout 300 -rs tests
 
-test-kind: $(VENV)/installed ## Play the three stories on what ./setup-env.sh has made
+test-kind: $(VENV)/installed ## Play stories 1 to 3 on what ./setup-env.sh has made
 	@$(BIN)/pytest --kind -v --timeout 1800 tests/kind
 
 docs: $(VENV)/installed ## Build the documentation site into build/site; a broken link is an error

@@ -28,13 +28,14 @@ from placement_ac.lab.standins.kueue_jobs import JOB
 from placement_ac.lab.standins.kueue_manager import Kueue
 from placement_ac.lab.standins.multikueue import KueueSettings, hub_job
 from placement_ac.lab.standins.runner import StandIns
+from placement_ac.lab.standins.worker_quota import Quota
 from tests.support.admin import Admin, login_to
 from tests.support.kueue_objects import admission_check, kueue_object, namespace, queues
 
 Object = dict[str, Any]
 
-Quotas = Mapping[str, Mapping[str, str]]
-"""Worker → resource → the nominal quota of its ClusterQueue; otherwise a worker has slots."""
+Quotas = Mapping[str, Quota]
+"""Worker → the quota of its ClusterQueue; otherwise a worker has slots."""
 
 WORKERS: Final = ("worker1", "worker2", "worker3")
 PLACEMENT: Final = "flips"

@@ -54,7 +54,7 @@ def play(dispatcher: str, jobs: list[Arrival]) -> Object:
     """Play the jobs with that dispatcher, and return the figures."""
     logs.configure("text", "error")
     settings = KueueSettings(dispatcher=DISPATCHERS[dispatcher], events_batch_seconds=1.0)
-    quotas = {name: {GPU: str(gpus)} for name, gpus in QUOTAS.items()}
+    quotas = {name: {"default": {GPU: str(gpus)}} for name, gpus in QUOTAS.items()}
     with scene(settings, FLAGS if dispatcher == OURS else (), quotas=quotas) as there:
         until(lambda: sorted(there.listed()) == sorted(QUOTAS))
         there.kueue.throttled = True

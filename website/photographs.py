@@ -26,7 +26,7 @@ from placement_ac.inspection.readers.hub_reader import read_kinds
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_ac.lab.demo.environment import DemoEnvironment
-from placement_ac.lab.demo.runner import DemoStepResult, JobResult, Renderer, run_scenario
+from placement_ac.lab.demo.runner import DemoStepResult, JobResult, Renderer, finish, run_scenario
 from placement_ac.lab.demo.steps import StoryStep
 from placement_ac.lab.demo.stories import scenario
 from placement_ac.lab.demo.story3 import DEMO2
@@ -66,7 +66,7 @@ class Painter:
                 aside.submit(asyncio.run, dump(self._kubeconfig)).result()
         time.sleep(PAUSE_SECONDS)
 
-    def demo_finished(self, _: Sequence[DemoStepResult], __: JobResult | None = None) -> None:
+    def demo_finished(self, _: Sequence[DemoStepResult], __: Sequence[JobResult] = ()) -> None:
         if self._recorder is None:
             return
         self._recorder.send_signal(signal.SIGINT)
@@ -106,7 +106,7 @@ async def show(stage: DemoEnvironment, painter: Renderer) -> bool:
     async with Client(Login(stage.kubeconfig), field_manager=FIELD_MANAGER) as client:
         counter = stage.fleet.counter if stage.fleet else None
         async with Viewer(Login(stage.kubeconfig), client, counter, None) as seen:
-            return await run_scenario(scenario(3), client, stage, seen, painter)
+            return finish(painter, [await run_scenario(scenario(3), client, stage, seen, painter)])
 
 
 def photograph(browser: Any, name: str) -> None:

@@ -50,7 +50,7 @@ class Photographer:
         if result.number in (RUNS, DRAINS):
             self._thread.submit(self._photograph, result.number).result()
 
-    def demo_finished(self, _: Sequence[DemoStepResult], __: JobResult | None = None) -> None:
+    def demo_finished(self, _: Sequence[DemoStepResult], __: Sequence[JobResult] = ()) -> None:
         self._ui.__exit__()
         self._thread.shutdown()
 

@@ -119,7 +119,7 @@ def job(name: str, pods: int, **annotations: str) -> Object:
 def stage() -> Iterator[tuple[Path, WorkerFleet]]:
     """Start the hub, the workers, the stand-ins and the controller; yield the hub's kubeconfig."""
     with ExitStack() as opened:
-        quotas = {name: {GPU: number} for name, number in GPUS.items()}
+        quotas = {name: {"default": {GPU: number}} for name, number in GPUS.items()}
         fleet = opened.enter_context(WorkerFleet(GPUS, quotas=quotas, queues=(QUEUE,)))
         kubeconfig = Path(opened.enter_context(tempfile.TemporaryDirectory())) / "kubeconfig"
         opened.enter_context(Hub()).write_kubeconfig(kubeconfig)

@@ -1,13 +1,13 @@
-"""`placement-ac demo`: the three stories, on an embedded hub with workers, in seconds."""
+"""`placement-ac demo`: the four stories, on embedded hubs with workers, in seconds."""
 
 import asyncio
 import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import timedelta
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import click
 from rich.console import Console
@@ -21,28 +21,36 @@ from placement_ac.kube.login import Login
 from placement_ac.lab.demo.credentials import CredentialViewer
 from placement_ac.lab.demo.environment import DemoEnvironment
 from placement_ac.lab.demo.renderers import JsonRenderer, TerminalRenderer, TextRenderer
-from placement_ac.lab.demo.runner import Renderer, run_scenario
+from placement_ac.lab.demo.runner import Renderer, ScenarioResult, finish, run_scenario
 from placement_ac.lab.demo.steps import Scenario
 from placement_ac.lab.demo.stories import scenario
 from placement_ac.lab.demo.story3 import UNSAFE, Story3Mode
+from placement_ac.lab.demo.story4 import STORY_4
 from placement_ac.lab.demo.viewer import Viewer
 from placement_ac.lab.standins.manifests import FIELD_MANAGER
 from placement_ac.observability import logs
 
 UI_PAUSE: Final = timedelta(seconds=4)
 """The pause after each step with --ui: time to look."""
+STORY_OF_DISPATCHER: Final = 4
+"""The story with an environment of its own."""
 
 
 @click.command(
     "demo",
     epilog="Exit code 0: every step succeeded; 1: a step failed.\n\nExample:  placement-ac demo --story 1",
 )
-@click.option("--story", type=click.IntRange(1, 3), help="Show this one alone.  [default: all three]")
+@click.option(
+    "--story",
+    type=click.IntRange(1, 4),
+    help="Show this one alone; 4 has a hub of its own.  [default: all four, or 1 to 3 with --unsafe, "
+    "--credentials made, --keep or --ui]",
+)
 @click.option(
     "-o",
     "--output",
     type=click.Choice(["json"]),
-    help="One JSON document per step, a line each; a last one counts the job's copies.",
+    help="One JSON document per step, a line each; a last one counts the copies of jobs.",
 )
 @click.option(
     "--removal-policy",
@@ -86,24 +94,45 @@ def command(
     keep: bool,
     verbose: bool,
 ) -> None:
-    """Show the three stories on an embedded hub."""
-    if unsafe and (story in (1, 2) or removal_policy == IMMEDIATE):
+    """Show the four stories on embedded hubs."""
+    if unsafe and (story in (1, 2, 4) or removal_policy == IMMEDIATE):
         raise click.UsageError("--unsafe is for story 3, and goes with no other removal policy")
+    if credentials == "made" and story == STORY_OF_DISPATCHER:
+        raise click.UsageError("--credentials made is for stories 1 to 3")
     logs.configure("text", "info" if verbose else "error")
     mode: Story3Mode = UNSAFE if unsafe else removal_policy
-    provisioned = credentials == "made"
-    chosen = scenario(story, mode, provisioned=provisioned)
-    with (
-        DemoEnvironment(
-            jobs=chosen.expected is not None, provisioned=provisioned, removal_policy=removal_policy
-        ) as environment,
-        _page(environment, output) if ui else nullcontext(),
-    ):
-        seconds = (pause or (UI_PAUSE if ui else timedelta())).total_seconds()
-        succeeded = asyncio.run(_run(environment, chosen, output, seconds))
+    parts = tuple(_parts(story, mode, provisioned=credentials == "made", one_hub=keep or ui))
+    seconds = (pause or (UI_PAUSE if ui else timedelta())).total_seconds()
+    played: list[ScenarioResult] = []
+    with ExitStack() as opened:
+        with _renderer(output) as renderer:
+            for chosen, options in parts:
+                opened.close()  # the environment before
+                environment = opened.enter_context(DemoEnvironment(**options))
+                if ui:
+                    opened.enter_context(_page(environment, output))
+                first = 1 + sum(len(one.steps) for one in played)
+                played.append(asyncio.run(_run(environment, chosen, renderer, seconds, first)))
+            succeeded = finish(renderer, played)
         if keep or ui:
-            _keep(environment, to_stderr=output == "json")
+            _keep(environment, chosen.steps[-1].placement, to_stderr=output == "json")
     sys.exit(0 if succeeded else 1)
+
+
+def _parts(
+    story: int | None, mode: Story3Mode, *, provisioned: bool, one_hub: bool
+) -> Iterator[tuple[Scenario, dict[str, Any]]]:
+    """Yield the scenarios to play, each with the options of its environment."""
+    if story != STORY_OF_DISPATCHER:
+        chosen = scenario(story, mode, provisioned=provisioned)
+        policy = DRAIN if mode == UNSAFE else mode
+        yield (
+            chosen,
+            {"jobs": chosen.expected is not None, "provisioned": provisioned, "removal_policy": policy},
+        )
+    alone = story is not None or mode == UNSAFE or provisioned or one_hub
+    if story == STORY_OF_DISPATCHER or not alone:
+        yield STORY_4, {"dispatched": True}
 
 
 @contextmanager
@@ -116,8 +145,8 @@ def _page(environment: DemoEnvironment, output: str | None) -> Iterator[None]:
 
 
 async def _run(
-    environment: DemoEnvironment, chosen: Scenario, output: str | None, pause: float = 0.0
-) -> bool:
+    environment: DemoEnvironment, chosen: Scenario, renderer: Renderer, pause: float, first: int
+) -> ScenarioResult:
     login = Login(environment.kubeconfig)
     counter = environment.fleet.counter if environment.fleet else None
     credentials = CredentialViewer(login, environment.workers) if environment.provisioned else nullcontext()
@@ -126,8 +155,16 @@ async def _run(
         credentials as credentials_viewer,
         Viewer(login, client, counter, credentials_viewer) as viewer,
     ):
-        with _renderer(output) as renderer:
-            return await run_scenario(chosen, client, environment, viewer, renderer, pause)
+        return await run_scenario(
+            chosen,
+            client,
+            environment,
+            viewer,
+            renderer,
+            pause=pause,
+            first=first,
+            explainer=environment.explainer,
+        )
 
 
 def _renderer(output: str | None) -> AbstractContextManager[Renderer]:
@@ -137,17 +174,20 @@ def _renderer(output: str | None) -> AbstractContextManager[Renderer]:
     return TerminalRenderer(console) if console.is_terminal else nullcontext(TextRenderer())
 
 
-def _keep(environment: DemoEnvironment, *, to_stderr: bool) -> None:
+def _keep(environment: DemoEnvironment, check: str, *, to_stderr: bool) -> None:
+    """Leave the hub running until Ctrl-C, and print how to explore it."""
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
+    settings = environment.settings_file
+    explain = f"\n  placement-ac explain workload small-3 --config {settings}" if settings else ""
     click.echo(
         f"The hub keeps running at {environment.hub.secure_url}; press Ctrl-C to stop it. To explore it:\n"
         f"  export KUBECONFIG={environment.kubeconfig}\n"
         "  kubectl get placementdecisions -n kueue-system\n"
         "  kubectl get multikueueclusters\n"
         "  kubectl get workloads\n"
-        "  kubectl describe admissioncheck placement-demo2",
+        f"  kubectl describe admissioncheck {check}{explain}",
         err=to_stderr,
     )
     stop.wait()

@@ -13,7 +13,7 @@ import click
 COMMANDS: Final = {
     "run": "Run the controller.",
     "hub": "Start the embedded hub alone.",
-    "demo": "Show the three stories on an embedded hub.",
+    "demo": "Show the four stories on embedded hubs.",
     "adopt": "Take over the objects of the Go kueue-addon.",
     "cleanup": "Remove the objects that the controller has created.",
     "status": "Show checks with their Placements, clusters, queues and jobs.",

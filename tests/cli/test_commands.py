@@ -42,7 +42,7 @@ from tests.support.driver import Driver, eventually
         pytest.param(["hub", "--listen", "https://127.0.0.1:0"], "is not ADDRESS:PORT", id="a URL"),
         pytest.param(["hub", "--listen", "127.0.0.1:70000"], "is not ADDRESS:PORT", id="bad port"),
         pytest.param(["hub", "--with", "ocm,nova"], "'nova' is not a stand-in; known are", id="bad stand-in"),
-        pytest.param(["demo", "--story", "4"], "4 is not in the range 1<=x<=3", id="no such story"),
+        pytest.param(["demo", "--story", "5"], "5 is not in the range 1<=x<=4", id="no such story"),
         pytest.param(["demo", "-o", "xml"], "'xml' is not 'json'", id="no such output"),
         pytest.param(["dance"], "No such command 'dance'", id="no such command"),
     ],

@@ -22,7 +22,7 @@ CLUSTER_QUEUES = f"{KUEUE}/v1beta2/clusterqueues"
 @pytest.fixture
 def there(admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     shorten(monkeypatch, FACTS_AGAIN_SECONDS=0.5)
-    quotas = {name: {GPU: size} for name, size in SIZES.items()}
+    quotas = {name: {"default": {GPU: size}} for name, size in SIZES.items()}
     kueue = KueueSettings(dispatcher=EXTERNAL)
     with stage(admin, controllers, [*SIZES], quotas=quotas, settings=kueue) as opened:
         opened.select(*SIZES)

@@ -33,7 +33,7 @@ GROUPS = ("kueue.x-k8s.io", "cluster.open-cluster-management.io", "multicluster.
 
 @pytest.fixture
 def there(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
-    quotas = {name: {GPU: size} for name, size in SIZES.items()}
+    quotas = {name: {"default": {GPU: size}} for name, size in SIZES.items()}
     kueue = KueueSettings(dispatcher=EXTERNAL)
     with stage(admin, controllers, [*SIZES], quotas=quotas, settings=kueue) as opened:
         label(admin, "a", gpu="t4")

@@ -19,6 +19,7 @@ from placement_ac.lab.standins.fleet import WorkerFleet
 from placement_ac.lab.standins.kueue_manager import Kueue
 from placement_ac.lab.standins.multikueue import hub_job
 from placement_ac.lab.standins.runner import StandIns
+from placement_ac.lab.standins.worker_quota import Quota
 from tests.support.driver import CORE, KUEUE, OCM, Controllers, Driver, Object, eventually
 
 SPEED = 10.0
@@ -292,12 +293,12 @@ def stage(
     workers: Sequence[str],
     *,
     held: Sequence[str] = (),
-    quotas: Mapping[str, Mapping[str, str]] | None = None,
+    quotas: Mapping[str, Quota] | None = None,
     **kueue: Any,
 ) -> Iterator[Stage]:
     """Set up the stage without Placement and controller; fail at the end if a job ran twice at once.
 
-    `quotas`: worker → resource → quantity, of workers with a ClusterQueue. `kueue`: options of the
+    `quotas`: worker → quota by flavor, of workers with a ClusterQueue. `kueue`: options of the
     stand-in for Kueue.
     """
     with ExitStack() as opened:

@@ -35,7 +35,7 @@ DENIED = (
 def worker(admin: Driver) -> Iterator[Driver]:
     """A worker with a ClusterQueue and two LocalQueues; the hub has its credentials."""
     with serving() as driver:
-        for item in queue_manifests({GPU: "8"}, ["one", "two"]):
+        for item in queue_manifests({"default": {GPU: "8"}}, ["one", "two"]):
             driver.ask("POST", LOCAL_QUEUES if item["kind"] == "LocalQueue" else CLUSTER_QUEUES, item)
         status = {"flavorsReservation": RESERVED, "pendingWorkloads": 2, "reservingWorkloads": 1}
         driver.ask("PATCH", f"{CLUSTER_QUEUES}/cluster-queue/status", {"status": status}, "merge")

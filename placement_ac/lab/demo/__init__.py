@@ -1,1 +1,1 @@
-"""The three demo stories: they run the real controller on an embedded hub."""
+"""The demo's stories: they run the real controller on an embedded hub."""

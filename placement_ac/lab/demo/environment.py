@@ -3,7 +3,7 @@ The environment of the demo: the embedded hub, the stand-ins and the controller,
 
 The controller is the real one; all components use the hub's HTTP API. Stories with a job also have worker
 hubs, and the stand-in for Kueue connects to them. If credentials are provisioned, another stand-in simulates
-OCM's agents.
+OCM's agents. For our dispatcher, the workers have queues with quota.
 """
 
 import asyncio
@@ -16,17 +16,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+import yaml
+
 from placement_ac.config.settings import Settings
 from placement_ac.controller.manager import Manager
-from placement_ac.core.api.constants import DRAIN, RemovalPolicy
+from placement_ac.core.api.constants import DRAIN, OUR_CONTROLLER, RemovalPolicy
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
+from placement_ac.lab.demo.reasons import Explainer
+from placement_ac.lab.demo.story4 import DISPATCH_SETTINGS, QUEUE4, worker_quota
 from placement_ac.lab.demo.unsafe import UnsafeController
 from placement_ac.lab.hub import Hub
 from placement_ac.lab.standins.fleet import WorkerFleet
 from placement_ac.lab.standins.informer import StandIn
 from placement_ac.lab.standins.kueue import NAMESPACE as KUEUES_NAMESPACE
+from placement_ac.lab.standins.multikueue import ALL_AT_ONCE, KueueSettings
 from placement_ac.lab.standins.runner import OCM_ACCESS_PROVIDER, StandInFactory, StandIns
+from placement_ac.lab.standins.worker_quota import Quota
 
 CLUSTERS: Final = ("cluster1", "cluster2", "cluster3")
 """The clusters of samples/fleet that have a worker hub, where a job is shown."""
@@ -36,10 +42,20 @@ PROVISIONING_SETTINGS: Final = {"credentials_provision": "managed-serviceaccount
 """The controller's settings if credentials are provisioned. The workers serve no other kind of job."""
 
 
-def _kueue(login: Login) -> StandIn:
+def _kueue(login: Login, dispatcher: str = ALL_AT_ONCE) -> StandIn:
     from placement_ac.lab.standins.kueue_manager import Kueue  # noqa: PLC0415  # only needed for stories with a job
 
-    return Kueue(login, speed=SPEED, cluster_profiles=True, access_providers=(OCM_ACCESS_PROVIDER,))
+    return Kueue(
+        login,
+        settings=KueueSettings(dispatcher=dispatcher),
+        speed=SPEED,
+        cluster_profiles=True,
+        access_providers=(OCM_ACCESS_PROVIDER,),
+    )
+
+
+def _quotas() -> dict[str, Quota]:
+    return {name: worker_quota(name) for name in CLUSTERS}
 
 
 async def _create_kueue_namespace(kubeconfig: Path) -> None:
@@ -96,11 +112,17 @@ class DemoEnvironment:
     """The demo's environment, as a context manager. `kubeconfig` is the hub's.
 
     `jobs`: start workers. `provisioned`: start workers, and let the controller provision their credentials.
-    `removal_policy`: the controller's.
+    `removal_policy`: the controller's. `dispatched`: start workers with queues, and let our dispatcher
+    choose among them.
     """
 
     def __init__(
-        self, *, jobs: bool = False, provisioned: bool = False, removal_policy: RemovalPolicy = DRAIN
+        self,
+        *,
+        jobs: bool = False,
+        provisioned: bool = False,
+        removal_policy: RemovalPolicy = DRAIN,
+        dispatched: bool = False,
     ) -> None:
         self._stack = ExitStack()
         self._policy = removal_policy
@@ -108,6 +130,13 @@ class DemoEnvironment:
         self.provisioned = provisioned
         self._refresh: Callable[[str], None]
         self.fleet = WorkerFleet(CLUSTERS) if jobs or provisioned else None
+        if dispatched:
+            self.fleet = WorkerFleet(CLUSTERS, quotas=_quotas(), queues=(QUEUE4,))
+        self._dispatched = dispatched
+        self.explainer: Explainer | None = None
+        """Explains the choices of our dispatcher, if it nominates."""
+        self.settings_file: Path | None = None
+        """The controller's settings for commands with `--config`, if they differ from the defaults."""
         self.hub: Hub
         self.kubeconfig: Path
 
@@ -122,7 +151,7 @@ class DemoEnvironment:
     def _start(self) -> None:
         if self.fleet:
             self._stack.enter_context(self.fleet)
-        kueue: str | StandInFactory = _kueue if self.fleet else "kueue"
+        kueue: str | StandInFactory = self._kueue if self.fleet else "kueue"
         accounts: tuple[StandInFactory, ...] = (self._ocm_addons,) if self.provisioned else ()
         folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="placement-ac-"))
         self.kubeconfig = Path(folder) / "kubeconfig"
@@ -130,15 +159,27 @@ class DemoEnvironment:
         self.hub.write_kubeconfig(self.kubeconfig)
         with ThreadPoolExecutor(1) as other:  # the caller's thread may run an event loop
             other.submit(asyncio.run, _create_kueue_namespace(self.kubeconfig)).result()
+            if self.fleet and self._dispatched:  # the samples have no Secret for cluster1
+                other.submit(self.fleet.apply_secrets, Login(self.kubeconfig)).result()
         self._stack.enter_context(StandIns(self.kubeconfig, ("ocm", *accounts, kueue)))
         # The demo need not wait until decisions have settled, nor for the MultiKueueClusters to be deleted.
         settings: dict[str, Any] = {"removal_policy": self._policy, "cluster_retention": 0.0, "settle": 0.0}
-        provision: Mapping[str, Any] = PROVISIONING_SETTINGS if self.provisioned else {}
-        self._controller = ControllerThread(Settings(kubeconfig=self.kubeconfig, **settings, **provision))
+        settings |= PROVISIONING_SETTINGS if self.provisioned else {}
+        settings |= DISPATCH_SETTINGS if self._dispatched else {}
+        of_controller = Settings(kubeconfig=self.kubeconfig, **settings)
+        if self._dispatched:
+            self.explainer = Explainer(of_controller, _quotas(), (QUEUE4,))
+            self.settings_file = Path(folder) / "config.yaml"
+            spelt = {name.replace("_", "-"): value for name, value in DISPATCH_SETTINGS.items()}
+            self.settings_file.write_text(yaml.safe_dump(spelt), "utf-8")
+        self._controller = ControllerThread(of_controller)
         self._stack.enter_context(self._controller)
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    def _kueue(self, login: Login) -> StandIn:
+        return _kueue(login, OUR_CONTROLLER if self._dispatched else ALL_AT_ONCE)
 
     def _ocm_addons(self, login: Login) -> StandIn:
         assert self.fleet  # noqa: S101  # provisioning implies workers

@@ -15,8 +15,10 @@ from rich.table import Table
 from rich.text import Text
 
 from placement_ac.core.api.constants import LABEL_MANAGED_BY, LABEL_PLACEMENT, MANAGED_BY
+from placement_ac.inspection.jobs.choice import PlacementChoice
 from placement_ac.kube.client import Object
 from placement_ac.lab.demo.credentials import ProvisionedCredentials, created_by_controller
+from placement_ac.lab.demo.reasons import choice_document, choice_lines
 from placement_ac.lab.demo.runner import DemoStepResult, JobResult
 from placement_ac.lab.demo.steps import StoryStep
 from placement_ac.lab.demo.viewer import JobStatus
@@ -48,7 +50,7 @@ CREDENTIALS_COMMAND: Final = (
 
 
 class JsonRenderer:
-    """Prints one JSON document per step, one per line, and a last one with the job's result."""
+    """Prints one JSON document per step, one per line, and a last one with the results of jobs."""
 
     def step_started(self, number: int, step: StoryStep) -> None:
         """Print nothing: the document follows when the step is finished."""
@@ -56,14 +58,16 @@ class JsonRenderer:
     def step_finished(self, result: DemoStepResult) -> None:
         click.echo(json.dumps(document(result)))
 
-    def demo_finished(self, results: Sequence[DemoStepResult], job_result: JobResult | None = None) -> None:
-        """Print the job's result, if there is a job."""
-        if job_result:
-            click.echo(json.dumps(last_document(results, job_result)))
+    def demo_finished(self, results: Sequence[DemoStepResult], job_results: Sequence[JobResult] = ()) -> None:
+        """Print the results of jobs, if there are any."""
+        if job_results:
+            click.echo(json.dumps(last_document(results, job_results)))
 
 
 def document(result: DemoStepResult) -> dict[str, Any]:
     """Return the JSON document of a step: step, objects, condition, elapsed milliseconds."""
+    name, job, choice = result.step.placement, result.job, result.choice
+    chosen = {"job": _job_document(job, name, choice)} if job and choice else {}
     credentials = {"credentials": _credentials_document(result.credentials)} if result.credentials else {}
     return {
         "step": result.number,
@@ -76,7 +80,17 @@ def document(result: DemoStepResult) -> dict[str, Any]:
         "decision": list(result.decision),
         "objects": list(result.objects),
         "condition": result.condition,
-    } | credentials
+    } | (chosen | credentials)
+
+
+def _job_document(job: JobStatus, check: str, choice: PlacementChoice) -> dict[str, Any]:
+    """Return a job for which our dispatcher nominates, and why it goes where it does."""
+    return {
+        "name": job.name,
+        "runsOn": list(job.runs_on),
+        "message": job.message_of(check),
+        "choice": choice_document(choice),
+    }
 
 
 def _credentials_document(credentials: ProvisionedCredentials) -> dict[str, list[str]]:
@@ -87,12 +101,12 @@ def _credentials_document(credentials: ProvisionedCredentials) -> dict[str, list
     }
 
 
-def last_document(results: Sequence[DemoStepResult], job_result: JobResult) -> dict[str, Any]:
+def last_document(results: Sequence[DemoStepResult], job_results: Sequence[JobResult]) -> dict[str, Any]:
     """Return the last JSON document: the workers' counts of each job, and whether all steps succeeded."""
     return {
-        "jobs": {job_result.job.name: job_result.job.counts},
-        "ok": job_result.succeeded and all(result.succeeded for result in results),
-        "summary": job_summary(job_result),
+        "jobs": {job.name: job.counts for one in job_results for job in one.jobs},
+        "ok": all(one.succeeded for one in job_results) and all(one.succeeded for one in results),
+        "summary": " ".join(map(job_summary, job_results)),
     }
 
 
@@ -109,14 +123,22 @@ class TextRenderer:
             click.echo(f"  {line}")
         click.echo(f"  {step_summary(result)}\n")
 
-    def demo_finished(self, results: Sequence[DemoStepResult], job_result: JobResult | None = None) -> None:
-        if job_result:
-            click.echo(job_summary(job_result))
+    def demo_finished(self, results: Sequence[DemoStepResult], job_results: Sequence[JobResult] = ()) -> None:
+        for one in job_results:
+            click.echo(job_summary(one))
         click.echo(summary(results))
 
 
 def result_lines(result: DemoStepResult) -> Iterable[str]:
     """Yield the objects after a step, in the format of kubectl."""
+    if result.job and result.choice:
+        yield from chosen_lines(result.job, result.step.placement, result.choice)
+    else:
+        yield from _list_lines(result)
+
+
+def _list_lines(result: DemoStepResult) -> Iterable[str]:
+    """Yield the list, the check, and the job and the credentials if the step expects any."""
     name = result.step.placement
     config, clusters = _split(result.objects)
     yield f"$ kubectl get multikueueconfig {name} -o jsonpath='{{.spec.clusters}}'"
@@ -137,6 +159,17 @@ def job_lines(job: JobStatus, check: str) -> Iterable[str]:
     yield f"$ kubectl get workloads -o custom-columns='{JOB_COLUMNS.format(check)}'"
     yield from columns([JOB_HEADS, *(_job_row(obj, check) for obj in _workloads(job))])
     yield f"# on the workers: {job_on_workers(job)}"
+
+
+def chosen_lines(job: JobStatus, check: str, choice: PlacementChoice) -> Iterable[str]:
+    """Yield a job for which our dispatcher nominates, and why it goes where it does."""
+    names = " ".join(obj["metadata"]["name"] for obj in _workloads(job))
+    yield f"$ kubectl get workload {names} -o custom-columns='{JOB_COLUMNS.format(check)}'"
+    yield from columns([JOB_HEADS, *(_job_row(obj, check) for obj in _workloads(job))])
+    yield f"# on the workers: {job_on_workers(job)}"
+    head, *clusters = choice_lines(choice)
+    yield f"# why: {head}"
+    yield from (f"#   {line}" for line in clusters)
 
 
 def credential_lines(credentials: ProvisionedCredentials) -> Iterable[str]:
@@ -184,12 +217,21 @@ def counts(job: JobStatus) -> str:
 
 
 def job_summary(job_result: JobResult) -> str:
-    """Return the job's final counts and the conclusion."""
-    finished = "finished" if job_result.job.counts["finished"] else "not finished"
-    text = f"Job {job_result.job.name}: {counts(job_result.job)}, {finished}"
-    if job_result.succeeded:
-        return f"{text}: {job_result.expected.conclusion}."
-    return f"{text}: FAILED; expected {_compact(job_result.expected.counts)}"
+    """Return the final counts of the jobs and the conclusion; of the wrong ones, if any are wrong."""
+    expected = job_result.expected
+    wrong = [job for job in job_result.jobs if job.counts != expected.counts]
+    if wrong:
+        parts = (f"Job {job.name}: {_final(job)}: FAILED" for job in wrong)
+        return f"{'; '.join(parts)}; expected {_compact(expected.counts)}"
+    first, *others = job_result.jobs
+    names = _enumerated([job.name for job in job_result.jobs])
+    subject = f"Jobs {names}: each" if others else f"Job {names}:"
+    return f"{subject} {_final(first)}: {expected.conclusion}."
+
+
+def _final(job: JobStatus) -> str:
+    """Return the final counts of a job."""
+    return f"{counts(job)}, {'finished' if job.counts['finished'] else 'not finished'}"
 
 
 def _compact(value: object) -> str:
@@ -215,6 +257,7 @@ def _expected(step: StoryStep) -> str:
         where = " and ".join(step.job.runs_on or ()) or "nowhere"
         parts += [f"the job on {where}"] if step.job.runs_on is not None else []
         parts += ["the job finished"] if step.job.finished else []
+        parts += ["no cluster fits"] if step.job.fits_nowhere else []
     if step.credentials_for is not None:
         parts.append(
             f"credentials for {_enumerated(step.credentials_for)} only"
@@ -307,10 +350,10 @@ class TerminalRenderer:
         self._live.console.print(self._panel(result))
         self._live.update(Text(""))
 
-    def demo_finished(self, results: Sequence[DemoStepResult], job_result: JobResult | None = None) -> None:
-        if job_result:
-            style = "green" if job_result.succeeded else "bold red"
-            self._live.console.print(Text(job_summary(job_result), style=style))
+    def demo_finished(self, results: Sequence[DemoStepResult], job_results: Sequence[JobResult] = ()) -> None:
+        for one in job_results:
+            style = "green" if one.succeeded else "bold red"
+            self._live.console.print(Text(job_summary(one), style=style))
         style = "green" if all(result.succeeded for result in results) else "bold red"
         self._live.console.print(Text(summary(results), style=style))
 
@@ -318,34 +361,47 @@ class TerminalRenderer:
         return Text(f"Story {step.story}, step {number}: {step.title}", style="bold")
 
     def _panel(self, result: DemoStepResult) -> RenderableType:
-        config, clusters = _split(result.objects)
-        done = Text("\n".join(result.step.commands), style="dim")
-        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-        for head in ("MULTIKUEUECLUSTER", "CONNECTED", "CREDENTIALS"):
-            table.add_column(head, overflow="fold")
-        for cluster in clusters:
-            table.add_row(*_narrow_row(cluster))
-        listed = ", ".join(config["spec"]["clusters"]) if config else "(none)"
-        condition = result.condition
-        active = f"Active={condition.get('status')}  {condition.get('reason')}: {condition.get('message')}"
-        active = active if condition else "(none)"
-        job = [Text(f"Job on the workers: {job_on_workers(result.job)}", style="bold")] if result.job else []
-        credentials = (
-            [Text(line) for line in _narrow_credential_lines(result.credentials)]
-            if result.credentials
-            else []
-        )
         return Panel(
             Group(
-                done,
-                Text(f"\nMultiKueueConfig {result.step.placement}: {listed}", style="bold"),
-                table,
-                Text(f"AdmissionCheck {result.step.placement}: {active}"),
-                *job,
-                *credentials,
+                Text("\n".join(result.step.commands), style="dim"),
+                *_state(result),
                 Text(step_summary(result), style="green" if result.succeeded else "bold red"),
             ),
             title=self._title(result.number, result.step),
             title_align="left",
             border_style="green" if result.succeeded else "red",
         )
+
+
+def _state(result: DemoStepResult) -> Iterable[RenderableType]:
+    if result.job and result.choice:
+        return _chosen(result.job, result.choice)
+    return _list(result)
+
+
+def _list(result: DemoStepResult) -> Iterable[RenderableType]:
+    """Yield the list, the check, and the job and the credentials if the step expects any."""
+    name, condition = result.step.placement, result.condition
+    config, clusters = _split(result.objects)
+    listed = ", ".join(config["spec"]["clusters"]) if config else "(none)"
+    yield Text(f"\nMultiKueueConfig {name}: {listed}", style="bold")
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for head in ("MULTIKUEUECLUSTER", "CONNECTED", "CREDENTIALS"):
+        table.add_column(head, overflow="fold")
+    for cluster in clusters:
+        table.add_row(*_narrow_row(cluster))
+    yield table
+    active = f"Active={condition.get('status')}  {condition.get('reason')}: {condition.get('message')}"
+    yield Text(f"AdmissionCheck {name}: {active if condition else '(none)'}")
+    if result.job:
+        yield Text(f"Job on the workers: {job_on_workers(result.job)}", style="bold")
+    if result.credentials:
+        yield from map(Text, _narrow_credential_lines(result.credentials))
+
+
+def _chosen(job: JobStatus, choice: PlacementChoice) -> Iterable[RenderableType]:
+    """Yield a job for which our dispatcher nominates, and why it goes where it does."""
+    yield Text(f"\nJob on the workers: {job_on_workers(job)}", style="bold")
+    head, *clusters = choice_lines(choice)
+    yield Text(f"Why: {head}")
+    yield from (Text(f"  {line}") for line in clusters)

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG
+from placement_ac.inspection.jobs.choice import PlacementChoice
 from placement_ac.kube.client import Client, Object
 from placement_ac.lab.demo.credentials import ProvisionedCredentials
+from placement_ac.lab.demo.reasons import Explainer
 from placement_ac.lab.demo.steps import (
-    JOB_NAME,
     ExpectedResult,
     Scenario,
     StepEnvironment,
@@ -31,7 +32,7 @@ class DemoStepResult:
     """The result of one step.
 
     `reaction_ms`: from OCM's decision to the MultiKueueConfig. `job` is set if the step expects a job,
-    `credentials` if it expects provisioned credentials.
+    `credentials` if it expects provisioned credentials, `choice` if our dispatcher nominates.
     """
 
     number: int
@@ -44,18 +45,27 @@ class DemoStepResult:
     condition: dict[str, Any]
     job: JobStatus | None = None
     credentials: ProvisionedCredentials | None = None
+    choice: PlacementChoice | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """The job's final counts, as the workers saw them, and the expected ones."""
+    """The final counts of jobs, as the workers saw them, and those expected of each."""
 
-    job: JobStatus
+    jobs: tuple[JobStatus, ...]
     expected: ExpectedResult
 
     @property
     def succeeded(self) -> bool:
-        return self.job.counts == self.expected.counts
+        return all(job.counts == self.expected.counts for job in self.jobs)
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioResult:
+    """The results of the steps of a scenario, and of its jobs if it has any."""
+
+    steps: tuple[DemoStepResult, ...]
+    jobs: JobResult | None
 
 
 class Renderer(Protocol):
@@ -65,7 +75,7 @@ class Renderer(Protocol):
 
     def step_finished(self, result: DemoStepResult) -> None: ...
 
-    def demo_finished(self, results: Sequence[DemoStepResult], job_result: JobResult | None) -> None: ...
+    def demo_finished(self, results: Sequence[DemoStepResult], job_results: Sequence[JobResult]) -> None: ...
 
 
 async def run_scenario(
@@ -74,28 +84,45 @@ async def run_scenario(
     environment: StepEnvironment,
     viewer: Viewer,
     renderer: Renderer,
+    *,
     pause: float = 0.0,
-) -> bool:
-    """Run the scenario; return whether every step succeeded and the job's counts are as expected.
+    first: int = 1,
+    explainer: Explainer | None = None,
+) -> ScenarioResult:
+    """Run the scenario, and report each step.
 
-    `pause`: seconds to wait after each step.
+    `pause`: seconds to wait after each step. `first`: the number of the first step. `explainer`: explains
+    the choices of our dispatcher, if it nominates.
     """
     await create_fleet(client, environment)
     if scenario.preparation:
         await _run_step(0, scenario.preparation, client, environment, viewer)
     results = []
-    for number, step in enumerate(scenario.steps, start=1):
+    for number, step in enumerate(scenario.steps, start=first):
         renderer.step_started(number, step)
-        results.append(await _run_step(number, step, client, environment, viewer))
+        results.append(await _run_step(number, step, client, environment, viewer, explainer))
         renderer.step_finished(results[-1])
         await asyncio.sleep(pause)
-    job_result = JobResult(viewer.job(JOB_NAME), scenario.expected) if scenario.expected else None
-    renderer.demo_finished(results, job_result)
-    return all(result.succeeded for result in results) and (job_result is None or job_result.succeeded)
+    expected = scenario.expected
+    jobs = JobResult(tuple(map(viewer.job, expected.jobs)), expected) if expected else None
+    return ScenarioResult(tuple(results), jobs)
+
+
+def finish(renderer: Renderer, played: Sequence[ScenarioResult]) -> bool:
+    """Report the end; return whether every step succeeded and the counts of all jobs are as expected."""
+    steps = [step for one in played for step in one.steps]
+    jobs = [one.jobs for one in played if one.jobs]
+    renderer.demo_finished(steps, jobs)
+    return all(one.succeeded for one in steps) and all(one.succeeded for one in jobs)
 
 
 async def _run_step(
-    number: int, step: StoryStep, client: Client, environment: StepEnvironment, viewer: Viewer
+    number: int,
+    step: StoryStep,
+    client: Client,
+    environment: StepEnvironment,
+    viewer: Viewer,
+    explainer: Explainer | None = None,
 ) -> DemoStepResult:
     began = time.monotonic()
     if viewer.credentials:
@@ -106,7 +133,9 @@ async def _run_step(
         config_at = time.monotonic()
     succeeded = await viewer.until(lambda: step_succeeded(step, viewer), STEP_SECONDS if config_at else 0)
     decided_at = viewer.decided_at(step.placement) or began
-    job = viewer.job(JOB_NAME) if step.job else None
+    elapsed_ms = (time.monotonic() - began) * 1000
+    job = viewer.job(step.job.name) if step.job else None
+    choice = await explainer.choice(client, job.workload, step.placement) if explainer and job else None
     credentials = (
         viewer.credentials.current() if viewer.credentials and step.credentials_for is not None else None
     )
@@ -119,13 +148,14 @@ async def _run_step(
         number=number,
         step=step,
         succeeded=succeeded,
-        elapsed_ms=(time.monotonic() - began) * 1000,
+        elapsed_ms=elapsed_ms,
         reaction_ms=max(0.0, config_at - decided_at) * 1000 if config_at and decided_at > began else None,
         decision=viewer.decided(step.placement),
         objects=[_without_managed_fields(obj) for obj in objects],
         condition=dict(viewer.condition(ADMISSION_CHECK, step.placement)),
         job=job,
         credentials=credentials,
+        choice=choice,
     )
 
 

@@ -18,6 +18,7 @@ from placement_ac.core.api.constants import (
     KUBECONFIG_KEY,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
+    NO_CLUSTER_FITS,
     OCM_CLUSTER,
     PLACEMENT,
     PLACEMENT_SCORE,
@@ -80,6 +81,11 @@ class ExpectedJob:
     recorded: str = ""
     """The cluster where it runs or ran, according to the hub."""
     finished: bool = False
+    name: str = JOB_NAME
+    counts: JobCounts | None = None
+    """Its runs so far, according to the workers; None: any."""
+    fits_nowhere: bool = False
+    """Whether it waits because no cluster fits it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +122,16 @@ class StoryStep:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedResult:
-    """The expected counts of the job at the end of the demo, and the conclusion to display."""
+    """The expected counts of each job at the end of the demo, and the conclusion to display."""
 
     counts: JobCounts
     conclusion: str
+    jobs: tuple[str, ...] = (JOB_NAME,)
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """The steps to run, an optional step before them that is not displayed, and the job's expected result."""
+    """The steps to run, an optional step before them that is not displayed, and the jobs' expected result."""
 
     steps: tuple[StoryStep, ...]
     preparation: StoryStep | None = None
@@ -178,9 +185,13 @@ def _job_is_right(step: StoryStep, viewer: Viewer) -> bool:
     expected = step.job
     if expected is None or expected.runs_on is None:
         return True
-    found = viewer.job(JOB_NAME)
+    found = viewer.job(expected.name)
     recorded = f"{step.placement}-{expected.recorded}" if expected.recorded else ""
-    return (found.runs_on, found.recorded, found.finished) == (expected.runs_on, recorded, expected.finished)
+    return (
+        (found.runs_on, found.recorded, found.finished) == (expected.runs_on, recorded, expected.finished)
+        and expected.counts in (None, found.counts)
+        and expected.fits_nowhere == found.message_of(step.placement).startswith(f"{NO_CLUSTER_FITS}: ")
+    )
 
 
 def _credentials_are_right(step: StoryStep, viewer: Viewer) -> bool:
@@ -227,10 +238,21 @@ def renew_token(cluster: str) -> StepAction:
     return act
 
 
-def set_label(value: str | None, *clusters: str) -> StepAction:
+def create_job(sample: str, name: str) -> StepAction:
+    """Create the sample's job with a fixed name."""
+
+    async def act(client: Client, _: StepEnvironment) -> None:
+        (job,) = load(samples() / sample)
+        metadata = {key: value for key, value in job["metadata"].items() if key != "generateName"}
+        await apply(client, [job | {"metadata": metadata | {"name": name}}])
+
+    return act
+
+
+def set_label(value: str | None, *clusters: str, label: str = LABEL) -> StepAction:
     async def act(client: Client, _: StepEnvironment) -> None:
         for cluster in clusters:
-            patch = {"metadata": {"labels": {LABEL: value}}}
+            patch = {"metadata": {"labels": {label: value}}}
             await client.merge(MANAGED_CLUSTER.at("v1"), cluster, patch)
 
     return act

@@ -1,4 +1,4 @@
-"""The steps of the three stories, and the steps that provisioned credentials add."""
+"""The steps of stories 1 to 3, and the steps that provisioned credentials add."""
 
 from collections.abc import Iterator
 from dataclasses import replace

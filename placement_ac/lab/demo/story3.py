@@ -18,13 +18,13 @@ from placement_ac.lab.demo.steps import (
     StoryStep,
     apply_commands,
     apply_samples,
+    create_job,
     no_action,
     scores_comment,
     sequence,
     set_scores,
 )
 from placement_ac.lab.standins.fleet import JobCounts
-from placement_ac.lab.standins.manifests import apply, load, samples
 
 DEMO2: Final = "placement-demo2"
 UNSAFE: Final = "unsafe"
@@ -32,13 +32,6 @@ Story3Mode = Literal["Drain", "Immediate", "unsafe"]
 """The controller's removal policy, or the unsafe loop that replaces the controller."""
 
 JOB_FILE: Final = "job-demo2.yaml"
-
-
-async def _create_job(client: Client, _: StepEnvironment) -> None:
-    """Create the sample's job with a fixed name."""
-    (job,) = load(samples() / JOB_FILE)
-    metadata = {key: value for key, value in job["metadata"].items() if key != "generateName"}
-    await apply(client, [job | {"metadata": metadata | {"name": JOB_NAME}}])
 
 
 async def _end_job(_: Client, environment: StepEnvironment) -> None:
@@ -70,7 +63,7 @@ _BEST: Final = _step(
 _JOB: Final = _step(
     "A job is created: it runs on cluster3",
     (f"sed 's/generateName: .*/name: {JOB_NAME}/' samples/{JOB_FILE} | kubectl create -f -",),
-    _create_job,
+    create_job(JOB_FILE, JOB_NAME),
     ("cluster3",),
     job=ExpectedJob(("cluster3",), "cluster3"),
 )

@@ -55,6 +55,16 @@ class JobStatus:
     """Whether it has finished, according to the hub."""
     objects: tuple[Object, ...] = ()
 
+    @property
+    def workload(self) -> Object | None:
+        """Its Workload on the hub, if there is one."""
+        return next((obj for obj in self.objects if obj["kind"] == WORKLOAD.kind), None)
+
+    def message_of(self, check: str) -> str:
+        """Return the message of a check in its Workload."""
+        entries = ((self.workload or {}).get("status") or {}).get("admissionChecks") or ()
+        return next((str(one.get("message", "")) for one in entries if one["name"] == check), "")
+
 
 class Viewer:
     """Watches the hub, as an async context manager. `counter`: the counts of the workers, if there are any.

@@ -31,7 +31,7 @@ from placement_ac.lab.standins.multikueue.objects import job_is_finished
 from placement_ac.lab.standins.ocm_addons import OcmAddons
 from placement_ac.lab.standins.runner import StandInThread
 from placement_ac.lab.standins.worker import SLOTS, KueueWorker
-from placement_ac.lab.standins.worker_quota import QuotaWorker, queue_manifests
+from placement_ac.lab.standins.worker_quota import Quota, QuotaWorker, queue_manifests
 
 NAMESPACE: Final = "kueue-system"
 _CONDITION_FIELDS: Final = ("type", "reason", "message")
@@ -98,7 +98,7 @@ class WorkerFleet:
     """Runs workers, as a context manager.
 
     `slots`: the number of Workloads that can have quota on a worker at the same time. `held`: workers whose
-    ClusterQueue is stopped at the start. `quotas`: worker → resource → quantity, of workers that have a
+    ClusterQueue is stopped at the start. `quotas`: worker → quota by flavor, of workers that have a
     ClusterQueue, and LocalQueues of the names `queues` in `default`. `pods`: see `KueueWorker`.
     `shortest_token_seconds`: see `Hub`.
     """
@@ -109,7 +109,7 @@ class WorkerFleet:
         *,
         slots: int = SLOTS,
         held: Iterable[str] = (),
-        quotas: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+        quotas: Mapping[str, Quota] = MappingProxyType({}),
         queues: Iterable[str] = (),
         pods: bool = True,
         shortest_token_seconds: int = 600,

@@ -7,7 +7,7 @@ Workload. `worker_quota` simulates one with a ClusterQueue.
 
 import asyncio
 import time
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Mapping
 from typing import ClassVar, Final
 
 from placement_ac.core.api.constants import WORKLOAD, Kind
@@ -142,14 +142,17 @@ class KueueWorker(StandIn):
 
     async def _reconcile_workload(self, where: Name) -> None:
         copy, job = self.objects(WORKLOAD).get(where), self._job_of(where)
-        decision = reconcile_copy(copy, job, queue=QUEUE, room=self._has_room(copy), now=time.time())
+        flavors = self._quota_for(copy)
+        decision = reconcile_copy(
+            copy, job, queue=QUEUE, room=flavors is not None, now=time.time(), flavors=flavors or {}
+        )
         for operation in decision.operations:
             copy = await self._execute(operation, copy, job)
 
-    def _has_room(self, _: Object | None) -> bool:
-        """Return whether there is quota for a copy that has none yet."""
+    def _quota_for(self, _: Object | None) -> Mapping[str, Object] | None:
+        """Return the quota for a copy that has none yet, None if there is none; see `transitions.reserve`."""
         used = sum(has_quota(item) for item in self.objects(WORKLOAD).values())
-        return not self._held and used < self._slots
+        return {} if not self._held and used < self._slots else None
 
     def _job_of(self, workload: Name) -> Object | None:
         namespace, name = workload

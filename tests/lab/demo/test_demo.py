@@ -1,4 +1,4 @@
-"""`placement-ac demo`: the three stories as JSON and as text."""
+"""`placement-ac demo`: its stories as JSON and as text; story 4 has a module of its own."""
 
 import functools
 import io
@@ -27,6 +27,7 @@ from placement_ac.lab.demo.runner import DemoStepResult, JobResult
 from placement_ac.lab.demo.steps import ExpectedResult, Scenario, StepEnvironment, StoryStep
 from placement_ac.lab.demo.stories import scenario
 from placement_ac.lab.demo.story3 import UNSAFE
+from placement_ac.lab.demo.story4 import STORY_4
 from placement_ac.lab.demo.viewer import JobStatus
 from placement_ac.lab.hub import Hub
 from placement_ac.lab.standins.fleet import JobCounts
@@ -73,8 +74,10 @@ def test_all_stories_as_json() -> None:
     assert run.returncode == 0, run.stderr
     assert time.monotonic() - began < 60
     *shown, last = documents(run.stdout)
-    assert last["jobs"] == {"train": {"maxCopies": 1, "starts": 1, "finished": True}}
-    assert [doc["ok"] for doc in shown] == [True] * 10
+    of_story_4 = dict.fromkeys(STORY_4.expected.jobs, STORY_4.expected.counts) if STORY_4.expected else {}
+    assert last["jobs"] == {"train": {"maxCopies": 1, "starts": 1, "finished": True}} | of_story_4
+    assert [doc["ok"] for doc in shown] == [True] * 20
+    assert [doc["step"] for doc in shown] == [*range(1, 21)]
     assert all(doc["elapsedMilliseconds"] > 0 for doc in shown)
     assert [(doc["story"], listed(doc)) for doc in shown] == [
         (1, ["placement-demo1-cluster1", "placement-demo1-cluster2", "placement-demo1-cluster3"]),
@@ -82,6 +85,7 @@ def test_all_stories_as_json() -> None:
         (2, ["placement-demo2-cluster1", "placement-demo2-cluster2", "placement-demo2-cluster3"]),
         (2, ["placement-demo2-cluster2", "placement-demo2-cluster3"]),
         *((3, names) for names in lists_of(DRAIN)),
+        *[(4, [f"placement-demo4-{name}" for name in ("cluster3", "cluster1", "cluster2")])] * 10,
     ]
     end_of_story_2 = shown[3]
     condition = end_of_story_2["condition"]
@@ -219,7 +223,9 @@ def untimed(text: str) -> str:
         ["--story", "2", "--unsafe"],
         ["--unsafe", "--removal-policy", "Immediate"],
         ["--removal-policy", "kill"],
-        ["--story", "4"],
+        ["--story", "4", "--unsafe"],
+        ["--story", "4", "--credentials", "made"],
+        ["--story", "5"],
     ],
 )
 def test_invalid_options_are_rejected(words: list[str]) -> None:
@@ -394,9 +400,9 @@ def _of_step(number: int, step: StoryStep) -> DemoStepResult:
     return DemoStepResult(number, step, True, 42.0, 7.0, decided, (config, *clusters), condition, job)
 
 
-def _finale(*, right: bool) -> JobResult:
+def _finale(*, right: bool) -> list[JobResult]:
     wanted = COUNTED[DRAIN if right else IMMEDIATE]
-    return JobResult(JobStatus("train", (), COUNTED[DRAIN]), ExpectedResult(wanted, "all is well"))
+    return [JobResult((JobStatus("train", (), COUNTED[DRAIN]),), ExpectedResult(wanted, "all is well"))]
 
 
 @pytest.mark.parametrize("right", [True, False])
@@ -458,7 +464,7 @@ def test_the_demo_succeeds_with_the_published_crds(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("placement_ac.lab.standins.fleet.Hub", published)
     run = CliRunner().invoke(command, ["-o", "json", "--removal-policy", "Immediate"])
     assert run.exit_code == 0, run.output
-    assert [doc["ok"] for doc in documents(run.stdout)] == [True] * 12
+    assert [doc["ok"] for doc in documents(run.stdout)] == [True] * 22
 
 
 @pytest.mark.embedded("the demo plays on the embedded hub")

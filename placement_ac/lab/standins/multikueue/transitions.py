@@ -5,6 +5,8 @@ Each function changes its argument, which must be the caller's copy. Source: Kue
 pkg/workload and pkg/workload/evict at the commit of the recordings, and shared/kueue.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from placement_ac.lab.standins.multikueue.objects import (
@@ -28,6 +30,7 @@ from placement_ac.lab.standins.multikueue.objects import (
 BY_CHECK: Final = "AdmissionCheck"
 BY_PREEMPTION: Final = "Preempted"
 BY_DEACTIVATION: Final = "Deactivated"
+NO_FLAVORS: Final[Mapping[str, Obj]] = MappingProxyType({})
 
 
 def evict(workload: Obj, reason: str, message: str, now: float) -> None:
@@ -56,10 +59,14 @@ def _reset(check: Obj, now: float) -> Obj:
     return after
 
 
-def reserve(workload: Obj, queue: str, now: float) -> None:
-    """Reserve quota in the ClusterQueue `queue`, and end an earlier eviction."""
+def reserve(workload: Obj, queue: str, now: float, flavors: Mapping[str, Obj] = NO_FLAVORS) -> None:
+    """Reserve quota in the ClusterQueue `queue`, and end an earlier eviction.
+
+    `flavors`: podSet → `flavors` and `resourceUsage` of its assignment.
+    """
     pods = workload["spec"].get("podSets") or [{"name": "main", "count": 1}]
-    assignments = [{"name": one.get("name", "main"), "count": one["count"]} for one in pods]
+    assignments: list[Obj] = [{"name": one.get("name", "main"), "count": one["count"]} for one in pods]
+    assignments = [one | flavors.get(one["name"], {}) for one in assignments]
     workload.setdefault("status", {})["admission"] = {
         "clusterQueue": queue,
         "podSetAssignments": assignments,

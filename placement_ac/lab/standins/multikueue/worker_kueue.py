@@ -5,6 +5,8 @@ Pure. A copy requests quota with or without a Job; the Job starts when the copy 
 steps of a deactivation (recorded 30 ms apart) are one step here.
 """
 
+from collections.abc import Mapping
+
 from placement_ac.lab.standins.multikueue import transitions as step
 from placement_ac.lab.standins.multikueue.objects import (
     DEACTIVATION_TARGET,
@@ -35,12 +37,18 @@ from placement_ac.lab.standins.multikueue.operations import (
 
 
 def reconcile_copy(
-    copy: Obj | None, job: Obj | None, *, queue: str, room: bool, now: float
+    copy: Obj | None,
+    job: Obj | None,
+    *,
+    queue: str,
+    room: bool,
+    now: float,
+    flavors: Mapping[str, Obj] = step.NO_FLAVORS,
 ) -> ReconcileResult:
     """Return the next step of the worker's Kueue for a copy and its Job, each of which may be missing.
 
     `room`: whether the ClusterQueue `queue` is active and has quota for this copy. A copy that has quota
-    keeps it regardless.
+    keeps it regardless. `flavors`: the quota that it gets, see `transitions.reserve`.
     """
     if copy is None:
         return ReconcileResult((SuspendJob(True),)) if job and runs(job) else NO_OPERATIONS
@@ -55,7 +63,7 @@ def reconcile_copy(
     if is_condition_true(copy, EVICTED) and is_condition_true(copy, QUOTA_RESERVED):
         return _stop(copy, job, now)
     if not is_condition_true(copy, QUOTA_RESERVED):
-        return _admit(copy, job, queue, now) if room else _keep_pending(copy, job, queue, now)
+        return _admit(copy, job, queue, now, flavors) if room else _keep_pending(copy, job, queue, now)
     return ReconcileResult((SuspendJob(False),)) if job and is_suspended(job) else NO_OPERATIONS
 
 
@@ -106,11 +114,11 @@ def _stop(copy: Obj, job: Obj | None, now: float) -> ReconcileResult:
     return ReconcileResult((WriteStatus(after["status"]),))
 
 
-def _admit(copy: Obj, job: Obj | None, queue: str, now: float) -> ReconcileResult:
+def _admit(copy: Obj, job: Obj | None, queue: str, now: float, flavors: Mapping[str, Obj]) -> ReconcileResult:
     if not is_active(copy) or condition_field(copy, REQUEUED, "status") == "False":
         return _keep_pending(copy, job, queue, now)
     after = deep_copy(copy)
-    step.reserve(after, queue, now)
+    step.reserve(after, queue, now, flavors)
     step.sync_admitted(after, now)
     return ReconcileResult((WriteStatus(after["status"]),))
 
