@@ -8,6 +8,9 @@ import jsonschema
 import pytest
 import yaml
 
+from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE
+from placement_ac.core.api.quantities import milli
+from placement_ac.core.dispatch.profiles import parse_profile
 from placement_ac.core.inputs.rights import ExternalFramework, parse_external, parse_release, policy_rules
 from placement_ac.inspection.doctor.external_frameworks import VERBS
 from placement_ac.lab.standins import manifests
@@ -26,6 +29,8 @@ BUILT_IN = {
     ("batch/v1", "Job"),
     *((RBAC, kind) for kind in ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")),
 }
+STORY_4 = "dispatch/demo4"
+SETUP_2 = "multikueue-setup-demo2.yaml"
 SETUPS = {
     "jobset": "jobset/hub.yaml",
     "tas": "tas/hub.yaml",
@@ -118,6 +123,7 @@ def of_kind(kind: str, *files: str) -> dict[str, dict[str, Any]]:
     [
         ("demo1", "multikueue-setup-demo1.yaml", "multikueue-setup-demo1.yaml"),
         ("demo2", "multikueue-setup-demo2.yaml", "placement-demo2-1.yaml"),
+        ("demo4", f"{STORY_4}/hub.yaml", f"{STORY_4}/hub.yaml"),
         *((name, file, file) for name, file in SETUPS.items()),
     ],
 )
@@ -156,6 +162,39 @@ def test_a_job_goes_to_the_queue_of_its_story(story: str) -> None:
     assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] in local
     asks = job["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
     assert ("nvidia.com/gpu" in asks) == (story == "2")
+
+
+def test_the_queues_of_story_4_have_one_name_and_the_hub_has_their_quota() -> None:
+    hub = of_kind("ClusterQueue", f"{STORY_4}/hub.yaml")["cluster-queue-demo4"]
+    workers = [f"{STORY_4}/worker-cluster{number}.yaml" for number in (1, 2, 3)]
+    for file in workers:
+        assert of_kind("LocalQueue", file) == of_kind("LocalQueue", f"{STORY_4}/hub.yaml")
+    queues = [of_kind("ClusterQueue", file)["cluster-queue-demo4"] for file in workers]
+    nominal = [{name: milli(amount) for name, amount in quota_of(one).items()} for one in (hub, *queues)]
+    assert nominal[0] == {name: sum(one[name] or 0 for one in nominal[1:]) for name in nominal[0]}
+    jobs = [
+        item
+        for file in sorted((manifests.samples() / STORY_4).glob("*.yaml"))
+        for item in manifests.load(file)
+        if item["kind"] == "Job"
+    ]
+    assert len(jobs) == 6
+    assert {job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] for job in jobs} == {"user-queue-demo4"}
+
+
+def quota_of(queue: dict[str, Any]) -> dict[str, str]:
+    """Resource → nominal quota, of a ClusterQueue with one flavor."""
+    [group] = queue["spec"]["resourceGroups"]
+    [flavor] = group["flavors"]
+    return {one["name"]: one["nominalQuota"] for one in flavor["resources"]}
+
+
+def test_the_profile_changes_only_an_annotation_of_the_check_of_story_2() -> None:
+    [before] = (one for name, one in of_kind("AdmissionCheck", SETUP_2).items() if name == "placement-demo2")
+    [after] = of_kind("AdmissionCheck", "dispatch/profile.yaml").values()
+    [(name, profile)] = after["metadata"].pop("annotations").items()
+    assert after == before
+    assert (name, parse_profile(profile).name) == (ANNOTATION_DISPATCH_PROFILE, "headroom")
 
 
 def test_story_3_changes_only_the_choice_among_the_clusters_of_story_2() -> None:

@@ -258,6 +258,7 @@ def _expected(step: StoryStep) -> str:
         parts += [f"the job on {where}"] if step.job.runs_on is not None else []
         parts += ["the job finished"] if step.job.finished else []
         parts += ["no cluster fits"] if step.job.fits_nowhere else []
+        parts += [f"counted {_compact(step.job.counts)}"] if step.job.counts else []
     if step.credentials_for is not None:
         parts.append(
             f"credentials for {_enumerated(step.credentials_for)} only"

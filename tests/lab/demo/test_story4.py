@@ -107,7 +107,7 @@ def test_the_scores_that_decide() -> None:
     }  # fmt: skip
     assert [one["cluster3"] for one in small] == [
         {"Placement": 100.0, "Headroom": headroom, "Preferred": None, "Sticky": None}
-        for headroom in (75.0, 50.0, 0.0)
+        for headroom in (75.0, 50.0, 16.7)
     ]
 
 
@@ -164,7 +164,8 @@ def test_the_commands_that_a_kept_hub_prints_explain_a_job() -> None:
             text=True,
             check=False,
         )
-        assert "placed on placement-demo4-cluster1" in run.stdout, run.stderr
+        assert "placed on placement-demo4-cluster2" in run.stdout, run.stderr
+        assert run.stdout.count("(Capacity)") == 2
         assert "profile Placement=3,Headroom=2,Preferred=10,Sticky=10" in run.stdout
         demo.send_signal(signal.SIGINT)
         assert demo.wait(20) == 0
