@@ -180,7 +180,7 @@ def _keep(environment: DemoEnvironment, check: str, *, to_stderr: bool) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     settings = environment.settings_file
-    explain = f"\n  placement-ac explain workload small-3 --config {settings}" if settings else ""
+    explain = f"\n  placement-ac explain workload small-3 --workers --config {settings}" if settings else ""
     click.echo(
         f"The hub keeps running at {environment.hub.secure_url}; press Ctrl-C to stop it. To explore it:\n"
         f"  export KUBECONFIG={environment.kubeconfig}\n"

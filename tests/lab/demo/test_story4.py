@@ -107,7 +107,7 @@ def test_the_scores_that_decide() -> None:
     }  # fmt: skip
     assert [one["cluster3"] for one in small] == [
         {"Placement": 100.0, "Headroom": headroom, "Preferred": None, "Sticky": None}
-        for headroom in (75.0, 50.0, 0.0)
+        for headroom in (75.0, 50.0, 16.7)
     ]
 
 
