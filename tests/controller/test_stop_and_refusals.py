@@ -23,7 +23,7 @@ def test_it_stops_at_once_while_the_api_server_hangs(hub: Hub, controllers: Cont
     with controllers():
         time.sleep(1)  # what is tested: it is in the middle of asking
         began = time.monotonic()
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 10
 
 
 def test_a_kind_that_may_not_be_listed_is_told_with_the_reason(

@@ -593,7 +593,7 @@ def test_a_server_that_never_answers(admin: Driver, worker: Driver, silent: str)
     put_secret(admin, "s", kubeconfig(worker, server=silent))
     began = time.monotonic()
     assert ask(admin, timeout=0.3) == problem("the worker did not answer within 0.3 s")
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 10
 
 
 def test_those_that_never_answer_keep_no_other_waiting(admin: Driver, worker: Driver, silent: str) -> None:
