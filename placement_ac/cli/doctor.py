@@ -48,7 +48,7 @@ KINDS: Final = tuple(kind for kind in kinds.ALL_KINDS if kind not in _UNUSED)
 @worker_options
 @click.option("--list", "only_list", is_flag=True, help="Print the checks, and exit.")
 @output("json", "yaml")
-def command(where: HubSource, round_: WorkerOptions | None, only_list: bool, form: Form) -> None:
+def command(where: HubSource, wanted: WorkerOptions | None, only_list: bool, form: Form) -> None:
     """Check the setup of this hub: each line is OK, WARN or FAIL, with the command that fixes it.
 
     The consequences of a problem are below it, and do not count as others.
@@ -64,7 +64,7 @@ def command(where: HubSource, round_: WorkerOptions | None, only_list: bool, for
         lines = (Text(f"{one.check}: {one.looks_at}\n{prompt(one.fix)}") for one in rules)
         emit(form, listed, lambda _: lines)
         return
-    findings = _examined(where, round_)
+    findings = _examined(where, wanted)
     problems = fold(findings)
     count = levels(problems)
     document = {
@@ -82,10 +82,10 @@ def _entry(one: Finding, cause: str) -> dict[str, str]:
     return {"check": one.check, "level": one.level, "message": one.message, "fix": one.fix, "cause": cause}
 
 
-def _examined(where: HubSource, round_: WorkerOptions | None) -> tuple[Finding, ...]:
-    require_hub(where, round_)
+def _examined(where: HubSource, wanted: WorkerOptions | None) -> tuple[Finding, ...]:
+    require_hub(where, wanted)
     if not where.dump_files:
-        return with_client(where, lambda client: _on_hub(client, where, round_))
+        return with_client(where, lambda client: _on_hub(client, where, wanted))
     return examine_hub(_setup(where, read_once(where, KINDS)))
 
 
@@ -94,9 +94,9 @@ def _setup(where: HubSource, found: HubReading) -> HubSetup:
     return HubSetup(found.view, controller, problem, where.controller_namespace, where.config is not None)
 
 
-async def _on_hub(client: Client, where: HubSource, round_: WorkerOptions | None) -> tuple[Finding, ...]:
-    setup = _setup(where, await _read(client, where, (*KINDS, *WORKER_QUEUE_KINDS) if round_ else KINDS))
-    inspections = await inspect_workers(client, setup, round_) if round_ else ()
+async def _on_hub(client: Client, where: HubSource, wanted: WorkerOptions | None) -> tuple[Finding, ...]:
+    setup = _setup(where, await _read(client, where, (*KINDS, *WORKER_QUEUE_KINDS) if wanted else KINDS))
+    inspections = await inspect_workers(client, setup, wanted) if wanted else ()
     return (*examine_hub(setup), *examine_workers(setup, inspections))
 
 

@@ -94,7 +94,7 @@ Explanations = tuple[ClusterExplanation | CheckExplanation, ...]
 @quota_options
 @output("wide", "json", "yaml")
 def command(
-    words: tuple[str, ...], check: str, where: HubSource, round_: WorkerOptions | None, form: Form
+    words: tuple[str, ...], check: str, where: HubSource, wanted: WorkerOptions | None, form: Form
 ) -> None:
     """Explain why a cluster is selected or not, step by step; or all clusters of a check.
 
@@ -107,9 +107,9 @@ def command(
     if names_workload(words):
         if check:
             raise click.UsageError("use --check only with a cluster")
-        _explain_workload(words, where, round_, form)
+        _explain_workload(words, where, wanted, form)
         return
-    if round_:
+    if wanted:
         raise click.UsageError("use --workers only with a workload")
     found = read_all_namespaces(where, (*EXPLAIN_KINDS, LEASE))
     require_served(found, NEEDED)
@@ -126,18 +126,18 @@ def command(
 
 
 def _explain_workload(
-    words: tuple[str, ...], where: HubSource, round_: WorkerOptions | None, form: Form
+    words: tuple[str, ...], where: HubSource, wanted: WorkerOptions | None, form: Form
 ) -> None:
     """Explain a Workload; `-n` is its namespace, and that of the Placements is the controller's."""
-    require_hub(where, round_)
+    require_hub(where, wanted)
     found = read_all_namespaces(replace(where, namespace=()), (*EXPLAIN_KINDS, LEASE))
     require_served(found, SERVED_KINDS)
     require_readable(found, (WORKLOAD,))
     raw = find_workload(found.view, parse_subject(words, found.view).name, where.namespace)
     report_missing(found)
     view = found.view
-    if round_:
-        view = with_quota(where, view, workers_to_ask(view, workload_with_job(raw)), round_)
+    if wanted:
+        view = with_quota(where, view, workers_to_ask(view, workload_with_job(raw)), wanted)
     workload, controller = explain_workload(view, raw), controller_state(view)
     subject = Subject("workload", workload.name, workload.namespace)
     document = {"controller": controller, "subject": subject, "workload": workload}

@@ -27,8 +27,8 @@ def workload_texts(one: WorkloadExplanation, now: datetime, *, wide: bool) -> It
             yield safe_text(kueue_decides(choice))
             continue
         yield safe_text(f"Placement {choice.placement} ({checks}, profile {choice.profile})", "bold")
-        if choice.problem:
-            yield safe_text(choice.problem, "yellow")
+        for problem in filter(None, (choice.profile_problem, choice.problem)):
+            yield safe_text(problem, "yellow")
         yield _table(choice, _since(one, now), wide=wide)
 
 

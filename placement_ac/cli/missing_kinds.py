@@ -6,6 +6,7 @@ from typing import Final
 import click
 
 from placement_ac.cli.hub_options import HubReading
+from placement_ac.cli.output import without_controls
 from placement_ac.core.api.constants import ADMISSION_CHECK, Kind
 from placement_ac.inspection.hub.requirements import (
     READ_KINDS,
@@ -16,6 +17,7 @@ from placement_ac.inspection.hub.requirements import (
 )
 
 UNKNOWN: Final = "what depends on that is unknown"
+SETTINGS: Final = "the settings of Deployment {} cannot be read"
 NOT_COUNTED: Final = "Placements in other namespaces are not counted"
 
 
@@ -39,7 +41,10 @@ def missing_line(found: HubReading) -> str:
 
 
 def report_missing(found: HubReading) -> None:
-    """Report missing rights and their effect on stderr, in one line."""
+    """Report on stderr missing rights with their effect, and settings that cannot be read."""
+    if found.controller.problem:
+        why = without_controls(found.controller.problem)
+        click.echo(f"{SETTINGS.format(found.controller.deployment)}: {why}; the defaults are used", err=True)
     if line := missing_line(found):
         click.echo(line, err=True)
 

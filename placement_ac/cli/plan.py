@@ -59,14 +59,14 @@ class PlanCommand(ReadCommand):
 )
 @quota_options
 @output("json", "yaml", "name")
-def command(where: HubSource, files: tuple[str, ...], round_: WorkerOptions | None, form: Form) -> None:
+def command(where: HubSource, files: tuple[str, ...], wanted: WorkerOptions | None, form: Form) -> None:
     """Preview what manifests would change, before they are applied.
 
     Exit code: 0 nothing changes, 1 something changes, 2 error.
     """
     if STDIN in files and STDIN in where.dump_files:
         raise click.UsageError("use a file for -f or --from-dump: stdin can be read only once")
-    require_hub(where, round_)
+    require_hub(where, wanted)
     manifests = read_manifests(files)
     spaces = (one["metadata"].get("namespace") for one in manifests)
     namespaces = sorted({one for one in spaces if isinstance(one, str) and one})
@@ -77,8 +77,8 @@ def command(where: HubSource, files: tuple[str, ...], round_: WorkerOptions | No
         raise click.ClickException(f"{rights}; without these rights no preview is possible")
     report_missing(found)
     answer = what_if(found.view, manifests)
-    if round_:
-        after = with_quota(where, answer.after, workers_of_jobs(answer.after, manifests), round_)
+    if wanted:
+        after = with_quota(where, answer.after, workers_of_jobs(answer.after, manifests), wanted)
         answer = replace(answer, jobs=new_jobs(after, manifests))
     for name in answer.passed_over:
         click.echo(f"ignored: {without_controls(name)}", err=True)

@@ -18,7 +18,7 @@ from placement_ac.inspection.doctor.setup import HubSetup
 from placement_ac.inspection.doctor.worker_inspection import WorkerInspection, worker_targets
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import LOCAL_QUEUE, RESOURCE_FLAVOR, TOPOLOGY
-from placement_ac.inspection.jobs.worker_quota import Workers
+from placement_ac.inspection.jobs.worker_quota import WorkloadsByWorker
 from placement_ac.inspection.readers.quota_reader import read_quota
 from placement_ac.inspection.readers.worker_inspector import WorkerInspector
 from placement_ac.kube.client import Client
@@ -66,15 +66,15 @@ _ACCESS: Final = (
     ),
 )
 worker_options = option_group(
-    "round_",
+    "wanted",
     _worker_options,
     click.Option(["--workers"], is_flag=True, help="Also inspect each worker."),
     click.Option(["--cluster"], metavar="NAME,…", help="With --workers: inspect only these."),
     *_ACCESS,
 )
-"""The options for workers; the command gets them as one `round_`, None without `--workers`."""
+"""The options for workers; the command gets them as one `wanted`, None without `--workers`."""
 quota_options = option_group(
-    "round_",
+    "wanted",
     _quota_options,
     click.Option(
         ["--workers"], is_flag=True, help="Of jobs: also ask the workers for the quota of their queues."
@@ -90,7 +90,7 @@ def require_hub(where: HubSource, wanted: WorkerOptions | None) -> None:
         raise click.UsageError("use --workers without --from-dump: it needs a hub")
 
 
-def with_quota(where: HubSource, view: HubView, workers: Workers, wanted: WorkerOptions) -> HubView:
+def with_quota(where: HubSource, view: HubView, workers: WorkloadsByWorker, wanted: WorkerOptions) -> HubView:
     """Return the hub with the queues of these workers, which are asked now. Raises BadSettings."""
 
     async def read(client: Client) -> HubView:

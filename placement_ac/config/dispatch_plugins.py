@@ -1,7 +1,7 @@
 """
 Plugins of the dispatcher that third parties install: entry points of the group `placement_ac.dispatch`.
 
-One is imported when a profile names it, not before.
+One is imported when a profile names it, not before. Its first problem is logged.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,8 +12,7 @@ from typing import Final
 import structlog
 
 from placement_ac.core.api.errors import error_place
-from placement_ac.core.api.objects import Workload
-from placement_ac.core.dispatch.facts import Cluster
+from placement_ac.core.api.text import joined
 from placement_ac.core.dispatch.plugins import Plugin, PluginError
 
 GROUP: Final = "placement_ac.dispatch"
@@ -22,16 +21,21 @@ log = structlog.get_logger(__name__)
 
 
 class InstalledPlugins(Mapping[str, Plugin]):
-    """The plugins by name. Looking one up imports it, and raises PluginError if it cannot be imported."""
+    """The plugins by name. Looking one up imports it once, and raises PluginError if it cannot be used."""
 
     def __init__(self) -> None:
-        self._entries = {one.name: one for one in entry_points(group=GROUP)}
-        self._loaded: dict[str, Plugin] = {}
+        self._entries: dict[str, list[EntryPoint]] = {}
+        for one in entry_points(group=GROUP):
+            self._entries.setdefault(one.name, []).append(one)
+        self._loaded: dict[str, Plugin | PluginError] = {}
 
     def __getitem__(self, name: str) -> Plugin:
         if name not in self._loaded:
-            self._loaded[name] = _logged(name, _load(self._entries[name]))
-        return self._loaded[name]
+            self._loaded[name] = _loaded(name, self._entries[name])
+        found = self._loaded[name]
+        if isinstance(found, PluginError):
+            raise found
+        return found
 
     def __contains__(self, name: object) -> bool:
         return name in self._entries
@@ -49,30 +53,28 @@ def installed_plugins() -> InstalledPlugins:
     return InstalledPlugins()
 
 
-def _load(entry: EntryPoint) -> Plugin:
+def _loaded(name: str, entries: list[EntryPoint]) -> Plugin | PluginError:
+    """Return the plugin, or why it cannot be used."""
+    reported = False
+
+    def report(problem: str) -> None:
+        nonlocal reported
+        if not reported:
+            reported = True
+            log.error("a plugin of the dispatcher failed", plugin=name, error=problem)
+
+    if len(entries) > 1:
+        return PluginError(f"several plugins have the name {name}: {joined([one.value for one in entries])}")
+    [entry] = entries
     try:
         found = entry.load()
-    except Exception as error:  # whatever a third party's module raises when it is imported
-        raise PluginError(
-            f"the plugin {entry.name} ({entry.value}) cannot be imported: {type(error).__name__}"
-        ) from None
-    if not callable(found):
-        raise PluginError(f"the plugin {entry.name} ({entry.value}) is no function")
-    return found  # type: ignore[no-any-return]
-
-
-def _logged(name: str, plugin: Plugin) -> Plugin:
-    """Return the plugin so that its first error is logged, with its place."""
-    failed = False
-
-    def call(job: Workload, cluster: Cluster) -> object:
-        nonlocal failed
-        try:
-            return plugin(job, cluster)
-        except Exception as error:
-            if not failed:
-                failed = True
-                log.error("a plugin of the dispatcher failed", plugin=name, error=error_place(error))  # noqa: TRY400  it would quote
-            raise
-
-    return call
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a third party's module may raise SystemExit as well
+        report(error_place(error))
+        return PluginError(f"the plugin {name} ({entry.value}) cannot be imported: {type(error).__name__}")
+    return (
+        Plugin(found, report)
+        if callable(found)
+        else PluginError(f"the plugin {name} ({entry.value}) is no function")
+    )

@@ -17,6 +17,7 @@ import yaml
 from pydantic import ValidationError
 
 from placement_ac.config.settings import PATTERN_HELP, BadSettings, Settings, is_list
+from placement_ac.core.dispatch.plugins import Plugins
 from placement_ac.core.safe_yaml import NotYaml, yaml_errors
 
 PREFIX: Final = "PLACEMENT_AC_"
@@ -53,10 +54,12 @@ def load(
     flags: Mapping[str, Any],
     environment: Mapping[str, str] | None = None,
     read: Callable[[Path], str] = lambda path: path.read_text("utf-8"),
+    plugins: Plugins | None = None,
 ) -> LoadedSettings:
     """Return the settings; `flags` that are None were not given. Raises BadSettings.
 
-    `read` gives the text of the file: another process may have it elsewhere. It raises OSError.
+    `read` gives the text of the file: another process may have it elsewhere. It raises OSError. `plugins`:
+    those of the dispatcher, if they are not the ones that are installed here.
     """
     by_flag = {name: value for name, value in flags.items() if value is not None}
     by_variable = _from_environment(os.environ if environment is None else environment)
@@ -68,7 +71,8 @@ def load(
         | {name: ("flag", flag_name(name)) for name in by_flag}
     )  # the source of each, and what a message calls the setting there
     try:
-        settings = Settings.model_validate(in_file | by_variable | by_flag)
+        context = {} if plugins is None else {"plugins": plugins}
+        settings = Settings.model_validate(in_file | by_variable | by_flag, context=context)
     except ValidationError as error:
         names = {name: shown for name, (_, shown) in origins.items()}
         first_of_each = {details["loc"][:1]: details for details in reversed(error.errors(include_url=False))}

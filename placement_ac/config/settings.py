@@ -169,7 +169,7 @@ class Settings(BaseModel):
     """When the dispatcher begins the next round."""
     dispatch_profile: Text = RANKED
     """How the dispatcher scores clusters: ranked, spread, pack, headroom, or weights, as Placement=1. Plugins
-    of third parties count if they are named here."""
+    of third parties count if the profile names them."""
     node_labels: CommaSeparated[str] = ()
     """Labels of nodes and where clusters have their values, comma-separated: KEY=LABEL or KEY=claim:NAME.
     Jobs go only to clusters that can have the nodes they require."""
@@ -249,8 +249,9 @@ class Settings(BaseModel):
 
     @field_validator("dispatch_profile")
     @classmethod
-    def _profile(cls, text: str) -> str:
-        parse_profile(text, installed_plugins())
+    def _profile(cls, text: str, info: ValidationInfo) -> str:
+        """Check the profile; the context may have other plugins than those that are installed here."""
+        parse_profile(text, (info.context or {}).get("plugins", installed_plugins()))
         return text
 
     @field_validator("node_labels")

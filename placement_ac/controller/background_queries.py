@@ -10,10 +10,10 @@ import structlog
 from placement_ac.controller.key_memory import KeyMemories
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.fitness import Fitness
-from placement_ac.core.inputs.queue_facts import WorkerFacts
+from placement_ac.core.inputs.queue_facts import WorkerFacts, WorkloadsThere
 from placement_ac.core.inputs.state import Key, Plan, ProbeRequest, ProbeResult, Snapshot, WorkerCopies
 from placement_ac.core.kubeconfig.source import CredentialSource
-from placement_ac.core.plan.fact_questions import running_on
+from placement_ac.core.plan.fact_questions import workloads_on
 from placement_ac.observability.logs import LogDeduplicator
 
 log = structlog.get_logger(__name__)
@@ -62,9 +62,9 @@ class BackgroundQueries:
             self._start((key, name), self._query_copies(key, name, seen.objects.clusters.get(name)))
         if self._read_facts:
             names = [one for one in wanted.ask_for_facts if (key, (FACTS, one)) not in self._tasks]
-            for name, running in running_on(seen, names).items():
+            for name, then in workloads_on(seen, names).items():
                 cluster = seen.objects.clusters[name]
-                self._start((key, (FACTS, name)), self._query_facts(key, cluster, running, self._read_facts))
+                self._start((key, (FACTS, name)), self._query_facts(key, cluster, then, self._read_facts))
         checks = [check.meta.name for check in (*seen.checks.ours, *seen.checks.multikueue)]
         if self._probe:
             for request in wanted.probe_requests:
@@ -110,10 +110,10 @@ class BackgroundQueries:
         self._add_after(key, 0.0)
 
     async def _query_facts(
-        self, key: Key, cluster: KueueObject, running: Collection[str], read_facts: ReadFacts
+        self, key: Key, cluster: KueueObject, then: WorkloadsThere, read_facts: ReadFacts
     ) -> None:
         began, name = self._memories.now(), cluster.meta.name
-        facts = replace(await read_facts(cluster), counted=frozenset(running))
+        facts = replace(await read_facts(cluster), then=then)
         self._log_problem("queues", name, facts.problem)
         self._memories.of(key).facts[name] = began, facts
         self._add_after(key, 0.0)

@@ -3,7 +3,6 @@
 import io
 from collections.abc import Iterator
 from contextlib import redirect_stderr
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +12,7 @@ from placement_ac.observability import logs
 from tests.controller.test_dispatch import ALL, EXTERNAL, entry, label
 from tests.support.driver import Controllers, Driver
 from tests.support.jobs import Stage, soon, stage
-from tests.support.plugins import SAMPLE, install
+from tests.support.plugins import SAMPLE, Installer
 
 MODULE = """
 from acme_dispatch import cheap, licensed
@@ -25,17 +24,22 @@ def fails(job, cluster):
 
 @pytest.fixture
 def there(
-    admin: Driver, controllers: Controllers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    admin: Driver,
+    controllers: Controllers,
+    plugins: Installer,
+    profile: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Stage]:
     monkeypatch.syspath_prepend(SAMPLE)
-    (tmp_path / "acme_all.py").write_text(MODULE)
+    (plugins.folder / "acme_all.py").write_text(MODULE)
     functions = {"Licensed": "licensed", "Cheap": "cheap", "Fails": "fails"}
-    install({name: f"acme_all:{one}" for name, one in functions.items()}, tmp_path, monkeypatch)
+    plugins.install({name: f"acme_all:{one}" for name, one in functions.items()})
     with stage(admin, controllers, ALL, settings=KueueSettings(dispatcher=EXTERNAL)) as opened:
         for cluster, price in zip(ALL, ("80", "60", "10"), strict=True):
             label(admin, cluster, **{"acme.com/price": price})
         label(admin, "b", **{"acme.com/license-solver": ""})
         opened.select(*ALL)
+        use(admin, profile)
         controllers.start(dispatcher=True, step_size=1)
         soon(opened.connected, 3)
         soon(lambda: admin.reason("p"), "Active")
@@ -49,8 +53,8 @@ def use(admin: Driver, profile: str) -> None:
     )
 
 
-def test_jobs_go_where_they_say(there: Stage, admin: Driver) -> None:
-    use(admin, "Licensed,Cheap=1")
+@pytest.mark.parametrize("profile", ["Licensed,Cheap=1"])
+def test_jobs_go_where_they_say(there: Stage) -> None:
     there.submit("any")
     there.until_runs("any", "c")
     there.submit("solver", labels={"acme.com/product": "solver"})
@@ -58,11 +62,11 @@ def test_jobs_go_where_they_say(there: Stage, admin: Driver) -> None:
     assert [there.account(job)[:2] for job in there.jobs] == [(1, 1)] * 2
 
 
+@pytest.mark.parametrize("profile", ["ranked,Fails"])
 def test_jobs_wait_for_a_filter_that_fails_and_its_error_is_logged_once(there: Stage, admin: Driver) -> None:
     output = io.StringIO()
     with redirect_stderr(output):
         logs.configure("text", "info")
-    use(admin, "ranked,Fails")
     there.submit("one")
     why = "NoClusterFits: 0/3 clusters fit: 3 could not be judged: LookupError (Fails)"
     soon(lambda: entry(there, "one"), ("Pending", why))
@@ -75,8 +79,8 @@ def test_jobs_wait_for_a_filter_that_fails_and_its_error_is_logged_once(there: S
     assert "secret-token" not in output.getvalue()
 
 
+@pytest.mark.parametrize("profile", ["ranked,Missing"])
 def test_one_that_is_not_installed_is_reported_and_the_default_counts(there: Stage, admin: Driver) -> None:
-    use(admin, "ranked,Missing")
     soon(lambda: "'Missing' is no profile" in (admin.active("p") or {}).get("message", ""))
     there.submit("one")
     there.until_runs("one", "a")

@@ -10,6 +10,7 @@ from rich.console import Console
 from placement_ac.cli.explain_workload import workload_texts
 from placement_ac.config.settings import Settings
 from placement_ac.core.api import constants
+from placement_ac.core.dispatch.plugins import AssumedPlugins
 from placement_ac.inspection.explain.workload import WorkloadExplanation, explain_workload
 from placement_ac.inspection.hub.dump import dump_of
 from placement_ac.inspection.hub.hub_view import HubView
@@ -33,6 +34,7 @@ NAMES = ("cluster1", "cluster2", "cluster3")
 GPUS = dict(zip(NAMES, ("nvidia-tesla-t4", "nvidia-h100", "nvidia-h100"), strict=True))
 SELECTOR, PREFERRED = f"{DOMAIN}/cluster-selector", f"{DOMAIN}/preferred-clusters"
 BOTH = {P: "Ready", MK: "Pending"}
+ELSEWHERE = {"plugins": AssumedPlugins()}
 
 
 def view_of(*jobs: Raw, unconnected: str = "", **settings: Any) -> HubView:
@@ -51,7 +53,8 @@ def view_of(*jobs: Raw, unconnected: str = "", **settings: Any) -> HubView:
     decided = decision(*NAMES, of=P, namespace="kueue-system")
     keys = [one | {"metadata": one["metadata"] | {"namespace": "kueue-system"}} for one in secrets(*NAMES)]
     objects = [*ours, decided, *keys, *managed, *fleet, local, cluster_queue, *jobs]
-    return HubView(dump_of(objects), Settings(**{"dispatcher": True, "step_size": 1, **settings}), NOW)
+    given = {"dispatcher": True, "step_size": 1, **settings}
+    return HubView(dump_of(objects), Settings.model_validate(given, context=ELSEWHERE), NOW)
 
 
 def an_queue(kind: str, name: str, spec: Raw) -> Raw:
@@ -122,6 +125,16 @@ def test_a_job_does_not_count_against_itself() -> None:
         ("cluster2", 100.0, False),
         ("cluster3", 100.0, False),
     ]
+
+
+def test_a_plugin_that_is_not_installed_here_is_reported() -> None:
+    job = a_job()
+    view = view_of(job, dispatch_profile="Placement=1,Odd")
+    [choice] = explained(job, view).placements
+    why = "the controller's profile cannot be used here: 'Odd' is no profile: use one of ranked, spread,"
+    assert choice.profile_problem.startswith(why)
+    assert (choice.profile, [one.cluster for one in choice.clusters]) == ("ranked", list(NAMES))
+    assert why in drawn(job, view)
 
 
 def test_a_cluster_that_is_not_connected_says_why() -> None:

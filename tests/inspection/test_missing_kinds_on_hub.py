@@ -50,6 +50,29 @@ def elsewhere(a_hub: HubMaker, tmp_path: Path) -> Iterator[Path]:
         yield path
 
 
+def test_settings_of_the_controller_that_cannot_be_read_are_reported(
+    hub: Hub, admin: Driver, tmp_path: Path
+) -> None:
+    hub.write_kubeconfig(tmp_path / "kubeconfig")
+    metadata = {"name": "placement-ac", "labels": {"app.kubernetes.io/name": "placement-ac"}}
+    container = {"name": "controller", "image": "placement-ac", "args": ["run", "--settle=never"]}
+    labels = {"app": "x"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    spec = {"selector": {"matchLabels": labels}, "template": template}
+    space = "/api/v1/namespaces"
+    admin.ask("POST", space, {"metadata": {"name": "placement-ac-system"}})
+    admin.ask(
+        "POST",
+        "/apis/apps/v1/namespaces/placement-ac-system/deployments",
+        {"metadata": metadata, "spec": spec},
+    )
+    admin.check("p")
+    for words in (["status"], ["explain", "check", "p"]):
+        _, _, stderr = run(tmp_path / "kubeconfig", *words)
+        assert "the settings of Deployment placement-ac-system/placement-ac cannot be read: " in stderr
+        assert "'never' is not possible" in stderr
+
+
 @pytest.mark.parametrize("words", COMMANDS)
 def test_a_wrong_context_is_an_error(elsewhere: Path, words: list[str]) -> None:
     code, stdout, stderr = run(elsewhere, *words)

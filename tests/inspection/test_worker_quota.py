@@ -2,7 +2,7 @@
 
 from placement_ac.core.api.decode import workload_with_job
 from placement_ac.core.dispatch.scores import SCORES
-from placement_ac.core.inputs.queue_facts import WorkerFacts
+from placement_ac.core.inputs.queue_facts import NO_WORKLOADS, WorkerFacts, WorkloadsThere
 from placement_ac.inspection.explain.workload import explain_workload
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.jobs.worker_quota import HEADROOM, NOT_ASKED, merged, workers_to_ask
@@ -13,10 +13,14 @@ from tests.support.jobs_to_dispatch import gpu_pods
 H100 = {SELECTOR: "accelerator=nvidia-h100"}
 
 
-def asked(view: HubView, job: Raw) -> dict[str, set[str]]:
-    """Cluster → the uids of the Workloads that run there."""
+def asked(view: HubView, job: Raw) -> dict[str, WorkloadsThere]:
+    """Cluster → the Workloads there."""
     found = workers_to_ask(view, workload_with_job(job))
-    return {name.removeprefix(f"{P}-"): set(uids) for name, uids in found.items()}
+    return {name.removeprefix(f"{P}-"): there for name, there in found.items()}
+
+
+def those(running: str = "", waiting: str = "") -> WorkloadsThere:
+    return WorkloadsThere(frozenset(running.split()), frozenset(waiting.split()))
 
 
 def notes(view: HubView, job: Raw) -> tuple[str, ...]:
@@ -27,13 +31,16 @@ def test_those_that_matter_are_asked_with_the_jobs_that_run_there() -> None:
     job = a_job("job", pods=gpu_pods(8), annotations=H100)
     runs = a_job("runs", pods=gpu_pods(8), cluster=f"{P}-cluster2")
     waits = a_job("waits", pods=gpu_pods(8), annotations=H100, nominated=[f"{P}-cluster3"])
-    there = {"cluster2": {runs["metadata"]["uid"]}, "cluster3": set[str]()}
+    there = {
+        "cluster2": those(running=runs["metadata"]["uid"]),
+        "cluster3": those(waiting=waits["metadata"]["uid"]),
+    }
     assert asked(view_of(job, runs, waits), job) == there
     anywhere = a_job("anywhere", pods=gpu_pods(8))
-    assert asked(view_of(job, runs, waits, anywhere), job) == there | {"cluster1": set()}, (
+    assert asked(view_of(job, runs, waits, anywhere), job) == there | {"cluster1": NO_WORKLOADS}, (
         "it is before others"
     )
-    assert asked(view_of(job, unconnected="cluster2"), job) == {"cluster3": set()}
+    assert asked(view_of(job, unconnected="cluster2"), job) == {"cluster3": NO_WORKLOADS}
 
 
 def test_nobody_is_asked_for_a_job_without_requests_or_if_kueue_decides() -> None:
@@ -44,7 +51,8 @@ def test_nobody_is_asked_for_a_job_without_requests_or_if_kueue_decides() -> Non
 
 
 def test_the_workloads_of_two_placements_on_one_worker_are_counted_together() -> None:
-    assert merged([{"a": {"1"}, "b": set()}, {"a": {"2"}}]) == {"a": {"1", "2"}, "b": set()}
+    found = merged([{"a": those("1", "3"), "b": NO_WORKLOADS}, {"a": those("2")}])
+    assert found == {"a": those("1 2", "3"), "b": NO_WORKLOADS}
 
 
 def test_a_dump_has_no_quota_and_only_scores_of_the_profile_are_named() -> None:

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from placement_ac.cli.main import main
 from placement_ac.core.api.constants import FIELD_MANAGER
+from placement_ac.inspection.explain.workload import PLACED
 from placement_ac.lab.standins.multikueue import KueueSettings
 from tests.controller.test_dispatch import EXTERNAL, SELECTOR, entry, label
 from tests.inspection.test_hub_reader_on_hub import kubeconfig_of
@@ -95,7 +96,7 @@ def test_quota_refuses_and_gives_points(there: Stage, run: Run) -> None:
         "b": ("Capacity", TOO_LITTLE.format(8), None, "known"),
         "c": ("", "", 12.5, "known"),
     }
-    assert found["notes"] == ["filters and points are of now, and not of when it was nominated"]
+    assert found["notes"] == [PLACED]
     without = explained(run, "large")
     unread = ("", "", None, "not read")
     assert rows(without) == refused | {"b": unread, "c": unread}

@@ -14,6 +14,9 @@ from placement_ac.core.api.constants import (
     ANNOTATION_GROUP,
     ANNOTATION_PREFERRED_CLUSTERS,
 )
+from placement_ac.core.api.objects import Workload
+from placement_ac.core.dispatch.facts import Cluster, queue_of
+from placement_ac.core.dispatch.plugins import Plugin
 from placement_ac.core.dispatch.profiles import PROFILES
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.state import PlacementPolicy, Plan
@@ -92,6 +95,12 @@ wanted = st.builds(
 )
 
 
+def one_each(job: Workload, cluster: Cluster) -> str | None:
+    """Refuse a cluster where another job of the queue is."""
+    others = [one for one in cluster.of_queue(queue_of(job)) if one.meta.uid != job.meta.uid]
+    return "had a job" if others else None
+
+
 @dataclass(frozen=True)
 class Scene:
     """The clusters in OCM's order, those listed and connected, their GPUs, and the jobs."""
@@ -105,6 +114,8 @@ class Scene:
     step_size: int
     quota: tuple[int | None, ...]
     """The GPUs of each cluster's ClusterQueue; None: it is not known."""
+    one_each: bool = False
+    """Whether a plugin refuses clusters where a job of the queue is."""
 
     def plan(self, waits: dict[str, tuple[str, ...]] | None = None) -> Plan:
         """Return the plan; `waits`: the nominations of jobs, if they are not those of the scene."""
@@ -123,7 +134,11 @@ class Scene:
             if waits and raw["metadata"]["name"] in waits:
                 raw["status"]["nominatedClusterNames"] = list(waits[raw["metadata"]["name"]])
         policy = PlacementPolicy(
-            dispatcher=True, dispatch_profile=self.profile, step_size=self.step_size, loss_grace=0.0
+            dispatcher=True,
+            dispatch_profile=f"{self.profile},OneEach" if self.one_each else self.profile,
+            plugins={"OneEach": Plugin(one_each)},
+            step_size=self.step_size,
+            loss_grace=0.0,
         )
         seen = snapshot(world(hub, *jobs, policy=policy))
         facts = {
@@ -178,12 +193,23 @@ def test_nothing_is_nominated_that_is_refused_or_not_authorised(scene: Scene) ->
 @often
 @given(scene=scenes)
 def test_two_that_must_be_apart_are_never_brought_together(scene: Scene) -> None:
+    never_together(scene, [number for number, job in enumerate(scene.jobs) if job.apart])
+
+
+@often
+@given(scene=scenes)
+def test_a_plugin_is_asked_about_each_job(scene: Scene) -> None:
+    never_together(replace(scene, one_each=True), range(len(scene.jobs)))
+
+
+def never_together(scene: Scene, numbers: Sequence[int]) -> None:
+    """None of these jobs comes to a cluster where another one of them is."""
     written = nominations(scene.plan())
     places: dict[str, set[str]] = {}
-    for number, job in enumerate(scene.jobs):
-        before = job.on or job.waits
+    for number in numbers:
+        before = scene.jobs[number].on or scene.jobs[number].waits
         after = [one.removeprefix("p-") for one in written.get(f"j{number}", [f"p-{one}" for one in before])]
-        for cluster in after if job.apart else ():
+        for cluster in after:
             places.setdefault(cluster, set()).add(f"j{number}")
     for cluster, names in places.items():
         came = [n for n in names if n in written and cluster in new_of(scene, n, written[n])]

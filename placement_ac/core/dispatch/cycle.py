@@ -6,19 +6,23 @@ Pure. Ties are broken by the Placement's order.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from placement_ac.core.api.constants import ANNOTATION_ANTI_AFFINITY
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import joined
 from placement_ac.core.dispatch.facts import Cluster
 from placement_ac.core.dispatch.filters import CAPACITY, FILTERS, Filter
-from placement_ac.core.dispatch.plugins import NO_PLUGINS, Plugins, as_filter, as_score
+from placement_ac.core.dispatch.plugins import NO_PLUGINS, Plugins
 from placement_ac.core.dispatch.profiles import Profile
 from placement_ac.core.dispatch.scores import SCORES, Score
 
 if TYPE_CHECKING:
     from placement_ac.core.api.job_spec import JobSpec
+
+
+UNKNOWN_POINTS: Final = 25.0
+"""The total of a cluster for which all scores abstain: with Headroom, it comes before those that are full."""
 
 
 class Refusal(NamedTuple):
@@ -51,8 +55,8 @@ class DispatchCycle:
     def __init__(self, clusters: Sequence[Cluster], plugins: Plugins = NO_PLUGINS) -> None:
         self._clusters = {cluster.name: cluster for cluster in clusters}
         self._plugins = plugins
-        self._known: dict[tuple[str, JobSpec, tuple[str, ...]], Refusals] = {}
-        """Namespace and wishes of a job, filters of third parties → the refusals.
+        self._known: dict[tuple[str, JobSpec], Refusals] = {}
+        """Namespace and wishes of a job → the refusals of the built-in filters.
 
         Those that change with each nomination are not kept.
         """
@@ -98,27 +102,35 @@ class DispatchCycle:
         return {score: self._score(score)(job, self._clusters[name]) for score, _ in profile.weights}
 
     def refusals(self, job: Workload, profile: Profile) -> Refusals:
-        """Return the clusters that do not fit the job; equal jobs share the answer."""
-        if job.job.annotation(ANNOTATION_ANTI_AFFINITY):
-            return self._refused(job, profile)
-        key = job.meta.namespace, job.job, profile.filters
-        if key not in self._known:
-            self._known[key] = self._refused(job, profile)
-        return self._known[key]
+        """Return the clusters that do not fit the job; equal jobs share the built-in filters' answer."""
+        found = self._by_built_in_filters(job)
+        if not profile.filters:
+            return found
+        filters = {name: self._plugins[name].refuse for name in profile.filters}
+        others = {name: one for name, one in self._clusters.items() if name not in found}
+        return {**found, **_refused(job, others, filters)}
 
-    def _refused(self, job: Workload, profile: Profile) -> Refusals:
-        filters = FILTERS | {name: as_filter(self._plugins[name]) for name in profile.filters}
-        judged = ((name, _refusal(job, cluster, filters)) for name, cluster in self._clusters.items())
-        return {name: refusal for name, refusal in judged if refusal}
+    def _by_built_in_filters(self, job: Workload) -> Refusals:
+        if job.job.annotation(ANNOTATION_ANTI_AFFINITY):
+            return _refused(job, self._clusters, FILTERS)
+        key = job.meta.namespace, job.job
+        if key not in self._known:
+            self._known[key] = _refused(job, self._clusters, FILTERS)
+        return self._known[key]
 
     def _total(self, job: Workload, cluster: Cluster, profile: Profile) -> float:
         rated = [(weight, self._score(name)(job, cluster)) for name, weight in profile.weights]
         counted = [(weight, points) for weight, points in rated if points is not None]
         weights = sum(weight for weight, _ in counted)
-        return sum(weight * points for weight, points in counted) / weights if weights else 0.0
+        return sum(weight * points for weight, points in counted) / weights if weights else UNKNOWN_POINTS
 
     def _score(self, name: str) -> Score:
-        return SCORES[name] if name in SCORES else as_score(self._plugins[name])
+        return SCORES[name] if name in SCORES else self._plugins[name].rate
+
+
+def _refused(job: Workload, clusters: Mapping[str, Cluster], filters: Mapping[str, Filter]) -> Refusals:
+    judged = ((name, _refusal(job, cluster, filters)) for name, cluster in clusters.items())
+    return {name: refusal for name, refusal in judged if refusal}
 
 
 def _refusal(job: Workload, cluster: Cluster, filters: Mapping[str, Filter]) -> Refusal | None:

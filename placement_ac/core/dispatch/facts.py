@@ -1,5 +1,5 @@
 """
-A cluster, as filters and scores know it. Plugins of third parties get this, and the Workload, as well.
+A cluster, as filters and scores know it. Plugins of third parties get it, too, and must change nothing in it.
 
 No I/O, no clock.
 """
@@ -51,6 +51,8 @@ class Cluster:
     """LocalQueue of the worker → the ClusterQueue behind it; None: they are not known."""
     coming: list[Workload] = field(default_factory=list)
     """Those of `waiting`, and those of `running` whose quota `queue_facts` do not count yet."""
+    newcomers: int = 0
+    """How many of `waiting` came since the worker was asked."""
     _by_queue: dict[Queue, list[Workload]] | None = None
     _free_quota: FreeQuota | None = None
 
@@ -74,6 +76,7 @@ class Cluster:
         for workload in workloads:
             self.waiting.append(workload)
             self.coming.append(workload)
+            self.newcomers += 1
             if self._free_quota is not None:
                 self._free_quota.add(workload)
             if self._by_queue is not None:

@@ -6,7 +6,6 @@ Pure. Amounts are in thousandths.
 
 from collections.abc import Iterable, Mapping
 
-from placement_ac.core.api.job_spec import JobSpec
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.inputs.queue_facts import FlavorQuota, Queue, QueueFacts
 
@@ -32,24 +31,16 @@ class FreeQuota:
         return self._by_cluster_queue[facts.cluster_queue]
 
     def add(self, workload: Workload) -> None:
-        """Take in that a Workload comes: in the first flavor with room for it, as Kueue looks for one."""
+        """Take in that a Workload comes: each podSet in the first flavor with room for it, as Kueue does."""
         queue = workload.meta.namespace, workload.job.queue
         if queue not in self._queues:
             return
         free = self.of(queue)
-        for resource, asked in total_requests(workload.job).items():
-            if flavors := free.get(resource):
-                chosen = _flavor_for(flavors, asked)
-                flavors[chosen] = flavors[chosen]._replace(reserved=flavors[chosen].reserved + asked)
-
-
-def total_requests(job: JobSpec) -> dict[str, int]:
-    """Return resource → how much all podSets of a job ask for."""
-    total: dict[str, int] = {}
-    for podset in job.requests:
-        for resource, asked in podset:
-            total[resource] = total.get(resource, 0) + asked
-    return total
+        for podset in workload.job.requests:
+            for resource, asked in podset:
+                if flavors := free.get(resource):
+                    chosen = _flavor_for(flavors, asked)
+                    flavors[chosen] = flavors[chosen]._replace(reserved=flavors[chosen].reserved + asked)
 
 
 def _flavor_for(flavors: Free, asked: int) -> int:

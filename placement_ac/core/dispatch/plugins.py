@@ -1,53 +1,85 @@
 """
-Plugins of third parties: filters and scores beside ours.
+Plugins of third parties: filters and scores beside the built-in ones.
 
-Pure: `config.dispatch_plugins` finds and loads them. A plugin may fail or return anything, and must not stop
-the dispatcher: a filter that fails refuses, a score that fails abstains.
+Pure: `config.dispatch_plugins` finds and loads them. A plugin may raise or return anything, and must not stop
+the dispatcher: then a filter refuses and a score abstains, and the problem is reported.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
+from placement_ac.core.api.errors import error_place
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.facts import Cluster
-from placement_ac.core.dispatch.filters import Filter
-from placement_ac.core.dispatch.scores import Score
 
-Plugin = Callable[[Workload, Cluster], Any]
+
+class PluginError(ValueError):
+    """The plugin cannot be loaded or used; the message says why."""
+
+
+def _nowhere(_: str) -> None:
+    """Report a problem to nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """A function of a third party; `report` gets each problem with it."""
+
+    function: Callable[[Workload, Cluster], object]
+    report: Callable[[str], None] = _nowhere
+
+    def refuse(self, job: Workload, cluster: Cluster) -> str | None:
+        """Return its reason to refuse the cluster; None: it does not. Use it as a filter."""
+        reason, problem = self._ask(job, cluster)
+        if not problem and (reason is None or (isinstance(reason, str) and reason)):
+            return reason
+        return f"could not be judged: {problem or self._wrong(reason, 'reason')}"
+
+    def rate(self, job: Workload, cluster: Cluster) -> float | None:
+        """Return its points for the cluster; None: it abstains. Use it as a score."""
+        points, _ = self._ask(job, cluster)
+        if points is None:
+            return None
+        if isinstance(points, int | float) and not isinstance(points, bool) and 0 <= points <= 100:
+            return float(points)
+        self._wrong(points, "number of 0 to 100")
+        return None
+
+    def _ask(self, job: Workload, cluster: Cluster) -> tuple[object, str]:
+        """Return the function's answer, or the type of its error."""
+        try:
+            return self.function(job, cluster), ""
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # a third party's code may raise SystemExit as well
+            self.report(error_place(error))
+            return None, type(error).__name__
+
+    def _wrong(self, answer: object, wanted: str) -> str:
+        problem = f"it returned {type(answer).__name__}, no {wanted}"
+        self.report(problem)
+        return problem
+
+
 Plugins = Mapping[str, Plugin]
 """The name of a plugin → the plugin. Looking one up may raise PluginError."""
 
 NO_PLUGINS: Final[Plugins] = MappingProxyType({})
 
 
-class PluginError(ValueError):
-    """The plugin cannot be loaded; the message says why."""
+class AssumedPlugins(Mapping[str, Plugin]):
+    """Plugins that may be installed elsewhere: every name is taken for one that has no say."""
 
+    def __getitem__(self, name: str) -> Plugin:
+        return Plugin(lambda _job, _cluster: None)
 
-def as_filter(plugin: Plugin) -> Filter:
-    """Return the plugin as a filter: whatever it returns but a reason or None is a reason, too."""
+    def __contains__(self, name: object) -> bool:
+        return True
 
-    def judge(job: Workload, cluster: Cluster) -> str | None:
-        try:
-            reason = plugin(job, cluster)
-        except Exception as error:  # whatever a third party's code raises
-            return f"could not be judged: {type(error).__name__}"
-        if reason is None or (isinstance(reason, str) and reason):
-            return reason
-        return f"could not be judged: the filter returned {type(reason).__name__}, no reason"
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
 
-    return judge
-
-
-def as_score(plugin: Plugin) -> Score:
-    """Return the plugin as a score: it abstains if it returns no number of 0 to 100."""
-
-    def rate(job: Workload, cluster: Cluster) -> float | None:
-        try:
-            points = plugin(job, cluster)
-        except Exception:  # whatever a third party's code raises
-            return None
-        return float(points) if isinstance(points, int | float) and 0 <= points <= 100 else None
-
-    return rate
+    def __len__(self) -> int:
+        return 0

@@ -1,5 +1,5 @@
 """
-Profiles: how much each score counts, and which filters of third parties count beside ours.
+Profiles: how much each score counts, and which filters of third parties count beside the built-in ones.
 
 Pure. A profile has a name, or is written as weights: `Placement=1,Spread=2`. Names of profiles and of third
 parties' filters may stand beside weights: `ranked,Licensed,Cheap=5`.
@@ -34,7 +34,7 @@ class Profile(NamedTuple):
     name: str
     weights: tuple[tuple[str, int], ...]
     filters: tuple[str, ...] = ()
-    """Filters of third parties; ours always count."""
+    """Filters of third parties; the built-in ones always count."""
 
 
 def parse_profile(text: str, plugins: Plugins = NO_PLUGINS) -> Profile:
@@ -48,12 +48,12 @@ def parse_profile(text: str, plugins: Plugins = NO_PLUGINS) -> Profile:
     filters: list[str] = []
     for part in text.split(","):
         name, has_weight, weight = (word.strip() for word in part.partition("="))
-        if has_weight:
-            weights[name] = _weight(name, weight, plugins)
-        elif name in PROFILES:
-            weights |= PROFILES[name]
-        else:
+        given = {name: _weight(name, weight, plugins)} if has_weight else PROFILES.get(name, {})
+        if not given:
             filters.append(_filter(name, plugins))
+        if twice := [one for one in given if one in weights]:
+            raise ProfileError(f"{text!r} gives {twice[0]} a weight twice")
+        weights |= given
     if not any(weights.values()):
         raise ProfileError(f"{text!r} gives no score a weight")
     return Profile(text, tuple((name, weight) for name, weight in weights.items() if weight), tuple(filters))
@@ -62,15 +62,16 @@ def parse_profile(text: str, plugins: Plugins = NO_PLUGINS) -> Profile:
 def _weight(name: str, weight: str, plugins: Plugins) -> int:
     if name not in SCORES and name not in plugins:
         raise ProfileError(f"there is no score {name!r}: there are {', '.join((*SCORES, *plugins))}")
-    _load(name, plugins)
-    if not (weight.isascii() and weight.isdigit() and int(weight) <= WEIGHT_MAX):
+    if name not in SCORES:
+        _load(name, plugins)
+    if not (weight.isascii() and weight.isdigit() and len(weight) <= 3 and int(weight) <= WEIGHT_MAX):
         raise ProfileError(f"the weight of {name} must be a number of 0 to {WEIGHT_MAX}, not {weight!r}")
     return int(weight)
 
 
 def _filter(name: str, plugins: Plugins) -> str:
     if name in FILTERS:
-        raise ProfileError(f"leave out {name}: this filter always counts")
+        raise ProfileError(f"leave out {name}: a built-in filter always counts")
     if name in SCORES or name not in plugins:
         known = ", ".join((*PROFILES, *plugins))
         raise ProfileError(f"{name!r} is no profile: use one of {known}, or NAME=WEIGHT,…")

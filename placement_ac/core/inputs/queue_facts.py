@@ -49,14 +49,26 @@ class QueueFacts:
     """Whether it gives quota: it is not stopped, and all that it needs is there."""
 
 
+class WorkloadsThere(NamedTuple):
+    """The uids of a Placement's Workloads on a worker, as the hub knows them."""
+
+    running: frozenset[str] = frozenset()
+    """Their quota is reserved."""
+    waiting: frozenset[str] = frozenset()
+    """Those that are nominated there."""
+
+
+NO_WORKLOADS: Final = WorkloadsThere()
+
+
 @dataclass(frozen=True, slots=True)
 class WorkerFacts:
     """The queues of a worker; `problem`: why they are not known."""
 
     queues: Mapping[Queue, QueueFacts] = field(default_factory=dict)
     """All its LocalQueues."""
-    counted: frozenset[str] = frozenset()
-    """Uids of this hub's Workloads that ran there when the worker was asked: their quota is reserved."""
+    then: WorkloadsThere = NO_WORKLOADS
+    """The Placement's Workloads there when the worker was asked."""
     problem: str = ""
     age: float = 0.0
     """Seconds since the question."""

@@ -120,7 +120,7 @@ class PlacementPolicy:
     """The profile by which clusters are scored, for checks without one of their own."""
     node_labels: Mapping[str, str] = field(default_factory=dict)
     """Label key of nodes → the label of clusters, or `claim:` and the ClusterClaim, that has its value."""
-    plugins: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    plugins: Mapping[str, Any] = field(default_factory=dict)
     """Filters and scores of third parties, which a profile may name (`core.dispatch.plugins`)."""
     expiry_warning: float = 604800.0
     """How long before credentials expire an event warns of it."""

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
+from placement_ac.core.inputs.queue_facts import WorkloadsThere
 from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.selection import soonest
@@ -68,13 +69,15 @@ def fact_questions(seen: Snapshot, names: Collection[str]) -> FactQuestions:
     return FactQuestions(tuple(ask), frozenset(timers), soonest([left for left in waits if left > 0]))
 
 
-def running_on(seen: Snapshot, names: Collection[str]) -> dict[str, set[str]]:
-    """Return MultiKueueCluster → the uids of the Workloads that it runs."""
-    found: dict[str, set[str]] = {name: set() for name in names}
-    for workload in seen.workloads if found else ():
-        if workload.cluster in found:
-            found[workload.cluster].add(workload.meta.uid)
-    return found
+def workloads_on(seen: Snapshot, names: Collection[str]) -> dict[str, WorkloadsThere]:
+    """Return MultiKueueCluster → the Workloads that it runs, and those that wait for it."""
+    running: dict[str, set[str]] = {name: set() for name in names}
+    waiting: dict[str, set[str]] = {name: set() for name in names}
+    for workload in seen.workloads if names else ():
+        for name in (workload.cluster,) if workload.cluster else workload.nominated:
+            if name in running:
+                (running if workload.cluster else waiting)[name].add(workload.meta.uid)
+    return {name: WorkloadsThere(frozenset(running[name]), frozenset(waiting[name])) for name in names}
 
 
 def _has_answered(seen: Snapshot, name: str) -> bool:

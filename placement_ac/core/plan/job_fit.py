@@ -5,7 +5,8 @@ Pure. It narrows what the Placement authorises, and never widens it. A nominatio
 the Workload is placed or evicted, or the cluster leaves: only the drain takes one back.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE
 from placement_ac.core.api.objects import Check, Workload
@@ -23,7 +24,7 @@ class JobFit:
 
     def __init__(self, seen: Snapshot, targets: TargetClusters) -> None:
         self._profiles = {check.meta.name: profile_of(seen, check)[0] for check in seen.checks.ours}
-        self._default = _default_profile(seen)
+        self._default = default_profile(seen)[0]
         self._cycle = DispatchCycle(tuple(_clusters(seen, targets)), seen.policy.plugins)
         self._askable = askable_workers(seen, targets)
         self._awaited = awaited_workers(seen, self._askable)
@@ -72,7 +73,7 @@ def _clusters(seen: Snapshot, targets: TargetClusters) -> Iterator[Cluster]:
     """Yield the clusters to which jobs may be sent, in the Placement's order, with what is known of them."""
     running, waiting = targets.workloads.running, targets.workloads.waiting
     for rank, entry in enumerate(targets.to_list):
-        labels = seen.fleet.labels.get(entry.cluster, {})
+        labels = MappingProxyType(seen.fleet.labels.get(entry.cluster, {}))
         run, wait = list(running.get(entry.name, ())), list(waiting.get(entry.name, ()))
         yield Cluster(
             entry.name,
@@ -84,36 +85,40 @@ def _clusters(seen: Snapshot, targets: TargetClusters) -> Iterator[Cluster]:
             run,
             wait,
             seen.fleet.last_by_group,
-            *_facts(seen, entry.name, run, wait),
+            *_facts(seen, entry.name, run, wait),  # the queues, and who came since they were read
         )
 
 
 def _facts(
-    seen: Snapshot, name: str, running: Iterable[Workload], waiting: Iterable[Workload]
-) -> tuple[Mapping[Queue, QueueFacts] | None, list[Workload]]:
-    """Return the queues of a worker, if they are known, and the Workloads there that take more of them."""
+    seen: Snapshot, name: str, running: Iterable[Workload], waiting: Collection[Workload]
+) -> tuple[Mapping[Queue, QueueFacts] | None, list[Workload], int]:
+    """Return the queues of a worker, if they are known, the Workloads there that take more of them,
+    and how many came since.
+    """
     facts = seen.fleet.queue_facts.get(name)
     if facts is None or facts.known is None:
-        return None, []
-    return facts.known, [*waiting, *(one for one in running if one.meta.uid not in facts.counted)]
+        return None, [], 0
+    came = [one for one in running if one.meta.uid not in facts.then.running]
+    return facts.known, [*waiting, *came], sum(one.meta.uid not in facts.then.waiting for one in waiting)
 
 
 def profile_of(seen: Snapshot, check: Check) -> tuple[Profile, str]:
     """Return the profile of a check, and what is wrong with its annotation; the default then counts."""
     text = check.meta.annotations.get(ANNOTATION_DISPATCH_PROFILE, "").strip()
     if not text:
-        return _default_profile(seen), ""
+        return default_profile(seen)[0], ""
     try:
         return parse_profile(text, seen.policy.plugins), ""
     except ProfileError as error:
-        return _default_profile(seen), f"correct the annotation {ANNOTATION_DISPATCH_PROFILE}: {error}"
+        return default_profile(seen)[0], f"correct the annotation {ANNOTATION_DISPATCH_PROFILE}: {error}"
 
 
-def _default_profile(seen: Snapshot) -> Profile:
+def default_profile(seen: Snapshot) -> tuple[Profile, str]:
+    """Return the profile of the settings, and why it cannot be used; a controller does not start then."""
     try:
-        return parse_profile(seen.policy.dispatch_profile, seen.policy.plugins)
-    except ProfileError:  # the settings refuse it
-        return parse_profile(RANKED)
+        return parse_profile(seen.policy.dispatch_profile, seen.policy.plugins), ""
+    except ProfileError as error:
+        return parse_profile(RANKED), str(error)
 
 
 def profile_problems(seen: Snapshot) -> Mapping[str, str]:

@@ -24,6 +24,7 @@ FINISHED: Final = "it has finished"
 NO_QUEUE: Final = "it names no LocalQueue"
 NO_CHECKS: Final = "Kueue has not set its checks yet"
 NOW: Final = "filters and points are of now, and not of when it was nominated"
+PLACED: Final = f"{NOW}; the job itself counts where it runs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +98,11 @@ def _notes(job: Workload, found: tuple[PlacementChoice, ...], problem: str) -> t
         return (FINISHED,)
     if not found:
         return (problem,) if problem else (NO_CHECKS,)
-    decided = job.nominated or job.cluster
-    return (NOW,) if decided and any(one.dispatcher for one in found) else ()
+    if not any(one.dispatcher for one in found):
+        return ()
+    if job.cluster:
+        return (PLACED,)
+    return (NOW,) if job.nominated else ()
 
 
 def _nominated_since(raw: Object) -> datetime | None:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from placement_ac.config.load import PREFIX, LoadedSettings, load
 from placement_ac.config.settings import BadSettings, Settings
 from placement_ac.core.api.constants import LABEL_MANAGED_BY, MANAGED_BY
+from placement_ac.core.dispatch.plugins import AssumedPlugins
 from placement_ac.inspection.hub.dump import Dump, Object, key_of
 from placement_ac.inspection.hub.kinds import CONFIG_MAP, DEPLOYMENT
 from placement_ac.scheduling.objects import listed, section, words
@@ -78,11 +79,11 @@ def find_settings(dump: Dump, given: Mapping[str, Any], namespace: str = NAMESPA
     found = None if "config" in asked else next(iter(_nearest(dump, namespace)), None)
     problem = ""
     try:
-        loaded = _load(dump, found, asked) if found else load(asked, {})
+        loaded = _load(dump, found, asked) if found else load(asked, {}, plugins=AssumedPlugins())
     except (BadSettings, OSError) as error:
         if found is None:
             raise
-        loaded, problem = load(asked, {}), str(error)
+        loaded, problem = load(asked, {}, plugins=AssumedPlugins()), str(error)
     outside_pod = {name: Settings.model_fields[name].default for name in _POD_SETTINGS}
     loaded = replace(loaded, settings=loaded.settings.model_copy(update=outside_pod))
     return ControllerSettings(loaded, "/".join(key_of(found)) if found else "", problem)
@@ -90,7 +91,10 @@ def find_settings(dump: Dump, given: Mapping[str, Any], namespace: str = NAMESPA
 
 def _load(dump: Dump, deployment: Object, asked: dict[str, Any]) -> LoadedSettings:
     return load(
-        _arguments(deployment) | asked, _environment(deployment), lambda _: _settings_file(dump, deployment)
+        _arguments(deployment) | asked,
+        _environment(deployment),
+        lambda _: _settings_file(dump, deployment),
+        AssumedPlugins(),
     )
 
 

@@ -15,7 +15,7 @@ from placement_ac.core.dispatch.cycle import Ranking
 from placement_ac.core.dispatch.profiles import Profile
 from placement_ac.core.inputs.state import Snapshot
 from placement_ac.core.plan.conditions import judge
-from placement_ac.core.plan.job_fit import JobFit
+from placement_ac.core.plan.job_fit import JobFit, default_profile, profile_of
 from placement_ac.core.plan.nomination import eligible_clusters, nominate
 from placement_ac.core.plan.plan import keeps_objects
 from placement_ac.core.plan.targets import TargetClusters
@@ -26,7 +26,7 @@ from placement_ac.inspection.status.model import ClusterRow
 
 State = Literal["eligible", "leaving", "not connected", "not listed"]
 """Whether jobs are sent to a cluster: only to one that is on Kueue's list, stays there and is connected."""
-Quota = Literal["not needed", "not read", "known", "unknown"]
+QuotaState = Literal["not needed", "not read", "known", "unknown"]
 """Whether the quota of a cluster's worker is known, if it matters; `not read`: no worker was asked."""
 
 
@@ -49,7 +49,7 @@ class ClusterChoice:
     total: float | None = None
     """None: it does not fit, or was not judged."""
     nominated: bool = False
-    quota: Quota = "not needed"
+    quota: QuotaState = "not needed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,8 @@ class PlacementChoice:
     """Why no cluster fits, or why no job is sent to any cluster; "" if one fits."""
     clusters: tuple[ClusterChoice, ...]
     """Those that fit, best first; then those that do not; then those that are not in use."""
+    profile_problem: str = ""
+    """Why another profile counts than the check or the settings say; plugins may be installed elsewhere."""
 
     @property
     def fitting(self) -> tuple[ClusterChoice, ...]:
@@ -150,7 +152,15 @@ def _choice(view: HubView, before: HubView, placement: str, workload: Workload) 
             replace(one, quota=_quota(view, one, judged))
             for one in _clusters(rows, judged, eligible_clusters(seen, targets), workload)
         ),
+        profile_problem=_profile_problem(seen) if judged else "",
     )
+
+
+def _profile_problem(seen: Snapshot) -> str:
+    wrong = default_profile(seen)[1]
+    of_settings = f"the controller's profile cannot be used here: {wrong}" if wrong else ""
+    problems = (of_settings, *(profile_of(seen, check)[1] for check in seen.checks.ours))
+    return "; ".join(dict.fromkeys(filter(None, problems)))
 
 
 def _judged(before: HubView, placement: str, workload: Workload) -> _Judged | None:
@@ -182,7 +192,7 @@ def _clusters(
         )
 
 
-def _quota(view: HubView, one: ClusterChoice, judged: _Judged | None) -> Quota:
+def _quota(view: HubView, one: ClusterChoice, judged: _Judged | None) -> QuotaState:
     if judged is None or one.state != "eligible" or one.cluster_object not in judged.asks_about:
         return "not needed"
     if view.queue_facts is None:

@@ -28,7 +28,7 @@ from placement_ac.inspection.hub.kinds import LOCAL_QUEUE
 from placement_ac.inspection.jobs.choice import PlacementChoice, choices
 from placement_ac.inspection.jobs.queue_path import QueuePath, queue_path
 from placement_ac.inspection.jobs.worker_quota import (
-    Workers,
+    WorkloadsByWorker,
     merged,
     quota_notes,
     workers_to_ask,
@@ -83,11 +83,16 @@ def new_job(view: HubView, manifest: Object) -> NewJob:
         cluster_queue=job.path.cluster_queue,
         placements=found,
         problem=job.path.problem,
-        notes=(*_unknown(view), *_notes(manifest), *quota_notes(view, found)),
+        notes=(
+            *_unknown(view),
+            *_notes(manifest),
+            *(one.profile_problem for one in found if one.profile_problem),
+            *quota_notes(view, found),
+        ),
     )
 
 
-def workers_of_jobs(view: HubView, manifests: Iterable[Object]) -> Workers:
+def workers_of_jobs(view: HubView, manifests: Iterable[Object]) -> WorkloadsByWorker:
     """Return the workers whose quota matters to the jobs of manifests."""
     queued = ((one, _queued(view, one)) for one in manifests if is_job(one))
     return merged(workers_to_ask(*_submitted(view, one, job)) for one, job in queued if not job.path.problem)

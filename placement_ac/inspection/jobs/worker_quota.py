@@ -4,13 +4,14 @@ The quota of workers, as far as it matters to a Workload: whose is read, and wha
 Pure.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import joined
 from placement_ac.core.dispatch.filters import CAPACITY
-from placement_ac.core.plan.fact_questions import running_on
+from placement_ac.core.inputs.queue_facts import NO_WORKLOADS, WorkloadsThere
+from placement_ac.core.plan.fact_questions import workloads_on
 from placement_ac.core.plan.job_fit import JobFit
 from placement_ac.core.plan.nomination import nominate
 from placement_ac.inspection.hub.hub_view import HubView
@@ -22,12 +23,11 @@ NOT_IN_DUMP: Final = "a dump has no quota of the workers: {}"
 UNKNOWN: Final = "the quota of {} is unknown: {}"
 NOT_ASKED: Final = "the controller does not ask it: OCM cannot reach it, or its kubeconfig is in a file"
 
+WorkloadsByWorker = Mapping[str, WorkloadsThere]
+"""MultiKueueCluster → the Workloads there."""
 
-Workers = Mapping[str, Collection[str]]
-"""MultiKueueCluster → the uids of the Workloads that it runs."""
 
-
-def workers_to_ask(view: HubView, workload: Workload) -> Workers:
+def workers_to_ask(view: HubView, workload: Workload) -> WorkloadsByWorker:
     """Return the workers that the controller asks for their queues.
 
     It asks about the Workload, and about those that are nominated before it.
@@ -36,22 +36,23 @@ def workers_to_ask(view: HubView, workload: Workload) -> Workers:
     return merged(_asked_for(view, placement, workload) for placement in placements)
 
 
-def merged(parts: Iterable[Workers]) -> Workers:
+def merged(parts: Iterable[WorkloadsByWorker]) -> WorkloadsByWorker:
     """Return all these workers together."""
-    found: dict[str, frozenset[str]] = {}
+    found: dict[str, WorkloadsThere] = {}
     for part in parts:
-        for name, running in part.items():
-            found[name] = found.get(name, frozenset()).union(running)
+        for name, then in part.items():
+            running, waiting = found.get(name, NO_WORKLOADS)
+            found[name] = WorkloadsThere(running | then.running, waiting | then.waiting)
     return found
 
 
-def _asked_for(view: HubView, placement: str, workload: Workload) -> Workers:
+def _asked_for(view: HubView, placement: str, workload: Workload) -> WorkloadsByWorker:
     seen, targets = view.snapshot(placement), view.targets(placement)
     if not seen.policy.dispatcher:
         return {}
     fit = JobFit(seen, targets)
     names = fit.asks_about(workload).union(nominate(seen, targets, fit).questions.ask)
-    return running_on(seen, names)
+    return workloads_on(seen, names)
 
 
 def quota_notes(view: HubView, found: Sequence[PlacementChoice]) -> Iterator[str]:

@@ -5,14 +5,13 @@ Every error becomes a problem whose text quotes nothing from a Secret, a plugin 
 """
 
 import asyncio
-from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
 from placement_ac.core.api.objects import KueueObject
-from placement_ac.core.inputs.queue_facts import WorkerFacts
+from placement_ac.core.inputs.queue_facts import WorkerFacts, WorkloadsThere
 from placement_ac.inspection.hub.hub_view import HubView
-from placement_ac.inspection.jobs.worker_quota import Workers
+from placement_ac.inspection.jobs.worker_quota import WorkloadsByWorker
 from placement_ac.workers.connector import WorkerConnector
 from placement_ac.workers.facts import FactsReader
 from placement_ac.workers.questions import HubRefusal
@@ -20,16 +19,16 @@ from placement_ac.workers.questions import HubRefusal
 NO_RIGHT: Final = "you have no right to get {}s in namespace {}"
 
 
-async def read_quota(connector: WorkerConnector, view: HubView, workers: Workers) -> HubView:
+async def read_quota(connector: WorkerConnector, view: HubView, workers: WorkloadsByWorker) -> HubView:
     """Return the hub with the queues of these workers. Raises nothing but CancelledError."""
     reader, namespace = FactsReader(connector), view.settings.kueue_namespace
 
-    async def read(name: str, running: Collection[str]) -> WorkerFacts:
+    async def read(name: str, then: WorkloadsThere) -> WorkerFacts:
         cluster = view.cluster_objects[name]
         facts = await reader.read(cluster)
-        return replace(facts, counted=frozenset(running), problem=_problem(facts, cluster, namespace))
+        return replace(facts, then=then, problem=_problem(facts, cluster, namespace))
 
-    facts = await asyncio.gather(*(read(name, running) for name, running in workers.items()))
+    facts = await asyncio.gather(*(read(name, then) for name, then in workers.items()))
     return view.with_queue_facts(dict(zip(workers, facts, strict=True)))
 
 

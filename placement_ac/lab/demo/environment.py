@@ -129,9 +129,9 @@ class DemoEnvironment:
         self._controller: ControllerThread
         self.provisioned = provisioned
         self._refresh: Callable[[str], None]
-        self.fleet = WorkerFleet(CLUSTERS) if jobs or provisioned else None
-        if dispatched:
-            self.fleet = WorkerFleet(CLUSTERS, quotas=_quotas(), queues=(QUEUE4,))
+        quotas, queues = (_quotas(), (QUEUE4,)) if dispatched else ({}, ())
+        has_workers = jobs or provisioned or dispatched
+        self.fleet = WorkerFleet(CLUSTERS, quotas=quotas, queues=queues) if has_workers else None
         self._dispatched = dispatched
         self.explainer: Explainer | None = None
         """Explains the choices of our dispatcher, if it nominates."""

@@ -29,6 +29,8 @@ def test_by_weights() -> None:
         pytest.param(
             "Spread=101", "the weight of Spread must be a number of 0 to 100, not '101'", id="too much"
         ),
+        pytest.param("Spread=" + "9" * 5000, "the weight of Spread must be a number of 0 to 100", id="huge"),
+        pytest.param("Placement=5,ranked", "'Placement=5,ranked' gives Placement a weight twice", id="twice"),
         pytest.param("Spread=0", "'Spread=0' gives no score a weight", id="nothing counts"),
     ],
 )

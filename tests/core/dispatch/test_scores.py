@@ -26,12 +26,12 @@ MINE, THEIRS = job("one"), job("two", queue="theirs")
         pytest.param("Waiting", cluster("a", waiting=[THEIRS]), 50.0, id="one waits, of any queue"),
         pytest.param(
             "Waiting",
-            cluster("a", waiting=[THEIRS], queue_facts=queues(pending=3)),
-            25.0,
-            id="the worker knows more",
+            cluster("a", waiting=[THEIRS], queue_facts=queues(pending=3), newcomers=1),
+            20.0,
+            id="three when the worker was asked, and one since",
         ),
         pytest.param(
-            "Waiting", cluster("a", waiting=[THEIRS], queue_facts=queues()), 50.0, id="the hub knows more"
+            "Waiting", cluster("a", waiting=[THEIRS], queue_facts=queues()), 100.0, id="it has quota"
         ),
         pytest.param("Waiting", cluster("a", queue_facts={}), 100.0, id="it lacks the LocalQueue"),
         pytest.param("Preferred", cluster("a"), None, id="no preference"),
@@ -95,6 +95,7 @@ def test_a_weight_is_1_to_100(text: str) -> None:
         pytest.param(gpu_pods(4), queues((GPU, "a", 8, 36)), 5.0, id="four more jobs of 7 wait"),
         pytest.param(gpu_pods(4), queues((GPU, "a", 32, 36)), 20.0, id="the same in a larger cluster"),
         pytest.param(gpu_pods(2, 2), queues((GPU, "a", 8)), 75.0, id="all podSets"),
+        pytest.param(gpu_pods(4, 4), queues((GPU, "a", 4), (GPU, "b", 4)), 50.0, id="each in its flavor"),
         pytest.param(
             gpu_pods(1, cpu=4), queues((GPU, "a", 8), ("cpu", "a", 8)), 75.0, id="the scarcest resource"
         ),

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.inputs.queue_facts import WorkerFacts
+from placement_ac.core.inputs.queue_facts import NO_WORKLOADS, WorkerFacts, WorkloadsThere
 from placement_ac.core.inputs.state import PlacementPolicy, Plan, Timer, TimerKind
 from placement_ac.core.plan.plan import plan
 from tests.core.plan.test_nomination import nominated
@@ -151,8 +151,8 @@ def test_headroom_counts_what_came_after_the_answer() -> None:
     """At p-a, 8 GPUs were free when it was asked, and 6 were at p-b."""
     before = raw_job("before", pods=gpu_pods(4), cluster="p-a", check="Ready", mk="Ready")
     policy = replace(POLICY, dispatch_profile="headroom")
-    for counted, best in ((frozenset({"Workload/before"}), "p-a"), (frozenset[str](), "p-b")):
-        known = {"p-a": facts(8, counted=counted), "p-b": facts(6)}
+    for then, best in ((WorkloadsThere(frozenset({"Workload/before"})), "p-a"), (NO_WORKLOADS, "p-b")):
+        known = {"p-a": facts(8, then=then), "p-b": facts(6)}
         assert nominated(scene(JOB, before, facts=known, policy=policy)) == {"job": (best,)}
 
 
@@ -160,5 +160,5 @@ def test_headroom_counts_what_waits_there() -> None:
     """The worker does not count it: a Workload reserves nothing before it has quota there."""
     waits = raw_job("waits", pods=gpu_pods(4), nominated=["p-a"], **READY)
     policy = replace(POLICY, dispatch_profile="headroom")
-    known = {"p-a": facts(8, counted=frozenset({"Workload/waits"})), "p-b": facts(6)}
+    known = {"p-a": facts(8, then=WorkloadsThere(waiting=frozenset({"Workload/waits"}))), "p-b": facts(6)}
     assert nominated(scene(JOB, waits, facts=known, policy=policy))["job"] == ("p-b",)

@@ -137,7 +137,7 @@ def test_a_job_that_runs_elsewhere_fails_its_step(monkeypatch: pytest.MonkeyPatc
     wrong = replace(selected, job=replace(selected.job, runs_on=("cluster2",), recorded="cluster2"))
     expected = ExpectedResult(ONCE, "all is well", ("h100",))
     monkeypatch.setattr("placement_ac.cli.demo.STORY_4", Scenario((first, wrong), expected=expected))
-    monkeypatch.setattr("placement_ac.lab.demo.runner.STEP_SECONDS", 2.0)
+    monkeypatch.setattr("placement_ac.lab.demo.runner.STEP_SECONDS", 8.0)
     run = CliRunner().invoke(command, ["--story", "4"])
     assert run.exit_code == 1
     assert "# on the workers: h100 runs on cluster1; started 1 time" in run.output

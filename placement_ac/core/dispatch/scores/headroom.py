@@ -1,13 +1,14 @@
 """
 Headroom: where most of the resources that the job asks for is free.
 
-Reads the requests of the podSets, the quota of the ClusterQueue on the worker, and the Workloads of this hub
+Reads the requests of the podSets, the quota of the ClusterQueue on the worker, and the Placement's Workloads
 that wait there, or came since the worker was asked. Abstains where the worker's queues are not known.
 """
 
+from collections.abc import Mapping, Sequence
+
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.facts import Cluster, queue_of
-from placement_ac.core.dispatch.free_quota import total_requests
 from placement_ac.core.inputs.queue_facts import FlavorQuota
 
 
@@ -16,25 +17,43 @@ def headroom(job: Workload, cluster: Cluster) -> float | None:
 
     25 to 50 if it is with what can be borrowed. Otherwise the job has to wait there: less than 25, and the
     less, the more is asked for already in relation to the quota. 0 for a ClusterQueue that is not active.
-    If nobody says how much a cohort lends, it counts as lending as much as the nominal quota.
+    A cohort without a limit counts as lending as much as the nominal quota, or as the job asks for if that
+    is 0.
     """
-    asked, queue = total_requests(job.job), queue_of(job)
-    if cluster.queue_facts is None or not asked:
+    queue = queue_of(job)
+    if cluster.queue_facts is None or not job.job.requests:
         return None
     if queue not in cluster.queue_facts or not cluster.queue_facts[queue].active:
         return 0.0
-    free = cluster.free_quota.of(queue)
-    return min(
-        max((_points(amount, flavor) for flavor in free.get(resource, ())), default=0.0)
-        for resource, amount in asked.items()
-    )
+    free, asked = cluster.free_quota.of(queue), _by_resource(job)
+    return min(_best_points(free.get(resource, ()), amounts) for resource, amounts in asked.items())
+
+
+def _by_resource(job: Workload) -> Mapping[str, Sequence[int]]:
+    """Return resource → how much of it each podSet asks for."""
+    found: dict[str, list[int]] = {}
+    for podset in job.job.requests:
+        for resource, amount in podset:
+            found.setdefault(resource, []).append(amount)
+    return found
+
+
+def _best_points(flavors: Sequence[FlavorQuota], amounts: Sequence[int]) -> float:
+    """Return the points of a resource, if each podSet gets the flavor that is best for it."""
+    if not flavors:
+        return 0.0
+    given = [0] * len(flavors)
+    for amount in amounts:
+        points = [_points(there + amount, one) for there, one in zip(given, flavors, strict=True)]
+        given[points.index(max(points))] += amount
+    return min(_points(there, one) for there, one in zip(given, flavors, strict=True) if there)
 
 
 def _points(asked: int, quota: FlavorQuota) -> float:
     unused = max(quota.nominal - quota.reserved, 0)
     if unused >= asked:
         return 100.0 - 50.0 * asked / unused
-    most = 2 * max(quota.nominal, asked) if quota.most is None else quota.most
+    most = 2 * (quota.nominal or asked) if quota.most is None else quota.most
     if quota.reserved + asked <= most:
         return 25.0 + 25.0 * unused / asked
     return 25.0 * most / (quota.reserved + asked)
