@@ -5,7 +5,7 @@ One is imported when a profile names it, not before. Its first problem is logged
 """
 
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
@@ -24,10 +24,15 @@ class InstalledPlugins(Mapping[str, Plugin]):
     """The plugins by name. Looking one up imports it once, and raises PluginError if it cannot be used."""
 
     def __init__(self) -> None:
-        self._entries: dict[str, list[EntryPoint]] = {}
-        for one in entry_points(group=GROUP):
-            self._entries.setdefault(one.name, []).append(one)
         self._loaded: dict[str, Plugin | PluginError] = {}
+
+    @cached_property
+    def _entries(self) -> dict[str, list[EntryPoint]]:
+        """Name → its entry points; looking for them takes a while, which most profiles do not need."""
+        found: dict[str, list[EntryPoint]] = {}
+        for one in entry_points(group=GROUP):
+            found.setdefault(one.name, []).append(one)
+        return found
 
     def __getitem__(self, name: str) -> Plugin:
         if name not in self._loaded:
@@ -49,7 +54,7 @@ class InstalledPlugins(Mapping[str, Plugin]):
 
 @cache
 def installed_plugins() -> InstalledPlugins:
-    """Return the plugins that were installed when it was called first."""
+    """Return the plugins that are installed when one is looked for first."""
     return InstalledPlugins()
 
 
