@@ -72,7 +72,7 @@ def _run_clock(there: Scene, jobs: list[Arrival], ledger: Ledger, end: float) ->
         _finish(there, ledger)
     while ledger.unfinished() and time.monotonic() < end:
         _finish(there, ledger)
-        time.sleep(TICK_SECONDS)  # the clock of the bench
+        time.sleep(TICK_SECONDS)  # the clock of the bench: jobs end at their times
 
 
 def _finish(there: Scene, ledger: Ledger) -> None:

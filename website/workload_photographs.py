@@ -153,7 +153,7 @@ def until(is_true: Callable[[], bool]) -> None:
     while not is_true():
         if time.monotonic() > end:
             sys.exit("the jobs are not where they should be")
-        time.sleep(0.1)
+        time.sleep(0.1)  # the stand-ins and the controller act meanwhile
 
 
 def output_of(kubeconfig: Path) -> str:

@@ -7,28 +7,18 @@ from typing import Any
 
 import pytest
 
-from placement_ac.lab.standins.multikueue import KueueSettings
 from tests.support.driver import Controllers, Driver
-from tests.support.jobs import MANAGED, Stage, soon, stage
+from tests.support.jobs import Stage, dispatched, label, soon
 
-EXTERNAL = "open-cluster-management.io/placement"
 ALL = ["a", "b", "c"]
 DOMAIN = "placement-ac.open-cluster-management.io"
 SELECTOR = f"{DOMAIN}/cluster-selector"
 
 
-def label(admin: Driver, cluster: str, **labels: str) -> None:
-    admin.ask("PATCH", f"{MANAGED}/{cluster}", {"metadata": {"labels": labels}}, "merge")
-
-
 @pytest.fixture
 def there(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
-    with stage(admin, controllers, ALL, settings=KueueSettings(dispatcher=EXTERNAL)) as opened:
-        label(admin, "b", gpu="h100")
-        opened.select(*ALL)
-        controllers.start(dispatcher=True, step_size=1, node_labels=("gpu.product=gpu",))
-        soon(opened.connected, 3)
-        soon(lambda: admin.reason("p"), "Active")
+    nodes = {"node_labels": ("gpu.product=gpu",)}
+    with dispatched(admin, controllers, ALL, labels={"b": {"gpu": "h100"}}, controller=nodes) as opened:
         yield opened
 
 

@@ -7,13 +7,11 @@ from contextlib import redirect_stderr
 
 import pytest
 
-from placement_ac.lab.standins.multikueue import KueueSettings
 from placement_ac.observability import logs
 from tests.support.driver import KUEUE, Controllers, Driver
-from tests.support.jobs import Stage, soon, stage
+from tests.support.jobs import Stage, dispatched, soon
 from tests.support.stage import shorten
 
-EXTERNAL = "open-cluster-management.io/placement"
 GPU = "nvidia.com/gpu"
 SIZES = {"a": "2", "b": "8", "c": "16"}
 CLUSTER_QUEUES = f"{KUEUE}/v1beta2/clusterqueues"
@@ -23,12 +21,8 @@ CLUSTER_QUEUES = f"{KUEUE}/v1beta2/clusterqueues"
 def there(admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     shorten(monkeypatch, FACTS_AGAIN_SECONDS=0.5)
     quotas = {name: {"default": {GPU: size}} for name, size in SIZES.items()}
-    kueue = KueueSettings(dispatcher=EXTERNAL)
-    with stage(admin, controllers, [*SIZES], quotas=quotas, settings=kueue) as opened:
-        opened.select(*SIZES)
-        controllers.start(dispatcher=True, step_size=1, dispatch_profile="headroom")
-        soon(opened.connected, 3)
-        soon(lambda: admin.reason("p"), "Active")
+    profile = {"dispatch_profile": "headroom"}
+    with dispatched(admin, controllers, [*SIZES], quotas=quotas, controller=profile) as opened:
         yield opened
 
 

@@ -6,12 +6,12 @@ from contextlib import redirect_stderr
 
 import pytest
 
-from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE
+from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE, OUR_CONTROLLER
 from placement_ac.lab.standins.multikueue import KueueSettings
 from placement_ac.observability import logs
-from tests.controller.test_dispatch import ALL, EXTERNAL, entry, label
+from tests.controller.test_dispatch import ALL, entry
 from tests.support.driver import Controllers, Driver
-from tests.support.jobs import Stage, soon, stage
+from tests.support.jobs import Stage, label, soon, stage
 from tests.support.plugins import SAMPLE, Installer
 
 MODULE = """
@@ -34,7 +34,7 @@ def there(
     (plugins.folder / "acme_all.py").write_text(MODULE)
     functions = {"Licensed": "licensed", "Cheap": "cheap", "Fails": "fails"}
     plugins.install({name: f"acme_all:{one}" for name, one in functions.items()})
-    with stage(admin, controllers, ALL, settings=KueueSettings(dispatcher=EXTERNAL)) as opened:
+    with stage(admin, controllers, ALL, settings=KueueSettings(dispatcher=OUR_CONTROLLER)) as opened:
         for cluster, price in zip(ALL, ("80", "60", "10"), strict=True):
             label(admin, cluster, **{"acme.com/price": price})
         label(admin, "b", **{"acme.com/license-solver": ""})

@@ -9,10 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from placement_ac.cli.main import main
-from placement_ac.lab.standins.multikueue import KueueSettings
-from tests.controller.test_dispatch import ALL, EXTERNAL, SELECTOR, entry, label
+from tests.controller.test_dispatch import ALL, SELECTOR, entry
 from tests.support.driver import Controllers, Driver
-from tests.support.jobs import Stage, soon, stage
+from tests.support.jobs import Stage, dispatched, soon
 
 Run = Callable[..., Result]
 NOWHERE = "0/3 clusters fit: 3 didn't match gpu=b200 (ClusterAffinity)"
@@ -22,12 +21,7 @@ NAMES = "kueue.x-k8s.io/multikueue-cluster-names"
 @pytest.fixture
 def there(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
     """OCM selects a, b, c; c is held, so that a job that is nominated there waits."""
-    with stage(admin, controllers, ALL, held=["c"], settings=KueueSettings(dispatcher=EXTERNAL)) as opened:
-        label(admin, "b", gpu="h100")
-        opened.select(*ALL)
-        controllers.start(dispatcher=True, step_size=1)
-        soon(opened.connected, 3)
-        soon(lambda: admin.reason("p"), "Active")
+    with dispatched(admin, controllers, ALL, held=["c"], labels={"b": {"gpu": "h100"}}) as opened:
         yield opened
 
 

@@ -11,12 +11,11 @@ from click.testing import CliRunner, Result
 from placement_ac.cli.main import main
 from placement_ac.core.api.constants import FIELD_MANAGER
 from placement_ac.inspection.explain.workload import PLACED
-from placement_ac.lab.standins.multikueue import KueueSettings
-from tests.controller.test_dispatch import EXTERNAL, SELECTOR, entry, label
+from tests.controller.test_dispatch import SELECTOR, entry
 from tests.inspection.test_hub_reader_on_hub import kubeconfig_of
 from tests.support.driver import Controllers, Driver
 from tests.support.hub_client import Client as HubClient
-from tests.support.jobs import Stage, secrets_of, soon, stage
+from tests.support.jobs import Stage, dispatched, secrets_of, soon
 from tests.support.rights import ACCOUNTS, ME, RBAC, allow, bound_to, rule, token_of
 
 Run = Callable[..., Result]
@@ -35,13 +34,8 @@ GROUPS = ("kueue.x-k8s.io", "cluster.open-cluster-management.io", "multicluster.
 @pytest.fixture
 def there(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
     quotas = {name: {"default": {GPU: size}} for name, size in SIZES.items()}
-    kueue = KueueSettings(dispatcher=EXTERNAL)
-    with stage(admin, controllers, [*SIZES], quotas=quotas, settings=kueue) as opened:
-        label(admin, "a", gpu="t4")
-        opened.select(*SIZES)
-        controllers.start(dispatcher=True, step_size=1, dispatch_profile="headroom")
-        soon(opened.connected, 3)
-        soon(lambda: admin.reason("p"), "Active")
+    t4, profile = {"a": {"gpu": "t4"}}, {"dispatch_profile": "headroom"}
+    with dispatched(admin, controllers, [*SIZES], quotas=quotas, labels=t4, controller=profile) as opened:
         yield opened
 
 

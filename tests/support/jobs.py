@@ -9,15 +9,16 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
-from placement_ac.core.api.constants import FIELD_MANAGER, KUEUE_ADMISSION, MULTIKUEUE_CONFIG
+from placement_ac.core.api.constants import FIELD_MANAGER, KUEUE_ADMISSION, MULTIKUEUE_CONFIG, OUR_CONTROLLER
 from placement_ac.core.api.managed_fields import owned_by
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub, RecordedRequest
 from placement_ac.lab.standins.fleet import WorkerFleet
 from placement_ac.lab.standins.kueue_manager import Kueue
-from placement_ac.lab.standins.multikueue import hub_job
+from placement_ac.lab.standins.multikueue import KueueSettings, hub_job
 from placement_ac.lab.standins.runner import StandIns
 from placement_ac.lab.standins.worker_quota import Quota
 from tests.support.driver import CORE, KUEUE, OCM, Controllers, Driver, Object, eventually
@@ -414,3 +415,33 @@ def _true(kind: str) -> Object:
 
 def _since() -> Object:
     return {"lastTransitionTime": "2026-01-01T00:00:00Z"}
+
+
+@contextmanager
+def dispatched(
+    admin: Driver,
+    controllers: Controllers,
+    clusters: Sequence[str],
+    *,
+    labels: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+    controller: Mapping[str, Any] = MappingProxyType({}),
+    **options: Any,
+) -> Iterator[Stage]:
+    """Open a stage on which OCM selects all clusters, and our dispatcher nominates the best one alone.
+
+    `labels`: cluster → labels of its ManagedCluster; `controller`: further settings; `options`: of `stage`.
+    """
+    settings = KueueSettings(dispatcher=OUR_CONTROLLER)
+    with stage(admin, controllers, clusters, settings=settings, **options) as opened:
+        for name, added in labels.items():
+            label(admin, name, **added)
+        opened.select(*clusters)
+        controllers.start(dispatcher=True, step_size=1, **controller)
+        soon(opened.connected, len(clusters))
+        soon(lambda: admin.reason("p"), "Active")
+        yield opened
+
+
+def label(admin: Driver, cluster: str, **labels: str) -> None:
+    """Set labels of a ManagedCluster."""
+    admin.ask("PATCH", f"{MANAGED}/{cluster}", {"metadata": {"labels": labels}}, "merge")
