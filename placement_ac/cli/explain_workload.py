@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from placement_ac.cli.output import age_text, plain_table, safe_text
+from placement_ac.core.api.constants import WAITS_FOR
 from placement_ac.core.api.text import joined
 from placement_ac.inspection.explain.workload import CheckEntry, WorkloadExplanation
 from placement_ac.inspection.jobs.choice import ClusterChoice, PlacementChoice
@@ -61,7 +62,7 @@ def _state(one: WorkloadExplanation, now: datetime) -> str:
         parts.append("not active")
     age = f" for {age_text((now - one.quota_since).total_seconds())}" if one.quota_since else ""
     parts.append(f"has quota{age}" if one.has_quota else "no quota")
-    parts += map(_check, one.checks)
+    parts += [_check(entry, is_placed=bool(one.placed_on)) for entry in one.checks]
     if one.nominated:
         parts.append(f"nominated to {joined(one.nominated)}")
     if one.placed_on:
@@ -69,8 +70,9 @@ def _state(one: WorkloadExplanation, now: datetime) -> str:
     return "; ".join(parts)
 
 
-def _check(entry: CheckEntry) -> str:
-    message = f" ({entry.message})" if entry.message and entry.state != "Ready" else ""
+def _check(entry: CheckEntry, *, is_placed: bool) -> str:
+    tells = entry.state != "Ready" or (entry.message.startswith(WAITS_FOR) and not is_placed)
+    message = f" ({entry.message})" if entry.message and tells else ""
     return f"{entry.check} {entry.state}{message}"
 
 

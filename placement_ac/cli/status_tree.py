@@ -13,6 +13,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from placement_ac.cli.output import age_text, plain_table, safe_text, shortened, without_controls
+from placement_ac.core.api.constants import WAITS_FOR
 from placement_ac.core.api.text import count_text
 from placement_ac.inspection.status.model import (
     CheckStatus,
@@ -57,6 +58,8 @@ def tree_of(branch: CheckStatus, now: datetime, *, wide: bool) -> Tree:
         tree.add(safe_text(_held(held, now), "yellow"))
     for unfit in branch.unfit:
         tree.add(safe_text(_unfit(unfit), "yellow"))
+    for text in _waiting_for_room(branch.jobs):
+        tree.add(safe_text(text, "yellow"))
     if (writes := branch.list_writes) and (writes.last_hour or wide):
         tree.add(safe_text(_list_writes(writes, wide=wide)))
     return tree
@@ -261,6 +264,18 @@ def _held(held: HeldRow, now: datetime) -> str:
 def _unfit(unfit: UnfitRow) -> str:
     verb = "fits" if unfit.workloads == 1 else "fit"
     return f"{count_text(unfit.workloads, 'job')} {verb} no cluster: {unfit.why}"
+
+
+def _waiting_for_room(jobs: Iterable[WorkloadRow]) -> Iterator[str]:
+    """Yield how many jobs wait on the same full clusters, with the text of one of them."""
+    groups: dict[str, list[str]] = {}
+    for job in jobs:
+        if job.why.startswith(WAITS_FOR):
+            groups.setdefault(job.why.partition(":")[0], []).append(job.why)
+    for texts in groups.values():
+        verb = "waits" if len(texts) == 1 else "wait"
+        text = max(texts).removeprefix(WAITS_FOR)
+        yield f"{count_text(len(texts), 'job')} {verb} for {text}"
 
 
 def _list_writes(writes: ListWrites, *, wide: bool) -> str:

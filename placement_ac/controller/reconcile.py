@@ -77,8 +77,8 @@ class WriteResult:
 
     @property
     def made_ready(self) -> set[str]:
-        """The uids of Workloads that no cluster has yet, and whose check was set to Ready."""
-        return {workload.meta.uid for workload in self._set_to(READY) if not workload.cluster}
+        """The uids of Workloads that no cluster has yet, and whose check became Ready."""
+        return {one.meta.uid for one in self._set_to(READY) if not one.cluster and not one.nominated}
 
     def _set_to(self, state: str) -> list[Workload]:
         answers = (action for action in self.done if isinstance(action, diff.SetCheckStates))

@@ -1,12 +1,16 @@
 """With our dispatcher, jobs go where quota can be enough; with the profile headroom, where most is free."""
 
 import io
+import json
 import time
 from collections.abc import Iterator
 from contextlib import redirect_stderr
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from placement_ac.cli.main import main
 from placement_ac.observability import logs
 from tests.support.driver import KUEUE, Controllers, Driver
 from tests.support.jobs import Stage, dispatched, soon
@@ -119,3 +123,32 @@ def test_with_headroom_jobs_go_where_most_is_free(there: Stage) -> None:
         there.submit(name, requests={GPU: gpus})
         there.until_runs(name, cluster)
     assert [there.account(job)[:2] for job in there.jobs] == [(1, 1)] * 4
+
+
+def asked_of(there: Stage, settings: Path, *command: str) -> str:
+    settings.write_text("dispatcher: true\n")
+    options = [f"--kubeconfig={there.controllers.kubeconfig}", f"--config={settings}"]
+    done = CliRunner().invoke(main, [*command, *options], env={"COLUMNS": "200"})
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_a_job_that_waits_on_a_full_cluster_says_where_and_what_is_short(
+    there: Stage, tmp_path: Path
+) -> None:
+    there.submit("first", requests={GPU: "16"})
+    there.until_runs("first", "c")
+    there.submit("second", requests={GPU: "16"})
+    begins, short = "waits for c: at ", f"0 of 16 {GPU} free (16 used by 1 job); no other cluster fits"
+    soon(lambda: entry(there, "second")[1].startswith(begins) and entry(there, "second")[1].endswith(short))
+    state, message = entry(there, "second")
+    assert state == "Ready"
+    settings = tmp_path / "settings.yaml"
+    assert f"1 job {message}" in asked_of(there, settings, "status", "p")
+    assert message in asked_of(there, settings, "explain", "workload/second")
+    [check] = json.loads(asked_of(there, settings, "status", "p", "-o", "json"))["checks"]
+    assert [job["why"] for job in check["jobs"]] == ["", message]
+    there.finish("first")
+    there.until_runs("second", "c")
+    assert [entry(there, "second")[1], there.account("second")[:2]] == [message, (1, 1)]
+    assert message not in asked_of(there, settings, "explain", "workload/second")

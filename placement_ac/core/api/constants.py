@@ -290,6 +290,8 @@ DRAIN: Final[RemovalPolicy] = "Drain"
 IMMEDIATE: Final[RemovalPolicy] = "Immediate"
 """The setting `removal_policy`: they are sent back and start again elsewhere."""
 
+WAITS_FOR: Final = "waits for "
+"""The message of our entry in a Workload begins so while it waits on clusters that are full."""
 SENT_BACK: Final = "cluster {} is leaving the Placement"
 """The message of a Workload that is sent back; Kueue quotes it in its condition Evicted, where we read it."""
 SENT_AGAIN: Final = "cluster {} was left, but Kueue sends it nowhere"

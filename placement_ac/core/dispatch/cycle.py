@@ -17,6 +17,7 @@ from placement_ac.core.dispatch.plugins import NO_PLUGINS, Plugins
 from placement_ac.core.dispatch.profiles import Profile
 from placement_ac.core.dispatch.scores import SCORES, Score
 from placement_ac.core.dispatch.scores.headroom import ROOM_POINTS, headroom
+from placement_ac.core.dispatch.shortage import shortage
 
 if TYPE_CHECKING:
     from placement_ac.core.api.job_spec import JobSpec
@@ -95,6 +96,17 @@ class DispatchCycle:
     def has_room(self, job: Workload, name: str) -> bool:
         """Whether a cluster is known to have room for the job now, beside those that wait there."""
         return (headroom(job, self._clusters[name]) or 0.0) >= ROOM_POINTS
+
+    def shortage(self, job: Workload) -> tuple[str, str]:
+        """Return the best of the clusters to which the job is nominated, and what is short there.
+
+        "": one of them may have room, or it is not known.
+        """
+        there = [self._clusters[name] for name in job.nominated if name in self._clusters]
+        short = [(cluster, shortage(job, cluster)) for cluster in sorted(there, key=lambda one: one.rank)]
+        if not short or not all(what for _, what in short):
+            return "", ""
+        return short[0][0].cluster, short[0][1]
 
     def nominated(self, job: Workload, names: Iterable[str]) -> None:
         """Take in that a job is nominated to these clusters from now on."""

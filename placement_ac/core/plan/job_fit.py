@@ -63,6 +63,10 @@ class JobFit:
         """Whether a MultiKueueCluster has room for the Workload now, as far as is known."""
         return self._cycle.has_room(workload, name)
 
+    def shortage(self, workload: Workload) -> tuple[str, str]:
+        """Return the best cluster it is nominated to, and what is short there; "": nothing, or unknown."""
+        return self._cycle.shortage(workload)
+
     def nominated(self, workload: Workload, names: Iterable[str]) -> None:
         """Take in that a Workload is nominated to these MultiKueueClusters from now on."""
         self._cycle.nominated(workload, names)

@@ -9,10 +9,11 @@ knows how to write a nomination. Source: measured on Kueue main.
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Final, NamedTuple
 
-from placement_ac.core.api.constants import PENDING, READY
-from placement_ac.core.api.objects import Workload
+from placement_ac.core.api.constants import PENDING, READY, WAITS_FOR
+from placement_ac.core.api.objects import AdmissionCheckState, Workload
 from placement_ac.core.dispatch.cycle import Refusals
 from placement_ac.core.draining.state import DrainState
 from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind
@@ -38,6 +39,8 @@ class Nominations:
     """The workers that are to be asked about their queues."""
     awaiting: frozenset[str] = frozenset()
     """Uids of new Workloads that wait for a worker's answer: for FACTS_WAIT_SECONDS at most."""
+    waiting_for_room: Mapping[str, str] = field(default_factory=dict)
+    """Uid of a Workload that waits on full clusters → where, what is short there, and the next round."""
     timers: frozenset[Timer] = frozenset()
     requeue_after: float | None = None
 
@@ -54,9 +57,10 @@ def nominate(seen: Snapshot, targets: TargetClusters, fit: JobFit | None) -> Nom
     refused: list[Refusals] = []
     asked_about: set[str] = set()
     awaiting: set[str] = set()
+    waiting_for_room: dict[str, str] = {}
     for case in _cases(seen, targets, eligible):
         workload, more = case.workload, case.more
-        asked = fit.asks_about(workload) & eligible.difference(case.kept) if case.asks else frozenset[str]()
+        asked = _asked_about(seen, fit, case, eligible)
         asked_about |= asked
         is_awaiting = case.is_new and fit.awaits(asked)
         if is_awaiting:
@@ -71,6 +75,8 @@ def nominate(seen: Snapshot, targets: TargetClusters, fit: JobFit | None) -> Nom
         if wanted != workload.nominated:
             nominations.append((workload, wanted))
             fit.nominated(workload, wanted[len(case.kept) :])
+        elif text := _waits_for(fit, workload, case, seen):
+            waiting_for_room[workload.meta.uid] = text
         if workload.nominated:
             timers.add(case.timer)  # its subject has their count: a write begins anew
         if more and workload.nominated:
@@ -82,9 +88,42 @@ def nominate(seen: Snapshot, targets: TargetClusters, fit: JobFit | None) -> Nom
         _by_filter(refused),
         questions,
         frozenset(awaiting),
+        waiting_for_room,
         frozenset(timers),
         soonest(waits),
     )
+
+
+def _waits_for(fit: JobFit, workload: Workload, case: "_Case", seen: Snapshot) -> str:
+    """Return where a nominated Workload waits, what is short there, and when the next round comes.
+
+    "": there may be room, or our entry says it already for these nominations.
+    """
+    cluster, what = fit.shortage(workload) if workload.nominated else ("", "")
+    others = f" and {len(workload.nominated) - 1} more" if len(workload.nominated) > 1 else ""
+    where = f"{WAITS_FOR}{cluster}{others}: "
+    entries = _our_ready_entries(seen, workload) if what else ()
+    if all(entry.message.startswith(where) for entry in entries):
+        return ""
+    next_round = seen.now + timedelta(seconds=max(case.left, 0.0))
+    goes_on = bool(case.more) and bool(_best(fit, workload, case.more))
+    then = f"next round at {next_round:%H:%M:%SZ}" if goes_on else "no other cluster fits"
+    return f"{where}at {seen.now:%H:%M:%SZ}, {what}; {then}"
+
+
+def _our_ready_entries(seen: Snapshot, workload: Workload) -> list[AdmissionCheckState]:
+    ours = {check.meta.name for check in seen.checks.ours}
+    return [one for one in workload.check_states if one.check in ours and one.state == READY]
+
+
+def _asked_about(seen: Snapshot, fit: JobFit, case: "_Case", eligible: frozenset[str]) -> frozenset[str]:
+    """Return the workers whose quota matters: for the next round, and to say why the Workload waits."""
+    about = set(eligible.difference(case.kept) if case.asks else ())
+    entries = _our_ready_entries(seen, case.workload) if case.kept else ()
+    if any(not entry.message.startswith(WAITS_FOR) for entry in entries):
+        facts = seen.fleet.queue_facts
+        about.update(name for name in case.kept if name not in facts or not facts[name].problem)
+    return fit.asks_about(case.workload) & about if about else frozenset()
 
 
 def _best(fit: JobFit, workload: Workload, more: frozenset[str]) -> list[str]:

@@ -67,7 +67,7 @@ def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
         objects, ready, drain = target_objects(seen, targets), usable_message(targets), targets.drain
     fit = None if paused else job_fit(seen, targets)
     nominations = nominate(seen, targets, fit)
-    context = AnswerContext(verdict, ready, drain, fit, nominations.awaiting)
+    context = AnswerContext(verdict, ready, drain, fit, nominations.awaiting, nominations.waiting_for_room)
     answers = answer_workloads(seen, context)
     expiry = DueEvents() if paused else expiry_warnings(seen, objects.clusters)
     retained, unusable = retained_clusters(seen, objects), unusable_clusters(seen, targets)

@@ -5,8 +5,8 @@ Pure. Never `Rejected`. A change of a Placement alone takes no Ready back: only 
 leaves sends Workloads back, and Kueue resets the entry after every eviction.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from placement_ac.core.api.constants import (
@@ -41,6 +41,8 @@ class AnswerContext:
     """Ranks the clusters for a Workload; None: Kueue's own dispatcher does, or nothing can be decided."""
     awaiting: frozenset[str] = frozenset()
     """Uids of Workloads that wait for a worker's answer (our dispatcher)."""
+    waiting_for_room: Mapping[str, str] = field(default_factory=dict)
+    """Uid of a nominated Workload that waits on full clusters → the message that says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,19 +114,19 @@ def _update(
     entry: AdmissionCheckState,
     sent_back: dict[str, str],
 ) -> CheckStateUpdate | None:
-    uid = workload.meta.uid
-    if uid in sent_back and entry.state != RETRY:
-        return CheckStateUpdate(workload, entry.check, RETRY, SENT_BACK.format(sent_back[uid]))
-    is_unplaced = not (workload.has_quota or workload.cluster)
-    if entry.state == READY and is_unplaced and context.drain.gate_message:
-        return CheckStateUpdate(workload, entry.check, PENDING, context.drain.gate_message)
-    if (_stuck_age(seen, workload, entry) or 0.0) >= STUCK_READY_SECONDS:
-        return CheckStateUpdate(workload, entry.check, RETRY, SENT_AGAIN.format(workload.sent_back_from))
+    if update := _taken_back(seen, context, workload, entry, sent_back):
+        return update
+    if entry.state == READY and (message := context.waiting_for_room.get(workload.meta.uid)):
+        return CheckStateUpdate(workload, entry.check, READY, message[:MESSAGE_MAX])
     if entry.state != PENDING or not workload.has_quota or not workload.active:
         return None
     if workload.cluster:
         return CheckStateUpdate(workload, entry.check, READY, f"it runs on {workload.cluster}")
-    if context.ready and uid in context.awaiting and not _is_made_ready(context.drain, workload):
+    if (
+        context.ready
+        and workload.meta.uid in context.awaiting
+        and not _is_made_ready(context.drain, workload)
+    ):
         return None  # it will soon be known where it fits
     reason = _pending_reason(context, workload)
     if not reason:
@@ -135,6 +137,25 @@ def _update(
     if entry.message == reason:
         return None
     return CheckStateUpdate(workload, entry.check, PENDING, reason)
+
+
+def _taken_back(
+    seen: Snapshot,
+    context: AnswerContext,
+    workload: Workload,
+    entry: AdmissionCheckState,
+    sent_back: dict[str, str],
+) -> CheckStateUpdate | None:
+    """Return the answer to a Workload that leaves a cluster, lost its quota at the gate, or is stuck."""
+    uid = workload.meta.uid
+    if uid in sent_back and entry.state != RETRY:
+        return CheckStateUpdate(workload, entry.check, RETRY, SENT_BACK.format(sent_back[uid]))
+    is_unplaced = not (workload.has_quota or workload.cluster)
+    if entry.state == READY and is_unplaced and context.drain.gate_message:
+        return CheckStateUpdate(workload, entry.check, PENDING, context.drain.gate_message)
+    if (_stuck_age(seen, workload, entry) or 0.0) >= STUCK_READY_SECONDS:
+        return CheckStateUpdate(workload, entry.check, RETRY, SENT_AGAIN.format(workload.sent_back_from))
+    return None
 
 
 def _stuck_age(seen: Snapshot, workload: Workload, entry: AdmissionCheckState) -> float | None:

@@ -50,6 +50,8 @@ class WorkloadRow:
     """The managed clusters on which it waits."""
     gpus: int = 0
     """The sum of its requests for resources whose name ends in `/gpu`, over all Pods."""
+    why: str = ""
+    """Of one that does not run: the message of our entry, as `waits for cluster3: …`."""
 
 
 @dataclass(frozen=True, slots=True)

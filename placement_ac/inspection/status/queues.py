@@ -94,9 +94,15 @@ def inactive_reason(condition: Condition | None) -> str:
 
 
 def workload_rows(
-    dump: Dump, workloads: Iterable[Workload], cluster_of: Callable[[str], str]
+    dump: Dump,
+    workloads: Iterable[Workload],
+    cluster_of: Callable[[str], str],
+    ours: Collection[str] = (),
 ) -> tuple[WorkloadRow, ...]:
-    """Return these Workloads as rows; `cluster_of` gives the managed cluster of a MultiKueueCluster."""
+    """Return these Workloads as rows; `cluster_of` gives the managed cluster of a MultiKueueCluster.
+
+    `ours`: our checks, whose entries say why a Workload waits.
+    """
 
     def row(workload: Workload) -> WorkloadRow:
         raw = dump.by_key(WORKLOAD).get(workload.meta.id, {})
@@ -108,6 +114,7 @@ def workload_rows(
             cluster=cluster_of(here) if here else "",
             nominated=() if here else tuple(map(cluster_of, workload.nominated)),
             gpus=gpus_of(raw),
+            why="" if here else next((one.message for one in workload.check_states if one.check in ours), ""),
         )
 
     return tuple(map(row, workloads))

@@ -137,7 +137,7 @@ function showChecks() {
     if (list.children[place] !== item) list.insertBefore(item, list.children[place] || null);
     const button = item.firstChild;
     if (item.of !== one) {
-      const [look, mark] = LOOK[one.active];
+      const [look, mark] = one.active === 'True' && one.disconnected ? LOOK.draining : LOOK[one.active];
       const sign = make('span', look, mark);
       sign.style.background = 'none';
       sign.setAttribute('aria-hidden', 'true');
@@ -293,7 +293,8 @@ function showWorkloads(one) {
   const jobs = [...one.jobs].sort((a, b) => order[a.state] - order[b.state] || a.name.localeCompare(b.name));
   table('workloads', [['Workload', 'wide'], ['State', 'short'], ['Cluster'], ['LocalQueue'], ['GPUs', 'number']],
     jobs.slice(0, ROWS_SHOWN).map(job => Object.assign([
-      job.namespace + '/' + job.name, state(job.state),
+      job.why ? [job.namespace + '/' + job.name, make('div', 'why', job.why)] : job.namespace + '/' + job.name,
+      state(job.state),
       job.cluster || (job.nominated.length ? 'waits on ' + job.nominated.join(', ') : '-'),
       job.queue, String(job.gpus),
     ], { key: job.namespace + '/' + job.name })));

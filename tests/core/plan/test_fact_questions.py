@@ -128,17 +128,17 @@ def test_a_job_that_fits_nowhere_is_looked_at_again_soon() -> None:
         pytest.param(
             raw_job(pods=gpu_pods(4), cluster="p-a", check="Ready", mk="Ready"), {}, (), id="it runs"
         ),
-        pytest.param(raw_job(pods=gpu_pods(4), nominated=["p-a"], **READY), {}, (), id="in a round"),
+        pytest.param(raw_job(pods=gpu_pods(4), nominated=["p-a"], **READY), {}, ("p-a",), id="in a round"),
         pytest.param(
             raw_job(pods=gpu_pods(4), nominated=["p-a"], **READY),
             {"in_round": 300.0},
-            ("p-b",),
+            BOTH,
             id="a new round",
         ),
         pytest.param(
             raw_job(pods=gpu_pods(4), nominated=[*BOTH], **READY),
             {"in_round": 300.0},
-            (),
+            BOTH,
             id="nominated to all",
         ),
         pytest.param(
@@ -157,8 +157,8 @@ def test_who_is_asked(job: Any, options: Any, asked: tuple[str, ...]) -> None:
 def test_workers_are_asked_before_a_new_round_and_it_waits_for_no_answer() -> None:
     waits = raw_job(pods=gpu_pods(4), nominated=["p-a"], **READY)
     before = scene(waits, in_round=298.0)
-    assert (before.nominations, before.ask_for_facts, before.requeue_after) == ((), ("p-b",), 2.0)
-    assert {ROUND, *awaited("p-b")} <= before.timers
+    assert (before.nominations, before.ask_for_facts, before.requeue_after) == ((), BOTH, 2.0)
+    assert {ROUND, *awaited(*BOTH)} <= before.timers
     assert nominated(scene(waits, in_round=300.0)) == {"job": BOTH}
 
 

@@ -1,0 +1,38 @@
+"""
+Why a job that is nominated to a cluster still waits there: the resource of which too little is free now.
+
+Pure. It reads what the worker's queues reported, without the jobs that wait there.
+"""
+
+from collections.abc import Sequence
+
+from placement_ac.core.api.objects import Workload
+from placement_ac.core.api.quantities import format_milli
+from placement_ac.core.api.text import count_text
+from placement_ac.core.dispatch.facts import Cluster, queue_of
+from placement_ac.core.inputs.queue_facts import FlavorQuota
+
+
+def shortage(job: Workload, cluster: Cluster) -> str:
+    """Return what is short, as `0 of 8 nvidia.com/gpu free (8 used by 2 jobs)`; "": nothing, or unknown."""
+    facts = (cluster.queue_facts or {}).get(queue_of(job))
+    if facts is None:
+        return ""
+    if not facts.active:
+        return f"ClusterQueue {facts.cluster_queue} is not active"
+    for podset in job.job.requests:
+        for resource, asked in podset:
+            flavors = facts.quotas.get(resource, ())
+            if not any(_has_room(flavor, asked) for flavor in flavors):
+                return f"{_used(resource, flavors)} by {count_text(facts.reserving, 'job')})"
+    return ""
+
+
+def _has_room(flavor: FlavorQuota, asked: int) -> bool:
+    return flavor.most is None or flavor.most - flavor.reserved >= asked
+
+
+def _used(resource: str, flavors: Sequence[FlavorQuota]) -> str:
+    free = sum(max(flavor.nominal - flavor.reserved, 0) for flavor in flavors)
+    nominal, used = sum(flavor.nominal for flavor in flavors), sum(flavor.reserved for flavor in flavors)
+    return f"{format_milli(free)} of {format_milli(nominal)} {resource} free ({format_milli(used)} used"
