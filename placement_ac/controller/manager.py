@@ -53,7 +53,7 @@ class Manager:
         self._session: Session | None = None
         self._metrics = Metrics(expiries=self._expiries, queue_load=self._load, leading=lambda: self.leading)
         self._lease = self._new_lease() if settings.leader_elect else None
-        self._health = Health()
+        self._health = Health(without_leader=self._lease.without_leader if self._lease else None)
         self._discovery = HubDiscovery(settings, self._provisioning, self._health, self._login.server)
         self._logged = LogDeduplicator()
 
