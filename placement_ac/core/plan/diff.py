@@ -131,6 +131,17 @@ def phases_through_config(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     return _non_empty(early, tuple(_clusters(seen, first)), tuple(_config(seen, wanted.config)))
 
 
+def unlists(seen: Snapshot, phases: Iterable[Phase]) -> bool:
+    """Whether these phases take a cluster out of the list."""
+    listed = set(seen.objects.listed)
+    configs = (action for phase in phases for action in phase if action.kind is MULTIKUEUE_CONFIG)
+    return any(
+        isinstance(action, Delete) or not listed.issubset(action.body["spec"]["clusters"])
+        for action in configs
+        if isinstance(action, Apply | Delete)
+    )
+
+
 def repairs(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     """Return the phase that repairs listed MultiKueueClusters, and creates those with new names."""
     _, later = _by_urgency(seen, wanted)
