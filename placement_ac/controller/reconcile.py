@@ -171,7 +171,7 @@ class Reconciler:
         context = self._context(key, seen, wanted)
         through_config = diff.phases_through_config(seen, wanted)
         if self._writer.workload_writes.hang(key) and diff.unlists(seen, through_config):
-            # What hangs was decided while the cluster was listed: it could bring a job there.
+            # A write that hangs was decided while the cluster was listed: it could bring a job there.
             through_config, result.postponed = (), HANGS
         await self._write(through_config, result, context)
         is_blocked = bool(result.error or result.undone or result.postponed)

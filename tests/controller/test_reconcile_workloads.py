@@ -12,7 +12,7 @@ from placement_ac.core.inputs.state import WorkerCopies
 from placement_ac.core.plan import workload_states
 from placement_ac.lab.hub import Hub
 from tests.controller.test_reconcile import WHEN, P, Rig, Test, on, p  # noqa: F401  # fixtures
-from tests.support.driver import Driver
+from tests.support.driver import Driver, eventually
 from tests.support.jobs import WORKLOADS, has_quota, is_admitted_on, managed, write_status
 
 
@@ -360,8 +360,7 @@ def test_nothing_is_unlisted_while_a_write_hangs_that_could_bring_a_job_there(
         job.decide("p", "a")
         assert not await looks(rig, ["p-a"], 10)
         assert check_states(job)["p"] == "Pending", "the write hangs"
-        while check_states(job)["p"] == "Pending":
-            await asyncio.sleep(0.05)
+        await asyncio.to_thread(eventually, lambda: check_states(job)["p"], "Ready", seconds=20)
         job.ask("DELETE", f"{WORKLOADS}/job")
         assert await looks(rig, ["p-a"], 10)
 

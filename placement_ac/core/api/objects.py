@@ -119,6 +119,7 @@ class Decision(NamedTuple):
     problem: str
     owner: str = ""
     """The uid of the Placement that owns it."""
+    created: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

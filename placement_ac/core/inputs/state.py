@@ -133,6 +133,7 @@ class TimerKind(StrEnum):
 
     REMOVAL_UNSETTLED = auto()  # a listed cluster that would go, though OCM has not settled it
     DECISIONS_DISAGREE = auto()  # the Placement's status counts other clusters than its decisions hold
+    DECISION_UNNAMED = auto()  # a PlacementDecision that the Placement's status does not name
     DECISIONS_FOREIGN = auto()  # PlacementDecisions with the Placement's label that it does not own
     CREDENTIALS_MISSING = auto()  # credentials by others have vanished, and ours replace them
     CREDENTIALS_UNNEEDED = auto()  # nobody needs the credentials that we made
@@ -233,6 +234,10 @@ class DecisionState:
     scores: ScoreTable = field(default_factory=dict)
     foreign: tuple[str, ...] = ()
     """The PlacementDecisions with its label that it does not own: they do not count."""
+    unnamed: tuple[str, ...] = ()
+    """Those that it owns, but that its status does not name."""
+    ignored: tuple[str, ...] = ()
+    """Those of them that do not count, because that has lasted."""
 
 
 @dataclass(frozen=True, slots=True)
