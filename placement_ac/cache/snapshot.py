@@ -43,7 +43,13 @@ class SnapshotBuilder:
         if key.kind == "check":
             return self._of_check(key.name, now, ages)
         name, tables = key.name, self._tables
-        placement = tables.placements.get((tables.home_of(name), name))
+        home = tables.home_of(name)
+        placement = tables.placements.get((home, name))
+        named = tables.named_homes(name)
+        if placement and len(tables.hub.namespaces) > 1:
+            tables.in_use[name] = tables.placement_id(home, name)
+        else:
+            tables.in_use.pop(name, None)
         owned = tables.decisions_of(name)
         unnamed = unnamed_decisions(placement, owned)
         ignored = [one for one in unnamed if is_ignored(one, now, ages)]
@@ -72,6 +78,10 @@ class SnapshotBuilder:
                 foreign=tuple(one.meta.name for one in tables.foreign_decisions(name)),
                 unnamed=tuple(one.meta.name for one in unnamed),
                 ignored=tuple(one.meta.name for one in ignored),
+                namesakes=() if named else tuple(one for one in tables.homes_of(name) if one != home),
+                is_recorded=tables.is_recorded(name),
+                contradicting=tuple(one for space in named if space != home for one in named[space]),
+                named_home=home if named else "",
             ),
             credentials=state.ClusterCredentials(
                 credentials,

@@ -14,6 +14,8 @@ from placement_ac.core.api import schemas
 from placement_ac.core.api.constants import (
     ANNOTATION_ADOPT,
     ANNOTATION_DRAINING,
+    ANNOTATION_PLACEMENT,
+    ANNOTATION_PLACEMENT_NAMESPACE,
     ANNOTATION_UNLIST,
     LABEL_CLUSTER,
     LABEL_MANAGED_BY,
@@ -74,6 +76,11 @@ class Check:
     def placement(self) -> str:
         """The Placement that this check of ours names; "" when its parameters are unusable."""
         return self.names(PLACEMENT) if self.ours else ""
+
+    @property
+    def placement_namespace(self) -> str:
+        """The namespace of its Placement, if an annotation says so."""
+        return self.meta.annotations.get(ANNOTATION_PLACEMENT_NAMESPACE, "").strip()
 
     @property
     def config(self) -> str:
@@ -280,6 +287,11 @@ class KueueObject(WritableObject):
     """The names in a MultiKueueConfig's `spec.clusters`."""
     source: tuple[str, str] = field(init=False, repr=False, compare=False)
     """The kind and name in a MultiKueueCluster's spec, in any version; ("", ""): none."""
+
+    @property
+    def placement_in_use(self) -> str:
+        """NAMESPACE/UID of the Placement from which a MultiKueueConfig was made; "" if it does not say."""
+        return self.meta.annotations.get(ANNOTATION_PLACEMENT, "") if self.ours else ""
 
     def __post_init__(self) -> None:
         WritableObject.__post_init__(self)

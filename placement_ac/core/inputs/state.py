@@ -238,6 +238,14 @@ class DecisionState:
     """Those that it owns, but that its status does not name."""
     ignored: tuple[str, ...] = ()
     """Those of them that do not count, because that has lasted."""
+    namesakes: tuple[str, ...] = ()
+    """The namespaces in which Placements of that name are not used; none if a check names its namespace."""
+    is_recorded: bool = True
+    """Whether a restart chooses this Placement again, by the MultiKueueConfig or as the first of its name."""
+    contradicting: tuple[str, ...] = ()
+    """The checks whose annotation names another namespace."""
+    named_home: str = ""
+    """The namespace of the Placement, if an annotation of a check names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,6 +364,10 @@ class WantedConfig(NamedTuple):
     owners: Mapping[str, str]
     draining: Mapping[str, datetime] = NOTHING
     """Those of `clusters` that leave → since when."""
+    placement: str = ""
+    """NAMESPACE/UID of the Placement in use, where several namespaces may have one of its name."""
+    is_recorded: bool = True
+    """Whether this need not be written: a restart chooses the same Placement."""
 
 
 @dataclass(frozen=True, slots=True)

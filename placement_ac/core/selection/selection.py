@@ -13,6 +13,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from placement_ac.core.api.constants import (
+    ANNOTATION_PLACEMENT_NAMESPACE,
     CLUSTER_NAME_MAX,
     LABEL_VALUE_MAX,
     OBJECT_NAME_MAX,
@@ -115,6 +116,7 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
         remarks=(
             *(text for timer, text in remarks.items() if seen.age(timer) >= SETTLE_SECONDS),
             *_ignored(seen),
+            *_namesakes(seen),
         ),
     )
 
@@ -137,6 +139,23 @@ def _ignored(seen: Snapshot) -> Iterator[str]:
         yield (
             f"delete PlacementDecision {names}: status.decisionGroups of Placement {space}/{seen.name} "
             "does not name it, so it is ignored"
+        )
+
+
+def _namesakes(seen: Snapshot) -> Iterator[str]:
+    """Yield which other Placements have the same name, and which checks name another namespace."""
+    placement, decision = seen.decision.placement, seen.decision
+    if placement and decision.namesakes:
+        names = joined([f"{space}/{seen.name}" for space in decision.namesakes])
+        yield (
+            f"rename Placement {names}, or annotate the check with {ANNOTATION_PLACEMENT_NAMESPACE}: it is "
+            f"ignored, because {placement.meta.namespace}/{seen.name} is in use"
+        )
+    if placement and decision.contradicting:
+        yield (
+            f"correct the annotation {ANNOTATION_PLACEMENT_NAMESPACE} of check "
+            f"{joined(decision.contradicting)}: all checks of one Placement's name share its "
+            f"MultiKueueConfig, and {placement.meta.namespace}/{seen.name} is in use"
         )
 
 
