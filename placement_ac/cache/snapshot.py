@@ -15,6 +15,7 @@ from placement_ac.core.api import objects
 from placement_ac.core.api.constants import MANAGED_CLUSTER
 from placement_ac.core.inputs import state
 from placement_ac.core.inputs.queue_facts import WorkerFacts
+from placement_ac.core.inputs.unnamed import is_ignored, unnamed_decisions
 from placement_ac.core.kubeconfig.source import CredentialsByCluster
 
 
@@ -42,8 +43,17 @@ class SnapshotBuilder:
         if key.kind == "check":
             return self._of_check(key.name, now, ages)
         name, tables = key.name, self._tables
-        placement = tables.placements.get((tables.home_of(name), name))
-        decisions = tuple(tables.decisions_of(name))
+        home = tables.home_of(name)
+        placement = tables.placements.get((home, name))
+        named = tables.named_homes(name)
+        if placement and len(tables.hub.namespaces) > 1:
+            tables.in_use[name] = tables.placement_id(home, name)
+        else:
+            tables.in_use.pop(name, None)
+        owned = tables.decisions_of(name)
+        unnamed = unnamed_decisions(placement, owned)
+        ignored = [one for one in unnamed if is_ignored(one, now, ages)]
+        decisions = tuple(one for one in owned if one not in ignored)
         config = tables.configs.get(("", name))
         credentials = self._credentials.sources(clusters_in(decisions), now)
         checks, users = tables.checks.by("placement", name), tables.checks.by("config", name)
@@ -66,6 +76,12 @@ class SnapshotBuilder:
                 decisions,
                 self._scores(credentials, placement),
                 foreign=tuple(one.meta.name for one in tables.foreign_decisions(name)),
+                unnamed=tuple(one.meta.name for one in unnamed),
+                ignored=tuple(one.meta.name for one in ignored),
+                namesakes=() if named else tuple(one for one in tables.homes_of(name) if one != home),
+                is_recorded=tables.is_recorded(name),
+                contradicting=tuple(one for space in named if space != home for one in named[space]),
+                named_home=home if named else "",
             ),
             credentials=state.ClusterCredentials(
                 credentials,

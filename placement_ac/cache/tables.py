@@ -116,11 +116,14 @@ class Tables:
         kueue_namespace: str,
         by_kind: Mapping[Kind, Table[Any]] | None = None,
         groups: GroupPlaces | None = None,
+        in_use: Mapping[str, str] | None = None,
     ) -> None:
         self.hub = hub
         self.provisioning = provisioning
         self.kueue_namespace = kueue_namespace
         self.groups = groups or GroupPlaces()
+        self.in_use = dict(in_use or {})
+        """Name → NAMESPACE/UID of the Placement of that name in use."""
         self._accounts = (provisioning.account, ADDON_ACCOUNT)
         self.by_kind: Mapping[Kind, Table[Any]] = by_kind or _empty_tables(self._accounts)
         self.checks: Table[objects.Check] = self.by_kind[ADMISSION_CHECK]
@@ -142,24 +145,61 @@ class Tables:
     def copy(self) -> "Tables":
         """Return tables that hold the same; later changes of either stay their own."""
         by_kind = {kind: table.copy() for kind, table in self.by_kind.items()}
-        return Tables(self.hub, self.provisioning, self.kueue_namespace, by_kind, self.groups.copy())
+        return Tables(
+            self.hub, self.provisioning, self.kueue_namespace, by_kind, self.groups.copy(), self.in_use
+        )
 
     # -- Placements and clusters
 
     def home_of(self, placement: str) -> str:
-        """Return the namespace whose Placement of that name counts: the first that has one.
+        """Return the namespace whose Placement of that name counts: the one in use, else the first.
 
-        Where none has, it is the first with decisions for it: they go a moment after their Placement.
+        An annotation of a check comes before both. Where no namespace has one, it is the first with decisions
+        for it: they go a moment after their Placement.
         """
         first, *more = self.hub.namespaces
-        if not more:
-            return first
+        named = list(self.named_homes(placement))
+        if not more or len(named) == 1:
+            return next(iter(named), first)
+        having = named or self.homes_of(placement)
+        for in_use in (self._recorded(placement), self.in_use.get(placement, "")):
+            for space in having:
+                if in_use == self.placement_id(space, placement):
+                    return space
         decided = {decision.meta.namespace for decision in self.decisions.by("placement", placement)}
-        having = (
-            *(space for space in self.hub.namespaces if (space, placement) in self.placements.objects),
-            *(space for space in self.hub.namespaces if space in decided),
-        )
-        return next(iter(having), first)
+        others = (space for space in self.hub.namespaces if space in decided)
+        return next(iter((*having, *others)), first)
+
+    def homes_of(self, placement: str) -> list[str]:
+        """Return the namespaces that have a Placement of that name, in the order of the setting."""
+        return [space for space in self.hub.namespaces if (space, placement) in self.placements.objects]
+
+    def named_homes(self, placement: str) -> dict[str, list[str]]:
+        """Return the namespaces that annotations of its checks name → these checks."""
+        found: dict[str, list[str]] = {}
+        for check in self.checks.by("placement", placement):
+            if check.placement_namespace:
+                found.setdefault(check.placement_namespace, []).append(check.meta.name)
+        return found
+
+    def placement_id(self, namespace: str, name: str) -> str:
+        """Return NAMESPACE/UID of a Placement; "" if there is none."""
+        found = self.placements.get((namespace, name))
+        return f"{namespace}/{found.meta.uid}" if found else ""
+
+    def is_recorded(self, placement: str) -> bool:
+        """Whether a restart chooses the Placement that is in use again."""
+        home, homes = self.home_of(placement), self.homes_of(placement)
+        if self.named_homes(placement) or home not in homes:
+            return True
+        recorded = self._recorded(placement)
+        if any(recorded == self.placement_id(space, placement) for space in homes):
+            return recorded == self.placement_id(home, placement)
+        return home == homes[0]
+
+    def _recorded(self, placement: str) -> str:
+        config = self.configs.get(("", placement))
+        return config.placement_in_use if config else ""
 
     def decisions_of(self, placement: str) -> list[objects.Decision]:
         """Return the decisions that count: those beside the Placement that does, and owned by it."""

@@ -42,6 +42,8 @@ class QueuedEvent:
     meta: Meta
     when: datetime
     times: int = 1
+    of: str = ""
+    """The uid of the check in whose turn it is posted."""
 
     @property
     def message(self) -> str:

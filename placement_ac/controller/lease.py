@@ -53,13 +53,15 @@ class Lease:
         self._resource = LEASE._replace(only=name).at("v1")
         self._on_change = on_change
         identity = f"{socket.gethostname()}_{uuid.uuid4()}"
-        self._election = LeaderElection(identity, durations, namespace=namespace, name=name)
+        self._election = LeaderElection(identity, durations, namespace=namespace, name=name, began=_now())
         self._reported_leading = False
         """Whether this process leads, as it was last reported."""
         self._reported_holder = ""
         self._up_to_date = False
         """Whether the Lease has not changed since it was last read."""
         self._failing = False
+        self._failure = ""
+        """Why the Lease could not be read or written."""
         self._unreachable = False
         """Whether the API server did not answer the last request."""
         self._retry_after = 0.0
@@ -69,6 +71,13 @@ class Lease:
     @property
     def leading(self) -> bool:
         return self._election.leads(_now())
+
+    def without_leader(self) -> str:
+        """Return why nobody leads; "" if somebody does, or if the API server does not answer."""
+        if self.leading or self._unreachable:
+            return ""
+        why = self._election.without_leader(_now())
+        return f"{why}: {self._failure}" if why and self._failing else why
 
     def write_timeout(self) -> float:
         """Return for how many seconds from now a write may go on. Raises NotLeading."""
@@ -116,19 +125,21 @@ class Lease:
         """Return how many seconds to wait before the next try."""
         now = _now()
         until = self._election.leads_until() - now if self._election.leads(now) else None
-        self._unreachable, self._retry_after = False, 0.0
+        self._retry_after = 0.0
         try:
             async with asyncio.timeout(until):
                 await self._acquire_or_renew(client)
+            self._unreachable = False
             if self._failing:
                 log.info("the Lease can be read and written again")
             self._failing = False
         except TimeoutError:
-            self._up_to_date = False  # leading has ended with the request under way
+            self._up_to_date, self._unreachable = False, True  # leading has ended with the request under way
         except ApiError as error:
             self._unreachable, self._retry_after = not error.status, error.retry_after or 0.0
             self._log_failure(error.message)
         except Exception as error:  # whatever it is: the election goes on
+            self._unreachable = False
             self._log_failure(error_place(error))
         self._report_transition()
         return self._pause()
@@ -157,7 +168,7 @@ class Lease:
             return None
 
     def _log_failure(self, error: str) -> None:
-        self._up_to_date = False
+        self._up_to_date, self._failure = False, error
         if not self._failing:
             self._failing = True
             log.warning("the Lease cannot be read or written; trying again", error=error)

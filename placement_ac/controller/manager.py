@@ -16,6 +16,7 @@ import structlog
 
 from placement_ac.config.policy import lease_durations, provisioning_policy
 from placement_ac.config.settings import Settings
+from placement_ac.controller.fair_slots import HANGING_SLOTS, QUICK_SLOTS
 from placement_ac.controller.handlers import Handlers
 from placement_ac.controller.hub_discovery import HubDiscovery
 from placement_ac.controller.lease import Lease
@@ -34,6 +35,8 @@ log = structlog.get_logger(__name__)
 
 RESTART_SECONDS: Final = (0.5, 1.0, 2.0, 5.0)
 """Pauses before the next session; the last one is repeated."""
+CONNECTIONS: Final = QUICK_SLOTS + HANGING_SLOTS + 16
+"""The most connections to the hub: those of all writes, and some for everything else."""
 HEALTHY_SECONDS: Final = 60.0
 """A session that lived this long makes the next pause short again."""
 
@@ -53,7 +56,7 @@ class Manager:
         self._session: Session | None = None
         self._metrics = Metrics(expiries=self._expiries, queue_load=self._load, leading=lambda: self.leading)
         self._lease = self._new_lease() if settings.leader_elect else None
-        self._health = Health()
+        self._health = Health(without_leader=self._lease.without_leader if self._lease else None)
         self._discovery = HubDiscovery(settings, self._provisioning, self._health, self._login.server)
         self._logged = LogDeduplicator()
 
@@ -68,7 +71,12 @@ class Manager:
         pages = serve_pages(self._settings, self._metrics.registry, self._health)
         lead = self._lease.run_election() if self._lease else contextlib.nullcontext()
         gate = self._lease.write_timeout if self._lease else None
-        connected = Client(self._login, on_request_end=self._metrics.request_ended, write_fence=gate)
+        connected = Client(
+            self._login,
+            on_request_end=self._metrics.request_ended,
+            write_fence=gate,
+            connections=CONNECTIONS,
+        )
         # The Lease is released after the last write.
         async with watch_event_loop(self._health), pages, lead, connected as client:
             failures = 0

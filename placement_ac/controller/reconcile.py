@@ -20,19 +20,23 @@ from placement_ac.controller.background_queries import (
     ReadCopies,
     ReadFacts,
 )
+from placement_ac.controller.fair_slots import POSTPONED_SECONDS, Flow
 from placement_ac.controller.key_memory import KeyMemories
 from placement_ac.controller.recorder import Recorder
+from placement_ac.controller.workload_writes import HANGS
 from placement_ac.controller.workqueue import Requeue
-from placement_ac.controller.writer import Writer
+from placement_ac.controller.writer import WriteContext, Writer
 from placement_ac.core.api.constants import APPLY_FAILED, MULTIKUEUE_CONFIG, READY, RETRY
 from placement_ac.core.api.errors import (
     ApiError,
     Conflict,
     NotFound,
     NotLeading,
+    Postponed,
     Refused,
     Undone,
     WorkloadTrouble,
+    error_place,
 )
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.credentials.provisioning import plan_provisioning
@@ -65,6 +69,8 @@ class WriteResult:
     error: ApiError | None = None
     undone: Undone | None = None
     """A write that is held back because somebody undoes it."""
+    postponed: Postponed | None = None
+    """A write that hangs, or that waits for others that do."""
 
     @property
     def wrote_config(self) -> bool:
@@ -128,14 +134,15 @@ class Reconciler:
                 await self._reconcile_placement(key, run)
 
     def reset(self) -> None:
-        """Forget everything, as after a restart, and cancel the queries."""
+        """Forget everything, as after a restart, and cancel the queries and the writes that hang."""
         self._queries.cancel()
+        self._writer.workload_writes.cancel()
         self._memories.clear()
 
     async def close(self) -> None:
         """Stop posting events and querying workers."""
         await self._recorder.close()
-        tasks = self._queries.cancel()
+        tasks = [*self._queries.cancel(), *self._writer.workload_writes.cancel()]
         self._memories.clear()
         await asyncio.gather(*tasks, return_exceptions=True)
 
@@ -161,10 +168,15 @@ class Reconciler:
         self._memories.keep(key, wanted.timers)
         self._queries.start(key, seen, wanted)
         result = WriteResult()
-        await self._write(diff.phases_through_config(seen, wanted), result)
-        is_blocked = result.error is not None or result.undone is not None
+        context = self._context(key, seen, wanted)
+        through_config = diff.phases_through_config(seen, wanted)
+        if self._writer.workload_writes.hang(key) and diff.unlists(seen, through_config):
+            # A write that hangs was decided while the cluster was listed: it could bring a job there.
+            through_config, result.postponed = (), HANGS
+        await self._write(through_config, result, context)
+        is_blocked = bool(result.error or result.undone or result.postponed)
         after_config = diff.repairs if is_blocked else diff.phases_after_config
-        await self._write(after_config(seen, wanted), result, pass_over_undone=True)
+        await self._write(after_config(seen, wanted), result, context, pass_over_undone=True)
         self._memories.made_ready(key, result.made_ready)
         self._measure(key, seen, wanted, result)
         self._post(seen, wanted, result)
@@ -176,14 +188,34 @@ class Reconciler:
             waits = (result.undone.retry_after, None if is_blocked else wanted.requeue_after)
             self._add_after(key, min(wait for wait in waits if wait is not None))
             return
-        prepared = await self._prepare(key, diff.preparations(seen, wanted))
+        if result.postponed:
+            self._add_after(key, POSTPONED_SECONDS)
+            if is_blocked:
+                return
+        prepared = await self._prepare(key, diff.preparations(seen, wanted), context)
         self._finish(key, run, wrote=bool(result.done) or prepared, requeue_after=wanted.requeue_after)
 
-    async def _prepare(self, key: Key, phases: Iterable[diff.Phase]) -> bool:
+    def _context(self, key: Key, seen: Snapshot, wanted: Plan) -> WriteContext:
+        placement = seen.decision.placement
+
+        def late_end(action: diff.Action, error: BaseException | None) -> None:
+            if error is None:
+                result = WriteResult([action])
+                self._memories.made_ready(key, result.made_ready)
+                self._post(seen, wanted, result, is_late=True)
+            elif isinstance(error, ApiError):
+                self._log_failure(key, error)
+            else:
+                log.error("a write that hung failed unexpectedly", key=key.name, error=error_place(error))
+            self._add_after(key, POSTPONED_SECONDS if error else 0.0)
+
+        return WriteContext(Flow(key, placement.meta.namespace if placement else ""), late_end)
+
+    async def _prepare(self, key: Key, phases: Iterable[diff.Phase], context: WriteContext) -> bool:
         """Create what nobody needs yet; return whether there was something. A failure concerns no check."""
         done: list[diff.Action] = []
         try:
-            await self._writer.execute(phases, done)
+            await self._writer.execute(phases, done, context=context)
         except ApiError as error:
             level = self._logged.level((key, "prepare"), error.message)
             log.log(level, "cannot prepare clusters", key=key.name, error=error.message)
@@ -193,13 +225,22 @@ class Reconciler:
         return bool(done)
 
     async def _write(
-        self, phases: Iterable[diff.Phase], result: WriteResult, *, pass_over_undone: bool = False
+        self,
+        phases: Iterable[diff.Phase],
+        result: WriteResult,
+        context: WriteContext,
+        *,
+        pass_over_undone: bool = False,
     ) -> None:
         """Add the actions that were carried out to `result`, and the first error."""
         try:
-            await self._writer.execute(phases, result.done, pass_over_undone=pass_over_undone)
+            await self._writer.execute(
+                phases, result.done, pass_over_undone=pass_over_undone, context=context
+            )
         except Undone as undone:
             result.undone = result.undone or undone
+        except Postponed as postponed:
+            result.postponed = result.postponed or postponed
         except ApiError as error:
             result.error = result.error or error
 
@@ -208,13 +249,14 @@ class Reconciler:
         for requests in list_writes(seen, result.done):
             self._metrics.list_written(key, requests)
 
-    def _post(self, seen: Snapshot, wanted: Plan, result: WriteResult) -> None:
+    def _post(self, seen: Snapshot, wanted: Plan, result: WriteResult, *, is_late: bool = False) -> None:
+        """Post the events of what was done; of a late write, none about the state of then."""
         intents = (*wanted.events, *(wanted.config_events() if result.wrote_config else ()))
         events = postable_events(
             intents,
             listed=result.wrote_config,
             answered=result.sent_back,
-            succeeded=result.error is None or isinstance(result.error, WorkloadTrouble),
+            succeeded=not is_late and (result.error is None or isinstance(result.error, WorkloadTrouble)),
         )
         reverted, dispatched = reverted_events(seen, result.done), dispatch_events(wanted, result.done)
         self._recorder.post((*events, *reverted, *dispatched), seen.checks.ours)
@@ -237,16 +279,17 @@ class Reconciler:
         ages = self._memories.of(key).timer_ages(self._memories.now())
         wanted = plan_provisioning(self._cache.provisioning_inputs(key.name, self._clock(), ages))
         self._memories.keep(key, wanted.timers)
+        context = WriteContext(Flow(key, key.name))
         try:
-            await self._writer.execute(wanted.phases)
+            await self._writer.execute(wanted.phases, context=context)
         except ApiError as error:
             self._log_failure(key, error)
-            if not isinstance(error, Conflict | NotLeading):
+            if not isinstance(error, Conflict | NotLeading | Postponed):
                 self._set_provisioning_error(key, error.message)
             raise Requeue(error.retry_after) from error
         self._set_provisioning_error(key, "")
         try:
-            await self._writer.execute(wanted.orphan_phases)
+            await self._writer.execute(wanted.orphan_phases, context=context)
         except ApiError as error:
             self._log_failure(key, error)
             raise Requeue(error.retry_after) from error

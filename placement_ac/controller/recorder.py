@@ -7,7 +7,6 @@ each time.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -16,6 +15,7 @@ from typing import Final, NamedTuple
 import structlog
 from cachetools import LRUCache, TTLCache
 
+from placement_ac.controller.event_queue import FairQueue
 from placement_ac.controller.event_writer import REMEMBERED, REPEAT_SECONDS, EventWriter, QueuedEvent
 from placement_ac.core.api.constants import ADMISSION_CHECK, Kind, Resource
 from placement_ac.core.api.errors import ApiError, Refused, Unavailable
@@ -31,8 +31,6 @@ COUNT_SECONDS: Final = 10.0
 """How long an event that repeats is counted at first, before its count is posted."""
 COUNT_MOST_SECONDS: Final = 300.0
 """How long it is counted at most."""
-QUEUED: Final = 500
-"""The most events that wait to be posted."""
 PAUSES: Final = (1.0, 5.0)
 """Seconds between the tries to post one event."""
 AT_ONCE: Final = 20
@@ -79,8 +77,7 @@ class Recorder:
         """Events that were posted or queued."""
         self._repeats: dict[tuple[str, str, str], tuple[QueuedEvent, asyncio.TimerHandle]] = {}
         """Events that have repeated in their windows, and the timers that post the counts."""
-        self._warnings: deque[QueuedEvent] = deque()
-        self._normal: deque[QueuedEvent] = deque()
+        self._queue = FairQueue()
         self._bucket = TokenBucket(per_second, AT_ONCE)
         self._sending: asyncio.Task[None] | None = None
         self._refusals = LogDeduplicator()
@@ -94,28 +91,24 @@ class Recorder:
         if self._closed:
             return
         checks, now = tuple(checks), self._clock()
+        of = checks[0].meta.uid if checks else ""
         for post in posts:
             if post.about:
-                self._enqueue(QueuedEvent(post, post.about_kind, post.about.meta, now))
+                self._enqueue(QueuedEvent(post, post.about_kind, post.about.meta, now, of=of))
             else:
                 for check in checks:
-                    self._enqueue(QueuedEvent(post, ADMISSION_CHECK, check.meta, now))
+                    self._enqueue(QueuedEvent(post, ADMISSION_CHECK, check.meta, now, of=of))
         self._start_sending()
 
-    @property
-    def _queued(self) -> int:
-        return len(self._warnings) + len(self._normal)
-
     def _start_sending(self) -> None:
-        if self._queued and (self._sending is None or self._sending.done()):
+        if self._queue and (self._sending is None or self._sending.done()):
             self._full = False
             self._sending = asyncio.get_running_loop().create_task(self._send(), name="post events")
 
     async def close(self) -> None:
         """Drop the queue and stop."""
         self._closed = True
-        self._warnings.clear()
-        self._normal.clear()
+        self._queue.clear()
         for _, timer in self._repeats.values():
             timer.cancel()
         self._repeats.clear()
@@ -131,13 +124,12 @@ class Recorder:
         window = self._windows.get(key, _NEVER)
         if now < window.until:
             self._count_repeat(event, window.until)
-        elif self._queued < QUEUED:
+        elif self._queue.put(event):
             self._lasting[key] = True
             self._windows[key] = window.after(now, self._count_seconds)
-            (self._warnings if event.is_warning else self._normal).append(event)
         elif not self._full:
             self._full = True
-            log.debug("too many events; some are not posted", waiting=self._queued)
+            log.debug("too many events; some are not posted", waiting=len(self._queue))
 
     def _count_repeat(self, event: QueuedEvent, until: float) -> None:
         """Count an event in its window, and post the count at the end of the window."""
@@ -152,10 +144,10 @@ class Recorder:
         self._start_sending()
 
     async def _send(self) -> None:
-        while self._queued:
+        while self._queue:
             now = asyncio.get_running_loop().time()
             await asyncio.sleep(self._bucket.reserve(now))
-            event = (self._warnings or self._normal).popleft()  # warnings first
+            event = self._queue.take()
             try:
                 await self._write_with_retries(event)
             except ApiError as error:

@@ -25,6 +25,8 @@ FIRST_BACKOFF_SECONDS: Final = 0.1
 MAX_BACKOFF_SECONDS: Final = 30.0
 JITTER: Final = 0.2
 """Each wait is made longer or shorter by up to this share, so that retries spread out."""
+PARALLEL: Final = 1024
+"""A key that waits for its writes takes no processor: what is scarce are the slots of `fair_slots`."""
 IMMEDIATE_TRIES: Final = 3
 CHANGED_KEY_DELAY_SECONDS: Final = 0.5
 """After IMMEDIATE_TRIES failures in a row a key that changes again waits this long, so that another writer of
@@ -42,7 +44,7 @@ class Requeue(Exception):  # it asks for something, it is not an error
 class Workqueue(Generic[K]):
     """Runs `work(key)` for the keys added; at most `parallel` at once."""
 
-    def __init__(self, work: Callable[[K], Awaitable[None]], *, parallel: int = 32) -> None:
+    def __init__(self, work: Callable[[K], Awaitable[None]], *, parallel: int = PARALLEL) -> None:
         self._work = work
         self._slots = asyncio.Semaphore(parallel)
         self._tasks: dict[K, asyncio.Task[None]] = {}

@@ -1,19 +1,22 @@
 """
 Carries out actions, phase by phase, and passes the written objects to `on_write`.
 
-The writes of one phase run in parallel, as many at a time as the client has connections; the next phase
-begins when all of them are done. A write that somebody undoes again and again is held back (`write_limits`).
+The writes of one phase run in parallel, as many at a time as the slots allow (`fair_slots`); the next phase
+begins when all of them are done, or hang (`workload_writes`). A write that somebody undoes again and again is
+held back (`write_limits`).
 """
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import structlog
 from cachetools import LRUCache
 
+from placement_ac.controller.fair_slots import FairSlots, Flow
+from placement_ac.controller.workload_writes import OnLateEnd, WorkloadAction, WorkloadWrites
 from placement_ac.controller.write_limits import (
     PACED_SECONDS,
     REMEMBERED,
@@ -32,11 +35,19 @@ from placement_ac.core.api.constants import (
     Resource,
 )
 from placement_ac.core.api.decode import meta_of, workload
-from placement_ac.core.api.errors import ApiError, Conflict, NotFound, Refused, Undone, WorkloadTrouble
+from placement_ac.core.api.errors import (
+    ApiError,
+    Conflict,
+    NotFound,
+    Postponed,
+    Refused,
+    Undone,
+    WorkloadTrouble,
+)
 from placement_ac.core.api.managed_fields import applied_version, last_writer, nomination_body
 from placement_ac.core.api.objects import Meta, Workload
 from placement_ac.core.plan.diff import Action, Apply, Delete, Nominate, Phase, SetCheckStates, SetCondition
-from placement_ac.kube.client import MAX_CONNECTIONS, Client, Object
+from placement_ac.kube.client import Client, Object
 from placement_ac.observability.logs import LogDeduplicator
 from placement_ac.observability.metrics import Metrics
 
@@ -49,6 +60,17 @@ Outcome = tuple[Kind, Object, bool]
 """The object after a write, and whether it was deleted."""
 OnWrite = Callable[[Kind, Object, bool], None]
 """Called with the fields of an Outcome."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteContext:
+    """Whose writes they are, and who is called when one to a Workload has ended that hung."""
+
+    flow: Flow
+    on_late_end: OnLateEnd = lambda *_: None
+
+
+NO_CONTEXT: Final = WriteContext(Flow())
 
 
 class Writer:
@@ -71,6 +93,8 @@ class Writer:
         self._metrics = metrics or Metrics()
         self._limits = limits or WriteLimits(WRITES_PER_SECOND)
         self._monotonic = monotonic
+        self._slots = FairSlots()
+        self.workload_writes = WorkloadWrites()
         self._undoers: LRUCache[ObjectName, str] = LRUCache(REMEMBERED)
         """Who undoes our writes."""
         self._writers: Mapping[type[Action], Callable[[Any], Awaitable[Outcome | None]]] = {
@@ -83,18 +107,23 @@ class Writer:
         """Each returns the outcome; None: the object no longer exists."""
 
     async def execute(
-        self, phases: Iterable[Phase], done: list[Action] | None = None, *, pass_over_undone: bool = False
+        self,
+        phases: Iterable[Phase],
+        done: list[Action] | None = None,
+        *,
+        pass_over_undone: bool = False,
+        context: WriteContext = NO_CONTEXT,
     ) -> None:
         """Carry out all phases, or raise the first error of a phase. Raises ApiError.
 
-        An error of one Workload does not stop the others: WorkloadTrouble is raised at the end. With
-        `pass_over_undone`, a write that is held back does not stop the later phases either: Undone is raised
-        at the end, if nothing else is. The actions that succeeded are added to `done`, even if an error is
-        raised.
+        An error of one Workload does not stop the others: WorkloadTrouble is raised at the end, or Postponed
+        if writes hang and nothing else failed. With `pass_over_undone`, a write that is held back does not
+        stop the later phases either: Undone is raised at the end, if nothing else is. The actions that
+        succeeded are added to `done`, even if an error is raised.
         """
         late_errors: list[BaseException] = []
         for phase in phases:
-            results = await self._write_phase(phase)
+            results = await self._write_phase(phase, context)
             if done is not None:
                 done += [action for action, result in zip(phase, results, strict=True) if result is None]
             errors = [error for error in results if error]
@@ -108,21 +137,25 @@ class Writer:
         _raise_first(error for error in late_errors if not isinstance(error, ApiError))
         _raise_first(late_errors)
 
-    async def _write_phase(self, phase: Phase) -> list[BaseException | None]:
-        """Carry out all actions of a phase; return the error of each, None if it succeeded.
+    async def _write_phase(self, phase: Phase, context: WriteContext) -> list[BaseException | None]:
+        """Carry out all actions of a phase; return the error of each, None if it succeeded."""
+        flow = context.flow
+        on_workloads = [action for action in phase if isinstance(action, WorkloadAction)]
+        if len(on_workloads) < len(phase):
+            writes = (self._write(action, flow) for action in phase)
+            return await asyncio.gather(*writes, return_exceptions=True)
 
-        No more of them compete for connections: a large phase must not keep the writes of other keys waiting.
-        """
-        slots = asyncio.Semaphore(MAX_CONNECTIONS)
+        async def write(action: WorkloadAction, on_hang: Callable[[], None]) -> None:
+            await self._write(action, flow._replace(namespace=action.namespace), on_hang)
 
-        async def write(action: Action) -> None:
-            async with slots:
-                await self._write(action)
+        return await self.workload_writes.run(flow.key, on_workloads, write, context.on_late_end)
 
-        return await asyncio.gather(*map(write, phase), return_exceptions=True)
-
-    async def _write(self, action: Action) -> None:
+    async def _write(self, action: Action, flow: Flow, on_hang: Callable[[], None] = lambda: None) -> None:
         await self._obey_limits(action)
+        async with self._slots.hold(flow, on_hang):
+            await self._send(action)
+
+    async def _send(self, action: Action) -> None:
         began, kind = time.monotonic(), action.kind.kind
         verb, message = _VERBS_AND_MESSAGES[type(action)]
         try:
@@ -326,15 +359,16 @@ def _details(action: Action) -> dict[str, Any]:
 def _workload_error(error: BaseException) -> BaseException:
     return (
         WorkloadTrouble(error.message, retry_after=error.retry_after)
-        if isinstance(error, ApiError)
+        if isinstance(error, ApiError) and not isinstance(error, Postponed)
         else error
     )
 
 
 def _raise_first(errors: Iterable[BaseException]) -> None:
-    """Raise the first error, an unexpected one last and Undone after others."""
+    """Raise the first error, an unexpected one last, and one that only waits after others."""
     if found := list(errors):
-        raise min(found, key=lambda error: (not isinstance(error, ApiError), isinstance(error, Undone)))
+        waits = Undone | Postponed
+        raise min(found, key=lambda error: (not isinstance(error, ApiError), isinstance(error, waits)))
 
 
 def _without_data(error: ApiError, action: Apply) -> ApiError:

@@ -14,6 +14,8 @@ from typing import Any, Final
 
 Body = dict[str, Any]
 
+LONGEST_LEASE: Final = 4
+"""A Lease holds for at most this many times our own duration: whoever may write it could name any."""
 UNREADABLE: Final = "unreadable"
 """The holder of a Lease whose `holderIdentity` cannot be read."""
 
@@ -28,18 +30,21 @@ class LeaseDurations:
 
 
 class LeaderElection:
-    """One Lease as the candidate `identity` has seen it, and whether it leads."""
+    """One Lease as the candidate `identity` has seen it since `began`, and whether it leads."""
 
-    def __init__(self, identity: str, durations: LeaseDurations, *, namespace: str, name: str) -> None:
+    def __init__(
+        self, identity: str, durations: LeaseDurations, *, namespace: str, name: str, began: float = -math.inf
+    ) -> None:
         self._identity = identity
         self._durations = durations
         self._metadata: Body = {"name": name, "namespace": namespace}
         self._seen: Body | None = None
-        """The Lease as it was last seen; a deleted one stays until it would have expired."""
+        """The Lease as it was last seen; of a deleted one, only the holder counts."""
         self._gone = True
         self._unchanged_since = -math.inf
         self._held_since = -math.inf
         """When the last request began that gave us the Lease."""
+        self._began = began
 
     # -- what is known
 
@@ -63,9 +68,24 @@ class LeaderElection:
         """Return after how many seconds the Lease may be taken, or renewed."""
         if self._seen is None or self.holder in ("", self._identity):
             return 0.0
-        # A shorter duration may be a mistake; waiting too long is safe.
-        valid = max(self._durations.lease, _duration(self._seen))
+        valid = self._durations.lease
+        if not self._gone:  # a shorter duration may be a mistake; waiting too long is safe
+            valid = max(valid, min(_duration(self._seen), LONGEST_LEASE * valid))
         return max(0.0, self._unchanged_since + valid - now)
+
+    def without_leader(self, now: float) -> str:
+        """Return why nobody leads, and what to do; "" if somebody does, or may in a moment."""
+        since = max(self._began, self._unchanged_since, self._held_since)
+        if now - since <= self._durations.lease + 2 * self._durations.retry:
+            return ""
+        name = f"Lease {self._metadata['namespace']}/{self._metadata['name']}"
+        free_in = self.free_in(now)
+        if not free_in:
+            return f"nobody leads: {name} is free, but cannot be taken"
+        return (
+            f"delete {name}, or wait {math.ceil(free_in)}s: nobody leads, because {self.holder} holds it "
+            f"and has not renewed it for {now - since:.0f}s"
+        )
 
     def is_news(self, change: str, lease: Body) -> bool:
         """Whether an event of a watch matters: it is not the echo of our own write."""

@@ -66,7 +66,7 @@ With the time for a new watch, less than a minute is lost.
 """
 CONNECT_SECONDS = 10.0
 MAX_CONNECTIONS = 32
-"""The most connections, which take memory: a burst of changes must not open more."""
+"""The most connections, which take memory, unless the caller says otherwise."""
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
 JSON = "application/json"
@@ -103,8 +103,10 @@ class Client:
         on_request_end: RequestObserver = lambda *_: None,
         write_fence: WriteFence | None = None,
         max_bytes: int | None = None,
+        connections: int | None = None,
     ) -> None:
         self._login = login
+        self._connections = connections
         self._max_bytes = max_bytes
         self._field_manager = field_manager
         self._on_request_end = on_request_end
@@ -119,7 +121,7 @@ class Client:
             headers["Accept-Encoding"] = "identity"
         fence = self._write_fence
         self._session = self._login.session(
-            connections=MAX_CONNECTIONS,
+            connections=self._connections or MAX_CONNECTIONS,
             timeout=aiohttp.ClientTimeout(total=None),  # each request has its own
             headers=headers,
             auto_decompress=self._max_bytes is None,

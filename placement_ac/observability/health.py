@@ -91,10 +91,19 @@ class WatchHealth:
 
 
 class Health:
-    """The health of one controller, over all its sessions. Not thread-safe: for its loop only."""
+    """The health of one controller, over all its sessions. Not thread-safe: for its loop only.
 
-    def __init__(self, ticks: Callable[[], float] = time.monotonic) -> None:
+    `without_leader` returns why no replica leads, "" if one does (None: there is no election).
+    """
+
+    def __init__(
+        self,
+        ticks: Callable[[], float] = time.monotonic,
+        *,
+        without_leader: Callable[[], str] | None = None,
+    ) -> None:
         self._monotonic = ticks
+        self._without_leader = without_leader
         now = ticks()
         self._session_began_at = now
         """When the current session began."""
@@ -175,19 +184,25 @@ class Health:
             HealthCheck("loop", self._loop_problem()),
             HealthCheck("session", stuck),
             HealthCheck("tls", self._tls_problem()),
+            # No restart gives the Lease to anybody.
+            *(HealthCheck("leader", note=check.problem) for check in self._leader()),
             *(self._watch_check(watch.name) for watch in self._watches),
         ]
 
     def readiness(self) -> list[HealthCheck]:
-        """Return the checks of `/readyz`: TLS works, and everything has been listed once, in this session."""
+        """Return the checks of `/readyz`: TLS works, one leads, and all was listed once in this session."""
         found = [
             HealthCheck("session", self._no_session_reason),
             HealthCheck("tls", self._tls_problem()),
+            *self._leader(),
         ]
         for watch in self._watches:
             why = f"not listed yet{': ' if watch.error else ''}{watch.error}"
             found.append(HealthCheck(f"list {watch.name}", "" if watch.is_listed else why))
         return found
+
+    def _leader(self) -> list[HealthCheck]:
+        return [HealthCheck("leader", self._without_leader())] if self._without_leader else []
 
     def _is_unreachable(self) -> bool:
         return self._monotonic() - self._answered_at > UNREACHABLE_SECONDS

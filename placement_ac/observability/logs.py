@@ -8,6 +8,8 @@ quote secrets; of their failures, only the place in the code is logged.
 import logging
 import re
 import sys
+import time
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping
 from functools import cache, partial
 from typing import Any, Final, Literal, TextIO
@@ -17,10 +19,14 @@ from cachetools import LRUCache
 
 from placement_ac.config.log_levels import LEVELS, parse_log_levels
 from placement_ac.core.api.errors import error_place
+from placement_ac.core.token_bucket import TokenBucket
 
 log = structlog.get_logger(__name__)
 
 MAX_REMEMBERED: Final = 10_000
+LINES_AT_ONCE: Final = 1_000
+LINES_PER_SECOND: Final = 10.0
+"""The burst and the rate of lines with the same message, above debug."""
 _PACKAGE: Final = "placement_ac."
 
 
@@ -35,6 +41,7 @@ def configure(form: Literal["text", "json"] = "text", *levels: str) -> None:
         processors=[
             structlog.processors.add_log_level,
             _level_filter(least),
+            _line_limiter(),
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
             renderer,
@@ -90,6 +97,31 @@ class _LibraryErrorHandler(logging.Handler):
         error = record.exc_info[1] if record.exc_info else None
         place = error_place(error) if error else f"{record.pathname}:{record.lineno}"
         log.error("a library failed", library=record.name, error=place)
+
+
+def _line_limiter() -> structlog.typing.Processor:
+    """Return the processor that drops lines of one kind beyond their rate; the next one has their number.
+
+    Messages are constant, so there are as many kinds as places that log.
+    """
+    buckets: defaultdict[tuple[str, str], TokenBucket] = defaultdict(
+        lambda: TokenBucket(LINES_PER_SECOND, LINES_AT_ONCE)
+    )
+    dropped: Counter[tuple[str, str]] = Counter()
+
+    def limit(_: Any, __: str, line: structlog.typing.EventDict) -> structlog.typing.EventDict:
+        kind = str(line["logger"]), str(line["event"])
+        if line["level"] == "debug":
+            return line
+        if not buckets[kind].take(time.monotonic()):
+            dropped[kind] += 1
+            raise structlog.DropEvent
+        number = dropped.pop(kind, 0)
+        if number:
+            line["left_out"] = number
+        return line
+
+    return limit
 
 
 def _level_filter(least: Mapping[str, int]) -> structlog.typing.Processor:

@@ -18,7 +18,7 @@ from placement_ac.kube.login import Login
 from placement_ac.lab.demo.environment import ControllerThread
 from placement_ac.lab.hub import Hub, RecordedRequest
 from tests.support.driver import NS, Driver, eventually
-from tests.support.replicas import LEASE, LEASES, QUICK, Audit, Replica, kubeconfig
+from tests.support.replicas import LEASE, LEASES, QUICK, Audit, Replica, kubeconfig, occupy
 
 soon = partial(eventually, seconds=25.0)
 """Processes begin slowly on a busy machine."""
@@ -291,3 +291,15 @@ def readings(hub: Hub, name: str, since: float) -> int:
 def has_looked(hub: Hub, name: str, since: float) -> bool:
     """Whether it has asked who leads, and so has woken up."""
     return any(r.user == name and r.path == LEASE and r.at > since for r in tuple(hub.journal))
+
+
+def test_who_may_write_the_lease_stops_nobody_for_ever(hub: Hub, admin: Driver, start: Start) -> None:
+    for name in NAMES:
+        start(name, **QUICK)
+    soon(lambda: is_warm(hub, *NAMES))
+    soon(lambda: admin.listed("p"), ["p-a"])
+    occupy(admin)
+    soon(lambda: lease(admin)["holderIdentity"] != "nobody")
+    assert audit(hub).strays == []
+    admin.decide("p", "b")
+    soon(lambda: admin.listed("p"), ["p-b"])

@@ -1,14 +1,27 @@
 """Placements from several namespaces: which one counts, and what a namespace that cannot be read does."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 
+from placement_ac.core.api.constants import (
+    ANNOTATION_PLACEMENT,
+    ANNOTATION_PLACEMENT_NAMESPACE,
+    GENERATED,
+)
 from placement_ac.lab.hub import Hub
 from placement_ac.observability import logs
 from tests.support.driver import Controllers, Driver, eventually
 
 FORBIDDEN: dict[str, Any] = {"status": 403, "body": {"kind": "Status", "code": 403, "message": "not for you"}}
+
+
+NOT_USED = (
+    "rename Placement first/p, or annotate the check with placement-ac.open-cluster-management.io/"
+    "placement-namespace: it is ignored, because second/p is in use"
+)
+BOTH = {"placement_namespace": "first,second"}
 
 
 @pytest.fixture
@@ -36,15 +49,92 @@ def test_a_check_follows_the_first_namespace_that_has_its_placement(
     first.select("q", "c")
     eventually(lambda: (admin.listed("p"), admin.listed("q")), (["p-b", "p-c"], ["q-c"]))
     first.select("p", "a")
-    eventually(lambda: admin.listed("p"), ["p-a"])
+    eventually(lambda: admin.active("p").get("message"), f"{GENERATED}; {NOT_USED}")
+    assert admin.listed("p") == ["p-b", "p-c"], "the one in use stays in use"
     second.decide("p", "c")
     second.decide("q", "a")  # beside no Placement
-    first.ask("DELETE", f"{first.ocm}/placements/p")
     eventually(lambda: admin.listed("p"), ["p-c"])
+    first.ask("DELETE", f"{first.ocm}/placements/p")
     assert (admin.listed("q"), admin.reason("p"), admin.reason("q")) == (["q-c"], "Active", "Active")
     second.ask("DELETE", f"{second.ocm}/placements/p")
     eventually(lambda: admin.reason("p"), "PlacementNotFound")
     assert admin.listed("p") == ["p-c"]
+
+
+@pytest.fixture
+def taken_over(admin: Driver, first: Driver, second: Driver) -> Driver:
+    """A check that uses second/p, before first/p is created."""
+    admin.check("p")
+    admin.secrets_for("a", "b")
+    second.select("p", "b")
+    return first
+
+
+def recorded(admin: Driver) -> str | None:
+    metadata = admin.ask("GET", admin.kueue("multikueueconfigs", "p"))["metadata"]
+    return (metadata.get("annotations") or {}).get(ANNOTATION_PLACEMENT)
+
+
+def test_the_placement_in_use_stays_in_use_over_a_restart(
+    admin: Driver, second: Driver, taken_over: Driver, controllers: Controllers
+) -> None:
+    with controllers(**BOTH):
+        eventually(lambda: admin.reason("p"), "Active")
+    uid = second.ask("GET", f"{second.ocm}/placements/p")["metadata"]["uid"]
+    assert recorded(admin) == f"second/{uid}"
+    taken_over.select("p", "a")
+    with controllers(**BOTH):
+        eventually(lambda: NOT_USED in admin.active("p").get("message", ""))
+        assert admin.listed("p") == ["p-b"]
+        second.ask("DELETE", f"{second.ocm}/placements/p")
+        eventually(lambda: admin.listed("p"), ["p-a"])
+
+
+def without_record(admin: Driver) -> None:
+    """Leave the MultiKueueConfig as the version before made it."""
+    path = admin.kueue("multikueueconfigs", "p")
+    admin.ask("PATCH", path, {"metadata": {"annotations": {ANNOTATION_PLACEMENT: None}}}, "merge")
+
+
+def test_an_upgrade_writes_nothing_and_a_second_placement_makes_it_record_the_first(
+    admin: Driver, taken_over: Driver, controllers: Controllers
+) -> None:
+    with controllers(**BOTH):
+        eventually(lambda: admin.reason("p"), "Active")
+    without_record(admin)
+    since = len(admin.hub.journal)
+    with controllers(**BOTH):
+        admin.check("q")
+        eventually(lambda: admin.reason("q"), "PlacementNotFound")
+        assert {path for _, path in admin.writes(since)} == {admin.kueue("admissionchecks", "q", "status")}
+        taken_over.select("p", "a")
+        eventually(lambda: (recorded(admin) or "").startswith("second/"))
+        assert admin.listed("p") == ["p-b"]
+
+
+def test_a_check_names_the_namespace_of_its_placement(
+    admin: Driver, taken_over: Driver, controllers: Controllers
+) -> None:
+    taken_over.select("p", "a")
+    annotate = partial(annotated, admin)
+    annotate("second")
+    controllers.start(**BOTH)
+    eventually(lambda: (admin.listed("p"), admin.active("p").get("message")), (["p-b"], GENERATED))
+    annotate("first")
+    eventually(lambda: admin.listed("p"), ["p-a"])
+    annotate("third")
+    eventually(lambda: admin.reason("p"), "PlacementNotFound")
+    assert admin.active("p")["message"] == (
+        "correct the annotation placement-ac.open-cluster-management.io/placement-namespace, or add third to "
+        "--placement-namespace: Placement third/p is not watched"
+    )
+    assert admin.listed("p") == ["p-a"]
+
+
+def annotated(admin: Driver, namespace: str) -> None:
+    annotations = {ANNOTATION_PLACEMENT_NAMESPACE: namespace}
+    path = admin.kueue("admissionchecks", "p")
+    admin.ask("PATCH", path, {"metadata": {"annotations": annotations}}, "merge")
 
 
 def test_a_namespace_that_may_not_be_read_is_told_and_nothing_is_decided(

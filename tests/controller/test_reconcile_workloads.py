@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
+from placement_ac.controller.fair_slots import POSTPONED_SECONDS
 from placement_ac.controller.write_limits import PACED_SECONDS, UNDONE_MAX
 from placement_ac.core.api.constants import WORKLOAD
 from placement_ac.core.inputs.state import WorkerCopies
 from placement_ac.core.plan import workload_states
 from placement_ac.lab.hub import Hub
-from tests.controller.test_reconcile import P, Rig, Test, on, p  # noqa: F401  # fixtures
-from tests.support.driver import Driver
+from tests.controller.test_reconcile import WHEN, P, Rig, Test, on, p  # noqa: F401  # fixtures
+from tests.support.driver import Driver, eventually
 from tests.support.jobs import WORKLOADS, has_quota, is_admitted_on, managed, write_status
 
 
@@ -328,5 +329,56 @@ def test_a_second_look_after_an_eviction_answers_again(job: Driver, on: Any) -> 
         assert rig.world.replace(WORKLOAD, listing.items, listing.resource_version) == {P}
         await rig.look()
         assert check_states(job)["p"] == "Ready"
+
+    on(test)
+
+
+def test_nothing_is_unlisted_while_a_write_hangs_that_could_bring_a_job_there(
+    hub: Hub,
+    job: Driver,
+    on: Any,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def no_copies(*_: Any) -> WorkerCopies:
+        return WorkerCopies()
+
+    async def looks(rig: Rig, wanted: list[str], times: int) -> bool:
+        for _ in range(times):
+            await rig.list()
+            assert await rig.look() is None
+            await asyncio.sleep(0.05)  # the cluster answers
+            rig.ticks += 5
+            if await asyncio.to_thread(job.listed, "p") == wanted:
+                return True
+        return False
+
+    async def test(rig: Rig) -> None:
+        hub.faults.add("PATCH", "/workloads/job/status", agent="placement-ac", delay=8.0)
+        await rig.list()
+        assert await rig.look() is None
+        assert rig.later == [(P, POSTPONED_SECONDS)], "it is looked at again"
+        job.decide("p", "a")
+        assert not await looks(rig, ["p-a"], 10)
+        assert check_states(job)["p"] == "Pending", "the write hangs"
+        await asyncio.to_thread(eventually, lambda: check_states(job)["p"], "Ready", seconds=20)
+        job.ask("DELETE", f"{WORKLOADS}/job")
+        assert await looks(rig, ["p-a"], 10)
+
+    monkeypatch.setattr(Rig, "_ask", no_copies)
+    on(test)
+
+
+def test_a_write_that_hung_is_reported_like_any_other(hub: Hub, job: Driver, on: Any) -> None:  # noqa: F811
+    async def test(rig: Rig) -> None:
+        hub.faults.add("PATCH", "/workloads/job/status", agent="placement-ac", delay=1.0, status=500)
+        hub.faults.add("PATCH", "/workloads/job/status", agent="placement-ac", delay=1.0)
+        await rig.list()
+        for is_last in (False, True):
+            assert await rig.look() is None
+            assert rig.later[-1] == (P, POSTPONED_SECONDS), "it is looked at again"
+            await asyncio.sleep(1.5)
+            assert rig.later[-1] == (P, 0.0 if is_last else POSTPONED_SECONDS)
+        assert check_states(job)["p"] == "Ready"
+        assert rig.world.snapshot(P, WHEN, {}).workloads[0].check_state("p").state == "Ready"
 
     on(test)

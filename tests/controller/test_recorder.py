@@ -10,9 +10,10 @@ from typing import Any, Final
 
 import pytest
 
+from placement_ac.controller.event_queue import QUEUED
 from placement_ac.controller.recorder import (
     AT_ONCE,
-    QUEUED,
+    PER_SECOND,
     REPEAT_SECONDS,
     Recorder,
     RepeatWindow,
@@ -313,3 +314,25 @@ def test_nothing_is_posted_any_more_when_it_ends(hub: Hub, admin: Driver, on: Ca
 
     on(test)
     assert counts(admin) == []
+
+
+def test_the_events_of_one_check_keep_no_other_waiting(admin: Driver, on: Callable[[Test], None]) -> None:
+    other = decode.check(builders.check("q"))
+    noise = [PostableEvent("SentBack", f"number {number}", lasts=False) for number in range(4 * QUEUED)]
+    waited: list[float] = []
+
+    async def test(rig: Rig) -> None:
+        rig.per_second = PER_SECOND
+        rig.restart()
+        rig.events.post(noise[: 2 * QUEUED], [CHECK])
+        await asyncio.sleep(0.5)  # the burst is over
+        began = asyncio.get_running_loop().time()
+        rig.events.post([ADDED], [other])
+        rig.events.post(noise[2 * QUEUED :], [CHECK])
+        ask = lambda: "1 cluster more" in [message for message, *_ in counts(admin)]  # noqa: E731  # for a thread
+        await asyncio.to_thread(eventually, ask, seconds=40)
+        waited.append(asyncio.get_running_loop().time() - began)
+        await rig.events.close()
+
+    on(test)
+    assert waited[0] < 1.0

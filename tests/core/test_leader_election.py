@@ -15,7 +15,7 @@ AFTER_SUSPEND = 1e6
 
 
 def election(me: str = "me") -> LeaderElection:
-    return LeaderElection(me, DURATIONS, namespace="ns", name="l")
+    return LeaderElection(me, DURATIONS, namespace="ns", name="l", began=100)
 
 
 Object = dict[str, Any]
@@ -79,6 +79,7 @@ def test_a_lease_that_is_taken_keeps_what_is_not_ours_and_is_that_very_version()
         pytest.param(lease("me"), 0, id="ours"),
         pytest.param(lease(), 15, id="another's"),
         pytest.param(lease(leaseDurationSeconds=60), 60, id="another's, longer"),
+        pytest.param(lease(leaseDurationSeconds=2147483647), 60, id="another's, for ever"),
         pytest.param(lease(leaseDurationSeconds=1), 15, id="another's, shorter"),
         pytest.param(lease(leaseDurationSeconds="60"), 15, id="a duration that is no number"),
         pytest.param(lease(leaseDurationSeconds=True), 15, id="a duration that is a truth"),
@@ -153,6 +154,36 @@ def test_a_lease_that_was_deleted_is_made_anew_by_its_holder_only() -> None:
         claim = one.claim(now, WHEN)
         assert claim
         assert claim["metadata"] == {"name": "l", "namespace": "ns"}
+
+
+def test_a_lease_that_is_gone_holds_no_longer_than_a_leader_writes() -> None:
+    mine = election()
+    mine.saw(lease(leaseDurationSeconds=60), 100)
+    mine.saw(None, 110)
+    assert (mine.free_in(110), claimed(mine, 115)) == (5, taken(4))
+
+
+@pytest.mark.parametrize(
+    ("mine", "now", "says"),
+    [
+        pytest.param(leading(100), 119, "", id="who leads may renew"),
+        pytest.param(
+            leading(100), 119.1, "nobody leads: Lease ns/l is free, but cannot be taken", id="expired"
+        ),
+        pytest.param(election(), 119, "", id="just begun"),
+    ],
+)
+def test_without_a_leader(mine: LeaderElection, now: float, says: str) -> None:
+    assert mine.without_leader(now) == says
+
+
+def test_who_holds_it_and_does_not_renew_it_is_named() -> None:
+    mine = election()
+    mine.saw(lease(leaseDurationSeconds=10**9), 100)
+    assert mine.without_leader(119) == ""
+    assert mine.without_leader(125.5) == (
+        "delete Lease ns/l, or wait 35s: nobody leads, because other holds it and has not renewed it for 26s"
+    )
 
 
 def test_a_refused_claim_is_no_lead() -> None:

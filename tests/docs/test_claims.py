@@ -7,7 +7,7 @@ import pytest
 
 from bench import chaos, flips_play
 from placement_ac.cli import demo, timeline_recorder, ui_feed, worker_options
-from placement_ac.controller import event_writer, lease, recorder, session, write_limits
+from placement_ac.controller import event_queue, event_writer, lease, recorder, session, write_limits
 from placement_ac.core.api import constants
 from placement_ac.core.inputs import queue_facts
 from placement_ac.core.plan import event_intents, fact_questions
@@ -141,7 +141,7 @@ IN_SENTENCES: Final = [
     ("reference", "and so on up to five minutes", recorder.COUNT_MOST_SECONDS, 300),
     ("reference", "Twenty events are posted at once", recorder.AT_ONCE, 20),
     ("reference", "then fifty a second", recorder.PER_SECOND, 50),
-    ("reference", "more than 500 events wait", recorder.QUEUED, 500),
+    ("reference", "more than 500 events wait", event_queue.QUEUED, 500),
     ("reference", "failed with a TLS error for longer than a minute", health.TLS_FAILED_SECONDS, 60),
     ("reliability", "cancels those that take longer than 1.2 s", session.CLOSE_SECONDS, 1.2),
     ("reliability", "releases the Lease if that takes no longer than 1 s", lease.RELEASE_SECONDS, 1),

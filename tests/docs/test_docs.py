@@ -128,6 +128,8 @@ def test_names_labels_and_annotations() -> None:
         constants.LABEL_CLUSTER,
         f'{constants.ANNOTATION_ADOPT}: "true"',
         constants.ANNOTATION_DRAINING,
+        constants.ANNOTATION_PLACEMENT,
+        constants.ANNOTATION_PLACEMENT_NAMESPACE,
         constants.ANNOTATION_UNLIST,
         constants.ANNOTATION_DISPATCH_PROFILE,
         (

@@ -9,6 +9,7 @@ import requests
 
 from placement_ac.lab.hub import Hub
 from tests.support.driver import Controllers, Driver, eventually, free_port
+from tests.support.replicas import LEASE, occupy
 from tests.support.stage import shorten
 
 
@@ -176,3 +177,24 @@ def test_an_address_that_is_taken_is_told(controllers: Controllers, pages: Pages
         controller.__enter__()
         controller.stop()
     assert str(controller.failure).startswith(f"health-probe-bind-address: {pages.address}: ")
+
+
+def test_nobody_leads_until_the_lease_is_deleted(
+    admin: Driver, controllers: Controllers, pages: Pages
+) -> None:
+    start(
+        controllers,
+        pages,
+        leader_elect=True,
+        leader_elect_lease_duration="6s",
+        leader_elect_renew_deadline="1s",
+        leader_elect_retry_period="300ms",
+    )
+    eventually(lambda: pages("/readyz"), (200, "ok"))
+    occupy(admin)
+    eventually(lambda: pages("/readyz")[0], 500, seconds=20)
+    assert "[-]leader failed: delete Lease kueue-system/placement-ac, or wait " in pages("/readyz")[1]
+    status, text = pages("/healthz?verbose")
+    assert (status, "nobody leads, because nobody holds it" in text) == (200, True), "no restart helps"
+    admin.ask("DELETE", LEASE)
+    eventually(lambda: pages("/readyz"), (200, "ok"))

@@ -239,3 +239,31 @@ def test_kopf_logs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     silence_kopf()
     logging.getLogger("kopf.objects").error("it failed on SeCrEt-42")
     assert capsys.readouterr().err == ""
+
+
+def test_lines_of_one_kind_are_limited_and_counted_and_keep_no_others_away(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(logs.time, "monotonic", lambda: clock[0])
+    logs.configure("json")
+    log = structlog.get_logger("placement_ac.controller.recorder")
+    for number in range(100_000):
+        log.info("event", number=number)
+    log.warning("an event was refused")
+    clock[0] += 1.0
+    for number in range(100):
+        log.info("event", number=number)
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    events = [line for line in lines if line["event"] == "event"]
+    assert (len(events), len(lines)) == (logs.LINES_AT_ONCE + 10, logs.LINES_AT_ONCE + 11)
+    left_out = [line["left_out"] for line in events if "left_out" in line]
+    assert left_out == [100_000 - logs.LINES_AT_ONCE]
+
+
+def test_debug_lines_are_all_there(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure("json", "debug")
+    log = structlog.get_logger("placement_ac.controller.recorder")
+    for _ in range(2 * logs.LINES_AT_ONCE):
+        log.debug("event")
+    assert len(capsys.readouterr().err.splitlines()) == 2 * logs.LINES_AT_ONCE

@@ -33,6 +33,10 @@ UNREACHABLE = {"key": "cluster.open-cluster-management.io/unreachable", "effect"
 GENERATED = "MultiKueueConfig and MultiKueueCluster generated"
 
 
+def workloads_in(namespace: str) -> str:
+    return WORKLOADS.replace("/default/", f"/{namespace}/")
+
+
 def soon(ask: Callable[[], Any], wanted: Any = True) -> Any:
     return eventually(ask, wanted, seconds=LIMIT)
 
@@ -359,9 +363,9 @@ def managed(admin: Driver, *names: str) -> None:
         admin.ask("POST", MANAGED, kind | {"metadata": {"name": name}, "spec": {"hubAcceptsClient": True}})
 
 
-def has_quota(admin: Driver, name: str, *checks: str) -> Object:
+def has_quota(admin: Driver, name: str, *checks: str, namespace: str = "default") -> Object:
     """Create a Workload with quota, written as Kueue does: by apply, as two field managers."""
-    admin.ask("POST", WORKLOADS, _bare(name))
+    admin.ask("POST", workloads_in(namespace), _bare(name))
     pending = [{"name": check, "state": "Pending", "message": "", **_since()} for check in checks]
     flavors = [{"name": "main", "count": 1, "flavors": {"cpu": "default"}, "resourceUsage": {"cpu": "1"}}]
     admission = {"clusterQueue": "gated", "podSetAssignments": flavors}
@@ -370,10 +374,9 @@ def has_quota(admin: Driver, name: str, *checks: str) -> Object:
         "conditions": [_true("QuotaReserved")],
         "admissionChecks": pending,
     }
-    write_status(admin, name, KUEUE_ADMISSION, by_admission)
-    return write_status(
-        admin, name, "kueue", {"conditions": [_true("PodsReady")], "admissionChecks": pending}
-    )
+    write_status(admin, name, KUEUE_ADMISSION, by_admission, namespace)
+    by_kueue = {"conditions": [_true("PodsReady")], "admissionChecks": pending}
+    return write_status(admin, name, "kueue", by_kueue, namespace)
 
 
 def is_admitted_on(admin: Driver, name: str, cluster: str) -> Object:
@@ -392,10 +395,13 @@ def is_admitted_on(admin: Driver, name: str, cluster: str) -> Object:
     return write_status(admin, name, KUEUE_ADMISSION, status | checks)
 
 
-def write_status(admin: Driver, name: str, manager: str, status: Object) -> Object:
+def write_status(
+    admin: Driver, name: str, manager: str, status: Object, namespace: str = "default"
+) -> Object:
     identity = {"apiVersion": f"kueue.x-k8s.io/{admin.v}", "kind": "Workload"}
     body = identity | {"metadata": {"name": name}, "status": status}
-    return admin.ask("PATCH", f"{WORKLOADS}/{name}/status", body, "apply", fieldManager=manager, force="true")
+    path = f"{workloads_in(namespace)}/{name}/status"
+    return admin.ask("PATCH", path, body, "apply", fieldManager=manager, force="true")
 
 
 def _bare(name: str) -> Object:
@@ -404,7 +410,7 @@ def _bare(name: str) -> Object:
     return {
         "apiVersion": "kueue.x-k8s.io/v1beta2",
         "kind": "Workload",
-        "metadata": {"name": name, "namespace": "default"},
+        "metadata": {"name": name},
         "spec": {"queueName": "gated", "podSets": [{"name": "main", "count": 1, "template": pods}]},
     }
 

@@ -12,6 +12,7 @@ from typing import IO, Final, Self
 
 from placement_ac.lab.hub import Hub
 from placement_ac.lab.hub.faults import RecordedRequest
+from tests.support.driver import Driver
 
 LEASES: Final = "/apis/coordination.k8s.io/v1/namespaces/kueue-system/leases"
 LEASE: Final = f"{LEASES}/placement-ac"
@@ -43,6 +44,12 @@ def kubeconfig(hub: Hub, folder: Path, name: str) -> Path:
     path = folder / name
     path.write_text(json.dumps(content))
     return path
+
+
+def occupy(admin: Driver) -> None:
+    """Write the Lease for a holder that does not exist, for 68 years."""
+    spec = {"holderIdentity": "nobody", "leaseDurationSeconds": 2147483647}
+    admin.ask("PATCH", LEASE, {"spec": spec}, "merge")
 
 
 class Replica:

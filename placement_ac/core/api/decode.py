@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from functools import lru_cache
 from typing import Final
 
@@ -105,7 +106,7 @@ def placement(raw: Raw) -> objects.Placement:
         groups=status.decision_groups if status else (),
         conditions=status.conditions if status else (),
         problem=bad_spec or bad_status,
-        created=parse_time(str((raw.get("metadata") or {}).get("creationTimestamp"))),
+        created=_created(raw),
         grouped=bool(spec and spec.decision_strategy),
         cluster_sets=spec.cluster_sets if spec else (),
     )
@@ -132,7 +133,12 @@ def decision(raw: Raw) -> objects.Decision:
         clusters=tuple(entry.cluster_name for entry in decided or ()),
         problem=problem,
         owner=_owning_placement(raw),
+        created=_created(raw),
     )
+
+
+def _created(raw: Raw) -> datetime | None:
+    return parse_time(str((raw.get("metadata") or {}).get("creationTimestamp")))
 
 
 def _owning_placement(raw: Raw) -> str:

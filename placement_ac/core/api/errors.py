@@ -64,6 +64,13 @@ class WorkloadTrouble(ApiError):
     """Some writes to Workloads failed; all others were tried."""
 
 
+class Postponed(Unavailable):
+    """The write hangs and goes on without us, or was not sent because too many others hang.
+
+    It is decided again when they end, `retry_after` seconds from now at the latest.
+    """
+
+
 class Undone(ApiError):
     """The write was not sent: somebody has undone it again and again; `retry_after` says when it is sent."""
 

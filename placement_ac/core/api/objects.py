@@ -14,6 +14,8 @@ from placement_ac.core.api import schemas
 from placement_ac.core.api.constants import (
     ANNOTATION_ADOPT,
     ANNOTATION_DRAINING,
+    ANNOTATION_PLACEMENT,
+    ANNOTATION_PLACEMENT_NAMESPACE,
     ANNOTATION_UNLIST,
     LABEL_CLUSTER,
     LABEL_MANAGED_BY,
@@ -76,6 +78,11 @@ class Check:
         return self.names(PLACEMENT) if self.ours else ""
 
     @property
+    def placement_namespace(self) -> str:
+        """The namespace of its Placement, if an annotation says so."""
+        return self.meta.annotations.get(ANNOTATION_PLACEMENT_NAMESPACE, "").strip()
+
+    @property
     def config(self) -> str:
         """The MultiKueueConfig that this check of Kueue names; "" when it names none."""
         return self.names(MULTIKUEUE_CONFIG) if self.multikueue else ""
@@ -119,6 +126,7 @@ class Decision(NamedTuple):
     problem: str
     owner: str = ""
     """The uid of the Placement that owns it."""
+    created: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +291,11 @@ class KueueObject(WritableObject):
     """The names in a MultiKueueConfig's `spec.clusters`."""
     source: tuple[str, str] = field(init=False, repr=False, compare=False)
     """The kind and name in a MultiKueueCluster's spec, in any version; ("", ""): none."""
+
+    @property
+    def placement_in_use(self) -> str:
+        """NAMESPACE/UID of the Placement from which a MultiKueueConfig was made; "" if it does not say."""
+        return self.meta.annotations.get(ANNOTATION_PLACEMENT, "") if self.ours else ""
 
     def __post_init__(self) -> None:
         WritableObject.__post_init__(self)

@@ -133,6 +133,7 @@ class TimerKind(StrEnum):
 
     REMOVAL_UNSETTLED = auto()  # a listed cluster that would go, though OCM has not settled it
     DECISIONS_DISAGREE = auto()  # the Placement's status counts other clusters than its decisions hold
+    DECISION_UNNAMED = auto()  # a PlacementDecision that the Placement's status does not name
     DECISIONS_FOREIGN = auto()  # PlacementDecisions with the Placement's label that it does not own
     CREDENTIALS_MISSING = auto()  # credentials by others have vanished, and ours replace them
     CREDENTIALS_UNNEEDED = auto()  # nobody needs the credentials that we made
@@ -235,6 +236,18 @@ class DecisionState:
     scores: ScoreTable = field(default_factory=dict)
     foreign: tuple[str, ...] = ()
     """The PlacementDecisions with its label that it does not own: they do not count."""
+    unnamed: tuple[str, ...] = ()
+    """Those that it owns, but that its status does not name."""
+    ignored: tuple[str, ...] = ()
+    """Those of them that do not count, because that has lasted."""
+    namesakes: tuple[str, ...] = ()
+    """The namespaces in which Placements of that name are not used; none if a check names its namespace."""
+    is_recorded: bool = True
+    """Whether a restart chooses this Placement again, by the MultiKueueConfig or as the first of its name."""
+    contradicting: tuple[str, ...] = ()
+    """The checks whose annotation names another namespace."""
+    named_home: str = ""
+    """The namespace of the Placement, if an annotation of a check names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,6 +366,10 @@ class WantedConfig(NamedTuple):
     owners: Mapping[str, str]
     draining: Mapping[str, datetime] = NOTHING
     """Those of `clusters` that leave → since when."""
+    placement: str = ""
+    """NAMESPACE/UID of the Placement in use, where several namespaces may have one of its name."""
+    is_recorded: bool = True
+    """Whether this need not be written: a restart chooses the same Placement."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import Final
 from placement_ac.core.api.constants import (
     ACTIVE,
     ANNOTATION_ADOPT,
+    ANNOTATION_PLACEMENT_NAMESPACE,
     BAD_PARAMETERS,
     CONDITION_MESSAGE_MAX,
     GENERATED,
@@ -86,7 +87,15 @@ def parameters_are_wrong(seen: Snapshot, _: TargetClusters) -> Verdict | None:
 def placement_is_missing(seen: Snapshot, _: TargetClusters) -> Verdict | None:
     if seen.decision.placement:
         return None
-    looked_for = joined([f"{namespace}/{seen.name}" for namespace in seen.hub.namespaces], " or ")
+    home = seen.decision.named_home
+    spaces = (home,) if home else seen.hub.namespaces
+    looked_for = joined([f"{namespace}/{seen.name}" for namespace in spaces], " or ")
+    if home and home not in seen.hub.namespaces:
+        return refuse(
+            PLACEMENT_NOT_FOUND,
+            f"correct the annotation {ANNOTATION_PLACEMENT_NAMESPACE}, or add {home} to "
+            f"--placement-namespace: Placement {looked_for} is not watched",
+        )
     return refuse(
         PLACEMENT_NOT_FOUND,
         f"correct spec.parameters.name, or create Placement {looked_for}: it does not exist",

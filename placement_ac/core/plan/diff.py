@@ -14,6 +14,7 @@ from typing import ClassVar
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     ANNOTATION_DRAINING,
+    ANNOTATION_PLACEMENT,
     CONDITION_ACTIVE,
     LABEL_CLUSTER,
     LABEL_MANAGED_BY,
@@ -131,6 +132,17 @@ def phases_through_config(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     return _non_empty(early, tuple(_clusters(seen, first)), tuple(_config(seen, wanted.config)))
 
 
+def unlists(seen: Snapshot, phases: Iterable[Phase]) -> bool:
+    """Whether these phases take a cluster out of the list."""
+    listed = set(seen.objects.listed)
+    configs = (action for phase in phases for action in phase if action.kind is MULTIKUEUE_CONFIG)
+    return any(
+        isinstance(action, Delete) or not listed.issubset(action.body["spec"]["clusters"])
+        for action in configs
+        if isinstance(action, Apply | Delete)
+    )
+
+
 def repairs(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     """Return the phase that repairs listed MultiKueueClusters, and creates those with new names."""
     _, later = _by_urgency(seen, wanted)
@@ -215,13 +227,15 @@ def _config_write(wanted: WantedConfig, observed: KueueObject | None, hub: HubFa
     draining = ",".join(f"{name}={_time(since)}" for name, since in wanted.draining.items())
     if observed and is_same(observed, labels, wanted.owners, spec):
         annotation = observed.meta.annotations.get(ANNOTATION_DRAINING)
-        if annotation == draining if draining else not observed.applied_fields.draining:
+        same = annotation == draining if draining else not observed.applied_fields.draining
+        if same and (wanted.is_recorded or observed.placement_in_use == wanted.placement):
             return None
     body = body_of(wanted.name, labels, wanted.owners, observed, hub) | {"spec": spec}
     if observed:  # what was decided on an old list must not come after what another leader has decided
         body["metadata"]["resourceVersion"] = observed.meta.resource_version
-    if draining:
-        body["metadata"]["annotations"] = {ANNOTATION_DRAINING: draining}
+    annotations = {ANNOTATION_DRAINING: draining, ANNOTATION_PLACEMENT: wanted.placement}
+    if given := {key: value for key, value in annotations.items() if value}:
+        body["metadata"]["annotations"] = given
     return Apply(MULTIKUEUE_CONFIG, body, observed)
 
 

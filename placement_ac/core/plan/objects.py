@@ -7,6 +7,7 @@ MultiKueueClusters have no owner: the controller removes each when no Placement 
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import NamedTuple
 
 from placement_ac.core.api.constants import DISCONNECTED_RETENTION_SECONDS
@@ -103,7 +104,17 @@ def _target_config(
     if len(names) > seen.hub.clusters_max and observed:
         # Kueue's limit has shrunk: nothing can be written before enough clusters can leave together.
         names = observed.listed
-    return WantedConfig(seen.name, names, owners, draining) if names else None
+    return _config(seen, names, owners, draining) if names else None
+
+
+def _config(
+    seen: Snapshot, names: tuple[str, ...], owners: Mapping[str, str], draining: Mapping[str, datetime]
+) -> WantedConfig:
+    placement, several = seen.decision.placement, len(seen.hub.namespaces) > 1
+    in_use = f"{placement.meta.namespace}/{placement.meta.uid}" if placement and several else ""
+    if not in_use and several and seen.objects.config:
+        in_use = seen.objects.config.placement_in_use
+    return WantedConfig(seen.name, names, owners, draining, in_use, seen.decision.is_recorded)
 
 
 def _recorded(targets: TargetClusters) -> Iterable[DrainStep]:
@@ -116,7 +127,7 @@ def unchanged_objects(seen: Snapshot) -> TargetObjects:
     owners = owners_of(seen)
     observed, config = seen.objects.config, None
     if observed and not is_taken(observed, seen.name, ""):
-        config = WantedConfig(seen.name, observed.listed, owners, observed.draining)
+        config = _config(seen, observed.listed, owners, observed.draining)
     listed = config.clusters if config else ()
     ours = [
         _wanted(name, seen.hub.cluster_of(seen.name, name, obj), None, owners)

@@ -6,13 +6,14 @@ have just vanished, otherwise `REGROUP_SECONDS` if there are several decisions. 
 decision cannot be read, nothing is removed. An addition does not wait.
 """
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import lru_cache
 from itertools import chain
 from typing import Final, NamedTuple
 
 from placement_ac.core.api.constants import (
+    ANNOTATION_PLACEMENT_NAMESPACE,
     CLUSTER_NAME_MAX,
     LABEL_VALUE_MAX,
     OBJECT_NAME_MAX,
@@ -23,6 +24,7 @@ from placement_ac.core.api.objects import Decision, KueueObject, Placement
 from placement_ac.core.api.text import count_text, joined
 from placement_ac.core.inputs.ranking import RankedCluster, rank
 from placement_ac.core.inputs.state import NOTHING, Snapshot, Timer, TimerKind
+from placement_ac.core.inputs.unnamed import unnamed_timer
 from placement_ac.core.kubeconfig.dns import is_dns_name
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from placement_ac.core.selection.probe_schedule import probe_objection
@@ -101,6 +103,7 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
     waits = {_unsettled(cluster): seconds for cluster, seconds in pending.items()}
     remarks = {timer: remark for timer, find in _REMARKS.items() if (remark := find(seen))}
     waits |= dict.fromkeys(remarks, SETTLE_SECONDS)
+    waits |= {unnamed_timer(name): SETTLE_SECONDS for name in seen.decision.unnamed}
     left = [seconds - seen.age(timer) for timer, seconds in waits.items()]
     return Selection(
         is_conclusive=bool(staying) or is_decided(seen.decision.placement, seen.decision.decisions),
@@ -110,7 +113,11 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
         unreadable=unreadable,
         timers=frozenset(waits),
         requeue_after=soonest(seconds for seconds in left if seconds > 0),
-        remarks=tuple(text for timer, text in remarks.items() if seen.age(timer) >= SETTLE_SECONDS),
+        remarks=(
+            *(text for timer, text in remarks.items() if seen.age(timer) >= SETTLE_SECONDS),
+            *_ignored(seen),
+            *_namesakes(seen),
+        ),
     )
 
 
@@ -121,6 +128,35 @@ def _foreign(seen: Snapshot) -> str:
         return ""
     names = joined([f"{placement.meta.namespace}/{name}" for name in foreign])
     return f"delete PlacementDecision {names}: Placement {seen.name} does not own it, so it is ignored"
+
+
+def _ignored(seen: Snapshot) -> Iterator[str]:
+    """Yield which decisions are ignored because the Placement's status does not name them."""
+    placement, ignored = seen.decision.placement, seen.decision.ignored
+    if placement and ignored:
+        space = placement.meta.namespace
+        names = joined([f"{space}/{name}" for name in ignored])
+        yield (
+            f"delete PlacementDecision {names}: status.decisionGroups of Placement {space}/{seen.name} "
+            "does not name it, so it is ignored"
+        )
+
+
+def _namesakes(seen: Snapshot) -> Iterator[str]:
+    """Yield which other Placements have the same name, and which checks name another namespace."""
+    placement, decision = seen.decision.placement, seen.decision
+    if placement and decision.namesakes:
+        names = joined([f"{space}/{seen.name}" for space in decision.namesakes])
+        yield (
+            f"rename Placement {names}, or annotate the check with {ANNOTATION_PLACEMENT_NAMESPACE}: it is "
+            f"ignored, because {placement.meta.namespace}/{seen.name} is in use"
+        )
+    if placement and decision.contradicting:
+        yield (
+            f"correct the annotation {ANNOTATION_PLACEMENT_NAMESPACE} of check "
+            f"{joined(decision.contradicting)}: all checks of one Placement's name share its "
+            f"MultiKueueConfig, and {placement.meta.namespace}/{seen.name} is in use"
+        )
 
 
 def _disagreement(seen: Snapshot) -> str:

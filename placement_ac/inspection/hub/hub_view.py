@@ -82,6 +82,7 @@ class _ElapsedTimers(Mapping[state.Timer, float]):
 SETTLED: Final[state.TimerAges] = _ElapsedTimers(
     (
         state.TimerKind.REMOVAL_UNSETTLED,
+        state.TimerKind.DECISION_UNNAMED,
         state.TimerKind.DECISIONS_FOREIGN,
         state.TimerKind.MASS_LOSS,
         state.TimerKind.LIST_ORDER,

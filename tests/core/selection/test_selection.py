@@ -1,5 +1,6 @@
 """Which clusters are listed: at once when they come, with patience when they go."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.targets import select_targets
 from placement_ac.core.selection.selection import DISAGREE, FOREIGN, ListableCluster, Selection
 from tests.support.builders import (
+    NOW,
     check,
     decision,
     labels_of,
@@ -170,6 +172,48 @@ def test_a_decision_that_its_placement_does_not_own_is_ignored(owners: list[Any]
     assert selected(*objects, ages={FOREIGN: 2.0}).remarks == (
         "delete PlacementDecision kueue-system/p-decision-2: Placement p does not own it, so it is ignored",
     )
+
+
+NAMED = placement(selected=1, groups=[(["p-decision-1"], 1)])
+UNNAMED = Timer(TimerKind.DECISION_UNNAMED, "p-decision-2")
+TWO_SECONDS_AGO = (NOW - timedelta(seconds=2.9)).isoformat()
+LONG_AGO = (NOW - timedelta(seconds=3)).isoformat()
+
+
+@pytest.mark.parametrize(
+    ("objects", "ages", "clusters"),
+    [
+        pytest.param([NAMED, decision("b", index=2)], {}, ["a", "b"], id="just created"),
+        pytest.param([NAMED, decision("b", index=2)], {UNNAMED: 1.9}, ["a", "b"], id="for 1.9 s"),
+        pytest.param([NAMED, decision("b", index=2)], {UNNAMED: 2.0}, ["a"], id="for 2 s"),
+        pytest.param(
+            [NAMED, decision("b", index=2, creationTimestamp=TWO_SECONDS_AGO)], {}, ["a", "b"], id="young"
+        ),
+        pytest.param(
+            [NAMED, decision("b", index=2, creationTimestamp=LONG_AGO)], {}, ["a"], id="after a restart"
+        ),
+        pytest.param(
+            [placement(selected=1), decision("b", index=2)], {UNNAMED: 9.0}, ["a", "b"], id="nobody names any"
+        ),
+        pytest.param(
+            [placement(selected=2, groups=[(["p-decision-1", "p-decision-2"], 2)]), decision("b", index=2)],
+            {UNNAMED: 9.0},
+            ["a", "b"],
+            id="named",
+        ),
+    ],
+)
+def test_a_decision_that_the_status_does_not_name_counts_for_two_seconds(
+    objects: list[Any], ages: Any, clusters: list[str]
+) -> None:
+    answer = selected(*objects, decision("a"), secrets("a", "b"), ages=ages)
+    assert [entry.cluster for entry in answer.listable] == clusters
+    why = (
+        "delete PlacementDecision kueue-system/p-decision-2: status.decisionGroups of Placement "
+        "kueue-system/p does not name it, so it is ignored"
+    )
+    assert answer.remarks == (() if "b" in clusters else (why,))
+    assert (UNNAMED in answer.timers) is (objects[0] is NAMED), "its age is known next time"
 
 
 def test_forged_decisions_alone_decide_nothing() -> None:

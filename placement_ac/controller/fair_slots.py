@@ -1,0 +1,134 @@
+"""
+Slots for writes, shared fairly: writes that hang leave slots to other Placements and namespaces.
+
+A write that an admission webhook holds keeps its connection for seconds. So a write counts among the few that
+may run at once only while it is quick. Of those that hang, each Placement and each namespace has a share.
+"""
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable, Hashable
+from contextlib import asynccontextmanager
+from typing import Final, NamedTuple
+
+from placement_ac.core.api.errors import Postponed
+
+QUICK_SLOTS: Final = 32
+"""How many writes run at once, apart from those that hang: a burst of changes opens no more connections."""
+QUICK_OF_FLOW: Final = 16
+"""How many of them are of one flow."""
+QUICK_SECONDS: Final = 0.25
+"""A write that takes longer hangs."""
+HANGING_SLOTS: Final = 96
+"""How many writes may hang before no other is sent."""
+HANGING_OF_FLOW: Final = 8
+HANGING_OF_KEY: Final = 48
+HANGING_OF_NAMESPACE: Final = 64
+"""How many of them are of one flow, one Placement or one namespace before no other of it is sent."""
+POSTPONED_SECONDS: Final = 1.0
+"""How long a write waits of whose flow too many hang."""
+
+
+class Flow(NamedTuple):
+    """Whose writes they are: a Placement may serve many namespaces, and a namespace hold many Placements."""
+
+    key: Hashable = ""
+    """The Placement or cluster."""
+    namespace: str = ""
+    """Of the Workload, or of the Placement."""
+
+    def shares(self) -> tuple[tuple[Hashable, int], ...]:
+        """Return what this flow is a part of, and how many writes of it may hang."""
+        return (
+            ("", HANGING_SLOTS),
+            (self, HANGING_OF_FLOW),
+            (("key", self.key), HANGING_OF_KEY),
+            (("namespace", self.namespace), HANGING_OF_NAMESPACE),
+        )
+
+
+class FairSlots:
+    """The slots of one client's writes."""
+
+    def __init__(self) -> None:
+        self._quick: Counter[Flow] = Counter()
+        self._hanging: Counter[Hashable] = Counter()
+        """By each part of `Flow.shares`."""
+        self._waiting: dict[Flow, deque[asyncio.Future[None]]] = {}
+        """By flow: each in its turn gets a slot."""
+
+    @asynccontextmanager
+    async def hold(self, flow: Flow, on_hang: Callable[[], None] = lambda: None) -> AsyncIterator[None]:
+        """Wait for a slot and hold it; `on_hang` is called when that lasts. Raises Postponed."""
+        await self._acquire(flow)
+        hangs = False
+
+        def hang() -> None:
+            nonlocal hangs
+            hangs = True
+            self._hanging.update(part for part, _ in flow.shares())
+            self._quick[flow] -= 1
+            on_hang()
+            self._grant()
+
+        timer = asyncio.get_running_loop().call_later(QUICK_SECONDS, hang)
+        try:
+            yield
+        finally:
+            timer.cancel()
+            if hangs:
+                self._hanging.subtract(part for part, _ in flow.shares())
+                self._hanging += Counter()  # forgets those of which none is left
+            else:
+                self._quick[flow] -= 1
+            self._grant()
+
+    async def _acquire(self, flow: Flow) -> None:
+        granted = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(flow, deque()).append(granted)
+        self._grant()
+        try:
+            await granted
+        except asyncio.CancelledError:
+            if granted.done() and not granted.cancelled() and not granted.exception():
+                self._quick[flow] -= 1
+                self._grant()
+            raise
+
+    def _grant(self) -> None:
+        """Give the free slots to the flows that wait, one after another."""
+        self._quick += Counter()
+        free, blocked = QUICK_SLOTS - self._quick.total(), 0
+        while len(self._waiting) > blocked:
+            flow = next(iter(self._waiting))
+            queue = self._waiting.pop(flow)
+            postponed = self._postponed(flow)
+            if postponed:
+                while queue:
+                    _end(queue.popleft(), postponed)
+            elif free > 0 and self._quick[flow] < QUICK_OF_FLOW:
+                if _end(queue.popleft()):
+                    self._quick[flow] += 1
+                    free -= 1
+                blocked = 0
+            else:
+                blocked += 1
+            if queue:
+                self._waiting[flow] = queue
+
+    def _postponed(self, flow: Flow) -> Postponed | None:
+        if all(self._hanging[part] < share for part, share in flow.shares()):
+            return None
+        where = f" of namespace {flow.namespace}" if flow.namespace else ""
+        return Postponed(f"too many writes{where} hang; waiting for them", retry_after=POSTPONED_SECONDS)
+
+
+def _end(granted: asyncio.Future[None], error: Postponed | None = None) -> bool:
+    """Whether somebody still waited for it."""
+    if granted.done():
+        return False
+    if error:
+        granted.set_exception(error)
+    else:
+        granted.set_result(None)
+    return True
