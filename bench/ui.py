@@ -114,7 +114,7 @@ class Data:
     def _read(self) -> None:
         address = urlsplit(self.url)
         connection = http.client.HTTPConnection(address.hostname or "", address.port)
-        connection.request("GET", f"/events?check={CHECK}")
+        connection.request("GET", f"{address.path}events?check={CHECK}")
         answer = connection.getresponse()
         event = ""
         while line := answer.readline().decode():

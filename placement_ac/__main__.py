@@ -9,6 +9,7 @@ import os
 import resource
 import signal
 import sys
+from contextlib import suppress
 from importlib import import_module
 
 
@@ -36,7 +37,10 @@ def complete() -> None:
 
 def _stop_before_start(number: int, _: object) -> None:
     """End the process at once; an exception could be caught by whatever is being imported."""
-    os.write(2, f"placement-ac: {signal.Signals(number).name} before the controller has started\n".encode())
+    with suppress(OSError):  # stderr may be closed
+        os.write(
+            2, f"placement-ac: {signal.Signals(number).name} before the controller has started\n".encode()
+        )
     os._exit(0)
 
 

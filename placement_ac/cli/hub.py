@@ -4,7 +4,10 @@ import re
 import signal
 import socket
 import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import click
@@ -12,8 +15,10 @@ import click
 from placement_ac.core.api.errors import LoginFailed
 from placement_ac.core.kubeconfig.parse import parse_kubeconfig
 from placement_ac.core.kubeconfig.refusals import KubeconfigRefused
-from placement_ac.lab.hub import CONTEXT, Hub
-from placement_ac.lab.standins.runner import KNOWN, StandIns
+from placement_ac.lab.hub import CONTEXT, Hub, write_kubeconfig
+from placement_ac.lab.standins.multikueue import ALL_AT_ONCE
+from placement_ac.lab.standins.runner import KNOWN, StandInFactory, StandIns
+from placement_ac.observability import logs
 
 
 def _address(value: str) -> tuple[str, int]:
@@ -56,12 +61,61 @@ def _stand_ins(value: str) -> tuple[str, ...]:
     metavar="NAMES",
     help=f"Stand-ins to run on it, comma-separated: {', '.join(KNOWN)}.",
 )
-def command(address: tuple[str, int], kubeconfig: Path, stand_ins: tuple[str, ...]) -> None:
+@click.option(
+    "--workers",
+    type=click.IntRange(0, 50),
+    default=0,
+    metavar="N",
+    help="Start N worker clusters, too, with credentials for the hub; they run Jobs. Needs --with ocm,kueue, "
+    "which is then the default.",
+)
+@click.option("--gpus", type=click.IntRange(0), default=8, show_default=True, help="The GPUs of each worker.")
+@click.option(
+    "--dispatcher-name",
+    "dispatcher",
+    default=ALL_AT_ONCE,
+    metavar="NAME",
+    help="Kueue's multiKueue.dispatcherName, with --workers: open-cluster-management.io/placement to run the "
+    "controller with --dispatcher true.  [default: AllAtOnce]",
+)
+def command(
+    address: tuple[str, int],
+    kubeconfig: Path,
+    stand_ins: tuple[str, ...],
+    workers: int,
+    gpus: int,
+    dispatcher: str,
+) -> None:
     """Start only the embedded hub, until it is interrupted."""
+    if workers and stand_ins and set(stand_ins) != set(KNOWN):
+        raise click.UsageError(f"add --with {','.join(KNOWN)}: without both, no Job reaches a worker")
     _refuse_to_replace(kubeconfig)
+    logs.configure("text", "error")
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
+    with _hub(address) as hub, ExitStack() as stack:
+        content = hub.kubeconfig()
+        which: tuple[str | StandInFactory, ...] = stand_ins
+        if workers:
+            from placement_ac.lab.playground import Playground  # noqa: PLC0415  # imported only if used
+
+            playground = stack.enter_context(Playground(hub, workers, gpus, dispatcher))
+            content, which = playground.kubeconfig(), ("ocm", playground.kueue)
+        stack.callback(_remove, kubeconfig, hub.secure_url)
+        _write(kubeconfig, content)
+        try:
+            stack.enter_context(StandIns(kubeconfig, which))
+        except LoginFailed as error:  # the kubernetes package takes a name with a colon for two files
+            raise click.ClickException(str(error)) from None
+        click.echo(f"The hub listens on {hub.secure_url}")
+        click.echo(f"Use it with: kubectl --kubeconfig {click.format_filename(kubeconfig)} get ns")
+        stop.wait()
+
+
+@contextmanager
+def _hub(address: tuple[str, int]) -> Iterator[Hub]:
+    """Start a hub, and stop it at the end."""
     try:
         hub = Hub(*address).start()
     except OSError as error:
@@ -69,20 +123,22 @@ def command(address: tuple[str, int], kubeconfig: Path, stand_ins: tuple[str, ..
     except (ValueError, TypeError):  # of the codec for host names, and of the socket
         raise click.BadParameter(f"{address[0]!r} is no host name", param_hint="--listen") from None
     try:
-        try:
-            hub.write_kubeconfig(kubeconfig)
-        except OSError as error:
-            raise click.ClickException(f"cannot write {kubeconfig}: {error.strerror}") from None
-        with StandIns(kubeconfig, stand_ins):
-            click.echo(f"The hub listens on {hub.secure_url}")
-            click.echo(f"Use it with: kubectl --kubeconfig {click.format_filename(kubeconfig)} get ns")
-            stop.wait()
-    except LoginFailed as error:  # the kubernetes package takes a name with a colon for two files
-        raise click.ClickException(str(error)) from None
+        yield hub
     finally:
         hub.stop()
-        if _hub_in(kubeconfig) == hub.secure_url:
-            kubeconfig.unlink()
+
+
+def _write(kubeconfig: Path, content: dict[str, Any]) -> None:
+    try:
+        write_kubeconfig(kubeconfig, content)
+    except OSError as error:
+        raise click.ClickException(f"cannot write {kubeconfig}: {error.strerror}") from None
+
+
+def _remove(kubeconfig: Path, server: str) -> None:
+    """Remove the kubeconfig unless it is another hub's by now."""
+    if _hub_in(kubeconfig) == server:
+        kubeconfig.unlink()
 
 
 def _refuse_to_replace(kubeconfig: Path) -> None:

@@ -30,8 +30,8 @@ def command(where: HubSource, port: int, opens: bool) -> None:
     """Show the hub on a page in the browser that follows each change.
 
     From checks to Placements, clusters and Workloads, with the last hour of a check, and explanations. The
-    page only reads, with your own rights. It is served until Ctrl-C, on this machine only; whoever can reach
-    the port there can read it.
+    page only reads, with your own rights. It is served until Ctrl-C, on this machine only; whoever
+    has its address can read it there.
     """
     asyncio.run(run(where, port, opens))
 

@@ -27,6 +27,7 @@ from placement_ac.cli.hub_options import (
 )
 from placement_ac.cli.missing_kinds import missing_line
 from placement_ac.cli.output import plain
+from placement_ac.cli.ui_reads import SharedReads
 from placement_ac.core.api.constants import EVENT, LEASE
 from placement_ac.core.api.errors import PlacementAcError
 from placement_ac.inspection.explain.explanations import (
@@ -50,6 +51,8 @@ PAUSE_SECONDS: Final = 0.05
 """Delay after a change, so that changes made together are shown together."""
 RETRY_SECONDS: Final = 5.0
 """Delay before the hub is read anew after it has not answered, or has taken a right away."""
+SHARED_SECONDS: Final = 0.5
+"""Explanations read the Placements and decisions of all namespaces once in this time, for all pages."""
 REFRESH_SECONDS: Final = 1.0
 """How often old statuses are looked for."""
 
@@ -78,7 +81,8 @@ class Feed:
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _timelines: dict[str, Document] = field(default_factory=dict)
     _reading: HubReading | None = None
-    _client: Client | None = None
+    _reads: SharedReads[HubReading] | None = None
+    """Readings of what no watch follows; None for a dump."""
     _problem: str = ""
     _at: datetime | None = None
     """The time of a dump's objects."""
@@ -103,8 +107,8 @@ class Feed:
     async def explain(self, check: str, cluster: str) -> bytes:
         """Return the explanation of a check, or of one of its clusters. Raises PlacementAcError."""
         found = self._reading
-        if found is not None and self._client is not None:
-            found = await with_all_namespaces(self._client, found, self.where.namespace)
+        if self._reads is not None:
+            found = await self._reads.get()
         return await self._in_thread(lambda: _explanation(self._board.view, found, check, cluster))
 
     # -- what is read
@@ -117,7 +121,7 @@ class Feed:
 
         Raises PlacementAcError if the hub cannot be read at first; later that is shown, and tried again.
         """
-        self._client = client
+        self._reads = SharedReads(lambda: self._read_all_namespaces(client), SHARED_SECONDS)
         tasks = [asyncio.create_task(one) for one in (self._follow(client, first), self._refresh())]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -126,6 +130,10 @@ class Feed:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _read_all_namespaces(self, client: Client) -> HubReading:
+        assert self._reading is not None  # noqa: S101  # served only after the first reading
+        return await with_all_namespaces(client, self._reading, self.where.namespace)
 
     async def _refresh(self) -> None:
         """Have old statuses computed again, some at a time."""

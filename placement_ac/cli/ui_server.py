@@ -1,8 +1,7 @@
 """
 The HTTP server of `placement-ac ui`: one page, its changes as server-sent events, and explanations.
 
-It listens on 127.0.0.1 only and answers only GET. A request must name this address in its Host header: a page
-of another site cannot reach it through a name that resolves to 127.0.0.1.
+It listens on 127.0.0.1 only and answers only GET, and only to the page at the printed address (`ui_access`).
 """
 
 import asyncio
@@ -14,14 +13,13 @@ from typing import Final
 import orjson
 from aiohttp import web
 
+from placement_ac.cli.ui_access import ADDRESS, Access
 from placement_ac.cli.ui_feed import Feed
+from placement_ac.cli.ui_streams import Streams
 from placement_ac.core.api.errors import PlacementAcError
 from placement_ac.inspection.ui.page import Page, read_page
 from placement_ac.observability.http import CannotListen
 
-ADDRESS: Final = "127.0.0.1"
-CLIENTS_MAX: Final = 50
-"""Open pages, at most."""
 BEAT_SECONDS: Final = 15.0
 """How often a comment is sent while nothing changes: so a closed page is noticed."""
 _HEADERS: Final = {
@@ -39,9 +37,10 @@ async def serve(feed: Feed, port: int) -> AsyncIterator[str]:
     """Serve the page as long as the `with` lasts; yield its URL. Port 0: a free one. Raises CannotListen."""
     server = _Server(feed, read_page())
     app = web.Application(middlewares=[server.guard])
-    app.router.add_get("/", server.page, allow_head=False)
-    app.router.add_get("/events", server.events, allow_head=False)
-    app.router.add_get("/explain", server.explain, allow_head=False)
+    root = server.access.root
+    app.router.add_get(root, server.page, allow_head=False)
+    app.router.add_get(f"{root}events", server.events, allow_head=False)
+    app.router.add_get(f"{root}explain", server.explain, allow_head=False)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     try:
@@ -50,9 +49,8 @@ async def serve(feed: Feed, port: int) -> AsyncIterator[str]:
         except OSError as error:
             raise CannotListen(f"choose another --port: {ADDRESS}:{port}: {_reason(error)}") from None
         server.port = runner.addresses[0][1]
-        yield f"http://{ADDRESS}:{server.port}/"
+        yield f"http://{ADDRESS}:{server.port}{root}"
     finally:
-        server.stopped = True
         await runner.cleanup()
 
 
@@ -61,21 +59,20 @@ class _Server:
 
     def __init__(self, feed: Feed, page: Page) -> None:
         self._feed, self._page = feed, page
-        self._clients = 0
+        self.access, self._streams = Access(), Streams()
         self.port = 0
-        self.stopped = False
 
     @web.middleware
     async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse other methods and other hosts; add the headers that each answer has."""
+        """Refuse other methods and what `Access` refuses; add the headers that each answer has."""
         if request.method != "GET":
             return _refusal(405, "only GET is answered: the page is read-only", {"Allow": "GET"})
-        if request.headers.get("Host", "") not in (f"{ADDRESS}:{self.port}", f"localhost:{self.port}"):
-            return _refusal(403, f"open http://{ADDRESS}:{self.port}/: the Host header names another host")
+        if why := self.access.refusal(request.headers, request.path, self.port):
+            return _refusal(403, why)
         try:
             answer = await handler(request)
         except web.HTTPNotFound:
-            return _refusal(404, "there is only one page: /")
+            return _refusal(404, "there is only one page: the address that placement-ac ui has printed")
         if not answer.prepared:
             answer.headers.update(_HEADERS)
         return answer
@@ -94,23 +91,25 @@ class _Server:
 
     async def events(self, request: web.Request) -> web.StreamResponse:
         """Send the hub, all checks and the chosen check, and then what changes of them."""
-        if self._clients >= CLIENTS_MAX:
-            return _refusal(503, "close other pages first")
-        answer = web.StreamResponse(headers={**_HEADERS, "Content-Type": "text/event-stream"})
-        await answer.prepare(request)
-        self._clients += 1
-        try:
-            await self._send_all(answer, request.query.get("check", ""))
-        except ConnectionError:
-            pass
-        finally:
-            self._clients -= 1
+        with self._streams.opened(f"{request.remote} {request.headers.get('User-Agent')}") as stream:
+            if stream is None:
+                return _refusal(503, "close other pages first")
+            answer = web.StreamResponse(headers={**_HEADERS, "Content-Type": "text/event-stream"})
+            try:
+                await answer.prepare(request)
+                await self._send_all(answer, request.query.get("check", ""))
+            except ConnectionError:
+                pass
+            except asyncio.CancelledError:
+                if not stream.replaced:
+                    raise
+                await answer.write(b"event: replaced\ndata: {}\n\n")
         return answer
 
     async def _send_all(self, answer: web.StreamResponse, check: str) -> None:
         sent = _Sent(self._feed, check)
         revision = 0
-        while not self.stopped:
+        while True:
             try:
                 async with asyncio.timeout(BEAT_SECONDS):
                     revision = await self._feed.next_revision(revision)

@@ -12,7 +12,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping
 from functools import cache, partial
-from typing import Any, Final, Literal, TextIO
+from typing import Any, Final, Literal
 
 import structlog
 from cachetools import LRUCache
@@ -20,6 +20,7 @@ from cachetools import LRUCache
 from placement_ac.config.log_levels import LEVELS, parse_log_levels
 from placement_ac.core.api.errors import error_place
 from placement_ac.core.token_bucket import TokenBucket
+from placement_ac.observability.log_output import LogOutput
 
 log = structlog.get_logger(__name__)
 
@@ -47,7 +48,7 @@ def configure(form: Literal["text", "json"] = "text", *levels: str) -> None:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(min(least.values())),
-        logger_factory=partial(_ModuleLogger, sys.stderr),
+        logger_factory=partial(_ModuleLogger, LogOutput(sys.stderr)),
         cache_logger_on_first_use=False,
     )
     root = logging.getLogger()
@@ -79,12 +80,21 @@ def redacted(error: BaseException) -> str:
     return f"{type(error).__name__}: {re.sub(r'//.*@', '//…@', str(error))}"
 
 
-class _ModuleLogger(structlog.PrintLogger):
-    """Prints the lines of one module."""
+class _ModuleLogger:
+    """Writes the lines of one module."""
 
-    def __init__(self, file: TextIO, name: str = "") -> None:
-        super().__init__(file)
+    def __init__(self, output: LogOutput, name: str = "") -> None:
+        self._output = output
         self.name = name.removeprefix(_PACKAGE)
+
+    def msg(self, line: str) -> None:
+        """Write a line, and how many were lost before it."""
+        lost = self._output.lost
+        if self._output.write(line) and lost:
+            self._output.lost = 0
+            log.warning("log lines were lost: nobody read stderr", lines=lost)
+
+    debug = info = warning = error = critical = exception = msg
 
 
 class _LibraryErrorHandler(logging.Handler):

@@ -7,16 +7,21 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import requests
 from click.testing import CliRunner
 
-from placement_ac.cli import ui, ui_feed
+from placement_ac.cli import ui, ui_feed, ui_streams
 from placement_ac.cli.main import main
+from placement_ac.cli.ui_streams import PER_CLIENT_MAX
 from placement_ac.cli.ui_thread import UiThread
 from placement_ac.core.api.constants import LABEL_CLUSTER, LABEL_MANAGED_BY, LABEL_PLACEMENT, MANAGED_BY
 from placement_ac.inspection.readers import hub_reader
@@ -182,7 +187,7 @@ def test_it_only_answers_get(url: str) -> None:
 
 def test_another_host_is_refused(url: str) -> None:
     """A site whose name resolves to 127.0.0.1 cannot read the page (DNS rebinding)."""
-    port = url.rstrip("/").rpartition(":")[2]
+    port = urlsplit(url).port
     for host in ("evil.example", f"evil.example:{port}", "127.0.0.1", "127.0.0.1:1", ""):
         for path in ("", "events?check=p", "explain?check=p"):
             answer = requests.get(url + path, headers={"Host": host}, timeout=20)
@@ -195,7 +200,7 @@ def test_localhost_is_this_host(url: str) -> None:
 
 
 def test_it_listens_on_one_address_only(url: str) -> None:
-    port = int(url.rstrip("/").rpartition(":")[2])
+    port = urlsplit(url).port
     with pytest.raises(OSError, match="refused"):
         socket.create_connection(("127.0.0.2", port), timeout=5).close()
 
@@ -212,7 +217,10 @@ def test_its_headers_let_nothing_in(url: str) -> None:
     assert not re.search(r"(?:src|href)=\"(?!data:,|#)", answer.text)
     assert "innerHTML =" not in answer.text
     missing = requests.get(f"{url}kubeconfig", timeout=20)
-    assert (missing.status_code, missing.text) == (404, "there is only one page: /\n")
+    assert (missing.status_code, missing.text) == (
+        404,
+        "there is only one page: the address that placement-ac ui has printed\n",
+    )
 
 
 def test_it_shows_no_secret(hub: Hub, url: str) -> None:
@@ -234,19 +242,105 @@ def test_it_only_reads(hub: Hub, url: str) -> None:
     assert {one.method for one in ours} == {"GET"}
 
 
-def test_pages_beyond_the_limit_are_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("placement_ac.cli.ui_server.CLIENTS_MAX", 1)
+def reads_of_explanations(hub: Hub, since: int) -> list[str]:
+    """The paths of the lists of all namespaces, which no page follows."""
+    paths = (one.path for one in hub.journal[since:])
+    return [one for one in paths if one.endswith(("v1beta1/placements", "v1beta1/placementdecisions"))]
+
+
+OTHER_SITES = {
+    "cross-site": {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"},
+    "a form or an image": {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"},
+    "another port of this machine": {"Sec-Fetch-Site": "same-site"},
+    "an old browser": {"Origin": "https://evil.example"},
+    "a file": {"Origin": "null"},
+}
+
+
+@pytest.mark.parametrize("headers", OTHER_SITES.values(), ids=OTHER_SITES)
+def test_another_site_is_refused(hub: Hub, url: str, headers: dict[str, str]) -> None:
+    """Even if it knows the address."""
+    before = len(hub.journal)
+    for path in ("", "events?check=p", "explain?check=p"):
+        answer = requests.get(url + path, headers=headers, timeout=20)
+        assert (answer.status_code, "AdmissionCheck" in answer.text) == (403, False)
+        assert "from the page of another site" in answer.text
+    assert reads_of_explanations(hub, before) == []
+
+
+def test_the_page_itself_is_no_other_site(url: str) -> None:
+    host = f"http://{urlsplit(url).netloc}"
+    for headers in ({"Origin": host, "Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}):
+        assert requests.get(f"{url}explain?check=p", headers=headers, timeout=20).status_code == 200
+
+
+def test_an_address_without_the_secret_is_refused(kubeconfig: Path, two_checks: None) -> None:
+    with UiThread(kubeconfig) as one:
+        root = f"http://{urlsplit(one.url).netloc}/"
+        wrong = one.url[:-2] + ("x/" if one.url[-2] != "x" else "y/")
+        for base in (root, wrong, f"{root}x/", one.url[:-5]):
+            for path in ("", "events?check=p", "explain?check=p"):
+                answer = requests.get(base + path, timeout=20)
+                assert (answer.status_code, "lacks its secret" in answer.text) == (403, True), base + path
+        with UiThread(kubeconfig) as other:
+            assert urlsplit(one.url).path != urlsplit(other.url).path
+
+
+def test_explanations_share_the_reads_of_the_hub(hub: Hub, url: str) -> None:
+    """However many ask: two kinds every half second, and an answer is never older than its question."""
+    seconds = 3.0
+    end = time.monotonic() + seconds
+    before = len(hub.journal)
+
+    def ask(_: int) -> int:
+        number = 0
+        while time.monotonic() < end:
+            assert requests.get(f"{url}explain?check=p", timeout=20).json()["kind"] == "check"
+            number += 1
+        return number
+
+    with ThreadPoolExecutor(16) as pool:
+        assert sum(pool.map(ask, range(16))) > 16
+    spent = time.monotonic() - end + seconds
+    assert 0 < len(reads_of_explanations(hub, before)) <= 2 * (spent / ui_feed.SHARED_SECONDS + 1)
+
+
+def test_an_explanation_is_not_older_than_its_question(admin: Driver, url: str) -> None:
+    for number in range(3):
+        name = f"late-{number}"
+        admin.check(name)
+        admin.placement(name)
+
+        def placement(name: str = name) -> Any:
+            return requests.get(f"{url}explain", {"check": name}, timeout=20).json().get("placement")
+
+        eventually(placement, f"kueue-system/{name}")
+
+
+def test_a_browser_with_too_many_pages_keeps_the_newest(url: str) -> None:
+    with ExitStack() as stack:
+        pages = [stack.enter_context(events(url)) for _ in range(PER_CLIENT_MAX)]
+        for page in pages:
+            page.until("hub")
+        newest = stack.enter_context(events(url))
+        newest.until("hub")
+        pages[0].until("replaced")
+        with pytest.raises(AssertionError, match="the stream has ended"):
+            pages[0].next()
+        assert requests.get(f"{url}explain?check=p", timeout=20).status_code == 200
+
+
+def test_streams_beyond_the_limit_are_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ui_streams, "STREAMS_MAX", 1)
+    other = {"User-Agent": "another browser"}
     with events(url) as page:
         page.until("hub")
-        answer = requests.get(f"{url}events", timeout=20)
+        answer = requests.get(f"{url}events", headers=other, timeout=20)
         assert (answer.status_code, answer.text) == (503, "close other pages first\n")
 
-    def status() -> int:
-        with requests.get(f"{url}events", timeout=20, stream=True) as answer:
-            return answer.status_code
-
-    monkeypatch.setattr("placement_ac.cli.ui_server.CLIENTS_MAX", 2)
-    assert status() == 200
+        monkeypatch.setattr(ui_streams, "STREAMS_MAX", 2)
+        with requests.get(f"{url}events", headers=other, timeout=20, stream=True) as answer:
+            assert answer.status_code == 200
 
 
 # -- rights and outages
@@ -338,7 +432,8 @@ def test_it_opens_a_browser_and_ends_with_ctrl_c(two_checks: None, kubeconfig: P
     try:
         assert run.stdout is not None
         line = run.stdout.readline()
-        found = re.fullmatch(r"The page is at (http://127\.0\.0\.1:\d+/); press Ctrl-C to stop it\.\n", line)
+        address = r"(http://127\.0\.0\.1:\d+/[\w-]{32}/)"
+        found = re.fullmatch(rf"The page is at {address}; press Ctrl-C to stop it\.\n", line)
         assert found, line
         with events(found[1]) as page:
             page.until("checks")

@@ -12,13 +12,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from tests.support.documents import README, ROOT, exists
+from tests.support.driver import eventually
 from tests.support.transcripts import Fragment, Shown, shown_on
 
 PAGES: Final = (
@@ -29,6 +30,9 @@ PAGES: Final = (
 )
 KEEPS: Final = "placement-ac demo --keep"
 KUBECONFIG: Final = "export KUBECONFIG=…/kubeconfig"
+OWN_KUBECONFIG: Final = "export KUBECONFIG=$PWD/hub.kubeconfig"
+SERVERS: Final = {"placement-ac hub --workers 3 --gpus 8": "hub.kubeconfig", "placement-ac run": ""}
+"""Commands that run in a terminal of their own → the file that they write when they are ready."""
 ACTIVATES: Final = "source .venv/bin/activate"
 RUNS_THIS: Final = "make test"
 PREPARE: Final = (KEEPS, KUBECONFIG, ACTIVATES)
@@ -97,8 +101,14 @@ class Terminal:
         for name in ("samples", "docs"):
             (folder / name).symlink_to(ROOT / name)
         (folder / "fleet").symlink_to(ROOT / "samples" / "fleet")
+        self._stack = ExitStack()
 
     def run(self, command: str) -> subprocess.CompletedProcess[str]:
+        if command in SERVERS:
+            self._stack.enter_context(self._started(command))
+            command = "true"
+        elif command == OWN_KUBECONFIG:
+            self._environment["KUBECONFIG"] = str(self._folder / "hub.kubeconfig")
         return subprocess.run(
             ["bash", "-o", "pipefail", "-c", command],
             cwd=self._folder,
@@ -110,6 +120,17 @@ class Terminal:
         )
 
     @contextmanager
+    def _started(self, command: str) -> Iterator[None]:
+        """Run a command that does not end, from when it is ready until `demo` ends."""
+        process = subprocess.Popen(command.split(), cwd=self._folder, env=self._environment)
+        try:
+            eventually((self._folder / SERVERS[command]).exists, True, seconds=SOON_SECONDS)
+            yield
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(20)
+
+    @contextmanager
     def demo(self) -> Iterator[None]:
         """Run the demo and keep its hub; KUBECONFIG is what it prints."""
         with (self._folder / "demo.out").open("w+") as output:
@@ -118,7 +139,8 @@ class Terminal:
             )
             try:
                 self._environment["KUBECONFIG"] = printed_kubeconfig(process, self._folder / "demo.out")
-                yield
+                with self._stack:
+                    yield
             finally:
                 process.send_signal(signal.SIGINT)
                 process.wait(20)

@@ -4,6 +4,7 @@ import functools
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import kubernetes_validate
 import pytest
@@ -462,3 +463,84 @@ def test_every_setting_is_a_value() -> None:
 def test_the_readmes_links_lead_somewhere() -> None:
     for target in re.findall(r"\]\(([^)#]+)", generated.README.read_text("utf-8")):
         assert (CHART / target).exists(), target
+
+
+# -- any text as a value
+
+BENIGN = "benign"
+HOSTILE = [
+    "x\npriorityClassName: evil",
+    "x\n---\nkind: ConfigMap",
+    'x", evil: "y',
+    "x', evil: 'y",
+    "x}, {evil: y # z",
+    "{evil: [*x]}",
+    "{{ .Release.Name }}",
+    "true",
+]
+
+
+def places(schema: Object, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """Return the path of each place for a text in the values; of a free object, a field `any` in it."""
+    types = schema.get("type", "string")
+    if "string" in types:
+        return [path]
+    if "properties" in schema:
+        return [one for key, below in schema["properties"].items() for one in places(below, (*path, key))]
+    if types == "array":
+        return places(schema["items"], (*path, 0))
+    return [(*path, "any")] if types == "object" else []
+
+
+def with_text(values: Object, path: tuple[str | int, ...], text: str) -> Object:
+    """Return the values with a text at a place; in a free object also as a key."""
+    if not path:
+        return text
+    first, *rest = path
+    if first == 0:
+        before = values[0] if isinstance(values, list) and values else {}
+        return [with_text(before, tuple(rest), text)]
+    here = values if isinstance(values, dict) else {}
+    whole = here | {first: with_text(here.get(first), tuple(rest), text)}
+    return whole | ({text: "value"} if first == "any" else {})
+
+
+def plain(value: Any, text: str) -> Any:
+    """Return what was rendered with each occurrence of the text replaced, and without the checksum."""
+    if isinstance(value, list):
+        return [plain(one, text) for one in value]
+    if isinstance(value, dict):
+        return {plain(key, text): plain(one, text) for key, one in value.items() if key != chart.CHECKSUM}
+    return value.replace(text, BENIGN) if isinstance(value, str) else value
+
+
+def opened(values: Object) -> list[Object]:
+    """Return the rendered objects with the content of YAML files in ConfigMaps."""
+    texts = [text for path, text in files(values).items() if path.endswith(".yaml")]
+    objects = [one for text in texts for one in yaml.load_all(text, yaml.CSafeLoader) if one]
+    for one in objects:
+        for name in chart.FILES:
+            if name in one.get("data", {}):
+                one["data"][name] = yaml.safe_load(one["data"][name])
+    return objects
+
+
+def unordered(objects: list[Object]) -> list[str]:
+    """Return the objects as texts: roles are in the order of their namespaces."""
+    return sorted(json.dumps(one, sort_keys=True) for one in objects)
+
+
+@pytest.mark.parametrize("path", places(SCHEMA), ids=lambda path: ".".join(map(str, path)))
+def test_any_text_is_refused_or_stays_a_text(path: tuple[str | int, ...]) -> None:
+    """A value with newlines, quotes or braces changes nothing else in the objects."""
+    try:
+        wanted = opened(with_text(EVERYTHING, path, BENIGN))
+    except helm.HelmValuesError:
+        wanted = None  # no text of these fits
+    for text in HOSTILE:
+        try:
+            found = opened(with_text(EVERYTHING, path, text))
+        except helm.HelmValuesError:
+            continue
+        assert wanted is not None, text
+        assert unordered(plain(found, text)) == unordered(plain(wanted, text)), text

@@ -12,7 +12,7 @@
 {{/* The labels of one of a release's components that never change (a list: root, component). */}}
 {{- define "placement-ac.selectorLabels" -}}
 {{- $root := index . 0 -}}
-app.kubernetes.io/name: {{ include "placement-ac.name" $root }}
+app.kubernetes.io/name: {{ include "placement-ac.name" $root | quote }}
 app.kubernetes.io/instance: {{ $root.Release.Name | quote }}
 app.kubernetes.io/component: {{ index . 1 }}
 {{- end }}
@@ -33,7 +33,7 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace 
 {{/* The metadata of an object (a list: root, component, more labels) in the namespace of the release. */}}
 {{- define "placement-ac.metadata" -}}
 {{- $root := index . 0 -}}
-name: {{ include "placement-ac.fullname" $root }}
+name: {{ include "placement-ac.fullname" $root | quote }}
 namespace: {{ $root.Release.Namespace | quote }}
 labels:
   {{- include "placement-ac.labels" . | nindent 2 }}
@@ -80,13 +80,13 @@ labels:
 - {name: PLACEMENT_AC_CREDENTIALS_PROBE, value: "true"}
 {{- end }}
 {{- with .Values.credentials.form }}
-- {name: PLACEMENT_AC_CREDENTIALS_FORM, value: {{ . }}}
+- {name: PLACEMENT_AC_CREDENTIALS_FORM, value: {{ . | quote }}}
 {{- end }}
 {{- if .Values.clusterProfiles.enabled }}
 - {name: PLACEMENT_AC_ACCESS_PROVIDERS, value: /etc/access-providers/access-providers.yaml}
 {{- end }}
 {{- with .Values.credentials.provision }}
-- {name: PLACEMENT_AC_CREDENTIALS_PROVISION, value: {{ . }}}
+- {name: PLACEMENT_AC_CREDENTIALS_PROVISION, value: {{ . | quote }}}
 {{- end }}
 {{- if ne .Values.credentials.account "placement-ac" }}
 - {name: PLACEMENT_AC_CREDENTIALS_ACCOUNT, value: {{ .Values.credentials.account | quote }}}
@@ -113,7 +113,7 @@ providers:
   execConfig:
     apiVersion: client.authentication.k8s.io/v1
     command: /plugins/cp-creds
-    args: [--managed-serviceaccount={{ .Values.credentials.account }}]
+    args: [{{ print "--managed-serviceaccount=" .Values.credentials.account | quote }}]
     env:
     - {name: NAMESPACE, value: {{ .Values.kueue.namespace | quote }}}
     provideClusterInfo: true

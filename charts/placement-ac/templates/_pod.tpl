@@ -1,6 +1,6 @@
 {{/* The parts that the controller's Pods and the test's have in common. */}}
 {{- define "placement-ac.pod" -}}
-serviceAccountName: {{ include "placement-ac.serviceAccountName" . }}
+serviceAccountName: {{ include "placement-ac.serviceAccountName" . | quote }}
 automountServiceAccountToken: false # only the container that needs the token mounts it, below
 enableServiceLinks: false
 {{- with .Values.imagePullSecrets }}
@@ -10,7 +10,7 @@ imagePullSecrets:
 securityContext:
   {{- toYaml .Values.podSecurityContext | nindent 2 }}
 {{- with .Values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- with .Values.nodeSelector }}
 nodeSelector:
@@ -29,7 +29,7 @@ tolerations:
 
 {{- define "placement-ac.volumes" -}}
 - name: config
-  configMap: {name: {{ include "placement-ac.fullname" . }}}
+  configMap: {name: {{ include "placement-ac.fullname" . | quote }}}
 # The same files that Kubernetes mounts by default into every container of a Pod.
 - name: account
   projected:

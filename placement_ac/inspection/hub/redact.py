@@ -2,8 +2,9 @@
 The objects that `placement-ac dump` writes: those that commands read, without values that may be secret.
 
 Pure. Secrets, ConfigMaps, Deployments, Workloads and ClusterProfiles lose every value that no command reads,
-whatever it is: anybody may have put a password into an annotation, a variable or an argument. A dump says the
-same as its hub, except why Kueue cannot use a kubeconfig.
+whatever it is: anybody may have put a password into a variable or an argument. Objects of all kinds lose each
+annotation that no command reads, such as what `kubectl apply` keeps there. A dump says the same as its hub,
+except why Kueue cannot use a kubeconfig.
 """
 
 import base64
@@ -16,8 +17,11 @@ import yaml
 from placement_ac.core.api.constants import (
     ADDON_CONTROLLER,
     CLUSTER_PROFILE,
+    EVENT,
+    FIELD_MANAGER,
     KUBECONFIG_KEY,
     KUEUE_MANAGER,
+    MANAGED_CLUSTER,
     SECRET,
     WORKLOAD,
     Kind,
@@ -31,9 +35,9 @@ from placement_ac.inspection.hub.controller_settings import (
     deployments,
 )
 from placement_ac.inspection.hub.dump import Dump, Key, Object, key_of
-from placement_ac.inspection.hub.kinds import CONFIG_MAP, DEPLOYMENT, KUEUE_CONFIG_KEY, KUEUE_CONFIG_MAP
+from placement_ac.inspection.hub.kinds import CONFIG_MAP, CRD, DEPLOYMENT, KUEUE_CONFIG_KEY, KUEUE_CONFIG_MAP
 from placement_ac.inspection.hub.kubeconfigs import server_and_user
-from placement_ac.inspection.hub.redact_pods import REDACTED, decides_where, job_template, pod_template
+from placement_ac.inspection.hub.redact_pods import REDACTED, is_read, job_template, pod_template
 from placement_ac.scheduling.objects import listed, name_of, section, text
 
 _REPLACED: Final = base64.b64encode(REDACTED.encode()).decode()
@@ -51,9 +55,18 @@ def shared_objects(dump: Dump, kind: Kind, namespaces: Collection[str]) -> list[
     """Return the objects of a kind as a dump has them.
 
     `namespaces`: those of the controller and of Kueue. Of other namespaces, only Deployments of these two and
-    of the Go kueue-addon are returned.
+    of the Go kueue-addon are returned. Events are the controller's.
     """
+    found = _shared_objects(dump, kind, namespaces)
+    if kind == CRD:  # in a schema, annotations are a field
+        return [one | {"metadata": _with_known_annotations(one["metadata"])} for one in found]
+    return [_with_known_annotations(one) for one in found]
+
+
+def _shared_objects(dump: Dump, kind: Kind, namespaces: Collection[str]) -> list[Object]:
     found = dump.of(kind)
+    if kind == EVENT:
+        return [one for one in found if _is_ours(one)]
     if kind == SECRET:
         users = [server_and_user(one) or key_of(one) for one in found]
         return [_secret(one, users.index(user) + 1) for one, user in zip(found, users, strict=True)]
@@ -73,13 +86,24 @@ def _has_rule(deployment: Object, ours: list[Object]) -> bool:
 
 
 def _head(obj: Object, *fields: str) -> Object:
-    """Return these fields of an object, and its metadata with none but our annotations."""
-    metadata = dict(obj["metadata"])
-    if "annotations" in metadata:
-        annotations = section(metadata, "annotations").items()
-        metadata["annotations"] = {key: value for key, value in annotations if decides_where(key)}
-    head = {key: obj[key] for key in ("apiVersion", "kind", *fields) if key in obj}
-    return head | {"metadata": metadata}
+    """Return these fields of an object, and its metadata."""
+    return {key: obj[key] for key in ("apiVersion", "kind", "metadata", *fields) if key in obj}
+
+
+def _is_ours(event: Object) -> bool:
+    return FIELD_MANAGER in (text(event, "reportingComponent"), text(event, "source", "component"))
+
+
+def _with_known_annotations(node: Any) -> Any:
+    """Return an object with only the annotations that a command reads, in its metadata and below."""
+    if isinstance(node, list):
+        return [_with_known_annotations(part) for part in node]
+    if not isinstance(node, dict):
+        return node
+    whole = {key: _with_known_annotations(part) for key, part in node.items()}
+    if isinstance(annotations := whole.get("annotations"), dict):
+        whole["annotations"] = {key: value for key, value in annotations.items() if is_read(key)}
+    return whole
 
 
 def _secret(obj: Object, number: int) -> Object:
@@ -165,8 +189,8 @@ def _without_variables(node: Any) -> Any:
 
 
 def _cluster_profile(obj: Object) -> Object:
-    """Return a ClusterProfile without extensions of its clusters, which may hold anything."""
-    status = dict(section(obj, "status"))
+    """Return a ClusterProfile without properties, and extensions of its clusters, which may hold anything."""
+    status = {key: value for key, value in section(obj, "status").items() if key != "properties"}
     for field in ("accessProviders", "credentialProviders"):
         if field in status:
             status[field] = [{**one, "cluster": _cluster(one)} for one in listed(status, field)]
@@ -187,7 +211,25 @@ def _without_user(address: object) -> object:
     return f"{scheme}{separator}{REDACTED if user else ''}{at}{host}"
 
 
+def _managed_cluster(obj: Object) -> Object:
+    """Return a ManagedCluster without users and passwords in its addresses."""
+    configs = [
+        {**one, "url": _without_user(one.get("url"))}
+        for one in listed(obj, "spec", "managedClusterClientConfigs")
+    ]
+    spec = dict(section(obj, "spec"))
+    return obj | {"spec": spec | ({"managedClusterClientConfigs": configs} if configs else {})}
+
+
+def _definition(obj: Object) -> Object:
+    """Return a CustomResourceDefinition without the address of its conversion webhook."""
+    spec = {key: value for key, value in section(obj, "spec").items() if key != "conversion"}
+    return _head(obj, "status") | {"spec": spec}
+
+
 _REDACTORS: Final[Mapping[Kind, Callable[[Object], Object]]] = {
     WORKLOAD: _workload,
     CLUSTER_PROFILE: _cluster_profile,
+    MANAGED_CLUSTER: _managed_cluster,
+    CRD: _definition,
 }

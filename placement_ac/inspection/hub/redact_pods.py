@@ -9,10 +9,12 @@ from typing import Any, Final
 
 from placement_ac.config.load import PREFIX
 from placement_ac.core.api.constants import ANNOTATION_CLUSTER_NAMES
+from placement_ac.scheduling.engine import DISABLE_ANNOTATION
 from placement_ac.scheduling.objects import listed, section
 
 REDACTED: Final = "redacted"
 OUR_ANNOTATIONS: Final = "placement-ac.open-cluster-management.io/"
+_READ_ANNOTATIONS: Final = (ANNOTATION_CLUSTER_NAMES, DISABLE_ANNOTATION)
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _POD_FIELDS: Final = ("serviceAccountName", "nodeSelector", "tolerations", "priorityClassName")
 _CONTAINER_FIELDS: Final = ("name", "image", "resources", "volumeMounts")
@@ -21,16 +23,16 @@ _VOLUME_SOURCES: Final = ("configMap", "secret", "emptyDir", "projected", "persi
 """Those that name an object or a path; others, such as csi, have attributes of any content."""
 
 
-def decides_where(annotation: str) -> bool:
-    """Whether an annotation is of placement-ac, or chooses the clusters of a job: a dump keeps it."""
-    return annotation.startswith(OUR_ANNOTATIONS) or annotation == ANNOTATION_CLUSTER_NAMES
+def is_read(annotation: str) -> bool:
+    """Whether a command reads an annotation: placement-ac's, and those of Kueue and OCM about clusters."""
+    return annotation.startswith(OUR_ANNOTATIONS) or annotation in _READ_ANNOTATIONS
 
 
 def job_template(template: Mapping[str, Any]) -> dict[str, Any]:
     """Return the Pod template of a job, with all that decides to which cluster it goes."""
     kept = pod_template(template)
     annotations = section(template, "metadata", "annotations")
-    if chosen := {key: value for key, value in annotations.items() if decides_where(key)}:
+    if chosen := {key: value for key, value in annotations.items() if is_read(key)}:
         kept["metadata"]["annotations"] = chosen
     required = _kept(section(template, "spec", "affinity", "nodeAffinity"), (_REQUIRED,))
     if required:

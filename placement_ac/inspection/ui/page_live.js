@@ -131,7 +131,7 @@ async function explain(cluster, from) {
   const asked = explained;
   let found;
   try {
-    const answer = await fetch('/explain?' + new URLSearchParams(asked));
+    const answer = await fetch('explain?' + new URLSearchParams(asked));
     found = await answer.json();
   } catch {
     found = { kind: 'error', message: 'placement-ac ui does not answer' };
@@ -207,7 +207,7 @@ function explainAgain() {
 
 function connect() {
   if (source) source.close();
-  source = new EventSource('/events?' + new URLSearchParams({ check: chosen }));
+  source = new EventSource('events?' + new URLSearchParams({ check: chosen }));
   const on = (name, take) => source.addEventListener(name, event => take(JSON.parse(event.data)));
   on('hub', hub => {
     $('server').textContent = hub.server || 'a dump';
@@ -231,6 +231,12 @@ function connect() {
     history_ = one;
     clockOffset = Date.parse(one.end) - Date.now();
     showTimeline();
+  });
+  source.addEventListener('replaced', () => {
+    source.close();
+    document.body.classList.add('offline');
+    $('link').className = 'off';
+    $('link').textContent = 'too many pages are open: close one, and reload this one';
   });
   source.onerror = () => {
     document.body.classList.add('offline');

@@ -13,7 +13,18 @@ from urllib.parse import parse_qsl
 import orjson
 import yaml
 
-from placement_ac.lab.hub import discovery, kinds, openapi, patch, protobuf, reads, reviews, scale, users
+from placement_ac.lab.hub import (
+    discovery,
+    kinds,
+    openapi,
+    openapi_v2,
+    patch,
+    protobuf,
+    reads,
+    reviews,
+    scale,
+    users,
+)
 from placement_ac.lab.hub.errors import StatusError, bad_request, forbidden, not_found, object_details
 from placement_ac.lab.hub.reads import METADATA, PLAIN, TABLE, ReadRequest
 from placement_ac.lab.hub.request_attributes import RequestAttributes, attributes_of
@@ -166,9 +177,17 @@ class ApiHandler:
                 found = discovery.group(self.catalog, group)
             case ["apis", group, version]:
                 found = discovery.resource_list(self.catalog, group, version)
+            case ["openapi", "v2"]:
+                return self._openapi_v2(call.accept)
             case ["openapi", "v3", *rest]:
                 found = openapi.document(self.catalog, "/".join(rest))
         return NOT_FOUND if found is None else json(found)
+
+    def _openapi_v2(self, accept: str) -> ApiResponse:
+        found = openapi_v2.document(self.catalog)
+        if any(one in accept for one in openapi_v2.ACCEPTED):
+            return ApiResponse(200, openapi_v2.protobuf(found), openapi_v2.PROTOBUF)
+        return json(found)
 
     def _target(self, group: str, version: str, rest: list[str]) -> RequestTarget | None:
         namespace = ""

@@ -30,6 +30,19 @@ ADMIN = "kubernetes-admin"
 CONTEXT = "placement-ac-hub"  # the context in its kubeconfig, which identifies the file
 
 
+def write_kubeconfig(path: str | os.PathLike[str], kubeconfig: dict[str, Any]) -> None:
+    """Write a kubeconfig (as JSON) atomically, readable only by its owner. Raises OSError."""
+    target = Path(path)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name)  # mode 0600
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(kubeconfig, file, indent=2)
+        Path(name).replace(target)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
 class HttpServer:
     """
     Serves HTTP and HTTPS. A subclass has the `token` of its admin and returns its handler in `_handler`.
@@ -145,16 +158,8 @@ class HttpServer:
         }
 
     def write_kubeconfig(self, path: str | os.PathLike[str]) -> None:
-        """Write the kubeconfig (as JSON) atomically, readable only by its owner."""
-        target = Path(path)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name)  # mode 0600
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(self.kubeconfig(), file, indent=2)
-            Path(name).replace(target)
-        except OSError:
-            Path(name).unlink(missing_ok=True)
-            raise
+        """Write the kubeconfig."""
+        write_kubeconfig(path, self.kubeconfig())
 
     def _tls(self) -> ssl.SSLContext:
         names = {self.host, "localhost", "127.0.0.1", "::1"} - {"0.0.0.0", "::"}  # noqa: S104 compared, not bound

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from placement_ac.lab.hub import kinds
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from placement_ac.lab.hub.catalog import Catalog
     from placement_ac.lab.hub.kinds import ServedResource, ServedVersion
 
@@ -18,6 +20,7 @@ FIELD_VALIDATION = {
     "schema": {"type": "string", "uniqueItems": True},
 }
 COMMON = ("dryRun", "fieldManager", "pretty")
+INFO = {"title": "placement-ac hub", "version": "v1.35.0"}
 
 
 def document(catalog: Catalog, path: str) -> dict[str, Any] | None:
@@ -30,6 +33,13 @@ def document(catalog: Catalog, path: str) -> dict[str, Any] | None:
         case ["apis", group, version]:
             return _document(catalog, group, version)
     return None
+
+
+def all_schemas(catalog: Catalog) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the name and the schema of each served kind and version."""
+    for resource in catalog:
+        for version in resource.versions.values():
+            yield _name(resource, version), _schema(resource, version)
 
 
 def _index(catalog: Catalog) -> dict[str, Any]:
@@ -55,7 +65,7 @@ def _document(catalog: Catalog, group: str, version: str) -> dict[str, Any] | No
         paths |= _paths(resource, one)
     return {
         "openapi": "3.0.0",
-        "info": {"title": "placement-ac hub", "version": "v1.35.0"},
+        "info": INFO,
         "paths": paths,
         "components": {"schemas": schemas},
     }

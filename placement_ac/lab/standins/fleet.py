@@ -99,7 +99,7 @@ class WorkerFleet:
 
     `slots`: the number of Workloads that can have quota on a worker at the same time. `held`: workers whose
     ClusterQueue is stopped at the start. `quotas`: worker → quota by flavor, of workers that have a
-    ClusterQueue, and LocalQueues of the names `queues` in `default`. `pods`: see `KueueWorker`.
+    ClusterQueue, and LocalQueues of the names `queues` in `default`. `pods`, `sleeps`: see `KueueWorker`.
     `shortest_token_seconds`: see `Hub`.
     """
 
@@ -112,12 +112,14 @@ class WorkerFleet:
         quotas: Mapping[str, Quota] = MappingProxyType({}),
         queues: Iterable[str] = (),
         pods: bool = True,
+        sleeps: bool = False,
         shortest_token_seconds: int = 600,
     ) -> None:
         self.names = tuple(names)
         self.counter = JobCounter()
         self.hubs = {name: Hub(shortest_token_seconds=shortest_token_seconds) for name in self.names}
-        self._slots, self._held, self._pods = slots, frozenset(held), pods
+        self._held = frozenset(held)
+        self._options: dict[str, Any] = {"slots": slots, "pods": pods, "sleeps": sleeps}
         self._quotas, self._queues = quotas, tuple(queues)
         self._workers: dict[str, KueueWorker] = {}
         self._stand_ins = StandInThread(self._open)
@@ -127,7 +129,7 @@ class WorkerFleet:
             hub.start()
             hub.observe(JOB.plural, partial(self.counter.record, name))
         for name, quota in self._quotas.items():
-            _apply(self.login(name), queue_manifests(quota, self._queues))
+            apply_to(self.login(name), queue_manifests(quota, self._queues))
         self._stand_ins.start()
         return self
 
@@ -144,9 +146,7 @@ class WorkerFleet:
         """Return the stand-ins of all workers; called in their event loop."""
         logins = {name: self.login(name) for name in self.names}
         self._workers = {
-            name: self._kind_of(name)(
-                logins[name], slots=self._slots, held=name in self._held, pods=self._pods
-            )
+            name: self._kind_of(name)(logins[name], held=name in self._held, **self._options)
             for name in self.names
         }
         return [*self._workers.values()]
@@ -158,10 +158,7 @@ class WorkerFleet:
 
     def login(self, name: str) -> Login:
         """Return an admin's login for a worker."""
-        with tempfile.TemporaryDirectory(prefix="placement-ac-worker-") as folder:
-            path = Path(folder) / "kubeconfig"
-            path.write_bytes(self.kubeconfig(name))
-            return Login(path)
+        return login_to(self.hubs[name])
 
     def kubeconfig(self, name: str) -> bytes:
         """Return a worker's kubeconfig in a form that Kueue accepts: all data inline, and an IP address."""
@@ -229,7 +226,7 @@ class WorkerFleet:
         """Apply the Secrets and their Namespace to the hub. Raises ApiError."""
         home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
 
-        _apply(hub, [home, *self.secrets(namespace)])
+        apply_to(hub, [home, *self.secrets(namespace)])
 
     # -- simulated events
 
@@ -258,7 +255,17 @@ class WorkerFleet:
         self.hubs[name].come_back()
 
 
-def _apply(hub: Login, objects: Iterable[Object]) -> None:
+def login_to(hub: Hub) -> Login:
+    """Return an admin's login for an embedded hub."""
+    with tempfile.TemporaryDirectory(prefix="placement-ac-worker-") as folder:
+        path = Path(folder) / "kubeconfig"
+        path.write_text(json.dumps(hub.kubeconfig()), "utf-8")
+        return Login(path)
+
+
+def apply_to(hub: Login, objects: Iterable[Object]) -> None:
+    """Apply objects with their status to a hub. Raises ApiError, ManifestError."""
+
     async def put() -> None:
         async with Client(hub, field_manager="fleet") as client:
             await manifests.apply(client, list(objects))

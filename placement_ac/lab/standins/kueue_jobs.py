@@ -4,6 +4,7 @@ The decisions of Kueue and the Job controller about Jobs. Pure.
 Source: shared/kueue (there "running" means that the worker Job's status was set by hand), and Kubernetes.
 """
 
+import re
 from hashlib import sha1
 from typing import Final
 
@@ -13,11 +14,14 @@ from placement_ac.lab.standins.multikueue.objects import (
     format_time,
     is_suspended,
     job_is_finished,
+    parse_time,
     set_condition,
 )
 
 JOB: Final = Kind("batch", "Job", "jobs", True, ("v1",))
 PODS_READY: Final = "PodsReady"
+_SLEEP: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)([smhd]?)")
+_UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def job_status(job: Object, now: float) -> Object | None:
@@ -31,6 +35,17 @@ def job_status(job: Object, now: float) -> Object | None:
     if started:
         return {"startTime": None, "active": 0, "ready": 0}
     return {"startTime": format_time(now), "active": 1, "ready": 1}
+
+
+def end_of_sleep(job: Object) -> float | None:
+    """Return when a running Job ends whose container sleeps (`sleep 30s`); None if it does not end."""
+    started = (job.get("status") or {}).get("startTime")
+    container: Object = next(iter(job["spec"]["template"]["spec"].get("containers") or ()), {})
+    words = [*(container.get("command") or ()), *(container.get("args") or ())]
+    slept = _SLEEP.fullmatch(words[1]) if len(words) == 2 and words[0] == "sleep" else None
+    if slept is None or not started or job_is_finished(job):
+        return None
+    return parse_time(started) + float(slept[1]) * _UNITS[slept[2]]
 
 
 def completed(now: float) -> Object:

@@ -16,7 +16,7 @@ from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
 from placement_ac.lab.standins.informer import Name, StandIn, name_of
 from placement_ac.lab.standins.key_queue import Key
-from placement_ac.lab.standins.kueue_jobs import JOB, completed, job_status
+from placement_ac.lab.standins.kueue_jobs import JOB, completed, end_of_sleep, job_status
 from placement_ac.lab.standins.multikueue import (
     Operation,
     SetActive,
@@ -38,14 +38,18 @@ class KueueWorker(StandIn):
     """Simulates Kueue on a worker. `slots`: the number of Workloads that can have quota at the same time.
 
     `pods`: also simulate the Job controller, which gives a running Job a start time and an active Pod.
+    `sleeps`: also complete a Job whose container sleeps, when it has slept; others run until `finish`.
     `hold`, `release`, `resize` and `finish` may be called from any thread except the stand-in's own.
     """
 
     name = "kueue"
     kinds: ClassVar[tuple[Kind, ...]] = (WORKLOAD, JOB)
 
-    def __init__(self, login: Login, *, slots: int = SLOTS, held: bool = False, pods: bool = True) -> None:
+    def __init__(
+        self, login: Login, *, slots: int = SLOTS, held: bool = False, pods: bool = True, sleeps: bool = False
+    ) -> None:
         super().__init__(login)
+        self._sleeps = sleeps
         self._slots = slots
         self._held = held
         self._pods = pods
@@ -139,6 +143,16 @@ class KueueWorker(StandIn):
         status = job_status(job, time.time()) if job else None
         if job and status:
             await self.patch(JOB, job, {"status": status}, "status")
+        elif job and self._sleeps and (end := end_of_sleep(job)):
+            await self._end_at(end, job)
+
+    async def _end_at(self, end: float, job: Object) -> None:
+        """Complete a running Job, or look at it again when it ends."""
+        left = end - time.time()
+        if left > 0:
+            self.enqueue(("job", *name_of(job)), after=left)
+        else:
+            await self.patch(JOB, job, {"status": completed(time.time())}, "status")
 
     async def _reconcile_workload(self, where: Name) -> None:
         copy, job = self.objects(WORKLOAD).get(where), self._job_of(where)

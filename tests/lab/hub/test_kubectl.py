@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -95,6 +96,71 @@ def test_an_error_is_shown(kubectl: Kubectl) -> None:
     wrong = CONFIG % ("a", "1")
     assert "spec.clusterz" in kubectl("apply -f -", wrong.replace("clusters:", "clusterz:"), fails=True)
     assert "spec.clusters: " in kubectl("apply -f -", wrong.replace("[a]", "[a, a]"), fails=True)
+
+
+LIST = """\
+apiVersion: v1
+kind: List
+items:
+- apiVersion: kueue.x-k8s.io/v1beta2
+  kind: MultiKueueConfig
+  metadata: {name: listed}
+  spec: {clusters: [a]}
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: listed}
+  data: {k: v}
+"""
+KINDS_OF_ALL_SORTS = (
+    "mkconf,mkc,admissionchecks,clusterqueues,resourceflavors,managedclusters,cm,ns,placements"
+)
+
+
+def test_a_list_is_validated_and_applied(kubectl: Kubectl) -> None:
+    """kubectl validates it by itself, with /openapi/v2."""
+    wrong = kubectl("apply -f -", LIST.replace("clusters:", "clusterz:"), fails=True)
+    assert 'ValidationError(MultiKueueConfig.spec): unknown field "clusterz"' in wrong
+    assert 'missing required field "clusters"' in wrong
+    assert 'invalid type for io.k8s.api.core.v1.ConfigMap.data: got "string"' in kubectl(
+        "apply -f -", LIST.replace("{k: v}", "v"), fails=True
+    )
+    assert kubectl("apply -f -", LIST).count("created") == 2
+    assert kubectl("apply --server-side --force-conflicts -f -", LIST).count("serverside-applied") == 2
+    assert kubectl("create --dry-run=client -f -", LIST).count("created") == 2
+
+
+def test_what_get_prints_is_applied_again(kubectl: Kubectl) -> None:
+    """Of every sort of kind, with all fields that the server sets."""
+    kubectl("apply -f -", LIST)
+    printed = kubectl(f"get {KINDS_OF_ALL_SORTS} -o yaml --show-managed-fields")
+    assert printed.count("kind: List") == 1
+    assert set(re.findall(r"\S+$", kubectl("apply -f -", printed), re.MULTILINE)) <= {
+        "unchanged",
+        "configured",
+    }
+    assert kubectl("get cm listed -o jsonpath={.data}") == '{"k":"v"}'
+
+
+@pytest.mark.parametrize("in_list", [False, True])
+def test_a_kind_that_is_not_served_is_named(kubectl: Kubectl, in_list: bool) -> None:
+    body = {"apiVersion": "apps.example/v1", "kind": "PlacementRule", "metadata": {"name": "x"}}
+    whole = {"apiVersion": "v1", "kind": "List", "items": [body]} if in_list else body
+    refused = kubectl("apply -f -", json.dumps(whole), fails=True)
+    assert 'no matches for kind "PlacementRule" in version "apps.example/v1"' in refused
+
+
+def test_the_fields_are_explained_by_both_versions_of_openapi(kubectl: Kubectl) -> None:
+    explained = kubectl("explain --output=plaintext-openapiv2 mkconf.spec.clusters")
+    assert "FIELD:    clusters <[]string>" in explained
+
+
+def test_kubectl_reads_the_published_crds(hub: Hub, kubectl: Kubectl, tmp_path: Path) -> None:
+    """A single schema that it cannot parse would make it refuse all."""
+    hub.write_kubeconfig(tmp_path / "kubeconfig")
+    mine = {"KUBECONFIG": str(tmp_path / "kubeconfig")}
+    wrong = LIST.replace("clusters:", "clusterz:")
+    assert 'unknown field "clusterz"' in kubectl("apply -f -", wrong, fails=True, **mine)
+    assert kubectl("apply -f -", LIST, **mine).count("created") == 2
 
 
 def test_a_deployment_is_scaled(kubectl: Kubectl) -> None:
