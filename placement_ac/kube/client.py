@@ -26,6 +26,7 @@ from placement_ac.core.api.errors import (
     TooLarge,
     Unavailable,
 )
+from placement_ac.kube.budget import BudgetedReader, BudgetSpent
 from placement_ac.kube.deep_json import MAX_LEVELS, name_of
 from placement_ac.kube.login import Login
 from placement_ac.kube.responses import SKIPPED, event_of, object_of
@@ -89,9 +90,9 @@ class Listing:
 class Client:
     """One API server. Every method raises subclasses of ApiError, nothing else.
 
-    `write_fence` is called as late as possible, right before a write is sent. `max_bytes`: the most that is
-    read of a page of a list, and ten times what is read of any other answer; none may be compressed then,
-    and no page may have more objects than were asked for (None: a server that is trusted).
+    `write_fence` is called as late as possible, right before a write is sent. `reader`: reads all answers
+    within its budget; none may be compressed then, and no page may have more objects than were asked for
+    (None: a server that is trusted).
     """
 
     def __init__(
@@ -102,12 +103,12 @@ class Client:
         timeout: float = TIMEOUT_SECONDS,
         on_request_end: RequestObserver = lambda *_: None,
         write_fence: WriteFence | None = None,
-        max_bytes: int | None = None,
+        reader: BudgetedReader | None = None,
         connections: int | None = None,
     ) -> None:
         self._login = login
         self._connections = connections
-        self._max_bytes = max_bytes
+        self._reader = reader
         self._field_manager = field_manager
         self._on_request_end = on_request_end
         self._timeout = timeout
@@ -117,14 +118,14 @@ class Client:
 
     async def __aenter__(self) -> Self:
         headers = {"User-Agent": self._field_manager, "Accept": JSON}
-        if self._max_bytes:
+        if self._reader:
             headers["Accept-Encoding"] = "identity"
         fence = self._write_fence
         self._session = self._login.session(
             connections=self._connections or MAX_CONNECTIONS,
             timeout=aiohttp.ClientTimeout(total=None),  # each request has its own
             headers=headers,
-            auto_decompress=self._max_bytes is None,
+            auto_decompress=self._reader is None,
             request_class=fenced_request_class(fence) if fence else aiohttp.ClientRequest,
         )
         # Watches last: they must not take connections from the writes.
@@ -220,36 +221,49 @@ class Client:
         try:
             async for page in self._pages(resource.path(namespace), selector, limit):
                 yield page
+                del page  # two pages at a time would take twice the memory
         except Gone:
             async for page in self._pages(resource.path(namespace), selector, limit):
                 yield page
+                del page
 
     async def _pages(self, path: str, selector: Mapping[str, str], limit: int) -> AsyncGenerator[Listing]:
+        budget = self._reader and self._reader.budget
         more, size = "", min(limit, FIRST_PAGE_SIZE)
+        page_bytes = budget.page_bytes // 4 if budget else PAGE_BYTES  # the next may have larger objects
+        tokens: set[int] = set()
+        began = time.monotonic()
         while True:
             query = {"limit": str(size), **selector} | ({"continue": more} if more else {})
-            most = self._max_bytes or (MAX_PAGE_BYTES if size > 1 else None)
+            most = budget.page_bytes if budget else MAX_PAGE_BYTES if size > 1 else None
             try:
                 answer, length = await self._request("GET", path, query=query, max_bytes=most)
-            except TooLarge:
-                if size == 1:
+            except TooLarge as error:
+                if size == 1 or isinstance(error, BudgetSpent):
                     raise
                 size = max(size // 4, 1)
                 continue
             metadata, items = answer.get("metadata") or {}, tuple(answer.get("items") or ())
-            if self._max_bytes and len(items) > size:  # to read them would block the event loop
-                raise TooLarge(f"GET {path}: the page has more than {size} objects")
+            if budget and len(items) > size:  # to read them would block the event loop
+                raise TooLarge(f"more than {size} objects in a page")
             skipped = answer.get(SKIPPED) or ()
             if skipped:
                 _log_skipped(path, skipped)
             version, kind = str(metadata.get("resourceVersion", "")), str(answer.get("kind"))
             del answer  # two pages at a time would take twice the memory
-            size = max(min(limit, PAGE_BYTES * len(items) // length), 1) if items else size
+            size = max(min(limit, page_bytes * len(items) // length), 1) if items else size
             yield Listing(items, version, kind, first=not more, skipped=len(skipped))
             del items
             more = str(metadata.get("continue") or "")
             if not more:
                 return
+            if hash(more) in tokens:
+                raise TooLarge("the same page of a list again")
+            tokens.add(hash(more))
+            if budget and len(tokens) == budget.pages:
+                raise TooLarge(f"a list of more than {budget.pages} pages")
+            if budget and time.monotonic() - began > budget.seconds:
+                raise TooLarge(f"a list for more than {budget.seconds:g} s")
 
     async def watch(
         self,
@@ -294,7 +308,7 @@ class Client:
             answer = await self._watch_session.get(self._login.server + path, params=query)
             if answer.status >= 400:
                 async with answer:
-                    text = await _read(answer, f"WATCH {path}", self._max_bytes)
+                    text = await self._read(answer)
                     object_of(answer.status, text, f"WATCH {path}", answer.headers.get("Retry-After"))
         return answer
 
@@ -385,10 +399,7 @@ class Client:
         content_type: str = JSON,
     ) -> Object:
         """Send one request, with `body` as JSON, and return the JSON object of the answer."""
-        most = self._max_bytes and self._max_bytes // 10
-        return (
-            await self._request(method, path, body, query=query, content_type=content_type, max_bytes=most)
-        )[0]
+        return (await self._request(method, path, body, query=query, content_type=content_type))[0]
 
     async def _request(
         self,
@@ -398,9 +409,12 @@ class Client:
         *,
         query: Mapping[str, str] | None = None,
         content_type: str = JSON,
-        max_bytes: int | None,
+        max_bytes: int | None = None,
     ) -> tuple[Object, int]:
-        """Return the JSON object of the answer, and its size in bytes. Raises TooLarge."""
+        """Return the JSON object of the answer, and its size in bytes. Raises TooLarge.
+
+        `max_bytes`: of the answer, if it is not the one of the budget.
+        """
         if self._session is None:
             raise Unavailable("the client is closed")
         verb = "list" if method == "GET" and query and "limit" in query else _VERBS[method]
@@ -414,13 +428,26 @@ class Client:
         try:
             async with asyncio.timeout(timeout):
                 async with self._session.request(method, address, data=data, headers=headers) as answer:
-                    text = await _read(answer, f"{method} {path}", max_bytes)
+                    text = await self._read(answer, max_bytes)
                     retry_after = answer.headers.get("Retry-After")
                     found = object_of(answer.status, text, f"{method} {path}", retry_after), len(text)
         except (ApiError, *_LOST_REQUEST_ERRORS) as error:
             raise self._failed(f"{method} {path}", error, verb, time.perf_counter() - began) from None
         self._on_request_end(verb, None, time.perf_counter() - began)
         return found
+
+    async def _read(self, answer: aiohttp.ClientResponse, max_bytes: int | None = None) -> bytes:
+        """Return the body. Raises TooLarge."""
+        if self._reader:
+            return await self._reader.read(answer, max_bytes or self._reader.budget.answer_bytes)
+        if max_bytes is None:
+            return await answer.read()
+        text = bytearray()
+        async for chunk in answer.content.iter_any():
+            text += chunk
+            if len(text) > max_bytes:
+                raise TooLarge(f"more than {max_bytes:,} bytes")
+        return bytes(text)
 
     def _failed(self, request: str, error: BaseException, verb: str, seconds: float | None) -> BaseException:
         """Report a failed request to the observer, and return the error to raise."""
@@ -469,18 +496,6 @@ def _lost_request_error(request: str, loss: BaseException) -> BaseException:
         return kind(f"{request}: {redacted(loss)}")
     caller = asyncio.current_task()
     return loss if caller is None or caller.cancelling() else Unavailable(f"{request}: cut short")
-
-
-async def _read(answer: aiohttp.ClientResponse, request: str, max_bytes: int | None) -> bytes:
-    """Return the body. Raises TooLarge."""
-    if max_bytes is None:
-        return await answer.read()
-    text = bytearray()
-    async for chunk in answer.content.iter_any():
-        text += chunk
-        if len(text) > max_bytes:
-            raise TooLarge(f"{request}: the answer has more than {max_bytes} bytes")
-    return bytes(text)
 
 
 async def _next_chunk(answer: aiohttp.ClientResponse) -> bytes:

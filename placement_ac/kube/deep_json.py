@@ -14,7 +14,8 @@ MAX_LEVELS: Final = 500
 """orjson reads 1,024; the schema of a CRD, which is the deepest object that somebody needs, has some 60."""
 CUT: Final = "placement-ac: what was here is nested too deeply"
 _CUT_JSON: Final = orjson.dumps(CUT)
-_TOKENS: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
+_TOKENS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]++|[\]}]++', re.DOTALL)
+"""A string, or a run of brackets: without a step back, and an unfinished string goes to the end."""
 
 
 def loads(text: bytes) -> tuple[Any, bool]:
@@ -32,14 +33,15 @@ def _cut(text: bytes) -> bytes:
     parts: list[bytes] = []
     level, start = 0, 0
     for token in _TOKENS.finditer(text):
-        if token[0] in (b"[", b"{"):
-            level += 1
-            if level == MAX_LEVELS + 1:
-                parts += (text[start : token.start()], _CUT_JSON)
-        elif token[0] in (b"]", b"}"):
-            if level == MAX_LEVELS + 1:
-                start = token.end()
-            level -= 1
+        run, first = token.end() - token.start(), token[0][0]
+        if first in b"[{":
+            if level <= MAX_LEVELS < level + run:
+                parts += (text[start : token.start() + MAX_LEVELS - level], _CUT_JSON)
+            level += run
+        elif first in b"]}":
+            if level - run <= MAX_LEVELS < level:
+                start = token.start() + level - MAX_LEVELS
+            level -= run
     return b"".join((*parts, text[start:]))
 
 

@@ -81,6 +81,7 @@ class CacheList:
                         present.clear()
                         self.enqueue(self.cache.begin_replace(kind, version, self.namespace))
                     present |= self._put(page.items)
+                    del page  # two pages at a time would take twice the memory
                     await asyncio.sleep(0)
             self._complete(present, version, resync=resync)
             self.health.list_completed()

@@ -25,6 +25,7 @@ from placement_ac.core.kubeconfig.dns import is_dns_name
 from placement_ac.core.kubeconfig.read import read_kubeconfig, read_profile
 from placement_ac.core.kubeconfig.servers import endpoints, server_problem
 from placement_ac.core.kubeconfig.source import ClusterAccess, CredentialSource, Unusable
+from placement_ac.kube.budget import AnswerBudget, BudgetedReader, ReadSlots
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_ac.workers import exec_plugins
@@ -39,14 +40,21 @@ CREDENTIALS_SECONDS: Final = 300.0
 EXPIRY_SECONDS: Final = 30.0
 """How long before their expiry credentials are no longer used."""
 MAX_CACHED: Final = 1000
-MAX_LIST_BYTES: Final = 2_000_000
-"""The most that is read of a page of a worker's list; the largest object has 1.5 MB (etcd).
-
-Ten times as much as of any other answer: parsed, an answer may take 40 times its size, and several are
-waited for at once.
-"""
+MAX_PAGE_BYTES: Final = 2_000_000
+"""The most that is read of a page of a worker's list; the largest object has 1.5 MB (etcd)."""
+MAX_ANSWER_BYTES: Final = 200_000
+"""The most that is read of any other answer: several are waited for at once."""
+MAX_TOTAL_BYTES: Final = 10_000_000
+"""The most that is read for one question: 4,000 LocalQueues of a usual size, or 10,000 namespaces."""
+MAX_COPIES_BYTES: Final = 100_000_000
+"""The same for a list of copies, of which little is kept: 15,000 of a usual size."""
+MAX_PAGES: Final = 200
+LIST_FRACTION: Final = 4 / 5
+"""The part of the timeout that a list may take."""
+LARGE_ANSWERS: Final = 3
+"""How many large answers are read at once, of all workers: parsed, an answer may take 40 times its size."""
 TOO_LARGE_SECONDS: Final = 300.0
-"""How long a worker is not asked again after an answer that was too large."""
+"""How long a worker is not asked again after an answer beyond its budget."""
 FORBIDDEN: Final = 403
 
 
@@ -111,6 +119,7 @@ class WorkerConnector:
         self._providers = providers
         # Of its own: the loop's threads may all wait for a name server.
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="workers")
+        self._slots = ReadSlots(LARGE_ANSWERS)
         self._credentials: TLRUCache[Version, ExecCredentials] = TLRUCache(MAX_CACHED, _valid_until)
         self._too_large: TTLCache[Version, str] = TTLCache(MAX_CACHED, TOO_LARGE_SECONDS)
         """Credentials of workers that are not asked for a while, and why."""
@@ -155,9 +164,11 @@ class WorkerConnector:
         by_kind = self._login_by_secret if credential.kind == "Secret" else self._login_by_profile
         return await by_kind(credential, deadline)
 
-    def client(self, login: WorkerLogin) -> Client:
-        """Return a client of the worker, which the caller enters."""
-        return Client(login.login, timeout=2 * self.timeout, max_bytes=MAX_LIST_BYTES)
+    def client(self, login: WorkerLogin, total_bytes: int = MAX_TOTAL_BYTES) -> Client:
+        """Return a client for one question to the worker, which the caller enters."""
+        seconds = self.timeout * LIST_FRACTION
+        budget = AnswerBudget(MAX_PAGE_BYTES, MAX_ANSWER_BYTES, total_bytes, MAX_PAGES, seconds)
+        return Client(login.login, timeout=2 * self.timeout, reader=BudgetedReader(budget, self._slots))
 
     def problem(self, error: ApiError, login: WorkerLogin, permission: str) -> WorkerError:
         """Return an error of the worker in our own words, and take in what it means for the next query.
@@ -253,7 +264,7 @@ def _valid_until(_: Version, credentials: ExecCredentials, now: float) -> float:
 def worker_error_text(error: ApiError, account: str, permission: str) -> str:
     """Describe an error of a worker in our own words; `permission`: what the worker was asked to allow."""
     if isinstance(error, TooLarge):
-        return f"the worker of {account} sent an answer that is too large: it is asked again after 5 min"
+        return f"the worker of {account} sends {error.message}: it is asked again after 5 min"
     if error.status == 401:
         return f"the worker does not accept the credentials of {account}"
     if error.status == 403:

@@ -22,11 +22,11 @@ from placement_ac.core.api.constants import (
     Resource,
 )
 from placement_ac.core.api.decode import checks_listed
-from placement_ac.core.api.errors import ApiError, NotFound, Refused
+from placement_ac.core.api.errors import ApiError, NotFound, Refused, TooLarge
 from placement_ac.core.inputs import fitness
 from placement_ac.core.inputs.fitness import ServedKind, Unknown
 from placement_ac.core.inputs.rights import KueueRelease, Right, parse_release
-from placement_ac.kube.client import Client, Object, gather_all
+from placement_ac.kube.client import PAGE_SIZE, Client, Object, gather_all
 from placement_ac.observability.logs import LogDeduplicator
 from placement_ac.workers.connector import WorkerError, worker_error_text
 
@@ -36,6 +36,10 @@ log = structlog.get_logger(__name__)
 
 MAX_REQUESTS: Final = 8
 """Requests to one worker at the same time."""
+MAX_VERSIONS: Final = 20
+"""Of an API group; each is a request."""
+MAX_RESOURCES: Final = 500
+"""Of an API version; subresources count."""
 CACHE_SECONDS: Final = 60.0
 """How long the hub's queues are cached."""
 DEPLOYMENT: Final = Kind("apps", "Deployment", "deployments", True, ("v1",)).at("v1")
@@ -174,7 +178,9 @@ class WorkerQueries:
         if isinstance(answer, Unknown):
             return frozenset() if answer.status == 404 else answer
         versions = {str(entry["version"]) for entry in answer["versions"]}
-        valid = filter(fitness.API_VERSION.fullmatch, versions)
+        valid = list(filter(fitness.API_VERSION.fullmatch, versions))
+        if len(valid) > MAX_VERSIONS:
+            raise TooLarge(f"more than {MAX_VERSIONS} versions of an API group")
         found = await gather_all(self._served_kinds_in(group, version) for version in valid)
         if unknown := [one for one in found if isinstance(one, Unknown)]:
             return unknown[0]
@@ -185,7 +191,10 @@ class WorkerQueries:
         answer = await self._request(f"read {path}", partial(self._client.request, "GET", path))
         if isinstance(answer, Unknown):
             return frozenset() if answer.status == 404 else answer
-        return frozenset(ServedKind(group, version, str(entry["name"])) for entry in answer["resources"])
+        resources = answer["resources"]
+        if len(resources) > MAX_RESOURCES:
+            raise TooLarge(f"more than {MAX_RESOURCES} kinds in an API version")
+        return frozenset(ServedKind(group, version, str(entry["name"])) for entry in resources)
 
     async def _is_allowed(self, right: Right) -> bool | Unknown:
         spec = {"resourceAttributes": right._asdict()}
@@ -206,15 +215,20 @@ class WorkerQueries:
 
     async def _names(self, resource: Resource) -> frozenset[tuple[str, str]] | Unknown:
         """Return namespace and name of all objects."""
-        answer = await self._list(resource)
-        if isinstance(answer, Unknown):
-            return answer
-        found = (item["metadata"] for item in answer)
-        return frozenset((str(one.get("namespace", "")), str(one["name"])) for one in found)
+        return await self._request(_permission_to_list(resource), partial(self._read_names, resource))
+
+    async def _read_names(self, resource: Resource) -> frozenset[tuple[str, str]]:
+        names: set[tuple[str, str]] = set()
+        async for page in self._client.pages(resource, limit=PAGE_SIZE):
+            if page.first:
+                names.clear()
+            found = (item["metadata"] for item in page.items)
+            names |= {(str(one.get("namespace", "")), str(one["name"])) for one in found}
+            del page, found  # two pages at a time would take twice the memory
+        return frozenset(names)
 
     async def _list(self, resource: Resource) -> tuple[Object, ...] | Unknown:
-        where = " in all namespaces" if resource.of.namespaced else ""
-        answer = await self._request(f"list {resource.of}{where}", partial(self._client.list, resource))
+        answer = await self._request(_permission_to_list(resource), partial(self._client.list, resource))
         return answer if isinstance(answer, Unknown) else answer.items
 
     async def _request(self, permission: str, send: Callable[[], Awaitable[T]]) -> T | Unknown:
@@ -225,6 +239,10 @@ class WorkerQueries:
                 if error.status in (0, 401):
                     raise
                 return Unknown(worker_error_text(error, self._account, permission), error.status)
+
+
+def _permission_to_list(resource: Resource) -> str:
+    return f"list {resource.of}" + (" in all namespaces" if resource.of.namespaced else "")
 
 
 async def _for_each(keys: Iterable[K], query: Callable[[K], Coroutine[Any, Any, T]]) -> dict[K, T]:

@@ -15,7 +15,7 @@ from placement_ac.core.selection import probe_schedule, provisioned
 from placement_ac.inspection.graph import model
 from placement_ac.inspection.hub import controller_state
 from placement_ac.inspection.readers import hub_reader, worker_inspector
-from placement_ac.kube import client, informer, login, responses
+from placement_ac.kube import budget, client, informer, login, responses
 from placement_ac.lab.demo import environment
 from placement_ac.lab.standins.multikueue import KueueSettings
 from placement_ac.observability import health
@@ -98,7 +98,14 @@ IN_SENTENCES: Final = [
     ("credentials", "`workerLostTimeout` (15 min)", KueueSettings().worker_lost_seconds, 900),
     ("credentials", "probes the cluster every ten minutes", probe_schedule.GOOD_SECONDS, 600),
     ("credentials", "every 30 s while a problem lasts", probe_schedule.BAD_SECONDS, 30),
-    ("credentials", "At most 2 MB are read of a page of a list", connector.MAX_LIST_BYTES, 2e6),
+    ("credentials", "At most 2 MB are read of a page of a list", connector.MAX_PAGE_BYTES, 2e6),
+    ("credentials", "and 200 KB of any other answer", connector.MAX_ANSWER_BYTES, 2e5),
+    ("credentials", "question 10 MB, of a list", connector.MAX_TOTAL_BYTES, 1e7),
+    ("credentials", "of a list of copies 100 MB", connector.MAX_COPIES_BYTES, 1e8),
+    ("credentials", "of each list 200 pages", connector.MAX_PAGES, 200),
+    ("credentials", "in four fifths of `--worker-timeout`", connector.LIST_FRACTION, 0.8),
+    ("credentials", "answers of more than 16 KB", budget.SMALL_BYTES, 16_000),
+    ("credentials", "must be whole after 3 s", budget.SLOT_SECONDS, 3),
     ("credentials", "is not asked again for 5 minutes", connector.TOO_LARGE_SECONDS, 300),
     ("draining", "`workerLostTimeout`, 15 min", KueueSettings().worker_lost_seconds, 900),
     ("draining", "`--unlist-after` (1 hour)", constants.UNLIST_AFTER_SECONDS, 3600),

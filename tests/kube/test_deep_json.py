@@ -1,5 +1,6 @@
 """Objects that are nested more deeply than a parser goes."""
 
+import time
 from typing import Any
 
 import orjson
@@ -45,6 +46,18 @@ def test_everything_else_is_left_as_it_is(value: Any) -> None:
 def test_what_is_no_json_is_none(text: bytes) -> None:
     with pytest.raises(orjson.JSONDecodeError):
         loads(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"[" * 95_000 + b'"' + b'\\"' * 47_500, b"[" * 190_000 + b'"', b"[" * 1_100 + b'"\\"' * 60_000],
+)
+def test_an_unfinished_string_is_read_once(text: bytes) -> None:
+    """Read anew from each of its quotes, 190 KB of it took minutes."""
+    began = time.process_time()
+    with pytest.raises(orjson.JSONDecodeError):
+        loads(text)
+    assert time.process_time() - began < 1.0
 
 
 def an_object(name: str, spec: bytes = b"{}") -> bytes:

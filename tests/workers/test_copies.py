@@ -28,7 +28,7 @@ from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_ac.lab.hub import Hub
 from placement_ac.observability import logs
-from placement_ac.workers.connector import MAX_LIST_BYTES, WorkerConnector
+from placement_ac.workers.connector import MAX_ANSWER_BYTES, MAX_PAGE_BYTES, WorkerConnector
 from placement_ac.workers.copies import CopyReader, WorkerCopies
 from placement_ac.workers.exec_plugins import AccessProviders
 from tests.support.driver import CORE, NS, Driver
@@ -135,6 +135,11 @@ def problem(why: str) -> WorkerCopies:
     return WorkerCopies(problem=f"MultiKueueCluster p-w: {why}")
 
 
+def beyond(sent: str) -> WorkerCopies:
+    """The problem of a worker whose answer is beyond its budget."""
+    return problem(f"the worker of Secret {NS}/s sends {sent}: it is asked again after 5 min")
+
+
 # -- what is asked
 
 
@@ -176,17 +181,40 @@ def test_page_by_page_and_again_when_a_page_has_expired(
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "asked"),
+    ("path", "body", "asked", "sent"),
     [
         pytest.param(
-            "v1beta2/workloads", {"items": [], "padding": "x" * MAX_LIST_BYTES}, ["20", "5", "1"], id="list"
+            "v1beta2/workloads",
+            {"items": [], "padding": "x" * MAX_PAGE_BYTES},
+            ["20", "5", "1"],
+            "more than 2,000,000 bytes",
+            id="list",
         ),
-        pytest.param("v1beta2/workloads", {"items": [{}] * 21}, ["20"], id="more objects than asked for"),
-        pytest.param("v1beta2", {"resources": [], "padding": "x" * (MAX_LIST_BYTES // 10)}, [""], id="kinds"),
+        pytest.param(
+            "v1beta2/workloads",
+            {"items": [{}] * 21},
+            ["20"],
+            "more than 20 objects in a page",
+            id="more objects than asked for",
+        ),
+        pytest.param(
+            "v1beta2/workloads",
+            {"items": [], "metadata": {"continue": "again"}},
+            ["20", "20"],
+            "the same page of a list again",
+            id="a token that repeats",
+        ),
+        pytest.param(
+            "v1beta2",
+            {"resources": [], "padding": "x" * MAX_ANSWER_BYTES},
+            [""],
+            "more than 200,000 bytes",
+            id="kinds",
+        ),
     ],
 )
 def test_a_worker_with_a_large_answer_is_not_asked_again_for_a_while(
-    admin: Driver, worker: Driver, path: str, body: Raw, asked: list[str]
+    admin: Driver, worker: Driver, path: str, body: Raw, asked: list[str], sent: str
 ) -> None:
     put_secret(admin, "s", kubeconfig(worker))
     body = {"kind": "WorkloadList"} | body
@@ -195,8 +223,7 @@ def test_a_worker_with_a_large_answer_is_not_asked_again_for_a_while(
     async def twice(workers: CopyReader) -> list[str]:
         return [(await workers.read(by_secret())).problem for _ in range(2)]
 
-    why = f"the worker of Secret {NS}/s sent an answer that is too large: it is asked again after 5 min"
-    assert with_workers(admin, twice) == [problem(why).problem] * 2
+    assert with_workers(admin, twice) == [beyond(sent).problem] * 2
     limits = [r.query.get("limit", "") for r in worker.hub.journal if r.path.endswith(path)]
     assert limits == asked, "the second time nothing is sent"
 
@@ -211,12 +238,13 @@ def plain_kubeconfig(address: str) -> Raw:
 
 
 @contextmanager
-def answering(answers: Mapping[str, bytes]) -> Iterator[str]:
+def answering(answers: Mapping[str, bytes | Callable[[], bytes]]) -> Iterator[str]:
     """The address of a server that gives these answers, by path: bytes that no hub would write."""
 
     class Answering(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            text = answers[self.path.partition("?")[0]]
+            answer = answers[self.path.partition("?")[0]]
+            text = answer if isinstance(answer, bytes) else answer()
             self.wfile.write(f"HTTP/1.1 200 OK\r\nContent-Length: {len(text)}\r\n\r\n".encode() + text)
 
         def log_message(self, *_: object) -> None:
@@ -238,6 +266,93 @@ def workload_list(**metadata: bytes) -> dict[str, bytes]:
         group: b'{"versions":[{"version":"v1beta2"}]}',
         f"{group}/v1beta2": b'{"resources":[{"name":"workloads"}]}',
         f"{group}/v1beta2/workloads": b'{"kind":"WorkloadList","items":[%s]}' % copy,
+    }
+
+
+COPIES = "/apis/kueue.x-k8s.io/v1beta2/workloads"
+
+
+@pytest.mark.parametrize(
+    ("item", "pause", "pages", "sent"),
+    [
+        pytest.param(lambda _: {}, 0.0, 200, "a list of more than 200 pages", id="pages"),
+        pytest.param(lambda _: {"x": "y" * 400_000}, 0.0, 13, "more than 5,000,000 bytes in all", id="bytes"),
+        pytest.param(lambda _: {}, 0.2, 6, "a list for more than 1 s", id="seconds"),
+        pytest.param(
+            lambda page: {"metadata": {"name": str(page)}}, 0.0, 31, "more than 30 copies", id="copies"
+        ),
+        pytest.param(
+            lambda page: {"metadata": {"name": f"{page:0500}"}},
+            0.0,
+            7,
+            "more than 30 copies",
+            id="long names",
+        ),
+    ],
+)
+def test_pages_without_end_are_read_within_a_budget(
+    admin: Driver,
+    monkeypatch: pytest.MonkeyPatch,
+    item: Callable[[int], Raw],
+    pause: float,
+    pages: int,
+    sent: str,
+) -> None:
+    monkeypatch.setattr("placement_ac.workers.copies.MAX_COPIES_BYTES", 5_000_000)
+    monkeypatch.setattr("placement_ac.workers.copies.MAX_COPIES", 30)
+    if pause:
+        monkeypatch.setattr("placement_ac.workers.connector.LIST_FRACTION", 1 / 20)
+    read: list[None] = []
+
+    def page() -> bytes:
+        read.append(None)
+        time.sleep(pause)
+        more = {"continue": str(len(read))}
+        return json.dumps({"kind": "WorkloadList", "items": [item(len(read))], "metadata": more}).encode()
+
+    with answering(workload_list() | {COPIES: page}) as address:
+        put_secret(admin, "s", plain_kubeconfig(address))
+        assert ask(admin, timeout=20.0) == beyond(sent)
+    assert len(read) <= pages
+
+
+def test_a_worker_that_holds_a_slot_for_large_answers_loses_it(
+    admin: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight workers send the beginning of a page, and no more; a ninth sends a whole one."""
+    monkeypatch.setattr("placement_ac.kube.budget.SLOT_SECONDS", 0.3)
+    ended = threading.Event()
+
+    class Stalling(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            text = answers[self.path.partition("?")[0]]
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(text))
+            stalls = self.path.startswith(COPIES)
+            self.wfile.write(text[: len(text) - stalls])
+            self.wfile.flush()
+            if stalls:
+                ended.wait(30)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    answers = workload_list(annotations=b'{"note":"%s"}' % (b"x" * 100_000))
+    with answering(answers) as honest, ThreadingHTTPServer(("127.0.0.1", 0), Stalling) as stalling:
+        threading.Thread(target=stalling.serve_forever, daemon=True).start()
+        put_secret(admin, "s", plain_kubeconfig(honest))
+        for number in range(8):
+            put_secret(admin, f"s{number}", plain_kubeconfig(f"http://127.0.0.1:{stalling.server_port}"))
+
+        async def all_at_once(workers: CopyReader) -> list[WorkerCopies]:
+            stalled = [workers.read(by_secret(f"s{number}", f"p{number}")) for number in range(8)]
+            return await asyncio.gather(*stalled, workers.read(by_secret()))
+
+        *stalled, whole = with_workers(admin, all_at_once, parallel=9, timeout=20.0)
+        ended.set()
+        stalling.shutdown()
+    assert whole == WorkerCopies({("ns", "runs"): True})
+    assert {one.problem.partition(" sends ")[2] for one in stalled} == {
+        "an answer that is not whole after 0.3 s: it is asked again after 5 min"
     }
 
 
@@ -264,7 +379,7 @@ def test_a_field_of_a_list_that_no_api_server_has_changes_nothing(admin: Driver)
 def test_many_large_copies_are_read_in_smaller_pages(
     admin: Driver, worker: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("placement_ac.workers.connector.MAX_LIST_BYTES", 100_000)
+    monkeypatch.setattr("placement_ac.workers.connector.MAX_PAGE_BYTES", 100_000)
     monkeypatch.setattr("placement_ac.kube.client.PAGE_BYTES", 100_000)
     put_secret(admin, "s", kubeconfig(worker))
     for number in range(9):

@@ -114,7 +114,7 @@ def test_queues_that_are_too_large_do_not_keep_copies_from_being_read(admin: Dri
         facts, copies = FactsReader(connector), CopyReader(connector)
         return [await facts.read(by_secret()), await copies.read(by_secret()), await facts.read(by_secret())]
 
-    why = f"the worker of Secret {NS}/s sent an answer that is too large: it is asked again after 5 min"
+    why = f"the worker of Secret {NS}/s sends more than 2,000,000 bytes: it is asked again after 5 min"
     too_large = WorkerFacts(problem=f"MultiKueueCluster p-w: {why}")
     assert with_connector(admin, both) == [too_large, WorkerCopies(), too_large]
 

@@ -156,6 +156,36 @@ def asked_of(worker: Driver) -> int:
     return len(worker.hub.journal)
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "sent", "requests"),
+    [
+        pytest.param(
+            "/apis/kueue.x-k8s.io$",
+            {"versions": [{"version": f"v{number}"} for number in range(1, 22)]},
+            "more than 20 versions of an API group",
+            1,
+            id="versions",
+        ),
+        pytest.param(
+            "/apis/kueue.x-k8s.io/v1beta2$",
+            {"resources": [{"name": f"kind{number}"} for number in range(501)]},
+            "more than 500 kinds in an API version",
+            3,
+            id="kinds",
+        ),
+    ],
+)
+def test_discovery_without_end_is_beyond_the_budget(
+    admin: Driver, worker: Driver, path: str, body: Raw, sent: str, requests: int
+) -> None:
+    put_secret(admin, worker)
+    worker.hub.faults.add("GET", path, status=200, body=body, times=100)
+    before = asked_of(worker)
+    answer = ask(admin)
+    why = f"the worker of Secret {NS}/s sends {sent}: it is asked again after 5 min"
+    assert (answer, asked_of(worker) - before) == (unfit(why), requests)
+
+
 # -- what is found
 
 

@@ -10,13 +10,14 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from functools import lru_cache
+from itertools import chain
 from typing import Final
+from weakref import WeakValueDictionary
 
-from placement_ac.core.api import objects, schemas
+from placement_ac.core.api import constants, objects, schemas
 from placement_ac.core.api.constants import (
     ANNOTATION_DRAINING,
     AUTHORITY_KEY,
@@ -46,14 +47,34 @@ from placement_ac.core.kubeconfig.read import read_kubeconfig
 from placement_ac.core.kubeconfig.servers import endpoints
 from placement_ac.core.kubeconfig.source import Unusable, UsableByKueueOnly
 
-REMEMBERED: Final = 1_000
-"""How many different owners and applied fields are remembered, so that equal ones are kept once.
 
-The MultiKueueClusters of a check have the same: with 1,000 checks of 20 clusters this saves 20 MB.
-"""
+def _constants(prefix: str) -> tuple[str, ...]:
+    found = (value for name, value in vars(constants).items() if name.startswith(prefix))
+    return tuple(value for value in found if isinstance(value, str))
+
+
+READ_LABELS: Final = _constants("LABEL_")
+READ_ANNOTATIONS: Final = _constants("ANNOTATION_")
+"""Only these are kept of an object: a cluster's agent may write a megabyte of others."""
+KEPT_BYTES: Final = 200_000
+"""About the most that is kept of an object of which a part that others write without a limit is kept."""
+ENTRY_BYTES: Final = 100
+"""What an entry of a mapping takes besides its text."""
 _SENT_BACK = re.compile("|".join(text.format(r"(\S+)") for text in (SENT_BACK, SENT_AGAIN)))
 _NOTHING: Final[Mapping[str, str]] = {}
 """Shared by all objects that have no labels, no annotations, or none that anybody reads."""
+
+
+class _Owners(dict[str, str]):
+    """uid → name of the AdmissionChecks that own an object. Equal ones are one object."""
+
+    __slots__ = ("__weakref__",)
+
+
+# Equal owners and applied fields are kept once, as long as an object has them: the MultiKueueClusters of a
+# check have the same, and with 1,000 checks of 20 clusters this saves 20 MB.
+_OWNERS: Final = WeakValueDictionary[tuple[tuple[str, str], ...], _Owners]()
+_APPLIED: Final = WeakValueDictionary[tuple[object, ...], objects.AppliedFields]()
 
 
 def version_of(raw: Raw) -> objects.ObjectVersion:
@@ -73,10 +94,15 @@ def meta_of(raw: Raw) -> objects.Meta:
         uid=m.get("uid") or "",
         resource_version=str(m.get("resourceVersion") or ""),
         generation=m.get("generation") or 0,
-        labels=m.get("labels") or _NOTHING,
-        annotations=m.get("annotations") or _NOTHING,
+        labels=_those(READ_LABELS, m.get("labels")),
+        annotations=_those(READ_ANNOTATIONS, m.get("annotations")),
         deleting=bool(m.get("deletionTimestamp")),
     )
+
+
+def _those(keys: tuple[str, ...], pairs: Mapping[str, str] | None) -> Mapping[str, str]:
+    """Return those that somebody reads: an object may have a megabyte of others."""
+    return {key: pairs[key] for key in keys if key in pairs} or _NOTHING if pairs else _NOTHING
 
 
 def check(raw: Raw) -> objects.Check:
@@ -157,11 +183,19 @@ def cluster_profile(raw: Raw) -> objects.ClusterProfile:
     status, problem = validate(schemas.ProfileStatus, raw, "status")
     refs = [c.access_ref for c in status.credentials if c.consumer == CONSUMER] if status else []
     providers = (*status.credential_providers, *status.access_providers) if status else ()
+    secrets = tuple(objects.SecretRef(ref.kind, ref.namespace or meta.namespace, ref.name) for ref in refs)
+    servers = {provider.name: endpoints(provider.cluster) for provider in providers if provider.name}
+    texts = (*(text for one in refs for text in (one.kind, one.namespace, one.name)), *servers)
+    if not _is_small(chain(texts, *(one.values() for one in servers.values()))):
+        secrets, servers = (), {}
+        problem = (
+            f"status: report fewer credentials and accessProviders: at most {KEPT_BYTES:,} bytes are read"
+        )
     return objects.ClusterProfile(
         meta=meta,
         cluster=meta.labels.get(LABEL_CLUSTER) or _named_by_ocm(meta),
-        secrets=tuple(objects.SecretRef(ref.kind, ref.namespace or meta.namespace, ref.name) for ref in refs),
-        providers={provider.name: endpoints(provider.cluster) for provider in providers if provider.name},
+        secrets=secrets,
+        providers=servers,
         problem=problem,
     )
 
@@ -214,7 +248,14 @@ def account_token(raw: Raw) -> objects.AccountToken:
 def scores(raw: Raw) -> objects.Scores:
     status, problem = validate(schemas.ScoreStatus, raw, "status")
     values = {entry.name: entry.value for entry in status.scores} if status else {}
+    if not _is_small(values):
+        values, problem = {}, f"status.scores: report fewer: at most {KEPT_BYTES:,} bytes are read"
     return objects.Scores(meta_of(raw), values, status.valid_until if status else None, problem)
+
+
+def _is_small(texts: Iterable[str]) -> bool:
+    """Whether a mapping with these keys takes at most KEPT_BYTES."""
+    return sum(ENTRY_BYTES + len(text) for text in texts) <= KEPT_BYTES
 
 
 def kueue_object(raw: Raw) -> objects.KueueObject:
@@ -244,12 +285,8 @@ def _owners(raw: Raw) -> Mapping[str, str]:
     owners = (raw.get("metadata") or {}).get("ownerReferences")
     if not owners:
         return _NOTHING
-    return _owners_by_uid(tuple((o["uid"], o["name"]) for o in owners if o.get("kind") == "AdmissionCheck"))
-
-
-@lru_cache(REMEMBERED)
-def _owners_by_uid(owners: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
-    return dict(owners)
+    checks = tuple((o["uid"], o["name"]) for o in owners if o.get("kind") == "AdmissionCheck")
+    return _OWNERS.setdefault(checks, _Owners(checks))
 
 
 def provisioned_object(raw: Raw) -> objects.ProvisionedObject:
@@ -331,14 +368,23 @@ def managed_cluster(
 
 
 def dispatch_labels(raw: Raw) -> dict[str, str]:
-    """Return the labels of a ManagedCluster and, with the prefix `claim:`, its ClusterClaims."""
-    labels = dict(meta_of(raw).labels)
+    """Return the labels of a ManagedCluster and, with the prefix `claim:`, its ClusterClaims.
+
+    Of more than KEPT_BYTES, the first are returned: an agent may report any number of claims.
+    """
     claims = as_mapping(raw.get("status")).get("clusterClaims")
-    for claim in claims if isinstance(claims, list) else ():
-        name, value = as_mapping(claim).get("name"), as_mapping(claim).get("value")
-        if isinstance(name, str) and isinstance(value, str):
-            labels[f"{CLAIM}{name}"] = value
-    return labels
+    listed = map(as_mapping, claims if isinstance(claims, list) else ())
+    claimed = ((f"{CLAIM}{claim.get('name')}", claim.get("value")) for claim in listed)
+    own = as_mapping(as_mapping(raw.get("metadata")).get("labels"))
+    found: dict[str, str] = {}
+    left = KEPT_BYTES
+    for key, value in (*own.items(), *claimed):
+        left -= ENTRY_BYTES + len(key) + len(value) if isinstance(value, str) else 0
+        if left < 0:
+            break
+        if isinstance(value, str):
+            found[key] = value
+    return found
 
 
 def _applied_fields_of(raw: Raw) -> objects.AppliedFields:
@@ -357,15 +403,17 @@ def _applied_fields_of(raw: Raw) -> objects.AppliedFields:
     return _NOT_APPLIED
 
 
-@lru_cache(REMEMBERED)
 def _applied_fields(
     labels: tuple[str, ...], owners: tuple[str, ...], *, draining: bool, clusters: bool, changed_by: str
 ) -> objects.AppliedFields:
     """Return what the keys of fieldsV1 mean."""
+    key = labels, owners, draining, clusters, changed_by
+    if known := _APPLIED.get(key):
+        return known
     named = frozenset(key[2:] for key in labels if key.startswith("f:"))
     # Owners have keys like `k:{"uid":"…"}`.
     uids = frozenset(str(json.loads(key[2:]).get("uid", "")) for key in owners if key.startswith("k:"))
-    return objects.AppliedFields(True, named, uids, draining, clusters, changed_by)
+    return _APPLIED.setdefault(key, objects.AppliedFields(True, named, uids, draining, clusters, changed_by))
 
 
 _NOT_APPLIED: Final = objects.AppliedFields()

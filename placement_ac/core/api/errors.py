@@ -41,7 +41,7 @@ class Garbled(Unavailable):
 
 
 class TooLarge(ApiError):
-    """The answer has more bytes than are read; its status is 0."""
+    """The answer is more than is read; its status is 0, and its message says what is sent."""
 
 
 class Conflict(ApiError):

@@ -7,8 +7,9 @@ specs are one object.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Final
+from weakref import WeakKeyDictionary, ref
 
 from placement_ac.core.api.constants import (
     ANNOTATION_ANTI_AFFINITY,
@@ -43,7 +44,8 @@ NodeTerm = tuple[Requirement, ...]
 """Requirements on a node's labels, of which all must be met."""
 
 
-class JobSpec(NamedTuple):
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class JobSpec:
     """The wishes of one Workload."""
 
     queue: str = ""
@@ -63,6 +65,7 @@ class JobSpec(NamedTuple):
 
 
 NO_JOB: Final = JobSpec()
+_KNOWN: Final = WeakKeyDictionary[JobSpec, ref[JobSpec]]()
 
 
 def job_spec(raw: Raw) -> JobSpec:
@@ -91,9 +94,13 @@ def _counted(raw: Raw) -> frozenset[str]:
     return frozenset(name for usage in usages for name in usage)
 
 
-@lru_cache(maxsize=4096)
 def _shared(spec: JobSpec) -> JobSpec:
-    return spec
+    """Return the equal one that a Workload has, or `spec`: it goes with the last Workload that has it."""
+    known = _KNOWN.get(spec)
+    found = known() if known else None
+    if found is None:
+        _KNOWN[spec] = ref(spec)
+    return found or spec
 
 
 def _merged(parts: Iterable[Mapping[str, str]], names: tuple[str, ...] = ()) -> Pairs:

@@ -224,7 +224,7 @@ class ManagedCluster:
     """Its labels and, with the prefix `claim:`, its ClusterClaims; read only for our dispatcher."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class AppliedFields:
     """The fields of an object that our field manager applied (`managedFields`): only these may we remove."""
 

@@ -304,12 +304,14 @@ def _credentials_for(
 
 def name_problem(cluster: str, name: str) -> str:
     """Return why a cluster cannot have a MultiKueueCluster of that name; "" if it can."""
-    return _cluster_name_problem(cluster) or ("" if len(name) <= _NAME_MAX else _TOO_LONG)
+    if len(cluster) > LABEL_VALUE_MAX or not _is_cluster_name(cluster):
+        return "not the name of a managed cluster"
+    return "" if len(name) <= _NAME_MAX else _TOO_LONG
 
 
-@lru_cache(4096)
-def _cluster_name_problem(cluster: str) -> str:
-    return "" if is_dns_name(cluster, LABEL_VALUE_MAX) else "not the name of a managed cluster"
+@lru_cache(4096)  # short names alone: less than 1 MB
+def _is_cluster_name(cluster: str) -> bool:
+    return is_dns_name(cluster, LABEL_VALUE_MAX)
 
 
 def _unreadable_decisions(seen: Snapshot) -> dict[str, str]:

@@ -8,6 +8,8 @@ import pytest
 from placement_ac.core.api import decode, objects
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
+    ANNOTATION_ADOPT,
+    LABEL_PLACEMENT,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
     WATCHED_KINDS,
@@ -49,10 +51,18 @@ def test_metadata_may_be_sparse() -> None:
 
 
 def test_metadata_is_read() -> None:
-    raw = an(ADMISSION_CHECK, "x", labels={"a": "b"}, annotations={"c": "d"}, deletionTimestamp="now")
-    assert decode.meta_of(raw) == objects.Meta(
-        "x", "", "AdmissionCheck/x", "1", 1, {"a": "b"}, {"c": "d"}, True
+    labels, annotations = {LABEL_PLACEMENT: "p"}, {ANNOTATION_ADOPT: "true"}
+    other = {"a": "b"}
+    raw = an(
+        ADMISSION_CHECK,
+        "x",
+        labels=labels | other,
+        annotations=annotations | other,
+        deletionTimestamp="now",
     )
+    assert decode.meta_of(raw) == objects.Meta(
+        "x", "", "AdmissionCheck/x", "1", 1, labels, annotations, True
+    ), "of labels and annotations only those that somebody reads are kept"
 
 
 # -- AdmissionCheck
@@ -388,3 +398,30 @@ PARSERS = {
 def test_no_shape_raises(kind: Any, garbage: Any) -> None:
     raw = an(kind, "x", spec=garbage, status=garbage, data=garbage)
     assert PARSERS[kind.kind](raw).meta.name == "x"
+
+
+# -- how much is kept
+
+
+def test_what_an_agent_reports_without_end_is_not_kept() -> None:
+    many = [{"name": f"name-{number}", "value": number} for number in range(2_000)]
+    few = scores("a", one=1)
+    too_many = few | {"status": {"scores": many}}
+    problem = "status.scores: report fewer: at most 200,000 bytes are read"
+    assert (decode.scores(too_many).values, decode.scores(too_many).problem) == ({}, problem)
+    assert decode.scores(few).problem == ""
+
+    providers = [{"name": f"p{number}", "cluster": {"server": "x" * 500}} for number in range(1_000)]
+    raw = profile("a") | {"status": {"accessProviders": providers}}
+    found = decode.cluster_profile(raw)
+    problem = "status: report fewer credentials and accessProviders: at most 200,000 bytes are read"
+    assert (found.providers, found.secrets, found.problem) == ({}, (), problem)
+
+
+def test_of_claims_without_end_the_first_are_kept() -> None:
+    claims = [{"name": f"c{number}", "value": "x" * 1_000} for number in range(1_000)]
+    labels = decode.dispatch_labels(
+        {"metadata": {"labels": {"own": "x"}}, "status": {"clusterClaims": claims}}
+    )
+    assert list(labels)[:3] == ["own", "claim:c0", "claim:c1"]
+    assert sum(len(key) + len(value) for key, value in labels.items()) < 200_000 < 1_000 * 1_000

@@ -1,5 +1,6 @@
 """A Workload's wishes about its cluster, for our dispatcher."""
 
+import weakref
 from typing import Any
 
 import pytest
@@ -32,6 +33,17 @@ def test_equal_specs_are_one_object() -> None:
         for name in ("a", "b")
     )
     assert one is other
+
+
+def test_a_spec_goes_with_the_last_workload_that_has_it() -> None:
+    """Workloads of 600 KB, made and deleted one after the other, left 150 MB behind."""
+    job = job_spec(raw_job(labels={"only": "here"}))
+    other = job_spec(raw_job("b", labels={"only": "here"}))
+    gone = weakref.ref(job)
+    del job
+    assert gone() is other
+    del other
+    assert gone() is None
 
 
 def test_the_node_requirements_of_each_podset() -> None:
