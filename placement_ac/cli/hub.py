@@ -77,7 +77,7 @@ def command(address: tuple[str, int], kubeconfig: Path, stand_ins: tuple[str, ..
             click.echo(f"The hub listens on {hub.secure_url}")
             click.echo(f"Use it with: kubectl --kubeconfig {click.format_filename(kubeconfig)} get ns")
             stop.wait()
-    except LoginFailed as error:  # the kubernetes package takes a name with a colon for two files
+    except LoginFailed as error:
         raise click.ClickException(str(error)) from None
     finally:
         hub.stop()
