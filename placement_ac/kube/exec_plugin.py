@@ -53,6 +53,8 @@ _CONFIG_EXTENSION: Final = "client.authentication.k8s.io/exec"
 """Kubernetes: the name of the cluster's extension that a plugin gets as its `config`."""
 _LOOK_SECONDS: Final = 0.2
 """How soon it is noticed that a plugin has ended whose child keeps its output open."""
+_END_SECONDS: Final = 0.01
+"""The same for a plugin that has closed its output: most end at once."""
 _KILL_SECONDS: Final = 1.0
 
 
@@ -180,7 +182,9 @@ async def _read_output(process: asyncio.subprocess.Process) -> bytes | None:
                 return bytes(output)
             continue
         if not part:
-            await process.wait()
+            # Not wait(): in some versions of Python, it waits for a child that keeps stderr open, too.
+            while process.returncode is None:  # noqa: ASYNC110  asyncio tells of it no other way
+                await asyncio.sleep(_END_SECONDS)
             return bytes(output)
         output += part
     return None
@@ -202,6 +206,8 @@ async def _end(process: asyncio.subprocess.Process, *, alone: bool) -> None:
     if process.returncode is None:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), _KILL_SECONDS)
+    # Its pipes: left to the garbage collector, they complain of a loop that is closed by then.
+    process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001  asyncio has no other way
 
 
 class _Messages:

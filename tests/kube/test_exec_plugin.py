@@ -1,4 +1,4 @@
-"""Credential plugins of the hub's kubeconfig: what they leave behind, what is shown, and what is never sent."""
+"""Credential plugins of the hub's kubeconfig: what they leave behind, what is shown, what is never sent."""
 
 import asyncio
 import json
@@ -144,7 +144,7 @@ def test_a_command_shows_the_messages_of_a_plugin_that_succeeds(
 ) -> None:
     path = kubeconfig(hub, tmp_path, plugin(f"echo 'use code ABC' >&2; {gives(hub.token)}"))
     done = CliRunner().invoke(main, ["status", "-o", "name", "--kubeconfig", str(path)])
-    assert (done.exit_code, done.stdout, done.stderr) == (0, "", "use code ABC\n")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "", "use code ABC\nNo checks found\n")
 
 
 def test_a_plugin_is_run_again_when_its_token_has_expired_or_is_refused(

@@ -12,7 +12,17 @@ import pytest
 import trustme
 import yaml
 
-from tests.support.kubectl_login import HOST, Reach, Reached, by_kubectl, by_us, encoded, environment
+from tests.support.authorities import ADDRESS, ServedBy, authorities
+from tests.support.kubectl_login import (
+    HOST,
+    Reach,
+    Reached,
+    as_a_worker,
+    by_kubectl,
+    by_us,
+    encoded,
+    environment,
+)
 
 Raw = dict[str, Any]
 pytestmark = pytest.mark.long
@@ -414,7 +424,7 @@ def _(shell: Shell) -> None:
 @case("a server without a scheme or CA")
 def _(shell: Shell) -> None:
     port = shell.reach.ports["http"]
-    shell.config(None, server=f"127.0.0.1:{port}", **{"certificate-authority-data": ""})
+    shell.config({}, server=f"127.0.0.1:{port}", **{"certificate-authority-data": ""})
 
 
 @case("a server with a path, a query and a slash at its end")
@@ -517,6 +527,47 @@ def _(shell: Shell) -> None:
 def test_the_server_is_reached_as_by_kubectl(shell: Shell, name: str) -> None:
     theirs, ours, why, why_not = shell.both(*(CASES[name](shell) or ()))
     assert ours == theirs, f"kubectl: {why}; we: {why_not}"
+
+
+WORKERS: dict[str, Case] = {
+    name: CASES[name]
+    for name in (
+        "as",
+        "as, as-uid, as-groups, as-user-extra",
+        "a client certificate and a token",
+        "a server behind another name, tls-server-name",
+        "over plain http, whom to impersonate",
+        "proxy-url http",
+        "proxy-url https",
+        "proxy-url socks5 with a password",
+        "proxy-url before NO_PROXY and HTTPS_PROXY",
+        "HTTPS_PROXY",
+        "HTTPS_PROXY socks5",
+        "https_proxy",
+        "NO_PROXY=*",
+        "NO_PROXY=.example.invalid",
+    )
+}
+
+
+@pytest.mark.parametrize("name", WORKERS)
+def test_a_worker_is_reached_as_by_kubectl(shell: Shell, name: str) -> None:
+    WORKERS[name](shell)
+    env = environment(shell.folder / "home", **shell.variables)
+    theirs, why = by_kubectl(env, shell.folder)
+    shell.reach.through, through = [], shell.reach.through
+    ours, why_not = as_a_worker(env, json.loads((shell.folder / "config").read_text()))
+    assert ours == theirs, f"kubectl: {why}; we: {why_not}"
+    assert {*shell.reach.through} == {*through}
+
+
+@pytest.mark.parametrize(("name", "served"), [(name, served) for name, (served, _) in authorities().items()])
+def test_authorities_are_taken_as_by_kubectl(shell: Shell, name: str, served: ServedBy) -> None:
+    port = shell.reach.serve(served.context())
+    data = {"certificate-authority-data": encoded(served.authority)}
+    shell.config(None, server=f"https://{ADDRESS}:{port}", **data)
+    theirs, ours, why, why_not = shell.both()
+    assert ours == theirs, f"{name}: kubectl: {why}; we: {why_not}"
 
 
 def test_over_plain_http_credentials_are_sent_to_this_machine_alone(shell: Shell) -> None:

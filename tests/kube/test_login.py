@@ -84,6 +84,42 @@ def test_an_exec_plugin(hub: Hub, tmp_path: Path) -> None:
     assert count_checks(Login(kubeconfig(hub, tmp_path / "c", {"exec": command}))) == 0
 
 
+@pytest.mark.parametrize(
+    ("expires", "problem"), [(4102444800, ""), (1, "run a command of kubectl, which renews it"), (None, "")]
+)
+def test_an_id_token_is_used_until_it_expires(tmp_path: Path, expires: int | None, problem: str) -> None:
+    claims = base64.urlsafe_b64encode(json.dumps({"exp": expires}).encode()).decode().rstrip("=")
+    token = f"e30.{claims}.{TOKEN}"
+    asked: list[str] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append(request.headers["Authorization"])
+        return web.json_response({"items": []})
+
+    async def ask() -> None:
+        server = TestServer(web.Application())
+        server.app.router.add_get("/{path:.*}", answer)
+        async with server:
+            user = {"auth-provider": {"name": "oidc", "config": {"id-token": token}}}
+            content = {
+                "clusters": [{"name": "a", "cluster": {"server": str(server.make_url("/"))}}],
+                "users": [{"name": "a", "user": user}],
+                "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+                "current-context": "a",
+            }
+            (tmp_path / "c").write_text(yaml.safe_dump(content))
+            async with Client(Login(tmp_path / "c")) as client:
+                await client.list(CHECKS)
+
+    if problem:
+        with pytest.raises(Unavailable, match=problem) as error:
+            asyncio.run(ask())
+        assert (asked, TOKEN in error.value.message) == ([], False)
+    else:
+        asyncio.run(ask())
+        assert asked == [f"Bearer {token}"]
+
+
 def in_a_pod(monkeypatch: pytest.MonkeyPatch, account: Path) -> None:
     monkeypatch.setattr("placement_ac.kube.clientcmd.POD_ACCOUNT", account)
     monkeypatch.setenv("HOME", str(account / "no home"))

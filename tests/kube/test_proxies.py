@@ -80,6 +80,6 @@ def test_the_variable_that_names_the_proxy(server: str, environment: dict[str, s
 
 @pytest.mark.parametrize("proxy", ["ftp://p:1", "http://p:x", "http://SeCrEt@[p", "socks4://p:1"])
 def test_another_kind_of_proxy_is_refused_by_the_name_of_its_variable(proxy: str) -> None:
-    with pytest.raises(LoginFailed, match="^set HTTPS_PROXY to an http, https or socks5 URL") as refused:
+    with pytest.raises(LoginFailed, match=r"^set HTTPS_PROXY to an http, https or socks5 URL") as refused:
         proxy_of_environment("https://a", {"HTTPS_PROXY": proxy})
     assert "SeCrEt" not in str(refused.value)

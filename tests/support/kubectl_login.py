@@ -9,8 +9,9 @@ import socket
 import ssl
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import chdir, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -21,6 +22,8 @@ import trustme
 from aiohttp import web
 
 from placement_ac.core.api.errors import LoginFailed
+from placement_ac.core.kubeconfig.read import read_kubeconfig
+from placement_ac.core.kubeconfig.source import Unusable
 from placement_ac.kube.login import Login
 
 Reached = dict[str, Any] | None
@@ -60,15 +63,22 @@ class Reach:
         context.verify_mode = ssl.CERT_OPTIONAL
         return context
 
-    async def _open(self) -> None:
+    def serve(self, context: ssl.SSLContext) -> int:
+        """Start another server, and return its port."""
+        return asyncio.run_coroutine_threadsafe(self._serve(context), self._loop).result(SECONDS)
+
+    async def _serve(self, context: ssl.SSLContext | None) -> int:
         app = web.Application()
         app.router.add_get("/{path:.*}", _answer)
         runner = web.AppRunner(app)
         await runner.setup()
+        opened = socket.create_server(("127.0.0.1", 0))
+        await web.SockSite(runner, opened, ssl_context=context).start()
+        return int(opened.getsockname()[1])
+
+    async def _open(self) -> None:
         for name, context in (("https", self.context("127.0.0.1", "localhost", HOST)), ("http", None)):
-            opened = socket.create_server(("127.0.0.1", 0))
-            self.ports[name] = opened.getsockname()[1]
-            await web.SockSite(runner, opened, ssl_context=context).start()
+            self.ports[name] = await self._serve(context)
         for name, context in (("http", None), ("https", self.context("127.0.0.1"))):
             server = await asyncio.start_server(self._connect_proxy(name), "127.0.0.1", 0, ssl=context)
             self.ports[f"{name}-proxy"] = server.sockets[0].getsockname()[1]
@@ -190,19 +200,32 @@ def by_kubectl(env: Mapping[str, str], folder: Path, *flags: str) -> tuple[Reach
     return (json.loads(done.stdout) if done.returncode == 0 else None), done.stderr
 
 
+def as_a_worker(env: Mapping[str, str], kubeconfig: Mapping[str, Any]) -> tuple[Reached, str]:
+    """Return how we reach a worker with the kubeconfig of a Secret, and why we do not."""
+    access = read_kubeconfig(json.dumps(kubeconfig).encode())
+    if isinstance(access, Unusable):
+        return None, access.why
+    with patch.dict(os.environ, env, clear=True):
+        return _reached(partial(Login, access=access))
+
+
 def by_us(env: Mapping[str, str], folder: Path, *flags: str) -> tuple[Reached, str]:
     """Return how our login reaches the server, and why it does not."""
     given = dict(flag.removeprefix("--").split("=", 1) for flag in flags)
     path = Path(given["kubeconfig"]) if "kubeconfig" in given else None
     with patch.dict(os.environ, env, clear=True), chdir(folder):
-        try:
-            return json.loads(asyncio.run(_reach(path, given.get("context")))), ""
-        except (LoginFailed, aiohttp.ClientError, OSError, TimeoutError) as error:
-            return None, f"{type(error).__name__}: {error}"
+        return _reached(partial(Login, path, given.get("context")))
 
 
-async def _reach(kubeconfig: Path | None, context: str | None) -> str:
-    login = Login(kubeconfig, context)
+def _reached(log_in: Callable[[], Login]) -> tuple[Reached, str]:
+    try:
+        return json.loads(asyncio.run(_reach(log_in))), ""
+    except (LoginFailed, aiohttp.ClientError, OSError, TimeoutError) as error:
+        return None, f"{type(error).__name__}: {error}"
+
+
+async def _reach(log_in: Callable[[], Login]) -> str:
+    login = log_in()
     timeout = aiohttp.ClientTimeout(total=5)
     async with login.session(timeout=timeout) as http, http.get(f"{login.server}/reached") as answer:
         return await answer.text()
