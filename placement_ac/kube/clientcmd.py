@@ -81,7 +81,7 @@ class ClientConfig:
     """The header for a user name and a password."""
     plugin: ExecPlugin | None = None
     plugin_cluster: Mapping[str, Any] | None = field(default=None, repr=False)
-    """What the plugin gets of the cluster."""
+    """The part of the cluster that the plugin gets."""
     auth_provider: KubeconfigAuthProvider | None = None
     files: Digests = field(default_factory=dict, repr=False)
     """The files that were read, as they were."""

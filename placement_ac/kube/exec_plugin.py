@@ -8,8 +8,8 @@ Run a credential plugin as client-go does (plugin/pkg/client/auth/exec), and rea
 - With a terminal it takes the time that the user takes. Otherwise it has a session of its own, which is ended
   with all that it started, when it has ended, or its time has, or the caller is cancelled.
 
-What it prints is used for the credentials only, and never quoted. What it writes to stderr is for the user:
-`show` gets it, without control characters, up to a limit.
+Its output is used for the credentials only, and never quoted. Its stderr is for the user: `show` gets it,
+without control characters, up to a limit.
 """
 
 import asyncio
@@ -211,7 +211,7 @@ async def _end(process: asyncio.subprocess.Process, *, alone: bool) -> None:
 
 
 class _Messages:
-    """What a plugin writes to stderr: shown as it comes, and quoted when it fails."""
+    """The stderr of a plugin: shown as it comes, and quoted when it fails."""
 
     def __init__(self, show: Show) -> None:
         self._show = show

@@ -129,7 +129,7 @@ class AccessProviders(_FileModel):
 async def run(command: ExecConfig, cluster: Mapping[str, Any]) -> ExecCredentials | Unusable:
     """Run a plugin for the `cluster` of an offer; if cancelled, end the plugin and its children.
 
-    What it writes to stderr is dropped: the result is in conditions, and it may contain secrets.
+    Its stderr is dropped: the result is in conditions, and stderr may contain secrets.
     """
     plugin = ExecPlugin(
         command.command,

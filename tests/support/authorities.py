@@ -18,7 +18,7 @@ ADDRESS = "127.0.0.1"
 
 @dataclass(frozen=True)
 class ServedBy:
-    """What a client trusts, and the certificate and key of the server, as PEM."""
+    """The authority that a client trusts, and the certificate and key of the server, as PEM."""
 
     authority: bytes
     certificate: bytes

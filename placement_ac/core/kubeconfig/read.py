@@ -30,9 +30,9 @@ from placement_ac.core.kubeconfig.source import ClusterAccess, Unusable, UsableB
 _ONE_WORD: Final = re.compile(r"[!-~]+")
 """Printable ASCII without blanks: an address, or a token in a header."""
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-"""What the value of a header may not have (RFC 9110)."""
+"""Characters that the value of a header may not have (RFC 9110)."""
 _HEADER_SAFE: Final = "!#$&'*+-.^_`|~"
-"""What the name of a header may have beside letters and digits (RFC 9110), but for the percent sign."""
+"""Characters that the name of a header may have beside letters and digits (RFC 9110), but for %."""
 
 
 def read_kubeconfig(text: bytes) -> ClusterAccess | Unusable:
