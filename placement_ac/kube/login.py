@@ -7,6 +7,7 @@ nothing is sent. Never logs a header or a file.
 """
 
 import asyncio
+import logging
 import math
 import os
 import time
@@ -42,6 +43,7 @@ HEADERS_SECONDS = 30.0
 """How long headers are used before they are renewed (which reads files again)."""
 RENEW_SECONDS = 1.0
 """The same after a connection has failed: its certificate may have changed, and many may fail at once."""
+_PLUGIN_MESSAGE = "a message of the plugin"
 
 
 class NoCredentials(aiohttp.ClientConnectionError):
@@ -176,7 +178,7 @@ class Login:
         expires = got.expiration_timestamp if got else None
         if config.plugin and (got is None or (expires and expires <= datetime.now(UTC))):
             self._credentials = None
-            got = await run_plugin(config.plugin, config.plugin_cluster, self._show or _log_message)
+            got = await run_plugin(config.plugin, config.plugin_cluster, self._show or self._log_message)
             if not (got.token or got.client_certificate_data or got.client_key_data):
                 raise PluginFailed(f"plugin {config.plugin.command} gave no token and no certificate")
             self._credentials = got
@@ -189,6 +191,12 @@ class Login:
         except KubeconfigRefused as refused:
             self._credentials = None
             raise PluginFailed(f"{config.plugin and config.plugin.command}: {refused}") from None
+
+    def _log_message(self, text: str) -> None:
+        """Log what a plugin writes; the same again only for debugging."""
+        for line in filter(None, map(str.strip, text.splitlines())):
+            level = self._logged.level(_PLUGIN_MESSAGE, line, logging.INFO)
+            log.log(level, "a credential plugin has a message", message=line)
 
     def _use(self, config: ClientConfig, access: ClusterAccess) -> Headers:
         """Return the headers of `access`, and let new connections use its certificates."""
@@ -235,11 +243,6 @@ def _headers_of(config: ClientConfig, access: ClusterAccess) -> Headers:
 
 def _reason(error: PlacementAcError) -> str:
     return str(error).partition(": ")[2] if str(error).startswith("cannot log in") else str(error)
-
-
-def _log_message(text: str) -> None:
-    for line in filter(None, map(str.strip, text.splitlines())):
-        log.info("a credential plugin has a message", message=line)
 
 
 def _have_changed(files: Digests) -> bool:
