@@ -36,6 +36,6 @@ def command(
             click.echo("nothing to hand over")
 
     try:
-        with_client(where, adopt)
+        with_client(where, adopt, announces=True)
     except PlacementAcError as error:
         raise click.ClickException(str(error)) from None

@@ -22,7 +22,9 @@ def command(where: HubSource, kueue_namespace: str, yes: bool, force: bool) -> N
     Secrets with our label, and the Lease. AdmissionChecks and Workloads do not change.
     """
     try:
-        gone = with_client(where, lambda client: _clean_up(client, kueue_namespace, yes, force))
+        gone = with_client(
+            where, lambda client: _clean_up(client, kueue_namespace, yes, force), announces=True
+        )
     except PlacementAcError as error:
         raise click.ClickException(str(error)) from None
     if not gone:

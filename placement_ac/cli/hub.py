@@ -106,7 +106,7 @@ def command(
         _write(kubeconfig, content)
         try:
             stack.enter_context(StandIns(kubeconfig, which))
-        except LoginFailed as error:  # the kubernetes package takes a name with a colon for two files
+        except LoginFailed as error:
             raise click.ClickException(str(error)) from None
         click.echo(f"The hub listens on {hub.secure_url}")
         click.echo(f"Use it with: kubectl --kubeconfig {click.format_filename(kubeconfig)} get ns")

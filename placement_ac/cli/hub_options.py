@@ -245,11 +245,22 @@ def read_once(where: HubSource, kinds: Collection[Kind]) -> HubReading:
     return with_client(where, lambda client: read_hub(client, where, kinds))
 
 
-def with_client(where: HubSource, work: Callable[[Client], Awaitable[T]]) -> T:
-    """Run `work` with a client of the hub."""
+def login_to(where: HubSource) -> Login:
+    """Return the login to the hub; a credential plugin's messages are shown, as by kubectl."""
+    return Login(where.kubeconfig, where.context, show=lambda text: click.echo(text, nl=False, err=True))
+
+
+def with_client(where: HubSource, work: Callable[[Client], Awaitable[T]], *, announces: bool = False) -> T:
+    """Run `work` with a client of the hub.
+
+    `announces`: name the hub first, on stderr; for commands that write.
+    """
 
     async def work_with_client() -> T:
-        async with Client(Login(where.kubeconfig, where.context)) as client:
+        login = login_to(where)
+        if announces:
+            click.echo(f"Hub: {without_controls(login.described_as)}", err=True)
+        async with Client(login) as client:
             return await work(client)
 
     return asyncio.run(work_with_client())

@@ -8,12 +8,11 @@ from contextlib import AsyncExitStack, suppress
 
 import click
 
-from placement_ac.cli.hub_options import HubReading, HubSource, ReadCommand, hub_options, read_once
+from placement_ac.cli.hub_options import HubReading, HubSource, ReadCommand, hub_options, login_to, read_once
 from placement_ac.cli.missing_kinds import report_missing, require_readable, require_served
 from placement_ac.cli.ui_feed import KINDS, Feed
 from placement_ac.cli.ui_server import serve
 from placement_ac.kube.client import Client
-from placement_ac.kube.login import Login
 
 
 @click.command("ui", cls=ReadCommand, epilog="Example:  placement-ac ui --open")
@@ -67,7 +66,7 @@ async def start(stack: AsyncExitStack, feed: Feed, port: int, stop: asyncio.Even
         _report(reading)
         await feed.take(reading)
     else:
-        client = await stack.enter_async_context(Client(Login(where.kubeconfig, where.context)))
+        client = await stack.enter_async_context(Client(login_to(where)))
         following = asyncio.create_task(feed.follow(client, _report))
         following.add_done_callback(lambda _: stop.set())
         stack.push_async_callback(_cancel, following)

@@ -28,7 +28,7 @@ from placement_ac.core.api.errors import (
 )
 from placement_ac.kube.budget import BudgetedReader, BudgetSpent
 from placement_ac.kube.deep_json import MAX_LEVELS, name_of
-from placement_ac.kube.login import Login
+from placement_ac.kube.login import Login, NoCredentials
 from placement_ac.kube.responses import SKIPPED, event_of, object_of
 from placement_ac.kube.tls import is_tls_error
 from placement_ac.kube.write_fence import READ, WriteFence, fenced_request_class
@@ -491,6 +491,8 @@ def _lost_request_error(request: str, loss: BaseException) -> BaseException:
     """
     if isinstance(loss, TimeoutError):
         return Unavailable(f"{request}: no answer in time")
+    if isinstance(loss, NoCredentials):
+        return Unavailable(str(loss))
     if isinstance(loss, Exception):
         kind = TlsFailed if is_tls_error(loss) else Unavailable
         return kind(f"{request}: {redacted(loss)}")

@@ -1,82 +1,60 @@
 """
-Log in to an API server: its `ClientConfig` (address, trust, headers), and HTTP sessions that use it.
+Log in to an API server, and open HTTP sessions that do so with each request.
 
-The `kubernetes` package loads kubeconfigs, a Pod's account and exec plugins for the hub. It would write a
-worker's key to the disk, so workers use the result of `core.kubeconfig` directly. A token, a CA or a client
-certificate renewed on disk or by a plugin is used without a restart. Never logs a header or a file.
+The hub is that of `clientcmd`; a worker is the result of `core.kubeconfig`, in memory. A token, a CA or a
+client certificate renewed on disk or by a plugin is used without a restart. While there are no credentials,
+nothing is sent. Never logs a header or a file.
 """
 
 import asyncio
+import logging
 import math
 import os
-import ssl
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Final
+from ssl import SSLContext
 
 import aiohttp
 import structlog
-import yaml
 import yarl
 from aiohttp.client_reqrep import ConnectionKey
-from kubernetes import client, config
 
-from placement_ac.core.api.errors import LoginFailed
+from placement_ac.core.api.errors import LoginFailed, PlacementAcError
+from placement_ac.core.kubeconfig.read import with_credentials
+from placement_ac.core.kubeconfig.refusals import KubeconfigRefused
 from placement_ac.core.kubeconfig.source import ClusterAccess
-from placement_ac.core.safe_yaml import yaml_problem
-from placement_ac.kube.tls import (
-    Digests,
-    digests_of,
-    hub_ssl_context,
-    is_tls_error,
-    tls_files,
-    worker_ssl_context,
-)
+from placement_ac.kube.clientcmd import ClientConfig, hub_client_config, id_token, read_token
+from placement_ac.kube.exec_plugin import ExecCredentials, PluginFailed, Show, run_plugin
+from placement_ac.kube.proxies import connector, is_socks, proxy_of_environment
+from placement_ac.kube.tls import Digests, digests_of, is_tls_error, ssl_context, tls_digest
 from placement_ac.observability.logs import LogDeduplicator
 
 log = structlog.get_logger(__name__)
 
-Headers = dict[str, str]
+Headers = tuple[tuple[str, str], ...]
+"""Names and values; a name may occur more than once."""
 
-IN_CLUSTER: Final = "KUBERNETES_SERVICE_HOST"
-KUBECONFIG: Final = "KUBECONFIG"
-HOME: Final = "~/.kube/config"
-_NOT_YAML: Final = (yaml.YAMLError, UnicodeDecodeError, RecursionError)
-"""The errors of a text that is not YAML."""
 KEEPALIVE_SECONDS = 15.0
 """How long an idle connection is kept: asyncio holds 256 KiB for each that is encrypted."""
 HEADERS_SECONDS = 30.0
 """How long headers are used before they are renewed (which reads files again)."""
 RENEW_SECONDS = 1.0
 """The same after a connection has failed: its certificate may have changed, and many may fail at once."""
+_PLUGIN_MESSAGE = "a message of the plugin"
 
 
-@dataclass(frozen=True, slots=True)
-class ClientConfig:
-    """The address and credentials of an API server. Its repr contains no secret."""
-
-    server: str
-    ssl_context: ssl.SSLContext = field(repr=False)
-    """Verifies the server, and has our client certificate."""
-    headers: Callable[[], Headers] = field(repr=False)
-    """Returns the authorization headers; may read files and run programs, and raises their errors."""
-    proxy: str | None = field(default=None, repr=False)
-    server_name: str | None = None
-    """The name in the server's certificate, if it differs from the host's."""
-    files: Digests = field(default_factory=dict, repr=False)
-    """The files that were read, as they were."""
-    tls_digest: tuple[object, ...] = field(default=(), repr=False)
-    """Of the files behind `ssl_context`; it differs if they do."""
+class NoCredentials(aiohttp.ClientConnectionError):
+    """There are no credentials, so nothing was sent. Its text says why, and what to do."""
 
 
 class Login:
     """The address and credentials of one API server. Raises LoginFailed.
 
-    `kubeconfig` and `context` as with kubectl; with neither, a Pod's account, or else $KUBECONFIG or
-    ~/.kube/config. `access` replaces all of them.
+    `kubeconfig` and `context` as with kubectl. `access` replaces both. `show` gets what a credential plugin
+    writes to stderr; without it, it is logged. A plugin is run for the first request, not before.
     """
 
     def __init__(
@@ -85,12 +63,21 @@ class Login:
         context: str | None = None,
         *,
         access: ClusterAccess | None = None,
+        show: Show | None = None,
     ) -> None:
-        load_worker = partial(_worker_client_config, access) if access else None
-        self._load_config = load_worker or partial(_hub_client_config, kubeconfig, context)
+        self._load_config = (
+            partial(ClientConfig, access) if access else partial(hub_client_config, kubeconfig, context)
+        )
+        self._show = show
         self._config = self._load_config()
-        self.server = self._config.server
-        self._headers = self._config.headers() if access else {}
+        self.server = self._config.access.server
+        self._proxy = self._config.access.proxy or proxy_of_environment(self.server, os.environ)
+        self._ssl = self._new_context(self._config.access)
+        self._tls_digest = tls_digest(self._config.access)
+        self._headers: Headers | None = _headers_of(self._config, access) if access else None
+        """None: there are none yet."""
+        self._credentials: ExecCredentials | None = None
+        """The plugin's, until they expire or are not accepted."""
         self._valid_until = math.inf if access else 0.0
         self._must_reload = False
         self._renewed_at = -math.inf
@@ -99,9 +86,15 @@ class Login:
         self._logged = LogDeduplicator()
 
     @property
-    def ssl(self) -> ssl.SSLContext:
+    def described_as(self) -> str:
+        """The server and the context, for a person."""
+        config = self._config
+        return f"{self.server}, {f'context {config.context}' if config.context else config.source}"
+
+    @property
+    def ssl(self) -> SSLContext:
         """The context for the next connection; another one when a CA or a client certificate has changed."""
-        return self._config.ssl_context
+        return self._ssl
 
     def session(
         self,
@@ -114,12 +107,13 @@ class Login:
 
         `connections`: the most that it opens (0: any number). `options` go to aiohttp.ClientSession.
         """
-        connector = aiohttp.TCPConnector(ssl=self.ssl, limit=connections, keepalive_timeout=KEEPALIVE_SECONDS)
         return aiohttp.ClientSession(
-            connector=connector,
+            connector=connector(
+                self._proxy, ssl=self.ssl, limit=connections, keepalive_timeout=KEEPALIVE_SECONDS
+            ),
             middlewares=(self._authenticate,),
             request_class=_request_class(request_class, lambda: self.ssl),
-            proxy=self._config.proxy,
+            proxy=None if is_socks(self._proxy) else self._proxy or None,
             trust_env=False,
             **options,  # type: ignore[arg-type]  # whatever aiohttp takes
         )
@@ -131,7 +125,7 @@ class Login:
             raise aiohttp.ClientConnectionError("it leads elsewhere: a token is for its own server only")
         request.headers.update(await self._current_headers())
         # Only a request can have it: aiohttp would verify the host's name behind a proxy.
-        request.server_hostname = self._config.server_name
+        request.server_hostname = self._config.access.server_name or None
         try:
             answer = await send(request)
         except aiohttp.ClientError as error:
@@ -143,44 +137,112 @@ class Login:
             self._valid_until, self._must_reload = 0.0, True
         return answer
 
-    async def _current_headers(self) -> dict[str, str]:
-        if time.monotonic() < self._valid_until:
-            return self._headers
-        async with self._renewing:
-            if time.monotonic() >= self._valid_until:
-                # An exec plugin is a process and a token file is a disk: neither may block the loop.
-                self._headers = await asyncio.to_thread(self._renew)
-                self._renewed_at = time.monotonic()
-                self._valid_until = self._renewed_at + HEADERS_SECONDS
+    async def _current_headers(self) -> Headers:
+        """Return the headers for a request. Raises NoCredentials."""
+        if self._headers is None or time.monotonic() >= self._valid_until:
+            async with self._renewing:
+                if self._headers is None or time.monotonic() >= self._valid_until:
+                    self._headers = await self._renew()
+                    self._valid_until = self._renewed_at + HEADERS_SECONDS
         return self._headers
 
-    def _renew(self) -> Headers:
-        """Return the current headers, or the last ones if they cannot be read. Logs what cannot be read."""
-        headers = self._headers
+    async def _renew(self) -> Headers:
+        """Return the current headers, or the last ones if there are no current ones. Raises NoCredentials."""
         try:
             try:
-                if self._must_reload or _have_changed(self._config.files):
-                    self._reload()
+                # A token file is a disk: it may not block the loop.
+                await asyncio.to_thread(self._reload_if_changed)
             finally:  # a file may be half written: the config that worked until now may go on working
-                headers = self._config.headers()
-        except Exception as error:  # a plugin, or the package that runs it, may raise anything
-            problem = _problem(error)
-            log.log(self._logged.level(self, problem), "cannot renew the login", error=problem)
+                headers = await self._new_headers()
+        except PlacementAcError as error:
+            if self._headers is None:
+                raise NoCredentials(f"cannot log in with {self._config.source}: {_reason(error)}") from None
+            log.log(self._logged.level(self, str(error)), "cannot renew the login", error=str(error))
+            return self._headers
         else:
             if self._logged.ended(self):
                 log.info("the login is renewed again")
+            return headers
+        finally:
+            self._renewed_at = time.monotonic()
+
+    async def _new_headers(self) -> Headers:
+        """Return the headers by the present config; runs its plugin if need be. Raises PlacementAcError."""
+        config, access = self._config, self._config.access
+        if config.plugin and not (access.token or config.token_file or config.basic):
+            access = await self._plugin_access(config)
+        return await asyncio.to_thread(self._use, config, access)
+
+    async def _plugin_access(self, config: ClientConfig) -> ClusterAccess:
+        got = self._credentials
+        expires = got.expiration_timestamp if got else None
+        if config.plugin and (got is None or (expires and expires <= datetime.now(UTC))):
+            self._credentials = None
+            got = await run_plugin(config.plugin, config.plugin_cluster, self._show or self._log_message)
+            if not (got.token or got.client_certificate_data or got.client_key_data):
+                raise PluginFailed(f"plugin {config.plugin.command} gave no token and no certificate")
+            self._credentials = got
+        if got is None:
+            return config.access
+        certificate = got.client_certificate_data or config.access.certificate
+        key = got.client_key_data or config.access.key
+        try:
+            return with_credentials(config.access, got.token, certificate, key)
+        except KubeconfigRefused as refused:
+            self._credentials = None
+            raise PluginFailed(f"{config.plugin and config.plugin.command}: {refused}") from None
+
+    def _log_message(self, text: str) -> None:
+        """Log what a plugin writes; the same again only for debugging."""
+        for line in filter(None, map(str.strip, text.splitlines())):
+            level = self._logged.level(_PLUGIN_MESSAGE, line, logging.INFO)
+            log.log(level, "a credential plugin has a message", message=line)
+
+    def _use(self, config: ClientConfig, access: ClusterAccess) -> Headers:
+        """Return the headers of `access`, and let new connections use its certificates."""
+        headers = _headers_of(config, access)
+        digest = tls_digest(access)
+        if digest != self._tls_digest:
+            self._ssl, self._tls_digest = self._new_context(access), digest
+            log.info("the CA or the client certificate has changed; new connections use it")
         return headers
 
-    def _reload(self) -> None:
-        """Load the config again. The context stays while its files do, and its connections with it."""
+    def _new_context(self, access: ClusterAccess) -> SSLContext:
+        try:
+            return ssl_context(access)
+        except LoginFailed as failed:
+            if not self._config.source:
+                raise
+            raise LoginFailed(f"cannot log in with {self._config.source}: it {failed}") from None
+
+    def _reload_if_changed(self) -> None:
+        """Load the config again if a file has changed, or the server does not accept us.
+
+        Raises LoginFailed.
+        """
+        if not (self._must_reload or _have_changed(self._config.files)):
+            return
         config = self._load_config()
-        if config.server != self.server:
+        if config.access.server != self.server:
             raise LoginFailed("the kubeconfig names another server; restart to use it")
-        if config.tls_digest == self._config.tls_digest:
-            config = replace(config, ssl_context=self._config.ssl_context)
-        else:
-            log.info("the CA or the client certificate has changed; new connections use it")
+        if self._must_reload or config.plugin != self._config.plugin:
+            self._credentials = None
         self._config, self._must_reload = config, False
+
+
+def _headers_of(config: ClientConfig, access: ClusterAccess) -> Headers:
+    """Return the headers for a request; may read a token file. Raises LoginFailed."""
+    token = (config.token_file and read_token(config.token_file)) or access.token
+    if config.token_file and not token:
+        raise LoginFailed(f"{config.token_file} has no token, or cannot be read")
+    if config.auth_provider and not (token or config.basic):
+        token = id_token(config.auth_provider, datetime.now(UTC))
+    authorization = f"Bearer {token}" if token else config.basic
+    return (*access.impersonation, *((("Authorization", authorization),) if authorization else ()))
+
+
+def _reason(error: PlacementAcError) -> str:
+    return str(error).partition(": ")[2] if str(error).startswith("cannot log in") else str(error)
 
 
 def _have_changed(files: Digests) -> bool:
@@ -189,13 +251,13 @@ def _have_changed(files: Digests) -> bool:
 
 
 def _request_class(
-    base: type[aiohttp.ClientRequest], newest: Callable[[], ssl.SSLContext]
+    base: type[aiohttp.ClientRequest], newest: Callable[[], SSLContext]
 ) -> type[aiohttp.ClientRequest]:
     """Return a request class whose requests use the newest context, and no connection of an older one."""
 
     class NewestContextRequest(base):  # type: ignore[valid-type,misc]  # mypy knows no variable as a base
         @property
-        def ssl(self) -> ssl.SSLContext:
+        def ssl(self) -> SSLContext:
             return newest()
 
         @property
@@ -204,81 +266,3 @@ def _request_class(
             return key._replace(ssl=self.ssl)
 
     return NewestContextRequest
-
-
-def _worker_client_config(access: ClusterAccess) -> ClientConfig:
-    """Return the config for a worker; reads no file and runs no program. Raises LoginFailed."""
-    headers = {"Authorization": f"Bearer {access.token}"} if access.token else {}
-    return ClientConfig(
-        access.server.rstrip("/"),
-        worker_ssl_context(access),
-        lambda: headers,
-        access.proxy or None,
-        access.server_name or None,
-    )
-
-
-def _hub_client_config(kubeconfig: Path | None, context: str | None) -> ClientConfig:
-    """Return the config that kubectl would use, or in a Pod its account. Raises LoginFailed."""
-    configuration = client.Configuration()
-    in_pod = kubeconfig is None and context is None and IN_CLUSTER in os.environ
-    source = "the Pod's account" if in_pod else str(kubeconfig or os.environ.get(KUBECONFIG) or HOME)
-    if kubeconfig and not _is_file(kubeconfig):
-        raise LoginFailed(f"cannot log in: there is no kubeconfig {kubeconfig}")
-    files = digests_of([] if in_pod else _kubeconfig_files(kubeconfig))
-    try:
-        if in_pod:
-            config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
-        else:
-            config.load_kube_config(  # type: ignore[no-untyped-call]  # the package has no types here
-                config_file=str(kubeconfig) if kubeconfig else os.environ.get(KUBECONFIG),
-                context=context,
-                client_configuration=configuration,
-            )
-        # Before the context: what changes in between differs from it the next time.
-        tls = digests_of(tls_files(configuration))
-        ssl_context = hub_ssl_context(configuration)
-    except (config.ConfigException, OSError, *_NOT_YAML) as error:
-        raise LoginFailed(f"cannot log in with {source}: {_problem(error)}") from None
-    except Exception:  # the package raises anything for a file of another shape, and may quote it
-        raise LoginFailed(
-            f"cannot log in with {source}: it is not a kubeconfig, or one of its fields is wrong"
-        ) from None
-    return ClientConfig(
-        configuration.host.rstrip("/"),
-        ssl_context,
-        partial(_authorization_headers, configuration),
-        getattr(configuration, "proxy", None),
-        getattr(configuration, "tls_server_name", None) or None,
-        files={**files, **tls},
-        tls_digest=(configuration.verify_ssl, *tls.values()),
-    )
-
-
-def _kubeconfig_files(kubeconfig: Path | None) -> list[str]:
-    paths = [str(kubeconfig)] if kubeconfig else os.environ.get(KUBECONFIG, HOME).split(os.pathsep)
-    return [str(Path(path).expanduser()) for path in paths if path]
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # its name is too long
-        return False
-
-
-def _problem(error: Exception) -> str:
-    """Return why a login failed: of YAML what is wrong, which quotes nothing; else the error's first line."""
-    if isinstance(error, _NOT_YAML):
-        return yaml_problem(error)
-    line = (str(error).splitlines() or [""])[0][:300]
-    return f"{type(error).__name__}: {line}"
-
-
-def _authorization_headers(configuration: client.Configuration) -> Headers:
-    token = configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
-    if token:
-        return {"Authorization": token}
-    if configuration.username and configuration.password:
-        return {"Authorization": aiohttp.encode_basic_auth(configuration.username, configuration.password)}
-    return {}

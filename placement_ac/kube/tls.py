@@ -15,8 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from kubernetes import client
-
 from placement_ac.core.api.errors import LoginFailed
 from placement_ac.core.kubeconfig.source import ClusterAccess
 
@@ -46,37 +44,37 @@ def _digest(path: str) -> str:
         return ""
 
 
-def tls_files(configuration: client.Configuration) -> list[str]:
-    """Return the files that `hub_ssl_context` reads; data in a kubeconfig are in temporary files by then."""
-    authority = configuration.ssl_ca_cert or ssl.get_default_verify_paths().cafile
-    found = (authority, configuration.cert_file, configuration.key_file)
-    return [str(path) for path in found if path]
+def ssl_context(access: ClusterAccess) -> ssl.SSLContext:
+    """Return a context that trusts what Go trusts. Raises LoginFailed.
 
-
-def hub_ssl_context(configuration: client.Configuration) -> ssl.SSLContext:
-    """Raises OSError, of which ssl.SSLError is one."""
-    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert or None)
-    if not configuration.verify_ssl:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    if configuration.cert_file:
-        # Without a password OpenSSL would ask for one at the terminal.
-        context.load_cert_chain(configuration.cert_file, configuration.key_file, password="")
-    return context
-
-
-def worker_ssl_context(access: ClusterAccess) -> ssl.SSLContext:
-    """Raises LoginFailed."""
+    In Go, any certificate among the authorities is trusted, one that is no root as well; it may lack what
+    RFC 5280 asks of an authority (Python 3.13 and newer insist on it); and a name in the subject counts for
+    nothing.
+    """
     try:
         context = ssl.create_default_context(cadata=access.authority or None)
     except ssl.SSLError:
         raise LoginFailed("has certificate-authority-data that is no certificate") from None
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    context.hostname_checks_common_name = False
+    if access.insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
     if access.certificate:
         try:
             _load_client_certificate(context, access.certificate, access.key)
         except ssl.SSLError:
             raise LoginFailed("has a client certificate or key that is none, or they do not match") from None
     return context
+
+
+def tls_digest(access: ClusterAccess) -> str:
+    """Return a digest of what `ssl_context` reads: another one asks for another context."""
+    trusted = ssl.get_default_verify_paths().cafile
+    system = _digest(trusted) if trusted and not access.authority else ""
+    parts = (access.insecure, access.authority, access.certificate, access.key, system)
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 def _load_client_certificate(context: ssl.SSLContext, certificate: str, key: str) -> None:

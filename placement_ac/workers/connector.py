@@ -27,9 +27,10 @@ from placement_ac.core.kubeconfig.servers import endpoints, server_problem
 from placement_ac.core.kubeconfig.source import ClusterAccess, CredentialSource, Unusable
 from placement_ac.kube.budget import AnswerBudget, BudgetedReader, ReadSlots
 from placement_ac.kube.client import Client, Object
+from placement_ac.kube.exec_plugin import ExecCredentials
 from placement_ac.kube.login import Login
 from placement_ac.workers import exec_plugins
-from placement_ac.workers.exec_plugins import AccessProviders, ExecConfig, ExecCredentials, OfferedProviders
+from placement_ac.workers.exec_plugins import AccessProviders, ExecConfig, OfferedProviders
 
 T = TypeVar("T")
 Version = tuple[str, str]
@@ -287,6 +288,8 @@ def _connection_problem(cause: BaseException | None) -> str:
         return "its host name is not known"
     if isinstance(cause, aiohttp.ClientProxyConnectionError):
         return "its proxy cannot be reached"
+    if isinstance(cause, aiohttp.ClientHttpProxyError):
+        return f"its proxy answered with HTTP {cause.status}"
     if isinstance(cause, aiohttp.ClientConnectorError):
         return os.strerror(cause.os_error.errno) if cause.os_error.errno else "no connection"
     return type(cause).__name__ if cause else "no answer"

@@ -1,24 +1,12 @@
-"""
-The credential plugins that an admin allows for ClusterProfiles: their file, and running them.
+"""The credential plugins that an admin allows for ClusterProfiles: their file, and running them."""
 
-A plugin gets the cluster and prints an ExecCredential (client.authentication.k8s.io), as kubectl's plugins.
-The `kubernetes` package's ExecProvider is not used: it cannot be stopped, and its errors quote the output.
-The output of a plugin is used for the credentials only, and never logged.
-"""
-
-import asyncio
-import contextlib
-import os
-import signal
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, Literal, Self
+from typing import Any, Literal, Self
 
-import orjson
 import yaml
 from pydantic import (
     AliasChoices,
-    AwareDatetime,
     BaseModel,
     ConfigDict,
     Field,
@@ -34,14 +22,7 @@ from placement_ac.core.api.schemas import ApiModel, ListOf
 from placement_ac.core.kubeconfig.servers import AllowedServers, is_suffix
 from placement_ac.core.kubeconfig.source import Unusable
 from placement_ac.core.safe_yaml import NotYaml, yaml_errors
-
-_CONFIG_EXTENSION: Final = "client.authentication.k8s.io/exec"
-"""Kubernetes: the name of the cluster's extension that a plugin gets as its `config`."""
-_CLUSTER_FIELDS: Final = ("server", "tls-server-name", "certificate-authority-data", "proxy-url")
-"""The fields of the cluster that a plugin gets."""
-_KILL_SECONDS: Final = 1.0
-MAX_OUTPUT_BYTES: Final = 1_000_000
-"""A plugin that prints more is stopped: an ExecCredential has some KB."""
+from placement_ac.kube.exec_plugin import ExecCredentials, ExecPlugin, PluginFailed, cluster_info, run_plugin
 
 
 class _FileModel(BaseModel):
@@ -145,99 +126,18 @@ class AccessProviders(_FileModel):
         return next(((p, offered[p.name]) for p in self.providers if p.name in offered), None)
 
 
-class ExecCredentials(ApiModel):
-    """The `status` of a plugin's ExecCredential. Its repr contains no secret."""
-
-    token: str = Field(default="", repr=False)
-    client_certificate_data: str = Field(default="", repr=False)
-    client_key_data: str = Field(default="", repr=False)
-    expiration_timestamp: AwareDatetime | None = None
-
-
-class _ExecCredential(ApiModel):
-    api_version: str
-    kind: Literal["ExecCredential"]
-    status: ExecCredentials
-
-
 async def run(command: ExecConfig, cluster: Mapping[str, Any]) -> ExecCredentials | Unusable:
-    """Run a plugin for the `cluster` of an offer; if cancelled, kill the plugin and its children."""
+    """Run a plugin for the `cluster` of an offer; if cancelled, end the plugin and its children.
+
+    Its stderr is dropped: the result is in conditions, and stderr may contain secrets.
+    """
+    plugin = ExecPlugin(
+        command.command,
+        command.api_version,
+        tuple(command.args),
+        {variable.name: variable.value for variable in command.env},
+    )
     try:
-        process = await asyncio.create_subprocess_exec(
-            command.command,
-            *command.args,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,  # it may contain secrets
-            env=_environment(command, cluster),
-            start_new_session=True,
-        )
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "its arguments are impossible"
-        return Unusable(f"plugin {command.command} cannot be started: {why}")
-    try:
-        output = await _read_output(process)
-    finally:
-        await _kill(process)
-    if output is None:
-        return Unusable(
-            f"plugin {command.command} was stopped: it printed more than 1 MB; run it by hand to see why"
-        )
-    if process.returncode:
-        return Unusable(
-            f"plugin {command.command} ended with code {process.returncode}: run it by hand to see why"
-        )
-    return _parse_credential(output, command)
-
-
-async def _read_output(process: asyncio.subprocess.Process) -> bytes | None:
-    """Return the output of a process when it has ended; None if it is longer than MAX_OUTPUT_BYTES."""
-    assert process.stdout  # noqa: S101  # it is a pipe
-    output = bytearray()
-    while part := await process.stdout.read(MAX_OUTPUT_BYTES):
-        output += part
-        if len(output) > MAX_OUTPUT_BYTES:
-            return None
-    await process.wait()
-    return bytes(output)
-
-
-async def _kill(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), _KILL_SECONDS)
-
-
-def _environment(command: ExecConfig, cluster: Mapping[str, Any]) -> dict[str, str]:
-    """Return, as kubectl does, our environment, the variables that the admin adds, and the request."""
-    spec: dict[str, Any] = {"interactive": False}
-    if command.provide_cluster_info:
-        spec["cluster"] = {key: cluster[key] for key in _CLUSTER_FIELDS if cluster.get(key)} | _config(
-            cluster
-        )
-    request = {"apiVersion": command.api_version, "kind": "ExecCredential", "spec": spec}
-    added = {variable.name: variable.value for variable in command.env}
-    return {**os.environ, **added, "KUBERNETES_EXEC_INFO": orjson.dumps(request).decode()}
-
-
-def _config(cluster: Mapping[str, Any]) -> dict[str, Any]:
-    extensions = cluster.get("extensions")
-    for entry in extensions if isinstance(extensions, list) else ():
-        if isinstance(entry, dict) and entry.get("name") == _CONFIG_EXTENSION:
-            return {"config": entry.get("extension")}
-    return {}
-
-
-def _parse_credential(output: bytes, command: ExecConfig) -> ExecCredentials | Unusable:
-    try:
-        credential = _ExecCredential.model_validate(orjson.loads(output))
-    except orjson.JSONDecodeError:
-        return Unusable(f"plugin {command.command} gave no JSON")
-    except ValidationError as error:
-        where = ".".join(map(str, error.errors(include_input=False)[0]["loc"])) or "the whole"
-        return Unusable(f"plugin {command.command} gave no ExecCredential that can be read: {where}")
-    if credential.api_version != command.api_version:
-        return Unusable(f"plugin {command.command} does not speak {command.api_version}")
-    return credential.status
+        return await run_plugin(plugin, cluster_info(cluster) if command.provide_cluster_info else None)
+    except PluginFailed as failed:
+        return Unusable(str(failed))

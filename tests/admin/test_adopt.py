@@ -19,6 +19,7 @@ from placement_ac.lab.hub import Hub
 from tests.support.builders import authority, encoded, jwt
 from tests.support.driver import CORE, NS, Controllers, Driver, eventually
 from tests.support.hub_client import CRDS, crd
+from tests.support.hub_line import run_and_take_hub_line
 from tests.support.real_hub import HubMaker
 from tests.support.shared import published_crds
 
@@ -43,7 +44,7 @@ Adopt = Callable[..., Result]
 def adopt(hub: Hub, tmp_path: Path) -> Adopt:
     hub.write_kubeconfig(tmp_path / "admin")
     words = ["adopt", "--kubeconfig", str(tmp_path / "admin")]
-    return lambda *more: CliRunner().invoke(main, [*words, *more])
+    return lambda *more: run_and_take_hub_line([*words, *more])
 
 
 def objects_of(kind: Any, cluster: str, name: str = "", version: str = "") -> str:

@@ -17,6 +17,7 @@ from placement_ac.core.api.constants import LEASE, MANAGED_BY
 from placement_ac.lab.hub import Hub
 from tests.support.credentials import Stage, stage
 from tests.support.driver import CORE, NS, Controllers, Driver, eventually
+from tests.support.hub_line import run_and_take_hub_line
 from tests.support.jobs import has_quota, is_admitted_on, soon
 from tests.support.rights import CLUSTER_BINDINGS, CLUSTER_ROLES, bound_to, rule
 
@@ -32,7 +33,7 @@ Clean = Callable[..., Result]
 def clean(hub: Hub, tmp_path: Path) -> Clean:
     hub.write_kubeconfig(tmp_path / "admin")
     words = ["cleanup", "--kubeconfig", str(tmp_path / "admin")]
-    return lambda *more: CliRunner().invoke(main, [*words, *more])
+    return lambda *more: run_and_take_hub_line([*words, *more])
 
 
 @pytest.fixture
@@ -228,7 +229,7 @@ def as_account(hub: Hub, admin: Driver, tmp_path: Path) -> Callable[..., Clean]:
         config["users"][0]["user"] = {"token": token["status"]["token"]}
         (tmp_path / "sa").write_text(yaml.safe_dump(config))
         words = ["cleanup", "--kubeconfig", str(tmp_path / "sa")]
-        return lambda *more: CliRunner().invoke(main, [*words, *more])
+        return lambda *more: run_and_take_hub_line([*words, *more])
 
     return grant
 

@@ -22,7 +22,6 @@ from aiohttp.test_utils import TestServer
 from click.testing import CliRunner
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from kubernetes.config import incluster_config
 
 from placement_ac.cli.main import main
 from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CONFIG, SECRET
@@ -85,9 +84,46 @@ def test_an_exec_plugin(hub: Hub, tmp_path: Path) -> None:
     assert count_checks(Login(kubeconfig(hub, tmp_path / "c", {"exec": command}))) == 0
 
 
+@pytest.mark.parametrize(
+    ("expires", "problem"), [(4102444800, ""), (1, "run a command of kubectl, which renews it"), (None, "")]
+)
+def test_an_id_token_is_used_until_it_expires(tmp_path: Path, expires: int | None, problem: str) -> None:
+    claims = base64.urlsafe_b64encode(json.dumps({"exp": expires}).encode()).decode().rstrip("=")
+    token = f"e30.{claims}.{TOKEN}"
+    asked: list[str] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append(request.headers["Authorization"])
+        return web.json_response({"items": []})
+
+    async def ask() -> None:
+        server = TestServer(web.Application())
+        server.app.router.add_get("/{path:.*}", answer)
+        async with server:
+            user = {"auth-provider": {"name": "oidc", "config": {"id-token": token}}}
+            content = {
+                "clusters": [{"name": "a", "cluster": {"server": str(server.make_url("/"))}}],
+                "users": [{"name": "a", "user": user}],
+                "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+                "current-context": "a",
+            }
+            (tmp_path / "c").write_text(yaml.safe_dump(content))
+            async with Client(Login(tmp_path / "c")) as client:
+                await client.list(CHECKS)
+
+    if problem:
+        with pytest.raises(Unavailable, match=problem) as error:
+            asyncio.run(ask())
+        assert (asked, TOKEN in error.value.message) == ([], False)
+    else:
+        asyncio.run(ask())
+        assert asked == [f"Bearer {token}"]
+
+
 def in_a_pod(monkeypatch: pytest.MonkeyPatch, account: Path) -> None:
-    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(account / "token"))
-    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(account / "ca.crt"))
+    monkeypatch.setattr("placement_ac.kube.clientcmd.POD_ACCOUNT", account)
+    monkeypatch.setenv("HOME", str(account / "no home"))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
 
@@ -115,10 +151,14 @@ def test_the_account_of_a_pod_and_its_token_renewed_on_disk(
 @pytest.mark.parametrize(
     ("files", "problem"),
     [
-        pytest.param({}, "token file does not exist", id="no account"),
-        pytest.param({"token": "t"}, "certification file does not exist", id="no CA"),
-        pytest.param({"token": "", "ca.crt": None}, "exists but empty", id="an empty token"),
-        pytest.param({"token": "t", "ca.crt": "no certificate"}, "no certificate", id="a CA that is none"),
+        pytest.param({}, "token has no token, or cannot be read", id="no account"),
+        pytest.param({"token": "t"}, "cannot read .*ca.crt: No such file", id="no CA"),
+        pytest.param({"token": "", "ca.crt": None}, "token has no token", id="an empty token"),
+        pytest.param(
+            {"token": "t", "ca.crt": "no certificate"},
+            "ca.crt: it has no certificate that can be read",
+            id="a CA that is none",
+        ),
     ],
 )
 def test_a_pod_without_a_usable_account_is_told(
@@ -251,9 +291,7 @@ def _accepting(ca: trustme.CA) -> ssl.SSLContext:
     return context
 
 
-def test_of_several_files_the_package_makes_one(
-    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_several_files_are_merged(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = hub.kubeconfig()
     parts = ({"clusters": content.pop("clusters")}, content)
     for number, part in enumerate(parts):
@@ -268,9 +306,9 @@ def test_of_several_files_the_package_makes_one(
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        pytest.param("", "file is empty", id="empty"),
-        pytest.param("}{", "it is not YAML: line 1: expected the node content", id="not YAML"),
-        pytest.param("clusters: []", "Invalid kube-config", id="no context"),
+        pytest.param("", "use --context: no context is chosen", id="empty"),
+        pytest.param("}{", "it is not YAML: line 1: .*expected", id="not YAML"),
+        pytest.param("clusters: []", "use --context: no context is chosen", id="no context"),
     ],
 )
 def test_a_broken_kubeconfig_is_told(tmp_path: Path, content: str, problem: str) -> None:

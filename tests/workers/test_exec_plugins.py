@@ -15,11 +15,10 @@ import yaml
 
 from placement_ac.config.settings import BadSettings
 from placement_ac.core.kubeconfig.source import Unusable
+from placement_ac.kube.exec_plugin import MAX_OUTPUT_BYTES, ExecCredentials
 from placement_ac.workers.exec_plugins import (
-    MAX_OUTPUT_BYTES,
     AccessProviders,
     ExecConfig,
-    ExecCredentials,
     OfferedProvider,
     OfferedProviders,
     run,

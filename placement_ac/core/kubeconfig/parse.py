@@ -55,6 +55,27 @@ class KubeconfigCluster(_Shape):
     insecure_skip_tls_verify: bool = False
     tls_server_name: str = ""
     proxy_url: str = ""
+    extensions: list[Any] = []
+
+
+class KubeconfigVariable(_Shape):
+    name: str = ""
+    value: str = ""
+
+
+class KubeconfigExec(_Shape):
+    command: str = ""
+    args: list[str] = []
+    env: list[KubeconfigVariable] = []
+    api_version: str = Field(default="", alias="apiVersion")
+    install_hint: str = Field(default="", alias="installHint")
+    provide_cluster_info: bool = Field(default=False, alias="provideClusterInfo")
+    interactive_mode: str = Field(default="", alias="interactiveMode")
+
+
+class KubeconfigAuthProvider(_Shape):
+    name: str = ""
+    config: dict[str, str] = {}
 
 
 class KubeconfigUser(_Shape):
@@ -66,12 +87,12 @@ class KubeconfigUser(_Shape):
     client_key_data: str = ""
     username: str = ""
     password: str = ""
-    plugin: dict[Any, Any] | None = Field(default=None, alias="exec")
-    auth_provider: dict[Any, Any] | None = None
+    plugin: KubeconfigExec | None = Field(default=None, alias="exec")
+    auth_provider: KubeconfigAuthProvider | None = None
     impersonates: str = Field(default="", alias="as")
     as_uid: str = ""
-    as_groups: list[Any] = Field(default_factory=list)
-    as_user_extra: dict[Any, Any] = Field(default_factory=dict)
+    as_groups: list[str] = []
+    as_user_extra: dict[str, list[str]] = {}
 
 
 class KubeconfigContext(_Shape):
@@ -104,18 +125,35 @@ class Kubeconfig(_Shape):
 
 
 def parse_kubeconfig(text: bytes) -> Kubeconfig:
-    """Return the parts of a kubeconfig, whatever they hold. Raises KubeconfigRefused."""
+    """Return the parts of a Secret's kubeconfig, whatever they hold. Raises KubeconfigRefused."""
     if len(text) > SIZE_MAX:
         raise KubeconfigRefused(Refusal.TOO_LARGE)
     if sum(map(text.count, (b":", b",", b"\n"))) > MARKS_MAX:
         raise KubeconfigRefused(Refusal.TOO_MANY)
-    config = validate_shape(Kubeconfig, _loaded(text))
+    try:
+        return _config(_loaded(text))
+    except NotYaml:
+        raise KubeconfigRefused(Refusal.NOT_YAML) from None
+
+
+def parse_own_kubeconfig(text: bytes) -> Kubeconfig:
+    """Return the parts of the user's own kubeconfig: it has any size, and may be empty.
+
+    Raises KubeconfigRefused, and NotYaml, which has the line.
+    """
+    content = _loaded(text)
+    return Kubeconfig() if content is None else _config(content)
+
+
+def _config(content: Any) -> Kubeconfig:
+    config = validate_shape(Kubeconfig, content)
     if config.kind not in ("", "Config") or config.api_version not in ("", "v1"):
         raise KubeconfigRefused(Refusal.NOT_CONFIG)
     return config
 
 
 def _loaded(text: bytes) -> Any:
+    """Return the first document. Raises KubeconfigRefused, NotYaml."""
     if text.lstrip().startswith(b"{"):  # as generated ones are, and JSON is read ten times as fast
         try:
             content = orjson.loads(text)
@@ -130,7 +168,9 @@ def _loaded(text: bytes) -> Any:
             _refuse_bombs(text)
             return _Loader(text).get_data()  # the first document, as Go
     except NotYaml as error:
-        raise KubeconfigRefused(Refusal.TOO_DEEP if error.is_too_deep else Refusal.NOT_YAML) from None
+        if error.is_too_deep:
+            raise KubeconfigRefused(Refusal.TOO_DEEP) from None
+        raise
 
 
 class _Loader(_SAFE):  # type: ignore[valid-type,misc]  # the C one where there is one

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from ipaddress import ip_address
 from typing import Any, Final
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 from placement_ac.core.kubeconfig import expiry
 from placement_ac.core.kubeconfig.dns import is_dns_name
@@ -29,6 +29,10 @@ from placement_ac.core.kubeconfig.source import ClusterAccess, Unusable, UsableB
 
 _ONE_WORD: Final = re.compile(r"[!-~]+")
 """Printable ASCII without blanks: an address, or a token in a header."""
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+"""Characters that the value of a header may not have (RFC 9110)."""
+_HEADER_SAFE: Final = "!#$&'*+-.^_`|~"
+"""Characters that the name of a header may have beside letters and digits (RFC 9110), but for %."""
 
 
 def read_kubeconfig(text: bytes) -> ClusterAccess | Unusable:
@@ -42,7 +46,7 @@ def read_kubeconfig(text: bytes) -> ClusterAccess | Unusable:
         _raise_first(_objections_to_all(config))
         cluster, user = _current(config)
         _raise_first(_objections_to(user))
-        server = _server(cluster)
+        server = replace(_server(cluster), impersonation=impersonation_headers(user))
         access = _with_user(server, user) if server.is_secure else server
     except KubeconfigRefused as refused:
         return Unusable(str(refused))
@@ -69,7 +73,7 @@ def read_profile(
         return Unusable(NotSupportedHere.NOBODY.value)
     try:
         server = _server(validate_shape(KubeconfigCluster, cluster))
-        access = _with_credentials(server, token, certificate, key)
+        access = with_credentials(server, token, certificate, key)
     except KubeconfigRefused as refused:
         return Unusable(str(refused))
     return access if server.is_secure else Unusable(StricterRule.HTTPS.value)
@@ -81,12 +85,12 @@ def _objections_to_all(config: Kubeconfig) -> Iterator[str]:
         if len({entry.name for entry in section}) < len(section):
             yield Refusal.SAME_NAME
     for user in (entry.user for entry in config.users):
-        _decoded(user.client_certificate_data, "client-certificate-data")
-        _decoded(user.client_key_data, "client-key-data")
+        decoded(user.client_certificate_data, "client-certificate-data")
+        decoded(user.client_key_data, "client-key-data")
         if user.token_file:
             yield Refusal.TOKEN_FILE
     for cluster in (entry.cluster for entry in config.clusters):
-        _decoded(cluster.certificate_authority_data, "certificate-authority-data")
+        decoded(cluster.certificate_authority_data, "certificate-authority-data")
         if cluster.insecure_skip_tls_verify:
             yield Refusal.INSECURE
         if cluster.certificate_authority:
@@ -143,10 +147,6 @@ def _unsupported(cluster: KubeconfigCluster, user: KubeconfigUser) -> Iterator[N
         yield NotSupportedHere.USER_INFO
     if user.client_certificate or user.client_key:
         yield NotSupportedHere.FILES
-    if user.impersonates:
-        yield NotSupportedHere.IMPERSONATION
-    if urlsplit(cluster.proxy_url).scheme == "socks5":
-        yield NotSupportedHere.SOCKS
     if not (user.token or user.client_certificate_data) and urlsplit(cluster.server).scheme == "https":
         yield NotSupportedHere.NOBODY
 
@@ -154,9 +154,9 @@ def _unsupported(cluster: KubeconfigCluster, user: KubeconfigUser) -> Iterator[N
 def _server(cluster: KubeconfigCluster) -> ClusterAccess:
     """Return the access to a cluster, without credentials."""
     _raise_first(_server_objections(cluster.server))
-    if cluster.proxy_url and not _is_proxy(cluster.proxy_url):
+    if cluster.proxy_url and not is_proxy(cluster.proxy_url):
         raise KubeconfigRefused(Refusal.PROXY)
-    authority = _decoded(cluster.certificate_authority_data, "certificate-authority-data")
+    authority = decoded(cluster.certificate_authority_data, "certificate-authority-data")
     if urlsplit(cluster.server).scheme == "http":
         authority = ""
     trusted, lifetime = expiry.authorities_lifetime(authority)
@@ -164,7 +164,7 @@ def _server(cluster: KubeconfigCluster) -> ClusterAccess:
         raise KubeconfigRefused(Refusal.AUTHORITY)
     return _with_lifetime(
         ClusterAccess(
-            server=_plain_server(cluster.server),
+            server=plain_server(cluster.server),
             authority=trusted,
             server_name=cluster.tls_server_name,
             proxy=cluster.proxy_url,
@@ -178,11 +178,38 @@ def _with_user(server: ClusterAccess, user: KubeconfigUser) -> ClusterAccess:
     certificate, key = user.client_certificate_data, user.client_key_data
     if user.client_certificate or user.client_key or not certificate:
         certificate = key = ""  # as clientcmd does: a key without a certificate is ignored
-    certificate = _decoded(certificate, "client-certificate-data")
-    return _with_credentials(server, user.token, certificate, _decoded(key, "client-key-data"))
+    certificate = decoded(certificate, "client-certificate-data")
+    return with_credentials(server, user.token, certificate, decoded(key, "client-key-data"))
 
 
-def _with_credentials(server: ClusterAccess, token: str, certificate: str, key: str) -> ClusterAccess:
+def impersonation_headers(user: KubeconfigUser) -> tuple[tuple[str, str], ...]:
+    """Return the headers for `as` and what goes with it (client-go: transport/round_trippers.go).
+
+    Raises KubeconfigRefused.
+    """
+    if not user.impersonates:
+        return ()
+    extra = user.as_user_extra.items()
+    headers = (
+        ("Impersonate-User", user.impersonates),
+        *([("Impersonate-Uid", user.as_uid)] if user.as_uid else []),
+        *(("Impersonate-Group", group) for group in user.as_groups),
+        *(
+            (f"Impersonate-Extra-{quote(key, _HEADER_SAFE)}", value)
+            for key, values in extra
+            for value in values
+        ),
+    )
+    if any(_CONTROLS.search(value) for _, value in headers):
+        raise KubeconfigRefused(Refusal.IMPERSONATION)
+    return headers
+
+
+def with_credentials(server: ClusterAccess, token: str, certificate: str, key: str) -> ClusterAccess:
+    """Return the access with a token, and a client certificate and its key as PEM; each may be "".
+
+    Raises KubeconfigRefused.
+    """
     token = token.rstrip(" \t")  # as Go's HTTP does
     if token and not _ONE_WORD.fullmatch(token):
         raise KubeconfigRefused(Refusal.TOKEN)
@@ -202,8 +229,11 @@ def _with_lifetime(access: ClusterAccess, *lifetimes: expiry.Lifetime | None) ->
     return replace(access, expires=first.expires, expires_what=first.what, issued=first.issued)
 
 
-def _decoded(data: str, name: str) -> str:
-    """Return PEM. Like Go, this allows line breaks and nothing else between the characters."""
+def decoded(data: str, name: str) -> str:
+    """Return the PEM of a field. Raises KubeconfigRefused.
+
+    Like Go, this allows line breaks and nothing else between the characters.
+    """
     try:
         pem = base64.b64decode(data.replace("\r", "").replace("\n", ""), validate=True)
     except ValueError:
@@ -225,12 +255,13 @@ def _server_objections(server: str) -> Iterator[str]:
         yield Refusal.IPV6
 
 
-def _is_proxy(address: str) -> bool:
+def is_proxy(address: str) -> bool:
+    """Whether it is the URL of a proxy that client-go can use."""
     url = split_address(address)
     return url is not None and url.scheme in ("http", "https", "socks5") and bool(url.netloc)
 
 
-def _plain_server(server: str) -> str:
+def plain_server(server: str) -> str:
     """Return it without a user, who may have a password, and like Go without query and fragment."""
     url = urlsplit(server)
     host = url.netloc.rpartition("@")[2]

@@ -31,6 +31,7 @@ class Refusal(StrEnum):
     EXEC = "replace exec by token: no program is run for a Secret"
     AUTH_PROVIDER = "replace auth-provider by token: no program is run for a Secret"
     AS_NOBODY = "set as, or remove as-uid, as-groups and as-user-extra: they mean nothing without it"
+    IMPERSONATION = "fix as, as-uid, as-groups and as-user-extra: one has characters that no HTTP header has"
     FILE_AND_DATA = "keep the data: a client certificate or key is given both in a file and as data"
     HALF_A_PAIR = "give a client certificate together with its key: one of them is missing"
     NO_PAIR = "give a client certificate with its key: one of them is invalid, or they do not match"
@@ -53,8 +54,6 @@ class NotSupportedHere(StrEnum):
         "give client-certificate-data and client-key-data:"
         " a client certificate or key in a file exists in Kueue's container only"
     )
-    IMPERSONATION = "remove as: only Kueue impersonates another user"
-    SOCKS = "set proxy-url to an http or https URL: only Kueue can use socks5"
     NOBODY = "give a token or a client certificate: there is neither"
 
 

@@ -48,6 +48,11 @@ class ClusterAccess:
     server_name: str = ""
     """The name in the server's certificate, if that is not the host's."""
     proxy: str = field(default="", repr=False)
+    """Its URL; "": the environment's."""
+    impersonation: tuple[tuple[str, str], ...] = ()
+    """The headers for the user as whom each request is sent; one may occur more than once."""
+    insecure: bool = False
+    """Whether the server is not verified. Never so for a worker."""
     expires: datetime | None = None
     """When it ends, in UTC: the token, the client certificate or all authorities, whichever is first."""
     expires_what: str = ""

@@ -325,6 +325,8 @@ REFUSED = [
     (Refusal.EXEC, kubeconfig(TOKEN | {"exec": {}})),
     (Refusal.AUTH_PROVIDER, kubeconfig(TOKEN | {"auth-provider": {"name": "gcp"}})),
     (Refusal.AS_NOBODY, kubeconfig(TOKEN | {"as-groups": ["system:masters"]})),
+    (Refusal.IMPERSONATION, kubeconfig(TOKEN | {"as": "a\r\nX: y"})),
+    (Refusal.IMPERSONATION, kubeconfig(TOKEN | {"as": "a", "as-user-extra": {"k": ["\0"]}})),
     (Refusal.FILE_AND_DATA, kubeconfig(PAIR | {"client-certificate": "/c"})),
     (Refusal.FILE_AND_DATA, kubeconfig(PAIR | {"client-key": "/k"})),
     (Refusal.HALF_A_PAIR, kubeconfig({"client-certificate-data": encoded(CERTIFICATE)})),
@@ -438,16 +440,6 @@ def test_every_rule_has_a_kubeconfig_that_breaks_it() -> None:
             ClusterAccess(SERVER),
         ),
         (NotSupportedHere.FILES, kubeconfig(TOKEN | {"client-key": "/k"}), ClusterAccess(SERVER, SECRET)),
-        (
-            NotSupportedHere.IMPERSONATION,
-            kubeconfig(TOKEN | {"as": "admin", "as-groups": ["g"]}),
-            ClusterAccess(SERVER, SECRET),
-        ),
-        (
-            NotSupportedHere.SOCKS,
-            kubeconfig(cluster={"proxy-url": "Socks5://h:1"}),
-            ClusterAccess(SERVER, SECRET, proxy="Socks5://h:1"),
-        ),
         (NotSupportedHere.NOBODY, kubeconfig({}), ClusterAccess(SERVER)),
         (NotSupportedHere.NOBODY, kubeconfig({"client-key-data": encoded(KEY)}), ClusterAccess(SERVER)),
         (NotSupportedHere.NOBODY, kubeconfig(users=None), ClusterAccess(SERVER)),
@@ -460,8 +452,39 @@ def test_what_only_kueue_can_use(why: str, config: Raw, access: ClusterAccess) -
     assert strict_problem(json.dumps(config).encode()) == why
 
 
+@pytest.mark.parametrize(
+    ("user", "cluster", "expected"),
+    [
+        (
+            {"as": "jane", "as-uid": "7", "as-groups": ["a", "b"], "as-user-extra": {"a/b%": ["1", "2"]}},
+            {},
+            ClusterAccess(
+                SERVER,
+                SECRET,
+                impersonation=(
+                    ("Impersonate-User", "jane"),
+                    ("Impersonate-Uid", "7"),
+                    ("Impersonate-Group", "a"),
+                    ("Impersonate-Group", "b"),
+                    ("Impersonate-Extra-a%2Fb%25", "1"),
+                    ("Impersonate-Extra-a%2Fb%25", "2"),
+                ),
+            ),
+        ),
+        (
+            {"as": "jane"},
+            {"server": "http://worker1"},
+            ClusterAccess("http://worker1", impersonation=(("Impersonate-User", "jane"),)),
+        ),
+        ({}, {"proxy-url": "Socks5://h:1"}, ClusterAccess(SERVER, SECRET, proxy="Socks5://h:1")),
+    ],
+)
+def test_the_user_to_impersonate_and_the_proxy(user: Raw, cluster: Raw, expected: ClusterAccess) -> None:
+    assert read(kubeconfig(TOKEN | user, cluster)) == expected
+
+
 def test_all_that_only_kueue_can_use_is_tested() -> None:
-    assert len(NotSupportedHere) == 5
+    assert len(NotSupportedHere) == 3
 
 
 def test_no_secret_is_in_the_repr() -> None:
@@ -469,7 +492,8 @@ def test_no_secret_is_in_the_repr() -> None:
     access = read(config)
     assert isinstance(access, ClusterAccess)
     assert repr(access).startswith(
-        f"ClusterAccess(server='{SERVER}', server_name='', expires=datetime.datetime(2030"
+        f"ClusterAccess(server='{SERVER}', server_name='', impersonation=(), insecure=False,"
+        " expires=datetime.datetime(2030"
     )
     assert not any(secret in repr(access) for secret in (SECRET, CERTIFICATE, KEY))
     assert repr(parse_kubeconfig(json.dumps(config).encode())) == "Kubeconfig()"
