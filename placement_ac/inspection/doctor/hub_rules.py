@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from placement_ac.core.api.constants import KUEUE_MANAGER
 from placement_ac.inspection.doctor import (
     admission_checks,
     cluster_profiles,
@@ -26,7 +25,7 @@ from placement_ac.inspection.doctor import (
 from placement_ac.inspection.doctor.finding import Finding, ok
 from placement_ac.inspection.doctor.setup import HubRule, HubSetup
 from placement_ac.inspection.hub.kinds import DEPLOYMENT
-from placement_ac.scheduling.objects import name_of
+from placement_ac.inspection.hub.kueue_deployment import is_kueue
 
 RULES: Final[tuple[HubRule, ...]] = (
     *own_rights.RULES,
@@ -62,7 +61,7 @@ def examine_hub(setup: HubSetup) -> tuple[Finding, ...]:
 
 
 def _has_kueue(setup: HubSetup) -> bool:
-    return any(name_of(one) == KUEUE_MANAGER for one in setup.dump.of(DEPLOYMENT))
+    return any(map(is_kueue, setup.dump.of(DEPLOYMENT)))
 
 
 def _findings(rule: HubRule, setup: HubSetup) -> Iterable[Finding]:
