@@ -19,12 +19,14 @@ def main() -> None:
     if sys.argv[1:2] == ["run"]:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, _stop_before_start)
+    _show_controls()
     import_module("placement_ac.cli.main").main()
 
 
 def plugin() -> None:
     """Run the command that is asked of `kubectl placement`."""
     _dump_nothing()
+    _show_controls()
     cli = import_module("placement_ac.cli.main")
     cli.plugin(prog_name=cli.PLUGIN)
 
@@ -42,6 +44,11 @@ def _stop_before_start(number: int, _: object) -> None:
             2, f"placement-ac: {signal.Signals(number).name} before the controller has started\n".encode()
         )
     os._exit(0)
+
+
+def _show_controls() -> None:
+    """Show control characters in what this process prints, tracebacks too."""
+    import_module("placement_ac.cli.terminal").show_controls()
 
 
 def _dump_nothing() -> None:

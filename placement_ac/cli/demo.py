@@ -10,9 +10,9 @@ from datetime import timedelta
 from typing import Any, Final, Literal
 
 import click
-from rich.console import Console
 
 from placement_ac.cli.hub_options import duration
+from placement_ac.cli.terminal import console
 from placement_ac.cli.ui import open_in_browser
 from placement_ac.cli.ui_thread import UiThread
 from placement_ac.core.api.constants import DRAIN, IMMEDIATE, RemovalPolicy
@@ -170,8 +170,8 @@ async def _run(
 def _renderer(output: str | None) -> AbstractContextManager[Renderer]:
     if output == "json":
         return nullcontext(JsonRenderer())
-    console = Console()
-    return TerminalRenderer(console) if console.is_terminal else nullcontext(TextRenderer())
+    out = console()
+    return TerminalRenderer(out) if out.is_terminal else nullcontext(TextRenderer())
 
 
 def _keep(environment: DemoEnvironment, check: str, *, to_stderr: bool) -> None:

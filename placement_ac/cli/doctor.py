@@ -90,8 +90,9 @@ def _examined(where: HubSource, wanted: WorkerOptions | None) -> tuple[Finding, 
 
 
 def _setup(where: HubSource, found: HubReading) -> HubSetup:
-    controller, problem = found.controller.deployment, found.controller.problem
-    return HubSetup(found.view, controller, problem, where.controller_namespace, where.config is not None)
+    one, is_given = found.controller, where.config is not None
+    namespace = where.controller_namespace or found.controller_namespace
+    return HubSetup(found.view, one.deployment, one.problem, namespace, is_given, one.lease)
 
 
 async def _on_hub(client: Client, where: HubSource, wanted: WorkerOptions | None) -> tuple[Finding, ...]:
@@ -103,6 +104,6 @@ async def _on_hub(client: Client, where: HubSource, wanted: WorkerOptions | None
 async def _read(client: Client, where: HubSource, wanted: Sequence[Kind]) -> HubReading:
     """Read the hub, with all that doctor needs of the installations of the controller and of Kueue."""
     found = await read_hub(client, where, wanted)
-    whole = found.dump.with_kinds_of(await read_installations(client, where, found.view.settings))
+    whole = found.dump.with_kinds_of(await read_installations(client, found))
     whole = replace(whole, release=await client.release())
     return HubReading(replace(found.view, dump=whole), found.controller)

@@ -5,7 +5,7 @@ from typing import Final
 
 from rich.text import Text
 
-from placement_ac.cli.output import without_controls
+from placement_ac.core.api.printable import one_line
 from placement_ac.core.api.text import count_text
 from placement_ac.inspection.doctor.finding import Level
 from placement_ac.inspection.doctor.folding import FoldedFinding
@@ -18,11 +18,11 @@ def doctor_table(problems: Sequence[FoldedFinding]) -> Iterator[Text]:
     """Yield the lines."""
     wide = max((len(one.finding.check) for one in problems), default=0)
     for one in problems:
-        check, message = f"  {one.finding.check:<{wide}}  ", without_controls(one.finding.message)
+        check, message = f"  {one.finding.check:<{wide}}  ", one_line(one.finding.message)
         yield Text.assemble((f"{one.level:<4}", _COLOURS[one.level]), f"{check}{message}")
         if one.finding.fix:
             yield Text(prompt(one.finding.fix), style="cyan")
-        yield from (Text(f"{_INDENT}{without_controls(line)}", "dim") for line in _follow_up(one))
+        yield from (Text(f"{_INDENT}{one_line(line)}", "dim") for line in _follow_up(one))
     yield Text(summary_text(levels(problems)))
 
 

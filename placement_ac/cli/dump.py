@@ -47,9 +47,8 @@ def command(where: HubSource, output_file: Path | None) -> None:
 async def _read(client: Client, where: HubSource) -> tuple[Dump, tuple[str, ...]]:
     """Return every kind, as `status` and `doctor` read it; and the namespaces of controller and Kueue."""
     found = await read_hub(client, where, [kind for kind in ALL_KINDS if kind not in CONTROLLER_KINDS])
-    settings = found.view.settings
-    whole = found.dump.with_kinds_of(await read_installations(client, where, settings))
-    return whole, installation_namespaces(where, settings)
+    whole = found.dump.with_kinds_of(await read_installations(client, found))
+    return whole, installation_namespaces(found)
 
 
 def _is_written(found: Dump, kind: Kind) -> bool:

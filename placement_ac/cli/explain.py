@@ -12,7 +12,7 @@ from rich.text import Text
 
 from placement_ac.cli.controller_line import controller_line
 from placement_ac.cli.explain_workload import workload_texts
-from placement_ac.cli.hub_names import check_names, subject_words
+from placement_ac.cli.hub_names import check_references, named_checks, subject_words
 from placement_ac.cli.hub_options import (
     EXPLAIN_KINDS,
     HubSource,
@@ -25,6 +25,7 @@ from placement_ac.cli.missing_kinds import (
     report_missing,
     require_readable,
     require_served,
+    require_settings,
 )
 from placement_ac.cli.output import Form, emit, output, plain_table, safe_text
 from placement_ac.cli.worker_options import WorkerOptions, quota_options, require_hub, with_quota
@@ -87,7 +88,8 @@ Explanations = tuple[ClusterExplanation | CheckExplanation, ...]
     "--check",
     default="",
     metavar="NAME",
-    shell_complete=check_names,
+    callback=named_checks,
+    shell_complete=check_references,
     help="Explain a cluster for this check only.",
 )
 @hub_options
@@ -113,6 +115,7 @@ def command(
         raise click.UsageError("use --workers only with a workload")
     found = read_all_namespaces(where, (*EXPLAIN_KINDS, LEASE))
     require_served(found, NEEDED)
+    require_settings(found)
     try:
         subject, checks = explain(found.view, words, check, where)
     except SubjectNotFound:
@@ -133,6 +136,7 @@ def _explain_workload(
     found = read_all_namespaces(replace(where, namespace=()), (*EXPLAIN_KINDS, LEASE))
     require_served(found, SERVED_KINDS)
     require_readable(found, (WORKLOAD,))
+    require_settings(found)
     raw = find_workload(found.view, parse_subject(words, found.view).name, where.namespace)
     report_missing(found)
     view = found.view

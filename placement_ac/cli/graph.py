@@ -6,7 +6,7 @@ from typing import Final, Literal, get_args
 
 import click
 
-from placement_ac.cli.hub_names import check_names
+from placement_ac.cli.hub_names import check_references, named_checks
 from placement_ac.cli.hub_options import (
     FILE,
     STATUS_KINDS,
@@ -21,9 +21,11 @@ from placement_ac.cli.missing_kinds import (
     report_missing,
     require_readable,
     require_served,
+    require_settings,
 )
 from placement_ac.cli.output import output
 from placement_ac.core.api.constants import ADMISSION_CHECK
+from placement_ac.core.api.printable import visible
 from placement_ac.core.api.text import did_you_mean
 from placement_ac.inspection.drawing import svg
 from placement_ac.inspection.drawing.html_page import page
@@ -46,7 +48,7 @@ output_file_option = click.option("--output-file", type=FILE, help="Write to thi
 @click.command(
     "graph", cls=ReadCommand, epilog="Example:  placement-ac graph -o html --output-file graph.html"
 )
-@click.argument("check", nargs=-1, shell_complete=check_names)
+@click.argument("check", nargs=-1, callback=named_checks, shell_complete=check_references)
 @hub_options
 @output(*get_args(Form), default="mermaid", message="Mermaid for Markdown, or a self-contained file.")
 @output_file_option
@@ -70,6 +72,7 @@ def require_checks(seen: HubReading, names: Collection[str]) -> None:
     """Raise ClickException if a name is no check of ours, or if the checks cannot be read."""
     require_served(seen)
     require_readable(seen)
+    require_settings(seen)
     ours = {one.meta.name for one in seen.view.our_checks}
     for name in names:
         if name not in ours and seen.dump.knows(ADMISSION_CHECK):
@@ -97,6 +100,6 @@ def write(text: str, file: Path | None) -> None:
         click.echo(text, nl=False)
         return
     try:
-        file.write_text(text, "utf-8")
+        file.write_text(visible(text), "utf-8")
     except OSError as error:
         raise click.ClickException(f"{file}: {error.strerror}") from None

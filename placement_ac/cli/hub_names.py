@@ -22,6 +22,7 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.errors import NotFound
+from placement_ac.core.api.text import did_you_mean
 from placement_ac.inspection.explain.subject import KINDS, TYPE_NAMES, UNTYPED
 from placement_ac.inspection.hub.kinds import names_of_kind
 from placement_ac.kube.client import Client
@@ -34,6 +35,22 @@ _PLUGIN_SECONDS: Final = 0.2
 
 _Names = dict[Kind, list[str]]
 _CHECK_TYPES: Final = frozenset(names_of_kind(ADMISSION_CHECK, "check"))
+
+
+def named_checks(_: click.Context, __: click.Parameter, value: Any) -> Any:
+    """Return the NAME of NAME or TYPE/NAME of checks, as `-o name` prints them: the callback of an argument.
+
+    `value`: one or several; None as it is. Raises BadParameter.
+    """
+    return tuple(map(_check_name, value)) if isinstance(value, tuple) else value and _check_name(value)
+
+
+def _check_name(word: str) -> str:
+    kind, slash, name = word.rpartition("/")
+    if slash and kind.lower() not in _CHECK_TYPES:
+        meant = did_you_mean(kind.lower(), _CHECK_TYPES)
+        raise click.BadParameter(f"{word!r} is not the name of an AdmissionCheck{meant}")
+    return name
 
 
 def check_names(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:

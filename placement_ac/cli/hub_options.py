@@ -20,13 +20,13 @@ from typing import Any, ClassVar, Final, TypeVar
 import click
 from pydantic import TypeAdapter, ValidationError
 
-from placement_ac.cli.output import without_controls
-from placement_ac.config.settings import Seconds, Settings
+from placement_ac.config.settings import BadSettings, Seconds, Settings
 from placement_ac.core.api.constants import (
     CLUSTER_PROFILE,
     EVENT,
     EVENTS_NAMESPACE,
     LEASE,
+    MANAGED_BY,
     PLACEMENT,
     PLACEMENT_DECISION,
     SECRET,
@@ -35,15 +35,20 @@ from placement_ac.core.api.constants import (
     Resource,
 )
 from placement_ac.core.api.errors import PlacementAcError
+from placement_ac.core.api.printable import one_line
 from placement_ac.inspection.doctor.kueue import HubKueue
+from placement_ac.inspection.explain.subject import UnknownType
 from placement_ac.inspection.hub.controller_settings import (
+    LEASE_SELECTOR,
     NAMESPACE,
+    SELECTORS,
     ControllerSettings,
+    config_map_name,
+    deployments,
     find_settings,
-    mounted_config_map,
 )
 from placement_ac.inspection.hub.controller_state import lease_key_of
-from placement_ac.inspection.hub.dump import Dump, MissingRight
+from placement_ac.inspection.hub.dump import Dump, MissingRight, key_of
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import (
     CONFIG_MAP,
@@ -55,6 +60,7 @@ from placement_ac.inspection.hub.kinds import (
 )
 from placement_ac.inspection.readers.hub_reader import (
     PAUSE_SECONDS,
+    Labelled,
     Namespaces,
     OneObject,
     read_kinds,
@@ -78,23 +84,16 @@ INTERRUPTED: Final = 130
 
 
 class ReadCommand(click.Command):
-    """A command whose errors all have one exit code, usage errors and those of the program too."""
+    """A command whose errors have one exit code; that of usage errors is click's, as for every command."""
 
     error_code: ClassVar[int] = PYTHONS_CODE
-
-    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        try:
-            return super().make_context(*args, **kwargs)
-        except click.UsageError as error:
-            raise self._coded(error) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         logs.configure("text", "error")  # to stderr: stdout is for the answer
         try:
             return super().invoke(ctx)
         except PlacementAcError as error:
-            message = "\n".join(map(without_controls, str(error).splitlines()))
-            raise self._coded(click.ClickException(message)) from None
+            raise self._coded(_in_click(error, ctx)) from None
         except click.ClickException as error:
             raise self._coded(error) from None
         except KeyboardInterrupt:
@@ -106,7 +105,7 @@ class ReadCommand(click.Command):
             _drop_unprintable_output()
             if error.errno == errno.EPIPE:  # the reader has closed the pipe, and wants no message
                 raise click.exceptions.Exit(self.error_code) from None
-            raise self._coded(click.ClickException(without_controls(str(error)))) from None
+            raise self._coded(click.ClickException(one_line(str(error)))) from None
         except (click.exceptions.Exit, click.exceptions.Abort):
             raise
         except Exception:  # a bug: with Python's exit code, `plan` would say that something changes
@@ -120,8 +119,16 @@ class ReadCommand(click.Command):
             raise click.exceptions.Exit(self.error_code) from None
 
     def _coded(self, error: click.ClickException) -> click.ClickException:
-        error.exit_code = self.error_code  # type: ignore[misc]  # click reads it of the instance
+        if not isinstance(error, click.UsageError):
+            error.exit_code = self.error_code  # type: ignore[misc]  # click reads it of the instance
         return error
+
+
+def _in_click(error: PlacementAcError, ctx: click.Context) -> click.ClickException:
+    """Return an error as click's: one of usage for a value that the caller has given."""
+    message = "\n".join(map(one_line, str(error).splitlines()))
+    is_of_usage = isinstance(error, BadSettings | UnknownType)
+    return click.UsageError(message, ctx) if is_of_usage else click.ClickException(message)
 
 
 def _drop_unprintable_output() -> None:
@@ -144,7 +151,8 @@ class HubSource:
     namespace: tuple[str, ...] = ()
     """Of Placements; (): the controller's setting."""
     kueue_namespace: str | None = None
-    controller_namespace: str = NAMESPACE
+    controller_namespace: str = ""
+    """"": any."""
     config: Path | None = None
     dump_files: tuple[str, ...] = ()
 
@@ -157,6 +165,8 @@ class HubReading:
     controller: ControllerSettings
     elsewhere: tuple[MissingRight, ...] = ()
     """The missing rights to read all namespaces: fewer were read instead."""
+    watched: tuple[str, ...] = ()
+    """The namespaces of Placements that the controller watches, if `-n` names others."""
 
     @property
     def dump(self) -> Dump:
@@ -165,6 +175,11 @@ class HubReading:
     @property
     def missing_rights(self) -> tuple[MissingRight, ...]:
         return (*self.view.missing_rights, *self.elsewhere)
+
+    @property
+    def controller_namespace(self) -> str:
+        """The namespace in which the controller is, or would be installed."""
+        return self.controller.namespace or NAMESPACE
 
 
 def option_group(
@@ -209,11 +224,14 @@ _WHERE: Final = (
     click.Option(["--kueue-namespace"], help="The namespace of Kueue.  [default: the controller's setting]"),
     click.Option(
         ["--controller-namespace"],
-        default=NAMESPACE,
-        show_default=True,
-        help="The namespace of the controller.",
+        default="",
+        help="The namespace of the controller.  [default: any]",
     ),
-    click.Option(["--config"], type=FILE, help="Use this settings file, not the controller's settings."),
+    click.Option(
+        ["--settings", "--config", "config"],
+        type=FILE,
+        help="Use this settings file, not the controller's settings.",
+    ),
 )
 hub_options = option_group(
     "where",
@@ -259,7 +277,7 @@ def with_client(where: HubSource, work: Callable[[Client], Awaitable[T]], *, ann
     async def work_with_client() -> T:
         login = login_to(where)
         if announces:
-            click.echo(f"Hub: {without_controls(login.described_as)}", err=True)
+            click.echo(f"Hub: {one_line(login.described_as)}", err=True)
         async with Client(login) as client:
             return await work(client)
 
@@ -275,25 +293,27 @@ async def read_hub(
     return _merged(ours, await read_kinds(client, others, namespaces_of(ours.view.settings), schemas))
 
 
-def installation_namespaces(where: HubSource, settings: Settings) -> tuple[str, ...]:
+def installation_namespaces(found: HubReading) -> tuple[str, ...]:
     """Return the namespaces of the controller and of Kueue."""
-    return tuple(dict.fromkeys((where.controller_namespace, settings.kueue_namespace)))
+    return tuple(dict.fromkeys((found.controller_namespace, found.view.settings.kueue_namespace)))
 
 
-async def read_installations(client: Client, where: HubSource, settings: Settings) -> Dump:
+async def read_installations(client: Client, reading: HubReading) -> Dump:
     """Read the Lease, the Deployments of all namespaces, and the settings of controller and Kueue.
 
     Another controller may be in any of them. Without that right: the Deployments of their namespaces.
     Of the ConfigMaps, a viewer may read those that they mount.
     """
-    here, kueue = where.controller_namespace, settings.kueue_namespace
+    settings = reading.view.settings
     found = await read_kinds(client, (LEASE, DEPLOYMENT), {**namespaces_of(settings), DEPLOYMENT: ()})
     if any(right.kind == DEPLOYMENT for right in found.missing):
-        namespaces = installation_namespaces(where, settings)
+        namespaces = installation_namespaces(reading)
         fewer = await read_kinds(client, (DEPLOYMENT,), {DEPLOYMENT: namespaces})
         found = replace(found.with_kinds_of(fewer), missing=(*found.missing, *fewer.missing))
-    config = HubKueue(found, kueue, settings.kueue_version).config_name
-    maps = dict.fromkeys((OneObject(here, mounted_config_map(found, here)), OneObject(kueue, config)))
+    kueue = HubKueue(found, settings.kueue_namespace, settings.kueue_version)
+    of_kueue = OneObject(kueue.namespace, kueue.config_name)
+    ours = _mounted(found) or (OneObject(reading.controller_namespace, MANAGED_BY),)
+    maps = dict.fromkeys((*ours, of_kueue))
     return found.with_kinds_of(await read_kinds(client, (CONFIG_MAP,), {CONFIG_MAP: tuple(maps)}))
 
 
@@ -357,12 +377,43 @@ async def watch_hub(
 
 
 async def _read_controller(client: Client, where: HubSource) -> HubReading:
-    """Read the Deployment, and the ConfigMap that it mounts: a viewer has no right to any other."""
-    here = where.controller_namespace
-    found = await read_kinds(client, (DEPLOYMENT,), {DEPLOYMENT: (here,)})
-    settings = OneObject(here, mounted_config_map(found, here))
-    read = await read_kinds(client, (CONFIG_MAP,), {CONFIG_MAP: (settings,)})
-    return _hub_reading(found.with_kinds_of(read), where)
+    """Read the controller's Deployment, the ConfigMap that it mounts, and its Lease.
+
+    A viewer may read no other ConfigMap and no other Lease.
+    """
+    found = await _read_deployments(client, where)
+    maps = _mounted(found) or (OneObject(where.controller_namespace or NAMESPACE, MANAGED_BY),)
+    found = found.with_kinds_of(await read_kinds(client, (CONFIG_MAP,), {CONFIG_MAP: maps}))
+    by_deployment = _hub_reading(found, where)
+    named = OneObject(*lease_key_of(by_deployment.view.settings))
+    lease = await read_kinds(client, (LEASE,), {LEASE: (named,)})
+    if not by_deployment.controller.deployment and not lease.of(LEASE):
+        anywhere = await read_kinds(client, (LEASE,), {LEASE: (Labelled("", LEASE_SELECTOR),)})
+        lease = lease if anywhere.missing else anywhere
+    return _hub_reading(found.with_kinds_of(lease), where)
+
+
+async def _read_deployments(client: Client, where: HubSource) -> Dump:
+    """Read the controller's Deployment by its labels in all namespaces, and by its image where it should be.
+
+    Without the right to all namespaces: in its own, and in Kueue's.
+    """
+    here = where.controller_namespace or NAMESPACE
+    if where.controller_namespace:
+        return await read_kinds(client, (DEPLOYMENT,), {DEPLOYMENT: (here,)})
+    anywhere = [Labelled("", selector) for selector in SELECTORS]
+    found = await read_kinds(client, (DEPLOYMENT,), {DEPLOYMENT: (here, *anywhere)})
+    if not any(right.kind == DEPLOYMENT and not right.namespace for right in found.missing):
+        return found
+    kueue = where.kueue_namespace or str(Settings.model_fields["kueue_namespace"].default)
+    fewer = await read_kinds(client, (DEPLOYMENT,), {DEPLOYMENT: tuple(dict.fromkeys((here, kueue)))})
+    return replace(fewer, missing=(*found.missing, *fewer.missing))
+
+
+def _mounted(dump: Dump) -> tuple[OneObject, ...]:
+    """Return the ConfigMaps that the controller's Deployments mount."""
+    found = (OneObject(key_of(one)[0], config_map_name(one)) for one in deployments(dump))
+    return tuple(dict.fromkeys(found))
 
 
 def _hub_reading(dump: Dump, where: HubSource) -> HubReading:
@@ -372,7 +423,12 @@ def _hub_reading(dump: Dump, where: HubSource) -> HubReading:
         "config": where.config,
     }
     found = find_settings(dump, given, where.controller_namespace)
-    return HubReading(HubView(dump, found.loaded.settings, datetime.now(UTC)), found)
+    reading = HubReading(HubView(dump, found.loaded.settings, datetime.now(UTC)), found)
+    if not where.namespace or not (found.deployment or found.lease):
+        return reading
+    own = find_settings(dump, given | {"placement_namespace": None}, where.controller_namespace)
+    watched = own.loaded.settings.placement_namespace
+    return replace(reading, watched=() if set(watched) == set(where.namespace) else watched)
 
 
 def _merged(ours: HubReading, dump: Dump) -> HubReading:

@@ -1,7 +1,7 @@
 """
 The command `placement-ac`, and `kubectl placement` with its commands for a hub.
 
-Exit codes: 0 success, 1 failure, 2 wrong arguments; for the commands that only read a hub see `hub_options`.
+Exit codes: 0 success, 1 failure, 2 wrong arguments; `plan` and `doctor` have more.
 """
 
 from collections.abc import Collection
@@ -9,6 +9,9 @@ from importlib import import_module
 from typing import Any, Final
 
 import click
+
+from placement_ac.cli.terminal import controls_shown
+from placement_ac.core.api.text import did_you_mean
 
 COMMANDS: Final = {
     "run": "Run the controller.",
@@ -41,8 +44,30 @@ class LazyGroup(click.Group):
         super().__init__(*args, **kwargs)
         self._names = [name for name in COMMANDS if name not in without]
 
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        with controls_shown():
+            return super().main(*args, **kwargs)
+
     def list_commands(self, _: click.Context) -> list[str]:
         return self._names
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            hint = (
+                f"{error.message} Options follow the command: {ctx.command_path} COMMAND {error.option_name}"
+            )
+            raise click.UsageError(hint, ctx) from None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            message = error.message.removesuffix(".") + did_you_mean(args[0], self._names)
+            raise click.UsageError(message, ctx) from None
 
     def get_command(self, _: click.Context, name: str) -> click.Command | None:
         if name not in self._names:

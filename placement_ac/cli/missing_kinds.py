@@ -6,8 +6,8 @@ from typing import Final
 import click
 
 from placement_ac.cli.hub_options import HubReading
-from placement_ac.cli.output import without_controls
 from placement_ac.core.api.constants import ADMISSION_CHECK, Kind
+from placement_ac.core.api.printable import one_line
 from placement_ac.inspection.hub.requirements import (
     READ_KINDS,
     SERVED_KINDS,
@@ -17,7 +17,10 @@ from placement_ac.inspection.hub.requirements import (
 )
 
 UNKNOWN: Final = "what depends on that is unknown"
-SETTINGS: Final = "the settings of Deployment {} cannot be read"
+UNKNOWN_SETTINGS: Final = (
+    "name the controller's settings with --settings FILE (an empty file means the defaults), or get the "
+    "right to read them: the controller's settings are unknown: {}"
+)
 NOT_COUNTED: Final = "Placements in other namespaces are not counted"
 
 
@@ -25,6 +28,15 @@ def require_served(found: HubReading, kinds: Iterable[Kind] = SERVED_KINDS) -> N
     """Raise ClickException if the hub does not serve all `kinds`."""
     if problem := not_served_text(found.dump, kinds):
         raise click.ClickException(problem)
+
+
+def require_settings(found: HubReading) -> None:
+    """Raise ClickException if the controller's settings are unknown: names and limits depend on them.
+
+    Without the right to the checks, there is a reason that comes first.
+    """
+    if found.controller.problem and found.dump.live and not unreadable(found.dump, (ADMISSION_CHECK,)):
+        raise click.ClickException(UNKNOWN_SETTINGS.format(one_line(found.controller.problem)))
 
 
 def require_readable(found: HubReading, kinds: Collection[Kind] = (ADMISSION_CHECK,)) -> None:
@@ -41,10 +53,10 @@ def missing_line(found: HubReading) -> str:
 
 
 def report_missing(found: HubReading) -> None:
-    """Report on stderr missing rights with their effect, and settings that cannot be read."""
+    """Report on stderr missing rights with their effect, and settings that a dump does not name."""
     if found.controller.problem:
-        why = without_controls(found.controller.problem)
-        click.echo(f"{SETTINGS.format(found.controller.deployment)}: {why}; the defaults are used", err=True)
+        why = one_line(found.controller.problem)
+        click.echo(f"the defaults are used: the controller's settings are unknown: {why}", err=True)
     if line := missing_line(found):
         click.echo(line, err=True)
 

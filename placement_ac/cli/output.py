@@ -4,10 +4,7 @@ The output of the commands that only read: tables, JSON, YAML and names, once or
 Colour goes only to a terminal, and not with NO_COLOR set (https://no-color.org).
 """
 
-import errno
 import json
-import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -22,20 +19,31 @@ import click
 import orjson
 import yaml
 from pydantic.alias_generators import to_camel
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from placement_ac.cli.terminal import console, stream_below
+from placement_ac.core.api.printable import NOT_SHOWN, one_line, visible
+
 Form = Literal["table", "wide", "json", "yaml", "name"]
 PLAIN_WIDTH: Final = 200
 """Columns of YAML."""
-UNWRAPPED: Final = 100_000
-"""Columns without a terminal: output for programs is not wrapped, as with kubectl."""
-_DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-"""The C implementation, if available: it is ten times as fast."""
-_CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
-_ALLOWED_IN_JSON: Final = re.compile(r"[\x7f-\x9f]")
+
+
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # chosen at run time
+    """The C implementation, if available: it is ten times as fast."""
+
+
+def _text_in_yaml(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    """Return a text between double quotes if it needs escapes: YAML has them only there."""
+    return dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style='"' if NOT_SHOWN.search(text) else None
+    )
+
+
+_Dumper.add_representer(str, _text_in_yaml)
 
 
 def output(
@@ -54,20 +62,6 @@ def output(
     )
 
 
-class _Console(Console):
-    """A console that leaves a closed pipe, and so the exit code, to the command; rich would exit with 1."""
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
-
-
-def console() -> Console:
-    """Return a console on the current stdout."""
-    terminal = sys.stdout.isatty()
-    width = None if terminal else UNWRAPPED
-    return _Console(file=sys.stdout, width=width, highlight=False, soft_wrap=not terminal)
-
-
 def emit(
     form: Form,
     document: object,
@@ -75,15 +69,12 @@ def emit(
     names: Callable[[], Iterable[str]] = tuple,
 ) -> None:
     """Print `document` as JSON or YAML, `names` one a line, or what `table(wide)` gives."""
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # the terminal's encoding may lack a character
+    if isinstance(below := stream_below(sys.stdout), TextIOWrapper):
+        below.reconfigure(errors="replace")  # the terminal's encoding may lack a character
     if form == "json":
         click.echo(in_json(json.dumps(plain(document), indent=2, ensure_ascii=False)))
     elif form == "yaml":
-        text = yaml.dump(
-            plain(document), Dumper=_DUMPER, sort_keys=False, allow_unicode=True, width=PLAIN_WIDTH
-        )
-        click.echo(text, nl=False)
+        click.echo(in_yaml(plain(document)), nl=False)
     elif form == "name":
         for name in names():
             click.echo(name)
@@ -169,13 +160,8 @@ def plain(value: object) -> Any:
 
 
 def safe_text(text: str, style: str = "") -> Text:
-    """Return an untrusted text for a table: without markup and control characters."""
-    return Text(without_controls(text), style)
-
-
-def without_controls(text: str) -> str:
-    """Return an untrusted text on one line, without control characters."""
-    return _CONTROLS.sub(" ", text)
+    """Return an untrusted text for a line of a table: without markup, its control characters as escapes."""
+    return Text(one_line(text), style)
 
 
 def shortened(text: str, letters: int) -> str:
@@ -193,8 +179,14 @@ def age_text(seconds: float) -> str:
 
 
 def in_json(text: str) -> str:
-    """Return JSON with the control characters escaped that JSON allows: terminals would obey them."""
-    return _ALLOWED_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    """Return JSON with escapes for the characters that terminals would obey, or not show."""
+    return NOT_SHOWN.sub(lambda found: json.dumps(found[0])[1:-1], text)
+
+
+def in_yaml(document: object) -> str:
+    """Return a document as YAML with such escapes."""
+    text = yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=PLAIN_WIDTH)
+    return visible(text)
 
 
 @cache

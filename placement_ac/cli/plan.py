@@ -16,10 +16,11 @@ from placement_ac.cli.hub_options import (
     hub_options,
     read_all_namespaces,
 )
-from placement_ac.cli.missing_kinds import report_missing, require_served
-from placement_ac.cli.output import Form, emit, output, safe_text, without_controls
+from placement_ac.cli.missing_kinds import report_missing, require_served, require_settings
+from placement_ac.cli.output import Form, emit, output, safe_text
 from placement_ac.cli.worker_options import WorkerOptions, quota_options, require_hub, with_quota
 from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET, WORKLOAD
+from placement_ac.core.api.printable import one_line
 from placement_ac.core.api.text import count_text, joined
 from placement_ac.inspection.hub.kinds import PROVISIONED_KINDS, QUEUE_KINDS
 from placement_ac.inspection.hub.requirements import SCHEDULING_KINDS, SERVED_KINDS, missing_rights_text
@@ -27,7 +28,7 @@ from placement_ac.inspection.jobs.new_job import NewJob, workers_of_jobs
 from placement_ac.inspection.plan.manifest_changes import planned_resources
 from placement_ac.inspection.plan.plan_report import AffectedWorkload, PlannedPlacement, PlanReport
 from placement_ac.inspection.plan.what_if import new_jobs, what_if
-from placement_ac.inspection.readers.manifests import STDIN, read_manifests
+from placement_ac.inspection.readers.manifests import STDIN, files_of, read_manifests
 
 CHANGES: Final = 1
 """The exit code if something would change."""
@@ -54,8 +55,9 @@ class PlanCommand(ReadCommand):
     "files",
     multiple=True,
     required=True,
-    metavar="FILE",
-    help="The manifests: a file, a folder, or - for stdin; may be given several times.",
+    callback=lambda _, __, value: tuple(chain.from_iterable(map(files_of, value))),
+    metavar="FILE,…",
+    help="The manifests: files, folders, or - for stdin; may be given several times.",
 )
 @quota_options
 @output("json", "yaml", "name")
@@ -75,15 +77,16 @@ def command(where: HubSource, files: tuple[str, ...], wanted: WorkerOptions | No
     if any(right.kind not in _OPTIONAL_KINDS for right in found.dump.missing):
         rights = missing_rights_text(found.missing_rights)
         raise click.ClickException(f"{rights}; without these rights no preview is possible")
+    require_settings(found)
     report_missing(found)
     answer = what_if(found.view, manifests)
     if wanted:
         after = with_quota(where, answer.after, workers_of_jobs(answer.after, manifests), wanted)
         answer = replace(answer, jobs=new_jobs(after, manifests))
     for name in answer.passed_over:
-        click.echo(f"ignored: {without_controls(name)}", err=True)
+        click.echo(f"ignored: {one_line(name)}", err=True)
     for warning in answer.warnings:
-        click.echo(f"warning: {warning}", err=True)
+        click.echo(f"warning: {one_line(warning)}", err=True)
     document = {
         "placements": [one.plan for one in answer.entries],
         "objects": answer.objects,
@@ -104,7 +107,7 @@ def _for_people(answer: PlanReport) -> Iterator[RenderableType]:
     for one in answer.objects:
         if one.verb != "none":
             name = "/".join(filter(None, (one.namespace, one.name)))
-            yield Text(f"{one.verb} {one.kind} {name}")
+            yield safe_text(f"{one.verb} {one.kind} {name}")
     for entry in answer.entries:
         yield Text()
         yield from _of_placement(entry)

@@ -10,7 +10,7 @@ import click
 from rich.console import RenderableType
 
 from placement_ac.cli.controller_line import controller_line
-from placement_ac.cli.hub_names import check_references
+from placement_ac.cli.hub_names import check_references, named_checks
 from placement_ac.cli.hub_options import (
     STATUS_KINDS,
     HubReading,
@@ -26,6 +26,7 @@ from placement_ac.cli.missing_kinds import (
     report_missing,
     require_readable,
     require_served,
+    require_settings,
 )
 from placement_ac.cli.output import Form, emit, output, watch_printer
 from placement_ac.cli.status_tree import tree_of
@@ -33,21 +34,19 @@ from placement_ac.core.api.constants import ADMISSION_CHECK, EVENT, LEASE
 from placement_ac.core.api.text import did_you_mean
 from placement_ac.inspection.hub.controller_state import ControllerState, controller_state
 from placement_ac.inspection.hub.hub_view import HubView
-from placement_ac.inspection.hub.kinds import names_of_kind
 from placement_ac.inspection.status.check_status import check_statuses
 from placement_ac.inspection.status.model import CheckStatus
 from placement_ac.kube.client import Client
 
 KINDS: Final = (*STATUS_KINDS, EVENT, LEASE)
 _SINGULAR: Final = f"{ADMISSION_CHECK.kind.lower()}.{ADMISSION_CHECK.group}"
-_TYPES: Final = frozenset(names_of_kind(ADMISSION_CHECK, "check"))
 
 
 @click.command("status", cls=ReadCommand, epilog="Example:  placement-ac status placement-demo2")
 @click.argument(
     "check",
     nargs=-1,
-    callback=lambda _, __, value: tuple(map(_name_of, value)),
+    callback=named_checks,
     shell_complete=check_references,
 )
 @hub_options
@@ -76,18 +75,20 @@ def command(where: HubSource, check: tuple[str, ...], form: Form, watch: bool) -
     exit_if_unreadable(found)
 
 
-def _name_of(word: str) -> str:
-    """Return the NAME of NAME or TYPE/NAME, as `-o name` prints them."""
-    kind, slash, name = word.rpartition("/")
-    if slash and kind.lower() not in _TYPES:
-        raise click.BadParameter(f"{word!r} is not the name of an AdmissionCheck")
-    return name
-
-
 def _report_unreadable(found: HubReading) -> None:
     """Report missing rights. Raises ClickException if nothing can be shown."""
     require_served(found)
     require_readable(found)
+    require_settings(found)
+    if found.watched:
+        shown, watched = (
+            " and ".join(one) for one in (found.view.settings.placement_namespace, found.watched)
+        )
+        click.echo(
+            f"shown are the Placements in namespace {shown}; the controller watches {watched}, and its "
+            "conditions are about the Placements there",
+            err=True,
+        )
     report_missing(found)
 
 

@@ -12,8 +12,9 @@ from rich.segment import Segment
 from rich.text import Text
 from rich.tree import Tree
 
-from placement_ac.cli.output import age_text, plain_table, safe_text, shortened, without_controls
+from placement_ac.cli.output import age_text, plain_table, safe_text, shortened
 from placement_ac.core.api.constants import WAITS_FOR
+from placement_ac.core.api.printable import one_line
 from placement_ac.core.api.text import count_text
 from placement_ac.inspection.status.model import (
     CheckStatus,
@@ -106,11 +107,11 @@ _CellFunction = Callable[[ClusterRow, datetime], Cell]
 
 
 def _plain(text: str) -> Cell:
-    return Cell(without_controls(text))
+    return Cell(one_line(text))
 
 
 def _coloured(text: str) -> Cell:
-    return Cell(without_controls(text), _COLOURS.get(text, ""))
+    return Cell(one_line(text), _COLOURS.get(text, ""))
 
 
 def _number(value: int | None, otherwise: str = NOT_KNOWN) -> Cell:
@@ -133,7 +134,7 @@ COLUMNS: Final[dict[str, _CellFunction]] = {
     "RANK": lambda row, _: _number(row.rank, "-"),
     "CLUSTER": lambda row, _: _plain(row.name),
     "STATE": lambda row, _: _coloured(row.state),
-    "SCORE": lambda row, _: _number(row.score, "-" if row.rank is None else NOT_KNOWN),
+    "SCORE": lambda row, _: _number(row.score, "-"),
     "CREDENTIAL": _credential,
     "EXPIRES": _expires,
     "CONNECTED": lambda row, _: _coloured(row.connected) if row.connected else Cell("-"),

@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import Final, Literal, get_args
 
 import click
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from placement_ac.cli.graph import output_file_option, write
-from placement_ac.cli.hub_names import check_names
+from placement_ac.cli.hub_names import check_references, named_checks
 from placement_ac.cli.hub_options import (
     FILE,
     HubSource,
@@ -24,7 +22,8 @@ from placement_ac.cli.hub_options import (
     read_once,
 )
 from placement_ac.cli.missing_kinds import report_missing
-from placement_ac.cli.output import PLAIN_WIDTH, emit, output, plain, plain_table
+from placement_ac.cli.output import PLAIN_WIDTH, emit, in_json, output, plain, plain_table, safe_text
+from placement_ac.cli.terminal import ShownConsole
 from placement_ac.cli.timeline_recorder import chosen_check, record_to_file, status_of_check
 from placement_ac.core.api.constants import EVENT, MULTIKUEUE_CONFIG, WATCHED_KINDS
 from placement_ac.inspection.drawing import svg
@@ -48,7 +47,7 @@ HEADS: Final = ("Cluster", "State", "From", "To", "Detail")
     cls=ReadCommand,
     epilog="Example:  placement-ac timeline placement-demo2 -o html --output-file timeline.html",
 )
-@click.argument("check", required=False, shell_complete=check_names)
+@click.argument("check", required=False, callback=named_checks, shell_complete=check_references)
 @hub_options
 @output(*get_args(Form), default="table", message="A table, a picture in a self-contained file, or JSON.")
 @output_file_option
@@ -148,10 +147,10 @@ def text_of(found: model.Timeline, form: Form) -> str:
     if form == "svg":
         return svg.to_text(timeline_svg.draw(found)) + "\n"
     if form == "json":
-        return json.dumps(plain(found), indent=2, ensure_ascii=False) + "\n"
+        return in_json(json.dumps(plain(found), indent=2, ensure_ascii=False)) + "\n"
     if form == "table":
         text = io.StringIO()
-        Console(file=text, width=PLAIN_WIDTH).print(_table(found))
+        ShownConsole(file=text, width=PLAIN_WIDTH).print(_table(found))
         return text.getvalue()
     return page(
         f"Timeline of {found.check}",
@@ -189,5 +188,5 @@ def _table(found: model.Timeline) -> Table:
     table = plain_table(*(head.upper() for head in HEADS))
     for lane in found.lanes:
         for row in rows(lane, found.end):
-            table.add_row(*map(escape, row))
+            table.add_row(*map(safe_text, row))
     return table

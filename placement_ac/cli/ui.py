@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, suppress
 import click
 
 from placement_ac.cli.hub_options import HubReading, HubSource, ReadCommand, hub_options, login_to, read_once
-from placement_ac.cli.missing_kinds import report_missing, require_readable, require_served
+from placement_ac.cli.missing_kinds import report_missing, require_readable, require_served, require_settings
 from placement_ac.cli.ui_feed import KINDS, Feed
 from placement_ac.cli.ui_server import serve
 from placement_ac.kube.client import Client
@@ -90,6 +90,7 @@ def _report(reading: HubReading) -> None:
     """Report missing rights. Raises ClickException if nothing can be shown."""
     require_served(reading)
     require_readable(reading)
+    require_settings(reading)
     report_missing(reading)
 
 

@@ -6,6 +6,7 @@ the board, so that requests are answered meanwhile.
 """
 
 import asyncio
+import re
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
@@ -30,6 +31,7 @@ from placement_ac.cli.output import plain
 from placement_ac.cli.ui_reads import SharedReads
 from placement_ac.core.api.constants import EVENT, LEASE
 from placement_ac.core.api.errors import PlacementAcError
+from placement_ac.core.api.printable import NOT_SHOWN, visible
 from placement_ac.inspection.explain.explanations import (
     CheckExplanation,
     ClusterExplanation,
@@ -228,7 +230,13 @@ class _Documents:
 
 
 def _json(value: object) -> bytes:
-    return orjson.dumps(value)
+    text = orjson.dumps(value)
+    return text if text.isascii() else NOT_SHOWN.sub(_in_page, text.decode()).encode()
+
+
+def _in_page(found: re.Match[str]) -> str:
+    """Return the escape that the page shows, as JSON writes it."""
+    return visible(found[0]).replace("\\", "\\\\")
 
 
 def _hub_document(reading: HubReading, problem: str) -> bytes:

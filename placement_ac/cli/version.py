@@ -18,7 +18,9 @@ from placement_ac.cli.output import Form, emit, output, plain_table, safe_text
 from placement_ac.core.api.constants import KUEUE_MANAGER, LABEL_RELEASE
 from placement_ac.core.api.errors import ApiError, LoginFailed, NotFound, Refused
 from placement_ac.core.inputs.fitness import release_of
+from placement_ac.inspection.hub.dump import key_of
 from placement_ac.inspection.hub.kinds import DEPLOYMENT
+from placement_ac.inspection.hub.kueue_deployment import KUEUE_SELECTOR, kueue_deployments
 from placement_ac.kube.client import Client
 from placement_ac.scheduling.objects import labels_of, listed
 
@@ -41,7 +43,7 @@ def command(where: HubSource, kueue_namespace: str, form: Form) -> None:
     async def read(client: Client) -> dict[str, str]:
         return {
             "hub": str((await client.request("GET", "/version")).get("gitVersion", "unknown")),
-            "kueue": await _release(client, kueue_namespace, KUEUE_MANAGER),
+            "kueue": await _release(client, kueue_namespace, await _kueue_name(client, kueue_namespace)),
             "ocm": await _release(client, OCM_NAMESPACE, OCM_SCHEDULER),
         }
 
@@ -59,6 +61,15 @@ def _table(found: Mapping[str, str]) -> Table:
     for name, text in found.items():
         table.add_row(_TITLES[name], safe_text(text))
     return table
+
+
+async def _kueue_name(client: Client, namespace: str) -> str:
+    """Return the name of Kueue's Deployment: a Helm release of another name has another one."""
+    try:
+        found = await client.list(DEPLOYMENT.at("v1"), namespace, label_selector=KUEUE_SELECTOR)
+    except Refused:
+        return KUEUE_MANAGER
+    return next((key_of(one)[1] for one in kueue_deployments(found.items)), KUEUE_MANAGER)
 
 
 async def _release(client: Client, namespace: str, name: str) -> str:

@@ -10,9 +10,10 @@ import asyncio
 import socket
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Final
 
 import structlog
@@ -34,7 +35,10 @@ CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class Lease:
-    """Takes part in the election; `on_change` is called when leading starts or stops."""
+    """Takes part in the election; `on_change` is called when leading starts or stops.
+
+    `marks`: labels and annotations of the Lease while this process holds it.
+    """
 
     def __init__(
         self,
@@ -44,6 +48,7 @@ class Lease:
         namespace: str,
         name: str,
         on_change: Callable[[bool], None],
+        marks: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
         request_observer: RequestObserver = lambda *_: None,
     ) -> None:
         self._login = login
@@ -53,7 +58,9 @@ class Lease:
         self._resource = LEASE._replace(only=name).at("v1")
         self._on_change = on_change
         identity = f"{socket.gethostname()}_{uuid.uuid4()}"
-        self._election = LeaderElection(identity, durations, namespace=namespace, name=name, began=_now())
+        self._election = LeaderElection(
+            identity, durations, namespace=namespace, name=name, began=_now(), marks=marks
+        )
         self._reported_leading = False
         """Whether this process leads, as it was last reported."""
         self._reported_holder = ""

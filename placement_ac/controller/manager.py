@@ -15,6 +15,7 @@ from typing import Final
 import structlog
 
 from placement_ac.config.policy import lease_durations, provisioning_policy
+from placement_ac.config.published import lease_marks
 from placement_ac.config.settings import Settings
 from placement_ac.controller.fair_slots import HANGING_SLOTS, QUICK_SLOTS
 from placement_ac.controller.handlers import Handlers
@@ -137,6 +138,7 @@ class Manager:
             namespace=settings.leader_elect_resource_namespace or settings.kueue_namespace,
             name=settings.leader_elect_resource_name,
             on_change=self._leading_changed,
+            marks=lease_marks(settings),
             request_observer=self._metrics.request_ended,
         )
 

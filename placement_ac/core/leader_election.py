@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Final
 
 Body = dict[str, Any]
@@ -33,11 +34,20 @@ class LeaderElection:
     """One Lease as the candidate `identity` has seen it since `began`, and whether it leads."""
 
     def __init__(
-        self, identity: str, durations: LeaseDurations, *, namespace: str, name: str, began: float = -math.inf
+        self,
+        identity: str,
+        durations: LeaseDurations,
+        *,
+        namespace: str,
+        name: str,
+        began: float = -math.inf,
+        marks: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
     ) -> None:
         self._identity = identity
         self._durations = durations
         self._metadata: Body = {"name": name, "namespace": namespace}
+        self._marks = marks
+        """`labels` and `annotations` that the Lease has while we hold it; others stay."""
         self._seen: Body | None = None
         """The Lease as it was last seen; of a deleted one, only the holder counts."""
         self._gone = True
@@ -155,8 +165,15 @@ class LeaderElection:
         return {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
-            "metadata": kept | self._metadata,
+            "metadata": kept | self._metadata | self._marked(kept),
             "spec": spec,
+        }
+
+    def _marked(self, kept: Body) -> Body:
+        there = ((field, kept.get(field)) for field in self._marks)
+        return {
+            field: (before if isinstance(before, dict) else {}) | dict(self._marks[field])
+            for field, before in there
         }
 
 

@@ -118,7 +118,9 @@ def test_unreadable_kinds_are_unknown(hub: Hub, admin: Driver, tmp_path: Path) -
     allow(owner, *(rule("get list", group, plural) for group, plural in may))
     kubeconfig = kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
     hub.journal.clear()
-    run = CliRunner().invoke(main, ["explain", "check/p", "--kubeconfig", str(kubeconfig), "-o", "json"])
+    (tmp_path / "defaults").touch()
+    words = ["--kubeconfig", str(kubeconfig), "-o", "json", "--settings", str(tmp_path / "defaults")]
+    run = CliRunner().invoke(main, ["explain", "check/p", *words])
     assert run.exit_code == 1, run.output
     assert "you may not list addonplacementscores, managedclusters, " in run.stderr
     assert "the roles do not give the right to list secrets in namespace kueue-system" in run.stderr

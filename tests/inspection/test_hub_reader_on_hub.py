@@ -39,11 +39,12 @@ def reader(hub: Hub, admin: Driver, tmp_path: Path) -> Path:
 
 
 def test_missing_rights_are_noted_and_the_rest_is_read(
-    admin: Driver, reader: Path, capsys: pytest.CaptureFixture[str]
+    admin: Driver, reader: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     admin.check("p")
     admin.select("p", "a")
-    found = read_once(HubSource(kubeconfig=reader), DECISION_KINDS)
+    (tmp_path / "defaults").touch()
+    found = read_once(HubSource(kubeconfig=reader, config=tmp_path / "defaults"), DECISION_KINDS)
     assert found.dump.missing == (MissingRight("list", SECRET, "kueue-system"),)
     assert [one.meta.name for one in found.view.our_checks] == ["p"]
     assert (found.dump.knows(SECRET), found.dump.knows(PLACEMENT), found.view.credentials_known) == (

@@ -50,7 +50,7 @@ def elsewhere(a_hub: HubMaker, tmp_path: Path) -> Iterator[Path]:
         yield path
 
 
-def test_settings_of_the_controller_that_cannot_be_read_are_reported(
+def test_without_the_settings_of_the_controller_what_depends_on_them_is_refused(
     hub: Hub, admin: Driver, tmp_path: Path
 ) -> None:
     hub.write_kubeconfig(tmp_path / "kubeconfig")
@@ -67,10 +67,12 @@ def test_settings_of_the_controller_that_cannot_be_read_are_reported(
         {"metadata": metadata, "spec": spec},
     )
     admin.check("p")
-    for words in (["status"], ["explain", "check", "p"]):
-        _, _, stderr = run(tmp_path / "kubeconfig", *words)
-        assert "the settings of Deployment placement-ac-system/placement-ac cannot be read: " in stderr
-        assert "'never' is not possible" in stderr
+    (tmp_path / "defaults").touch()
+    for words in (["status"], ["explain", "check", "p"], ["graph"]):
+        code, stdout, stderr = run(tmp_path / "kubeconfig", *words)
+        assert (code, stdout) == (1, "")
+        assert "the controller's settings are unknown: settle: 'never' is not possible" in stderr
+        assert run(tmp_path / "kubeconfig", *words, "--settings", str(tmp_path / "defaults"))[0] == 0
 
 
 @pytest.mark.parametrize("words", COMMANDS)
@@ -126,7 +128,9 @@ def test_what_can_be_read_is_shown_and_the_exit_code_tells(
     owner = HubClient(hub)
     owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
     allow(owner, rule("get list", KUEUE, "*"), rule("get list", OCM, "placements"))
-    code, stdout, stderr = run(kubeconfig_of(hub, tmp_path / "reader", token_of(owner)), *words)
+    (tmp_path / "defaults").touch()
+    given = ["--settings", str(tmp_path / "defaults")]
+    code, stdout, stderr = run(kubeconfig_of(hub, tmp_path / "reader", token_of(owner)), *words, *given)
     assert (code, shows in stdout, len(stderr.splitlines())) == (1, True, 1)
     assert stderr.startswith("missing rights: ask an admin to bind placement-ac's viewer roles to you")
     assert stderr.endswith("; what depends on that is unknown\n")

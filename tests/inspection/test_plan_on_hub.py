@@ -207,7 +207,9 @@ def test_rights_that_are_missing(
     rules = [rule("get list", OCM_GROUP, plural) for plural in may]
     allow(owner, *rules, *(rule("get list", KUEUE_GROUP, plural) for plural in OF_KUEUE))
     reader = kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
-    done = CliRunner().invoke(main, ["plan", "-f", str(SAMPLES / STORY_3), "--kubeconfig", str(reader)])
+    (tmp_path / "defaults").touch()
+    words = ["--kubeconfig", str(reader), "--settings", str(tmp_path / "defaults")]
+    done = CliRunner().invoke(main, ["plan", "-f", str(SAMPLES / STORY_3), *words])
     assert done.exit_code == code, done.output
     lines = done.stderr.splitlines()
     assert [line[: len(start)] for line, start in zip(lines, expected, strict=True)] == expected

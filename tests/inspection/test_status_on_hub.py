@@ -178,13 +178,13 @@ def test_how_it_ends(
 
 def test_a_dump_cannot_be_watched(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["status", "-w", "--from-dump", str(tmp_path / "none")])
-    assert (result.exit_code, "a dump never changes" in result.stderr) == (1, True)
+    assert (result.exit_code, "a dump never changes" in result.stderr) == (2, True)
 
 
 def test_only_checks_are_shown() -> None:
     result = CliRunner().invoke(main, ["status", "placement/p"])
     assert (result.exit_code, "'placement/p' is not the name of an AdmissionCheck" in result.stderr) == (
-        1,
+        2,
         True,
     )
 
@@ -207,7 +207,9 @@ def test_missing_rights_are_reported_and_the_rest_is_shown(hub: Hub, admin: Driv
     owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
     allow(owner, *(rule("get list", group, "*") for group in GROUPS))
     reader = kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
-    result = CliRunner().invoke(main, ["status", "-o", "json", "--kubeconfig", str(reader)])
+    (tmp_path / "defaults").touch()
+    words = ["-o", "json", "--kubeconfig", str(reader), "--settings", str(tmp_path / "defaults")]
+    result = CliRunner().invoke(main, ["status", *words])
     found = json.loads(result.stdout)
     assert (result.exit_code, found["missingRights"]) == (
         0,

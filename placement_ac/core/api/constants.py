@@ -165,6 +165,8 @@ ANNOTATION_GROUP: Final = "placement-ac.open-cluster-management.io/group"
 ANNOTATION_DISPATCH_PROFILE: Final = "placement-ac.open-cluster-management.io/dispatch-profile"
 """On an AdmissionCheck of ours: the profile by which clusters are scored."""
 
+ANNOTATION_SETTINGS: Final = "placement-ac.open-cluster-management.io/settings"
+"""On the controller's Lease: the settings of the one that leads, for the commands."""
 ANNOTATION_ACCOUNT: Final = "placement-ac.open-cluster-management.io/account"
 """On our ClusterPermission: the uid of its account. OCM looks for that only when a permission changes."""
 

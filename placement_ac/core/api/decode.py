@@ -281,6 +281,27 @@ def checks_listed(queue: Raw) -> frozenset[str]:
     return frozenset(name for name in names if isinstance(name, str))
 
 
+def flavors_left_out(queue: Raw) -> dict[str, tuple[str, ...]]:
+    """Return the checks with `onFlavors` → the ResourceFlavors of the ClusterQueue that each leaves out.
+
+    A check without `onFlavors` applies to all, and is not in it.
+    """
+    spec = as_mapping(queue.get("spec"))
+    groups = (as_mapping(group).get("flavors") for group in _list(spec.get("resourceGroups")))
+    used = [as_mapping(one).get("name") for flavors in groups for one in _list(flavors)]
+    strategy = as_mapping(spec.get("admissionChecksStrategy")).get("admissionChecks")
+    rules = [as_mapping(rule) for rule in _list(strategy)]
+    return {
+        str(rule.get("name")): tuple(str(name) for name in used if name not in on)
+        for rule in rules
+        if (on := _list(rule.get("onFlavors")))
+    }
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
 def _owners(raw: Raw) -> Mapping[str, str]:
     owners = (raw.get("metadata") or {}).get("ownerReferences")
     if not owners:

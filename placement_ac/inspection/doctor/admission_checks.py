@@ -18,7 +18,7 @@ from placement_ac.core.api.constants import (
     PLACEMENT,
     Kind,
 )
-from placement_ac.core.api.decode import active_of, checks_listed
+from placement_ac.core.api.decode import active_of, checks_listed, flavors_left_out
 from placement_ac.core.api.objects import Check
 from placement_ac.core.api.text import closest, count_text, did_you_mean, joined
 from placement_ac.core.plan.conditions import parameters_problem
@@ -29,6 +29,14 @@ from placement_ac.inspection.hub.dump import Object, key_of
 from placement_ac.inspection.hub.kinds import CLUSTER_QUEUE
 from placement_ac.inspection.status.queues import inactive_reason
 from placement_ac.scheduling.objects import at, name_of, section
+
+PROVISIONING_CONTROLLER: Final = "kueue.x-k8s.io/provisioning-request"
+_NOT_COMBINED: Final = (
+    "MultipleMultiKueueAdmissionChecks",
+    "MultiKueueAdmissionCheckAppliedPerFlavor",
+    "MultiKueueWithProvisioningRequest",
+)
+"""Kueue's reasons of a ClusterQueue whose checks do not go together."""
 
 
 @hub_rule(
@@ -151,7 +159,9 @@ def queue_checks(setup: HubSetup) -> Iterator[Finding]:
         sends = any(one.multikueue for one in checks)
         unsent = [] if sends else [one for one in checks if one.ours and one.placement]
         yield from _without_check(setup, queue, missing, unsent)
+        yield from _not_combined(queue, checks)
         yield from _without_gate(setup, queue, checks)
+        yield from _gate_for_some_flavors(queue, checks)
         for one in () if missing else unsent:
             yield warn(
                 f"ClusterQueue {name_of(queue)} lists our check {one.meta.name}, but no multikueue check: "
@@ -187,6 +197,49 @@ def _without_gate(setup: HubSetup, queue: Object, checks: list[Check]) -> Iterat
                 f"ClusterQueue {name_of(queue)} lists {one.meta.name} without our check {gates[one.config]}: "
                 "a job may run twice when a cluster leaves",
                 _list_check(queue, gates[one.config]),
+            )
+
+
+def _not_combined(queue: Object, checks: list[Check]) -> Iterator[Finding]:
+    """Yield what Kueue does not combine (pkg/cache/scheduler/clusterqueue.go): the queue admits nothing."""
+    name, about = name_of(queue), f"ClusterQueue {name_of(queue)}"
+    edit = f"kubectl edit clusterqueue {shlex.quote(name)}  # spec.admissionChecksStrategy.admissionChecks: "
+    senders = sorted(one.meta.name for one in checks if one.multikueue)
+    if len(senders) > 1:
+        yield fail(
+            f"{about} lists the multikueue checks {joined(senders)}: Kueue allows one, so it admits nothing",
+            f"{edit}keep one of {joined(senders)}",
+            about,
+        )
+    for one in sorted(flavors_left_out(queue).keys() & {*senders}):
+        yield fail(
+            f"{about} lists the multikueue check {one} with onFlavors: Kueue allows it only for all flavors, "
+            "so it admits nothing",
+            f"{edit}remove onFlavors of {one}",
+            about,
+        )
+    provisioning = sorted(one.meta.name for one in checks if one.controller == PROVISIONING_CONTROLLER)
+    if senders and provisioning:
+        yield fail(
+            f"{about} lists the multikueue check {joined(senders)} and the provisioning check "
+            f"{joined(provisioning)}: Kueue does not combine them, so it admits nothing",
+            f"{edit}remove {joined(provisioning)}; workers may have such a check",
+            about,
+        )
+
+
+def _gate_for_some_flavors(queue: Object, checks: list[Check]) -> Iterator[Finding]:
+    """Yield our checks that do not apply to all flavors of a queue that sends jobs."""
+    left_out = flavors_left_out(queue)
+    for one in checks:
+        without = left_out.get(one.meta.name)
+        if one.ours and without and any(other.config == one.placement for other in checks):
+            yield warn(
+                f"ClusterQueue {name_of(queue)} lists our check {one.meta.name} with onFlavors, without "
+                f"{joined(without)}: a job with that flavor has no gate, and may run twice when a cluster "
+                "leaves",
+                f"kubectl edit clusterqueue {shlex.quote(name_of(queue))}  # remove onFlavors of "
+                f"{one.meta.name}",
             )
 
 
@@ -231,6 +284,8 @@ def cluster_queues(setup: HubSetup) -> Iterator[Finding]:
 
 def _causes_of_inactivity(queue: Object, reason: str) -> Iterator[Cause]:
     """Yield the findings that make a ClusterQueue inactive, if Kueue's reason is about AdmissionChecks."""
+    if reason in _NOT_COMBINED:
+        yield Cause("queue-checks", f"ClusterQueue {name_of(queue)}")
     if reason.startswith(ADMISSION_CHECK.kind):
         yield Cause("queue-checks", f"ClusterQueue {name_of(queue)}")
         for check in sorted(checks_listed(queue)):

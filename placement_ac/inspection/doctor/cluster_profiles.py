@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any, Final
 
-from placement_ac.core.api.constants import CLUSTER_PROFILE, KUEUE_MANAGER, MULTIKUEUE_CLUSTER
+from placement_ac.core.api.constants import CLUSTER_PROFILE, MULTIKUEUE_CLUSTER
 from placement_ac.core.api.decode import cluster_profile
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs.rights import KueueRelease
@@ -134,7 +134,7 @@ def access_providers(setup: HubSetup) -> Iterator[Finding]:
 @hub_rule(
     "access-provider-plugin",
     "the plugin of each access provider is on a volume of Kueue's Pod",
-    f"kubectl patch -n KUEUE deployment/{KUEUE_MANAGER} -p PATCH",
+    "kubectl patch -n KUEUE deployment/NAME -p PATCH",
     unknown=HubSetup.unknown_config,
 )
 def access_provider_plugin(setup: HubSetup) -> Iterator[Finding]:
@@ -163,7 +163,7 @@ def _plugin_finding(kueue: HubKueue, provider: Obj) -> Finding:
         problem = f"{problem}, and Kueue's image has no plugin"
     if problem:
         return fail(f"{label}: {problem}", _add_plugin(kueue, name, command))
-    return ok(f"plugin {command} comes with a volume of Deployment {KUEUE_MANAGER}")
+    return ok(f"plugin {command} comes with a volume of Deployment {kueue.name}")
 
 
 def _list_is_wrong(kueue: HubKueue) -> Iterator[Finding]:
@@ -222,7 +222,7 @@ def _mounts(container: Obj) -> list[tuple[str, str]]:
 def _add_plugin(kueue: HubKueue, name: str, command: str) -> str:
     """Return the command that adds OCM's plugin, as OCM documents it; for others, a hint for the editor."""
     if name != OCM_PROVIDER:
-        where = f"deployment -n {kueue.namespace} {KUEUE_MANAGER}"
+        where = f"deployment -n {kueue.namespace} {kueue.name}"
         return f"kubectl edit {where}  # mount a volume with the plugin of {for_comment(name)}"
     if "/" not in command:
         return f"{kueue.open_config(f'command: {PLUGIN}')}\n{_add_plugin(kueue, name, PLUGIN)}"

@@ -26,6 +26,7 @@ from placement_ac.inspection.hub.controller_state import ControllerState, contro
 from placement_ac.inspection.hub.dump import Object, key_of
 from placement_ac.scheduling.objects import Obj, integer, listed, name_of, section, text
 
+FIND: Final = f"kubectl get deployments -A -l {NAME_LABEL}={MANAGED_BY}"
 INSTALL: Final = "kubectl apply -k OVERLAY  # your own overlay, or the chart: docs/install.md"
 """The admin chooses the modes, so no overlay is named: the default one may not be wanted."""
 INSTALL_ROLE: Final = "kubectl apply -f config/rbac/clusterrole.yaml"
@@ -79,6 +80,10 @@ def controller_settings(setup: HubSetup) -> Iterator[Finding]:
     namespace = setup.controller.partition("/")[0]
     if setup.given:
         yield ok("the settings given on the command line")
+    elif setup.lease and not setup.settings_problem:
+        yield ok(f"the settings that Lease {setup.lease} names")
+    elif not setup.controller and setup.settings_problem:
+        yield warn(f"unknown, so the defaults are assumed: {setup.settings_problem}", FIND)
     elif not setup.controller:
         yield from setup.unknown(kinds.DEPLOYMENT, namespaces=[setup.controller_namespace])
         yield ok("there is no Deployment of the controller: the defaults are assumed")
@@ -194,7 +199,7 @@ def _unknown(setup: HubSetup) -> tuple[Finding, ...]:
 def _show(setup: HubSetup) -> str:
     """Return the command that starts the controller, or that shows that none is installed."""
     nowhere = not deployments(setup.dump) and not setup.is_embedded
-    return f"kubectl get deployments -A -l {NAME_LABEL}={MANAGED_BY}" if nowhere else _start(setup)
+    return FIND if nowhere else _start(setup)
 
 
 def _start(setup: HubSetup) -> str:

@@ -41,6 +41,8 @@ class Finding:
     """The findings that it follows from, if they are there: the first one counts."""
     is_unknown: bool = field(default=False, compare=False)
     """Whether it only says that something is unknown."""
+    cluster: str = field(default="", compare=False)
+    """The cluster that it is about: findings that differ only in its name are one finding."""
 
 
 def ok(message: str) -> Finding:

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from placement_ac.core.api.constants import KUEUE_MANAGER
 from placement_ac.inspection.doctor import (
     admission_checks,
     cluster_profiles,
@@ -16,17 +15,20 @@ from placement_ac.inspection.doctor import (
     connections,
     controller_rules,
     deletion,
+    dispatch_profiles,
     external_frameworks,
     installation,
     kueue_config_rules,
     own_rights,
+    own_worker,
     ownership,
     waiting_grace,
 )
 from placement_ac.inspection.doctor.finding import Finding, ok
+from placement_ac.inspection.doctor.grouping import grouped
 from placement_ac.inspection.doctor.setup import HubRule, HubSetup
 from placement_ac.inspection.hub.kinds import DEPLOYMENT
-from placement_ac.scheduling.objects import name_of
+from placement_ac.inspection.hub.kueue_deployment import is_kueue
 
 RULES: Final[tuple[HubRule, ...]] = (
     *own_rights.RULES,
@@ -35,10 +37,12 @@ RULES: Final[tuple[HubRule, ...]] = (
     *cluster_profiles.RULES,
     *external_frameworks.RULES,
     *controller_rules.RULES,
+    *dispatch_profiles.RULES,
     *ownership.RULES,
     *cluster_sets.RULES,
     *deletion.RULES,
     *admission_checks.RULES,
+    *own_worker.RULES,
     *connections.RULES,
     *waiting_grace.RULES,
 )
@@ -58,11 +62,11 @@ _STAND_IN: Final = ok("not on the embedded hub: Kueue is a stand-in there")
 
 def examine_hub(setup: HubSetup) -> tuple[Finding, ...]:
     """Return the findings of each rule, in order."""
-    return tuple(finding for rule in RULES for finding in _findings(rule, setup))
+    return grouped(finding for rule in RULES for finding in _findings(rule, setup))
 
 
 def _has_kueue(setup: HubSetup) -> bool:
-    return any(name_of(one) == KUEUE_MANAGER for one in setup.dump.of(DEPLOYMENT))
+    return any(map(is_kueue, setup.dump.of(DEPLOYMENT)))
 
 
 def _findings(rule: HubRule, setup: HubSetup) -> Iterable[Finding]:

@@ -9,7 +9,6 @@ from typing import Final
 
 from placement_ac.core.api.constants import (
     KUEUE,
-    KUEUE_MANAGER,
     OCM_CLUSTER,
     OPTIONAL_KINDS,
     REQUIRED_KINDS,
@@ -22,6 +21,7 @@ from placement_ac.inspection.doctor.kueue import NOT_FOUND
 from placement_ac.inspection.doctor.setup import HubSetup, hub_rule
 from placement_ac.inspection.hub.dump import key_of
 from placement_ac.inspection.hub.kinds import CRD, DEPLOYMENT
+from placement_ac.inspection.hub.kueue_deployment import kueue_deployments
 from placement_ac.scheduling.objects import integer, section
 
 CHOOSE: Final = "kubectl config get-contexts"
@@ -68,26 +68,27 @@ def _served(setup: HubSetup, group: str, owner: str, upgrade: str) -> Iterator[F
 
 @hub_rule(
     "kueue-deployment",
-    f"the Deployment {KUEUE_MANAGER} is in Kueue's namespace and has a ready Pod",
-    f"kubectl rollout restart -n KUEUE deployment/{KUEUE_MANAGER}",
+    "Kueue's Deployment is in its namespace and has a ready Pod",
+    "kubectl rollout restart -n KUEUE deployment/NAME",
 )
 def kueue_deployment(setup: HubSetup) -> Iterator[Finding]:
     namespace, deployment = setup.kueue_namespace, setup.kueue.deployment
-    label = f"Deployment {namespace}/{KUEUE_MANAGER}"
+    name = setup.kueue.name
+    label = f"Deployment {namespace}/{name}"
     if deployment is None:
         if unknown := setup.unknown(DEPLOYMENT, namespaces=[namespace]):
             yield from unknown
             return
-        message, fix = f"there is no {label}", NOT_FOUND.fix
-        spaces = (key_of(one)[0] for one in setup.dump.of(DEPLOYMENT) if key_of(one)[1] == KUEUE_MANAGER)
+        message, fix = f"there is no Deployment of Kueue in namespace {namespace}", NOT_FOUND.fix
+        spaces = (key_of(one)[0] for one in kueue_deployments(setup.dump.of(DEPLOYMENT)))
         if other := next(spaces, None):
             message, fix = f"{message}; Kueue is in {other}", setup.set_setting("kueue_namespace", other)
         yield setup.settings_failure(message, fix)
     elif not section(deployment, "spec").get("replicas", 1):
-        fix = f"kubectl scale deployment -n {namespace} {KUEUE_MANAGER} --replicas=1"
+        fix = f"kubectl scale deployment -n {namespace} {name} --replicas=1"
         yield fail(f"{label} is scaled to 0", fix)
     elif not (ready := integer(deployment, "status", "readyReplicas")):
-        where = f"-n {namespace} deployment/{KUEUE_MANAGER}"
+        where = f"-n {namespace} deployment/{name}"
         fix = f"kubectl rollout restart {where} && kubectl rollout status {where}"
         yield fail(f"no Pod of {label} is ready", fix)
     else:

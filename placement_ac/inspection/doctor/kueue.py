@@ -20,8 +20,9 @@ from placement_ac.core.safe_yaml import NotYaml, yaml_errors
 from placement_ac.inspection.doctor.commands import HUB, as_yaml, manifest, patch_pods, without_flag
 from placement_ac.inspection.doctor.finding import Finding, fail, ok, unknown
 from placement_ac.inspection.doctor.yaml_edit import awk_program
-from placement_ac.inspection.hub.dump import Dump, Object
+from placement_ac.inspection.hub.dump import Dump, Object, key_of
 from placement_ac.inspection.hub.kinds import CONFIG_MAP, DEPLOYMENT, KUEUE_CONFIG_KEY, KUEUE_CONFIG_MAP
+from placement_ac.inspection.hub.kueue_deployment import KUEUE_SELECTOR, kueue_deployments
 from placement_ac.scheduling.objects import Obj, at, labels_of, listed, section, text, words
 
 FILE: Final = KUEUE_CONFIG_KEY
@@ -54,7 +55,7 @@ _TRUE: Final = ("1", "t", "T", "true", "TRUE", "True")
 
 NOT_FOUND: Final = unknown(
     "Kueue's Deployment was not found",
-    f"kubectl get deployments -A --field-selector metadata.name={KUEUE_MANAGER}",
+    f"kubectl get deployments -A -l {KUEUE_SELECTOR}",
     "kueue-deployment",
 )
 
@@ -69,7 +70,12 @@ class HubKueue:
 
     @cached_property
     def deployment(self) -> Object | None:
-        return self.dump.find(DEPLOYMENT, KUEUE_MANAGER, self.namespace)
+        return next(kueue_deployments(self.dump.of(DEPLOYMENT), self.namespace), None)
+
+    @property
+    def name(self) -> str:
+        """The name of its Deployment; that of Kueue's manifests if there is none."""
+        return key_of(self.deployment)[1] if self.deployment else KUEUE_MANAGER
 
     @property
     def pod(self) -> Obj:
@@ -89,7 +95,7 @@ class HubKueue:
     @property
     def account(self) -> str:
         """Its ServiceAccount."""
-        return text(self.pod, "serviceAccountName") or KUEUE_MANAGER
+        return text(self.pod, "serviceAccountName") or self.name
 
     # -- its configuration
 
@@ -232,7 +238,7 @@ class HubKueue:
 
     @property
     def _restart(self) -> str:
-        return f"kubectl rollout restart -n {self.namespace} deployment/{KUEUE_MANAGER}"
+        return f"kubectl rollout restart -n {self.namespace} deployment/{self.name}"
 
     @property
     def _get_config(self) -> str:
@@ -265,10 +271,10 @@ class HubKueue:
 
     def patch_pods(self, pods: Mapping[str, Any]) -> str:
         """Return the command that merges `pods` into the Pods of its Deployment."""
-        return patch_pods(f"-n {self.namespace} deployment/{KUEUE_MANAGER}", pods)
+        return patch_pods(f"-n {self.namespace} deployment/{self.name}", pods)
 
     @property
     def show_image(self) -> str:
         """The command that shows the images of its Deployment."""
         image = "{.spec.template.spec.containers[*].image}"
-        return f"kubectl get deployment -n {self.namespace} {KUEUE_MANAGER} -o jsonpath='{image}'"
+        return f"kubectl get deployment -n {self.namespace} {self.name} -o jsonpath='{image}'"

@@ -45,6 +45,8 @@ class HubSetup:
     """The namespace in which the controller is expected."""
     given: bool = False
     """Whether the settings were given on the command line."""
+    lease: str = ""
+    """The Lease that names the settings, as namespace/name; "": they are from somewhere else."""
 
     @property
     def is_embedded(self) -> bool:
@@ -163,8 +165,8 @@ class HubSetup:
 
     def settings_failure(self, message: str, fix: str) -> Finding:
         """Return a failure that depends on the controller's settings: a warning if they are unknown."""
-        unseen = not self.controller and not self.knows(DEPLOYMENT, self.controller_namespace)
-        if not self.given and (unseen or self.settings_problem):
+        sources = (self.given, self.controller, self.lease, self.knows(DEPLOYMENT, self.controller_namespace))
+        if self.settings_problem or not any(sources):
             return warn(f"{message}, if the controller uses the defaults: see controller-settings", fix)
         return fail(message, fix)
 

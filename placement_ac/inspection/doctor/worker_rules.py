@@ -23,6 +23,7 @@ from placement_ac.core.api.text import joined
 from placement_ac.core.inputs import fitness
 from placement_ac.inspection.doctor import commands
 from placement_ac.inspection.doctor.finding import DoctorRule, Finding, fail, ok, warn
+from placement_ac.inspection.doctor.grouping import grouped
 from placement_ac.inspection.doctor.setup import HubSetup
 from placement_ac.inspection.doctor.worker_inspection import (
     FROM_HUB,
@@ -309,8 +310,8 @@ def examine_workers(setup: HubSetup, inspections: Iterable[WorkerInspection]) ->
     of_hub = setup.unknown(*FROM_HUB) if workers else ()
     return (
         *(replace(finding, check=queues.check) for finding in of_hub),
-        *(
-            replace(finding, message=f"{worker.cluster}: {finding.message}")
+        *grouped(
+            replace(finding, message=f"{worker.cluster}: {finding.message}", cluster=worker.cluster)
             for worker in workers
             for rule in RULES
             for finding in rule.findings(worker)

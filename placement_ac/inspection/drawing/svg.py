@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 from xml.etree import ElementTree as ET  # only written, never parsed
 
+from placement_ac.core.api.printable import visible
+
 Element = ET.Element
 
 FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
@@ -35,8 +37,8 @@ def _attribute(value: object) -> str:
 
 
 def clean(text: str) -> str:
-    """Replace the characters that XML cannot represent."""
-    return _FORBIDDEN.sub("�", text)
+    """Return a text that shows control and format characters, with `�` for what XML cannot represent."""
+    return _FORBIDDEN.sub("�", visible(text))
 
 
 def detailed(class_: str, id_: str, message: str, find: str, *parts: Element) -> Element:

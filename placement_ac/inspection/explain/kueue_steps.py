@@ -75,8 +75,10 @@ def no_check_step(case: PlacementView) -> ExplainStep:
 
 
 def _order_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
-    if row.score is None:
-        message = f"how the controller ranks it is {case.view.dump.why_unknown(PLACEMENT_SCORE)}"
+    unknown = case.view.dump.why_unknown(PLACEMENT_SCORE)
+    placement = case.snapshot.decision.placement
+    if row.score is None and unknown and placement and placement.prioritizers:
+        message = f"how the controller ranks it is {unknown}"
         return StepName.ORDER.unknown(message, f"Placement {case.label}")
     selected = sum(one.rank is not None for one in case.rows.values())
     message = f"the controller ranks it {row.rank} of {selected}, by {_ranked_by(case)}"

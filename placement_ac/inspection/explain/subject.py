@@ -37,12 +37,16 @@ UNTYPED: Final[tuple[Type, ...]] = ("cluster", "check", "placement")
 JOB_UID_LABEL: Final = "kueue.x-k8s.io/job-uid"
 TYPE_NAMES: Final[dict[str, Type]] = {
     name: type_ for type_, kind in KINDS.items() for name in names_of_kind(kind, type_)
-} | {"wl": "workload"}
+}
 """Every name of a type that kubectl accepts."""
 
 
 class SubjectNotFound(PlacementAcError):
     """The object does not exist, is not ours, or its name is ambiguous."""
+
+
+class UnknownType(PlacementAcError):
+    """There are no objects of this type to explain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +66,13 @@ def names_workload(words: Sequence[str]) -> bool:
 
 
 def parse_subject(words: Sequence[str], view: HubView) -> Subject:
-    """Return the object that the words on the command line name. Raises SubjectNotFound."""
+    """Return the object that the words on the command line name. Raises SubjectNotFound, UnknownType."""
     if len(words) == 1 and "/" not in words[0]:
         return Subject(_type_of(words[0], view), words[0])
     type_, name = words[0].split("/", 1) if len(words) == 1 else (words[0], words[1])
     if type_.lower() not in TYPE_NAMES:
-        raise SubjectNotFound(f"use one of the types {', '.join(KINDS)}: {type_!r} is unknown")
+        known = f"use one of the types {', '.join(KINDS)}: {type_!r} is unknown"
+        raise UnknownType(known + did_you_mean(type_.lower(), TYPE_NAMES))
     return Subject(TYPE_NAMES[type_.lower()], name)
 
 
@@ -128,8 +133,10 @@ def find_check(view: HubView, name: str) -> Check:
 def find_placement(view: HubView, name: str, namespaces: Sequence[str]) -> Object:
     """Return the Placement of that name: in these namespaces, else the one in use, else the only one.
 
-    Raises SubjectNotFound.
+    NAMESPACE/NAME as well. Raises SubjectNotFound.
     """
+    space, slash, name = name.rpartition("/")
+    namespaces = (space,) if slash else namespaces
     found = [one for one in view.dump.of(PLACEMENT) if key_of(one)[1] == name]
     if namespaces:
         found = [one for one in found if key_of(one)[0] in namespaces]

@@ -1,8 +1,9 @@
 """
-The controller's Deployment on a hub, and the settings that it runs with.
+The settings that the controller of a hub runs with, and where they are.
 
 Pure. A command that reads a hub must use the controller's settings, because names, namespaces and limits
-depend on them. They are in its Deployment (arguments, PLACEMENT_AC_… variables) and its ConfigMap.
+depend on them. The leader publishes them on its Lease. They are also in its Deployment (arguments,
+PLACEMENT_AC_… variables) and its ConfigMap.
 """
 
 import re
@@ -12,12 +13,14 @@ from itertools import chain, zip_longest
 from typing import Any, Final
 
 from placement_ac.config.load import PREFIX, LoadedSettings, load
+from placement_ac.config.published import read_published
 from placement_ac.config.settings import BadSettings, Settings
-from placement_ac.core.api.constants import LABEL_MANAGED_BY, MANAGED_BY
+from placement_ac.core.api.constants import ANNOTATION_SETTINGS, LABEL_MANAGED_BY, LEASE, MANAGED_BY
+from placement_ac.core.api.text import joined
 from placement_ac.core.dispatch.plugins import AssumedPlugins
 from placement_ac.inspection.hub.dump import Dump, Object, key_of
 from placement_ac.inspection.hub.kinds import CONFIG_MAP, DEPLOYMENT
-from placement_ac.scheduling.objects import listed, section, words
+from placement_ac.scheduling.objects import at, integer, listed, section, text, words
 
 NAMESPACE: Final = "placement-ac-system"
 """The namespace in which config/ installs the controller."""
@@ -25,6 +28,9 @@ NAME_LABEL: Final = "app.kubernetes.io/name"
 _PART_LABEL: Final = "app.kubernetes.io/part-of"
 """The chart sets it whatever `nameOverride` says."""
 _RELEASE_LABEL: Final = "app.kubernetes.io/instance"
+SELECTORS: Final = (f"{NAME_LABEL}={MANAGED_BY}", f"{_PART_LABEL}={MANAGED_BY}")
+"""The label selectors of the controller's Deployment."""
+LEASE_SELECTOR: Final = f"{LABEL_MANAGED_BY}={MANAGED_BY}"
 _CONTAINER: Final = "controller"
 _IMAGE: Final = re.compile(rf"(^|/){MANAGED_BY}(:[^/]*)?$")
 CONFIG_KEY: Final = "config.yaml"
@@ -37,15 +43,20 @@ _POD_SETTINGS: Final = ("config", "kubeconfig", "context", "cluster_proxy_ca", "
 
 @dataclass(frozen=True, slots=True)
 class ControllerSettings:
-    """The settings to use.
-
-    `deployment`: the controller's Deployment as namespace/name, "" for none. `problem`: why its settings are
-    unknown.
-    """
+    """The settings to use: the defaults if they are unknown."""
 
     loaded: LoadedSettings
     deployment: str = ""
+    """The controller's Deployment as namespace/name; "": none was found."""
     problem: str = ""
+    """Why its settings are unknown; "": they are known, or there is no controller."""
+    lease: str = ""
+    """The Lease that names the settings, as namespace/name; "": they are from somewhere else."""
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the Deployment; "": none was found."""
+        return self.deployment.partition("/")[0]
 
 
 def deployments(dump: Dump) -> list[Object]:
@@ -59,37 +70,82 @@ def deployments(dump: Dump) -> list[Object]:
     ]
 
 
-def mounted_config_map(dump: Dump, namespace: str = NAMESPACE) -> str:
-    """Return the name of the ConfigMap that the Deployment mounts; without one, that of config/."""
-    return next(map(config_map_name, _nearest(dump, namespace)), MANAGED_BY)
-
-
-def _nearest(dump: Dump, namespace: str) -> list[Object]:
-    """Return the controller's Deployments, those in its namespace first."""
-    return sorted(deployments(dump), key=lambda one: key_of(one)[0] != namespace)
-
-
-def find_settings(dump: Dump, given: Mapping[str, Any], namespace: str = NAMESPACE) -> ControllerSettings:
+def find_settings(dump: Dump, given: Mapping[str, Any], namespace: str = "") -> ControllerSettings:
     """Return the settings of the controller on the hub, or those of the settings file in `given`.
 
     `given`: settings of the command line by name; they take precedence. `namespace`: that of the controller;
-    only if it has no Deployment of ours does one elsewhere count. Raises BadSettings.
+    "": any. A Lease that is held names the settings of the controller that runs; else its Deployment does,
+    else the Lease of the last leader. Raises BadSettings.
     """
     asked = {name: value for name, value in given.items() if value is not None}
-    found = None if "config" in asked else next(iter(_nearest(dump, namespace)), None)
-    problem = ""
+    if "config" in asked:
+        return _used(ControllerSettings(_loaded(asked)))
+    deployment = next(iter(_nearest(dump, namespace)), None)
+    label = "/".join(key_of(deployment)) if deployment else ""
+    lease = _published_on(dump)
     try:
-        loaded = _load(dump, found, asked) if found else load(asked, {}, plugins=AssumedPlugins())
+        if lease and (deployment is None or text(lease, "spec", "holderIdentity")):
+            words_there = text(lease, "metadata", "annotations", ANNOTATION_SETTINGS)
+            loaded = _loaded(read_published(words_there) | asked)
+            return _used(ControllerSettings(loaded, label, lease="/".join(key_of(lease))))
+        if deployment:
+            return _used(ControllerSettings(_of_deployment(dump, deployment, asked), label))
     except (BadSettings, OSError) as error:
-        if found is None:
-            raise
-        loaded, problem = load(asked, {}, plugins=AssumedPlugins()), str(error)
+        return _used(ControllerSettings(_loaded(asked), label, str(error)))
+    return _used(ControllerSettings(_loaded(asked), problem=_why_not_found(dump, namespace)))
+
+
+def _used(found: ControllerSettings) -> ControllerSettings:
+    """Return the settings as they are used here: outside the Pod, its files and logins mean nothing."""
     outside_pod = {name: Settings.model_fields[name].default for name in _POD_SETTINGS}
-    loaded = replace(loaded, settings=loaded.settings.model_copy(update=outside_pod))
-    return ControllerSettings(loaded, "/".join(key_of(found)) if found else "", problem)
+    settings = found.loaded.settings.model_copy(update=outside_pod)
+    return replace(found, loaded=replace(found.loaded, settings=settings))
 
 
-def _load(dump: Dump, deployment: Object, asked: dict[str, Any]) -> LoadedSettings:
+def _loaded(flags: Mapping[str, Any]) -> LoadedSettings:
+    return load(flags, {}, plugins=AssumedPlugins())
+
+
+def _nearest(dump: Dump, namespace: str) -> list[Object]:
+    """Return the controller's Deployments, the likeliest first.
+
+    That is one in its namespace, one that has a ready Pod, and one where config/ installs it.
+    """
+
+    def distance(one: Object) -> tuple[bool, bool, bool]:
+        there = key_of(one)[0]
+        is_ready = bool(integer(one, "status", "readyReplicas"))
+        return there != (namespace or there), not is_ready, there != NAMESPACE
+
+    return sorted(deployments(dump), key=distance)
+
+
+def _published_on(dump: Dump) -> Object | None:
+    """Return the Lease on which a leader has published its settings, one that is held first."""
+    found = [
+        one
+        for one in dump.of(LEASE)
+        if isinstance(at(one, "metadata", "annotations", ANNOTATION_SETTINGS), str)
+    ]
+    return min(found, key=lambda one: not text(one, "spec", "holderIdentity"), default=None)
+
+
+def _why_not_found(dump: Dump, namespace: str) -> str:
+    """Return why the settings of a controller are unknown of which nothing was found; "": there is none."""
+    if not dump.live:
+        return ""
+    held = [one for one in dump.of(LEASE) if text(one, "spec", "holderIdentity")]
+    of_it = (one.kind.plural for one in dump.missing if one.kind in (DEPLOYMENT, LEASE))
+    rights = joined(dict.fromkeys(of_it), " and ")
+    where = f" in namespace {namespace}" if namespace else ""
+    if held:
+        leads = f"{text(held[0], 'spec', 'holderIdentity')} holds Lease {'/'.join(key_of(held[0]))}"
+        missing = f" (you may not list all {rights})" if rights else ""
+        return f"{leads}, which does not name them, and no Deployment of it was found{where}{missing}"
+    return f"no Deployment or Lease of it was found{where}: you may not list all {rights}" if rights else ""
+
+
+def _of_deployment(dump: Dump, deployment: Object, asked: dict[str, Any]) -> LoadedSettings:
     return load(
         _arguments(deployment) | asked,
         _environment(deployment),
@@ -147,10 +203,10 @@ def _settings_file(dump: Dump, deployment: Object) -> str:
     """Return the controller's settings file, from its ConfigMap. Raises OSError if it is missing."""
     namespace, _ = key_of(deployment)
     name = config_map_name(deployment)
-    text = section(dump.find(CONFIG_MAP, name, namespace), "data").get(CONFIG_KEY)
-    if text is None:
+    content = section(dump.find(CONFIG_MAP, name, namespace), "data").get(CONFIG_KEY)
+    if content is None:
         raise OSError(0, f"ConfigMap {namespace}/{name} has no {CONFIG_KEY}, or cannot be read")
-    return str(text)
+    return str(content)
 
 
 def config_map_name(deployment: Object) -> str:

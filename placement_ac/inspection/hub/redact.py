@@ -20,7 +20,6 @@ from placement_ac.core.api.constants import (
     EVENT,
     FIELD_MANAGER,
     KUBECONFIG_KEY,
-    KUEUE_MANAGER,
     MANAGED_CLUSTER,
     SECRET,
     WORKLOAD,
@@ -37,6 +36,7 @@ from placement_ac.inspection.hub.controller_settings import (
 from placement_ac.inspection.hub.dump import Dump, Key, Object, key_of
 from placement_ac.inspection.hub.kinds import CONFIG_MAP, CRD, DEPLOYMENT, KUEUE_CONFIG_KEY, KUEUE_CONFIG_MAP
 from placement_ac.inspection.hub.kubeconfigs import server_and_user
+from placement_ac.inspection.hub.kueue_deployment import is_kueue
 from placement_ac.inspection.hub.redact_pods import REDACTED, is_read, job_template, pod_template
 from placement_ac.scheduling.objects import listed, name_of, section, text
 
@@ -82,7 +82,7 @@ def _shared_objects(dump: Dump, kind: Kind, namespaces: Collection[str]) -> list
 
 def _has_rule(deployment: Object, ours: list[Object]) -> bool:
     """Whether a rule of `doctor` looks at the Deployment, wherever it is."""
-    return deployment in ours or name_of(deployment) in (KUEUE_MANAGER, ADDON_CONTROLLER)
+    return deployment in ours or is_kueue(deployment) or name_of(deployment) == ADDON_CONTROLLER
 
 
 def _head(obj: Object, *fields: str) -> Object:
@@ -128,7 +128,7 @@ def _token(claims: Mapping[str, object]) -> str:
 def _deployment(obj: Object) -> Object:
     """Return a Deployment; arguments are kept of the containers whose arguments are read."""
     one = controller_container(obj) or {}
-    with_args = {"manager"} if name_of(obj) == KUEUE_MANAGER else {text(one, "name")}
+    with_args = {"manager"} if is_kueue(obj) else {text(one, "name")}
     template = pod_template(section(obj, "spec", "template"), with_args)
     spec = {key: section(obj, "spec")[key] for key in ("replicas", "selector") if key in section(obj, "spec")}
     return _head(obj, "status") | {"spec": spec | {"template": template}}
@@ -148,7 +148,7 @@ def _files(dump: Dump) -> Mapping[Key, str]:
     """Return the ConfigMaps that hold the settings of the controller and of Kueue, and the key of each."""
     found = {(key_of(one)[0], config_map_name(one)): CONFIG_KEY for one in deployments(dump)}
     for one in dump.of(DEPLOYMENT):
-        if name_of(one) == KUEUE_MANAGER:
+        if is_kueue(one):
             volumes = listed(one, "spec", "template", "spec", "volumes")
             names = (KUEUE_CONFIG_MAP, *(text(volume, "configMap", "name") for volume in volumes))
             found |= {(key_of(one)[0], name): KUEUE_CONFIG_KEY for name in names}

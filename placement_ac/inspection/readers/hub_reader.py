@@ -32,8 +32,17 @@ class OneObject(NamedTuple):
     name: str
 
 
-Namespaces = Mapping[Kind, Sequence[str | OneObject]]
-"""The namespaces of each kind, or single objects; a kind without an entry is listed in all namespaces."""
+class Labelled(NamedTuple):
+    """The objects of a kind with these labels, in a namespace ("": in all)."""
+
+    namespace: str
+    selector: str
+
+
+Place = str | OneObject | Labelled
+"""A namespace ("": all), or a part of the objects there."""
+Namespaces = Mapping[Kind, Sequence[Place]]
+"""Where each kind is read; without an entry, in all namespaces. Labelled ones are not watched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +79,17 @@ async def _read_lists(
         _schemas(client, wanted),
     )
     lists = [answer for answer in answers if isinstance(answer, _KindList)]
-    missing = tuple(answer for answer in answers if isinstance(answer, MissingRight))
+    missing = tuple(dict.fromkeys(answer for answer in answers if isinstance(answer, MissingRight)))
     dump = Dump(dict.fromkeys(kinds, ()), served, missing, found, live=True, server=client.server)
     return dump.with_objects(_objects_by_kind(lists)), lists
 
 
 def _objects_by_kind(lists: Iterable[_KindList]) -> dict[Kind, tuple[Object, ...]]:
     """Return the objects of each kind from all its namespaces."""
-    found: dict[Kind, tuple[Object, ...]] = {}
+    found: dict[Kind, dict[Key, Object]] = {}
     for one in lists:
-        found[one.kind] = (*found.get(one.kind, ()), *one.objects.values())
-    return found
+        found.setdefault(one.kind, {}).update(one.objects)
+    return {kind: tuple(objects.values()) for kind, objects in found.items()}
 
 
 def _with_kind(resource: Resource, item: Object) -> Object:
@@ -92,13 +101,15 @@ async def _schemas(client: Client, resources: Iterable[Resource]) -> dict[Resour
     return {one: schema for one in resources if (schema := await client.schema(one))}
 
 
-async def _list(client: Client, resource: Resource, place: str | OneObject) -> _KindList | MissingRight:
+async def _list(client: Client, resource: Resource, place: Place) -> _KindList | MissingRight:
     kind = resource.of
-    namespace, name = place if isinstance(place, OneObject) else (place, "")
+    namespace = place if isinstance(place, str) else place.namespace
+    name = place.name if isinstance(place, OneObject) else ""
+    selector = place.selector if isinstance(place, Labelled) else ""
     if name:
         resource = Resource(kind._replace(only=name), resource.version)
     try:
-        found = await client.list(resource, namespace or None)
+        found = await client.list(resource, namespace or None, label_selector=selector)
     except NotFound:
         return _KindList(kind, resource, namespace, {}, "")
     except Refused as refused:

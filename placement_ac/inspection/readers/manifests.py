@@ -4,6 +4,7 @@ Read objects from files: manifests as kubectl reads them, and dumps as `kubectl 
 Reads YAML and JSON with several documents and `v1` Lists; the files of a folder by name; `-` is stdin.
 """
 
+import csv
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -31,7 +32,13 @@ _TOO_DEEP: Final = (
 VALUES_PER_CHARACTER: Final = 10
 """A text without aliases has less than one; with aliases a few lines can stand for billions of values."""
 _TOO_MANY_ALIASES: Final = "write the values themselves: it has far more aliases than text"
+_URL: Final = re.compile("https?://")
 _NAME: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.:]*|")
+
+
+def files_of(value: str) -> list[str]:
+    """Return the names in a value of `-f`: as in kubectl, a line of CSV."""
+    return next(csv.reader([value]), [])
 
 
 def read_manifests(names: Iterable[str]) -> list[Object]:
@@ -70,6 +77,8 @@ def _sources(name: str) -> Iterator[tuple[str, str]]:
     if name == STDIN:
         yield "stdin", _text("stdin", sys.stdin.read)
         return
+    if _URL.match(name):
+        raise InvalidManifest(f"{name}: download it, and name the file: URLs are not read")
     try:
         files = _files(Path(name))
     except OSError as error:

@@ -16,12 +16,11 @@ from placement_ac.core.api.constants import (
     MULTIKUEUE_CONFIG,
     PLACEMENT,
     PLACEMENT_DECISION,
-    PLACEMENT_SCORE,
     WORKLOAD,
 )
 from placement_ac.core.api.decode import active_of, kueue_object
 from placement_ac.core.api.objects import Check, KueueObject
-from placement_ac.core.api.text import did_you_mean
+from placement_ac.core.api.text import did_you_mean, joined
 from placement_ac.core.draining.state import DrainState
 from placement_ac.core.inputs.ranking import RankedCluster
 from placement_ac.core.inputs.state import Plan, Snapshot
@@ -190,7 +189,8 @@ class _CheckReader:
     def _no_placement(self) -> str:
         spaces, dump = self.view.settings.placement_namespace, self.view.dump
         names = (name for namespace, name in dump.by_key(PLACEMENT) if namespace in spaces)
-        return f"it does not exist{did_you_mean(self.check.placement, names)}"
+        meant = did_you_mean(self.check.placement, names)
+        return f"it does not exist in namespace {joined(spaces, ' or ')}{meant}"
 
     # -- clusters
 
@@ -242,10 +242,14 @@ class _CheckReader:
         )
 
     def _score(self, ranked: RankedCluster) -> int | None:
-        """Return the score that ranks a cluster; None if it is unknown."""
-        placement = self.snapshot.decision.placement
-        asks = placement is not None and placement.prioritizers and not ranked.score
-        return None if asks and self.view.dump.why_unknown(PLACEMENT_SCORE) else ranked.score
+        """Return the score that ranks a cluster; None if it has none, or if that is unknown."""
+        decision = self.snapshot.decision
+        if ranked.score or any(entry.score for one in decision.decisions for entry in one.decided or ()):
+            return ranked.score
+        scores = self.view.fleet.scores
+        prioritizers = decision.placement.prioritizers if decision.placement else ()
+        known = any((ranked.cluster, one.resource_name) in scores for one in prioritizers)
+        return ranked.score if known else None
 
     def _state(self, cluster: str, name: str, rank: int | None) -> tuple[ClusterState, str]:
         targets = self.targets

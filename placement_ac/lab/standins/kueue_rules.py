@@ -183,6 +183,7 @@ def flavors_of(queue: Object) -> list[str]:
     return [flavor["name"] for group in groups for flavor in group.get("flavors") or ()]
 
 
+PROVISIONING_CONTROLLER: Final = "kueue.x-k8s.io/provisioning-request"
 Finding = tuple[str, str]
 """(reason, part of the message)"""
 
@@ -215,6 +216,27 @@ def _several_multikueue_checks(queue: Object, cached: KueueCache) -> Finding | N
     return _names("MultipleMultiKueueAdmissionChecks", message, ours if len(ours) > 1 else [])
 
 
+def _multikueue_per_flavor(queue: Object, cached: KueueCache) -> Finding | None:
+    strategy = queue["spec"].get("admissionChecksStrategy") or {}
+    limited = sorted(rule["name"] for rule in strategy.get("admissionChecks") or () if rule.get("onFlavors"))
+    found = [name for name in limited if name in cached.checks and is_multikueue(cached.checks[name])]
+    message = "Cannot specify MultiKueue AdmissionCheck per flavor, found: "
+    return _names("MultiKueueAdmissionCheckAppliedPerFlavor", message, found)
+
+
+def _multikueue_with_provisioning(queue: Object, cached: KueueCache) -> Finding | None:
+    known = {name: cached.checks[name] for name in checks_of(queue) if name in cached.checks}
+    senders = [name for name, check in known.items() if is_multikueue(check)]
+    others = [
+        name
+        for name, check in known.items()
+        if check["spec"].get("controllerName") == PROVISIONING_CONTROLLER
+    ]
+    message = "Cannot use both MultiKueue and ProvisioningRequest AdmissionChecks together, found: "
+    both = f"{','.join(senders)}, {','.join(others)}"
+    return ("MultiKueueWithProvisioningRequest", message + both) if senders and others else None
+
+
 def _names(reason: str, message: str, names: Iterable[str]) -> Finding | None:
     joined = ",".join(names)
     return (reason, message + joined) if joined else None
@@ -227,6 +249,8 @@ QUEUE_RULES: tuple[Callable[[Object, KueueCache], Finding | None], ...] = (
     _check_missing,
     _check_inactive,
     _several_multikueue_checks,
+    _multikueue_per_flavor,
+    _multikueue_with_provisioning,
 )
 
 

@@ -478,6 +478,13 @@ def test_a_controller_may_run_elsewhere_where_its_lease_may_not_be_read() -> Non
             "unknown: the right to list leases.coordination.k8s.io in namespace kueue-system is missing",
             "kubectl auth can-i list leases.coordination.k8s.io -n kueue-system",
         ),
+        Finding(
+            "controller-settings",
+            Level.WARN,
+            "unknown, so the defaults are assumed: no Deployment or Lease of it was found: you may not list "
+            "all leases",
+            "kubectl get deployments -A -l app.kubernetes.io/name=placement-ac",
+        ),
     ]
 
 

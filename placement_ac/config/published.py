@@ -1,0 +1,56 @@
+"""
+The settings that the leader publishes on its Lease, for the commands that read its hub. No I/O.
+
+They are those that differ from their defaults, as one writes them for a flag, without those that name files,
+logins and addresses of the process: elsewhere these mean something else.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from placement_ac.config.load import flag_name
+from placement_ac.config.settings import BadSettings, Settings, default_of, setting_as_flag
+from placement_ac.core.api.constants import ANNOTATION_SETTINGS, LABEL_MANAGED_BY, MANAGED_BY
+
+OF_THE_PROCESS: Final = frozenset(
+    {
+        *("config", "kubeconfig", "context", "cluster_proxy_ca", "access_providers"),
+        *("metrics_bind_address", "health_probe_bind_address", "log_format", "log_level"),
+    }
+)
+"""Settings that concern the process alone."""
+MAX_LETTERS: Final = 65_536
+"""The longest text that is read; Kubernetes allows 256 KiB for all annotations together."""
+
+
+def lease_marks(settings: Settings) -> Mapping[str, Mapping[str, str]]:
+    """Return the labels and annotations of the Lease of a controller with these settings."""
+    return {
+        "labels": {LABEL_MANAGED_BY: MANAGED_BY},
+        "annotations": {ANNOTATION_SETTINGS: json.dumps(_published(settings), sort_keys=True)},
+    }
+
+
+def _published(settings: Settings) -> dict[str, str]:
+    values = {name: setting_as_flag(name, value) for name, value in settings if name not in OF_THE_PROCESS}
+    return {flag_name(name): value for name, value in values.items() if value != default_of(name)}
+
+
+def read_published(text: str) -> dict[str, str]:
+    """Return published settings by the names of their fields; those that this version lacks are left out.
+
+    Raises BadSettings. The values are not checked.
+    """
+    try:
+        found = json.loads(text) if len(text) <= MAX_LETTERS else None
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise BadSettings(f"annotation {ANNOTATION_SETTINGS} is no JSON object of settings")
+    by_field = {str(name).replace("-", "_"): value for name, value in found.items()}
+    return {
+        name: str(value)
+        for name, value in by_field.items()
+        if name in Settings.model_fields and name not in OF_THE_PROCESS
+    }
