@@ -21,6 +21,10 @@ class SelectorError(ValueError):
     """Kubernetes would not take this selector."""
 
 
+class UnsupportedError(ValueError):
+    """OCM takes this selector, but this package cannot evaluate it: what OCM decides is unknown."""
+
+
 @dataclass(frozen=True, slots=True)
 class Requirement:
     """One requirement on the labels, e.g. `region in (eu, us)`."""
