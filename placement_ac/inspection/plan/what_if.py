@@ -48,6 +48,7 @@ from placement_ac.scheduling.objects import listed, own_decisions, section, text
 
 CREDENTIALS_ASSUMED: Final = "the credentials of clusters are unknown: every cluster counts as having some"
 OVERWRITTEN_BY_OCM: Final = "do not apply {}: OCM writes PlacementDecisions and will overwrite it"
+UNCHECKED: Final = "whether the API server takes {} is unknown: {}"
 UNKNOWN_FIELD: Final = "correct {}: there is no field {}"
 KEPT_FIELDS: Final = (
     "write {} into {}, or remove {} there with `kubectl edit`: `kubectl apply` removes only what it has "
@@ -142,6 +143,7 @@ def _warnings(
     if any(one.listed and one.plan.removed and not one.jobs_known for one in entries):
         yield JOBS_UNKNOWN.format(view.dump.why_unknown(WORKLOAD))
     for one in applied:
+        yield from (UNCHECKED.format(one, why) for why in one.unchecked)
         if one.kind == PLACEMENT_DECISION:
             yield OVERWRITTEN_BY_OCM.format(one)
         if one.kind.kind in ("MultiKueueConfig", "MultiKueueCluster"):
