@@ -50,10 +50,9 @@ def schedule(placement: Obj, fleet: Fleet, now: datetime, *, write_scores: bool 
         return SchedulingResult(hold=f"the Placement is annotated {DISABLE_ANNOTATION}")
     try:
         pool = pool_for(placement, fleet)
+        outcome = _decide(placement, fleet, pool, now, write_scores)
     except BrokenSetError as error:
         return SchedulingResult(hold=str(error))
-    try:
-        outcome = _decide(placement, fleet, pool, now, write_scores)
     except UnsupportedError as error:
         return SchedulingResult(unsupported=str(error))
     if not write_scores:

@@ -14,7 +14,7 @@ from placement_ac.scheduling import objects
 from placement_ac.scheduling.conditions import MisconfiguredError
 from placement_ac.scheduling.objects import EMPTY, Fleet, Obj
 from placement_ac.scheduling.outcome import FilterStep
-from placement_ac.scheduling.selectors import Selector, SelectorError, parse_selector
+from placement_ac.scheduling.selectors import Selector, SelectorError, parse_selector, require_affordable
 from placement_ac.scheduling.sets import Pool
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ def passing(placement: Obj, pool: Pool, fleet: Fleet) -> dict[str, Obj]:
     if not pool.members:
         return {}
     predicates = predicates_of(placement)
+    require_affordable((part for one in predicates for part in (one.labels, one.claims)), len(pool.members))
 
     def matching() -> dict[str, Obj]:
         return {

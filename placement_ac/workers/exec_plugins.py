@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Final, Literal, Self
 
 import orjson
-import yaml
 from pydantic import (
     AliasChoices,
     AwareDatetime,
@@ -33,7 +32,7 @@ from placement_ac.config.settings import BadSettings
 from placement_ac.core.api.schemas import ApiModel, ListOf
 from placement_ac.core.kubeconfig.servers import AllowedServers, is_suffix
 from placement_ac.core.kubeconfig.source import Unusable
-from placement_ac.core.safe_yaml import NotYaml, yaml_errors
+from placement_ac.core.safe_yaml import NotYaml, load_yaml
 
 _CONFIG_EXTENSION: Final = "client.authentication.k8s.io/exec"
 """Kubernetes: the name of the cluster's extension that a plugin gets as its `config`."""
@@ -118,8 +117,7 @@ class AccessProviders(_FileModel):
     def load(cls, path: Path) -> Self:
         """Read JSON or YAML. Raises BadSettings, which names the file and the field."""
         try:
-            with yaml_errors(OSError):
-                content = yaml.safe_load(path.read_text("utf-8"))
+            content = load_yaml(path.read_bytes())
         except OSError as error:
             raise BadSettings(f"{path} cannot be read: {error.strerror}") from None
         except NotYaml as error:
