@@ -32,6 +32,8 @@ from placement_ac.inspection.readers.manifests import STDIN, files_of, read_mani
 
 CHANGES: Final = 1
 """The exit code if something would change."""
+UNKNOWN: Final = 2
+"""The exit code if it is unknown what OCM would decide for a Placement."""
 _OPTIONAL_KINDS: Final = (SECRET, CLUSTER_PROFILE, WORKLOAD, *QUEUE_KINDS, *PROVISIONED_KINDS)
 """Kinds without which decisions and Kueue's list can still be computed."""
 _NEEDED: Final = (*SERVED_KINDS, *SCHEDULING_KINDS)
@@ -42,7 +44,7 @@ _COLOURS: Final = (("@@", "cyan"), ("---", "bold"), ("+++", "bold"), ("+", "gree
 class PlanCommand(ReadCommand):
     """Its exit codes are those of `kubectl diff`."""
 
-    error_code = 2
+    error_code = UNKNOWN
 
 
 @click.command(
@@ -64,7 +66,7 @@ class PlanCommand(ReadCommand):
 def command(where: HubSource, files: tuple[str, ...], wanted: WorkerOptions | None, form: Form) -> None:
     """Preview what manifests would change, before they are applied.
 
-    Exit code: 0 nothing changes, 1 something changes, 2 error.
+    Exit code: 0 nothing changes, 1 something changes, 2 error or unknown.
     """
     if STDIN in files and STDIN in where.dump_files:
         raise click.UsageError("use a file for -f or --from-dump: stdin can be read only once")
@@ -83,12 +85,9 @@ def command(where: HubSource, files: tuple[str, ...], wanted: WorkerOptions | No
     if wanted:
         after = with_quota(where, answer.after, workers_of_jobs(answer.after, manifests), wanted)
         answer = replace(answer, jobs=new_jobs(after, manifests))
-    for name in answer.passed_over:
-        click.echo(f"ignored: {one_line(name)}", err=True)
-    for warning in answer.warnings:
-        click.echo(f"warning: {one_line(warning)}", err=True)
     document = {
         "placements": [one.plan for one in answer.entries],
+        "unknown": answer.unknown,
         "objects": answer.objects,
         "jobs": answer.jobs,
         "passedOver": answer.passed_over,
@@ -96,24 +95,41 @@ def command(where: HubSource, files: tuple[str, ...], wanted: WorkerOptions | No
     }
     names = [f"placement/{one.plan.namespace}/{one.plan.name}" for one in answer.entries if one.changed]
     emit(form, document, lambda _: _for_people(answer), lambda: names)
-    if answer.changed:
-        click.get_current_context().exit(CHANGES)
+    for name in answer.passed_over:
+        click.echo(f"ignored: {one_line(name)}", err=True)
+    for warning in answer.warnings:
+        click.echo(f"warning: {one_line(warning)}", err=True)
+    if form == "table":
+        emit(form, document, lambda _: _diffs(answer))
+    if answer.unknown or answer.changed:
+        click.get_current_context().exit(UNKNOWN if answer.unknown else CHANGES)
 
 
 # -- tables
 
 
 def _for_people(answer: PlanReport) -> Iterator[RenderableType]:
-    for one in answer.objects:
-        if one.verb != "none":
-            name = "/".join(filter(None, (one.namespace, one.name)))
-            yield safe_text(f"{one.verb} {one.kind} {name}")
-    for entry in answer.entries:
-        yield Text()
-        yield from _of_placement(entry)
-    if not answer.changed:
+    """Yield the answer, then what it consists of; the diffs follow the warnings."""
+    is_about_jobs = answer.jobs and not answer.entries and not answer.objects
+    if not (answer.changed or answer.unknown or is_about_jobs):
         yield Text("Nothing changes.")
+    for one in answer.unknown:
+        yield safe_text(f"Placement {one.namespace}/{one.name}: unknown: {one.why}", "bold yellow")
+    for entry in answer.entries:
+        yield from _of_placement(entry)
     yield from map(safe_text, chain.from_iterable(map(_of_job, answer.jobs)))
+    for change in answer.objects:
+        if change.verb != "none":
+            name = "/".join(filter(None, (change.namespace, change.name)))
+            yield safe_text(f"{change.verb} {change.kind} {name}")
+
+
+def _diffs(answer: PlanReport) -> Iterator[RenderableType]:
+    """Yield the writes of the controller."""
+    for write in chain.from_iterable(entry.plan.writes for entry in answer.entries):
+        yield Text()
+        yield safe_text(f"{write.verb} {write.kind} {write.name}, {write.when}", "bold")
+        yield from map(_coloured, write.diff.splitlines())
 
 
 def _of_job(job: NewJob) -> Iterator[str]:
@@ -129,17 +145,15 @@ def _of_job(job: NewJob) -> Iterator[str]:
 
 def _of_placement(entry: PlannedPlacement) -> Iterator[RenderableType]:
     plan = entry.plan
-    yield safe_text(f"Placement {plan.namespace}/{plan.name}", "bold")
+    what = "Kueue's list" if entry.listed else "decisions, best first (no AdmissionCheck names it)"
+    title = f"Placement {plan.namespace}/{plan.name}: {what}: {', '.join(plan.order) or 'empty'}"
+    yield safe_text(title, "bold")
     for cluster in plan.added:
         yield safe_text(f"  + {cluster}{_in_brackets(entry.cluster_details.get(cluster, ''))}", "green")
     for cluster in plan.removed:
         yield safe_text(f"  - {cluster}{_in_brackets(_leaves(entry, cluster))}", "red")
     yield from (safe_text(f"  {line}") for line in _lines(entry))
     yield from (safe_text(f"  warning: {one}", "yellow") for one in plan.warnings)
-    for write in plan.writes:
-        yield Text()
-        yield safe_text(f"{write.verb} {write.kind} {write.name}, {write.when}", "bold")
-        yield from map(_coloured, write.diff.splitlines())
 
 
 def _in_brackets(message: str) -> str:
@@ -154,7 +168,11 @@ def _leaves(entry: PlannedPlacement, cluster: str) -> str:
         return "it stays listed for now: OCM cannot reach it"
     if not entry.listed:
         return ""
-    return "no job runs there" if entry.jobs_known else "its jobs are unknown"
+    if not entry.jobs_known:
+        return "its jobs are unknown"
+    if others := entry.other_jobs.get(cluster, 0):
+        return f"no job of its checks runs there, {count_text(others, 'Workload')} of other checks"
+    return "no job runs there"
 
 
 def _counted(jobs: Sequence[AffectedWorkload]) -> Iterator[str]:
@@ -168,8 +186,6 @@ def _counted(jobs: Sequence[AffectedWorkload]) -> Iterator[str]:
 
 def _lines(entry: PlannedPlacement) -> Iterator[str]:
     plan = entry.plan
-    what = "Kueue's list" if entry.listed else "decisions, best first (no AdmissionCheck names it)"
-    yield f"{what}: {', '.join(plan.order) or 'empty'}"
     if plan.beyond:
         more = f"beyond the {entry.clusters_max} clusters that Kueue takes"
         yield f"{len(plan.beyond)} {more}: {joined(plan.beyond)}"

@@ -2,9 +2,10 @@
 CEL expressions of a Placement's `celSelector`.
 
 Pure. Compiling objects to what cel-go objects to: wrong syntax, and names
-nobody declared. Types are checked when the expression runs, where a wrong one
-makes the cluster not match; cel-go finds some of them when compiling. The cost
-is limited, see `cel_budget`. Source of the environment:
+nobody declared. What cel-go compiles and celpy does not is unsupported, and no
+objection: see `cel_syntax`, and `ABSENT`. Types are checked when the expression
+runs, where a wrong one makes the cluster not match; cel-go finds some of them
+when compiling. The cost is limited, see `cel_budget`. Source of the environment:
 open-cluster-management.io/sdk-go `pkg/cel` and ocm `pkg/placement/helpers/cel.go`.
 """
 
@@ -21,12 +22,15 @@ from celpy.celtypes import BoolType
 from celpy.evaluation import base_functions
 
 from placement_ac.scheduling.cel_budget import STEPS, Budget, PayingEvaluator, TooCostlyError, paid_operators
-from placement_ac.scheduling.cel_functions import ABSENT, FUNCTIONS, Function
+from placement_ac.scheduling.cel_functions import ABSENT, ABSENT_NAMESPACES, FUNCTIONS, Function
 from placement_ac.scheduling.cel_regex import Regex
+from placement_ac.scheduling.cel_syntax import plain_syntax
 from placement_ac.scheduling.objects import Fleet, Obj, listed, name_of, section
-from placement_ac.scheduling.selectors import SelectorError
+from placement_ac.scheduling.selectors import SelectorError, UnsupportedError
 
 _MACROS = frozenset(("map", "filter", "all", "exists", "exists_one"))
+_MACRO_ARGUMENTS = 2
+"""A variable and an expression. cel-go also has macros of three, which celpy evaluates wrongly."""
 _DECLARED = frozenset(
     ("managedCluster", "bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint")
 )
@@ -36,6 +40,7 @@ _CALLABLE = (
 _KEPT_EXPRESSIONS = 512
 _KEPT_ANSWERS = 20_000
 _SHOWN = 40
+_LONG = 200
 _NOT_TRUE = "is not true"
 TOO_COSTLY = f"is too costly: it takes more than {STEPS:,} steps"
 """The answer of an expression that is given up; the cluster does not match then, as in OCM."""
@@ -77,20 +82,26 @@ class Expression:
 
 @lru_cache(_KEPT_EXPRESSIONS)
 def compile_expression(text: str) -> Expression:
-    """Return the compiled expression; raise CelError saying what is wrong and where."""
+    """Return the compiled expression.
+
+    Raises CelError, which says what is wrong and where, or UnsupportedError if OCM may compile it.
+    """
+    plain, extension = plain_syntax(text)
     try:
-        tree = celpy.Environment().compile(text)
+        tree = celpy.Environment().compile(plain)
     except CELParseError as error:
         where = f" at line {error.line}, column {error.column}" if error.line else ""
         raise CelError(f"compilation failed: syntax error{where}: {text}") from error
     try:
-        unknown = next(_undeclared(tree, frozenset()), "")
+        undeclared = list(_undeclared(tree, frozenset()))
     except RecursionError as error:
         raise CelError(f"compilation failed: recursion limit exceeded: {text[:_SHOWN]} …") from error
-    if unknown in ABSENT:
-        raise CelError(f"compilation failed: '{unknown}' is known to OCM, but not to this stand-in: {text}")
-    if unknown:
-        raise CelError(f"compilation failed: undeclared reference to '{unknown}': {text}")
+    wrong = next((name for name in undeclared if name not in ABSENT | ABSENT_NAMESPACES), "")
+    if wrong:
+        raise CelError(f"compilation failed: undeclared reference to '{wrong}': {text}")
+    if extension or undeclared:
+        name = extension or undeclared[0]
+        raise UnsupportedError(f"the CEL expression uses {name}, which only OCM can evaluate: {text[:_LONG]}")
     return Expression(text, tree, any(_called(node) == "scores" for node in tree.iter_subtrees()))
 
 
@@ -142,10 +153,13 @@ def _undeclared(tree: lark.Tree[lark.Token], known: frozenset[str]) -> Iterator[
     if tree.data == "ident" and str(tree.children[0]) not in _DECLARED | known:
         yield str(tree.children[0])
     called = _called(tree)
+    arguments = _arguments(tree)
     if called and called not in _CALLABLE:
         yield called
-    if tree.data == "member_dot_arg" and called in _MACROS:
-        known |= _macro_variable(tree)
+    if tree.data == "member_dot_arg" and called in _MACROS | ABSENT:
+        known |= _macro_variables(arguments)
+        if called in _MACROS and len(arguments) > _MACRO_ARGUMENTS:
+            yield f"{called}/{len(arguments)}"
     for child in tree.children:
         if isinstance(child, lark.Tree):
             yield from _undeclared(child, known)
@@ -156,8 +170,11 @@ def _called(tree: lark.Tree[lark.Token]) -> str:
     return "" if place is None else str(tree.children[place])
 
 
-def _macro_variable(tree: lark.Tree[lark.Token]) -> frozenset[str]:
-    arguments = tree.children[2] if len(tree.children) > 2 else None  # noqa: PLR2004, RUF100  receiver, name, arguments
-    if not isinstance(arguments, lark.Tree) or not isinstance(arguments.children[0], lark.Tree):
-        return frozenset()
-    return frozenset(str(ident.children[0]) for ident in arguments.children[0].find_data("ident"))
+def _arguments(tree: lark.Tree[lark.Token]) -> list[lark.Tree[lark.Token]]:
+    last = tree.children[-1] if tree.data in ("member_dot_arg", "ident_arg") else None
+    return [one for one in last.children if isinstance(one, lark.Tree)] if isinstance(last, lark.Tree) else []
+
+
+def _macro_variables(arguments: list[lark.Tree[lark.Token]]) -> frozenset[str]:
+    """Return the names that a macro may declare: the last argument of one is an expression."""
+    return frozenset(str(one.children[0]) for each in arguments[:-1] for one in each.find_data("ident"))

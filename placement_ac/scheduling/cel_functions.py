@@ -5,7 +5,7 @@ Pure. Sources: open-cluster-management.io/sdk-go `pkg/cel` for the libraries;
 cel-go `ext.Strings` and k8s.io/apiserver `pkg/cel/library` (lists, regex,
 quantity, semver) for the functions. Wrong arguments raise ValueError or
 TypeError, which CEL turns into an error of the expression. Not here:
-optionals, URLs, IP, CIDR and format; see `ABSENT`.
+those in `ABSENT`.
 """
 
 import json
@@ -208,9 +208,24 @@ FUNCTIONS: dict[str, Function] = {
 ABSENT = frozenset(
     (
         *("url", "isURL", "getScheme", "getHost", "getHostname", "getPort", "getEscapedPath", "getQuery"),
-        *("ip", "isIP", "family", "isUnspecified", "isLoopback", "isGlobalUnicast", "isLinkLocalUnicast"),
+        *("ip", "isIP", "family", "isUnspecified", "isLoopback", "isGlobalUnicast", "isCanonical"),
+        *("isLinkLocalUnicast", "isLinkLocalMulticast"),
         *("cidr", "isCIDR", "containsIP", "containsCIDR", "prefixLength", "masked"),
-        *("format", "validate", "quote", "of", "none", "orValue", "hasValue", "optMap", "optFlatMap"),
+        *("format", "named", "validate", "quote"),
+        *("dns1123Label", "dns1123Subdomain", "dns1035Label", "qualifiedName", "labelValue", "uri", "uuid"),
+        *("dns1123LabelPrefix", "dns1123SubdomainPrefix", "dns1035LabelPrefix", "byte", "date", "datetime"),
+        *("of", "ofNonZeroValue", "none", "or", "value", "orValue", "hasValue", "optMap", "optFlatMap"),
+        *("unwrap", "unwrapOpt", "first", "last"),
+        *("equivalent", "intersects", "existsOne", "transformList", "transformMap", "transformMapEntry"),
+        *("bind", "decode", "encode", "greatest", "least", "abs", "ceil", "floor", "round", "trunc"),
+        *("isNaN", "isInf", "isFinite", "sqrt"),
+        *("distinct", "flatten", "range", "slice", "sort", "sortBy"),
+        *(f"{macro}/3" for macro in ("all", "exists", "map")),
     )
 )
-"""Functions of OCM's environment that are missing here; the message says so."""
+"""Functions and macros that Kubernetes or cel-go have and that are missing here; `/3`: with three arguments.
+
+Which of cel-go's extensions OCM enables depends on its release: any of them may be known to it.
+"""
+ABSENT_NAMESPACES = frozenset(("optional", "sets", "base64", "math", "cel", "lists", "strings"))
+"""The first part of the names of such functions, as in `optional.of(1)`."""

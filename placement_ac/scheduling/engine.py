@@ -18,6 +18,7 @@ from placement_ac.scheduling.outcome import ClusterVerdict, FilterStep, Scheduli
 from placement_ac.scheduling.predicates import costly_expressions, passing, predicate_objections
 from placement_ac.scheduling.prioritizers import PrioritizerInput, Scored, prioritizers_for, run_prioritizer
 from placement_ac.scheduling.score_limit import limited
+from placement_ac.scheduling.selectors import UnsupportedError
 from placement_ac.scheduling.sets import BrokenSetError, Pool, pool_for
 from placement_ac.scheduling.tolerations import taint_objections, tolerated_until
 
@@ -49,9 +50,11 @@ def schedule(placement: Obj, fleet: Fleet, now: datetime, *, write_scores: bool 
         return SchedulingResult(hold=f"the Placement is annotated {DISABLE_ANNOTATION}")
     try:
         pool = pool_for(placement, fleet)
+        outcome = _decide(placement, fleet, pool, now, write_scores)
     except BrokenSetError as error:
         return SchedulingResult(hold=str(error))
-    outcome = _decide(placement, fleet, pool, now, write_scores)
+    except UnsupportedError as error:
+        return SchedulingResult(unsupported=str(error))
     if not write_scores:
         return outcome
     return limited(placement, objects.own_decisions(placement, fleet), outcome, now)

@@ -15,7 +15,7 @@ from placement_ac.scheduling import objects
 from placement_ac.scheduling.conditions import MisconfiguredError
 from placement_ac.scheduling.objects import GROUP, PLACEMENT_LABEL, Fleet, Obj
 from placement_ac.scheduling.predicates import parse_predicate
-from placement_ac.scheduling.selectors import SelectorError
+from placement_ac.scheduling.selectors import SelectorError, require_affordable
 
 MOST_PER_DECISION = 100
 """OCM: the most clusters in one PlacementDecision."""
@@ -79,6 +79,7 @@ def _taken(selector: Obj, left: dict[str, Obj]) -> list[str]:
         predicate = parse_predicate(labels_and_claims)
     except SelectorError as error:
         raise MisconfiguredError("", str(error)) from error
+    require_affordable((predicate.labels, predicate.claims), len(left))
     return [name for name, cluster in left.items() if predicate.matches(cluster, EMPTY_FLEET)]
 
 

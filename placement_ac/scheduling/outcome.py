@@ -47,6 +47,7 @@ class SchedulingResult:
     """The result of scheduling one Placement.
 
     `hold`: why nothing is to be changed; all other fields are empty then.
+    `unsupported`: why OCM's decision cannot be computed; all other fields are empty then, too.
     `make_verdicts`: computes `clusters`. `ranked`: the clusters that passed the
     filters, best first. `decisions`: the wanted PlacementDecisions; all others
     of the Placement are to be deleted. `status`: the Placement's.
@@ -54,6 +55,7 @@ class SchedulingResult:
     """
 
     hold: str = ""
+    unsupported: str = ""
     make_verdicts: Callable[[], Mapping[str, ClusterVerdict]] = field(default=dict, compare=False, repr=False)
     ranked: tuple[str, ...] = ()
     prioritizers: tuple[Scored, ...] = ()

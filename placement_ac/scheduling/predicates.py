@@ -14,7 +14,7 @@ from placement_ac.scheduling import objects
 from placement_ac.scheduling.conditions import MisconfiguredError
 from placement_ac.scheduling.objects import EMPTY, Fleet, Obj
 from placement_ac.scheduling.outcome import FilterStep
-from placement_ac.scheduling.selectors import Selector, SelectorError, parse_selector
+from placement_ac.scheduling.selectors import Selector, SelectorError, parse_selector, require_affordable
 from placement_ac.scheduling.sets import Pool
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Predicate:
 
 
 def parse_predicate(selector: Obj) -> Predicate:
-    """Read a ClusterSelector; raise SelectorError. Claims have no `matchLabels`."""
+    """Read a ClusterSelector; raise SelectorError, UnsupportedError. Claims have no `matchLabels`."""
     labels = parse_selector(objects.section(selector, "labelSelector"))
     claims = parse_selector({**objects.section(selector, "claimSelector"), "matchLabels": EMPTY})
     texts = objects.words(selector, "celSelector", "celExpressions")
@@ -69,7 +69,7 @@ def parse_predicate(selector: Obj) -> Predicate:
 
 
 def predicates_of(placement: Obj) -> list[Predicate]:
-    """Read all predicates of `placement`; raise MisconfiguredError."""
+    """Read all predicates of `placement`; raise MisconfiguredError, UnsupportedError."""
     wanted = objects.listed(placement, "spec", "predicates")
     try:
         return [parse_predicate(objects.section(one, "requiredClusterSelector")) for one in wanted]
@@ -78,10 +78,11 @@ def predicates_of(placement: Obj) -> list[Predicate]:
 
 
 def passing(placement: Obj, pool: Pool, fleet: Fleet) -> dict[str, Obj]:
-    """Return the members of `pool` that pass, by name; raise MisconfiguredError."""
+    """Return the members of `pool` that pass, by name; raise MisconfiguredError, UnsupportedError."""
     if not pool.members:
         return {}
     predicates = predicates_of(placement)
+    require_affordable((part for one in predicates for part in (one.labels, one.claims)), len(pool.members))
 
     def matching() -> dict[str, Obj]:
         return {

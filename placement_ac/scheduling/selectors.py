@@ -7,7 +7,7 @@ of keys and values, and that an absent label satisfies `NotIn`.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from placement_ac.scheduling.objects import Obj, at, listed, section, text, words
@@ -15,10 +15,18 @@ from placement_ac.scheduling.objects import Obj, at, listed, section, text, word
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LONGEST_PREFIX = 253
+CHECKS = 2_000_000
+"""The most checks of one requirement on one cluster for one Placement; they take about a second."""
+_VALUES_PER_CHECK = 64  # comparing that many values takes as long as all else of a check
+_SHOWN_VALUES = 10
 
 
 class SelectorError(ValueError):
     """Kubernetes would not take this selector."""
+
+
+class UnsupportedError(ValueError):
+    """OCM takes this selector, but this package cannot evaluate it: what OCM decides is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +39,32 @@ class Requirement:
 
     def is_met_by(self, labels: Mapping[str, str]) -> bool:
         has = self.key in labels
-        has_a_value = has and labels[self.key] in self.values
-        return {"In": has_a_value, "NotIn": not has_a_value, "Exists": has}.get(self.operator, not has)
+        if self.operator == "In":
+            return has and labels[self.key] in self.values
+        if self.operator == "NotIn":
+            return not has or labels[self.key] not in self.values
+        return has if self.operator == "Exists" else not has
 
     def lack(self, labels: Mapping[str, str], who: str) -> str:
         """Return how `labels` differ from what `who` wants: `region is us, and the predicate wants eu`."""
         has = f"is {labels[self.key] or 'empty'}" if self.key in labels else "is missing"
-        values = " or ".join(value or "an empty one" for value in self.values)
+        values = _alternatives(self.values)
         wants = {"In": values, "NotIn": f"any but {values}", "Exists": "one"}.get(self.operator, "none")
         return f"{self.key} {has}, and {who} wants {wants}"
 
     def __str__(self) -> str:
-        values = f" ({', '.join(self.values)})" if self.values else ""
+        values = f" ({', '.join(_first(self.values))})" if self.values else ""
         return f"{self.key} {self.operator}{values}"
+
+
+def _first(values: Sequence[str]) -> list[str]:
+    """Return the first values, and how many more there are."""
+    more = len(values) - _SHOWN_VALUES
+    return [*values[:_SHOWN_VALUES], *([f"{more} more"] if more > 0 else [])]
+
+
+def _alternatives(values: Sequence[str]) -> str:
+    return " or ".join(value or "an empty one" for value in _first(values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +78,16 @@ class Selector:
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         return self.first_unmet(labels) is None
+
+
+def require_affordable(selectors: Iterable[Selector], clusters: int) -> None:
+    """Raise UnsupportedError if so many clusters cannot be compared with these selectors in a second."""
+    requirements = [one for selector in selectors for one in selector.requirements]
+    checks = clusters * sum(1 + len(one.values) // _VALUES_PER_CHECK for one in requirements)
+    if checks > CHECKS:
+        raise UnsupportedError(
+            f"the label selectors are too large: {len(requirements):,} requirements on {clusters:,} clusters"
+        )
 
 
 def parse_selector(selector: Obj) -> Selector:

@@ -10,7 +10,13 @@ from dataclasses import dataclass
 
 from placement_ac.scheduling import objects
 from placement_ac.scheduling.objects import GROUP, Fleet, Obj
-from placement_ac.scheduling.selectors import Requirement, Selector, SelectorError, parse_selector
+from placement_ac.scheduling.selectors import (
+    Requirement,
+    Selector,
+    SelectorError,
+    parse_selector,
+    require_affordable,
+)
 
 SET_LABEL = f"{GROUP}/clusterset"
 
@@ -38,7 +44,7 @@ class Pool:
 
 
 def pool_for(placement: Obj, fleet: Fleet) -> Pool:
-    """Return the pool of `placement`; raise BrokenSetError if an eligible set cannot be read."""
+    """Return the pool of `placement`; raise BrokenSetError if a set cannot be read, UnsupportedError."""
     names = (name for where, name in fleet.bindings if where == objects.namespace_of(placement))
     bound = tuple(sorted(name for name in names if ("", name) in fleet.cluster_sets))
     asked = objects.words(placement, "spec", "clusterSets")
@@ -49,6 +55,7 @@ def pool_for(placement: Obj, fleet: Fleet) -> Pool:
 def _pool(bound: tuple[str, ...], eligible: tuple[str, ...], fleet: Fleet) -> Pool:
     found = [member_selector(fleet.cluster_sets["", name]) for name in eligible]
     selectors = [one for one in found if one is not None]
+    require_affordable(selectors, len(fleet.clusters))
     members = {
         name: cluster
         for (_, name), cluster in fleet.clusters.items()

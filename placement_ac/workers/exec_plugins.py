@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
 
-import yaml
 from pydantic import (
     AliasChoices,
     BaseModel,
@@ -21,7 +20,7 @@ from placement_ac.config.settings import BadSettings
 from placement_ac.core.api.schemas import ApiModel, ListOf
 from placement_ac.core.kubeconfig.servers import AllowedServers, is_suffix
 from placement_ac.core.kubeconfig.source import Unusable
-from placement_ac.core.safe_yaml import NotYaml, yaml_errors
+from placement_ac.core.safe_yaml import NotYaml, load_yaml
 from placement_ac.kube.exec_plugin import ExecCredentials, ExecPlugin, PluginFailed, cluster_info, run_plugin
 
 
@@ -99,8 +98,7 @@ class AccessProviders(_FileModel):
     def load(cls, path: Path) -> Self:
         """Read JSON or YAML. Raises BadSettings, which names the file and the field."""
         try:
-            with yaml_errors(OSError):
-                content = yaml.safe_load(path.read_text("utf-8"))
+            content = load_yaml(path.read_bytes())
         except OSError as error:
             raise BadSettings(f"{path} cannot be read: {error.strerror}") from None
         except NotYaml as error:

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from placement_ac.cli.main import main
 from placement_ac.core.api.constants import TAINT_UNREACHABLE
-from tests.support.builders import Raw
+from tests.support.builders import Raw, workload
 from tests.support.whatif import DEMO2, SAMPLES, as_list, job, story_2
 
 STORY_2, STORY_3 = (str(SAMPLES / f"placement-demo2-{number}.yaml") for number in (1, 2))
@@ -35,33 +35,59 @@ def plan(*words: str, stdin: str | None = None) -> Result:
 def test_nothing_changes(dump: str) -> None:
     done = plan("-f", STORY_2, "--from-dump", dump)
     assert (done.exit_code, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[-1] == "Nothing changes."
+    assert done.stdout.splitlines()[0] == "Nothing changes."
 
 
 def test_something_changes_as_people_read_it(dump: str) -> None:
     done = plan("-f", STORY_3, "--from-dump", dump)
     assert (done.exit_code, done.stderr) == (1, "")
     output = done.stdout.splitlines()
-    assert output[:9] == [
-        f"change Placement kueue-system/{DEMO2}",
-        "",
-        f"Placement kueue-system/{DEMO2}",
+    assert output[:7] == [
+        f"Placement kueue-system/{DEMO2}: Kueue's list: cluster3",
         "  - cluster2 (drains: 2 running Workloads with 3 GPUs, 1 waiting Workload with 1 GPU)",
-        "  Kueue's list: cluster3",
         "  PlacementMisconfigured: False, Succeedconfigured: Placement configurations check pass",
         "  PlacementSatisfied: True, AllDecisionsScheduled: All cluster decisions scheduled",
         (
             f"  AdmissionCheck {DEMO2}: stays True, Active: MultiKueueConfig and MultiKueueCluster"
             " generated; draining: cluster2 (Workloads run there)"
         ),
+        f"change Placement kueue-system/{DEMO2}",
         "",
     ]
-    assert output[9:12] == [
+    assert output[7:10] == [
         f"apply MultiKueueConfig {DEMO2}, at once",
         f"--- MultiKueueConfig/{DEMO2}",
         f"+++ MultiKueueConfig/{DEMO2}",
     ]
     assert f"delete MultiKueueCluster {DEMO2}-cluster2, 60 min after it has left the list" in output
+
+
+def test_the_answer_comes_first_then_warnings_then_diffs(dump: str) -> None:
+    """As they appear on a terminal."""
+    decided = {
+        "apiVersion": "cluster.open-cluster-management.io/v1beta1",
+        "kind": "PlacementDecision",
+        "metadata": {"name": f"{DEMO2}-decision-1"},
+    }
+    manifests = yaml.safe_dump_all([decided, yaml.safe_load(Path(STORY_3).read_text())])
+    lines = plan("-f", "-", "--from-dump", dump, stdin=manifests).output.splitlines()
+    (warning,) = (number for number, line in enumerate(lines) if line.startswith("warning: "))
+    assert lines[0] == f"Placement kueue-system/{DEMO2}: Kueue's list: cluster3"
+    assert next(number for number, line in enumerate(lines) if line.startswith("--- ")) > warning
+    assert not any(line.startswith("warning: ") for line in lines[warning + 1 :])
+
+
+def test_what_only_ocm_can_evaluate_is_unknown(dump: str) -> None:
+    document = yaml.safe_load(Path(STORY_3).read_text())
+    selector = {"celSelector": {"celExpressions": ['isIP("10.0.0.1")']}}
+    document["spec"]["predicates"] = [{"requiredClusterSelector": selector}]
+    done = plan("-f", "-", "--from-dump", dump, stdin=yaml.safe_dump(document))
+    why = 'the CEL expression uses isIP, which only OCM can evaluate: isIP("10.0.0.1")'
+    assert (done.exit_code, done.stdout.splitlines()[0]) == (
+        2,
+        f"Placement kueue-system/{DEMO2}: unknown: {why}",
+    )
+    assert "Misconfigured" not in done.output
 
 
 def test_a_cluster_that_comes_has_its_score_and_its_credentials(tmp_path: Path) -> None:
@@ -92,6 +118,12 @@ def test_a_cluster_that_comes_has_its_score_and_its_credentials(tmp_path: Path) 
     [
         pytest.param([], [], "its jobs are unknown", id="no Workloads in the dump"),
         pytest.param([job("else", "cluster3")], [], "no job runs there", id="no job"),
+        pytest.param(
+            [workload("of-others", cluster=f"{DEMO2}-cluster2", another="Ready")],
+            [],
+            "no job of its checks runs there, 1 Workload of other checks",
+            id="a job of another check",
+        ),
         pytest.param(
             [job("else", "cluster3")],
             [{"key": TAINT_UNREACHABLE, "effect": "PreferNoSelect"}],

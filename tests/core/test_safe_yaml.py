@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-from placement_ac.core.safe_yaml import TOO_DEEP, NotYaml, yaml_errors
+from placement_ac.core.safe_yaml import TOO_DEEP, TOO_MANY_ALIASES, NotYaml, load_yaml, yaml_errors
 
 
 @pytest.mark.parametrize(
@@ -53,3 +54,70 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
 def test_an_error_that_the_caller_handles_itself_is_passed_on() -> None:
     with pytest.raises(OSError, match="no disk"), yaml_errors(OSError):
         raise OSError("no disk")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1:30", "1:30"),
+        ("1:30.5", "1:30.5"),
+        ("2026-11-25", "2026-11-25"),
+        ("=", "="),
+        ("yes", True),
+        ("n", False),
+        ("True", True),
+        ("~", None),
+        ("12", 12),
+        ("-0x1F", -31),
+        ("0o17", 15),
+        ("017", 15),
+        ("089", 89.0),
+        ("1_000", 1000),
+        ("1.5e3", 1500.0),
+        (".5", 0.5),
+        ("0b11", 3),
+        ("18446744073709551615", 2**64 - 1),
+        ("18446744073709551616", 2.0**64),
+        ("9" * 400, "9" * 400),
+        ("0x" + "f" * 70, "0x" + "f" * 70),
+        (".nan", ".nan"),
+        ("1.2.3", "1.2.3"),
+        ("12e03", 12000.0),
+        ("1e", "1e"),
+    ],
+)
+def test_types_are_those_of_kubectl(text: str, value: Any) -> None:
+    found = load_yaml(f"a: {text}")["a"]
+    assert (found, type(found)) == (value, type(value))
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("number", ["1" + ":00" * 195_000, "9" * 586_000, "0" + "7" * 586_000])
+def test_a_long_number_takes_no_time(number: str) -> None:
+    assert load_yaml(f"a: {number}") == {"a": number}
+
+
+def test_merge_keys() -> None:
+    text = "a: &a {x: 1, u: 2}\nb: &b {<<: *a, u: 3}\nc: {<<: [*b, {z: 4}]}"
+    assert load_yaml(text)["c"] == {"x": 1, "u": 3, "z": 4}
+
+
+MANY_KEYS = ", ".join(f"k{number}: 1" for number in range(20_000))
+COPIES = f"a: &a {{{MANY_KEYS}}}\nb: {{<<: [{', '.join(['*a'] * 2_000)}]}}"
+
+
+@pytest.mark.timeout(10)
+def test_merge_keys_that_copy_too_much() -> None:
+    with pytest.raises(NotYaml) as error:
+        load_yaml(COPIES)
+    assert str(error.value) == TOO_MANY_ALIASES
+
+
+def test_keys_are_texts() -> None:
+    assert load_yaml("{1: a, y: b, 1.5: c, ~: d, e: f}") == {
+        "1": "a",
+        "true": "b",
+        "1.5": "c",
+        "null": "d",
+        "e": "f",
+    }

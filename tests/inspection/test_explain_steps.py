@@ -50,6 +50,7 @@ from tests.support.builders import (
     scores,
     secret,
     secrets,
+    workload,
 )
 
 AWAY = {
@@ -499,6 +500,28 @@ CONTROLLERS_STEPS = [
         StepName.DRAINING,
         ["note: it leaves the list now"],
         id="it goes",
+    ),
+    pytest.param(
+        [
+            *DROPPED,
+            *secrets("a", "c"),
+            *our_objects("a", "c"),
+            workload("theirs", cluster="p-c", another="Ready"),
+        ],
+        StepName.DRAINING,
+        ["note: it leaves the list now; of other checks run there: default/theirs"],
+        id="it goes, and jobs of other checks stay",
+    ),
+    pytest.param(
+        [*FLEET, placement(spec=predicate(celSelector={"celExpressions": ["isIP('::1')"]}))],
+        StepName.PREDICATE,
+        [
+            (
+                "unknown: what OCM decides is unknown: the CEL expression uses isIP, which only OCM can "
+                "evaluate: isIP('::1')"
+            )
+        ],
+        id="what only OCM can evaluate",
     ),
     pytest.param(ALL, StepName.LIST, ["passed: it is number 1 of 1 on the list"], id="on the list"),
     pytest.param(

@@ -134,7 +134,7 @@ def test_story_3_matches_its_preview(
             ("delete", C2),
         ]
         again = plan("-f", str(SAMPLES / STORY_3))
-        assert (again.exit_code, again.stdout.splitlines()[-1]) == (0, "Nothing changes.")
+        assert (again.exit_code, again.stdout.splitlines()[0]) == (0, "Nothing changes.")
 
 
 @pytest.mark.embedded("the kinds of a real API server are published as they are")

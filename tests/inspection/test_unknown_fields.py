@@ -43,6 +43,11 @@ def test_unknown_fields(spec: dict[str, Any], expected: list[str]) -> None:
     assert found(**spec) == expected
 
 
+def test_many_unknown_fields_are_counted() -> None:
+    names = found(**{f"unknown{number}": 1 for number in range(20_000)})
+    assert (len(names), names[-1]) == (11, "spec.unknown10; 20,000 fields are unknown")
+
+
 def test_the_values_that_the_api_server_sets() -> None:
     assert spec_defaults(ADMISSION_CHECK.at("v1beta1"), CRDS) == {"retryDelayMinutes": 15}
     assert spec_defaults(ADMISSION_CHECK.at("v1beta1"), Dump()) == {}

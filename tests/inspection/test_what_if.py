@@ -335,12 +335,69 @@ def test_a_check_of_a_placement_that_is_not_there() -> None:
 
 def test_what_ocm_and_the_controller_own_is_warned_about() -> None:
     mine = decision("c00", of="p")
-    answer = what_if(fleet(1), [mine, builders.foreign_config("x")])
+    answer = what_if(fleet(1), [manifest(), mine, builders.foreign_config("p")])
     output = (
         OVERWRITTEN_BY_OCM.format("PlacementDecision kueue-system/p-decision-1"),
-        WRITTEN_BY_CONTROLLER.format("MultiKueueConfig x"),
+        WRITTEN_BY_CONTROLLER.format("MultiKueueConfig p"),
     )
     assert answer.warnings == output
+
+
+@pytest.mark.parametrize(
+    ("kueue_object", "is_ours"),
+    [
+        pytest.param(builders.foreign_config("by-hand", "w1"), False, id="a list of no Placement"),
+        pytest.param(builders.foreign_config("p"), True, id="the list of a Placement"),
+        pytest.param(builders.foreign_cluster("by-hand-w1"), False, id="a cluster of no Placement"),
+        pytest.param(builders.foreign_cluster("p-other"), False, id="a cluster that is not selected"),
+        pytest.param(builders.foreign_cluster("p-c00"), True, id="a cluster that is selected"),
+        pytest.param(builders.our_objects("c09", of="p")[1], True, id="with our label"),
+    ],
+)
+def test_only_what_the_controller_writes_is_warned_about(kueue_object: Raw, is_ours: bool) -> None:
+    name = f"{kueue_object['kind']} {kueue_object['metadata']['name']}"
+    warnings = what_if(fleet(1), [manifest(), kueue_object]).warnings
+    assert (WRITTEN_BY_CONTROLLER.format(name) in warnings) is is_ours
+
+
+# -- what only OCM can evaluate
+
+
+def selecting(*expressions: str, **spec: Raw) -> Raw:
+    selector = {"celSelector": {"celExpressions": list(expressions)}}
+    return manifest(predicates=[{"requiredClusterSelector": selector}], **spec)
+
+
+OPTIONAL = "managedCluster.metadata.?labels.?region.hasValue()"
+
+
+def test_a_decision_that_cannot_be_computed_is_unknown() -> None:
+    answer = what_if(fleet(2), [selecting(OPTIONAL)])
+    (one,) = answer.unknown
+    assert (one.namespace, one.name, answer.entries) == ("kueue-system", "p", ())
+    assert one.why == f"the CEL expression uses optional types, which only OCM can evaluate: {OPTIONAL}"
+
+
+def decided(expression: str) -> HubView:
+    """The Placement p with this expression, decided by OCM."""
+    there = stored(selecting(expression) | {"metadata": named("p")})
+    there["status"] = {"numberOfSelectedClusters": 1}
+    return fleet(1, placement=there)
+
+
+def test_a_placement_that_nothing_concerns_keeps_its_decision() -> None:
+    assert what_if(decided(OPTIONAL), [selecting(OPTIONAL)]).unknown == ()
+
+
+def test_a_cluster_that_changes_makes_the_decision_unknown() -> None:
+    relabelled = builders.an(constants.MANAGED_CLUSTER, "c00", labels={SET_LABEL: "all", "region": "eu"})
+    (one,) = what_if(decided(OPTIONAL), [relabelled]).unknown
+    assert one.name == "p"
+
+
+def test_a_placement_may_get_rid_of_it() -> None:
+    answer = what_if(decided(OPTIONAL), [selecting("true")])
+    assert (answer.unknown, the_plan(answer).order) == ((), ("c00",))
 
 
 # -- what reaches a Placement

@@ -11,6 +11,7 @@ from placement_ac.scheduling import Fleet
 from placement_ac.scheduling.cel import CelError, Expression, compile_expression
 from placement_ac.scheduling.cel_functions import parse_version
 from placement_ac.scheduling.quantities import QuantityError, parse_quantity
+from placement_ac.scheduling.selectors import UnsupportedError
 
 CLUSTER: dict[str, Any] = {
     "metadata": {"name": "c", "labels": {"tier": "gold", "version": "v1.31.2"}},
@@ -141,13 +142,67 @@ def test_a_cluster_without_status_is_judged_too() -> None:
         ("[1].exists(x, y == 1)", "undeclared reference to 'y'"),
         ("[1].exists(x, x == 1) && x == 1", "undeclared reference to 'x'"),
         ("(" * 300 + "true" + ")" * 300, "recursion limit exceeded"),
-        ("isURL('https://a')", "'isURL' is known to OCM, but not to this stand-in"),
     ],
 )
 def test_what_does_not_compile(text: str, objection: str) -> None:
     with pytest.raises(CelError, match=r"^compilation failed: ") as caught:
         compile_expression(text)
     assert objection in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("managedCluster.status.?clusterClaims.orValue([]).size() > 0", "optional types"),
+        ('managedCluster.metadata.labels[?"a"].orValue("b") == "b"', "optional types"),
+        ('{?"a": managedCluster.?b}.size() == 0 && [?managedCluster.?c, 1,].size() == 1', "optional types"),
+        ("managedCluster.?a.optMap(v, v == 1).orValue(false)", "optional types"),
+        ("optional.none().orValue(true)", "orValue"),
+        ("optional.of(1) == optional.of(1)", "of"),
+        ("managedCluster.`a-b` == 1", "quoted identifiers"),
+        ("isURL('https://a')", "isURL"),
+        ('isIP("10.0.0.1") && ip("10.0.0.1").family() == 4', "isIP"),
+        ('ip.isCanonical("::1")', "isCanonical"),
+        ('"%s-%d".format(["a", 1]) == "a-1"', "format"),
+        ('!format.dns1123Label().validate("A").hasValue()', "hasValue"),
+        ("sets.contains([1], [1])", "sets"),
+        ("cel.bind(x, 1, x == 1)", "bind"),
+        ("{'a': 1}.all(k, v, v == 1)", "all/3"),
+        ("[1, 2].map(x, x > 1, x) == [2]", "map/3"),
+        ("[1].transformList(i, v, v + i) == [1]", "transformList"),
+    ],
+)
+def test_what_only_ocm_can_evaluate(text: str, name: str) -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        compile_expression(text)
+    assert str(caught.value) == f"the CEL expression uses {name}, which only OCM can evaluate: {text}"
+
+
+@pytest.mark.parametrize(
+    ("text", "objection"),
+    [
+        ("cluster.?name.hasValue()", "undeclared reference to 'cluster'"),
+        ("managedCluster.?a +", "syntax error at line 1, column 19"),
+        ("cel.bind(x, 1, y == 1)", "undeclared reference to 'y'"),
+        ("nosuch(isIP('::1'))", "undeclared reference to 'nosuch'"),
+    ],
+)
+def test_what_ocm_does_not_compile_either(text: str, objection: str) -> None:
+    with pytest.raises(CelError) as caught:
+        compile_expression(text)
+    assert objection in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[1, 2, ].size() == 2 && {'a': 1,}.size() == 1",
+        """".?a" != '[?"b"]' && r"`c`" == "`c`" // d.?e""",
+        "true ? [true ? 1 : 2][0] == 1 : false",
+    ],
+)
+def test_syntax_that_means_the_same(text: str) -> None:
+    assert compile_expression(text).is_true(CLUSTER, Fleet())
 
 
 PREDICATE = {"labelSelector": {"matchLabels": {"vendor": "OpenShift"}}}

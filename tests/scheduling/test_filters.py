@@ -443,3 +443,47 @@ def test_why_a_toleration_is_over(added: str | None, why: str) -> None:
     clusters = schedule(wanted, Fleet.of([cluster_set(), binding(), lost]), NOW).clusters
     output = f"taint unreachable:NoSelect is {why} (tolerationSeconds 30)"
     assert clusters == {"lost": ClusterVerdict(FilterStep.TAINT, output)}
+
+
+LARGE = {"matchExpressions": [{"key": f"k{n}", "operator": "DoesNotExist"} for n in range(15_000)]}
+MANY = [cluster(f"c{number}") for number in range(200)]
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    ("spec", "the_set"),
+    [
+        pytest.param(
+            {"predicates": [{"requiredClusterSelector": {"labelSelector": LARGE}}]},
+            cluster_set(),
+            id="predicate",
+        ),
+        pytest.param({}, cluster_set(selectorType="LabelSelector", labelSelector=LARGE), id="set"),
+        pytest.param(
+            {
+                "decisionStrategy": {
+                    "groupStrategy": {
+                        "decisionGroups": [
+                            {"groupName": "g", "groupClusterSelector": {"labelSelector": LARGE}}
+                        ]
+                    }
+                }
+            },
+            cluster_set(),
+            id="group",
+        ),
+    ],
+)
+def test_selectors_that_are_too_large_are_not_evaluated(
+    spec: dict[str, Any], the_set: dict[str, Any]
+) -> None:
+    outcome = schedule(placement(**spec), Fleet.of([*MANY, the_set, binding()]), NOW)
+    assert outcome.unsupported == ("the label selectors are too large: 15,000 requirements on 200 clusters")
+
+
+def test_a_reason_shows_few_of_many_values() -> None:
+    values = {"key": "region", "operator": "In", "values": [f"v{n}" for n in range(1000)]}
+    selector = {"requiredClusterSelector": {"labelSelector": {"matchExpressions": [values]}}}
+    outcome = schedule(placement(predicates=[selector]), Fleet.of([EU, cluster_set(), binding()]), NOW)
+    (verdict,) = outcome.clusters.values()
+    assert verdict.why.endswith("v8 or v9 or 990 more")

@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-import yaml
-
 from placement_ac.core.api.constants import KUEUE_MANAGER, LABEL_RELEASE
 from placement_ac.core.inputs.fitness import release_of
 from placement_ac.core.inputs.rights import KueueRelease, VersionRange, parse_release
-from placement_ac.core.safe_yaml import NotYaml, yaml_errors
+from placement_ac.core.safe_yaml import NotYaml, load_yaml
 from placement_ac.inspection.doctor.commands import HUB, as_yaml, manifest, patch_pods, without_flag
 from placement_ac.inspection.doctor.finding import Finding, fail, ok, unknown
 from placement_ac.inspection.doctor.yaml_edit import awk_program
@@ -128,8 +126,7 @@ class HubKueue:
         if not isinstance(at(self.config_map, "data", FILE), str):
             return {}, f"has no {FILE}"
         try:
-            with yaml_errors():
-                body = yaml.safe_load(self.config_text)
+            body = load_yaml(self.config_text)
         except NotYaml:
             return {}, f"has a {FILE} that is not YAML"
         if not isinstance(body, Mapping) or body.get("kind") != "Configuration":

@@ -184,6 +184,8 @@ def _cluster_sets_step(case: PlacementView) -> ExplainStep:
         return StepName.CLUSTER_SET.unknown(ocm_steps.unknown_kinds_text(case))
     if case.scheduling.hold:
         return StepName.CLUSTER_SET.note(f"{case.scheduling.hold}: OCM leaves its decisions as they are")
+    if case.scheduling.unsupported:
+        return StepName.CLUSTER_SET.unknown(f"what OCM decides is unknown: {case.scheduling.unsupported}")
     pool, space = case.pool, case.namespace
     named = words(case.placement, "spec", "clusterSets")
     if not pool.bound:

@@ -175,6 +175,8 @@ def _removal_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainStep
     for what, jobs in (("run there", workloads.running), ("wait there", workloads.waiting)):
         if names := [job.label for job in jobs.get(one.name, ())]:
             message += f"; {what}: {joined(names)}"
+    if others := case.view.running_for_others(case.name, row.name):
+        message += f"; of other checks run there: {joined('/'.join(key) for key in others)}"
     yield StepName.DRAINING.note(message, source)
 
 

@@ -63,6 +63,8 @@ def ocm_steps(case: PlacementView, name: str) -> Iterator[ExplainStep]:
     elif case.scheduling.hold:
         message = f"{case.scheduling.hold}: OCM leaves its decisions as they are"
         yield StepName.PLACEMENT.note(message, _placement(case))
+    elif case.scheduling.unsupported:
+        yield StepName.PREDICATE.unknown(f"what OCM decides is unknown: {case.scheduling.unsupported}")
     elif cluster is not None and there.outcome is not StepResult.FAILED:
         yield from _scheduling_steps(case, name, cluster)
     yield _decision_step(case, name)

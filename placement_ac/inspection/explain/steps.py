@@ -145,7 +145,7 @@ class PlacementView:
 
     def predicts_selection(self, cluster: str) -> bool | None:
         """Whether OCM would select the cluster; None: unknown."""
-        if self.unknown_kinds or self.scheduling.hold:
+        if self.unknown_kinds or self.scheduling.hold or self.scheduling.unsupported:
             return None
         verdict = self.scheduling.clusters.get(cluster)
         return verdict is not None and verdict.dropped is None and verdict.group is not None

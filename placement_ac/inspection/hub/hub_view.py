@@ -33,6 +33,7 @@ from placement_ac.core.api.constants import (
     PLACEMENT_DECISION,
     PLACEMENT_SCORE,
     SECRET,
+    WORKLOAD,
     CredentialMethod,
     Kind,
 )
@@ -45,10 +46,10 @@ from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.targets import TargetClusters, select_targets
 from placement_ac.core.selection.mass_loss import hold_mass_loss
 from placement_ac.core.selection.selection import listed_clusters
-from placement_ac.inspection.hub.dump import Dump, Key, MissingRight, Object
+from placement_ac.inspection.hub.dump import Dump, Key, MissingRight, Object, condition_of, key_of
 from placement_ac.inspection.hub.kinds import CLUSTER_SET, PROVISIONED_KINDS, SET_BINDING
 from placement_ac.scheduling import Fleet, SchedulingResult, schedule
-from placement_ac.scheduling.objects import at, listed
+from placement_ac.scheduling.objects import at, listed, text
 
 SCHEDULING_KINDS: Final = (MANAGED_CLUSTER, CLUSTER_SET, SET_BINDING, PLACEMENT_SCORE, PLACEMENT_DECISION)
 """The kinds that OCM's scheduler reads, in the order of `Fleet`."""
@@ -258,6 +259,29 @@ class HubView:
     def schedule(self, placement: Object, fleet: Fleet | None = None) -> SchedulingResult:
         """Return what OCM's scheduler decides for a Placement here, or in another `fleet`."""
         return schedule(placement, fleet or self.fleet, self.now, write_scores=self.writes_scores)
+
+    # -- jobs
+
+    @cached_property
+    def _running(self) -> Mapping[str, tuple[Key, ...]]:
+        """Cluster → the unfinished Workloads that are placed there, whatever their checks."""
+        found: dict[str, list[Key]] = {}
+        for one in self.dump.of(WORKLOAD):
+            name = text(one, "status", "clusterName")
+            if name and condition_of(one, "Finished").get("status") != "True":
+                found.setdefault(self._cluster_of(name), []).append(key_of(one))
+        return {cluster: tuple(keys) for cluster, keys in found.items()}
+
+    def _cluster_of(self, name: str) -> str:
+        """Return the cluster of a MultiKueueCluster, whichever Placement it is of."""
+        there, facts = self.cluster_objects.get(name), self.facts
+        of = (one.placement for one in self.our_checks if one.placement and facts.is_for(one.placement, name))
+        return facts.cluster_of(next(of, ""), name, there)
+
+    def running_for_others(self, placement: str, cluster: str) -> tuple[Key, ...]:
+        """Return the Workloads that run on a cluster and have none of the Placement's checks."""
+        mine = {one.meta.id for one in self.snapshot(placement).workloads}
+        return tuple(one for one in self._running.get(cluster, ()) if one not in mine)
 
     # -- the effect of changes
 

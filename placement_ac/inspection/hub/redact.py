@@ -26,7 +26,7 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.decode import secret
-from placement_ac.core.safe_yaml import NotYaml, yaml_errors
+from placement_ac.core.safe_yaml import NotYaml, load_yaml, yaml_errors
 from placement_ac.inspection.hub.controller_settings import (
     CONFIG_KEY,
     config_map_name,
@@ -165,8 +165,8 @@ def _config_map(obj: Object, file: str) -> Object:
 def _settings_text(content: str) -> str:
     """Return the text of a settings file; values of variables of plugins are replaced."""
     try:
+        body = load_yaml(content)
         with yaml_errors():
-            body = yaml.safe_load(content)
             changed = _without_variables(body)
             return content if changed == body else yaml.safe_dump(changed, sort_keys=False)
     except NotYaml:

@@ -26,6 +26,7 @@ from placement_ac.inspection.hub.dump import Object, kind_of
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import LOCAL_QUEUE
 from placement_ac.inspection.jobs.choice import PlacementChoice, choices
+from placement_ac.inspection.jobs.podsets import admission, job_podset, not_covered
 from placement_ac.inspection.jobs.queue_path import QueuePath, queue_path
 from placement_ac.inspection.jobs.worker_quota import (
     WorkloadsByWorker,
@@ -33,7 +34,7 @@ from placement_ac.inspection.jobs.worker_quota import (
     quota_notes,
     workers_to_ask,
 )
-from placement_ac.scheduling.objects import integer, section, text
+from placement_ac.scheduling.objects import section, text
 
 QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 DEFAULT_QUEUE: Final = "default"
@@ -85,6 +86,7 @@ def new_job(view: HubView, manifest: Object) -> NewJob:
         problem=job.path.problem,
         notes=(
             *_unknown(view),
+            *not_covered(view, job.path.cluster_queue, job.spec),
             *_notes(manifest),
             *(one.profile_problem for one in found if one.profile_problem),
             *quota_notes(view, found),
@@ -137,10 +139,7 @@ def _workload_spec(view: HubView, job: Object, namespace: str) -> Object:
     queue = text(job, "metadata", "labels", QUEUE_LABEL)
     if not queue and view.dump.find(LOCAL_QUEUE, DEFAULT_QUEUE, namespace):
         queue = DEFAULT_QUEUE
-    count = integer(job, "spec", "parallelism")
-    template = dict(section(job, "spec", "template"))
-    pods = {"name": "main", "count": 1 if count is None else count, "template": template}
-    return {"active": True, "queueName": queue, "podSets": [pods]}
+    return {"active": True, "queueName": queue, "podSets": [job_podset(job)]}
 
 
 def _submitted(view: HubView, manifest: Object, job: _QueuedJob) -> tuple[HubView, Workload]:
@@ -165,6 +164,7 @@ def _submitted(view: HubView, manifest: Object, job: _QueuedJob) -> tuple[HubVie
         "spec": job.spec | {"active": True},
         "status": {
             "conditions": [reserved],
+            "admission": admission(view, job.path.cluster_queue, job.spec),
             "admissionChecks": states,
         },
     }

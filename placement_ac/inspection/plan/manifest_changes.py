@@ -26,6 +26,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.inspection.hub.dump import LAST_APPLIED, Dump, InvalidManifest, Key, Object, key_of, kind_of
 from placement_ac.inspection.hub.kinds import CLUSTER_SET, DECISION_KINDS, QUEUE_KINDS, SET_BINDING
+from placement_ac.inspection.plan.validity import schema_of, validity
 from placement_ac.scheduling.objects import at
 
 PLANNED_KINDS: Final = frozenset((*DECISION_KINDS, *QUEUE_KINDS)) - {WORKLOAD}
@@ -47,6 +48,8 @@ class ManifestChange:
     before: Object | None
     after: Object
     manifest: Object
+    unchecked: tuple[str, ...] = ()
+    """Why it is unknown whether an API server would take it."""
 
     @property
     def verb(self) -> Literal["create", "change", "none"]:
@@ -71,24 +74,45 @@ def apply_manifests(
 ) -> tuple[tuple[ManifestChange, ...], tuple[str, ...]]:
     """Return a change for each object of a kind that a plan considers, and all others, with the reason.
 
-    Unchanged objects are included. `namespace`: the default namespace. Raises InvalidManifest for an object
-    that an API server would refuse.
+    Unchanged objects are included. `namespace`: the default namespace. Raises InvalidManifest, which names
+    every object that an API server would refuse.
     """
     changes: dict[tuple[Kind, Key], ManifestChange] = {}
-    passed_over = []
+    passed_over, refused = [], []
     for manifest in manifests:
         kind, version = kind_of(manifest)
         if kind not in PLANNED_KINDS or "name" not in manifest["metadata"]:
             passed_over.append(_name_and_reason(manifest))
             continue
         wanted = _with_namespace(manifest, kind, namespace)
-        key = key_of(wanted)
-        _check(wanted, kind, version)
-        known = changes.get((kind, key))
-        before = known.before if known else dump.find(kind, key[1], key[0])
-        after = _merged(known.after if known else before, wanted, kind)
-        changes[kind, key] = ManifestChange(kind, key, before, _same_if_unchanged(before, after), manifest)
+        id_ = kind, key_of(wanted)
+        try:
+            changes[id_] = _change(dump, wanted, manifest, version, changes.get(id_))
+        except InvalidManifest as error:
+            refused.append(str(error))
+    if refused:
+        raise InvalidManifest("\n".join(refused))
     return tuple(changes.values()), tuple(passed_over)
+
+
+def _change(
+    dump: Dump, wanted: Object, manifest: Object, version: str, known: ManifestChange | None
+) -> ManifestChange:
+    """Return the effect of a manifest. `known`: of an earlier one of this object. Raises InvalidManifest."""
+    kind, key = kind_of(wanted)[0], key_of(wanted)
+    assert kind  # noqa: S101  # for the type checker: only planned kinds come here
+    before = known.before if known else dump.find(kind, key[1], key[0])
+    there = known.after if known else before
+    after = _merged(there, wanted, kind)
+    verdict = validity(there, after, schema_of(kind.at(version), dump))
+    name = f"{kind.kind} {'/'.join(filter(None, key))}"
+    if verdict.refusals:
+        raise InvalidManifest(f"{name} is invalid: {', '.join(verdict.refusals)}")
+    if problem := next(_problems(wanted, kind, version), ""):
+        raise InvalidManifest(f"{name}: {problem}")
+    return ManifestChange(
+        kind, key, before, _same_if_unchanged(before, after), manifest, unchecked=verdict.unknown
+    )
 
 
 def _name_and_reason(manifest: Object) -> str:
@@ -200,13 +224,6 @@ def _last_applied(obj: Object) -> Object:
 
 
 # -- objects that an API server would refuse
-
-
-def _check(obj: Object, kind: Kind, version: str) -> None:
-    problem = next(_problems(obj, kind, version), "")
-    if problem:
-        name = "/".join(filter(None, map(str, key_of(obj))))
-        raise InvalidManifest(f"{kind.kind} {name}: {problem}")
 
 
 def _problems(obj: Object, kind: Kind, version: str) -> Iterator[str]:

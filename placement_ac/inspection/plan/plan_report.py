@@ -85,6 +85,15 @@ class PlacementPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class UnknownPlacement:
+    """A Placement for which OCM would decide again, and why its decision is unknown."""
+
+    namespace: str
+    name: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class ObjectChange:
     """The effect of a manifest on its object."""
 
@@ -106,6 +115,8 @@ class PlannedPlacement:
     """How many clusters Kueue takes in one list."""
     jobs_known: bool
     """Whether the jobs on the clusters that leave are known."""
+    other_jobs: Mapping[str, int]
+    """Cluster that leaves → how many Workloads of other checks run there."""
     cluster_details: Mapping[str, str]
     """Cluster → its score and its credentials, as text."""
 
@@ -115,6 +126,8 @@ class PlanReport:
     """The effect of the manifests."""
 
     entries: tuple[PlannedPlacement, ...]
+    unknown: tuple[UnknownPlacement, ...]
+    """They are in no entry."""
     objects: tuple[ObjectChange, ...]
     passed_over: tuple[str, ...]
     warnings: tuple[str, ...]

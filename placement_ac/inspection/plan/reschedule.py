@@ -5,7 +5,7 @@ Pure. A decision counts as different only if it differs from the present decisio
 decides without the change: a difference that scores have caused is not an effect of the change.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -35,6 +35,8 @@ class RescheduleResult:
     after: SchedulingResult | None = None
     """The scheduler's result after the change; None: OCM's present decision."""
     warnings: tuple[str, ...] = ()
+    unknown: str = ""
+    """Why OCM's decision after the change is unknown; "": it is known."""
 
 
 def affected_placements(view: HubView, after: HubView, changes: Changes) -> set[Key]:
@@ -56,17 +58,22 @@ def affected_placements(view: HubView, after: HubView, changes: Changes) -> set[
     return found & after.dump.by_key(PLACEMENT).keys()
 
 
-def reschedule(view: HubView, after: HubView, keys: Iterable[Key]) -> dict[Key, RescheduleResult]:
-    """Return the effect on the decisions of these Placements.
+def reschedule(
+    view: HubView, after: HubView, affected: Collection[Key], named: Collection[Key]
+) -> dict[Key, RescheduleResult]:
+    """Return the effect on the decisions of the affected Placements, and of those that are named as well.
 
     Existing Placements are scheduled with the present decisions, so that only the change makes a difference.
     For a new Placement, Balance also counts the decisions of the new ones before it.
     """
     fleet, existing = after.fleet, view.dump.by_key(PLACEMENT)
     found = {}
-    for key in sorted(keys, key=lambda key: (key not in existing, key)):
+    for key in sorted({*affected, *named}, key=lambda key: (key not in existing, key)):
         placement = after.dump.by_key(PLACEMENT)[key]
-        found[key] = one = _reschedule_one(view, after, placement, fleet)
+        one = _reschedule_one(view, after, placement, fleet)
+        if one.unknown and key not in affected and _is_decided(view, placement):
+            one = RescheduleResult()  # nothing lets OCM decide again
+        found[key] = one
         if one.after and key not in existing:
             fleet = fleet.with_decisions(key, _decision_objects(placement, after.fleet, one.after))
     return found
@@ -77,20 +84,27 @@ def _reschedule_one(view: HubView, after: HubView, placement: Object, fleet: Fle
     outcome = after.schedule(placement, fleet)
     if outcome.hold:
         return RescheduleResult(warnings=(f"OCM leaves its decisions as they are: {outcome.hold}",))
+    if outcome.unsupported:
+        return RescheduleResult(unknown=outcome.unsupported)
     warnings = outcome.warnings
     if _matches(outcome, placement, there):
         return RescheduleResult(warnings=warnings)
     was = view.dump.by_key(PLACEMENT).get(key_of(placement))
     before = view.schedule(was) if was else None
-    if before is None or before.hold:
+    if before is None or before.hold or before.unsupported:
         return RescheduleResult(True, None, outcome, warnings)
     same = _comparable(before) == _comparable(outcome)
-    decided = "numberOfSelectedClusters" in section(was, "status") or any("status" in one for one in there)
-    if not decided:
+    if not _is_decided(view, was or {}):
         return RescheduleResult(not same, before, outcome, warnings)
     if not _matches(before, was or {}, there):
         warnings += (ALREADY_DIFFERENT,)
     return RescheduleResult(warnings=warnings) if same else RescheduleResult(True, None, outcome, warnings)
+
+
+def _is_decided(view: HubView, placement: Obj) -> bool:
+    """Whether OCM has decided for a Placement."""
+    has_status = any("status" in one for one in own_decisions(placement, view.fleet))
+    return has_status or "numberOfSelectedClusters" in section(placement, "status")
 
 
 def _matches(outcome: SchedulingResult, placement: Obj, there: Iterable[Obj]) -> bool:

@@ -12,6 +12,10 @@ from typing import Final
 
 from placement_ac.core.api.constants import (
     CLUSTER_PROFILE,
+    LABEL_MANAGED_BY,
+    MANAGED_BY,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
     PLACEMENT,
     PLACEMENT_DECISION,
     PLACEMENT_SCORE,
@@ -48,6 +52,7 @@ from placement_ac.scheduling.objects import listed, own_decisions, section, text
 
 CREDENTIALS_ASSUMED: Final = "the credentials of clusters are unknown: every cluster counts as having some"
 OVERWRITTEN_BY_OCM: Final = "do not apply {}: OCM writes PlacementDecisions and will overwrite it"
+UNCHECKED: Final = "whether the API server takes {} is unknown: {}"
 UNKNOWN_FIELD: Final = "correct {}: there is no field {}"
 KEPT_FIELDS: Final = (
     "write {} into {}, or remove {} there with `kubectl edit`: `kubectl apply` removes only what it has "
@@ -70,7 +75,8 @@ def what_if(view: HubView, manifests: Iterable[Object]) -> plan_report.PlanRepor
     changes = _relevant(view, applied)
     named = {one.key for one in applied if one.kind == PLACEMENT}
     after, touched = view.with_changes(changes)
-    found = reschedule(view, after, affected_placements(view, after, changes) | named)
+    found = reschedule(view, after, affected_placements(view, after, changes), named)
+    unknown = {key: one.unknown for key, one in found.items() if one.unknown}
     before, _ = view.with_changes(decisions_as_changes(view, {key: one.before for key, one in found.items()}))
     after, more = after.with_changes(
         decisions_as_changes(after, {key: one.after for key, one in found.items()})
@@ -78,19 +84,20 @@ def what_if(view: HubView, manifests: Iterable[Object]) -> plan_report.PlanRepor
     keys = named | {key for key, one in found.items() if one.changed}
     keys |= {_placement_key(after, key.name) for key in touched | more if key.kind == "placement"}
     entries = []
-    for key in sorted(keys):
+    for key in sorted(keys - unknown.keys()):
         sides = _PlacementSide(before, key), _PlacementSide(after, key)
         planned = _planned_placement(*sides, found.get(key, RescheduleResult()))
         if planned.changed or key in named:
             entries.append(planned)
     return plan_report.PlanReport(
         entries=tuple(entries),
+        unknown=tuple(plan_report.UnknownPlacement(*key, why) for key, why in sorted(unknown.items())),
         objects=tuple(plan_report.ObjectChange(one.verb, one.kind.kind, *one.key) for one in applied),
         passed_over=passed_over,
         warnings=(
             *_unknown_fields(view.dump, manifests),
             *_kept_fields(view.dump, applied),
-            *_warnings(view, applied, entries),
+            *_warnings(view, after, applied, entries),
         ),
         jobs=new_jobs(after, given),
         after=after,
@@ -135,17 +142,33 @@ def _placement_key(view: HubView, name: str) -> Key:
 
 
 def _warnings(
-    view: HubView, applied: Iterable[ManifestChange], entries: Iterable[plan_report.PlannedPlacement]
+    view: HubView,
+    after: HubView,
+    applied: Iterable[ManifestChange],
+    entries: Iterable[plan_report.PlannedPlacement],
 ) -> Iterator[str]:
     if not view.credentials_known:
         yield CREDENTIALS_ASSUMED
     if any(one.listed and one.plan.removed and not one.jobs_known for one in entries):
         yield JOBS_UNKNOWN.format(view.dump.why_unknown(WORKLOAD))
     for one in applied:
+        yield from (UNCHECKED.format(one, why) for why in one.unchecked)
         if one.kind == PLACEMENT_DECISION:
             yield OVERWRITTEN_BY_OCM.format(one)
-        if one.kind.kind in ("MultiKueueConfig", "MultiKueueCluster"):
+        if one.kind in (MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER) and _is_ours(after, one):
             yield WRITTEN_BY_CONTROLLER.format(one)
+
+
+def _is_ours(view: HubView, change: ManifestChange) -> bool:
+    """Whether the controller writes this object of Kueue, or will: others may write their own by hand."""
+    label = text(change.after, "metadata", "labels", LABEL_MANAGED_BY)
+    names = {one.placement for one in view.our_checks}
+    if label == MANAGED_BY or (change.kind == MULTIKUEUE_CONFIG and change.key[1] in names):
+        return True
+    if change.kind == MULTIKUEUE_CONFIG:
+        return False
+    clusters = ((name, one) for name in names if name for one in view.targets(name).selection.ranked)
+    return any(view.facts.multikueue_cluster_name(*one) == change.key[1] for one in clusters)
 
 
 # -- one side
@@ -298,6 +321,7 @@ def _planned_placement(
         listed=targets is not None,
         clusters_max=after.view.facts.clusters_max,
         jobs_known=after.view.dump.knows(WORKLOAD),
+        other_jobs={one: len(after.view.running_for_others(after.key[1], one)) for one in removed},
         cluster_details=dict(_cluster_details(after)),
     )
 

@@ -12,12 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-import yaml
 from pydantic import AfterValidator, Field
 
 from placement_ac.core.api.constants import Resource
 from placement_ac.core.api.schemas import ApiModel, Raw, validate
-from placement_ac.core.safe_yaml import NotYaml, yaml_errors
+from placement_ac.core.safe_yaml import TOO_MANY_ALIASES, VALUES_PER_CHARACTER, NotYaml, load_documents
 from placement_ac.inspection.hub.dump import Dump, InvalidManifest, Object, dump_of, kind_of
 
 SUFFIXES: Final = (".json", ".yaml", ".yml")
@@ -29,9 +28,6 @@ _TOO_DEEP: Final = (
     f"remove the levels beyond {MAX_LEVELS}, or the alias by which it contains itself: "
     "it is nested too deeply"
 )
-VALUES_PER_CHARACTER: Final = 10
-"""A text without aliases has less than one; with aliases a few lines can stand for billions of values."""
-_TOO_MANY_ALIASES: Final = "write the values themselves: it has far more aliases than text"
 _URL: Final = re.compile("https?://")
 _NAME: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.:]*|")
 
@@ -110,14 +106,13 @@ def _documents(source: tuple[str, str]) -> Iterator[Any]:
     """Yield what each document holds, as far as there is anything in it."""
     name, text = source
     try:
-        with yaml_errors():
-            documents = list(yaml.load_all(text, Loader=_ManifestLoader))
+        documents = load_documents(text)
     except NotYaml as error:
         raise InvalidManifest(f"{name}: {_TOO_DEEP if error.is_too_deep else error}") from None
     if _are_nested_too_deeply(documents):
         raise InvalidManifest(f"{name}: {_TOO_DEEP}")
     if "*" in text and _count_values(documents, {}) > VALUES_PER_CHARACTER * len(text):
-        raise InvalidManifest(f"{name}: {_TOO_MANY_ALIASES}")
+        raise InvalidManifest(f"{name}: {TOO_MANY_ALIASES}")
     yield from (document for document in documents if document is not None)
 
 
@@ -183,16 +178,6 @@ def _of_list(item: Any, around: Object) -> Any:
     if not isinstance(item, dict) or around["kind"] == "List":
         return item
     return {"apiVersion": around["apiVersion"], "kind": around["kind"].removesuffix("List")} | item
-
-
-class _ManifestLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # whichever was built
-    """Loads times as text, like the API."""
-
-
-_ManifestLoader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in _ManifestLoader.yaml_implicit_resolvers.items()
-}
 
 
 # -- metadata: every object needs it; other malformed fields are reported where they are read

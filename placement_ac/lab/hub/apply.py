@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from placement_ac.lab.hub import field_sets, managed_fields
-from placement_ac.lab.hub.schema import ANYTHING, SchemaNode
+from placement_ac.structural_schema.schema_node import ANYTHING, SchemaNode
 
 if TYPE_CHECKING:
     from placement_ac.lab.hub.field_sets import FieldSet

@@ -6,27 +6,15 @@ The errors of the hub: each becomes a Kubernetes `Status`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from placement_ac.lab.hub.kinds import ServedResource
+    from placement_ac.structural_schema.validation import StatusCause
 
 STALE = "the object has been modified; please apply your changes to the latest version and try again"
-
-
-@dataclass(frozen=True, slots=True)
-class StatusCause:
-    """An error in one field: `reason` such as FieldValueRequired, `field` such as spec.clusters[0]."""
-
-    reason: str
-    message: str
-    field: str
-
-    def wire(self) -> dict[str, str]:
-        return {"reason": self.reason, "message": self.message, "field": self.field}
 
 
 class StatusError(Exception):
@@ -88,7 +76,7 @@ def conflict(resource: ServedResource, name: str, why: str = STALE) -> StatusErr
 def invalid(resource: ServedResource, name: str, causes: Iterable[StatusCause]) -> StatusError:
     """Return the 422 for an object that violates its schema or a rule."""
     causes = tuple(causes)
-    errors = ", ".join(f"{cause.field}: {cause.message}" for cause in causes)
+    errors = ", ".join(map(str, causes))
     message = f'{resource.kind}.{resource.group or "v1"} "{name}" is invalid: {errors}'
     details = object_details(resource, name) | {"kind": resource.kind}
     return StatusError(422, "Invalid", message, causes=causes, details=details)

@@ -12,7 +12,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from placement_ac.lab.hub.errors import StatusError, internal
-from placement_ac.lab.hub.schema import ANYTHING, SchemaNode
+from placement_ac.structural_schema.schema_node import ANYTHING, SchemaNode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

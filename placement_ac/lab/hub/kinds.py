@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 import yaml
 
-from placement_ac.lab.hub.schema import SchemaNode
+from placement_ac.structural_schema.schema_node import SchemaNode
 
 READ = ("get", "list", "watch")
 VERBS = ("create", "delete", "deletecollection", *READ, "patch", "update")

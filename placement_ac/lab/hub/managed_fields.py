@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from placement_ac.lab.hub.errors import StatusCause, StatusError
+from placement_ac.lab.hub.errors import StatusError
 from placement_ac.lab.hub.field_sets import FieldSet, difference, intersection, paths, union
+from placement_ac.structural_schema.validation import StatusCause
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,7 +12,8 @@ import uuid
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from placement_ac.lab.hub.errors import StatusCause, bad_request
+from placement_ac.lab.hub.errors import bad_request
+from placement_ac.structural_schema.validation import StatusCause
 
 if TYPE_CHECKING:
     from placement_ac.lab.hub.kinds import ServedResource

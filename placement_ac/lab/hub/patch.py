@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from placement_ac.lab.hub.errors import StatusError, bad_request
-from placement_ac.lab.hub.schema import ANYTHING, SchemaNode
+from placement_ac.structural_schema.schema_node import ANYTHING, SchemaNode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

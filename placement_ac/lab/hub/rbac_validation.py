@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from placement_ac.lab.hub import selectors
-from placement_ac.lab.hub.errors import StatusCause
-from placement_ac.lab.hub.schema import dumps
+from placement_ac.structural_schema.schema_node import dumps
+from placement_ac.structural_schema.validation import StatusCause
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

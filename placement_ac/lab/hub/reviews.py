@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from placement_ac.lab.hub.errors import StatusCause, StatusError, bad_request
+from placement_ac.lab.hub.errors import StatusError, bad_request
 from placement_ac.lab.hub.request_attributes import attributes_of_review
 from placement_ac.lab.hub.service_accounts import AUDIENCE, InvalidToken
+from placement_ac.structural_schema.validation import StatusCause
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from placement_ac.lab.hub import kinds, users
-from placement_ac.lab.hub.errors import StatusCause, StatusError, bad_request
+from placement_ac.lab.hub.errors import StatusError, bad_request
 from placement_ac.lab.hub.tokens import TokenSigner
+from placement_ac.structural_schema.validation import StatusCause
 
 if TYPE_CHECKING:
     from placement_ac.lab.hub.store import Record, Store

@@ -10,9 +10,9 @@ import base64
 from typing import TYPE_CHECKING, Any
 
 from placement_ac.lab.hub import rbac_validation
-from placement_ac.lab.hub.errors import StatusCause
 from placement_ac.lab.hub.kinds import object_schema
 from placement_ac.lab.hub.metadata import now
+from placement_ac.structural_schema.validation import StatusCause
 
 if TYPE_CHECKING:
     from collections.abc import Callable

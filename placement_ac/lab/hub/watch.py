@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from placement_ac.lab.hub.errors import StatusCause, StatusError
+from placement_ac.lab.hub.errors import StatusError
+from placement_ac.structural_schema.validation import StatusCause
 
 if TYPE_CHECKING:
     import random

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from placement_ac.lab.hub import metadata, strategies
-from placement_ac.lab.hub.errors import StatusCause, StatusError, bad_request, conflict, internal, invalid
+from placement_ac.lab.hub.errors import StatusError, bad_request, conflict, internal, invalid
 from placement_ac.lab.hub.managed_fields import ManagedFieldsEntry
-from placement_ac.lab.hub.schema import prune_and_default
+from placement_ac.structural_schema.schema_node import prune_and_default
+from placement_ac.structural_schema.validation import StatusCause
 
 if TYPE_CHECKING:
     from placement_ac.lab.hub.kinds import ServedResource, ServedVersion

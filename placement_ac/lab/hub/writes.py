@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from placement_ac.lab.hub import field_sets, managed_fields, metadata, strategies
 from placement_ac.lab.hub.apply import apply
 from placement_ac.lab.hub.errors import (
-    StatusCause,
     already_exists,
     bad_request,
     forbidden,
@@ -23,10 +22,10 @@ from placement_ac.lab.hub.errors import (
 from placement_ac.lab.hub.garbage_collector import GarbageCollector
 from placement_ac.lab.hub.kinds import from_crd
 from placement_ac.lab.hub.managed_fields import ManagedFieldsEntry
-from placement_ac.lab.hub.schema import prune_and_default
 from placement_ac.lab.hub.store import Record
-from placement_ac.lab.hub.validate import validate
 from placement_ac.lab.hub.write_request import WriteRequest, without
+from placement_ac.structural_schema.schema_node import prune_and_default
+from placement_ac.structural_schema.validation import StatusCause, validate
 
 if TYPE_CHECKING:
     from collections.abc import Callable

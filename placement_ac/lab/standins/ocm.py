@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Final
 
+import structlog
+
 from placement_ac.core.api.constants import (
     OCM_CLUSTER,
     PLACEMENT,
@@ -35,6 +37,8 @@ CLUSTER_SET: Final = Kind(OCM_CLUSTER, "ManagedClusterSet", "managedclustersets"
 SET_BINDING: Final = Kind(
     OCM_CLUSTER, "ManagedClusterSetBinding", "managedclustersetbindings", True, ("v1beta2",)
 )
+
+log = structlog.get_logger(__name__)
 
 STATUS_DELAY_SECONDS: Final = 0.005
 """How long a new PlacementDecision has no status on a real hub (DESIGN.md, OCM)."""
@@ -115,7 +119,9 @@ class Scheduler(StandIn):
             return
         now = self._clock()
         outcome = schedule(placement, self._fleet(), now, write_scores=self._write_scores)
-        if outcome.hold:
+        if outcome.unsupported:
+            log.warning("cannot decide", placement="/".join(key), reason=outcome.unsupported)
+        if outcome.hold or outcome.unsupported:
             return
         self._requeue_at(("placement", *key), outcome.reschedule_at, now)
         await self._write_decisions(placement, outcome)

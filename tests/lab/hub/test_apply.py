@@ -6,7 +6,7 @@ import pytest
 
 from placement_ac.lab.hub import field_sets
 from placement_ac.lab.hub.apply import merge
-from placement_ac.lab.hub.schema import SchemaNode
+from placement_ac.structural_schema.schema_node import SchemaNode
 from tests.support.hub_client import (
     CHECKS,
     CONFIGMAPS,

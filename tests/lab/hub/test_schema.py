@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
-from placement_ac.lab.hub import Hub, cel, kinds, table
-from placement_ac.lab.hub.schema import UNSET
+from placement_ac.lab.hub import Hub, kinds, table
+from placement_ac.structural_schema import rules
+from placement_ac.structural_schema.rules import Violation
+from placement_ac.structural_schema.schema_node import UNSET
 from tests.support.driver import eventually
 from tests.support.hub_client import (
     CONFIGS,
@@ -435,10 +437,10 @@ def test_the_age_of_a_malformed_timestamp() -> None:
     ],
 )  # fmt: skip
 def test_rules(rule: str, value: Any, holds: bool) -> None:
-    assert (cel.violation({"rule": rule}, value, UNSET) is None) is holds
+    assert (rules.violation({"rule": rule}, value, UNSET) is None) is holds
 
 
 def test_a_rule_has_its_own_message() -> None:
-    assert cel.violation({"rule": "self > 1", "message": "too small"}, 1, UNSET) == "too small"
-    assert cel.violation({"rule": "self > 1"}, 1, UNSET) == "failed rule: self > 1"
-    assert cel.violation({"rule": "self == oldSelf"}, 1, UNSET) is None
+    assert rules.violation({"rule": "self > 1", "message": "too small"}, 1, UNSET) == Violation("too small")
+    assert rules.violation({"rule": "self > 1"}, 1, UNSET) == Violation("failed rule: self > 1")
+    assert rules.violation({"rule": "self == oldSelf"}, 1, UNSET) is None

@@ -3,7 +3,8 @@ x-kubernetes-validations: evaluate CEL rules on a value and, for transition rule
 
 celpy parses a rule. Rules that use only common functions are compiled to Python functions, which
 are several hundred times faster than celpy's interpreter; the interpreter evaluates all others. A
-rule that cannot be evaluated counts as violated, with the error as its message, as in Kubernetes.
+rule whose evaluation fails counts as violated, with the error as its message, as in Kubernetes; so does one
+that celpy does not know, but then the violation says so.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import operator
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import celpy
 from celpy.adapter import json_to_cel
@@ -19,7 +20,7 @@ from celpy.celparser import CELParseError
 from celpy.evaluation import CELEvalError
 from lark import Token, Tree
 
-from placement_ac.lab.hub.schema import UNSET
+from placement_ac.structural_schema.schema_node import UNSET
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,28 +35,48 @@ class OutsideError(Exception):
     """The rule uses something that this module cannot compile."""
 
 
-def violation(rule: dict[str, Any], value: Any, old: Any) -> str | None:
-    """Return the message of a rule that `value` violates, else None. `old` may be UNSET."""
+class Violation(NamedTuple):
+    """The message of a violated rule. `evaluated`: False if celpy may lack what Kubernetes knows."""
+
+    message: str
+    evaluated: bool = True
+
+
+def violation(rule: dict[str, Any], value: Any, old: Any) -> Violation | None:
+    """Return the violation if `value` violates the rule, else None. `old` may be UNSET."""
     text: str = rule["rule"]
     if old is UNSET and "oldSelf" in text:
         return None  # a transition rule does not apply to a new value
     try:
-        holds = _program(text)({"self": value, "oldSelf": old})
+        program = _program(text)
+    except CELParseError as error:
+        return Violation(f"rule {text} failed: {error}", evaluated=False)
+    try:
+        holds = program.evaluate({"self": value, "oldSelf": old})
     except FAILURES as error:
-        return f"rule {text} failed: {error}"
-    return None if holds is True else rule.get("message") or f"failed rule: {text}"
+        return Violation(f"rule {text} failed: {error}", program.compiled)
+    return None if holds is True else Violation(rule.get("message") or f"failed rule: {text}")
+
+
+class _Program(NamedTuple):
+    evaluate: Value
+    compiled: bool
+    """Whether it is a Python function; if not, celpy interprets it, which lacks functions of Kubernetes."""
 
 
 @lru_cache(maxsize=4096)
-def _program(text: str) -> Value:
+def _program(text: str) -> _Program:
     environment = celpy.Environment()
     tree = environment.compile(text)
     try:
-        return _function(tree)
+        return _Program(_function(tree), True)
     except OutsideError:
         program = environment.program(tree)
-        return lambda names: bool(
-            program.evaluate({k: json_to_cel(v) for k, v in names.items() if v is not UNSET})
+        return _Program(
+            lambda names: bool(
+                program.evaluate({k: json_to_cel(v) for k, v in names.items() if v is not UNSET})
+            ),
+            False,
         )
 
 

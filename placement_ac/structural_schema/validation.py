@@ -8,18 +8,42 @@ existing error does not block an unrelated write.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from placement_ac.lab.hub import cel
-from placement_ac.lab.hub.errors import StatusCause
-from placement_ac.lab.hub.schema import ANYTHING, UNSET, SchemaNode, dumps
+import re2  # type: ignore[import-untyped]  # ships no types; celpy needs it as well
+
+from placement_ac.structural_schema import rules
+from placement_ac.structural_schema.schema_node import ANYTHING, UNSET, SchemaNode, dumps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     Check = Callable[[Any, Any], "tuple[str, str] | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class StatusCause:
+    """
+    An error in one field: `reason` such as FieldValueRequired, `field` such as spec.clusters[0].
+
+    `evaluated`: False for a CEL rule that cannot be evaluated here, so that it may hold on an API server.
+    """
+
+    reason: str
+    message: str
+    field: str
+    evaluated: bool = True
+
+    def wire(self) -> dict[str, str]:
+        """Return the cause as in a `Status`."""
+        return {"reason": self.reason, "message": self.message, "field": self.field}
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}"
+
 
 # Errors with these reasons prevent the evaluation of CEL rules, which may rely on the field.
 # Source: apiextensions-apiserver, hasBlockingErr.
@@ -160,10 +184,12 @@ def _rule_errors(node: SchemaNode, value: Any, old: Any, path: str) -> Iterator[
     if not node.has_rules or (old is not UNSET and (old is value or old == value)):
         return
     for rule in node.rules:
-        if message := cel.violation(rule, value, old):
-            where = path + rule.get("fieldPath", "")
+        if violation := rules.violation(rule, value, old):
             yield StatusCause(
-                rule.get("reason") or "FieldValueInvalid", f"Invalid value: {message}", where.lstrip(".")
+                rule.get("reason") or "FieldValueInvalid",
+                f"Invalid value: {violation.message}",
+                (path + rule.get("fieldPath", "")).lstrip("."),
+                violation.evaluated,
             )
     if isinstance(value, dict):
         for key, child_value in value.items():
@@ -203,17 +229,15 @@ def _enum(value: Any, allowed: list[Any]) -> tuple[str, str] | None:
 
 
 def _pattern(value: Any, pattern: str) -> tuple[str, str] | None:
-    if not isinstance(value, str) or regex(pattern).search(value):
+    if not isinstance(value, str) or _regex(pattern).search(value):
         return None
     return "FieldValueInvalid", f"Invalid value: {dumps(value)}: should match '{pattern}'"
 
 
 @lru_cache(maxsize=4096)
-def regex(pattern: str) -> re.Pattern[str]:
-    """Compile a Go regular expression: flags are allowed anywhere, and `$` means the end of the text."""
-    flags = re.IGNORECASE if "(?i)" in pattern else 0
-    pattern = pattern.replace("(?i)", "")
-    return re.compile(re.sub(r"(?<!\\)\$$", r"\\Z", pattern), flags)
+def _regex(pattern: str) -> Any:
+    """Compile a regular expression as Go does: RE2, so its time is linear in the text."""
+    return re2.compile(pattern)
 
 
 BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
