@@ -5,7 +5,7 @@ Derives the inputs of the core from the settings and from what the hub serves.
 from collections.abc import Mapping
 from pathlib import Path
 
-from placement_ac.config.dispatch_plugins import installed_plugins
+from placement_ac.config.dispatch_plugins import PluginProblems, installed_plugins
 from placement_ac.config.settings import BadSettings, Settings
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
@@ -70,6 +70,7 @@ def placement_policy(settings: Settings) -> PlacementPolicy:
         round_timeout=settings.round_timeout,
         dispatch_profile=settings.dispatch_profile,
         plugins=installed_plugins(),
+        report_plugin_problem=PluginProblems(),
         node_labels=dict(one.split("=", 1) for one in settings.node_labels),
         expiry_warning=settings.credentials_warning,
         probe=settings.credentials_probe,

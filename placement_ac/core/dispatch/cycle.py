@@ -5,17 +5,19 @@ Pure. Ties are broken by the Placement's order.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from placement_ac.core.api.constants import ANNOTATION_ANTI_AFFINITY
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import joined
 from placement_ac.core.dispatch.facts import Cluster
-from placement_ac.core.dispatch.filters import CAPACITY, FILTERS, Filter
-from placement_ac.core.dispatch.plugins import NO_PLUGINS, Plugins
+from placement_ac.core.dispatch.filters import CAPACITY, FILTERS
+from placement_ac.core.dispatch.plugins import NO_PLUGINS, Plugin, Plugins
 from placement_ac.core.dispatch.profiles import Profile
-from placement_ac.core.dispatch.scores import SCORES, Score
+from placement_ac.core.dispatch.scores import SCORES
+from placement_ac.core.inputs.state import ignore_plugin_problem
 
 if TYPE_CHECKING:
     from placement_ac.core.api.job_spec import JobSpec
@@ -49,12 +51,22 @@ class Ranking(NamedTuple):
 class DispatchCycle:
     """Ranks the clusters for one job after the other; each knows the nominations of those before it.
 
-    `plugins`: filters and scores of third parties, of which those count that a profile names.
+    `plugins`: filters and scores of third parties, of which those count that a profile names. `report` gets
+    the name of a built-in one that fails, and its problem.
     """
 
-    def __init__(self, clusters: Sequence[Cluster], plugins: Plugins = NO_PLUGINS) -> None:
+    def __init__(
+        self,
+        clusters: Sequence[Cluster],
+        plugins: Plugins = NO_PLUGINS,
+        report: Callable[[str, str], None] = ignore_plugin_problem,
+    ) -> None:
         self._clusters = {cluster.name: cluster for cluster in clusters}
         self._plugins = plugins
+        self._filters, self._scores = (
+            {name: Plugin(function, partial(report, name)) for name, function in functions.items()}
+            for functions in (FILTERS, SCORES)
+        )
         self._known: dict[tuple[str, JobSpec], Refusals] = {}
         """Namespace and wishes of a job → the refusals of the built-in filters.
 
@@ -99,42 +111,42 @@ class DispatchCycle:
 
     def points(self, job: Workload, profile: Profile, name: str) -> dict[str, float | None]:
         """Return what each score of the profile says about a cluster; None: it abstains."""
-        return {score: self._score(score)(job, self._clusters[name]) for score, _ in profile.weights}
+        return {score: self._score(score).rate(job, self._clusters[name]) for score, _ in profile.weights}
 
     def refusals(self, job: Workload, profile: Profile) -> Refusals:
         """Return the clusters that do not fit the job; equal jobs share the built-in filters' answer."""
         found = self._by_built_in_filters(job)
         if not profile.filters:
             return found
-        filters = {name: self._plugins[name].refuse for name in profile.filters}
+        filters = {name: self._plugins[name] for name in profile.filters}
         others = {name: one for name, one in self._clusters.items() if name not in found}
         return {**found, **_refused(job, others, filters)}
 
     def _by_built_in_filters(self, job: Workload) -> Refusals:
         if job.job.annotation(ANNOTATION_ANTI_AFFINITY):
-            return _refused(job, self._clusters, FILTERS)
+            return _refused(job, self._clusters, self._filters)
         key = job.meta.namespace, job.job
         if key not in self._known:
-            self._known[key] = _refused(job, self._clusters, FILTERS)
+            self._known[key] = _refused(job, self._clusters, self._filters)
         return self._known[key]
 
     def _total(self, job: Workload, cluster: Cluster, profile: Profile) -> float:
-        rated = [(weight, self._score(name)(job, cluster)) for name, weight in profile.weights]
+        rated = [(weight, self._score(name).rate(job, cluster)) for name, weight in profile.weights]
         counted = [(weight, points) for weight, points in rated if points is not None]
         weights = sum(weight for weight, _ in counted)
         return sum(weight * points for weight, points in counted) / weights if weights else UNKNOWN_POINTS
 
-    def _score(self, name: str) -> Score:
-        return SCORES[name] if name in SCORES else self._plugins[name].rate
+    def _score(self, name: str) -> Plugin:
+        return self._scores.get(name) or self._plugins[name]
 
 
-def _refused(job: Workload, clusters: Mapping[str, Cluster], filters: Mapping[str, Filter]) -> Refusals:
+def _refused(job: Workload, clusters: Mapping[str, Cluster], filters: Mapping[str, Plugin]) -> Refusals:
     judged = ((name, _refusal(job, cluster, filters)) for name, cluster in clusters.items())
     return {name: refusal for name, refusal in judged if refusal}
 
 
-def _refusal(job: Workload, cluster: Cluster, filters: Mapping[str, Filter]) -> Refusal | None:
-    for name, refuses in filters.items():
-        if reason := refuses(job, cluster):
+def _refusal(job: Workload, cluster: Cluster, filters: Mapping[str, Plugin]) -> Refusal | None:
+    for name, one in filters.items():
+        if reason := one.refuse(job, cluster):
             return Refusal(name, reason)
     return None

@@ -1,8 +1,8 @@
 """
-Plugins of third parties: filters and scores beside the built-in ones.
+Plugins: filters and scores, the built-in ones and those of third parties.
 
-Pure: `config.dispatch_plugins` finds and loads them. A plugin may raise or return anything, and must not stop
-the dispatcher: then a filter refuses and a score abstains, and the problem is reported.
+Pure: `config.dispatch_plugins` finds and loads those of third parties. A plugin may raise or return anything,
+and must not stop the dispatcher: then a filter refuses and a score abstains, and the problem is reported.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +25,7 @@ def _nowhere(_: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A function of a third party; `report` gets each problem with it."""
+    """The function of a filter or score; `report` gets each problem with it."""
 
     function: Callable[[Workload, Cluster], object]
     report: Callable[[str], None] = _nowhere
@@ -53,7 +53,7 @@ class Plugin:
             return self.function(job, cluster), ""
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # a third party's code may raise SystemExit as well
+        except BaseException as error:  # code of third parties may raise SystemExit as well
             self.report(error_place(error))
             return None, type(error).__name__
 

@@ -93,6 +93,10 @@ def is_shared(name: str, cluster: str) -> bool:
     return name == cluster
 
 
+def ignore_plugin_problem(plugin: str, problem: str) -> None:
+    """Report the problem of a filter or score to nobody."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlacementPolicy:
     """The settings for removal, order, dispatching and warnings. Times are in seconds."""
@@ -122,6 +126,8 @@ class PlacementPolicy:
     """Label key of nodes → the label of clusters, or `claim:` and the ClusterClaim, that has its value."""
     plugins: Mapping[str, Any] = field(default_factory=dict)
     """Filters and scores of third parties, which a profile may name (`core.dispatch.plugins`)."""
+    report_plugin_problem: Callable[[str, str], None] = ignore_plugin_problem
+    """Gets the name of a built-in filter or score that fails, and what is wrong with it."""
     expiry_warning: float = 604800.0
     """How long before credentials expire an event warns of it."""
     probe: bool = False

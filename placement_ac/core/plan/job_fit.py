@@ -25,7 +25,8 @@ class JobFit:
     def __init__(self, seen: Snapshot, targets: TargetClusters) -> None:
         self._profiles = {check.meta.name: profile_of(seen, check)[0] for check in seen.checks.ours}
         self._default = default_profile(seen)[0]
-        self._cycle = DispatchCycle(tuple(_clusters(seen, targets)), seen.policy.plugins)
+        policy, clusters = seen.policy, tuple(_clusters(seen, targets))
+        self._cycle = DispatchCycle(clusters, policy.plugins, policy.report_plugin_problem)
         self._askable = askable_workers(seen, targets)
         self._awaited = awaited_workers(seen, self._askable)
 
