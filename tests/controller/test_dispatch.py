@@ -52,6 +52,15 @@ def test_a_job_that_fits_nowhere_waits_until_a_cluster_fits(there: Stage, admin:
     assert there.account("picky")[:2] == (1, 1)
 
 
+def test_a_job_with_a_huge_annotation_waits_with_the_reason_and_delays_nobody(there: Stage) -> None:
+    there.submit("huge", annotations={SELECTOR: "," * 200_000})
+    there.submit("other")
+    there.until_runs("other", "a")
+    limit = "at most 8,192 characters are read, it has 200,000"
+    why = f"0/3 clusters fit: 3 couldn't be judged: shorten the annotation {SELECTOR}: {limit} (Limits)"
+    soon(lambda: entry(there, "huge"), ("Pending", f"NoClusterFits: {why}"))
+
+
 def test_jobs_that_must_not_share_a_cluster(there: Stage) -> None:
     apart: Any = {"labels": {"app": "x"}, "annotations": {f"{DOMAIN}/anti-affinity": "app=x"}}
     for name in ("one", "two", "three", "four"):

@@ -107,3 +107,90 @@ def test_resources_that_kueue_does_not_count_on_the_hub_are_left_out() -> None:
 )
 def test_whatever_has_another_shape_counts_as_absent(spec: Any) -> None:
     assert job_spec({"metadata": {}, "spec": spec}) == NO_JOB
+
+
+def labels(number: int) -> Any:
+    return {f"l{n}": "" for n in range(number)}
+
+
+def affinity(terms: int, values: int = 1) -> Any:
+    """A Pod template whose required node affinity has so many terms, of one key with so many values."""
+    expression = {"key": "z", "operator": "In", "values": [str(n) for n in range(values)]}
+    required = {"nodeSelectorTerms": [{"matchExpressions": [expression]}] * terms}
+    return {
+        "spec": {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}}
+    }
+
+
+def resources(number: int, name: str = "r") -> Any:
+    return {"spec": {"containers": [container(requests={f"{name}{n}": 1 for n in range(number)})]}}
+
+
+NODES = "use fewer keys and values in the requirements of a podSet on nodes: at most 256 are read, it has"
+LONG = "shorten the names of labels, nodes or resources: at most 317 characters are read, one has"
+
+
+@pytest.mark.parametrize(
+    ("most", "more", "problem"),
+    [
+        pytest.param(
+            {"annotations": {GROUP: "x" * 8192}},
+            {"annotations": {GROUP: "x" * 8193}},
+            f"shorten the annotation {GROUP}: at most 8,192 characters are read, it has 8,193",
+            id="an annotation",
+        ),
+        pytest.param(
+            {"pods": ({},) * 64},
+            {"pods": ({},) * 65},
+            "use fewer podSets: at most 64 are read, it has 65",
+            id="podSets",
+        ),
+        pytest.param(
+            {"labels": labels(256)},
+            {"labels": labels(257)},
+            "use fewer labels: at most 256 are read, it has 257",
+            id="labels",
+        ),
+        pytest.param(
+            {"labels": {"l": "x" * 317}}, {"labels": {"l": "x" * 318}}, f"{LONG} 318", id="a long label"
+        ),
+        pytest.param(
+            {"pods": (affinity(128),)}, {"pods": (affinity(129),)}, f"{NODES} 258", id="node affinity"
+        ),
+        pytest.param(
+            {"pods": (affinity(1, 255),)}, {"pods": (affinity(1, 256),)}, f"{NODES} 257", id="values"
+        ),
+        pytest.param(
+            {"pods": ({"spec": {"nodeSelector": labels(128)}},)},
+            {"pods": ({"spec": {"nodeSelector": labels(129)}},)},
+            f"{NODES} 258",
+            id="a nodeSelector",
+        ),
+        pytest.param(
+            {"pods": ({"spec": affinity(2)["spec"] | {"nodeSelector": labels(60)}},)},
+            {"pods": ({"spec": affinity(3)["spec"] | {"nodeSelector": labels(60)}},)},
+            f"{NODES} 366",
+            id="a nodeSelector counts in each term",
+        ),
+        pytest.param(
+            {"pods": (resources(256),)},
+            {"pods": (resources(257),)},
+            "use fewer resources in a podSet: at most 256 are read, it has 257",
+            id="resources",
+        ),
+        pytest.param(
+            {"pods": (resources(1, "x" * 316),)},
+            {"pods": (resources(1, "x" * 317),)},
+            f"{LONG} 318",
+            id="a long resource",
+        ),
+    ],
+)
+def test_what_is_over_a_limit_is_not_kept(most: Any, more: Any, problem: str) -> None:
+    assert job_spec(raw_job(**most)).problem == ""
+    assert job_spec(raw_job(**more)) == JobSpec("user-queue", problem=problem)
+
+
+def test_a_label_is_found_by_its_key() -> None:
+    spec = job_spec(raw_job(labels={"a": "1", "ab": "2", "c": ""}))
+    assert [spec.label(key) for key in ("a", "ab", "c", "b", "d", "")] == ["1", "2", "", None, None, None]

@@ -159,3 +159,22 @@ def too_little(asked: str, most: str, resource: str = GPU) -> str:
 )
 def test_capacity(pods: Any, there: Any, reason: str | None) -> None:
     assert FILTERS["Capacity"](job(pods=pods), cluster("a", queue_facts=there)) == reason
+
+
+def test_what_is_over_a_limit_fits_nowhere_and_the_reason_names_the_limit() -> None:
+    text = ",".join(f"l{n}=x" for n in range(129))
+    names = ",".join(f"c{n}" for n in range(257))
+    most = "at most 256 are read, it has"
+    reasons = {
+        "Limits": (SELECTOR, "x" * 8193, f"shorten the annotation {SELECTOR}: at most 8,192 characters"),
+        "ClusterAffinity": (
+            SELECTOR,
+            text,
+            f"correct the annotation {SELECTOR}: use fewer keys and values: {most} 258",
+        ),
+        "AntiAffinity": (ANTI, text, f"correct the annotation {ANTI}: use fewer keys and values: {most} 258"),
+        "ClusterNames": (NAMES, names, f"use fewer names in the annotation {NAMES}: {most} 257"),
+    }
+    for name, (annotation, value, reason) in reasons.items():
+        found = FILTERS[name](job(annotations={annotation: value}), cluster("a"))
+        assert (found or "").startswith(f"couldn't be judged: {reason}")

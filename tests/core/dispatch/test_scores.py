@@ -63,6 +63,8 @@ def test_sticky(group: str, points: float | None) -> None:
         pytest.param("10:gpu=t4", 0.0, id="none"),
         pytest.param("gpu=h100", None, id="no weight: it cannot be read"),
         pytest.param("5:gpu h100", None, id="no selector"),
+        pytest.param("1:gpu=h100;" * 128, 100.0, id="as many as are read"),
+        pytest.param("1:gpu=h100;" * 129, None, id="more than are read"),
     ],
 )
 def test_preferred(preferences: str, points: float | None) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.inputs.state import PlacementPolicy, Plan
+from placement_ac.core.inputs.state import PlacementPolicy, Plan, Snapshot
 from placement_ac.core.plan.event_intents import dispatch_events
 from placement_ac.core.plan.plan import plan
 from tests.core.plan.test_nomination import nominated
@@ -32,10 +32,22 @@ GPUS = {"a": "t4", "b": "h100", "c": "h100"}
 READY = {"check": "Ready", "mk": "Pending"}
 
 
-def scene(
-    *jobs: Any, profile: str = "", policy: PlacementPolicy = POLICY, gpus: Mapping[str, str] = GPUS
-) -> Plan:
-    """OCM decides a, b, c; all are listed and connected. `gpus`: cluster → its GPUs, a label and a claim."""
+def scene(*jobs: Any, **rest: Any) -> Plan:
+    """The plan of `inputs`."""
+    return plan(inputs(*jobs, **rest))
+
+
+def inputs(
+    *jobs: Any,
+    profile: str = "",
+    policy: PlacementPolicy = POLICY,
+    gpus: Mapping[str, str] = GPUS,
+    **rest: Any,
+) -> Snapshot:
+    """OCM decides a, b, c; all are listed and connected. `gpus`: cluster → its GPUs, a label and a claim.
+
+    `rest`: of `snapshot`.
+    """
     fleet = our_objects("a", "b", "c", owners=["check", "mk"])
     for obj in fleet:
         if obj["kind"] == "MultiKueueCluster":
@@ -47,7 +59,7 @@ def scene(
     ours = check(annotations={PROFILE: profile} if profile else {})
     decided = decision(("a", 3), ("b", 2), ("c", 1))
     hub = [ours, multikueue_check(), placement(), decided, *secrets(*"abc"), *fleet, *managed]
-    return plan(snapshot(world(hub, *jobs, policy=policy)))
+    return snapshot(world(hub, *jobs, policy=policy), **rest)
 
 
 def states(answer: Plan) -> dict[str, tuple[str, str]]:
