@@ -77,6 +77,13 @@ class JobSpec(NamedTuple):
         """Return the annotation, "" if it is not set."""
         return dict(self.annotations).get(name, "").strip()
 
+    @property
+    def size(self) -> int:
+        """How much there is to compare with a cluster: requirements, values, names, resources."""
+        listed = sum(text.count(",") + text.count(";") + 1 for _, text in self.annotations)
+        nodes = sum(1 + len(one.values) for terms in self.nodes for term in terms for one in term)
+        return listed + nodes + sum(map(len, self.requests))
+
     def label(self, key: str) -> str | None:
         """Return the value of a label; None: it is not set."""
         at = bisect_left(self.labels, (key,))

@@ -124,6 +124,8 @@ class PlacementPolicy:
     """The profile by which clusters are scored, for checks without one of their own."""
     node_labels: Mapping[str, str] = field(default_factory=dict)
     """Label key of nodes → the label of clusters, or `claim:` and the ClusterClaim, that has its value."""
+    dispatch_steps: int | None = None
+    """How many steps a plan takes at most to judge jobs (`DispatchCycle.cost`); None: without a limit."""
     plugins: Mapping[str, Any] = field(default_factory=dict)
     """Filters and scores of third parties, which a profile may name (`core.dispatch.plugins`)."""
     report_plugin_problem: Callable[[str, str], None] = ignore_plugin_problem
@@ -160,6 +162,7 @@ class TimerKind(StrEnum):
     RETAINED = auto()  # a MultiKueueCluster that is no longer listed
     LIST_ORDER = auto()  # the names of the list in their order
     NO_CLUSTER = auto()  # uid of a Workload with quota that no cluster can take
+    JUDGED = auto()  # uid/count of a Workload that was judged, while there are too many for one plan
     NOMINATION_ROUND = auto()  # uid/count of a Workload's nominations
     FACTS_AWAITED = auto()  # a MultiKueueCluster whose worker is asked for its queues, and has not answered
     CLUSTERS_UNUSABLE = auto()  # the message of an event about unusable clusters

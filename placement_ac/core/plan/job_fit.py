@@ -14,9 +14,10 @@ from placement_ac.core.dispatch.cycle import DispatchCycle, Ranking, Refusals
 from placement_ac.core.dispatch.facts import Cluster
 from placement_ac.core.dispatch.profiles import RANKED, Profile, ProfileError, parse_profile
 from placement_ac.core.inputs.queue_facts import Queue, QueueFacts
-from placement_ac.core.inputs.state import Snapshot
+from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind
 from placement_ac.core.plan.fact_questions import askable_workers, awaited_workers
 from placement_ac.core.plan.targets import TargetClusters
+from placement_ac.core.plan.turns import turn
 
 
 class JobFit:
@@ -28,6 +29,8 @@ class JobFit:
         policy, clusters = seen.policy, tuple(_clusters(seen, targets))
         self._cycle = DispatchCycle(clusters, policy.plugins, policy.report_plugin_problem)
         self._askable = askable_workers(seen, targets)
+        undecided = [one for one in targets.workloads.undecided if _is_judged(seen, one)]
+        self.turn = turn(seen, undecided, self._cycle.cost)
         self._awaited = awaited_workers(seen, self._askable)
 
     def ranking(self, workload: Workload) -> Ranking:
@@ -60,9 +63,27 @@ class JobFit:
         """Whether a worker may soon say what matters to the Workload."""
         return bool(self._awaited) and not self._awaited.isdisjoint(self.asks_about(workload))
 
+    def defers(self, workload: Workload) -> bool:
+        """Whether the Workload is left for a later plan: there are too many for one."""
+        return workload.meta.uid in self.turn.deferred
+
     def nominated(self, workload: Workload, names: Iterable[str]) -> None:
         """Take in that a Workload is nominated to these MultiKueueClusters from now on."""
         self._cycle.nominated(workload, names)
+
+
+def round_timer(workload: Workload) -> Timer:
+    """Return the timer of the round in which a Workload was nominated last."""
+    return Timer(TimerKind.NOMINATION_ROUND, f"{workload.meta.uid}/{len(workload.nominated)}")
+
+
+def _is_judged(seen: Snapshot, workload: Workload) -> bool:
+    """Whether it has quota, and no nomination or a due round; with `retry_waiting_after`, every one has."""
+    policy = seen.policy
+    if not (workload.has_quota and workload.active):
+        return False
+    waits = not workload.nominated or policy.retry_waiting_after is not None
+    return waits or seen.age(round_timer(workload)) >= policy.round_timeout
 
 
 def job_fit(seen: Snapshot, targets: TargetClusters) -> JobFit | None:

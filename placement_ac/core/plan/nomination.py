@@ -15,9 +15,9 @@ from placement_ac.core.api.constants import PENDING, READY
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.cycle import Refusals
 from placement_ac.core.draining.state import DrainState
-from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind
+from placement_ac.core.inputs.state import Snapshot, Timer
 from placement_ac.core.plan.fact_questions import FactQuestions, fact_questions
-from placement_ac.core.plan.job_fit import JobFit
+from placement_ac.core.plan.job_fit import JobFit, round_timer
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.selection import soonest
 
@@ -53,8 +53,8 @@ def nominate(seen: Snapshot, targets: TargetClusters, fit: JobFit | None) -> Nom
     asked_about: set[str] = set()
     for case in _cases(seen, targets, eligible):
         workload, more, due = case.workload, case.more, case.due
-        waits_for_facts = False
-        if case.is_undecided:
+        waits_for_facts = fit.defers(workload)
+        if case.is_undecided and not waits_for_facts:
             asked_about |= fit.asks_about(workload) & eligible.difference(case.kept)
             waits_for_facts = fit.waits_for_facts(workload)
         if case.is_new and not waits_for_facts:
@@ -73,7 +73,12 @@ def nominate(seen: Snapshot, targets: TargetClusters, fit: JobFit | None) -> Nom
             waits.append(None if waits_for_facts else max(case.left, 0.0))
     questions = fact_questions(seen, asked_about)
     return Nominations(
-        tuple(nominations), tuple(unfit), _by_filter(refused), questions, frozenset(timers), soonest(waits)
+        tuple(nominations),
+        tuple(unfit),
+        _by_filter(refused),
+        questions,
+        fit.turn.timers.union(timers),
+        soonest((*waits, fit.turn.requeue_after)),
     )
 
 
@@ -110,7 +115,7 @@ def _cases(seen: Snapshot, targets: TargetClusters, eligible: frozenset[str]) ->
     made_ready = _by_workload((step.name, step.make_ready) for step in targets.drain.steps)
     for workload in targets.workloads.undecided:
         uid = workload.meta.uid
-        timer = Timer(TimerKind.NOMINATION_ROUND, f"{uid}/{len(workload.nominated)}")
+        timer = round_timer(workload)
         kept = _kept(seen, workload, denominated.get(uid, ()), made_ready.get(uid, ()))
         more = eligible.difference(kept) if _may_be_dispatched(seen, workload) else frozenset[str]()
         yield _Case(workload, tuple(kept), more, timer, seen.policy.round_timeout - seen.age(timer))

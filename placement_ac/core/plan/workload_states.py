@@ -94,9 +94,13 @@ def _no_cluster_timers(seen: Snapshot, context: AnswerContext) -> frozenset[Time
     if seen.policy.retry_waiting_after is None or (context.ready and not context.fit):
         return frozenset()
     waiting = (workload for workload, _ in our_entries(seen) if workload.has_quota and not workload.cluster)
-    return frozenset(
-        [_no_cluster_timer(one) for one in waiting if not context.ready or _no_fit(context, one)]
-    )
+    return frozenset([_no_cluster_timer(one) for one in waiting if _has_no_cluster(seen, context, one)])
+
+
+def _has_no_cluster(seen: Snapshot, context: AnswerContext, workload: Workload) -> bool:
+    if context.ready and context.fit and context.fit.defers(workload):  # as it was when it was judged
+        return _no_cluster_timer(workload) in seen.timer_ages
+    return not context.ready or bool(_no_fit(context, workload))
 
 
 def _no_cluster_timer(workload: Workload) -> Timer:
@@ -164,9 +168,9 @@ def _pending_reason(context: AnswerContext, workload: Workload) -> str:
 
 
 def _waits_for_facts(context: AnswerContext, workload: Workload) -> bool:
-    """Whether it will soon be known where the Workload fits."""
+    """Whether it will soon be known, or is judged in a later plan, where the Workload fits."""
     fit = context.fit if context.ready and not _is_made_ready(context.drain, workload) else None
-    return fit is not None and fit.waits_for_facts(workload)
+    return fit is not None and (fit.defers(workload) or fit.waits_for_facts(workload))
 
 
 def _no_fit(context: AnswerContext, workload: Workload) -> str:
