@@ -21,7 +21,7 @@ from placement_ac.core.api.constants import (
     ANNOTATION_PREFERRED_CLUSTERS,
 )
 from placement_ac.core.api.label_selector import Requirement
-from placement_ac.core.api.pod_requests import Requests, podset_requests
+from placement_ac.core.api.pod_requests import PODS, Requests, podset_requests
 from placement_ac.core.api.schemas import Raw, as_mapping
 
 _ANNOTATIONS: Final = (
@@ -151,7 +151,7 @@ def _labels(metas: Sequence[Raw]) -> Pairs:
 
 def _requests(podset: Raw, counted: frozenset[str]) -> Requests:
     found = podset_requests(podset, counted)
-    _limit("resources in a podSet", NAMES_MAX, len(found))
+    _limit("resources in a podSet", NAMES_MAX, sum(name != PODS for name, _ in found))
     _limit_names(name for name, _ in found)
     return found
 

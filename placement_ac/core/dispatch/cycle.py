@@ -142,7 +142,13 @@ class DispatchCycle:
             self._known[key] = _refused(job, self._clusters, self._filters)
         return self._known[key]
 
+    def doubt(self, job: Workload, name: str) -> str:
+        """Return why a cluster may never give the job quota: its total is 0 then; "": there is no doubt."""
+        return self._clusters[name].doubt(job)
+
     def _total(self, job: Workload, cluster: Cluster, profile: Profile) -> float:
+        if cluster.doubt(job):
+            return 0.0
         rated = [(weight, self._score(name).rate(job, cluster)) for name, weight in profile.weights]
         counted = [(weight, points) for weight, points in rated if points is not None]
         weights = sum(weight for weight, _ in counted)

@@ -58,6 +58,7 @@ class QueueFacts:
     """Workloads that have quota there."""
     active: bool = True
     """Whether it gives quota: neither it nor the LocalQueue is on hold, and all that it needs is there."""
+    exists: bool = True
 
 
 class WorkloadsThere(NamedTuple):
@@ -114,10 +115,14 @@ class _WrongField(ValueError):
 
 def _local_queue(raw: Raw, by_name: dict[str, QueueFacts]) -> tuple[Queue, QueueFacts]:
     spec, status = _read(raw, "LocalQueue", LocalQueueSpec, Conditions)
-    facts = by_name.setdefault(spec.cluster_queue, QueueFacts(spec.cluster_queue))
+    facts = by_name.setdefault(spec.cluster_queue, _missing(spec.cluster_queue))
     active = facts.active and _is_active(spec.stop_policy, status)
     namespace = str(as_mapping(raw.get("metadata")).get("namespace", ""))
     return (namespace, _name(raw)), facts if active == facts.active else replace(facts, active=active)
+
+
+def _missing(name: str) -> QueueFacts:
+    return QueueFacts(name, active=False, exists=False)
 
 
 def _cluster_queue(raw: Raw) -> QueueFacts:

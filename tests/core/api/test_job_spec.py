@@ -86,14 +86,40 @@ SIDECAR = container(requests={"cpu": 1}) | {"restartPolicy": "Always"}
     ],
 )
 def test_the_requests_of_a_podset(podset: Any, requests: Any) -> None:
-    wanted = (tuple(sorted(requests.items())),) if requests else ()
-    assert job_spec({"spec": {"podSets": [podset]}}).requests == wanted
+    """The Pods count as well: see below."""
+    found = job_spec({"spec": {"podSets": [podset]}}).requests
+    assert [{name: amount for name, amount in one if name != "pods"} for one in found] == [requests] * bool(
+        requests
+    )
+
+
+@pytest.mark.parametrize(
+    ("podset", "number"),
+    [
+        pytest.param(pods(ONE_GPU), 1, id="one"),
+        pytest.param(pods(ONE_GPU, count=16), 16, id="all Pods"),
+        pytest.param(pods(ONE_GPU, count=16, minCount=4), 4, id="the fewest"),
+        pytest.param(pods(ONE_GPU, count=0), None, id="no Pod"),
+        pytest.param(pods([], count=16), None, id="they ask for nothing"),
+    ],
+)
+def test_the_pods_of_a_podset_that_asks_for_something_are_counted(podset: Any, number: int | None) -> None:
+    [found] = job_spec({"spec": {"podSets": [podset]}}).requests or [()]
+    assert dict(found).get("pods") == (number and number * 1000)
+
+
+def test_pods_that_ask_for_nothing_count_where_kueue_counts_them_on_the_hub() -> None:
+    admission = {"podSetAssignments": [{"name": "main", "resourceUsage": {"pods": "16"}}]}
+    raw = {"spec": {"podSets": [pods([], count=16)]}, "status": {"admission": admission}}
+    assert job_spec(raw).requests == ((("pods", 16000),),)
 
 
 def test_resources_that_kueue_does_not_count_on_the_hub_are_left_out() -> None:
     spec = {"podSets": [pods(ONE_GPU)]}
     usage = {"podSetAssignments": [{"name": "main"}, {"name": "other", "resourceUsage": gpus("1")}]}
-    assert job_spec({"spec": spec, "status": {"admission": usage}}).requests == (((GPU, 1000),),)
+    assert job_spec({"spec": spec, "status": {"admission": usage}}).requests == (
+        ((GPU, 1000), ("pods", 1000)),
+    )
 
 
 @pytest.mark.parametrize(

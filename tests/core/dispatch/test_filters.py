@@ -139,7 +139,24 @@ def too_little(asked: str, most: str, resource: str = GPU) -> str:
             gpu_pods(8), queues((GPU, "a", 4, 0, 2)), too_little("8", "6"), id="it may borrow too little"
         ),
         pytest.param(gpu_pods(8), queues((GPU, "a", 4, 0, None)), None, id="a cohort without a limit"),
-        pytest.param(gpu_pods(1), queues(("cpu", "a", 4)), too_little("1", "0"), id="no such resource"),
+        pytest.param(gpu_pods(1), queues(("cpu", "a", 4)), None, id="Kueue may ignore what is not named"),
+        pytest.param(
+            gpu_pods(1), queues((GPU, "a", 0)), too_little("1", "0"), id="it is named: there is none"
+        ),
+        pytest.param(gpu_pods(1, 1), queues((GPU, "a", 4), ("pods", "a", 1)), None, id="enough Pods"),
+        pytest.param(
+            gpu_pods(1),
+            queues((GPU, "a", 4), ("pods", "a", 0)),
+            too_little("1", "0", "pods"),
+            id="too few Pods",
+        ),
+        pytest.param(
+            gpu_pods(1),
+            queues(exists=False, active=False),
+            f"had no ClusterQueue cluster-queue for LocalQueue {QUEUE[0]}/{QUEUE[1]}",
+            id="no ClusterQueue",
+        ),
+        pytest.param(gpu_pods(1), queues((GPU, "a", 4), active=False), None, id="on hold: that may change"),
         pytest.param(
             gpu_pods(1, memory="48Gi"),
             queues((GPU, "a", 4), ("memory", "a", "32Gi")),

@@ -102,6 +102,7 @@ def test_a_weight_is_1_to_100(text: str) -> None:
             gpu_pods(1, cpu=4), queues((GPU, "a", 8), ("cpu", "a", 8)), 75.0, id="the scarcest resource"
         ),
         pytest.param(gpu_pods(2), queues(("cpu", "a", 8)), 0.0, id="no such resource"),
+        pytest.param(gpu_pods(2), queues((GPU, "a", 8), ("pods", "a", 2)), 75.0, id="Pods are scarcer"),
         pytest.param((), queues((GPU, "a", 8)), None, id="no requests"),
         pytest.param(gpu_pods(2), {}, 0.0, id="no LocalQueue"),
         pytest.param(gpu_pods(2), queues((GPU, "a", 8), active=False), 0.0, id="stopped"),

@@ -76,13 +76,16 @@ def test_a_queue_that_is_on_hold(kind: str, part: Any, active: bool) -> None:
 
 
 def test_a_local_queue_without_its_cluster_queue() -> None:
-    assert worker_facts([local("one", "gone")], []).queues == {("team", "one"): QueueFacts("gone")}
+    assert worker_facts([local("one", "gone")], []).queues == {
+        ("team", "one"): QueueFacts("gone", active=False, exists=False)
+    }
 
 
 @pytest.mark.parametrize("raw", [{}, {"spec": None, "status": {}}, {"spec": {"resourceGroups": None}}])
 def test_what_is_absent_is_empty(raw: Any) -> None:
     found = worker_facts([local("one"), {}], [{"metadata": {"name": "cq"}} | raw])
-    assert found == WorkerFacts({("team", "one"): QueueFacts("cq"), ("", ""): QueueFacts("")})
+    missing = QueueFacts("", active=False, exists=False)
+    assert found == WorkerFacts({("team", "one"): QueueFacts("cq"), ("", ""): missing})
 
 
 NOMINAL = "spec.resourceGroups.0.flavors.0.resources.0.nominalQuota"
