@@ -13,7 +13,7 @@ import structlog
 
 from placement_ac.core.api.errors import error_place
 from placement_ac.core.api.text import joined
-from placement_ac.core.dispatch.plugins import Plugin, PluginError
+from placement_ac.core.dispatch.plugins import Plugin, PluginError, kind_of
 
 GROUP: Final = "placement_ac.dispatch"
 
@@ -84,7 +84,7 @@ def _loaded(name: str, entries: list[EntryPoint]) -> Plugin | PluginError:
         report(error_place(error))
         return PluginError(f"the plugin {name} ({entry.value}) cannot be imported: {type(error).__name__}")
     return (
-        Plugin(found, report)
+        Plugin(found, report, kind_of(found))
         if callable(found)
         else PluginError(f"the plugin {name} ({entry.value}) is no function")
     )

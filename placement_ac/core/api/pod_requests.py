@@ -21,8 +21,8 @@ PODS: Final = "pods"
 def podset_requests(podset: Raw, counted: Collection[str] = ()) -> Requests:
     """Return what all Pods of a podSet ask for; whatever has another shape counts as absent.
 
-    `counted`: the resources that Kueue counts, if that is known; a configuration of it may exclude others. The
-    Pods are among the resources of a podSet that asks for any, or whose Pods are counted.
+    `counted`: the resources that Kueue counts, if that is known; a configuration of it may exclude others.
+    The Pods are among the resources of a podSet that asks for any, or whose Pods are counted.
     """
     pod = as_mapping(as_mapping(podset.get("template")).get("spec"))
     count = _count(podset)

@@ -69,7 +69,7 @@ class Cluster:
         """Return why the worker may never give the job quota, though none is too small; "": no reason.
 
         Kueue counts `pods` only where a ClusterQueue names them. It admits no job that asks for another
-        resource which the ClusterQueue does not name, unless it is configured to ignore it: we cannot read that.
+        resource which the ClusterQueue does not name, unless it is configured to ignore it.
         """
         facts = (self.queue_facts or {}).get(queue_of(job))
         if facts is None or not job.job.requests:
