@@ -8,9 +8,9 @@ of a Workload that is over one, nothing is kept but which limit that is.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, Final, NamedTuple
 
 from placement_ac.core.api.constants import (
@@ -19,10 +19,12 @@ from placement_ac.core.api.constants import (
     ANNOTATION_CLUSTER_SELECTOR,
     ANNOTATION_GROUP,
     ANNOTATION_PREFERRED_CLUSTERS,
+    OUR_DOMAIN,
 )
 from placement_ac.core.api.label_selector import Requirement
 from placement_ac.core.api.pod_requests import PODS, Requests, podset_requests
 from placement_ac.core.api.schemas import Raw, as_mapping
+from placement_ac.core.api.text import shortened
 
 _ANNOTATIONS: Final = (
     ANNOTATION_CLUSTER_NAMES,
@@ -31,6 +33,9 @@ _ANNOTATIONS: Final = (
     ANNOTATION_PREFERRED_CLUSTERS,
     ANNOTATION_GROUP,
 )
+OUR_ANNOTATIONS: Final = tuple(name for name in _ANNOTATIONS if name.startswith(OUR_DOMAIN))
+_IGNORED_MAX: Final = 5
+"""So many keys of our domain that nobody reads are reported."""
 _OF_ONE_JOB: Final = (
     "kueue.x-k8s.io/",
     "batch.kubernetes.io/",
@@ -70,6 +75,8 @@ class JobSpec(NamedTuple):
     """For each podSet with requirements on nodes: the alternatives."""
     requests: tuple[Requests, ...] = ()
     """For each podSet that asks for resources: how much of each its Pods need together, in thousandths."""
+    ignored: tuple[str, ...] = ()
+    """Keys of our domain that nobody reads: annotations that do not exist, and labels."""
     problem: str = ""
     """The limit that it is over, and what to do; it has no other wishes then."""
 
@@ -111,6 +118,7 @@ def job_spec(raw: Raw) -> JobSpec:
                 labels=_labels(metas),
                 nodes=tuple(terms for terms in map(_node_terms, pods) if terms),
                 requests=tuple(filter(None, (_requests(one, counted) for one in podsets))),
+                ignored=tuple(islice(dict.fromkeys(_ignored(metas)), _IGNORED_MAX)),
             )
         )
     except _OverLimit as problem:
@@ -140,6 +148,13 @@ def _annotations(metas: Sequence[Raw]) -> Pairs:
             why = f"at most {ANNOTATION_CHARS_MAX:,} characters are read, it has {len(text):,}"
             raise _OverLimit(f"shorten the annotation {name}: {why}")
     return found
+
+
+def _ignored(metas: Sequence[Raw]) -> Iterator[str]:
+    for meta in metas:
+        annotations, labels = as_mapping(meta.get("annotations")), as_mapping(meta.get("labels"))
+        wrong = (key for key in annotations if key not in _ANNOTATIONS)
+        yield from (shortened(key) for key in (*wrong, *labels) if key.startswith(OUR_DOMAIN))
 
 
 def _labels(metas: Sequence[Raw]) -> Pairs:

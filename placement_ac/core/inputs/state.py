@@ -431,6 +431,8 @@ class Plan:
     """Workloads, each with the clusters on which it may wait, as our dispatcher chooses them."""
     unfit: tuple[tuple[Workload, str], ...] = ()
     """Workloads with quota that no cluster fits, and why."""
+    ignored: tuple[tuple[Workload, str], ...] = ()
+    """Workloads with quota, each with what to correct in it: it is ignored."""
     refusals: Mapping[str, int] = field(default_factory=dict)
     """Filter → how often it has refused a cluster to a Workload with quota that is not nominated yet."""
     ask_for_copies: tuple[str, ...] = ()
