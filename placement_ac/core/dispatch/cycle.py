@@ -17,6 +17,7 @@ from placement_ac.core.dispatch.filters import CAPACITY, FILTERS
 from placement_ac.core.dispatch.plugins import NO_PLUGINS, Plugin, Plugins
 from placement_ac.core.dispatch.profiles import Profile
 from placement_ac.core.dispatch.scores import SCORES
+from placement_ac.core.dispatch.scores.headroom import ROOM_POINTS
 from placement_ac.core.inputs.state import ignore_plugin_problem
 
 UNKNOWN_POINTS: Final = 25.0
@@ -113,6 +114,10 @@ class DispatchCycle:
         if not _keeps_apart(job):
             return steps
         return steps + STEPS_PER_OTHER * (before + sum(len(one.of_queue(queue_of(job))) for one in clusters))
+
+    def has_room(self, job: Workload, name: str) -> bool:
+        """Whether a cluster is known to have room for the job now, beside those that wait there."""
+        return (self._scores["Headroom"].rate(job, self._clusters[name]) or 0.0) >= ROOM_POINTS
 
     def nominated(self, job: Workload, names: Iterable[str]) -> None:
         """Take in that a job is nominated to these clusters from now on."""

@@ -15,7 +15,7 @@ from placement_ac.core.dispatch.facts import Cluster
 from placement_ac.core.dispatch.profiles import RANKED, Profile, ProfileError, parse_profile
 from placement_ac.core.inputs.queue_facts import Queue, QueueFacts
 from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind
-from placement_ac.core.plan.fact_questions import askable_workers, awaited_workers
+from placement_ac.core.plan.fact_questions import FACTS_WAIT_SECONDS, askable_workers, awaited_workers
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.plan.turns import turn
 
@@ -59,9 +59,13 @@ class JobFit:
         """Return the MultiKueueClusters that can be asked for their queues, and whose queues matter to it."""
         return self._askable & self._cycle.asks_about(workload, self.profile(workload))
 
-    def waits_for_facts(self, workload: Workload) -> bool:
-        """Whether a worker may soon say what matters to the Workload."""
-        return bool(self._awaited) and not self._awaited.isdisjoint(self.asks_about(workload))
+    def awaits(self, names: Collection[str]) -> bool:
+        """Whether one of these MultiKueueClusters, which are asked for their queues, may soon answer."""
+        return not self._awaited.isdisjoint(names)
+
+    def has_room(self, workload: Workload, name: str) -> bool:
+        """Whether a MultiKueueCluster has room for the Workload now, as far as is known."""
+        return self._cycle.has_room(workload, name)
 
     def defers(self, workload: Workload) -> bool:
         """Whether the Workload is left for a later plan: there are too many for one."""
@@ -78,12 +82,12 @@ def round_timer(workload: Workload) -> Timer:
 
 
 def _is_judged(seen: Snapshot, workload: Workload) -> bool:
-    """Whether it has quota, and no nomination or a due round; with `retry_waiting_after`, every one has."""
+    """Whether it has quota, and no nomination or a round that is near (with `retry_waiting_after`: any)."""
     policy = seen.policy
     if not (workload.has_quota and workload.active):
         return False
     waits = not workload.nominated or policy.retry_waiting_after is not None
-    return waits or seen.age(round_timer(workload)) >= policy.round_timeout
+    return waits or policy.round_timeout - seen.age(round_timer(workload)) <= FACTS_WAIT_SECONDS
 
 
 def job_fit(seen: Snapshot, targets: TargetClusters) -> JobFit | None:
