@@ -20,7 +20,7 @@ from placement_ac.core.inputs.state import Plan, Snapshot, TimerKind, Verdict
 from placement_ac.core.plan.conditions import has_name_conflict, judge, usable_message
 from placement_ac.core.plan.disconnected import connection_events
 from placement_ac.core.plan.event_intents import DueEvents, config_events, expiry_warnings, unusable_clusters
-from placement_ac.core.plan.job_fit import job_fit
+from placement_ac.core.plan.job_fit import JobFit, job_fit
 from placement_ac.core.plan.nomination import nominate
 from placement_ac.core.plan.objects import (
     TargetObjects,
@@ -98,7 +98,7 @@ def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
         held=held_workloads(seen, context),
         nominations=nominations.nominations,
         unfit=nominations.unfit,
-        ignored=tuple(_ignored(targets)) if fit else (),
+        ignored=tuple(_ignored(targets, fit)) if fit else (),
         refusals=nominations.refusals,
         ask_for_copies=drain.ask_for_copies,
         ask_for_facts=nominations.questions.ask,
@@ -113,9 +113,10 @@ def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
     )
 
 
-def _ignored(targets: TargetClusters) -> Iterator[tuple[Workload, str]]:
+def _ignored(targets: TargetClusters, fit: JobFit) -> Iterator[tuple[Workload, str]]:
     for workload in targets.workloads.undecided:
-        if workload.has_quota and workload.active and (problems := [*ignored(workload.job)]):
+        judged = workload.has_quota and workload.active and not fit.defers(workload)
+        if judged and (problems := [*ignored(workload.job)]):
             yield workload, "; ".join(problems)
 
 
