@@ -5,7 +5,7 @@ One is imported when a profile names it, not before. Its first problem is logged
 """
 
 from collections.abc import Iterator, Mapping
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
@@ -13,11 +13,23 @@ import structlog
 
 from placement_ac.core.api.errors import error_place
 from placement_ac.core.api.text import joined
-from placement_ac.core.dispatch.plugins import Plugin, PluginError
+from placement_ac.core.dispatch.plugins import Plugin, PluginError, kind_of
 
 GROUP: Final = "placement_ac.dispatch"
 
 log = structlog.get_logger(__name__)
+
+
+class PluginProblems:
+    """Logs the first problem of each plugin."""
+
+    def __init__(self) -> None:
+        self._reported: set[str] = set()
+
+    def __call__(self, plugin: str, problem: str) -> None:
+        if plugin not in self._reported:
+            self._reported.add(plugin)
+            log.error("a plugin of the dispatcher failed", plugin=plugin, error=problem)
 
 
 class InstalledPlugins(Mapping[str, Plugin]):
@@ -60,14 +72,7 @@ def installed_plugins() -> InstalledPlugins:
 
 def _loaded(name: str, entries: list[EntryPoint]) -> Plugin | PluginError:
     """Return the plugin, or why it cannot be used."""
-    reported = False
-
-    def report(problem: str) -> None:
-        nonlocal reported
-        if not reported:
-            reported = True
-            log.error("a plugin of the dispatcher failed", plugin=name, error=problem)
-
+    report = partial(PluginProblems(), name)
     if len(entries) > 1:
         return PluginError(f"several plugins have the name {name}: {joined([one.value for one in entries])}")
     [entry] = entries
@@ -79,7 +84,7 @@ def _loaded(name: str, entries: list[EntryPoint]) -> Plugin | PluginError:
         report(error_place(error))
         return PluginError(f"the plugin {name} ({entry.value}) cannot be imported: {type(error).__name__}")
     return (
-        Plugin(found, report)
+        Plugin(found, report, kind_of(found))
         if callable(found)
         else PluginError(f"the plugin {name} ({entry.value}) is no function")
     )

@@ -4,8 +4,9 @@ Derives the inputs of the core from the settings and from what the hub serves.
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
-from placement_ac.config.dispatch_plugins import installed_plugins
+from placement_ac.config.dispatch_plugins import PluginProblems, installed_plugins
 from placement_ac.config.settings import BadSettings, Settings
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
@@ -49,8 +50,12 @@ def clusters_max(schema: Body | None) -> int:
     return node if isinstance(node, int) else CLUSTERS_MAX
 
 
-def placement_policy(settings: Settings) -> PlacementPolicy:
-    """Return the policy of the settings for all Placements."""
+DISPATCH_STEPS: Final = 100_000
+"""The event loop waits for a plan: so many steps of judging jobs take at most 0.1 s."""
+
+
+def placement_policy(settings: Settings, dispatch_steps: int | None = None) -> PlacementPolicy:
+    """Return the policy of the settings for all Placements; `dispatch_steps` None: without a limit."""
     standby = UNLIST_AFTER_SECONDS if settings.dispatcher else 0.0
     return PlacementPolicy(
         removal=settings.removal_policy,
@@ -69,7 +74,9 @@ def placement_policy(settings: Settings) -> PlacementPolicy:
         step_size=settings.step_size,
         round_timeout=settings.round_timeout,
         dispatch_profile=settings.dispatch_profile,
+        dispatch_steps=dispatch_steps,
         plugins=installed_plugins(),
+        report_plugin_problem=PluginProblems(),
         node_labels=dict(one.split("=", 1) for one in settings.node_labels),
         expiry_warning=settings.credentials_warning,
         probe=settings.credentials_probe,

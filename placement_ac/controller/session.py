@@ -317,7 +317,7 @@ def _cache(inputs: SessionInputs) -> Cache:
         facts,
         kueue_namespace=settings.kueue_namespace,
         methods=settings.credentials,
-        policy=policy.placement_policy(settings),
+        policy=policy.placement_policy(settings, policy.DISPATCH_STEPS),
         provisioning=provisioning,
         providers=providers.allowed_servers if providers else None,
     )

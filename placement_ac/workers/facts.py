@@ -4,8 +4,8 @@ Read the queues of workers: which LocalQueues there are, the quota of their Clus
 `questions` turns errors into problems.
 """
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Collection
+from typing import Any, Final
 
 import orjson
 from cachetools import TTLCache
@@ -13,7 +13,7 @@ from cachetools import TTLCache
 from placement_ac.core.api.constants import KUEUE, Resource
 from placement_ac.core.api.errors import ApiError, TooLarge
 from placement_ac.core.api.objects import KueueObject
-from placement_ac.core.inputs.queue_facts import WorkerFacts, queue_facts
+from placement_ac.core.inputs.queue_facts import WorkerFacts, worker_facts
 from placement_ac.kube.client import PAGE_SIZE, Client, Object
 from placement_ac.workers.connector import (
     MAX_CACHED,
@@ -56,11 +56,14 @@ class FactsReader:
         try:
             async with self._connector.client(login) as client:
                 cluster_queues, local_queues = await self._served(client, login)
-                quotas = await _list(client, cluster_queues, _without_managed_fields)
+                quotas = await _list(client, cluster_queues, _cluster_queue)
                 if not quotas:  # it has none, or shows none
                     raise WorkerError("the worker has no ClusterQueue: is Kueue set up there?")
-                local = await _list(client, local_queues, _reference)
-                return WorkerFacts(queue_facts(map(orjson.loads, local), map(orjson.loads, quotas)))
+                local = await _list(client, local_queues, _local_queue)
+                facts = worker_facts(map(orjson.loads, local), map(orjson.loads, quotas))
+                if facts.problem:
+                    raise WorkerError(facts.problem)
+                return facts
         except TooLarge as error:
             text = self._too_large[login.version] = worker_error_text(error, login.described_as, PERMISSION)
             raise WorkerError(text) from None
@@ -97,20 +100,22 @@ async def _list(client: Client, resource: Resource, keep: Callable[[Object], Obj
     return found
 
 
-def _without_managed_fields(item: Object) -> Object:
-    return {"metadata": {"name": _metadata(item).get("name")}} | {
-        part: item.get(part) for part in ("spec", "status")
-    }
+def _cluster_queue(item: Object) -> Object:
+    return _parts(item, spec=None, status=None)
 
 
-def _reference(item: Object) -> Object:
-    """Return a LocalQueue's name and ClusterQueue."""
-    metadata, spec = _metadata(item), item.get("spec")
-    cluster_queue = spec.get("clusterQueue") if isinstance(spec, dict) else None
-    names = {part: metadata.get(part) for part in ("namespace", "name")}
-    return {"metadata": names, "spec": {"clusterQueue": cluster_queue}}
+def _local_queue(item: Object) -> Object:
+    return _parts(item, spec=("clusterQueue", "stopPolicy"), status=("conditions",))
 
 
-def _metadata(item: Object) -> Object:
+def _parts(item: Object, **fields: Collection[str] | None) -> Object:
+    """Return the name of an object, and these fields of its parts (None: all); another shape stays."""
     metadata = item.get("metadata")
-    return metadata if isinstance(metadata, dict) else {}
+    names = _fields(metadata if isinstance(metadata, dict) else {}, ("namespace", "name"))
+    return {"metadata": names} | {part: _fields(item.get(part), wanted) for part, wanted in fields.items()}
+
+
+def _fields(part: Any, wanted: Collection[str] | None) -> Any:
+    if wanted is None or not isinstance(part, dict):
+        return part
+    return {field: part[field] for field in wanted if field in part}

@@ -109,3 +109,44 @@ def test_settings_of_a_controller_elsewhere_may_name_plugins_that_are_not_instal
     assert loaded.settings.dispatch_profile == "ranked,Licensed,Cheap=5"
     with pytest.raises(BadSettings, match="the weight of Cheap must be"):
         load({"dispatch_profile": "ranked,Cheap=much"}, {}, plugins=AssumedPlugins())
+
+
+KINDS = """
+from __future__ import annotations
+
+def annotated(job, cluster) -> float | None: return None
+def points(job, cluster): return 50
+def annotated_filter(job, cluster) -> str | None: return None
+def reasons(job, cluster): return "was too dear"
+def unknown(job, cluster): return None
+def fails(job, cluster): raise SystemExit(1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("profile", "problem"),
+    [
+        ("ranked,annotated", "write annotated=1, or another weight: it returns points, so it is a score"),
+        ("ranked,points", "write points=1, or another weight: it returns points, so it is a score"),
+        (
+            "annotated_filter=5",
+            "write annotated_filter, without a weight: it returns reasons to refuse, so it is a filter",
+        ),
+        ("reasons=5", "write reasons, without a weight: it returns reasons to refuse, so it is a filter"),
+        ("annotated=5,points=1,annotated_filter,reasons", ""),
+        ("unknown=5,fails", ""),
+        ("ranked,unknown,fails", ""),
+    ],
+)
+def test_a_score_needs_a_weight_and_a_filter_has_none(plugins: Installer, profile: str, problem: str) -> None:
+    """A score without a weight was taken for a filter, and every job waited."""
+    (plugins.folder / "acme_kinds.py").write_text(KINDS)
+    names = ("annotated", "points", "annotated_filter", "reasons", "unknown", "fails")
+    plugins.install({name: f"acme_kinds:{name}" for name in names})
+    if not problem:
+        assert load({"dispatcher": "true", "dispatch_profile": profile}).settings.dispatch_profile == profile
+        return
+    with pytest.raises(BadSettings) as error:
+        load({"dispatcher": "true", "dispatch_profile": profile})
+    assert str(error.value).startswith("dispatch-profile: ")
+    assert problem in str(error.value)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from placement_ac.config import policy
 from tests.support.driver import Controllers, Driver
 from tests.support.jobs import Stage, dispatched, label, soon
 
@@ -50,6 +51,27 @@ def test_a_job_that_fits_nowhere_waits_until_a_cluster_fits(there: Stage, admin:
     label(admin, "c", gpu="b200")
     there.until_runs("picky", "c")
     assert there.account("picky")[:2] == (1, 1)
+
+
+def test_a_job_with_a_huge_annotation_waits_with_the_reason_and_delays_nobody(there: Stage) -> None:
+    there.submit("huge", annotations={SELECTOR: "," * 200_000})
+    there.submit("other")
+    there.until_runs("other", "a")
+    limit = "at most 8,192 characters are read, it has 200,000"
+    why = f"0/3 clusters fit: 3 couldn't be judged: shorten the annotation {SELECTOR}: {limit} (Limits)"
+    soon(lambda: entry(there, "huge"), ("Pending", f"NoClusterFits: {why}"))
+
+
+def test_jobs_that_are_judged_one_by_one_all_run(
+    admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(policy, "DISPATCH_STEPS", 1)
+    with dispatched(admin, controllers, ALL) as there:
+        for n in range(8):
+            there.submit(f"j{n}", annotations={SELECTOR: f"gpu!=x{n}"})
+        for job in there.jobs:
+            there.until_runs(job, "a")
+        assert [there.account(job)[:2] for job in there.jobs] == [(1, 1)] * 8
 
 
 def test_jobs_that_must_not_share_a_cluster(there: Stage) -> None:

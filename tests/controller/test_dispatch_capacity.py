@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from placement_ac.cli.main import main
+from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE
 from placement_ac.observability import logs
 from tests.support.driver import KUEUE, Controllers, Driver
 from tests.support.jobs import Stage, dispatched, soon
@@ -102,6 +103,25 @@ def test_a_worker_that_refuses_is_logged_once_and_gets_jobs_nevertheless(
     logged = [line for line in log.getvalue().splitlines() if "cannot read a cluster's queues" in line]
     assert len(logged) == len(SIZES)
     assert all("does not let the account" in line for line in logged)
+
+
+def test_a_worker_with_odd_numbers_is_logged_once_and_stops_nobody(there: Stage, log: io.StringIO) -> None:
+    odd = {"metadata": {"name": "cluster-queue"}, "status": {"pendingWorkloads": -1}}
+    answer = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueueList", "items": [odd]}
+    there.fleet.hubs["a"].faults.add("GET", "/clusterqueues$", status=200, body=answer, times=1000)
+    annotations = {ANNOTATION_DISPATCH_PROFILE: "Waiting=1"}
+    path = there.admin.kueue("admissionchecks", "p")
+    there.admin.ask("PATCH", path, {"metadata": {"annotations": annotations}}, "merge")
+    there.submit("one", requests={GPU: "4"})
+    soon(lambda: nominations(there, "one"), [["p-a"]])
+    time.sleep(0.6)  # the next question is then a new one
+    there.submit("two", requests={GPU: "4"})
+    there.until_runs("two", "b")
+    there.select("b", "c")
+    soon(lambda: there.admin.listed("p"), ["p-b", "p-c"])
+    logged = [line for line in log.getvalue().splitlines() if "cannot read a cluster's queues" in line]
+    assert len(logged) == 1
+    assert "correct a ClusterQueue there: status.pendingWorkloads: Input should be" in logged[0]
 
 
 @pytest.mark.long

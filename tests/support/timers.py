@@ -22,7 +22,7 @@ NOT_AWAITED: Final = {
 }
 """Timers whose age of 0 delays nothing."""
 _about_time: Final = ("timers", "requeue_after", "config_events")
-_plan = planning.plan
+unchecked_plan = planning.plan
 
 
 class _Ages(dict[Timer, float]):
@@ -41,12 +41,12 @@ class _Ages(dict[Timer, float]):
 def checked_plan(seen: Snapshot, targets: TargetClusters | None = None) -> Plan:
     """Return the plan; an AssertionError names a timer that it waits for and does not start."""
     if not isinstance(seen.timer_ages, dict):  # a preview, for which all time has passed
-        return _plan(seen, targets)
+        return unchecked_plan(seen, targets)
     ages = _Ages(seen.timer_ages)
-    made = _plan(replace(seen, timer_ages=ages))
+    made = unchecked_plan(replace(seen, timer_ages=ages))
     awaited = {timer for timer in ages.missed if timer.kind not in NOT_AWAITED}
     for timer in awaited - made.timers:
-        later = _plan(replace(seen, timer_ages={**seen.timer_ages, timer: OLD}))
+        later = unchecked_plan(replace(seen, timer_ages={**seen.timer_ages, timer: OLD}))
         changed = [name for name in _compared() if getattr(made, name) != getattr(later, name)]
         assert not changed, f"the plan waits for {timer} and does not start it: {changed} would change"
     return made

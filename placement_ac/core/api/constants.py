@@ -151,6 +151,7 @@ ANNOTATION_UNLIST: Final = "placement-ac.open-cluster-management.io/unlist"
 ANNOTATION_ADOPT: Final = "placement-ac.open-cluster-management.io/adopt"
 """Set to "true" by the owner of an object whose name we need: hands the object over to us."""
 
+OUR_DOMAIN: Final = "placement-ac.open-cluster-management.io/"
 ANNOTATION_CLUSTER_NAMES: Final = "kueue.x-k8s.io/multikueue-cluster-names"
 """On a Workload or a Pod's template: the MultiKueueClusters or clusters that it may run on, comma-separated.
 Proposed in Kueue (issue 14540), with these words."""
@@ -262,6 +263,7 @@ CLUSTER_LOST: Final = "ClusterLost"
 EXPIRES_SOON: Final = "CredentialsExpireSoon"
 NO_CLUSTER_FITS: Final = "NoClusterFits"
 NOMINATED: Final = "Nominated"
+ANNOTATION_IGNORED: Final = "AnnotationIgnored"
 WRITES_UNDONE: Final = "WritesUndone"
 MANUAL_CHANGE_REVERTED: Final = "ManualChangeReverted"
 WORKLOAD_SENT_BACK: Final = "SentBack"
@@ -282,6 +284,7 @@ EVENTS: Final = {
     EXPIRES_SOON: ("Warning", "the credentials of a listed cluster expire soon"),
     NOMINATED: ("Normal", "the dispatcher nominates clusters for the job"),
     NO_CLUSTER_FITS: ("Warning", "none of the Placement's clusters fits the job"),
+    ANNOTATION_IGNORED: ("Warning", "an annotation of the job is misspelt or cannot be read, and is ignored"),
     MANUAL_CHANGE_REVERTED: ("Warning", "somebody has changed the spec of a generated object"),
     WRITES_UNDONE: ("Warning", "somebody undoes what is written again and again"),
 }

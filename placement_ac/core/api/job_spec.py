@@ -3,11 +3,14 @@ The wishes of a Workload about its cluster: annotations, labels, node requiremen
 
 Pure. Kueue keeps the templates of the podSets in a Workload with their annotations, labels and node
 requirements, but does not copy a Job's own annotations. Most Workloads of a queue ask for the same, so equal
-specs are one object.
+specs are one object. Anybody who may create a Job writes them, so they are read under limits, in linear time:
+of a Workload that is over one, nothing is kept but which limit that is.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any, Final
 from weakref import WeakKeyDictionary, ref
 
@@ -17,10 +20,12 @@ from placement_ac.core.api.constants import (
     ANNOTATION_CLUSTER_SELECTOR,
     ANNOTATION_GROUP,
     ANNOTATION_PREFERRED_CLUSTERS,
+    OUR_DOMAIN,
 )
 from placement_ac.core.api.label_selector import Requirement
-from placement_ac.core.api.pod_requests import Requests, podset_requests
+from placement_ac.core.api.pod_requests import PODS, Requests, podset_requests
 from placement_ac.core.api.schemas import Raw, as_mapping
+from placement_ac.core.api.text import shortened
 
 _ANNOTATIONS: Final = (
     ANNOTATION_CLUSTER_NAMES,
@@ -29,6 +34,9 @@ _ANNOTATIONS: Final = (
     ANNOTATION_PREFERRED_CLUSTERS,
     ANNOTATION_GROUP,
 )
+OUR_ANNOTATIONS: Final = tuple(name for name in _ANNOTATIONS if name.startswith(OUR_DOMAIN))
+_IGNORED_MAX: Final = 5
+"""So many keys of our domain that nobody reads are reported."""
 _OF_ONE_JOB: Final = (
     "kueue.x-k8s.io/",
     "batch.kubernetes.io/",
@@ -37,6 +45,17 @@ _OF_ONE_JOB: Final = (
     "pod-template-",
 )
 """Prefixes of labels that Kubernetes and Kueue set, and that differ from job to job."""
+
+ANNOTATION_CHARS_MAX: Final = 8192
+"""More than 20 names of clusters, which Kubernetes limits to 253 characters."""
+PODSETS_MAX: Final = 64
+"""Kueue: at most 18."""
+NAMES_MAX: Final = 256
+"""Labels of a Workload and its templates together; resources of a podSet."""
+TERMS_MAX: Final = 256
+"""Keys and values of the requirements on nodes of a podSet, or of those on clusters in an annotation."""
+NAME_CHARS_MAX: Final = 317
+"""Kubernetes: a key has at most 253 characters before the slash, and 63 after it; a value has 63."""
 
 Pairs = tuple[tuple[str, str], ...]
 """A mapping of texts that can be compared and hashed, sorted by key."""
@@ -58,10 +77,26 @@ class JobSpec:
     """For each podSet with requirements on nodes: the alternatives."""
     requests: tuple[Requests, ...] = ()
     """For each podSet that asks for resources: how much of each its Pods need together, in thousandths."""
+    ignored: tuple[str, ...] = ()
+    """Keys of our domain that nobody reads: annotations that do not exist, and labels."""
+    problem: str = ""
+    """The limit that it is over, and what to do; it has no other wishes then."""
 
     def annotation(self, name: str) -> str:
         """Return the annotation, "" if it is not set."""
         return dict(self.annotations).get(name, "").strip()
+
+    @property
+    def size(self) -> int:
+        """How much there is to compare with a cluster: requirements, values, names, resources."""
+        listed = sum(text.count(",") + text.count(";") + 1 for _, text in self.annotations)
+        nodes = sum(1 + len(one.values) for terms in self.nodes for term in terms for one in term)
+        return listed + nodes + sum(map(len, self.requests))
+
+    def label(self, key: str) -> str | None:
+        """Return the value of a label; None: it is not set."""
+        at = bisect_left(self.labels, (key,))
+        return self.labels[at][1] if at < len(self.labels) and self.labels[at][0] == key else None
 
 
 NO_JOB: Final = JobSpec()
@@ -73,18 +108,70 @@ def job_spec(raw: Raw) -> JobSpec:
     spec, metadata = as_mapping(raw.get("spec")), as_mapping(raw.get("metadata"))
     podsets = _mappings(spec.get("podSets"))
     templates = [as_mapping(one.get("template")) for one in podsets]
-    nodes = (tuple(_node_terms(as_mapping(template.get("spec")))) for template in templates)
+    pods = [as_mapping(template.get("spec")) for template in templates]
     metas = [metadata, *(as_mapping(template.get("metadata")) for template in templates)]
     queue, counted = spec.get("queueName"), _counted(raw)
-    return _shared(
-        JobSpec(
-            queue=queue if isinstance(queue, str) else "",
-            annotations=_merged((_texts(meta.get("annotations")) for meta in metas), _ANNOTATIONS),
-            labels=_merged(_texts(meta.get("labels")) for meta in metas),
-            nodes=tuple(terms for terms in nodes if terms),
-            requests=tuple(filter(None, (podset_requests(one, counted) for one in podsets))),
+    queue = queue if isinstance(queue, str) else ""
+    try:
+        _limit("podSets", PODSETS_MAX, len(podsets))
+        return _shared(
+            JobSpec(
+                queue=queue,
+                annotations=_annotations(metas),
+                labels=_labels(metas),
+                nodes=tuple(terms for terms in map(_node_terms, pods) if terms),
+                requests=tuple(filter(None, (_requests(one, counted) for one in podsets))),
+                ignored=tuple(islice(dict.fromkeys(_ignored(metas)), _IGNORED_MAX)),
+            )
         )
-    )
+    except _OverLimit as problem:
+        return _shared(JobSpec(queue=queue, problem=str(problem)))
+
+
+class _OverLimit(ValueError):
+    """A Workload has more of something than is read."""
+
+
+def _limit(what: str, most: int, number: int) -> None:
+    if number > most:
+        raise _OverLimit(f"use fewer {what}: at most {most:,} are read, it has {number:,}")
+
+
+def _limit_names(texts: Iterable[str]) -> None:
+    longest = max(map(len, texts), default=0)
+    if longest > NAME_CHARS_MAX:
+        why = f"at most {NAME_CHARS_MAX} characters are read, one has {longest:,}"
+        raise _OverLimit(f"shorten the names of labels, nodes or resources: {why}")
+
+
+def _annotations(metas: Sequence[Raw]) -> Pairs:
+    found = _merged((_texts(meta.get("annotations")) for meta in metas), _ANNOTATIONS)
+    for name, text in found:
+        if len(text) > ANNOTATION_CHARS_MAX:
+            why = f"at most {ANNOTATION_CHARS_MAX:,} characters are read, it has {len(text):,}"
+            raise _OverLimit(f"shorten the annotation {name}: {why}")
+    return found
+
+
+def _ignored(metas: Sequence[Raw]) -> Iterator[str]:
+    for meta in metas:
+        annotations, labels = as_mapping(meta.get("annotations")), as_mapping(meta.get("labels"))
+        wrong = (key for key in annotations if key not in _ANNOTATIONS)
+        yield from (shortened(key) for key in (*wrong, *labels) if key.startswith(OUR_DOMAIN))
+
+
+def _labels(metas: Sequence[Raw]) -> Pairs:
+    found = _merged(_texts(meta.get("labels")) for meta in metas)
+    _limit("labels", NAMES_MAX, len(found))
+    _limit_names(chain.from_iterable(found))
+    return found
+
+
+def _requests(podset: Raw, counted: frozenset[str]) -> Requests:
+    found = podset_requests(podset, counted)
+    _limit("resources in a podSet", NAMES_MAX, sum(name != PODS for name, _ in found))
+    _limit_names(name for name, _ in found)
+    return found
 
 
 def _counted(raw: Raw) -> frozenset[str]:
@@ -114,17 +201,20 @@ def _merged(parts: Iterable[Mapping[str, str]], names: tuple[str, ...] = ()) -> 
     return tuple(sorted(merged.items()))
 
 
-def _node_terms(pod: Raw) -> Iterator[NodeTerm]:
-    """Yield the alternatives of a Pod: its nodeSelector, with each term of its required node affinity."""
+def _node_terms(pod: Raw) -> tuple[NodeTerm, ...]:
+    """Return the alternatives of a Pod: its nodeSelector, with each term of its required node affinity."""
     selector = _texts(pod.get("nodeSelector"))
-    fixed = tuple([Requirement(key, "In", (value,)) for key, value in sorted(selector.items())])
     affinity = as_mapping(as_mapping(pod.get("affinity")).get("nodeAffinity"))
     required = as_mapping(affinity.get("requiredDuringSchedulingIgnoredDuringExecution"))
-    terms = [_requirements(term) for term in _mappings(required.get("nodeSelectorTerms"))]
-    if terms:
-        yield from (fixed + term for term in terms)
-    elif fixed:
-        yield fixed
+    listed = _mappings(required.get("nodeSelectorTerms"))
+    expressions = [one for term in listed for one in _mappings(term.get("matchExpressions"))]
+    values = sum(len(one["values"]) for one in expressions if isinstance(one.get("values"), list))
+    size = 2 * len(selector) * max(len(listed), 1) + len(expressions) + values
+    _limit("keys and values in the requirements of a podSet on nodes", TERMS_MAX, max(size, len(listed)))
+    fixed = tuple([Requirement(key, "In", (value,)) for key, value in sorted(selector.items())])
+    terms = [fixed + _requirements(term) for term in listed] or ([fixed] if fixed else [])
+    _limit_names(text for term in terms for one in term for text in (one.key, one.operator, *one.values))
+    return tuple(terms)
 
 
 def _requirements(term: Raw) -> NodeTerm:

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from placement_ac.core.api.text import shortened
+
 CLAIM: Final = "claim:"
 """The prefix of a key that names a ClusterClaim instead of a label."""
 
@@ -18,8 +20,8 @@ _EQUALITY: Final = re.compile(rf"({_KEY})\s*(==|=|!=)\s*({_VALUE})")
 _MEMBERSHIP: Final = re.compile(rf"({_KEY})\s+(in|notin)\s*\(([^()]*)\)")
 _EXISTENCE: Final = re.compile(rf"(!?)\s*({_KEY})")
 _ORDER: Final = re.compile(rf"({_KEY})\s*([<>])\s*(-?\d+)")
-_COMMA: Final = re.compile(r",(?![^(]*\))")
-"""A comma ends a requirement only outside of parentheses."""
+_PART: Final = re.compile(r"((?:[^,(]|\([^)]*\)?)*),")
+"""A requirement up to the comma outside of parentheses that ends it; the alternatives exclude each other."""
 
 
 class SelectorError(ValueError):
@@ -34,7 +36,10 @@ class Requirement(NamedTuple):
     values: tuple[str, ...] = ()
 
     def is_met_by(self, labels: Mapping[str, str]) -> bool:
-        value = labels.get(self.key)
+        return self.accepts(labels.get(self.key))
+
+    def accepts(self, value: str | None) -> bool:
+        """Whether it is met by that value of the label; None: the label is missing."""
         match self.operator:
             case "In":
                 return value in self.values
@@ -70,10 +75,23 @@ def _is_beyond(operator: str, value: str | None, bounds: tuple[str, ...]) -> boo
     return number > bound if operator == "Gt" else number < bound
 
 
-@lru_cache(maxsize=1024)
 def parse_label_selector(text: str) -> tuple[Requirement, ...]:
     """Return the requirements, which must all be met; none for an empty text. Raises SelectorError."""
-    return tuple([_requirement(part.strip()) for part in _COMMA.split(text)]) if text.strip() else ()
+    found = _parsed(text)
+    if isinstance(found, str):
+        raise SelectorError(found)
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str) -> tuple[Requirement, ...] | str:
+    """Return the requirements, or what is wrong: a wrong text is judged for each cluster, too."""
+    try:
+        return (
+            tuple([_requirement(part.strip()) for part in _PART.findall(f"{text},")]) if text.strip() else ()
+        )
+    except SelectorError as error:
+        return str(error)
 
 
 def _requirement(text: str) -> Requirement:
@@ -89,4 +107,4 @@ def _requirement(text: str) -> Requirement:
         return Requirement(key, "DoesNotExist" if absent else "Exists")
     if match := _ORDER.fullmatch(text):
         return Requirement(match[1], "Gt" if match[2] == ">" else "Lt", (match[3],))
-    raise SelectorError(f"{text!r} is not a label selector")
+    raise SelectorError(f"{shortened(text)!r} is not a label selector")

@@ -2,7 +2,7 @@
 The resources that the Pods of a Workload ask for.
 
 Pure. Source: Kubernetes' resource-helpers `PodRequests`, and Kueue's `AdjustResources`: a limit counts where
-a container requests nothing.
+a container requests nothing. Kueue counts the Pods, too, where a ClusterQueue has a quota of `pods`.
 """
 
 from collections.abc import Collection, Iterator
@@ -14,18 +14,23 @@ from placement_ac.core.api.schemas import Raw, as_mapping
 Requests = tuple[tuple[str, int], ...]
 """Resources and how much of each, in thousandths, sorted; without those that are 0."""
 MAX_COUNT: Final = 2**31 - 1
+PODS: Final = "pods"
+"""The resource of which each Pod is one."""
 
 
 def podset_requests(podset: Raw, counted: Collection[str] = ()) -> Requests:
     """Return what all Pods of a podSet ask for; whatever has another shape counts as absent.
 
     `counted`: the resources that Kueue counts, if that is known; a configuration of it may exclude others.
+    The Pods are among the resources of a podSet that asks for any, or whose Pods are counted.
     """
     pod = as_mapping(as_mapping(podset.get("template")).get("spec"))
     count = _count(podset)
     total = {name: amount * count for name, amount in _pod_requests(pod).items()}
-    wanted = (one for one in total.items() if one[1] > 0 and (not counted or one[0] in counted))
-    return tuple(sorted(wanted))
+    wanted = {one: amount for one, amount in total.items() if amount > 0 and (not counted or one in counted)}
+    if count and (wanted or PODS in counted):
+        wanted[PODS] = count * 1000
+    return tuple(sorted(wanted.items()))
 
 
 def _count(podset: Raw) -> int:

@@ -2,7 +2,7 @@
 Kubernetes quantities (`500m`, `16Gi`, `1e3`) as exact numbers of thousandths.
 
 Pure. Source: k8s.io/apimachinery `api/resource`: suffixes of ten, suffixes of two, an exponent. As there,
-a quantity that is finer than a thousandth is rounded up.
+a quantity that is finer than a thousandth is rounded up, and a larger one than fits counts as the largest.
 """
 
 import math
@@ -17,13 +17,20 @@ _FORM: Final = re.compile(
     r"(?P<number>[+-]?(?:[0-9]{1,40}\.?[0-9]{0,40}|\.[0-9]{1,40}))"
     r"(?P<suffix>[eE][+-]?[0-9]{1,2}|[KMGTPE]i|[numkMGTPE]?)"
 )
+_CHARS_MAX: Final = 100
+"""Longer texts are no quantities; they are not remembered."""
+LARGEST: Final = 2**63 * 1000
+"""In thousandths."""
 
 
 def milli(value: object) -> int | None:
     """Return a quantity, given as text or as a JSON number, in thousandths; None if it is none."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
-    return _parsed(str(value))
+    if isinstance(value, int):  # Python refuses to write out one of thousands of digits
+        return max(-LARGEST, min(value * 1000, LARGEST))
+    text = str(value)
+    return _parsed(text) if len(text) <= _CHARS_MAX else None
 
 
 @lru_cache(maxsize=1024)  # a fleet repeats the same values
@@ -36,7 +43,7 @@ def _parsed(text: str) -> int | None:
         factor = Fraction(2) ** _BINARY[suffix]
     else:
         factor = Fraction(10) ** (_DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:]))
-    return math.ceil(Fraction(found["number"]) * factor * 1000)
+    return max(-LARGEST, min(math.ceil(Fraction(found["number"]) * factor * 1000), LARGEST))
 
 
 def format_milli(value: int) -> str:

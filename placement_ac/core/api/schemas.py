@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Final, TypeVar
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
+
+from placement_ac.core.api.quantities import milli
 
 Raw = Mapping[str, Any]
 T = TypeVar("T")
@@ -217,6 +219,65 @@ class ScoreStatus(ApiModel):
     valid_until: AwareDatetime | None = None
 
 
+def _amount(value: object) -> int:
+    found = milli(value)
+    if found is None or found < 0:
+        raise ValueError("it must be a quantity of 0 or more")
+    return found
+
+
+Amount = Annotated[int, BeforeValidator(_amount)]
+"""A quantity on the wire; in thousandths, not negative."""
+Count = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
+"""Kueue's counters are int32."""
+
+
+class ResourceAmounts(ApiModel):
+    """What a ClusterQueue has, or has given, of a resource in a flavor."""
+
+    name: str = ""
+    nominal_quota: Amount = 0
+    borrowing_limit: Amount | None = None
+    total: Amount = 0
+
+
+class FlavorAmounts(ApiModel):
+    """An entry of `resourceGroups[].flavors`, or of `flavorsReservation`."""
+
+    name: str = ""
+    resources: ListOf[ResourceAmounts] = ()
+
+
+class ResourceGroup(ApiModel):
+    """An entry of `ClusterQueue.spec.resourceGroups`."""
+
+    flavors: ListOf[FlavorAmounts] = ()
+
+
+class ClusterQueueSpec(ApiModel):
+    """`ClusterQueue.spec`; the cohort has one name in v1beta1, and another in v1beta2."""
+
+    cohort: str | None = None
+    cohort_name: str | None = None
+    stop_policy: str | None = None
+    resource_groups: ListOf[ResourceGroup] = ()
+
+
+class ClusterQueueStatus(Conditions):
+    """`ClusterQueue.status`."""
+
+    flavors_reservation: ListOf[FlavorAmounts] = ()
+    pending_workloads: Count = 0
+    reserving_workloads: Count = 0
+
+
+class LocalQueueSpec(ApiModel):
+    """`LocalQueue.spec`."""
+
+    cluster_queue: str = ""
+    stop_policy: str | None = None
+
+
 def validate(shape: type[W], raw: Raw, field: str) -> tuple[W | None, str]:
     """Return the shape of `raw[field]`, or None and the problem with it."""
     try:
@@ -224,7 +285,10 @@ def validate(shape: type[W], raw: Raw, field: str) -> tuple[W | None, str]:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in (field, *first["loc"]))
-        return None, f"{where}: {first['msg'].replace('tuple', 'list')}"  # Kubernetes calls it a list
+        why = (
+            first["msg"].removeprefix("Value error, ").replace("tuple", "list")
+        )  # Kubernetes calls it a list
+        return None, f"{where}: {why}"
 
 
 def parse_time(text: str) -> datetime | None:

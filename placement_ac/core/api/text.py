@@ -10,6 +10,8 @@ NAMES_SHOWN: Final = 10
 """Names shown one by one in a message; the rest is counted."""
 
 
+CHARS_QUOTED: Final = 100
+"""Characters of a text of others that a message quotes."""
 NAMES_MEANT: Final = 3
 """As many names that are equally close are offered; of more, none is a better guess than the others."""
 
@@ -50,6 +52,11 @@ def _likeness(name: str, other: str) -> float:
 def duration_text(seconds: float) -> str:
     """Return `30 s`, `5 min`."""
     return f"{seconds / 60:g} min" if seconds >= 60 else f"{seconds:g} s"
+
+
+def shortened(text: str) -> str:
+    """Return a text of others as it can be quoted: at most CHARS_QUOTED characters."""
+    return text if len(text) <= CHARS_QUOTED else f"{text[: CHARS_QUOTED - 1]}…"
 
 
 def count_text(number: int, what: str) -> str:

@@ -5,26 +5,30 @@ Pure. Ties are broken by the Placement's order.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Final, NamedTuple
 
 from placement_ac.core.api.constants import ANNOTATION_ANTI_AFFINITY
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import joined
-from placement_ac.core.dispatch.facts import Cluster
-from placement_ac.core.dispatch.filters import CAPACITY, FILTERS, Filter
-from placement_ac.core.dispatch.plugins import NO_PLUGINS, Plugins
+from placement_ac.core.dispatch.facts import Cluster, queue_of
+from placement_ac.core.dispatch.filters import CAPACITY, FILTERS
+from placement_ac.core.dispatch.plugins import NO_PLUGINS, Plugin, Plugins
 from placement_ac.core.dispatch.profiles import Profile
-from placement_ac.core.dispatch.scores import SCORES, Score
-from placement_ac.core.dispatch.scores.headroom import ROOM_POINTS, headroom
+from placement_ac.core.dispatch.scores import SCORES
+from placement_ac.core.dispatch.scores.headroom import ROOM_POINTS
 from placement_ac.core.dispatch.shortage import shortage
-
-if TYPE_CHECKING:
-    from placement_ac.core.api.job_spec import JobSpec
-
+from placement_ac.core.inputs.state import ignore_plugin_problem
 
 UNKNOWN_POINTS: Final = 25.0
 """The total of a cluster for which all scores abstain: with Headroom, it comes before those that are full."""
+STEPS_PER_CLUSTER: Final = 20
+"""The steps to judge one job without wishes for one cluster."""
+READING: Final = 4
+"""The wishes of a job are read once, which takes as long as comparing them with so many clusters."""
+STEPS_PER_OTHER: Final = 4
+"""The steps to compare a job that has anti-affinity with another one."""
 
 
 class Refusal(NamedTuple):
@@ -51,17 +55,28 @@ class Ranking(NamedTuple):
 class DispatchCycle:
     """Ranks the clusters for one job after the other; each knows the nominations of those before it.
 
-    `plugins`: filters and scores of third parties, of which those count that a profile names.
+    `plugins`: filters and scores of third parties, of which those count that a profile names. `report` gets
+    the name of a built-in one that fails, and its problem.
     """
 
-    def __init__(self, clusters: Sequence[Cluster], plugins: Plugins = NO_PLUGINS) -> None:
+    def __init__(
+        self,
+        clusters: Sequence[Cluster],
+        plugins: Plugins = NO_PLUGINS,
+        report: Callable[[str, str], None] = ignore_plugin_problem,
+    ) -> None:
         self._clusters = {cluster.name: cluster for cluster in clusters}
         self._plugins = plugins
-        self._known: dict[tuple[str, JobSpec], Refusals] = {}
+        self._filters, self._scores = (
+            {name: Plugin(function, partial(report, name)) for name, function in functions.items()}
+            for functions in (FILTERS, SCORES)
+        )
+        self._known: dict[tuple[object, ...], Refusals] = {}
         """Namespace and wishes of a job → the refusals of the built-in filters.
 
-        Those that change with each nomination are not kept.
+        For a job with anti-affinity, with its uid and the number of nominations before it.
         """
+        self._nominations = 0
 
     def rank(self, job: Workload, profile: Profile) -> Ranking:
         """Return the clusters that fit the job, best first."""
@@ -93,9 +108,17 @@ class DispatchCycle:
         others = [name for name, refusal in refusals.items() if refusal.filter != CAPACITY]
         return frozenset(self._clusters).difference(others)
 
+    def cost(self, job: Workload, before: int = 0) -> int:
+        """Return how many steps it takes to judge a job, after so many others; one takes about 1 µs."""
+        clusters = self._clusters.values()
+        steps = (len(clusters) + READING) * (STEPS_PER_CLUSTER + 2 * job.job.size)
+        if not _keeps_apart(job):
+            return steps
+        return steps + STEPS_PER_OTHER * (before + sum(len(one.of_queue(queue_of(job))) for one in clusters))
+
     def has_room(self, job: Workload, name: str) -> bool:
         """Whether a cluster is known to have room for the job now, beside those that wait there."""
-        return (headroom(job, self._clusters[name]) or 0.0) >= ROOM_POINTS
+        return (self._scores["Headroom"].rate(job, self._clusters[name]) or 0.0) >= ROOM_POINTS
 
     def shortage(self, job: Workload) -> tuple[str, str]:
         """Return the best of the clusters to which the job is nominated, and what is short there.
@@ -110,48 +133,59 @@ class DispatchCycle:
 
     def nominated(self, job: Workload, names: Iterable[str]) -> None:
         """Take in that a job is nominated to these clusters from now on."""
+        self._nominations += 1
         for name in names:
             if name in self._clusters:
                 self._clusters[name].add_waiting([job])
 
     def points(self, job: Workload, profile: Profile, name: str) -> dict[str, float | None]:
         """Return what each score of the profile says about a cluster; None: it abstains."""
-        return {score: self._score(score)(job, self._clusters[name]) for score, _ in profile.weights}
+        return {score: self._score(score).rate(job, self._clusters[name]) for score, _ in profile.weights}
 
     def refusals(self, job: Workload, profile: Profile) -> Refusals:
         """Return the clusters that do not fit the job; equal jobs share the built-in filters' answer."""
         found = self._by_built_in_filters(job)
         if not profile.filters:
             return found
-        filters = {name: self._plugins[name].refuse for name in profile.filters}
+        filters = {name: self._plugins[name] for name in profile.filters}
         others = {name: one for name, one in self._clusters.items() if name not in found}
         return {**found, **_refused(job, others, filters)}
 
     def _by_built_in_filters(self, job: Workload) -> Refusals:
-        if job.job.annotation(ANNOTATION_ANTI_AFFINITY):
-            return _refused(job, self._clusters, FILTERS)
-        key = job.meta.namespace, job.job
+        key: tuple[object, ...] = job.meta.namespace, job.job
+        if _keeps_apart(job):
+            key = *key, job.meta.uid, self._nominations
         if key not in self._known:
-            self._known[key] = _refused(job, self._clusters, FILTERS)
+            self._known[key] = _refused(job, self._clusters, self._filters)
         return self._known[key]
 
+    def doubt(self, job: Workload, name: str) -> str:
+        """Return why a cluster may never give the job quota: its total is 0 then; "": there is no doubt."""
+        return self._clusters[name].doubt(job)
+
     def _total(self, job: Workload, cluster: Cluster, profile: Profile) -> float:
-        rated = [(weight, self._score(name)(job, cluster)) for name, weight in profile.weights]
+        if cluster.doubt(job):
+            return 0.0
+        rated = [(weight, self._score(name).rate(job, cluster)) for name, weight in profile.weights]
         counted = [(weight, points) for weight, points in rated if points is not None]
         weights = sum(weight for weight, _ in counted)
         return sum(weight * points for weight, points in counted) / weights if weights else UNKNOWN_POINTS
 
-    def _score(self, name: str) -> Score:
-        return SCORES[name] if name in SCORES else self._plugins[name].rate
+    def _score(self, name: str) -> Plugin:
+        return self._scores.get(name) or self._plugins[name]
 
 
-def _refused(job: Workload, clusters: Mapping[str, Cluster], filters: Mapping[str, Filter]) -> Refusals:
+def _keeps_apart(job: Workload) -> bool:
+    return bool(job.job.annotation(ANNOTATION_ANTI_AFFINITY))
+
+
+def _refused(job: Workload, clusters: Mapping[str, Cluster], filters: Mapping[str, Plugin]) -> Refusals:
     judged = ((name, _refusal(job, cluster, filters)) for name, cluster in clusters.items())
     return {name: refusal for name, refusal in judged if refusal}
 
 
-def _refusal(job: Workload, cluster: Cluster, filters: Mapping[str, Filter]) -> Refusal | None:
-    for name, refuses in filters.items():
-        if reason := refuses(job, cluster):
+def _refusal(job: Workload, cluster: Cluster, filters: Mapping[str, Plugin]) -> Refusal | None:
+    for name, one in filters.items():
+        if reason := one.refuse(job, cluster):
             return Refusal(name, reason)
     return None

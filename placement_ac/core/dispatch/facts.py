@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 from placement_ac.core.api.constants import ANNOTATION_GROUP
 from placement_ac.core.api.objects import Workload
+from placement_ac.core.api.pod_requests import PODS
+from placement_ac.core.api.text import joined
 from placement_ac.core.dispatch.free_quota import FreeQuota
 from placement_ac.core.inputs.queue_facts import Queue, QueueFacts
 
@@ -62,6 +64,21 @@ class Cluster:
         if self._free_quota is None:
             self._free_quota = FreeQuota(self.queue_facts or {}, self.coming)
         return self._free_quota
+
+    def doubt(self, job: Workload) -> str:
+        """Return why the worker may never give the job quota, though none is too small; "": no reason.
+
+        Kueue counts `pods` only where a ClusterQueue names them. It admits no job that asks for another
+        resource which the ClusterQueue does not name, unless it is configured to ignore it.
+        """
+        facts = (self.queue_facts or {}).get(queue_of(job))
+        if facts is None or not job.job.requests:
+            return ""
+        if not facts.active:
+            return f"ClusterQueue {facts.cluster_queue} or its LocalQueue is on hold, or not ready"
+        asked = {resource for podset in job.job.requests for resource, _ in podset} - {PODS}
+        unnamed = joined(sorted(asked.difference(facts.quotas)))
+        return f"ClusterQueue {facts.cluster_queue} has no quota of {unnamed}" if unnamed else ""
 
     def of_queue(self, queue: Queue) -> list[Workload]:
         """Return the Workloads of a queue that run or wait there."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from placement_ac.core.dispatch.filters import FILTERS
-from placement_ac.core.dispatch.plugins import NO_PLUGINS, PluginError, Plugins
+from placement_ac.core.dispatch.plugins import NO_PLUGINS, Plugin, PluginError, Plugins
 from placement_ac.core.dispatch.scores import SCORES
 
 WEIGHT_MAX: Final = 100
@@ -62,8 +62,8 @@ def parse_profile(text: str, plugins: Plugins = NO_PLUGINS) -> Profile:
 def _weight(name: str, weight: str, plugins: Plugins) -> int:
     if name not in SCORES and name not in plugins:
         raise ProfileError(f"there is no score {name!r}: there are {', '.join((*SCORES, *plugins))}")
-    if name not in SCORES:
-        _load(name, plugins)
+    if name not in SCORES and _load(name, plugins).kind == "filter":
+        raise ProfileError(f"write {name}, without a weight: it returns reasons to refuse, so it is a filter")
     if not (weight.isascii() and weight.isdigit() and len(weight) <= 3 and int(weight) <= WEIGHT_MAX):
         raise ProfileError(f"the weight of {name} must be a number of 0 to {WEIGHT_MAX}, not {weight!r}")
     return int(weight)
@@ -75,12 +75,13 @@ def _filter(name: str, plugins: Plugins) -> str:
     if name in SCORES or name not in plugins:
         known = ", ".join((*PROFILES, *plugins))
         raise ProfileError(f"{name!r} is no profile: use one of {known}, or NAME=WEIGHT,…")
-    _load(name, plugins)
+    if _load(name, plugins).kind == "score":
+        raise ProfileError(f"write {name}=1, or another weight: it returns points, so it is a score")
     return name
 
 
-def _load(name: str, plugins: Plugins) -> None:
+def _load(name: str, plugins: Plugins) -> Plugin:
     try:
-        plugins.get(name)
+        return plugins[name]
     except PluginError as error:
         raise ProfileError(str(error)) from None

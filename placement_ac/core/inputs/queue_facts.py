@@ -4,12 +4,23 @@ Facts of a worker's queues: the quota of its ClusterQueues, and how much of it i
 Pure. Read from ClusterQueues and LocalQueues in Kueue's v1beta1 and v1beta2; amounts are in thousandths.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple, TypeVar
 
-from placement_ac.core.api.quantities import milli
-from placement_ac.core.api.schemas import Raw, as_mapping
+from placement_ac.core.api.schemas import (
+    ApiModel,
+    ClusterQueueSpec,
+    ClusterQueueStatus,
+    Conditions,
+    LocalQueueSpec,
+    Raw,
+    as_mapping,
+    validate,
+)
+
+S = TypeVar("S", bound=ApiModel)
+T = TypeVar("T", bound=Conditions)
 
 Queue = tuple[str, str]
 """The namespace and the name of a LocalQueue."""
@@ -36,7 +47,7 @@ class FlavorQuota(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QueueFacts:
-    """The ClusterQueue behind a LocalQueue of a worker; LocalQueues of one ClusterQueue share one object."""
+    """The ClusterQueue behind a LocalQueue of a worker; LocalQueues of one share one object."""
 
     cluster_queue: str
     quotas: Mapping[str, tuple[FlavorQuota, ...]] = field(default_factory=dict)
@@ -46,7 +57,8 @@ class QueueFacts:
     reserving: int = 0
     """Workloads that have quota there."""
     active: bool = True
-    """Whether it gives quota: it is not stopped, and all that it needs is there."""
+    """Whether it gives quota: neither it nor the LocalQueue is on hold, and all that it needs is there."""
+    exists: bool = True
 
 
 class WorkloadsThere(NamedTuple):
@@ -84,60 +96,73 @@ class WorkerFacts:
         return self.queues if self.is_fresh and not self.problem else None
 
 
-def queue_facts(local_queues: Iterable[Raw], cluster_queues: Iterable[Raw]) -> dict[Queue, QueueFacts]:
-    """Return the facts of each LocalQueue; whatever has another shape than Kueue's counts as absent."""
-    by_name = {_name(one): _facts(one) for one in cluster_queues}
-    found = {}
-    for local in local_queues:
-        name = str(as_mapping(local.get("spec")).get("clusterQueue", ""))
-        namespace = str(as_mapping(local.get("metadata")).get("namespace", ""))
-        found[namespace, _name(local)] = by_name.setdefault(name, QueueFacts(name))
-    return found
+def worker_facts(local_queues: Iterable[Raw], cluster_queues: Iterable[Raw]) -> WorkerFacts:
+    """Return the facts of each LocalQueue of a worker.
+
+    A worker may say anything: if a field is not as Kueue writes it, nothing is known of the worker, and the
+    problem names the field.
+    """
+    try:
+        by_name = {_name(one): _cluster_queue(one) for one in cluster_queues}
+        return WorkerFacts(dict(_local_queue(one, by_name) for one in local_queues))
+    except _WrongField as wrong:
+        return WorkerFacts(problem=str(wrong))
 
 
-def _facts(cluster_queue: Raw) -> QueueFacts:
-    spec, status = as_mapping(cluster_queue.get("spec")), as_mapping(cluster_queue.get("status"))
-    in_cohort = bool(spec.get("cohortName") or spec.get("cohort"))
+class _WrongField(ValueError):
+    """A field of a worker's object is not as Kueue writes it."""
+
+
+def _local_queue(raw: Raw, by_name: dict[str, QueueFacts]) -> tuple[Queue, QueueFacts]:
+    spec, status = _read(raw, "LocalQueue", LocalQueueSpec, Conditions)
+    facts = by_name.setdefault(spec.cluster_queue, _missing(spec.cluster_queue))
+    active = facts.active and _is_active(spec.stop_policy, status)
+    namespace = str(as_mapping(raw.get("metadata")).get("namespace", ""))
+    return (namespace, _name(raw)), facts if active == facts.active else replace(facts, active=active)
+
+
+def _missing(name: str) -> QueueFacts:
+    return QueueFacts(name, active=False, exists=False)
+
+
+def _cluster_queue(raw: Raw) -> QueueFacts:
+    spec, status = _read(raw, "ClusterQueue", ClusterQueueSpec, ClusterQueueStatus)
+    in_cohort = bool(spec.cohort_name or spec.cohort)
     reserved = {
-        (flavor, resource): milli(amounts.get("total")) or 0
-        for flavor, resource, amounts in _amounts(status.get("flavorsReservation"))
+        (flavor.name, one.name): one.total
+        for flavor in status.flavors_reservation
+        for one in flavor.resources
     }
     quotas: dict[str, list[FlavorQuota]] = {}
-    for group in _mappings(spec.get("resourceGroups")):
-        for flavor, resource, amounts in _amounts(group.get("flavors")):
-            nominal, limit = milli(amounts.get("nominalQuota")), milli(amounts.get("borrowingLimit"))
+    for flavor in (flavor for group in spec.resource_groups for flavor in group.flavors):
+        for one in flavor.resources:
+            limit = one.borrowing_limit if in_cohort else 0
             quota = FlavorQuota(
-                flavor, nominal or 0, reserved.get((flavor, resource), 0), limit if in_cohort else 0
+                flavor.name, one.nominal_quota, reserved.get((flavor.name, one.name), 0), limit
             )
-            quotas.setdefault(resource, []).append(quota)
+            quotas.setdefault(one.name, []).append(quota)
     return QueueFacts(
-        _name(cluster_queue),
+        _name(raw),
         {resource: tuple(flavors) for resource, flavors in quotas.items()},
-        _number(status.get("pendingWorkloads")),
-        _number(status.get("reservingWorkloads")),
-        _is_active(status),
+        status.pending_workloads,
+        status.reserving_workloads,
+        _is_active(spec.stop_policy, status),
     )
 
 
-def _is_active(status: Raw) -> bool:
-    conditions = _mappings(status.get("conditions"))
-    return not any((one.get("type"), one.get("status")) == ("Active", "False") for one in conditions)
+def _read(raw: Raw, kind: str, spec: type[S], status: type[T]) -> tuple[S, T]:
+    """Return both parts of an object. Raises _WrongField."""
+    found_spec, wrong_spec = validate(spec, raw, "spec")
+    found_status, wrong_status = validate(status, raw, "status")
+    if found_spec is None or found_status is None:
+        raise _WrongField(f"correct a {kind} there: {wrong_spec or wrong_status}")
+    return found_spec, found_status
 
 
-def _amounts(flavors: Any) -> Iterator[tuple[str, str, Raw]]:
-    """Yield flavor, resource and its amounts."""
-    for flavor in _mappings(flavors):
-        for resource in _mappings(flavor.get("resources")):
-            yield str(flavor.get("name", "")), str(resource.get("name", "")), resource
+def _is_active(stop_policy: str | None, status: Conditions) -> bool:
+    stopped = (stop_policy or "None") != "None"
+    return not stopped and not any((one.type, one.status) == ("Active", "False") for one in status.conditions)
 
 
 def _name(item: Raw) -> str:
     return str(as_mapping(item.get("metadata")).get("name", ""))
-
-
-def _number(value: Any) -> int:
-    return value if isinstance(value, int) else 0
-
-
-def _mappings(value: Any) -> list[Raw]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -93,6 +93,10 @@ def is_shared(name: str, cluster: str) -> bool:
     return name == cluster
 
 
+def ignore_plugin_problem(plugin: str, problem: str) -> None:
+    """Report the problem of a filter or score to nobody."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlacementPolicy:
     """The settings for removal, order, dispatching and warnings. Times are in seconds."""
@@ -120,8 +124,12 @@ class PlacementPolicy:
     """The profile by which clusters are scored, for checks without one of their own."""
     node_labels: Mapping[str, str] = field(default_factory=dict)
     """Label key of nodes → the label of clusters, or `claim:` and the ClusterClaim, that has its value."""
+    dispatch_steps: int | None = None
+    """How many steps a plan takes at most to judge jobs (`DispatchCycle.cost`); None: without a limit."""
     plugins: Mapping[str, Any] = field(default_factory=dict)
     """Filters and scores of third parties, which a profile may name (`core.dispatch.plugins`)."""
+    report_plugin_problem: Callable[[str, str], None] = ignore_plugin_problem
+    """Gets the name of a built-in filter or score that fails, and what is wrong with it."""
     expiry_warning: float = 604800.0
     """How long before credentials expire an event warns of it."""
     probe: bool = False
@@ -156,6 +164,7 @@ class TimerKind(StrEnum):
     RETAINED = auto()  # a MultiKueueCluster that is no longer listed
     LIST_ORDER = auto()  # the names of the list in their order
     NO_CLUSTER = auto()  # uid of a Workload with quota that no cluster can take
+    JUDGED = auto()  # uid/count of a Workload that was judged, while there are too many for one plan
     NOMINATION_ROUND = auto()  # uid/count of a Workload's nominations
     FACTS_AWAITED = auto()  # a MultiKueueCluster whose worker is asked for its queues, and has not answered
     DISCONNECTED = auto()  # a listed MultiKueueCluster to which Kueue has lost its connection
@@ -441,6 +450,8 @@ class Plan:
     """Workloads, each with the clusters on which it may wait, as our dispatcher chooses them."""
     unfit: tuple[tuple[Workload, str], ...] = ()
     """Workloads with quota that no cluster fits, and why."""
+    ignored: tuple[tuple[Workload, str], ...] = ()
+    """Workloads with quota, each with what to correct in it: it is ignored."""
     refusals: Mapping[str, int] = field(default_factory=dict)
     """Filter → how often it has refused a cluster to a Workload with quota that is not nominated yet."""
     ask_for_copies: tuple[str, ...] = ()

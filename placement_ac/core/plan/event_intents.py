@@ -15,6 +15,7 @@ from operator import itemgetter
 from typing import Final
 
 from placement_ac.core.api.constants import (
+    ANNOTATION_IGNORED,
     CLUSTER_ADDED,
     CLUSTER_DRAINED,
     CLUSTER_DRAINING,
@@ -104,6 +105,8 @@ def dispatch_events(wanted: Plan, done: Iterable[Action]) -> Iterator[PostableEv
             yield PostableEvent(NOMINATED, f"nominated to {names}", lasts=False, about=action.workload)
     for workload, problem in wanted.unfit:
         yield PostableEvent(NO_CLUSTER_FITS, problem, lasts=True, about=workload)
+    for workload, problem in wanted.ignored:
+        yield PostableEvent(ANNOTATION_IGNORED, problem, lasts=True, about=workload)
 
 
 def _what_to_change(seen: Snapshot, obj: KueueObject) -> str:

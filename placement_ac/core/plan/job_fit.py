@@ -14,9 +14,10 @@ from placement_ac.core.dispatch.cycle import DispatchCycle, Ranking, Refusals
 from placement_ac.core.dispatch.facts import Cluster
 from placement_ac.core.dispatch.profiles import RANKED, Profile, ProfileError, parse_profile
 from placement_ac.core.inputs.queue_facts import Queue, QueueFacts
-from placement_ac.core.inputs.state import Snapshot
-from placement_ac.core.plan.fact_questions import askable_workers, awaited_workers
+from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind
+from placement_ac.core.plan.fact_questions import FACTS_WAIT_SECONDS, askable_workers, awaited_workers
 from placement_ac.core.plan.targets import TargetClusters
+from placement_ac.core.plan.turns import turn
 
 
 class JobFit:
@@ -25,8 +26,11 @@ class JobFit:
     def __init__(self, seen: Snapshot, targets: TargetClusters) -> None:
         self._profiles = {check.meta.name: profile_of(seen, check)[0] for check in seen.checks.ours}
         self._default = default_profile(seen)[0]
-        self._cycle = DispatchCycle(tuple(_clusters(seen, targets)), seen.policy.plugins)
+        policy, clusters = seen.policy, tuple(_clusters(seen, targets))
+        self._cycle = DispatchCycle(clusters, policy.plugins, policy.report_plugin_problem)
         self._askable = askable_workers(seen, targets)
+        undecided = [one for one in targets.workloads.undecided if _is_judged(seen, one)]
+        self.turn = turn(seen, undecided, self._cycle.cost)
         self._awaited = awaited_workers(seen, self._askable)
 
     def ranking(self, workload: Workload) -> Ranking:
@@ -55,6 +59,10 @@ class JobFit:
         """Return the MultiKueueClusters that can be asked for their queues, and whose queues matter to it."""
         return self._askable & self._cycle.asks_about(workload, self.profile(workload))
 
+    def askable(self, workload: Workload, names: Iterable[str]) -> frozenset[str]:
+        """Return those MultiKueueClusters whose queues matter to a Workload that is nominated there."""
+        return self._askable.intersection(names) if workload.job.requests else frozenset()
+
     def awaits(self, names: Collection[str]) -> bool:
         """Whether one of these MultiKueueClusters, which are asked for their queues, may soon answer."""
         return not self._awaited.isdisjoint(names)
@@ -67,9 +75,27 @@ class JobFit:
         """Return the best cluster it is nominated to, and what is short there; "": nothing, or unknown."""
         return self._cycle.shortage(workload)
 
+    def defers(self, workload: Workload) -> bool:
+        """Whether the Workload is left for a later plan: there are too many for one."""
+        return workload.meta.uid in self.turn.deferred
+
     def nominated(self, workload: Workload, names: Iterable[str]) -> None:
         """Take in that a Workload is nominated to these MultiKueueClusters from now on."""
         self._cycle.nominated(workload, names)
+
+
+def round_timer(workload: Workload) -> Timer:
+    """Return the timer of the round in which a Workload was nominated last."""
+    return Timer(TimerKind.NOMINATION_ROUND, f"{workload.meta.uid}/{len(workload.nominated)}")
+
+
+def _is_judged(seen: Snapshot, workload: Workload) -> bool:
+    """Whether it has quota, and no nomination or a round that is near (with `retry_waiting_after`: any)."""
+    policy = seen.policy
+    if not (workload.has_quota and workload.active):
+        return False
+    waits = not workload.nominated or policy.retry_waiting_after is not None
+    return waits or policy.round_timeout - seen.age(round_timer(workload)) <= FACTS_WAIT_SECONDS
 
 
 def job_fit(seen: Snapshot, targets: TargetClusters) -> JobFit | None:

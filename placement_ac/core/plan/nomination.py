@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final, NamedTuple
 
-from placement_ac.core.api.constants import PENDING, READY, WAITS_FOR
+from placement_ac.core.api.constants import PENDING, READY, WAITS_FOR, WORKLOAD_WRITES_AT_ONCE
 from placement_ac.core.api.objects import AdmissionCheckState, Workload
 from placement_ac.core.dispatch.cycle import Refusals
 from placement_ac.core.draining.state import DrainState
-from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind
+from placement_ac.core.inputs.state import Snapshot, Timer
 from placement_ac.core.plan.fact_questions import FACTS_WAIT_SECONDS, FactQuestions, fact_questions
-from placement_ac.core.plan.job_fit import JobFit
+from placement_ac.core.plan.job_fit import JobFit, round_timer
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.selection import soonest
 
@@ -38,7 +38,7 @@ class Nominations:
     questions: FactQuestions = field(default_factory=FactQuestions)
     """The workers that are to be asked about their queues."""
     awaiting: frozenset[str] = frozenset()
-    """Uids of new Workloads that wait for a worker's answer: for FACTS_WAIT_SECONDS at most."""
+    """Uids of new Workloads that wait for a worker's answer (FACTS_WAIT_SECONDS), or a later plan."""
     waiting_for_room: Mapping[str, str] = field(default_factory=dict)
     """Uid of a Workload that waits on full clusters → where, what is short there, and the next round."""
     timers: frozenset[Timer] = frozenset()
@@ -59,10 +59,10 @@ def nominate(seen: Snapshot, targets: TargetClusters, fit: JobFit | None) -> Nom
     awaiting: set[str] = set()
     waiting_for_room: dict[str, str] = {}
     for case in _cases(seen, targets, eligible):
-        workload, more = case.workload, case.more
-        asked = _asked_about(seen, fit, case, eligible)
+        workload, more, deferred = case.workload, case.more, fit.defers(case.workload)
+        asked = frozenset[str]() if deferred else _asked_about(seen, fit, case, eligible)
         asked_about |= asked
-        is_awaiting = case.is_new and fit.awaits(asked)
+        is_awaiting = deferred or (case.is_new and fit.awaits(asked))
         if is_awaiting:
             awaiting.add(workload.meta.uid)
         elif case.is_new:
@@ -75,7 +75,7 @@ def nominate(seen: Snapshot, targets: TargetClusters, fit: JobFit | None) -> Nom
         if wanted != workload.nominated:
             nominations.append((workload, wanted))
             fit.nominated(workload, wanted[len(case.kept) :])
-        elif text := _waits_for(fit, workload, case, seen):
+        elif len(waiting_for_room) < WORKLOAD_WRITES_AT_ONCE and (text := _waits_for(fit, case, seen)):
             waiting_for_room[workload.meta.uid] = text
         if workload.nominated:
             timers.add(case.timer)  # its subject has their count: a write begins anew
@@ -89,16 +89,17 @@ def nominate(seen: Snapshot, targets: TargetClusters, fit: JobFit | None) -> Nom
         questions,
         frozenset(awaiting),
         waiting_for_room,
-        frozenset(timers),
-        soonest(waits),
+        fit.turn.timers.union(timers),
+        soonest((*waits, fit.turn.requeue_after)),
     )
 
 
-def _waits_for(fit: JobFit, workload: Workload, case: "_Case", seen: Snapshot) -> str:
+def _waits_for(fit: JobFit, case: "_Case", seen: Snapshot) -> str:
     """Return where a nominated Workload waits, what is short there, and when the next round comes.
 
     "": there may be room, or our entry says it already for these nominations.
     """
+    workload = case.workload
     cluster, what = fit.shortage(workload) if workload.nominated else ("", "")
     others = f" and {len(workload.nominated) - 1} more" if len(workload.nominated) > 1 else ""
     where = f"{WAITS_FOR}{cluster}{others}: "
@@ -118,12 +119,14 @@ def _our_ready_entries(seen: Snapshot, workload: Workload) -> list[AdmissionChec
 
 def _asked_about(seen: Snapshot, fit: JobFit, case: "_Case", eligible: frozenset[str]) -> frozenset[str]:
     """Return the workers whose quota matters: for the next round, and to say why the Workload waits."""
-    about = set(eligible.difference(case.kept) if case.asks else ())
+    others = eligible.difference(case.kept)
+    about = fit.asks_about(case.workload) & others if case.asks and others else frozenset[str]()
     entries = _our_ready_entries(seen, case.workload) if case.kept else ()
-    if any(not entry.message.startswith(WAITS_FOR) for entry in entries):
-        facts = seen.fleet.queue_facts
-        about.update(name for name in case.kept if name not in facts or not facts[name].problem)
-    return fit.asks_about(case.workload) & about if about else frozenset()
+    if all(entry.message.startswith(WAITS_FOR) for entry in entries):
+        return about
+    facts = seen.fleet.queue_facts
+    there = (name for name in case.kept if name not in facts or not facts[name].problem)
+    return about | fit.askable(case.workload, there)
 
 
 def _best(fit: JobFit, workload: Workload, more: frozenset[str]) -> list[str]:
@@ -168,7 +171,7 @@ def _cases(seen: Snapshot, targets: TargetClusters, eligible: frozenset[str]) ->
     made_ready = _by_workload((step.name, step.make_ready) for step in targets.drain.steps)
     for workload in targets.workloads.undecided:
         uid = workload.meta.uid
-        timer = Timer(TimerKind.NOMINATION_ROUND, f"{uid}/{len(workload.nominated)}")
+        timer = round_timer(workload)
         kept = _kept(seen, workload, denominated.get(uid, ()), made_ready.get(uid, ()))
         more = eligible.difference(kept) if _may_be_dispatched(seen, workload) else frozenset[str]()
         yield _Case(workload, tuple(kept), more, timer, seen.policy.round_timeout - seen.age(timer))

@@ -8,16 +8,19 @@ cluster" are the exception: each cluster leaves as soon as that hurts no job, an
 MultiKueueConfig is deleted with the last one, because Kueue accepts no empty list.
 """
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
 from placement_ac.core.api.constants import NAME_CONFLICT_SECONDS, NO_CLUSTER_SELECTED, NO_CLUSTER_USABLE
+from placement_ac.core.api.objects import Workload
+from placement_ac.core.dispatch.ignored import ignored
 from placement_ac.core.draining.drain import DrainPlan
 from placement_ac.core.inputs.state import Plan, Snapshot, TimerKind, Verdict
 from placement_ac.core.plan.conditions import has_name_conflict, judge, usable_message
 from placement_ac.core.plan.disconnected import connection_events
 from placement_ac.core.plan.event_intents import DueEvents, config_events, expiry_warnings, unusable_clusters
-from placement_ac.core.plan.job_fit import job_fit
+from placement_ac.core.plan.job_fit import JobFit, job_fit
 from placement_ac.core.plan.nomination import nominate
 from placement_ac.core.plan.objects import (
     TargetObjects,
@@ -95,6 +98,7 @@ def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
         held=held_workloads(seen, context),
         nominations=nominations.nominations,
         unfit=nominations.unfit,
+        ignored=tuple(_ignored(targets, fit)) if fit else (),
         refusals=nominations.refusals,
         ask_for_copies=drain.ask_for_copies,
         ask_for_facts=nominations.questions.ask,
@@ -107,6 +111,13 @@ def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
         timers=frozenset().union(*[part.timers for part in parts]),
         requeue_after=soonest((*waits, *[part.requeue_after for part in parts])),
     )
+
+
+def _ignored(targets: TargetClusters, fit: JobFit) -> Iterator[tuple[Workload, str]]:
+    for workload in targets.workloads.undecided:
+        judged = workload.has_quota and workload.active and not fit.defers(workload)
+        if judged and (problems := [*ignored(workload.job)]):
+            yield workload, "; ".join(problems)
 
 
 def keeps_objects(verdict: Verdict) -> bool:

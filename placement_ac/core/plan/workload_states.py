@@ -98,9 +98,13 @@ def _no_cluster_timers(seen: Snapshot, context: AnswerContext) -> frozenset[Time
     if seen.policy.retry_waiting_after is None or (context.ready and not context.fit):
         return frozenset()
     waiting = (workload for workload, _ in our_entries(seen) if workload.has_quota and not workload.cluster)
-    return frozenset(
-        [_no_cluster_timer(one) for one in waiting if not context.ready or _no_fit(context, one)]
-    )
+    return frozenset([_no_cluster_timer(one) for one in waiting if _has_no_cluster(seen, context, one)])
+
+
+def _has_no_cluster(seen: Snapshot, context: AnswerContext, workload: Workload) -> bool:
+    if context.ready and context.fit and context.fit.defers(workload):  # as it was when it was judged
+        return _no_cluster_timer(workload) in seen.timer_ages
+    return not context.ready or bool(_no_fit(context, workload))
 
 
 def _no_cluster_timer(workload: Workload) -> Timer:

@@ -4,6 +4,7 @@ Explain where a Workload goes: its state, and for each of its Placements the clu
 Pure.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -12,6 +13,7 @@ from placement_ac.core.api.constants import KUEUE_ADMISSION
 from placement_ac.core.api.decode import workload_with_job
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.schemas import parse_time
+from placement_ac.core.dispatch.ignored import ignored
 from placement_ac.inspection.explain.subject import owner_names
 from placement_ac.inspection.hub.dump import Object
 from placement_ac.inspection.hub.hub_view import HubView
@@ -85,8 +87,13 @@ def explain_workload(view: HubView, raw: Object) -> WorkloadExplanation:
         nominated_since=_nominated_since(raw) if job.nominated else None,
         placed_on=job.cluster,
         placements=found,
-        notes=(*_notes(job, found, path.problem), *quota_notes(view, found)),
+        notes=(*_notes(job, found, path.problem), *quota_notes(view, found), *_ignored(job, found)),
     )
+
+
+def _ignored(job: Workload, found: tuple[PlacementChoice, ...]) -> Iterator[str]:
+    if any(one.dispatcher for one in found):
+        yield from ignored(job.job)
 
 
 def _entries(job: Workload) -> list[tuple[str, str, str, datetime | None]]:

@@ -22,6 +22,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.decode import workload_with_job
 from placement_ac.core.api.objects import Workload
+from placement_ac.core.dispatch.ignored import ignored
 from placement_ac.inspection.hub.dump import Object, kind_of
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import LOCAL_QUEUE
@@ -75,7 +76,8 @@ def is_job(manifest: Object) -> bool:
 def new_job(view: HubView, manifest: Object) -> NewJob:
     """Return where the job of a manifest would go on a hub."""
     job, metadata = _queued(view, manifest), manifest["metadata"]
-    found = () if job.path.problem else choices(*_submitted(view, manifest, job))
+    submitted = None if job.path.problem else _submitted(view, manifest, job)
+    found = choices(*submitted) if submitted else ()
     return NewJob(
         kind=manifest["kind"],
         namespace=job.namespace,
@@ -90,6 +92,7 @@ def new_job(view: HubView, manifest: Object) -> NewJob:
             *_notes(manifest),
             *(one.profile_problem for one in found if one.profile_problem),
             *quota_notes(view, found),
+            *(ignored(submitted[1].job) if submitted and any(one.dispatcher for one in found) else ()),
         ),
     )
 

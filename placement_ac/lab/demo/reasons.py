@@ -12,7 +12,7 @@ from typing import Any, Final
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import ADMISSION_CHECK, PENDING, READY, WORKLOAD
 from placement_ac.core.api.decode import workload_with_job
-from placement_ac.core.inputs.queue_facts import WorkerFacts, queue_facts
+from placement_ac.core.inputs.queue_facts import WorkerFacts, worker_facts
 from placement_ac.inspection.hub.dump import Dump, Object
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.hub.kinds import DECISION_KINDS, QUEUE_KINDS
@@ -55,7 +55,7 @@ class Explainer:
 def _facts(quota: Quota, queues: Collection[str]) -> WorkerFacts:
     """Return the queues of a worker; no Workload counts in them yet."""
     cluster_queue, *local_queues = queue_manifests(quota, queues)
-    return WorkerFacts(queue_facts(local_queues, [cluster_queue]))
+    return worker_facts(local_queues, [cluster_queue])
 
 
 def _uid(obj: Object) -> str:

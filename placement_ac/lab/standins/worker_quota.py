@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from placement_ac.core.api.constants import KUEUE, WORKLOAD, Kind
-from placement_ac.core.api.pod_requests import podset_requests
+from placement_ac.core.api.pod_requests import PODS, podset_requests
 from placement_ac.core.api.quantities import format_milli, milli
 from placement_ac.kube.client import Object
 from placement_ac.lab.standins.key_queue import Key
@@ -112,6 +112,8 @@ def assigned_quota(copy: Object, groups: Iterable[Object], used: Used) -> Mappin
     groups = list(groups)
     for podset in copy["spec"].get("podSets") or ():
         asked = dict(podset_requests(podset))
+        if not any(PODS in group["coveredResources"] for group in groups):
+            asked.pop(PODS, None)
         flavors = _flavors_for(asked, groups, used)
         if flavors is None:
             return None

@@ -98,14 +98,40 @@ SIDECAR = container(requests={"cpu": 1}) | {"restartPolicy": "Always"}
     ],
 )
 def test_the_requests_of_a_podset(podset: Any, requests: Any) -> None:
-    wanted = (tuple(sorted(requests.items())),) if requests else ()
-    assert job_spec({"spec": {"podSets": [podset]}}).requests == wanted
+    """The Pods count as well: see below."""
+    found = job_spec({"spec": {"podSets": [podset]}}).requests
+    assert [{name: amount for name, amount in one if name != "pods"} for one in found] == [requests] * bool(
+        requests
+    )
+
+
+@pytest.mark.parametrize(
+    ("podset", "number"),
+    [
+        pytest.param(pods(ONE_GPU), 1, id="one"),
+        pytest.param(pods(ONE_GPU, count=16), 16, id="all Pods"),
+        pytest.param(pods(ONE_GPU, count=16, minCount=4), 4, id="the fewest"),
+        pytest.param(pods(ONE_GPU, count=0), None, id="no Pod"),
+        pytest.param(pods([], count=16), None, id="they ask for nothing"),
+    ],
+)
+def test_the_pods_of_a_podset_that_asks_for_something_are_counted(podset: Any, number: int | None) -> None:
+    [found] = job_spec({"spec": {"podSets": [podset]}}).requests or [()]
+    assert dict(found).get("pods") == (number and number * 1000)
+
+
+def test_pods_that_ask_for_nothing_count_where_kueue_counts_them_on_the_hub() -> None:
+    admission = {"podSetAssignments": [{"name": "main", "resourceUsage": {"pods": "16"}}]}
+    raw = {"spec": {"podSets": [pods([], count=16)]}, "status": {"admission": admission}}
+    assert job_spec(raw).requests == ((("pods", 16000),),)
 
 
 def test_resources_that_kueue_does_not_count_on_the_hub_are_left_out() -> None:
     spec = {"podSets": [pods(ONE_GPU)]}
     usage = {"podSetAssignments": [{"name": "main"}, {"name": "other", "resourceUsage": gpus("1")}]}
-    assert job_spec({"spec": spec, "status": {"admission": usage}}).requests == (((GPU, 1000),),)
+    assert job_spec({"spec": spec, "status": {"admission": usage}}).requests == (
+        ((GPU, 1000), ("pods", 1000)),
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,3 +145,90 @@ def test_resources_that_kueue_does_not_count_on_the_hub_are_left_out() -> None:
 )
 def test_whatever_has_another_shape_counts_as_absent(spec: Any) -> None:
     assert job_spec({"metadata": {}, "spec": spec}) == NO_JOB
+
+
+def labels(number: int) -> Any:
+    return {f"l{n}": "" for n in range(number)}
+
+
+def affinity(terms: int, values: int = 1) -> Any:
+    """A Pod template whose required node affinity has so many terms, of one key with so many values."""
+    expression = {"key": "z", "operator": "In", "values": [str(n) for n in range(values)]}
+    required = {"nodeSelectorTerms": [{"matchExpressions": [expression]}] * terms}
+    return {
+        "spec": {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}}
+    }
+
+
+def resources(number: int, name: str = "r") -> Any:
+    return {"spec": {"containers": [container(requests={f"{name}{n}": 1 for n in range(number)})]}}
+
+
+NODES = "use fewer keys and values in the requirements of a podSet on nodes: at most 256 are read, it has"
+LONG = "shorten the names of labels, nodes or resources: at most 317 characters are read, one has"
+
+
+@pytest.mark.parametrize(
+    ("most", "more", "problem"),
+    [
+        pytest.param(
+            {"annotations": {GROUP: "x" * 8192}},
+            {"annotations": {GROUP: "x" * 8193}},
+            f"shorten the annotation {GROUP}: at most 8,192 characters are read, it has 8,193",
+            id="an annotation",
+        ),
+        pytest.param(
+            {"pods": ({},) * 64},
+            {"pods": ({},) * 65},
+            "use fewer podSets: at most 64 are read, it has 65",
+            id="podSets",
+        ),
+        pytest.param(
+            {"labels": labels(256)},
+            {"labels": labels(257)},
+            "use fewer labels: at most 256 are read, it has 257",
+            id="labels",
+        ),
+        pytest.param(
+            {"labels": {"l": "x" * 317}}, {"labels": {"l": "x" * 318}}, f"{LONG} 318", id="a long label"
+        ),
+        pytest.param(
+            {"pods": (affinity(128),)}, {"pods": (affinity(129),)}, f"{NODES} 258", id="node affinity"
+        ),
+        pytest.param(
+            {"pods": (affinity(1, 255),)}, {"pods": (affinity(1, 256),)}, f"{NODES} 257", id="values"
+        ),
+        pytest.param(
+            {"pods": ({"spec": {"nodeSelector": labels(128)}},)},
+            {"pods": ({"spec": {"nodeSelector": labels(129)}},)},
+            f"{NODES} 258",
+            id="a nodeSelector",
+        ),
+        pytest.param(
+            {"pods": ({"spec": affinity(2)["spec"] | {"nodeSelector": labels(60)}},)},
+            {"pods": ({"spec": affinity(3)["spec"] | {"nodeSelector": labels(60)}},)},
+            f"{NODES} 366",
+            id="a nodeSelector counts in each term",
+        ),
+        pytest.param(
+            {"pods": (resources(256),)},
+            {"pods": (resources(257),)},
+            "use fewer resources in a podSet: at most 256 are read, it has 257",
+            id="resources",
+        ),
+        pytest.param(
+            {"pods": (resources(1, "x" * 316),)},
+            {"pods": (resources(1, "x" * 317),)},
+            f"{LONG} 318",
+            id="a long resource",
+        ),
+    ],
+)
+def test_what_is_over_a_limit_is_not_kept(most: Any, more: Any, problem: str) -> None:
+    assert job_spec(raw_job(**most)).problem == ""
+    assert job_spec(raw_job(**more)) == JobSpec("user-queue", problem=problem)
+
+
+def test_a_label_is_found_by_its_key() -> None:
+    spec = job_spec(raw_job(labels={"a": "1", "ab": "2", "c": ""}))
+    assert [spec.label(key) for key in ("a", "ab", "c", "b", "d", "")] == ["1", "2", "", None, None, None]

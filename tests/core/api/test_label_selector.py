@@ -1,5 +1,8 @@
 """kubectl's syntax of label selectors, with claims."""
 
+import time
+from contextlib import suppress
+
 import pytest
 
 from placement_ac.core.api.label_selector import SelectorError, parse_label_selector
@@ -17,6 +20,15 @@ def test_a_requirement_is_shown_as_it_was_written(text: str) -> None:
 def test_what_is_no_selector(text: str) -> None:
     with pytest.raises(SelectorError, match="is not a label selector"):
         parse_label_selector(text)
+
+
+@pytest.mark.parametrize("part", [",", "(", ")", "a,", "a(", "a ", "a in (", "a=b,", "a in (b),", "!", "a."])
+def test_the_time_is_linear(part: str) -> None:
+    """A quadratic one took 90 s for 200 KB."""
+    text, began = part * (200_000 // len(part)), time.process_time()
+    with suppress(SelectorError):
+        parse_label_selector(text)
+    assert time.process_time() - began < 3.0
 
 
 @pytest.mark.parametrize(

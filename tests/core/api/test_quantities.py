@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.api.quantities import format_milli, milli
+from placement_ac.core.api.quantities import LARGEST, format_milli, milli
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,9 @@ from placement_ac.core.api.quantities import format_milli, milli
         ("1E3", 1_000_000),
         ("1E", 10**21),
         ("8Ei", 2**63 * 1000),
+        ("9Ei", LARGEST),
+        ("-1e99", -LARGEST),
+        pytest.param(10**5000, LARGEST, id="5000 digits"),
         ("1u", 1),
         ("1n", 1),
         ("1500u", 2),
@@ -35,7 +38,7 @@ def test_a_quantity(text: Any, value: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "x", "1x", "1 ", "1KI", "e3", "1e", "1e999", "¹", "٣", None, True, [], {}]
+    "text", ["", "x", "1x", "1 ", "1KI", "e3", "1e", "1e999", "¹", "٣", "0" * 101, None, True, [], {}]
 )
 def test_no_quantity(text: Any) -> None:
     assert milli(text) is None

@@ -1,6 +1,7 @@
 """The cycle: filters narrow, scores put in order, ties are broken by the Placement's order."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -120,3 +121,31 @@ def test_facts_matter_where_no_other_filter_refuses() -> None:
     one = job(pods=gpu_pods(16), annotations={SELECTOR: "gpu!=t4"})
     assert cycle.asks_about(one, RANKED) == {"p-a", "p-b"}
     assert cycle.asks_about(job(), RANKED) == set(), "without requests there is nothing to ask"
+
+
+@pytest.mark.parametrize("profile", ["ranked", "headroom"])
+@pytest.mark.parametrize(
+    ("first", "why"),
+    [
+        pytest.param(
+            queues((GPU, "all", 8), active=False),
+            "ClusterQueue cluster-queue or its LocalQueue is on hold, or not ready",
+            id="on hold",
+        ),
+        pytest.param(
+            queues(("cpu", "all", 8)), f"ClusterQueue cluster-queue has no quota of {GPU}", id="not named"
+        ),
+        pytest.param(queues((GPU, "all", 8)), "", id="Pods that are not named do not count"),
+    ],
+)
+def test_where_it_is_doubtful_that_the_job_gets_quota_it_goes_last(
+    first: Any, why: str, profile: str
+) -> None:
+    """It fits nevertheless: a queue on hold may go on, and Kueue may ignore what is not named."""
+    a = cluster("a", 0, 2, queue_facts=first)
+    b = cluster("b", 1, 2, queue_facts=queues((GPU, "all", 8, 8)))
+    cycle, one = DispatchCycle([a, b]), job(pods=gpu_pods(1))
+    ranking = cycle.rank(one, parse_profile(profile))
+    assert ranking.order == (("p-b", "p-a") if why else ("p-a", "p-b"))
+    assert (cycle.doubt(one, "p-a"), cycle.doubt(one, "p-b")) == (why, "")
+    assert ranking.refusals == {}

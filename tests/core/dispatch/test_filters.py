@@ -139,7 +139,24 @@ def too_little(asked: str, most: str, resource: str = GPU) -> str:
             gpu_pods(8), queues((GPU, "a", 4, 0, 2)), too_little("8", "6"), id="it may borrow too little"
         ),
         pytest.param(gpu_pods(8), queues((GPU, "a", 4, 0, None)), None, id="a cohort without a limit"),
-        pytest.param(gpu_pods(1), queues(("cpu", "a", 4)), too_little("1", "0"), id="no such resource"),
+        pytest.param(gpu_pods(1), queues(("cpu", "a", 4)), None, id="Kueue may ignore what is not named"),
+        pytest.param(
+            gpu_pods(1), queues((GPU, "a", 0)), too_little("1", "0"), id="it is named: there is none"
+        ),
+        pytest.param(gpu_pods(1, 1), queues((GPU, "a", 4), ("pods", "a", 1)), None, id="enough Pods"),
+        pytest.param(
+            gpu_pods(1),
+            queues((GPU, "a", 4), ("pods", "a", 0)),
+            too_little("1", "0", "pods"),
+            id="too few Pods",
+        ),
+        pytest.param(
+            gpu_pods(1),
+            queues(exists=False, active=False),
+            f"had no ClusterQueue cluster-queue for LocalQueue {QUEUE[0]}/{QUEUE[1]}",
+            id="no ClusterQueue",
+        ),
+        pytest.param(gpu_pods(1), queues((GPU, "a", 4), active=False), None, id="on hold: that may change"),
         pytest.param(
             gpu_pods(1, memory="48Gi"),
             queues((GPU, "a", 4), ("memory", "a", "32Gi")),
@@ -159,3 +176,22 @@ def too_little(asked: str, most: str, resource: str = GPU) -> str:
 )
 def test_capacity(pods: Any, there: Any, reason: str | None) -> None:
     assert FILTERS["Capacity"](job(pods=pods), cluster("a", queue_facts=there)) == reason
+
+
+def test_what_is_over_a_limit_fits_nowhere_and_the_reason_names_the_limit() -> None:
+    text = ",".join(f"l{n}=x" for n in range(129))
+    names = ",".join(f"c{n}" for n in range(257))
+    most = "at most 256 are read, it has"
+    reasons = {
+        "Limits": (SELECTOR, "x" * 8193, f"shorten the annotation {SELECTOR}: at most 8,192 characters"),
+        "ClusterAffinity": (
+            SELECTOR,
+            text,
+            f"correct the annotation {SELECTOR}: use fewer keys and values: {most} 258",
+        ),
+        "AntiAffinity": (ANTI, text, f"correct the annotation {ANTI}: use fewer keys and values: {most} 258"),
+        "ClusterNames": (NAMES, names, f"use fewer names in the annotation {NAMES}: {most} 257"),
+    }
+    for name, (annotation, value, reason) in reasons.items():
+        found = FILTERS[name](job(annotations={annotation: value}), cluster("a"))
+        assert (found or "").startswith(f"couldn't be judged: {reason}")

@@ -63,6 +63,8 @@ def test_sticky(group: str, points: float | None) -> None:
         pytest.param("10:gpu=t4", 0.0, id="none"),
         pytest.param("gpu=h100", None, id="no weight: it cannot be read"),
         pytest.param("5:gpu h100", None, id="no selector"),
+        pytest.param("1:gpu=h100;" * 128, 100.0, id="as many as are read"),
+        pytest.param("1:gpu=h100;" * 129, None, id="more than are read"),
     ],
 )
 def test_preferred(preferences: str, points: float | None) -> None:
@@ -100,6 +102,7 @@ def test_a_weight_is_1_to_100(text: str) -> None:
             gpu_pods(1, cpu=4), queues((GPU, "a", 8), ("cpu", "a", 8)), 75.0, id="the scarcest resource"
         ),
         pytest.param(gpu_pods(2), queues(("cpu", "a", 8)), 0.0, id="no such resource"),
+        pytest.param(gpu_pods(2), queues((GPU, "a", 8), ("pods", "a", 2)), 75.0, id="Pods are scarcer"),
         pytest.param((), queues((GPU, "a", 8)), None, id="no requests"),
         pytest.param(gpu_pods(2), {}, 0.0, id="no LocalQueue"),
         pytest.param(gpu_pods(2), queues((GPU, "a", 8), active=False), 0.0, id="stopped"),

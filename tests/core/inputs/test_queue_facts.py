@@ -1,10 +1,12 @@
 """Facts of queues, read from Kueue's objects."""
 
+import math
 from typing import Any
 
 import pytest
 
-from placement_ac.core.inputs.queue_facts import FlavorQuota, QueueFacts, WorkerFacts, queue_facts
+from placement_ac.core.api.quantities import LARGEST
+from placement_ac.core.inputs.queue_facts import FlavorQuota, QueueFacts, WorkerFacts, worker_facts
 
 
 def local(name: str, cluster_queue: str = "cq") -> Any:
@@ -48,32 +50,92 @@ def cluster_queue(*flavors: Any, reserved: Any = (), **spec: Any) -> Any:
     ],
 )
 def test_a_queue(raw: Any, quota: FlavorQuota) -> None:
-    found = queue_facts([local("one"), local("two")], [raw])
+    found = worker_facts([local("one"), local("two")], [raw]).queues
     assert found["team", "one"] == QueueFacts("cq", {"gpu": (quota,)}, pending=3, reserving=2)
     assert found["team", "one"] is found["team", "two"]
 
 
-@pytest.mark.parametrize(("status", "active"), [("True", True), ("False", False), ("Unknown", True)])
-def test_a_queue_that_is_stopped(status: str, active: bool) -> None:
-    raw = {"metadata": {"name": "cq"}, "status": {"conditions": [{"type": "Active", "status": status}]}}
-    assert queue_facts([local("one")], [raw])["team", "one"].active is active
+@pytest.mark.parametrize("kind", ["ClusterQueue", "LocalQueue"])
+@pytest.mark.parametrize(
+    ("part", "active"),
+    [
+        ({"status": {"conditions": [{"type": "Active", "status": "True"}]}}, True),
+        ({"status": {"conditions": [{"type": "Active", "status": "False"}]}}, False),
+        ({"status": {"conditions": [{"type": "Active", "status": "Unknown"}]}}, True),
+        ({"spec": {"clusterQueue": "cq", "stopPolicy": "None"}}, True),
+        ({"spec": {"clusterQueue": "cq", "stopPolicy": "Hold"}}, False),
+        ({"spec": {"clusterQueue": "cq", "stopPolicy": "HoldAndDrain"}}, False),
+    ],
+)
+def test_a_queue_that_is_on_hold(kind: str, part: Any, active: bool) -> None:
+    queues = {"ClusterQueue": {"metadata": {"name": "cq"}}, "LocalQueue": local("one")}
+    queues[kind] |= part
+    found = worker_facts([queues["LocalQueue"], local("two")], [queues["ClusterQueue"]]).queues
+    other = active or kind == "LocalQueue"
+    assert [found["team", name].active for name in ("one", "two")] == [active, other]
 
 
 def test_a_local_queue_without_its_cluster_queue() -> None:
-    assert queue_facts([local("one", "gone")], []) == {("team", "one"): QueueFacts("gone")}
+    assert worker_facts([local("one", "gone")], []).queues == {
+        ("team", "one"): QueueFacts("gone", active=False, exists=False)
+    }
+
+
+@pytest.mark.parametrize("raw", [{}, {"spec": None, "status": {}}, {"spec": {"resourceGroups": None}}])
+def test_what_is_absent_is_empty(raw: Any) -> None:
+    found = worker_facts([local("one"), {}], [{"metadata": {"name": "cq"}} | raw])
+    missing = QueueFacts("", active=False, exists=False)
+    assert found == WorkerFacts({("team", "one"): QueueFacts("cq"), ("", ""): missing})
+
+
+NOMINAL = "spec.resourceGroups.0.flavors.0.resources.0.nominalQuota"
+NO_QUANTITY = "it must be a quantity of 0 or more"
+COUNTERS = ("pendingWorkloads", "reservingWorkloads")
+ODD_COUNTS = (-1, -(10**400), 2**31, 10**400, 0.5, math.nan, math.inf, True, "1", [], {}, None)
+ODD_AMOUNTS = (-1, -(10**400), -0.5, math.nan, math.inf, -math.inf, True, "", "-1", "x", "9" * 5000, [], {})
 
 
 @pytest.mark.parametrize(
-    "raw",
+    ("raw", "field"),
     [
-        {},
-        {"spec": {"resourceGroups": [{"flavors": 5}, {"flavors": [{"resources": [3]}]}, None]}},
-        {"spec": [], "status": {"flavorsReservation": {}, "pendingWorkloads": "x"}},
+        *(
+            (cluster_queue() | {"status": {name: odd}}, f"status.{name}")
+            for odd in ODD_COUNTS
+            for name in COUNTERS
+        ),
+        *((cluster_queue(flavor("a", nominalQuota=odd)), NOMINAL) for odd in ODD_AMOUNTS),
+        (
+            cluster_queue(flavor("a", nominalQuota="1", borrowingLimit="-1")),
+            "spec.resourceGroups.0.flavors.0.resources.0.borrowingLimit",
+        ),
+        (
+            cluster_queue(reserved=[flavor("a", total="-1")]),
+            "status.flavorsReservation.0.resources.0.total",
+        ),
+        (cluster_queue(5), "spec.resourceGroups.0.flavors.0"),
+        ({"spec": [3]}, "spec"),
+        ({"status": {"conditions": 3}}, "status.conditions"),
+        ({"spec": {"stopPolicy": 3}}, "spec.stopPolicy"),
     ],
 )
-def test_whatever_has_another_shape_counts_as_absent(raw: Any) -> None:
-    found = queue_facts([local("one"), {}], [{"metadata": {"name": "cq"}} | raw])
-    assert found == {("team", "one"): QueueFacts("cq"), ("", ""): QueueFacts("")}
+def test_if_a_field_is_not_as_kueue_writes_it_nothing_is_known(raw: Any, field: str) -> None:
+    found = worker_facts([local("one")], [cluster_queue(), {"metadata": {"name": "odd"}} | raw])
+    assert (found.queues, found.known) == ({}, None)
+    assert found.problem.startswith(f"correct a ClusterQueue there: {field}: ")
+    assert len(found.problem) < 200
+
+
+def test_the_problem_says_what_the_field_must_be() -> None:
+    odd = cluster_queue(flavor("a", nominalQuota="-8"))
+    assert worker_facts([], [odd]).problem == f"correct a ClusterQueue there: {NOMINAL}: {NO_QUANTITY}"
+    assert worker_facts([local("one") | {"spec": {"clusterQueue": 5}}], []).problem == (
+        "correct a LocalQueue there: spec.clusterQueue: Input should be a valid string"
+    )
+
+
+def test_a_quota_without_bounds_counts_as_the_largest() -> None:
+    found = worker_facts([local("one")], [cluster_queue(flavor("a", nominalQuota="1e99"))])
+    assert found.queues["team", "one"].quotas == {"gpu": (FlavorQuota("a", LARGEST),)}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.inputs.state import PlacementPolicy, Plan
+from placement_ac.core.inputs.state import PlacementPolicy, Plan, Snapshot
 from placement_ac.core.plan.event_intents import dispatch_events
 from placement_ac.core.plan.plan import plan
 from tests.core.plan.test_nomination import nominated
@@ -32,10 +32,22 @@ GPUS = {"a": "t4", "b": "h100", "c": "h100"}
 READY = {"check": "Ready", "mk": "Pending"}
 
 
-def scene(
-    *jobs: Any, profile: str = "", policy: PlacementPolicy = POLICY, gpus: Mapping[str, str] = GPUS
-) -> Plan:
-    """OCM decides a, b, c; all are listed and connected. `gpus`: cluster → its GPUs, a label and a claim."""
+def scene(*jobs: Any, **rest: Any) -> Plan:
+    """The plan of `inputs`."""
+    return plan(inputs(*jobs, **rest))
+
+
+def inputs(
+    *jobs: Any,
+    profile: str = "",
+    policy: PlacementPolicy = POLICY,
+    gpus: Mapping[str, str] = GPUS,
+    **rest: Any,
+) -> Snapshot:
+    """OCM decides a, b, c; all are listed and connected. `gpus`: cluster → its GPUs, a label and a claim.
+
+    `rest`: of `snapshot`.
+    """
     fleet = our_objects("a", "b", "c", owners=["check", "mk"])
     for obj in fleet:
         if obj["kind"] == "MultiKueueCluster":
@@ -47,7 +59,7 @@ def scene(
     ours = check(annotations={PROFILE: profile} if profile else {})
     decided = decision(("a", 3), ("b", 2), ("c", 1))
     hub = [ours, multikueue_check(), placement(), decided, *secrets(*"abc"), *fleet, *managed]
-    return plan(snapshot(world(hub, *jobs, policy=policy)))
+    return snapshot(world(hub, *jobs, policy=policy), **rest)
 
 
 def states(answer: Plan) -> dict[str, tuple[str, str]]:
@@ -159,3 +171,42 @@ def test_node_labels_that_a_setting_maps() -> None:
     job = raw_job(pods=({"spec": {"nodeSelector": {"gpu.product": "h100", "disk": "ssd"}}},), **READY)
     assert nominated(scene(job, policy=policy)) == {"job": ("p-b",)}
     assert nominated(scene(job)) == {"job": ("p-a",)}
+
+
+NO_SUCH = "there is no such annotation, it is ignored; did you mean"
+
+
+@pytest.mark.parametrize(
+    ("where", "problem"),
+    [
+        pytest.param(
+            {"annotations": {f"{DOMAIN}/cluster-selectr": "gpu=h100"}},
+            f"correct {DOMAIN}/cluster-selectr: {NO_SUCH} {SELECTOR}?",
+            id="misspelt on the Workload",
+        ),
+        pytest.param(
+            {"pods": ({"metadata": {"annotations": {f"{DOMAIN}/prefered-clusters": "1:a"}}},)},
+            f"correct {DOMAIN}/prefered-clusters: {NO_SUCH} {PREFERRED}?",
+            id="misspelt on a Pod template",
+        ),
+        pytest.param(
+            {"labels": {SELECTOR: "x"}},
+            f"make the label {SELECTOR} an annotation: it is ignored",
+            id="a label",
+        ),
+        pytest.param(
+            {"annotations": {PREFERRED: "gpu=h100"}},
+            f"correct the annotation {PREFERRED}, it is ignored: "
+            "'gpu=h100' does not begin with a weight of 1 to 100 and a colon",
+            id="preferences that cannot be read",
+        ),
+        pytest.param({"annotations": {SELECTOR: "gpu=t4", "example.com/selector": "x"}}, "", id="nothing"),
+    ],
+)
+def test_what_is_ignored_is_an_event_on_the_workload(where: Any, problem: str) -> None:
+    answer = scene(raw_job(**where, **READY))
+    assert nominated(answer) == {"job": ("p-a",)}
+    found = [(one.reason, one.message, one.about) for one in dispatch_events(answer, [])]
+    assert [(reason, message) for reason, message, _ in found] == [("AnnotationIgnored", problem)] * bool(
+        problem
+    )

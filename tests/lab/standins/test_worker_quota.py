@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from placement_ac.core.api.constants import WORKLOAD
-from placement_ac.core.inputs.queue_facts import queue_facts
+from placement_ac.core.inputs.queue_facts import worker_facts
 from placement_ac.kube.client import Object
 from placement_ac.lab.standins.fleet import WorkerFleet
 from placement_ac.lab.standins.kueue import CLUSTER_QUEUE
@@ -158,7 +158,7 @@ def test_workloads_get_flavors_and_the_status_reports_them(worker: OnWorker) -> 
 
 def test_the_controller_reads_the_quota_of_each_flavor() -> None:
     queue, local = queue_manifests({H100: {GPU: "4", CPU: "64"}, SPOT: {GPU: "2", CPU: "32"}}, ["one"])
-    facts = queue_facts([local], [queue])["default", "one"]
+    facts = worker_facts([local], [queue]).queues["default", "one"]
     assert {
         resource: [(flavor.flavor, flavor.nominal) for flavor in flavors]
         for resource, flavors in facts.quotas.items()

@@ -14,6 +14,7 @@ from placement_ac.core.dispatch.filters.anti_affinity import anti_affinity
 from placement_ac.core.dispatch.filters.capacity import capacity
 from placement_ac.core.dispatch.filters.cluster_affinity import cluster_affinity
 from placement_ac.core.dispatch.filters.cluster_names import cluster_names
+from placement_ac.core.dispatch.filters.limits import limits
 from placement_ac.core.dispatch.filters.node_labels import node_labels
 
 Filter = Callable[[Workload, Cluster], str | None]
@@ -21,6 +22,7 @@ Filter = Callable[[Workload, Cluster], str | None]
 CAPACITY: Final = "Capacity"
 """The filter that reads facts of workers."""
 FILTERS: Final[dict[str, Filter]] = {
+    "Limits": limits,
     "ClusterNames": cluster_names,
     "ClusterAffinity": cluster_affinity,
     "NodeLabels": node_labels,

@@ -5,9 +5,11 @@ Reads the annotation, and the labels of the Workloads that run or wait on the cl
 """
 
 from placement_ac.core.api.constants import ANNOTATION_ANTI_AFFINITY
-from placement_ac.core.api.label_selector import SelectorError, parse_label_selector
+from placement_ac.core.api.label_selector import SelectorError
 from placement_ac.core.api.objects import Workload
+from placement_ac.core.api.text import shortened
 from placement_ac.core.dispatch.facts import Cluster, queue_of
+from placement_ac.core.dispatch.selectors import parse_selector
 
 
 def anti_affinity(job: Workload, cluster: Cluster) -> str | None:
@@ -16,11 +18,12 @@ def anti_affinity(job: Workload, cluster: Cluster) -> str | None:
     if not text:
         return None
     try:
-        requirements = parse_label_selector(text)
+        requirements = parse_selector(text)
     except SelectorError as error:
         return f"couldn't be judged: correct the annotation {ANNOTATION_ANTI_AFFINITY}: {error}"
     for other in cluster.of_queue(queue_of(job)):
-        labels = dict(other.job.labels)
-        if other.meta.uid != job.meta.uid and all(one.is_met_by(labels) for one in requirements):
-            return f"had a Workload with {text}"
+        if other.meta.uid != job.meta.uid and all(
+            one.accepts(other.job.label(one.key)) for one in requirements
+        ):
+            return f"had a Workload with {shortened(text)}"
     return None

@@ -2,7 +2,8 @@
 Capacity: only the clusters whose quota can ever be enough for the job.
 
 Reads the requests of the podSets, and the ClusterQueue on the worker behind the LocalQueue of the job's
-namespace and name. Abstains where the worker's queues are not known.
+namespace and name. Abstains where the worker's queues are not known, and for a resource that the ClusterQueue
+does not name: Kueue does not count it with `quotaCheckStrategy: IgnoreUndeclared`, which we cannot read.
 """
 
 from placement_ac.core.api.objects import Workload
@@ -19,6 +20,8 @@ def capacity(job: Workload, cluster: Cluster) -> str | None:
     facts = cluster.queue_facts.get(queue)
     if facts is None:
         return f"had no LocalQueue {queue[0]}/{queue[1]}"
+    if not facts.exists:
+        return f"had no ClusterQueue {facts.cluster_queue} for LocalQueue {queue[0]}/{queue[1]}"
     for podset in job.job.requests:
         for resource, asked in podset:
             most = _most(facts, resource)
@@ -29,7 +32,7 @@ def capacity(job: Workload, cluster: Cluster) -> str | None:
 
 
 def _most(facts: QueueFacts, resource: str) -> int | None:
-    """Return the most of a resource that any flavor can give; None: a cohort may give more."""
+    """Return the most of a resource that any flavor can give; None: it is not named, or a cohort has more."""
     amounts = [flavor.most for flavor in facts.quotas.get(resource, ())]
     known = [amount for amount in amounts if amount is not None]
-    return max(known, default=0) if len(known) == len(amounts) else None
+    return max(known, default=None) if len(known) == len(amounts) else None

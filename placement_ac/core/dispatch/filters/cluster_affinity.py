@@ -5,16 +5,17 @@ Reads the annotation, the labels of the ManagedCluster and its ClusterClaims.
 """
 
 from placement_ac.core.api.constants import ANNOTATION_CLUSTER_SELECTOR
-from placement_ac.core.api.label_selector import SelectorError, parse_label_selector
+from placement_ac.core.api.label_selector import SelectorError
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.facts import Cluster
+from placement_ac.core.dispatch.selectors import parse_selector
 
 
 def cluster_affinity(job: Workload, cluster: Cluster) -> str | None:
     """Refuse a cluster that is not selected; an annotation that cannot be read selects none."""
     text = job.job.annotation(ANNOTATION_CLUSTER_SELECTOR)
     try:
-        requirements = parse_label_selector(text)
+        requirements = parse_selector(text)
     except SelectorError as error:
         return f"couldn't be judged: correct the annotation {ANNOTATION_CLUSTER_SELECTOR}: {error}"
     for one in requirements:

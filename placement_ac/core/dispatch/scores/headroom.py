@@ -5,10 +5,11 @@ Reads the requests of the podSets, the quota of the ClusterQueue on the worker, 
 that wait there, or came since the worker was asked. Abstains where the worker's queues are not known.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from placement_ac.core.api.objects import Workload
+from placement_ac.core.api.pod_requests import PODS
 from placement_ac.core.dispatch.facts import Cluster, queue_of
 from placement_ac.core.inputs.queue_facts import FlavorQuota
 
@@ -22,7 +23,7 @@ def headroom(job: Workload, cluster: Cluster) -> float | None:
     25 to 50 if it is with what can be borrowed. Otherwise the job has to wait there: less than 25, and the
     less, the more is asked for already in relation to the quota. 0 for a ClusterQueue that is not active.
     A cohort without a limit counts as lending as much as the nominal quota, or as the job asks for if that
-    is 0.
+    is 0. 0 for a resource that the ClusterQueue does not name.
     """
     queue = queue_of(job)
     if cluster.queue_facts is None or not job.job.requests:
@@ -30,10 +31,13 @@ def headroom(job: Workload, cluster: Cluster) -> float | None:
     if queue not in cluster.queue_facts or not cluster.queue_facts[queue].active:
         return 0.0
     free, asked = cluster.free_quota.of(queue), _by_resource(job)
-    return min(_best_points(free.get(resource, ()), amounts) for resource, amounts in asked.items())
+    if PODS not in free:  # then Kueue does not count them
+        asked.pop(PODS, None)
+    points = [_best_points(free.get(resource, ()), amounts) for resource, amounts in asked.items()]
+    return min(points, default=None)
 
 
-def _by_resource(job: Workload) -> Mapping[str, Sequence[int]]:
+def _by_resource(job: Workload) -> dict[str, list[int]]:
     """Return resource → how much of it each podSet asks for."""
     found: dict[str, list[int]] = {}
     for podset in job.job.requests:

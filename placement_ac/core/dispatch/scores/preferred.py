@@ -5,12 +5,15 @@ Reads the annotation, the labels of the ManagedCluster and its ClusterClaims.
 """
 
 from functools import lru_cache
+from itertools import chain
 from typing import Final
 
 from placement_ac.core.api.constants import ANNOTATION_PREFERRED_CLUSTERS
-from placement_ac.core.api.label_selector import Requirement, SelectorError, parse_label_selector
+from placement_ac.core.api.label_selector import Requirement, SelectorError
 from placement_ac.core.api.objects import Workload
+from placement_ac.core.api.text import shortened
 from placement_ac.core.dispatch.facts import Cluster
+from placement_ac.core.dispatch.selectors import limit_terms, parse_selector
 
 WEIGHT_MAX: Final = 100
 """As for the preferences of Pods."""
@@ -33,15 +36,34 @@ def preferred(job: Workload, cluster: Cluster) -> float | None:
     return 100.0 * met / sum(weight for weight, _ in preferences)
 
 
+Preferences = tuple[tuple[int, tuple[Requirement, ...]], ...]
+"""Weights with their requirements."""
+
+
+def parse_preferences(text: str) -> Preferences:
+    """Return the preferences of an annotation. Raises SelectorError."""
+    found = _parsed(text)
+    if isinstance(found, str):
+        raise SelectorError(found)
+    return found
+
+
 @lru_cache(maxsize=1024)
-def parse_preferences(text: str) -> tuple[tuple[int, tuple[Requirement, ...]], ...]:
-    """Return the weights with their requirements. Raises SelectorError."""
-    return tuple([_preference(part.strip()) for part in text.split(";") if part.strip()])
+def _parsed(text: str) -> Preferences | str:
+    """Return the preferences, or what is wrong: a wrong text is judged for each cluster, too."""
+    try:
+        found = tuple([_preference(part.strip()) for part in text.split(";") if part.strip()])
+        limit_terms(chain.from_iterable(wanted for _, wanted in found))
+    except SelectorError as error:
+        return str(error)
+    return found
 
 
 def _preference(text: str) -> tuple[int, tuple[Requirement, ...]]:
     weight, _, selector = text.partition(":")
     number = int(weight) if weight.isascii() and weight.isdigit() and len(weight) < 4 else 0
     if not 1 <= number <= WEIGHT_MAX:
-        raise SelectorError(f"{text!r} does not begin with a weight of 1 to {WEIGHT_MAX} and a colon")
-    return number, parse_label_selector(selector)
+        raise SelectorError(
+            f"{shortened(text)!r} does not begin with a weight of 1 to {WEIGHT_MAX} and a colon"
+        )
+    return number, parse_selector(selector)

@@ -1,0 +1,27 @@
+"""
+What a job asks for that is ignored: misspelt keys of our domain, and preferences that cannot be read.
+
+Pure. The job goes where the rest of its wishes say, so its owner has to be told.
+"""
+
+from collections.abc import Iterator
+
+from placement_ac.core.api.constants import ANNOTATION_PREFERRED_CLUSTERS
+from placement_ac.core.api.job_spec import OUR_ANNOTATIONS, JobSpec
+from placement_ac.core.api.label_selector import SelectorError
+from placement_ac.core.api.text import did_you_mean
+from placement_ac.core.dispatch.scores.preferred import parse_preferences
+
+
+def ignored(job: JobSpec) -> Iterator[str]:
+    """Yield what to correct, for each annotation or label that is ignored."""
+    for key in job.ignored:
+        if key in OUR_ANNOTATIONS:
+            yield f"make the label {key} an annotation: it is ignored"
+        else:
+            meant = did_you_mean(key, OUR_ANNOTATIONS)
+            yield f"correct {key}: there is no such annotation, it is ignored{meant}"
+    try:
+        parse_preferences(job.annotation(ANNOTATION_PREFERRED_CLUSTERS))
+    except SelectorError as error:
+        yield f"correct the annotation {ANNOTATION_PREFERRED_CLUSTERS}, it is ignored: {error}"

@@ -1,0 +1,157 @@
+"""Jobs of tenants that are made to be slow: what they cost is bounded, and the reason names the limit."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import pytest
+
+from placement_ac.config.policy import DISPATCH_STEPS
+from placement_ac.core.inputs.state import Plan, Timer, TimerKind
+from placement_ac.core.plan.plan import plan
+from tests.core.plan import test_job_fit
+from tests.core.plan.test_nomination import nominated
+from tests.support.jobs_to_dispatch import DOMAIN, raw_job
+from tests.support.timers import unchecked_plan
+
+READY = test_job_fit.READY
+SELECTOR, PREFERRED, ANTI = (
+    f"{DOMAIN}/{name}" for name in ("cluster-selector", "preferred-clusters", "anti-affinity")
+)
+POLICY = replace(test_job_fit.POLICY, node_labels={"zone": "gpu"})
+
+
+def with_terms(number: int) -> Any:
+    """A Pod template with 8,000 terms of node affinity, different for each number."""
+    terms = [
+        {"matchExpressions": [{"key": "zone", "operator": "In", "values": [f"z{number}-{n}"]}]}
+        for n in range(8000)
+    ]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    return {"spec": {"affinity": {"nodeAffinity": required}}}
+
+
+@pytest.mark.parametrize(
+    ("number", "wishes", "limit"),
+    [
+        pytest.param(
+            1, lambda _: {"annotations": {SELECTOR: "," * 200_000}}, "at most 8,192 characters", id="commas"
+        ),
+        pytest.param(
+            5,
+            lambda n: {"pods": (with_terms(n),)},
+            "at most 256 are read, it has 16,000",
+            id="affinity terms",
+        ),
+        pytest.param(
+            60,
+            lambda n: {"annotations": {PREFERRED: "1:a;" * 50_000 + f"1:b{n}"}},
+            "at most 8,192 characters",
+            id="preferences",
+        ),
+        pytest.param(
+            150,
+            lambda n: {
+                "annotations": {ANTI: f"app=x{n}"},
+                "labels": {f"l{label}": f"v{n}" for label in range(2000)},
+            },
+            "at most 256 are read, it has 2,000",
+            id="anti-affinity",
+        ),
+    ],
+)
+def test_a_job_that_is_made_to_be_slow(number: int, wishes: Callable[[int], Any], limit: str) -> None:
+    """Without the limits, a plan took 1 to 90 s."""
+    jobs = [raw_job(f"slow-{n}", **wishes(n), **READY) for n in range(number)]
+    seen = test_job_fit.inputs(*jobs, raw_job("other", **READY), policy=POLICY)
+    began = time.process_time()
+    answer = unchecked_plan(seen)
+    assert time.process_time() - began < 0.2
+    assert nominated(answer) == {"other": ("p-a",)}
+    assert len(answer.unfit) == number
+    assert {limit in why for _, why in answer.unfit} == {True}
+
+
+def passes(jobs: Sequence[Any], steps: int) -> Iterator[Plan]:
+    """Plan after plan, each a second after the one before; nothing of them is written."""
+    ages: dict[Timer, float] = {}
+    while True:
+        answer = plan(test_job_fit.inputs(*jobs, policy=replace(POLICY, dispatch_steps=steps), ages=ages))
+        yield answer
+        ages = {timer: ages.get(timer, 0.0) + 1.0 for timer in answer.timers}
+
+
+def unfit(answer: Plan) -> list[str]:
+    return [workload.meta.name for workload, _ in answer.unfit]
+
+
+def test_jobs_that_are_too_many_for_one_plan_take_turns() -> None:
+    jobs = [raw_job(f"j{n}", annotations={SELECTOR: f"gpu=none{n}"}, **READY) for n in range(5)]
+    found = list(islice(passes(jobs, 2 * 154), 6))
+    assert [unfit(one) for one in found] == [
+        ["j0", "j1"],
+        ["j2", "j3"],
+        ["j0", "j4"],
+        ["j1", "j2"],
+        ["j0", "j3"],
+        ["j1", "j4"],
+    ]
+    assert [one.requeue_after for one in found] == [0.0, 0.0, 2.0, 2.0, 2.0, 2.0]
+    assert [len(one.check_state_updates) for one in found] == [0] * 6, "they are Ready: nothing is written"
+
+
+def test_those_that_fit_nowhere_do_not_hold_back_a_new_one() -> None:
+    jobs = [raw_job(f"j{n}", annotations={SELECTOR: f"gpu=none{n}"}, **READY) for n in range(5)]
+    several = passes(jobs, 2 * 154)
+    for _ in range(3):
+        next(several)
+    jobs.append(raw_job("new", **READY))
+    assert nominated(next(several)) == {"new": ("p-a",)}
+
+
+def test_a_deferred_job_keeps_its_nominations_its_round_and_its_answer() -> None:
+    slow = raw_job("a-slow", annotations={SELECTOR: ",".join(f"l{n}=x" for n in range(100))}, **READY)
+    waits = raw_job("waits", nominated=["p-a"], **READY)
+    held = raw_job("held", check="Pending", mk="Pending")
+    limited = replace(POLICY, dispatch_steps=1)
+    due = Timer(TimerKind.NOMINATION_ROUND, "Workload/waits/1")
+    answer = plan(test_job_fit.inputs(slow, waits, held, policy=limited, ages={due: POLICY.round_timeout}))
+    assert (nominated(answer), answer.check_state_updates) == ({}, ())
+    assert (due in answer.timers, answer.requeue_after) == (True, 0.0)
+
+
+def test_without_a_limit_all_are_judged() -> None:
+    jobs = [raw_job(f"j{n}", annotations={SELECTOR: f"gpu=none{n}"}, **READY) for n in range(50)]
+    answer = plan(test_job_fit.inputs(*jobs, policy=POLICY))
+    assert len(answer.unfit) == 50
+    assert not [timer for timer in answer.timers if timer.kind is TimerKind.JUDGED]
+
+
+@pytest.mark.parametrize(
+    "wishes",
+    [
+        pytest.param(lambda n: {"annotations": {SELECTOR: f"gpu!=x{n}"}}, id="selectors"),
+        pytest.param(
+            lambda n: {"annotations": {PREFERRED: ";".join(f"1:l{one}=x{n}" for one in range(100))}},
+            id="preferences",
+        ),
+        pytest.param(
+            lambda n: {
+                "annotations": {ANTI: f"app=x{n}"},
+                "labels": {f"l{one}": str(n) for one in range(256)},
+            },
+            id="anti-affinity",
+        ),
+    ],
+)
+def test_a_plan_for_1000_jobs_that_are_all_different(wishes: Callable[[int], Any]) -> None:
+    """Without the limit, 1,000 jobs with preferences took 1.7 s on a quiet machine."""
+    jobs = [raw_job(f"j{n}", **wishes(n), **READY) for n in range(1000)]
+    seen = test_job_fit.inputs(*jobs, policy=replace(POLICY, dispatch_steps=DISPATCH_STEPS))
+    began = time.process_time()
+    answer = unchecked_plan(seen)
+    assert time.process_time() - began < 0.5, "a busy machine is slower"
+    assert 0 < len(answer.nominations) < 1000
+    assert answer.requeue_after == 0.0
