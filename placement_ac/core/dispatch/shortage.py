@@ -1,7 +1,8 @@
 """
 Why a job that is nominated to a cluster still waits there: the resource of which too little is free now.
 
-Pure. It reads what the worker's queues reported, without the jobs that wait there.
+Pure. It reads what the worker's queues reported, without the jobs that wait there. A resource that the queue
+does not name is not short: Kueue may ignore it (`quotaCheckStrategy`).
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ def shortage(job: Workload, cluster: Cluster) -> str:
     for podset in job.job.requests:
         for resource, asked in podset:
             flavors = facts.quotas.get(resource, ())
-            if not any(_has_room(flavor, asked) for flavor in flavors):
+            if flavors and not any(_has_room(flavor, asked) for flavor in flavors):
                 return f"{_used(resource, flavors)} by {count_text(facts.reserving, 'job')})"
     return ""
 
