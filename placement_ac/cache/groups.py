@@ -16,7 +16,7 @@ from placement_ac.core.dispatch.facts import Group, group_of
 GROUPS_BYTES: Final = 2_000_000
 """About what the remembered groups take: 10,000 with names of a usual length."""
 ENTRY_BYTES: Final = 200
-"""What a group takes besides its names."""
+"""The bytes that a group takes besides its names."""
 _ALWAYS: Final = datetime.min.replace(tzinfo=UTC)
 
 

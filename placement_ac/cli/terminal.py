@@ -28,8 +28,9 @@ class _ShownStream:
     def __init__(self, below: TextIO) -> None:
         self.below = below
 
-    def write(self, text: str) -> int:
-        self.below.write(visible(text))
+    def write(self, text: str | bytes) -> int:
+        """Write a text. As there is no `buffer`, click passes the completions of a shell as UTF-8."""
+        self.below.write(visible(text if isinstance(text, str) else text.decode()))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:

@@ -2,7 +2,7 @@
 Who may ask the server of `placement-ac ui`: only the page at the address that the command printed.
 
 Pure. A request must have the secret of the session in its path: a web site, or another user of this machine,
-does not know it. What a browser says of a request is checked as well: Host (another name may resolve to
+does not know it. The headers of the browser are checked as well: Host (another name may resolve to
 127.0.0.1), Origin, and Sec-Fetch-Site.
 """
 

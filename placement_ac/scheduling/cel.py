@@ -2,8 +2,8 @@
 CEL expressions of a Placement's `celSelector`.
 
 Pure. Compiling objects to what cel-go objects to: wrong syntax, and names
-nobody declared. What cel-go compiles and celpy does not is unsupported, and no
-objection: see `cel_syntax`, and `ABSENT`. Types are checked when the expression
+nobody declared. An expression that cel-go compiles and celpy does not is unsupported,
+and no objection: see `cel_syntax`, and `ABSENT`. Types are checked when the expression
 runs, where a wrong one makes the cluster not match; cel-go finds some of them
 when compiling. The cost is limited, see `cel_budget`. Source of the environment:
 open-cluster-management.io/sdk-go `pkg/cel` and ocm `pkg/placement/helpers/cel.go`.

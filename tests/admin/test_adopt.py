@@ -248,7 +248,8 @@ def test_a_hub_without_ocms_accounts_has_its_lists_handed_over(a_hub: HubMaker, 
         Addon(driver).check("p", "a")
         bare.write_kubeconfig(tmp_path / "bare")
         run = CliRunner().invoke(main, ["adopt", "--kubeconfig", str(tmp_path / "bare")])
-    assert run.output.splitlines() == OF_CHECK
+        assert run.stderr == f"Hub: {bare.url}, context placement-ac-hub\n"
+    assert run.stdout.splitlines() == OF_CHECK
 
 
 # -- the controller takes it from there

@@ -1,4 +1,4 @@
-"""What doctor says in the cases of people who run fleets."""
+"""The findings of doctor in the cases of people who run fleets."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What people type who know kubectl."""
+"""Commands as people type them who know kubectl."""
 
 import re
 

@@ -33,7 +33,7 @@ STOPPED = "No controller is running: what follows is what it last wrote"
         ),
         pytest.param(
             ControllerState(False, "one\x1b[31m", SINCE, SINCE, NAME, ""),
-            f"{STOPPED} (Lease {NAME}: one [31m renewed it last 3d ago)",
+            f"{STOPPED} (Lease {NAME}: one\\x1b[31m renewed it last 3d ago)",
             id="it was killed",
         ),
         pytest.param(

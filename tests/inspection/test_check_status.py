@@ -277,7 +277,7 @@ BAD = condition("False", "BadParameters", "spec.parameters is missing", observed
         ),
         pytest.param(
             check(active=condition("False", "PlacementNotFound")),
-            ("False", "PlacementNotFound", False, "p", "it does not exist"),
+            ("False", "PlacementNotFound", False, "p", "it does not exist in namespace kueue-system"),
             id="no Placement",
         ),
     ],
@@ -297,7 +297,7 @@ def test_what_a_placement_says_of_its_trouble() -> None:
 
 
 NO_RIGHT = "unknown: no right to list"
-ROW = ClusterRow("a", "listed", "", 1, 0, 0, "p-a", Credential("Secret", "multikueue-a"))
+ROW = ClusterRow("a", "listed", "", 1, None, 0, "p-a", Credential("Secret", "multikueue-a"))
 
 
 @pytest.mark.parametrize(

@@ -405,12 +405,11 @@ def test_words_for_a_check_or_a_placement(file: Path, words: list[str], head: st
     assert (done.exit_code, done.output.splitlines()[0].rstrip()) == (0, head)
 
 
-WRONG = [
+NOT_THERE = [
     (["cluster", "x"], 'managedclusters.cluster.open-cluster-management.io "x" not found'),
     (["check", "x"], 'admissionchecks.kueue.x-k8s.io "x" not found'),
     (["placement", "p", "-n", "x"], 'placements.cluster.open-cluster-management.io "p" not found'),
     (["x"], 'no cluster, check or Placement "x" found'),
-    (["queue", "x"], "use one of the types cluster, check, placement, workload: 'queue' is unknown"),
     (["both"], "use `explain cluster both` or `explain check both`: both is a cluster and a check"),
     (
         ["check", "mk"],
@@ -424,6 +423,11 @@ WRONG = [
         ["cluster", "c", "--check", "lost"],
         "AdmissionCheck lost has no Placement: see `explain check lost`",
     ),
+]
+
+
+USAGE_ERRORS = [
+    (["queue", "x"], "use one of the types cluster, check, placement, workload: 'queue' is unknown"),
     (["check", "check", "--check", "check"], "use --check only with a cluster"),
     (["a", "b", "c"], "name one object, as TYPE NAME: a b c"),
     (["c", "-o", "xml"], "Invalid value for '-o' / '--output': 'xml' is not one of 'wide', 'json', 'yaml'"),
@@ -431,10 +435,18 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("words", "error"), WRONG, ids=str)
-def test_usage_errors_exit_with_1(file: Path, words: list[str], error: str) -> None:
+@pytest.mark.parametrize(("words", "error"), NOT_THERE, ids=str)
+def test_an_object_that_is_not_there_or_not_ours_exits_with_1(
+    file: Path, words: list[str], error: str
+) -> None:
     done = run(file, *words)
-    assert (done.exit_code, done.output.splitlines()[-1].rstrip(".")) == (1, f"Error: {error}")
+    assert (done.exit_code, done.output) == (1, f"Error: {error}\n")
+
+
+@pytest.mark.parametrize(("words", "error"), USAGE_ERRORS, ids=str)
+def test_usage_errors_exit_with_2(file: Path, words: list[str], error: str) -> None:
+    done = run(file, *words)
+    assert (done.exit_code, done.output.splitlines()[-1].rstrip(".")) == (2, f"Error: {error}")
 
 
 def test_a_terminal_that_knows_no_marks_gets_plain_ones(file: Path) -> None:
@@ -451,7 +463,7 @@ def test_no_message_of_others_steers_the_terminal_or_breaks_it(tmp_path: Path) -
     path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [check(active=said)]}))
     done = run(path, "check", "check", charset="ascii")
     assert done.exit_code == 0, done.output
-    assert " [31m? [bold]red" in done.output
+    assert "\\x1b[31m? [bold]red" in done.output
 
 
 def test_without_a_placement_there_is_nothing_to_explain(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_no_field_of_any_object_breaks_it(junk: Any) -> None:
         ({"name": "x", "ownerReferences": [{}]}, "metadata.ownerReferences.0.kind: Field required"),
         (
             {"name": "x", "managedFields": [{"fieldsV1": {"f:spec": 1}}]},
-            "metadata.managedFields.0.fieldsV1: Value error, it must be a map of maps",
+            "metadata.managedFields.0.fieldsV1: it must be a map of maps",
         ),
     ],
     ids=str,

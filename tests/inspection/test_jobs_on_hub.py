@@ -113,7 +113,7 @@ def test_a_workload_that_is_not_there(run: Run, there: Stage) -> None:
     done = run("explain", "workload", "other")
     assert (done.exit_code, 'workloads.kueue.x-k8s.io "other" not found' in done.stderr) == (1, True)
     assert run("explain", "workload", "here", "-n", "elsewhere").exit_code == 1
-    assert run("explain", "workload", "here", "--check", "p").exit_code == 1
+    assert run("explain", "workload", "here", "--check", "p").exit_code == 2
 
 
 JOB = """\

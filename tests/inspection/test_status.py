@@ -117,7 +117,7 @@ def last_line(**rest: Any) -> str:
         ),
         pytest.param(
             HeldRow(("a",), "\x1b[31mx", 1200, NOW - timedelta(hours=2)),
-            "Held by the gate for 2h: 1,200 Workloads, because a leaves ( [31mx)",
+            "Held by the gate for 2h: 1,200 Workloads, because a leaves (\\x1b[31mx)",
             id="for long",
         ),
         pytest.param(
@@ -260,7 +260,7 @@ BARE = CheckStatus("bad", "Unknown", "", "", False, "", "", "", (), (), (), ())
             "│       -     b        listed  -      ?           -        -          0        0"
             "        unknown: no right\n"
             "└── ClusterQueue q  Active=False  lists c; no LocalQueue; 0 pending, 0 admitted;"
-            " Stopped: it is [31m held",
+            " Stopped: it is\\x1b[31m held",
             id="unknown things, and words that would steer a terminal",
         ),
         pytest.param(
@@ -271,7 +271,7 @@ BARE = CheckStatus("bad", "Unknown", "", "", False, "", "", "", (), (), (), ())
             "AdmissionCheck bad  Active=Unknown  no controller has answered this check yet\n"
             "├── Placement ns/p  (MultiKueueConfig ?)\n"
             "│   └── RANK  CLUSTER  STATE   SCORE  CREDENTIAL  EXPIRES  CONNECTED  RUNNING  WAITING\n"
-            "│       1     a        listed  ?      none        -        -          0        0\n"
+            "│       1     a        listed  -      none        -        -          0        0\n"
             "└── ClusterQueue q  Active=True  lists c; LocalQueues ?; 0 pending, 0 admitted",
             id="what may not be listed may be there",
         ),

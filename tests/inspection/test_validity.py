@@ -1,4 +1,4 @@
-"""What an API server would refuse, by the published schemas and in its words."""
+"""Manifests that an API server would refuse, by the published schemas and in its words."""
 
 from typing import Any
 

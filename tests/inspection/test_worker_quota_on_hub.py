@@ -212,10 +212,10 @@ def test_it_only_reads(there: Stage, reader: list[str], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "expected"),
     [
-        (("explain", "cluster", "a", "--workers"), 1, "use --workers only with a workload"),
+        (("explain", "cluster", "a", "--workers"), 2, "use --workers only with a workload"),
         (
             ("explain", "workload", "w", "--workers", "--from-dump", "-"),
-            1,
+            2,
             "use --workers without --from-dump",
         ),
         (("plan", "-f", "job.yaml", "--workers", "--from-dump", "x"), 2, "use --workers without --from-dump"),

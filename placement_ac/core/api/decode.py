@@ -59,7 +59,7 @@ READ_ANNOTATIONS: Final = _constants("ANNOTATION_")
 KEPT_BYTES: Final = 200_000
 """About the most that is kept of an object of which a part that others write without a limit is kept."""
 ENTRY_BYTES: Final = 100
-"""What an entry of a mapping takes besides its text."""
+"""The bytes that an entry of a mapping takes besides its text."""
 _SENT_BACK = re.compile("|".join(text.format(r"(\S+)") for text in (SENT_BACK, SENT_AGAIN)))
 _NOTHING: Final[Mapping[str, str]] = {}
 """Shared by all objects that have no labels, no annotations, or none that anybody reads."""

@@ -233,7 +233,7 @@ Count = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
 
 
 class ResourceAmounts(ApiModel):
-    """What a ClusterQueue has, or has given, of a resource in a flavor."""
+    """The amount of a resource in a flavor that a ClusterQueue has, or has given."""
 
     name: str = ""
     nominal_quota: Amount = 0

@@ -1,7 +1,7 @@
 """
-What a job asks for that is ignored: misspelt keys of our domain, and preferences that cannot be read.
+The wishes of a job that are ignored: misspelt keys of our domain, and preferences that cannot be read.
 
-Pure. The job goes where the rest of its wishes say, so its owner has to be told.
+Pure. The job goes where the rest of its wishes say, so an event reports them to its owner.
 """
 
 from collections.abc import Iterator

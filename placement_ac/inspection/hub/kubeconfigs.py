@@ -5,6 +5,7 @@ Pure.
 """
 
 import base64
+from itertools import chain
 
 from placement_ac.core.api.constants import KUBECONFIG_KEY
 from placement_ac.core.kubeconfig.read import read_kubeconfig
@@ -16,7 +17,7 @@ from placement_ac.scheduling.objects import text
 def server_and_user(secret: Object | None) -> tuple[str, ...] | None:
     """Return a value that two kubeconfigs with the same server and user share; it holds secrets.
 
-    None: it cannot be read, or only Kueue can use it, and more may tell it apart (an impersonated user).
+    None: it cannot be read, or only Kueue can use it, and more may tell it apart (a file of its Pod).
     """
     try:
         content = base64.b64decode(text(secret, "data", KUBECONFIG_KEY), validate=True)
@@ -25,4 +26,5 @@ def server_and_user(secret: Object | None) -> tuple[str, ...] | None:
     access = read_kubeconfig(content)
     if not isinstance(access, ClusterAccess):
         return None
-    return access.server, access.server_name, access.proxy, access.token, access.certificate
+    user = (access.token, access.certificate, *chain.from_iterable(access.impersonation))
+    return access.server, access.server_name, access.proxy, *user

@@ -126,7 +126,7 @@ KUEUES: Final = (
         FAIL,
         f"{CHOOSE} OCM there: placementdecisions.cluster.open-cluster-management.io are not served",
         "kubectl config get-contexts",
-        unknown=("credentials", "credential-expiry"),
+        unknown=("hub-as-worker", "credentials", "credential-expiry"),
     ),
     Break(
         "a CRD of OCM's is missing that one can do without",

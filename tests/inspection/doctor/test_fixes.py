@@ -78,6 +78,6 @@ def test_a_check_whose_placement_is_called_otherwise(hub: Hub, admin: Driver, tm
     admin.check("p", "placement-x")
     admin.placement("placement-y")
     says = json.loads(run(hub, tmp_path, "status", "-o", "json").stdout)["checks"][0]["placementSays"]
-    assert says == "it does not exist; did you mean placement-y?"
+    assert says == "it does not exist in namespace kueue-system; did you mean placement-y?"
     explained = run(hub, tmp_path, "explain", "check", "p").stdout
     assert "there is no Placement kueue-system/placement-x; did you mean placement-y?" in explained

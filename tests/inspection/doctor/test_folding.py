@@ -79,7 +79,7 @@ def test_the_table() -> None:
         "OK    fine  yes",
         "FAIL  root  r",
         "      $ mend r",
-        "      also: again [31m",
+        "      also: again\\x1b[31m",
         "      so: same: s",
         "      so unknown: blind",
         "1 problem, 0 warnings, 1 check passed",

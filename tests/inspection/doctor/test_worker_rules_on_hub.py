@@ -554,4 +554,4 @@ def shutting_when(wanted: int) -> Iterator[tuple[int, list[int]]]:
 )
 def test_wrong_words(pair: Pair, words: tuple[str, ...], expected: str) -> None:
     done = CliRunner().invoke(command, [f"--kubeconfig={pair.folder / 'hub.kubeconfig'}", *words], input="")
-    assert (done.exit_code, expected in done.output) == (1, True), done.output
+    assert (done.exit_code, expected in done.output) == (2, True), done.output
