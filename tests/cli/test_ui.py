@@ -33,7 +33,13 @@ from tests.support.hub_client import Client as HubClient
 from tests.support.rights import ACCOUNTS, CLUSTER_ROLES, allow, rule, token_of
 from tests.support.ui import events
 
-GROUPS = ("kueue.x-k8s.io", "cluster.open-cluster-management.io", "multicluster.x-k8s.io")
+GROUPS = (
+    "kueue.x-k8s.io",
+    "cluster.open-cluster-management.io",
+    "multicluster.x-k8s.io",
+    "coordination.k8s.io",
+    "apps",
+)
 DUMP = str(ROOT / "docs" / "images" / "story3.yaml")
 Command = Callable[..., Any]
 

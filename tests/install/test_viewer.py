@@ -58,10 +58,29 @@ def with_roles(hub: Hub) -> None:
         owner.create(in_namespace(namespace, "roles") if namespace else CLUSTER_ROLES, role)
 
 
+def installed(hub: Hub) -> None:
+    """Create the controller's Deployment and the settings that it mounts."""
+    manager = CONFIG / "manager"
+    [deployment] = [
+        one
+        for one in yaml.safe_load_all((manager / "deployment.yaml").read_text("utf-8"))
+        if one["kind"] == "Deployment"
+    ]
+    namespace, settings = deployment["metadata"]["namespace"], (manager / "config.yaml").read_text("utf-8")
+    owner = HubClient(hub)
+    owner.create(f"/apis/apps/v1/namespaces/{namespace}/deployments", deployment)
+    body = {"metadata": {"name": "placement-ac"}, "data": {"config.yaml": settings}}
+    owner.create(f"{CORE}/namespaces/{namespace}/configmaps", body)
+
+
 @pytest.fixture
 def viewer(hub: Hub, admin: Driver, tmp_path: Path) -> Path:
-    """The kubeconfig of a user with the roles, on a hub with a check, and a worker that nobody can reach."""
+    """The kubeconfig of a user with the roles, on a hub with a check, and a worker that nobody can reach.
+
+    The controller is installed: only without its Deployment do the commands look for its Lease elsewhere.
+    """
     with_roles(hub)
+    installed(hub)
     admin.check("p")
     admin.try_("POST", CRDS, topology_crd())
     admin.select("p", "a")
@@ -112,7 +131,7 @@ ONE = "?fieldSelector=metadata.name%3D{}"
     ("path", "status"),
     [
         (f"{CORE}/namespaces/placement-ac-system/configmaps{ONE.format('placement-ac')}", 200),
-        (f"{CORE}/namespaces/placement-ac-system/configmaps/placement-ac", 404),
+        (f"{CORE}/namespaces/placement-ac-system/configmaps/placement-ac", 200),
         (f"{CORE}/namespaces/placement-ac-system/configmaps", 403),
         (f"{CORE}/namespaces/placement-ac-system/configmaps/other", 403),
         (f"{CORE}/namespaces/kueue-system/configmaps{ONE.format('kueue-manager-config')}", 200),

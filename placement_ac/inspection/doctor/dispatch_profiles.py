@@ -42,17 +42,17 @@ def dispatch_profiles(setup: HubSetup) -> Iterator[Finding]:
 
 
 def _judged(what: str, profile: str, fix: str) -> Iterator[Finding]:
+    words = [part.partition("=")[0].strip() for part in profile.split(",")]
+    known = (*PROFILES, *SCORES)
+    meant = "".join(did_you_mean(word, known) for word in words if word not in known)
     try:
         parse_profile(profile, AssumedPlugins())
     except ProfileError as error:
-        yield fail(f"{what}: {error}", fix)
+        yield fail(f"{what}: {error}{meant}", fix)
         return
     try:
         parse_profile(profile)
     except ProfileError as error:
-        words = [part.partition("=")[0].strip() for part in profile.split(",")]
-        known = (*PROFILES, *SCORES)
-        meant = "".join(did_you_mean(word, known) for word in words if word not in known)
         yield warn(f"{what}: {error}; {_ONLY_BUILT_IN}{meant}", fix)
 
 

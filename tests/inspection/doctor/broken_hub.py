@@ -364,6 +364,17 @@ CHECKS: Final = (
 
 WORKERS: Final = (
     Break(
+        "the Placement selects the hub itself",
+        put(("ManagedCluster", "", "cluster2"), "metadata", "labels", "local-cluster", "true"),
+        "hub-as-worker",
+        FAIL,
+        f"Placement {NS}/placement-demo1 (check placement-demo1) selects cluster2, which is this hub "
+        "(its label local-cluster is true): Kueue does not support the manager cluster as its own worker",
+        f"kubectl edit placement -n {NS} placement-demo1  # spec.predicates: "
+        '[{"requiredClusterSelector": {"labelSelector": {"matchExpressions": '
+        '[{"key": "local-cluster", "operator": "NotIn", "values": ["true"]}]}}}]',
+    ),
+    Break(
         "a cluster has no credentials",
         without(secret("multikueue-cluster3")),
         "credentials",

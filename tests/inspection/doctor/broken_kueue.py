@@ -3,7 +3,10 @@
 import json
 from typing import Any, Final
 
+from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE
+from placement_ac.core.dispatch.scores import SCORES
 from tests.inspection.doctor.broken_setups import (
+    CHECK,
     CONFIG,
     CONTROLLER,
     FAIL,
@@ -259,6 +262,32 @@ KUEUES: Final = (
         "kueue.x-k8s.io/multikueue-dispatcher-all-at-once",
         edited(f'1; /^multiKueue:/{{print "  dispatcherName: {OURS}"}} END{{exit !NR}}'),
         runs=True,
+    ),
+    *(
+        Break(
+            f"a check names the profile {profile}",
+            both(
+                setting("DISPATCHER", "true"),
+                configured("  gcInterval: 1m\n", f"  gcInterval: 1m\n  dispatcherName: {OURS}\n"),
+                put(CHECK, "metadata", "annotations", {ANNOTATION_DISPATCH_PROFILE: profile}),
+            ),
+            "dispatch-profiles",
+            level,
+            f"the profile of AdmissionCheck placement-demo1: {problem}",
+            "kubectl annotate --overwrite admissioncheck placement-demo1 "
+            "placement-ac.open-cluster-management.io/dispatch-profile=ranked",
+            runs=True,
+        )
+        for profile, level, problem in (
+            ("headroom=0", FAIL, "'headroom=0' gives no score a weight"),
+            ("rankd", FAIL, "'rankd' gives no score a weight; did you mean ranked?"),
+            (
+                "Spred=1",
+                WARN,
+                f"there is no score 'Spred': there are {', '.join(SCORES)}; a plugin of that name must be "
+                "installed with the controller; did you mean Spread?",
+            ),
+        )
     ),
     Break(
         "both nominate, and Kueue's own dispatcher has a configuration",
