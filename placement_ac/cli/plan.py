@@ -1,6 +1,6 @@
 """`placement-ac plan`: preview the effect of manifests before they are applied."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Final
@@ -22,6 +22,7 @@ from placement_ac.cli.worker_options import WorkerOptions, quota_options, requir
 from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET, WORKLOAD
 from placement_ac.core.api.printable import one_line
 from placement_ac.core.api.text import count_text, joined
+from placement_ac.inspection.hub.dump import InvalidManifest
 from placement_ac.inspection.hub.kinds import PROVISIONED_KINDS, QUEUE_KINDS
 from placement_ac.inspection.hub.requirements import SCHEDULING_KINDS, SERVED_KINDS, missing_rights_text
 from placement_ac.inspection.jobs.new_job import NewJob, workers_of_jobs
@@ -47,6 +48,14 @@ class PlanCommand(ReadCommand):
     error_code = UNKNOWN
 
 
+def _names(values: Iterable[str]) -> tuple[str, ...]:
+    """Return all names in the values of `-f`. Raises BadParameter."""
+    try:
+        return tuple(chain.from_iterable(map(files_of, values)))
+    except InvalidManifest as error:
+        raise click.BadParameter(str(error)) from None
+
+
 @click.command(
     "plan", cls=PlanCommand, epilog="Example:  placement-ac plan -f samples/placement-demo2-2.yaml"
 )
@@ -57,7 +66,7 @@ class PlanCommand(ReadCommand):
     "files",
     multiple=True,
     required=True,
-    callback=lambda _, __, value: tuple(chain.from_iterable(map(files_of, value))),
+    callback=lambda _, __, values: _names(values),
     metavar="FILE,…",
     help="The manifests: files, folders, or - for stdin; may be given several times.",
 )

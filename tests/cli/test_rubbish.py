@@ -459,7 +459,7 @@ class Option:
 
     @property
     def takes_file(self) -> bool:
-        file = isinstance(self.param.type, click.Path) or self.param.metavar == "FILE"
+        file = isinstance(self.param.type, click.Path) or (self.param.metavar or "").startswith("FILE")
         return file or self.variable.removeprefix(PREFIX).lower() in _FILE_SETTINGS
 
 
@@ -579,7 +579,7 @@ def words_around(option: Option) -> list[str]:
             words += ["--kubeconfig", "hub"]
     for name, param in params.items():
         if param.required and name != option.param.name:
-            value = str(STORY) if param.metavar == "FILE" else "check/placement-demo2"
+            value = str(STORY) if (param.metavar or "").startswith("FILE") else "check/placement-demo2"
             words += [param.opts[-1], value] if isinstance(param, click.Option) else [value]
     return words
 

@@ -1,7 +1,8 @@
 """
 Whether an API server would take an object: by the schema of the hub or of a CRD in a dump, and by its names.
 
-Pure. The words are the API server's. A value that an object had before is not refused (Kubernetes: ratcheting).
+Pure. The words are the API server's. A value that an object had before is not refused
+(Kubernetes: ratcheting).
 """
 
 import re

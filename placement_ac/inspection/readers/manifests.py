@@ -33,8 +33,11 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.:]*|")
 
 
 def files_of(value: str) -> list[str]:
-    """Return the names in a value of `-f`: as in kubectl, a line of CSV."""
-    return next(csv.reader([value]), [])
+    """Return the names in a value of `-f`: as in kubectl, a line of CSV. Raises InvalidManifest."""
+    try:
+        return next(csv.reader([value]), [])
+    except csv.Error:
+        raise InvalidManifest("separate names by commas, and put one with a line break in quotes") from None
 
 
 def read_manifests(names: Iterable[str]) -> list[Object]:
