@@ -285,8 +285,8 @@ KUEUES: Final = (
                 "Spred=1",
                 WARN,
                 (
-                    f"there is no score 'Spred': there are {', '.join(SCORES)}; a plugin of that name must be "
-                    "installed with the controller; did you mean Spread?"
+                    f"there is no score 'Spred': there are {', '.join(SCORES)}; a plugin of that name must "
+                    "be installed with the controller; did you mean Spread?"
                 ),
             ),
         )
