@@ -1,9 +1,9 @@
 """
-What is said about a cluster must be the same everywhere: `status`, `explain`, metrics, events and the condition.
+What is said of a cluster must be the same everywhere: in `status`, `explain`, metrics, events, the condition.
 
-At every second at which something has changed, what the metrics, the events and the condition say of each
-Placement is compared with the world; `status` and `explain` cost more, and are asked when that has changed, and
-every CHECK_AGAIN_SECONDS. All are the controller's and the commands' own functions on the hub's objects.
+They are compared with each other and with the world when a cluster has drained or been lost for SAID_SECONDS,
+when that is over, and every CHECK_AGAIN_SECONDS. All are the controller's and the commands' own functions, on
+the objects of the hub.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,6 @@ from placement_ac.inspection.status.model import CheckStatus
 from placement_ac.lab.standins.multikueue import objects as of
 from tests.day.rules import Rules
 from tests.day.trace import CANDIDATES, CLUSTERS, PLACEMENTS
-from tests.day.world import World
 from tests.support.virtual_controller import checks_of
 from tests.support.virtual_kueue import START
 
@@ -39,17 +38,20 @@ class Agreement:
     rules: Rules
     since: dict[tuple[str, str, str], float] = field(default_factory=dict)
     """What is true of a Placement and a cluster (`draining`, `disconnected`) → since when."""
+    _looks: int = 0
     _last: Any = None
     _asked: float = 0.0
 
     def __post_init__(self) -> None:
-        self.world: World = self.rules.world
+        self.world = self.rules.world
         self.world.kueue.later(1.0, self._second)
 
     def _second(self) -> None:
         self.world.kueue.later(1.0, self._second)
-        self._note("draining", self._draining())
-        self._note("disconnected", self._disconnected())
+        if self.rules.looks != self._looks:
+            self._looks = self.rules.looks
+            self._note("draining", self._draining())
+            self._note("disconnected", self._disconnected())
         if self.world.controller.metrics is None or self._age(self.world.controller_began) < 2 * SAID_SECONDS:
             return
         said = {key for key, when in self.since.items() if self._age(when) > SAID_SECONDS}
@@ -74,14 +76,11 @@ class Agreement:
 
     def _draining(self) -> set[tuple[str, str]]:
         """Clusters that leave, are listed, and run jobs of the Placement."""
-        running = {
-            (self.world.jobs[name].placement, self.world.cluster_of(where))
-            for name, seen in self.rules.jobs.items()
-            if (where := of.cluster_of(seen.raw))
-        }
-        now = self.world.now
+        now, running = self.world.now, self.rules.running
         return {
-            key for key, when in self.rules.left.items() if when <= now and key in running and self.world.is_listed(*key)
+            key
+            for key, when in self.rules.left.items()
+            if when <= now and key in running and self.world.is_listed(*key)
         }
 
     def _disconnected(self) -> set[tuple[str, str]]:
@@ -136,7 +135,7 @@ class Agreement:
             yield f"{names} leave with jobs, and there is no {DRAIN_START}"
         for cluster in sorted(draining):
             began = self.rules.left[self._placement(check), cluster]
-            if not self._has_event(check, cluster, began - SAID_SECONDS, CLUSTER_DRAINING):
+            if not self._has_event(check, cluster, began, CLUSTER_DRAINING):
                 yield f"{cluster} leaves with jobs, and no event {CLUSTER_DRAINING} says so"
         rows_by_name = {row.name: row for row in status.clusters}
         for cluster in sorted(draining & rows):
@@ -154,7 +153,7 @@ class Agreement:
                 yield f"{where} status says that it is"
             if cluster not in status.message:
                 yield f"{where} the condition says {status.message}"
-            if not self._has_event(check, cluster, since - 1.0):
+            if not self._has_event(check, cluster, since):
                 yield f"{where} no event says so"
             if not any(cluster in labels for labels in samples):
                 yield f"{where} no metric names it"
@@ -177,7 +176,9 @@ class Agreement:
         """Whether a cluster has left or come back lately."""
         lately = [when for when in self.rules.left.values() if self._age(when) < SAID_SECONDS]
         return bool(lately) or any(
-            site.down or self._age(site.down_until) < SAID_SECONDS for site in self.world.sites.values() if site.down_until
+            site.down or self._age(site.down_until) < SAID_SECONDS
+            for site in self.world.sites.values()
+            if site.down_until
         )
 
     def _explained(self, view: HubView, placement: str, status: CheckStatus) -> Iterator[str]:
@@ -207,7 +208,9 @@ class Agreement:
         return next(one for one in PLACEMENTS if checks_of(one)[1] == check)
 
     def _has_event(self, check: str, cluster: str, since: float, reason: str = "") -> bool:
-        return any(
+        """Whether an event names the cluster, or the controller has begun since: it repeats none."""
+        since -= SAID_SECONDS
+        return self.world.controller_began > since or any(
             event["involvedObject"]["name"] == check
             and cluster in event["message"]
             and reason in ("", event["reason"])

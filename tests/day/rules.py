@@ -7,25 +7,23 @@ What must hold at every second of a day: no job runs twice, is lost or is killed
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Final
 
 from placement_ac.core.api.constants import (
     GATE_CLOSED_MAX_SECONDS,
-    MULTIKUEUE_CONFIG,
     WORKLOAD,
     Kind,
 )
 from placement_ac.lab.standins.multikueue import objects as of
-from tests.day.trace import CANDIDATES, CLUSTERS, HOUR, PLACEMENTS, clock
+from tests.day.trace import CANDIDATES, CLUSTERS, HOUR, clock
 from tests.day.world import World
 
 SLACK_SECONDS: Final = 20.0
 """For requests, Kueue's batches, and a worker that is asked and does not answer."""
 LEAVES_SECONDS: Final = 30.0
-"""From a decision to the last job that is sent to a cluster without it: OCM settles, the cluster is asked twice."""
+"""From a decision without a cluster to the last job that starts there: the cluster is asked twice."""
 BACK_SECONDS: Final = 45.0
-"""After a cluster came back, or the controller began: Kueue connects, and what could not be asked is asked again."""
+"""After a cluster came back, or the controller began: whoever did not answer is asked again."""
 SETTLES_FACTOR: Final = 10.0
 """The multiple of `--settle` for which removals wait at most while decisions flap."""
 LOST_SECONDS: Final = 120.0
@@ -75,6 +73,10 @@ class Rules:
     """The same, where none of its jobs runs any more."""
     kueue_lost: set[str] = field(default_factory=set)
     """Jobs whose cluster was away for long: Kueue gives them up, and then runs them twice."""
+    running: set[tuple[str, str]] = field(default_factory=set)
+    """Placement and cluster, where a job of it is placed."""
+    looks: int = 0
+    """How often the world was looked at: whenever it has changed, once a second at most."""
     changed: bool = True
     happened: int = 0
 
@@ -140,7 +142,8 @@ class Rules:
             self._found("twice", f"{name} runs on {' and '.join(sorted(running))}")
         placement, cluster = self.world.jobs[name].placement, self.world.cluster_of(worker)
         left = self.left.get((placement, cluster))
-        if left is None or self._is_fresh(cluster, LEAVES_SECONDS):
+        # With the gate, Kueue sends jobs to every listed cluster (docs/draining.md, "What each mode shows").
+        if left is None or not self.world.settings.dispatcher or self._is_fresh(cluster, LEAVES_SECONDS):
             return
         if (late := self.world.now - left) > LEAVES_SECONDS:
             message = f"{name} starts on {cluster}, {late / 60:.1f} min after {placement} deselected it"
@@ -154,7 +157,11 @@ class Rules:
         """Whether the cluster has just come back, or is away, or the controller has just begun."""
         world = self.world
         site, since = world.sites[cluster], world.now - world.controller_began
-        return bool(site.down) or world.now - site.down_until < BACK_SECONDS + seconds or since < BACK_SECONDS + seconds
+        return (
+            bool(site.down)
+            or world.now - site.down_until < BACK_SECONDS + seconds
+            or since < BACK_SECONDS + seconds
+        )
 
     # -- every second
 
@@ -179,13 +186,14 @@ class Rules:
                 seen.gone_since = now if seen.gone_since is None else seen.gone_since
             else:
                 seen.gone_since = None
-        there = {
+        self.looks += 1
+        self.running = {
             (self.world.jobs[name].placement, self.world.cluster_of(where))
             for name, seen in self.jobs.items()
             if (where := of.cluster_of(seen.raw))
         }
         for key in self.left:
-            if key in there or not self.world.is_listed(*key):
+            if key in self.running or not self.world.is_listed(*key):
                 self.empty.pop(key, None)
             else:
                 self.empty.setdefault(key, now)
@@ -207,10 +215,7 @@ class Rules:
 
     def _judge(self) -> None:
         world, now = self.world, self.world.now
-        if world.controller.metrics is None:
-            began = now
-        else:
-            began = world.controller_began
+        began = world.controller_began if world.controller.metrics else now
         bound = self.waits_bound + SLACK_SECONDS
         for name, seen in self.jobs.items():
             if seen.idle_since is not None and now - max(seen.idle_since, began + BACK_SECONDS) > bound:
@@ -236,9 +241,11 @@ class Rules:
         beside = ", ".join(f"{one} with {room[one]} free" for one in self._idle(name, room))
         waits = (self.world.now - (seen.idle_since or 0.0)) / 60
         on = ", ".join(of.nominated_of(seen.raw)) or "none"
-        said = "; ".join(f"{one['name']} {one['state']} {one.get('message', '')}" for one in of.checks_of(seen.raw))
-        message = f"{name} ({job.gpus} GPUs) has waited for {waits:.1f} min beside {beside}; nominated to {on}; {said}"
-        self._found("waits", message)
+        said = "; ".join(
+            f"{one['name']} {one['state']} {one.get('message', '')}" for one in of.checks_of(seen.raw)
+        )
+        message = f"{name} ({job.gpus} GPUs) has waited for {waits:.1f} min beside {beside}"
+        self._found("waits", f"{message}; nominated to {on}; {said}")
 
     def _may_run_elsewhere(self, seen: Seen) -> bool:
         """Whether it was sent back from a cluster that does not answer, and may have left a copy there."""
@@ -263,8 +270,8 @@ class Rules:
             if jobs[one].placement == placement and name in of.nominated_of(seen.raw)
         ]
         if there:
-            message = f"{', '.join(there)} nominated to {cluster}, which {placement} deselected, for {seconds / 60:.1f} min"
-            self._found("empties", message)
+            message = f"{', '.join(there)} still nominated to {cluster}, which {placement} deselected"
+            self._found("empties", f"{message}, {seconds / 60:.1f} min after its last job")
 
     @property
     def empty_bound(self) -> float:

@@ -1,4 +1,4 @@
-"""Find the smallest trace that shows a finding: drop jobs and troubles as long as the same rule does not hold."""
+"""Find the smallest trace that shows a finding: drop jobs and troubles while the same rule is broken."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -42,7 +42,9 @@ def shrink(mode: str, seed: int, items: Sequence[Item], finding: Finding, budget
     return _drop(found, shows, is_over)
 
 
-def _last_hours(found: Smallest, shows: Callable[[Sequence[Item]], Finding | None], is_over: Callable[[], bool]) -> Smallest:
+def _last_hours(
+    found: Smallest, shows: Callable[[Sequence[Item]], Finding | None], is_over: Callable[[], bool]
+) -> Smallest:
     """Keep only the hours before the finding that are needed."""
     for hours in (0.5, 1, 2, 4, 8):
         part = [item for item in found.items if item.at > found.finding.at - hours * HOUR]
@@ -53,7 +55,9 @@ def _last_hours(found: Smallest, shows: Callable[[Sequence[Item]], Finding | Non
     return found
 
 
-def _drop(found: Smallest, shows: Callable[[Sequence[Item]], Finding | None], is_over: Callable[[], bool]) -> Smallest:
+def _drop(
+    found: Smallest, shows: Callable[[Sequence[Item]], Finding | None], is_over: Callable[[], bool]
+) -> Smallest:
     """Drop parts, half the items first and single ones last, until no item can go."""
     size = max(len(found.items) // 2, 1)
     while True:

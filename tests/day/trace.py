@@ -1,10 +1,10 @@
 """
-What happens in a day: the jobs that users submit, and what befalls the fleet. The same seed gives the same day.
+What happens in a day: the jobs of users, and what befalls the fleet. The same seed gives the same day.
 
 The jobs have the shape of recorded traces of GPU clusters (Jeon et al., USENIX ATC 2019, "Philly"; Hu et al.,
-SC 2021, "Helios"): run times over several orders of magnitude and sizes in powers of two, both log-normal, and
-a daily rhythm with its low at night. The constants are chosen so that this fleet is full in the afternoon and
-not at night.
+SC 2021, "Helios"): sizes in powers of two and run times over several orders of magnitude, both log-normal
+here, and a daily rhythm with its low at night. The constants are ours: with them this fleet is full in the
+afternoon and not at night.
 """
 
 import math
@@ -76,9 +76,10 @@ class Job:
 class Trouble:
     """Something that befalls a cluster or a Placement (`whom`) for some seconds.
 
-    flip: its score changes. taint: OCM selects it no more. maintenance: that, and its queue is on hold. away: its
-    API server is down, and OCM notices after 5 minutes. expired: its credentials are. crash: the leader is killed.
-    rename: its label `pool` changes. edit: the Placement selects one cluster less.
+    flip: its score changes. taint: OCM selects it no more. maintenance: that, and its queue is on hold. away:
+    its API server is down, and OCM notices after 5 minutes. expired: its credentials are. crash: the leader
+    is killed, after 0 to 3 more writes. rename: its label `pool` changes. edit: the Placement selects one
+    cluster less.
     """
 
     at: float
@@ -117,19 +118,19 @@ TROUBLES: Final[Mapping[str, Kind]] = {
 }
 
 
-def a_day(seed: int, hours: float = 24.0) -> tuple[Item, ...]:
-    """Return all that happens, in order."""
+def a_day(seed: int, hours: float = 24.0, begins: float = 0.0) -> tuple[Item, ...]:
+    """Return all that happens in so many hours, in order. `begins`: the hour of the day at the start."""
     chance = random.Random(f"day {seed}")  # an int would give similar days for similar seeds
-    items = (*_jobs(chance, hours * HOUR), *_troubles(chance, hours * HOUR))
+    items = (*_jobs(chance, hours * HOUR, begins * HOUR), *_troubles(chance, hours * HOUR))
     return tuple(sorted(items, key=lambda item: item.at))
 
 
-def _jobs(chance: random.Random, until: float) -> Iterator[Job]:
+def _jobs(chance: random.Random, until: float, begins: float) -> Iterator[Job]:
     queues = tuple(QUEUES)
     peak = JOBS_PER_HOUR * (1 + RHYTHM) / HOUR
     at, number = 0.0, 0
     while (at := at + chance.expovariate(peak)) < until:
-        if chance.random() > _share_of_peak(at):
+        if chance.random() > _share_of_peak(begins + at):
             continue
         queue = chance.choice(queues)
         yield Job(
@@ -163,7 +164,9 @@ def _troubles(chance: random.Random, until: float) -> Iterator[Trouble]:
         while (at := at + chance.expovariate(kind.per_day / DAY)) < until:
             whom = {"crash": ("leader",), "edit": PLACEMENTS}.get(what, CLUSTERS)
             # Short ones are more frequent than long ones.
-            lasts = kind.shortest * (kind.longest / kind.shortest) ** chance.random() if kind.shortest else 0.0
+            lasts = (
+                kind.shortest * (kind.longest / kind.shortest) ** chance.random() if kind.shortest else 0.0
+            )
             yield Trouble(at, what, chance.choice(whom), round(lasts, 1), chance.randrange(0, 100, 5))
 
 

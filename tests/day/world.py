@@ -26,7 +26,18 @@ from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.queue_facts import FlavorQuota, QueueFacts, WorkerFacts
 from placement_ac.lab.standins.multikueue import ALL_AT_ONCE, KueueSettings
 from placement_ac.lab.standins.multikueue import objects as of
-from tests.day.trace import CANDIDATES, CLUSTERS, GPUS, PLACEMENTS, POOLS, QUEUES, SELECTED, Item, Job, Trouble
+from tests.day.trace import (
+    CANDIDATES,
+    CLUSTERS,
+    GPUS,
+    PLACEMENTS,
+    POOLS,
+    QUEUES,
+    SELECTED,
+    Item,
+    Job,
+    Trouble,
+)
 from tests.support.builders import Raw, an, jwt, kubeconfig, scores, secret
 from tests.support.jobs_to_dispatch import GPU
 from tests.support.virtual_controller import (
@@ -227,7 +238,9 @@ class World:
 
     def _rename(self, item: Trouble) -> None:
         self._relabel(item.whom, "renamed")
-        self.kueue.later(item.seconds, partial(self._relabel, item.whom, POOLS[CLUSTERS.index(item.whom) % 2]))
+        self.kueue.later(
+            item.seconds, partial(self._relabel, item.whom, POOLS[CLUSTERS.index(item.whom) % 2])
+        )
 
     def _relabel(self, cluster: str, pool: str) -> None:
         self.sites[cluster].pool = pool

@@ -180,12 +180,15 @@ class VirtualHub(MemoryHub):
         return {HubFacts().cluster_of(PLACEMENT, name) for name in found}
 
     def _notify(self, what: str, kind: Kind, raw: Raw) -> None:
+        self._pass_on(what, kind, deep_copy(raw))
+
+    def _pass_on(self, what: str, kind: Kind, raw: Raw) -> None:
         for listener in tuple(self.listeners):
-            listener(what, kind, deep_copy(raw))
+            listener(what, kind, raw)
 
     def _on_kueue_change(self, what: str, kind: Kind, raw: Raw) -> None:
         if kind == WORKLOAD:
-            self._notify(what, kind, raw)
+            self._pass_on(what, kind, raw)
 
     def _connection(self, name: str, connected: bool) -> None:
         """Write Kueue's condition on a MultiKueueCluster: connected or not."""

@@ -534,8 +534,9 @@ class VirtualKueue:
         self._ask("multikueue", name, self._draw("look"))
 
     def _notify(self, what: str, kind: Kind, item: Obj) -> None:
+        copied = of.deep_copy(item)  # they all only read it
         for listener in self.listeners:
-            listener(what, kind, of.deep_copy(item))
+            listener(what, kind, copied)
 
     def _own_nominations(self, name: str, after: Obj, manager: str) -> None:
         names = of.nominated_of(after)
