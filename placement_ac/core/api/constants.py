@@ -245,6 +245,7 @@ REASONS: Final = {
 CLUSTERS_SELECTED: Final = "ClustersSelected"
 CLUSTER_ADDED: Final = "ClusterAdded"
 CLUSTER_DRAINING: Final = "ClusterDraining"
+CLUSTER_DRAINED: Final = "ClusterDrained"
 CLUSTER_REMOVED: Final = "ClusterRemoved"
 CLUSTER_UNUSABLE: Final = "ClusterUnusable"
 HELD: Final = "Held"
@@ -261,6 +262,7 @@ EVENTS: Final = {
     CLUSTERS_SELECTED: ("Normal", "the first clusters are listed, or all listed clusters were leaving"),
     CLUSTER_ADDED: ("Normal", "clusters are listed, or selected again while they drain"),
     CLUSTER_DRAINING: ("Normal", "clusters begin to drain, and stay listed"),
+    CLUSTER_DRAINED: ("Normal", "clusters have drained, and stand by on the list"),
     CLUSTER_REMOVED: ("Normal", "clusters are removed from the list"),
     CLUSTER_UNUSABLE: ("Warning", "selected clusters cannot be used"),
     HELD: ("Warning", "the list is held after a mass loss"),

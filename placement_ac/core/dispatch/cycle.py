@@ -16,6 +16,7 @@ from placement_ac.core.dispatch.filters import CAPACITY, FILTERS, Filter
 from placement_ac.core.dispatch.plugins import NO_PLUGINS, Plugins
 from placement_ac.core.dispatch.profiles import Profile
 from placement_ac.core.dispatch.scores import SCORES, Score
+from placement_ac.core.dispatch.scores.headroom import ROOM_POINTS, headroom
 
 if TYPE_CHECKING:
     from placement_ac.core.api.job_spec import JobSpec
@@ -90,6 +91,10 @@ class DispatchCycle:
         refusals = self.refusals(job, profile)
         others = [name for name, refusal in refusals.items() if refusal.filter != CAPACITY]
         return frozenset(self._clusters).difference(others)
+
+    def has_room(self, job: Workload, name: str) -> bool:
+        """Whether a cluster is known to have room for the job now, beside those that wait there."""
+        return (headroom(job, self._clusters[name]) or 0.0) >= ROOM_POINTS
 
     def nominated(self, job: Workload, names: Iterable[str]) -> None:
         """Take in that a job is nominated to these clusters from now on."""

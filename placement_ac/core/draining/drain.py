@@ -21,7 +21,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import joined
-from placement_ac.core.draining import gate, standby
+from placement_ac.core.draining import gate, standby, withdrawal
 from placement_ac.core.draining.settling import seconds_left, settling
 from placement_ac.core.draining.state import ConfigWorkloads, DrainContext, DrainState, DrainStep
 from placement_ac.core.inputs.state import NOTHING, EventIntent, Snapshot, Timer, TimerKind
@@ -109,7 +109,8 @@ def _advance(context: DrainContext, step: DrainStep) -> DrainStep:
     if cluster in seen.fleet.unreachable:
         return step._replace(state=DrainState.UNREACHABLE)
     if running:
-        return _drain(context, step, running)
+        step = _drain(context, step, running)
+        return withdrawal.withdraw_waiting(context, step) if seen.policy.dispatcher else step
     if step.settles_in:
         return step._replace(state=DrainState.SETTLING, requeue_after=step.settles_in)
     if not seen.workloads:
@@ -120,18 +121,13 @@ def _advance(context: DrainContext, step: DrainStep) -> DrainStep:
 
 
 def _advance_with_dispatcher(context: DrainContext, step: DrainStep) -> DrainStep:
-    """Denominate the cluster, and ask it before and after; then it leaves, or stands by."""
+    """Withdraw the nominations, and ask the cluster before and after; then it leaves, or stands by."""
     if obstacle := gate.drain_obstacle(context, step):
         return obstacle
-    waiting = context.workloads.waiting.get(step.name, [])
-    if not waiting:
-        stays = context.seen.policy.unlist_after > 0
-        return standby.stand_by(context, step) if stays else gate.ask_when_quiet(context, step)
-    reported = context.seen.fleet.worker_copies.get(step.name)
-    if reported is None or reported.age > QUIET_SECONDS:
-        return step._replace(state=DrainState.WAITING, ask_for_copies=True)
-    without_quota = tuple(w for w in waiting if not reported.copies.get(w.meta.id))
-    return step._replace(state=DrainState.WAITING, denominate=without_quota, requeue_after=QUIET_SECONDS)
+    if context.workloads.waiting.get(step.name):
+        return withdrawal.withdraw(context, step._replace(state=DrainState.WAITING))
+    stays = context.seen.policy.unlist_after > 0
+    return standby.stand_by(context, step) if stays else gate.ask_when_quiet(context, step)
 
 
 def _finish(context: DrainContext, step: DrainStep) -> DrainStep:

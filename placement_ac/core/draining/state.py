@@ -118,6 +118,11 @@ class DrainStep(NamedTuple):
         return self.state is not DrainState.UNLISTED
 
     @property
+    def drains(self) -> bool:
+        """Whether it stays because of jobs: it does not wait for decisions to settle, nor stand by."""
+        return self.stays and not self.settles_in and self.state is not DrainState.STANDING_BY
+
+    @property
     def message(self) -> str:
         """Why it stays for now; "" when it is unlisted."""
         return self.state.message.format(self.detail)
@@ -134,6 +139,10 @@ class ConfigWorkloads(NamedTuple):
     """MultiKueueCluster → the Workloads that are nominated there."""
     undecided: tuple[Workload, ...] = ()
     """Those that no cluster runs."""
+
+    def waiting_only(self, name: str) -> list[Workload]:
+        """Return the Workloads that are nominated to a MultiKueueCluster, and that no cluster runs."""
+        return [workload for workload in self.waiting.get(name, ()) if not workload.cluster]
 
     def gated(self, workload: Workload) -> bool:
         """Whether it carries a check of ours, so that Kueue waits for our Ready."""

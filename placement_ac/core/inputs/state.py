@@ -144,6 +144,7 @@ class TimerKind(StrEnum):
     GATE_CLOSED = auto()  # the gate is closed, for whichever cluster
     GATE_REOPENED = auto()  # the gate was closed for too long, and is open for a while
     QUIET = auto()  # a cluster where nothing runs and nothing waits
+    WITHDRAWN = auto()  # a cluster that leaves: jobs run there, and none is nominated there (our dispatcher)
     MADE_READY = auto()  # uid of a Workload that became Ready because a cluster holds a copy of it
     BEING_UNLISTED = auto()  # a cluster that the next list does not hold
     JUST_UNLISTED = auto()  # a cluster that the list has just lost

@@ -16,6 +16,7 @@ from typing import Final
 
 from placement_ac.core.api.constants import (
     CLUSTER_ADDED,
+    CLUSTER_DRAINED,
     CLUSTER_DRAINING,
     CLUSTER_REMOVED,
     CLUSTER_UNUSABLE,
@@ -123,7 +124,8 @@ def config_events(
     before, drained = (config.listed, config.draining) if config else ((), {})
     after, draining = (wanted.clusters, wanted.draining) if wanted else ((), {})
     live = [name for name in before if name not in drained]
-    added = [name for name in after if name not in draining and name not in live]
+    stays = {step.name for step in targets.drain.staying}
+    added = [name for name in after if name not in stays and name not in live]
     removed = [name for name in before if name not in after]
     if config and config.applied_fields.changed_by and not config.applied_fields.clusters:
         # `reverted_events` tells of the changes that somebody else has made in the list.
@@ -132,6 +134,7 @@ def config_events(
     events = (
         _selected(seen, targets, added) if not live else _added(seen, targets, added, drained),
         _draining(seen, targets, [name for name in draining if name not in drained]),
+        _drained(targets, [name for name in drained if name in stays and name not in draining]),
         _removed(seen, targets, removed, drained),
     )
     return tuple(EventIntent(reason, message, "list") for reason, message in events if message)
@@ -200,6 +203,15 @@ def _draining(seen: Snapshot, targets: TargetClusters, names: Collection[str]) -
     policy = f"; {_removal_message(seen)}" if runs else ""
     message = f"{count_text(len(reasons), 'cluster')} {verb}: {named_with_reasons(reasons)}{policy}"
     return CLUSTER_DRAINING, message if reasons else ""
+
+
+def _drained(targets: TargetClusters, names: Collection[str]) -> tuple[str, str]:
+    clusters = [step.cluster for step in targets.drain.staying if step.name in names]
+    verb = "has drained and stands by" if len(clusters) == 1 else "have drained and stand by"
+    message = (
+        f"{count_text(len(clusters), 'cluster')} {verb}: {named_with_reasons(dict.fromkeys(clusters, ''))}"
+    )
+    return CLUSTER_DRAINED, message if clusters else ""
 
 
 def _drain_message(targets: TargetClusters, step: DrainStep) -> str:

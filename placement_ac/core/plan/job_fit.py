@@ -55,9 +55,13 @@ class JobFit:
         """Return the MultiKueueClusters that can be asked for their queues, and whose queues matter to it."""
         return self._askable & self._cycle.asks_about(workload, self.profile(workload))
 
-    def waits_for_facts(self, workload: Workload) -> bool:
-        """Whether a worker may soon say what matters to the Workload."""
-        return bool(self._awaited) and not self._awaited.isdisjoint(self.asks_about(workload))
+    def awaits(self, names: Collection[str]) -> bool:
+        """Whether one of these MultiKueueClusters, which are asked for their queues, may soon answer."""
+        return not self._awaited.isdisjoint(names)
+
+    def has_room(self, workload: Workload, name: str) -> bool:
+        """Whether a MultiKueueCluster has room for the Workload now, as far as is known."""
+        return self._cycle.has_room(workload, name)
 
     def nominated(self, workload: Workload, names: Iterable[str]) -> None:
         """Take in that a Workload is nominated to these MultiKueueClusters from now on."""

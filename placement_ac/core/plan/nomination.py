@@ -16,7 +16,7 @@ from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.cycle import Refusals
 from placement_ac.core.draining.state import DrainState
 from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind
-from placement_ac.core.plan.fact_questions import FactQuestions, fact_questions
+from placement_ac.core.plan.fact_questions import FACTS_WAIT_SECONDS, FactQuestions, fact_questions
 from placement_ac.core.plan.job_fit import JobFit
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.selection import soonest
@@ -36,6 +36,8 @@ class Nominations:
     """Filter → how often it has refused a cluster to a Workload with quota that is not nominated yet."""
     questions: FactQuestions = field(default_factory=FactQuestions)
     """The workers that are to be asked about their queues."""
+    awaiting: frozenset[str] = frozenset()
+    """Uids of new Workloads that wait for a worker's answer: for FACTS_WAIT_SECONDS at most."""
     timers: frozenset[Timer] = frozenset()
     requeue_after: float | None = None
 
@@ -51,30 +53,47 @@ def nominate(seen: Snapshot, targets: TargetClusters, fit: JobFit | None) -> Nom
     nominations, unfit, timers, waits = [], [], set(), []
     refused: list[Refusals] = []
     asked_about: set[str] = set()
+    awaiting: set[str] = set()
     for case in _cases(seen, targets, eligible):
-        workload, more, due = case.workload, case.more, case.due
-        waits_for_facts = False
-        if case.is_undecided:
-            asked_about |= fit.asks_about(workload) & eligible.difference(case.kept)
-            waits_for_facts = fit.waits_for_facts(workload)
-        if case.is_new and not waits_for_facts:
+        workload, more = case.workload, case.more
+        asked = fit.asks_about(workload) & eligible.difference(case.kept) if case.asks else frozenset[str]()
+        asked_about |= asked
+        is_awaiting = case.is_new and fit.awaits(asked)
+        if is_awaiting:
+            awaiting.add(workload.meta.uid)
+        elif case.is_new:
             refusals, problem = fit.refusals(workload)
             refused.append(refusals)
             if problem:
                 unfit.append((workload, problem))
-        choose = more and due and not waits_for_facts
-        new = [name for name in fit.ranking(workload).order if name in more] if choose else []
+        new = _best(fit, workload, more) if more and case.due and not is_awaiting else []
         wanted = (*case.kept, *new[: seen.policy.step_size])[:NOMINATED_MAX]
         if wanted != workload.nominated:
             nominations.append((workload, wanted))
             fit.nominated(workload, wanted[len(case.kept) :])
-        if (new or waits_for_facts if due else more) and workload.nominated:
+        if workload.nominated:
             timers.add(case.timer)  # its subject has their count: a write begins anew
-            waits.append(None if waits_for_facts else max(case.left, 0.0))
+        if more and workload.nominated:
+            waits += [left for left in (case.left - FACTS_WAIT_SECONDS, case.left) if left > 0]
     questions = fact_questions(seen, asked_about)
     return Nominations(
-        tuple(nominations), tuple(unfit), _by_filter(refused), questions, frozenset(timers), soonest(waits)
+        tuple(nominations),
+        tuple(unfit),
+        _by_filter(refused),
+        questions,
+        frozenset(awaiting),
+        frozenset(timers),
+        soonest(waits),
     )
+
+
+def _best(fit: JobFit, workload: Workload, more: frozenset[str]) -> list[str]:
+    """Return the clusters for the next round, best first.
+
+    A Workload that still waits after a round goes first to the clusters that have room for it now.
+    """
+    order = [name for name in fit.ranking(workload).order if name in more]
+    return sorted(order, key=lambda name: not fit.has_room(workload, name)) if workload.nominated else order
 
 
 class _Case(NamedTuple):
@@ -100,9 +119,9 @@ class _Case(NamedTuple):
         return not self.kept and self.workload.has_quota and self.workload.active
 
     @property
-    def is_undecided(self) -> bool:
-        """Whether it is to be decided now where it fits."""
-        return self.is_new or (self.due and bool(self.more))
+    def asks(self) -> bool:
+        """Whether the quota of workers matters now: it is new, or its next round is near."""
+        return self.is_new or (bool(self.more) and self.left <= FACTS_WAIT_SECONDS)
 
 
 def _cases(seen: Snapshot, targets: TargetClusters, eligible: frozenset[str]) -> Iterator[_Case]:

@@ -99,19 +99,16 @@ def _target_config(
 ) -> WantedConfig | None:
     observed = seen.objects.config
     known = observed.draining if observed and observed.ours else {}
-    draining = {step.name: known.get(step.name, seen.now) for step in _recorded(seen, targets)}
+    draining = {step.name: known.get(step.name, seen.now) for step in _recorded(targets)}
     if len(names) > seen.hub.clusters_max and observed:
         # Kueue's limit has shrunk: nothing can be written before enough clusters can leave together.
         names = observed.listed
     return WantedConfig(seen.name, names, owners, draining) if names else None
 
 
-def _recorded(seen: Snapshot, targets: TargetClusters) -> Iterable[DrainStep]:
-    """Return the steps whose beginning the annotation records: with a stable list only for a deadline."""
-    if not seen.policy.unlist_after:
-        return [step for step in targets.drain.staying if not step.settles_in]
-    running = targets.workloads.running if seen.policy.drain_deadline is not None else {}
-    return [step for step in targets.drain.staying if step.name in running]
+def _recorded(targets: TargetClusters) -> Iterable[DrainStep]:
+    """Return the steps whose beginning the annotation records: all but of those that only stand by."""
+    return [step for step in targets.drain.staying if step.drains]
 
 
 def unchanged_objects(seen: Snapshot) -> TargetObjects:

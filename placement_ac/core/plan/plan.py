@@ -65,9 +65,9 @@ def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
     else:
         objects, ready, drain = target_objects(seen, targets), usable_message(targets), targets.drain
     fit = None if paused else job_fit(seen, targets)
-    context = AnswerContext(verdict, ready, drain, fit)
-    answers = answer_workloads(seen, context)
     nominations = nominate(seen, targets, fit)
+    context = AnswerContext(verdict, ready, drain, fit, nominations.awaiting)
+    answers = answer_workloads(seen, context)
     expiry = DueEvents() if paused else expiry_warnings(seen, objects.clusters)
     retained, unusable = retained_clusters(seen, objects), unusable_clusters(seen, targets)
     probe_requests, next_probe = due_probes(seen)

@@ -39,6 +39,8 @@ class AnswerContext:
     drain: DrainPlan
     fit: JobFit | None = None
     """Ranks the clusters for a Workload; None: Kueue's own dispatcher does, or nothing can be decided."""
+    awaiting: frozenset[str] = frozenset()
+    """Uids of Workloads that wait for a worker's answer (our dispatcher)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +124,8 @@ def _update(
         return None
     if workload.cluster:
         return CheckStateUpdate(workload, entry.check, READY, f"it runs on {workload.cluster}")
-    if _waits_for_facts(context, workload):
-        return None
+    if context.ready and uid in context.awaiting and not _is_made_ready(context.drain, workload):
+        return None  # it will soon be known where it fits
     reason = _pending_reason(context, workload)
     if not reason:
         return CheckStateUpdate(workload, entry.check, READY, context.ready)
@@ -161,12 +163,6 @@ def _pending_reason(context: AnswerContext, workload: Workload) -> str:
     if cluster := drain.held_back.get(workload.meta.uid):
         return f"waits until cluster {cluster} holds no copy of it"
     return f"waits: {drain.gate_message}" if drain.gate_message else _no_fit(context, workload)
-
-
-def _waits_for_facts(context: AnswerContext, workload: Workload) -> bool:
-    """Whether it will soon be known where the Workload fits."""
-    fit = context.fit if context.ready and not _is_made_ready(context.drain, workload) else None
-    return fit is not None and fit.waits_for_facts(workload)
 
 
 def _no_fit(context: AnswerContext, workload: Workload) -> str:

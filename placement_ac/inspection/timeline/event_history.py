@@ -15,6 +15,7 @@ from typing import Final
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     CLUSTER_ADDED,
+    CLUSTER_DRAINED,
     CLUSTER_DRAINING,
     CLUSTER_REMOVED,
     CLUSTERS_SELECTED,
@@ -26,7 +27,7 @@ from placement_ac.inspection.timeline.model import Lane, ListState, Point, Span,
 from placement_ac.inspection.timeline.recording import RecordedState
 from placement_ac.scheduling.objects import instant, integer, listed, text
 
-REASONS: Final = (CLUSTERS_SELECTED, CLUSTER_ADDED, CLUSTER_DRAINING, CLUSTER_REMOVED)
+REASONS: Final = (CLUSTERS_SELECTED, CLUSTER_ADDED, CLUSTER_DRAINING, CLUSTER_DRAINED, CLUSTER_REMOVED)
 """The reasons of events about the list, in the order in which events of one second count."""
 LEFT_SINCE: Final = "it has left the list since"
 """The reason of a span whose end is unknown."""

@@ -2,16 +2,29 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from placement_ac.core.inputs.state import HubFacts, PlacementPolicy, Plan, Timer, TimerKind, WorkerCopies
+from placement_ac.core.api.constants import ADMISSION_CHECK, ANNOTATION_DRAINING
+from placement_ac.core.inputs.state import (
+    HubFacts,
+    PlacementPolicy,
+    Plan,
+    Timer,
+    TimerKind,
+    WantedConfig,
+    WorkerCopies,
+)
 from placement_ac.core.plan.diff import Apply, diff
+from placement_ac.core.plan.objects import owners_of
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
+    NOW,
     check,
     decision,
+    managed,
     managed_clusters,
     multikueue_check,
     our_objects,
@@ -19,6 +32,7 @@ from tests.support.builders import (
     running,
     secrets,
     snapshot,
+    uid_of,
     workload,
     world,
 )
@@ -26,6 +40,7 @@ from tests.support.builders import (
 STABLE = PlacementPolicy(
     retention=0.0, loss_grace=300.0, dispatcher=True, unlist_after=3600.0, step_size=3, reorder_interval=0.0
 )
+OWNERS = [uid_of(ADMISSION_CHECK, name) for name in ("check", "mk")]
 NOBODY = WorkerCopies({}, age=0.5)
 QUIET, STANDING_BY, DESELECTED = (
     Timer(kind, "a") for kind in (TimerKind.QUIET, TimerKind.STANDING_BY, TimerKind.DESELECTED)
@@ -49,17 +64,25 @@ class Answer:
         hub: HubFacts | None = None,
         credentials: str = "",
         unlist: str = "",
+        draining: Mapping[str, datetime] | None = None,
     ) -> None:
         fleet = our_objects(*before, owners=["check", "mk"])
         for obj in fleet[1:]:
             obj["status"] = {"conditions": [{"type": "Active", "status": "True"}]}
         if unlist:
             fleet[0]["metadata"]["annotations"] = {"placement-ac.open-cluster-management.io/unlist": unlist}
+        if draining:
+            drains = ",".join(f"{name}={at:%Y-%m-%dT%H:%M:%SZ}" for name, at in draining.items())
+            fleet[0]["metadata"] |= {
+                "annotations": {ANNOTATION_DRAINING: drains},
+                "managedFields": managed(fleet[0]["metadata"]["labels"], OWNERS, [ANNOTATION_DRAINING]),
+            }
         scored = [(name, 100 - at) for at, name in enumerate(selected)]
         names = {*(credentials or before), *selected}
         parts = [check(), multikueue_check(), placement(), decision(*scored), *secrets(*names), *fleet]
         seen = world(parts, *objects, *managed_clusters(*before, *selected), policy=policy, hub=hub)
         copies = {f"p-{name}": asked for name in before} if asked else {}
+        self.before = WantedConfig("p", tuple(f"p-{name}" for name in before), owners_of(snapshot(seen)))
         at = snapshot(seen, ages=GENERATION | dict(ages or {}), **copies)
         self.plan: Plan = plan(at)
         phases = diff(at, self.plan)
@@ -111,15 +134,40 @@ def test_a_copy_that_it_has_nevertheless_is_nominated_there_again() -> None:
     assert answer.nominated == {"job": ("p-b", "p-a")}
 
 
-def test_jobs_that_run_there_go_on_and_nothing_is_written() -> None:
+def test_jobs_that_run_there_go_on_and_the_list_stays() -> None:
+    """Since when it drains is recorded: a write without a change of the list costs Kueue nothing."""
     answer = Answer("b", running("job", "p-a"), ready(name="new"), before="ab")
-    assert (answer.writes, answer.nominated) == ([], {"new": ("p-b",)})
+    assert (answer.writes, answer.nominated) == (["MultiKueueConfig"], {"new": ("p-b",)})
+    assert answer.plan.config == answer.before._replace(draining={"p-a": NOW})
 
 
-def test_a_deadline_is_recorded_though_it_costs_a_write() -> None:
-    policy = replace(STABLE, drain_deadline=60.0)
-    assert Answer("b", running("job", "p-a"), before="ab", policy=policy).writes == ["MultiKueueConfig"]
-    assert Answer("b", ready(), before="ab", policy=policy).writes == []
+@pytest.mark.parametrize(
+    ("selected", "jobs", "asked", "events"),
+    [
+        pytest.param("b", [running("job", "p-a")], NOBODY, [], id="it drains on"),
+        pytest.param(
+            "b", [], NOBODY, [("ClusterDrained", "1 cluster has drained and stands by: a")], id="it stands by"
+        ),
+        pytest.param(
+            "ab",
+            [running("job", "p-a")],
+            NOBODY,
+            [
+                (
+                    "ClusterAdded",
+                    "1 cluster more, by Placement kueue-system/p: a (selected again while it drained)",
+                )
+            ],
+            id="it is selected again",
+        ),
+    ],
+)
+def test_how_a_drain_ends(selected: str, jobs: list[Any], asked: WorkerCopies, events: Any) -> None:
+    since = {"p-a": NOW - timedelta(minutes=5)}
+    answer = Answer(selected, *jobs, before="ab", draining=since, asked=asked)
+    assert answer.listed == ("p-a", "p-b")
+    assert [(one.reason, one.message) for one in answer.plan.config_events()] == events
+    assert answer.writes == (["MultiKueueConfig"] if events else [])
 
 
 @pytest.mark.parametrize(

@@ -26,15 +26,22 @@ POLICY = PlacementPolicy(loss_grace=0.0, dispatcher=True, step_size=1)
 READY = {"check": "Ready", "mk": "Pending"}
 JOB = raw_job(pods=gpu_pods(4), **READY)
 BOTH = ("p-a", "p-b")
+
+
 ROUND = Timer(TimerKind.NOMINATION_ROUND, "Workload/job/1")
+
+
+def _round(job: Any) -> Timer:
+    count = len(job["status"].get("nominatedClusterNames", ()))
+    return Timer(TimerKind.NOMINATION_ROUND, f"{job['metadata']['uid']}/{count}")
 
 
 def awaited(*names: str) -> set[Timer]:
     return {Timer(TimerKind.FACTS_AWAITED, name) for name in names}
 
 
-def facts(gpus: int, age: float = 0.0, **rest: Any) -> WorkerFacts:
-    return WorkerFacts(queues((GPU, "default", gpus)), age=age, **rest)
+def facts(gpus: int, age: float = 0.0, reserved: int = 0, **rest: Any) -> WorkerFacts:
+    return WorkerFacts(queues((GPU, "default", gpus, reserved)), age=age, **rest)
 
 
 def scene(
@@ -43,19 +50,24 @@ def scene(
     waited: float = 0.0,
     policy: PlacementPolicy = POLICY,
     unreachable: str = "",
-    **ages: float,
+    clusters: str = "ab",
+    in_round: float = 0.0,
 ) -> Plan:
-    """OCM decides a and b; both are listed and connected, and have labels gpu=t4. `waited`: for facts."""
-    fleet = our_objects("a", "b", owners=["check", "mk"])
+    """OCM decides `clusters` in that order; all are listed and connected, and have labels gpu=t4.
+
+    `waited`: for facts; `in_round`: the age of the job's round.
+    """
+    fleet = our_objects(*clusters, owners=["check", "mk"])
     for obj in fleet:
         if obj["kind"] == "MultiKueueCluster":
             obj["status"] = {"conditions": [{"type": "Active", "status": "True"}]}
-    managed = [managed_cluster(name, labels={"gpu": "t4"}) for name in "ab"]
-    hub = [check(), multikueue_check(), placement(), decision(("a", 2), ("b", 1))]
-    seen = snapshot(world([*hub, *secrets(*"ab"), *fleet, *managed], *jobs, policy=policy))
+    managed = [managed_cluster(name, labels={"gpu": "t4"}) for name in clusters]
+    scored = [(name, 9 - at) for at, name in enumerate(clusters)]
+    hub = [check(), multikueue_check(), placement(), decision(*scored)]
+    seen = snapshot(world([*hub, *secrets(*clusters), *fleet, *managed], *jobs, policy=policy))
     lost = frozenset(filter(None, [unreachable]))
     timers = dict.fromkeys(awaited(*BOTH), waited) if waited else {}
-    timers[ROUND] = ages.get("round", 0.0)
+    timers |= {_round(job): in_round for job in jobs} if in_round else {}
     return plan(
         replace(seen, timer_ages=timers, fleet=replace(seen.fleet, queue_facts=facts or {}, unreachable=lost))
     )
@@ -119,12 +131,15 @@ def test_a_job_that_fits_nowhere_is_looked_at_again_soon() -> None:
         pytest.param(raw_job(pods=gpu_pods(4), nominated=["p-a"], **READY), {}, (), id="in a round"),
         pytest.param(
             raw_job(pods=gpu_pods(4), nominated=["p-a"], **READY),
-            {"round": 300.0},
+            {"in_round": 300.0},
             ("p-b",),
             id="a new round",
         ),
         pytest.param(
-            raw_job(pods=gpu_pods(4), nominated=[*BOTH], **READY), {"round": 300.0}, (), id="nominated to all"
+            raw_job(pods=gpu_pods(4), nominated=[*BOTH], **READY),
+            {"in_round": 300.0},
+            (),
+            id="nominated to all",
         ),
         pytest.param(
             raw_job(pods=gpu_pods(4), annotations={f"{DOMAIN}/cluster-selector": "gpu=h100"}, **READY),
@@ -139,12 +154,36 @@ def test_who_is_asked(job: Any, options: Any, asked: tuple[str, ...]) -> None:
     assert scene(job, **options).ask_for_facts == asked
 
 
-def test_a_new_round_waits_for_answers_too_and_stays_due() -> None:
-    nominations = raw_job(pods=gpu_pods(4), nominated=["p-a"], **READY)
-    answer = scene(nominations, round=300.0)
-    assert (answer.nominations, ROUND in answer.timers, answer.requeue_after) == ((), True, 2.0)
-    known = {"p-a": facts(8), "p-b": facts(8)}
-    assert nominated(scene(nominations, round=300.0, facts=known)) == {"job": BOTH}
+def test_workers_are_asked_before_a_new_round_and_it_waits_for_no_answer() -> None:
+    waits = raw_job(pods=gpu_pods(4), nominated=["p-a"], **READY)
+    before = scene(waits, in_round=298.0)
+    assert (before.nominations, before.ask_for_facts, before.requeue_after) == ((), ("p-b",), 2.0)
+    assert {ROUND, *awaited("p-b")} <= before.timers
+    assert nominated(scene(waits, in_round=300.0)) == {"job": BOTH}
+
+
+@pytest.mark.parametrize("profile", ["ranked", "headroom"])
+@pytest.mark.parametrize("age", [10.0, 61.0, 1000.0])
+def test_an_old_answer_of_a_worker_where_it_is_nominated_delays_no_round(age: float, profile: str) -> None:
+    """Nobody asks that worker again, so its answer would be awaited without end."""
+    waits = raw_job(pods=gpu_pods(4), nominated=["p-a"], **READY)
+    policy, known = replace(POLICY, dispatch_profile=profile), {"p-a": facts(8, age), "p-b": facts(8)}
+    assert nominated(scene(waits, in_round=300.0, facts=known, policy=policy)) == {"job": BOTH}
+
+
+def test_a_job_that_waits_on_full_clusters_goes_next_to_one_with_room() -> None:
+    """OCM's order is a, b, c, d: c is full, too, and d is idle."""
+    waits = raw_job(pods=gpu_pods(4), nominated=["p-a", "p-b"], **READY)
+    known = {f"p-{name}": facts(8, reserved=8) for name in "abc"} | {"p-d": facts(8)}
+    answer = scene(waits, in_round=300.0, facts=known, clusters="abcd")
+    assert nominated(answer) == {"job": ("p-a", "p-b", "p-d")}
+
+
+def test_a_round_in_which_no_cluster_fits_is_looked_at_again_when_a_worker_has_answered() -> None:
+    """The quota of b may grow, and no event says so."""
+    waits = raw_job(pods=gpu_pods(4), nominated=["p-a"], **READY)
+    answer = scene(waits, in_round=400.0, facts={"p-a": facts(8), "p-b": facts(2, 5.0)})
+    assert (answer.nominations, ROUND in answer.timers, answer.requeue_after) == ((), True, 10.0)
 
 
 def test_headroom_counts_what_came_after_the_answer() -> None:

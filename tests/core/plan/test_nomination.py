@@ -1,6 +1,9 @@
 """Our own dispatcher: the Placement's order, a few clusters a round, a clean way out of the nominations."""
 
+from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from placement_ac.core.inputs.state import PlacementPolicy, Plan, Timer, TimerKind, WorkerCopies
 from placement_ac.core.plan.diff import Nominate, diff
@@ -91,7 +94,7 @@ def test_the_next_round_adds_the_next_ones() -> None:
     early = scene(
         "abcde", ready("p-a", "p-b"), ages={Timer(TimerKind.NOMINATION_ROUND, "Workload/job/2"): 100.0}
     )
-    assert (nominated(early), early.requeue_after) == ({}, 200.0)
+    assert (nominated(early), early.requeue_after) == ({}, 198.0)  # then the workers are asked
     late = scene(
         "abcde", ready("p-a", "p-b"), ages={Timer(TimerKind.NOMINATION_ROUND, "Workload/job/2"): 300.0}
     )
@@ -156,6 +159,52 @@ def test_meanwhile_new_workloads_go_to_the_others() -> None:
     new = ready(name="new")
     answer = scene("bc", ready("p-a", "p-b"), new, before="abc", asked={"p-a": NOBODY})
     assert nominated(answer)["new"] == ("p-b", "p-c")
+
+
+# -- a cluster that leaves while a job runs there: it is not to start those that wait
+
+RUNS = workload("runs", cluster="p-a", check="Ready", mk="Ready")
+WITHDRAWN = Timer(TimerKind.WITHDRAWN, "a")
+STABLE = replace(OURS, unlist_after=3600.0)
+
+
+@pytest.mark.parametrize("policy", [OURS, STABLE], ids=["unlisted", "stable list"])
+def test_what_waits_on_a_leaving_cluster_is_withdrawn_though_a_job_runs_there(
+    policy: PlacementPolicy,
+) -> None:
+    def leaves(*jobs: Any, **how: Any) -> Plan:
+        return scene("bc", RUNS, *jobs, before="abc", policy=policy, **how)
+
+    first = leaves(ready("p-a", "p-b"), ready("p-a", name="only-there"))
+    assert (first.ask_for_copies, nominated(first), listed(first)) == (("p-a",), {}, ("p-a", "p-b", "p-c"))
+    then = leaves(ready("p-a", "p-b"), ready("p-a", name="only-there"), asked={"p-a": NOBODY})
+    assert nominated(then) == {"job": ("p-b",), "only-there": ("p-b", "p-c")}
+    has_quota = {"p-a": WorkerCopies({JOB: True}, age=0.5)}
+    assert (nominated(leaves(ready("p-a", "p-b"), asked=has_quota)), listed(then)) == ({}, listed(first))
+
+
+def test_the_cluster_is_asked_once_more_after_the_withdrawal() -> None:
+    def later(seconds: float, asked: Any) -> Plan:
+        return scene("bc", RUNS, ready("p-b"), before="abc", ages={WITHDRAWN: seconds}, asked=asked)
+
+    early = later(0.5, {"p-a": NOBODY})
+    assert (early.ask_for_copies, early.requeue_after, WITHDRAWN in early.timers) == ((), 1.5, True)
+    assert later(2.0, {"p-a": NOBODY}).ask_for_copies == ("p-a",)
+    confirmed = later(60.0, {"p-a": WorkerCopies({}, age=57.0)})
+    assert (confirmed.ask_for_copies, nominated(confirmed)) == ((), {})
+    admitted = later(2.5, {"p-a": WorkerCopies({JOB: True}, age=0.1)})
+    assert nominated(admitted) == {"job": ("p-b", "p-a")}
+
+
+def test_a_leaving_cluster_that_cannot_be_asked_keeps_its_nominations_and_is_asked_again() -> None:
+    silent = scene(
+        "bc", RUNS, ready("p-a", "p-b"), before="abc", asked={"p-a": WorkerCopies({}, "no answer", 10.0)}
+    )
+    assert (nominated(silent), silent.ask_for_copies, silent.requeue_after) == ({}, (), 5.0)
+    later = scene(
+        "bc", RUNS, ready("p-a", "p-b"), before="abc", asked={"p-a": WorkerCopies({}, "no answer", 15.0)}
+    )
+    assert later.ask_for_copies == ("p-a",)
 
 
 def test_the_write_carries_the_version_that_was_seen() -> None:

@@ -6,10 +6,14 @@ that wait there, or came since the worker was asked. Abstains where the worker's
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.facts import Cluster, queue_of
 from placement_ac.core.inputs.queue_facts import FlavorQuota
+
+ROOM_POINTS: Final = 25.0
+"""A cluster with as many points has room for the job now."""
 
 
 def headroom(job: Workload, cluster: Cluster) -> float | None:

@@ -1,0 +1,1 @@
+"""The cases of `../shared/cases`, each as its `expected.txt` says."""
