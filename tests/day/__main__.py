@@ -8,6 +8,7 @@ import time
 import structlog
 
 from tests.day.day import Played, play_day
+from tests.day.rules import NAMES
 from tests.day.shrinking import shrink
 from tests.day.trace import HOUR, Item, a_day
 from tests.day.world import MODES
@@ -22,17 +23,23 @@ def main() -> int:
     parser.add_argument(
         "--mode", choices=tuple(MODES), action="append", help="default: all, one after the other"
     )
-    parser.add_argument("--rule", action="append", default=[], help="watch this rule only; may be repeated")
+    parser.add_argument(
+        "--rule", action="append", choices=NAMES, help="watch this rule only; may be repeated"
+    )
+    parser.add_argument(
+        "--without", action="append", choices=NAMES, default=[], help="do not watch this rule"
+    )
     parser.add_argument(
         "--shrink", type=float, default=120.0, help="CPU seconds for the search of a smaller trace"
     )
     args = parser.parse_args()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    rules = [name for name in args.rule or NAMES if name not in args.without]
     failed = False
     for seed in range(args.seed, args.seed + args.seeds):
         items = a_day(seed, args.hours, args.begins)
         for mode in args.mode or MODES:
-            played = _play(mode, seed, items, args.hours, args.rule)
+            played = _play(mode, seed, items, args.hours, rules)
             if played.finding:
                 failed = True
                 if args.shrink:

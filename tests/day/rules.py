@@ -18,6 +18,10 @@ from placement_ac.lab.standins.multikueue import objects as of
 from tests.day.trace import CANDIDATES, CLUSTERS, HOUR, clock
 from tests.day.world import World
 
+NAMES: Final = (
+    *("twice", "killed", "lost", "waits", "leaving", "empties", "reconciles", "writes"),
+    *("drains", "lost-clusters", "counts", "explained"),  # of `agreement`
+)
 SLACK_SECONDS: Final = 20.0
 """For requests, Kueue's batches, and a worker that is asked and does not answer."""
 LEAVES_SECONDS: Final = 30.0

@@ -51,6 +51,7 @@ def _last_hours(
         if part and len(part) < len(found.items) and not is_over():
             part = _early(part)
             if finding := shows(part):
+                part = [item for item in part if item.at <= finding.at]
                 return Smallest(tuple(part), finding, whole=False)
     return found
 
@@ -67,6 +68,7 @@ def _drop(
                 return found
             part = _early([*found.items[:start], *found.items[start + size :]])
             if finding := shows(part):
+                part = [item for item in part if item.at <= finding.at]
                 found, smaller = Smallest(tuple(part), finding, whole=False), True
             else:
                 start += size
