@@ -16,8 +16,11 @@ from placement_ac.core.plan.targets import TargetClusters
 
 OLD: Final = 1e7
 """Seconds: older than any setting."""
-LIMITS: Final = {TimerKind.GATE_CLOSED}
-"""Timers whose age ends something instead: the gate opens for a while when it was closed for too long."""
+NOT_AWAITED: Final = {
+    TimerKind.GATE_CLOSED,  # its age ends something: the gate opens for a while when it was closed for too long
+    TimerKind.MADE_READY,  # it begins with a write that only a copy found on a worker calls for
+}
+"""Timers whose age of 0 delays nothing."""
 _about_time: Final = ("timers", "requeue_after", "config_events")
 _plan = planning.plan
 
@@ -39,7 +42,7 @@ def checked_plan(seen: Snapshot, targets: TargetClusters | None = None) -> Plan:
     """Return the plan; an AssertionError names a timer that it waits for and does not start."""
     ages = _Ages(dict(seen.timer_ages))
     made = _plan(replace(seen, timer_ages=ages))
-    awaited = {timer for timer in ages.missed if timer.kind not in LIMITS}
+    awaited = {timer for timer in ages.missed if timer.kind not in NOT_AWAITED}
     for timer in awaited - made.timers:
         later = _plan(replace(seen, timer_ages={**seen.timer_ages, timer: OLD}))
         changed = [name for name in _compared() if getattr(made, name) != getattr(later, name)]
