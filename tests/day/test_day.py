@@ -11,9 +11,11 @@ from typing import Any, Final
 import pytest
 
 from placement_ac.controller import reconcile
+from placement_ac.controller.recorder import Recorder
 from placement_ac.core.api.constants import PENDING, READY
 from placement_ac.core.inputs.state import CheckStateUpdate, Plan, Snapshot
 from placement_ac.core.plan.plan import plan
+from placement_ac.core.plan.stats import PlacementStats, placement_stats
 from tests.day.day import play_day
 from tests.day.shrinking import shrink
 from tests.day.trace import HOUR, Item, Job, Trouble, a_day
@@ -125,3 +127,38 @@ def test_a_fault_of_the_plan_is_found(
     finding = play_day(mode, 1, items, 2 * HOUR, [rule]).finding
     assert finding
     assert finding.rule == rule
+
+
+TAINTED: Final = (*research(full=5), Trouble(20 * MINUTE, "taint", "a100-eu-1", 3 * HOUR))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_drain_that_no_metric_counts_is_found(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def uncounted(seen: Snapshot, wanted: Plan) -> PlacementStats:
+        return replace(placement_stats(seen, wanted), draining=(), drain_states={})
+
+    assert play_day(mode, 1, TAINTED, HOUR, ["drains"]).finding is None
+    monkeypatch.setattr(reconcile, "placement_stats", uncounted)
+    finding = play_day(mode, 1, TAINTED, HOUR, ["drains"]).finding
+    assert finding
+    assert "the metric counts 0 draining" in finding.message
+
+
+@pytest.mark.parametrize("rule", ["drains", "lost-clusters"])
+def test_what_no_event_says_is_found(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    items = (*TAINTED, Trouble(40 * MINUTE, "away", "a100-eu-2", 4 * MINUTE))
+    monkeypatch.setattr(Recorder, "post", lambda *_: None)
+    finding = play_day("dispatcher", 1, items, HOUR, [rule]).finding
+    assert finding
+    assert "event" in finding.message
+
+
+def test_the_smallest_trace_has_only_what_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Recorder, "post", lambda *_: None)
+    items = (*research(full=5, more=2), *TAINTED[-1:], Trouble(22 * MINUTE, "flip", "h100-us-2", value=5))
+    finding = play_day("gate", 1, items, HOUR, ["drains"]).finding
+    assert finding
+    smallest = shrink("gate", 1, items, finding, budget=60.0)
+    assert smallest.whole
+    assert [type(item) for item in smallest.items] == [Job, Trouble]
+    assert smallest.items[-1].at < finding.at
