@@ -102,6 +102,11 @@ CLUSTERS: Final = _gauge(
     " `draining`, which are listed too; `unusable`, which are selected but left out because of their"
     " credentials or a probe.",
 )
+CONNECTED: Final = _gauge(
+    "cluster_connected",
+    ("check", "cluster"),
+    "1 for each listed cluster to which Kueue is connected, else 0.",
+)
 DRAIN_START: Final = _gauge(
     "oldest_drain_start_timestamp_seconds",
     ("check",),

@@ -205,6 +205,14 @@ class Metrics(Collector):
             (((name, state), n) for (name, _, _), one in known for state, n in _cluster_counts(one)),
         )
         yield _gauge(
+            measures.CONNECTED,
+            (
+                ((name, cluster), float(connected))
+                for (name, _, _), one in known
+                for cluster, connected in one.connected.items()
+            ),
+        )
+        yield _gauge(
             measures.DRAIN_START,
             (((name,), min(one.draining)) for (name, _, _), one in known if one.draining),
         )

@@ -17,7 +17,7 @@ from placement_ac.core.plan.targets import TargetClusters
 OLD: Final = 1e7
 """Seconds: older than any setting."""
 NOT_AWAITED: Final = {
-    TimerKind.GATE_CLOSED,  # its age ends something: the gate opens for a while when it was closed for too long
+    TimerKind.GATE_CLOSED,  # its age ends something: the gate, closed for too long, opens for a while
     TimerKind.MADE_READY,  # it begins with a write that only a copy found on a worker calls for
 }
 """Timers whose age of 0 delays nothing."""

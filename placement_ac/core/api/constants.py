@@ -247,6 +247,8 @@ CLUSTER_ADDED: Final = "ClusterAdded"
 CLUSTER_DRAINING: Final = "ClusterDraining"
 CLUSTER_DRAINED: Final = "ClusterDrained"
 CLUSTER_REMOVED: Final = "ClusterRemoved"
+CLUSTER_DISCONNECTED: Final = "ClusterDisconnected"
+CLUSTER_RECONNECTED: Final = "ClusterReconnected"
 CLUSTER_UNUSABLE: Final = "ClusterUnusable"
 HELD: Final = "Held"
 WORKLOADS_SENT_BACK: Final = "WorkloadsSentBack"
@@ -264,6 +266,8 @@ EVENTS: Final = {
     CLUSTER_DRAINING: ("Normal", "clusters begin to drain, and stay listed"),
     CLUSTER_DRAINED: ("Normal", "clusters have drained, and stand by on the list"),
     CLUSTER_REMOVED: ("Normal", "clusters are removed from the list"),
+    CLUSTER_DISCONNECTED: ("Warning", "Kueue has lost its connection to listed clusters"),
+    CLUSTER_RECONNECTED: ("Normal", "Kueue is connected to listed clusters again"),
     CLUSTER_UNUSABLE: ("Warning", "selected clusters cannot be used"),
     HELD: ("Warning", "the list is held after a mass loss"),
     WORKLOADS_SENT_BACK: ("Warning", "jobs are sent back from a cluster that leaves"),

@@ -219,6 +219,8 @@ def kueue_object(raw: Raw) -> objects.KueueObject:
         spec=as_mapping(raw.get("spec")),
         applied_fields=_applied_fields_of(raw),
         active=active.status == "True" if active else None,
+        active_since=parse_time(active.last_transition_time) if active else None,
+        active_reason=active.reason if active else "",
     )
 
 

@@ -268,6 +268,10 @@ class KueueObject(WritableObject):
 
     active: bool | None = None
     """Whether Kueue is connected to a MultiKueueCluster; None: not reported."""
+    active_since: datetime | None = None
+    """Since when `active` has been what it is."""
+    active_reason: str = ""
+    """The reason that Kueue gives for `active`."""
 
     placement: str = field(init=False, repr=False, compare=False)
     cluster: str = field(init=False, repr=False, compare=False)

@@ -157,6 +157,7 @@ class TimerKind(StrEnum):
     NO_CLUSTER = auto()  # uid of a Workload with quota that no cluster can take
     NOMINATION_ROUND = auto()  # uid/count of a Workload's nominations
     FACTS_AWAITED = auto()  # a MultiKueueCluster whose worker is asked for its queues, and has not answered
+    DISCONNECTED = auto()  # a listed MultiKueueCluster to which Kueue has lost its connection
     CLUSTERS_UNUSABLE = auto()  # the message of an event about unusable clusters
 
 

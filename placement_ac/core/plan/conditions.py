@@ -30,6 +30,7 @@ from placement_ac.core.api.objects import Check, KueueObject, Placement
 from placement_ac.core.api.text import joined
 from placement_ac.core.draining.state import DrainState
 from placement_ac.core.inputs.state import Snapshot, Verdict, is_shared
+from placement_ac.core.plan.disconnected import disconnected_clusters
 from placement_ac.core.plan.job_fit import profile_problems
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.probe_schedule import probe_remarks
@@ -256,6 +257,8 @@ def _remarks(seen: Snapshot, targets: TargetClusters) -> Iterator[str]:
     yield from targets.selection.remarks
     remarks = probe_remarks(seen, [entry.cluster for entry in targets.to_list])
     yield from (f"{cluster}: {remark}" for cluster, remark in remarks.items())
+    if lost := disconnected_clusters(seen, targets):
+        yield f"not connected: {_with_first_reason(lost)}"
     if targets.mass_loss.held:
         yield targets.mass_loss.why
     yield from _draining(targets)

@@ -15,6 +15,7 @@ from placement_ac.core.api.constants import NAME_CONFLICT_SECONDS, NO_CLUSTER_SE
 from placement_ac.core.draining.drain import DrainPlan
 from placement_ac.core.inputs.state import Plan, Snapshot, TimerKind, Verdict
 from placement_ac.core.plan.conditions import has_name_conflict, judge, usable_message
+from placement_ac.core.plan.disconnected import connection_events
 from placement_ac.core.plan.event_intents import DueEvents, config_events, expiry_warnings, unusable_clusters
 from placement_ac.core.plan.job_fit import job_fit
 from placement_ac.core.plan.nomination import nominate
@@ -70,11 +71,12 @@ def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
     answers = answer_workloads(seen, context)
     expiry = DueEvents() if paused else expiry_warnings(seen, objects.clusters)
     retained, unusable = retained_clusters(seen, objects), unusable_clusters(seen, targets)
+    connections = connection_events(seen, targets)
     probe_requests, next_probe = due_probes(seen)
     provisioned = targets.provisioned
     parts = (
         *(selection, mass_loss, unusable, drain, objects, answers, nominations, retained, expiry),
-        *(provisioned, nominations.questions),
+        *(provisioned, nominations.questions, connections),
     )
     name_conflict = any(has_name_conflict(seen, entry) for entry in targets.to_list)
     waits = (next_probe, NAME_CONFLICT_SECONDS if name_conflict else None)
@@ -97,7 +99,10 @@ def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
         ask_for_copies=drain.ask_for_copies,
         ask_for_facts=nominations.questions.ask,
         probe_requests=probe_requests,
-        events=(*mass_loss.events, *unusable.events, *drain_events, *expiry.events),
+        events=(
+            *(*mass_loss.events, *unusable.events, *drain_events),
+            *(*connections.events, *expiry.events),
+        ),
         config_events=tuple if paused else partial(config_events, seen, targets, objects.config),
         timers=frozenset().union(*[part.timers for part in parts]),
         requeue_after=soonest((*waits, *[part.requeue_after for part in parts])),

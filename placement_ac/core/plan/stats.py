@@ -4,7 +4,7 @@ The state of one Placement and its checks in numbers, for the metrics.
 Pure. Taken from a snapshot and its plan.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from placement_ac.core.inputs.state import HeldWorkloads, Plan, Snapshot
@@ -26,6 +26,8 @@ class PlacementStats:
     drain_states: Mapping[str, str] = field(default_factory=dict)
     """Clusters that leave → the state of the drain, in lower case."""
     held: tuple[HeldWorkloads, ...] = ()
+    connected: Mapping[str, bool] = field(default_factory=dict)
+    """Listed clusters → whether Kueue is connected."""
     unfit: int = 0
     """Workloads with quota that no cluster fits (our dispatcher)."""
     refusals: Mapping[str, int] = field(default_factory=dict)
@@ -49,6 +51,13 @@ def placement_stats(seen: Snapshot, wanted: Plan) -> PlacementStats:
         draining=tuple(when.timestamp() for name, when in since.items() if name in listed),
         drain_states=wanted.drain_states,
         held=wanted.held,
+        connected=dict(_connected(seen)),
         unfit=len(wanted.unfit),
         refusals=wanted.refusals,
     )
+
+
+def _connected(seen: Snapshot) -> Iterator[tuple[str, bool]]:
+    for name in seen.objects.listed:
+        obj = seen.objects.clusters.get(name)
+        yield seen.hub.cluster_of(seen.name, name, obj), obj is not None and obj.active is True
