@@ -6,6 +6,7 @@ when that is over, and every CHECK_AGAIN_SECONDS. All are the controller's and t
 the objects of the hub.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from typing import Any, Final
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import CLUSTER_DRAINING
 from placement_ac.core.api.decode import workload_with_job
+from placement_ac.core.inputs.state import Key
 from placement_ac.inspection.hub.dump import Dump
 from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.jobs.choice import choices
@@ -28,6 +30,8 @@ from tests.support.virtual_kueue import START
 SAID_SECONDS: Final = 60.0
 """How long something must last until all must say it: requests, a settling OCM, events that are paced."""
 CHECK_AGAIN_SECONDS: Final = 600.0
+DOUBT_SECONDS: Final = 15.0
+"""What is counted may have changed in this second: the metrics follow with the next reconcile."""
 DRAIN_START: Final = "placement_ac_oldest_drain_start_timestamp_seconds"
 
 
@@ -41,6 +45,8 @@ class Agreement:
     _looks: int = 0
     _last: Any = None
     _asked: float = 0.0
+    _doubts: set[tuple[str, str]] = field(default_factory=set)
+    """Rules and problems that are reported if they are still there after DOUBT_SECONDS."""
 
     def __post_init__(self) -> None:
         self.world = self.rules.world
@@ -57,10 +63,23 @@ class Agreement:
         said = {key for key, when in self.since.items() if self._age(when) > SAID_SECONDS}
         if not said and self._age(self._asked) < CHECK_AGAIN_SECONDS:
             return
+        self._count_drains(said)
         if said == self._last and self._age(self._asked) < CHECK_AGAIN_SECONDS:
             return
         self._last, self._asked = said, self.world.now
         self._compare(said)
+
+    def _count_drains(self, said: set[tuple[str, str, str]]) -> None:
+        """Compare the number of drains with the metrics; this costs little."""
+        draining = Counter(placement for what, placement, _ in said if what == "draining")
+        metrics = self.world.controller.metrics
+        for placement, number in draining.items():
+            stats = metrics.stats.get(Key("placement", placement)) if metrics else None
+            if stats and len(stats.draining) < number:
+                message = (
+                    f"{placement}: {number} leave with jobs, and the metric counts {len(stats.draining)}"
+                )
+                self.rules.found("drains", message)
 
     def _age(self, when: float) -> float:
         return self.world.now - when
@@ -102,19 +121,25 @@ class Agreement:
         view = self._view()
         statuses = {one.name: one for one in check_statuses(view)}
         samples = self._samples()
+        doubts: set[tuple[str, str]] = set()
         for placement in PLACEMENTS:
             check = checks_of(placement)[1]
             status = statuses[check]
             draining = {cluster for what, of_, cluster in said if (what, of_) == ("draining", placement)}
             lost = {cluster for what, of_, cluster in said if (what, of_) == ("disconnected", placement)}
             for problem in self._drain_problems(check, status, samples, draining):
-                self.rules._found("drains", f"{placement}: {problem}")  # noqa: SLF001
+                self.rules.found("drains", f"{placement}: {problem}")
             for problem in self._lost_problems(placement, check, status, samples, lost):
-                self.rules._found("lost-clusters", f"{placement}: {problem}")  # noqa: SLF001
-            for problem in self._counts(check, status, samples):
-                self.rules._found("counts", f"{placement}: {problem}")  # noqa: SLF001
-            for problem in self._explained(view, placement, status):
-                self.rules._found("explained", f"{placement}: {problem}")  # noqa: SLF001
+                self.rules.found("lost-clusters", f"{placement}: {problem}")
+            doubts |= {("counts", f"{placement}: {one}") for one in self._counts(check, status, samples)}
+            doubts |= {
+                ("explained", f"{placement}: {one}") for one in self._explained(view, placement, status)
+            }
+        for rule, problem in sorted(doubts & self._doubts):
+            self.rules.found(rule, problem)
+        self._doubts = doubts
+        if doubts:
+            self._asked = self.world.now - CHECK_AGAIN_SECONDS + DOUBT_SECONDS
 
     def _drain_problems(
         self, check: str, status: CheckStatus, samples: Mapping[Any, float], draining: set[str]
@@ -133,14 +158,19 @@ class Agreement:
             yield f"{names} leave with jobs, and the metric counts {number:g} draining"
         if (DRAIN_START, check) not in samples:
             yield f"{names} leave with jobs, and there is no {DRAIN_START}"
+        yield from self._drain_begins(check, status, draining)
+
+    def _drain_begins(self, check: str, status: CheckStatus, draining: set[str]) -> Iterator[str]:
+        """Yield the clusters of which nothing says since when they drain."""
+        since = {row.name: row.draining_since for row in status.clusters}
         for cluster in sorted(draining):
-            began = self.rules.left[self._placement(check), cluster]
+            began, recorded = self.rules.left[self._placement(check), cluster], since.get(cluster)
+            if recorded is None:
+                yield f"{cluster} leaves with jobs, and status does not say since when"
+            else:  # it may have drained before, for another reason
+                began = min(began, recorded.timestamp() - START)
             if not self._has_event(check, cluster, began, CLUSTER_DRAINING):
                 yield f"{cluster} leaves with jobs, and no event {CLUSTER_DRAINING} says so"
-        rows_by_name = {row.name: row for row in status.clusters}
-        for cluster in sorted(draining & rows):
-            if rows_by_name[cluster].draining_since is None:
-                yield f"{cluster} leaves with jobs, and status does not say since when"
 
     def _lost_problems(
         self, placement: str, check: str, status: CheckStatus, samples: Mapping[Any, float], lost: set[str]

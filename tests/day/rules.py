@@ -94,7 +94,7 @@ class Rules:
         world.kueue.later(1.0, self._second)
         world.kueue.later(HOUR, self._hour)
 
-    def _found(self, rule: str, message: str) -> None:
+    def found(self, rule: str, message: str) -> None:
         if not self.names or rule in self.names:
             self.report(Finding(rule, self.world.now, message))
 
@@ -123,7 +123,7 @@ class Rules:
         if self.world.sites[cluster].down:
             self.kueue_lost.add(name)
         elif name not in self.kueue_lost:
-            self._found("killed", f"{name} was taken from {cluster}, where it ran: {why}")
+            self.found("killed", f"{name} was taken from {cluster}, where it ran: {why}")
 
     def _decided(self, placement: str, edited: bool) -> None:
         world, selected = self.world, self.world.hub.selected_by(placement)
@@ -143,7 +143,7 @@ class Rules:
     def _started(self, name: str, worker: str) -> None:
         running = self.world.kueue.running(name)
         if len(running) > 1 and name not in self.kueue_lost and not self._is_given_up(running):
-            self._found("twice", f"{name} runs on {' and '.join(sorted(running))}")
+            self.found("twice", f"{name} runs on {' and '.join(sorted(running))}")
         placement, cluster = self.world.jobs[name].placement, self.world.cluster_of(worker)
         left = self.left.get((placement, cluster))
         # With the gate, Kueue sends jobs to every listed cluster (docs/draining.md, "What each mode shows").
@@ -151,7 +151,7 @@ class Rules:
             return
         if (late := self.world.now - left) > LEAVES_SECONDS:
             message = f"{name} starts on {cluster}, {late / 60:.1f} min after {placement} deselected it"
-            self._found("leaving", message)
+            self.found("leaving", message)
 
     def _is_given_up(self, clusters: Collection[str]) -> bool:
         """Whether Kueue has given one of the clusters up."""
@@ -226,7 +226,7 @@ class Rules:
                 self._waits(name, seen)
             if seen.gone_since is not None and now - seen.gone_since > LOST_SECONDS:
                 where = of.cluster_of(seen.raw)
-                self._found("lost", f"{name} is placed on {where} and does not run there")
+                self.found("lost", f"{name} is placed on {where} and does not run there")
         for key, since in self.empty.items():
             self._judge_empty(key, now - max(since, self.left[key], began + BACK_SECONDS))
 
@@ -249,7 +249,7 @@ class Rules:
             f"{one['name']} {one['state']} {one.get('message', '')}" for one in of.checks_of(seen.raw)
         )
         message = f"{name} ({job.gpus} GPUs) has waited for {waits:.1f} min beside {beside}"
-        self._found("waits", f"{message}; nominated to {on}; {said}")
+        self.found("waits", f"{message}; nominated to {on}; {said}")
 
     def _may_run_elsewhere(self, seen: Seen) -> bool:
         """Whether it was sent back from a cluster that does not answer, and may have left a copy there."""
@@ -265,7 +265,7 @@ class Rules:
             return  # Kueue has given these jobs up, and has not taken their copies away yet
         if not self.world.settings.dispatcher:
             message = f"{placement} lists {cluster}, where nothing has run for {seconds / 60:.1f} min"
-            self._found("empties", message)
+            self.found("empties", message)
             return
         jobs = self.world.jobs
         there = [
@@ -275,7 +275,7 @@ class Rules:
         ]
         if there:
             message = f"{', '.join(there)} still nominated to {cluster}, which {placement} deselected"
-            self._found("empties", f"{message}, {seconds / 60:.1f} min after its last job")
+            self.found("empties", f"{message}, {seconds / 60:.1f} min after its last job")
 
     @property
     def empty_bound(self) -> float:
@@ -296,9 +296,9 @@ class Rules:
         self._last_hour = reconciles, writes
         for key, number in (reconciles - before).items():
             if number > RECONCILES_PER_HOUR:
-                self._found("reconciles", f"{key.kind} {key.name} was reconciled {number} times in an hour")
+                self.found("reconciles", f"{key.kind} {key.name} was reconciled {number} times in an hour")
         number = (writes - written).total()
         most = WRITES_PER_HOUR + WRITES_PER_ITEM * (self.happened + len(self.jobs))
         self.happened = 0
         if number > most:
-            self._found("writes", f"{number} writes in an hour: {dict(writes - written)}")
+            self.found("writes", f"{number} writes in an hour: {dict(writes - written)}")

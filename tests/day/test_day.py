@@ -129,6 +129,12 @@ def test_a_fault_of_the_plan_is_found(
     assert finding.rule == rule
 
 
+def test_a_withdrawn_nomination_delays_no_round() -> None:
+    """The job waits on three full clusters; one of them leaves before the round is over."""
+    items = (*research(full=6), job(6, 3), Trouble(7 * MINUTE, "taint", "a100-eu-1", 0.5 * HOUR))
+    assert play_day("dispatcher", 1, items, HOUR).finding is None
+
+
 TAINTED: Final = (*research(full=5), Trouble(20 * MINUTE, "taint", "a100-eu-1", 3 * HOUR))
 
 
