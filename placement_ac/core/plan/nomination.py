@@ -70,8 +70,9 @@ def nominate(seen: Snapshot, targets: TargetClusters, fit: JobFit | None) -> Nom
             refused.append(refusals)
             if problem:
                 unfit.append((workload, problem))
-        new = _best(fit, workload, more) if more and case.due and not is_awaiting else []
-        wanted = (*case.kept, *new[: seen.policy.step_size])[:NOMINATED_MAX]
+        number = seen.policy.step_size if case.due else case.withdrawn
+        new = _best(fit, workload, more)[:number] if more and number and not is_awaiting else []
+        wanted = (*case.kept, *new)[:NOMINATED_MAX]
         if wanted != workload.nominated:
             nominations.append((workload, wanted))
             fit.nominated(workload, wanted[len(case.kept) :])
@@ -154,6 +155,11 @@ class _Case(NamedTuple):
     @property
     def due(self) -> bool:
         return not self.kept or self.left <= 0
+
+    @property
+    def withdrawn(self) -> int:
+        """How many of its nominations end now: others take their places, and the round goes on."""
+        return max(len(self.workload.nominated) - len(self.kept), 0)
 
     @property
     def is_new(self) -> bool:
