@@ -18,7 +18,7 @@ SBOM ?= build/placement-ac.cdx.json
 # second of every start.
 SBOM_VENV := build/sbom
 
-.PHONY: help demo pictures chart test test-long check unit coverage test-envtest test-kind lock sbom audit chaos image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-ui bench-flips bench-nominations bench-makespan clean
+.PHONY: help demo pictures chart test test-long check unit coverage test-envtest test-kind lock sbom audit chaos day image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-ui bench-flips bench-nominations bench-makespan clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -101,6 +101,9 @@ sbom: $(SBOM_VENV)/installed ## List the packages in requirements.lock as a Cycl
 
 chaos: $(VENV)/installed ## Run two replicas under random faults for ten minutes; SEED and SECONDS name another play
 	$(BIN)/python -m bench.chaos --seed $(or $(SEED),1) --seconds $(or $(SECONDS),600)
+
+day: $(VENV)/installed ## Play a day of jobs and troubles in virtual time, in each mode; SEED and HOURS name another one
+	PYTHONHASHSEED=0 $(BIN)/python -m tests.day --seed $(or $(SEED),1) --hours $(or $(HOURS),24)
 
 audit: $(VENV)/installed ## Look the locked packages up among the known vulnerabilities; needs a network
 	$(BIN)/pip-audit --strict --progress-spinner off --disable-pip --require-hashes --requirement requirements-dev.lock

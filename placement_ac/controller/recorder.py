@@ -72,7 +72,9 @@ class Recorder:
         self._writer = EventWriter(client, resources)
         self._clock = clock
         self._count_seconds = count_seconds
-        self._lasting: TTLCache[tuple[str, str, str], bool] = TTLCache(REMEMBERED, REPEAT_SECONDS)
+        self._lasting: TTLCache[tuple[str, str, str], bool] = TTLCache(
+            REMEMBERED, REPEAT_SECONDS, timer=lambda: asyncio.get_running_loop().time()
+        )
         self._windows: LRUCache[tuple[str, str, str], RepeatWindow] = LRUCache(REMEMBERED)
         """Events that were posted or queued."""
         self._repeats: dict[tuple[str, str, str], tuple[QueuedEvent, asyncio.TimerHandle]] = {}

@@ -433,6 +433,10 @@ class Client:
                     found = object_of(answer.status, text, f"{method} {path}", retry_after), len(text)
         except (ApiError, *_LOST_REQUEST_ERRORS) as error:
             raise self._failed(f"{method} {path}", error, verb, time.perf_counter() - began) from None
+        except AssertionError:  # aiohttp's, if its session was closed while the request waited for the login
+            if self._session is not None:
+                raise
+            raise Unavailable("the client is closed") from None
         self._on_request_end(verb, None, time.perf_counter() - began)
         return found
 

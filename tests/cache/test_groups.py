@@ -6,14 +6,14 @@ from tests.support.jobs_to_dispatch import job
 
 
 def test_the_groups_are_bounded_in_bytes() -> None:
-    """Anybody who may create a Job names a group, of up to 256 KB."""
+    """Anybody who may create a Job names a group, of up to 8 KB."""
     places = GroupPlaces()
     jobs = [
-        job(str(number), cluster="p-a", annotations={ANNOTATION_GROUP: f"{number}{'x' * 100_000}"})
-        for number in range(40)
+        job(str(number), cluster="p-a", annotations={ANNOTATION_GROUP: f"{number}{'x' * 8_000}"})
+        for number in range(400)
     ]
     for one in jobs:
         places.take(one)
     known = places.of(jobs, lambda cluster: cluster)
     assert jobs[-1].job.annotation(ANNOTATION_GROUP) in {name for _, name in known}
-    assert 10 < len(known) < GROUPS_BYTES / 100_000
+    assert 100 < len(known) < GROUPS_BYTES / 8_000

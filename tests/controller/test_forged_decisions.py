@@ -1,5 +1,7 @@
 """A PlacementDecision with a copied owner: the Placement's status does not name it."""
 
+from datetime import UTC, datetime, timedelta
+
 from tests.support.driver import Controllers, Driver, eventually
 from tests.support.jobs import managed
 
@@ -26,6 +28,9 @@ def test_it_brings_in_no_cluster_and_is_named(admin: Driver, controllers: Contro
             "delete PlacementDecision kueue-system/p-decision-2: status.decisionGroups of Placement "
             "kueue-system/p does not name it, so it is ignored"
         )
+    # A new controller knows its age by its creation alone, and younger ones may still be named.
+    made = admin.ask("GET", f"{admin.ocm}/placementdecisions/p-decision-2")["metadata"]["creationTimestamp"]
+    eventually(lambda: datetime.now(UTC) - datetime.fromisoformat(made) > timedelta(seconds=4))
     since = len(admin.hub.journal)
     with controllers():
         eventually(lambda: "GET" in {request.method for request in admin.hub.journal[since:]})

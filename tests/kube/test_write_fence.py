@@ -92,9 +92,9 @@ def test_a_write_that_waits_for_its_login_is_asked_afterwards(
     gate = Gate()
     to_thread = asyncio.to_thread
 
-    async def lose_it(renew: Callable[[], object]) -> object:
+    async def lose_it(renew: Callable[..., object], *arguments: object) -> object:
         gate.left = None
-        return await to_thread(renew)
+        return await to_thread(renew, *arguments)
 
     monkeypatch.setattr(login.asyncio, "to_thread", lose_it)
 

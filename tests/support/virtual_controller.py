@@ -9,14 +9,18 @@ between any two writes.
 import asyncio
 import random
 import selectors
+from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from placement_ac.cache.store import Cache
+from placement_ac.controller.background_queries import ReadFacts
 from placement_ac.controller.reconcile import Reconciler
 from placement_ac.controller.recorder import Recorder
+from placement_ac.controller.session import ECHO_SECONDS, WRITTEN_KINDS
 from placement_ac.controller.workqueue import Workqueue
 from placement_ac.controller.writer import Writer
 from placement_ac.core.api import constants, decode
@@ -25,7 +29,9 @@ from placement_ac.core.api.errors import ApiError, Conflict, NotFound, Unavailab
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.state import HubFacts, Key, PlacementPolicy, WorkerCopies
 from placement_ac.core.plan.diff import Apply, SetCondition
+from placement_ac.kube.informer import RELIST_SECONDS
 from placement_ac.lab.standins.multikueue.objects import deep_copy
+from placement_ac.observability.metrics import Metrics
 from tests.support.builders import (
     NS,
     Raw,
@@ -57,6 +63,11 @@ TIMEOUT_SECONDS: Final = 5.0
 def object_of(cluster: str) -> str:
     """Return the name of a cluster's MultiKueueCluster, which is its name in the virtual Kueue."""
     return HubFacts().multikueue_cluster_name(PLACEMENT, cluster)
+
+
+def checks_of(placement: str) -> tuple[str, str]:
+    """Return the multikueue check and our check of a Placement."""
+    return (CHECK, OURS) if placement == PLACEMENT else (f"{CHECK}-{placement}", f"{OURS}-{placement}")
 
 
 # -- time
@@ -108,27 +119,41 @@ async def _end_all() -> None:
 
 
 class VirtualHub(MemoryHub):
-    """One Placement on a hub: the virtual Kueue keeps the Workloads, this class the other objects.
+    """Placements on a hub: the virtual Kueue keeps the Workloads, this class the other objects.
 
-    `listeners` are called on every change. `struck` is called after `strike_in` more requests,
+    `facts`: as the controller has them. `listeners` are called on every change. `struck` is called after
+    `strike_in` more requests,
     before the response of the last one.
     """
 
-    def __init__(self, kueue: VirtualKueue, clusters: Sequence[str]) -> None:
+    def __init__(
+        self,
+        kueue: VirtualKueue,
+        clusters: Sequence[str],
+        placements: Sequence[str] = (PLACEMENT,),
+        facts: HubFacts | None = None,
+    ) -> None:
         self.kueue = kueue
         self.clusters = tuple(clusters)
+        self.placements = tuple(placements)
         self.listeners: list[Callable[[str, Kind, Raw], None]] = []
-        self._wanted: tuple[str | tuple[str, int], ...] = ()
+        self.events: list[tuple[float, Raw]] = []
+        """The events that were created or counted up, and when."""
+        self.kept_events: dict[str, Raw] = {}
+        self.writes: Counter[Kind] = Counter()
+        """The controller's writes, but for events."""
+        self._wanted: dict[str, tuple[str | tuple[str, int], ...]] = {}
         self.strike_in = 0
         self.struck: Callable[[], None] = lambda: None
         for worker in kueue.workers.values():
             worker.known = worker.connected = False
-        kueue.set_config(None)
+        for name in placements:
+            kueue.set_config(None, config=name)
         kueue.listeners.append(self._on_kueue_change)
         kueue.connections.append(self._connection)
-        ours, kueues = check(OURS, PLACEMENT), multikueue_check(CHECK, PLACEMENT)
+        setup = [part for name in placements for part in _checked(name)]
         fleet = [part for cluster in clusters for part in _joined(cluster)]
-        super().__init__([ours, kueues, placement(PLACEMENT), *fleet], HubFacts())
+        super().__init__([*setup, *fleet], facts or HubFacts())
 
     def put(self, raw: Raw) -> None:
         super().put(raw)
@@ -140,11 +165,14 @@ class VirtualHub(MemoryHub):
             return self.kueue.workloads(), self.kueue.version
         return [deep_copy(raw) for (of, _, _), raw in self.objects.items() if of == kind], str(self.version)
 
-    def listed(self) -> list[str]:
+    def listed(self, placement: str = PLACEMENT) -> list[str]:
         """Return the clusters in the config; none without a config."""
-        config = self.objects.get((constants.MULTIKUEUE_CONFIG, "", PLACEMENT))
+        config = self.objects.get((constants.MULTIKUEUE_CONFIG, "", placement))
         listed = config["spec"]["clusters"] if config else ()
-        return [HubFacts().cluster_of(PLACEMENT, name) for name in listed]
+        return [self._cluster_of(placement, name) for name in listed]
+
+    def _cluster_of(self, placement: str, name: str) -> str:
+        return HubFacts().cluster_of(placement, name)
 
     def joined(self) -> set[str]:
         """Return the clusters that have a MultiKueueCluster."""
@@ -152,12 +180,15 @@ class VirtualHub(MemoryHub):
         return {HubFacts().cluster_of(PLACEMENT, name) for name in found}
 
     def _notify(self, what: str, kind: Kind, raw: Raw) -> None:
+        self._pass_on(what, kind, deep_copy(raw))
+
+    def _pass_on(self, what: str, kind: Kind, raw: Raw) -> None:
         for listener in tuple(self.listeners):
-            listener(what, kind, deep_copy(raw))
+            listener(what, kind, raw)
 
     def _on_kueue_change(self, what: str, kind: Kind, raw: Raw) -> None:
         if kind == WORKLOAD:
-            self._notify(what, kind, raw)
+            self._pass_on(what, kind, raw)
 
     def _connection(self, name: str, connected: bool) -> None:
         """Write Kueue's condition on a MultiKueueCluster: connected or not."""
@@ -168,28 +199,33 @@ class VirtualHub(MemoryHub):
 
     # OCM
 
-    def select(self, clusters: Sequence[str | tuple[str, int]], *, edited: bool = False) -> None:
+    def select(
+        self, clusters: Sequence[str | tuple[str, int]], *, edited: bool = False, of: str = PLACEMENT
+    ) -> None:
         """Write OCM's decision: names or (name, score)s; `edited`: the Placement itself has changed, too."""
-        self._wanted = tuple(clusters)
+        self._wanted[of] = tuple(clusters)
         if edited:
-            changed = deep_copy(self.objects[constants.PLACEMENT, NS, PLACEMENT])
+            changed = deep_copy(self.objects[constants.PLACEMENT, NS, of])
             changed["metadata"]["generation"] += 1
             self.put(changed)
-        self._soon((0.005, 0.05), self._decide)
+        self._soon((0.005, 0.05), partial(self._decide, of))
 
     @property
     def selected(self) -> tuple[str, ...]:
-        return tuple(c if isinstance(c, str) else c[0] for c in self._wanted)
+        return self.selected_by(PLACEMENT)
 
-    def _decide(self) -> None:
-        self.put(decision(*self._wanted))
-        self._soon((0.001, 0.05), self._count)
+    def selected_by(self, placement: str) -> tuple[str, ...]:
+        return tuple(c if isinstance(c, str) else c[0] for c in self._wanted.get(placement, ()))
 
-    def _count(self) -> None:
+    def _decide(self, of: str) -> None:
+        self.put(decision(*self._wanted[of], of=of))
+        self._soon((0.001, 0.05), partial(self._count, of))
+
+    def _count(self, of: str) -> None:
         """Write the number of selected clusters into the Placement's status."""
-        generation = self.objects[constants.PLACEMENT, NS, PLACEMENT]["metadata"]["generation"]
-        number, weights = len(self.selected), {"usage/gpu": 1}
-        self.put(placement(PLACEMENT, number, weights=weights, generation=generation))
+        generation = self.objects[constants.PLACEMENT, NS, of]["metadata"]["generation"]
+        number, weights = len(self.selected_by(of)), {"usage/gpu": 1}
+        self.put(placement(of, number, weights=weights, generation=generation))
 
     def score(self, cluster: str, value: int) -> None:
         self.put(scores(cluster, gpu=value))
@@ -210,11 +246,11 @@ class VirtualHub(MemoryHub):
         elif kind == constants.ADMISSION_CHECK:
             (condition,) = body["status"]["conditions"]
             self.act(SetCondition(name, body["metadata"]["uid"], condition))
-            self.kueue.set_ours_active(condition["status"] == "True")
+            self.kueue.set_ours_active(condition["status"] == "True", name)
             done = self.objects[kind, "", name]
         else:
             done = self._apply_object(kind, name, body)
-        self._written()
+        self._written(kind)
         return deep_copy(done)
 
     def get(self, kind: Kind, name: str) -> Raw:
@@ -233,10 +269,22 @@ class VirtualHub(MemoryHub):
         self.version += 1
         self._notify("remove", kind, before)
         self._mirror(kind, name, before, None)
-        self._written()
+        self._written(kind)
         return {"kind": "Status"}
 
-    def _written(self) -> None:
+    def take_event(self, body: Raw) -> Raw:
+        name = body["metadata"]["name"]
+        if name in self.kept_events:
+            raise Conflict(f"event {name} exists", status=409)
+        return self.count_event(name, body)
+
+    def count_event(self, name: str, patch: Raw) -> Raw:
+        self.kept_events[name] = self.kept_events.get(name, {}) | patch
+        self.events.append((self.kueue.now, self.kept_events[name]))
+        return self.kept_events[name]
+
+    def _written(self, kind: Kind) -> None:
+        self.writes[kind] += 1
         if self.strike_in:
             self.strike_in -= 1
             if not self.strike_in:
@@ -254,7 +302,9 @@ class VirtualHub(MemoryHub):
     def _mirror(self, kind: Kind, name: str, before: Raw | None, after: Raw | None) -> None:
         """Update the virtual Kueue with the fields that it reads of these objects."""
         if kind == constants.MULTIKUEUE_CONFIG:
-            self.kueue.set_config(after["spec"]["clusters"] if after else None)
+            self.kueue.set_config(after["spec"]["clusters"] if after else None, config=name)
+        elif kind != constants.MULTIKUEUE_CLUSTER:
+            return
         elif before is None:
             self.kueue.add_cluster(name)
         elif after is None:
@@ -280,6 +330,11 @@ class VirtualHub(MemoryHub):
         )
         self.kueue.nominate(job, clusters, resource_version=body["metadata"]["resourceVersion"])
         return self.kueue.workload(job)
+
+
+def _checked(name: str) -> list[Raw]:
+    kueues, ours = checks_of(name)
+    return [check(ours, name), multikueue_check(kueues, name), placement(name)]
 
 
 def _joined(cluster: str) -> list[Raw]:
@@ -322,11 +377,12 @@ class VirtualClient:
         return await self._request(lambda: self._hub.get(resource.of, name))
 
     async def create(self, resource: Resource, body: Raw) -> Raw:
-        return await self._request(lambda: body)
+        """Only events are created."""
+        return await self._request(lambda: self._hub.take_event(body))
 
     async def merge(self, resource: Resource, name: str, patch: Raw, *, namespace: str | None = None) -> Raw:
         """Only events are merged, to increase their count."""
-        return await self._request(lambda: patch)
+        return await self._request(lambda: self._hub.count_event(name, patch))
 
     async def apply(
         self,
@@ -393,16 +449,29 @@ def _deliver(answer: asyncio.Future[Raw], done: Raw | ApiError) -> None:
 
 
 class VirtualController:
-    """A controller that crashes and restarts. It starts when it is created."""
+    """A controller that crashes and restarts. It starts when it is created.
 
-    def __init__(self, hub: VirtualHub, policy: PlacementPolicy, odds: Odds) -> None:
+    `read_facts`: reads a worker's queues, for our dispatcher.
+    """
+
+    def __init__(
+        self, hub: VirtualHub, policy: PlacementPolicy, odds: Odds, read_facts: ReadFacts | None = None
+    ) -> None:
         self._hub = hub
-        self._policy = policy
-        self._odds = odds
         self._story = asyncio.current_task()
         self._away = 0.0
-        self._life: _Life | None = _Life(hub, policy, odds)
+        self.began = hub.kueue.now
+        """When it started last."""
+        self.reconciles: Counter[Key] = Counter()
+        """How often each key was reconciled, over all lives."""
+        self._live = partial(_Life, hub, policy, odds, read_facts, self.reconciles)
+        self._life: _Life | None = self._live()
         hub.struck = self._die
+
+    @property
+    def metrics(self) -> Metrics | None:
+        """Those of the running controller; None: there is none."""
+        return self._life.metrics if self._life else None
 
     def crash(self, away: float, after_writes: int = 0) -> None:
         """Crash after `after_writes` more writes, and restart `away` seconds later."""
@@ -419,13 +488,21 @@ class VirtualController:
         self._hub.kueue.later(self._away, self._begin)
 
     def _begin(self) -> None:
-        self._life = _Life(self._hub, self._policy, self._odds)
+        self.began = self._hub.kueue.now
+        self._life = self._live()
 
 
 class _Life:
     """One run of the controller, from start to crash; corresponds to `session.Session`."""
 
-    def __init__(self, hub: VirtualHub, policy: PlacementPolicy, odds: Odds) -> None:
+    def __init__(
+        self,
+        hub: VirtualHub,
+        policy: PlacementPolicy,
+        odds: Odds,
+        read_facts: ReadFacts | None,
+        reconciles: Counter[Key],
+    ) -> None:
         self._hub = hub
         self._odds = odds
         self._latest: dict[Kind, float] = {}
@@ -433,16 +510,21 @@ class _Life:
         self._loop = asyncio.get_running_loop()
         self._cache = Cache(hub.facts, policy=policy)
         self._queue: Workqueue[Key] = Workqueue(self._work)
+        self._reconciles = reconciles
+        self._dispatches = policy.dispatcher
+        self.metrics = Metrics(leading=lambda: True)
         client: Any = VirtualClient(hub, odds)  # VirtualClient has the used part of `kube.Client`
         served = {kind: kind.at(kind.versions[0]) for kind in constants.WATCHED_KINDS}
         self._reconciler = Reconciler(
             self._cache,
-            Writer(client, served, self._wrote),
+            Writer(client, served, self._wrote, self.metrics, monotonic=self._loop.time),
             Recorder(client, served, self._clock),
             read_copies=self._ask,
+            read_facts=read_facts,
             clock=self._clock,
             monotonic=self._loop.time,
             add_after=self._queue.add_after,
+            metrics=self.metrics,
         )
         hub.listeners.append(self._hear)
         self._listing = self._loop.create_task(self._list())
@@ -459,15 +541,19 @@ class _Life:
         return datetime.fromtimestamp(self._loop.time(), UTC)
 
     async def _work(self, key: Key) -> None:
+        self._reconciles[key] += 1
         await self._reconciler.reconcile(key)
 
     async def _list(self) -> None:
-        for kind in constants.WATCHED_KINDS:
-            await asyncio.sleep(self._odds.event())
-            items, version = self._hub.items(kind)
-            await asyncio.sleep(self._odds.event())
-            self._cache.replace(kind, items, version)
-        self._queue.add(*self._cache.keys())
+        """List every kind, and again every RELIST_SECONDS."""
+        while True:
+            for kind in constants.WATCHED_KINDS:
+                await asyncio.sleep(self._odds.event())
+                items, version = self._hub.items(kind)
+                await asyncio.sleep(self._odds.event())
+                self._cache.replace(kind, items, version)
+            self._queue.add(*self._cache.keys())
+            await asyncio.sleep(RELIST_SECONDS)
 
     def _hear(self, what: str, kind: Kind, raw: Raw) -> None:
         """Deliver an event with a delay; events of one kind keep their order."""
@@ -478,12 +564,19 @@ class _Life:
 
     def _arrives(self, gone: bool, kind: Kind, raw: Raw) -> None:
         if not self._ended:
-            self._wrote(kind, raw, gone)
+            self._take(kind, raw, gone, soon=kind in WRITTEN_KINDS)
 
     def _wrote(self, kind: Kind, raw: Raw, gone: bool) -> None:
+        self._take(kind, raw, gone, soon=kind != WORKLOAD or not self._dispatches)
+
+    def _take(self, kind: Kind, raw: Raw, gone: bool, *, soon: bool) -> None:
+        """Take in a change. `soon`: in a burst, reconciling at once would run each key twice."""
         keys = (self._cache.remove if gone else self._cache.put)(kind, raw)
-        if self._cache.has_synced:
-            self._queue.add(*keys)
+        for key in keys if self._cache.has_synced else ():
+            if soon:
+                self._queue.add_after(key, ECHO_SECONDS)
+            else:
+                self._queue.add(key)
 
     async def _ask(self, cluster: KueueObject) -> WorkerCopies:
         await asyncio.sleep(self._odds.draw(ASK_SECONDS))

@@ -57,7 +57,9 @@ class Delays:
 
 @dataclass
 class VirtualWorker:
-    """A worker cluster. `held`: its queue admits nothing. `reachable`: by Kueue and by the controller.
+    """A worker cluster with quota for `slots` jobs, or GPUs. `held`: its queue admits nothing.
+
+    `reachable`: by Kueue and by the controller.
 
     `frozen`: its API server is down, so its Kueue does nothing; running Jobs continue.
     `known`: there is a MultiKueueCluster for it.
@@ -73,11 +75,6 @@ class VirtualWorker:
     copies: dict[str, Obj] = field(default_factory=dict)
     jobs: dict[str, Obj] = field(default_factory=dict)
 
-    @property
-    def has_room(self) -> bool:
-        used = sum(mk.has_quota(one) for one in self.copies.values())
-        return not self.held and used < self.slots
-
 
 @dataclass
 class _Turn:
@@ -88,8 +85,9 @@ class _Turn:
 
 
 class VirtualKueue:
-    """The hub `hub` sees: Workloads and one MultiKueueConfig; `workers`: slots by cluster name.
+    """The hub `hub` sees: Workloads and MultiKueueConfigs; `workers`: slots by cluster name.
 
+    `config`: the MultiKueueConfig; `configs`: multikueue check → its config, if there are several.
     `listed`: spec.clusters at the start (all workers). Returned objects are copies. `throttled` may be set at
     any time: MultiKueue then reconciles one Workload after the other, and each GET of a copy and each write
     to a worker waits for the limiter of Kueue's client.
@@ -104,6 +102,7 @@ class VirtualKueue:
         settings: mk.KueueSettings | None = None,
         delays: Delays | None = None,
         config: str = "mk",
+        configs: Mapping[str, str] | None = None,
     ) -> None:
         self.random = random.Random(seed)
         self.now = START
@@ -117,7 +116,14 @@ class VirtualKueue:
         self.listeners: list[Listener] = []
         self.connections: list[Callable[[str, bool], None]] = []
         """Called with (worker, connected) when Kueue's connection to the worker changes."""
-        self._ours_active = True
+        self.on_start: list[Callable[[str, str], None]] = []
+        """Called with (job, worker) when a Job starts to run."""
+        self.logs = True
+        """Whether `log` is kept: it grows with every change."""
+        self._ours_active: dict[str, bool] = {}
+        self._sizes: dict[str, int] = defaultdict(lambda: 1)
+        self._used: dict[str, int] = {}
+        """Worker, by its first name → the slots that copies with quota use, as far as it is known."""
         self.max_copies: dict[str, int] = defaultdict(int)
         self.starts: dict[str, list[tuple[float, str]]] = defaultdict(list)
         self.evictions_after_placement: dict[str, int] = defaultdict(int)
@@ -134,11 +140,13 @@ class VirtualKueue:
         self._rounds: dict[str, float] = {}
         self._turns: dict[tuple[str, str], _Turn] = defaultdict(_Turn)
         self._busy: set[str] = set()
-        self._config_name = config
-        self._config: Obj | None = None
-        self._cached_clusters: tuple[str, ...] | None = None
-        self.set_config(list(workers) if listed is None else listed)
-        self._cached_clusters = self._clusters()
+        self._config_of = dict(configs or {CHECK: config})
+        self._default_config = next(iter(self._config_of.values()))
+        self._configs: dict[str, Obj] = {}
+        self._cached_clusters: dict[str, tuple[str, ...] | None] = {}
+        for name in self._config_of.values():
+            self.set_config(list(workers) if listed is None else listed, config=name)
+            self._cached_clusters[name] = self._clusters(name)
         self.later(self.settings.gc_seconds, self._collect)
 
     @property
@@ -186,11 +194,25 @@ class VirtualKueue:
 
     # The user and the controller
 
-    def submit(self, name: str, checks: Iterable[str] = (CHECK, OURS), template: Obj | None = None) -> Obj:
-        """Create a Job with its Workload; return the Workload. `template`: its Pod template's metadata."""
-        self._checks[name] = tuple(checks)
-        job = self._born(mk.hub_job(name, NAMESPACE, "user-queue"))
+    def submit(
+        self,
+        name: str,
+        checks: Iterable[str] = (CHECK, OURS),
+        template: Obj | None = None,
+        *,
+        queue: str = "user-queue",
+        requests: Mapping[str, str] | None = None,
+        slots: int = 1,
+    ) -> Obj:
+        """Create a Job with its Workload; return the Workload. `template`: its Pod template's metadata.
+
+        `requests`: of its container; `slots`: how many of a worker's slots it takes.
+        """
+        self._checks[name], self._sizes[name] = tuple(checks), slots
+        job = self._born(mk.hub_job(name, NAMESPACE, queue))
         job["spec"]["template"]["metadata"] = template or {}
+        if requests:
+            job["spec"]["template"]["spec"]["containers"][0]["resources"] = {"requests": dict(requests)}
         self._jobs[name] = job
         workload = self._born(mk.workload_of(job))
         workload["metadata"]["finalizers"] = ["kueue.x-k8s.io/resource-in-use"]
@@ -206,32 +228,36 @@ class VirtualKueue:
     def workloads(self) -> list[Obj]:
         return [of.deep_copy(one) for one in self._hub.values()]
 
-    def config(self) -> Obj | None:
+    def config(self, name: str | None = None) -> Obj | None:
         """Return the MultiKueueConfig, None when there is none."""
-        return of.deep_copy(self._config) if self._config else None
+        found = self._configs.get(name or self._default_config)
+        return of.deep_copy(found) if found else None
 
-    def set_config(self, names: Sequence[str] | None, resource_version: str | None = None) -> None:
+    def set_config(
+        self, names: Sequence[str] | None, resource_version: str | None = None, *, config: str | None = None
+    ) -> None:
         """Write spec.clusters; None deletes the config. With a version: only if it is the current one."""
-        before = self._config
+        name = config or self._default_config
+        before = self._configs.get(name)
         if (
             resource_version is not None
             and (before or {}).get("metadata", {}).get("resourceVersion") != resource_version
         ):
             raise Conflict("the MultiKueueConfig has changed", status=409)
         if names is None:
-            self._config = None
+            self._configs.pop(name, None)
             if before:
                 self._notify("remove", MULTIKUEUE_CONFIG, before)
         else:
-            self._config = self._new_config(before, list(names))
-            self._notify("put", MULTIKUEUE_CONFIG, self._config)
-        self.later(self._draw("cache"), self._config_arrives)
+            self._configs[name] = self._new_config(name, before, list(names))
+            self._notify("put", MULTIKUEUE_CONFIG, self._configs[name])
+        self.later(self._draw("cache"), partial(self._config_arrives, name))
 
-    def _new_config(self, before: Obj | None, names: list[str]) -> Obj:
+    def _new_config(self, name: str, before: Obj | None, names: list[str]) -> Obj:
         fresh = {
             "apiVersion": "kueue.x-k8s.io/v1beta2",
             "kind": "MultiKueueConfig",
-            "metadata": {"name": self._config_name},
+            "metadata": {"name": name},
             "spec": {"clusters": names},
         }
         if before is None:
@@ -298,10 +324,10 @@ class VirtualKueue:
         workload["spec"]["active"] = active
         self._put(name, workload)
 
-    def set_ours_active(self, active: bool) -> None:
+    def set_ours_active(self, active: bool, check: str = OURS) -> None:
         """Write condition Active of our check; while it is False, queues that list it admit nothing new."""
-        if active != self._ours_active:
-            self._ours_active = active
+        if active != self._ours_active.get(check, True):
+            self._ours_active[check] = active
             self.later(self._draw("cache"), self._wake_all)
 
     def evict(self, name: str) -> None:
@@ -495,7 +521,11 @@ class VirtualKueue:
             and name in self._busy
         ):
             self.later(self.delays.cache[1], lambda: self._is_free_again(name))
-        self.log.append((self.now, name, _changes(before, after)))
+        self._log(name, lambda: _changes(before, after))
+
+    def _log(self, name: str, what: Callable[[], str]) -> None:
+        if self.logs:
+            self.log.append((self.now, name, what()))
 
     def _is_free_again(self, name: str) -> None:
         if name not in self._busy:
@@ -504,8 +534,9 @@ class VirtualKueue:
         self._ask("multikueue", name, self._draw("look"))
 
     def _notify(self, what: str, kind: Kind, item: Obj) -> None:
+        copied = of.deep_copy(item)  # they all only read it
         for listener in self.listeners:
-            listener(what, kind, of.deep_copy(item))
+            listener(what, kind, copied)
 
     def _own_nominations(self, name: str, after: Obj, manager: str) -> None:
         names = of.nominated_of(after)
@@ -525,13 +556,42 @@ class VirtualKueue:
 
     # The view of Kueue's manager, and when it reconciles
 
-    def _clusters(self) -> tuple[str, ...] | None:
-        return None if self._config is None else tuple(self._config["spec"]["clusters"])
+    def _clusters(self, config: str) -> tuple[str, ...] | None:
+        found = self._configs.get(config)
+        return None if found is None else tuple(found["spec"]["clusters"])
 
-    def _config_arrives(self) -> None:
-        if self._cached_clusters != self._clusters():
-            self._cached_clusters = self._clusters()
-            self._wake_all()
+    def _config_arrives(self, config: str) -> None:
+        if self._cached_clusters.get(config) != self._clusters(config):
+            self._cached_clusters[config] = self._clusters(config)
+            for name in [one for one in self._cached if self._config_of_job(one) == config]:
+                self._wake(name)
+
+    def _check_of_job(self, name: str) -> str:
+        """Return the multikueue check of a Workload."""
+        return next((one for one in self._checks[name] if one in self._config_of), CHECK)
+
+    def _config_of_job(self, name: str) -> str:
+        return self._config_of.get(self._check_of_job(name), self._default_config)
+
+    def _listed_for(self, name: str) -> tuple[str, ...] | None:
+        """Return the list that Kueue sees for a Workload."""
+        return self._cached_clusters.get(self._config_of_job(name))
+
+    def slots_used(self, where: str) -> int:
+        """Return the slots of a worker that copies with quota use."""
+        first = self.first_name(where)
+        if first not in self._used:
+            copies = self.workers[where].copies.items()
+            self._used[first] = sum(self._sizes[name] for name, one in copies if mk.has_quota(one))
+        return self._used[first]
+
+    def slots_left(self, where: str) -> int:
+        """Return the slots of a worker that are free; 0 while it is held."""
+        worker = self.workers[where]
+        return 0 if worker.held else worker.slots - self.slots_used(where)
+
+    def _room_changed(self, where: str) -> None:
+        self._used.pop(self.first_name(where), None)
 
     def _workload_arrives(self, name: str, seen: Obj) -> None:
         if _version(seen) > _version(self._cached.get(name)):
@@ -583,7 +643,7 @@ class VirtualKueue:
         del self._groups[name]
         self._group_at_work = True
         ready = self.now
-        for where in self._cached_clusters or ():
+        for where in self._listed_for(name) or ():
             if where in self.workers and self.workers[where].connected:
                 ready += self._limiters[where].reserve(ready)
         self.later(ready - self.now, partial(self._reconcile_group, name))
@@ -609,20 +669,21 @@ class VirtualKueue:
             self._go_on(controller, name, version, list(decision.operations))
 
     def _seen(self, name: str) -> mk.WorkloadInputs:
-        order = list(self.workers)
+        listed = self._listed_for(name)
+        order = [where for where in listed or () if where in self.workers]
         self.random.shuffle(order)
         workers = {where: self._worker_seen(where, name) for where in order if self.workers[where].known}
-        listed = self._cached_clusters
-        usable = any(self.workers[one].connected for one in listed or () if one in self.workers)
+        usable = any(self.workers[one].connected for one in order)
         checks = self._checks[name]
+        is_active = all(self._ours_active.get(one, True) for one in checks)
         return mk.WorkloadInputs(
             workload=self._cached[name],
             job=self._jobs.get(name),
-            check=CHECK,
+            check=self._check_of_job(name),
             clusters=listed,
             now=self.now,
             workers=workers,
-            queue=mk.HubQueue(checks=checks, active=usable and (self._ours_active or OURS not in checks)),
+            queue=mk.HubQueue(checks=checks, active=usable and is_active),
             settings=self.settings,
             round_started=self._rounds.get(name),
         )
@@ -706,7 +767,7 @@ class VirtualKueue:
         self._owners.pop(name, None)
         self._rounds.pop(name, None)
         self.later(1.0, lambda: self._forget(gone))
-        self.log.append((self.now, name, "deleted"))
+        self._log(name, lambda: "deleted")
         self._notify("remove", WORKLOAD, gone)
 
     def _forget(self, gone: Obj) -> None:
@@ -736,14 +797,16 @@ class VirtualKueue:
                 worker.copies.setdefault(name, self._born(of.deep_copy(workload)))
             case mk.DeactivateCopy(_, status) if name in worker.copies:
                 worker.copies[name] = worker.copies[name] | {"status": status}
+                self._room_changed(where)
             case mk.DeleteCopy():
                 worker.copies.pop(name, None)
+                self._room_changed(where)
                 self._wake_worker(where)
             case mk.CreateJob(_, job):
                 worker.jobs.setdefault(name, self._born(of.deep_copy(job)))
             case mk.DeleteJob():
                 worker.jobs.pop(name, None)
-        self.log.append((self.now, name, f"{where}: {type(operation).__name__}"))
+        self._log(name, lambda: f"{where}: {type(operation).__name__}")
         self._count(name)
         self._copy_changed(where, name)
 
@@ -769,6 +832,7 @@ class VirtualKueue:
         copies = self.workers[where].copies
         before, after = copies[name], copies[name] | fields
         copies[name] = self._numbered(after | {"metadata": dict(after["metadata"])})
+        self._room_changed(where)
         self._copy_changed(where, name)
         if mk.has_quota(before) and not mk.has_quota(after):
             self._wake_worker(where)
@@ -781,14 +845,14 @@ class VirtualKueue:
             worker.copies.get(name),
             worker.jobs.get(name),
             queue="cluster-queue",
-            room=worker.has_room,
+            room=self.slots_left(where) >= self._sizes[name],
             now=self.now,
         )
         for operation in decision.operations:
             match operation:
                 case mk.WriteStatus(status):
                     self._set_copy(where, name, status=status)
-                    self.log.append((self.now, name, f"{where}: {_short(worker.copies[name])}"))
+                    self._log(name, lambda: f"{where}: {_short(worker.copies[name])}")
                 case mk.SetActive(active):
                     self._set_copy(where, name, spec=worker.copies[name]["spec"] | {"active": active})
                 case mk.SuspendJob(suspend):
@@ -801,8 +865,10 @@ class VirtualKueue:
             fields["status"] = {"active": 0}
         else:
             self.starts[name].append((self.now, where))
+            for listener in self.on_start:
+                listener(name, where)
             self.later(self._draw("start"), partial(self._pods_start, where, name))
-        self.log.append((self.now, name, f"{where}: {'suspended' if suspend else 'runs'}"))
+        self._log(name, lambda: f"{where}: {'suspended' if suspend else 'runs'}")
         self._set_job(where, name, **fields)
 
     def _pods_start(self, where: str, name: str) -> None:
@@ -825,7 +891,8 @@ class VirtualKueue:
                 for name in [one for one, raw in worker.copies.items() if raw["metadata"]["name"] in gone]:
                     worker.jobs.pop(name, None)
                     worker.copies.pop(name, None)
-                    self.log.append((self.now, name, f"{where}: collected"))
+                    self._room_changed(where)
+                    self._log(name, lambda where=where: f"{where}: collected")
                     self._wake_worker(where)
 
 

@@ -18,7 +18,7 @@ from placement_ac.core.dispatch.cycle import Refusals
 from placement_ac.core.draining.state import DrainState
 from placement_ac.core.inputs.state import Snapshot, Timer
 from placement_ac.core.plan.fact_questions import FACTS_WAIT_SECONDS, FactQuestions, fact_questions
-from placement_ac.core.plan.job_fit import JobFit, round_timer
+from placement_ac.core.plan.job_fit import JobFit, round_left, round_timer
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.selection import soonest
 
@@ -70,8 +70,9 @@ def nominate(seen: Snapshot, targets: TargetClusters, fit: JobFit | None) -> Nom
             refused.append(refusals)
             if problem:
                 unfit.append((workload, problem))
-        new = _best(fit, workload, more) if more and case.due and not is_awaiting else []
-        wanted = (*case.kept, *new[: seen.policy.step_size])[:NOMINATED_MAX]
+        number = seen.policy.step_size if case.due else case.withdrawn
+        new = _best(fit, workload, more)[:number] if more and number and not is_awaiting else []
+        wanted = (*case.kept, *new)[:NOMINATED_MAX]
         if wanted != workload.nominated:
             nominations.append((workload, wanted))
             fit.nominated(workload, wanted[len(case.kept) :])
@@ -156,6 +157,11 @@ class _Case(NamedTuple):
         return not self.kept or self.left <= 0
 
     @property
+    def withdrawn(self) -> int:
+        """How many of its nominations end now: others take their places, and the round goes on."""
+        return max(len(self.workload.nominated) - len(self.kept), 0)
+
+    @property
     def is_new(self) -> bool:
         """Whether it has quota, and no nomination that stays."""
         return not self.kept and self.workload.has_quota and self.workload.active
@@ -171,10 +177,9 @@ def _cases(seen: Snapshot, targets: TargetClusters, eligible: frozenset[str]) ->
     made_ready = _by_workload((step.name, step.make_ready) for step in targets.drain.steps)
     for workload in targets.workloads.undecided:
         uid = workload.meta.uid
-        timer = round_timer(workload)
         kept = _kept(seen, workload, denominated.get(uid, ()), made_ready.get(uid, ()))
         more = eligible.difference(kept) if _may_be_dispatched(seen, workload) else frozenset[str]()
-        yield _Case(workload, tuple(kept), more, timer, seen.policy.round_timeout - seen.age(timer))
+        yield _Case(workload, tuple(kept), more, round_timer(workload), round_left(seen, workload))
 
 
 def _by_filter(refused: Sequence[Refusals]) -> Mapping[str, int]:

@@ -97,7 +97,8 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
             left_out[cluster] = found.why
     seconds = settle_seconds(seen)
     known = {entry.cluster for entry in listable} | left_out.keys()
-    missing = [cluster for cluster in listed if cluster not in known] if seconds else []
+    gone = [cluster for cluster in listed if cluster not in known] if seconds else []
+    missing = [cluster for cluster in gone if not _has_left(seen, cluster, listed[cluster])]
     staying = [ListableCluster(name, listed[name], None) for name in missing if _waits(seen, name, seconds)]
     pending |= dict.fromkeys(missing, seconds)
     waits = {_unsettled(cluster): seconds for cluster, seconds in pending.items()}
@@ -285,6 +286,12 @@ def _waits(seen: Snapshot, cluster: str, seconds: float) -> bool:
     """Whether a cluster that would go stays for now; a decision that cannot be read takes nothing away."""
     unreadable = any(decision.problem for decision in seen.decision.decisions)
     return unreadable or seen.age(_unsettled(cluster)) < seconds
+
+
+def _has_left(seen: Snapshot, cluster: str, name: str) -> bool:
+    """Whether a listed cluster drains or stands by: decisions that disagree do not bring it back."""
+    config = seen.objects.config
+    return bool(config and name in config.draining) or Timer(TimerKind.DESELECTED, cluster) in seen.timer_ages
 
 
 def _unsettled(cluster: str) -> Timer:

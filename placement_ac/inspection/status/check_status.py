@@ -50,6 +50,7 @@ CLUSTER_GONE: Final = "the ManagedCluster no longer exists"
 NOT_LISTED: Final = "it is not on Kueue's list yet"
 LIST_UNCHANGED: Final = "the list stays as it is: {}"
 """Formatted with the reason of the condition."""
+STILL_ASKED: Final = "the controller still asks it for copies"
 NO_SLOT: Final = "it waits for the slot of a cluster that is draining"
 
 
@@ -275,6 +276,9 @@ class _CheckReader:
         unknown = self.view.dump.why_unknown(WORKLOAD)
         message = unknown or (step.message if step else "")
         stands_by = step is not None and step.state is DrainState.STANDING_BY and not unknown
+        config = self.snapshot.objects.config
+        if stands_by and config and name in config.draining:  # what only the controller and the worker know
+            stands_by, message = False, STILL_ASKED
         return "standby" if stands_by else "draining", "; ".join(filter(None, (why, held, message)))
 
     def _credential(self, cluster: str, name: str) -> Credential:

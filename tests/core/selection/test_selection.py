@@ -145,6 +145,14 @@ def test_a_cluster_that_goes_waits_for_ocm_to_settle(
     assert ([entry.cluster for entry in answer.listable], answer.requeue_after) == (clusters, recheck)
 
 
+def test_a_cluster_that_drains_does_not_come_back_while_decisions_disagree() -> None:
+    objects = [placement(selected=2), decision("a"), secrets("a", "b"), our_objects("a", "b")]
+    left = world(*objects)
+    ages = {Timer(TimerKind.DESELECTED, "b"): 600.0}
+    seen = snapshot(left, ages=ages)
+    assert [entry.cluster for entry in selection_of(seen).listable] == ["a"]
+
+
 def test_what_waits_is_told_so_that_its_age_is_known_next_time() -> None:
     answer = chosen(placement(selected=2), decision("a"), secrets("a", "b"), our_objects("a", "b"))
     assert answer == Selection(

@@ -1,0 +1,53 @@
+"""Play a day, or a part of it."""
+
+import asyncio
+import random
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from tests.day.agreement import Agreement
+from tests.day.rules import Finding, Rules
+from tests.day.trace import Item
+from tests.day.world import World
+from tests.support.virtual_controller import play
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A day that was played: the first finding (None: all was well), and the world at its end."""
+
+    finding: Finding | None
+    world: World
+
+
+def play_day(
+    mode: str, seed: int, items: Sequence[Item], seconds: float, rules: Collection[str] = ()
+) -> Played:
+    """Play `items` for so many virtual seconds, or until a rule of `rules` (empty: any) does not hold."""
+    random.seed(seed)  # the backoff of the queue
+    world = World(mode, seed)
+    findings: list[Finding] = []
+
+    async def story() -> None:
+        over = asyncio.get_running_loop().create_future()
+
+        def report(finding: Finding) -> None:
+            findings.append(finding)
+            if not over.done():
+                over.set_result(None)
+
+        world.start()
+        watching = Rules(world, report, rules)
+        Agreement(watching)
+
+        def happens(item: Item) -> None:
+            watching.happened += 1
+            world.happen(item)
+
+        for item in items:
+            world.kueue.later(item.at, partial(happens, item))
+        await asyncio.wait([over], timeout=seconds)
+
+    play(world.kueue, story())
+    return Played(findings[0] if findings else None, world)

@@ -1,0 +1,304 @@
+"""
+What must hold at every second of a day: no job runs twice, is lost or is killed; none waits beside idle GPUs.
+
+`Rules` looks at the world, not at the controller. Each rule has a name; the first finding ends the day.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from placement_ac.core.api.constants import (
+    GATE_CLOSED_MAX_SECONDS,
+    WORKLOAD,
+    Kind,
+)
+from placement_ac.lab.standins.multikueue import objects as of
+from tests.day.trace import CANDIDATES, CLUSTERS, HOUR, clock
+from tests.day.world import World
+
+NAMES: Final = (
+    *("twice", "killed", "lost", "waits", "leaving", "empties", "reconciles", "writes"),
+    *("drains", "lost-clusters", "counts", "explained"),  # of `agreement`
+)
+SLACK_SECONDS: Final = 20.0
+"""For requests, Kueue's batches, and a worker that is asked and does not answer."""
+LEAVES_SECONDS: Final = 30.0
+"""From a decision without a cluster to the last job that starts there: the cluster is asked twice."""
+BACK_SECONDS: Final = 45.0
+"""After a cluster came back, or the controller began: whoever did not answer is asked again."""
+SETTLES_FACTOR: Final = 10.0
+"""The multiple of `--settle` for which removals wait at most while decisions flap."""
+LOST_SECONDS: Final = 120.0
+"""A placed job whose cluster answers, and where it neither runs nor starts, is lost after so long."""
+WORKER_LOST_SECONDS: Final = 900.0
+"""Kueue: a cluster that is away for longer loses its jobs, which then run elsewhere as well."""
+RECONCILES_PER_HOUR: Final = 3600
+WRITES_PER_ITEM: Final = 12
+WRITES_PER_HOUR: Final = 100
+"""An hour may have so many writes, and WRITES_PER_ITEM more for each job and each trouble in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A rule that does not hold, when (seconds of the day), and how."""
+
+    rule: str
+    at: float
+    message: str
+
+    def __str__(self) -> str:
+        return f"{clock(self.at)} (minute {int(self.at // 60)})  {self.rule}: {self.message}"
+
+
+@dataclass(slots=True)
+class Seen:
+    """What is known of an unfinished job. Times are seconds of the day."""
+
+    raw: Any
+    idle_since: float | None = None
+    """Since when there has been room for it, while it waits."""
+    gone_since: float | None = None
+    """Since when it has been placed, and runs nowhere."""
+
+
+@dataclass
+class Rules:
+    """Watches a world. `report` is called with each finding of a rule that is among `names` (empty: all)."""
+
+    world: World
+    report: Callable[[Finding], None]
+    names: Collection[str] = ()
+    jobs: dict[str, Seen] = field(default_factory=dict)
+    left: dict[tuple[str, str], float] = field(default_factory=dict)
+    """Placement and cluster that it no longer selects → since when."""
+    empty: dict[tuple[str, str], float] = field(default_factory=dict)
+    """The same, where none of its jobs runs any more."""
+    kueue_lost: set[str] = field(default_factory=set)
+    """Jobs whose cluster was away for long: Kueue gives them up, and then runs them twice."""
+    running: set[tuple[str, str]] = field(default_factory=set)
+    """Placement and cluster, where a job of it is placed."""
+    looks: int = 0
+    """How often the world was looked at: whenever it has changed, once a second at most."""
+    changed: bool = True
+    happened: int = 0
+
+    def __post_init__(self) -> None:
+        world = self.world
+        world.hub.listeners.append(self._witness)
+        world.kueue.on_start.append(self._started)
+        world.kueue.connections.append(lambda *_: self._touch())
+        world.on_decision.append(self._decided)
+        self._last_hour = (Counter[Any](), Counter[Any]())
+        world.kueue.later(1.0, self._second)
+        world.kueue.later(HOUR, self._hour)
+
+    def found(self, rule: str, message: str) -> None:
+        if not self.names or rule in self.names:
+            self.report(Finding(rule, self.world.now, message))
+
+    def _touch(self) -> None:
+        self.changed = True
+
+    # -- what happens
+
+    def _witness(self, what: str, kind: Kind, raw: Any) -> None:
+        self.changed = True
+        if kind != WORKLOAD:
+            return
+        name = raw["metadata"]["name"].removeprefix("job-")
+        if what == "remove" or of.is_condition_true(raw, of.FINISHED):
+            self.jobs.pop(name, None)
+            return
+        before = self.jobs.setdefault(name, Seen(raw))
+        is_evicted = of.is_condition_true(raw, of.EVICTED)
+        where = of.cluster_of(before.raw)
+        if is_evicted and not of.is_condition_true(before.raw, of.EVICTED) and where:
+            self._evicted(name, where, of.condition_field(raw, of.EVICTED))
+        before.raw = raw
+
+    def _evicted(self, name: str, worker: str, why: str) -> None:
+        cluster = self.world.cluster_of(worker)
+        if self.world.sites[cluster].down:
+            self.kueue_lost.add(name)
+        elif name not in self.kueue_lost:
+            self.found("killed", f"{name} was taken from {cluster}, where it ran: {why}")
+
+    def _decided(self, placement: str, edited: bool) -> None:
+        world, selected = self.world, self.world.hub.selected_by(placement)
+        listed = [one for one in CANDIDATES[placement] if world.is_listed(placement, one)]
+        gone = [one for one in listed if one not in selected]
+        net = len(gone) - len([one for one in selected if one not in listed])
+        grace = world.settings.mass_loss_grace
+        is_mass_loss = not edited and len(listed) >= 4 and net > len(listed) * world.settings.mass_loss_share
+        for cluster in CLUSTERS:
+            key = placement, cluster
+            if cluster in selected:
+                self.left.pop(key, None)
+                self.empty.pop(key, None)
+            elif key not in self.left:
+                self.left[key] = world.now + (grace if is_mass_loss else 0.0)
+
+    def _started(self, name: str, worker: str) -> None:
+        running = self.world.kueue.running(name)
+        if len(running) > 1 and name not in self.kueue_lost and not self._is_given_up(running):
+            self.found("twice", f"{name} runs on {' and '.join(sorted(running))}")
+        placement, cluster = self.world.jobs[name].placement, self.world.cluster_of(worker)
+        left = self.left.get((placement, cluster))
+        # With the gate, Kueue sends jobs to every listed cluster (docs/draining.md, "What each mode shows").
+        if left is None or not self.world.settings.dispatcher or self._is_fresh(cluster, LEAVES_SECONDS):
+            return
+        if (late := self.world.now - left) > LEAVES_SECONDS:
+            message = f"{name} starts on {cluster}, {late / 60:.1f} min after {placement} deselected it"
+            self.found("leaving", message)
+
+    def _is_given_up(self, clusters: Collection[str]) -> bool:
+        """Whether Kueue has given one of the clusters up."""
+        return any(self.world.sites[one].down for one in clusters)
+
+    def _is_fresh(self, cluster: str, seconds: float) -> bool:
+        """Whether the cluster has just come back, or is away, or the controller has just begun."""
+        world = self.world
+        site, since = world.sites[cluster], world.now - world.controller_began
+        return (
+            bool(site.down)
+            or world.now - site.down_until < BACK_SECONDS + seconds
+            or since < BACK_SECONDS + seconds
+        )
+
+    # -- every second
+
+    def _second(self) -> None:
+        self.world.kueue.later(1.0, self._second)
+        if self.changed:
+            self.changed = False
+            self._look()
+        self._judge()
+
+    def _look(self) -> None:
+        """Take in who waits beside room for it, who is gone, and which leaving clusters are empty."""
+        now = self.world.now
+        room = {one: self.world.kueue.slots_left(one) for one in CLUSTERS}
+        for name, seen in self.jobs.items():
+            placed = of.cluster_of(seen.raw)
+            if not placed and of.is_condition_true(seen.raw, of.QUOTA_RESERVED) and self._idle(name, room):
+                seen.idle_since = now if seen.idle_since is None else seen.idle_since
+            else:
+                seen.idle_since = None
+            if placed and self._is_gone(name, self.world.cluster_of(placed)):
+                seen.gone_since = now if seen.gone_since is None else seen.gone_since
+            else:
+                seen.gone_since = None
+        self.looks += 1
+        self.running = {
+            (self.world.jobs[name].placement, self.world.cluster_of(where))
+            for name, seen in self.jobs.items()
+            if (where := of.cluster_of(seen.raw))
+        }
+        for key in self.left:
+            if key in self.running or not self.world.is_listed(*key):
+                self.empty.pop(key, None)
+            else:
+                self.empty.setdefault(key, now)
+
+    def _idle(self, name: str, room: dict[str, int]) -> list[str]:
+        """Return the clusters that its Placement selects, that it fits, that answer, and have room for it."""
+        job, world = self.world.jobs[name], self.world
+        return [
+            cluster
+            for cluster in world.hub.selected_by(job.placement)
+            if room[cluster] >= job.gpus
+            and world.is_usable(job.placement, cluster)
+            and (not (job.pool and world.settings.dispatcher) or world.sites[cluster].pool == job.pool)
+        ]
+
+    def _is_gone(self, name: str, cluster: str) -> bool:
+        worker = self.world.kueue.workers[cluster]
+        return worker.reachable and name not in worker.jobs and name not in self.kueue_lost
+
+    def _judge(self) -> None:
+        world, now = self.world, self.world.now
+        began = world.controller_began if world.controller.metrics else now
+        bound = self.waits_bound + SLACK_SECONDS
+        for name, seen in self.jobs.items():
+            if seen.idle_since is not None and now - max(seen.idle_since, began + BACK_SECONDS) > bound:
+                self._waits(name, seen)
+            if seen.gone_since is not None and now - seen.gone_since > LOST_SECONDS:
+                where = of.cluster_of(seen.raw)
+                self.found("lost", f"{name} is placed on {where} and does not run there")
+        for key, since in self.empty.items():
+            self._judge_empty(key, now - max(since, self.left[key], began + BACK_SECONDS))
+
+    @property
+    def waits_bound(self) -> float:
+        """How long a job may wait beside room: a round, or until the gate opens."""
+        settings = self.world.settings
+        if settings.dispatcher:
+            return settings.round_timeout
+        return settings.waiting_grace + GATE_CLOSED_MAX_SECONDS
+
+    def _waits(self, name: str, seen: Seen) -> None:
+        if not self.world.settings.dispatcher and self._may_run_elsewhere(seen):
+            return
+        job, room = self.world.jobs[name], {one: self.world.kueue.slots_left(one) for one in CLUSTERS}
+        beside = ", ".join(f"{one} with {room[one]} free" for one in self._idle(name, room))
+        waits = (self.world.now - (seen.idle_since or 0.0)) / 60
+        on = ", ".join(of.nominated_of(seen.raw)) or "none"
+        said = "; ".join(
+            f"{one['name']} {one['state']} {one.get('message', '')}" for one in of.checks_of(seen.raw)
+        )
+        message = f"{name} ({job.gpus} GPUs) has waited for {waits:.1f} min beside {beside}"
+        self.found("waits", f"{message}; nominated to {on}; {said}")
+
+    def _may_run_elsewhere(self, seen: Seen) -> bool:
+        """Whether it was sent back from a cluster that does not answer, and may have left a copy there."""
+        message = of.condition_field(seen.raw, of.EVICTED)
+        return any(site.down and cluster in message for cluster, site in self.world.sites.items())
+
+    def _judge_empty(self, key: tuple[str, str], seconds: float) -> None:
+        placement, cluster = key
+        if seconds <= self.empty_bound or self._is_fresh(cluster, self.empty_bound):
+            return
+        name = self.world.name_of(*key)
+        if self.kueue_lost & self.world.kueue.workers[cluster].copies.keys():
+            return  # Kueue has given these jobs up, and has not taken their copies away yet
+        if not self.world.settings.dispatcher:
+            message = f"{placement} lists {cluster}, where nothing has run for {seconds / 60:.1f} min"
+            self.found("empties", message)
+            return
+        jobs = self.world.jobs
+        there = [
+            one
+            for one, seen in self.jobs.items()
+            if jobs[one].placement == placement and name in of.nominated_of(seen.raw)
+        ]
+        if there:
+            message = f"{', '.join(there)} still nominated to {cluster}, which {placement} deselected"
+            self.found("empties", f"{message}, {seconds / 60:.1f} min after its last job")
+
+    @property
+    def empty_bound(self) -> float:
+        """How long a cluster that left may be listed (with the dispatcher: get jobs) after its last job."""
+        settings = self.world.settings
+        if settings.dispatcher:
+            return LEAVES_SECONDS
+        closed = settings.waiting_grace + GATE_CLOSED_MAX_SECONDS
+        return settings.settle * SETTLES_FACTOR + 2 * (closed + GATE_CLOSED_MAX_SECONDS) + SLACK_SECONDS
+
+    # -- every hour
+
+    def _hour(self) -> None:
+        self.world.kueue.later(HOUR, self._hour)
+        reconciles = Counter(self.world.controller.reconciles)
+        writes = Counter(self.world.hub.writes)
+        before, written = self._last_hour
+        self._last_hour = reconciles, writes
+        for key, number in (reconciles - before).items():
+            if number > RECONCILES_PER_HOUR:
+                self.found("reconciles", f"{key.kind} {key.name} was reconciled {number} times in an hour")
+        number = (writes - written).total()
+        most = WRITES_PER_HOUR + WRITES_PER_ITEM * (self.happened + len(self.jobs))
+        self.happened = 0
+        if number > most:
+            self.found("writes", f"{number} writes in an hour: {dict(writes - written)}")

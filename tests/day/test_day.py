@@ -1,0 +1,140 @@
+"""
+A day in virtual time: thirty of them, and that each fault is found.
+
+`make day` plays whole days; here are six hours of the afternoon, when the fleet is full.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+
+from placement_ac.controller import reconcile
+from placement_ac.controller.recorder import Recorder
+from placement_ac.core.inputs.state import Plan, Snapshot
+from placement_ac.core.plan.plan import plan
+from placement_ac.core.plan.stats import PlacementStats, placement_stats
+from tests.day.day import play_day
+from tests.day.shrinking import shrink
+from tests.day.trace import HOUR, Item, Job, Trouble, a_day
+from tests.day.world import MODES
+
+NOON: Final = 12.0
+HOURS: Final = 6.0
+MINUTE: Final = 60.0
+SEEDS: Final = int(os.environ.get("DAY_SEEDS", "30"))
+"""How many seeds the long tests play; CI has time for the first three, which are no long tests."""
+
+
+def test_the_same_seed_gives_the_same_day() -> None:
+    assert a_day(1) == a_day(1)
+    assert a_day(1) != a_day(2)
+
+
+def all_is_well(seed: int) -> None:
+    """Play an afternoon; seeds take turns at the modes."""
+    mode = tuple(MODES)[seed % len(MODES)]
+    items = a_day(seed, HOURS, NOON)
+    finding = play_day(mode, seed, items, HOURS * HOUR).finding
+    assert not finding, f"{mode}, seed {seed}: {finding}\n{_smallest(mode, seed, items, finding)}"
+
+
+def _smallest(mode: str, seed: int, items: Sequence[Item], finding: Any) -> str:
+    smallest = shrink(mode, seed, items, finding, budget=30.0)
+    return "\n".join(map(str, (*smallest.items, smallest.finding)))
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("seed", range(3))
+def test_an_afternoon(seed: int) -> None:
+    all_is_well(seed)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("seed", range(3, SEEDS))
+def test_more_afternoons(seed: int) -> None:
+    all_is_well(seed)
+
+
+# -- each fault is found
+
+
+def job(number: int, at: float, gpus: int = 8, lasts: float = 40.0) -> Job:
+    """A job of Placement research; `at` and `lasts` in minutes."""
+    return Job(at * MINUTE, f"j{number}", "research", "research", gpus, lasts * MINUTE)
+
+
+def research(*, full: int, more: int = 0) -> tuple[Job, ...]:
+    """So many jobs of 8 GPUs at the start, and `more` ten minutes later."""
+    return tuple(job(n, 1 + n / 60) for n in range(full)) + tuple(job(full + n, 10) for n in range(more))
+
+
+def no_second_round(seen: Snapshot) -> Plan:
+    """Nominate nothing more to who is nominated already."""
+    wanted = plan(seen)
+    first = tuple((one, names) for one, names in wanted.nominations if not one.nominated)
+    return replace(wanted, nominations=first)
+
+
+@pytest.mark.parametrize(
+    ("mode", "items", "fault", "rule"),
+    [
+        pytest.param("dispatcher", research(full=10, more=1), no_second_round, "waits", id="no round"),
+    ],
+)
+def test_a_fault_of_the_plan_is_found(
+    mode: str,
+    items: tuple[Item, ...],
+    fault: Callable[[Snapshot], Plan],
+    rule: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert play_day(mode, 1, items, 2 * HOUR).finding is None
+    monkeypatch.setattr(reconcile, "plan", fault)
+    finding = play_day(mode, 1, items, 2 * HOUR, [rule]).finding
+    assert finding
+    assert finding.rule == rule
+
+
+def test_a_withdrawn_nomination_delays_no_round() -> None:
+    """The job waits on three full clusters; one of them leaves before the round is over."""
+    items = (*research(full=6), job(6, 3), Trouble(7 * MINUTE, "taint", "a100-eu-1", 0.5 * HOUR))
+    assert play_day("dispatcher", 1, items, HOUR).finding is None
+
+
+TAINTED: Final = (*research(full=5), Trouble(20 * MINUTE, "taint", "a100-eu-1", 3 * HOUR))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_drain_that_no_metric_counts_is_found(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def uncounted(seen: Snapshot, wanted: Plan) -> PlacementStats:
+        return replace(placement_stats(seen, wanted), draining=(), drain_states={})
+
+    assert play_day(mode, 1, TAINTED, HOUR, ["drains"]).finding is None
+    monkeypatch.setattr(reconcile, "placement_stats", uncounted)
+    finding = play_day(mode, 1, TAINTED, HOUR, ["drains"]).finding
+    assert finding
+    assert "the metric counts 0" in finding.message
+
+
+@pytest.mark.parametrize("rule", ["drains", "lost-clusters"])
+def test_what_no_event_says_is_found(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    items = (*TAINTED, Trouble(40 * MINUTE, "away", "a100-eu-2", 4 * MINUTE))
+    monkeypatch.setattr(Recorder, "post", lambda *_: None)
+    finding = play_day("dispatcher", 1, items, HOUR, [rule]).finding
+    assert finding
+    assert "event" in finding.message
+
+
+def test_the_smallest_trace_has_only_what_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Recorder, "post", lambda *_: None)
+    items = (*research(full=5, more=2), *TAINTED[-1:], Trouble(22 * MINUTE, "flip", "h100-us-2", value=5))
+    finding = play_day("gate", 1, items, HOUR, ["drains"]).finding
+    assert finding
+    smallest = shrink("gate", 1, items, finding, budget=60.0)
+    assert smallest.whole
+    assert len(smallest.items) <= 3
+    assert smallest.items[-1].at < finding.at
