@@ -32,6 +32,7 @@ COMMANDS = (
     "explain p",
     "graph p",
     "timeline p",
+    "version",
     "doctor --workers",
     f"plan -f {SAMPLES}/placement-demo2-2.yaml",
 )
