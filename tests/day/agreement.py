@@ -1,5 +1,5 @@
 """
-What is said of a cluster must be the same everywhere: in `status`, `explain`, metrics, events, the condition.
+A cluster has the same state everywhere: in `status`, `explain`, metrics, events, the condition.
 
 They are compared with each other and with the world when a cluster has drained or been lost for SAID_SECONDS,
 when that is over, and every CHECK_AGAIN_SECONDS. All are the controller's and the commands' own functions, on
@@ -31,7 +31,7 @@ SAID_SECONDS: Final = 60.0
 """How long something must last until all must say it: requests, a settling OCM, events that are paced."""
 CHECK_AGAIN_SECONDS: Final = 600.0
 DOUBT_SECONDS: Final = 15.0
-"""What is counted may have changed in this second: the metrics follow with the next reconcile."""
+"""A count may have changed in this second: the metrics follow with the next reconcile."""
 DRAIN_START: Final = "placement_ac_oldest_drain_start_timestamp_seconds"
 
 
@@ -41,7 +41,7 @@ class Agreement:
 
     rules: Rules
     since: dict[tuple[str, str, str], float] = field(default_factory=dict)
-    """What is true of a Placement and a cluster (`draining`, `disconnected`) → since when."""
+    """The state of a cluster for a Placement (`draining`, `disconnected`) → since when."""
     _looks: int = 0
     _last: Any = None
     _asked: float = 0.0

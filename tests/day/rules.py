@@ -1,5 +1,5 @@
 """
-What must hold at every second of a day: no job runs twice, is lost or is killed; none waits beside idle GPUs.
+Rules of every second of a day: no job runs twice, is lost or is killed; none waits beside idle GPUs.
 
 `Rules` looks at the world, not at the controller. Each rule has a name; the first finding ends the day.
 """
@@ -54,7 +54,7 @@ class Finding:
 
 @dataclass(slots=True)
 class Seen:
-    """What is known of an unfinished job. Times are seconds of the day."""
+    """An unfinished job, as it is known. Times are seconds of the day."""
 
     raw: Any
     idle_since: float | None = None

@@ -1,5 +1,5 @@
 """
-What happens in a day: the jobs of users, and what befalls the fleet. The same seed gives the same day.
+The events of a day: the jobs of users, and the faults of the fleet. The same seed gives the same day.
 
 The jobs have the shape of recorded traces of GPU clusters (Jeon et al., USENIX ATC 2019, "Philly"; Hu et al.,
 SC 2021, "Helios"): sizes in powers of two and run times over several orders of magnitude, both log-normal

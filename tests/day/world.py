@@ -57,7 +57,7 @@ MODES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         "shared": {"dispatcher": True, "cluster_names": SHARED},
     }
 )
-"""What is set; everything else has its default. `shared` is what the documentation recommends."""
+"""The settings of each mode; everything else has its default. The documentation recommends `shared`."""
 NOTICED_SECONDS: Final = 300.0
 """OCM: a cluster gets the taint `unreachable` so long after its last lease."""
 KEPT_SECONDS: Final = 120.0
