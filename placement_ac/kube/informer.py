@@ -10,6 +10,7 @@ Neither decides anything.
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from placement_ac.core.api.constants import Resource
 from placement_ac.core.api.decode import meta_of, version_of
 from placement_ac.core.api.errors import ApiError, Garbled, Gone, Refused, Unavailable
 from placement_ac.core.inputs.state import Key
-from placement_ac.kube.client import Client, Object
+from placement_ac.kube.client import WATCH_IDLE_SECONDS, Client, Object
 from placement_ac.kube.responses import error_of
 from placement_ac.observability.health import Reachability, WatchHealth
 from placement_ac.observability.logs import LogDeduplicator
@@ -116,6 +117,8 @@ class Relister:
         self._target = target
         self._requested = asyncio.Event()
         self._logged = LogDeduplicator()
+        self._opened_at = -math.inf
+        """When kopf's present watch was opened."""
 
     def kopf_was_answered(self, verb: str, status: int) -> None:
         """Take in the HTTP status of a request of kopf. After a "list" of kopf, list as well.
@@ -126,11 +129,22 @@ class Relister:
             self._requested.set()
         elif status < 400:
             self._log_recovery()
+            self._watch_opened()
         else:
             path = self._target.resource.path(self._target.namespace or None)
             error = error_of(status, None, f"WATCH {path}")
             self._target.health.request_failed(error)
             _log_failure(error, self._logged, self._target.log_keys)
+
+    def _watch_opened(self) -> None:
+        """Take in that kopf watches anew. On a hub where nothing changes, nothing else comes over a watch.
+
+        A silent one that kopf gives up lasts for WATCH_IDLE_SECONDS; the API server has ended a shorter one.
+        """
+        now = asyncio.get_running_loop().time()
+        if now - self._opened_at < WATCH_IDLE_SECONDS:
+            self._target.health.received()
+        self._opened_at = now
 
     def tasks(self) -> list[Coroutine[object, object, None]]:
         """Return the coroutines to run, each in a task of its own; they end only when cancelled."""

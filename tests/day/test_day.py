@@ -4,6 +4,7 @@ A day in virtual time: thirty of them, and that each fault is found.
 `make day` plays whole days; here are six hours of the afternoon, when the fleet is full.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -23,6 +24,8 @@ from tests.day.world import MODES
 NOON: Final = 12.0
 HOURS: Final = 6.0
 MINUTE: Final = 60.0
+SEEDS: Final = int(os.environ.get("DAY_SEEDS", "30"))
+"""How many seeds the long tests play; CI has time for the first three, which are no long tests."""
 
 
 def test_the_same_seed_gives_the_same_day() -> None:
@@ -51,7 +54,7 @@ def test_an_afternoon(seed: int) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("seed", range(3, 30))
+@pytest.mark.parametrize("seed", range(3, SEEDS))
 def test_more_afternoons(seed: int) -> None:
     all_is_well(seed)
 

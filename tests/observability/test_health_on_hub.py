@@ -138,6 +138,23 @@ def test_a_watch_that_no_session_revives_makes_it_unhealthy(
     hub.faults.clear()
 
 
+def test_on_a_hub_where_nothing_changes_the_session_goes_on(
+    hub: Hub, admin: Driver, controllers: Controllers, pages: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The API server ends every watch in time, and nothing else comes over it."""
+    shorten(monkeypatch, WATCH_SECONDS=1, REDISCOVERY_SECONDS=0.2, REVIVE_SECONDS=2.5)
+    start(controllers, pages)
+    eventually(lambda: pages("/readyz"), (200, "ok"))
+
+    def asked(*, watch: bool) -> int:
+        found = [one.query for one in list(hub.journal) if one.path.endswith("/placements")]
+        return sum(("watch" in query) == watch for query in found)
+
+    lists = asked(watch=False)
+    eventually(lambda: asked(watch=True) > 5)
+    assert asked(watch=False) == lists, "no new session has listed everything again"
+
+
 @pytest.mark.parametrize("resource", ["multikueueconfigs", "workloads", "managedclusters"])
 @pytest.mark.parametrize("forgets", [False, True], ids=["", "history lost"])
 def test_a_watch_that_hangs_begins_anew(

@@ -352,8 +352,19 @@ def workload(raw: Raw) -> objects.Workload:
 
 
 def workload_with_job(raw: Raw) -> objects.Workload:
-    """Read one with what it asks of a cluster."""
-    return replace(workload(raw), job=job_spec(raw))
+    """Read one with what it asks of a cluster, and since when it is nominated."""
+    return replace(workload(raw), job=job_spec(raw), nominated_since=_nominated_since(raw))
+
+
+def _nominated_since(raw: Raw) -> datetime | None:
+    """Return when a nomination was last written: the time of the manager that both dispatchers use."""
+    if not as_mapping(raw.get("status")).get("nominatedClusterNames"):
+        return None
+    for entry in map(as_mapping, _list(as_mapping(raw.get("metadata")).get("managedFields"))):
+        fields = as_mapping(as_mapping(entry.get("fieldsV1")).get("f:status"))
+        if entry.get("manager") == constants.KUEUE_ADMISSION and "f:nominatedClusterNames" in fields:
+            return parse_time(str(entry.get("time", "")))
+    return None
 
 
 def _readable(raw: Raw) -> schemas.WorkloadStatus:

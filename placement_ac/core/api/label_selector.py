@@ -83,7 +83,7 @@ def parse_label_selector(text: str) -> tuple[Requirement, ...]:
     return found
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=64)  # of annotations of up to 8 KB
 def _parsed(text: str) -> tuple[Requirement, ...] | str:
     """Return the requirements, or what is wrong: a wrong text is judged for each cluster, too."""
     try:

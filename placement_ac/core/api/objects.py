@@ -196,6 +196,8 @@ class Workload:
     """When its last eviction was, or a little later."""
     quota_since: datetime | None = None
     """Since when it holds quota on the hub."""
+    nominated_since: datetime | None = None
+    """When it was nominated last, or a little later, while it waits; None: `managedFields` does not say."""
     job: JobSpec = NO_JOB
     """Its wishes about the cluster; read only for our dispatcher."""
 

@@ -89,13 +89,20 @@ def round_timer(workload: Workload) -> Timer:
     return Timer(TimerKind.NOMINATION_ROUND, f"{workload.meta.uid}/{len(workload.nominated)}")
 
 
+def round_left(seen: Snapshot, workload: Workload) -> float:
+    """Return the seconds until the next round; a restart of the controller does not begin it anew."""
+    since = workload.nominated_since
+    on_hub = (seen.now - since).total_seconds() if since else 0.0
+    return seen.policy.round_timeout - max(seen.age(round_timer(workload)), on_hub)
+
+
 def _is_judged(seen: Snapshot, workload: Workload) -> bool:
     """Whether it has quota, and no nomination or a round that is near (with `retry_waiting_after`: any)."""
     policy = seen.policy
     if not (workload.has_quota and workload.active):
         return False
     waits = not workload.nominated or policy.retry_waiting_after is not None
-    return waits or policy.round_timeout - seen.age(round_timer(workload)) <= FACTS_WAIT_SECONDS
+    return waits or round_left(seen, workload) <= FACTS_WAIT_SECONDS
 
 
 def job_fit(seen: Snapshot, targets: TargetClusters) -> JobFit | None:

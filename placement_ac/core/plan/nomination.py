@@ -18,7 +18,7 @@ from placement_ac.core.dispatch.cycle import Refusals
 from placement_ac.core.draining.state import DrainState
 from placement_ac.core.inputs.state import Snapshot, Timer
 from placement_ac.core.plan.fact_questions import FACTS_WAIT_SECONDS, FactQuestions, fact_questions
-from placement_ac.core.plan.job_fit import JobFit, round_timer
+from placement_ac.core.plan.job_fit import JobFit, round_left, round_timer
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.selection import soonest
 
@@ -177,10 +177,9 @@ def _cases(seen: Snapshot, targets: TargetClusters, eligible: frozenset[str]) ->
     made_ready = _by_workload((step.name, step.make_ready) for step in targets.drain.steps)
     for workload in targets.workloads.undecided:
         uid = workload.meta.uid
-        timer = round_timer(workload)
         kept = _kept(seen, workload, denominated.get(uid, ()), made_ready.get(uid, ()))
         more = eligible.difference(kept) if _may_be_dispatched(seen, workload) else frozenset[str]()
-        yield _Case(workload, tuple(kept), more, timer, seen.policy.round_timeout - seen.age(timer))
+        yield _Case(workload, tuple(kept), more, round_timer(workload), round_left(seen, workload))
 
 
 def _by_filter(refused: Sequence[Refusals]) -> Mapping[str, int]:

@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from placement_ac.core.api.constants import KUEUE_ADMISSION
 from placement_ac.core.api.decode import workload_with_job
 from placement_ac.core.api.objects import Workload
-from placement_ac.core.api.schemas import parse_time
 from placement_ac.core.dispatch.ignored import ignored
 from placement_ac.inspection.explain.subject import owner_names
 from placement_ac.inspection.hub.dump import Object
@@ -20,7 +18,7 @@ from placement_ac.inspection.hub.hub_view import HubView
 from placement_ac.inspection.jobs.choice import PlacementChoice, choices
 from placement_ac.inspection.jobs.queue_path import QueuePath, queue_path
 from placement_ac.inspection.jobs.worker_quota import quota_notes
-from placement_ac.scheduling.objects import listed, section, text
+from placement_ac.scheduling.objects import text
 
 FINISHED: Final = "it has finished"
 NO_QUEUE: Final = "it names no LocalQueue"
@@ -84,7 +82,7 @@ def explain_workload(view: HubView, raw: Object) -> WorkloadExplanation:
         has_quota=job.has_quota,
         checks=tuple(CheckEntry(*entry) for entry in _entries(job)),
         nominated=job.nominated,
-        nominated_since=_nominated_since(raw) if job.nominated else None,
+        nominated_since=job.nominated_since,
         placed_on=job.cluster,
         placements=found,
         notes=(*_notes(job, found, path.problem), *quota_notes(view, found), *_ignored(job, found)),
@@ -110,12 +108,3 @@ def _notes(job: Workload, found: tuple[PlacementChoice, ...], problem: str) -> t
     if job.cluster:
         return (PLACED,)
     return (NOW,) if job.nominated else ()
-
-
-def _nominated_since(raw: Object) -> datetime | None:
-    """Return when a nomination was last written: the time of the manager that both dispatchers use."""
-    for entry in listed(raw, "metadata", "managedFields"):
-        is_it = text(entry, "manager") == KUEUE_ADMISSION and text(entry, "subresource") == "status"
-        if is_it and "f:nominatedClusterNames" in section(entry, "fieldsV1", "f:status"):
-            return parse_time(text(entry, "time"))
-    return None

@@ -1,6 +1,7 @@
 """When workers are asked for their queues, and how long a nomination waits for the answer."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from placement_ac.core.inputs.state import PlacementPolicy, Plan, Timer, TimerKi
 from placement_ac.core.plan.plan import plan
 from tests.core.plan.test_nomination import nominated
 from tests.support.builders import (
+    NOW,
     check,
     decision,
     managed_cluster,
@@ -169,6 +171,17 @@ def test_an_old_answer_of_a_worker_where_it_is_nominated_delays_no_round(age: fl
     waits = raw_job(pods=gpu_pods(4), nominated=["p-a"], **READY)
     policy, known = replace(POLICY, dispatch_profile=profile), {"p-a": facts(8, age), "p-b": facts(8)}
     assert nominated(scene(waits, in_round=300.0, facts=known, policy=policy)) == {"job": BOTH}
+
+
+def test_a_restart_does_not_begin_the_round_anew() -> None:
+    """Since when it is nominated stands in its managedFields; the timer has begun just now."""
+    waits = raw_job(pods=gpu_pods(4), nominated=["p-a"], **READY)
+    for seconds, nominations in ((299, {}), (300, {"job": BOTH})):
+        when = f"{NOW - timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%SZ}"
+        fields = {"f:status": {"f:nominatedClusterNames": {}}}
+        entry = {"manager": "kueue-admission", "operation": "Apply", "time": when, "fieldsV1": fields}
+        waits["metadata"]["managedFields"] = [entry | {"subresource": "status"}]
+        assert nominated(scene(waits, facts={"p-b": facts(8)})) == nominations
 
 
 def test_a_job_that_waits_on_full_clusters_goes_next_to_one_with_room() -> None:

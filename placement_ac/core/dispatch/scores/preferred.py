@@ -48,7 +48,7 @@ def parse_preferences(text: str) -> Preferences:
     return found
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=64)  # of annotations of up to 8 KB
 def _parsed(text: str) -> Preferences | str:
     """Return the preferences, or what is wrong: a wrong text is judged for each cluster, too."""
     try:
