@@ -77,11 +77,7 @@ class Scene:
 
     def submit(self, name: str, requests: Mapping[str, str] | None = None) -> None:
         """Create a job; `requests`: what its Pod asks for."""
-        job = hub_job(name, "default", QUEUE)
-        if requests:
-            [container] = job["spec"]["template"]["spec"]["containers"]
-            container["resources"] = {"requests": requests}
-        self.admin.create(JOBS, job)
+        self.admin.create(JOBS, hub_job(name, "default", QUEUE, requests))
 
     def finish(self, name: str) -> None:
         """Complete the job wherever it runs."""

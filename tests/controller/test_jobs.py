@@ -50,7 +50,6 @@ def test_a_cluster_is_listed_until_its_job_has_finished(play: Play) -> None:
     assert (gone.method, gone.at - there.config_writes()[-1].at > 0.5) == ("DELETE", True)
 
 
-@pytest.mark.embedded("the stand-in for Kueue writes a status of a Job that a real API server refuses")
 @pytest.mark.parametrize(
     ("settings", "cause"),
     [
@@ -253,7 +252,9 @@ def test_a_worker_that_cannot_be_asked_stays_listed(play: Play, ask_again_soon: 
         assert there.account(job) == (1, 1, False)
 
 
-@pytest.mark.embedded("the stand-in for Kueue writes a status of a Job that a real API server refuses")
+@pytest.mark.embedded(
+    "an API server refuses the startTime of the old copy while the hub's Job runs: it never ends"
+)
 def test_a_cluster_that_was_lost_with_its_job_is_left_to_kueue(play: Play) -> None:
     """Kueue starts it elsewhere and, once the cluster is back, lets the old copy win: if it is listed."""
     there = play("b", "c", settings=KueueSettings(worker_lost_seconds=10))

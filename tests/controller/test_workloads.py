@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from placement_ac.core.api.constants import KUEUE_ADMISSION
 from placement_ac.lab.standins.multikueue import KueueSettings
 from tests.support.driver import Controllers, Driver, Object
@@ -209,7 +207,6 @@ def test_a_copy_that_is_admitted_as_it_is_taken_out_is_nominated_again(play: Pla
 # -- shared clusters
 
 
-@pytest.mark.embedded("the stand-in for Kueue writes a status of a Job that a real API server refuses")
 def test_a_cluster_that_two_placements_share_leaves_one_of_them(play: Play) -> None:
     there = play("a", "b", "c", held=["a", "b"])
     there.add_placement("q")

@@ -64,7 +64,8 @@ def job(name: str, seconds: float, gpus: int = 1) -> Object:
     [item] = load(samples() / "job-demo1.yaml")
     item["metadata"] = {"name": name, "namespace": "default", "labels": item["metadata"]["labels"]}
     [container] = item["spec"]["template"]["spec"]["containers"]
-    container |= {"command": ["sleep", f"{seconds}s"], "resources": {"requests": {"nvidia.com/gpu": gpus}}}
+    asks = {"nvidia.com/gpu": gpus}
+    container |= {"command": ["sleep", f"{seconds}s"], "resources": {"requests": asks, "limits": asks}}
     return item
 
 

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
 
 import pytest
@@ -22,38 +23,33 @@ LINE = "x" * 100
 
 
 @contextmanager
-def pipe(size: int = SMALL) -> Iterator[tuple[int, int]]:
+def pipe(size: int = SMALL) -> Iterator[tuple[FileIO, FileIO]]:
+    """The two ends of a pipe as files, which are closed once: their numbers are soon those of other files."""
     reader, writer = os.pipe()
-    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, size)
-    try:
-        yield reader, writer
-    finally:
-        for one in (reader, writer):
-            try:
-                os.close(one)
-            except OSError:
-                continue  # the test has closed it
+    with FileIO(reader, "r") as read, FileIO(writer, "w") as write:
+        fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, size)
+        yield read, write
 
 
 @pytest.mark.parametrize("blocks", [True, False])
 def test_a_full_pipe_loses_lines_and_holds_nobody(blocks: bool) -> None:
-    with pipe() as (reader, writer), os.fdopen(os.dup(writer), "w") as file:
-        os.set_blocking(writer, blocks)
+    with pipe() as (reader, writer), os.fdopen(os.dup(writer.fileno()), "w") as file:
+        os.set_blocking(writer.fileno(), blocks)
         output = LogOutput(file)
         began = time.monotonic()
         taken = [output.write(LINE) for _ in range(1000)]
         assert time.monotonic() - began < 20 * WAIT_SECONDS
         assert 0 < sum(taken) < 50
         assert output.lost == 1000 - sum(taken)
-        os.read(reader, SMALL)
+        reader.read(SMALL)
         assert output.write("again")
 
 
 def test_a_closed_pipe_and_a_closed_file_are_no_failure() -> None:
     with pipe() as (reader, writer):
-        file = os.fdopen(os.dup(writer), "w")
+        file = os.fdopen(os.dup(writer.fileno()), "w")
         output = LogOutput(file)
-        os.close(reader)
+        reader.close()
         assert not output.write(LINE)
         file.close()
         assert not output.write(LINE)
@@ -77,14 +73,14 @@ def test_the_controller_goes_on(hub: Hub, admin: Driver, tmp_path: Path, how: st
         try:
             eventually(lambda: admin.reason("p"), "Active", seconds=60)
             if how == "closed":
-                os.close(reader)
+                reader.close()
             for number in range(20):
                 admin.check(f"q{number}")
                 admin.placement(f"q{number}")
                 admin.decide(f"q{number}", "a")
             eventually(lambda: admin.reason("q19"), "Active", seconds=60)
             if how == "full":
-                assert json.loads(os.read(reader, SMALL).partition(b"\n")[0])["level"]
+                assert json.loads((reader.read(SMALL) or b"").partition(b"\n")[0])["level"]
             run.send_signal(signal.SIGTERM)
             assert run.wait(60) == 0
         finally:

@@ -93,10 +93,7 @@ class Stage:
     ) -> None:
         """Create a Job; `requests`: what its Pod asks for; `template`: the metadata of its Pod template."""
         self.jobs.append(name)
-        job = hub_job(name, "default", queue)
-        if requests:
-            [container] = job["spec"]["template"]["spec"]["containers"]
-            container["resources"] = {"requests": requests}
+        job = hub_job(name, "default", queue, requests)
         job["spec"]["template"] |= {"metadata": template} if template else {}
         self.admin.ask("POST", JOBS, job)
 

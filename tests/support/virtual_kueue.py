@@ -209,10 +209,8 @@ class VirtualKueue:
         `requests`: of its container; `slots`: how many of a worker's slots it takes.
         """
         self._checks[name], self._sizes[name] = tuple(checks), slots
-        job = self._born(mk.hub_job(name, NAMESPACE, queue))
+        job = self._born(mk.hub_job(name, NAMESPACE, queue, requests))
         job["spec"]["template"]["metadata"] = template or {}
-        if requests:
-            job["spec"]["template"]["spec"]["containers"][0]["resources"] = {"requests": dict(requests)}
         self._jobs[name] = job
         workload = self._born(mk.workload_of(job))
         workload["metadata"]["finalizers"] = ["kueue.x-k8s.io/resource-in-use"]

@@ -488,6 +488,31 @@ def test_an_evicted_jobs_status_is_copied_so_that_the_hubs_job_stops() -> None:
     assert then.operations == (WriteJobStatus({"active": 0}),)
 
 
+def test_the_hubs_job_is_suspended_before_it_loses_its_start_time() -> None:
+    """An API server refuses the worker's status as long as the hub's Job is not suspended."""
+    evicted = workload(true=("QuotaReserved", "Admitted", "Evicted"), nominated=["worker1"])
+    stopped = {"worker1": there("Evicted", with_job=True, suspend=True)}
+    started = {"startTime": format_time(NOW - 60)}
+    runs, suspended = job(suspend=False, active=1), job(active=1)
+    for one in (runs, suspended):
+        one["status"] |= started
+    at = seen(evicted, stopped, listed=("worker1",))
+    assert decide(replace(at, job=runs)).operations == (SuspendJob(True),)
+    assert decide(replace(at, job=suspended)).operations == (WriteJobStatus({"active": 0}),)
+
+
+def test_a_status_is_copied_once_though_an_api_server_leaves_out_zeros() -> None:
+    evicted = workload(true=("QuotaReserved", "Admitted", "Evicted"), nominated=["worker1"])
+    stopped = {"worker1": there("Evicted", with_job=True, suspend=True)}
+    assert look(MK, seen(evicted, stopped, listed=("worker1",), job=job())).operations == ()
+
+
+def test_a_job_has_limits_so_that_an_api_server_accepts_its_gpus() -> None:
+    gpus = {"nvidia.com/gpu": "4"}
+    [container] = hub_job("b1", "default", "user-queue", gpus)["spec"]["template"]["spec"]["containers"]
+    assert container["resources"] == {"requests": gpus, "limits": gpus}
+
+
 def test_without_quota_on_the_hub_all_reachable_copies_are_deleted() -> None:
     """cluster-unlisted-while-running.log 13.02, 13.04: on worker1; on worker2, not listed, it runs on."""
     at = seen(

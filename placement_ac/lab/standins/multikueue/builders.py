@@ -20,9 +20,15 @@ QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 JOB_UID_LABEL: Final = "kueue.x-k8s.io/job-uid"
 
 
-def hub_job(name: str, namespace: str, queue: str) -> Obj:
-    """Return a user's Job after Kueue's webhook: suspended, and managed by MultiKueue."""
-    container = {"name": "main", "image": "registry.example/job", "resources": {"requests": {"cpu": "1"}}}
+def hub_job(name: str, namespace: str, queue: str, requests: Mapping[str, str] | None = None) -> Obj:
+    """Return a user's Job after Kueue's webhook: suspended, and managed by MultiKueue.
+
+    `requests`: of its Pod, by default 1 CPU. The limits are the same: an API server refuses a Job that
+    requests an extended resource, such as a GPU, without them.
+    """
+    amounts = dict(requests or {"cpu": "1"})
+    resources = {"requests": amounts, "limits": dict(amounts)}
+    container = {"name": "main", "image": "registry.example/job", "resources": resources}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",

@@ -216,13 +216,29 @@ def _sync_job(seen: WorkloadInputs, name: str) -> list[Operation]:
     if job is None:
         return [CreateJob(name, builders.worker_job(seen.job, seen.workload, seen.settings.origin))]
     theirs = job.get("status") or {}
-    if _sync_must_wait(seen.job, job) or theirs == (seen.job.get("status") or {}):
+    if _sync_must_wait(seen.job, job) or _without_zeros(theirs) == _without_zeros(seen.job.get("status")):
         return []
     return [WriteJobStatus(theirs)]
 
 
+def _without_zeros(status: Obj | None) -> Obj:
+    """Return what an API server stores of a Job's status: it leaves out `active: 0`."""
+    return {field: value for field, value in (status or {}).items() if value}
+
+
 def _sync_must_wait(ours: Obj, theirs: Obj) -> bool:
-    return is_suspended(ours) and not is_suspended(theirs) and not job_is_finished(theirs)
+    """Whether the status cannot be copied yet.
+
+    Kueue defers it while the hub's Job alone is suspended. An API server refuses it while that Job is not
+    suspended and would lose its startTime; there Kueue retries until its Job reconciler has suspended it.
+    """
+    if not is_suspended(ours):
+        return _has_started(ours) and not _has_started(theirs)
+    return not is_suspended(theirs) and not job_is_finished(theirs)
+
+
+def _has_started(job: Obj) -> bool:
+    return "startTime" in (job.get("status") or {})
 
 
 def _sync_delay(seen: WorkloadInputs, name: str) -> float | None:
