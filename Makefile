@@ -53,7 +53,9 @@ coverage: ## The same with COVERAGE=yes
 	$(MAKE) unit COVERAGE=yes
 
 test-long: $(VENV)/installed ## Run the long tests: whole installations, many kills, many jobs
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m long
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m long --ignore tests/cases
+	@# These scripts wait for fixed times: one after the other, and nothing beside them.
+	$(BIN)/pytest -m long tests/cases
 
 test-envtest: $(VENV)/installed ## Run the hub tests on a real API server; needs KUBEBUILDER_ASSETS, takes CRDS
 	@$(BIN)/pytest --envtest --crds '$(CRDS)' --timeout 300 -rs tests
