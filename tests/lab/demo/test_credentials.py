@@ -258,7 +258,7 @@ def test_the_documented_output_with_credentials_is_current() -> None:
 def test_a_terminal_shows_provisioned_objects_and_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     watched = Watched(monkeypatch)
     console = Console(force_terminal=True, width=80, record=True, file=io.StringIO())
-    monkeypatch.setattr("placement_ac.cli.demo.Console", lambda: console)
+    monkeypatch.setattr("placement_ac.cli.demo.console", lambda: console)
     assert played("--story", "2").exit_code == 0
     text = console.export_text()
     panel = text.partition(f"╭─ Story 2, step 2: {stories.TOKEN_RENEWED.title}")[2].partition("OK after")[0]
@@ -273,7 +273,7 @@ def test_a_terminal_shows_provisioned_objects_and_no_secret(monkeypatch: pytest.
 
 def test_a_terminal_shows_that_everything_is_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     console = Console(force_terminal=True, width=80, record=True, file=io.StringIO())
-    monkeypatch.setattr("placement_ac.cli.demo.Console", lambda: console)
+    monkeypatch.setattr("placement_ac.cli.demo.console", lambda: console)
     assert played("--story", "1").exit_code == 0
     panel = console.export_text().partition(f"╭─ Story 1, step 2: {stories.STORY_1_IS_OVER.title}")[2]
     assert "MultiKueueConfig placement-demo1: (none)" in panel
