@@ -13,6 +13,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.lab.hub import Hub
 from placement_ac.observability import logs
 from tests.support.driver import Controllers, Driver, eventually
+from tests.support.jobs import WORKLOADS, has_quota
 
 FORBIDDEN: dict[str, Any] = {"status": 403, "body": {"kind": "Status", "code": 403, "message": "not for you"}}
 
@@ -131,9 +132,42 @@ def test_a_check_names_the_namespace_of_its_placement(
     assert admin.listed("p") == ["p-a"]
 
 
-def annotated(admin: Driver, namespace: str) -> None:
+def test_a_check_that_names_another_namespace_sends_no_job_to_the_clusters_of_the_one_in_use(
+    admin: Driver, taken_over: Driver, controllers: Controllers
+) -> None:
+    taken_over.select("p", "a")
+    admin.check("other", "p")
+    annotated(admin, "second")
+    controllers.start(**BOTH)
+    eventually(lambda: (admin.reason("p"), admin.reason("other")), ("Active", "Active"))
+    annotated(admin, "first", "other")
+    eventually(lambda: admin.reason("other"), "BadParameters")
+    why = (
+        "correct the annotation placement-ac.open-cluster-management.io/placement-namespace: all checks of "
+        "one Placement's name share its MultiKueueConfig, and second/p is in use"
+    )
+    assert (admin.active("other")["status"], admin.active("other")["message"]) == ("False", why)
+    assert (admin.listed("p"), admin.active("p")["message"]) == (["p-b"], GENERATED)
+    names = ("p", "other")
+    for name in names:
+        has_quota(admin, name, name)
+    eventually(
+        lambda: [states_of(admin, name) for name in names],
+        [
+            {"p": ("Ready", "1 of 1 selected clusters usable: b")},
+            {"other": ("Pending", f"BadParameters: {why}")},
+        ],
+    )
+
+
+def states_of(admin: Driver, workload: str) -> dict[str, tuple[str, str]]:
+    found = admin.ask("GET", f"{WORKLOADS}/{workload}")["status"]["admissionChecks"]
+    return {one["name"]: (one["state"], one["message"]) for one in found}
+
+
+def annotated(admin: Driver, namespace: str, check: str = "p") -> None:
     annotations = {ANNOTATION_PLACEMENT_NAMESPACE: namespace}
-    path = admin.kueue("admissionchecks", "p")
+    path = admin.kueue("admissionchecks", check)
     admin.ask("PATCH", path, {"metadata": {"annotations": annotations}}, "merge")
 
 

@@ -239,7 +239,7 @@ APPLY_FAILED: Final = "ApplyFailed"
 REASONS: Final = {
     ACTIVE: "all selected clusters are listed",
     SOME_CLUSTERS_UNUSABLE: "some clusters are left out: no usable credentials, or beyond Kueue's limit",
-    BAD_PARAMETERS: "the check's parameters are missing, or do not name an OCM Placement",
+    BAD_PARAMETERS: "the check's parameters are missing, name no OCM Placement, or another namespace",
     PLACEMENT_NOT_FOUND: "the Placement does not exist in the watched namespaces",
     NO_DECISION: "OCM has not decided yet",
     NO_CLUSTER_SELECTED: "OCM has selected no cluster",

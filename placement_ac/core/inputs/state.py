@@ -467,8 +467,3 @@ class Plan:
     """The timers that run: the next snapshot gives the age of each."""
     requeue_after: float | None = None
     """Seconds after which the answer may change although nothing happens; None: it will not."""
-
-    @property
-    def objection(self) -> Verdict | None:
-        """The verdict on checks that are not Active: it is the same for all checks of a Placement."""
-        return next((verdict for verdict in self.verdicts.values() if verdict.status == "False"), None)

@@ -57,6 +57,16 @@ def judge(seen: Snapshot, targets: TargetClusters) -> Verdict:
     return Verdict("True", SOME_CLUSTERS_UNUSABLE if missing else ACTIVE, message)
 
 
+def refused_checks(seen: Snapshot) -> dict[str, Verdict]:
+    """Return the checks that name another namespace than that of the Placement in use, and why not."""
+    home = seen.decision.named_home
+    why = (
+        f"correct the annotation {ANNOTATION_PLACEMENT_NAMESPACE}: all checks of one Placement's name share "
+        f"its MultiKueueConfig, and {home}/{seen.name} is in use"
+    )
+    return dict.fromkeys(seen.decision.contradicting, refuse(BAD_PARAMETERS, why))
+
+
 def usable_message(targets: TargetClusters) -> str:
     """Return how many of the selected clusters are usable, and which; "" if none is."""
     usable = [entry.cluster for entry in targets.to_list]

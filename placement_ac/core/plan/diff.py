@@ -127,7 +127,7 @@ def diff(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
 
 def phases_through_config(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     """Return the phases up to the config: they put a decision of OCM into effect."""
-    early = _objections(seen, wanted.objection)
+    early = _objections(seen, wanted.verdicts)
     first, _ = _by_urgency(seen, wanted)
     return _non_empty(early, tuple(_clusters(seen, first)), tuple(_config(seen, wanted.config)))
 
@@ -156,7 +156,7 @@ def preparations(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
 
 def phases_after_config(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     """Return the phases after the config."""
-    turned_false = {action.name for action in _objections(seen, wanted.objection)}
+    turned_false = {action.name for action in _objections(seen, wanted.verdicts)}
     others = [check for check in seen.checks.ours if check.meta.name not in turned_false]
     return repairs(seen, wanted) + _non_empty(
         tuple(_superfluous(seen, wanted)),
@@ -170,11 +170,10 @@ def _non_empty(*phases: Phase) -> tuple[Phase, ...]:
     return tuple([phase for phase in phases if phase])
 
 
-def _objections(seen: Snapshot, objection: Verdict | None) -> tuple[SetCondition, ...]:
-    if objection is None:
-        return ()
+def _objections(seen: Snapshot, verdicts: Mapping[str, Verdict]) -> tuple[SetCondition, ...]:
+    objections = {name: verdict for name, verdict in verdicts.items() if verdict.status == "False"}
     turn = [check for check in seen.checks.ours if check.active is None or check.active.status != "False"]
-    return tuple(_conditions(turn, {check.meta.name: objection for check in turn}, seen))
+    return tuple(_conditions(turn, objections, seen))
 
 
 def conditions(seen: Snapshot, verdicts: Mapping[str, Verdict]) -> Phase:

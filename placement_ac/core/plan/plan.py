@@ -17,7 +17,7 @@ from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.ignored import ignored
 from placement_ac.core.draining.drain import DrainPlan
 from placement_ac.core.inputs.state import Plan, Snapshot, TimerKind, Verdict
-from placement_ac.core.plan.conditions import has_name_conflict, judge, usable_message
+from placement_ac.core.plan.conditions import has_name_conflict, judge, refused_checks, usable_message
 from placement_ac.core.plan.disconnected import connection_events
 from placement_ac.core.plan.event_intents import DueEvents, config_events, expiry_warnings, unusable_clusters
 from placement_ac.core.plan.job_fit import JobFit, job_fit
@@ -70,7 +70,10 @@ def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
         objects, ready, drain = target_objects(seen, targets), usable_message(targets), targets.drain
     fit = None if paused else job_fit(seen, targets)
     nominations = nominate(seen, targets, fit)
-    context = AnswerContext(verdict, ready, drain, fit, nominations.awaiting, nominations.waiting_for_room)
+    refused = refused_checks(seen)
+    context = AnswerContext(
+        verdict, ready, drain, fit, nominations.awaiting, nominations.waiting_for_room, refused
+    )
     answers = answer_workloads(seen, context)
     expiry = DueEvents() if paused else expiry_warnings(seen, objects.clusters)
     retained, unusable = retained_clusters(seen, objects), unusable_clusters(seen, targets)
@@ -88,7 +91,8 @@ def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
         selected=selection.ranked,
         unusable=tuple(selection.left_out),
         drain_states={step.cluster: step.state.name.lower() for step in drain.steps},
-        verdicts={check.meta.name: verdict for check in seen.checks.ours},
+        verdicts={one.meta.name: verdict for one in seen.checks.ours if one.meta.name not in refused}
+        | refused,
         config=objects.config,
         clusters=objects.clusters,
         prepared=objects.prepared,

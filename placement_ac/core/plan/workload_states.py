@@ -43,6 +43,8 @@ class AnswerContext:
     """Uids of Workloads that wait for a worker's answer (our dispatcher)."""
     waiting_for_room: Mapping[str, str] = field(default_factory=dict)
     """Uid of a nominated Workload that waits on full clusters → the message that says so."""
+    refused: Mapping[str, Verdict] = field(default_factory=dict)
+    """Checks that have a verdict of their own → this verdict: no Workload is dispatched by them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,7 @@ def _update(
         and not _is_made_ready(context.drain, workload)
     ):
         return None  # it will soon be known where it fits
-    reason = _pending_reason(context, workload)
+    reason = _pending_reason(context, workload, entry.check)
     if not reason:
         return CheckStateUpdate(workload, entry.check, READY, context.ready)
     no_cluster = not context.ready or reason == _no_fit(context, workload)
@@ -178,13 +180,14 @@ def _stuck_age(seen: Snapshot, workload: Workload, entry: AdmissionCheckState) -
     return (seen.now - entry.since).total_seconds()
 
 
-def _pending_reason(context: AnswerContext, workload: Workload) -> str:
+def _pending_reason(context: AnswerContext, workload: Workload, check: str) -> str:
     """Return why a Workload may not be dispatched yet; "" if it may."""
     drain = context.drain
     if _is_made_ready(drain, workload):
         return ""
-    if not context.ready:
-        return f"{context.verdict.reason}: {context.verdict.message}"[:MESSAGE_MAX]
+    if not context.ready or check in context.refused:
+        verdict = context.refused.get(check, context.verdict)
+        return f"{verdict.reason}: {verdict.message}"[:MESSAGE_MAX]
     if cluster := drain.held_back.get(workload.meta.uid):
         return f"waits until cluster {cluster} holds no copy of it"
     return f"waits: {drain.gate_message}" if drain.gate_message else _no_fit(context, workload)

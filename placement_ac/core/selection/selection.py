@@ -144,19 +144,13 @@ def _ignored(seen: Snapshot) -> Iterator[str]:
 
 
 def _namesakes(seen: Snapshot) -> Iterator[str]:
-    """Yield which other Placements have the same name, and which checks name another namespace."""
+    """Yield which other Placements have the same name."""
     placement, decision = seen.decision.placement, seen.decision
     if placement and decision.namesakes:
         names = joined([f"{space}/{seen.name}" for space in decision.namesakes])
         yield (
             f"rename Placement {names}, or annotate the check with {ANNOTATION_PLACEMENT_NAMESPACE}: it is "
             f"ignored, because {placement.meta.namespace}/{seen.name} is in use"
-        )
-    if placement and decision.contradicting:
-        yield (
-            f"correct the annotation {ANNOTATION_PLACEMENT_NAMESPACE} of check "
-            f"{joined(decision.contradicting)}: all checks of one Placement's name share its "
-            f"MultiKueueConfig, and {placement.meta.namespace}/{seen.name} is in use"
         )
 
 

@@ -12,6 +12,7 @@ from typing import Final
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
+    ANNOTATION_PLACEMENT_NAMESPACE,
     MULTIKUEUE_CONFIG,
     MULTIKUEUE_CONTROLLER,
     OUR_CONTROLLER,
@@ -21,7 +22,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.decode import active_of, checks_listed, flavors_left_out
 from placement_ac.core.api.objects import Check
 from placement_ac.core.api.text import closest, count_text, did_you_mean, joined
-from placement_ac.core.plan.conditions import parameters_problem
+from placement_ac.core.plan.conditions import parameters_problem, refused_checks
 from placement_ac.inspection.doctor.commands import HUB, manifest
 from placement_ac.inspection.doctor.finding import Cause, Finding, fail, ok, warn
 from placement_ac.inspection.doctor.setup import HubSetup, hub_rule
@@ -62,6 +63,11 @@ def check_parameters(setup: HubSetup) -> Iterator[Finding]:
             existing = {key_of(obj)[1] for obj in setup.dump.of(PLACEMENT) if key_of(obj)[0] in spaces}
             meant = did_you_mean(one.placement, existing)
             yield fail(message + meant, _name_another(one, closest(one.placement, existing)), label(name))
+        elif refused := refused_checks(setup.view.snapshot(one.placement)).get(name):
+            home = key_of(setup.view.placement(one.placement) or {})[0]
+            words = f"{ANNOTATION_PLACEMENT_NAMESPACE}={home}"
+            fix = HUB.run("annotate", "admissioncheck", name, words, "--overwrite")
+            yield fail(f"AdmissionCheck {name}: {refused.message}", fix, label(name))
     names = [one.meta.name for one in setup.view.our_checks]
     yield ok(f"the Placement of {joined(names)} exists" if names else "there is no check of ours")
 

@@ -194,9 +194,9 @@ class HubView:
         return next(filter(None, map(self.dump.why_unknown, needed)), "")
 
     def placement(self, name: str) -> Object | None:
-        """Return the Placement of that name that the controller uses: the first watched namespace wins."""
-        found = (self.dump.find(PLACEMENT, name, space) for space in self.settings.placement_namespace)
-        return next((one for one in found if one is not None), None)
+        """Return the Placement of that name that the controller uses."""
+        used = self.snapshot(name).decision.placement
+        return self.dump.find(PLACEMENT, name, used.meta.namespace) if used else None
 
     # -- what the controller decides
 
