@@ -64,9 +64,9 @@ def load(
     by_flag = {name: value for name, value in flags.items() if value is not None}
     by_variable = _from_environment(os.environ if environment is None else environment)
     path = (by_variable | by_flag).get(FILE_SETTING)
-    in_file = {} if path is None else _from_file(Path(path), read)
+    in_file, lines = ({}, {}) if path is None else _from_file(Path(path), read)
     origins = (
-        {name: (f"file {path}", f"{path}: {flag_name(name)}") for name in in_file}
+        {name: (f"file {path}", f"{path}:{line}: {flag_name(name)}") for name, line in lines.items()}
         | {name: (f"environment {PREFIX}{name.upper()}", f"{PREFIX}{name.upper()}") for name in by_variable}
         | {name: ("flag", flag_name(name)) for name in by_flag}
     )  # the source of each, and what a message calls the setting there
@@ -96,31 +96,35 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return given
 
 
-def _from_file(path: Path, read: Callable[[Path], str]) -> dict[str, Any]:
-    """Return the settings in the file, by the names of the fields. Raises BadSettings."""
+def _from_file(path: Path, read: Callable[[Path], str]) -> tuple[dict[str, Any], dict[str, int]]:
+    """Return the settings in the file and their lines, by the names of the fields. Raises BadSettings."""
     known = [flag_name(name) for name in Settings.model_fields if name != FILE_SETTING]
     problems: list[str] = []
     given: dict[str, Any] = {}
-    for key, value in _entries(path, read):
+    lines: dict[str, int] = {}
+    for key, value, line in _entries(path, read):
+        where = f"{path}:{line}: {key}"
         name = key.replace("-", "_")
         in_kebab_case = re.sub(r"_|(?<=[a-z])(?=[A-Z])", "-", key).lower()
         if "_" in key or name not in Settings.model_fields:
-            problems.append(f"{key}: there is no such setting; {_suggestion(in_kebab_case, known)}")
+            problems.append(f"{where}: there is no such setting; {_suggestion(in_kebab_case, known)}")
         elif name == FILE_SETTING:
-            problems.append(f"{key}: a file cannot name another one; give it as a flag or in the environment")
+            problems.append(
+                f"{where}: a file cannot name another one; give it as a flag or in the environment"
+            )
         elif name in given:
-            problems.append(f"{key}: it is given twice; keep one")
+            problems.append(f"{where}: it is given twice; keep one")
         else:
-            given[name] = _value(name, value)
+            given[name], lines[name] = _value(name, value), line
             if given[name] is None:
-                problems.append(f"{key}: {_expected(name, value)}")
+                problems.append(f"{where}: {_expected(name, value)}")
     if problems:
-        raise BadSettings("; ".join(f"{path}: {problem}" for problem in problems))
-    return given
+        raise BadSettings("; ".join(problems))
+    return given, lines
 
 
-def _entries(path: Path, read: Callable[[Path], str]) -> Iterable[tuple[str, yaml.Node]]:
-    """Return the keys and values of the file, as they are written. Raises BadSettings."""
+def _entries(path: Path, read: Callable[[Path], str]) -> Iterable[tuple[str, yaml.Node, int]]:
+    """Return the keys and values of the file, as they are written, and their lines. Raises BadSettings."""
     try:
         with yaml_errors(OSError):
             root = yaml.compose(read(path), yaml.SafeLoader)
@@ -135,7 +139,7 @@ def _entries(path: Path, read: Callable[[Path], str]) -> Iterable[tuple[str, yam
         return ()
     if not isinstance(root, yaml.MappingNode):
         raise BadSettings(f"{path}: it is not a mapping; write each setting as a line like log-level: debug")
-    return [(str(key.value), value) for key, value in root.value]
+    return [(str(key.value), value, key.start_mark.line + 1) for key, value in root.value]
 
 
 def _value(name: str, node: yaml.Node) -> str | tuple[str, ...] | None:

@@ -1,6 +1,7 @@
 """Installed plugins of the dispatcher: found by their entry point, and imported when a profile names them."""
 
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -83,6 +84,19 @@ def test_one_that_cannot_be_used_is_named(plugins: Installer, text: str, problem
     with pytest.raises(BadSettings) as wrong:
         load({"dispatch_profile": text}, {})
     assert problem in str(wrong.value)
+
+
+def test_a_plugin_without_a_weight_is_refused_with_the_line_of_the_settings_file(
+    plugins: Installer, tmp_path: Path
+) -> None:
+    plugins.install_sample()
+    path = tmp_path / "config.yaml"
+    path.write_text("dispatcher: true\ndispatch-profile: ranked,Cheap\n")
+    with pytest.raises(BadSettings) as wrong:
+        load({"config": str(path)}, {})
+    assert str(wrong.value).startswith(
+        f"{path}:2: dispatch-profile: 'ranked,Cheap' is not possible: write Cheap=1, or another weight"
+    )
 
 
 def test_one_that_cannot_be_imported_is_imported_once(plugins: Installer) -> None:

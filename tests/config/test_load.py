@@ -1,4 +1,4 @@
-"""Settings from a file: below flags and environment, refused by file and key, and shown with their source."""
+"""Settings from a file: below flags and environment, refused by file, line and key, shown with the source."""
 
 import json
 from pathlib import Path
@@ -85,6 +85,17 @@ def test_what_may_stand_in_the_file(path: Path, text: str, expected: Any) -> Non
             "a: 1\n---\nb: 1", "it is not YAML: line 2: but found another document", id="two documents"
         ),
         pytest.param("context: \x07", "it is not YAML: it has control characters", id="a bell"),
+    ],
+)
+def test_a_file_that_holds_no_settings_is_named(path: Path, text: str, problem: str) -> None:
+    with pytest.raises(BadSettings) as refused:
+        from_file(path, text)
+    assert str(refused.value) == f"{path}: {problem}"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
         pytest.param(
             "drain_deadline: 2h",
             "drain_deadline: there is no such setting; did you mean drain-deadline?",
@@ -165,10 +176,12 @@ def test_what_may_stand_in_the_file(path: Path, text: str, expected: Any) -> Non
         ),
     ],
 )
-def test_what_is_wrong_is_told_by_file_and_key(path: Path, text: str, problem: str) -> None:
+def test_what_is_wrong_is_told_by_file_line_and_key(path: Path, text: str, problem: str) -> None:
+    """The last line is the one that is wrong."""
     with pytest.raises(BadSettings) as refused:
-        from_file(path, text)
-    assert str(refused.value) == f"{path}: {problem}"
+        from_file(path, f"# ours\n\n{text}")
+    line = len(f"# ours\n\n{text}".splitlines())
+    assert str(refused.value) == f"{path}:{line}: {problem}"
 
 
 def test_all_that_is_wrong_is_told_at_once(path: Path) -> None:
@@ -176,9 +189,9 @@ def test_all_that_is_wrong_is_told_at_once(path: Path) -> None:
         from_file(path, "quark: 1\ncontext: [a]")
     known = ", ".join(flag_name(name) for name in Settings.model_fields if name != "config")
     assert str(refused.value).split("; ") == [
-        f"{path}: quark: there is no such setting",
+        f"{path}:1: quark: there is no such setting",
         f"known are {known}",
-        f"{path}: context: one value belongs here, not a list",
+        f"{path}:2: context: one value belongs here, not a list",
         "write context: VALUE",
     ]
 
