@@ -167,8 +167,11 @@ class CredentialLookup:
     def _provisions(self, placement: str, cluster: str, *, exists: bool) -> bool:
         """Whether a Placement that selects the cluster calls for its credentials.
 
-        If it selects many clusters and has not been planned yet, it does for those that exist.
+        If it selects many clusters and has not been planned yet, it does for those that exist. A decision
+        that its status does not name, which may be forged, only keeps those that exist.
         """
+        if not exists and not self._tables.is_named(placement, cluster):
+            return False
         most = self._tables.hub.provisioned_max
         if sum(len(decision.clusters) for decision in self._tables.decisions_of(placement)) <= most:
             return True

@@ -119,6 +119,7 @@ def _from_check(check: objects.Check, tables: Tables) -> Iterator[Key]:
 
 def _from_placement(placement: objects.Placement, tables: Tables) -> Iterator[Key]:
     yield Key("placement", placement.meta.name)
+    yield from _credentials(tables.selected_by(placement.meta.name), tables)  # its status names decisions
     if len(tables.hub.namespaces) > 1:  # which decisions count depends on where there is a Placement
         for decision in tables.decisions.by("placement", placement.meta.name):
             yield from _from_decision(decision, tables)

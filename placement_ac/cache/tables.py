@@ -31,6 +31,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
 from placement_ac.core.inputs.state import HubFacts
+from placement_ac.core.inputs.unnamed import unnamed_decisions
 
 
 def kinds_for(policy: ProvisioningPolicy) -> tuple[Kind, ...]:
@@ -225,6 +226,12 @@ class Tables:
     def selected_by(self, placement: str) -> list[str]:
         """Return the clusters that a Placement selects."""
         return clusters_in(self.decisions_of(placement))
+
+    def is_named(self, placement: str, cluster: str) -> bool:
+        """Whether the status of a Placement names a decision that selects the cluster, if it names any."""
+        owned = self.decisions_of(placement)
+        unnamed = unnamed_decisions(self.placements.get((self.home_of(placement), placement)), owned)
+        return any(cluster in one.clusters for one in owned if one not in unnamed)
 
     def users_of(self, cluster: str) -> set[str]:
         """Return the Placements that a check of ours names and that select the cluster."""
