@@ -70,6 +70,30 @@ def test_what_the_controller_has_made_is_listed(
     assert found["missingRights"] == []
 
 
+def test_other_namespaces_than_the_controllers_are_named(
+    admin: Driver, controllers: Controllers, status: Status
+) -> None:
+    controllers.start(leader_elect=True)
+    admin.check("p")
+    admin.select("p", "a")
+    admin.in_namespace("default").select("p", "b")
+    eventually(lambda: admin.listed("p"), ["p-a"])
+
+    def shown(*words: str) -> tuple[str, list[str], str]:
+        done = status("-o", "json", *words)
+        (branch,) = json.loads(done.stdout)["checks"]
+        return branch["placement"], [row["name"] for row in branch["clusters"]], done.stderr
+
+    assert shown() == ("kueue-system/p", ["a"], "")
+    assert shown("-n", "kueue-system") == ("kueue-system/p", ["a"], "")
+    assert shown("-n", "default") == (
+        "default/p",
+        ["b", "a"],  # the other is listed
+        "shown are the Placements in namespace default; the controller watches kueue-system, and its "
+        "conditions are about the Placements there\n",
+    )
+
+
 def test_it_begins_with_who_leads(admin: Driver, controllers: Controllers, status: Status) -> None:
     admin.check("p")
     controller = controllers.start(leader_elect=True)

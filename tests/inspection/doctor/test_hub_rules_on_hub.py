@@ -16,11 +16,12 @@ import yaml
 from click.testing import CliRunner
 
 from placement_ac.cli.main import main
+from placement_ac.inspection.doctor.finding import Level
 from placement_ac.inspection.doctor.hub_rules import RULES
 from placement_ac.inspection.hub.kinds import ALL_KINDS
 from placement_ac.lab.hub import Hub
 from tests.inspection.doctor.broken_hub import DECISION
-from tests.inspection.doctor.broken_setups import FILE, Break, Objects, both, configured, image
+from tests.inspection.doctor.broken_setups import CONFIG, FILE, KUEUE, Break, Objects, both, configured, image
 from tests.inspection.doctor.test_hub_rules import BREAKS, stored
 from tests.inspection.test_hub_reader_on_hub import kubeconfig_of
 from tests.support import healthy
@@ -147,6 +148,37 @@ def test_a_hub_that_is_set_up_right(bench: Bench) -> None:
     code, document = bench.doctor()
     assert [one for one in document["findings"] if one["level"] != "OK"] == []
     assert (code, document["summary"]) == (0, {"ok": len(document["findings"]), "warn": 0, "fail": 0})
+
+
+RELEASE = "gpu-queues"
+
+
+def of_another_release(objects: Objects) -> None:
+    """Install Kueue as a Helm release of another name does: all its objects have other names."""
+    manager, config = objects.pop(KUEUE), objects.pop(CONFIG)
+    manager["metadata"] |= {
+        "name": f"{RELEASE}-controller-manager",
+        "labels": {"app.kubernetes.io/name": "kueue", "control-plane": "controller-manager"},
+    }
+    config["metadata"]["name"] = f"{RELEASE}-manager-config"
+    volumes = manager["spec"]["template"]["spec"]["volumes"]
+    next(one for one in volumes if "configMap" in one)["configMap"]["name"] = f"{RELEASE}-manager-config"
+    objects.update({healthy.key_of(one): one for one in (manager, config)})
+
+
+def test_kueue_of_another_helm_release_is_found_by_its_labels(bench: Bench, tmp_path: Path) -> None:
+    """Its Deployment and its ConfigMap, on the hub and in a dump of it."""
+    with bench.broken(Break("", of_another_release, "", Level.OK, "", "")):
+        _, live = bench.doctor()
+        words = ["doctor", "-o", "json", "--from-dump", dump_of(bench, tmp_path)]
+        of_dump = json.loads(CliRunner().invoke(main, words).stdout)
+        words = ["version", "-o", "json", "--kubeconfig", str(bench.kubeconfig)]
+        assert json.loads(CliRunner().invoke(main, words).stdout)["kueue"] == "v0.19.2"
+    for found in (live, of_dump):
+        messages = {one["check"]: one["message"] for one in found["findings"]}
+        manager = f"Deployment {healthy.NS}/{RELEASE}-controller-manager has 1 ready"
+        assert (messages["kueue-deployment"], messages["kueue-release"]) == (manager, "Kueue 0.19.2")
+        assert [one for one in found["findings"] if one["level"] != "OK"] == []
 
 
 def dump_of(bench: Bench, folder: Path, *more: str) -> str:
