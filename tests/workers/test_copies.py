@@ -306,7 +306,7 @@ def test_pages_without_end_are_read_within_a_budget(
 
     def page() -> bytes:
         read.append(None)
-        time.sleep(pause)
+        time.sleep(pause)  # a worker whose every page takes that long: the time for all of them runs out
         more = {"continue": str(len(read))}
         return json.dumps({"kind": "WorkloadList", "items": [item(len(read))], "metadata": more}).encode()
 
@@ -720,7 +720,9 @@ def test_those_that_never_answer_keep_no_other_waiting(admin: Driver, worker: Dr
     async def story(workers: CopyReader) -> tuple[WorkerCopies, bool]:
         await asyncio.gather(*map(workers.read, dead))  # now they are known
         again = [asyncio.create_task(workers.read(cluster)) for cluster in dead]
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(
+            0.05
+        )  # their questions are sent before ours; an address that is silent notes none
         answer = await workers.read(by_secret())
         waited = any(task.done() for task in again)
         await asyncio.gather(*again)
@@ -762,7 +764,7 @@ def test_being_cancelled_is_no_answer(admin: Driver, worker: Driver, silent: str
 
     async def cancelled(workers: CopyReader) -> bool:
         asking = asyncio.create_task(workers.read(by_secret()))
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.2)  # the question is under way; an address that is silent notes none
         asking.cancel()
         (result,) = await asyncio.gather(asking, return_exceptions=True)
         return isinstance(result, asyncio.CancelledError)
