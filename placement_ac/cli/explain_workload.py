@@ -102,7 +102,7 @@ def _table(choice: PlacementChoice, since: str, *, wide: bool) -> RenderableType
                 safe_text,
                 (
                     one.cluster,
-                    f"{one.reason} ({one.filter})" if one.filter else NOTHING,
+                    _filters(one),
                     *(_number(one.points.get(name)) for name in weights),
                     _number(one.total),
                     since if one.nominated else NOTHING,
@@ -112,6 +112,12 @@ def _table(choice: PlacementChoice, since: str, *, wide: bool) -> RenderableType
             )
         )
     return table
+
+
+def _filters(one: ClusterChoice) -> str:
+    if one.filter:
+        return f"{one.reason} ({one.filter})"
+    return f"comes last: {one.doubt}" if one.doubt else NOTHING
 
 
 def _number(points: float | None) -> str:

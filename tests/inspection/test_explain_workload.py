@@ -11,6 +11,7 @@ from placement_ac.cli.explain_workload import workload_texts
 from placement_ac.config.settings import Settings
 from placement_ac.core.api import constants
 from placement_ac.core.dispatch.plugins import AssumedPlugins
+from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.inspection.explain.workload import WorkloadExplanation, explain_workload
 from placement_ac.inspection.hub.dump import dump_of
 from placement_ac.inspection.hub.hub_view import HubView
@@ -27,7 +28,7 @@ from tests.support.builders import (
     secrets,
 )
 from tests.support.documents import ROOT
-from tests.support.jobs_to_dispatch import DOMAIN, raw_job
+from tests.support.jobs_to_dispatch import DOMAIN, GPU, gpu_pods, queues, raw_job
 
 P, MK = "placement-demo2", "multikueue-demo2"
 NAMES = ("cluster1", "cluster2", "cluster3")
@@ -144,6 +145,25 @@ def test_a_cluster_that_is_not_connected_says_why() -> None:
     why, first = "ClientConnectionFailed: no", choice.clusters[0]
     assert (first.cluster, first.state, first.why) == ("cluster1", "not connected", why)
     assert f"not connected  placement-demo2-cluster1  {why}" in drawn(job, view, wide=True)
+
+
+def test_a_cluster_that_may_never_give_quota_says_why_it_comes_last() -> None:
+    job = a_job(pods=gpu_pods(8))
+    here = "default", "user-queue-demo2"
+    per_worker = {
+        "cluster1": queues(("cpu", "all", 8), queue=here),
+        "cluster2": queues((GPU, "all", 16), queue=here),
+    }
+    facts = {f"{P}-{name}": WorkerFacts(found) for name, found in per_worker.items()}
+    view = view_of(job).with_queue_facts(facts)
+    [choice] = explained(job, view).placements
+    assert {one.cluster: (round(one.total or 0.0), one.doubt) for one in choice.clusters} == {
+        "cluster2": (67, ""),
+        "cluster3": (33, ""),
+        "cluster1": (0, f"ClusterQueue cluster-queue has no quota of {GPU}"),
+    }
+    rows = [line for line in drawn(job, view).splitlines() if line.startswith("cluster1")]
+    assert [f"comes last: ClusterQueue cluster-queue has no quota of {GPU}" in row for row in rows] == [True]
 
 
 def test_a_workload_without_quota_is_ranked_as_well() -> None:

@@ -50,6 +50,8 @@ class ClusterChoice:
     """None: it does not fit, or was not judged."""
     nominated: bool = False
     quota: QuotaState = "not needed"
+    doubt: str = ""
+    """Why its worker may never give the job quota, so that it comes last; "": there is no doubt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,8 @@ class _Judged(NamedTuple):
     points: Mapping[str, Mapping[str, float | None]]
     asks_about: frozenset[str]
     """MultiKueueClusters whose quota matters."""
+    doubts: Mapping[str, str]
+    """MultiKueueCluster that fits → why it may never give the job quota; "": there is no doubt."""
 
 
 class _RecordingFit(JobFit):
@@ -102,7 +106,8 @@ class _RecordingFit(JobFit):
             points = {name: self.points(workload, name) for name in ranking.order}
             profile = self.profile(workload)
             asks_about = self._cycle.asks_about(workload, profile)
-            self.judged = _Judged(ranking, self.problem(workload), profile, points, asks_about)
+            doubts = {name: self._cycle.doubt(workload, name) for name in ranking.order}
+            self.judged = _Judged(ranking, self.problem(workload), profile, points, asks_about, doubts)
         return ranking
 
 
@@ -189,6 +194,7 @@ def _clusters(
             points=judged.points.get(name, {}) if judged else {},
             total=judged.ranking.totals.get(name) if judged else None,
             nominated=name in workload.nominated,
+            doubt=judged.doubts.get(name, "") if judged else "",
         )
 
 
