@@ -89,8 +89,10 @@ def test_other_namespaces_than_the_controllers_are_named(
     assert shown("-n", "default") == (
         "default/p",
         ["b", "a"],  # the other is listed
-        "shown are the Placements in namespace default; the controller watches kueue-system, and its "
-        "conditions are about the Placements there\n",
+        (
+            "shown are the Placements in namespace default; the controller watches kueue-system, and its "
+            "conditions are about the Placements there\n"
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""What `doctor` says of several Placements of one name, on a hub over HTTP."""
+"""Several Placements of one name: the report of `doctor`, on a hub over HTTP."""
 
 import json
 from collections.abc import Callable
