@@ -22,7 +22,6 @@ from placement_ac.lab.standins.multikueue.objects import (
     RETRY,
     Obj,
     cluster_of,
-    condition,
     condition_field,
     deep_copy,
     is_condition_true,
@@ -78,7 +77,7 @@ def remove_all(workers: Mapping[str, RemoteWorker]) -> list[Operation]:
 def longest_with(workers: Mapping[str, RemoteWorker], kind: str) -> str:
     """Return the worker whose copy has had the condition True for the longest time, "" if none has."""
     found = {
-        name: (condition(worker.copy, kind) or {})["lastTransitionTime"]
+        name: condition_field(worker.copy, kind, "lastTransitionTime")
         for name, worker in workers.items()
         if worker.copy and is_condition_true(worker.copy, kind)
     }
