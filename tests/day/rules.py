@@ -143,10 +143,11 @@ class Rules:
                 self.left[key] = world.now + (grace if is_mass_loss else 0.0)
 
     def _started(self, name: str, worker: str) -> None:
-        running = self.world.kueue.running(name)
+        cluster = self.world.cluster_of(worker)
+        running = self.world.kueue.running(name) | {cluster}  # it is called just before the Job runs
         if len(running) > 1 and name not in self.kueue_lost and not self._is_given_up(running):
             self.found("twice", f"{name} runs on {' and '.join(sorted(running))}")
-        placement, cluster = self.world.jobs[name].placement, self.world.cluster_of(worker)
+        placement = self.world.jobs[name].placement
         left = self.left.get((placement, cluster))
         # With the gate, Kueue sends jobs to every listed cluster (docs/draining.md, "What each mode shows").
         if left is None or not self.world.settings.dispatcher or self._is_fresh(cluster, LEAVES_SECONDS):
