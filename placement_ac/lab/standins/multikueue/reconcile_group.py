@@ -174,7 +174,7 @@ def _copy_is_admitted(seen: WorkloadInputs) -> ReconcileResult | None:
     again = _sync_delay(seen, name) or seen.settings.worker_lost_seconds
     if cluster_of(seen.workload) not in ("", name):
         # Kueue fails with 'attempting to change immutable ClusterName' and writes nothing.
-        return ReconcileResult(tuple(done), requeue_after=RETRY_SECONDS)
+        return ReconcileResult(tuple(done), requeue_after=RETRY_SECONDS, failed=True)
     return ReconcileResult((*done, *_record(seen, name)), again)
 
 
