@@ -185,7 +185,10 @@ class Rules:
         room = {one: self.world.kueue.slots_left(one) for one in CLUSTERS}
         for name, seen in self.jobs.items():
             placed = of.cluster_of(seen.raw)
-            if not placed and of.is_condition_true(seen.raw, of.QUOTA_RESERVED) and self._idle(name, room):
+            waits = not placed and of.is_condition_true(seen.raw, of.QUOTA_RESERVED)
+            if waits and name in self.kueue_lost and self.world.kueue.running(name):
+                waits = False  # Kueue has given it up, and it runs on: Kueue finds it when it looks again
+            if waits and self._idle(name, room):
                 seen.idle_since = now if seen.idle_since is None else seen.idle_since
             else:
                 seen.idle_since = None
