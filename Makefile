@@ -54,8 +54,8 @@ coverage: ## The same with COVERAGE=yes
 
 test-long: $(VENV)/installed ## Run the long tests: whole installations, many kills, many jobs
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m long --ignore tests/cases
-	@# These scripts wait for fixed times: two at once, and nothing beside them.
-	$(BIN)/pytest -n 2 --dist worksteal -m long tests/cases
+	@# These scripts wait for fixed times: one after the other, and nothing beside them.
+	$(BIN)/pytest -m long tests/cases
 
 test-envtest: $(VENV)/installed ## Run the hub tests on a real API server; needs KUBEBUILDER_ASSETS, takes CRDS
 	@$(BIN)/pytest --envtest --crds '$(CRDS)' --timeout 300 -rs tests
