@@ -15,6 +15,7 @@ from placement_ac.cli.completion import complete
 from placement_ac.cli.hub_names import LIMIT_SECONDS
 from placement_ac.lab.hub import Hub
 from tests.support.driver import NS, Driver
+from tests.support.stage import shorten
 
 BIN = str(Path(sys.executable).parent)
 OCM = "cluster.open-cluster-management.io"
@@ -56,6 +57,7 @@ def home(hub: Hub, admin: Driver, tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    shorten(monkeypatch, LIMIT_SECONDS=60.0)  # of this process: on a busy machine, an answer takes longer
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
 
 
@@ -178,8 +180,16 @@ def the_plugin_fails(hub: Hub, path: Path) -> None:
         the_plugin_fails,
     ],
 )
-def test_an_error_gives_no_names_and_no_text(hub: Hub, home: Path, breaks) -> None:  # type: ignore[no-untyped-def]
+def test_an_error_gives_no_names_and_no_text(  # type: ignore[no-untyped-def]
+    hub: Hub, home: Path, breaks, capfd: pytest.CaptureFixture[str]
+) -> None:
     breaks(hub, home)
+    names = completed("status", "--kubeconfig", str(home), "")
+    assert (names, *capfd.readouterr()) == ([], "", "")
+
+
+def test_a_process_prints_no_text_either(home: Path) -> None:
+    use_plugin(home, "echo s3cret >&2; exit 1")
     assert asked_of(home)[:2] == ([], "")
 
 

@@ -79,6 +79,8 @@ class Rules:
     """Jobs whose cluster was away for long: Kueue gives them up, and then runs them twice."""
     running: set[tuple[str, str]] = field(default_factory=set)
     """Placement and cluster, where a job of it is placed."""
+    nominated: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    """The same → its jobs that are nominated there."""
     looks: int = 0
     """How often the world was looked at: whenever it has changed, once a second at most."""
     changed: bool = True
@@ -141,10 +143,11 @@ class Rules:
                 self.left[key] = world.now + (grace if is_mass_loss else 0.0)
 
     def _started(self, name: str, worker: str) -> None:
-        running = self.world.kueue.running(name)
+        cluster = self.world.cluster_of(worker)
+        running = self.world.kueue.running(name) | {cluster}  # it is called just before the Job runs
         if len(running) > 1 and name not in self.kueue_lost and not self._is_given_up(running):
             self.found("twice", f"{name} runs on {' and '.join(sorted(running))}")
-        placement, cluster = self.world.jobs[name].placement, self.world.cluster_of(worker)
+        placement = self.world.jobs[name].placement
         left = self.left.get((placement, cluster))
         # With the gate, Kueue sends jobs to every listed cluster (docs/draining.md, "What each mode shows").
         if left is None or not self.world.settings.dispatcher or self._is_fresh(cluster, LEAVES_SECONDS):
@@ -182,7 +185,10 @@ class Rules:
         room = {one: self.world.kueue.slots_left(one) for one in CLUSTERS}
         for name, seen in self.jobs.items():
             placed = of.cluster_of(seen.raw)
-            if not placed and of.is_condition_true(seen.raw, of.QUOTA_RESERVED) and self._idle(name, room):
+            waits = not placed and of.is_condition_true(seen.raw, of.QUOTA_RESERVED)
+            if waits and name in self.kueue_lost and self.world.kueue.running(name):
+                waits = False  # Kueue has given it up, and it runs on: Kueue finds it when it looks again
+            if waits and self._idle(name, room):
                 seen.idle_since = now if seen.idle_since is None else seen.idle_since
             else:
                 seen.idle_since = None
@@ -196,6 +202,11 @@ class Rules:
             for name, seen in self.jobs.items()
             if (where := of.cluster_of(seen.raw))
         }
+        self.nominated = {}
+        for name, seen in self.jobs.items():
+            for worker in of.nominated_of(seen.raw):
+                key = self.world.jobs[name].placement, self.world.cluster_of(worker)
+                self.nominated.setdefault(key, []).append(name)
         for key in self.left:
             if key in self.running or not self.world.is_listed(*key):
                 self.empty.pop(key, None)
@@ -227,8 +238,11 @@ class Rules:
             if seen.gone_since is not None and now - seen.gone_since > LOST_SECONDS:
                 where = of.cluster_of(seen.raw)
                 self.found("lost", f"{name} is placed on {where} and does not run there")
+        bound, is_gate = self.empty_bound, not world.settings.dispatcher
         for key, since in self.empty.items():
-            self._judge_empty(key, now - max(since, self.left[key], began + BACK_SECONDS))
+            seconds = now - max(since, self.left[key], began + BACK_SECONDS)
+            if seconds > bound and (is_gate or key in self.nominated):
+                self._judge_empty(key, seconds)
 
     @property
     def waits_bound(self) -> float:
@@ -258,24 +272,18 @@ class Rules:
 
     def _judge_empty(self, key: tuple[str, str], seconds: float) -> None:
         placement, cluster = key
-        if seconds <= self.empty_bound or self._is_fresh(cluster, self.empty_bound):
+        if self._is_fresh(cluster, self.empty_bound):
             return
-        name = self.world.name_of(*key)
         if self.kueue_lost & self.world.kueue.workers[cluster].copies.keys():
             return  # Kueue has given these jobs up, and has not taken their copies away yet
         if not self.world.settings.dispatcher:
             message = f"{placement} lists {cluster}, where nothing has run for {seconds / 60:.1f} min"
             self.found("empties", message)
             return
-        jobs = self.world.jobs
-        there = [
-            one
-            for one, seen in self.jobs.items()
-            if jobs[one].placement == placement and name in of.nominated_of(seen.raw)
-        ]
-        if there:
-            message = f"{', '.join(there)} still nominated to {cluster}, which {placement} deselected"
-            self.found("empties", f"{message}, {seconds / 60:.1f} min after its last job")
+        message = (
+            f"{', '.join(self.nominated[key])} still nominated to {cluster}, which {placement} deselected"
+        )
+        self.found("empties", f"{message}, {seconds / 60:.1f} min after its last job")
 
     @property
     def empty_bound(self) -> float:

@@ -504,7 +504,7 @@ RUBBISH = st.recursive(
 FIELDS = ("apiVersion", "clusters", "contexts", "current-context", "users", "preferences")
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=RUBBISH | st.dictionaries(st.sampled_from(FIELDS), RUBBISH, max_size=6))
 @example(content="plain text")
 @example(content=["a", "list"])

@@ -20,6 +20,8 @@ from tests.support.driver import Driver, eventually
 
 SMALL = 4096
 LINE = "x" * 100
+MORE = 5
+"""Checks: the lines of one are more than a small pipe takes."""
 
 
 @contextmanager
@@ -74,11 +76,11 @@ def test_the_controller_goes_on(hub: Hub, admin: Driver, tmp_path: Path, how: st
             eventually(lambda: admin.reason("p"), "Active", seconds=60)
             if how == "closed":
                 reader.close()
-            for number in range(20):
+            for number in range(MORE):
                 admin.check(f"q{number}")
                 admin.placement(f"q{number}")
                 admin.decide(f"q{number}", "a")
-            eventually(lambda: admin.reason("q19"), "Active", seconds=60)
+            eventually(lambda: admin.reason(f"q{MORE - 1}"), "Active", seconds=60)
             if how == "full":
                 assert json.loads((reader.read(SMALL) or b"").partition(b"\n")[0])["level"]
             run.send_signal(signal.SIGTERM)

@@ -73,16 +73,25 @@ def checks_of(placement: str) -> tuple[str, str]:
 # -- time
 
 
+RESOLUTION: Final = 1e-6
+"""Of the loop's clock: asyncio's own value is below the precision of a float of that size."""
+
+
 class _Clockwork(selectors.SelectSelector):
     """A selector that advances the virtual time instead of waiting for files."""
 
     def __init__(self, kueue: VirtualKueue) -> None:
         super().__init__()
         self._kueue = kueue
+        self.is_woken = False
+        """Whether the loop has something new to do."""
 
     def select(self, timeout: float | None = None) -> list[Any]:
-        if timeout is None or timeout > 0:
-            self._kueue.step(timeout)
+        """Run the events of the world until one of them concerns the loop, or for so long."""
+        kueue, self.is_woken = self._kueue, timeout is not None and timeout <= 0
+        end = None if timeout is None else kueue.now + timeout
+        while not self.is_woken and (end is None or kueue.now + RESOLUTION <= end):
+            kueue.step(None if end is None else end - kueue.now)
         return []
 
 
@@ -90,12 +99,21 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     """An event loop on Kueue's clock."""
 
     def __init__(self, kueue: VirtualKueue) -> None:
-        super().__init__(_Clockwork(kueue))
+        self._clockwork = _Clockwork(kueue)
+        super().__init__(self._clockwork)
         self._kueue = kueue
-        self._clock_resolution = 1e-6  # asyncio's own value is below the precision of a float of that size
+        self._clock_resolution = RESOLUTION
 
     def time(self) -> float:
         return self._kueue.now
+
+    def call_soon(self, *args: Any, **kwargs: Any) -> asyncio.Handle:
+        self._clockwork.is_woken = True
+        return super().call_soon(*args, **kwargs)
+
+    def call_at(self, *args: Any, **kwargs: Any) -> asyncio.TimerHandle:
+        self._clockwork.is_woken = True
+        return super().call_at(*args, **kwargs)
 
 
 def play(kueue: VirtualKueue, story: Coroutine[Any, Any, T]) -> T:

@@ -31,6 +31,8 @@ START = 1_790_000_000.0
 NAMESPACE = "default"
 CHECK = "multikueue"
 OURS = "placement"
+LONGEST_BACKOFF = 6
+"""The failures in a row after which Kueue waits no longer: about a minute here, 1,000 s there."""
 MOST_BUSY_SECONDS = 0.5
 """The longest time before MultiKueue looks at an evicted Workload (`Delays.left_behind`)."""
 
@@ -82,6 +84,8 @@ class _Turn:
 
     due: float | None = None
     at_work: bool = False
+    failures: int = 0
+    """In a row."""
 
 
 class VirtualKueue:
@@ -659,8 +663,10 @@ class VirtualKueue:
     def _reconcile(self, controller: str, name: str) -> None:
         turn = self._turns[controller, name]
         decision = mk.CONTROLLERS[controller](self._seen(name))
+        turn.failures = turn.failures + 1 if decision.failed else 0
         if decision.requeue_after is not None:
-            self._ask(controller, name, max(decision.requeue_after, 0.01))
+            backoff = 2 ** min(turn.failures - 1, LONGEST_BACKOFF) if turn.failures else 1
+            self._ask(controller, name, max(decision.requeue_after * backoff, 0.01))
         if decision.operations:
             turn.at_work = True
             version = self._cached[name]["metadata"]["resourceVersion"]

@@ -312,7 +312,7 @@ def test_pages_without_end_are_read_within_a_budget(
 
     with answering(workload_list() | {COPIES: page}) as address:
         put_secret(admin, "s", plain_kubeconfig(address))
-        assert ask(admin, timeout=20.0) == beyond(sent)
+        assert ask(admin, timeout=20.0 if pause else 50.0) == beyond(sent)
     assert len(read) <= pages
 
 
@@ -707,7 +707,7 @@ def silent() -> Iterator[str]:
 def test_a_server_that_never_answers(admin: Driver, worker: Driver, silent: str) -> None:
     put_secret(admin, "s", kubeconfig(worker, server=silent))
     began = time.monotonic()
-    assert ask(admin, timeout=0.3) == problem("the worker did not answer within 0.3 s")
+    assert ask(admin, timeout=1.5) == problem("the worker did not answer within 1.5 s")
     assert time.monotonic() - began < 10
 
 

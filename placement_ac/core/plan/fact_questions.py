@@ -45,13 +45,9 @@ def askable_workers(seen: Snapshot, targets: TargetClusters) -> frozenset[str]:
     )
 
 
-def awaited_workers(seen: Snapshot, askable: Collection[str]) -> frozenset[str]:
-    """Return those that have not answered lately, and whose answer is worth a short wait."""
-    return frozenset(
-        name
-        for name in askable
-        if not _has_answered(seen, name) and seen.age(_timer(name)) < FACTS_WAIT_SECONDS
-    )
+def is_awaited(seen: Snapshot, name: str) -> bool:
+    """Whether a worker has not answered lately, and its answer is worth a short wait."""
+    return not _has_answered(seen, name) and seen.age(_timer(name)) < FACTS_WAIT_SECONDS
 
 
 def fact_questions(seen: Snapshot, names: Collection[str]) -> FactQuestions:

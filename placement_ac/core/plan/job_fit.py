@@ -15,7 +15,7 @@ from placement_ac.core.dispatch.facts import Cluster
 from placement_ac.core.dispatch.profiles import RANKED, Profile, ProfileError, parse_profile
 from placement_ac.core.inputs.queue_facts import Queue, QueueFacts
 from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind
-from placement_ac.core.plan.fact_questions import FACTS_WAIT_SECONDS, askable_workers, awaited_workers
+from placement_ac.core.plan.fact_questions import FACTS_WAIT_SECONDS, askable_workers, is_awaited
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.plan.turns import turn
 
@@ -24,6 +24,7 @@ class JobFit:
     """Ranks the clusters for one Workload after the other; each knows the nominations of those before it."""
 
     def __init__(self, seen: Snapshot, targets: TargetClusters) -> None:
+        self._seen = seen
         self._profiles = {check.meta.name: profile_of(seen, check)[0] for check in seen.checks.ours}
         self._default = default_profile(seen)[0]
         policy, clusters = seen.policy, tuple(_clusters(seen, targets))
@@ -31,7 +32,6 @@ class JobFit:
         self._askable = askable_workers(seen, targets)
         undecided = [one for one in targets.workloads.undecided if _is_judged(seen, one)]
         self.turn = turn(seen, undecided, self._cycle.cost)
-        self._awaited = awaited_workers(seen, self._askable)
 
     def ranking(self, workload: Workload) -> Ranking:
         """Return the clusters that fit the Workload, best first."""
@@ -65,7 +65,7 @@ class JobFit:
 
     def awaits(self, names: Collection[str]) -> bool:
         """Whether one of these MultiKueueClusters, which are asked for their queues, may soon answer."""
-        return not self._awaited.isdisjoint(names)
+        return any(is_awaited(self._seen, name) for name in names)
 
     def has_room(self, workload: Workload, name: str) -> bool:
         """Whether a MultiKueueCluster has room for the Workload now, as far as is known."""
@@ -91,6 +91,8 @@ def round_timer(workload: Workload) -> Timer:
 
 def round_left(seen: Snapshot, workload: Workload) -> float:
     """Return the seconds until the next round; a restart of the controller does not begin it anew."""
+    if not workload.nominated:
+        return seen.policy.round_timeout
     since = workload.nominated_since
     on_hub = (seen.now - since).total_seconds() if since else 0.0
     return seen.policy.round_timeout - max(seen.age(round_timer(workload)), on_hub)

@@ -91,5 +91,6 @@ def _edits(seen: Snapshot) -> tuple[frozenset[Timer], bool]:
     now = Timer(TimerKind.PLACEMENT_GENERATION, f"{meta.namespace}/{meta.uid}/{meta.generation}")
     changed = now not in known and any(timer.subject.startswith(f"{meta.namespace}/") for timer in known)
     timer = Timer(TimerKind.PLACEMENT_EDITED, now.subject)
-    edited = changed or seen.timer_ages.get(timer, EDIT_WINDOW_SECONDS) < EDIT_WINDOW_SECONDS
+    age = seen.timer_ages.get(timer)
+    edited = changed or (age is not None and age < EDIT_WINDOW_SECONDS)
     return frozenset((now, timer) if edited else (now,)), edited

@@ -174,14 +174,15 @@ def _check_rejects_or_retries(seen: WorkloadInputs) -> ReconcileResult | None:
     """Deactivate after Rejected; evict after Retry, which resets all checks to Pending."""
     if not is_condition_true(seen.workload, QUOTA_RESERVED) or is_condition_true(seen.workload, EVICTED):
         return None
+    rejected, retried = (_checks_in_state(seen.workload, state) for state in (REJECTED, RETRY))
+    if not rejected and not retried:
+        return None
     workload = deep_copy(seen.workload)
-    if rejected := _checks_in_state(workload, REJECTED):
+    if rejected:
         set_condition(workload, DEACTIVATION_TARGET, True, step.BY_CHECK, rejected, seen.now)
-        return _write(workload)
-    if retried := _checks_in_state(workload, RETRY):
+    else:
         step.evict(workload, step.BY_CHECK, f"Evicted due to {retried}", seen.now)
-        return _write(workload)
-    return None
+    return _write(workload)
 
 
 def _checks_in_state(workload: Obj, state: str) -> str:

@@ -6,6 +6,7 @@ Plain data. All times are POSIX seconds on the clock of `WorkloadInputs.now`.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 from placement_ac.lab.standins.multikueue.objects import Obj, check_of
@@ -58,7 +59,7 @@ class HubQueue:
     has_room: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WorkloadInputs:
     """All inputs for one Workload of the hub.
 
@@ -84,7 +85,7 @@ class WorkloadInputs:
         """The multikueue check's entry in the Workload's status."""
         return check_of(self.workload, self.check)
 
-    @property
+    @cached_property
     def remotes(self) -> dict[str, RemoteWorker]:
         """The listed and connected workers; the manager ignores all others."""
         listed = self.clusters or ()

@@ -104,10 +104,14 @@ Operation = (
 
 @dataclass(frozen=True, slots=True)
 class ReconcileResult:
-    """Operations in order, and the seconds until the next reconcile (None: only after a change)."""
+    """Operations in order, and the seconds until the next reconcile (None: only after a change).
+
+    `failed`: it ends with an error; Kueue doubles the time with each failure in a row.
+    """
 
     operations: tuple[Operation, ...] = ()
     requeue_after: float | None = None
+    failed: bool = False
 
 
 NO_OPERATIONS = ReconcileResult()

@@ -22,7 +22,6 @@ from placement_ac.lab.standins.multikueue.objects import (
     RETRY,
     Obj,
     cluster_of,
-    condition,
     condition_field,
     deep_copy,
     is_condition_true,
@@ -78,7 +77,7 @@ def remove_all(workers: Mapping[str, RemoteWorker]) -> list[Operation]:
 def longest_with(workers: Mapping[str, RemoteWorker], kind: str) -> str:
     """Return the worker whose copy has had the condition True for the longest time, "" if none has."""
     found = {
-        name: (condition(worker.copy, kind) or {})["lastTransitionTime"]
+        name: condition_field(worker.copy, kind, "lastTransitionTime")
         for name, worker in workers.items()
         if worker.copy and is_condition_true(worker.copy, kind)
     }
@@ -175,7 +174,7 @@ def _copy_is_admitted(seen: WorkloadInputs) -> ReconcileResult | None:
     again = _sync_delay(seen, name) or seen.settings.worker_lost_seconds
     if cluster_of(seen.workload) not in ("", name):
         # Kueue fails with 'attempting to change immutable ClusterName' and writes nothing.
-        return ReconcileResult(tuple(done), requeue_after=RETRY_SECONDS)
+        return ReconcileResult(tuple(done), requeue_after=RETRY_SECONDS, failed=True)
     return ReconcileResult((*done, *_record(seen, name)), again)
 
 
