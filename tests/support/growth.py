@@ -1,4 +1,4 @@
-"""What code costs, in figures that no busy machine and no tracer changes: calls, growth with the input."""
+"""The cost of code in figures that no busy machine and no tracer changes: calls, growth with the input."""
 
 import sys
 import time
