@@ -11,7 +11,6 @@ RUN pip install --prefix /app --ignore-installed --require-hashes --only-binary 
     && pip install --require-hashes --only-binary :all: -r requirements-build.lock
 
 COPY pyproject.toml README.md LICENSE ./
-COPY samples samples
 COPY placement_ac placement_ac
 # Of the scripts only ours goes on, run by the Python of the other base.
 RUN pip install --prefix /app --no-deps --no-build-isolation . \

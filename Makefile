@@ -11,6 +11,10 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # Of every platform and Python, as the image has another Python than this machine.
 LOCK := --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate --upgrade
+# The three packages, and how their names are kept out of what is locked.
+PROJECTS := pyproject.toml kubectl_placement/pyproject.toml placement_lab/pyproject.toml
+NOT_OURS := --no-emit-package placement-ac --no-emit-package kubectl-placement
+OURS := --editable . --editable kubectl_placement --editable placement_lab
 # A name that no registry answers for: set your own to push it.
 IMAGE ?= localhost/placement-ac:v0.1.0
 SBOM ?= build/placement-ac.cdx.json
@@ -23,7 +27,7 @@ SBOM_VENV := build/sbom
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/installed ## Show the four stories on embedded hubs
+demo: $(or $(wildcard $(VENV)/installed),$(VENV)/installed-demo) ## Show the four stories on embedded hubs; the first time, install what that needs
 	$(BIN)/placement-ac demo
 
 pictures: $(VENV)/installed ## Make the pictures in docs/images anew, on an embedded hub
@@ -89,11 +93,13 @@ lock: $(VENV)/installed ## Lock what the image holds and what the tests use, wit
 	@echo '# The packages in the image, each with its hashes. Made by `make lock` from pyproject.toml; not edited by hand.' > requirements.lock
 	$(BIN)/uv pip compile $(LOCK) pyproject.toml >> requirements.lock
 	@echo '# The packages that build the wheel for the image, with hashes. Made by `make lock`; not edited by hand.' > requirements-build.lock
+	@echo '# The packages that the demo and the commands of an admin need, each with its hashes. Made by `make lock`; not edited by hand.' > requirements-demo.lock
+	$(BIN)/uv pip compile $(LOCK) $(NOT_OURS) $(PROJECTS) >> requirements-demo.lock
 	echo 'hatchling>=1.27' | $(BIN)/uv pip compile $(LOCK) - >> requirements-build.lock
 	@echo '# The packages that make the SBOM of a release, with hashes. Made by `make lock`; not edited by hand.' > requirements-sbom.lock
 	echo 'cyclonedx-bom>=7.2,<8' | $(BIN)/uv pip compile $(LOCK) - >> requirements-sbom.lock
 	@echo '# The packages that develop and test it, with hashes. Made by `make lock` from pyproject.toml; not edited by hand.' > requirements-dev.lock
-	$(BIN)/uv pip compile $(LOCK) --all-extras pyproject.toml >> requirements-dev.lock
+	$(BIN)/uv pip compile $(LOCK) --all-extras $(NOT_OURS) $(PROJECTS) >> requirements-dev.lock
 
 sbom: $(SBOM_VENV)/installed ## List the packages in requirements.lock as a CycloneDX document; SBOM names it
 	@mkdir -p '$(dir $(SBOM))'
@@ -142,14 +148,22 @@ $(SBOM_VENV)/installed: requirements-sbom.lock
 	$(SBOM_VENV)/bin/pip install --quiet --require-hashes --requirement requirements-sbom.lock
 	@touch $@
 
-$(VENV)/installed: pyproject.toml requirements-dev.lock
+define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo 'placement-ac needs Python 3.11 or newer; name one: make PYTHON=python3.12 …' >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	@awk '/^[a-z]/ { uv = /^uv==/ } uv' requirements-dev.lock > $(VENV)/uv.lock
 	$(BIN)/pip install --quiet --require-hashes --requirement $(VENV)/uv.lock
 	@# uv takes a tenth of pip's time; where only pip knows the package index (pip.conf), pip does it.
-	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --require-hashes --requirement requirements-dev.lock || \
-		$(BIN)/pip install --quiet --require-hashes --requirement requirements-dev.lock
-	$(BIN)/pip install --quiet --no-deps --editable .
+	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --require-hashes --requirement $(1) || \
+		$(BIN)/pip install --quiet --require-hashes --requirement $(1)
+	$(BIN)/pip install --quiet --no-deps $(OURS)
 	@touch $@
+endef
+
+$(VENV)/installed: $(PROJECTS) requirements-dev.lock
+	$(call install,requirements-dev.lock)
+
+$(VENV)/installed-demo: $(PROJECTS) requirements-demo.lock
+	@echo 'Installing what the demo needs into $(VENV)'
+	$(call install,requirements-demo.lock)

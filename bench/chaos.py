@@ -30,8 +30,8 @@ from bench.flips_play import Arrival, Ledger, Row, arrivals
 from bench.flips_scene import WORKERS, stage
 from placement_ac.core.api.constants import OUR_CONTROLLER
 from placement_ac.core.api.errors import Conflict, Unavailable
-from placement_ac.lab.standins.multikueue import ALL_AT_ONCE, KueueSettings
 from placement_ac.observability import logs
+from placement_lab.standins.multikueue import ALL_AT_ONCE, KueueSettings
 from tests.support.driver import free_port
 from tests.support.replicas import QUICK, Replica
 

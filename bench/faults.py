@@ -1,10 +1,10 @@
 """
 Measure the recovery after each fault between controller and hub, at full size.
 
-`make bench-faults`: the plays of `tests/controller/faults`, with `placement-ac run` in its own process
-(the fault of the clock runs in a thread, because a process cannot have its own clock), and kill -9 before
-and after each write of a scene. Prints one JSON object; times are seconds, `lost` is the total cost of
-a kill.
+`make bench-faults`: the plays of `tests/placement_ac/controller/faults`, with `placement-ac run` in its own
+process (the fault of the clock runs in a thread, because a process cannot have its own clock), and kill -9
+before and after each write of a scene. Prints one JSON object; times are seconds, `lost` is the total cost
+of a kill.
 """
 
 import json
@@ -20,10 +20,10 @@ from typing import Any, Final
 import click
 
 from placement_ac.controller import session
-from placement_ac.lab.hub import Hub
 from placement_ac.observability import logs
-from tests.controller.faults.kills import END, Process, send_a_job_back
-from tests.controller.faults.plays import (
+from placement_lab.hub import Hub
+from tests.placement_ac.controller.faults.kills import END, Process, send_a_job_back
+from tests.placement_ac.controller.faults.plays import (
     CLUSTERS,
     FAULTS,
     Fault,

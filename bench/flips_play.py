@@ -15,9 +15,9 @@ import click
 
 from bench.flips_scene import SLOTS, WORKERS, Scene, scene
 from placement_ac.core.api.constants import OUR_CONTROLLER
-from placement_ac.lab.standins.fleet import JobCounter
-from placement_ac.lab.standins.multikueue import ALL_AT_ONCE, INCREMENTAL, KueueSettings
 from placement_ac.observability import logs
+from placement_lab.standins.fleet import JobCounter
+from placement_lab.standins.multikueue import ALL_AT_ONCE, INCREMENTAL, KueueSettings
 
 Object = dict[str, Any]
 

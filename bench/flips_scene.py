@@ -22,13 +22,13 @@ from placement_ac.core.api.constants import (
     WORKLOAD,
 )
 from placement_ac.kube.login import Login
-from placement_ac.lab.hub import Hub, RecordedRequest
-from placement_ac.lab.standins.fleet import JobCounter, WorkerFleet
-from placement_ac.lab.standins.kueue_jobs import JOB
-from placement_ac.lab.standins.kueue_manager import Kueue
-from placement_ac.lab.standins.multikueue import KueueSettings, hub_job
-from placement_ac.lab.standins.runner import StandIns
-from placement_ac.lab.standins.worker_quota import Quota
+from placement_lab.hub import Hub, RecordedRequest
+from placement_lab.standins.fleet import JobCounter, WorkerFleet
+from placement_lab.standins.kueue_jobs import JOB
+from placement_lab.standins.kueue_manager import Kueue
+from placement_lab.standins.multikueue import KueueSettings, hub_job
+from placement_lab.standins.runner import StandIns
+from placement_lab.standins.worker_quota import Quota
 from tests.support.admin import Admin, login_to
 from tests.support.kueue_objects import admission_check, kueue_object, namespace, queues
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import click
 
-from placement_ac.lab.hub import Hub
-from placement_ac.lab.hub.store import Store
+from placement_lab.hub import Hub
+from placement_lab.hub.store import Store
 
 Object = dict[str, Any]
 

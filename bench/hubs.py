@@ -25,8 +25,8 @@ from bench.figures import named
 from bench.scene import Ask, Scene, asks, owned_by, prepare
 from placement_ac.core.api.constants import PLACEMENT, PLACEMENT_DECISION
 from placement_ac.kube.client import Client, Object
-from placement_ac.lab.hub import Hub
-from placement_ac.lab.hub.api import ApiRequest, ApiResponse
+from placement_lab.hub import Hub
+from placement_lab.hub.api import ApiRequest, ApiResponse
 
 AGENT = "bench"
 """The User-Agent of the bench itself."""

@@ -25,11 +25,11 @@ from rich.table import Table
 
 from bench.hub import running
 from bench.sides import compile_ours
-from placement_ac.cli.hub_options import EXPLAIN_KINDS, HubSource, read_once
+from kubectl_placement.cli.hub_options import EXPLAIN_KINDS, HubSource, read_once
+from kubectl_placement.hub.hub_view import HubView
+from kubectl_placement.plan.what_if import what_if
+from kubectl_placement.status.check_status import check_statuses
 from placement_ac.core.api.constants import OCM_CLUSTER
-from placement_ac.inspection.hub.hub_view import HubView
-from placement_ac.inspection.plan.what_if import what_if
-from placement_ac.inspection.status.check_status import check_statuses
 
 
 @dataclass(frozen=True, slots=True)

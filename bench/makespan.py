@@ -15,8 +15,8 @@ import click
 
 from bench.flips_play import DISPATCHERS, OURS, TICK_SECONDS, Ledger, percentiles, until
 from bench.flips_scene import Scene, scene
-from placement_ac.lab.standins.multikueue import KueueSettings
 from placement_ac.observability import logs
+from placement_lab.standins.multikueue import KueueSettings
 
 Object = dict[str, Any]
 

@@ -37,13 +37,13 @@ from placement_ac.core.kubeconfig.read import read_kubeconfig
 from placement_ac.core.kubeconfig.source import ClusterAccess
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
-from placement_ac.lab.demo.environment import ControllerThread
-from placement_ac.lab.hub import Hub
-from placement_ac.lab.standins import manifests
-from placement_ac.lab.standins.fleet import WorkerFleet
-from placement_ac.lab.standins.ocm_addons import OcmAddons
-from placement_ac.lab.standins.runner import StandIns
 from placement_ac.observability import logs
+from placement_lab.demo.environment import ControllerThread
+from placement_lab.hub import Hub
+from placement_lab.standins import manifests
+from placement_lab.standins.fleet import WorkerFleet
+from placement_lab.standins.ocm_addons import OcmAddons
+from placement_lab.standins.runner import StandIns
 
 NS: Final = "kueue-system"
 SEED: Final = 1

@@ -24,7 +24,7 @@ from typing import IO, Any, Final
 
 import click
 
-from placement_ac.lab.hub import Hub
+from placement_lab.hub import Hub
 from tests.support.driver import Driver
 from tests.support.replicas import LEASE, QUICK, Audit, Replica
 

@@ -1,7 +1,7 @@
 """
-The entry points of the command line.
+The entry point of the command line.
 
-No core is dumped if one crashes: there may be tokens in it. Until `run` has its own handlers, a signal ends
+Until `run` has its own handlers, a signal ends
 the process as it does later: with a line and exit code 0.
 """
 
@@ -15,26 +15,12 @@ from importlib import import_module
 
 def main() -> None:
     """Run the command that is asked for."""
-    _dump_nothing()
+    dump_nothing()
     if sys.argv[1:2] == ["run"]:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, _stop_before_start)
-    _show_controls()
+    show_controls()
     import_module("placement_ac.cli.main").main()
-
-
-def plugin() -> None:
-    """Run the command that is asked of `kubectl placement`."""
-    _dump_nothing()
-    _show_controls()
-    cli = import_module("placement_ac.cli.main")
-    cli.plugin(prog_name=cli.PLUGIN)
-
-
-def complete() -> None:
-    """Print the completions of the words after `kubectl placement`."""
-    _dump_nothing()
-    print(import_module("placement_ac.cli.completion").complete(sys.argv[1:]))  # noqa: T201  # for the shell
 
 
 def _stop_before_start(number: int, _: object) -> None:
@@ -46,12 +32,13 @@ def _stop_before_start(number: int, _: object) -> None:
     os._exit(0)
 
 
-def _show_controls() -> None:
+def show_controls() -> None:
     """Show control characters in what this process prints, tracebacks too."""
     import_module("placement_ac.cli.terminal").show_controls()
 
 
-def _dump_nothing() -> None:
+def dump_nothing() -> None:
+    """Dump no core if this process crashes: there may be tokens in it."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 

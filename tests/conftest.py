@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from placement_ac.lab.hub import Hub
 from placement_ac.observability import logs
+from placement_lab.hub import Hub
 from tests.kind import environment
 from tests.support import envtest
 from tests.support.driver import Controllers, Driver

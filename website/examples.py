@@ -11,6 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from kubectl_placement.hub.dump import dump_of
+from kubectl_placement.hub.hub_view import HubView
+from kubectl_placement.readers.manifests import read_manifests
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import (
     ACTIVE,
@@ -29,9 +32,6 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.inputs.state import Verdict
 from placement_ac.core.plan.conditions import refuse
 from placement_ac.core.plan.plan import plan
-from placement_ac.inspection.hub.dump import dump_of
-from placement_ac.inspection.hub.hub_view import HubView
-from placement_ac.inspection.readers.manifests import read_manifests
 
 Object = dict[str, Any]
 

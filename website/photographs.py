@@ -20,18 +20,18 @@ import click
 import yaml
 from playwright.sync_api import sync_playwright
 
+from kubectl_placement.hub.kinds import QUEUE_KINDS
+from kubectl_placement.readers.hub_reader import read_kinds
 from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET, WATCHED_KINDS
-from placement_ac.inspection.hub.kinds import QUEUE_KINDS
-from placement_ac.inspection.readers.hub_reader import read_kinds
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
-from placement_ac.lab.demo.environment import DemoEnvironment
-from placement_ac.lab.demo.runner import DemoStepResult, JobResult, Renderer, finish, run_scenario
-from placement_ac.lab.demo.steps import StoryStep
-from placement_ac.lab.demo.stories import scenario
-from placement_ac.lab.demo.story3 import DEMO2
-from placement_ac.lab.demo.viewer import Viewer
-from placement_ac.lab.standins.manifests import FIELD_MANAGER
+from placement_lab.demo.environment import DemoEnvironment
+from placement_lab.demo.runner import DemoStepResult, JobResult, Renderer, finish, run_scenario
+from placement_lab.demo.steps import StoryStep
+from placement_lab.demo.stories import scenario
+from placement_lab.demo.story3 import DEMO2
+from placement_lab.demo.viewer import Viewer
+from placement_lab.standins.manifests import FIELD_MANAGER
 
 IMAGES: Final = Path(__file__).resolve().parents[1] / "docs" / "images"
 DUMP, RECORD = IMAGES / "story3.yaml", IMAGES / "story3.jsonl"

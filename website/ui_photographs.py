@@ -16,11 +16,11 @@ from typing import Any, Final
 import click
 from playwright.sync_api import sync_playwright
 
-from placement_ac.cli.ui_thread import UiThread
-from placement_ac.lab.demo.environment import DemoEnvironment
-from placement_ac.lab.demo.runner import DemoStepResult, JobResult
-from placement_ac.lab.demo.steps import StoryStep
-from placement_ac.lab.demo.story3 import DEMO2
+from kubectl_placement.cli.ui_thread import UiThread
+from placement_lab.demo.environment import DemoEnvironment
+from placement_lab.demo.runner import DemoStepResult, JobResult
+from placement_lab.demo.steps import StoryStep
+from placement_lab.demo.story3 import DEMO2
 from website.photographs import CHROMIUM, DRAINS, IMAGES, show
 
 WIDE: Final[Any] = {"width": 1280, "height": 800}

@@ -28,15 +28,15 @@ from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import KUEUE
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
-from placement_ac.lab.demo.environment import ControllerThread
-from placement_ac.lab.demo.story3 import DEMO2
-from placement_ac.lab.hub import Hub
-from placement_ac.lab.standins.fleet import WorkerFleet
-from placement_ac.lab.standins.informer import StandIn
-from placement_ac.lab.standins.manifests import FIELD_MANAGER, apply, load, samples
-from placement_ac.lab.standins.multikueue import KueueSettings
-from placement_ac.lab.standins.runner import StandIns
 from placement_ac.observability import logs
+from placement_lab.demo.environment import ControllerThread
+from placement_lab.demo.story3 import DEMO2
+from placement_lab.hub import Hub
+from placement_lab.standins.fleet import WorkerFleet
+from placement_lab.standins.informer import StandIn
+from placement_lab.standins.manifests import FIELD_MANAGER, apply, load, samples
+from placement_lab.standins.multikueue import KueueSettings
+from placement_lab.standins.runner import StandIns
 from website.photographs import CHROMIUM, IMAGES
 
 DISPATCHER: Final = "open-cluster-management.io/placement"
@@ -131,7 +131,7 @@ def stage() -> Iterator[tuple[Path, WorkerFleet]]:
 
 
 def _kueue(login: Login) -> StandIn:
-    from placement_ac.lab.standins.kueue_manager import Kueue  # noqa: PLC0415  # in its own event loop
+    from placement_lab.standins.kueue_manager import Kueue  # noqa: PLC0415  # in its own event loop
 
     return Kueue(login, settings=KueueSettings(dispatcher=DISPATCHER), speed=SPEED)
 

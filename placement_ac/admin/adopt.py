@@ -16,6 +16,7 @@ from placement_ac.core.api.constants import (
     ADDON_FINALIZER,
     ADMISSION_CHECK,
     ANNOTATION_ADOPT,
+    DEPLOYMENT,
     LABEL_MANAGED_BY,
     MANAGED_BY,
     MULTIKUEUE_CLUSTER,
@@ -29,7 +30,6 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.errors import NotFound, PlacementAcError, Refused
 from placement_ac.kube.client import Client, Object
 
-DEPLOYMENT: Final = Kind("apps", "Deployment", "deployments", True, ("v1",))
 KINDS: Final = (ACCOUNT, PERMISSION, SECRET, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER, ADMISSION_CHECK)
 _Found = tuple[Resource, Object]
 

@@ -3,8 +3,8 @@
 import click
 
 from placement_ac.admin.adopt import carry_out, check_that_it_is_stopped, steps
-from placement_ac.cli.hub_names import cluster_names
-from placement_ac.cli.hub_options import HubSource, kueue_namespace_option, login_options, with_client
+from placement_ac.cli.login_options import HubLogin, kueue_namespace_option, login_options, with_client
+from placement_ac.cli.names import cluster_names
 from placement_ac.core.api.errors import PlacementAcError
 from placement_ac.kube.client import Client
 
@@ -16,7 +16,7 @@ from placement_ac.kube.client import Client
 @click.option("--dry-run", is_flag=True, help="Only print what would be written.")
 @click.option("--force", is_flag=True, help="Do not check whether the kueue-addon still runs.")
 def command(
-    where: HubSource, kueue_namespace: str, clusters: tuple[str, ...], dry_run: bool, force: bool
+    where: HubLogin, kueue_namespace: str, clusters: tuple[str, ...], dry_run: bool, force: bool
 ) -> None:
     """Hand over the Go kueue-addon's objects to this controller, under their names.
 

@@ -3,7 +3,7 @@
 import click
 
 from placement_ac.admin.cleanup import CleanupBlocked, DeleteOutcome, find, obstacles, remove
-from placement_ac.cli.hub_options import HubSource, kueue_namespace_option, login_options, with_client
+from placement_ac.cli.login_options import HubLogin, kueue_namespace_option, login_options, with_client
 from placement_ac.core.api.errors import PlacementAcError
 from placement_ac.kube.client import Client
 
@@ -15,7 +15,7 @@ from placement_ac.kube.client import Client
 @click.option(
     "--force", is_flag=True, help="Do not check whether jobs or a controller still need the objects."
 )
-def command(where: HubSource, kueue_namespace: str, yes: bool, force: bool) -> None:
+def command(where: HubLogin, kueue_namespace: str, yes: bool, force: bool) -> None:
     """Remove the objects that the controller has created on the hub.
 
     These are the MultiKueueConfigs, MultiKueueClusters, ClusterPermissions, ManagedServiceAccounts and

@@ -1,11 +1,11 @@
 """
-The command `placement-ac`, and `kubectl placement` with its commands for a hub.
+The command `placement-ac`: its commands are entry points of the group `placement_ac.commands`.
 
 Exit codes: 0 success, 1 failure, 2 wrong arguments; `plan` and `doctor` have more.
 """
 
 from collections.abc import Collection
-from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
 import click
@@ -13,6 +13,8 @@ import click
 from placement_ac.cli.terminal import controls_shown
 from placement_ac.core.api.text import did_you_mean
 
+ENTRY_POINTS: Final = "placement_ac.commands"
+"""The group; an entry point names a click command."""
 COMMANDS: Final = {
     "run": "Run the controller.",
     "hub": "Start the embedded hub alone.",
@@ -30,11 +32,14 @@ COMMANDS: Final = {
     "version": "Print the versions of placement-ac, the hub, Kueue and OCM.",
     "completion": "Print the shell's completion script for placement-ac.",
 }
-NOT_OF_KUBECTL: Final = ("run", "hub", "demo", "completion")
-"""Commands that `kubectl placement` does not have, because they do not use the context of kubectl."""
-NEEDED_BY_THE_DEMO: Final = ("trustme",)
-"""Packages of the extra `demo`: for the embedded hub, which `demo` and `hub` start."""
-PLUGIN: Final = "kubectl placement"
+"""The commands of the three packages, so that a help imports none of them."""
+PACKAGES: Final = {
+    **dict.fromkeys(("hub", "demo"), "placement-lab"),
+    **dict.fromkeys(
+        ("status", "explain", "plan", "doctor", "dump", "graph", "timeline", "ui"), "kubectl-placement"
+    ),
+}
+"""The distributions of the commands that are not in this one."""
 
 
 class LazyGroup(click.Group):
@@ -42,14 +47,34 @@ class LazyGroup(click.Group):
 
     def __init__(self, *args: Any, without: Collection[str] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._names = [name for name in COMMANDS if name not in without]
+        self._without = without
+        self._entry_points: dict[str, EntryPoint] | None = None
+
+    @property
+    def _found(self) -> dict[str, EntryPoint]:
+        """The installed commands by name: ours in the order of `COMMANDS`, then others."""
+        if self._entry_points is None:
+            found = {one.name: one for one in entry_points(group=ENTRY_POINTS)}
+            names = [*(name for name in COMMANDS if name in found), *sorted(found.keys() - COMMANDS.keys())]
+            self._entry_points = {name: found[name] for name in names if name not in self._without}
+        return self._entry_points
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         with controls_shown():
             return super().main(*args, **kwargs)
 
     def list_commands(self, _: click.Context) -> list[str]:
-        return self._names
+        return [*self._found]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self._short_help(ctx, name)) for name in self._found])
+
+    def _short_help(self, ctx: click.Context, name: str) -> str:
+        if name in COMMANDS:
+            return COMMANDS[name]
+        command = self.get_command(ctx, name)
+        return command.get_short_help_str() if command else ""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
@@ -66,35 +91,27 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            message = error.message.removesuffix(".") + did_you_mean(args[0], self._names)
+            if args[0] in PACKAGES and args[0] not in self._without:
+                package = PACKAGES[args[0]]
+                raise click.UsageError(
+                    f"install {package} (pip install {package}): it has the command {args[0]}", ctx
+                ) from None
+            message = error.message.removesuffix(".") + did_you_mean(args[0], self._found)
             raise click.UsageError(message, ctx) from None
 
     def get_command(self, _: click.Context, name: str) -> click.Command | None:
-        if name not in self._names:
+        if name not in self._found:
             return None
-        try:
-            command: click.Command = import_module(f"placement_ac.cli.{name}").command
-        except ModuleNotFoundError as missing:
-            if missing.name not in NEEDED_BY_THE_DEMO:
-                raise
-            raise click.ClickException(
-                f"install placement-ac[demo]: {name} needs the package {missing.name}"
-            ) from None
+        command: click.Command = self._found[name].load()
         return command
 
 
-_CONTEXT: Final = {"help_option_names": ["-h", "--help"]}
+CONTEXT: Final = {"help_option_names": ["-h", "--help"]}
 _PACKAGE: Final = "placement-ac"
 """The name of the package, whose version is read only for --version."""
 
 
-@click.group(cls=LazyGroup, context_settings=_CONTEXT)
+@click.group(cls=LazyGroup, context_settings=CONTEXT)
 @click.version_option(package_name=_PACKAGE, prog_name=_PACKAGE)
 def main() -> None:
     """Turn the clusters that an OCM Placement selects into the worker clusters of Kueue's MultiKueue."""
-
-
-@click.group(PLUGIN, cls=LazyGroup, without=NOT_OF_KUBECTL, context_settings=_CONTEXT)
-@click.version_option(package_name=_PACKAGE, prog_name=PLUGIN)
-def plugin() -> None:
-    """Inspect and repair the OCM Placements that select clusters for Kueue's MultiKueue."""

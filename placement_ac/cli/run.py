@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, get_args
 
 import click
 
+from placement_ac.cli.documents import aligned
 from placement_ac.config.load import FILE_SETTING, PREFIX, LoadedSettings, flag_name, load
 from placement_ac.config.settings import (
     BadSettings,
@@ -106,8 +107,7 @@ def shown(loaded: LoadedSettings, form: Form) -> str:
         (flag_name(name), setting_as_flag(name, value), loaded.sources[name])
         for name, value in loaded.settings
     ]
-    wide, wider = (max(len(row[column]) for row in rows) for column in (0, 1))
-    return "\n".join(f"{name:<{wide}}  {value:<{wider}}  {source}" for name, value, source in rows)
+    return aligned(rows)
 
 
 def _yaml_line(name: str, value: object, source: str) -> str:

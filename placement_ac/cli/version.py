@@ -1,28 +1,22 @@
 """`placement-ac version`: the versions of this program, the hub, Kueue and OCM."""
 
+import json
 from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Final
 
 import click
-from rich.table import Table
 
-from placement_ac.cli.hub_options import (
-    HubSource,
-    ReadCommand,
-    kueue_namespace_option,
-    login_options,
-    with_client,
-)
-from placement_ac.cli.output import Form, emit, output, plain_table, safe_text
-from placement_ac.core.api.constants import KUEUE_MANAGER, LABEL_RELEASE
+from placement_ac.cli.documents import Form, aligned, in_json, in_yaml, output
+from placement_ac.cli.login_options import HubLogin, kueue_namespace_option, login_options, with_client
+from placement_ac.cli.read_command import ReadCommand
+from placement_ac.core.api.constants import DEPLOYMENT, KUEUE_MANAGER, LABEL_RELEASE
 from placement_ac.core.api.errors import ApiError, LoginFailed, NotFound, Refused
+from placement_ac.core.api.fields import key_of, labels_of, listed
+from placement_ac.core.api.kueue_deployment import KUEUE_SELECTOR, kueue_deployments
+from placement_ac.core.api.printable import one_line
 from placement_ac.core.inputs.fitness import release_of
-from placement_ac.inspection.hub.dump import key_of
-from placement_ac.inspection.hub.kinds import DEPLOYMENT
-from placement_ac.inspection.hub.kueue_deployment import KUEUE_SELECTOR, kueue_deployments
 from placement_ac.kube.client import Client
-from placement_ac.scheduling.objects import labels_of, listed
 
 OCM_NAMESPACE: Final = "open-cluster-management-hub"
 OCM_SCHEDULER: Final = "cluster-manager-placement-controller"
@@ -34,7 +28,7 @@ _TITLES: Final = {"placementAc": "placement-ac", "hub": "Kubernetes", "kueue": "
 @login_options
 @kueue_namespace_option
 @output("json", "yaml")
-def command(where: HubSource, kueue_namespace: str, form: Form) -> None:
+def command(where: HubLogin, kueue_namespace: str, form: Form) -> None:
     """Print the versions of placement-ac, and of the hub, Kueue and OCM.
 
     A version that is not known says why.
@@ -51,16 +45,20 @@ def command(where: HubSource, kueue_namespace: str, form: Form) -> None:
     try:
         found |= with_client(where, read)
     except (ApiError, LoginFailed):
-        emit(form, found, lambda _: [_table(found)])
+        _emit(found, form)
         raise
-    emit(form, found, lambda _: [_table(found)])
+    _emit(found, form)
 
 
-def _table(found: Mapping[str, str]) -> Table:
-    table = plain_table("WHAT", "VERSION")
-    for name, text in found.items():
-        table.add_row(_TITLES[name], safe_text(text))
-    return table
+def _emit(found: Mapping[str, str], form: Form) -> None:
+    if form == "json":
+        click.echo(in_json(json.dumps(found, indent=2, ensure_ascii=False)))
+    elif form == "yaml":
+        click.echo(in_yaml(dict(found)), nl=False)
+    else:
+        click.echo(
+            aligned([("WHAT", "VERSION"), *((_TITLES[name], one_line(text)) for name, text in found.items())])
+        )
 
 
 async def _kueue_name(client: Client, namespace: str) -> str:

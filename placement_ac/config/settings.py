@@ -30,7 +30,7 @@ from placement_ac.core.api.constants import (
     ProvisionMode,
     RemovalPolicy,
 )
-from placement_ac.core.api.errors import PlacementAcError
+from placement_ac.core.api.errors import UnusableArgument
 from placement_ac.core.api.label_selector import CLAIM
 from placement_ac.core.dispatch.profiles import RANKED, parse_profile
 from placement_ac.core.inputs.rights import FRAMEWORKS, parse_external, parse_release
@@ -70,7 +70,7 @@ _SHORTER_THAN: Final = {
 T = TypeVar("T")
 
 
-class BadSettings(PlacementAcError):
+class BadSettings(UnusableArgument):
     """A setting is unknown or has an impossible value; the message names it and says what is possible."""
 
 

@@ -9,14 +9,7 @@ from typing import Final
 
 from cachetools import LRUCache
 
-from placement_ac.core.api.constants import (
-    EVENT,
-    EVENTS,
-    EVENTS_NAMESPACE,
-    FIELD_MANAGER,
-    Kind,
-    Resource,
-)
+from placement_ac.core.api.constants import EVENT, EVENTS, EVENTS_NAMESPACE, FIELD_MANAGER, Kind, Resource
 from placement_ac.core.api.errors import Conflict, NotFound
 from placement_ac.core.api.objects import Meta
 from placement_ac.core.plan.event_intents import PostableEvent

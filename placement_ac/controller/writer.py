@@ -232,8 +232,8 @@ class Writer:
                 log.debug("already placed", name=action.name, error=refused.message)
                 return None
             level = self._logged.level(action.workload.meta.uid, refused.message)
-            message = "the API server refused a write to a Workload"
-            log.log(level, message, namespace=action.namespace, name=action.name, error=refused.message)
+            keys = {"namespace": action.namespace, "name": action.name}
+            log.log(level, "the API server refused a write to a Workload", **keys, error=refused.message)
             raise WorkloadTrouble(refused.message, retry_after=refused.retry_after) from refused
         else:
             self._logged.ended(action.workload.meta.uid)

@@ -290,9 +290,9 @@ def _log_failure(error: ApiError, logged: LogDeduplicator, keys: Mapping[str, st
     if not error.status and isinstance(error, Unavailable):  # `Reachability` logs that once for all kinds
         log.debug("cut off; trying again", **keys, error=error.message)
     elif isinstance(error, Refused):
-        message = "may not follow; trying again"
         level = logged.level("failure", "refused")
-        log.log(level, message, **keys, needed="list, watch", error=error.message)
+        keys = {**keys, "needed": "list, watch"}
+        log.log(level, "may not follow; trying again", **keys, error=error.message)
     else:
         level = logged.level("failure", "fails")
         log.log(level, "cannot follow; trying again", **keys, error=error.message)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import orjson
 from cachetools import TTLCache
 
-from placement_ac.core.api.constants import KUEUE, Resource
+from placement_ac.core.api.constants import CLUSTER_QUEUE, KUEUE, LOCAL_QUEUE, Resource
 from placement_ac.core.api.errors import ApiError, TooLarge
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.queue_facts import WorkerFacts, worker_facts
@@ -25,7 +25,6 @@ from placement_ac.workers.connector import (
     worker_error_text,
 )
 from placement_ac.workers.copies import DISCOVERY_SECONDS
-from placement_ac.workers.queries import CLUSTER_QUEUE, LOCAL_QUEUE
 from placement_ac.workers.questions import Problem, WorkerQuestions
 
 Resources = tuple[Resource, Resource]

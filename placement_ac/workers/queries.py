@@ -14,10 +14,13 @@ import structlog
 from cachetools import TTLCache
 
 from placement_ac.core.api.constants import (
+    CLUSTER_QUEUE,
+    DEPLOYMENT,
     KUEUE,
     KUEUE_MANAGER,
-    KUEUE_VERSIONS,
     LABEL_RELEASE,
+    LOCAL_QUEUE,
+    NAMESPACE,
     Kind,
     Resource,
 )
@@ -42,10 +45,6 @@ MAX_RESOURCES: Final = 500
 """Of an API version; subresources count."""
 CACHE_SECONDS: Final = 60.0
 """How long the hub's queues are cached."""
-DEPLOYMENT: Final = Kind("apps", "Deployment", "deployments", True, ("v1",)).at("v1")
-NAMESPACE: Final = Kind("", "Namespace", "namespaces", False, ("v1",)).at("v1")
-CLUSTER_QUEUE: Final = Kind(KUEUE, "ClusterQueue", "clusterqueues", False, KUEUE_VERSIONS)
-LOCAL_QUEUE: Final = Kind(KUEUE, "LocalQueue", "localqueues", True, KUEUE_VERSIONS)
 ACCESS_REVIEW: Final = Kind(
     "authorization.k8s.io", "SelfSubjectAccessReview", "selfsubjectaccessreviews", False, ("v1",)
 ).at("v1")
@@ -56,7 +55,7 @@ SELF_SUBJECT_REVIEW: Final = Kind(
 
 async def kueue_release(client: Client, namespace: str) -> str:
     """Return the release that Kueue's Deployment names; "" when it names none. Raises ApiError."""
-    deployment = await client.get(DEPLOYMENT, KUEUE_MANAGER, namespace)
+    deployment = await client.get(DEPLOYMENT.at("v1"), KUEUE_MANAGER, namespace)
     containers = deployment["spec"]["template"]["spec"]["containers"]
     image = next((one.get("image") for one in containers if one.get("name") == "manager"), "")
     label = (deployment["metadata"].get("labels") or {}).get(LABEL_RELEASE)
@@ -152,7 +151,7 @@ class WorkerQueries:
     async def queues(self) -> fitness.WorkerQueues:
         """List all namespaces and LocalQueues."""
         found = (await self._client.discover([LOCAL_QUEUE])).get(LOCAL_QUEUE)
-        namespaces = await self._names(NAMESPACE)
+        namespaces = await self._names(NAMESPACE.at("v1"))
         return fitness.WorkerQueues(
             namespaces if isinstance(namespaces, Unknown) else frozenset(name for _, name in namespaces),
             await self._names(found) if found else frozenset(),

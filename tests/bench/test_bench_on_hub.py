@@ -22,7 +22,7 @@ from bench.scene import NAMESPACE, Scene, body, newest, prepare
 from placement_ac.core.api.constants import MANAGED_CLUSTER, MULTIKUEUE_CONFIG
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
-from placement_ac.lab.hub import Hub
+from placement_lab.hub import Hub
 
 pytestmark = pytest.mark.long
 

@@ -9,7 +9,7 @@ import pytest
 
 from bench.flips import FLAPPING, rows, table
 from bench.flips_play import OURS, Ledger, Row, arrivals, figures, flip_times, percentiles
-from placement_ac.lab.standins.fleet import JobCounter
+from placement_lab.standins.fleet import JobCounter
 
 ROOT = Path(__file__).resolve().parents[2]
 NO_REQUESTS = {"listChanges": 0, "listWrites": 0, "workloadWrites": 0, "copiesRead": 0}

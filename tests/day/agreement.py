@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from kubectl_placement.hub.dump import Dump
+from kubectl_placement.hub.hub_view import HubView
+from kubectl_placement.jobs.choice import choices
+from kubectl_placement.status.check_status import check_statuses
+from kubectl_placement.status.model import CheckStatus
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import CLUSTER_DRAINING
 from placement_ac.core.api.decode import workload_with_job
 from placement_ac.core.inputs.state import Key
-from placement_ac.inspection.hub.dump import Dump
-from placement_ac.inspection.hub.hub_view import HubView
-from placement_ac.inspection.jobs.choice import choices
-from placement_ac.inspection.status.check_status import check_statuses
-from placement_ac.inspection.status.model import CheckStatus
-from placement_ac.lab.standins.multikueue import objects as of
+from placement_lab.standins.multikueue import objects as of
 from tests.day.rules import Rules
 from tests.day.trace import CANDIDATES, CLUSTERS, PLACEMENTS
 from tests.support.virtual_controller import checks_of

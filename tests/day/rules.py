@@ -9,12 +9,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from placement_ac.core.api.constants import (
-    GATE_CLOSED_MAX_SECONDS,
-    WORKLOAD,
-    Kind,
-)
-from placement_ac.lab.standins.multikueue import objects as of
+from placement_ac.core.api.constants import GATE_CLOSED_MAX_SECONDS, WORKLOAD, Kind
+from placement_lab.standins.multikueue import objects as of
 from tests.day.trace import CANDIDATES, CLUSTERS, HOUR, clock
 from tests.day.world import World
 

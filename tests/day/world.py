@@ -24,8 +24,8 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.queue_facts import FlavorQuota, QueueFacts, WorkerFacts
-from placement_ac.lab.standins.multikueue import ALL_AT_ONCE, KueueSettings
-from placement_ac.lab.standins.multikueue import objects as of
+from placement_lab.standins.multikueue import ALL_AT_ONCE, KueueSettings
+from placement_lab.standins.multikueue import objects as of
 from tests.day.trace import (
     CANDIDATES,
     CLUSTERS,

@@ -6,21 +6,22 @@ from typing import Final
 import pytest
 
 from bench import chaos, flips_play
-from placement_ac.cli import demo, timeline_recorder, ui_feed, worker_options
+from kubectl_placement.cli import timeline_recorder, ui_feed, worker_options
+from kubectl_placement.graph import model
+from kubectl_placement.hub import controller_state
+from kubectl_placement.readers import hub_reader, worker_inspector
+from kubectl_placement.scheduling import cel_budget
 from placement_ac.controller import event_queue, event_writer, lease, recorder, session, write_limits
 from placement_ac.core.api import constants
 from placement_ac.core.inputs import queue_facts
 from placement_ac.core.plan import event_intents, fact_questions
 from placement_ac.core.selection import probe_schedule, provisioned
-from placement_ac.inspection.graph import model
-from placement_ac.inspection.hub import controller_state
-from placement_ac.inspection.readers import hub_reader, worker_inspector
 from placement_ac.kube import budget, client, informer, login, responses
-from placement_ac.lab.demo import environment
-from placement_ac.lab.standins.multikueue import KueueSettings
 from placement_ac.observability import health
-from placement_ac.scheduling import cel_budget
 from placement_ac.workers import connector
+from placement_lab.cli import demo
+from placement_lab.demo import environment
+from placement_lab.standins.multikueue import KueueSettings
 from tests.support.claims import MalformedComment, evidence, unproven
 from tests.support.documents import README, ROOT, exists
 from tests.support.translations import TRANSLATED

@@ -38,10 +38,14 @@ RUNS_THIS: Final = "make test"
 PREPARE: Final = (KEEPS, KUBECONFIG, ACTIVATES)
 """Commands that `Terminal` runs itself."""
 ELSEWHERE: Final = {
-    "placement-ac ui --open": "tests/cli/test_ui.py::test_it_opens_a_browser_and_ends_with_ctrl_c",
-    "make demo": "tests/lab/demo/test_demo.py::test_all_stories_as_json",
-    "python3 -m venv .venv": "tests/install/test_image.py::test_the_wheel_is_complete_and_runs",
-    "pip install '.[demo]'": "tests/install/test_image.py::test_the_wheel_is_complete_and_runs",
+    "placement-ac ui --open": (
+        "tests/kubectl_placement/cli/test_ui.py::test_it_opens_a_browser_and_ends_with_ctrl_c"
+    ),
+    "make demo": "tests/placement_lab/demo/test_demo.py::test_all_stories_as_json",
+    "python3 -m venv .venv": "tests/install/test_image.py::test_each_wheel_is_complete",
+    "pip install . ./kubectl_placement ./placement_lab": (
+        "tests/install/test_image.py::test_each_wheel_is_complete"
+    ),
     "kubectl apply -k ../my-overlay": "tests/install/test_install.py::test_default",
     "helm install placement-ac charts/placement-ac --namespace placement-ac-system --create-namespace \\\n"
     "    --set image.repository=registry.example/placement-ac": (
@@ -53,11 +57,13 @@ ELSEWHERE: Final = {
 """Commands that install something, or run all tests → the test that shows that they work."""
 EXAMPLES: Final = {
     "Controller: placement-ac-7c9d": (
-        "tests/inspection/test_status.py::test_the_example_in_the_documentation_is_what_is_shown"
+        "tests/kubectl_placement/test_status.py::test_the_example_in_the_documentation_is_what_is_shown"
     ),
-    "├── Held by the gate": "tests/inspection/test_status.py::test_the_example_of_who_waits_is_what_is_shown",
+    "├── Held by the gate": (
+        "tests/kubectl_placement/test_status.py::test_the_example_of_who_waits_is_what_is_shown"
+    ),
     "FAIL  cluster-set-bindings": (
-        "tests/inspection/doctor/test_folding.py::test_the_example_in_the_documentation_is_what_is_shown"
+        "tests/kubectl_placement/doctor/test_folding.py::test_the_example_in_the_documentation_is_what_is_shown"
     ),
 }
 """How the output of a hub begins that is not the demo's → the test that compares it."""

@@ -13,30 +13,21 @@ import pytest
 import trustme
 from pydantic.alias_generators import to_camel
 
-from placement_ac.cli.main import COMMANDS, main
-from placement_ac.config.load import PREFIX
-from placement_ac.config.settings import Settings, default_of
-from placement_ac.controller import hub_discovery, recorder, session, workqueue
-from placement_ac.core.api import constants, decode, objects
-from placement_ac.core.credentials import discovery, readiness
-from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningObjects, ProvisioningPolicy
-from placement_ac.core.kubeconfig.source import Unusable
-from placement_ac.core.selection import probe_schedule
-from placement_ac.inspection.doctor.hub_rules import RULES as DOCTORS_RULES
-from placement_ac.inspection.doctor.worker_rules import RULES as WORKERS_RULES
-from placement_ac.inspection.explain.steps import StepName
-from placement_ac.inspection.explain.workload import CheckEntry, WorkloadExplanation
-from placement_ac.inspection.hub.controller_state import ControllerState
-from placement_ac.inspection.jobs.choice import ClusterChoice, PlacementChoice
-from placement_ac.inspection.jobs.new_job import NewJob
-from placement_ac.inspection.plan.plan_report import (
+from kubectl_placement.doctor.hub_rules import RULES as DOCTORS_RULES
+from kubectl_placement.doctor.worker_rules import RULES as WORKERS_RULES
+from kubectl_placement.explain.steps import StepName
+from kubectl_placement.explain.workload import CheckEntry, WorkloadExplanation
+from kubectl_placement.hub.controller_state import ControllerState
+from kubectl_placement.jobs.choice import ClusterChoice, PlacementChoice
+from kubectl_placement.jobs.new_job import NewJob
+from kubectl_placement.plan.plan_report import (
     AffectedWorkload,
     CheckChange,
     PlacementCondition,
     PlacementPlan,
 )
-from placement_ac.inspection.plan.preview import PlannedWrite
-from placement_ac.inspection.status.model import (
+from kubectl_placement.plan.preview import PlannedWrite
+from kubectl_placement.status.model import (
     CheckStatus,
     ClusterRow,
     ClusterState,
@@ -47,13 +38,22 @@ from placement_ac.inspection.status.model import (
     UnfitRow,
     WorkloadRow,
 )
+from placement_ac.cli.main import COMMANDS, main
+from placement_ac.config.load import PREFIX
+from placement_ac.config.settings import Settings, default_of
+from placement_ac.controller import hub_discovery, recorder, session, workqueue
+from placement_ac.core.api import constants, decode, objects
+from placement_ac.core.credentials import discovery, readiness
+from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningObjects, ProvisioningPolicy
+from placement_ac.core.kubeconfig.source import Unusable
+from placement_ac.core.selection import probe_schedule
 from placement_ac.kube import client, informer
-from placement_ac.lab.demo.renderers import TextRenderer, document
-from placement_ac.lab.demo.runner import DemoStepResult
-from placement_ac.lab.demo.stories import STEPS
 from placement_ac.observability import health
 from placement_ac.observability.measures import MEASURES
 from placement_ac.workers import connector, queries
+from placement_lab.demo.renderers import TextRenderer, document
+from placement_lab.demo.runner import DemoStepResult
+from placement_lab.demo.stories import STEPS
 from tests.support.documents import (
     ARCHITECTURE,
     CHANGELOG,
@@ -491,14 +491,16 @@ def _multikueue_cluster(name: str, secret: str) -> dict[str, Any]:
 PACKAGE = ROOT / "placement_ac"
 
 
-def folders(root: Path) -> set[str]:
-    """Return the packages right below a folder, relative to `placement_ac/`."""
-    return {str(found.parent.relative_to(PACKAGE)) for found in root.glob("*/__init__.py")}
+def folders(*roots: str) -> set[str]:
+    """Return these packages and those right below them."""
+    found = (path.parent for root in roots for path in (ROOT / root).glob("*/__init__.py"))
+    return {*roots, *(str(path.relative_to(ROOT)) for path in found)}
 
 
 def test_every_folder_is_in_the_table_of_the_architecture() -> None:
     rows = table(ARCHITECTURE, "Folders")
-    assert sorted(row[0] for row in rows) == sorted(folders(PACKAGE) | folders(PACKAGE / "core"))
+    known = folders("placement_ac", "placement_ac/core", "kubectl_placement", "placement_lab")
+    assert sorted(row[0] for row in rows) == sorted(known)
     assert [row for row in rows if not all(row)] == []
 
 

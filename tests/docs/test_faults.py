@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from tests.controller.faults import plays, test_faults, test_kills
+from tests.placement_ac.controller.faults import plays, test_faults, test_kills
 from tests.support.documents import ROOT, table
 
 RELIABILITY = ROOT / "docs" / "reliability.md"

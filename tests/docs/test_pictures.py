@@ -7,9 +7,9 @@ import mermaidx
 import pytest
 from click.testing import CliRunner
 
-from placement_ac.cli.graph import draw
+from kubectl_placement.cli.graph import draw
+from kubectl_placement.graph.model import build_graph
 from placement_ac.cli.main import main
-from placement_ac.inspection.graph.model import build_graph
 from tests.support import pictures
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

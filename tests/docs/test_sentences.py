@@ -8,7 +8,17 @@ import pytest
 
 from tests.support.documents import ROOT
 
-FOLDERS = ("placement_ac", "website", "bench", "charts", "config", "kind", "tests")
+FOLDERS = (
+    "placement_ac",
+    "kubectl_placement",
+    "placement_lab",
+    "website",
+    "bench",
+    "charts",
+    "config",
+    "kind",
+    "tests",
+)
 WRITTEN = (".py", ".yaml", ".yml", ".tpl", ".lock", ".sh")
 FILES = sorted(
     path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in WRITTEN

@@ -13,7 +13,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from placement_ac.cli.main import main
-from placement_ac.lab.hub import Hub
+from placement_lab.hub import Hub
 from tests.support import chart
 from tests.support.accounts import account_kubeconfig
 from tests.support.chart import CHART, GIVEN, HOOK, Key, helm, key_of, merged

@@ -1,13 +1,14 @@
-"""The image: its Dockerfile, its lock files, and the content of its wheel."""
+"""The image: its Dockerfile, its lock files, and the wheels of the three packages."""
 
+import ast
 import functools
 import json
 import operator
-import os
 import re
 import subprocess
 import sys
 import zipfile
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,23 @@ from dockerfile_parse import DockerfileParser
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from placement_ac.cli.main import COMMANDS, PACKAGES
 from tests.support.installation import ROOT, controller_of, pod_of, pyproject, rendered
 
 Instruction = tuple[str, str]
+FOLDERS = ("placement_ac", "kubectl_placement", "placement_lab")
+OURS = {"placement-ac": "0.1.0", "kubectl-placement": "0.1.0"}
+HIDDEN = (
+    "kubectl_placement",
+    "placement_lab",
+    "celpy",
+    "lark",
+    "re2",
+    "rich",
+    "trustme",
+    "pygments",
+    "pendulum",
+)
 
 PINNED = re.compile(r"(\S+):(\S+)@sha256:[0-9a-f]{64}(?: AS \w+)?")
 
@@ -124,12 +139,12 @@ def locked(name: str) -> dict[str, str]:
         pytest.param("requirements-build.lock", ("build-system", "requires"), id="build"),
         *(
             pytest.param("requirements-dev.lock", ("project", "optional-dependencies", extra), id=extra)
-            for extra in ("demo", "test", "docs", "dev")
+            for extra in ("test", "docs", "dev")
         ),
     ],
 )
 def test_the_lock_has_the_packages_that_the_project_requires(lock: str, of: tuple[str, ...]) -> None:
-    versions = locked(lock) | {"placement-ac": "0"}
+    versions = locked(lock) | OURS
     wanted = map(Requirement, functools.reduce(operator.getitem, of, pyproject()))
     assert [
         str(one) for one in wanted if versions.get(canonicalize_name(one.name), "") not in one.specifier
@@ -137,43 +152,131 @@ def test_the_lock_has_the_packages_that_the_project_requires(lock: str, of: tupl
     assert lock == "requirements-dev.lock" or not {"pip", "setuptools", "pytest"} & versions.keys()
 
 
-def test_the_tests_use_what_the_image_holds() -> None:
-    assert locked("requirements.lock").items() <= locked("requirements-dev.lock").items()
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_the_lock_of_the_demo_has_what_each_package_requires(folder: str) -> None:
+    versions = locked("requirements-demo.lock") | OURS
+    wanted = [Requirement(one) for one in pyproject(folder)["project"]["dependencies"]]
+    assert [
+        str(one) for one in wanted if versions.get(canonicalize_name(one.name)) not in one.specifier
+    ] == []
 
 
-# -- the wheel
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-demo.lock"])
+def test_the_tests_use_what_is_installed(lock: str) -> None:
+    assert locked(lock).items() <= locked("requirements-dev.lock").items()
 
 
-def test_the_wheel_is_complete_and_runs(tmp_path: Path, project: dict[str, Any]) -> None:
-    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=50)
-    (wheel,) = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        held = set(archive.namelist())
-        archive.extractall(tmp_path / "app")
-    package = [path for path in (ROOT / "placement_ac").rglob("*") if _is_source(path)]
-    samples = [path for path in (ROOT / "samples").rglob("*") if _is_source(path)]
-    assert {str(path.relative_to(ROOT)) for path in package} <= held
-    assert {f"placement_ac/{path.relative_to(ROOT)}" for path in samples} <= held
-    (scripts,) = (tmp_path / "app").glob("*.dist-info/entry_points.txt")
-    assert "placement-ac = placement_ac.__main__:main" in scripts.read_text("utf-8")
-    run = [
-        sys.executable,
-        "-c",
-        "import placement_ac.__main__ as it; print(it.__file__); it.main()",
-        "--version",
-    ]
-    output = subprocess.run(
-        run,
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(tmp_path / "app")},
-        check=True,
+def test_the_image_holds_nothing_that_only_an_admin_or_a_test_needs() -> None:
+    unneeded = {"cel-python", "google-re2", "lark", "rich", "trustme", "pygments", "jmespath"}
+    assert unneeded <= locked("requirements-demo.lock").keys()
+    assert not unneeded & locked("requirements.lock").keys()
+
+
+# -- the three packages
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_each_package_requires_exactly_what_it_imports(folder: str) -> None:
+    named = {canonicalize_name(Requirement(one).name) for one in pyproject(folder)["project"]["dependencies"]}
+    imported = {
+        top
+        for path in (ROOT / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for name in _modules(node)
+        if (top := name.partition(".")[0]) not in {*sys.stdlib_module_names, folder}
+    }
+    of_modules = packages_distributions() | {one.replace("-", "_"): [one] for one in OURS}
+    assert named == {canonicalize_name(of_modules[top][0]) for top in imported}
+
+
+def _modules(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.ImportFrom):
+        return [node.module or ""]
+    return [one.name for one in node.names] if isinstance(node, ast.Import) else []
+
+
+def test_the_three_packages_have_one_version() -> None:
+    version = pyproject()["project"]["version"]
+    assert {pyproject(folder)["project"]["version"] for folder in FOLDERS} == {version}
+    ours = [Requirement(one) for folder in FOLDERS for one in pyproject(folder)["project"]["dependencies"]]
+    assert {str(one.specifier) for one in ours if one.name in OURS} == {f"=={version}"}
+
+
+def test_the_help_names_each_command_and_its_package() -> None:
+    groups = [pyproject(folder)["project"] for folder in FOLDERS]
+    commands = {name: one["name"] for one in groups for name in one["entry-points"]["placement_ac.commands"]}
+    assert commands == {name: PACKAGES.get(name, "placement-ac") for name in COMMANDS}
+
+
+# -- the wheels
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Each package's wheel, unpacked."""
+    found = {}
+    for folder in FOLDERS:
+        target = tmp_path_factory.mktemp(folder)
+        build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(target)]
+        where = ROOT if folder == FOLDERS[0] else ROOT / folder
+        subprocess.run(build, cwd=where, check=True, capture_output=True, timeout=50)
+        (wheel,) = target.glob("*.whl")
+        found[folder] = target / "app"
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(found[folder])
+    return found
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_each_wheel_is_complete(folder: str, installed: dict[str, Path]) -> None:
+    wanted = {path.relative_to(ROOT) for path in (ROOT / folder).rglob("*") if _is_source(path)}
+    wanted -= {Path(folder, "pyproject.toml")}
+    if folder == "placement_lab":
+        samples = {path.relative_to(ROOT) for path in (ROOT / "samples").rglob("*") if _is_source(path)}
+        wanted |= {folder / path for path in samples}
+    held = {path.relative_to(installed[folder]) for path in installed[folder].rglob("*") if path.is_file()}
+    assert {path for path in held if ".dist-info" not in path.parts[0]} == wanted
+
+
+def test_placement_ac_runs_alone_and_names_the_packages_of_the_others(
+    installed: dict[str, Path], project: dict[str, Any], tmp_path: Path
+) -> None:
+    """Without the modules of others: they are hidden, as they are installed for the tests."""
+    version = _run(installed["placement_ac"], tmp_path, "--version")
+    assert (version.returncode, version.stderr) == (0, "")
+    assert project["project"]["version"] in version.stdout
+    assert _run(installed["placement_ac"], tmp_path, "run", "--print-settings").returncode == 0
+    shown = _run(installed["placement_ac"], tmp_path, "--help").stdout
+    assert re.findall(r"^  ([a-z]+) ", shown, re.MULTILINE) == [
+        "run", "adopt", "cleanup", "version", "completion",
+    ]  # fmt: skip
+    for name, package in PACKAGES.items():
+        refused = _run(installed["placement_ac"], tmp_path, name)
+        assert refused.returncode == 2
+        assert f"install {package} (pip install {package}): it has the command {name}" in refused.stderr
+
+
+def _run(app: Path, where: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    code = f"""
+import sys
+sys.path.insert(0, {str(app)!r})
+for name in {HIDDEN}:
+    sys.modules[name] = None
+import importlib.metadata as metadata
+every = metadata.entry_points
+metadata.entry_points = lambda **of: [one for one in every(**of) if one.value.startswith("placement_ac.")]
+import placement_ac.__main__ as it
+assert it.__file__.startswith({str(app)!r}), it.__file__
+it.main()
+"""
+    return subprocess.run(
+        [sys.executable, "-c", code, *words],
+        cwd=where,
+        check=False,
         capture_output=True,
         text=True,
         timeout=50,
-    ).stdout
-    assert output.startswith(str(tmp_path / "app"))
-    assert project["project"]["version"] in output
+    )
 
 
 def _is_source(path: Path) -> bool:

@@ -16,10 +16,10 @@ import pytest
 
 from placement_ac.config.load import PREFIX, load
 from placement_ac.core.api.constants import DONE
-from placement_ac.lab.hub import RecordedRequest, rbac_rules
-from placement_ac.lab.hub.request_attributes import RequestAttributes, attributes_of
-from placement_ac.lab.standins.fleet import WorkerFleet
-from tests.controller.test_rival_writers import again_and_again, undone_events
+from placement_lab.hub import RecordedRequest, rbac_rules
+from placement_lab.hub.request_attributes import RequestAttributes, attributes_of
+from placement_lab.standins.fleet import WorkerFleet
+from tests.placement_ac.controller.test_rival_writers import again_and_again, undone_events
 from tests.support import installation
 from tests.support.accounts import account_kubeconfig
 from tests.support.builders import authority, encoded, jwt, kubeconfig

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
-from placement_ac.lab.demo.steps import LABEL
-from placement_ac.lab.standins.manifests import samples
+from placement_lab.demo.steps import LABEL
+from placement_lab.standins.manifests import samples
 from tests.kind.stories import THE_END
 
 HUB = "hub"

@@ -8,13 +8,13 @@ from dataclasses import replace
 from placement_ac.core.api.constants import Kind
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
-from placement_ac.lab.demo.steps import JOB_NAME, Scenario, StepAction, StepEnvironment, step_succeeded
-from placement_ac.lab.demo.stories import scenario
-from placement_ac.lab.demo.viewer import Viewer
-from placement_ac.lab.standins.fleet import JobCounter
-from placement_ac.lab.standins.informer import HubInformer
-from placement_ac.lab.standins.kueue_jobs import JOB
-from placement_ac.lab.standins.manifests import FIELD_MANAGER, apply, load, samples
+from placement_lab.demo.steps import JOB_NAME, Scenario, StepAction, StepEnvironment, step_succeeded
+from placement_lab.demo.stories import scenario
+from placement_lab.demo.viewer import Viewer
+from placement_lab.standins.fleet import JobCounter
+from placement_lab.standins.informer import HubInformer
+from placement_lab.standins.kueue_jobs import JOB
+from placement_lab.standins.manifests import FIELD_MANAGER, apply, load, samples
 
 THE_END = "/tmp/end"  # in the Pod of the job
 WAITS_FOR_ITS_END = ["sh", "-c", f"until [ -e {THE_END} ]; do sleep 1; done"]

@@ -30,7 +30,7 @@ from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.state import HubFacts, Key, WorkerCopies
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
-from placement_ac.lab.hub import Hub
+from placement_lab.hub import Hub
 from tests.support.builders import AT_ONCE
 from tests.support.driver import CORE, NS, OCM, PARAMETERS, Driver
 from tests.support.real_hub import HubMaker

@@ -41,8 +41,8 @@ from placement_ac.core.inputs.state import CheckStateUpdate, PlacementPolicy, Pl
 from placement_ac.core.plan import targets
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.selection.renaming import Renaming
-from placement_ac.lab.standins.multikueue import ALL_AT_ONCE, INCREMENTAL, KueueSettings
-from placement_ac.lab.standins.multikueue import objects as of
+from placement_lab.standins.multikueue import ALL_AT_ONCE, INCREMENTAL, KueueSettings
+from placement_lab.standins.multikueue import objects as of
 from tests.support.virtual_controller import Odds, VirtualController, VirtualHub, object_of, play
 from tests.support.virtual_kueue import CHECK, OURS, Delays, VirtualKueue
 

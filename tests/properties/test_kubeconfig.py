@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from placement_ac.core.kubeconfig.read import read_kubeconfig
 from placement_ac.core.kubeconfig.source import ClusterAccess, Unusable
 from placement_ac.core.kubeconfig.write import write_kubeconfig
-from tests.core.kubeconfig.test_read_and_write import (
+from tests.placement_ac.core.kubeconfig.test_read_and_write import (
     AUTHORITY,
     CERTIFICATE,
     PAIR,

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from placement_ac.core.api.constants import IMMEDIATE, OUR_CONTROLLER, RETRY
-from placement_ac.lab.standins.multikueue import ALL_AT_ONCE, INCREMENTAL, objects
+from placement_lab.standins.multikueue import ALL_AT_ONCE, INCREMENTAL, objects
 from tests.properties.test_jobs import CLUSTERS, GATED, OURS, Stage, Story, object_of
 from tests.support.virtual_controller import VirtualController, VirtualHub, play
 from tests.support.virtual_kueue import VirtualKueue

@@ -5,9 +5,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kubectl_placement.hub.hub_view import HubView
+from kubectl_placement.plan.what_if import what_if
 from placement_ac.core.api import constants
-from placement_ac.inspection.hub.hub_view import HubView
-from placement_ac.inspection.plan.what_if import what_if
 from tests.support import builders
 from tests.support.builders import Raw
 from tests.support.whatif import bound, manifest, named, ocm_decides, stored, view_of

@@ -8,12 +8,12 @@ import jsonschema
 import pytest
 import yaml
 
+from kubectl_placement.doctor.external_frameworks import VERBS
 from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE
 from placement_ac.core.api.quantities import milli
 from placement_ac.core.dispatch.profiles import parse_profile
 from placement_ac.core.inputs.rights import ExternalFramework, parse_external, parse_release, policy_rules
-from placement_ac.inspection.doctor.external_frameworks import VERBS
-from placement_ac.lab.standins import manifests
+from placement_lab.standins import manifests
 from tests.support import installation, kueue
 from tests.support.crds import job_crds, topology_crd
 from tests.support.shared import shared_dir

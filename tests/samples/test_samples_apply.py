@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from placement_ac.lab.hub import Hub
-from placement_ac.lab.standins import manifests
+from placement_lab.hub import Hub
+from placement_lab.standins import manifests
 from tests.support.driver import Driver
 
 Object = dict[str, Any]

@@ -11,17 +11,17 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from placement_ac.cli.doctor import command as doctor
+from kubectl_placement.cli.doctor import command as doctor
+from kubectl_placement.doctor.worker_rules import READS
 from placement_ac.config.settings import Settings
 from placement_ac.core.inputs.rights import parse_release, policy_rules
-from placement_ac.inspection.doctor.worker_rules import READS
 from placement_ac.kube.login import Login
-from placement_ac.lab.demo.environment import ControllerThread
-from placement_ac.lab.hub import Hub
-from placement_ac.lab.standins import manifests
-from placement_ac.lab.standins.kueue import MultiKueue
-from placement_ac.lab.standins.ocm import Scheduler
-from placement_ac.lab.standins.runner import StandIns
+from placement_lab.demo.environment import ControllerThread
+from placement_lab.hub import Hub
+from placement_lab.standins import manifests
+from placement_lab.standins.kueue import MultiKueue
+from placement_lab.standins.ocm import Scheduler
+from placement_lab.standins.runner import StandIns
 from tests.support import installation, kueue
 from tests.support.admin import Admin, login_to
 from tests.support.crds import sample_crds

@@ -11,8 +11,8 @@ from placement_ac.core.api.constants import Resource
 from placement_ac.core.api.errors import NotFound
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
-from placement_ac.lab.hub import Hub
-from placement_ac.lab.standins import manifests
+from placement_lab.hub import Hub
+from placement_lab.standins import manifests
 
 T = TypeVar("T")
 

@@ -3,7 +3,7 @@
 import copy
 from typing import Any
 
-from placement_ac.lab.hub.kinds import bundled
+from placement_lab.hub.kinds import bundled
 from tests.support.shared import published_crds
 
 Object = dict[str, Any]

@@ -15,10 +15,10 @@ from placement_ac.core.kubeconfig.read import read_kubeconfig
 from placement_ac.core.kubeconfig.source import ClusterAccess
 from placement_ac.core.kubeconfig.write import write_kubeconfig
 from placement_ac.kube.login import Login
-from placement_ac.lab.standins.fleet import WorkerFleet
-from placement_ac.lab.standins.kueue_manager import Kueue
-from placement_ac.lab.standins.ocm_addons import OcmAddons
-from placement_ac.lab.standins.runner import StandInFactory, StandIns
+from placement_lab.standins.fleet import WorkerFleet
+from placement_lab.standins.kueue_manager import Kueue
+from placement_lab.standins.ocm_addons import OcmAddons
+from placement_lab.standins.runner import StandInFactory, StandIns
 from tests.support import jobs
 from tests.support.admin import login_to
 from tests.support.driver import CORE, NS, Controllers, Driver, Object

@@ -13,8 +13,8 @@ from typing import Any, Final, Self, TypeVar
 import requests
 
 from placement_ac.config.settings import Settings
-from placement_ac.lab.demo.environment import ControllerThread
-from placement_ac.lab.hub import Hub
+from placement_lab.demo.environment import ControllerThread
+from placement_lab.hub import Hub
 from tests.support.builders import kubeconfig
 from tests.support.envtest import session_to
 

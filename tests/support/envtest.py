@@ -23,8 +23,8 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from placement_ac.lab.hub import Hub
-from placement_ac.lab.hub.service_accounts import AUDIENCE
+from placement_lab.hub import Hub
+from placement_lab.hub.service_accounts import AUDIENCE
 
 Object = dict[str, Any]
 

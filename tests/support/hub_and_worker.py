@@ -2,8 +2,8 @@
 
 from typing import Self
 
-from placement_ac.lab.hub import Hub
-from placement_ac.lab.standins.fleet import WorkerFleet
+from placement_lab.hub import Hub
+from placement_lab.standins.fleet import WorkerFleet
 from tests.support.admin import Admin, login_to
 
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import requests
 
-from placement_ac.lab.hub import Hub
+from placement_lab.hub import Hub
 from tests.support.crds import plain_crd
 from tests.support.driver import eventually
 from tests.support.envtest import connection_to, session_to

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from placement_ac.lab.hub import rbac_rules
+from placement_lab.hub import rbac_rules
 
 Object = dict[str, Any]
 
@@ -25,9 +25,10 @@ NAMESPACE = "placement-ac-system"
 NAME = "placement-ac"
 
 
-def pyproject() -> Object:
-    """Return the content of pyproject.toml."""
-    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+def pyproject(package: str = "placement_ac") -> Object:
+    """Return the content of the pyproject.toml of one of the three packages."""
+    folder = ROOT if package == "placement_ac" else ROOT / package
+    return tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))
 
 
 def kubectl(*words: str, **environment: str) -> str:

@@ -15,12 +15,12 @@ from typing import Any
 from placement_ac.core.api.constants import FIELD_MANAGER, KUEUE_ADMISSION, MULTIKUEUE_CONFIG, OUR_CONTROLLER
 from placement_ac.core.api.managed_fields import owned_by
 from placement_ac.kube.login import Login
-from placement_ac.lab.hub import Hub, RecordedRequest
-from placement_ac.lab.standins.fleet import WorkerFleet
-from placement_ac.lab.standins.kueue_manager import Kueue
-from placement_ac.lab.standins.multikueue import KueueSettings, hub_job
-from placement_ac.lab.standins.runner import StandIns
-from placement_ac.lab.standins.worker_quota import Quota
+from placement_lab.hub import Hub, RecordedRequest
+from placement_lab.standins.fleet import WorkerFleet
+from placement_lab.standins.kueue_manager import Kueue
+from placement_lab.standins.multikueue import KueueSettings, hub_job
+from placement_lab.standins.runner import StandIns
+from placement_lab.standins.worker_quota import Quota
 from tests.support.driver import CORE, KUEUE, OCM, Controllers, Driver, Object, eventually
 
 SPEED = 10.0

@@ -4,8 +4,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from placement_ac.inspection.status.model import CheckStatus, ClusterRow, Credential, QueueRow, WorkloadRow
-from placement_ac.inspection.timeline.model import (
+from kubectl_placement.status.model import CheckStatus, ClusterRow, Credential, QueueRow, WorkloadRow
+from kubectl_placement.timeline.model import (
     Lane,
     Point,
     Span,
@@ -13,7 +13,7 @@ from placement_ac.inspection.timeline.model import (
     WorkloadRun,
     timeline_of_states,
 )
-from placement_ac.inspection.timeline.recording import RecordedState, RunningWorkload
+from kubectl_placement.timeline.recording import RecordedState, RunningWorkload
 
 BAD = "</title></text><script>window.bad = 1</script>\"'&#x3c;`;|\x1b\x00\ud800"
 """Markup that a picture must show as text."""

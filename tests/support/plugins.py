@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from placement_ac.config.dispatch_plugins import GROUP, installed_plugins
-from placement_ac.lab.standins.manifests import samples
+from placement_lab.standins.manifests import samples
 
 SAMPLE = samples() / "dispatch" / "plugin"
 

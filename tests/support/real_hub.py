@@ -12,7 +12,7 @@ from typing import Any, NoReturn, Protocol, cast
 
 import pytest
 
-from placement_ac.lab.hub import Hub
+from placement_lab.hub import Hub
 from tests.support.envtest import admin_session
 from tests.support.installed_crds import InstalledCrds
 from tests.support.proxy import Proxy, Upstream

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Final, Self
 
-from placement_ac.lab.hub import Hub
-from placement_ac.lab.hub.faults import RecordedRequest
+from placement_lab.hub import Hub
+from placement_lab.hub.faults import RecordedRequest
 from tests.support.driver import Driver
 
 LEASES: Final = "/apis/coordination.k8s.io/v1/namespaces/kueue-system/leases"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from placement_ac.lab.hub.kinds import bundled
+from placement_lab.hub.kinds import bundled
 
 VARIABLE = "SHARED_DIR"
 """The environment variable with another path of the folder."""

@@ -50,7 +50,11 @@ def ask_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
 def shorten(monkeypatch: pytest.MonkeyPatch, **constants: float) -> None:
     """Set a wait to that many seconds, in every module that uses it."""
     for name, seconds in constants.items():
-        ours = [module for path, module in sys.modules.items() if path.startswith("placement_ac.")]
+        ours = [
+            module
+            for path, module in sys.modules.items()
+            if path.startswith(("placement_ac.", "kubectl_placement.", "placement_lab."))
+        ]
         found = [module for module in ours if hasattr(module, name)]
         assert found, f"no module of placement_ac has {name}"
         for module in found:

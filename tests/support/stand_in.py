@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from placement_ac.lab.hub import Hub
+from placement_lab.hub import Hub
 
 CRD = "customresourcedefinitions"
 

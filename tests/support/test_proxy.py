@@ -1,6 +1,6 @@
 """The proxy in front of an API server, here an embedded hub: faults, outages, watches, users, TLS, CRDs.
 
-`tests/lab/hub/test_server.py` and `test_watch.py` test the same of the hub itself, and with
+`tests/placement_lab/hub/test_server.py` and `test_watch.py` test the same of the hub itself, and with
 `--envtest-stand-in` of the proxy.
 """
 
@@ -19,7 +19,7 @@ import pytest
 import requests
 import trustme
 
-from placement_ac.lab.hub import Hub
+from placement_lab.hub import Hub
 from tests.support.crds import plain_crd
 from tests.support.driver import eventually
 from tests.support.envtest import admin_session

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from kubectl_placement.structural_schema.schema_node import SchemaNode
+from kubectl_placement.structural_schema.validation import validate
 from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, WORKLOAD, Kind
 from placement_ac.core.api.errors import Conflict, NotFound, Refused, Unavailable
-from placement_ac.lab.standins.multikueue import INCREMENTAL, KueueSettings
-from placement_ac.structural_schema.schema_node import SchemaNode
-from placement_ac.structural_schema.validation import validate
+from placement_lab.standins.multikueue import INCREMENTAL, KueueSettings
 from tests.support.shared import published_crds
 from tests.support.virtual_kueue import CHECK, Delays, VirtualKueue
 

@@ -30,8 +30,8 @@ from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.state import HubFacts, Key, PlacementPolicy, WorkerCopies
 from placement_ac.core.plan.diff import Apply, SetCondition
 from placement_ac.kube.informer import RELIST_SECONDS
-from placement_ac.lab.standins.multikueue.objects import deep_copy
 from placement_ac.observability.metrics import Metrics
+from placement_lab.standins.multikueue.objects import deep_copy
 from tests.support.builders import (
     NS,
     Raw,

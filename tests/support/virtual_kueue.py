@@ -18,10 +18,10 @@ from typing import Any
 from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, WORKLOAD, Kind
 from placement_ac.core.api.errors import Conflict, NotFound, Refused, Unavailable
 from placement_ac.core.token_bucket import TokenBucket
-from placement_ac.lab.standins import multikueue as mk
-from placement_ac.lab.standins.kueue_remote import BURST, QPS
-from placement_ac.lab.standins.multikueue import objects as of
-from placement_ac.lab.standins.multikueue import transitions as step
+from placement_lab.standins import multikueue as mk
+from placement_lab.standins.kueue_remote import BURST, QPS
+from placement_lab.standins.multikueue import objects as of
+from placement_lab.standins.multikueue import transitions as step
 
 Obj = dict[str, Any]
 Listener = Callable[[str, Kind, Obj], None]

@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from kubectl_placement.hub.dump import Dump, dump_of
+from kubectl_placement.hub.hub_view import HubView
+from kubectl_placement.plan.plan_report import PlacementPlan, PlanReport
+from kubectl_placement.plan.reschedule import decisions_as_changes
+from kubectl_placement.readers.manifests import read_manifests
 from placement_ac.config.settings import Settings
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import GENERATED
-from placement_ac.inspection.hub.dump import Dump, dump_of
-from placement_ac.inspection.hub.hub_view import HubView
-from placement_ac.inspection.plan.plan_report import PlacementPlan, PlanReport
-from placement_ac.inspection.plan.reschedule import decisions_as_changes
-from placement_ac.inspection.readers.manifests import read_manifests
 from tests.support import builders
 from tests.support.builders import Raw
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from placement_ac.cli.graph import draw
-from placement_ac.cli.timeline import text_of
-from placement_ac.inspection.graph.model import build_graph
+from kubectl_placement.cli.graph import draw
+from kubectl_placement.cli.timeline import text_of
+from kubectl_placement.graph.model import build_graph
 from tests.support import pictures
 from tests.support.browser import READABLE, browser_path, contrast
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from placement_ac.cli.ui_thread import UiThread
-from placement_ac.lab.hub import Hub
+from kubectl_placement.cli.ui_thread import UiThread
+from placement_lab.hub import Hub
 from tests.support.browser import READABLE, contrast
 from tests.support.driver import Controllers, Driver, eventually
 

@@ -73,10 +73,14 @@ PLACEMENT_DECISION: Final = Kind(OCM_CLUSTER, "PlacementDecision", "placementdec
 PLACEMENT_SCORE: Final = Kind(OCM_CLUSTER, "AddOnPlacementScore", "addonplacementscores", True, ("v1alpha1",))
 CLUSTER_PROFILE: Final = Kind(INVENTORY, "ClusterProfile", "clusterprofiles", True, ("v1alpha1",))
 SECRET: Final = Kind("", "Secret", "secrets", True, ("v1",))
+CLUSTER_QUEUE: Final = Kind(KUEUE, "ClusterQueue", "clusterqueues", False, KUEUE_VERSIONS)
+LOCAL_QUEUE: Final = Kind(KUEUE, "LocalQueue", "localqueues", True, KUEUE_VERSIONS)
 WORKLOAD: Final = Kind(KUEUE, "Workload", "workloads", True, ("v1beta2", "v1beta1"))
 EVENT: Final = Kind("", "Event", "events", True, ("v1",))
 EVENTS_NAMESPACE: Final = "default"
 """Kubernetes: where events on cluster-scoped objects are."""
+DEPLOYMENT: Final = Kind("apps", "Deployment", "deployments", True, ("v1",))
+NAMESPACE: Final = Kind("", "Namespace", "namespaces", False, ("v1",))
 LEASE: Final = Kind("coordination.k8s.io", "Lease", "leases", True, ("v1",))
 MANAGED_CLUSTER: Final = Kind(OCM_CLUSTER, "ManagedCluster", "managedclusters", False, ("v1",))
 ACCOUNT: Final = Kind(

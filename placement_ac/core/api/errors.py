@@ -11,6 +11,10 @@ class PlacementAcError(Exception):
     """The root of every error that this program raises on purpose."""
 
 
+class UnusableArgument(PlacementAcError):
+    """A value that the caller has given cannot be used; the message names it."""
+
+
 class ApiError(PlacementAcError):
     """The API server answered with an error, or did not answer.
 

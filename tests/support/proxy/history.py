@@ -4,7 +4,7 @@ import base64
 import json
 from typing import Any
 
-from placement_ac.lab.hub.errors import StatusError, gone
+from placement_lab.hub.errors import StatusError, gone
 
 
 class ForgottenHistory:

@@ -1,7 +1,7 @@
 """
 `Proxy`: serves what an API server answers, with faults, outages, a journal and users of its own.
 
-It has the methods of `placement_ac.lab.hub.Hub` that tests use, in its own thread. Bodies and headers pass
+It has the methods of `placement_lab.hub.Hub` that tests use, in its own thread. Bodies and headers pass
 unchanged; the API server sees the admin, who impersonates the users.
 """
 
@@ -21,14 +21,14 @@ from aiohttp.web_request import BaseRequest
 from multidict import CIMultiDict
 from yarl import URL
 
-from placement_ac.lab.hub import frontend
-from placement_ac.lab.hub.api import error_response
-from placement_ac.lab.hub.errors import StatusError
-from placement_ac.lab.hub.faults import Fault, Faults, RecordedRequest
-from placement_ac.lab.hub.frontend import CUT, fault_response, send_slowly
-from placement_ac.lab.hub.http_server import ADMIN, HttpServer
-from placement_ac.lab.hub.request_attributes import attributes_of
-from placement_ac.lab.hub.watch import error_line
+from placement_lab.hub import frontend
+from placement_lab.hub.api import error_response
+from placement_lab.hub.errors import StatusError
+from placement_lab.hub.faults import Fault, Faults, RecordedRequest
+from placement_lab.hub.frontend import CUT, fault_response, send_slowly
+from placement_lab.hub.http_server import ADMIN, HttpServer
+from placement_lab.hub.request_attributes import attributes_of
+from placement_lab.hub.watch import error_line
 from tests.support.proxy.history import ForgottenHistory
 from tests.support.proxy.users import Identity, Users
 from tests.support.proxy.watches import Watches, WatchRelay

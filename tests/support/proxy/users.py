@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from multidict import CIMultiDict
 
-from placement_ac.lab.hub.http_server import ADMIN
-from placement_ac.lab.hub.users import ANONYMOUS, MASTERS, UserInfo
+from placement_lab.hub.http_server import ADMIN
+from placement_lab.hub.users import ANONYMOUS, MASTERS, UserInfo
 
 
 @dataclass(frozen=True, slots=True)

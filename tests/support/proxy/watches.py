@@ -5,7 +5,7 @@ import random
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-from placement_ac.lab.hub.server import LAST_LINES
+from placement_lab.hub.server import LAST_LINES
 
 REMEMBERED = 1000
 """Events for each path and selector, as the embedded hub keeps changes for each kind."""

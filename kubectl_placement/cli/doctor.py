@@ -1,0 +1,110 @@
+"""`placement-ac doctor`: check the setup of a hub, and print the command that fixes each problem."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import click
+from rich.text import Text
+
+from kubectl_placement.cli.doctor_table import doctor_table, levels, prompt
+from kubectl_placement.cli.hub_options import (
+    HubReading,
+    HubSource,
+    hub_options,
+    read_hub,
+    read_installations,
+    read_once,
+)
+from kubectl_placement.cli.output import emit
+from kubectl_placement.cli.worker_options import (
+    WORKER_QUEUE_KINDS,
+    WorkerOptions,
+    inspect_workers,
+    require_hub,
+    worker_options,
+)
+from kubectl_placement.doctor.finding import DoctorRule, Finding, Level
+from kubectl_placement.doctor.folding import causes_of, fold
+from kubectl_placement.doctor.hub_rules import RULES, examine_hub
+from kubectl_placement.doctor.setup import HubSetup
+from kubectl_placement.doctor.worker_rules import RULES as WORKER_RULES
+from kubectl_placement.doctor.worker_rules import examine_workers
+from kubectl_placement.hub import kinds
+from placement_ac.cli.documents import Form, output
+from placement_ac.cli.login_options import with_client
+from placement_ac.cli.read_command import ReadCommand
+from placement_ac.core.api.constants import EVENT, NAMESPACE, Kind
+from placement_ac.kube.client import Client
+
+FAILED_EXIT: Final = 2
+"""The exit code if a line is FAIL."""
+_UNUSED: Final = {EVENT, NAMESPACE, kinds.ADDON, *WORKER_QUEUE_KINDS}
+KINDS: Final = tuple(kind for kind in kinds.ALL_KINDS if kind not in _UNUSED)
+"""The kinds that the rules for the hub read."""
+
+
+@click.command("doctor", cls=ReadCommand, epilog="Example:  placement-ac doctor")
+@hub_options
+@worker_options
+@click.option("--list", "only_list", is_flag=True, help="Print the checks, and exit.")
+@output("json", "yaml")
+def command(where: HubSource, wanted: WorkerOptions | None, only_list: bool, form: Form) -> None:
+    """Check the setup of this hub: each line is OK, WARN or FAIL, with the command that fixes it.
+
+    The consequences of a problem are below it, and do not count as others.
+
+    With --workers it also inspects each worker, with the credentials that the hub has for it. The fix for a
+    worker uses a context of the cluster's name.
+
+    Exit code: 0 without a FAIL, 2 with one, 1 when the hub cannot be read.
+    """
+    if only_list:
+        rules: tuple[DoctorRule[Any], ...] = (*RULES, *WORKER_RULES)
+        listed = [{"check": one.check, "looksAt": one.looks_at, "fix": one.fix} for one in rules]
+        lines = (Text(f"{one.check}: {one.looks_at}\n{prompt(one.fix)}") for one in rules)
+        emit(form, listed, lambda _: lines)
+        return
+    findings = _examined(where, wanted)
+    problems = fold(findings)
+    count = levels(problems)
+    document = {
+        "findings": [_entry(one, cause) for one, cause in zip(findings, causes_of(findings), strict=True)],
+        "summary": {level.lower(): number for level, number in count.items()},
+    }
+    emit(form, document, lambda _: doctor_table(problems))
+    if any(one.fix for one in findings) and (where.kubeconfig or where.context or where.dump_files):
+        click.echo("switch your current context to this hub before you paste the fixes", err=True)
+    if count[Level.FAIL]:
+        click.get_current_context().exit(FAILED_EXIT)
+
+
+def _entry(one: Finding, cause: str) -> dict[str, str]:
+    return {"check": one.check, "level": one.level, "message": one.message, "fix": one.fix, "cause": cause}
+
+
+def _examined(where: HubSource, wanted: WorkerOptions | None) -> tuple[Finding, ...]:
+    require_hub(where, wanted)
+    if not where.dump_files:
+        return with_client(where, lambda client: _on_hub(client, where, wanted))
+    return examine_hub(_setup(where, read_once(where, KINDS)))
+
+
+def _setup(where: HubSource, found: HubReading) -> HubSetup:
+    one, is_given = found.controller, where.config is not None
+    namespace = where.controller_namespace or found.controller_namespace
+    return HubSetup(found.view, one.deployment, one.problem, namespace, is_given, one.lease)
+
+
+async def _on_hub(client: Client, where: HubSource, wanted: WorkerOptions | None) -> tuple[Finding, ...]:
+    setup = _setup(where, await _read(client, where, (*KINDS, *WORKER_QUEUE_KINDS) if wanted else KINDS))
+    inspections = await inspect_workers(client, setup, wanted) if wanted else ()
+    return (*examine_hub(setup), *examine_workers(setup, inspections))
+
+
+async def _read(client: Client, where: HubSource, wanted: Sequence[Kind]) -> HubReading:
+    """Read the hub, with all that doctor needs of the installations of the controller and of Kueue."""
+    found = await read_hub(client, where, wanted)
+    whole = found.dump.with_kinds_of(await read_installations(client, found))
+    whole = replace(whole, release=await client.release())
+    return HubReading(replace(found.view, dump=whole), found.controller)

@@ -1,0 +1,62 @@
+"""`placement-ac dump`: write what the other commands read, to look at it elsewhere."""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Final
+
+import click
+import yaml
+
+from kubectl_placement.cli.graph import output_file_option, write
+from kubectl_placement.cli.hub_options import (
+    HubSource,
+    installation_namespaces,
+    live_hub_options,
+    read_hub,
+    read_installations,
+)
+from kubectl_placement.hub.dump import Dump, Object
+from kubectl_placement.hub.kinds import ALL_KINDS, CONTROLLER_KINDS, SETTINGS_KINDS
+from kubectl_placement.hub.redact import shared_objects
+from kubectl_placement.hub.requirements import missing_rights_text
+from placement_ac.cli.login_options import with_client
+from placement_ac.cli.read_command import ReadCommand
+from placement_ac.core.api.constants import Kind
+from placement_ac.kube.client import Client
+
+_DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+"""The C implementation, if available."""
+
+
+@click.command("dump", cls=ReadCommand, epilog="Example:  placement-ac dump --output-file hub.yaml")
+@live_hub_options
+@output_file_option
+def command(where: HubSource, output_file: Path | None) -> None:
+    """Write all objects that the other commands read, as YAML, for a support case.
+
+    Values that may be secret are left out: those of Secrets and ConfigMaps, and variables of containers. The
+    other commands read the file with --from-dump.
+    """
+    found, namespaces = with_client(where, lambda client: _read(client, where))
+    if problem := missing_rights_text(found.missing):
+        click.echo(f"missing rights: {problem}; the dump lacks these objects", err=True)
+    lists = [_list_of(found, kind, namespaces) for kind in ALL_KINDS if _is_written(found, kind)]
+    write(yaml.dump_all(lists, Dumper=_DUMPER, sort_keys=False, explicit_start=True), output_file)
+
+
+async def _read(client: Client, where: HubSource) -> tuple[Dump, tuple[str, ...]]:
+    """Return every kind, as `status` and `doctor` read it; and the namespaces of controller and Kueue."""
+    found = await read_hub(client, where, [kind for kind in ALL_KINDS if kind not in CONTROLLER_KINDS])
+    whole = found.dump.with_kinds_of(await read_installations(client, found))
+    return whole, installation_namespaces(found)
+
+
+def _is_written(found: Dump, kind: Kind) -> bool:
+    """Whether the dump has a list of the kind: it is known, or in part, if the commands cope with a part."""
+    return kind in found.served and (found.knows(kind) or (kind in SETTINGS_KINDS and bool(found.of(kind))))
+
+
+def _list_of(dump: Dump, kind: Kind, namespaces: Collection[str]) -> Object:
+    """Return a typed list, which says that the kind was read even if there is no object of it."""
+    items = shared_objects(dump, kind, namespaces)
+    return {"apiVersion": dump.served[kind].api_version, "kind": f"{kind.kind}List", "items": items}

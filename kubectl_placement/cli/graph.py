@@ -1,0 +1,99 @@
+"""`placement-ac graph`: the status of checks as a picture, with the path of each Workload."""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Final, Literal, get_args
+
+import click
+
+from kubectl_placement.cli.hub_names import check_references, named_checks
+from kubectl_placement.cli.hub_options import STATUS_KINDS, HubReading, HubSource, hub_options, read_once
+from kubectl_placement.cli.missing_kinds import (
+    exit_if_unreadable,
+    report_missing,
+    require_readable,
+    require_served,
+    require_settings,
+)
+from kubectl_placement.drawing import svg
+from kubectl_placement.drawing.html_page import page
+from kubectl_placement.graph import graph_svg
+from kubectl_placement.graph.mermaid import mermaid
+from kubectl_placement.graph.model import COLUMNS, Graph, build_graph
+from kubectl_placement.status.check_status import check_statuses
+from placement_ac.cli.documents import output
+from placement_ac.cli.login_options import FILE
+from placement_ac.cli.read_command import ReadCommand
+from placement_ac.core.api.constants import ADMISSION_CHECK
+from placement_ac.core.api.printable import visible
+from placement_ac.core.api.text import did_you_mean
+
+Form = Literal["mermaid", "svg", "html"]
+MERMAID_EDGES: Final = 500
+"""GitHub's value of Mermaid's `maxEdges`."""
+MERMAID_LETTERS: Final = 50_000
+"""GitHub's value of Mermaid's `maxTextSize`."""
+HEADS: Final = ("What", "Name", "Says", "Why")
+
+output_file_option = click.option("--output-file", type=FILE, help="Write to this file.  [default: stdout]")
+"""The option for the file of a picture."""
+
+
+@click.command(
+    "graph", cls=ReadCommand, epilog="Example:  placement-ac graph -o html --output-file graph.html"
+)
+@click.argument("check", nargs=-1, callback=named_checks, shell_complete=check_references)
+@hub_options
+@output(*get_args(Form), default="mermaid", message="Mermaid for Markdown, or a self-contained file.")
+@output_file_option
+def command(where: HubSource, check: tuple[str, ...], form: Form, output_file: Path | None) -> None:
+    """Draw checks with their Placements, clusters, queues and Workloads.
+
+    For each CHECK, or for all AdmissionChecks that placement-ac answers.
+    """
+    seen = read_once(where, STATUS_KINDS)
+    require_checks(seen, check)
+    report_missing(seen)
+    graph = build_graph(check_statuses(seen.view, check))
+    text = draw(graph, form, ", ".join(check) or "all checks")
+    if form == "mermaid" and (len(graph.edges) > MERMAID_EDGES or len(text) > MERMAID_LETTERS):
+        click.echo("name some checks, or use -o html: GitHub does not draw graphs of this size", err=True)
+    write(text, output_file)
+    exit_if_unreadable(seen)
+
+
+def require_checks(seen: HubReading, names: Collection[str]) -> None:
+    """Raise ClickException if a name is no check of ours, or if the checks cannot be read."""
+    require_served(seen)
+    require_readable(seen)
+    require_settings(seen)
+    ours = {one.meta.name for one in seen.view.our_checks}
+    for name in names:
+        if name not in ours and seen.dump.knows(ADMISSION_CHECK):
+            meant = did_you_mean(name, ours)
+            raise click.ClickException(f"there is no AdmissionCheck {name} that placement-ac answers{meant}")
+
+
+def draw(graph: Graph, form: Form, of: str) -> str:
+    """Return the picture as text."""
+    title = f"Clusters of {of}"
+    if form == "mermaid":
+        return mermaid(graph)
+    if form == "svg":
+        return svg.to_text(graph_svg.draw(graph, title)) + "\n"
+    rows = [
+        (COLUMNS[node.column].removesuffix("s"), node.name, node.caption, node.why) for node in graph.nodes
+    ]
+    message = "The path of a queue's jobs, left to right. Point at a box, or press Tab, for its details."
+    return page(title, message, graph_svg.draw(graph, title, alone=False), graph_svg.STYLE, HEADS, rows)
+
+
+def write(text: str, file: Path | None) -> None:
+    """Write a picture to a file, or to stdout."""
+    if file is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        file.write_text(visible(text), "utf-8")
+    except OSError as error:
+        raise click.ClickException(f"{file}: {error.strerror}") from None

@@ -1,0 +1,319 @@
+"""
+The options that several commands share, and how the commands that only read a hub read it.
+
+Those commands write nothing.
+"""
+
+from collections.abc import AsyncGenerator, Collection
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, TypeVar
+
+import click
+
+from kubectl_placement.doctor.kueue import HubKueue
+from kubectl_placement.hub.controller_settings import (
+    LEASE_SELECTOR,
+    NAMESPACE,
+    SELECTORS,
+    ControllerSettings,
+    config_map_name,
+    deployments,
+    find_settings,
+)
+from kubectl_placement.hub.controller_state import lease_key_of
+from kubectl_placement.hub.dump import Dump, MissingRight, key_of
+from kubectl_placement.hub.hub_view import HubView
+from kubectl_placement.hub.kinds import (
+    CONFIG_MAP,
+    DECISION_KINDS,
+    PROVISIONED_KINDS,
+    QUEUE_KINDS,
+    SETTINGS_KINDS,
+)
+from kubectl_placement.readers.hub_reader import (
+    PAUSE_SECONDS,
+    Labelled,
+    Namespaces,
+    OneObject,
+    read_kinds,
+    watch_kinds,
+)
+from kubectl_placement.readers.manifests import read_dump
+from placement_ac.cli.login_options import FILE, LOGIN, HubLogin, option_group, with_client
+from placement_ac.config.settings import Settings
+from placement_ac.core.api.constants import (
+    CLUSTER_PROFILE,
+    DEPLOYMENT,
+    EVENT,
+    EVENTS_NAMESPACE,
+    LEASE,
+    MANAGED_BY,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    SECRET,
+    WATCHED_KINDS,
+    Kind,
+    Resource,
+)
+from placement_ac.kube.client import Client
+
+T = TypeVar("T")
+
+STATUS_KINDS: Final = (*WATCHED_KINDS, *QUEUE_KINDS, *PROVISIONED_KINDS)
+EXPLAIN_KINDS: Final = (*DECISION_KINDS, *QUEUE_KINDS, *PROVISIONED_KINDS)
+ALL_NAMESPACES_KINDS: Final = (PLACEMENT, PLACEMENT_DECISION)
+"""Kinds read in all namespaces: OCM's Balance counts the decisions of all Placements."""
+
+
+@dataclass(frozen=True, slots=True)
+class HubSource(HubLogin):
+    """Where to read: an API server or a dump."""
+
+    namespace: tuple[str, ...] = ()
+    """Of Placements; (): the controller's setting."""
+    kueue_namespace: str | None = None
+    controller_namespace: str = ""
+    """"": any."""
+    config: Path | None = None
+    dump_files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HubReading:
+    """The hub that was read, and the controller's settings."""
+
+    view: HubView
+    controller: ControllerSettings
+    elsewhere: tuple[MissingRight, ...] = ()
+    """The missing rights to read all namespaces: fewer were read instead."""
+    watched: tuple[str, ...] = ()
+    """The namespaces of Placements that the controller watches, if `-n` names others."""
+
+    @property
+    def dump(self) -> Dump:
+        return self.view.dump
+
+    @property
+    def missing_rights(self) -> tuple[MissingRight, ...]:
+        return (*self.view.missing_rights, *self.elsewhere)
+
+    @property
+    def controller_namespace(self) -> str:
+        """The namespace in which the controller is, or would be installed."""
+        return self.controller.namespace or NAMESPACE
+
+
+_WHERE: Final = (
+    *LOGIN,
+    click.Option(
+        ["-n", "--namespace"],
+        callback=lambda _, __, value: tuple(filter(None, (value or "").split(","))),
+        metavar="NAMESPACE,…",
+        help="The namespaces of Placements.  [default: the controller's setting]",
+    ),
+    click.Option(["--kueue-namespace"], help="The namespace of Kueue.  [default: the controller's setting]"),
+    click.Option(
+        ["--controller-namespace"],
+        default="",
+        help="The namespace of the controller.  [default: any]",
+    ),
+    click.Option(
+        ["--settings", "--config", "config"],
+        type=FILE,
+        help="Use this settings file, not the controller's settings.",
+    ),
+)
+hub_options = option_group(
+    "where",
+    HubSource,
+    *_WHERE,
+    click.Option(
+        ["--from-dump", "dump_files"],
+        multiple=True,
+        metavar="FILE",
+        help="Read what `placement-ac dump` or `kubectl get … -o yaml` wrote, not a hub; may be repeated.",
+    ),
+)
+"""The options that say where to read, for commands that only read."""
+live_hub_options = option_group("where", HubSource, *_WHERE)
+"""The same for a command that reads only a hub."""
+
+
+def read_once(where: HubSource, kinds: Collection[Kind]) -> HubReading:
+    """Read the hub or the dump once. Raises ApiError, LoginFailed, InvalidManifest, BadSettings."""
+    if where.dump_files:
+        return _hub_reading(read_dump(where.dump_files), where)
+    return with_client(where, lambda client: read_hub(client, where, kinds))
+
+
+async def read_hub(
+    client: Client, where: HubSource, kinds: Collection[Kind], schemas: Collection[Resource] = ()
+) -> HubReading:
+    """Read the hub: first the controller and its settings, then all else concurrently."""
+    ours = await _read_controller(client, where)
+    others = [kind for kind in kinds if kind not in SETTINGS_KINDS]
+    return _merged(ours, await read_kinds(client, others, namespaces_of(ours.view.settings), schemas))
+
+
+def installation_namespaces(found: HubReading) -> tuple[str, ...]:
+    """Return the namespaces of the controller and of Kueue."""
+    return tuple(dict.fromkeys((found.controller_namespace, found.view.settings.kueue_namespace)))
+
+
+async def read_installations(client: Client, reading: HubReading) -> Dump:
+    """Read the Lease, the Deployments of all namespaces, and the settings of controller and Kueue.
+
+    Another controller may be in any of them. Without that right: the Deployments of their namespaces.
+    Of the ConfigMaps, a viewer may read those that they mount.
+    """
+    settings = reading.view.settings
+    found = await read_kinds(client, (LEASE, DEPLOYMENT), {**namespaces_of(settings), DEPLOYMENT: ()})
+    if any(right.kind == DEPLOYMENT for right in found.missing):
+        namespaces = installation_namespaces(reading)
+        fewer = await read_kinds(client, (DEPLOYMENT,), {DEPLOYMENT: namespaces})
+        found = replace(found.with_kinds_of(fewer), missing=(*found.missing, *fewer.missing))
+    kueue = HubKueue(found, settings.kueue_namespace, settings.kueue_version)
+    of_kueue = OneObject(kueue.namespace, kueue.config_name)
+    ours = _mounted(found) or (OneObject(reading.controller_namespace, MANAGED_BY),)
+    maps = dict.fromkeys((*ours, of_kueue))
+    return found.with_kinds_of(await read_kinds(client, (CONFIG_MAP,), {CONFIG_MAP: tuple(maps)}))
+
+
+def read_all_namespaces(
+    where: HubSource,
+    kinds: Collection[Kind] = EXPLAIN_KINDS,
+    namespaces: Collection[str] = (),
+    schemas: Collection[Resource] = (),
+) -> HubReading:
+    """Read the hub or the dump once, with Placements and decisions of all namespaces, and these schemas.
+
+    Without that right: of the watched namespaces and of `namespaces`.
+    """
+    if where.dump_files:
+        return read_once(where, kinds)
+    return with_client(where, lambda client: _read_all_namespaces(client, where, kinds, namespaces, schemas))
+
+
+async def _read_all_namespaces(
+    client: Client,
+    where: HubSource,
+    kinds: Collection[Kind],
+    namespaces: Collection[str],
+    schemas: Collection[Resource],
+) -> HubReading:
+    return await with_all_namespaces(client, await read_hub(client, where, kinds, schemas), namespaces)
+
+
+async def with_all_namespaces(
+    client: Client, found: HubReading, namespaces: Collection[str] = ()
+) -> HubReading:
+    """Return the reading with the present Placements and decisions of all namespaces.
+
+    Without that right: of the watched namespaces and of `namespaces`.
+    """
+    whole = await read_kinds(client, ALL_NAMESPACES_KINDS, {})
+    elsewhere = whole.missing
+    if elsewhere:
+        watched = found.view.settings.placement_namespace
+        spaces = tuple(dict.fromkeys((*watched, *namespaces)))
+        whole = await read_kinds(client, ALL_NAMESPACES_KINDS, dict.fromkeys(ALL_NAMESPACES_KINDS, spaces))
+    kept = (right for right in found.dump.missing if right.kind not in whole.objects)
+    dump = replace(
+        found.dump, objects={**found.dump.objects, **whole.objects}, missing=(*kept, *whole.missing)
+    )
+    return replace(found, view=replace(found.view, dump=dump), elsewhere=elsewhere)
+
+
+async def watch_hub(
+    client: Client, where: HubSource, kinds: Collection[Kind], pause: float = PAUSE_SECONDS
+) -> AsyncGenerator[HubReading]:
+    """Read the hub, and again `pause` seconds after each change. The controller's settings are read once.
+
+    Raises ApiError if the hub does not answer or a right is lost.
+    """
+    ours = await _read_controller(client, where)
+    others = [kind for kind in kinds if kind not in SETTINGS_KINDS]
+    async with aclosing(watch_kinds(client, others, namespaces_of(ours.view.settings), pause)) as dumps:
+        async for dump in dumps:
+            yield _merged(ours, dump)
+
+
+async def _read_controller(client: Client, where: HubSource) -> HubReading:
+    """Read the controller's Deployment, the ConfigMap that it mounts, and its Lease.
+
+    A viewer may read no other ConfigMap and no other Lease.
+    """
+    found = await _read_deployments(client, where)
+    maps = _mounted(found) or (OneObject(where.controller_namespace or NAMESPACE, MANAGED_BY),)
+    found = found.with_kinds_of(await read_kinds(client, (CONFIG_MAP,), {CONFIG_MAP: maps}))
+    by_deployment = _hub_reading(found, where)
+    named = OneObject(*lease_key_of(by_deployment.view.settings))
+    lease = await read_kinds(client, (LEASE,), {LEASE: (named,)})
+    if not by_deployment.controller.deployment and not lease.of(LEASE):
+        anywhere = await read_kinds(client, (LEASE,), {LEASE: (Labelled("", LEASE_SELECTOR),)})
+        lease = lease if anywhere.missing else anywhere
+    return _hub_reading(found.with_kinds_of(lease), where)
+
+
+async def _read_deployments(client: Client, where: HubSource) -> Dump:
+    """Read the controller's Deployment by its labels in all namespaces, and by its image where it should be.
+
+    Without the right to all namespaces: in its own, and in Kueue's.
+    """
+    here = where.controller_namespace or NAMESPACE
+    if where.controller_namespace:
+        return await read_kinds(client, (DEPLOYMENT,), {DEPLOYMENT: (here,)})
+    anywhere = [Labelled("", selector) for selector in SELECTORS]
+    found = await read_kinds(client, (DEPLOYMENT,), {DEPLOYMENT: (here, *anywhere)})
+    if not any(right.kind == DEPLOYMENT and not right.namespace for right in found.missing):
+        return found
+    kueue = where.kueue_namespace or str(Settings.model_fields["kueue_namespace"].default)
+    fewer = await read_kinds(client, (DEPLOYMENT,), {DEPLOYMENT: tuple(dict.fromkeys((here, kueue)))})
+    return replace(fewer, missing=(*found.missing, *fewer.missing))
+
+
+def _mounted(dump: Dump) -> tuple[OneObject, ...]:
+    """Return the ConfigMaps that the controller's Deployments mount."""
+    found = (OneObject(key_of(one)[0], config_map_name(one)) for one in deployments(dump))
+    return tuple(dict.fromkeys(found))
+
+
+def _hub_reading(dump: Dump, where: HubSource) -> HubReading:
+    given = {
+        "placement_namespace": ",".join(where.namespace) or None,
+        "kueue_namespace": where.kueue_namespace,
+        "config": where.config,
+    }
+    found = find_settings(dump, given, where.controller_namespace)
+    reading = HubReading(HubView(dump, found.loaded.settings, datetime.now(UTC)), found)
+    if not where.namespace or not (found.deployment or found.lease):
+        return reading
+    own = find_settings(dump, given | {"placement_namespace": None}, where.controller_namespace)
+    watched = own.loaded.settings.placement_namespace
+    return replace(reading, watched=() if set(watched) == set(where.namespace) else watched)
+
+
+def _merged(ours: HubReading, dump: Dump) -> HubReading:
+    """Return the reading of the controller's kinds with those of `dump`.
+
+    A missing right to the controller's objects is not reported: the defaults are used.
+    """
+    whole = replace(
+        dump, objects={**ours.dump.objects, **dump.objects}, served={**ours.dump.served, **dump.served}
+    )
+    return replace(ours, view=replace(ours.view, dump=whole, now=datetime.now(UTC)))
+
+
+def namespaces_of(settings: Settings) -> Namespaces:
+    """Return the namespaces in which each kind is read; those that are not named are read in all."""
+    return {
+        LEASE: (OneObject(*lease_key_of(settings)),),
+        SECRET: (settings.kueue_namespace,),
+        CLUSTER_PROFILE: (settings.kueue_namespace,),
+        PLACEMENT: settings.placement_namespace,
+        PLACEMENT_DECISION: settings.placement_namespace,
+        EVENT: (EVENTS_NAMESPACE,),
+    }

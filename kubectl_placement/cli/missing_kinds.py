@@ -1,0 +1,67 @@
+"""Report the kinds that a hub does not serve, and those that the caller may not read."""
+
+from collections.abc import Collection, Iterable
+from typing import Final
+
+import click
+
+from kubectl_placement.cli.hub_options import HubReading
+from kubectl_placement.hub.requirements import (
+    READ_KINDS,
+    SERVED_KINDS,
+    missing_rights_text,
+    not_served_text,
+    unreadable,
+)
+from placement_ac.core.api.constants import ADMISSION_CHECK, Kind
+from placement_ac.core.api.printable import one_line
+
+UNKNOWN: Final = "what depends on that is unknown"
+UNKNOWN_SETTINGS: Final = (
+    "name the controller's settings with --settings FILE (an empty file means the defaults), or get the "
+    "right to read them: the controller's settings are unknown: {}"
+)
+NOT_COUNTED: Final = "Placements in other namespaces are not counted"
+
+
+def require_served(found: HubReading, kinds: Iterable[Kind] = SERVED_KINDS) -> None:
+    """Raise ClickException if the hub does not serve all `kinds`."""
+    if problem := not_served_text(found.dump, kinds):
+        raise click.ClickException(problem)
+
+
+def require_settings(found: HubReading) -> None:
+    """Raise ClickException if the controller's settings are unknown: names and limits depend on them.
+
+    Without the right to the checks, there is a reason that comes first.
+    """
+    if found.controller.problem and found.dump.live and not unreadable(found.dump, (ADMISSION_CHECK,)):
+        raise click.ClickException(UNKNOWN_SETTINGS.format(one_line(found.controller.problem)))
+
+
+def require_readable(found: HubReading, kinds: Collection[Kind] = (ADMISSION_CHECK,)) -> None:
+    """Raise ClickException if the caller may not read one of the `kinds`: there is nothing to show."""
+    if unreadable(found.dump, kinds):
+        raise click.ClickException(missing_rights_text(found.missing_rights))
+
+
+def missing_line(found: HubReading) -> str:
+    """Return the missing rights and their effect, in one line; "" if none is missing."""
+    if problem := missing_rights_text(found.missing_rights):
+        return f"missing rights: {problem}; {UNKNOWN if found.view.missing_rights else NOT_COUNTED}"
+    return ""
+
+
+def report_missing(found: HubReading) -> None:
+    """Report on stderr missing rights with their effect, and settings that a dump does not name."""
+    if found.controller.problem:
+        why = one_line(found.controller.problem)
+        click.echo(f"the defaults are used: the controller's settings are unknown: {why}", err=True)
+    if line := missing_line(found):
+        click.echo(line, err=True)
+
+
+def exit_if_unreadable(found: HubReading, kinds: Collection[Kind] = READ_KINDS) -> None:
+    """End the command with exit code 1 if the caller may not read one of the `kinds`: it was reported."""
+    if unreadable(found.dump, kinds):
+        click.get_current_context().exit(1)

@@ -1,0 +1,209 @@
+"""`placement-ac plan`: preview the effect of manifests before they are applied."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Final
+
+import click
+from rich.console import RenderableType
+from rich.text import Text
+
+from kubectl_placement.cli.explain_workload import placed_text
+from kubectl_placement.cli.hub_options import HubSource, hub_options, read_all_namespaces
+from kubectl_placement.cli.missing_kinds import report_missing, require_served, require_settings
+from kubectl_placement.cli.output import emit, safe_text
+from kubectl_placement.cli.worker_options import WorkerOptions, quota_options, require_hub, with_quota
+from kubectl_placement.hub.dump import InvalidManifest
+from kubectl_placement.hub.kinds import PROVISIONED_KINDS, QUEUE_KINDS
+from kubectl_placement.hub.requirements import SCHEDULING_KINDS, SERVED_KINDS, missing_rights_text
+from kubectl_placement.jobs.new_job import NewJob, workers_of_jobs
+from kubectl_placement.plan.manifest_changes import planned_resources
+from kubectl_placement.plan.plan_report import AffectedWorkload, PlannedPlacement, PlanReport
+from kubectl_placement.plan.what_if import new_jobs, what_if
+from kubectl_placement.readers.manifests import STDIN, files_of, read_manifests
+from placement_ac.cli.documents import Form, output
+from placement_ac.cli.read_command import ReadCommand
+from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET, WORKLOAD
+from placement_ac.core.api.printable import one_line
+from placement_ac.core.api.text import count_text, joined
+
+CHANGES: Final = 1
+"""The exit code if something would change."""
+UNKNOWN: Final = 2
+"""The exit code if it is unknown what OCM would decide for a Placement."""
+_OPTIONAL_KINDS: Final = (SECRET, CLUSTER_PROFILE, WORKLOAD, *QUEUE_KINDS, *PROVISIONED_KINDS)
+"""Kinds without which decisions and Kueue's list can still be computed."""
+_NEEDED: Final = (*SERVED_KINDS, *SCHEDULING_KINDS)
+"""The kinds that the hub must serve."""
+_COLOURS: Final = (("@@", "cyan"), ("---", "bold"), ("+++", "bold"), ("+", "green"), ("-", "red"))
+
+
+class PlanCommand(ReadCommand):
+    """Its exit codes are those of `kubectl diff`."""
+
+    error_code = UNKNOWN
+
+
+def _names(values: Iterable[str]) -> tuple[str, ...]:
+    """Return all names in the values of `-f`. Raises BadParameter."""
+    try:
+        return tuple(chain.from_iterable(map(files_of, values)))
+    except InvalidManifest as error:
+        raise click.BadParameter(str(error)) from None
+
+
+@click.command(
+    "plan", cls=PlanCommand, epilog="Example:  placement-ac plan -f samples/placement-demo2-2.yaml"
+)
+@hub_options
+@click.option(
+    "-f",
+    "--filename",
+    "files",
+    multiple=True,
+    required=True,
+    callback=lambda _, __, values: _names(values),
+    metavar="FILE,…",
+    help="The manifests: files, folders, or - for stdin; may be given several times.",
+)
+@quota_options
+@output("json", "yaml", "name")
+def command(where: HubSource, files: tuple[str, ...], wanted: WorkerOptions | None, form: Form) -> None:
+    """Preview what manifests would change, before they are applied.
+
+    Exit code: 0 nothing changes, 1 something changes, 2 error or unknown.
+    """
+    if STDIN in files and STDIN in where.dump_files:
+        raise click.UsageError("use a file for -f or --from-dump: stdin can be read only once")
+    require_hub(where, wanted)
+    manifests = read_manifests(files)
+    spaces = (one["metadata"].get("namespace") for one in manifests)
+    namespaces = sorted({one for one in spaces if isinstance(one, str) and one})
+    found = read_all_namespaces(where, namespaces=namespaces, schemas=planned_resources(manifests))
+    require_served(found, _NEEDED)
+    if any(right.kind not in _OPTIONAL_KINDS for right in found.dump.missing):
+        rights = missing_rights_text(found.missing_rights)
+        raise click.ClickException(f"{rights}; without these rights no preview is possible")
+    require_settings(found)
+    report_missing(found)
+    answer = what_if(found.view, manifests)
+    if wanted:
+        after = with_quota(where, answer.after, workers_of_jobs(answer.after, manifests), wanted)
+        answer = replace(answer, jobs=new_jobs(after, manifests))
+    document = {
+        "placements": [one.plan for one in answer.entries],
+        "unknown": answer.unknown,
+        "objects": answer.objects,
+        "jobs": answer.jobs,
+        "passedOver": answer.passed_over,
+        "warnings": answer.warnings,
+    }
+    names = [f"placement/{one.plan.namespace}/{one.plan.name}" for one in answer.entries if one.changed]
+    emit(form, document, lambda _: _for_people(answer), lambda: names)
+    for name in answer.passed_over:
+        click.echo(f"ignored: {one_line(name)}", err=True)
+    for warning in answer.warnings:
+        click.echo(f"warning: {one_line(warning)}", err=True)
+    if form == "table":
+        emit(form, document, lambda _: _diffs(answer))
+    if answer.unknown or answer.changed:
+        click.get_current_context().exit(UNKNOWN if answer.unknown else CHANGES)
+
+
+# -- tables
+
+
+def _for_people(answer: PlanReport) -> Iterator[RenderableType]:
+    """Yield the answer, then what it consists of; the diffs follow the warnings."""
+    is_about_jobs = answer.jobs and not answer.entries and not answer.objects
+    if not (answer.changed or answer.unknown or is_about_jobs):
+        yield Text("Nothing changes.")
+    for one in answer.unknown:
+        yield safe_text(f"Placement {one.namespace}/{one.name}: unknown: {one.why}", "bold yellow")
+    for entry in answer.entries:
+        yield from _of_placement(entry)
+    yield from map(safe_text, chain.from_iterable(map(_of_job, answer.jobs)))
+    for change in answer.objects:
+        if change.verb != "none":
+            name = "/".join(filter(None, (change.namespace, change.name)))
+            yield safe_text(f"{change.verb} {change.kind} {name}")
+
+
+def _diffs(answer: PlanReport) -> Iterator[RenderableType]:
+    """Yield the writes of the controller."""
+    for write in chain.from_iterable(entry.plan.writes for entry in answer.entries):
+        yield Text()
+        yield safe_text(f"{write.verb} {write.kind} {write.name}, {write.when}", "bold")
+        yield from map(_coloured, write.diff.splitlines())
+
+
+def _of_job(job: NewJob) -> Iterator[str]:
+    """Yield where a job would go, and through which queues and Placements."""
+    title = f"{job.kind} {job.namespace}/{job.name}"
+    if job.problem:
+        yield f"{title}: no preview is possible: {job.problem}"
+    for choice in job.placements:
+        path = f"queue {job.queue}, ClusterQueue {job.cluster_queue}, Placement {choice.placement}"
+        yield f"{title} goes to {placed_text(choice)} ({path})"
+    yield from (f"  note: {note}" for note in job.notes)
+
+
+def _of_placement(entry: PlannedPlacement) -> Iterator[RenderableType]:
+    plan = entry.plan
+    what = "Kueue's list" if entry.listed else "decisions, best first (no AdmissionCheck names it)"
+    title = f"Placement {plan.namespace}/{plan.name}: {what}: {', '.join(plan.order) or 'empty'}"
+    yield safe_text(title, "bold")
+    for cluster in plan.added:
+        yield safe_text(f"  + {cluster}{_in_brackets(entry.cluster_details.get(cluster, ''))}", "green")
+    for cluster in plan.removed:
+        yield safe_text(f"  - {cluster}{_in_brackets(_leaves(entry, cluster))}", "red")
+    yield from (safe_text(f"  {line}") for line in _lines(entry))
+    yield from (safe_text(f"  warning: {one}", "yellow") for one in plan.warnings)
+
+
+def _in_brackets(message: str) -> str:
+    return f" ({message})" if message else ""
+
+
+def _leaves(entry: PlannedPlacement, cluster: str) -> str:
+    jobs = [one for one in entry.plan.affected if one.cluster == cluster]
+    if jobs:
+        return f"drains: {', '.join(_counted(jobs))}"
+    if cluster in entry.plan.draining:
+        return "it stays listed for now: OCM cannot reach it"
+    if not entry.listed:
+        return ""
+    if not entry.jobs_known:
+        return "its jobs are unknown"
+    if others := entry.other_jobs.get(cluster, 0):
+        return f"no job of its checks runs there, {count_text(others, 'Workload')} of other checks"
+    return "no job runs there"
+
+
+def _counted(jobs: Sequence[AffectedWorkload]) -> Iterator[str]:
+    for state in ("running", "waiting"):
+        of_it = [one for one in jobs if one.state == state]
+        if of_it:
+            gpus = sum(one.gpus for one in of_it)
+            with_gpus = f" with {count_text(gpus, 'GPU')}" if gpus else ""
+            yield f"{count_text(len(of_it), f'{state} Workload')}{with_gpus}"
+
+
+def _lines(entry: PlannedPlacement) -> Iterator[str]:
+    plan = entry.plan
+    if plan.beyond:
+        more = f"beyond the {entry.clusters_max} clusters that Kueue takes"
+        yield f"{len(plan.beyond)} {more}: {joined(plan.beyond)}"
+    yield from (f"unusable: {cluster}: {why}" for cluster, why in plan.unusable.items())
+    for one in plan.conditions:
+        yield f"{one.type}: {one.status}, {one.reason}: {one.message}"
+    for check in plan.checks:
+        before = f"{check.before.status}, {check.before.reason}" if check.before else "nothing yet"
+        after = f"{check.after.status}, {check.after.reason}"
+        change = f"stays {after}" if before == after else f"{before} → {after}"
+        yield f"AdmissionCheck {check.name}: {change}: {check.after.message}"
+
+
+def _coloured(line: str) -> Text:
+    return safe_text(line, next((colour for start, colour in _COLOURS if line.startswith(start)), ""))

@@ -1,0 +1,188 @@
+"""`placement-ac timeline`: when each cluster of a check was listed, and its score."""
+
+import asyncio
+import io
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final, Literal, get_args
+
+import click
+from rich.table import Table
+
+from kubectl_placement.cli.console import ShownConsole
+from kubectl_placement.cli.graph import output_file_option, write
+from kubectl_placement.cli.hub_names import check_references, named_checks
+from kubectl_placement.cli.hub_options import HubSource, hub_options, read_once
+from kubectl_placement.cli.missing_kinds import report_missing
+from kubectl_placement.cli.output import emit, plain_table, safe_text
+from kubectl_placement.cli.timeline_recorder import chosen_check, record_to_file, status_of_check
+from kubectl_placement.drawing import svg
+from kubectl_placement.drawing.html_page import page
+from kubectl_placement.hub.dump import InvalidManifest
+from kubectl_placement.hub.kinds import ALL_KINDS
+from kubectl_placement.readers.prometheus import cluster_counts
+from kubectl_placement.timeline import model, timeline_svg
+from kubectl_placement.timeline.event_history import cluster_events, latest_time, timeline_of_events
+from kubectl_placement.timeline.recording import RecordedState, current_state, read_recording
+from placement_ac.cli.documents import PLAIN_WIDTH, in_json, output, plain
+from placement_ac.cli.login_options import FILE, duration
+from placement_ac.cli.read_command import ReadCommand
+from placement_ac.core.api.constants import EVENT, MULTIKUEUE_CONFIG, WATCHED_KINDS
+
+KINDS: Final = (*WATCHED_KINDS, EVENT)
+HOUR: Final = timedelta(hours=1)
+"""How far back the timeline begins without events and `--since`."""
+Form = Literal["table", "svg", "html", "json"]
+HEADS: Final = ("Cluster", "State", "From", "To", "Detail")
+
+
+@click.command(
+    "timeline",
+    cls=ReadCommand,
+    epilog="Example:  placement-ac timeline placement-demo2 -o html --output-file timeline.html",
+)
+@click.argument("check", required=False, callback=named_checks, shell_complete=check_references)
+@hub_options
+@output(*get_args(Form), default="table", message="A table, a picture in a self-contained file, or JSON.")
+@output_file_option
+@click.option("--since", type=duration, help="Begin this long ago.  [default: at the first event]")
+@click.option(
+    "--prometheus", metavar="URL", help="Also show how many clusters were listed, from the metrics."
+)
+@click.option(
+    "--record", type=click.Path(path_type=Path), help="Watch the hub, and record changes in this file."
+)
+@click.option("--for", "lasts", type=duration, help="Record for this long.  [default: until Ctrl-C]")
+@click.option("--from", "source", type=FILE, help="Show the recording in this file.")
+def command(
+    where: HubSource,
+    check: str | None,
+    form: Form,
+    output_file: Path | None,
+    since: timedelta | None,
+    prometheus: str | None,
+    record: Path | None,
+    lasts: timedelta | None,
+    source: Path | None,
+) -> None:
+    """Show when each cluster of a check was listed, and its score.
+
+    The default source is the controller's events: times in seconds, and scores when a cluster was added. A
+    recording made with --record is exact and includes Workloads. CHECK may be omitted if there is only one.
+    """
+    if record and (source or prometheus or where.dump_files):
+        raise click.UsageError("use --record without --from, --prometheus and --from-dump")
+    if lasts and not record:
+        raise click.UsageError("use --for only with --record")
+    if record:
+        record_to_file(where, check, record, lasts)
+        return
+    found = _from_file(source, check) if source else _from_hub(where, check, since)
+    if since:
+        found = model.clip(found, _before(found.end, since))
+    if prometheus:
+        counts = asyncio.run(cluster_counts(prometheus, found.check, found.begin, found.end))
+        found = model.with_counts(found, counts)
+    _show(found, form, output_file)
+
+
+# -- sources
+
+
+def _from_file(source: Path, check: str | None) -> model.Timeline:
+    try:
+        text = source.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidManifest(f"{source}: {getattr(error, 'strerror', None) or 'it is not UTF-8'}") from None
+    name, states = read_recording(text.splitlines(), str(source))
+    if check not in (None, name):
+        raise click.ClickException(f"name the check {name}: {source} is its recording")
+    return model.timeline_of_states(name, states)
+
+
+def _from_hub(where: HubSource, check: str | None, since: timedelta | None) -> model.Timeline:
+    seen = read_once(where, KINDS)
+    name = chosen_check(seen, check)
+    report_missing(seen)
+    events = cluster_events(name, seen.dump.of(EVENT))
+    branch = status_of_check(seen, name)
+    now = current_state(seen.view, branch) if branch else RecordedState(seen.view.now)
+    if not seen.dump.live:
+        latest = latest_time(obj for kind in ALL_KINDS for obj in seen.dump.of(kind))
+        now = replace(now, time=latest or now.time)
+    clusters = branch.clusters if branch else ()
+    leaving = {row.name: row.draining_since for row in clusters if row.draining_since}
+    begin = events[0].at if events else _before(now.time, since or HOUR)
+    unlisted = seen.dump.why_unknown(MULTIKUEUE_CONFIG)
+    found = timeline_of_events(name, events, now, begin, leaving=leaving, list_known=not unlisted)
+    unknown = seen.dump.why_unknown(EVENT) or ("" if events else "there are no events about the list")
+    return replace(found, notes=(*found.notes, *filter(None, (unknown, unlisted))))
+
+
+def _before(at: datetime, how_long: timedelta) -> datetime:
+    try:
+        return at - how_long
+    except OverflowError:
+        return datetime.min.replace(tzinfo=UTC)
+
+
+def _show(found: model.Timeline, form: Form, output_file: Path | None) -> None:
+    if form in ("table", "json") and output_file is None:
+        emit(form, found, lambda _: [_table(found)])
+    else:
+        write(text_of(found, form), output_file)
+    if form == "table":
+        for note in found.notes:
+            click.echo(note, err=True)
+
+
+def text_of(found: model.Timeline, form: Form) -> str:
+    """Return the timeline as the text of a file."""
+    if form == "svg":
+        return svg.to_text(timeline_svg.draw(found)) + "\n"
+    if form == "json":
+        return in_json(json.dumps(plain(found), indent=2, ensure_ascii=False)) + "\n"
+    if form == "table":
+        text = io.StringIO()
+        ShownConsole(file=text, width=PLAIN_WIDTH).print(_table(found))
+        return text.getvalue()
+    return page(
+        f"Timeline of {found.check}",
+        "Point at a lane, or press Tab, for the details of a cluster.",
+        timeline_svg.draw(found, alone=False),
+        timeline_svg.STYLE,
+        HEADS,
+        [row for lane in found.lanes for row in rows(lane, found.end)],
+    )
+
+
+def rows(lane: model.Lane, end: datetime) -> list[tuple[str, ...]]:
+    """Return spans, scores and Workloads of a lane by time; those that last until `end` are open."""
+    found: list[tuple[datetime, str, str, str, str]] = []
+    for one in lane.spans:
+        until = _until(one.end, end) if one.end_known else "?"
+        begin = _time(one.begin) if one.begin_known else f"before {_time(one.begin)}"
+        found.append((one.begin, one.state, begin, until, one.why))
+    for point in lane.scores:
+        value = "none" if point.value is None else str(point.value)
+        found.append((point.at, "how many" if lane.measure else "score", _time(point.at), "", value))
+    found += [(run.begin, "runs", _time(run.begin), _until(run.end, end), run.name) for run in lane.runs]
+    return [(lane.name, *texts) for _, *texts in sorted(found, key=lambda row: row[0])]
+
+
+def _time(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def _until(at: datetime, end: datetime) -> str:
+    return _time(at) if at < end else "goes on"
+
+
+def _table(found: model.Timeline) -> Table:
+    table = plain_table(*(head.upper() for head in HEADS))
+    for lane in found.lanes:
+        for row in rows(lane, found.end):
+            table.add_row(*map(safe_text, row))
+    return table

@@ -1,0 +1,289 @@
+"""
+The content of the page of `placement-ac ui`, as JSON that follows the hub.
+
+Readings come from the event loop; statuses, timelines and explanations are computed in one thread, which owns
+the board, so that requests are answered meanwhile.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Final, TypeVar
+
+import orjson
+
+from kubectl_placement.cli.controller_line import controller_line
+from kubectl_placement.cli.explain import grouped
+from kubectl_placement.cli.hub_options import (
+    ALL_NAMESPACES_KINDS,
+    STATUS_KINDS,
+    HubReading,
+    HubSource,
+    watch_hub,
+    with_all_namespaces,
+)
+from kubectl_placement.cli.missing_kinds import missing_line
+from kubectl_placement.cli.ui_reads import SharedReads
+from kubectl_placement.explain.explanations import (
+    CheckExplanation,
+    ClusterExplanation,
+    explain_check,
+    explain_cluster,
+)
+from kubectl_placement.explain.subject import find_check, find_cluster, placement_views
+from kubectl_placement.hub.controller_state import controller_state
+from kubectl_placement.hub.hub_view import HubView
+from kubectl_placement.hub.kinds import ALL_KINDS, CLUSTER_SET, SET_BINDING
+from kubectl_placement.timeline.event_history import latest_time
+from kubectl_placement.ui.board import Board
+from kubectl_placement.ui.summary import summarize
+from placement_ac.cli.documents import plain
+from placement_ac.core.api.constants import EVENT, LEASE
+from placement_ac.core.api.errors import PlacementAcError
+from placement_ac.core.api.printable import NOT_SHOWN, visible
+from placement_ac.kube.client import Client
+
+T = TypeVar("T")
+KINDS: Final = (*STATUS_KINDS, CLUSTER_SET, SET_BINDING, EVENT, LEASE)
+PAUSE_SECONDS: Final = 0.05
+"""Delay after a change, so that changes made together are shown together."""
+RETRY_SECONDS: Final = 5.0
+"""Delay before the hub is read anew after it has not answered, or has taken a right away."""
+SHARED_SECONDS: Final = 0.5
+"""Explanations read the Placements and decisions of all namespaces once in this time, for all pages."""
+REFRESH_SECONDS: Final = 1.0
+"""How often old statuses are looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A JSON text, and the revision in which it came to be."""
+
+    revision: int
+    text: bytes
+
+
+@dataclass(slots=True)
+class Feed:
+    """The documents of all checks, by name. An event loop owns it."""
+
+    where: HubSource
+    revision: int = 0
+    """Grows with each change; 0: the hub has not been read."""
+    hub: Document = Document(0, b"{}")
+    """The server, the controller, missing rights, and what is wrong with the connection."""
+    summaries: dict[str, Document] = field(default_factory=dict)
+    details: dict[str, Document] = field(default_factory=dict)
+    _board: Board = field(default_factory=Board)
+    _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "ui"))
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _timelines: dict[str, Document] = field(default_factory=dict)
+    _reading: HubReading | None = None
+    _reads: SharedReads[HubReading] | None = None
+    """Readings of what no watch follows; None for a dump."""
+    _problem: str = ""
+    _at: datetime | None = None
+    """The time of a dump's objects."""
+
+    # -- what is shown
+
+    async def next_revision(self, after: int) -> int:
+        """Return the revision once there is one after `after`."""
+        while self.revision <= after:
+            await self._changed.wait()
+        return self.revision
+
+    async def timeline(self, check: str) -> bytes:
+        """Return the last hour of a check. Raises KeyError."""
+        wanted = self.details[check].revision
+        known = self._timelines.get(check)
+        if known is None or known.revision != wanted:
+            text = await self._in_thread(lambda: self._timeline(check))
+            known = self._timelines[check] = Document(wanted, text)
+        return known.text
+
+    async def explain(self, check: str, cluster: str) -> bytes:
+        """Return the explanation of a check, or of one of its clusters. Raises PlacementAcError."""
+        found = self._reading
+        if self._reads is not None:
+            found = await self._reads.get()
+        return await self._in_thread(lambda: _explanation(self._board.view, found, check, cluster))
+
+    # -- what is read
+
+    def close(self) -> None:
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def follow(self, client: Client, first: Callable[[HubReading], None]) -> None:
+        """Follow the hub until cancelled. `first` gets the first reading, and may raise.
+
+        Raises PlacementAcError if the hub cannot be read at first; later that is shown, and tried again.
+        """
+        self._reads = SharedReads(lambda: self._read_all_namespaces(client), SHARED_SECONDS)
+        tasks = [asyncio.create_task(one) for one in (self._follow(client, first), self._refresh())]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            done.pop().result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _read_all_namespaces(self, client: Client) -> HubReading:
+        assert self._reading is not None  # noqa: S101  # served only after the first reading
+        return await with_all_namespaces(client, self._reading, self.where.namespace)
+
+    async def _refresh(self) -> None:
+        """Have old statuses computed again, some at a time."""
+        while True:
+            await asyncio.sleep(REFRESH_SECONDS)
+            if self.revision and not self._problem:
+                documents = await self._in_thread(self._refreshed)
+                if documents is not None:
+                    self._publish(documents)
+
+    def _refreshed(self) -> "_Documents | None":
+        names = self._board.refresh(datetime.now(UTC))
+        return self._documents(names) if names else None
+
+    async def _follow(self, client: Client, first: Callable[[HubReading], None]) -> None:
+        while True:
+            try:
+                async with aclosing(watch_hub(client, self.where, KINDS, PAUSE_SECONDS)) as readings:
+                    async for reading in readings:
+                        if not self.revision:
+                            first(reading)
+                        await self.take(reading)
+            except PlacementAcError as error:
+                if not self.revision:
+                    raise
+                self._problem = str(error)
+                self._publish(await self._in_thread(lambda: self._documents(())))
+            await asyncio.sleep(RETRY_SECONDS)
+
+    async def take(self, reading: HubReading) -> None:
+        """Take in a reading of the hub."""
+        self._problem, self._reading = "", reading
+        self._publish(await self._in_thread(lambda: self._update(reading)))
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def _timeline(self, check: str) -> bytes:
+        board = self._board
+        found = board.timeline(check, self._at or datetime.now(UTC))
+        return _json(plain(found) | {"exactFrom": plain(board.seen_since(check)), "live": self._at is None})
+
+    def _update(self, reading: HubReading) -> "_Documents":
+        if not reading.dump.live:
+            objects = (obj for kind in ALL_KINDS for obj in reading.dump.of(kind))
+            self._at = latest_time(objects) or reading.view.now
+        return self._documents(self._board.update(reading.view, self._at))
+
+    def _documents(self, changed: Collection[str]) -> "_Documents":
+        board, reading = self._board, self._reading
+        statuses = {name: board.statuses[name] for name in changed if name in board.statuses}
+        hub = _hub_document(reading, self._problem) if reading else b"{}"
+        return _Documents(
+            hub,
+            {name: _json(plain(summarize(one))) for name, one in statuses.items()},
+            {
+                name: _json(
+                    {
+                        "status": plain(one),
+                        "slots": plain(board.slots(name)),
+                        "changedAt": plain(board.changed_at(name)),
+                    }
+                )
+                for name, one in statuses.items()
+            },
+            frozenset(board.statuses),
+        )
+
+    def _publish(self, new: "_Documents") -> None:
+        now = self.revision + 1
+        if self.hub.text != new.hub:
+            self.hub = Document(now, new.hub)
+        for known, texts in ((self.summaries, new.summaries), (self.details, new.details)):
+            for name in known.keys() - new.names:
+                del known[name]
+            for name, text in texts.items():
+                if name not in known or known[name].text != text:
+                    known[name] = Document(now, text)
+        self.revision = now
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+
+@dataclass(frozen=True, slots=True)
+class _Documents:
+    """The changes, and the names of all checks."""
+
+    hub: bytes
+    summaries: Mapping[str, bytes]
+    details: Mapping[str, bytes]
+    names: frozenset[str]
+
+
+def _json(value: object) -> bytes:
+    text = orjson.dumps(value)
+    return text if text.isascii() else NOT_SHOWN.sub(_in_page, text.decode()).encode()
+
+
+def _in_page(found: re.Match[str]) -> str:
+    """Return the escape that the page shows, as JSON writes it."""
+    return visible(found[0]).replace("\\", "\\\\")
+
+
+def _hub_document(reading: HubReading, problem: str) -> bytes:
+    """Return the document of the hub; a renewal of the Lease does not change it."""
+    view = reading.view
+    state = controller_state(view)
+    known = view.dump.knows(LEASE) or view.dump.live
+    line = controller_line(state, view.now).plain.partition(" (renewed ")[0] if known else ""
+    return _json(
+        {
+            "server": view.dump.server,
+            "live": view.dump.live,
+            "controller": {"line": line, "running": state.running if known else None},
+            "missing": missing_line(reading),
+            "problem": problem,
+        }
+    )
+
+
+def _explanation(view: HubView, found: HubReading | None, check: str, cluster: str) -> bytes:
+    """Return the explanation by the view, with the Placements and decisions of `found`, which has more."""
+    if found is not None:
+        more = {kind: found.dump.of(kind) for kind in ALL_NAMESPACES_KINDS}
+        whole = replace(view, dump=replace(view.dump.with_objects(more), missing=found.dump.missing))
+        vars(whole).update({"cache": view.cache, "facts": view.facts})
+        view = whole
+    if cluster:
+        [case] = placement_views(view, check, ())
+        one = explain_cluster(case, find_cluster(view, cluster))
+        return _json(
+            plain(
+                {
+                    "kind": "cluster",
+                    **_head(one),
+                    "cluster": one.cluster,
+                    "state": one.state,
+                    "step": one.step,
+                }
+            )
+        )
+    whole_check = explain_check(view, find_check(view, check))
+    clusters = [
+        {"names": names, "state": like.state, "step": like.step, "why": like.why}
+        for names, like in grouped(whole_check.clusters)
+    ]
+    return _json(plain({"kind": "check", **_head(whole_check), "clusters": clusters}))
+
+
+def _head(one: CheckExplanation | ClusterExplanation) -> dict[str, Any]:
+    return {"placement": one.placement, "checks": one.checks, "links": one.links}

@@ -1,0 +1,125 @@
+"""
+The option `--workers` and those that go with it, and how the commands that have it ask workers.
+
+`doctor` inspects workers; `explain workload` and `plan` read their queues.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+import click
+
+from kubectl_placement.cli.hub_options import HubSource
+from kubectl_placement.doctor.setup import HubSetup
+from kubectl_placement.doctor.worker_inspection import WorkerInspection, worker_targets
+from kubectl_placement.hub.hub_view import HubView
+from kubectl_placement.hub.kinds import RESOURCE_FLAVOR, TOPOLOGY
+from kubectl_placement.jobs.worker_quota import WorkloadsByWorker
+from kubectl_placement.readers.quota_reader import read_quota
+from kubectl_placement.readers.worker_inspector import WorkerInspector
+from placement_ac.cli.login_options import FILE, duration, option_group, with_client
+from placement_ac.core.api.constants import CLUSTER_PROFILE, LOCAL_QUEUE, SECRET
+from placement_ac.core.api.text import joined
+from placement_ac.kube.client import Client
+from placement_ac.workers.connector import WorkerConnector
+from placement_ac.workers.exec_plugins import AccessProviders
+
+WORKER_QUEUE_KINDS: Final = (LOCAL_QUEUE, RESOURCE_FLAVOR, TOPOLOGY)
+"""The hub's kinds that define, beside those that `doctor` reads, which queues a worker should have."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    """`clusters`: only these, if any are named. `timeout`: seconds for each worker."""
+
+    clusters: tuple[str, ...] = ()
+    timeout: float = 5.0
+    access_providers: Path | None = None
+
+
+def _worker_options(
+    workers: bool, cluster: str | None, timeout: timedelta, access_providers: Path | None
+) -> WorkerOptions | None:
+    names = tuple(name.strip() for name in (cluster or "").split(",") if name.strip())
+    if names and not workers:
+        raise click.UsageError("use --cluster only with --workers")
+    return WorkerOptions(names, timeout.total_seconds(), access_providers) if workers else None
+
+
+def _quota_options(workers: bool, timeout: timedelta, access_providers: Path | None) -> WorkerOptions | None:
+    return _worker_options(workers, None, timeout, access_providers)
+
+
+_ACCESS: Final = (
+    click.Option(
+        ["--timeout"],
+        default="5s",
+        show_default=True,
+        type=duration,
+        help="With --workers: the timeout of each worker.",
+    ),
+    click.Option(
+        ["--access-providers"],
+        type=FILE,
+        help="With --workers: the access providers of ClusterProfiles, whose plugins are run here.",
+    ),
+)
+worker_options = option_group(
+    "wanted",
+    _worker_options,
+    click.Option(["--workers"], is_flag=True, help="Also inspect each worker."),
+    click.Option(["--cluster"], metavar="NAME,…", help="With --workers: inspect only these."),
+    *_ACCESS,
+)
+"""The options for workers; the command gets them as one `wanted`, None without `--workers`."""
+quota_options = option_group(
+    "wanted",
+    _quota_options,
+    click.Option(
+        ["--workers"], is_flag=True, help="Of jobs: also ask the workers for the quota of their queues."
+    ),
+    *_ACCESS,
+)
+"""The same for commands that only read the quota of workers."""
+
+
+def require_hub(where: HubSource, wanted: WorkerOptions | None) -> None:
+    """Raise UsageError if workers are to be asked, and there is only a dump."""
+    if wanted and where.dump_files:
+        raise click.UsageError("use --workers without --from-dump: it needs a hub")
+
+
+def with_quota(where: HubSource, view: HubView, workers: WorkloadsByWorker, wanted: WorkerOptions) -> HubView:
+    """Return the hub with the queues of these workers, which are asked now. Raises BadSettings."""
+
+    async def read(client: Client) -> HubView:
+        return await read_quota(_connector(client, view, wanted), view, workers)
+
+    return with_client(where, read) if workers else view.with_queue_facts({})
+
+
+async def inspect_workers(
+    client: Client, setup: HubSetup, wanted: WorkerOptions
+) -> tuple[WorkerInspection, ...]:
+    """Inspect the workers of all checks. Raises BadSettings, and UsageError for an unknown cluster."""
+    targets = worker_targets(setup)
+    there = {one.cluster for one in targets}
+    if strange := [name for name in wanted.clusters if name not in there]:
+        message = joined(sorted(there)) or "none"
+        raise click.UsageError(f"use one of the clusters {message}: no check has {joined(strange)}")
+    connector, plugins = _connector(client, setup.view, wanted), wanted.access_providers is not None
+    visits = WorkerInspector(connector, setup.worker_requirements, setup.kueue_namespace, plugins=plugins)
+    return await visits.inspect([one for one in targets if one.cluster in (wanted.clusters or there)])
+
+
+def _connector(client: Client, view: HubView, wanted: WorkerOptions) -> WorkerConnector:
+    return WorkerConnector(
+        client,
+        SECRET.at("v1"),
+        view.settings.kueue_namespace,
+        timeout=wanted.timeout,
+        providers=AccessProviders.load(wanted.access_providers) if wanted.access_providers else None,
+        profile_resource=view.dump.served.get(CLUSTER_PROFILE),
+    )

@@ -1,0 +1,348 @@
+"""
+Rules for our AdmissionChecks, Kueue's multikueue checks that use our lists, and the ClusterQueues of both.
+
+Pure.
+"""
+
+import json
+import shlex
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from kubectl_placement.doctor.commands import HUB, manifest
+from kubectl_placement.doctor.finding import Cause, Finding, fail, ok, warn
+from kubectl_placement.doctor.setup import HubSetup, hub_rule
+from kubectl_placement.hub.dump import Object, key_of
+from kubectl_placement.status.queues import inactive_reason
+from placement_ac.core.api import constants
+from placement_ac.core.api.constants import (
+    ADMISSION_CHECK,
+    ANNOTATION_PLACEMENT_NAMESPACE,
+    CLUSTER_QUEUE,
+    MULTIKUEUE_CONFIG,
+    MULTIKUEUE_CONTROLLER,
+    OUR_CONTROLLER,
+    PLACEMENT,
+    Kind,
+)
+from placement_ac.core.api.decode import active_of, checks_listed, flavors_left_out
+from placement_ac.core.api.fields import at, name_of, section
+from placement_ac.core.api.objects import Check
+from placement_ac.core.api.text import closest, count_text, did_you_mean, joined
+from placement_ac.core.plan.conditions import parameters_problem, refused_checks
+
+PROVISIONING_CONTROLLER: Final = "kueue.x-k8s.io/provisioning-request"
+_NOT_COMBINED: Final = (
+    "MultipleMultiKueueAdmissionChecks",
+    "MultiKueueAdmissionCheckAppliedPerFlavor",
+    "MultiKueueWithProvisioningRequest",
+)
+"""Kueue's reasons of a ClusterQueue whose checks do not go together."""
+
+
+@hub_rule(
+    "check-parameters",
+    "each AdmissionCheck of ours names a Placement that exists",
+    "kubectl patch admissioncheck CHECK --type=merge -p PARAMETERS",
+    ADMISSION_CHECK,
+)
+def check_parameters(setup: HubSetup) -> Iterator[Finding]:
+    for one in setup.view.our_checks:
+        name = one.meta.name
+        if not one.placement:
+            placements = sorted({name_of(obj) for obj in setup.dump.of(PLACEMENT)})
+            fix = _set_parameters(one, PLACEMENT, [name] if name in placements else [], placements)
+            yield fail(f"AdmissionCheck {name}: {parameters_problem(one)}", fix, label(name))
+        elif setup.view.placement(one.placement) is None:
+            spaces = setup.settings.placement_namespace
+            if unknown := setup.unknown(PLACEMENT, namespaces=setup.placement_namespaces):
+                yield from unknown
+                continue
+            labels = joined([f"{space}/{one.placement}" for space in spaces], " or ")
+            message = f"AdmissionCheck {name} names Placement {one.placement}: there is no {labels}"
+            existing = {key_of(obj)[1] for obj in setup.dump.of(PLACEMENT) if key_of(obj)[0] in spaces}
+            meant = did_you_mean(one.placement, existing)
+            yield fail(message + meant, _name_another(one, closest(one.placement, existing)), label(name))
+        elif refused := refused_checks(setup.view.snapshot(one.placement)).get(name):
+            home = key_of(setup.view.placement(one.placement) or {})[0]
+            words = f"{ANNOTATION_PLACEMENT_NAMESPACE}={home}"
+            fix = HUB.run("annotate", "admissioncheck", name, words, "--overwrite")
+            yield fail(f"AdmissionCheck {name}: {refused.message}", fix, label(name))
+    names = [one.meta.name for one in setup.view.our_checks]
+    yield ok(f"the Placement of {joined(names)} exists" if names else "there is no check of ours")
+
+
+@hub_rule(
+    "check-condition",
+    "each AdmissionCheck of ours is Active",
+    "kubectl describe admissioncheck CHECK",
+    ADMISSION_CHECK,
+)
+def check_condition(setup: HubSetup) -> Iterator[Finding]:
+    for one in setup.view.our_checks:
+        name, active = one.meta.name, one.active
+        logs = f"kubectl logs {setup.controller_words} --all-pods --tail=50"
+        deleted = Cause("check-deletion", label(name))
+        stopped = (deleted, Cause("controller"))
+        if active is None:
+            yield warn(f"AdmissionCheck {name} has no condition", logs, label(name), stopped)
+        elif active.observed_generation is not None and active.observed_generation < one.meta.generation:
+            yield warn(
+                f"AdmissionCheck {name} was changed, and the controller has not reconciled it since",
+                logs,
+                label(name),
+                stopped,
+            )
+        elif active.status != "True":
+            fix = f"kubectl describe admissioncheck {name}"
+            if one.placement and (placement := setup.view.placement(one.placement)):
+                namespace, called = key_of(placement)
+                fix += f"; kubectl describe placement -n {namespace} {called}"
+            causes = (deleted, *_causes_of_reason(one, active.reason))
+            message = f"AdmissionCheck {name} is not Active: {inactive_reason(active)}"
+            yield fail(message, fix, label(name), causes)
+    names = [one.meta.name for one in setup.view.our_checks]
+    yield ok(f"AdmissionCheck {joined(names)} is Active" if names else "there is no check of ours")
+
+
+def label(check: str) -> str:
+    return f"AdmissionCheck {check}"
+
+
+def _causes_of_reason(one: Check, reason: str) -> tuple[Cause, ...]:
+    """Return the findings that a reason of the condition `Active` follows from."""
+    about = f"Placement {one.placement}"
+    match reason:
+        case constants.BAD_PARAMETERS | constants.PLACEMENT_NOT_FOUND:
+            return (Cause("check-parameters", label(one.meta.name)),)
+        case constants.NO_CLUSTER_SELECTED:
+            return (Cause("cluster-set-bindings", about), Cause("cluster-sets"))
+        case constants.NO_CLUSTER_USABLE:
+            return (Cause("credentials", about),)
+        case constants.NAME_TAKEN:
+            return (Cause("name-taken", about),)
+        case _:
+            return ()
+
+
+@hub_rule(
+    "multikueue-checks",
+    "each multikueue check names a MultiKueueConfig that exists, or that a check of ours creates",
+    "kubectl patch admissioncheck CHECK --type=merge -p PARAMETERS",
+    ADMISSION_CHECK,
+    MULTIKUEUE_CONFIG,
+)
+def multikueue_checks(setup: HubSetup) -> Iterator[Finding]:
+    checks = [one for one in setup.view.checks if one.multikueue]
+    existing = sorted(name_of(config) for config in setup.dump.of(MULTIKUEUE_CONFIG))
+    ours = list(setup.checks_by_placement)
+    for one in checks:
+        if one.config not in (*existing, *ours):
+            yield fail(
+                f"AdmissionCheck {one.meta.name} names MultiKueueConfig {one.config or '(none)'}, which does "
+                "not exist: no check of ours names a Placement of that name",
+                _set_parameters(one, MULTIKUEUE_CONFIG, _placements_beside(setup, one), ours or existing),
+                label(one.meta.name),
+            )
+    names = joined(one.meta.name for one in checks)
+    yield ok(f"the list of {names} exists, or will exist" if names else "there are none")
+
+
+@hub_rule(
+    "queue-checks",
+    "the checks that a ClusterQueue lists exist; if it lists a multikueue check with our list, it also "
+    "lists our check, which is the gate",
+    "kubectl patch clusterqueue QUEUE --type=json -p CHECK",
+    ADMISSION_CHECK,
+    CLUSTER_QUEUE,
+)
+def queue_checks(setup: HubSetup) -> Iterator[Finding]:
+    queues = [queue for queue in setup.dump.of(CLUSTER_QUEUE) if checks_listed(queue)]
+    for queue in queues:
+        listed = checks_listed(queue)
+        checks = [one for one in setup.view.checks if one.meta.name in listed]
+        missing = listed - {one.meta.name for one in checks}
+        sends = any(one.multikueue for one in checks)
+        unsent = [] if sends else [one for one in checks if one.ours and one.placement]
+        yield from _without_check(setup, queue, missing, unsent)
+        yield from _not_combined(queue, checks)
+        yield from _without_gate(setup, queue, checks)
+        yield from _gate_for_some_flavors(queue, checks)
+        for one in () if missing else unsent:
+            yield warn(
+                f"ClusterQueue {name_of(queue)} lists our check {one.meta.name}, but no multikueue check: "
+                "no job is sent",
+                _add_multikueue_check(setup, queue, one.placement),
+            )
+    yield ok(f"{count_text(len(queues), 'ClusterQueue')} with checks")
+
+
+def _without_check(
+    setup: HubSetup, queue: Object, missing: Collection[str], unsent: list[Check]
+) -> Iterator[Finding]:
+    """Yield the listed checks that do not exist: a check of ours, or Kueue's, may have been deleted."""
+    existing = [one.meta.name for one in setup.view.checks if one.meta.name not in checks_listed(queue)]
+    for name in sorted(missing):
+        fix = f"kubectl describe clusterqueue {name_of(queue)}"
+        meant = did_you_mean(name, existing)
+        if setup.view.placement(name):
+            fix = _create_check(setup, name, OUR_CONTROLLER, PLACEMENT, name)
+        elif unsent and not meant:
+            fix = _create_check(setup, name, MULTIKUEUE_CONTROLLER, MULTIKUEUE_CONFIG, unsent[0].placement)
+        message = f"ClusterQueue {name_of(queue)} lists AdmissionCheck {name}, which does not exist"
+        yield fail(f"{message}: it admits nothing{meant}", fix, f"ClusterQueue {name_of(queue)}")
+
+
+def _without_gate(setup: HubSetup, queue: Object, checks: list[Check]) -> Iterator[Finding]:
+    """Yield the multikueue checks of a queue with a list of ours, if our check is not among its checks."""
+    gates = setup.checks_by_placement
+    guarded = {one.placement for one in checks if one.ours}
+    for one in checks:
+        if one.config in gates.keys() - guarded:
+            yield warn(
+                f"ClusterQueue {name_of(queue)} lists {one.meta.name} without our check {gates[one.config]}: "
+                "a job may run twice when a cluster leaves",
+                _list_check(queue, gates[one.config]),
+            )
+
+
+def _not_combined(queue: Object, checks: list[Check]) -> Iterator[Finding]:
+    """Yield what Kueue does not combine (pkg/cache/scheduler/clusterqueue.go): the queue admits nothing."""
+    name, about = name_of(queue), f"ClusterQueue {name_of(queue)}"
+    edit = f"kubectl edit clusterqueue {shlex.quote(name)}  # spec.admissionChecksStrategy.admissionChecks: "
+    senders = sorted(one.meta.name for one in checks if one.multikueue)
+    if len(senders) > 1:
+        yield fail(
+            f"{about} lists the multikueue checks {joined(senders)}: Kueue allows one, so it admits nothing",
+            f"{edit}keep one of {joined(senders)}",
+            about,
+        )
+    for one in sorted(flavors_left_out(queue).keys() & {*senders}):
+        yield fail(
+            f"{about} lists the multikueue check {one} with onFlavors: Kueue allows it only for all flavors, "
+            "so it admits nothing",
+            f"{edit}remove onFlavors of {one}",
+            about,
+        )
+    provisioning = sorted(one.meta.name for one in checks if one.controller == PROVISIONING_CONTROLLER)
+    if senders and provisioning:
+        yield fail(
+            f"{about} lists the multikueue check {joined(senders)} and the provisioning check "
+            f"{joined(provisioning)}: Kueue does not combine them, so it admits nothing",
+            f"{edit}remove {joined(provisioning)}; workers may have such a check",
+            about,
+        )
+
+
+def _gate_for_some_flavors(queue: Object, checks: list[Check]) -> Iterator[Finding]:
+    """Yield our checks that do not apply to all flavors of a queue that sends jobs."""
+    left_out = flavors_left_out(queue)
+    for one in checks:
+        without = left_out.get(one.meta.name)
+        if one.ours and without and any(other.config == one.placement for other in checks):
+            yield warn(
+                f"ClusterQueue {name_of(queue)} lists our check {one.meta.name} with onFlavors, without "
+                f"{joined(without)}: a job with that flavor has no gate, and may run twice when a cluster "
+                "leaves",
+                f"kubectl edit clusterqueue {shlex.quote(name_of(queue))}  # remove onFlavors of "
+                f"{one.meta.name}",
+            )
+
+
+def _add_multikueue_check(setup: HubSetup, queue: Object, placement: str) -> str:
+    """Return the commands that list a multikueue check for a Placement, and create it if there is none."""
+    for one in setup.view.checks:
+        if one.config == placement:
+            return _list_check(queue, one.meta.name)
+    taken = {one.meta.name for one in setup.view.checks}
+    name = f"multikueue-{placement}"
+    while name in taken:
+        name += "-2"
+    created = _create_check(setup, name, MULTIKUEUE_CONTROLLER, MULTIKUEUE_CONFIG, placement)
+    return f"{created}\n{_list_check(queue, name)}"
+
+
+@hub_rule(
+    "cluster-queues",
+    "the ClusterQueues that list these checks are active",
+    "kubectl describe clusterqueue QUEUE",
+    ADMISSION_CHECK,
+    CLUSTER_QUEUE,
+)
+def cluster_queues(setup: HubSetup) -> Iterator[Finding]:
+    placements = setup.checks_by_placement
+    checks = {one.meta.name for one in setup.view.checks if one.ours or one.config in placements}
+    queues = [one for one in setup.dump.of(CLUSTER_QUEUE) if checks & checks_listed(one)]
+    for queue in queues:
+        name, active = name_of(queue), active_of(queue)
+        fix = f"kubectl describe clusterqueue {name}"
+        if active is None:
+            yield warn(f"ClusterQueue {name} has no condition yet", fix)
+        elif active.status != "True":
+            if at(queue, "spec", "stopPolicy") not in (None, "None"):
+                fix = HUB.patch("clusterqueue", name, {"stopPolicy": "None"})
+            about = f"ClusterQueue {name}"
+            message = f"{about} admits nothing: {inactive_reason(active)}"
+            yield fail(message, fix, about, _causes_of_inactivity(queue, active.reason))
+    names = joined(map(name_of, queues))
+    yield ok(f"ClusterQueue {names} admits jobs" if names else "no ClusterQueue lists our checks")
+
+
+def _causes_of_inactivity(queue: Object, reason: str) -> Iterator[Cause]:
+    """Yield the findings that make a ClusterQueue inactive, if Kueue's reason is about AdmissionChecks."""
+    if reason in _NOT_COMBINED:
+        yield Cause("queue-checks", f"ClusterQueue {name_of(queue)}")
+    if reason.startswith(ADMISSION_CHECK.kind):
+        yield Cause("queue-checks", f"ClusterQueue {name_of(queue)}")
+        for check in sorted(checks_listed(queue)):
+            for rule in ("check-condition", "multikueue-checks", "check-deletion"):
+                yield Cause(rule, label(check))
+
+
+def _placements_beside(setup: HubSetup, sender: Check) -> list[str]:
+    """Return the Placements of our checks in the ClusterQueues that list a multikueue check."""
+    queues = [checks_listed(queue) for queue in setup.dump.of(CLUSTER_QUEUE)]
+    listed = {name for names in queues if sender.meta.name in names for name in names}
+    return sorted(
+        {one.placement for one in setup.view.our_checks if one.meta.name in listed and one.placement}
+    )
+
+
+def _name_another(one: Check, near: list[str]) -> str:
+    """Return the command with which the admin names another Placement, or that shows all."""
+    return _set_parameters(one, PLACEMENT, [], near) if near else f"kubectl get {PLACEMENT} -A"
+
+
+def _set_parameters(one: Check, kind: Kind, meant: list[str], choice: list[str]) -> str:
+    """Return the command that sets the parameters of a check.
+
+    `meant`: the names that it is certainly about; the admin chooses if that is not one, from `choice`.
+    """
+    if len(meant) != 1:
+        names = meant or choice
+        hint = f"  # parameters.name: {joined(names, ' or ')}" if names else ""
+        return f"kubectl edit admissioncheck {one.meta.name}{hint}"
+    return HUB.patch("admissioncheck", one.meta.name, {"parameters": _parameters(kind, meant[0])})
+
+
+def _parameters(kind: Kind, name: str) -> dict[str, str]:
+    return {"apiGroup": kind.group, "kind": kind.kind, "name": name}
+
+
+def _create_check(setup: HubSetup, name: str, controller: str, kind: Kind, of: str) -> str:
+    """Return the command that creates an AdmissionCheck whose parameters name `of`."""
+    served = setup.dump.served.get(ADMISSION_CHECK)
+    spec = {"controllerName": controller, "parameters": _parameters(kind, of)}
+    return HUB.apply(manifest(ADMISSION_CHECK, name, spec, version=served.version if served else ""))
+
+
+def _list_check(queue: Object, check: str) -> str:
+    """Return the command that adds a check to a ClusterQueue, in the field that it uses."""
+    plain = "admissionChecks" in section(queue, "spec")
+    path = "/spec/admissionChecks/-" if plain else "/spec/admissionChecksStrategy/admissionChecks/-"
+    value = check if plain else {"name": check}
+    patch = json.dumps([{"op": "add", "path": path, "value": value}], separators=(",", ":"))
+    return f"kubectl patch clusterqueue {name_of(queue)} --type=json -p {shlex.quote(patch)}"
+
+
+RULES: Final = (check_parameters, check_condition, multikueue_checks, queue_checks, cluster_queues)

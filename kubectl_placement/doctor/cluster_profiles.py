@@ -1,0 +1,245 @@
+"""
+Rules for ClusterProfiles as credentials of workers: the gate, the CRD, access providers and their plugins.
+
+Pure.
+"""
+
+import shlex
+from collections.abc import Iterator
+from typing import Any, Final
+
+from kubectl_placement.doctor.commands import for_comment
+from kubectl_placement.doctor.finding import Finding, fail, ok, warn
+from kubectl_placement.doctor.kueue import (
+    ACCESS,
+    CLUSTER_PROFILE_GATE,
+    CONFIG_MAP_NAME,
+    CONTAINER,
+    CREDENTIALS,
+    NOT_FOUND,
+    HubKueue,
+)
+from kubectl_placement.doctor.setup import HubSetup, hub_rule
+from placement_ac.core.api.constants import CLUSTER_PROFILE, MULTIKUEUE_CLUSTER
+from placement_ac.core.api.decode import cluster_profile
+from placement_ac.core.api.fields import Obj, listed, section, text
+from placement_ac.core.api.text import joined
+from placement_ac.core.inputs.rights import KueueRelease
+from placement_ac.core.kubeconfig.source import CredentialSource
+
+INVENTORY_CRD: Final = (
+    "https://raw.githubusercontent.com/kubernetes-sigs/cluster-inventory-api/main/"
+    "config/crd/bases/multicluster.x-k8s.io_clusterprofiles.yaml"
+)
+RENAMED: Final = KueueRelease(0, 19, 0)
+OCM_PROVIDER: Final = "open-cluster-management"
+PLUGIN: Final = "/plugins/cp-creds"
+KUEUE_IMAGES: Final = "registry.k8s.io/kueue/"
+"""The registry of Kueue's releases, which contain no plugin; a custom image may contain one."""
+PLUGIN_IMAGE: Final = "quay.io/open-cluster-management/cp-creds:latest"
+_NOT_USED: Final = ok("no worker uses a ClusterProfile's credentials")
+
+
+def profiles_in_use(setup: HubSetup) -> tuple[str, ...]:
+    """Return the ClusterProfiles whose credentials Kueue uses for workers, or will use."""
+    listed_sources = (obj.source for obj in setup.view.cluster_objects.values())
+    names = {name for kind, name in listed_sources if kind == CLUSTER_PROFILE.kind}
+    for placement in setup.checks_by_placement:
+        for credential in setup.view.snapshot(placement).credentials.selected.values():
+            if isinstance(credential, CredentialSource) and credential.kind == CLUSTER_PROFILE.kind:
+                names.add(credential.name)
+    return tuple(sorted(names))
+
+
+def _unknown_profiles(setup: HubSetup) -> tuple[Finding, ...]:
+    """Return a warning if the ClusterProfiles are unknown."""
+    return setup.unknown(CLUSTER_PROFILE, namespaces=[setup.kueue_namespace])
+
+
+def _unknown_use(setup: HubSetup) -> tuple[Finding, ...]:
+    """Return a warning if it is unknown which ClusterProfiles are in use."""
+    return setup.unknown(MULTIKUEUE_CLUSTER) or (_unknown_profiles(setup) if setup.dump.live else ())
+
+
+@hub_rule(
+    "cluster-profile-gate",
+    f"if a worker uses a ClusterProfile's credentials: Kueue's gate {CLUSTER_PROFILE_GATE} is on",
+    f"kubectl edit configmap -n KUEUE {CONFIG_MAP_NAME}  # featureGates",
+)
+def cluster_profile_gate(setup: HubSetup) -> Iterator[Finding]:
+    used = profiles_in_use(setup)
+    if not used:
+        yield from _unknown_use(setup)
+        yield _NOT_USED
+    elif unknown := setup.unknown_config():
+        yield from unknown
+    else:
+        label = f"ClusterProfile {joined(used)}"
+        yield setup.kueue.gate_finding(CLUSTER_PROFILE_GATE, f", for {label}", f"Kueue cannot use {label}")
+
+
+@hub_rule(
+    "inventory-crd",
+    f"with Kueue's gate {CLUSTER_PROFILE_GATE}: the CRD of ClusterProfiles exists",
+    f"kubectl apply -f {INVENTORY_CRD}",
+)
+def inventory_crd(setup: HubSetup) -> Iterator[Finding]:
+    versions = setup.served_versions(CLUSTER_PROFILE)
+    if versions:
+        yield ok(f"{CLUSTER_PROFILE} are served")
+    elif unknown := setup.unknown_config():
+        yield from unknown
+    elif not setup.kueue.is_on(CLUSTER_PROFILE_GATE):
+        yield ok(f"{CLUSTER_PROFILE} are not needed")
+    elif versions is None:
+        yield from _unknown_profiles(setup)
+    else:
+        yield fail(
+            f"{CLUSTER_PROFILE} are not served, and the gate {CLUSTER_PROFILE_GATE} is on: "
+            "Kueue's manager exits after 2 minutes",
+            f"kubectl apply -f {INVENTORY_CRD}",
+        )
+
+
+@hub_rule(
+    "access-providers",
+    f"each ClusterProfile in use has a provider of Kueue's `multiKueue.clusterProfile.{ACCESS}` "
+    f"(before 0.19: `{CREDENTIALS}`)",
+    f"kubectl edit configmap -n KUEUE {CONFIG_MAP_NAME}  # multiKueue.clusterProfile.{ACCESS}",
+)
+def access_providers(setup: HubSetup) -> Iterator[Finding]:
+    used, kueue = profiles_in_use(setup), setup.kueue
+    unknown = _unknown_profiles(setup) or setup.unknown_config() if used else _unknown_use(setup)
+    if unknown:
+        yield from unknown
+        return
+    yield from _list_is_wrong(kueue)
+    names = sorted({str(one.get("name")) for one in kueue.access_providers})
+    has = f"Kueue has {joined(names) or 'none'}"
+    for name in used:
+        label = f"ClusterProfile {kueue.namespace}/{name}"
+        raw = setup.dump.find(CLUSTER_PROFILE, name, kueue.namespace)
+        if raw is None:
+            yield fail(f"{label} is used, but does not exist", "kubectl get clusterprofiles -A")
+            continue
+        offered = tuple(cluster_profile(raw).providers)
+        if not set(names) & set(offered):
+            yield fail(
+                f"{label} has access providers {joined(offered) or '(none)'}, {has}: none of them match",
+                _add_provider(setup, name, offered),
+            )
+    yield ok(f"{has}, for {joined(used)}") if used else _NOT_USED
+
+
+@hub_rule(
+    "access-provider-plugin",
+    "the plugin of each access provider is on a volume of Kueue's Pod",
+    "kubectl patch -n KUEUE deployment/NAME -p PATCH",
+    unknown=HubSetup.unknown_config,
+)
+def access_provider_plugin(setup: HubSetup) -> Iterator[Finding]:
+    kueue = setup.kueue
+    if not kueue.access_providers:
+        yield ok("Kueue has no access provider")
+    elif kueue.deployment is None:
+        yield NOT_FOUND
+    else:
+        yield from (_plugin_finding(kueue, provider) for provider in kueue.access_providers)
+
+
+def _plugin_finding(kueue: HubKueue, provider: Obj) -> Finding:
+    name, command = str(provider.get("name")), text(provider, "execConfig", "command")
+    label, image = f"plugin {command} of access provider {name}", str(kueue.manager.get("image"))
+    mounts, folder = _mounts(kueue.manager), command.rpartition("/")[0] or "/"
+    volumes = [name for path, name in mounts if path in (folder, command) or folder.startswith(f"{path}/")]
+    if volumes and "/" in command:
+        problem = _unusable_volume(kueue, volumes)
+    else:
+        mounted = joined(sorted(path for path, _ in mounts)) or "nothing"
+        missing = f"no volume is mounted at {folder} (mounted: {mounted})"
+        problem = missing if "/" in command else "it has no folder"
+        if not image.startswith(KUEUE_IMAGES):
+            return warn(f"{label}: {problem}; is it in the image {image}?", kueue.show_image)
+        problem = f"{problem}, and Kueue's image has no plugin"
+    if problem:
+        return fail(f"{label}: {problem}", _add_plugin(kueue, name, command))
+    return ok(f"plugin {command} comes with a volume of Deployment {kueue.name}")
+
+
+def _list_is_wrong(kueue: HubKueue) -> Iterator[Finding]:
+    profile = section(kueue.multikueue, "clusterProfile")
+    if profile.get(ACCESS) and profile.get(CREDENTIALS):
+        yield fail(
+            f"Kueue's configuration has both {ACCESS} and {CREDENTIALS}: Kueue does not start with both",
+            kueue.open_config(f"move all under {ACCESS}"),
+        )
+    elif ACCESS in profile and kueue.release and kueue.release < RENAMED:
+        yield fail(
+            f"Kueue {kueue.release} does not know {ACCESS}: they are called {CREDENTIALS} there",
+            kueue.open_config(f"{ACCESS} -> {CREDENTIALS}"),
+        )
+
+
+def _add_provider(setup: HubSetup, profile_name: str, offered: tuple[str, ...]) -> str:
+    kueue = setup.kueue
+    if not offered:
+        return f"kubectl get clusterprofile -n {kueue.namespace} {shlex.quote(profile_name)} -o yaml"
+    profile = section(kueue.multikueue, "clusterProfile")
+    old = CREDENTIALS in profile or (kueue.release and kueue.release < RENAMED)
+    path = ("multiKueue", "clusterProfile", CREDENTIALS if old else ACCESS)
+    if OCM_PROVIDER not in offered:
+        name = for_comment(offered[0])
+        return kueue.open_config(f"{'.'.join(path)}: add {name}, with the command of its plugin")
+    run: dict[str, Any] = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": PLUGIN,
+        "provideClusterInfo": True,
+        "interactiveMode": "Never",
+        "args": [f"--managed-serviceaccount={setup.settings.credentials_account}"],
+    }
+    entry = {"name": OCM_PROVIDER, "execConfig": run}
+    return kueue.edit_config(path, entry if profile.get(path[-1]) else [entry])
+
+
+def _unusable_volume(kueue: HubKueue, names: list[str]) -> str:
+    """Return why the volumes at the path of a command cannot contain it; "" if they can."""
+    volumes = {text(one, "name"): one for one in listed(kueue.pod, "volumes")}
+    filled = {name for one in listed(kueue.pod, "initContainers") for _, name in _mounts(one)}
+    for name in names:
+        if name not in volumes:
+            return f"volume {name} is not defined"
+        if "emptyDir" in volumes[name] and name not in filled:
+            return f"volume {name} is empty: no init container mounts it"
+    return ""
+
+
+def _mounts(container: Obj) -> list[tuple[str, str]]:
+    """Return the mount paths of a container, each with its volume."""
+    mounts = listed(container, "volumeMounts")
+    return [(text(one, "mountPath").rstrip("/") or "/", text(one, "name")) for one in mounts]
+
+
+def _add_plugin(kueue: HubKueue, name: str, command: str) -> str:
+    """Return the command that adds OCM's plugin, as OCM documents it; for others, a hint for the editor."""
+    if name != OCM_PROVIDER:
+        where = f"deployment -n {kueue.namespace} {kueue.name}"
+        return f"kubectl edit {where}  # mount a volume with the plugin of {for_comment(name)}"
+    if "/" not in command:
+        return f"{kueue.open_config(f'command: {PLUGIN}')}\n{_add_plugin(kueue, name, PLUGIN)}"
+    mount = {"name": "plugins", "mountPath": command.rpartition("/")[0]}
+    plugin = {
+        "name": "cp-creds",
+        "image": PLUGIN_IMAGE,
+        "command": ["cp", "/cp-creds", command],
+        "volumeMounts": [mount],
+    }
+    return kueue.patch_pods(
+        {
+            "initContainers": [plugin],
+            "containers": [{"name": CONTAINER, "volumeMounts": [mount]}],
+            "volumes": [{"name": "plugins", "emptyDir": {}}],
+        }
+    )
+
+
+RULES: Final = (cluster_profile_gate, inventory_crd, access_providers, access_provider_plugin)

@@ -1,0 +1,125 @@
+"""
+Rules for cluster sets: they exist, and are bound in the namespaces of the Placements.
+
+Pure.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from kubectl_placement.doctor.commands import HUB, manifest
+from kubectl_placement.doctor.finding import Finding, fail, ok, warn
+from kubectl_placement.doctor.setup import HubSetup, hub_rule
+from kubectl_placement.hub.dump import Object, key_of
+from kubectl_placement.hub.kinds import CLUSTER_SET, SET_BINDING
+from placement_ac.core.api.constants import ADMISSION_CHECK, PLACEMENT
+from placement_ac.core.api.fields import name_of, text, words
+from placement_ac.core.api.text import did_you_mean, joined
+
+GLOBAL: Final = "global"
+"""OCM's own set of all clusters."""
+DEFAULT: Final = "default"
+"""OCM's own set of the clusters that are in no other."""
+
+
+@hub_rule(
+    "cluster-set-bindings",
+    "the cluster sets of each Placement that a check names are bound in its namespace",
+    "clusteradm clusterset bind SET --namespace NAMESPACE",
+    ADMISSION_CHECK,
+    SET_BINDING,
+)
+def cluster_set_bindings(setup: HubSetup) -> Iterator[Finding]:
+    placements = _placements(setup)
+    for placement in placements:
+        yield from _unbound(setup, placement)
+    labels = joined("/".join(key_of(one)) for one in placements)
+    found = f"cluster sets are bound for {labels}{_not_bound(setup, placements)}"
+    yield ok(found if labels else "no check of ours names a Placement")
+
+
+@hub_rule(
+    "cluster-sets",
+    "the bound cluster sets exist",
+    "clusteradm create clusterset SET",
+    ADMISSION_CHECK,
+    SET_BINDING,
+    CLUSTER_SET,
+)
+def cluster_sets(setup: HubSetup) -> Iterator[Finding]:
+    used: set[str] = set()
+    for placement in _placements(setup):
+        named = words(placement, "spec", "clusterSets")
+        used |= {name for name in _bound(setup, placement) if not named or name in named}
+    for name in sorted(used - {name_of(one) for one in setup.dump.of(CLUSTER_SET)}):
+        message = f"ManagedClusterSet {name} is bound, but does not exist"
+        meant = did_you_mean(name, map(name_of, setup.dump.of(CLUSTER_SET)))
+        create = HUB.apply(manifest(CLUSTER_SET, name))
+        yield fail(message + meant, "kubectl get managedclustersets" if meant else create)
+    yield ok(f"there is ManagedClusterSet {joined(sorted(used))}" if used else "none is needed")
+
+
+def _placements(setup: HubSetup) -> list[Object]:
+    """Return the Placements that checks of ours name, each once, in the order of the checks."""
+    names = dict.fromkeys(one.placement for one in setup.view.our_checks if one.placement)
+    found = (setup.view.placement(name) for name in names)
+    return [one for one in found if one is not None]
+
+
+def _bound(setup: HubSetup, placement: Object) -> list[str]:
+    """Return the sets that are bound in a Placement's namespace."""
+    namespace, _ = key_of(placement)
+    found = (one for one in setup.dump.of(SET_BINDING) if key_of(one)[0] == namespace)
+    return [text(one, "spec", "clusterSet") or name_of(one) for one in found]
+
+
+def _not_bound(setup: HubSetup, placements: list[Object]) -> str:
+    """Return the cluster sets that no namespace of these Placements binds: nothing selects from them."""
+    bound = {name for placement in placements for name in _bound(setup, placement)}
+    others = sorted({name_of(one) for one in setup.dump.of(CLUSTER_SET)} - bound - {DEFAULT, GLOBAL})
+    return f"; not bound there: ManagedClusterSet {joined(others)}" if others else ""
+
+
+def _unbound(setup: HubSetup, placement: Object) -> Iterator[Finding]:
+    namespace, name = key_of(placement)
+    label = f"Placement {namespace}/{name}"
+    bound, wanted = _bound(setup, placement), words(placement, "spec", "clusterSets")
+    missing = [one for one in wanted if one not in bound]
+    if not bound:
+        yield fail(
+            f"no cluster set is bound in namespace {namespace}: {label} selects nothing"
+            + _also(setup, wanted, placement),
+            # For a Placement that names none, the admin chooses what it may select from.
+            _bind(namespace, wanted) if wanted else "kubectl get managedclustersets",
+            f"Placement {name}",
+        )
+    elif wanted and len(missing) == len(wanted):
+        yield fail(
+            f"{label} names cluster set {joined(wanted)}, but its namespace binds only {joined(bound)}"
+            + _also(setup, missing, placement),
+            _bind(namespace, missing),
+            f"Placement {name}",
+        )
+    elif missing:
+        yield warn(
+            f"{label} also names cluster set {joined(missing)}, which is not bound there"
+            + _also(setup, missing, placement),
+            _bind(namespace, missing),
+        )
+
+
+def _also(setup: HubSetup, sets: list[str], placement: Object) -> str:
+    """Return which other Placements would select from sets that are bound: those that name none."""
+    namespace, _ = key_of(placement)
+    found = (one for one in setup.dump.of(PLACEMENT) if key_of(one)[0] == namespace and one is not placement)
+    others = joined(key_of(one)[1] for one in found if not words(one, "spec", "clusterSets"))
+    more = f" (once bound, Placement {others}, which names no set, selects from it as well)"
+    return more if sets and others else ""
+
+
+def _bind(namespace: str, sets: list[str]) -> str:
+    bindings = (manifest(SET_BINDING, one, {"clusterSet": one}, namespace=namespace) for one in sets)
+    return HUB.apply(*bindings)
+
+
+RULES: Final = (cluster_set_bindings, cluster_sets)

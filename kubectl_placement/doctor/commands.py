@@ -1,0 +1,128 @@
+"""
+The kubectl commands that fix a hub or a worker.
+
+Pure. The only text from a worker in them is validated names of objects and of its account.
+"""
+
+import hashlib
+import json
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import yaml
+
+from kubectl_placement.hub.dump import Object
+from kubectl_placement.hub.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING
+from placement_ac.core.api.constants import KUBECONFIG_KEY, Kind
+from placement_ac.core.inputs.rights import KueueRelease
+
+KUEUE_MANIFESTS: Final = "https://github.com/kubernetes-sigs/kueue/releases/download/v{}/manifests.yaml"
+KUEUE_TO_INSTALL: Final = "0.19.2"
+"""The newest release that `core.inputs.rights` covers."""
+READER: Final = "placement-ac-doctor"
+"""Prefix of the ClusterRole that lets an account list the inspected kinds; a hash of the account follows."""
+SENDER: Final = "placement-ac-multikueue"
+"""Prefix of the ClusterRole with the rights that MultiKueue needs."""
+_ACCOUNT: Final = re.compile(r"system:serviceaccount:([a-z0-9-]{1,63}):([a-z0-9.-]{1,253})")
+_USER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9:._@/-]{0,252}")
+
+
+@dataclass(frozen=True, slots=True)
+class Kubectl:
+    """kubectl with a context of the caller's kubeconfig: "" is the current one, the hub's."""
+
+    context: str = ""
+
+    def run(self, *words: str) -> str:
+        """Return the command with these words, quoted where necessary."""
+        return shlex.join(("kubectl", *(("--context", self.context) if self.context else ()), *words))
+
+    def apply_text(self, text: str) -> str:
+        """Return the command that applies a manifest."""
+        return f"{self.run('apply', '-f', '-')} <<'EOF'\n{text}EOF"
+
+    def apply(self, *objects: Object) -> str:
+        """Return the command that applies these objects."""
+        return self.apply_text(as_yaml(*objects))
+
+    def patch(self, kind: str, name: str, spec: Mapping[str, Any]) -> str:
+        """Return the command that sets fields of an existing object and keeps the others."""
+        merged = json.dumps({"spec": spec}, separators=(",", ":"))
+        return self.run("patch", kind, name, "--type=merge", "-p", merged)
+
+    def install_kueue(self, release: KueueRelease | None = None) -> str:
+        """Return the command that installs a release of Kueue; None: KUEUE_TO_INSTALL."""
+        manifests = KUEUE_MANIFESTS.format(release or KUEUE_TO_INSTALL)
+        return self.run("apply", "--server-side", "-f", manifests)
+
+    def grant(self, role: str, user: str, rules: Iterable[Mapping[str, Any]]) -> str:
+        """Return the command that grants `rules` to the user of the inspection; others keep their rights."""
+        name = f"{role}-{hashlib.sha256(user.encode()).hexdigest()[:8]}"
+        return self.apply(*cluster_role(name, rules, _subject(user)))
+
+
+HUB: Final = Kubectl()
+
+
+def put_secret(namespace: str, name: str, cluster: str) -> str:
+    """Return the command for the hub that writes the kubeconfig file of a cluster into a Secret."""
+    file = f"--from-file={KUBECONFIG_KEY}={cluster}.kubeconfig"
+    created = HUB.run("create", "secret", "generic", "-n", namespace, name, file, "--dry-run=client")
+    return f"{created} -o yaml | kubectl apply -f -"
+
+
+def as_yaml(*objects: Object) -> str:
+    """Return the manifest of these objects."""
+    return yaml.safe_dump_all(objects, sort_keys=False, width=1000, default_flow_style=None)
+
+
+def manifest(
+    kind: Kind, name: str, spec: Mapping[str, Any] | None = None, *, namespace: str = "", version: str = ""
+) -> Object:
+    """Return an object, without `spec` if that is empty; `version` "": the newest one known."""
+    return {
+        "apiVersion": kind.at(version or kind.versions[0]).api_version,
+        "kind": kind.kind,
+        "metadata": {"name": name} | ({"namespace": namespace} if namespace else {}),
+    } | ({"spec": dict(spec)} if spec else {})
+
+
+def cluster_role(
+    name: str, rules: Iterable[Mapping[str, Any]], subject: Mapping[str, str]
+) -> tuple[Object, Object]:
+    """Return a ClusterRole and the ClusterRoleBinding of that name."""
+    ref = {"apiGroup": CLUSTER_ROLE.group, "kind": CLUSTER_ROLE.kind, "name": name}
+    return (
+        manifest(CLUSTER_ROLE, name) | {"rules": [dict(rule) for rule in rules]},
+        manifest(CLUSTER_ROLE_BINDING, name) | {"roleRef": ref, "subjects": [dict(subject)]},
+    )
+
+
+def patch_pods(deployment: str, pods: Mapping[str, Any]) -> str:
+    """Return the command that merges `pods` into the Pods of a Deployment (-n NAMESPACE deployment/NAME)."""
+    patch = json.dumps({"spec": {"template": {"spec": pods}}})
+    return f"kubectl patch {deployment} -p {shlex.quote(patch)}"
+
+
+def for_comment(name: str) -> str:
+    """Return a name for a comment in a command: on one line."""
+    return name if name.isprintable() else json.dumps(name)
+
+
+def without_flag(args: list[str], flag: str) -> list[str]:
+    """Return the arguments without a flag and its value."""
+    return [
+        word
+        for place, word in enumerate(args)
+        if word.partition("=")[0] != flag and not (place and args[place - 1] == flag)
+    ]
+
+
+def _subject(user: str) -> dict[str, str]:
+    if found := _ACCOUNT.fullmatch(user):
+        return {"kind": "ServiceAccount", "namespace": found[1], "name": found[2]}
+    name = user if _USER.fullmatch(user) else "USER"
+    return {"apiGroup": CLUSTER_ROLE.group, "kind": "User", "name": name}

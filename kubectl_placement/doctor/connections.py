@@ -1,0 +1,202 @@
+"""
+Rules for Kueue's connections to the workers: their credentials, the expiry of these, and their number.
+
+Pure. No text quotes a kubeconfig.
+"""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from kubectl_placement.doctor.commands import put_secret
+from kubectl_placement.doctor.finding import Cause, Finding, fail, ok, warn
+from kubectl_placement.doctor.kueue import CLUSTER_PROFILE_GATE
+from kubectl_placement.doctor.setup import HubSetup, hub_rule
+from kubectl_placement.hub.kubeconfigs import server_and_user
+from kubectl_placement.status.queues import inactive_reason
+from placement_ac.core.api.constants import (
+    ACCOUNT,
+    ADMISSION_CHECK,
+    CLUSTER_PROFILE,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    PERMISSION,
+    PLACEMENT_DECISION,
+    SECRET,
+    SHARED,
+)
+from placement_ac.core.api.decode import active_of, kueue_object
+from placement_ac.core.api.objects import KueueObject
+from placement_ac.core.api.text import count_text, joined
+from placement_ac.core.plan.event_intents import expiry_warnings
+
+_CAUSES: Final[Mapping[str, tuple[str, ...]]] = {
+    "MultiKueueClusterProfileFeatureDisabled": ("cluster-profile-gate",),
+    "BadClusterProfile": ("access-providers", "access-provider-plugin", "cluster-profile-gate"),
+}
+"""Kueue's reason → the checks that find its cause."""
+
+
+@hub_rule(
+    "connections",
+    "Kueue is connected to each listed cluster; the fix depends on Kueue's reason",
+    "kubectl describe multikueuecluster NAME",
+    ADMISSION_CHECK,
+    MULTIKUEUE_CONFIG,
+    MULTIKUEUE_CLUSTER,
+)
+def connections(setup: HubSetup) -> Iterator[Finding]:
+    configs = (kueue_object(raw) for raw in setup.dump.of(MULTIKUEUE_CONFIG))
+    used = (config for config in configs if config.meta.name in setup.checks_by_placement)
+    listed = {name for config in used for name in config.listed}
+    connected = 0
+    for name in sorted(listed):
+        raw = setup.dump.find(MULTIKUEUE_CLUSTER, name)
+        active = active_of(raw) if raw else None
+        if raw is None:
+            message = f"MultiKueueCluster {name} is listed, but does not exist"
+            yield _of(name, fail(message, "kubectl get multikueueclusters"))
+        elif active is None:
+            message = f"MultiKueueCluster {name} has no condition yet"
+            yield _of(name, warn(message, f"kubectl describe multikueuecluster {name}"))
+        elif active.status != "True":
+            fix = _reconnect(setup, kueue_object(raw), active.reason)
+            message = f"Kueue is not connected to MultiKueueCluster {name}: {inactive_reason(active)}"
+            causes = map(Cause, _CAUSES.get(active.reason, ()))
+            cluster = kueue_object(raw).cluster or name
+            yield _of(cluster, fail(message, fix, f"MultiKueueCluster {name}", causes))
+        else:
+            connected += 1
+    yield ok(f"Kueue is connected to {connected} of {len(listed)} listed clusters")
+
+
+def _of(cluster: str, finding: Finding) -> Finding:
+    return replace(finding, cluster=cluster)
+
+
+def _unknown(setup: HubSetup) -> tuple[Finding, ...]:
+    """Return a warning if it is unknown which clusters are selected or have credentials."""
+    decisions = setup.unknown(PLACEMENT_DECISION, namespaces=setup.placement_namespaces)
+    if decisions or setup.view.credentials_known:
+        return decisions
+    return setup.unknown(SECRET, CLUSTER_PROFILE, namespaces=[setup.kueue_namespace])
+
+
+@hub_rule(
+    "credentials",
+    "each selected cluster has credentials that Kueue can use",
+    "kubectl create secret generic -n KUEUE multikueue-CLUSTER --from-file=kubeconfig=FILE",
+    ADMISSION_CHECK,
+    unknown=_unknown,
+)
+def credentials(setup: HubSetup) -> Iterator[Finding]:
+    usable: set[str] = set()
+    for placement in setup.checks_by_placement:
+        selection = setup.view.targets(placement).selection
+        usable |= {entry.cluster for entry in selection.listable}
+        for decision, why in selection.unreadable.items():
+            yield warn(f"{decision} of Placement {placement} cannot be read: {why}")
+        for remark in selection.remarks:
+            yield warn(f"Placement {placement}: {remark}")
+        for cluster, why in selection.left_out.items():
+            left_out = (warn if selection.listable else fail)(
+                f"cluster {cluster} of Placement {placement} is left out: {why}",
+                _provide_credentials(setup, cluster),
+                f"Placement {placement}",
+            )
+            yield _of(cluster, left_out)
+    yield ok(f"{len(usable)} selected clusters have usable credentials")
+
+
+@hub_rule(
+    "credential-expiry",
+    "no credentials expire within `--credentials-warning`",
+    "kubectl create secret generic -n KUEUE SECRET --from-file=kubeconfig=FILE",
+    ADMISSION_CHECK,
+    unknown=_unknown,
+)
+def credential_expiry(setup: HubSetup) -> Iterator[Finding]:
+    warnings: dict[str, Finding] = {}
+    for placement in setup.checks_by_placement:
+        snapshot = setup.view.snapshot(placement)
+        for cluster in setup.view.plan(placement).clusters:
+            for event in expiry_warnings(snapshot, [cluster]).events:
+                source = cluster.source.name if cluster.source else ""
+                fix = put_secret(setup.kueue_namespace, source, cluster.cluster)
+                warnings[source] = _of(cluster.cluster, warn(event.message, fix))
+    yield from warnings.values()
+    yield ok("no credentials expire soon")
+
+
+def _provide_credentials(setup: HubSetup, cluster: str) -> str:
+    """Return the command that creates credentials for a cluster, or shows those that OCM provisions."""
+    if setup.settings.credentials_provision == "none":
+        return put_secret(setup.kueue_namespace, f"multikueue-{cluster}", cluster)
+    return f"kubectl describe {ACCOUNT},{PERMISSION} -n {shlex.quote(cluster)}"
+
+
+def _reconnect(setup: HubSetup, one: KueueObject, reason: str) -> str:
+    """Return the command for a reason of a MultiKueueCluster's condition, as seen on real Kueue."""
+    namespace, (kind, name), cluster = setup.kueue_namespace, one.source, one.cluster or one.meta.name
+    match reason:
+        case "BadKubeConfig" | "InsecureKubeConfig":
+            return put_secret(namespace, name, cluster)
+        case "ClientConnectionFailed" if kind == SECRET.kind:
+            # Test it like Kueue: may it watch Workloads?
+            file, secret = shlex.quote(f"{cluster}.kubeconfig"), shlex.quote(name)
+            read = f"kubectl get secret -n {namespace} {secret} -o jsonpath='{{.data.kubeconfig}}'"
+            ask = f"kubectl --kubeconfig {file} auth can-i watch workloads.kueue.x-k8s.io -A"
+            return f"(umask 077; {read} | base64 -d > {file}) && {ask}"
+        case "ClientConnectionFailed" | "BadClusterProfile":
+            return f"kubectl get clusterprofile -n {namespace} {shlex.quote(name)} -o yaml"
+        case "MultiKueueClusterProfileFeatureDisabled":
+            return setup.kueue.enable_gate(CLUSTER_PROFILE_GATE)
+        case _:
+            return f"kubectl describe multikueuecluster {one.meta.name}"
+
+
+@hub_rule(
+    "shared-connections",
+    "Kueue keeps one connection to each worker: no two MultiKueueClusters have the same Secret, the same"
+    " ClusterProfile, or kubeconfigs with the same server and user",
+    "kubectl set env -n CONTROLLER deployment/NAME PLACEMENT_AC_CLUSTER_NAMES='{cluster}'",
+    MULTIKUEUE_CLUSTER,
+)
+def shared_connections(setup: HubSetup) -> Iterator[Finding]:
+    objects = [one for one in setup.view.cluster_objects.values() if one.source[1]]
+    workers = _by_worker(setup, objects)
+    kept = count_text(len(objects), "connection")
+    connections = f"Kueue keeps {kept} for {count_text(len(workers), 'worker')}"
+    if len(objects) == len(workers):
+        yield ok(connections)
+    elif len({one.cluster or one.meta.name for one in objects}) == len(objects):
+        double = next(names for names in workers.values() if len(names) > 1)
+        yield warn(
+            f"give MultiKueueClusters {joined(double)} credentials for different workers, or keep one: "
+            f"they lead to one worker with the same user, and {connections}",
+            f"kubectl get multikueueclusters {shlex.join(double)} -o yaml",
+        )
+    elif setup.settings.cluster_names == SHARED:
+        yield ok(f"{connections}, until those of other names have gone")
+    else:
+        yield warn(
+            f"set cluster-names to {SHARED}: {connections}, one for each Placement and cluster",
+            setup.set_setting("cluster_names", SHARED),
+        )
+
+
+def _by_worker(setup: HubSetup, objects: list[KueueObject]) -> Mapping[tuple[str, ...], list[str]]:
+    """Return the names of the MultiKueueClusters, together if they surely have the same server and user."""
+    secrets = {name for kind, name in (one.source for one in objects) if kind == SECRET.kind}
+    namespace = setup.kueue_namespace
+    access = {
+        (SECRET.kind, name): server_and_user(setup.dump.find(SECRET, name, namespace)) for name in secrets
+    }
+    found: dict[tuple[str, ...], list[str]] = {}
+    for one in objects:
+        found.setdefault(access.get(one.source) or one.source, []).append(one.meta.name)
+    return found
+
+
+RULES: Final = (credentials, credential_expiry, connections, shared_connections)

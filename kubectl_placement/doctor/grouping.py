@@ -1,0 +1,54 @@
+"""
+One finding for one cause: those that differ only in the name of the cluster become one. Pure.
+"""
+
+import re
+import shlex
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from kubectl_placement.doctor.finding import Finding, Level
+
+ANY: Final = "CLUSTER"
+"""Stands for the name of each cluster in a message and in a fix."""
+
+
+def grouped(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return the findings in order; those with one cause once, with the names of all its clusters."""
+    groups: dict[object, list[Finding]] = {}
+    for place, one in enumerate(findings):
+        alone = not one.cluster or one.level is Level.OK
+        key = (one.check, one.level, _of_any(one.message, one), _of_any(one.fix, one))
+        groups.setdefault(place if alone else key, []).append(one)
+    return tuple(_merged(group) for group in groups.values())
+
+
+def _of_any(text: str, one: Finding) -> str:
+    name = re.escape(one.cluster)
+    return re.sub(rf"(?<![A-Za-z0-9]){name}(?![A-Za-z0-9]|[-.][A-Za-z0-9])", ANY, text)
+
+
+def _merged(group: list[Finding]) -> Finding:
+    first = group[0]
+    names = list(dict.fromkeys(one.cluster for one in group))
+    if len(names) == 1:
+        return first
+    message = _of_any(first.message, first).removeprefix(f"{ANY}: ")
+    abouts = {one.about for one in group}
+    return replace(
+        first,
+        message=f"{', '.join(names)}: {message}",
+        fix=_fix(group, names),
+        about=first.about if len(abouts) == 1 else "",
+        causes=tuple(dict.fromkeys(cause for one in group for cause in one.causes)),
+        cluster="",
+    )
+
+
+def _fix(group: list[Finding], names: list[str]) -> str:
+    """Return a loop over the clusters; the fixes one by one where a shell would not put the name in."""
+    first = group[0]
+    if "'" in first.fix or ANY not in (general := _of_any(first.fix, first)):
+        return "\n".join(dict.fromkeys(one.fix for one in group if one.fix))
+    return f"for {ANY} in {shlex.join(names)}; do {general.replace(ANY, f'${{{ANY}}}')}; done"

@@ -1,0 +1,75 @@
+"""
+Every rule of `doctor` for the hub, in the order of an installation: a rule depends only on earlier ones.
+
+Pure.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from kubectl_placement.doctor import (
+    admission_checks,
+    cluster_profiles,
+    cluster_sets,
+    connections,
+    controller_rules,
+    deletion,
+    dispatch_profiles,
+    external_frameworks,
+    installation,
+    kueue_config_rules,
+    own_rights,
+    own_worker,
+    ownership,
+    waiting_grace,
+)
+from kubectl_placement.doctor.finding import Finding, ok
+from kubectl_placement.doctor.grouping import grouped
+from kubectl_placement.doctor.setup import HubRule, HubSetup
+from placement_ac.core.api.constants import DEPLOYMENT
+from placement_ac.core.api.kueue_deployment import is_kueue
+
+RULES: Final[tuple[HubRule, ...]] = (
+    *own_rights.RULES,
+    *installation.RULES,
+    *kueue_config_rules.RULES,
+    *cluster_profiles.RULES,
+    *external_frameworks.RULES,
+    *controller_rules.RULES,
+    *dispatch_profiles.RULES,
+    *ownership.RULES,
+    *cluster_sets.RULES,
+    *deletion.RULES,
+    *admission_checks.RULES,
+    *own_worker.RULES,
+    *connections.RULES,
+    *waiting_grace.RULES,
+)
+_NEED_KUEUE: Final = frozenset(
+    rule.check
+    for rule in (
+        installation.kueue_deployment,
+        installation.kueue_release,
+        *kueue_config_rules.RULES,
+        *cluster_profiles.RULES,
+        *external_frameworks.RULES,
+    )
+)
+"""The rules about Kueue's Deployment and its configuration, which the stand-in does not have."""
+_STAND_IN: Final = ok("not on the embedded hub: Kueue is a stand-in there")
+
+
+def examine_hub(setup: HubSetup) -> tuple[Finding, ...]:
+    """Return the findings of each rule, in order."""
+    return grouped(finding for rule in RULES for finding in _findings(rule, setup))
+
+
+def _has_kueue(setup: HubSetup) -> bool:
+    return any(map(is_kueue, setup.dump.of(DEPLOYMENT)))
+
+
+def _findings(rule: HubRule, setup: HubSetup) -> Iterable[Finding]:
+    if rule.check in _NEED_KUEUE and setup.is_embedded and not _has_kueue(setup):
+        return (replace(_STAND_IN, check=rule.check),)
+    return rule.findings(setup)

@@ -1,0 +1,277 @@
+"""
+Kueue on a hub: its Deployment, release and configuration, and the commands that change these.
+
+Pure. The configuration is a file in a ConfigMap; feature gates are in that file or in Kueue's arguments.
+"""
+
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from kubectl_placement.doctor.commands import HUB, as_yaml, manifest, patch_pods, without_flag
+from kubectl_placement.doctor.finding import Finding, fail, ok, unknown
+from kubectl_placement.doctor.yaml_edit import awk_program
+from kubectl_placement.hub.dump import Dump, Object, key_of
+from kubectl_placement.hub.kinds import CONFIG_MAP, KUEUE_CONFIG_KEY, KUEUE_CONFIG_MAP
+from placement_ac.core.api.constants import DEPLOYMENT, KUEUE_MANAGER, LABEL_RELEASE
+from placement_ac.core.api.fields import Obj, at, labels_of, listed, section, text, words
+from placement_ac.core.api.kueue_deployment import KUEUE_SELECTOR, kueue_deployments
+from placement_ac.core.inputs.fitness import release_of
+from placement_ac.core.inputs.rights import KueueRelease, VersionRange, parse_release
+from placement_ac.core.safe_yaml import NotYaml, load_yaml
+
+FILE: Final = KUEUE_CONFIG_KEY
+CONFIG_MAP_NAME: Final = KUEUE_CONFIG_MAP
+API_VERSIONS: Final = ("config.kueue.x-k8s.io/v1beta2", "config.kueue.x-k8s.io/v1beta1")
+CONTAINER: Final = "manager"
+ACCESS: Final = "accessProviders"
+CREDENTIALS: Final = "credentialsProviders"
+"""Its name before 0.19; only one of the two may have entries (pkg/config/validation.go)."""
+DEFAULT_FRAMEWORKS: Final = ("batch/job",)
+"""Kueue's default (apis/config/v1beta2, defaults.go)."""
+
+MULTIKUEUE: Final = "MultiKueue"
+CLUSTER_PROFILE_GATE: Final = "MultiKueueClusterProfile"
+CUSTOM_JOBS: Final = "MultiKueueAdaptersForCustomJobs"
+GATES: Final = {
+    MULTIKUEUE: VersionRange("0.9"),
+    CLUSTER_PROFILE_GATE: VersionRange(""),
+    CUSTOM_JOBS: VersionRange("0.15"),
+}
+"""The releases in which each is on by default (pkg/features/kube_features.go)."""
+
+MANAGER: Final = "placement-ac-doctor"
+"""A field manager of our own: with kubectl's, fields that this manifest lacks (labels) would be removed."""
+ALL_ALPHA, ALL_BETA = "AllAlpha", "AllBeta"
+"""Kubernetes' gates for all gates of a stage. A gate that is on by default is beta, else alpha."""
+_FLAG: Final = "--feature-gates"
+_TRUE: Final = ("1", "t", "T", "true", "TRUE", "True")
+"""Go: strconv.ParseBool."""
+
+NOT_FOUND: Final = unknown(
+    "Kueue's Deployment was not found",
+    f"kubectl get deployments -A -l {KUEUE_SELECTOR}",
+    "kueue-deployment",
+)
+
+
+@dataclass(frozen=True)
+class HubKueue:
+    """Kueue on a hub. `version`: its release if the settings name it."""
+
+    dump: Dump
+    namespace: str
+    version: str = ""
+
+    @cached_property
+    def deployment(self) -> Object | None:
+        return next(kueue_deployments(self.dump.of(DEPLOYMENT), self.namespace), None)
+
+    @property
+    def name(self) -> str:
+        """The name of its Deployment; that of Kueue's manifests if there is none."""
+        return key_of(self.deployment)[1] if self.deployment else KUEUE_MANAGER
+
+    @property
+    def pod(self) -> Obj:
+        """The spec of its Pods."""
+        return section(self.deployment, "spec", "template", "spec")
+
+    @cached_property
+    def manager(self) -> Obj:
+        """The container that runs Kueue's manager."""
+        return next((one for one in listed(self.pod, "containers") if one.get("name") == CONTAINER), {})
+
+    @cached_property
+    def release(self) -> KueueRelease | None:
+        label = labels_of(self.deployment or {}).get(LABEL_RELEASE)
+        return parse_release(self.version or release_of(self.manager.get("image"), label))
+
+    @property
+    def account(self) -> str:
+        """Its ServiceAccount."""
+        return text(self.pod, "serviceAccountName") or self.name
+
+    # -- its configuration
+
+    @cached_property
+    def config_name(self) -> str:
+        """The name of the ConfigMap that its Deployment mounts."""
+        mounts = {
+            text(one, "name")
+            for one in listed(self.manager, "volumeMounts")
+            if FILE in (one.get("subPath"), text(one, "mountPath").rpartition("/")[2])
+        }
+        for volume in listed(self.pod, "volumes"):
+            if text(volume, "name") in mounts and (name := text(volume, "configMap", "name")):
+                return name
+        return CONFIG_MAP_NAME
+
+    @cached_property
+    def config_map(self) -> Object | None:
+        return self.dump.find(CONFIG_MAP, self.config_name, self.namespace)
+
+    @property
+    def config_text(self) -> str:
+        return text(self.config_map, "data", FILE)
+
+    @cached_property
+    def _parsed(self) -> tuple[Obj, str]:
+        """Return the configuration and the problem with it."""
+        if self.config_map is None:
+            return {}, "does not exist"
+        if not isinstance(at(self.config_map, "data", FILE), str):
+            return {}, f"has no {FILE}"
+        try:
+            body = load_yaml(self.config_text)
+        except NotYaml:
+            return {}, f"has a {FILE} that is not YAML"
+        if not isinstance(body, Mapping) or body.get("kind") != "Configuration":
+            return {}, f"has a {FILE} that is no Configuration"
+        version = body.get("apiVersion")
+        return body, "" if version in API_VERSIONS else f"has a {FILE} of {version}, which is unknown"
+
+    @property
+    def config(self) -> Obj:
+        """The file's content; empty if it cannot be read."""
+        return self._parsed[0]
+
+    @property
+    def config_problem(self) -> str:
+        """Why the configuration cannot be read, or that it does not exist; "" if it can be read."""
+        return self._parsed[1]
+
+    @property
+    def multikueue(self) -> Obj:
+        return section(self.config, "multiKueue")
+
+    @property
+    def frameworks(self) -> tuple[str, ...]:
+        """The names in integrations.frameworks; () if it does not name any."""
+        return tuple(words(self.config, "integrations", "frameworks"))
+
+    @property
+    def external_frameworks(self) -> tuple[str, ...]:
+        """The names in multiKueue.externalFrameworks."""
+        return tuple(str(one.get("name")) for one in listed(self.multikueue, "externalFrameworks"))
+
+    @property
+    def access_providers(self) -> list[Obj]:
+        """The access providers, under either name of the list."""
+        return [
+            one for key in (ACCESS, CREDENTIALS) for one in listed(self.multikueue, "clusterProfile", key)
+        ]
+
+    # -- its feature gates
+
+    @property
+    def _args(self) -> list[str]:
+        return words(self.manager, "args")
+
+    @cached_property
+    def flags(self) -> dict[str, bool]:
+        """The feature gates in its arguments."""
+        found: dict[str, bool] = {}
+        for place, word in enumerate(self._args):
+            flag, _, value = word.partition("=")
+            if flag == _FLAG:
+                pairs = value or next(iter(self._args[place + 1 : place + 2]), "")
+                gates = (pair.partition("=") for pair in pairs.split(",") if pair)
+                found |= {gate.strip(): on.strip() in _TRUE for gate, _, on in gates}
+        return found
+
+    @property
+    def _file_gates(self) -> dict[str, bool]:
+        return {str(gate): on is True for gate, on in section(self.config, "featureGates").items()}
+
+    def is_on(self, gate: str) -> bool:
+        """Whether a feature gate is on; if it is not configured: whether it is on by default."""
+        gates = self._file_gates | self.flags
+        default = GATES[gate].has(self.release)
+        return gates.get(gate, gates.get(ALL_BETA if default else ALL_ALPHA, default))
+
+    def gate_finding(self, gate: str, purpose: str, effect: str) -> Finding:
+        """Return whether a gate is on; `purpose`: what needs it, `effect`: the effect if it is off."""
+        if self.is_on(gate):
+            return ok(f"the gate {gate} is on{purpose}")
+        return fail(f"the gate {gate} is off: {effect}", self.enable_gate(gate))
+
+    # -- commands
+
+    @property
+    def config_words(self) -> str:
+        """kubectl's words for the ConfigMap."""
+        return f"configmap -n {self.namespace} {shlex.quote(self.config_name)}"
+
+    def open_config(self, hint: str) -> str:
+        """Return the command that opens the configuration in an editor."""
+        return f"kubectl edit {self.config_words}  # {hint}"
+
+    def edit_config(self, path: tuple[str, ...], value: object) -> str:
+        """Return the commands that set a field of the file to `value`, and restart Kueue.
+
+        `value` is appended to a list.
+        """
+        edited = awk_program(self.config_text, path, value)
+        if edited is None:
+            hint = f"{'.'.join(path)}: {json.dumps(value)}"
+            return f"{self.open_config(hint)}\n{self._restart}"
+        return f"config=$({self._get_config} | awk '{edited}') &&\n{self._put_config}"
+
+    def keep_config(self, command: str) -> str:
+        """Return a command that may replace the file, and restores the file afterwards, even if it fails."""
+        if not self.config_text:
+            return command
+        return f"config=$({self._get_config}) && {{\n{command}\n{self._put_config}\n}}"
+
+    def create_config(self) -> str:
+        """Return the command that creates a configuration with Kueue's defaults."""
+        body = f"    apiVersion: {API_VERSIONS[0]}\n    kind: Configuration\n"
+        head = as_yaml(manifest(CONFIG_MAP, self.config_name, namespace=self.namespace))
+        return HUB.apply_text(f"{head}data:\n  {FILE}: |\n{body}")
+
+    @property
+    def _restart(self) -> str:
+        return f"kubectl rollout restart -n {self.namespace} deployment/{self.name}"
+
+    @property
+    def _get_config(self) -> str:
+        key = FILE.replace(".", "\\.")
+        return f"kubectl get {self.config_words} -o jsonpath='{{.data.{key}}}'"
+
+    @property
+    def _put_config(self) -> str:
+        return (
+            f'kubectl create {self.config_words} --from-literal={FILE}="$config" --dry-run=client -o yaml |\n'
+            f"kubectl apply --server-side --field-manager={MANAGER} --force-conflicts -f - &&\n"
+            f"{self._restart}"
+        )
+
+    def move_gates_to_config(self) -> str:
+        """Return the commands that move the feature gates from the arguments into the file."""
+        leave = self._patch_args(without_flag(self._args, _FLAG))
+        missing = {gate: on for gate, on in self.flags.items() if gate not in self._file_gates}
+        return f"{self.edit_config(('featureGates',), missing)} &&\n{leave}" if missing else leave
+
+    def enable_gate(self, gate: str) -> str:
+        """Return the commands that turn a feature gate on, in the place that already has gates."""
+        if not self.flags:
+            return self.edit_config(("featureGates", gate), True)
+        gates = ",".join(f"{name}={str(on).lower()}" for name, on in {**self.flags, gate: True}.items())
+        return self._patch_args([*without_flag(self._args, _FLAG), f"{_FLAG}={gates}"])
+
+    def _patch_args(self, args: list[str]) -> str:
+        return self.patch_pods({"containers": [{"name": CONTAINER, "args": args}]})
+
+    def patch_pods(self, pods: Mapping[str, Any]) -> str:
+        """Return the command that merges `pods` into the Pods of its Deployment."""
+        return patch_pods(f"-n {self.namespace} deployment/{self.name}", pods)
+
+    @property
+    def show_image(self) -> str:
+        """The command that shows the images of its Deployment."""
+        image = "{.spec.template.spec.containers[*].image}"
+        return f"kubectl get deployment -n {self.namespace} {self.name} -o jsonpath='{image}'"

@@ -1,0 +1,105 @@
+"""
+Rules for conflicts of ownership: the Go kueue-addon, and objects of others under our names.
+
+Pure.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from kubectl_placement.doctor.finding import Finding, fail, ok, warn
+from kubectl_placement.doctor.setup import HubSetup, hub_rule
+from kubectl_placement.hub.dump import Object, key_of
+from placement_ac.core.api.constants import (
+    ACCOUNT,
+    ADDON_ACCOUNT,
+    ADDON_CONTROLLER,
+    ADDON_FINALIZER,
+    ADMISSION_CHECK,
+    ANNOTATION_ADOPT,
+    DEPLOYMENT,
+    LABEL_MANAGED_BY,
+    MANAGED_BY,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+)
+from placement_ac.core.api.fields import labels_of, name_of, section, words
+from placement_ac.core.api.text import joined
+from placement_ac.core.inputs.state import is_shared
+from placement_ac.core.plan.conditions import is_taken
+
+ADOPT_COMMAND: Final = "placement-ac adopt"
+
+
+@hub_rule(
+    "kueue-addon",
+    "the Go kueue-addon does not run",
+    f"kubectl scale deployment -n NAMESPACE {ADDON_CONTROLLER} --replicas=0",
+)
+def kueue_addon(setup: HubSetup) -> Iterator[Finding]:
+    for one in setup.dump.of(DEPLOYMENT):
+        namespace, name = key_of(one)
+        runs = section(one, "spec").get("replicas", 1) != 0 or section(one, "status").get("replicas")
+        if name == ADDON_CONTROLLER and runs:
+            yield fail(
+                f"Deployment {namespace}/{name}, the Go kueue-addon, answers the same checks: each "
+                "controller undoes the other's writes",
+                f"kubectl scale deployment -n {namespace} {name} --replicas=0",
+            )
+    yield from setup.unknown(DEPLOYMENT)
+    yield ok("the Go kueue-addon does not run")
+
+
+@hub_rule(
+    "kueue-addon-objects",
+    "the objects of the Go kueue-addon have been handed over",
+    ADOPT_COMMAND,
+    ADMISSION_CHECK,
+)
+def kueue_addon_objects(setup: HubSetup) -> Iterator[Finding]:
+    ours = {one.meta.name for one in setup.view.our_checks}
+    checks = (one for one in setup.dump.of(ADMISSION_CHECK) if name_of(one) in ours)
+    if names := joined(
+        name_of(one) for one in checks if ADDON_FINALIZER in words(one, "metadata", "finalizers")
+    ):
+        message = f"the Go kueue-addon's finalizer is on AdmissionCheck {names}: no controller removes it"
+        yield warn(message, ADOPT_COMMAND)
+    accounts = (one for one in setup.dump.of(ACCOUNT) if name_of(one) == ADDON_ACCOUNT)
+    if names := joined("/".join(key_of(one)) for one in accounts if not _is_adopted(one)):
+        message = f"ManagedServiceAccount {names} is the Go kueue-addon's: no controller renews its Secret"
+        yield warn(message, ADOPT_COMMAND)
+    yield ok("no objects of the Go kueue-addon are left to hand over")
+
+
+def _is_adopted(account: Object) -> bool:
+    adopted = section(account, "metadata", "annotations").get(ANNOTATION_ADOPT) == "true"
+    return adopted or labels_of(account).get(LABEL_MANAGED_BY) == MANAGED_BY
+
+
+@hub_rule(
+    "name-taken",
+    "no MultiKueueConfig or MultiKueueCluster that someone else owns has a name that we need",
+    f"kubectl annotate multikueueclusters.kueue.x-k8s.io NAME {ANNOTATION_ADOPT}=true",
+    ADMISSION_CHECK,
+    MULTIKUEUE_CONFIG,
+    MULTIKUEUE_CLUSTER,
+)
+def name_taken(setup: HubSetup) -> Iterator[Finding]:
+    taken = {}
+    for placement in setup.checks_by_placement:
+        snapshot, targets = setup.view.snapshot(placement), setup.view.targets(placement)
+        existing = snapshot.objects.clusters
+        clusters = ((MULTIKUEUE_CLUSTER, existing.get(one.name), one.cluster) for one in targets.to_list)
+        for kind, obj, cluster in ((MULTIKUEUE_CONFIG, snapshot.objects.config, ""), *clusters):
+            label = "" if obj and is_shared(obj.meta.name, cluster) else placement
+            if obj and is_taken(obj, label, cluster):
+                taken[kind, obj.meta.name] = fail(
+                    f"{kind.kind} {obj.meta.name} has a name that we need, and is owned by someone else",
+                    f"kubectl annotate {kind} {obj.meta.name} {ANNOTATION_ADOPT}=true",
+                    f"Placement {placement}",
+                )
+    yield from taken.values()
+    yield ok("no name of ours is taken")
+
+
+RULES: Final = (kueue_addon, kueue_addon_objects, name_taken)

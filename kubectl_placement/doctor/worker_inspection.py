@@ -1,0 +1,262 @@
+"""
+The workers of a hub: which to inspect, the result of an inspection, and the decorator of their rules.
+
+Pure: plain data. `inspection.readers.worker_inspector` does the inspection.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from functools import cached_property
+from typing import Any, Final
+
+from kubectl_placement.doctor.commands import Kubectl, manifest
+from kubectl_placement.doctor.finding import DoctorRule, Finding
+from kubectl_placement.doctor.setup import HubSetup
+from kubectl_placement.hub.dump import Key, Object, key_of
+from kubectl_placement.hub.kinds import RESOURCE_FLAVOR, TOPOLOGY
+from kubectl_placement.status.check_status import check_statuses
+from kubectl_placement.status.model import CheckStatus, ClusterRow
+from placement_ac.core.api.constants import CLUSTER_QUEUE, KUEUE, KUEUE_VERSIONS, LOCAL_QUEUE, NAMESPACE, Kind
+from placement_ac.core.api.fields import Obj, at, listed, section, text
+from placement_ac.core.inputs.fitness import Unknown, WorkerFindings
+from placement_ac.core.inputs.rights import KueueRelease, parse_release
+from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
+
+INSPECTED_KINDS: Final = (NAMESPACE, LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR, TOPOLOGY)
+"""The kinds that are listed on a worker."""
+FROM_HUB: Final = (CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR)
+"""The hub's kinds that define which queues a worker should have."""
+Answer = tuple[Object, ...] | Unknown
+_NOTHING: Final = WorkerFindings("", frozenset())
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+
+
+class AccessProblem(Enum):
+    """Why a worker was not inspected, by the fix that it needs."""
+
+    NO_CREDENTIALS = auto()
+    """The hub has no usable credentials."""
+    NO_RIGHT = auto()
+    """The caller may not read the credentials."""
+    NO_PLUGIN = auto()
+    """The credentials are a ClusterProfile's, and its plugin is not installed here."""
+    REJECTED = auto()
+    """The worker does not accept the credentials."""
+    UNREACHABLE = auto()
+    """It does not answer, or not like a Kubernetes API server."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedQueue:
+    """A LocalQueue of the hub that sends jobs to the worker."""
+
+    namespace: str
+    name: str
+    cluster_queue: str
+    """The hub's."""
+    flavor: str = ""
+    """The ResourceFlavor of that ClusterQueue that names a Topology, which the worker then assigns."""
+
+    @property
+    def key(self) -> Key:
+        return self.namespace, self.name
+
+    @property
+    def label(self) -> str:
+        return "/".join(self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerTarget:
+    """A worker to inspect."""
+
+    cluster: str
+    credential: CredentialSource | Unusable | None
+    """None: the caller may not read it."""
+    queues: tuple[ExpectedQueue, ...] = ()
+    """By namespace and name."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerInspection:
+    """The result for a worker, or why there is none; the text quotes nothing from a Secret or a worker."""
+
+    target: WorkerTarget
+    access_problem: AccessProblem | None = None
+    problem: str = ""
+    found: WorkerFindings | None = None
+    objects: Mapping[Kind, Answer] = field(default_factory=dict)
+    """Of INSPECTED_KINDS."""
+    user: str = ""
+    """The user name on the worker, as the worker reports it; "": unknown."""
+
+
+def worker_targets(setup: HubSetup) -> tuple[WorkerTarget, ...]:
+    """Return the workers of all checks of ours by name, each with all queues that send jobs there."""
+    credentials: dict[str, CredentialSource | Unusable | None] = {}
+    queues: dict[str, dict[tuple[str, str], ExpectedQueue]] = {}
+    for branch in check_statuses(setup.view):
+        wanted = {one.key: one for one in _expected_queues(setup, branch)}
+        for row in branch.clusters:
+            if not isinstance(credentials.get(row.name), CredentialSource):
+                credentials[row.name] = _credential(row, known=setup.view.credentials_known)
+            queues.setdefault(row.name, {}).update(wanted)
+    return tuple(
+        WorkerTarget(name, credentials[name], tuple(found[key] for key in sorted(found)))
+        for name, found in sorted(queues.items())
+    )
+
+
+def _credential(row: ClusterRow, *, known: bool) -> CredentialSource | Unusable | None:
+    credential = row.credential
+    if credential.kind:
+        return CredentialSource(credential.kind, credential.name)
+    return Unusable(credential.problem or row.why or "none are known") if known else None
+
+
+def _expected_queues(setup: HubSetup, branch: CheckStatus) -> Iterator[ExpectedQueue]:
+    for queue in branch.queues:
+        flavors = flavors_of(setup.dump.find(CLUSTER_QUEUE, queue.name))
+        found = ((name, setup.dump.find(RESOURCE_FLAVOR, name)) for name in flavors)
+        flavor = next((name for name, one in found if at(one, "spec", "topologyName")), "")
+        for label in queue.local_queues or ():
+            namespace, _, name = label.partition("/")
+            yield ExpectedQueue(namespace, name, queue.name, flavor)
+
+
+def flavors_of(cluster_queue: Object | None) -> tuple[str, ...]:
+    """Return the ResourceFlavors that a ClusterQueue names."""
+    groups = listed(cluster_queue, "spec", "resourceGroups")
+    names = (text(flavor, "name") for group in groups for flavor in listed(group, "flavors"))
+    return tuple(dict.fromkeys(filter(None, names)))
+
+
+def with_valid_names(objects: tuple[Object, ...]) -> tuple[Object, ...]:
+    """Return the objects with a valid name: a worker may answer anything."""
+    return tuple(one for one in objects if is_valid_name(at(one, "metadata", "name")))
+
+
+def is_valid_name(text: object) -> bool:
+    """Whether Kubernetes accepts it as the name of an object."""
+    return isinstance(text, str) and _NAME.fullmatch(text) is not None
+
+
+@dataclass(frozen=True)
+class InspectedWorker:
+    """A worker of the hub, inspected or not."""
+
+    setup: HubSetup
+    inspection: WorkerInspection
+
+    @property
+    def target(self) -> WorkerTarget:
+        return self.inspection.target
+
+    @property
+    def cluster(self) -> str:
+        return self.target.cluster
+
+    @property
+    def kubectl(self) -> Kubectl:
+        return Kubectl(self.cluster)
+
+    @property
+    def source(self) -> CredentialSource:
+        """Its credentials on the hub, or the Secret that should hold some."""
+        source = self.target.credential
+        default = CredentialSource("Secret", f"multikueue-{self.cluster}")
+        return source if isinstance(source, CredentialSource) else default
+
+    @property
+    def found(self) -> WorkerFindings:
+        """Empty if it was not inspected."""
+        return self.inspection.found or _NOTHING
+
+    @cached_property
+    def release(self) -> KueueRelease | None:
+        """The release of its Kueue."""
+        release = self.found.kueue_version
+        return None if isinstance(release, Unknown) else parse_release(release)
+
+    @cached_property
+    def unknown(self) -> Mapping[Kind, Unknown]:
+        """The kinds of INSPECTED_KINDS that could not be listed."""
+        found = ((kind, self.inspection.objects.get(kind)) for kind in INSPECTED_KINDS)
+        return {kind: answer for kind, answer in found if isinstance(answer, Unknown)}
+
+    def knows(self, *kinds: Kind) -> bool:
+        """Whether the present and the expected objects of these kinds are known; of none: if inspected."""
+        if self.inspection.found is None or self.unknown.keys() & kinds:
+            return False
+        return not kinds or all(map(self.setup.knows, FROM_HUB))
+
+    @cached_property
+    def objects(self) -> Mapping[Kind, Mapping[Key, Object]]:
+        """The objects of INSPECTED_KINDS by (namespace, name); none of a kind that is unknown."""
+        answers = {kind: self.inspection.objects.get(kind, ()) for kind in INSPECTED_KINDS}
+        return {
+            kind: {} if isinstance(answer, Unknown) else {key_of(one): one for one in answer}
+            for kind, answer in answers.items()
+        }
+
+    def manifest(self, kind: Kind, name: str, spec: Mapping[str, Any], namespace: str = "") -> Object:
+        """Return an object of a Kueue kind, in the version of the hub, else the newest served one."""
+        versions = {
+            one.version for one in self.found.served if (one.group, one.plural) == (KUEUE, kind.plural)
+        }
+        hub = self.setup.dump.served.get(kind)
+        wanted = (*([hub.version] if hub else ()), *KUEUE_VERSIONS)
+        version = next((version for version in wanted if version in versions), wanted[0])
+        return manifest(kind, name, spec, namespace=namespace, version=version)
+
+    def hub_spec(self, kind: Kind, name: str) -> Obj:
+        """Return the spec of an object on the hub; empty if there is none."""
+        return section(self.setup.dump.find(kind, name), "spec")
+
+    # -- its queues
+
+    @cached_property
+    def in_use(self) -> Mapping[str, ExpectedQueue]:
+        """ClusterQueue of the worker → a LocalQueue that uses it, if possible one with a flavor."""
+        queues = self.objects[LOCAL_QUEUE]
+        found: dict[str, ExpectedQueue] = {}
+        for wanted in self.target.queues:
+            name = text(queues.get(wanted.key), "spec", "clusterQueue")
+            if is_valid_name(name) and (name not in found or (wanted.flavor and not found[name].flavor)):
+                found[name] = wanted
+        return found
+
+    def cluster_queues(self) -> Iterator[tuple[str, Object, ExpectedQueue]]:
+        """Yield the ClusterQueues in use that exist."""
+        existing = self.objects[CLUSTER_QUEUE]
+        for name, wanted in self.in_use.items():
+            if queue := existing.get(("", name)):
+                yield name, queue, wanted
+
+    def has_namespace(self, name: str) -> bool:
+        """Whether it has a namespace; also if that is unknown."""
+        return NAMESPACE in self.unknown or ("", name) in self.objects[NAMESPACE]
+
+    def flavor(self, name: str) -> Object | None:
+        return self.objects[RESOURCE_FLAVOR].get(("", name))
+
+    def topology_of(self, flavor: str) -> str:
+        """Return the Topology that a ResourceFlavor names."""
+        return text(self.flavor(flavor), "spec", "topologyName")
+
+    def has_topology(self, name: str) -> bool:
+        return ("", name) in self.objects[TOPOLOGY]
+
+
+Evaluate = Callable[[InspectedWorker], Iterator[Finding]]
+
+
+def worker_rule(
+    check: str, looks_at: str, fix: str, *known: Kind
+) -> Callable[[Evaluate], DoctorRule[InspectedWorker]]:
+    """Make a rule of a function; it has findings only if these kinds are known."""
+    return lambda evaluate: DoctorRule(
+        check, looks_at, fix, lambda worker: evaluate(worker) if worker.knows(*known) else ()
+    )

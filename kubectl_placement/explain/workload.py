@@ -1,0 +1,110 @@
+"""
+Explain where a Workload goes: its state, and for each of its Placements the clusters with their points.
+
+Pure.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from kubectl_placement.explain.subject import owner_names
+from kubectl_placement.hub.dump import Object
+from kubectl_placement.hub.hub_view import HubView
+from kubectl_placement.jobs.choice import PlacementChoice, choices
+from kubectl_placement.jobs.queue_path import QueuePath, queue_path
+from kubectl_placement.jobs.worker_quota import quota_notes
+from placement_ac.core.api.decode import workload_with_job
+from placement_ac.core.api.fields import text
+from placement_ac.core.api.objects import Workload
+from placement_ac.core.dispatch.ignored import ignored
+
+FINISHED: Final = "it has finished"
+NO_QUEUE: Final = "it names no LocalQueue"
+NO_CHECKS: Final = "Kueue has not set its checks yet"
+NOW: Final = "filters and points are of now, and not of when it was nominated"
+PLACED: Final = f"{NOW}; the job itself counts where it runs"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckEntry:
+    """An entry of the Workload's `status.admissionChecks`."""
+
+    check: str
+    state: str
+    message: str
+    since: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadExplanation:
+    """A Workload, and the clusters that it may go to."""
+
+    namespace: str
+    name: str
+    owners: tuple[str, ...]
+    """The names of the objects that own it: of its Job."""
+    queue: str
+    cluster_queue: str
+    """"": unknown."""
+    active: bool
+    finished: bool
+    quota_since: datetime | None
+    """None: it has no quota, or the time cannot be read."""
+    has_quota: bool
+    checks: tuple[CheckEntry, ...]
+    nominated: tuple[str, ...]
+    """MultiKueueClusters."""
+    nominated_since: datetime | None
+    """When the last of them was nominated; None: `managedFields` does not say."""
+    placed_on: str
+    """The MultiKueueCluster that it was placed on; "": none."""
+    placements: tuple[PlacementChoice, ...]
+    notes: tuple[str, ...]
+
+
+def explain_workload(view: HubView, raw: Object) -> WorkloadExplanation:
+    """Return the explanation of a Workload on the hub."""
+    job = workload_with_job(raw)
+    queue = text(raw, "spec", "queueName")
+    path = queue_path(view, job.meta.namespace, queue) if queue else QueuePath("", problem=NO_QUEUE)
+    found = () if job.finished or not job.check_states else choices(view, job)
+    return WorkloadExplanation(
+        namespace=job.meta.namespace,
+        name=job.meta.name,
+        owners=owner_names(raw),
+        queue=queue,
+        cluster_queue=text(raw, "status", "admission", "clusterQueue") or path.cluster_queue,
+        active=job.active,
+        finished=job.finished,
+        quota_since=job.quota_since,
+        has_quota=job.has_quota,
+        checks=tuple(CheckEntry(*entry) for entry in _entries(job)),
+        nominated=job.nominated,
+        nominated_since=job.nominated_since,
+        placed_on=job.cluster,
+        placements=found,
+        notes=(*_notes(job, found, path.problem), *quota_notes(view, found), *_ignored(job, found)),
+    )
+
+
+def _ignored(job: Workload, found: tuple[PlacementChoice, ...]) -> Iterator[str]:
+    if any(one.dispatcher for one in found):
+        yield from ignored(job.job)
+
+
+def _entries(job: Workload) -> list[tuple[str, str, str, datetime | None]]:
+    return [(one.check, one.state, one.message, one.since) for one in job.check_states]
+
+
+def _notes(job: Workload, found: tuple[PlacementChoice, ...], problem: str) -> tuple[str, ...]:
+    if job.finished:
+        return (FINISHED,)
+    if not found:
+        return (problem,) if problem else (NO_CHECKS,)
+    if not any(one.dispatcher for one in found):
+        return ()
+    if job.cluster:
+        return (PLACED,)
+    return (NOW,) if job.nominated else ()

@@ -1,0 +1,68 @@
+"""
+Who leads, since when, or that no controller is running: from the Lease and the Deployment on a hub.
+
+Pure.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from kubectl_placement.hub.controller_settings import deployments
+from kubectl_placement.hub.dump import Key, key_of
+from kubectl_placement.hub.hub_view import HubView
+from placement_ac.config.settings import Settings
+from placement_ac.core.api.constants import LEASE
+from placement_ac.core.api.fields import instant, integer, text
+
+SKEW: Final = timedelta(seconds=60)
+"""Tolerated difference between the clocks of two machines."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerState:
+    """The controller of a hub."""
+
+    running: bool | None
+    """Whether one is running; in a dump: whether one was. None: unknown."""
+    leader: str
+    """The holder of the Lease, or the last one; "": nobody holds it, or there is no Lease."""
+    since: datetime | None
+    """When the leader acquired the Lease."""
+    renewed: datetime | None
+    """When it last renewed the Lease."""
+    lease: str
+    """The Lease as namespace/name; "": the controller uses none."""
+    deployment: str
+    """Its Deployment with ready Pods, as namespace/name; "": there is none, or it is unknown."""
+    problem: str = ""
+    """Why it is unknown whether it runs."""
+
+
+def lease_key(view: HubView) -> Key:
+    """Return the namespace and the name of the controller's Lease."""
+    return lease_key_of(view.settings)
+
+
+def lease_key_of(settings: Settings) -> Key:
+    """Return the namespace and the name of the Lease of a controller with these settings."""
+    namespace = settings.leader_elect_resource_namespace or settings.kueue_namespace
+    return namespace, settings.leader_elect_resource_name
+
+
+def controller_state(view: HubView) -> ControllerState:
+    """Return who leads; without leader election, whether the Deployment has ready Pods."""
+    ready = next((one for one in deployments(view.dump) if integer(one, "status", "readyReplicas")), None)
+    deployment = "/".join(key_of(ready)) if ready else ""
+    if not view.settings.leader_elect:
+        problem = "" if ready else "it uses no Lease, and no Deployment of it is ready"
+        return ControllerState(True if ready else None, "", None, None, "", deployment, problem)
+    key = lease_key(view)
+    lease = view.dump.by_key(LEASE).get(key)
+    problem = "" if lease else view.dump.why_unknown(LEASE).removeprefix("unknown: ")
+    since, renewed = instant(lease, "spec", "acquireTime"), instant(lease, "spec", "renewTime")
+    leader = text(lease, "spec", "holderIdentity")
+    valid = timedelta(seconds=integer(lease, "spec", "leaseDurationSeconds") or 0) + SKEW
+    is_current = not view.dump.live or (renewed is not None and view.now - renewed < valid)
+    running = None if problem else bool(leader) and is_current
+    return ControllerState(running, leader, since, renewed, "/".join(key), deployment, problem)

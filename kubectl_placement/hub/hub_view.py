@@ -1,0 +1,354 @@
+"""
+A hub as the controller sees it: its cache, filled from a dump, and the plan that results from its rules.
+
+Pure, except that the cache is filled once. Timers count as elapsed: the result is the final state, not the
+steps to it.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
+from typing import Final
+
+from kubectl_placement.hub.dump import Dump, Key, MissingRight, Object, condition_of, key_of
+from kubectl_placement.hub.kinds import CLUSTER_SET, PROVISIONED_KINDS, SET_BINDING
+from kubectl_placement.scheduling import Fleet, SchedulingResult, schedule
+from placement_ac.cache.store import Cache
+from placement_ac.cache.tables import kinds_for
+from placement_ac.config.policy import hub_facts, placement_policy, provisioning_policy, worker_policy_rules
+from placement_ac.config.settings import Settings
+from placement_ac.core.api.constants import (
+    ACCOUNT,
+    ADMISSION_CHECK,
+    ANNOTATION_DRAINING,
+    CLUSTER_PROFILE,
+    KUEUE_VERSIONS,
+    LABEL_CLUSTER,
+    LABEL_MANAGED_BY,
+    LABEL_PLACEMENT,
+    MANAGED_BY,
+    MANAGED_CLUSTER,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    PERMISSION,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    PLACEMENT_SCORE,
+    SECRET,
+    WORKLOAD,
+    CredentialMethod,
+    Kind,
+)
+from placement_ac.core.api.decode import check, kueue_object
+from placement_ac.core.api.fields import at, listed, text
+from placement_ac.core.api.objects import AppliedFields, Check, KueueObject
+from placement_ac.core.inputs import state
+from placement_ac.core.inputs.queue_facts import WorkerFacts
+from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource
+from placement_ac.core.plan.plan import plan
+from placement_ac.core.plan.targets import TargetClusters, select_targets
+from placement_ac.core.selection.mass_loss import hold_mass_loss
+from placement_ac.core.selection.selection import listed_clusters
+
+SCHEDULING_KINDS: Final = (MANAGED_CLUSTER, CLUSTER_SET, SET_BINDING, PLACEMENT_SCORE, PLACEMENT_DECISION)
+"""The kinds that OCM's scheduler reads, in the order of `Fleet`."""
+_CREDENTIAL_KINDS: Final[Mapping[CredentialMethod, tuple[Kind, ...]]] = {
+    "profile-secret": (SECRET, CLUSTER_PROFILE),
+    "secret": (SECRET,),
+    "access-provider": (CLUSTER_PROFILE,),
+}
+_LONG: Final = 1e6
+"""Seconds; longer than any timer."""
+
+
+@dataclass(frozen=True)
+class _ElapsedTimers(Mapping[state.Timer, float]):
+    """Timer ages in which all timers of these kinds have elapsed, and no other has begun."""
+
+    kinds: Collection[state.TimerKind]
+
+    def __getitem__(self, timer: state.Timer) -> float:
+        if timer.kind in self.kinds:
+            return _LONG
+        raise KeyError(timer)
+
+    def __iter__(self) -> Iterator[state.Timer]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+SETTLED: Final[state.TimerAges] = _ElapsedTimers(
+    (
+        state.TimerKind.REMOVAL_UNSETTLED,
+        state.TimerKind.DECISION_UNNAMED,
+        state.TimerKind.DECISIONS_FOREIGN,
+        state.TimerKind.MASS_LOSS,
+        state.TimerKind.LIST_ORDER,
+        state.TimerKind.CREDENTIALS_MISSING,
+        state.TimerKind.CREDENTIALS_UNNEEDED,
+        state.TimerKind.FACTS_AWAITED,
+    )
+)
+"""The timers that only need time have elapsed, and no drain has begun."""
+PASSED: Final[state.TimerAges] = _ElapsedTimers(frozenset(state.TimerKind))
+"""Every timer has elapsed, those of draining too."""
+
+
+def all_elapsed_but(*kinds: state.TimerKind) -> state.TimerAges:
+    """Return timer ages in which every timer has elapsed but those of these kinds."""
+    return _ElapsedTimers(frozenset(state.TimerKind) - set(kinds))
+
+
+Changes = Mapping[Kind, Mapping[Key, Object | None]]
+"""Objects that replace the existing ones; None deletes one."""
+
+
+@dataclass(frozen=True)
+class HubView:
+    """One hub at one time. `now`: aware, UTC."""
+
+    dump: Dump
+    settings: Settings
+    now: datetime
+    queue_facts: Mapping[str, WorkerFacts] | None = None
+    """MultiKueueCluster → the queues of its worker; None: no worker was asked."""
+    _snapshots: dict[str, state.Snapshot] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _targets: dict[str, TargetClusters] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @cached_property
+    def facts(self) -> state.HubFacts:
+        """The hub's limits, versions and name format."""
+        served = {kind: kind.at(KUEUE_VERSIONS[0]) for kind in (ADMISSION_CHECK, MULTIKUEUE_CLUSTER)}
+        schemas = self.dump.schemas.items()
+        schema = next((found for resource, found in schemas if resource.of == MULTIKUEUE_CONFIG), None)
+        return hub_facts(self.settings, served | dict(self.dump.served), schema, None)
+
+    @cached_property
+    def cache(self) -> Cache:
+        """The controller's cache; a kind that is unknown counts as empty."""
+        provisioning = replace(
+            provisioning_policy(self.settings),
+            served={ACCOUNT, PERMISSION} <= self.dump.served.keys(),
+            rules=worker_policy_rules(self.settings, None),
+        )
+        cache = Cache(
+            self.facts,
+            kueue_namespace=self.settings.kueue_namespace,
+            methods=self.settings.credentials,
+            policy=placement_policy(self.settings),
+            provisioning=provisioning,
+        )
+        for kind in kinds_for(provisioning):
+            # Only of a kind that is served and completely known can an object be reported as missing.
+            known = self.dump.knows(kind) and kind in self.dump.served
+            cache.load(kind, self.dump.of(kind), "0" if known else "")
+        return cache
+
+    @cached_property
+    def fleet(self) -> Fleet:
+        """The objects that OCM's scheduler reads."""
+        clusters, sets, bindings, scores, decisions = (self.dump.by_key(kind) for kind in SCHEDULING_KINDS)
+        return Fleet(clusters, sets, bindings, scores, decisions)
+
+    # -- what there is
+
+    @property
+    def missing_rights(self) -> tuple[MissingRight, ...]:
+        """The missing rights; those to the provisioned kinds only if credentials are provisioned."""
+        ignored = PROVISIONED_KINDS if self.settings.credentials_provision == "none" else ()
+        return tuple(right for right in self.dump.missing if right.kind not in ignored)
+
+    @cached_property
+    def checks(self) -> tuple[Check, ...]:
+        """Every AdmissionCheck, whichever controller answers it, by name."""
+        found = (check(obj) for obj in self.dump.of(ADMISSION_CHECK))
+        return tuple(sorted(found, key=lambda one: one.meta.name))
+
+    @cached_property
+    def our_checks(self) -> tuple[Check, ...]:
+        """The AdmissionChecks that this controller answers, by name."""
+        return tuple(one for one in self.checks if one.ours)
+
+    @cached_property
+    def cluster_objects(self) -> Mapping[str, KueueObject]:
+        """Every MultiKueueCluster by name."""
+        return {(obj := kueue_object(raw)).meta.name: obj for raw in self.dump.of(MULTIKUEUE_CLUSTER)}
+
+    @property
+    def credentials_known(self) -> bool:
+        """Whether it is known which clusters have credentials."""
+        return not self.credentials_unknown
+
+    @cached_property
+    def credentials_unknown(self) -> str:
+        """Why it is unknown which clusters have credentials; "" if it is known.
+
+        A file may have no ClusterProfiles because the hub has none; Secrets are only missing if left out.
+        """
+        needed = [kind for method in self.settings.credentials for kind in _CREDENTIAL_KINDS[method]]
+        if not self.dump.live and SECRET in needed:
+            return self.dump.why_unknown(SECRET)
+        return next(filter(None, map(self.dump.why_unknown, needed)), "")
+
+    def placement(self, name: str) -> Object | None:
+        """Return the Placement of that name that the controller uses."""
+        used = self.snapshot(name).decision.placement
+        return self.dump.find(PLACEMENT, name, used.meta.namespace) if used else None
+
+    # -- what the controller decides
+
+    def snapshot(self, name: str) -> state.Snapshot:
+        """Return the inputs of the controller's decision for a Placement.
+
+        If credentials are unknown, every selected cluster counts as having some.
+        """
+        if name not in self._snapshots:
+            key, facts = state.Key("placement", name), self.queue_facts
+            seen = self.cache.snapshot(key, self.now, SETTLED, queue_facts=facts)
+            self._snapshots[name] = self._with_assumptions(seen)
+        return self._snapshots[name]
+
+    def check_snapshot(self, one: Check) -> state.Snapshot:
+        """Return the inputs of the decision for a check, even if it names no Placement."""
+        if one.placement:
+            return self.snapshot(one.placement)
+        return self.cache.snapshot(state.Key("check", one.meta.name), self.now, SETTLED)
+
+    def _with_assumptions(self, seen: state.Snapshot) -> state.Snapshot:
+        if not self.dump.live:
+            clusters = {name: _as_applied(obj) for name, obj in seen.objects.clusters.items()}
+            config = _as_applied(seen.objects.config) if seen.objects.config else None
+            seen = replace(seen, objects=replace(seen.objects, config=config, clusters=clusters))
+        if self.credentials_known:
+            return seen
+        known = seen.credentials
+        usable = state.ClusterCredentials(_assume_usable(known.selected), _assume_usable(known.unselected))
+        return replace(seen, credentials=usable)
+
+    def targets(self, name: str) -> TargetClusters:
+        """Return the clusters of a Placement that the controller lists, drains or leaves out."""
+        if name not in self._targets:
+            self._targets[name] = select_targets(self.snapshot(name))
+        return self._targets[name]
+
+    def held_clusters(self, name: str) -> Mapping[str, str]:
+        """Return the clusters of a Placement that are kept because a mass loss is held → why.
+
+        Only the controller knows for how long: listed clusters that are not draining count as held.
+        """
+        seen = replace(self.snapshot(name), timer_ages={})
+        guarded = hold_mass_loss(seen, self.targets(name).selection, listed_clusters(seen))
+        return dict.fromkeys((one.cluster for one in guarded.held), guarded.why)
+
+    def plan(self, name: str) -> state.Plan:
+        """Return the controller's plan for a Placement."""
+        return plan(self.snapshot(name))
+
+    @cached_property
+    def writes_scores(self) -> bool:
+        """Whether this hub's OCM writes scores into decisions (proposed upstream)."""
+        return any(
+            "score" in entry
+            for decision in self.dump.of(PLACEMENT_DECISION)
+            for entry in listed(decision, "status", "decisions")
+        )
+
+    def schedule(self, placement: Object, fleet: Fleet | None = None) -> SchedulingResult:
+        """Return what OCM's scheduler decides for a Placement here, or in another `fleet`."""
+        return schedule(placement, fleet or self.fleet, self.now, write_scores=self.writes_scores)
+
+    # -- jobs
+
+    @cached_property
+    def _running(self) -> Mapping[str, tuple[Key, ...]]:
+        """Cluster → the unfinished Workloads that are placed there, whatever their checks."""
+        found: dict[str, list[Key]] = {}
+        for one in self.dump.of(WORKLOAD):
+            name = text(one, "status", "clusterName")
+            if name and condition_of(one, "Finished").get("status") != "True":
+                found.setdefault(self._cluster_of(name), []).append(key_of(one))
+        return {cluster: tuple(keys) for cluster, keys in found.items()}
+
+    def _cluster_of(self, name: str) -> str:
+        """Return the cluster of a MultiKueueCluster, whichever Placement it is of."""
+        there, facts = self.cluster_objects.get(name), self.facts
+        of = (one.placement for one in self.our_checks if one.placement and facts.is_for(one.placement, name))
+        return facts.cluster_of(next(of, ""), name, there)
+
+    def running_for_others(self, placement: str, cluster: str) -> tuple[Key, ...]:
+        """Return the Workloads that run on a cluster and have none of the Placement's checks."""
+        mine = {one.meta.id for one in self.snapshot(placement).workloads}
+        return tuple(one for one in self._running.get(cluster, ()) if one not in mine)
+
+    # -- the effect of changes
+
+    def with_changes(self, changes: Changes) -> tuple["HubView", set[state.Key]]:
+        """Return the hub with these changes, and the controller's keys that they affect.
+
+        Unchanged data is shared, so the cost depends on the size of the change.
+        """
+        if not any(changes.values()):
+            return self, set()
+        tables = {kind: _table_with(self.dump.by_key(kind), objects) for kind, objects in changes.items()}
+        dump = self.dump.with_objects({kind: tuple(table.values()) for kind, table in tables.items()})
+        changed, cache = replace(self, dump=dump), self.cache.copy()
+        watched = kinds_for(cache.provisioning)
+        touched: set[state.Key] = set()
+        for kind, objects in changes.items():
+            for key in objects if kind in watched else ():
+                if obj := tables[kind].get(key):
+                    touched |= cache.put(kind, obj)
+                elif there := self.dump.by_key(kind).get(key):
+                    touched |= cache.remove(kind, there)
+        fleet = {
+            field: tables.get(kind, getattr(self.fleet, field))
+            for field, kind in zip(Fleet.__dataclass_fields__, SCHEDULING_KINDS, strict=False)
+        }
+        after = Fleet(**fleet, memo=self.fleet.memo)
+        return _prepared(changed, cache, after, self.facts), touched
+
+    def with_queue_facts(self, facts: Mapping[str, WorkerFacts]) -> "HubView":
+        """Return the hub with the queues of these workers."""
+        return _prepared(replace(self, queue_facts=facts), self.cache, self.fleet, self.facts)
+
+
+def _prepared(view: HubView, cache: Cache, fleet: Fleet, facts: state.HubFacts) -> HubView:
+    """Return the view with these, which cached_property need not compute then."""
+    vars(view).update({"cache": cache, "fleet": fleet, "facts": facts})
+    return view
+
+
+def _assume_usable(credentials: CredentialsByCluster) -> CredentialsByCluster:
+    return {
+        cluster: found
+        if isinstance(found, CredentialSource)
+        else CredentialSource("Secret", f"multikueue-{cluster}")
+        for cluster, found in credentials.items()
+    }
+
+
+def _as_applied(obj: KueueObject) -> KueueObject:
+    """Treat our labels as our apply: `kubectl get -o yaml` omits managedFields."""
+    labels, annotations = obj.meta.labels, obj.meta.annotations
+    if obj.applied_fields.applied or labels.get(LABEL_MANAGED_BY) != MANAGED_BY:
+        return obj
+    mine = frozenset(labels) & {LABEL_MANAGED_BY, LABEL_PLACEMENT, LABEL_CLUSTER}
+    owned = AppliedFields(
+        True, mine, frozenset(obj.owners), ANNOTATION_DRAINING in annotations, clusters=True
+    )
+    return replace(obj, applied_fields=owned)
+
+
+def _table_with(table: Mapping[Key, Object], changes: Mapping[Key, Object | None]) -> dict[Key, Object]:
+    """Return the table with the changes; a changed object gets a newer resourceVersion."""
+    found = dict(table)
+    for key, obj in changes.items():
+        there = found.pop(key, None)
+        if obj is not None:
+            version = str(at(there, "metadata", "resourceVersion") or "")
+            later = str(int(version) + 1) if version.isdecimal() else f"{version}+"
+            found[key] = obj | {"metadata": obj["metadata"] | {"resourceVersion": later}}
+    return found

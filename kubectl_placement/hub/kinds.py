@@ -1,0 +1,87 @@
+"""The kinds that inspection reads beside those that the controller watches, and their names in kubectl."""
+
+from typing import Final
+
+from placement_ac.core.api.constants import (
+    ACCOUNT,
+    ADMISSION_CHECK,
+    CLUSTER_QUEUE,
+    DEPLOYMENT,
+    EVENT,
+    KUEUE,
+    KUEUE_VERSIONS,
+    LEASE,
+    LOCAL_QUEUE,
+    MANAGED_CLUSTER,
+    NAMESPACE,
+    OCM_CLUSTER,
+    PERMISSION,
+    WATCHED_KINDS,
+    WORKLOAD,
+    Kind,
+)
+
+CLUSTER_SET: Final = Kind(OCM_CLUSTER, "ManagedClusterSet", "managedclustersets", False, ("v1beta2",))
+SET_BINDING: Final = Kind(
+    OCM_CLUSTER, "ManagedClusterSetBinding", "managedclustersetbindings", True, ("v1beta2",)
+)
+RESOURCE_FLAVOR: Final = Kind(KUEUE, "ResourceFlavor", "resourceflavors", False, KUEUE_VERSIONS)
+TOPOLOGY: Final = Kind(KUEUE, "Topology", "topologies", False, KUEUE_VERSIONS)
+ADDON: Final = Kind(
+    "addon.open-cluster-management.io", "ManagedClusterAddOn", "managedclusteraddons", True, ("v1alpha1",)
+)
+CRD: Final = Kind(
+    "apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions", False, ("v1",)
+)
+CONFIG_MAP: Final = Kind("", "ConfigMap", "configmaps", True, ("v1",))
+CLUSTER_ROLE: Final = Kind("rbac.authorization.k8s.io", "ClusterRole", "clusterroles", False, ("v1",))
+CLUSTER_ROLE_BINDING: Final = Kind(
+    "rbac.authorization.k8s.io", "ClusterRoleBinding", "clusterrolebindings", False, ("v1",)
+)
+
+KUEUE_CONFIG_MAP: Final = "kueue-manager-config"
+"""The ConfigMap with Kueue's configuration, unless its Deployment mounts another one."""
+KUEUE_CONFIG_KEY: Final = "controller_manager_config.yaml"
+"""The key of the configuration in it."""
+
+DECISION_KINDS: Final = (*WATCHED_KINDS, CLUSTER_SET, SET_BINDING)
+"""The kinds that decide which clusters a check has: the controller's, and those OCM's scheduler reads."""
+QUEUE_KINDS: Final = (CLUSTER_QUEUE, LOCAL_QUEUE)
+PROVISIONED_KINDS: Final = (ACCOUNT, PERMISSION)
+"""The kinds with which OCM provisions credentials."""
+SETTINGS_KINDS: Final = (DEPLOYMENT, CONFIG_MAP)
+"""The kinds that hold the controller's settings."""
+CONTROLLER_KINDS: Final = (*SETTINGS_KINDS, LEASE)
+"""Those, and that of the controller's Lease."""
+
+ALL_KINDS: Final = (
+    *DECISION_KINDS,
+    *QUEUE_KINDS,
+    *PROVISIONED_KINDS,
+    *CONTROLLER_KINDS,
+    RESOURCE_FLAVOR,
+    TOPOLOGY,
+    ADDON,
+    CRD,
+    NAMESPACE,
+    CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
+    EVENT,
+)
+"""Every kind that a dump may contain; other kinds are ignored."""
+
+
+_SHORT_NAMES: Final = {
+    ADMISSION_CHECK: ("ac",),
+    MANAGED_CLUSTER: ("mcl", "mcls"),
+    WORKLOAD: ("wl", "kwl", "kueueworkload", "kueueworkloads"),
+}
+"""`shortNames` of the CRDs; `wl` is Kueue's of old."""
+
+
+def names_of_kind(kind: Kind, short: str) -> tuple[str, ...]:
+    """Return every name that kubectl accepts for a kind, and `short`; all in lower case."""
+    singular = kind.kind.lower()
+    with_version = (f"{kind.plural}.{version}.{kind.group}" for version in kind.versions)
+    full = str(kind), f"{singular}.{kind.group}", *with_version
+    return short, f"{short}s", singular, kind.plural, *_SHORT_NAMES.get(kind, ()), *full

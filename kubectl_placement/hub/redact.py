@@ -1,0 +1,236 @@
+"""
+The objects that `placement-ac dump` writes: those that commands read, without values that may be secret.
+
+Pure. Secrets, ConfigMaps, Deployments, Workloads and ClusterProfiles lose every value that no command reads,
+whatever it is: anybody may have put a password into a variable or an argument. Objects of all kinds lose each
+annotation that no command reads, such as what `kubectl apply` keeps there. A dump says the same as its hub,
+except why Kueue cannot use a kubeconfig.
+"""
+
+import base64
+import json
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final
+
+import yaml
+
+from kubectl_placement.hub.controller_settings import (
+    CONFIG_KEY,
+    config_map_name,
+    controller_container,
+    deployments,
+)
+from kubectl_placement.hub.dump import Dump, Key, Object, key_of
+from kubectl_placement.hub.kinds import CONFIG_MAP, CRD, KUEUE_CONFIG_KEY, KUEUE_CONFIG_MAP
+from kubectl_placement.hub.kubeconfigs import server_and_user
+from kubectl_placement.hub.redact_pods import REDACTED, is_read, job_template, pod_template
+from placement_ac.core.api.constants import (
+    ADDON_CONTROLLER,
+    CLUSTER_PROFILE,
+    DEPLOYMENT,
+    EVENT,
+    FIELD_MANAGER,
+    KUBECONFIG_KEY,
+    MANAGED_CLUSTER,
+    SECRET,
+    WORKLOAD,
+    Kind,
+)
+from placement_ac.core.api.decode import secret
+from placement_ac.core.api.fields import listed, name_of, section, text
+from placement_ac.core.api.kueue_deployment import is_kueue
+from placement_ac.core.safe_yaml import NotYaml, load_yaml, yaml_errors
+
+_REPLACED: Final = base64.b64encode(REDACTED.encode()).decode()
+_KUBECONFIG: Final = """apiVersion: v1
+kind: Config
+current-context: redacted
+clusters: [{{name: redacted, cluster: {{server: 'https://redacted.invalid'}}}}]
+users: [{{name: redacted, user: {{token: {token}}}}}]
+contexts: [{{name: redacted, context: {{cluster: redacted, user: redacted}}}}]
+"""
+"""Stands for a kubeconfig that Kueue can use; any other stays one that it cannot use."""
+
+
+def shared_objects(dump: Dump, kind: Kind, namespaces: Collection[str]) -> list[Object]:
+    """Return the objects of a kind as a dump has them.
+
+    `namespaces`: those of the controller and of Kueue. Of other namespaces, only Deployments of these two and
+    of the Go kueue-addon are returned. Events are the controller's.
+    """
+    found = _shared_objects(dump, kind, namespaces)
+    if kind == CRD:  # in a schema, annotations are a field
+        return [one | {"metadata": _with_known_annotations(one["metadata"])} for one in found]
+    return [_with_known_annotations(one) for one in found]
+
+
+def _shared_objects(dump: Dump, kind: Kind, namespaces: Collection[str]) -> list[Object]:
+    found = dump.of(kind)
+    if kind == EVENT:
+        return [one for one in found if _is_ours(one)]
+    if kind == SECRET:
+        users = [server_and_user(one) or key_of(one) for one in found]
+        return [_secret(one, users.index(user) + 1) for one, user in zip(found, users, strict=True)]
+    if kind == DEPLOYMENT:
+        ours = deployments(dump)
+        return [_deployment(one) for one in found if key_of(one)[0] in namespaces or _has_rule(one, ours)]
+    if kind == CONFIG_MAP:
+        files = _files(dump)
+        return [_config_map(one, files.get(key_of(one), "")) for one in found]
+    redact = _REDACTORS.get(kind)
+    return [redact(one) for one in found] if redact else list(found)
+
+
+def _has_rule(deployment: Object, ours: list[Object]) -> bool:
+    """Whether a rule of `doctor` looks at the Deployment, wherever it is."""
+    return deployment in ours or is_kueue(deployment) or name_of(deployment) == ADDON_CONTROLLER
+
+
+def _head(obj: Object, *fields: str) -> Object:
+    """Return these fields of an object, and its metadata."""
+    return {key: obj[key] for key in ("apiVersion", "kind", "metadata", *fields) if key in obj}
+
+
+def _is_ours(event: Object) -> bool:
+    return FIELD_MANAGER in (text(event, "reportingComponent"), text(event, "source", "component"))
+
+
+def _with_known_annotations(node: Any) -> Any:
+    """Return an object with only the annotations that a command reads, in its metadata and below."""
+    if isinstance(node, list):
+        return [_with_known_annotations(part) for part in node]
+    if not isinstance(node, dict):
+        return node
+    whole = {key: _with_known_annotations(part) for key, part in node.items()}
+    if isinstance(annotations := whole.get("annotations"), dict):
+        whole["annotations"] = {key: value for key, value in annotations.items() if is_read(key)}
+    return whole
+
+
+def _secret(obj: Object, number: int) -> Object:
+    """Return a Secret without values. `number`: the same for kubeconfigs of the same server and user."""
+    data: dict[str, Any] = dict.fromkeys(section(obj, "data"), _REPLACED)
+    found = secret(obj)
+    if KUBECONFIG_KEY in data and not found.problem:
+        times = {"iat": found.issued, "exp": found.expires}
+        seconds = {claim: int(when.timestamp()) for claim, when in times.items() if when}
+        content = _KUBECONFIG.format(token=_token({"jti": str(number), **seconds}))
+        data[KUBECONFIG_KEY] = base64.b64encode(content.encode()).decode()
+    return _head(obj, "type", "immutable") | {"data": data}
+
+
+def _token(claims: Mapping[str, object]) -> str:
+    """Return a token that nobody has signed."""
+    parts = (json.dumps(part).encode() for part in ({"alg": "none"}, claims))
+    encoded = (base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts)
+    return ".".join((*encoded, REDACTED))
+
+
+def _deployment(obj: Object) -> Object:
+    """Return a Deployment; arguments are kept of the containers whose arguments are read."""
+    one = controller_container(obj) or {}
+    with_args = {"manager"} if is_kueue(obj) else {text(one, "name")}
+    template = pod_template(section(obj, "spec", "template"), with_args)
+    spec = {key: section(obj, "spec")[key] for key in ("replicas", "selector") if key in section(obj, "spec")}
+    return _head(obj, "status") | {"spec": spec | {"template": template}}
+
+
+def _workload(obj: Object) -> Object:
+    pod_sets = [
+        {**one, "template": job_template(section(one, "template"))} for one in listed(obj, "spec", "podSets")
+    ]
+    return _head(obj, "status") | {"spec": {**section(obj, "spec"), "podSets": pod_sets}}
+
+
+# -- ConfigMaps
+
+
+def _files(dump: Dump) -> Mapping[Key, str]:
+    """Return the ConfigMaps that hold the settings of the controller and of Kueue, and the key of each."""
+    found = {(key_of(one)[0], config_map_name(one)): CONFIG_KEY for one in deployments(dump)}
+    for one in dump.of(DEPLOYMENT):
+        if is_kueue(one):
+            volumes = listed(one, "spec", "template", "spec", "volumes")
+            names = (KUEUE_CONFIG_MAP, *(text(volume, "configMap", "name") for volume in volumes))
+            found |= {(key_of(one)[0], name): KUEUE_CONFIG_KEY for name in names}
+    return found
+
+
+def _config_map(obj: Object, file: str) -> Object:
+    """Return a ConfigMap in which only the settings file still has its text."""
+    texts = section(obj, "data")
+    data = {key: _settings_text(str(value)) if key == file else REDACTED for key, value in texts.items()}
+    return _head(obj) | {"data": data}
+
+
+def _settings_text(content: str) -> str:
+    """Return the text of a settings file; values of variables of plugins are replaced."""
+    try:
+        body = load_yaml(content)
+        with yaml_errors():
+            changed = _without_variables(body)
+            return content if changed == body else yaml.safe_dump(changed, sort_keys=False)
+    except NotYaml:
+        return REDACTED
+
+
+def _without_variables(node: Any) -> Any:
+    """Return the content of a settings file in which the values of each list `env` are replaced."""
+    if isinstance(node, list):
+        return [_without_variables(part) for part in node]
+    if not isinstance(node, dict):
+        return node
+    whole = {key: _without_variables(part) for key, part in node.items()}
+    if "env" in whole:
+        whole["env"] = [{**one, "value": REDACTED} for one in listed(whole, "env")]
+    return whole
+
+
+# -- ClusterProfiles
+
+
+def _cluster_profile(obj: Object) -> Object:
+    """Return a ClusterProfile without properties, and extensions of its clusters, which may hold anything."""
+    status = {key: value for key, value in section(obj, "status").items() if key != "properties"}
+    for field in ("accessProviders", "credentialProviders"):
+        if field in status:
+            status[field] = [{**one, "cluster": _cluster(one)} for one in listed(status, field)]
+    return _head(obj, "spec") | {"status": status}
+
+
+def _cluster(provider: Mapping[str, Any]) -> dict[str, Any]:
+    cluster = {key: value for key, value in section(provider, "cluster").items() if key != "extensions"}
+    return cluster | {key: _without_user(cluster[key]) for key in ("server", "proxy-url") if key in cluster}
+
+
+def _without_user(address: object) -> object:
+    """Return a URL without its user, password and query."""
+    if not isinstance(address, str):
+        return address
+    scheme, separator, rest = address.partition("?")[0].rpartition("://")
+    user, at, host = rest.rpartition("@")
+    return f"{scheme}{separator}{REDACTED if user else ''}{at}{host}"
+
+
+def _managed_cluster(obj: Object) -> Object:
+    """Return a ManagedCluster without users and passwords in its addresses."""
+    configs = [
+        {**one, "url": _without_user(one.get("url"))}
+        for one in listed(obj, "spec", "managedClusterClientConfigs")
+    ]
+    spec = dict(section(obj, "spec"))
+    return obj | {"spec": spec | ({"managedClusterClientConfigs": configs} if configs else {})}
+
+
+def _definition(obj: Object) -> Object:
+    """Return a CustomResourceDefinition without the address of its conversion webhook."""
+    spec = {key: value for key, value in section(obj, "spec").items() if key != "conversion"}
+    return _head(obj, "status") | {"spec": spec}
+
+
+_REDACTORS: Final[Mapping[Kind, Callable[[Object], Object]]] = {
+    WORKLOAD: _workload,
+    CLUSTER_PROFILE: _cluster_profile,
+    MANAGED_CLUSTER: _managed_cluster,
+    CRD: _definition,
+}

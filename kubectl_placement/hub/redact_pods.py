@@ -1,0 +1,71 @@
+"""
+Pod templates without the values that may be secret: variables, arguments, commands, annotations.
+
+Pure. Only the fields named here are kept, so that a field that somebody adds to Pods is left out.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from kubectl_placement.scheduling.engine import DISABLE_ANNOTATION
+from placement_ac.config.load import PREFIX
+from placement_ac.core.api.constants import ANNOTATION_CLUSTER_NAMES
+from placement_ac.core.api.fields import listed, section
+
+REDACTED: Final = "redacted"
+OUR_ANNOTATIONS: Final = "placement-ac.open-cluster-management.io/"
+_READ_ANNOTATIONS: Final = (ANNOTATION_CLUSTER_NAMES, DISABLE_ANNOTATION)
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_POD_FIELDS: Final = ("serviceAccountName", "nodeSelector", "tolerations", "priorityClassName")
+_CONTAINER_FIELDS: Final = ("name", "image", "resources", "volumeMounts")
+_CONTAINER_LISTS: Final = ("initContainers", "containers")
+_VOLUME_SOURCES: Final = ("configMap", "secret", "emptyDir", "projected", "persistentVolumeClaim", "hostPath")
+"""Those that name an object or a path; others, such as csi, have attributes of any content."""
+
+
+def is_read(annotation: str) -> bool:
+    """Whether a command reads an annotation: placement-ac's, and those of Kueue and OCM about clusters."""
+    return annotation.startswith(OUR_ANNOTATIONS) or annotation in _READ_ANNOTATIONS
+
+
+def job_template(template: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the Pod template of a job, with all that decides to which cluster it goes."""
+    kept = pod_template(template)
+    annotations = section(template, "metadata", "annotations")
+    if chosen := {key: value for key, value in annotations.items() if is_read(key)}:
+        kept["metadata"]["annotations"] = chosen
+    required = _kept(section(template, "spec", "affinity", "nodeAffinity"), (_REQUIRED,))
+    if required:
+        kept["spec"]["affinity"] = {"nodeAffinity": required}
+    return kept
+
+
+def pod_template(template: Mapping[str, Any], with_args: Collection[str] = ()) -> dict[str, Any]:
+    """Return a Pod template; `with_args`: the containers that keep their arguments."""
+    spec = section(template, "spec")
+    kept = _kept(spec, _POD_FIELDS)
+    for field in _CONTAINER_LISTS:
+        if field in spec:
+            kept[field] = [_container(one, with_args) for one in listed(spec, field)]
+    if "volumes" in spec:
+        kept["volumes"] = [_kept(one, ("name", *_VOLUME_SOURCES)) for one in listed(spec, "volumes")]
+    return {"metadata": _kept(section(template, "metadata"), ("labels",)), "spec": kept}
+
+
+def _container(one: Mapping[str, Any], with_args: Collection[str]) -> dict[str, Any]:
+    kept = _kept(one, _CONTAINER_FIELDS)
+    if "args" in one and one.get("name") in with_args:
+        kept["args"] = one["args"]
+    if "env" in one:
+        kept["env"] = [_variable(entry) for entry in listed(one, "env")]
+    return kept
+
+
+def _variable(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a variable; only settings of the controller keep their values."""
+    is_ours = str(entry.get("name", "")).startswith(PREFIX)
+    return dict(entry) if is_ours or "value" not in entry else {**entry, "value": REDACTED}
+
+
+def _kept(obj: Mapping[str, Any], fields: Collection[str]) -> dict[str, Any]:
+    return {key: obj[key] for key in fields if key in obj}

@@ -1,0 +1,175 @@
+"""
+Where a job of a manifest would go, if it were created now and had quota.
+
+Pure. The job becomes a Workload on a copy of the hub, as Kueue would make it; the controller's own rules
+decide on it. Each job of the manifests is judged alone.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from kubectl_placement.hub.dump import Object, kind_of
+from kubectl_placement.hub.hub_view import HubView
+from kubectl_placement.jobs.choice import PlacementChoice, choices
+from kubectl_placement.jobs.podsets import admission, job_podset, not_covered
+from kubectl_placement.jobs.queue_path import QueuePath, queue_path
+from kubectl_placement.jobs.worker_quota import (
+    WorkloadsByWorker,
+    merged,
+    quota_notes,
+    workers_to_ask,
+)
+from placement_ac.core.api.constants import (
+    ANNOTATION_ANTI_AFFINITY,
+    ANNOTATION_CLUSTER_NAMES,
+    ANNOTATION_CLUSTER_SELECTOR,
+    ANNOTATION_GROUP,
+    ANNOTATION_PREFERRED_CLUSTERS,
+    KUEUE_VERSIONS,
+    LOCAL_QUEUE,
+    PENDING,
+    READY,
+    WORKLOAD,
+)
+from placement_ac.core.api.decode import workload_with_job
+from placement_ac.core.api.fields import section, text
+from placement_ac.core.api.objects import Workload
+from placement_ac.core.dispatch.ignored import ignored
+
+QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
+DEFAULT_QUEUE: Final = "default"
+"""The LocalQueue of jobs without the label, if their namespace has it (Kueue: LocalQueueDefaulting)."""
+DEFAULT_NAMESPACE: Final = "default"
+_ON_TEMPLATES: Final = (
+    ANNOTATION_CLUSTER_NAMES,
+    ANNOTATION_CLUSTER_SELECTOR,
+    ANNOTATION_ANTI_AFFINITY,
+    ANNOTATION_PREFERRED_CLUSTERS,
+    ANNOTATION_GROUP,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A job of the manifests, and where it would go."""
+
+    kind: str
+    namespace: str
+    name: str
+    """With `…` at the end if it is generated."""
+    queue: str
+    """The LocalQueue; "" if it has none."""
+    cluster_queue: str
+    placements: tuple[PlacementChoice, ...]
+    """Empty if `problem` says why no preview is possible."""
+    problem: str
+    notes: tuple[str, ...]
+
+
+def is_job(manifest: Object) -> bool:
+    """Whether a manifest is a Job or a Workload."""
+    api = manifest.get("apiVersion"), manifest.get("kind")
+    return api == ("batch/v1", "Job") or kind_of(manifest)[0] == WORKLOAD
+
+
+def new_job(view: HubView, manifest: Object) -> NewJob:
+    """Return where the job of a manifest would go on a hub."""
+    job, metadata = _queued(view, manifest), manifest["metadata"]
+    submitted = None if job.path.problem else _submitted(view, manifest, job)
+    found = choices(*submitted) if submitted else ()
+    return NewJob(
+        kind=manifest["kind"],
+        namespace=job.namespace,
+        name=metadata.get("name") or f"{metadata['generateName']}…",
+        queue=job.path.queue,
+        cluster_queue=job.path.cluster_queue,
+        placements=found,
+        problem=job.path.problem,
+        notes=(
+            *_unknown(view),
+            *not_covered(view, job.path.cluster_queue, job.spec),
+            *_notes(manifest),
+            *(one.profile_problem for one in found if one.profile_problem),
+            *quota_notes(view, found),
+            *(ignored(submitted[1].job) if submitted and any(one.dispatcher for one in found) else ()),
+        ),
+    )
+
+
+def workers_of_jobs(view: HubView, manifests: Iterable[Object]) -> WorkloadsByWorker:
+    """Return the workers whose quota matters to the jobs of manifests."""
+    queued = ((one, _queued(view, one)) for one in manifests if is_job(one))
+    return merged(workers_to_ask(*_submitted(view, one, job)) for one, job in queued if not job.path.problem)
+
+
+class _QueuedJob(NamedTuple):
+    """`spec`: of its Workload."""
+
+    namespace: str
+    spec: Object
+    path: QueuePath
+
+
+def _queued(view: HubView, manifest: Object) -> _QueuedJob:
+    is_workload = manifest["kind"] == WORKLOAD.kind
+    namespace = manifest["metadata"].get("namespace") or DEFAULT_NAMESPACE
+    spec = section(manifest, "spec") if is_workload else _workload_spec(view, manifest, namespace)
+    queue = text(spec, "queueName")
+    path = queue_path(view, namespace, queue) if queue else QueuePath("", problem=_without_queue(is_workload))
+    return _QueuedJob(namespace, dict(spec), path)
+
+
+def _without_queue(is_workload: bool) -> str:
+    where = "spec.queueName" if is_workload else f"the label {QUEUE_LABEL}"
+    return f"name a LocalQueue in {where}: without it, Kueue does not manage the job"
+
+
+def _unknown(view: HubView) -> Iterator[str]:
+    if why := view.dump.why_unknown(WORKLOAD):
+        yield f"the jobs on the clusters do not count: Workloads are {why}"
+
+
+def _notes(job: Object) -> Iterator[str]:
+    annotations = {} if job["kind"] == WORKLOAD.kind else section(job, "metadata", "annotations")
+    for name in _ON_TEMPLATES:
+        if name in annotations:
+            yield f"move the annotation {name} to the Pod template: Kueue does not copy it from the Job"
+
+
+def _workload_spec(view: HubView, job: Object, namespace: str) -> Object:
+    """Return the spec of the Workload that Kueue makes for a Job."""
+    queue = text(job, "metadata", "labels", QUEUE_LABEL)
+    if not queue and view.dump.find(LOCAL_QUEUE, DEFAULT_QUEUE, namespace):
+        queue = DEFAULT_QUEUE
+    return {"active": True, "queueName": queue, "podSets": [job_podset(job)]}
+
+
+def _submitted(view: HubView, manifest: Object, job: _QueuedJob) -> tuple[HubView, Workload]:
+    """Return a copy of the hub with the job, on which it has quota and waits for a cluster."""
+    namespace = job.namespace
+    since = {"lastTransitionTime": f"{view.now:%Y-%m-%dT%H:%M:%SZ}"}
+    multikueue = {one.meta.name for one in view.checks if one.multikueue}
+    states = [
+        {"name": name, "state": PENDING if name in multikueue else READY, "message": ""} | since
+        for name in job.path.checks
+    ]
+    reserved = {"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": ""} | since
+    given = manifest["metadata"]
+    name = f"new-{given.get('name') or given['generateName']}"
+    metadata = {"name": name, "namespace": namespace, "uid": f"uid of the new Workload {namespace}/{name}"}
+    if manifest["kind"] == WORKLOAD.kind:
+        metadata |= {key: given[key] for key in ("labels", "annotations") if given.get(key)}
+    raw: Object = {
+        "apiVersion": WORKLOAD.at(KUEUE_VERSIONS[0]).api_version,
+        "kind": WORKLOAD.kind,
+        "metadata": metadata,
+        "spec": job.spec | {"active": True},
+        "status": {
+            "conditions": [reserved],
+            "admission": admission(view, job.path.cluster_queue, job.spec),
+            "admissionChecks": states,
+        },
+    }
+    after, _ = view.with_changes({WORKLOAD: {(namespace, name): raw}})
+    return after, workload_with_job(raw)

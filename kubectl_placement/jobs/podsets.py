@@ -1,0 +1,78 @@
+"""
+The podSets of a new job as Kueue makes them, and the quota that the hub's ClusterQueue reserves for them.
+
+Pure. Sources: Kueue `pkg/controller/jobs/job`: `podsCount`, `minPodsCount`; `pkg/workload`: a resource that
+Kueue's configuration excludes, or that it ignores because the queue lacks it, is in no `resourceUsage`.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from kubectl_placement.hub.dump import Object
+from kubectl_placement.hub.hub_view import HubView
+from placement_ac.core.api.constants import CLUSTER_QUEUE
+from placement_ac.core.api.fields import integer, listed, section, text, words
+from placement_ac.core.api.pod_requests import podset_requests
+from placement_ac.core.api.quantities import format_milli
+from placement_ac.core.api.text import joined
+
+MIN_PARALLELISM: Final = "kueue.x-k8s.io/job-min-parallelism"
+PODS: Final = "pods"
+NOT_COVERED: Final = (
+    "ClusterQueue {} does not cover {}: the job gets quota only if Kueue's configuration excludes it"
+)
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,10}")
+
+
+def job_podset(job: Object) -> dict[str, Any]:
+    """Return the podSet of a Job."""
+    parallelism, completions = (integer(job, "spec", field) for field in ("parallelism", "completions"))
+    count = 1 if parallelism is None else parallelism
+    podset = {
+        "name": "main",
+        "count": count if completions is None else min(count, completions),
+        "template": dict(section(job, "spec", "template")),
+    }
+    least = text(job, "metadata", "annotations", MIN_PARALLELISM)
+    return podset | ({"minCount": int(least)} if _INTEGER.fullmatch(least) else {})
+
+
+def admission(view: HubView, queue: str, spec: Object) -> dict[str, Any]:
+    """Return the `status.admission` of a Workload with quota in the hub's ClusterQueue."""
+    covered = _covered(view, queue)
+    assignments = [
+        {
+            "name": text(podset, "name"),
+            "count": _count(podset),
+            "resourceUsage": {
+                name: format_milli(amount) for name, amount in _requests(podset) if name in covered
+            },
+        }
+        for podset in listed(spec, "podSets")
+    ]
+    return {"clusterQueue": queue, "podSetAssignments": assignments}
+
+
+def not_covered(view: HubView, queue: str, spec: Object) -> Iterator[str]:
+    """Yield a note if the hub's ClusterQueue lacks resources that the job requests."""
+    if covered := _covered(view, queue):
+        requested = (name for podset in listed(spec, "podSets") for name, _ in podset_requests(podset))
+        if missing := [name for name in dict.fromkeys(requested) if name not in covered]:
+            yield NOT_COVERED.format(queue, joined(missing))
+
+
+def _covered(view: HubView, queue: str) -> frozenset[str]:
+    """Return the resources for which the hub's ClusterQueue has quota."""
+    groups = listed(view.dump.find(CLUSTER_QUEUE, queue), "spec", "resourceGroups")
+    return frozenset(name for group in groups for name in words(group, "coveredResources"))
+
+
+def _count(podset: Any) -> int:
+    count = integer(podset, "count")
+    return 1 if count is None else count
+
+
+def _requests(podset: Any) -> Iterator[tuple[str, int]]:
+    yield from podset_requests(podset)
+    yield PODS, _count(podset) * 1000

@@ -1,0 +1,1 @@
+"""Read a hub, a worker, a Prometheus or files. Only these modules and `cli` do I/O."""

@@ -1,0 +1,89 @@
+"""
+Query Prometheus for the number of listed and draining clusters of a check over time.
+
+No metric of ours has the clusters' names, which would be a series for each cluster of each check: so only
+counts are available.
+"""
+
+import json
+import ssl
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import aiohttp
+from pydantic import BaseModel, ValidationError
+
+from kubectl_placement.timeline.model import Point
+from placement_ac.core.api.errors import Refused, Unavailable
+from placement_ac.observability.logs import redacted
+from placement_ac.observability.measures import CLUSTERS
+
+STATES: Final = ("listed", "draining", "selected", "unusable")
+POINTS: Final = 240
+"""Values per series (Prometheus: at most 11,000)."""
+TIMEOUT: Final = aiohttp.ClientTimeout(total=30)
+
+
+class _StateSeries(BaseModel):
+    metric: dict[str, str]
+    values: list[tuple[float, str]]
+
+
+class _QueryData(BaseModel):
+    result: list[_StateSeries]
+
+
+class _QueryAnswer(BaseModel):
+    data: _QueryData
+
+
+async def cluster_counts(
+    url: str, check: str, begin: datetime, end: datetime
+) -> dict[str, tuple[Point, ...]]:
+    """Return state → number of clusters of the check over time. Raises ApiError."""
+    step = max((end - begin).total_seconds() / POINTS, 1.0)
+    query = {
+        "query": f"max by (state) ({CLUSTERS.name}{{check={json.dumps(check, ensure_ascii=False)}}})",
+        "start": f"{begin.timestamp():.3f}",
+        "end": f"{end.timestamp():.3f}",
+        "step": f"{step:.3f}",
+    }
+    answer = await _ask(f"{url.rstrip('/')}/api/v1/query_range", query)
+    try:
+        series = _QueryAnswer.model_validate(answer).data.result
+        points = {one.metric.get("state", ""): _points(one.values, step) for one in series}
+        return {state: points[state] for state in dict.fromkeys((*STATES, *points)) if state in points}
+    except (ValidationError, ValueError):
+        raise Refused("set --prometheus to the URL of a Prometheus: the server at this URL is none") from None
+
+
+async def _ask(url: str, query: dict[str, str]) -> Any:
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=TIMEOUT) as session,
+            session.get(url, params=query, ssl=ssl.create_default_context()) as answer,
+        ):
+            if answer.status >= 400:
+                raise Refused(f"Prometheus answers {answer.status}: {(await answer.text())[:200]}")
+            return await answer.json(content_type=None)
+    except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+        raise Unavailable(f"Prometheus does not answer: {redacted(error)}") from None
+
+
+def _points(values: Sequence[tuple[float, str]], step: float) -> tuple[Point, ...]:
+    """Return the points at which the number changes; None where values are missing."""
+    found: list[Point] = []
+    last = None
+    for at, text in values:
+        if last is not None and at - last > 1.5 * step:
+            found.append(Point(_time(last + step), None))
+        value = int(float(text))
+        if not found or found[-1].value != value:
+            found.append(Point(_time(at), value))
+        last = at
+    return tuple(found)
+
+
+def _time(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

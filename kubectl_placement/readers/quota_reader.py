@@ -1,0 +1,39 @@
+"""
+Read the queues of workers as the controller's dispatcher does, with the credentials on the hub.
+
+Every error becomes a problem whose text quotes nothing from a Secret, a plugin or a worker.
+"""
+
+import asyncio
+from dataclasses import replace
+from typing import Final
+
+from kubectl_placement.hub.hub_view import HubView
+from kubectl_placement.jobs.worker_quota import WorkloadsByWorker
+from placement_ac.core.api.objects import KueueObject
+from placement_ac.core.inputs.queue_facts import WorkerFacts, WorkloadsThere
+from placement_ac.workers.connector import WorkerConnector
+from placement_ac.workers.facts import FactsReader
+from placement_ac.workers.questions import HubRefusal
+
+NO_RIGHT: Final = "you have no right to get {}s in namespace {}"
+
+
+async def read_quota(connector: WorkerConnector, view: HubView, workers: WorkloadsByWorker) -> HubView:
+    """Return the hub with the queues of these workers. Raises nothing but CancelledError."""
+    reader, namespace = FactsReader(connector), view.settings.kueue_namespace
+
+    async def read(name: str, then: WorkloadsThere) -> WorkerFacts:
+        cluster = view.cluster_objects[name]
+        facts = await reader.read(cluster)
+        return replace(facts, then=then, problem=_problem(facts, cluster, namespace))
+
+    facts = await asyncio.gather(*(read(name, then) for name, then in workers.items()))
+    return view.with_queue_facts(dict(zip(workers, facts, strict=True)))
+
+
+def _problem(facts: WorkerFacts, cluster: KueueObject, namespace: str) -> str:
+    """Return the problem without the worker's name, so that the same problem of several is reported once."""
+    if isinstance(facts.problem, HubRefusal):
+        return NO_RIGHT.format(cluster.source[0], namespace)
+    return facts.problem.removeprefix(f"MultiKueueCluster {cluster.meta.name}: ")

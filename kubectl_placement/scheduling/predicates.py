@@ -1,0 +1,116 @@
+"""
+`spec.predicates`: labels, claims and CEL expressions of a cluster.
+
+Pure. A cluster passes if one predicate has no objection; without predicates
+every cluster passes. With no cluster to judge nothing is compiled, so that a
+wrong expression goes unnoticed then, as in OCM.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kubectl_placement.scheduling.conditions import MisconfiguredError
+from kubectl_placement.scheduling.fleet import Fleet, claims_of
+from kubectl_placement.scheduling.outcome import FilterStep
+from kubectl_placement.scheduling.selectors import Selector, SelectorError, parse_selector, require_affordable
+from kubectl_placement.scheduling.sets import Pool
+from placement_ac.core.api import fields
+from placement_ac.core.api.fields import EMPTY, Obj
+
+if TYPE_CHECKING:
+    from kubectl_placement.scheduling.cel import Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """A `ClusterSelector`: all three parts must agree."""
+
+    labels: Selector
+    claims: Selector
+    expressions: tuple["Expression", ...] = ()
+
+    def matches(self, cluster: Obj, fleet: Fleet) -> bool:
+        """Whether the cluster matches."""
+        if self.labels.requirements and not self.labels.matches(fields.labels_of(cluster)):
+            return False
+        if self.claims.requirements and not self.claims.matches(claims_of(cluster)):
+            return False
+        return all(one.is_true(cluster, fleet) for one in self.expressions)
+
+    def objection(self, cluster: Obj, fleet: Fleet) -> str | None:
+        """Return what `cluster` lacks; None if it matches."""
+        labels, claims = fields.labels_of(cluster), claims_of(cluster)
+        if unmet := self.labels.first_unmet(labels):
+            return f"label {unmet.lack(labels, 'the predicate')}"
+        if unmet := self.claims.first_unmet(claims):
+            return f"claim {unmet.lack(claims, 'the predicate')}"
+        lacks = ((one.text, one.lack(cluster, fleet)) for one in self.expressions)
+        return next((f"the CEL expression {text} {lack}" for text, lack in lacks if lack), None)
+
+    def __str__(self) -> str:
+        parts = (
+            *(f"label {one}" for one in self.labels.requirements),
+            *(f"claim {one}" for one in self.claims.requirements),
+            *(f"CEL {one.text}" for one in self.expressions),
+        )
+        return ", ".join(parts) or "nothing in particular"
+
+
+def parse_predicate(selector: Obj) -> Predicate:
+    """Read a ClusterSelector; raise SelectorError, UnsupportedError. Claims have no `matchLabels`."""
+    labels = parse_selector(fields.section(selector, "labelSelector"))
+    claims = parse_selector({**fields.section(selector, "claimSelector"), "matchLabels": EMPTY})
+    texts = fields.words(selector, "celSelector", "celExpressions")
+    if not texts:
+        return Predicate(labels, claims)
+    from kubectl_placement.scheduling.cel import compile_expression  # noqa: PLC0415  # 70 ms to load, and few need it
+
+    return Predicate(labels, claims, tuple(map(compile_expression, texts)))
+
+
+def predicates_of(placement: Obj) -> list[Predicate]:
+    """Read all predicates of `placement`; raise MisconfiguredError, UnsupportedError."""
+    wanted = fields.listed(placement, "spec", "predicates")
+    try:
+        return [parse_predicate(fields.section(one, "requiredClusterSelector")) for one in wanted]
+    except SelectorError as error:
+        raise MisconfiguredError(FilterStep.PREDICATE, str(error)) from error
+
+
+def passing(placement: Obj, pool: Pool, fleet: Fleet) -> dict[str, Obj]:
+    """Return the members of `pool` that pass, by name; raise MisconfiguredError, UnsupportedError."""
+    if not pool.members:
+        return {}
+    predicates = predicates_of(placement)
+    require_affordable((part for one in predicates for part in (one.labels, one.claims)), len(pool.members))
+
+    def matching() -> dict[str, Obj]:
+        return {
+            name: cluster
+            for name, cluster in pool.members.items()
+            if not predicates or any(one.matches(cluster, fleet) for one in predicates)
+        }
+
+    key = (pool.bound, pool.eligible, repr(fields.at(placement, "spec", "predicates")))
+    return dict(fleet.cached(key, matching))
+
+
+def costly_expressions(placement: Obj, fleet: Fleet) -> list[str]:
+    """Return a warning for each CEL expression of `placement` that was too costly for a cluster."""
+    selectors = [one.get("requiredClusterSelector") for one in fields.listed(placement, "spec", "predicates")]
+    texts = {text for one in selectors for text in fields.words(one, "celSelector", "celExpressions")}
+    return [f"the CEL expression {text} {why}" for text, why in fleet.costly.items() if text in texts]
+
+
+def predicate_objections(placement: Obj, clusters: Mapping[str, Obj], fleet: Fleet) -> dict[str, str]:
+    """Return the reason for each cluster that does not pass; raise MisconfiguredError."""
+    predicates = predicates_of(placement) if clusters else []
+    found: dict[str, str] = {}
+    for name, cluster in clusters.items():
+        objections = [one.objection(cluster, fleet) for one in predicates]
+        if len(objections) > 1 and None not in objections:
+            found[name] = "; ".join(f"predicate {n}: {why}" for n, why in enumerate(objections, start=1))
+        elif len(objections) == 1 and objections[0] is not None:
+            found[name] = objections[0]
+    return found

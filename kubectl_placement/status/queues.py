@@ -1,0 +1,140 @@
+"""
+The ClusterQueues and LocalQueues of a check, and its unfinished Workloads with their GPUs. Pure.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Final
+
+from kubectl_placement.hub.dump import Dump, Object, condition_of
+from kubectl_placement.scheduling.quantities import QuantityError, parse_quantity
+from kubectl_placement.status.model import ConditionStatus, QueueRow, WorkloadRow
+from placement_ac.core.api.constants import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
+from placement_ac.core.api.decode import active_of, checks_listed
+from placement_ac.core.api.fields import integer, listed, name_of, namespace_of, section, text
+from placement_ac.core.api.objects import Workload
+from placement_ac.core.api.schemas import Condition
+
+GPU: Final = "/gpu"
+"""The end of a resource's name, as in nvidia.com/gpu and amd.com/gpu."""
+
+
+@dataclass(frozen=True)
+class QueueIndex:
+    """All queues of a hub, indexed once."""
+
+    dump: Dump
+
+    def of(self, checks: Collection[str]) -> tuple[QueueRow, ...]:
+        """Return the ClusterQueues that list any of `checks`, by name."""
+        found = {name_of(queue): queue for check in checks for queue in self._by_check.get(check, ())}
+        return tuple(self._row(found[name], checks) for name in sorted(found))
+
+    def _row(self, queue: Object, checks: Collection[str]) -> QueueRow:
+        active = active_of(queue)
+        known = not self.dump.why_unknown(LOCAL_QUEUE)
+        return QueueRow(
+            name=name_of(queue),
+            active=condition_status(active),
+            why=inactive_reason(active),
+            lists=tuple(sorted(checks_listed(queue).intersection(checks))),
+            local_queues=tuple(sorted(self._local.get(name_of(queue), ()))) if known else None,
+            pending=integer(queue, "status", "pendingWorkloads") or 0,
+            # Kueue's count may be behind: it is not less than the jobs that run.
+            admitted=max(integer(queue, "status", "admittedWorkloads") or 0, self._placed[name_of(queue)]),
+        )
+
+    @cached_property
+    def _by_check(self) -> dict[str, list[Object]]:
+        found: dict[str, list[Object]] = {}
+        for queue in self.dump.of(CLUSTER_QUEUE):
+            for check in checks_listed(queue):
+                found.setdefault(check, []).append(queue)
+        return found
+
+    @cached_property
+    def _placed(self) -> Counter[str]:
+        """ClusterQueue → its unfinished Workloads that are placed on a cluster."""
+        return Counter(
+            text(one, "status", "admission", "clusterQueue")
+            for one in self.dump.of(WORKLOAD)
+            if text(one, "status", "clusterName") and condition_of(one, "Finished").get("status") != "True"
+        )
+
+    @cached_property
+    def _local(self) -> dict[str, list[str]]:
+        """The LocalQueues of each ClusterQueue, as namespace/name."""
+        found: dict[str, list[str]] = {}
+        for queue in self.dump.of(LOCAL_QUEUE):
+            label = f"{namespace_of(queue)}/{name_of(queue)}"
+            found.setdefault(text(queue, "spec", "clusterQueue"), []).append(label)
+        return found
+
+
+def condition_status(condition: Condition | None) -> ConditionStatus:
+    """Return the status of a condition; Unknown if there is none."""
+    if condition is None or condition.status not in ("True", "False"):
+        return "Unknown"
+    return "True" if condition.status == "True" else "False"
+
+
+def inactive_reason(condition: Condition | None) -> str:
+    """Return reason and message of a condition that is not True; "" otherwise."""
+    if condition is None or condition.status == "True":
+        return ""
+    return f"{condition.reason}: {condition.message}".strip(": ")
+
+
+# -- Workloads
+
+
+def workload_rows(
+    dump: Dump,
+    workloads: Iterable[Workload],
+    cluster_of: Callable[[str], str],
+    ours: Collection[str] = (),
+) -> tuple[WorkloadRow, ...]:
+    """Return these Workloads as rows; `cluster_of` gives the managed cluster of a MultiKueueCluster.
+
+    `ours`: our checks, whose entries say why a Workload waits.
+    """
+
+    def row(workload: Workload) -> WorkloadRow:
+        raw = dump.by_key(WORKLOAD).get(workload.meta.id, {})
+        here = workload.cluster
+        return WorkloadRow(
+            *workload.meta.id,
+            queue=text(raw, "spec", "queueName"),
+            state="running" if here else "waiting" if workload.nominated else "pending",
+            cluster=cluster_of(here) if here else "",
+            nominated=() if here else tuple(map(cluster_of, workload.nominated)),
+            gpus=gpus_of(raw),
+            why="" if here else next((one.message for one in workload.check_states if one.check in ours), ""),
+        )
+
+    return tuple(map(row, workloads))
+
+
+def gpus_of(workload: Object) -> int:
+    """Return the GPUs that all Pods of a Workload request; a quantity that cannot be read counts as 0."""
+    total = Fraction(0)
+    for pods in listed(workload, "spec", "podSets"):
+        count = integer(pods, "count")
+        containers = listed(pods, "template", "spec", "containers")
+        total += (1 if count is None else count) * sum(map(_gpus, containers))
+    return int(total)
+
+
+def _gpus(container: object) -> Fraction:
+    """Return the GPUs of a container; in Kubernetes a missing request equals the limit."""
+    total = Fraction(0)
+    wanted = {**section(container, "resources", "limits"), **section(container, "resources", "requests")}
+    for name, amount in wanted.items():
+        if name.endswith(GPU):
+            with suppress(QuantityError):
+                total += parse_quantity(amount)
+    return total

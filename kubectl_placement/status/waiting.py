@@ -1,0 +1,149 @@
+"""
+Who waits for the gate, by which removal, and how often the list changed. Pure.
+
+No object says how often the list changed in the last hour: our events of that hour give a lower bound,
+because an event that repeats has only its first and last time, and events do not show a new order.
+"""
+
+from collections import ChainMap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Final
+
+from kubectl_placement.hub.dump import Dump, Object
+from kubectl_placement.hub.hub_view import SETTLED
+from kubectl_placement.status.model import HeldRow, ListWrites
+from placement_ac.core.api.constants import (
+    ADMISSION_CHECK,
+    CLUSTER_ADDED,
+    CLUSTER_REMOVED,
+    EVENT,
+    FIELD_MANAGER,
+    MULTIKUEUE_CONFIG,
+    PENDING,
+    WORKLOAD,
+)
+from placement_ac.core.api.fields import instant, integer, text
+from placement_ac.core.inputs.state import HeldWorkloads, Snapshot, Timer, TimerAges, TimerKind
+from placement_ac.core.plan.event_intents import SELECTED_AGAIN
+from placement_ac.core.plan.list_writes import kueue_workloads
+from placement_ac.core.plan.workload_states import our_entries
+from placement_ac.core.selection.selection import listed_clusters
+
+HOUR: Final = timedelta(hours=1)
+GONE: Final = "it is no longer listed"
+_REASONS: Final = (CLUSTER_ADDED, CLUSTER_REMOVED)
+"""One change posts at most one event of each. A draining cluster stays listed: at most the order changes."""
+
+
+def ages_with_gate(seen: Snapshot) -> TimerAges | None:
+    """Return the ages of the timers with those of a closed gate; None: no Workload may be held by it.
+
+    No object says whether the gate is closed. If a Workload has quota and our entry is Pending, it counts as
+    closed for all clusters that drain, since just now.
+    """
+    config = seen.objects.config
+    if config is None or not any(
+        entry.state == PENDING and workload.has_quota for workload, entry in our_entries(seen)
+    ):
+        return None
+    clusters = listed_clusters(seen)
+    closed = {
+        Timer(TimerKind.GATE_CLOSED_FOR, cluster): 0.0
+        for cluster, name in clusters.items()
+        if name in config.draining
+    }
+    return ChainMap(closed, SETTLED) if closed else None  # type: ignore[arg-type]  # it is only read
+
+
+def held_rows(
+    held: Iterable[HeldWorkloads], check: str, drain_reasons: Mapping[str, str]
+) -> tuple[HeldRow, ...]:
+    """Return the Workloads that the gate holds for a check.
+
+    `drain_reasons`: the clusters that leave → why they are still listed.
+    """
+    return tuple(
+        HeldRow(one.clusters, _reason(one.clusters, drain_reasons), one.number, one.since)
+        for one in held
+        if one.check == check
+    )
+
+
+def _reason(clusters: Sequence[str], drain_reasons: Mapping[str, str]) -> str:
+    reasons = {cluster: drain_reasons.get(cluster, GONE) for cluster in clusters}
+    if len(set(reasons.values())) == 1:
+        return reasons[clusters[0]]
+    return "; ".join(f"{cluster}: {reason}" for cluster, reason in reasons.items())
+
+
+@dataclass(frozen=True)
+class ListEvents:
+    """Our events about the lists of all checks, indexed once."""
+
+    dump: Dump
+    now: datetime
+
+    def writes(self, check: str, seen: Snapshot) -> ListWrites | None:
+        """Return how often the list of a check changed after it was created; None: it has none."""
+        config = seen.objects.config
+        if config is None:
+            return None
+        raw = self.dump.find(MULTIKUEUE_CONFIG, config.meta.name) or {}
+        jobs = None if self.dump.why_unknown(WORKLOAD) else kueue_workloads(seen)
+        total = config.meta.generation - 1 if config.meta.generation else None
+        at_least = self._at_least(check)
+        if total is not None:  # events may be about an earlier MultiKueueConfig of that name
+            at_least = min(at_least, total)
+        return ListWrites(
+            last_hour=None if self.dump.why_unknown(EVENT) else at_least,
+            total=total,
+            since=instant(raw, "metadata", "creationTimestamp"),
+            workloads=jobs,
+            clusters=len(config.listed),
+            requests=None if jobs is None else jobs * len(config.listed),
+        )
+
+    def _at_least(self, check: str) -> int:
+        """Return how many changes there were in the last hour at least."""
+        times: set[datetime] = set()
+        counts: dict[str, int] = {}
+        for event in self._by_check.get(check, ()):
+            first_and_last = _times(event)
+            recent = {one for one in first_and_last if self.now - one < HOUR}
+            times |= recent
+            what = text(event, "reason")
+            is_whole = bool(recent) and recent == first_and_last
+            counts[what] = counts.get(what, 0) + (_count(event) if is_whole else len(recent))
+        return max(len(times), *counts.values()) if counts else 0
+
+    @cached_property
+    def _by_check(self) -> dict[str, list[Object]]:
+        found: dict[str, list[Object]] = {}
+        for event in self.dump.of(EVENT):
+            if check := _check_of(event):
+                found.setdefault(check, []).append(event)
+        return found
+
+
+def _check_of(event: Object) -> str:
+    """Return the check that an event of ours about a changed list is on; "" for any other event."""
+    source = text(event, "reportingComponent") or text(event, "source", "component")
+    ours = source == FIELD_MANAGER and text(event, "reason") in _REASONS
+    is_check = text(event, "involvedObject", "kind") == ADMISSION_CHECK.kind
+    message = text(event, "message")
+    only_again = SELECTED_AGAIN in message and "; " not in message
+    return text(event, "involvedObject", "name") if ours and is_check and not only_again else ""
+
+
+def _times(event: Object) -> set[datetime]:
+    """Return the first and the last time of an event."""
+    first = instant(event, "firstTimestamp") or instant(event, "eventTime")
+    last = instant(event, "series", "lastObservedTime") or instant(event, "lastTimestamp") or first
+    return {one for one in (first, last) if one}
+
+
+def _count(event: Object) -> int:
+    return integer(event, "series", "count") or integer(event, "count") or 1

@@ -1,0 +1,93 @@
+"""
+Documents that commands print: JSON, YAML, and rows of text in columns.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from functools import cache
+from typing import Any, Final, Literal
+
+import click
+import yaml
+from pydantic.alias_generators import to_camel
+
+from placement_ac.core.api.printable import NOT_SHOWN, visible
+
+Form = Literal["table", "wide", "json", "yaml", "name"]
+PLAIN_WIDTH: Final = 200
+"""Columns of YAML."""
+
+
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # chosen at run time
+    """The C implementation, if available: it is ten times as fast."""
+
+
+def _text_in_yaml(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    """Return a text between double quotes if it needs escapes: YAML has them only there."""
+    return dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style='"' if NOT_SHOWN.search(text) else None
+    )
+
+
+_Dumper.add_representer(str, _text_in_yaml)
+
+
+def output(
+    *forms: str, default: str | None = None, message: str = "The output format.  [default: a table]"
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add `-o` to a command. `default`: one of `forms`; without it, the default is "table"."""
+    return click.option(
+        "-o",
+        "--output",
+        "form",
+        type=click.Choice(forms),
+        default=default,
+        show_default=default is not None,
+        help=message,
+        callback=lambda _, __, value: value or "table",
+    )
+
+
+def plain(value: object) -> Any:
+    """Return a value as JSON types: keys in camelCase, times in RFC 3339."""
+    if (keys := _keys(type(value))) is not None:  # type: ignore[arg-type]  # mypy: no class can be hashed
+        return {key: plain(getattr(value, name)) for name, key in keys}
+    if isinstance(value, dict):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, datetime):
+        exact = "milliseconds" if value.microsecond else "seconds"
+        return value.astimezone(UTC).isoformat(timespec=exact).replace("+00:00", "Z")
+    if isinstance(value, StrEnum):
+        return str(value)
+    if isinstance(value, str) and not value.isascii():
+        return value.encode("utf-8", "replace").decode()  # a word of the command line may be no Unicode
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(one) for one in (sorted(value) if isinstance(value, set | frozenset) else value)]
+    return value
+
+
+def in_json(text: str) -> str:
+    """Return JSON with escapes for the characters that terminals would obey, or not show."""
+    return NOT_SHOWN.sub(lambda found: json.dumps(found[0])[1:-1], text)
+
+
+def in_yaml(document: object) -> str:
+    """Return a document as YAML with such escapes."""
+    text = yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=PLAIN_WIDTH)
+    return visible(text)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows as lines of columns, two blanks apart, without a final line break."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+@cache
+def _keys(type_: type) -> tuple[tuple[str, str], ...] | None:
+    """Return the fields of a dataclass with their names in a document; None for another type."""
+    return tuple((one.name, to_camel(one.name)) for one in fields(type_)) if is_dataclass(type_) else None

@@ -1,0 +1,81 @@
+"""
+Read fields of API objects, as parsed from JSON.
+
+A field that is absent, null or of another type than asked for reads as empty, so that no malformed object can
+make a reader raise.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
+
+Obj: TypeAlias = Mapping[str, Any]
+Key: TypeAlias = tuple[str, str]
+"""(namespace, name); the namespace of a cluster-scoped object is empty."""
+
+EMPTY: Obj = {}
+
+
+def at(obj: object, *path: str) -> object:
+    """Return the value at `path`; None if the path does not exist."""
+    for step in path:
+        if not isinstance(obj, dict):
+            return None
+        obj = obj.get(step)
+    return obj
+
+
+def section(obj: object, *path: str) -> Obj:
+    found = at(obj, *path)
+    return found if isinstance(found, dict) else EMPTY
+
+
+def listed(obj: object, *path: str) -> list[Obj]:
+    """Return the objects of the list at `path`; other values are skipped."""
+    found = at(obj, *path)
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+
+
+def words(obj: object, *path: str) -> list[str]:
+    """Return the strings of the list at `path`."""
+    found = at(obj, *path)
+    return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []
+
+
+def text(obj: object, *path: str) -> str:
+    found = at(obj, *path)
+    return found if isinstance(found, str) else ""
+
+
+def integer(obj: object, *path: str) -> int | None:
+    found = at(obj, *path)
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def instant(obj: object, *path: str) -> datetime | None:
+    """Return the RFC 3339 time at `path`; None if it is missing or invalid."""
+    try:
+        found = datetime.fromisoformat(text(obj, *path))
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def name_of(obj: Obj) -> str:
+    return text(obj, "metadata", "name")
+
+
+def namespace_of(obj: Obj) -> str:
+    return text(obj, "metadata", "namespace")
+
+
+def key_of(obj: Obj) -> Key:
+    return namespace_of(obj), name_of(obj)
+
+
+def labels_of(obj: Obj) -> Mapping[str, str]:
+    return section(obj, "metadata", "labels")
+
+
+def is_terminating(obj: Obj) -> bool:
+    return at(obj, "metadata", "deletionTimestamp") is not None

@@ -1,0 +1,221 @@
+"""
+The environment of the demo: the embedded hub, the stand-ins and the controller, each in its own thread.
+
+The controller is the real one; all components use the hub's HTTP API. Stories with a job also have worker
+hubs, and the stand-in for Kueue connects to them. If credentials are provisioned, another stand-in simulates
+OCM's agents. For our dispatcher, the workers have queues with quota.
+"""
+
+import asyncio
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import yaml
+
+from placement_ac.config.settings import Settings
+from placement_ac.controller.manager import Manager
+from placement_ac.core.api.constants import DRAIN, OUR_CONTROLLER, RemovalPolicy
+from placement_ac.kube.client import Client, Object
+from placement_ac.kube.login import Login
+from placement_lab.demo.reasons import Explainer
+from placement_lab.demo.story4 import DISPATCH_SETTINGS, QUEUE4, worker_quota
+from placement_lab.demo.unsafe import UnsafeController
+from placement_lab.hub import Hub
+from placement_lab.standins.fleet import WorkerFleet
+from placement_lab.standins.informer import StandIn
+from placement_lab.standins.kueue import NAMESPACE as KUEUES_NAMESPACE
+from placement_lab.standins.multikueue import ALL_AT_ONCE, KueueSettings
+from placement_lab.standins.runner import OCM_ACCESS_PROVIDER, StandInFactory, StandIns
+from placement_lab.standins.worker_quota import Quota
+
+CLUSTERS: Final = ("cluster1", "cluster2", "cluster3")
+"""The clusters of samples/fleet that have a worker hub, where a job is shown."""
+SPEED: Final = 20.0
+"""The factor by which the stand-in for Kueue is faster than Kueue."""
+PROVISIONING_SETTINGS: Final = {"credentials_provision": "managed-serviceaccount", "frameworks": "batch/job"}
+"""The controller's settings if credentials are provisioned. The workers serve no other kind of job."""
+
+
+def _kueue(login: Login, dispatcher: str = ALL_AT_ONCE) -> StandIn:
+    from placement_lab.standins.kueue_manager import Kueue  # noqa: PLC0415  # only needed for stories with a job
+
+    return Kueue(
+        login,
+        settings=KueueSettings(dispatcher=dispatcher),
+        speed=SPEED,
+        cluster_profiles=True,
+        access_providers=(OCM_ACCESS_PROVIDER,),
+    )
+
+
+def _quotas() -> dict[str, Quota]:
+    return {name: worker_quota(name) for name in CLUSTERS}
+
+
+async def _create_kueue_namespace(kubeconfig: Path) -> None:
+    """Create the namespace of the controller's Lease, which exists on a hub with Kueue."""
+    async with Client(Login(kubeconfig)) as client:
+        await client.request("POST", "/api/v1/namespaces", {"metadata": {"name": KUEUES_NAMESPACE}})
+
+
+class ControllerThread:
+    """Runs the controller in a thread."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+        self._started = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="controller", daemon=True)
+        self.failure: BaseException | None = None
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._started.wait()
+        return self
+
+    def __exit__(
+        self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
+    ) -> None:
+        self.stop()
+        if self.failure and error is None:
+            raise self.failure
+
+    def stop(self) -> None:
+        """Stop the controller as SIGTERM does, and wait until it has ended."""
+        if self._loop and self._stop and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._operate())
+        except BaseException as error:  # raised again in the caller's thread
+            self.failure = error
+        finally:
+            self._started.set()
+
+    async def _operate(self) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        operator = Manager(self._settings)
+        self._started.set()
+        await operator.run(self._stop)
+
+
+class DemoEnvironment:
+    """The demo's environment, as a context manager. `kubeconfig` is the hub's.
+
+    `jobs`: start workers. `provisioned`: start workers, and let the controller provision their credentials.
+    `removal_policy`: the controller's. `dispatched`: start workers with queues, and let our dispatcher
+    choose among them.
+    """
+
+    def __init__(
+        self,
+        *,
+        jobs: bool = False,
+        provisioned: bool = False,
+        removal_policy: RemovalPolicy = DRAIN,
+        dispatched: bool = False,
+    ) -> None:
+        self._stack = ExitStack()
+        self._policy = removal_policy
+        self._controller: ControllerThread
+        self.provisioned = provisioned
+        self._refresh: Callable[[str], None]
+        quotas, queues = (_quotas(), (QUEUE4,)) if dispatched else ({}, ())
+        has_workers = jobs or provisioned or dispatched
+        self.fleet = WorkerFleet(CLUSTERS, quotas=quotas, queues=queues) if has_workers else None
+        self._dispatched = dispatched
+        self.explainer: Explainer | None = None
+        """Explains the choices of our dispatcher, if it nominates."""
+        self.settings_file: Path | None = None
+        """The controller's settings for commands with `--config`, if they differ from the defaults."""
+        self.hub: Hub
+        self.kubeconfig: Path
+
+    def __enter__(self) -> Self:
+        try:
+            self._start()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def _start(self) -> None:
+        if self.fleet:
+            self._stack.enter_context(self.fleet)
+        kueue: str | StandInFactory = self._kueue if self.fleet else "kueue"
+        accounts: tuple[StandInFactory, ...] = (self._ocm_addons,) if self.provisioned else ()
+        folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="placement-ac-"))
+        self.kubeconfig = Path(folder) / "kubeconfig"
+        self.hub = self._stack.enter_context(Hub())
+        self.hub.write_kubeconfig(self.kubeconfig)
+        with ThreadPoolExecutor(1) as other:  # the caller's thread may run an event loop
+            other.submit(asyncio.run, _create_kueue_namespace(self.kubeconfig)).result()
+            if self.fleet and self._dispatched:  # the samples have no Secret for cluster1
+                other.submit(self.fleet.apply_secrets, Login(self.kubeconfig)).result()
+        self._stack.enter_context(StandIns(self.kubeconfig, ("ocm", *accounts, kueue)))
+        # The demo need not wait until decisions have settled, nor for the MultiKueueClusters to be deleted.
+        settings: dict[str, Any] = {"removal_policy": self._policy, "cluster_retention": 0.0, "settle": 0.0}
+        settings |= PROVISIONING_SETTINGS if self.provisioned else {}
+        settings |= DISPATCH_SETTINGS if self._dispatched else {}
+        of_controller = Settings(kubeconfig=self.kubeconfig, **settings)
+        if self._dispatched:
+            self.explainer = Explainer(of_controller, _quotas(), (QUEUE4,))
+            self.settings_file = Path(folder) / "config.yaml"
+            spelt = {name.replace("_", "-"): value for name, value in DISPATCH_SETTINGS.items()}
+            self.settings_file.write_text(yaml.safe_dump(spelt), "utf-8")
+        self._controller = ControllerThread(of_controller)
+        self._stack.enter_context(self._controller)
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _kueue(self, login: Login) -> StandIn:
+        return _kueue(login, OUR_CONTROLLER if self._dispatched else ALL_AT_ONCE)
+
+    def _ocm_addons(self, login: Login) -> StandIn:
+        assert self.fleet  # noqa: S101  # provisioning implies workers
+        accounts = self.fleet.ocm_addons(login)
+        self._refresh = accounts.refresh
+        return accounts
+
+    @property
+    def workers(self) -> Mapping[str, Login]:
+        """An admin's login for each worker."""
+        return {name: self.fleet.login(name) for name in self.fleet.names} if self.fleet else {}
+
+    # -- the actions of steps
+
+    @property
+    def kubeconfigs(self) -> Mapping[str, bytes]:
+        """Each worker's kubeconfig."""
+        return {name: self.fleet.kubeconfig(name) for name in self.fleet.names} if self.fleet else {}
+
+    @property
+    def managed_clusters(self) -> Sequence[Object]:
+        """ManagedClusters with the workers' addresses; empty unless credentials are provisioned."""
+        return self.fleet.managed_clusters() if self.fleet and self.provisioned else ()
+
+    async def renew_token(self, cluster: str) -> None:
+        """Make OCM's agent on a cluster report a new token."""
+        await asyncio.to_thread(self._refresh, cluster)
+
+    async def end_job(self, name: str) -> None:
+        """Complete a job wherever it runs."""
+        if self.fleet:
+            await asyncio.to_thread(self.fleet.finish, name)
+
+    async def replace_controller(self) -> None:
+        """Stop the controller and start the unsafe loop instead."""
+        await asyncio.to_thread(self._controller.stop)
+        unsafe = StandIns(self.kubeconfig, (UnsafeController,))
+        await asyncio.to_thread(unsafe.start)
+        self._stack.callback(unsafe.stop)

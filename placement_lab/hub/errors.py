@@ -1,0 +1,99 @@
+"""
+The errors of the hub: each becomes a Kubernetes `Status`.
+
+`api` turns a `StatusError` into a response. Reasons and codes are those of Kubernetes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kubectl_placement.structural_schema.validation import StatusCause
+    from placement_lab.hub.kinds import ServedResource
+
+STALE = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+class StatusError(Exception):
+    """A failed request, with the HTTP code, reason, causes and details of its Status."""
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        *,
+        causes: Iterable[StatusCause] = (),
+        details: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code, self.reason, self.message = code, reason, message
+        self.causes, self.details = tuple(causes), details or {}
+
+    def status(self) -> dict[str, Any]:
+        """Return the `Status` object."""
+        details = dict(self.details)
+        if self.causes:
+            details["causes"] = [cause.wire() for cause in self.causes]
+        status: dict[str, Any] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+            "details": details,
+            "code": self.code,
+        }
+        return {key: value for key, value in status.items() if value or key in ("metadata", "code")}
+
+
+def object_details(resource: ServedResource, name: str) -> dict[str, Any]:
+    """Return the details of a Status: group, kind (its plural, as in Kubernetes) and name."""
+    details = {"name": name, "group": resource.group, "kind": resource.plural}
+    return {key: value for key, value in details.items() if value}
+
+
+def not_found(resource: ServedResource, name: str) -> StatusError:
+    return StatusError(
+        404, "NotFound", f'{resource.full} "{name}" not found', details=object_details(resource, name)
+    )
+
+
+def already_exists(resource: ServedResource, name: str) -> StatusError:
+    message = f'{resource.full} "{name}" already exists'
+    return StatusError(409, "AlreadyExists", message, details=object_details(resource, name))
+
+
+def conflict(resource: ServedResource, name: str, why: str = STALE) -> StatusError:
+    message = f'Operation cannot be fulfilled on {resource.full} "{name}": {why}'
+    return StatusError(409, "Conflict", message, details=object_details(resource, name))
+
+
+def invalid(resource: ServedResource, name: str, causes: Iterable[StatusCause]) -> StatusError:
+    """Return the 422 for an object that violates its schema or a rule."""
+    causes = tuple(causes)
+    errors = ", ".join(map(str, causes))
+    message = f'{resource.kind}.{resource.group or "v1"} "{name}" is invalid: {errors}'
+    details = object_details(resource, name) | {"kind": resource.kind}
+    return StatusError(422, "Invalid", message, causes=causes, details=details)
+
+
+def bad_request(message: str) -> StatusError:
+    return StatusError(400, "BadRequest", message)
+
+
+def forbidden(message: str, details: dict[str, Any] | None = None) -> StatusError:
+    return StatusError(403, "Forbidden", message, details=details)
+
+
+def gone(message: str) -> StatusError:
+    return StatusError(410, "Expired", message)
+
+
+def internal(message: str) -> StatusError:
+    """Return the 500 without a reason that Kubernetes sends for an object that it cannot decode."""
+    return StatusError(500, "", message)

@@ -1,0 +1,188 @@
+"""
+Merge patch (RFC 7396), JSON patch (RFC 6902), and the parts of strategic merge patch that kubectl uses.
+
+Pure: functions return a new object.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kubectl_placement.structural_schema.schema_node import ANYTHING, SchemaNode
+from placement_lab.hub.errors import StatusError, bad_request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+def merge_patch(value: Any, patch: Any) -> Any:
+    """Apply a merge patch (RFC 7396): merge maps, remove null fields, replace everything else."""
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(value) if isinstance(value, dict) else {}
+    for key, change in patch.items():
+        if change is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = merge_patch(merged.get(key), change)
+    return merged
+
+
+def strategic_patch(node: SchemaNode, value: Any, patch: Any) -> Any:
+    """
+    Apply a strategic merge patch: a merge patch that merges lists with merge keys item by item.
+
+    Supports `$patch: delete` and `replace`, `$deleteFromPrimitiveList/…`, `$retainKeys`, and
+    `$setElementOrder/…` for map lists (items that it does not name come last).
+    """
+    if not isinstance(patch, dict):
+        return patch
+    if patch.get("$patch") == "replace":
+        return {key: change for key, change in patch.items() if key != "$patch"}
+    merged = dict(value) if isinstance(value, dict) else {}
+    for key, change in patch.items():
+        if key.startswith("$"):
+            _directive(merged, key, change)
+        elif change is None:
+            merged.pop(key, None)
+        else:
+            child = node.child(key) or ANYTHING
+            merged[key] = _strategic_value(child, merged.get(key), change)
+    for key, order in patch.items():
+        name = key.removeprefix("$setElementOrder/")
+        if name != key and isinstance(merged.get(name), list):
+            merged[name] = _ordered(node.child(name) or ANYTHING, merged[name], order)
+    return merged
+
+
+def _ordered(node: SchemaNode, items: list[Any], order: list[Any]) -> list[Any]:
+    if node.list_type != "map":
+        return items
+    wanted = {node.element(item): n for n, item in enumerate(order)}
+    return sorted(items, key=lambda item: wanted.get(node.element(item), len(wanted)))
+
+
+def _directive(merged: dict[str, Any], key: str, change: Any) -> None:
+    if key.startswith("$deleteFromPrimitiveList/"):
+        name = key.partition("/")[2]
+        if name in merged:
+            merged[name] = [item for item in merged[name] if item not in change]
+    elif key == "$retainKeys":
+        for name in set(merged) - set(change):
+            del merged[name]
+
+
+def _strategic_value(node: SchemaNode, value: Any, change: Any) -> Any:
+    if isinstance(change, list) and node.list_type == "set":
+        had = value if isinstance(value, list) else []
+        return [*had, *(item for item in change if item not in had)]
+    if isinstance(change, list) and node.list_type == "map":
+        return _strategic_list(node, value if isinstance(value, list) else [], change)
+    return strategic_patch(node, value, change)
+
+
+def _strategic_list(node: SchemaNode, value: list[Any], changes: list[Any]) -> list[Any]:
+    items = {} if any(c.get("$patch") == "replace" for c in changes) else {node.element(i): i for i in value}
+    for change in changes:
+        key = node.element(change)
+        if change.get("$patch") == "delete":
+            items.pop(key, None)
+        elif change.get("$patch") != "replace":
+            items[key] = strategic_patch(node.items, items.get(key), change)
+    return list(items.values())
+
+
+# -- JSON patch
+
+
+def json_patch(value: Any, operations: Any) -> Any:
+    """Apply a JSON patch (RFC 6902); raises 422 if a test fails or a path is missing, 400 if malformed."""
+    if not isinstance(operations, list):
+        raise bad_request("a JSON patch is a list of operations")
+    for operation in operations:
+        if not isinstance(operation, dict) or operation.get("op") not in OPERATIONS:
+            raise bad_request(f"not a JSON patch operation: {operation}")
+        try:
+            value = OPERATIONS[operation["op"]](value, operation)
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            message = f"the server rejected our request due to an error in our request: {operation}: {error}"
+            raise StatusError(422, "Invalid", message) from error
+    return value
+
+
+def _keys(pointer: str) -> list[str]:
+    if pointer and not pointer.startswith("/"):
+        raise ValueError(f"{pointer} does not begin with /")
+    return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
+
+
+def _get(value: Any, keys: Iterable[str]) -> Any:
+    for key in keys:
+        value = value[_index(value, key)] if isinstance(value, list) else value[key]
+    return value
+
+
+def _index(value: list[Any], key: str) -> int:
+    index = int(key)
+    if not 0 <= index < len(value):
+        raise IndexError(f"no item {key}")
+    return index
+
+
+def _changed(value: Any, keys: list[str], change: Callable[[Any, str], None]) -> Any:
+    """Return `value` with the containers along `keys` copied, and the last one changed by `change`."""
+    copy = list(value) if isinstance(value, list) else dict(value)
+    key, *rest = keys
+    if not rest:
+        change(copy, key)
+        return copy
+    at: Any = _index(copy, key) if isinstance(copy, list) else key
+    copy[at] = _changed(copy[at], rest, change)
+    return copy
+
+
+def _add(value: Any, operation: dict[str, Any]) -> Any:
+    def put(container: Any, key: str) -> None:
+        if isinstance(container, list):
+            container.insert(len(container) if key == "-" else int(key), operation["value"])
+        else:
+            container[key] = operation["value"]
+
+    keys = _keys(operation["path"])
+    return _changed(value, keys, put) if keys else operation["value"]
+
+
+def _remove(value: Any, operation: dict[str, Any]) -> Any:
+    def drop(container: Any, key: str) -> None:
+        del container[_index(container, key) if isinstance(container, list) else key]
+
+    return _changed(value, _keys(operation["path"]), drop)
+
+
+def _replace(value: Any, operation: dict[str, Any]) -> Any:
+    keys = _keys(operation["path"])
+    _get(value, keys)
+    if keys and isinstance(_get(value, keys[:-1]), list):
+        return _add(_remove(value, operation), operation)
+    return _add(value, operation)
+
+
+def _move(value: Any, operation: dict[str, Any]) -> Any:
+    moved = _get(value, _keys(operation["from"]))
+    value = _remove(value, {"path": operation["from"]})
+    return _add(value, {"path": operation["path"], "value": moved})
+
+
+def _copy(value: Any, operation: dict[str, Any]) -> Any:
+    return _add(value, {"path": operation["path"], "value": _get(value, _keys(operation["from"]))})
+
+
+def _test(value: Any, operation: dict[str, Any]) -> Any:
+    if _get(value, _keys(operation["path"])) != operation["value"]:
+        raise ValueError("testing value failed")
+    return value
+
+
+OPERATIONS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
+    "add": _add, "copy": _copy, "move": _move, "remove": _remove, "replace": _replace, "test": _test,
+}  # fmt: skip

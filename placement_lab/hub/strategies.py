@@ -1,0 +1,135 @@
+"""
+The create and update strategies of built-in kinds, beyond their schemas. Pure.
+
+`prepare` completes an object before `validate` checks it.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+from kubectl_placement.structural_schema.validation import StatusCause
+from placement_lab.hub import rbac_validation
+from placement_lab.hub.kinds import object_schema
+from placement_lab.hub.metadata import now
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from placement_lab.hub.kinds import ServedResource
+
+Object = dict[str, Any]
+
+
+def prepare(resource: ServedResource, obj: Object, live: Object | None) -> Object:
+    """Return the completed object of a built-in kind; `live` is None for a new object."""
+    change = PREPARE.get(resource.plural) if not resource.custom else None
+    return change(obj, live) if change else obj
+
+
+def validate(resource: ServedResource, obj: Object, live: Object | None) -> list[StatusCause]:
+    if resource.group == rbac_validation.GROUP and not resource.custom:
+        return list(rbac_validation.validate(resource, obj, live))
+    return _validate_crd(obj) if is_crd(resource) else []
+
+
+def is_crd(resource: ServedResource) -> bool:
+    return resource.group == "apiextensions.k8s.io"
+
+
+def is_namespace(resource: ServedResource) -> bool:
+    return not resource.group and resource.plural == "namespaces"
+
+
+def _namespace(obj: Object, live: Object | None) -> Object:
+    metadata = obj["metadata"]
+    labels = (metadata.get("labels") or {}) | {"kubernetes.io/metadata.name": metadata.get("name", "")}
+    if live is None:
+        obj = obj | {"spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
+    return obj | {"metadata": metadata | {"labels": labels}}
+
+
+def _secret(obj: Object, _: Object | None) -> Object:
+    plain = obj.get("stringData")
+    if plain is None:
+        return obj
+    data = {
+        key: base64.b64encode(value.encode()).decode()
+        for key, value in plain.items()
+        if isinstance(value, str)
+    }
+    rest = {key: value for key, value in obj.items() if key != "stringData"}
+    return rest | {"data": (obj.get("data") or {}) | data}
+
+
+def _job(obj: Object, live: Object | None) -> Object:
+    """Drop the status of a new Job."""
+    return obj if live else {key: value for key, value in obj.items() if key != "status"}
+
+
+def _pod(obj: Object, live: Object | None) -> Object:
+    return obj if live else obj | {"status": {"phase": "Pending"}}
+
+
+def _crd(obj: Object, live: Object | None) -> Object:
+    """Set the default names and the status: names accepted and kind established."""
+    spec = obj.get("spec") or {}
+    names = spec.get("names") or {}
+    kind = str(names.get("kind", ""))
+    names = {"singular": kind.lower(), "listKind": kind + "List"} | names
+    before = (live or {}).get("status") or {}
+    stored = [v["name"] for v in spec.get("versions") or () if isinstance(v, dict) and v.get("storage")]
+    status = {
+        "acceptedNames": names,
+        "storedVersions": sorted({*before.get("storedVersions", ()), *stored}),
+        "conditions": before.get("conditions") or [
+            _true_condition("NamesAccepted", "NoConflicts", "no conflicts found"),
+            _true_condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+        ],
+    }  # fmt: skip
+    return obj | {"spec": spec | {"names": names}, "status": status}
+
+
+def _true_condition(kind: str, reason: str, message: str) -> dict[str, str]:
+    return {"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": now()}
+
+
+def _validate_crd(obj: Object) -> list[StatusCause]:
+    spec = obj.get("spec") or {}
+    name, versions = obj["metadata"].get("name"), spec.get("versions") or []
+    wanted = f"{(spec.get('names') or {}).get('plural')}.{spec.get('group')}"
+    causes = []
+    if name != wanted:
+        message = f'Invalid value: "{name}": must be spec.names.plural+"."+spec.group'
+        causes.append(StatusCause("FieldValueInvalid", message, "metadata.name"))
+    if sum(bool(version.get("storage")) for version in versions) != 1:
+        message = "Invalid value: must have exactly one version marked as storage version"
+        causes.append(StatusCause("FieldValueInvalid", message, "spec.versions"))
+    for i, version in enumerate(versions):
+        where = f"spec.versions[{i}].schema.openAPIV3Schema"
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        if not schema:
+            causes.append(StatusCause("FieldValueRequired", "Required value: schemas are required", where))
+        elif not _is_schema(schema):
+            causes.append(StatusCause("FieldValueInvalid", "Invalid value: no structural schema", where))
+    return causes
+
+
+def _is_schema(document: Any) -> bool:
+    try:
+        object_schema(document)
+    except (AttributeError, TypeError):
+        return False
+    return True
+
+
+PREPARE: dict[str, Callable[[Object, Object | None], Object]] = {
+    "namespaces": _namespace,
+    "secrets": _secret,
+    "jobs": _job,
+    "pods": _pod,
+    "rolebindings": rbac_validation.default_subjects,
+    "clusterrolebindings": rbac_validation.default_subjects,
+    "customresourcedefinitions": _crd,
+}

@@ -1,0 +1,174 @@
+"""
+A write request: its target, user and parameters, and the checks of its body.
+
+Pure; does not read the store. Raises `StatusError`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kubectl_placement.structural_schema.schema_node import prune_and_default
+from kubectl_placement.structural_schema.validation import StatusCause
+from placement_lab.hub import metadata, strategies
+from placement_lab.hub.errors import StatusError, bad_request, conflict, internal, invalid
+from placement_lab.hub.managed_fields import ManagedFieldsEntry
+
+if TYPE_CHECKING:
+    from placement_lab.hub.kinds import ServedResource, ServedVersion
+    from placement_lab.hub.store import Key, Object, Record
+    from placement_lab.hub.users import UserInfo
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRequest:
+    """The target, the user and the parameters of a write (`query`: the last value of each parameter)."""
+
+    resource: ServedResource
+    version: ServedVersion
+    namespace: str
+    name: str
+    subresource: str
+    query: dict[str, str]
+    user: UserInfo
+    user_agent: str
+    warnings: list[str]
+
+    @property
+    def key(self) -> Key:
+        return self.namespace, self.name
+
+    @property
+    def names(self) -> Object:
+        return {"name": self.name, "namespace": self.namespace} if self.namespace else {"name": self.name}
+
+    @property
+    def dry_run(self) -> bool:
+        return self.query.get("dryRun") == "All"
+
+    @property
+    def is_status(self) -> bool:
+        return self.subresource == "status"
+
+    def managed_fields_entry(self, operation: str) -> ManagedFieldsEntry:
+        manager = self.query.get("fieldManager") or self.user_agent.partition("/")[0] or "unknown"
+        api_version = self.resource.api_version(self.version.name)
+        return ManagedFieldsEntry(manager, operation, self.subresource, api_version, metadata.now(), {})
+
+    def check_type(self, body: Object) -> list[StatusCause]:
+        """Return the errors in `kind`; raises 400 for a wrong apiVersion, malformed metadata, or a wrong
+        `kind` of a built-in resource."""
+        metadata.check_types(body.get("metadata") or {})
+        wanted = self.resource.api_version(self.version.name)
+        said = body.get("apiVersion") or ("" if self.resource.custom else wanted)
+        if said != wanted:
+            message = (
+                f"the API version in the data ({said}) does not match the expected API version ({wanted})"
+            )
+            raise bad_request(message)
+        kind = body.get("kind") or ("" if self.resource.custom else self.resource.kind)
+        if kind == self.resource.kind:
+            return []
+        if not self.resource.custom:
+            raise bad_request(
+                f"{kind} in version {self.version.name} cannot be handled as a {self.resource.kind}"
+            )
+        return [
+            StatusCause("FieldValueInvalid", f'Invalid value: "{kind}": must be {self.resource.kind}', "kind")
+        ]
+
+    def prune_and_default(self, body: Object, stored: Object | None = None) -> Object:
+        """
+        Drop unknown fields and set defaults; raises 400 for unknown fields if fieldValidation=Strict.
+
+        If the body's metadata is `stored`, it is not processed again.
+        """
+        unknown: list[str] = []
+        is_stored = stored is not None and body.get("metadata") is stored
+        rest = without(body, "metadata") if is_stored else body
+        obj: Object = prune_and_default(self.version.schema, rest, defaults=True, unknown=unknown)
+        if is_stored:
+            obj = obj | {"metadata": stored}
+        self.report_unknown_fields(unknown)
+        identity = {"apiVersion": self.resource.api_version(self.version.name), "kind": self.resource.kind}
+        return obj | identity if not self.resource.custom else obj
+
+    def report_unknown_fields(self, unknown: list[str]) -> None:
+        messages = [f'unknown field "{path}"' for path in unknown]
+        mode = self.query.get("fieldValidation", "Warn")
+        if messages and mode == "Strict":
+            raise bad_request(f"strict decoding error: {', '.join(messages)}")
+        if mode == "Warn":
+            self.warnings.extend(messages)
+
+    def check_names(self, given: Object) -> None:
+        name, namespace = given.get("name") or self.name, given.get("namespace") or self.namespace
+        if name != self.name:
+            raise bad_request(
+                f"the name of the object ({name}) does not match the name on the URL ({self.name})"
+            )
+        if namespace != self.namespace:
+            raise bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request"
+            )
+
+    def check_preconditions(self, record: Record | None, uid: str | None, version: str | None) -> None:
+        """Raise 409 unless the object has the uid and resourceVersion that the client expects."""
+        if uid and (record is None or record.uid != uid):
+            there = record.uid if record else ""
+            why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {there}"
+            raise conflict(self.resource, self.name, why)
+        if version and (record is None or str(record.rv) != version):
+            raise conflict(self.resource, self.name)
+
+    def check_uid(self, record: Record | None, uid: str | None) -> None:
+        """Raise 422 if an apply names the uid of another object."""
+        if record and uid and record.uid != uid:
+            message = f'Invalid value: "{uid}": field is immutable'
+            raise invalid(
+                self.resource, self.name, [StatusCause("FieldValueInvalid", message, "metadata.uid")]
+            )
+
+    def check_apply(self, config: Object) -> None:
+        if not self.query.get("fieldManager"):
+            message = "Required value: is required for apply patch"
+            fault = StatusCause("FieldValueRequired", message, "fieldManager")
+            raise StatusError(
+                422,
+                "Invalid",
+                f'PatchOptions.meta.k8s.io "" is invalid: fieldManager: {message}',
+                causes=[fault],
+            )
+        self.check_type(config)
+        given = config.get("metadata") or {}
+        if given.get("managedFields"):
+            raise bad_request("metadata.managedFields must be nil")
+        self.check_names(given)
+
+    def apply_configuration(self, config: Object) -> Object:
+        """Return the part of `config` to apply; raises 500 for an unknown field, as Kubernetes does."""
+        given = {k: v for k, v in (config.get("metadata") or {}).items() if v is not None}
+        for key in (*metadata.SERVER_FIELDS, "resourceVersion"):
+            given.pop(key, None)
+        wanted = {**config, "metadata": given | {"name": self.name}}
+        if self.namespace:
+            wanted["metadata"]["namespace"] = self.namespace
+        if self.is_status:
+            wanted = {key: value for key, value in wanted.items() if key in ("apiVersion", "kind", "status")}
+        elif self.version.status:
+            wanted = without(wanted, "status")
+        unknown: list[str] = []
+        wanted = prune_and_default(self.version.schema, wanted, defaults=False, unknown=unknown)
+        if unknown and self.query.get("fieldValidation") != "Strict":
+            raise internal(
+                f"failed to create typed patch object: .{unknown[0]}: field not declared in schema"
+            )
+        self.report_unknown_fields(unknown)
+        return (
+            strategies.prepare(self.resource, wanted, wanted) if self.resource.plural == "secrets" else wanted
+        )
+
+
+def without(obj: Object, key: str) -> Object:
+    return {k: v for k, v in obj.items() if k != key}

@@ -1,0 +1,308 @@
+"""
+The base of every stand-in: an informer that caches kinds of a hub, and a controller that reconciles keys.
+
+Uses only the hub's public API: LIST, then WATCH. After an error it waits, lists the kind again, and reports
+objects that disappeared meanwhile as deletions. Everything runs in one event loop, so no locks are needed.
+"""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
+from contextlib import aclosing
+from typing import ClassVar
+
+import aiohttp
+import orjson
+import structlog
+from cachetools import LRUCache
+
+from placement_ac.core.api.constants import Kind, Resource
+from placement_ac.core.api.errors import ApiError, NotFound, Unavailable
+from placement_ac.kube.client import Client, Object
+from placement_ac.kube.login import Login
+from placement_ac.kube.responses import error_of
+from placement_lab.standins.key_queue import Key, KeyQueue, backoff
+
+Name = tuple[str, str]
+"""(namespace, name); the namespace of a cluster-scoped object is ""."""
+OnChange = Callable[[Kind, str, str], None]
+OnError = Callable[[ApiError], None]
+
+WATCH_SECONDS = 300
+"""The timeout of a watch; afterwards it is continued at once."""
+DELETED_UIDS_KEPT = 1000
+"""The number of deleted objects to remember: the response to a write may arrive after the deletion."""
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+"""Kubernetes: the annotation of the bookmark that ends the initial events."""
+
+log = structlog.get_logger(__name__)
+
+
+class HubInformer:
+    """Lists and watches `kinds`, each in the newest version that the hub serves.
+
+    `objects[kind][(namespace, name)]` is the latest known object. `on_change(kind, namespace, name)` is
+    called after each change of `objects`, and `on_error` before each retry; both run in the event loop and
+    must neither block nor raise. Kinds that are not served are discovered again until they are; `synced()`
+    does not wait for `optional` kinds. Kinds in `streamed` are read by a watch with initial events, which
+    needs no `list` permission.
+    """
+
+    def __init__(
+        self,
+        login: Login,
+        client: Client,
+        kinds: Iterable[Kind],
+        on_change: OnChange,
+        *,
+        optional: Iterable[Kind] = (),
+        streamed: Iterable[Kind] = (),
+        on_error: OnError | None = None,
+    ) -> None:
+        self._login = login
+        self._streamed = frozenset(streamed)
+        self._client = client
+        self._optional = frozenset(optional)
+        self._kinds = (*kinds, *self._optional)
+        self._on_change = on_change
+        self._on_error = on_error
+        self._listed = {kind: asyncio.Event() for kind in self._kinds}
+        self._written: dict[tuple[Kind, Name], Object] = {}
+        self._deleted_uids: LRUCache[str, bool] = LRUCache(DELETED_UIDS_KEPT)
+        self.resources: dict[Kind, Resource] = {}
+        self.objects: dict[Kind, dict[Name, Object]] = {kind: {} for kind in self._kinds}
+
+    async def synced(self) -> None:
+        """Return when every kind has been listed once; optional kinds that are not served do not count."""
+        for listed in self._listed.values():
+            await listed.wait()
+
+    def remember(self, kind: Kind, written: Object) -> None:
+        """Store a written object, so that an older event that arrives later does not replace it.
+
+        If newer events of the object have arrived already, they win.
+        """
+        key, uid = name_of(written), written["metadata"].get("uid")
+        seen = self.objects[kind].get(key)
+        newer = seen is not None and _version(seen) > _version(written)
+        if newer or (uid is not None and uid in self._deleted_uids):
+            return
+        self._written[kind, key] = written
+        self.objects[kind][key] = written
+
+    def forget(self, kind: Kind, key: Name) -> None:
+        """Remove an object that was just deleted."""
+        self._written.pop((kind, key), None)
+        self.objects[kind].pop(key, None)
+
+    async def run(self) -> None:
+        """Watch the hub until cancelled."""
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=WATCH_SECONDS + 30)
+        async with self._login.session(timeout=timeout) as session, asyncio.TaskGroup() as tasks:
+            for kind in self._kinds:
+                tasks.create_task(self._follow(kind, session))
+
+    async def _follow(self, kind: Kind, session: aiohttp.ClientSession) -> None:
+        failures = backoff()
+        while True:
+            try:
+                resource = await self._discover(kind)
+                streamed = kind in self._streamed
+                version = await (self._stream(resource, session) if streamed else self._list(resource))
+                while True:
+                    before, version = version, await self._watch(resource, version, session)
+                    if version == before:  # no event: wait before the next watch
+                        await asyncio.sleep(next(failures))
+                    else:
+                        failures = backoff()
+            except ApiError as error:
+                if isinstance(error, NotFound):
+                    self._replace(kind, {})
+                log.debug("listing again", kind=str(kind), error=error.message)
+                if self._on_error:
+                    self._on_error(error)
+                await asyncio.sleep(next(failures))
+
+    async def _discover(self, kind: Kind) -> Resource:
+        """Return the resource as soon as the hub serves it."""
+        tries = backoff()
+        while kind not in (found := await self._client.discover([kind])):
+            if kind in self._optional:
+                self._listed[kind].set()
+            await asyncio.sleep(next(tries))
+        self.resources[kind] = found[kind]
+        return found[kind]
+
+    async def _list(self, resource: Resource) -> str:
+        listing = await self._client.list(resource)
+        written = [name for kind, name in self._written if kind == resource.of]
+        for name in written:
+            del self._written[resource.of, name]
+        self._replace(resource.of, {name_of(item): item for item in listing.items}, written)
+        self._listed[resource.of].set()
+        return listing.resource_version
+
+    def _replace(self, kind: Kind, now: dict[Name, Object], written: Iterable[Name] = ()) -> None:
+        """Replace the known objects and report all changes, including our own writes in `written`."""
+        before = self.objects[kind]
+        self.objects[kind] = now
+        changed = {name for name in before.keys() | now.keys() if before.get(name) != now.get(name)}
+        for namespace, name in changed.union(written):
+            self._on_change(kind, namespace, name)
+
+    async def _stream(self, resource: Resource, session: aiohttp.ClientSession) -> str:
+        """Read the initial events of a watch and return the version to continue from. Raises ApiError."""
+        now: dict[Name, Object] = {}
+        query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        async with aclosing(self._events(resource, query, session)) as events:
+            async for event in events:
+                item = event["object"]
+                if event["type"] != "BOOKMARK":
+                    now[name_of(item)] = item
+                elif INITIAL_EVENTS_END in (item["metadata"].get("annotations") or {}):
+                    self._replace(resource.of, now)
+                    self._listed[resource.of].set()
+                    return str(item["metadata"]["resourceVersion"])
+        raise Unavailable(f"WATCH {resource.path()}: ended before the initial events were complete")
+
+    async def _watch(self, resource: Resource, version: str, session: aiohttp.ClientSession) -> str:
+        """Process one watch and return the version to continue from. Raises ApiError."""
+        async with aclosing(self._events(resource, {"resourceVersion": version}, session)) as events:
+            async for event in events:
+                version = self._apply_event(resource.of, event) or version
+        return version
+
+    async def _events(
+        self, resource: Resource, query: Mapping[str, str], session: aiohttp.ClientSession
+    ) -> AsyncGenerator[Object]:
+        """Yield the events of one watch. Raises ApiError, also for an ERROR event."""
+        asked = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(WATCH_SECONDS)}
+        try:
+            async with session.get(
+                self._login.server + resource.path(), params=asked | dict(query)
+            ) as answer:
+                if answer.status >= 400:
+                    raise error_of(answer.status, _json(await answer.read()), f"WATCH {resource.path()}")
+                async for line in _lines(answer.content):
+                    yield _event(resource.of, _json(line))
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise Unavailable(f"WATCH {resource.path()}: {type(error).__name__}: {error}") from None
+
+    def _apply_event(self, kind: Kind, event: Object) -> str:
+        """Apply one watch event to `objects` and return its resource version."""
+        change, item = event["type"], event["object"]
+        if change != "BOOKMARK":
+            key = name_of(item)
+            if change == "DELETED":
+                self._deleted_uids[item["metadata"].get("uid", "")] = True
+                self._written.pop((kind, key), None)
+                self.objects[kind].pop(key, None)
+            else:
+                self.objects[kind][key] = self._newest(kind, item)
+            self._on_change(kind, *key)
+        return str(item["metadata"].get("resourceVersion", ""))
+
+    def _newest(self, kind: Kind, item: Object) -> Object:
+        """Return our written object if it is newer than the received `item`, else `item`."""
+        written = self._written.get((kind, name_of(item)))
+        if written is not None and _version(item) < _version(written):
+            return written
+        self._written.pop((kind, name_of(item)), None)
+        return item
+
+
+def name_of(item: Object) -> Name:
+    """Return (namespace, name) of an object."""
+    return item["metadata"].get("namespace", ""), item["metadata"]["name"]
+
+
+def _version(item: Object) -> int:
+    """Return the resourceVersion as a number: it increases with every write (KEP 5504)."""
+    version = str(item["metadata"].get("resourceVersion", ""))
+    return int(version) if version.isdecimal() else 0
+
+
+def _event(kind: Kind, event: object) -> Object:
+    """Return a watch event. Raises ApiError for an ERROR event or a malformed line."""
+    if not isinstance(event, dict) or not isinstance(event.get("object"), dict):
+        raise Unavailable(f"watch of {kind}: malformed event")
+    if event.get("type") == "ERROR":
+        raise error_of(int(event["object"].get("code") or 500), event["object"], f"watch of {kind}")
+    return event
+
+
+def _json(text: bytes) -> object:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+
+
+async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+    """Yield complete lines of any length (aiohttp's readline is limited to 64 KiB)."""
+    rest = b""
+    async for chunk in content.iter_any():
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            yield line
+
+
+class StandIn(ABC):
+    """A small controller: maps events to keys, and reconciles each key from the informer's objects.
+
+    Reconciles one key at a time, from a `KeyQueue`.
+    """
+
+    name: ClassVar[str]
+    """The name, also used as field manager."""
+    kinds: ClassVar[tuple[Kind, ...]]
+    optional: ClassVar[tuple[Kind, ...]] = ()
+    """Kinds that the hub need not serve."""
+
+    def __init__(self, login: Login) -> None:
+        self.client = Client(login, field_manager=self.name)
+        self.informer = HubInformer(login, self.client, self.kinds, self._changed, optional=self.optional)
+        self._queue = KeyQueue(self.name, self.reconcile)
+
+    @abstractmethod
+    def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
+        """Return the keys to reconcile after a change of this object, which the informer already holds."""
+
+    @abstractmethod
+    async def reconcile(self, key: Key) -> None:
+        """Bring the hub to the desired state for `key`; write only differences. May raise ApiError."""
+
+    async def run(self) -> None:
+        """Watch and reconcile until cancelled; reconciling starts after every kind has been listed once."""
+        async with self.client, asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.informer.run())
+            await self.informer.synced()
+            await self._queue.run()
+
+    def enqueue(self, key: Key, *, after: float = 0.0) -> None:
+        """Enqueue `key`, `after` seconds from now."""
+        self._queue.add(key, after=after)
+
+    def objects(self, kind: Kind) -> dict[Name, Object]:
+        """Return the objects of `kind` by (namespace, name)."""
+        return self.informer.objects[kind]
+
+    async def patch(self, kind: Kind, item: Object, patch: Object, subresource: str = "") -> Object:
+        """Merge `patch` into the object; raises Conflict if it has changed since it was read."""
+        namespace, name = name_of(item)
+        whole = patch | {
+            "metadata": {"resourceVersion": item["metadata"]["resourceVersion"], **patch.get("metadata", {})}
+        }
+        resource = self.informer.resources[kind]
+        written = await self.client.merge(resource, name, whole, namespace=namespace, subresource=subresource)
+        self.informer.remember(kind, written)
+        return written
+
+    async def replace_status(self, kind: Kind, item: Object, status: Object) -> Object:
+        """Replace the whole status of the object; raises Conflict if it has changed since it was read."""
+        gone = dict.fromkeys((item.get("status") or {}).keys() - status.keys())
+        return await self.patch(kind, item, {"status": status | gone}, "status")
+
+    def _changed(self, kind: Kind, namespace: str, name: str) -> None:
+        for key in self.keys_for(kind, namespace, name):
+            self.enqueue(key)

@@ -1,0 +1,289 @@
+"""
+Kueue's connection to one worker, which watches its Workloads and Jobs.
+
+Connection attempts are retried after 5, 10, 20 … 320 s, as in Kueue (`retryAfter`;
+shared/kueue/worker-lost-and-back.log, broken-configuration.txt). Runs in the stand-in's event loop.
+"""
+
+import asyncio
+import contextlib
+import tempfile
+import time
+from collections.abc import Callable
+from math import inf
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from placement_ac.core.api.constants import WORKLOAD, Kind
+from placement_ac.core.api.errors import (
+    ApiError,
+    Gone,
+    LoginFailed,
+    NotFound,
+    PlacementAcError,
+    Refused,
+    Unavailable,
+)
+from placement_ac.core.token_bucket import TokenBucket
+from placement_ac.kube.client import Client, Object
+from placement_ac.kube.login import Login
+from placement_lab.standins.informer import HubInformer, Name, OnChange, name_of
+from placement_lab.standins.kueue_jobs import JOB
+from placement_lab.standins.multikueue import RemoteWorker
+from placement_lab.standins.multikueue.objects import (
+    ADMITTED,
+    WORKLOAD_LABEL,
+    format_time,
+    is_condition_true,
+)
+
+QPS: Final = 5.0
+"""client-go `rest.DefaultQPS`: requests a second. Kueue sets no other limit for its clients of workers
+(shared/kueue/flips.md: "client-side throttling", 0.19 s for each request)."""
+BURST: Final = 10
+"""client-go `rest.DefaultBurst`: requests at once after a pause."""
+FIRST_RETRY_SECONDS: Final = 5.0
+RETRY_DOUBLINGS: Final = 6
+TIMEOUT_SECONDS: Final = 5.0
+FIELD_MANAGER: Final = "kueue"
+
+
+class RemoteClient:
+    """A client for one worker. `run` connects, and reconnects until it is cancelled.
+
+    `on_change` is called after every change on the worker, `on_state` when the connection is opened, lost
+    or fails. `failure`: Kueue's message if the connection failed, None while connected or before the first
+    attempt. `throttled`: whether requests to the worker wait for client-go's rate limiter.
+    """
+
+    def __init__(
+        self,
+        kubeconfig: bytes,
+        on_change: OnChange,
+        on_state: Callable[[], None],
+        *,
+        speed: float,
+        throttled: Callable[[], bool],
+    ) -> None:
+        self.kubeconfig = kubeconfig
+        self._throttled = throttled
+        self._bucket = TokenBucket(QPS * speed, BURST)
+        self.failure: str | None = None
+        self.lost_since: float | None = None
+        self._notify = on_change
+        self._on_state = on_state
+        self._speed = speed
+        self._attempts = 0
+        self._client: Client | None = None
+        self._informer: HubInformer | None = None
+        self._admitted: dict[str, float] = {}
+
+    # -- reading
+
+    @property
+    def connected(self) -> bool:
+        return self._informer is not None
+
+    def worker_of(self, workload: Name) -> RemoteWorker:
+        """Return this worker's state of a Workload for the engine."""
+        if self._informer is None:
+            return RemoteWorker(connected=False, lost_since=self.lost_since)
+        return RemoteWorker(copy=self._informer.objects[WORKLOAD].get(workload), job=self.job_of(workload))
+
+    def admitted_at(self, workload: Name) -> float:
+        """Return when the copy was first seen admitted (monotonic seconds; infinity: not admitted).
+
+        Conditions have whole seconds only, which is too coarse for the order.
+        """
+        copy = self.objects(WORKLOAD).get(workload)
+        return self._admitted.get(copy["metadata"]["uid"], inf) if copy else inf
+
+    def job_of(self, workload: Name) -> Object | None:
+        """Return the worker's Job of a Workload."""
+        jobs = self.objects(JOB).items()
+        namespace, name = workload
+        return next(
+            (job for key, job in jobs if key[0] == namespace and prebuilt_workload(job) == name), None
+        )
+
+    def objects(self, kind: Kind) -> dict[Name, Object]:
+        return self._informer.objects[kind] if self._informer else {}
+
+    async def get(self, workload: Name) -> RemoteWorker:
+        """Return `worker_of` with the copy as the worker has it now, after a GET. Raises ApiError."""
+        await self._wait_for_limiter()
+        client, informer = self._connection()
+        try:
+            copy = await client.get(informer.resources[WORKLOAD], workload[1], workload[0])
+        except NotFound:
+            copy = None
+        return RemoteWorker(copy=copy, job=self.job_of(workload))
+
+    async def _wait_for_limiter(self) -> None:
+        if self._throttled():
+            await asyncio.sleep(self._bucket.reserve(time.monotonic()))
+
+    # -- writing: all methods raise ApiError
+
+    async def create(self, kind: Kind, body: Object) -> None:
+        await self._wait_for_limiter()
+        client, informer = self._connection()
+        informer.remember(kind, await client.create(informer.resources[kind], body))
+
+    async def write_status(self, kind: Kind, item: Object, status: Object) -> None:
+        """Merge `status` into the object's status; raises Conflict if it has changed since it was read."""
+        await self._wait_for_limiter()
+        client, informer = self._connection()
+        metadata = item["metadata"]
+        patch = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "status": status}
+        informer.remember(
+            kind,
+            await client.merge(
+                informer.resources[kind],
+                metadata["name"],
+                patch,
+                namespace=metadata["namespace"],
+                subresource="status",
+            ),
+        )
+
+    async def delete(self, kind: Kind, key: Name) -> None:
+        """Delete the object if it exists."""
+        await self._wait_for_limiter()
+        client, informer = self._connection()
+        with contextlib.suppress(NotFound):
+            await client.delete(informer.resources[kind], key[1], key[0])
+        informer.forget(kind, key)
+
+    async def delete_job(self, workload: Name) -> None:
+        """Delete the worker's Job of a Workload."""
+        job = self.job_of(workload)
+        if job is not None:
+            await self.delete(JOB, name_of(job))
+
+    def _connection(self) -> tuple[Client, HubInformer]:
+        if self._client is None or self._informer is None:
+            raise Unavailable("the worker is not connected")
+        return self._client, self._informer
+
+    # -- the connection
+
+    async def run(self) -> None:
+        """Connect and reconnect until cancelled."""
+        while True:
+            try:
+                await self._connect()
+            except PlacementAcError as error:
+                self._attempts += 1
+                doublings = min(self._attempts - 1, RETRY_DOUBLINGS)
+                wait = FIRST_RETRY_SECONDS * 2**doublings / self._speed
+                self.failure = (
+                    f"{error}; connection attempts: {self._attempts},"
+                    f" next connection attempt: {format_time(time.time() + wait)}"
+                )
+                self.lost_since = self.lost_since or time.time()
+                self._on_state()
+                await asyncio.sleep(wait)
+
+    async def _connect(self) -> None:
+        """Connect and watch until the worker is lost. Raises PlacementAcError if the connection fails."""
+        login = _login(self.kubeconfig)
+        async with Client(login, field_manager=FIELD_MANAGER, timeout=TIMEOUT_SECONDS) as client:
+            try:
+                await client.request("GET", "/api")
+            except ApiError as error:
+                raise Unavailable(_discovery_failure(error, login.server)) from None
+            await self._follow(login, client)
+
+    async def _follow(self, login: Login, client: Client) -> None:
+        lost: asyncio.Future[ApiError] = asyncio.get_running_loop().create_future()
+
+        def lose(error: ApiError) -> None:
+            # After 410 or 404 the kind is listed again: the connection is not lost.
+            if not lost.done() and not isinstance(error, Gone | NotFound):
+                lost.set_result(error)
+
+        # Kueue lists Workloads, to collect garbage, and only watches Jobs (multikueuecluster.go).
+        informer = HubInformer(
+            login, client, (WORKLOAD, JOB), self._on_change, streamed=(JOB,), on_error=lose
+        )
+        following = asyncio.create_task(informer.run())
+        listing = asyncio.create_task(informer.synced())
+        listed_or_not: set[asyncio.Future[Any]] = {lost, following, listing}
+        try:
+            await asyncio.wait(listed_or_not, return_when=asyncio.FIRST_COMPLETED)
+            if lost.done():
+                raise await _watch_error(client, informer, lost.result())
+            self._connected(client, informer)
+            await asyncio.wait(listed_or_not - {listing}, return_when=asyncio.FIRST_COMPLETED)
+            if following.done():
+                following.result()
+        finally:
+            self._disconnected()
+            following.cancel()
+            listing.cancel()
+            await asyncio.gather(following, listing, return_exceptions=True)
+
+    def _on_change(self, kind: Kind, namespace: str, name: str) -> None:
+        if kind == WORKLOAD:
+            self._record_admission((namespace, name))
+        self._notify(kind, namespace, name)
+
+    def _record_admission(self, workload: Name) -> None:
+        copy = self.objects(WORKLOAD).get(workload)
+        if copy and is_condition_true(copy, ADMITTED):
+            self._admitted.setdefault(copy["metadata"]["uid"], time.monotonic())
+
+    def _connected(self, client: Client, informer: HubInformer) -> None:
+        self._client, self._informer = client, informer
+        self.failure, self.lost_since, self._attempts = None, None, 0
+        for key in informer.objects[WORKLOAD]:
+            self._record_admission(key)
+        self._on_state()
+
+    def _disconnected(self) -> None:
+        if self._informer is not None:
+            self.lost_since = time.time()
+        self._client = self._informer = None
+
+
+def prebuilt_workload(job: Object) -> str:
+    """Return the Workload's name in the label of a worker's Job."""
+    return str((job["metadata"].get("labels") or {}).get(WORKLOAD_LABEL, ""))
+
+
+def _login(kubeconfig: bytes) -> Login:
+    with tempfile.TemporaryDirectory(prefix="placement-ac-") as folder:
+        path = Path(folder) / "kubeconfig"
+        path.write_bytes(kubeconfig)
+        try:
+            return Login(path)
+        except (LoginFailed, OSError) as error:  # OSError: the CA's data is no certificate
+            raise LoginFailed(str(error).replace(str(path), "the Secret")) from None
+
+
+async def _watch_error(client: Client, informer: HubInformer, error: ApiError) -> ApiError:
+    """Return the 403 of a WATCH if there is one, because Kueue starts with a watch; else `error`."""
+    if error.status != 403:
+        return error
+    for kind in (kind for kind in (WORKLOAD, JOB) if kind in informer.resources):
+        try:
+            path = informer.resources[kind].path()
+            await client.request("GET", path, query={"watch": "true", "timeoutSeconds": "1"})
+        except Refused as refused:
+            return refused
+        except ApiError:  # it is allowed: a watch is no JSON object
+            continue
+    return error
+
+
+def _discovery_failure(error: ApiError, server: str) -> str:
+    """Return Kueue's message for a worker whose discovery failed."""
+    if error.status == 401:
+        why = "the server has asked for the client to provide credentials"
+    elif error.status == 0:
+        why = f'Get "{server}/api": dial tcp {urlsplit(server).netloc}: connect: connection refused'
+    else:
+        why = error.message
+    return f"failed to get server groups: {why}"

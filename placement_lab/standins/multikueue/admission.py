@@ -1,0 +1,255 @@
+"""
+Kueue's controllers of a hub's Workload without MultiKueue: queue, quota, checks, eviction, and the hub's Job.
+
+Pure. Three controllers: `reconcile_workload`, `reconcile_job` and `schedule`. Each step makes one write, as
+in Kueue, so that other controllers see the states in between. Source: Kueue's workload_controller.go,
+jobframework/reconciler.go, scheduler.go, and shared/kueue.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from placement_lab.standins.multikueue import transitions as step
+from placement_lab.standins.multikueue.inputs import WorkloadInputs
+from placement_lab.standins.multikueue.objects import (
+    ADMITTED,
+    DEACTIVATION_TARGET,
+    EVICTED,
+    FINISHED,
+    PENDING,
+    QUOTA_RESERVED,
+    REJECTED,
+    REQUEUED,
+    RETRY,
+    Obj,
+    checks_of,
+    condition,
+    condition_field,
+    deep_copy,
+    format_time,
+    is_active,
+    is_condition_true,
+    is_deleted,
+    is_suspended,
+    job_is_busy,
+    parse_time,
+    remove_condition,
+    set_condition,
+)
+from placement_lab.standins.multikueue.operations import (
+    NO_OPERATIONS,
+    Operation,
+    ReconcileResult,
+    RemoveFinalizer,
+    SetActive,
+    SuspendJob,
+    WriteStatus,
+)
+
+
+def reconcile_workload(seen: WorkloadInputs) -> ReconcileResult:
+    """Return the next step of Kueue's Workload controller."""
+    if is_deleted(seen.workload) or is_condition_true(seen.workload, FINISHED):
+        return NO_OPERATIONS
+    for rule in RULES:
+        decision = rule(seen)
+        if decision is not None:
+            return decision
+    return NO_OPERATIONS
+
+
+def _write(workload: Obj) -> ReconcileResult:
+    return ReconcileResult((WriteStatus(workload["status"]),))
+
+
+def _check_requests_delay(seen: WorkloadInputs) -> ReconcileResult | None:
+    """`requeueAfterSeconds` of a check in Retry (second-check-unanswered-then-ready.log, 236.88)."""
+    until = max((_waits_until(check) for check in checks_of(seen.workload)), default=0.0)
+    before = _requeue_at(seen.workload)
+    if until <= seen.now or (before is not None and before >= until):
+        return None
+    workload = deep_copy(seen.workload)
+    state = workload["status"].get("requeueState") or {}
+    workload["status"]["requeueState"] = state | {"requeueAt": format_time(until)}
+    return _write(workload)
+
+
+def _waits_until(check: Obj) -> float:
+    if check["state"] != RETRY or "requeueAfterSeconds" not in check or "lastTransitionTime" not in check:
+        return 0.0
+    return parse_time(check["lastTransitionTime"]) + float(check["requeueAfterSeconds"])
+
+
+def _requeue_at(workload: Obj) -> float | None:
+    state = (workload.get("status") or {}).get("requeueState") or {}
+    return parse_time(state["requeueAt"]) if "requeueAt" in state else None
+
+
+def _deactivation_is_requested(seen: WorkloadInputs) -> ReconcileResult | None:
+    if is_active(seen.workload) and is_condition_true(seen.workload, DEACTIVATION_TARGET):
+        return ReconcileResult((SetActive(False),))
+    return None
+
+
+def _requeue_is_delayed(seen: WorkloadInputs) -> ReconcileResult | None:
+    """Wait until `requeueAt`, even with the eviction (second-check-…log, 236.88 to 241.11)."""
+    at = _requeue_at(seen.workload)
+    if at is None or not is_active(seen.workload):
+        return None
+    if at > seen.now:
+        return ReconcileResult(requeue_after=at - seen.now)
+    if is_condition_true(seen.workload, QUOTA_RESERVED):
+        return None
+    workload = deep_copy(seen.workload)
+    del workload["status"]["requeueState"]["requeueAt"]
+    if not workload["status"]["requeueState"]:
+        del workload["status"]["requeueState"]
+    return _write(workload)
+
+
+def _requeue_is_allowed(seen: WorkloadInputs) -> ReconcileResult | None:
+    """Requeue a Workload that a check evicted, or that was deactivated and activated again."""
+    requeued = condition(seen.workload, REQUEUED)
+    if not is_active(seen.workload) or requeued is None or requeued["status"] == "True":
+        return None
+    workload = deep_copy(seen.workload)
+    if requeued["reason"] == step.BY_CHECK:
+        step.requeue(workload, "BackoffFinished", "The workload backoff was finished", seen.now)
+    else:
+        step.requeue(workload, "Reactivated", "The workload was reactivated", seen.now)
+    return _write(workload)
+
+
+def _workload_is_deactivated(seen: WorkloadInputs) -> ReconcileResult | None:
+    if is_active(seen.workload) or is_condition_true(seen.workload, EVICTED):
+        return None
+    workload = deep_copy(seen.workload)
+    target = condition(workload, DEACTIVATION_TARGET)
+    reason, message = step.BY_DEACTIVATION, "The workload is deactivated"
+    if target:
+        reason, message = f"{reason}DueTo{target['reason']}", f"{message} due to {target['message']}"
+    remove_condition(workload, DEACTIVATION_TARGET)
+    workload.setdefault("status", {}).pop("requeueState", None)
+    step.evict(workload, reason, message, seen.now)
+    return _write(workload)
+
+
+def _checks_differ_from_queue(seen: WorkloadInputs) -> ReconcileResult | None:
+    has = [check["name"] for check in checks_of(seen.workload)]
+    if set(has) == set(seen.queue.checks):
+        return None
+    workload = deep_copy(seen.workload)
+    kept = [check for check in checks_of(workload) if check["name"] in seen.queue.checks]
+    fresh = [
+        {"name": name, "state": PENDING, "message": "", "lastTransitionTime": format_time(seen.now)}
+        for name in seen.queue.checks
+        if name not in has
+    ]
+    workload.setdefault("status", {})["admissionChecks"] = kept + fresh
+    return _write(workload)
+
+
+def _conditions_are_outdated(seen: WorkloadInputs) -> ReconcileResult | None:
+    """Update the conditions. An admitted Workload stays admitted until it is evicted."""
+    if is_condition_true(seen.workload, ADMITTED):
+        return None
+    workload = deep_copy(seen.workload)
+    workload.setdefault("status", {})
+    if not is_condition_true(workload, QUOTA_RESERVED):
+        _explain_missing_quota(workload, seen)
+    step.sync_admitted(workload, seen.now)
+    return _write(workload) if workload["status"] != (seen.workload.get("status") or {}) else None
+
+
+def _explain_missing_quota(workload: Obj, seen: WorkloadInputs) -> None:
+    if not is_active(workload):
+        message = "The workload is deactivated"
+        set_condition(workload, QUOTA_RESERVED, False, "Deactivated", message, seen.now)
+    elif not seen.queue.active:
+        message = f"ClusterQueue {seen.queue.name} is inactive"
+        set_condition(workload, QUOTA_RESERVED, False, "Suspended", message, seen.now)
+
+
+def _check_rejects_or_retries(seen: WorkloadInputs) -> ReconcileResult | None:
+    """Deactivate after Rejected; evict after Retry, which resets all checks to Pending."""
+    if not is_condition_true(seen.workload, QUOTA_RESERVED) or is_condition_true(seen.workload, EVICTED):
+        return None
+    rejected, retried = (_checks_in_state(seen.workload, state) for state in (REJECTED, RETRY))
+    if not rejected and not retried:
+        return None
+    workload = deep_copy(seen.workload)
+    if rejected:
+        set_condition(workload, DEACTIVATION_TARGET, True, step.BY_CHECK, rejected, seen.now)
+    else:
+        step.evict(workload, step.BY_CHECK, f"Evicted due to {retried}", seen.now)
+    return _write(workload)
+
+
+def _checks_in_state(workload: Obj, state: str) -> str:
+    checks = sorted(
+        (one for one in checks_of(workload) if one["state"] == state), key=lambda one: one["name"]
+    )
+    parts = [f'"{one["name"]}"' + (f" ({one['message']})" if one.get("message") else "") for one in checks]
+    noun = "AdmissionChecks" if len(parts) > 1 else "AdmissionCheck"
+    return f"{noun} in {state} state: {'; '.join(parts)}" if parts else ""
+
+
+# The order is Kueue's: a check's delay comes first, the eviction last.
+RULES: Final[tuple[Callable[[WorkloadInputs], ReconcileResult | None], ...]] = (
+    _check_requests_delay,
+    _deactivation_is_requested,
+    _requeue_is_delayed,
+    _requeue_is_allowed,
+    _workload_is_deactivated,
+    _checks_differ_from_queue,
+    _conditions_are_outdated,
+    _check_rejects_or_retries,
+)
+
+
+def reconcile_job(seen: WorkloadInputs) -> ReconcileResult:
+    """Return the next step of Kueue's Job reconciler on the hub: suspend, start, or release quota."""
+    workload = seen.workload
+    if is_deleted(workload):
+        return (
+            ReconcileResult((RemoveFinalizer(),)) if workload["metadata"].get("finalizers") else NO_OPERATIONS
+        )
+    if is_condition_true(workload, FINISHED):
+        return NO_OPERATIONS
+    if is_condition_true(workload, EVICTED):
+        return ReconcileResult(tuple(_after_eviction(seen)))
+    suspend = not is_condition_true(workload, ADMITTED)
+    if seen.job and is_suspended(seen.job) != suspend:
+        return ReconcileResult((SuspendJob(suspend),))
+    return NO_OPERATIONS
+
+
+def _after_eviction(seen: WorkloadInputs) -> list[Operation]:
+    """The quota stays while the hub's Job counts active Pods (cluster-unlisted-while-running.log, 12.97)."""
+    done: list[Operation] = []
+    if seen.job and not is_suspended(seen.job):
+        done.append(SuspendJob(True))
+    if is_condition_true(seen.workload, QUOTA_RESERVED) and not job_is_busy(seen.job):
+        workload = deep_copy(seen.workload)
+        step.clear_after_eviction(workload, seen.now)
+        done.append(WriteStatus(workload["status"]))
+    return done
+
+
+def schedule(seen: WorkloadInputs) -> ReconcileResult:
+    """Return the next step of Kueue's scheduler: reserve quota if there is any."""
+    workload, at = seen.workload, _requeue_at(seen.workload)
+    if is_deleted(workload) or is_condition_true(workload, FINISHED) or not is_active(workload):
+        return NO_OPERATIONS
+    if (
+        is_condition_true(workload, QUOTA_RESERVED)
+        or condition_field(workload, REQUEUED, "status") == "False"
+    ):
+        return NO_OPERATIONS
+    if not (seen.queue.active and seen.queue.has_room) or (at is not None and at > seen.now):
+        return NO_OPERATIONS
+    after = deep_copy(workload)
+    step.reserve(after, seen.queue.name, seen.now)
+    if {check["name"] for check in checks_of(after)} == set(seen.queue.checks):
+        step.sync_admitted(after, seen.now)
+    return _write(after)

@@ -1,0 +1,114 @@
+"""
+The objects that Kueue creates: the Workload of a Job, its copy on a worker, and the worker's Job.
+
+Pure. The API server adds uid, resourceVersion, creationTimestamp and generation.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from placement_lab.standins.multikueue.objects import (
+    MANAGED_BY,
+    ORIGIN_LABEL,
+    WORKLOAD_LABEL,
+    Obj,
+    deep_copy,
+)
+
+API_VERSION: Final = "kueue.x-k8s.io/v1beta2"
+QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
+JOB_UID_LABEL: Final = "kueue.x-k8s.io/job-uid"
+
+
+def hub_job(name: str, namespace: str, queue: str, requests: Mapping[str, str] | None = None) -> Obj:
+    """Return a user's Job after Kueue's webhook: suspended, and managed by MultiKueue.
+
+    `requests`: of its Pod, by default 1 CPU. The limits are the same: an API server refuses a Job that
+    requests an extended resource, such as a GPU, without them.
+    """
+    amounts = dict(requests or {"cpu": "1"})
+    resources = {"requests": amounts, "limits": dict(amounts)}
+    container = {"name": "main", "image": "registry.example/job", "resources": resources}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": namespace, "labels": {QUEUE_LABEL: queue}},
+        "spec": {
+            "suspend": True,
+            "managedBy": MANAGED_BY,
+            "parallelism": 1,
+            "completions": 1,
+            "template": {"spec": {"containers": [container], "restartPolicy": "Never"}},
+        },
+    }
+
+
+def workload_of(job: Obj) -> Obj:
+    """Return the Workload that Kueue creates for a Job of the hub."""
+    metadata = job["metadata"]
+    owner = {
+        "apiVersion": job["apiVersion"],
+        "kind": job["kind"],
+        "name": metadata["name"],
+        "uid": metadata.get("uid", ""),
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Workload",
+        "metadata": {
+            "name": f"job-{metadata['name']}",
+            "namespace": metadata["namespace"],
+            "labels": {JOB_UID_LABEL: metadata.get("uid", "")},
+            "ownerReferences": [owner],
+        },
+        "spec": {
+            "active": True,
+            "queueName": metadata["labels"][QUEUE_LABEL],
+            "priority": 0,
+            "podSets": [
+                {
+                    "name": "main",
+                    "count": job["spec"].get("parallelism", 1),
+                    "template": deep_copy(job["spec"]["template"]),
+                }
+            ],
+        },
+    }
+
+
+def copy_of(workload: Mapping[str, Any], origin: str) -> Obj:
+    """Return the copy of a Workload that MultiKueue creates on a worker: same name and spec, no owner."""
+    metadata = _metadata(workload, origin)
+    metadata["labels"].pop(JOB_UID_LABEL, None)
+    spec = {field: value for field, value in workload["spec"].items() if field != "preemptionGates"}
+    return {
+        "apiVersion": workload["apiVersion"],
+        "kind": "Workload",
+        "metadata": metadata,
+        "spec": deep_copy(spec),
+    }
+
+
+def worker_job(job: Mapping[str, Any], workload: Mapping[str, Any], origin: str) -> Obj:
+    """Return the Job that MultiKueue creates on the worker: suspended, and labelled with its Workload."""
+    metadata = _metadata(job, origin)
+    metadata["labels"][WORKLOAD_LABEL] = workload["metadata"]["name"]
+    left_out = ("managedBy", "selector")
+    spec = {field: value for field, value in job["spec"].items() if field not in left_out}
+    return {
+        "apiVersion": job["apiVersion"],
+        "kind": job["kind"],
+        "metadata": metadata,
+        "spec": deep_copy(spec) | {"suspend": True},
+    }
+
+
+def _metadata(item: Mapping[str, Any], origin: str) -> Obj:
+    metadata = item["metadata"]
+    labels = dict(metadata.get("labels") or {}) | {ORIGIN_LABEL: origin}
+    made: Obj = {"name": metadata["name"], "namespace": metadata["namespace"], "labels": labels}
+    if metadata.get("annotations"):
+        made["annotations"] = dict(metadata["annotations"])
+    return made

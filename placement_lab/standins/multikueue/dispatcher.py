@@ -1,0 +1,119 @@
+"""
+Nominate clusters for a Workload, and create the copies on them.
+
+Pure. `dispatch` is part of MultiKueue: it nominates (AllAtOnce), and creates and deletes copies according
+to the nominations of any dispatcher. `reconcile_incremental` is the separate Incremental dispatcher.
+"""
+
+from typing import Final
+
+from placement_lab.standins.multikueue import builders
+from placement_lab.standins.multikueue.inputs import ALL_AT_ONCE, INCREMENTAL, WorkloadInputs
+from placement_lab.standins.multikueue.objects import (
+    FINISHED,
+    PENDING,
+    QUOTA_RESERVED,
+    READY,
+    Obj,
+    checks_of,
+    cluster_of,
+    deep_copy,
+    is_condition_true,
+    is_deleted,
+    nominated_of,
+)
+from placement_lab.standins.multikueue.operations import (
+    NO_OPERATIONS,
+    CreateCopy,
+    DeleteCopy,
+    DeleteJob,
+    ForgetRound,
+    Operation,
+    ReconcileResult,
+    StartRound,
+    WriteStatus,
+)
+
+BACKOFF_SECONDS: Final = 1.0
+"""The retry interval for a nominated cluster that is not connected; Kueue: exponential backoff."""
+
+
+def dispatch(seen: WorkloadInputs) -> ReconcileResult:
+    """Nominate (AllAtOnce), create a copy on every nominated worker, and delete the others."""
+    if not may_be_nominated(seen) or not others_are_ready(seen):
+        return NO_OPERATIONS
+    nominated, done = nominated_of(seen.workload), list[Operation]()
+    if seen.settings.dispatcher == ALL_AT_ONCE:
+        wanted = sorted(seen.remotes)
+        if set(wanted) != set(nominated):
+            done.append(WriteStatus(_with_nominated(seen.workload, wanted)))
+        nominated = wanted
+    done += _copies(seen, nominated)
+    unreachable = [name for name in nominated if name not in seen.remotes]
+    return ReconcileResult(tuple(done), BACKOFF_SECONDS if unreachable else None)
+
+
+def may_be_nominated(seen: WorkloadInputs) -> bool:
+    """Return whether MultiKueue's check is Pending and the Workload has no cluster."""
+    return (seen.state or {}).get("state") == PENDING and not cluster_of(seen.workload)
+
+
+def others_are_ready(seen: WorkloadInputs) -> bool:
+    """Return whether all other checks are Ready."""
+    return all(one["state"] == READY for one in checks_of(seen.workload) if one["name"] != seen.check)
+
+
+def all_at_once_would(seen: WorkloadInputs, name: str) -> bool:
+    """Return whether AllAtOnce would nominate the cluster `name` now."""
+    missing = name not in nominated_of(seen.workload)
+    asked = may_be_nominated(seen) and others_are_ready(seen)
+    return seen.settings.dispatcher == ALL_AT_ONCE and missing and asked
+
+
+def _copies(seen: WorkloadInputs, nominated: list[str]) -> list[Operation]:
+    done: list[Operation] = []
+    for name, worker in seen.remotes.items():
+        if name in nominated and worker.copy is None:
+            done.append(CreateCopy(name, builders.copy_of(seen.workload, seen.settings.origin)))
+        elif name not in nominated and worker.copy is not None:
+            done += [DeleteJob(name)] if worker.job else []
+            done.append(DeleteCopy(name))
+    return done
+
+
+def _with_nominated(workload: Obj, names: list[str]) -> Obj:
+    after = deep_copy(workload)
+    after["status"]["nominatedClusterNames"] = names
+    if not names:
+        del after["status"]["nominatedClusterNames"]
+    return dict(after["status"])
+
+
+def reconcile_incremental(seen: WorkloadInputs) -> ReconcileResult:
+    """Return the next step of the Incremental dispatcher, which ignores other checks (Kueue's code)."""
+    if seen.settings.dispatcher != INCREMENTAL:
+        return NO_OPERATIONS
+    if is_deleted(seen.workload):
+        return _forget(seen)
+    if not may_be_nominated(seen) or not seen.clusters:
+        return NO_OPERATIONS
+    if is_condition_true(seen.workload, FINISHED) or not is_condition_true(seen.workload, QUOTA_RESERVED):
+        return _forget(seen)
+    return _next_round(seen, seen.clusters)
+
+
+def _forget(seen: WorkloadInputs) -> ReconcileResult:
+    return NO_OPERATIONS if seen.round_started is None else ReconcileResult((ForgetRound(),))
+
+
+def _next_round(seen: WorkloadInputs, clusters: tuple[str, ...]) -> ReconcileResult:
+    """Nominate the next `step_size` clusters in the config's order once the round is over."""
+    if seen.round_started is not None:
+        left = seen.settings.round_seconds - (seen.now - seen.round_started)
+        if left >= 0:
+            return ReconcileResult(requeue_after=left + 0.001)
+    before = nominated_of(seen.workload)
+    fresh = [name for name in clusters if name not in before][: seen.settings.step_size]
+    if not fresh:
+        return NO_OPERATIONS
+    return ReconcileResult((WriteStatus(_with_nominated(seen.workload, before + fresh)), StartRound()))

@@ -1,0 +1,256 @@
+"""
+MultiKueue's reconciliation of one Workload of the hub and its copies on the workers.
+
+Pure. Follows the steps of Kueue's `reconcileGroup` (workload.go at the commit of the recordings): the first
+rule with a result decides. Only listed and connected workers are changed; copies on others stay.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from placement_lab.standins.multikueue import builders, dispatcher
+from placement_lab.standins.multikueue import transitions as step
+from placement_lab.standins.multikueue.inputs import RemoteWorker, WorkloadInputs
+from placement_lab.standins.multikueue.objects import (
+    ADMITTED,
+    DEACTIVATION_TARGET,
+    EVICTED,
+    FINISHED,
+    QUOTA_RESERVED,
+    READY,
+    REJECTED,
+    RETRY,
+    Obj,
+    cluster_of,
+    condition_field,
+    deep_copy,
+    is_condition_true,
+    is_deleted,
+    is_suspended,
+    job_is_finished,
+    set_check,
+    set_condition,
+)
+from placement_lab.standins.multikueue.operations import (
+    NO_OPERATIONS,
+    CreateJob,
+    DeactivateCopy,
+    DeleteCopy,
+    DeleteJob,
+    Operation,
+    ReconcileResult,
+    WriteJobStatus,
+    WriteStatus,
+)
+
+SYNC_SECONDS: Final = 2.0
+"""Kueue `syncDeferredRequeueAfter`: the retry interval while the hub's Job is still suspended."""
+RETRY_SECONDS: Final = 1.0
+"""The retry interval of a rejected write; Kueue: "about 20 times in 3 s", with exponential backoff."""
+
+
+def reconcile_group(seen: WorkloadInputs) -> ReconcileResult:
+    """Return MultiKueue's next step; without a config it does nothing (config-deleted.log)."""
+    state = seen.state
+    if seen.clusters is None or state is None or state["state"] == REJECTED:
+        return NO_OPERATIONS
+    if is_deleted(seen.workload):
+        return ReconcileResult(tuple(remove_all(seen.remotes)))
+    for rule in RULES:
+        decision = rule(seen)
+        if decision is not None:
+            return decision
+    return dispatcher.dispatch(seen)
+
+
+def remove(name: str, worker: RemoteWorker) -> list[Operation]:
+    """Return the operations that delete the worker's Job, then its copy."""
+    job: list[Operation] = [DeleteJob(name)] if worker.job else []
+    copy: list[Operation] = [DeleteCopy(name)] if worker.copy else []
+    return job + copy
+
+
+def remove_all(workers: Mapping[str, RemoteWorker]) -> list[Operation]:
+    return [operation for name, worker in workers.items() for operation in remove(name, worker)]
+
+
+def longest_with(workers: Mapping[str, RemoteWorker], kind: str) -> str:
+    """Return the worker whose copy has had the condition True for the longest time, "" if none has."""
+    found = {
+        name: condition_field(worker.copy, kind, "lastTransitionTime")
+        for name, worker in workers.items()
+        if worker.copy and is_condition_true(worker.copy, kind)
+    }
+    return min(found, key=lambda name: found[name], default="")
+
+
+def _workload_has_no_quota(seen: WorkloadInputs) -> ReconcileResult | None:
+    """Delete all copies of a Workload that is finished or has no quota on the hub."""
+    if is_condition_true(seen.workload, QUOTA_RESERVED) and not is_condition_true(seen.workload, FINISHED):
+        return None
+    again = seen.settings.worker_lost_seconds if seen.unavailable else None
+    return ReconcileResult(tuple(remove_all(seen.remotes)), again)
+
+
+def _copy_is_finished(seen: WorkloadInputs) -> ReconcileResult | None:
+    name = longest_with(seen.remotes, FINISHED)
+    if not name:
+        return None
+    worker = seen.remotes[name]
+    workload = deep_copy(seen.workload)
+    copy = worker.copy or {}
+    step.finish(
+        workload, condition_field(copy, FINISHED, "reason"), condition_field(copy, FINISHED), seen.now
+    )
+    return ReconcileResult((*_sync_job(seen, name), WriteStatus(workload["status"])))
+
+
+def _copy_is_evicted(seen: WorkloadInputs) -> ReconcileResult | None:
+    """Wait for the Job to stop if the hub evicted the Workload; if the worker did, retry on the hub."""
+    name = longest_with(seen.remotes, EVICTED)
+    if not name:
+        return None
+    if is_condition_true(seen.workload, EVICTED):
+        return ReconcileResult(tuple(_sync_job(seen, name)), _sync_delay(seen, name))
+    if _state(seen) != READY:
+        return None
+    where = cluster_of(seen.workload)
+    why = f'Workload evicted on worker cluster: "{where}", resetting for re-admission. Previously: "Ready"'
+    return _retry(seen, why)
+
+
+def _copy_differs_from_workload(seen: WorkloadInputs) -> ReconcileResult | None:
+    """Delete copies whose spec differs, including `active`."""
+    wanted = _spec(seen.workload)
+    gone = {name: one for name, one in seen.remotes.items() if one.copy and _spec(one.copy) != wanted}
+    return ReconcileResult(tuple(remove_all(gone)), 0.0) if gone else None
+
+
+def _spec(workload: Obj) -> Obj:
+    spec = {field: value for field, value in workload["spec"].items() if field != "preemptionGates"}
+    return spec | {"active": spec.get("active", True)}
+
+
+def _admitted_copy_is_missing(seen: WorkloadInputs) -> ReconcileResult | None:
+    """Retry at once if the copy is deleted or unlisted; after `worker_lost_seconds` if it is lost."""
+    if longest_with(seen.remotes, ADMITTED) or _state(seen) != READY:
+        return None
+    where = cluster_of(seen.workload)
+    if where in seen.unavailable:
+        left = seen.settings.worker_lost_seconds - (seen.now - _lost_since(seen, where))
+        if left > 0:
+            return ReconcileResult(requeue_after=left)
+        return _retry(seen, 'Admitting remote lost, Previously: "Ready"')
+    if not where:
+        why = "Admission check is Ready but no admitting cluster is recorded; this is unexpected"
+        return _retry(seen, f'{why}, please report it, Previously: "Ready"')
+    return _retry(seen, 'Admitting remote no longer exists, Previously: "Ready"')
+
+
+def _lost_since(seen: WorkloadInputs, name: str) -> float:
+    """Return when the connection was lost; `now` for a missing MultiKueueCluster, which never times out."""
+    worker = seen.workers.get(name)
+    return seen.now if worker is None or worker.lost_since is None else worker.lost_since
+
+
+def _retry(seen: WorkloadInputs, message: str) -> ReconcileResult:
+    workload = deep_copy(seen.workload)
+    set_check(workload, seen.check, seen.now, state=RETRY, message=message)
+    return ReconcileResult((WriteStatus(workload["status"]),))
+
+
+def _copy_is_admitted(seen: WorkloadInputs) -> ReconcileResult | None:
+    """Keep the copy that was admitted first: delete the others, create its Job, and record the cluster."""
+    name = longest_with(seen.remotes, ADMITTED)
+    if not name:
+        return None
+    others = {other: one for other, one in seen.remotes.items() if other != name}
+    done = remove_all({other: one for other, one in others.items() if one.copy})
+    if is_condition_true(seen.workload, EVICTED):
+        return ReconcileResult((*done, *_deactivate(seen, name)))
+    if seen.settings.nominates_admitted and dispatcher.all_at_once_would(seen, name):
+        return dispatcher.dispatch(seen)
+    done += _sync_job(seen, name)
+    again = _sync_delay(seen, name) or seen.settings.worker_lost_seconds
+    if cluster_of(seen.workload) not in ("", name):
+        # Kueue fails with 'attempting to change immutable ClusterName' and writes nothing.
+        return ReconcileResult(tuple(done), requeue_after=RETRY_SECONDS, failed=True)
+    return ReconcileResult((*done, *_record(seen, name)), again)
+
+
+def _record(seen: WorkloadInputs, name: str) -> list[Operation]:
+    workload = deep_copy(seen.workload)
+    status = workload["status"]
+    if _state(seen) not in (RETRY, REJECTED):
+        set_check(
+            workload,
+            seen.check,
+            seen.now,
+            state=READY,
+            message=f'The workload was admitted on "{name}"',
+        )
+        status["clusterName"] = name
+        status.pop("nominatedClusterNames", None)
+    return [WriteStatus(status)] if status != seen.workload["status"] else []
+
+
+def _deactivate(seen: WorkloadInputs, name: str) -> list[Operation]:
+    copy = deep_copy(seen.remotes[name].copy or {})
+    if is_condition_true(copy, DEACTIVATION_TARGET):
+        return []
+    message = f"Evicted on manager: {condition_field(seen.workload, EVICTED)}"
+    set_condition(copy, DEACTIVATION_TARGET, True, "EvictedOnManagerCluster", message, seen.now)
+    return [DeactivateCopy(name, copy["status"])]
+
+
+def _state(seen: WorkloadInputs) -> str:
+    return str((seen.state or {}).get("state", ""))
+
+
+def _sync_job(seen: WorkloadInputs, name: str) -> list[Operation]:
+    """Create the worker's Job, or copy its status to the hub's Job if that is safe."""
+    job = seen.remotes[name].job
+    if seen.job is None:
+        return []
+    if job is None:
+        return [CreateJob(name, builders.worker_job(seen.job, seen.workload, seen.settings.origin))]
+    theirs = job.get("status") or {}
+    if _sync_must_wait(seen.job, job) or _without_zeros(theirs) == _without_zeros(seen.job.get("status")):
+        return []
+    return [WriteJobStatus(theirs)]
+
+
+def _without_zeros(status: Obj | None) -> Obj:
+    """Return what an API server stores of a Job's status: it leaves out `active: 0`."""
+    return {field: value for field, value in (status or {}).items() if value}
+
+
+def _sync_must_wait(ours: Obj, theirs: Obj) -> bool:
+    """Whether the status cannot be copied yet.
+
+    Kueue defers it while the hub's Job alone is suspended. An API server refuses it while that Job is not
+    suspended and would lose its startTime; there Kueue retries until its Job reconciler has suspended it.
+    """
+    if not is_suspended(ours):
+        return _has_started(ours) and not _has_started(theirs)
+    return not is_suspended(theirs) and not job_is_finished(theirs)
+
+
+def _has_started(job: Obj) -> bool:
+    return "startTime" in (job.get("status") or {})
+
+
+def _sync_delay(seen: WorkloadInputs, name: str) -> float | None:
+    job = seen.remotes[name].job
+    return SYNC_SECONDS if seen.job and job and _sync_must_wait(seen.job, job) else None
+
+
+# The order is Kueue's (steps 2 to 6b; 8 is `dispatcher.dispatch`).
+RULES: Final[tuple[Callable[[WorkloadInputs], ReconcileResult | None], ...]] = (
+    _workload_has_no_quota,
+    _copy_is_finished,
+    _copy_is_evicted,
+    _copy_differs_from_workload,
+    _admitted_copy_is_missing,
+    _copy_is_admitted,
+)

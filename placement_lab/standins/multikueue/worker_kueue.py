@@ -1,0 +1,135 @@
+"""
+The decisions of a worker's Kueue about a copy and its Job.
+
+Pure. A copy requests quota with or without a Job; the Job starts when the copy is admitted. Simplified: the
+steps of a deactivation (recorded 30 ms apart) are one step here.
+"""
+
+from collections.abc import Mapping
+
+from placement_lab.standins.multikueue import transitions as step
+from placement_lab.standins.multikueue.objects import (
+    DEACTIVATION_TARGET,
+    EVICTED,
+    FINISHED,
+    QUOTA_RESERVED,
+    REQUEUED,
+    Obj,
+    condition,
+    condition_field,
+    deep_copy,
+    is_active,
+    is_condition_true,
+    is_suspended,
+    job_is_busy,
+    job_is_finished,
+    remove_condition,
+    set_condition,
+)
+from placement_lab.standins.multikueue.operations import (
+    NO_OPERATIONS,
+    Operation,
+    ReconcileResult,
+    SetActive,
+    SuspendJob,
+    WriteStatus,
+)
+
+
+def reconcile_copy(
+    copy: Obj | None,
+    job: Obj | None,
+    *,
+    queue: str,
+    room: bool,
+    now: float,
+    flavors: Mapping[str, Obj] = step.NO_FLAVORS,
+) -> ReconcileResult:
+    """Return the next step of the worker's Kueue for a copy and its Job, each of which may be missing.
+
+    `room`: whether the ClusterQueue `queue` is active and has quota for this copy. A copy that has quota
+    keeps it regardless. `flavors`: the quota that it gets, see `transitions.reserve`.
+    """
+    if copy is None:
+        return ReconcileResult((SuspendJob(True),)) if job and runs(job) else NO_OPERATIONS
+    if is_condition_true(copy, FINISHED):
+        return NO_OPERATIONS
+    if job and job_is_finished(job):
+        return _finish(copy, job, now)
+    if is_condition_true(copy, DEACTIVATION_TARGET) or (
+        not is_active(copy) and not is_condition_true(copy, EVICTED)
+    ):
+        return _deactivate(copy, now)
+    if is_condition_true(copy, EVICTED) and is_condition_true(copy, QUOTA_RESERVED):
+        return _stop(copy, job, now)
+    if not is_condition_true(copy, QUOTA_RESERVED):
+        return _admit(copy, job, queue, now, flavors) if room else _keep_pending(copy, job, queue, now)
+    return ReconcileResult((SuspendJob(False),)) if job and is_suspended(job) else NO_OPERATIONS
+
+
+def runs(job: Obj) -> bool:
+    """Return whether a Job runs: neither suspended nor finished."""
+    return not is_suspended(job) and not job_is_finished(job)
+
+
+def has_quota(copy: Obj) -> bool:
+    """Return whether the copy uses quota on its worker."""
+    return is_condition_true(copy, QUOTA_RESERVED) and not is_condition_true(copy, FINISHED)
+
+
+def preempted_status(copy: Obj, now: float) -> Obj:
+    """Return the status of a copy after its preemption by the worker's Kueue."""
+    after = deep_copy(copy)
+    step.evict(after, step.BY_PREEMPTION, "Preempted to accommodate a workload of the worker", now)
+    return dict(after["status"])
+
+
+def _finish(copy: Obj, job: Obj, now: float) -> ReconcileResult:
+    failed = is_condition_true(job, "Failed")
+    reason, kind = ("Failed", "Failed") if failed else ("Succeeded", "Complete")
+    after = deep_copy(copy)
+    step.finish(after, reason, condition_field(job, kind) or "Job finished successfully", now)
+    return ReconcileResult((WriteStatus(after["status"]),))
+
+
+def _deactivate(copy: Obj, now: float) -> ReconcileResult:
+    """Evict a deactivated copy (cluster-unlisted-while-running.log, 10.90 to 10.93)."""
+    after = deep_copy(copy)
+    target = condition(copy, DEACTIVATION_TARGET) or {"reason": "", "message": ""}
+    cause = f"DueTo{target['reason']}" if target["reason"] else ""
+    because = f" due to {target['message']}" if target["message"] else ""
+    remove_condition(after, DEACTIVATION_TARGET)
+    step.evict(after, f"{step.BY_DEACTIVATION}{cause}", f"The workload is deactivated{because}", now)
+    return ReconcileResult((SetActive(False), WriteStatus(after["status"])))
+
+
+def _stop(copy: Obj, job: Obj | None, now: float) -> ReconcileResult:
+    """Suspend the Job, then release the quota; without a Job, the quota stays reserved (12.02)."""
+    if job and not is_suspended(job):
+        return ReconcileResult((SuspendJob(True),))
+    if job is None or job_is_busy(job):
+        return NO_OPERATIONS
+    after = deep_copy(copy)
+    step.clear_after_eviction(after, now)
+    return ReconcileResult((WriteStatus(after["status"]),))
+
+
+def _admit(copy: Obj, job: Obj | None, queue: str, now: float, flavors: Mapping[str, Obj]) -> ReconcileResult:
+    if not is_active(copy) or condition_field(copy, REQUEUED, "status") == "False":
+        return _keep_pending(copy, job, queue, now)
+    after = deep_copy(copy)
+    step.reserve(after, queue, now, flavors)
+    step.sync_admitted(after, now)
+    return ReconcileResult((WriteStatus(after["status"]),))
+
+
+def _keep_pending(copy: Obj, job: Obj | None, queue: str, now: float) -> ReconcileResult:
+    stop: list[Operation] = [SuspendJob(True)] if job and runs(job) else []
+    if is_condition_true(copy, EVICTED):
+        return ReconcileResult(tuple(stop))
+    after = deep_copy(copy)
+    set_condition(after, QUOTA_RESERVED, False, "Suspended", f"ClusterQueue {queue} is inactive", now)
+    step.sync_admitted(after, now)
+    if after.get("status") == copy.get("status"):
+        return ReconcileResult(tuple(stop))
+    return ReconcileResult((*stop, WriteStatus(after["status"])))

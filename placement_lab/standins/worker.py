@@ -1,0 +1,189 @@
+"""
+A stand-in for the Kueue and the Job controller of one worker: quota, admission and running Jobs.
+
+Decides by `multikueue.reconcile_copy`. It has no ClusterQueue object: quota is counted in slots, one per
+Workload. `worker_quota` simulates one with a ClusterQueue.
+"""
+
+import asyncio
+import time
+from collections.abc import Coroutine, Iterable, Mapping
+from typing import ClassVar, Final
+
+from placement_ac.core.api.constants import WORKLOAD, Kind
+from placement_ac.core.api.errors import Conflict, NotFound
+from placement_ac.kube.client import Object
+from placement_ac.kube.login import Login
+from placement_lab.standins.informer import Name, StandIn, name_of
+from placement_lab.standins.key_queue import Key
+from placement_lab.standins.kueue_jobs import JOB, completed, end_of_sleep, job_status
+from placement_lab.standins.multikueue import (
+    Operation,
+    SetActive,
+    SuspendJob,
+    WriteStatus,
+    has_quota,
+    reconcile_copy,
+    runs,
+)
+from placement_lab.standins.multikueue.objects import WORKLOAD_LABEL
+
+QUEUE: Final = "cluster-queue"
+"""The name of a worker's only ClusterQueue, as in the recordings."""
+SLOTS: Final = 100
+TIMEOUT_SECONDS: Final = 10.0
+
+
+class KueueWorker(StandIn):
+    """Simulates Kueue on a worker. `slots`: the number of Workloads that can have quota at the same time.
+
+    `pods`: also simulate the Job controller, which gives a running Job a start time and an active Pod.
+    `sleeps`: also complete a Job whose container sleeps, when it has slept; others run until `finish`.
+    `hold`, `release`, `resize` and `finish` may be called from any thread except the stand-in's own.
+    """
+
+    name = "kueue"
+    kinds: ClassVar[tuple[Kind, ...]] = (WORKLOAD, JOB)
+
+    def __init__(
+        self, login: Login, *, slots: int = SLOTS, held: bool = False, pods: bool = True, sleeps: bool = False
+    ) -> None:
+        super().__init__(login)
+        self._sleeps = sleeps
+        self._slots = slots
+        self._held = held
+        self._pods = pods
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def run(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        await super().run()
+
+    # -- from other threads
+
+    def hold(self) -> None:
+        """Stop reserving quota; Workloads keep theirs (stopPolicy Hold)."""
+        self._set(held=True)
+
+    def release(self) -> None:
+        """Reserve quota again."""
+        self._set(held=False)
+
+    def resize(self, slots: int) -> None:
+        """Set the number of slots; no Workload is preempted if it decreases."""
+        self._set(slots=slots)
+
+    def finish(self, name: str, namespace: str = "default") -> bool:
+        """Complete the Job if it runs here; return whether it did. Raises ApiError, TimeoutError."""
+        return self._wait_for(self._finish((namespace, name)))
+
+    def _wait_for(self, work: Coroutine[object, object, bool]) -> bool:
+        if self._loop is None:
+            work.close()
+            return False
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(TIMEOUT_SECONDS)
+
+    def _set(self, *, held: bool | None = None, slots: int | None = None) -> None:
+        self._held = self._held if held is None else held
+        self._slots = self._slots if slots is None else slots
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._reconcile_waiting)
+
+    async def _finish(self, key: Name) -> bool:
+        while True:
+            job = self.objects(JOB).get(key)
+            if job is None or not runs(job):
+                return False
+            try:
+                await self.patch(JOB, job, {"status": completed(time.time())}, "status")
+            except Conflict:
+                await asyncio.sleep(0.01)  # wait for the event of the conflicting write
+            except NotFound:
+                return False
+            else:
+                return True
+
+    # -- the stand-in
+
+    def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
+        """Return the keys of a Job and its Workload, or of a Workload and all that wait for quota."""
+        if kind == JOB:
+            if self._pods:
+                yield "job", namespace, name
+            job = self.objects(JOB).get((namespace, name))
+            if job and _prebuilt(job):  # Kueue ignores other Jobs
+                yield "workload", namespace, _prebuilt(job)
+        else:
+            yield "workload", namespace, name
+            yield from self._waiting_keys()
+
+    def _waiting_keys(self) -> list[Key]:
+        """Return the keys of the Workloads without quota, oldest first."""
+        workloads = [item for item in self.objects(WORKLOAD).values() if not has_quota(item)]
+        workloads.sort(key=lambda item: (item["metadata"]["creationTimestamp"], name_of(item)))
+        return [("workload", *name_of(item)) for item in workloads]
+
+    def _reconcile_waiting(self) -> None:
+        for key in self._waiting_keys():
+            self.enqueue(key)
+
+    async def reconcile(self, key: Key) -> None:
+        what, where = key[0], (key[1], key[2])
+        try:
+            if what == "job":
+                await self._reconcile_job(where)
+            else:
+                await self._reconcile_workload(where)
+        except (Conflict, NotFound):  # outdated cache: reconcile again
+            await asyncio.sleep(0.01)
+            self.enqueue(key)
+
+    async def _reconcile_job(self, where: Name) -> None:
+        job = self.objects(JOB).get(where)
+        status = job_status(job, time.time()) if job else None
+        if job and status:
+            await self.patch(JOB, job, {"status": status}, "status")
+        elif job and self._sleeps and (end := end_of_sleep(job)):
+            await self._end_at(end, job)
+
+    async def _end_at(self, end: float, job: Object) -> None:
+        """Complete a running Job, or look at it again when it ends."""
+        left = end - time.time()
+        if left > 0:
+            self.enqueue(("job", *name_of(job)), after=left)
+        else:
+            await self.patch(JOB, job, {"status": completed(time.time())}, "status")
+
+    async def _reconcile_workload(self, where: Name) -> None:
+        copy, job = self.objects(WORKLOAD).get(where), self._job_of(where)
+        flavors = self._quota_for(copy)
+        decision = reconcile_copy(
+            copy, job, queue=QUEUE, room=flavors is not None, now=time.time(), flavors=flavors or {}
+        )
+        for operation in decision.operations:
+            copy = await self._execute(operation, copy, job)
+
+    def _quota_for(self, _: Object | None) -> Mapping[str, Object] | None:
+        """Return the quota for a copy that has none yet, None if there is none; see `transitions.reserve`."""
+        used = sum(has_quota(item) for item in self.objects(WORKLOAD).values())
+        return {} if not self._held and used < self._slots else None
+
+    def _job_of(self, workload: Name) -> Object | None:
+        namespace, name = workload
+        jobs = self.objects(JOB).items()
+        return next((job for key, job in jobs if key[0] == namespace and _prebuilt(job) == name), None)
+
+    async def _execute(self, operation: Operation, copy: Object | None, job: Object | None) -> Object | None:
+        """Execute one operation and return the resulting copy."""
+        match operation:
+            case SuspendJob(suspend) if job:
+                await self.patch(JOB, job, {"spec": {"suspend": suspend}})
+            case WriteStatus(status) if copy:
+                return await self.replace_status(WORKLOAD, copy, status)
+            case SetActive(active) if copy:
+                return await self.patch(WORKLOAD, copy, {"spec": {"active": active}})
+        return copy
+
+
+def _prebuilt(job: Object) -> str:
+    return str((job["metadata"].get("labels") or {}).get(WORKLOAD_LABEL, ""))

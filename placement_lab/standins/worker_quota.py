@@ -1,0 +1,168 @@
+"""
+A worker's Kueue with a ClusterQueue: Workloads reserve quota by flavor, and its status reports the sums.
+
+Only what a dispatcher reads is simulated: no cohort, no preemption.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from placement_ac.core.api.constants import KUEUE, WORKLOAD, Kind
+from placement_ac.core.api.pod_requests import PODS, podset_requests
+from placement_ac.core.api.quantities import format_milli, milli
+from placement_ac.kube.client import Object
+from placement_lab.standins.key_queue import Key
+from placement_lab.standins.kueue import CLUSTER_QUEUE, LOCAL_QUEUE
+from placement_lab.standins.kueue_jobs import JOB
+from placement_lab.standins.multikueue import has_quota
+from placement_lab.standins.multikueue.objects import ADMITTED, FINISHED, is_condition_true
+from placement_lab.standins.worker import QUEUE, KueueWorker
+
+Quota = Mapping[str, Mapping[str, str]]
+"""Flavor → resource → its nominal quota, in the order in which Kueue tries the flavors."""
+Used = Counter[tuple[str, str]]
+"""Flavor and resource → how much Workloads have, in thousandths."""
+_STATUS: Final[Key] = ("status", "", QUEUE)
+
+
+def queue_manifests(quota: Quota, local_queues: Iterable[str]) -> Iterator[Object]:
+    """Yield the ClusterQueue with this quota, and its LocalQueues in `default`.
+
+    All flavors are in one resource group, so each has the same resources.
+    """
+    api_version = f"{KUEUE}/v1beta2"
+    flavors = [
+        {
+            "name": flavor,
+            "resources": [{"name": name, "nominalQuota": amount} for name, amount in amounts.items()],
+        }
+        for flavor, amounts in quota.items()
+    ]
+    covered = list(dict.fromkeys(name for amounts in quota.values() for name in amounts))
+    yield {
+        "apiVersion": api_version,
+        "kind": CLUSTER_QUEUE.kind,
+        "metadata": {"name": QUEUE},
+        "spec": {
+            "namespaceSelector": {},
+            "resourceGroups": [{"coveredResources": covered, "flavors": flavors}],
+        },
+    }
+    for name in local_queues:
+        yield {
+            "apiVersion": api_version,
+            "kind": LOCAL_QUEUE.kind,
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"clusterQueue": QUEUE},
+        }
+
+
+class QuotaWorker(KueueWorker):
+    """Simulates Kueue on a worker with the ClusterQueue of `queue_manifests`."""
+
+    kinds = (WORKLOAD, JOB, CLUSTER_QUEUE)
+
+    def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
+        yield _STATUS
+        if kind == CLUSTER_QUEUE:
+            yield from self._waiting_keys()
+        else:
+            yield from super().keys_for(kind, namespace, name)
+
+    async def reconcile(self, key: Key) -> None:
+        if key != _STATUS:
+            await super().reconcile(key)
+        elif queue := self._queue_object():
+            status = self._status(queue)
+            if status != queue.get("status"):
+                await self.replace_status(CLUSTER_QUEUE, queue, status)
+
+    def _quota_for(self, copy: Object | None) -> Mapping[str, Object] | None:
+        queue = self._queue_object()
+        if copy is None or queue is None or super()._quota_for(copy) is None:
+            return None
+        return assigned_quota(copy, queue["spec"]["resourceGroups"], used_quota(self._reserving()))
+
+    def _queue_object(self) -> Object | None:
+        return self.objects(CLUSTER_QUEUE).get(("", QUEUE))
+
+    def _reserving(self) -> list[Object]:
+        return [copy for copy in self.objects(WORKLOAD).values() if has_quota(copy)]
+
+    def _status(self, queue: Object) -> Object:
+        copies = [one for one in self.objects(WORKLOAD).values() if not is_condition_true(one, FINISHED)]
+        reserving = self._reserving()
+        admitted = [one for one in reserving if is_condition_true(one, ADMITTED)]
+        return {
+            "flavorsReservation": _by_flavor(queue, used_quota(reserving)),
+            "flavorsUsage": _by_flavor(queue, used_quota(admitted)),
+            "pendingWorkloads": len(copies) - len(reserving),
+            "reservingWorkloads": len(reserving),
+            "admittedWorkloads": len(admitted),
+        }
+
+
+def assigned_quota(copy: Object, groups: Iterable[Object], used: Used) -> Mapping[str, Object] | None:
+    """Return podSet → `flavors` and `resourceUsage` of its assignment; None if there is no room.
+
+    Of each resource group, a podSet gets the first flavor with room for all that it asks for of that group.
+    """
+    used, assigned = used.copy(), {}
+    groups = list(groups)
+    for podset in copy["spec"].get("podSets") or ():
+        asked = dict(podset_requests(podset))
+        if not any(PODS in group["coveredResources"] for group in groups):
+            asked.pop(PODS, None)
+        flavors = _flavors_for(asked, groups, used)
+        if flavors is None:
+            return None
+        used.update({(flavor, name): asked[name] for name, flavor in flavors.items()})
+        usage = {name: format_milli(amount) for name, amount in asked.items()}
+        assigned[podset.get("name", "main")] = {"flavors": flavors, "resourceUsage": usage} if asked else {}
+    return assigned
+
+
+def _flavors_for(asked: Mapping[str, int], groups: Iterable[Object], used: Used) -> dict[str, str] | None:
+    """Return resource → flavor for a podSet; None if a resource is not covered or has no room."""
+    found: dict[str, str] = {}
+    for group in groups:
+        wanted = [name for name in asked if name in group["coveredResources"]]
+        fits = (
+            flavor["name"]
+            for flavor in group["flavors"]
+            if all(asked[name] <= _unused(flavor, name, used) for name in wanted)
+        )
+        if wanted and (flavor := next(fits, "")):
+            found |= dict.fromkeys(wanted, flavor)
+    return found if found.keys() == asked.keys() else None
+
+
+def _unused(flavor: Object, resource: str, used: Used) -> int:
+    nominal = (milli(one["nominalQuota"]) or 0 for one in flavor["resources"] if one["name"] == resource)
+    return next(nominal, 0) - used[flavor["name"], resource]
+
+
+def used_quota(copies: Iterable[Object]) -> Used:
+    """Return the quota that these copies have, by their assignments."""
+    used: Used = Counter()
+    for copy in copies:
+        for one in copy["status"]["admission"]["podSetAssignments"]:
+            for name, flavor in one.get("flavors", {}).items():
+                used[flavor, name] += milli(one["resourceUsage"][name]) or 0
+    return used
+
+
+def _by_flavor(queue: Object, used: Used) -> list[Object]:
+    """Return all flavors of a ClusterQueue with the total of each resource, as Kueue reports them."""
+    return [
+        {
+            "name": flavor["name"],
+            "resources": [
+                {"name": one["name"], "total": format_milli(used[flavor["name"], one["name"]])}
+                for one in flavor["resources"]
+            ],
+        }
+        for group in queue["spec"]["resourceGroups"]
+        for flavor in group["flavors"]
+    ]

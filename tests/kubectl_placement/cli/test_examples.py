@@ -1,0 +1,52 @@
+"""The examples that `--help` shows can be run as they stand there, on a hub with the samples."""
+
+import asyncio
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from placement_ac.cli.main import COMMANDS, main
+from placement_ac.kube.client import Client
+from placement_ac.kube.login import Login
+from placement_lab.hub import Hub
+from placement_lab.standins.manifests import apply, load, samples
+from tests.support.driver import Driver
+
+NOT_RUN = {
+    "hub": "runs until it is stopped: tests/placement_ac/cli/test_commands.py runs and stops it",
+    "ui": "runs until it is stopped: tests/kubectl_placement/cli/test_ui.py runs and stops it",
+}
+ON_NO_HUB = ("demo", "completion")
+ENDS = {"doctor": 2, "plan": 1}
+"""Exit codes on a small hub where they are not 0: it lacks Kueue and the controller, and has Story 2."""
+SAMPLES = ("fleet", "multikueue-setup-demo2.yaml", "placement-demo2-1.yaml")
+
+
+async def put_samples(kubeconfig: Path) -> None:
+    async with Client(Login(kubeconfig, None)) as client:
+        await apply(client, [one for name in SAMPLES for one in load(samples() / name)])
+
+
+def examples(name: str) -> list[str]:
+    shown = CliRunner().invoke(main, [name, "--help"], terminal_width=200).output
+    return re.findall(r"(?:^|\s)placement-ac (\S.*)$", shown.partition("Example")[2], re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - NOT_RUN))
+def test_the_examples_run(
+    name: str, hub: Hub, admin: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    hub.write_kubeconfig(kubeconfig)
+    asyncio.run(put_samples(kubeconfig))
+    (tmp_path / "samples").symlink_to(samples())
+    monkeypatch.chdir(tmp_path)
+    lines = examples(name)
+    assert lines != []
+    for line in lines:
+        words = shlex.split(line) + ([] if name in ON_NO_HUB else ["--kubeconfig", str(kubeconfig)])
+        result = CliRunner().invoke(main, words)
+        assert result.exit_code == ENDS.get(name, 0), f"{line}: {result.output}"

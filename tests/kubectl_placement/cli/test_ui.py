@@ -1,0 +1,469 @@
+"""`placement-ac ui` on a hub over HTTP: its page says what other commands say, and no more."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+from click.testing import CliRunner
+
+from kubectl_placement.cli import ui, ui_feed, ui_streams
+from kubectl_placement.cli.ui_streams import PER_CLIENT_MAX
+from kubectl_placement.cli.ui_thread import UiThread
+from kubectl_placement.readers import hub_reader
+from placement_ac.cli.main import main
+from placement_ac.core.api.constants import LABEL_CLUSTER, LABEL_MANAGED_BY, LABEL_PLACEMENT, MANAGED_BY
+from placement_lab.hub import Hub
+from tests.kubectl_placement.test_hub_reader_on_hub import kubeconfig_of
+from tests.support.documents import ROOT
+from tests.support.driver import KUBECONFIG, SCORES, Controllers, Driver, eventually
+from tests.support.hub_client import Client as HubClient
+from tests.support.rights import ACCOUNTS, CLUSTER_ROLES, allow, rule, token_of
+from tests.support.ui import events
+
+GROUPS = (
+    "kueue.x-k8s.io",
+    "cluster.open-cluster-management.io",
+    "multicluster.x-k8s.io",
+    "coordination.k8s.io",
+    "apps",
+)
+DUMP = str(ROOT / "docs" / "images" / "story3.yaml")
+Command = Callable[..., Any]
+
+
+@pytest.fixture
+def kubeconfig(hub: Hub, admin: Driver, tmp_path: Path) -> Path:
+    hub.write_kubeconfig(tmp_path / "admin")
+    return tmp_path / "admin"
+
+
+@pytest.fixture
+def says(kubeconfig: Path) -> Command:
+    """The answer of another command, as JSON."""
+
+    def run(*words: str) -> Any:
+        result = CliRunner().invoke(main, [*words, "-o", "json", "--kubeconfig", str(kubeconfig)])
+        return json.loads(result.stdout)
+
+    return run
+
+
+@pytest.fixture
+def two_checks(admin: Driver) -> None:
+    for name in ("p", "q"):
+        admin.check(name)
+        admin.select(name, ("a", 10), ("b", 90))
+    admin.multikueue_check("mk", "p")
+
+
+@pytest.fixture
+def url(two_checks: None, kubeconfig: Path) -> Iterator[str]:
+    with UiThread(kubeconfig) as page:
+        yield page.url
+
+
+# -- what it says
+
+
+def test_it_says_what_status_says(admin: Driver, url: str, says: Command, controllers: Controllers) -> None:
+    controllers.start()
+    eventually(lambda: (admin.reason("p"), admin.reason("q")), ("Active", "Active"))
+    document = says("status", "p")
+    with events(url, "p") as page:
+        assert page.next()[0] == "hub"
+        assert {one["name"] for one in page.until("checks")["checks"]} == {"p", "q"}
+        page.until("check", lambda one: one["status"]["clusters"] == document["checks"][0]["clusters"])
+    with events(url, "p") as page:
+        shown = page.until("check", lambda one: one["status"] == document["checks"][0])
+        assert shown["slots"] == {"used": 2, "most": 20}
+        lanes = {lane["name"]: lane["spans"] for lane in page.until("timeline")["lanes"]}
+        assert {name: spans[-1]["state"] for name, spans in lanes.items()} == {"a": "listed", "b": "listed"}
+
+
+def test_only_what_changes_is_sent(admin: Driver, url: str) -> None:
+    with events(url, "p") as page:
+        page.until("timeline")
+        admin.decide("q", ("a", 10))
+        name, change = page.next()
+        assert (name, change["whole"], [one["name"] for one in change["checks"]]) == ("checks", False, ["q"])
+        assert change["checks"][0]["states"] == {"selected": 1}
+        admin.decide("p", ("b", 5))
+        assert [row["score"] for row in page.until("check")["status"]["clusters"]] == [5]
+        admin.ask("DELETE", admin.kueue("admissionchecks", "q"))
+        assert page.until("checks", lambda one: one["gone"])["gone"] == ["q"]
+
+
+def test_a_score_of_a_cluster_that_drains_is_in_the_last_hour(admin: Driver, kubeconfig: Path) -> None:
+    """It is in no status: OCM no longer selects the cluster."""
+    add_on = {"type": "AddOn", "addOn": {"resourceName": "usage", "scoreName": "gpus"}}
+    policy = {"mode": "Exact", "configurations": [{"scoreCoordinate": add_on, "weight": 1}]}
+    admin.check("p")
+    admin.placement("p", prioritizerPolicy=policy)
+    admin.decide("p", "a")
+    admin.secrets_for("a", "b")
+    admin.namespace("b")
+    kind = {"apiVersion": "cluster.open-cluster-management.io/v1alpha1", "kind": "AddOnPlacementScore"}
+    admin.ask("POST", SCORES.format("b"), kind | {"metadata": {"name": "usage"}})
+    for name in ("a", "b"):
+        labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_PLACEMENT: "p", LABEL_CLUSTER: name}
+        admin.cluster(f"p-{name}", labels=labels)
+    admin.config("p", "p-a", "p-b")
+    with UiThread(kubeconfig) as served, events(served.url, "p") as page:
+        page.until("timeline")
+        value = {"status": {"scores": [{"name": "gpus", "value": 42}]}}
+        admin.ask("PATCH", f"{SCORES.format('b')}/usage/status", value, "merge")
+
+        def scored(timeline: Any) -> bool:
+            points = {lane["name"]: lane["scores"] for lane in timeline["lanes"]}["b"]
+            return bool(points and points[-1]["value"] == 42)
+
+        page.until("timeline", scored)
+
+
+def test_a_new_check_appears(admin: Driver, url: str) -> None:
+    with events(url, "new") as page:
+        page.until("checks")
+        admin.check("new")
+        change = page.until("checks")
+        assert [one["name"] for one in change["checks"]] == ["new"]
+        assert page.until("check")["status"]["placementSays"].startswith("it does not exist")
+
+
+def test_it_explains_as_explain_does(url: str, says: Command) -> None:
+    def asked(**query: str) -> Any:
+        return requests.get(f"{url}explain", params=query, timeout=20).json()
+
+    [expected] = says("explain", "cluster", "a", "--check", "p")["checks"]
+    found = asked(check="p", cluster="a")
+    assert {name: found[name] for name in ("links", "state", "step", "cluster")} == {
+        name: expected[name] for name in ("links", "state", "step", "cluster")
+    }
+    [expected] = says("explain", "check", "p")["checks"]
+    found = asked(check="p")
+    assert found["links"] == expected["links"]
+    assert sorted(name for one in found["clusters"] for name in one["names"]) == ["a", "b"]
+    assert asked(check="none")["kind"] == "error"
+    assert '"none" not found' in asked(check="none")["message"]
+    assert '"none" not found' in asked(check="p", cluster="none")["message"]
+
+
+def test_a_dump_can_be_looked_at(tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    with output.open("w") as file:
+        words = [sys.executable, "-m", "placement_ac", "ui", "--from-dump", DUMP]
+        run = subprocess.Popen(words, stdout=file, text=True)
+    try:
+        found = eventually(lambda: re.search(r"http://\S+/", output.read_text()), seconds=20)
+        with events(found[0], "placement-demo2") as page:
+            hub = page.until("hub")
+            assert (hub["live"], hub["server"]) == (False, "")
+            states = {row["name"]: row["state"] for row in page.until("check")["status"]["clusters"]}
+            assert states == {"cluster2": "listed", "cluster3": "draining"}
+            timeline = page.until("timeline")
+            assert {lane["name"] for lane in timeline["lanes"]} == {"cluster2", "cluster3"}
+        explanation = requests.get(f"{found[0]}explain?check=placement-demo2&cluster=cluster3", timeout=20)
+        assert explanation.json()["state"] == "draining"
+        run.send_signal(signal.SIGINT)
+        assert run.wait(20) == 0
+    finally:
+        run.kill()
+
+
+# -- what it refuses
+
+
+def test_it_only_answers_get(url: str) -> None:
+    for method in ("POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"):
+        answer = requests.request(method, url, timeout=20)
+        assert (answer.status_code, answer.headers["Allow"]) == (405, "GET")
+
+
+def test_another_host_is_refused(url: str) -> None:
+    """A site whose name resolves to 127.0.0.1 cannot read the page (DNS rebinding)."""
+    port = urlsplit(url).port
+    for host in ("evil.example", f"evil.example:{port}", "127.0.0.1", "127.0.0.1:1", ""):
+        for path in ("", "events?check=p", "explain?check=p"):
+            answer = requests.get(url + path, headers={"Host": host}, timeout=20)
+            assert answer.status_code in (400, 403), (host, path)
+            assert "AdmissionCheck" not in answer.text
+
+
+def test_localhost_is_this_host(url: str) -> None:
+    assert requests.get(url.replace("127.0.0.1", "localhost"), timeout=20).status_code == 200
+
+
+def test_it_listens_on_one_address_only(url: str) -> None:
+    port = urlsplit(url).port
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(("127.0.0.2", port), timeout=5).close()
+
+
+def test_its_headers_let_nothing_in(url: str) -> None:
+    answer = requests.get(url, timeout=20)
+    policy = answer.headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert not re.search(r"(?:src|href)=\"(?!data:,|#)", answer.text)
+    assert "innerHTML =" not in answer.text
+    missing = requests.get(f"{url}kubeconfig", timeout=20)
+    assert (missing.status_code, missing.text) == (
+        404,
+        "there is only one page: the address that placement-ac ui has printed\n",
+    )
+
+
+def test_it_shows_no_secret(hub: Hub, url: str) -> None:
+    texts = [
+        requests.get(f"{url}explain?check=p&cluster=a", timeout=20).text,
+        requests.get(url, timeout=20).text,
+    ]
+    with events(url, "p") as page:
+        texts += [json.dumps(page.until(name)) for name in ("hub", "checks", "check", "timeline")]
+    for text in texts:
+        assert hub.token not in text
+        assert KUBECONFIG not in text
+    assert "multikueue-a" in texts[4]
+
+
+def test_it_only_reads(hub: Hub, url: str) -> None:
+    requests.get(f"{url}explain?check=p", timeout=20)
+    ours = [one for one in hub.journal if one.user_agent == "placement-ac"]
+    assert {one.method for one in ours} == {"GET"}
+
+
+def reads_of_explanations(hub: Hub, since: int) -> list[str]:
+    """The paths of the lists of all namespaces, which no page follows."""
+    paths = (one.path for one in hub.journal[since:])
+    return [one for one in paths if one.endswith(("v1beta1/placements", "v1beta1/placementdecisions"))]
+
+
+OTHER_SITES = {
+    "cross-site": {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"},
+    "a form or an image": {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"},
+    "another port of this machine": {"Sec-Fetch-Site": "same-site"},
+    "an old browser": {"Origin": "https://evil.example"},
+    "a file": {"Origin": "null"},
+}
+
+
+@pytest.mark.parametrize("headers", OTHER_SITES.values(), ids=OTHER_SITES)
+def test_another_site_is_refused(hub: Hub, url: str, headers: dict[str, str]) -> None:
+    """Even if it knows the address."""
+    before = len(hub.journal)
+    for path in ("", "events?check=p", "explain?check=p"):
+        answer = requests.get(url + path, headers=headers, timeout=20)
+        assert (answer.status_code, "AdmissionCheck" in answer.text) == (403, False)
+        assert "from the page of another site" in answer.text
+    assert reads_of_explanations(hub, before) == []
+
+
+def test_the_page_itself_is_no_other_site(url: str) -> None:
+    host = f"http://{urlsplit(url).netloc}"
+    for headers in ({"Origin": host, "Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}):
+        assert requests.get(f"{url}explain?check=p", headers=headers, timeout=20).status_code == 200
+
+
+def test_an_address_without_the_secret_is_refused(kubeconfig: Path, two_checks: None) -> None:
+    with UiThread(kubeconfig) as one:
+        root = f"http://{urlsplit(one.url).netloc}/"
+        wrong = one.url[:-2] + ("x/" if one.url[-2] != "x" else "y/")
+        for base in (root, wrong, f"{root}x/", one.url[:-5]):
+            for path in ("", "events?check=p", "explain?check=p"):
+                answer = requests.get(base + path, timeout=20)
+                assert (answer.status_code, "lacks its secret" in answer.text) == (403, True), base + path
+        with UiThread(kubeconfig) as other:
+            assert urlsplit(one.url).path != urlsplit(other.url).path
+
+
+def test_explanations_share_the_reads_of_the_hub(hub: Hub, url: str) -> None:
+    """However many ask: two kinds every half second, and an answer is never older than its question."""
+    seconds = 3.0
+    end = time.monotonic() + seconds
+    before = len(hub.journal)
+
+    def ask(_: int) -> int:
+        number = 0
+        while time.monotonic() < end:
+            assert requests.get(f"{url}explain?check=p", timeout=20).json()["kind"] == "check"
+            number += 1
+        return number
+
+    with ThreadPoolExecutor(16) as pool:
+        assert sum(pool.map(ask, range(16))) > 16
+    spent = time.monotonic() - end + seconds
+    assert 0 < len(reads_of_explanations(hub, before)) <= 2 * (spent / ui_feed.SHARED_SECONDS + 1)
+
+
+def test_an_explanation_is_not_older_than_its_question(admin: Driver, url: str) -> None:
+    for number in range(3):
+        name = f"late-{number}"
+        admin.check(name)
+        admin.placement(name)
+
+        def placement(name: str = name) -> Any:
+            return requests.get(f"{url}explain", {"check": name}, timeout=20).json().get("placement")
+
+        eventually(placement, f"kueue-system/{name}")
+
+
+def test_a_browser_with_too_many_pages_keeps_the_newest(url: str) -> None:
+    with ExitStack() as stack:
+        pages = [stack.enter_context(events(url)) for _ in range(PER_CLIENT_MAX)]
+        for page in pages:
+            page.until("hub")
+        newest = stack.enter_context(events(url))
+        newest.until("hub")
+        pages[0].until("replaced")
+        with pytest.raises(AssertionError, match="the stream has ended"):
+            pages[0].next()
+        assert requests.get(f"{url}explain?check=p", timeout=20).status_code == 200
+
+
+def test_streams_beyond_the_limit_are_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ui_streams, "STREAMS_MAX", 1)
+    other = {"User-Agent": "another browser"}
+    with events(url) as page:
+        page.until("hub")
+        answer = requests.get(f"{url}events", headers=other, timeout=20)
+        assert (answer.status_code, answer.text) == (503, "close other pages first\n")
+
+        monkeypatch.setattr(ui_streams, "STREAMS_MAX", 2)
+        with requests.get(f"{url}events", headers=other, timeout=20, stream=True) as answer:
+            assert answer.status_code == 200
+
+
+# -- rights and outages
+
+
+def test_missing_rights_are_the_line_of_status(hub: Hub, two_checks: None, tmp_path: Path) -> None:
+    owner = HubClient(hub)
+    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
+    allow(owner, *(rule("get list watch", group, "*") for group in GROUPS))
+    reader = kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
+    line = CliRunner().invoke(main, ["status", "--kubeconfig", str(reader)]).stderr.strip()
+    assert line.startswith("missing rights: ")
+    with UiThread(reader) as page, events(page.url, "p") as shown:
+        assert shown.until("hub")["missing"] == line
+        [row, _] = shown.until("check")["status"]["clusters"]
+        assert row["credential"]["problem"] == "unknown: no right to list secrets in namespace kueue-system"
+
+
+def test_without_the_right_to_checks_nothing_is_served(hub: Hub, two_checks: None, tmp_path: Path) -> None:
+    owner = HubClient(hub)
+    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
+    reader = kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
+    result = CliRunner().invoke(main, ["ui", "--kubeconfig", str(reader)])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: ask an admin to bind placement-ac's viewer roles to you (")
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub_reader, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(hub_reader, "RETRY_SECONDS", (0.05, 0.1))
+    monkeypatch.setattr(ui_feed, "RETRY_SECONDS", 0.1)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_an_outage_is_shown_until_it_ends(hub: Hub, admin: Driver, url: str) -> None:
+    with events(url, "p") as page:
+        page.until("timeline")
+        with hub.outage():
+            hub.drop_watches("close")
+            assert page.until("hub")["problem"]
+        assert page.until("hub", lambda one: not one["problem"])
+        admin.decide("p", ("b", 5))
+        assert [row["score"] for row in page.until("check")["status"]["clusters"]] == [5]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_right_that_is_revoked_is_shown(hub: Hub, two_checks: None, tmp_path: Path) -> None:
+    owner = HubClient(hub)
+    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
+    allow(owner, *(rule("get list watch", group, "*") for group in GROUPS))
+    reader = kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
+    with UiThread(reader) as page, events(page.url, "p") as shown:
+        shown.until("timeline")
+        owner.ask("DELETE", f"{CLUSTER_ROLES}/r")
+        hub.drop_watches("close")
+        assert shown.until("hub", lambda one: one["problem"])
+
+
+# -- the command
+
+
+def test_a_port_in_use_is_an_error(two_checks: None, kubeconfig: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        words = ["ui", "--kubeconfig", str(kubeconfig), "--port", str(port)]
+        result = CliRunner().invoke(main, words)
+    assert (result.exit_code, result.stderr) == (
+        1,
+        f"Error: choose another --port: 127.0.0.1:{port}: Address already in use\n",
+    )
+
+
+def test_a_hub_that_does_not_answer_is_an_error(hub: Hub, kubeconfig: Path) -> None:
+    with hub.outage():
+        result = CliRunner().invoke(main, ["ui", "--kubeconfig", str(kubeconfig)])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: ")
+
+
+def test_it_opens_a_browser_and_ends_with_ctrl_c(two_checks: None, kubeconfig: Path, tmp_path: Path) -> None:
+    """Run as its help shows, with a browser that writes down what it opens."""
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/opened\n')
+    browser.chmod(0o755)
+    words = [sys.executable, "-m", "placement_ac", "ui", "--open", "--kubeconfig", str(kubeconfig)]
+    environment = os.environ | {"BROWSER": f"{browser} %s &"}
+    run = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert run.stdout is not None
+        line = run.stdout.readline()
+        address = r"(http://127\.0\.0\.1:\d+/[\w-]{32}/)"
+        found = re.fullmatch(rf"The page is at {address}; press Ctrl-C to stop it\.\n", line)
+        assert found, line
+        with events(found[1]) as page:
+            page.until("checks")
+            opened = tmp_path / "opened"
+            eventually(lambda: opened.exists() and opened.read_text(), f"{found[1]}\n")
+            run.send_signal(signal.SIGINT)
+            assert run.wait(20) == 0
+        assert run.stderr is not None
+        assert run.stderr.read() == ""
+    finally:
+        run.kill()
+        run.communicate()
+
+
+def test_a_browser_for_terminals_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+
+    class Recorder(ui.webbrowser.BackgroundBrowser):
+        def open(self, url: str, new: int = 0, autoraise: bool = True) -> bool:
+            opened.append(url)
+            return True
+
+    monkeypatch.setattr(ui.webbrowser, "get", lambda: ui.webbrowser.GenericBrowser("false"))
+    ui.open_in_browser("http://127.0.0.1:1/")
+    monkeypatch.setattr(ui.webbrowser, "get", lambda: Recorder("true"))
+    ui.open_in_browser("http://127.0.0.1:2/")
+    assert opened == ["http://127.0.0.1:2/"]

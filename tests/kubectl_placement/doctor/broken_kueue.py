@@ -1,0 +1,374 @@
+"""Broken kinds, Deployments and configurations of Kueue."""
+
+import json
+from typing import Any, Final
+
+from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE
+from placement_ac.core.dispatch.scores import SCORES
+from tests.kubectl_placement.doctor.broken_setups import (
+    CHECK,
+    CONFIG,
+    CONTROLLER,
+    FAIL,
+    FILE,
+    KUBE_CONFIG,
+    KUEUE,
+    RESTART,
+    WARN,
+    Break,
+    Objects,
+    applied,
+    both,
+    configured,
+    crd,
+    edited,
+    gate,
+    image,
+    patched,
+    put,
+    setting,
+    without,
+)
+from tests.support.healthy import NS
+
+INSTALL: Final = (
+    "kubectl apply --server-side -f "
+    "https://github.com/kubernetes-sigs/kueue/releases/download/v0.19.2/manifests.yaml"
+)
+CHOOSE: Final = "choose the context of a hub, or install"
+POD: Final = ("spec", "template", "spec")
+ARGS: Final = (*POD, "containers", 0, "args")
+OURS: Final = "open-cluster-management.io/placement"
+STEPS: Final = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
+STEPS_CONFIG: Final = "incrementalDispatcherConfig"
+CONFIGURED: Final = (
+    "multikueue-gate",
+    "dispatcher-name",
+    "cluster-profile-gate",
+    "access-providers",
+    "access-provider-plugin",
+    "external-frameworks-gate",
+    "external-frameworks-rights",
+)
+"""Lines that stand on Kueue's configuration."""
+
+
+def moved(objects: Objects) -> None:
+    deployment = objects.pop(KUEUE)
+    deployment["metadata"]["namespace"] = "kueue"
+    objects["Deployment", "kueue", KUEUE[2]] = deployment
+
+
+def flags(*args: str) -> str:
+    containers: Any = [{"name": "manager", "args": args}]
+    return patched(json.dumps({"containers": containers}))
+
+
+SHOWN: Final = f"{INSTALL.replace('apply', 'diff')}  # apply it with the plugins of your access providers"
+"""How a newer release is installed where that may take plugins away."""
+RELEASES: Final = (
+    *(
+        Break(
+            f"Kueue {release} evicts jobs",
+            image(release),
+            "kueue-release",
+            FAIL,
+            f"Kueue {release} evicts healthy jobs when a watch of a worker restarts: "
+            "fixed in 0.17.8, 0.18.4 and 0.19.0",
+            SHOWN,
+        )
+        for release in ("0.16.9", "0.17.7", "0.18.3")
+    ),
+    *(
+        Break(
+            f"Kueue {release} goes by the alphabet",
+            image(release),
+            "kueue-release",
+            WARN,
+            f"Kueue {release} nominates clusters by name, not in the Placement's order: fixed in 0.19.0",
+            SHOWN,
+        )
+        for release in ("0.17.8", "0.18.4")
+    ),
+    Break(
+        "Kueue tells no release",
+        put(KUEUE, *POD, "containers", 0, "image", "kueue:latest"),
+        "kueue-release",
+        WARN,
+        "unknown: neither image nor label of Kueue's Deployment names a release",
+        f"kubectl get deployment -n {NS} kueue-controller-manager "
+        "-o jsonpath='{.spec.template.spec.containers[*].image}'",
+    ),
+)
+
+KUEUES: Final = (
+    Break(
+        "Kueue's CRD is missing",
+        without(crd("multikueueconfigs.kueue.x-k8s.io")),
+        "kueue-crds",
+        FAIL,
+        f"{CHOOSE} Kueue there: multikueueconfigs.kueue.x-k8s.io are not served",
+        "kubectl config get-contexts",
+        unknown=("name-taken", "multikueue-checks", "connections"),
+    ),
+    Break(
+        "Kueue's CRD is of a version that nobody speaks",
+        put(
+            crd("workloads.kueue.x-k8s.io"),
+            *("spec", "versions", [{"name": "v1", "served": True}, {"name": "v1beta2", "served": False}]),
+        ),
+        "kueue-crds",
+        FAIL,
+        "workloads.kueue.x-k8s.io are served as v1, but the controller needs v1beta2, v1beta1",
+        INSTALL,
+    ),
+    Break(
+        "OCM's CRD is missing",
+        without(crd("placementdecisions.cluster.open-cluster-management.io")),
+        "ocm-crds",
+        FAIL,
+        f"{CHOOSE} OCM there: placementdecisions.cluster.open-cluster-management.io are not served",
+        "kubectl config get-contexts",
+        unknown=("hub-as-worker", "credentials", "credential-expiry"),
+    ),
+    Break(
+        "a CRD of OCM's is missing that one can do without",
+        without(crd("addonplacementscores.cluster.open-cluster-management.io")),
+        "ocm-crds",
+        WARN,
+        "addonplacementscores.cluster.open-cluster-management.io are not served, so they are not used",
+        "kubectl api-resources --api-group=cluster.open-cluster-management.io",
+    ),
+    Break(
+        "Kueue is not installed",
+        without(KUEUE),
+        "kueue-deployment",
+        FAIL,
+        f"there is no Deployment of Kueue in namespace {NS}",
+        "kubectl get deployments -A -l control-plane=controller-manager",
+        unknown=("kueue-release", "access-provider-plugin"),
+    ),
+    Break(
+        "Kueue is elsewhere",
+        moved,
+        "kueue-deployment",
+        FAIL,
+        f"there is no Deployment of Kueue in namespace {NS}; Kueue is in kueue",
+        "kubectl set env -n placement-ac-system deployment/placement-ac PLACEMENT_AC_KUEUE_NAMESPACE=kueue",
+        runs=True,
+        unknown=("kueue-release", "access-provider-plugin"),
+    ),
+    Break(
+        "Kueue is scaled to 0",
+        put(KUEUE, "spec", "replicas", 0),
+        "kueue-deployment",
+        FAIL,
+        f"Deployment {NS}/kueue-controller-manager is scaled to 0",
+        f"kubectl scale deployment -n {NS} kueue-controller-manager --replicas=1",
+        runs=True,
+    ),
+    Break(
+        "no Pod of Kueue's is ready",
+        put(KUEUE, "status", {"replicas": 1}),
+        "kueue-deployment",
+        FAIL,
+        f"no Pod of Deployment {NS}/kueue-controller-manager is ready",
+        f"{RESTART} && kubectl rollout status -n {NS} deployment/kueue-controller-manager",
+    ),
+    *RELEASES,
+    Break(
+        "Kueue's configuration is missing",
+        without(CONFIG),
+        "kueue-configuration",
+        FAIL,
+        f"ConfigMap {NS}/kueue-manager-config does not exist",
+        applied(
+            "apiVersion: v1",
+            "kind: ConfigMap",
+            f"metadata: {{name: kueue-manager-config, namespace: {NS}}}",
+            "data:",
+            f"  {FILE}: |",
+            "    apiVersion: config.kueue.x-k8s.io/v1beta2",
+            "    kind: Configuration",
+        ),
+        runs=True,
+        unknown=CONFIGURED,
+    ),
+    *(
+        Break(
+            f"Kueue's configuration is {problem_name}",
+            put(CONFIG, "data", FILE, text),
+            "kueue-configuration",
+            FAIL,
+            f"ConfigMap {NS}/kueue-manager-config has a {FILE} {problem}",
+            f"kubectl edit {KUBE_CONFIG}  # {FILE}: config.kueue.x-k8s.io/v1beta2",
+            unknown=CONFIGURED,
+        )
+        for problem_name, text, problem in (
+            ("no YAML", "{", "that is not YAML"),
+            ("of no kind", "a: b", "that is no Configuration"),
+            ("too new", "{kind: Configuration, apiVersion: v9}", "of v9, which is unknown"),
+        )
+    ),
+    Break(
+        "a feature gate is set in both places",
+        put(KUEUE, *ARGS, ["--config=/x", "--feature-gates", "MultiKueue=true"]),
+        "kueue-configuration",
+        FAIL,
+        f"feature gates are set both in ConfigMap {NS}/kueue-manager-config and by --feature-gates: "
+        "Kueue exits at once",
+        edited('1; /^featureGates:/{print "  MultiKueue: true"} END{exit !NR}')
+        + " &&\n"
+        + flags("--config=/x"),
+        runs=True,
+    ),
+    Break(
+        "MultiKueue is off",
+        gate("MultiKueue: false"),
+        "multikueue-gate",
+        FAIL,
+        "the gate MultiKueue is off: no job is sent to a worker",
+        edited('/^  MultiKueue:/{$0="  MultiKueue: true"} 1; END{exit !NR}'),
+        runs=True,
+    ),
+    Break(
+        "MultiKueue is off by an argument",
+        both(
+            configured("featureGates:\n  MultiKueueClusterProfile: true\n", ""),
+            put(KUEUE, *ARGS, ["--feature-gates=MultiKueue=false,MultiKueueClusterProfile=true", "-v"]),
+        ),
+        "multikueue-gate",
+        FAIL,
+        "the gate MultiKueue is off: no job is sent to a worker",
+        flags("-v", "--feature-gates=MultiKueue=true,MultiKueueClusterProfile=true"),
+        runs=True,
+    ),
+    Break(
+        "Kueue waits for our nominations, and there are none",
+        configured("  gcInterval: 1m\n", f"  gcInterval: 1m\n  dispatcherName: {OURS}\n"),
+        "dispatcher-name",
+        FAIL,
+        f"Kueue leaves nominations to {OURS}, but the controller does not nominate (--dispatcher): "
+        "no job is nominated",
+        "kubectl set env -n placement-ac-system deployment/placement-ac PLACEMENT_AC_DISPATCHER=true",
+        runs=True,
+    ),
+    Break(
+        "both nominate",
+        setting("DISPATCHER", "true"),
+        "dispatcher-name",
+        WARN,
+        "both the controller (--dispatcher) and Kueue nominate, Kueue with "
+        "kueue.x-k8s.io/multikueue-dispatcher-all-at-once",
+        edited(f'1; /^multiKueue:/{{print "  dispatcherName: {OURS}"}} END{{exit !NR}}'),
+        runs=True,
+    ),
+    *(
+        Break(
+            f"a check names the profile {profile}",
+            both(
+                setting("DISPATCHER", "true"),
+                configured("  gcInterval: 1m\n", f"  gcInterval: 1m\n  dispatcherName: {OURS}\n"),
+                put(CHECK, "metadata", "annotations", {ANNOTATION_DISPATCH_PROFILE: profile}),
+            ),
+            "dispatch-profiles",
+            level,
+            f"the profile of AdmissionCheck placement-demo1: {problem}",
+            "kubectl annotate --overwrite admissioncheck placement-demo1 "
+            "placement-ac.open-cluster-management.io/dispatch-profile=ranked",
+            runs=True,
+        )
+        for profile, level, problem in (
+            ("headroom=0", FAIL, "'headroom=0' gives no score a weight"),
+            ("rankd", FAIL, "'rankd' gives no score a weight; did you mean ranked?"),
+            (
+                "Spred=1",
+                WARN,
+                (
+                    f"there is no score 'Spred': there are {', '.join(SCORES)}; a plugin of that name must "
+                    "be installed with the controller; did you mean Spread?"
+                ),
+            ),
+        )
+    ),
+    Break(
+        "both nominate, and Kueue's own dispatcher has a configuration",
+        both(
+            setting("DISPATCHER", "true"),
+            configured(
+                "  gcInterval: 1m\n", f"  dispatcherName: {STEPS}\n  {STEPS_CONFIG}: {{stepSize: 1}}\n"
+            ),
+        ),
+        "dispatcher-name",
+        WARN,
+        f"both the controller (--dispatcher) and Kueue nominate, Kueue with {STEPS}",
+        f"kubectl edit {KUBE_CONFIG}  # multiKueue: dispatcherName: {OURS}, and no {STEPS_CONFIG}",
+    ),
+    Break(
+        "somebody else nominates",
+        configured("  gcInterval: 1m\n", "  dispatcherName: example.com/mine\n"),
+        "dispatcher-name",
+        WARN,
+        "Kueue leaves nominations to example.com/mine, which is not one of its own dispatchers",
+        edited(
+            '/^  dispatcherName:/{$0="  dispatcherName: kueue.x-k8s.io/multikueue-dispatcher-all-at-once"} '
+            "1; END{exit !NR}"
+        ),
+    ),
+    Break(
+        "a job kind is missing among ours",
+        both(
+            setting("CREDENTIALS_PROBE", "true"),
+            put(
+                CONTROLLER,
+                *ARGS,
+                ["run", "--external-frameworks=PipelineRun.v1.tekton.dev", "--frameworks=batch/job"],
+            ),
+        ),
+        "frameworks",
+        FAIL,
+        "Kueue sends jobset.x-k8s.io/jobset, but --frameworks does not have it: Kueue will not connect",
+        """kubectl patch -n placement-ac-system deployment/placement-ac -p '{"spec": {"template": {"spec": """
+        """{"containers": [{"name": "controller", "args": ["run", """
+        """"--external-frameworks=PipelineRun.v1.tekton.dev", """
+        """"--frameworks=batch/job,jobset.x-k8s.io/jobset"]}]}}}}'""",
+        runs=True,
+    ),
+    Break(
+        "a job kind is there among ours that Kueue does not send",
+        both(
+            setting("CREDENTIALS_PROBE", "true"),
+            put(
+                CONTROLLER,
+                *ARGS,
+                [
+                    "run",
+                    "--external-frameworks=PipelineRun.v1.tekton.dev",
+                    "--frameworks=batch/job,jobset.x-k8s.io/jobset,pod",
+                ],
+            ),
+        ),
+        "frameworks",
+        WARN,
+        "Kueue does not send pod, but --frameworks requires it of each worker",
+        """kubectl patch -n placement-ac-system deployment/placement-ac -p '{"spec": {"template": {"spec": """
+        """{"containers": [{"name": "controller", "args": ["run", """
+        """"--external-frameworks=PipelineRun.v1.tekton.dev", """
+        """"--frameworks=batch/job,jobset.x-k8s.io/jobset"]}]}}}}'""",
+        runs=True,
+    ),
+    Break(
+        "the external job kinds are missing among ours",
+        both(
+            setting("CREDENTIALS_PROVISION", "managed-serviceaccount"),
+            put(CONTROLLER, *ARGS, ["run", "--frameworks=batch/job,jobset.x-k8s.io/jobset"]),
+        ),
+        "frameworks",
+        FAIL,
+        "Kueue sends PipelineRun.v1.tekton.dev, but --external-frameworks does not have it: "
+        "Kueue will not connect",
+        "kubectl set env -n placement-ac-system deployment/placement-ac "
+        "PLACEMENT_AC_EXTERNAL_FRAMEWORKS=PipelineRun.v1.tekton.dev",
+        runs=True,
+    ),
+)

@@ -1,0 +1,76 @@
+"""Broken setups that only a large or slow fleet notices: too many connections, and a short grace."""
+
+import copy
+from datetime import timedelta
+from typing import Final
+
+from tests.kubectl_placement.doctor.broken_setups import DEPLOYED, WARN, Break, How, Objects, both, worker
+from tests.support import healthy
+from tests.support.builders import workload
+from tests.support.healthy import NS
+
+SECRETS: Final = [("Secret", NS, name) for name in ("kueue-admin-cluster2-kubeconfig", "multikueue-cluster3")]
+
+
+def shared_worker(placement: str, cluster: str) -> How:
+    """Return what adds the MultiKueueCluster of another Placement with the same credentials."""
+
+    def change(objects: Objects) -> None:
+        other = copy.deepcopy(objects[worker(cluster)])
+        other["metadata"]["name"] = f"{placement}-{cluster}"
+        other["metadata"]["labels"]["cluster.open-cluster-management.io/placement"] = placement
+        objects["MultiKueueCluster", "", f"{placement}-{cluster}"] = other
+
+    return change
+
+
+def same_kubeconfig(objects: Objects) -> None:
+    """Give cluster3 the kubeconfig of cluster2."""
+    one, other = SECRETS
+    objects[other]["data"] = copy.deepcopy(objects[one]["data"])
+
+
+def placed_jobs(number: int, seconds: float, name: str = "job") -> How:
+    """Return what adds Workloads that Kueue placed so long after our Ready."""
+    states = {"placement-demo1": "Ready", "multikueue-demo1": "Ready"}
+
+    def change(objects: Objects) -> None:
+        for at in range(number):
+            job = workload(f"{name}-{at}", cluster="placement-demo1-cluster2", since=healthy.NOW, **states)
+            placed = (healthy.NOW + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+            job["status"]["admissionChecks"][1]["lastTransitionTime"] = placed
+            objects["Workload", "default", f"{name}-{at}"] = job
+
+    return change
+
+
+SCALE: Final = (
+    Break(
+        "several MultiKueueClusters have the same credentials",
+        both(shared_worker("placement-b", "cluster1"), shared_worker("placement-b", "cluster2")),
+        "shared-connections",
+        WARN,
+        "set cluster-names to {cluster}: Kueue keeps 5 connections for 3 workers, "
+        "one for each Placement and cluster",
+        f"kubectl set env {DEPLOYED} PLACEMENT_AC_CLUSTER_NAMES='{{cluster}}'",
+    ),
+    Break(
+        "two clusters have the same kubeconfig",
+        same_kubeconfig,
+        "shared-connections",
+        WARN,
+        "give MultiKueueClusters placement-demo1-cluster2, placement-demo1-cluster3 credentials for "
+        "different workers, or keep one: they lead to one worker with the same user, and "
+        "Kueue keeps 3 connections for 2 workers",
+        "kubectl get multikueueclusters placement-demo1-cluster2 placement-demo1-cluster3 -o yaml",
+    ),
+    Break(
+        "Kueue takes longer to place a job than a third of the grace",
+        both(placed_jobs(10, 21), placed_jobs(1, 60, "slow")),
+        "waiting-grace",
+        WARN,
+        "set --waiting-grace to 63 s or more: Kueue takes 21 s (p90 of 11 Workloads) from our Ready until "
+        "a worker has admitted a job, and the gate sends it back after 60 s",
+        f"kubectl set env {DEPLOYED} PLACEMENT_AC_WAITING_GRACE=63s",
+    ),
+)

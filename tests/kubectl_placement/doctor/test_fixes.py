@@ -1,0 +1,83 @@
+"""No fix widens what is selected or installs what was not asked for; names that are close are asked about."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kubectl_placement.doctor.hub_rules import RULES
+from placement_ac.cli.main import main
+from placement_lab.hub import Hub
+from tests.kubectl_placement.doctor.broken_setups import Break
+from tests.kubectl_placement.doctor.test_hub_rules import BREAKS, examined, read, stored
+from tests.support.driver import Driver
+
+INSTALLS = re.compile(
+    r"clusteradm (init|install|join)|cluster-inventory-api|kind: Placement$|-k config/|helm install",
+    re.MULTILINE,
+)
+ASKED_FOR = {"inventory-crd": "Kueue's gate needs it, and Kueue exits without it"}
+"""Checks whose fix installs something, and who has asked for it."""
+
+
+@pytest.mark.parametrize("broken", BREAKS, ids=lambda broken: broken.id)
+def test_no_fix_installs_or_widens(broken: Break) -> None:
+    objects = stored()
+    broken.how(objects)
+    for one in examined(read(objects)):
+        if one.check not in ASKED_FOR:
+            assert not INSTALLS.search(one.fix), one
+        if "kueue/releases/download" in one.fix:  # of a Kueue that is there
+            assert ("Deployment", "kueue-system", "kueue-controller-manager") in objects, one
+
+
+def run(hub: Hub, folder: Path, *words: str) -> Result:
+    hub.write_kubeconfig(folder / "admin")
+    return CliRunner().invoke(main, [*words, "--kubeconfig", str(folder / "admin")])
+
+
+@pytest.mark.embedded("an API server in another process is no embedded hub, which doctor knows")
+def test_the_embedded_hub_is_known(hub: Hub, admin: Driver, tmp_path: Path) -> None:
+    admin.check("p")
+    findings = json.loads(run(hub, tmp_path, "doctor", "-o", "json").stdout)["findings"]
+    passed_over = {one["check"] for one in findings if one["message"].startswith("not on the embedded hub")}
+    assert passed_over >= {"kueue-deployment", "kueue-release", "kueue-configuration", "multikueue-gate"}
+    assert passed_over < {rule.check for rule in RULES}
+    problems = {one["check"]: one["fix"] for one in findings if one["level"] != "OK"}
+    assert problems["controller"] == "placement-ac run"
+    assert "kueue-deployment" not in problems
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        pytest.param(["status", "placement-demo"], "not found; did you mean placement-demo1?", id="status"),
+        pytest.param(["graph", "placement-demo"], "answers; did you mean placement-demo1?", id="graph"),
+        pytest.param(
+            ["explain", "check", "placement-demo"], "not found; did you mean placement-demo1?", id="a check"
+        ),
+        pytest.param(
+            ["explain", "placement", "placement-x"], "not found; did you mean placement-y?", id="a Placement"
+        ),
+        pytest.param(["explain", "placement-demo"], "found; did you mean placement-demo1", id="any type"),
+        pytest.param(["explain", "check", "zzz"], '"zzz" not found\n', id="none is close"),
+    ],
+)
+def test_what_somebody_meant(
+    hub: Hub, admin: Driver, tmp_path: Path, words: list[str], expected: str
+) -> None:
+    admin.check("placement-demo1", "placement-x")
+    admin.placement("placement-y")
+    done = run(hub, tmp_path, *words)
+    assert (done.exit_code, expected in done.stderr) == (1, True), done.stderr
+
+
+def test_a_check_whose_placement_is_called_otherwise(hub: Hub, admin: Driver, tmp_path: Path) -> None:
+    admin.check("p", "placement-x")
+    admin.placement("placement-y")
+    says = json.loads(run(hub, tmp_path, "status", "-o", "json").stdout)["checks"][0]["placementSays"]
+    assert says == "it does not exist in namespace kueue-system; did you mean placement-y?"
+    explained = run(hub, tmp_path, "explain", "check", "p").stdout
+    assert "there is no Placement kueue-system/placement-x; did you mean placement-y?" in explained

@@ -1,0 +1,144 @@
+"""The consequences of one cause are below it: on values, and on hubs with one cause and its consequences."""
+
+from typing import Any
+
+import pytest
+
+from kubectl_placement.cli.doctor_table import doctor_table, levels, summary_text
+from kubectl_placement.doctor.finding import Cause, Finding, Level, fail, ok, unknown, warn
+from kubectl_placement.doctor.folding import FoldedFinding, causes_of, fold
+from tests.kubectl_placement.doctor.broken_hub import PLACEMENT
+from tests.kubectl_placement.doctor.broken_setups import (
+    CHECK,
+    CONTROLLER,
+    KUEUE,
+    LEASE,
+    QUEUE,
+    How,
+    both,
+    put,
+    said,
+    without,
+)
+from tests.kubectl_placement.doctor.test_hub_rules import examined, read, stored
+from tests.support.documents import INSPECT
+from tests.support.healthy import NS
+
+
+def of(check: str, finding: Finding) -> Finding:
+    """The finding as its rule yields it."""
+    return Finding(check, *(getattr(finding, name) for name in Finding.__slots__[1:]))
+
+
+FINE = of("fine", ok("yes"))
+ROOT = of("root", fail("r", "mend r", "X a"))
+OTHER = of("root", fail("o", "mend o", "X b"))
+CHILD = of("child", warn("c", "mend c", "Y", [Cause("none"), Cause("root", "X b")]))
+GRANDCHILD = of("grandchild", fail("g", "mend g", causes=[Cause("child")]))
+BLIND = of("blind", unknown("see root", cause="root"))
+SAME = of("same", warn("s", "mend r"))
+
+
+@pytest.mark.parametrize(
+    ("findings", "expected"),
+    [
+        pytest.param([], [], id="none"),
+        pytest.param([FINE, ROOT], [(FINE, []), (ROOT, [])], id="they have nothing to do with each other"),
+        pytest.param([ROOT, OTHER, CHILD], [(ROOT, []), (OTHER, [CHILD])], id="by the object"),
+        pytest.param([GRANDCHILD, CHILD, OTHER], [(OTHER, [GRANDCHILD, CHILD])], id="in several steps"),
+        pytest.param([ROOT, BLIND], [(ROOT, [BLIND])], id="by the check alone"),
+        pytest.param([ROOT, SAME], [(ROOT, [SAME])], id="by the same fix"),
+        pytest.param([BLIND], [(BLIND, [])], id="the cause is not there"),
+        pytest.param(
+            [of("root", ok("fine")), BLIND], [(of("root", ok("fine")), []), (BLIND, [])], id="it is fine"
+        ),
+    ],
+)
+def test_what_follows_is_below_its_cause(findings: list[Finding], expected: Any) -> None:
+    assert [(one.finding, list(one.follows)) for one in fold(findings)] == expected
+
+
+def test_findings_that_cause_each_other_are_all_there() -> None:
+    one = of("one", warn("1", causes=[Cause("two")]))
+    two = of("two", warn("2", causes=[Cause("one")]))
+    assert fold([one, two]) == (FoldedFinding(one, (two,)),)
+
+
+def test_the_level_is_the_worst_and_the_summary_counts_causes() -> None:
+    weak = of("child", warn("c", "mend c"))
+    problems = fold([FINE, weak, GRANDCHILD])
+    assert [one.level for one in problems] == [Level.OK, Level.FAIL]
+    assert summary_text(levels(problems)) == "1 problem, 0 warnings, 1 check passed"
+    assert causes_of([FINE, weak, GRANDCHILD]) == ("", "", "child")
+
+
+def test_the_table() -> None:
+    twice = of("root", warn("again\x1b[31m", "mend r"))
+    lines = [line.plain for line in doctor_table(fold([FINE, ROOT, twice, SAME, BLIND]))]
+    assert lines == [
+        "OK    fine  yes",
+        "FAIL  root  r",
+        "      $ mend r",
+        "      also: again\\x1b[31m",
+        "      so: same: s",
+        "      so unknown: blind",
+        "1 problem, 0 warnings, 1 check passed",
+    ]
+
+
+NOT_ACTIVE = said(
+    QUEUE, "False", "AdmissionCheckInactive", "references inactive AdmissionCheck(s): placement-demo1"
+)
+
+
+UNBOUND = both(
+    without(("ManagedClusterSetBinding", NS, "spoke")),
+    said(CHECK, "False", "NoClusterSelected", "none"),
+    NOT_ACTIVE,
+)
+
+
+def problems_of(how: How) -> list[FoldedFinding]:
+    objects = stored()
+    how(objects)
+    return [one for one in fold(examined(read(objects))) if one.level is not Level.OK]
+
+
+@pytest.mark.parametrize(
+    ("how", "root", "follows"),
+    [
+        pytest.param(
+            UNBOUND,
+            "cluster-set-bindings",
+            ["check-condition", "cluster-queues"],
+            id="no cluster set is bound",
+        ),
+        pytest.param(
+            both(without(PLACEMENT), said(CHECK, "False", "PlacementNotFound", "x"), NOT_ACTIVE),
+            "check-parameters",
+            ["check-condition", "cluster-queues"],
+            id="there is no Placement",
+        ),
+        pytest.param(
+            both(without(CONTROLLER, LEASE), put(CHECK, "status", {}), NOT_ACTIVE),
+            "controller",
+            ["check-condition", "cluster-queues"],
+            id="no controller runs",
+        ),
+        pytest.param(
+            without(KUEUE),
+            "kueue-deployment",
+            ["kueue-release", "access-provider-plugin"],
+            id="there is no Kueue",
+        ),
+    ],
+)
+def test_one_cause_is_one_problem(how: How, root: str, follows: list[str]) -> None:
+    [problem] = problems_of(how)
+    assert problem.finding.check == root
+    assert [one.check for one in problem.follows] == follows
+
+
+def test_the_example_in_the_documentation_is_what_is_shown() -> None:
+    *lines, _ = (line.plain for line in doctor_table(problems_of(UNBOUND)))
+    assert "\n".join(lines) in INSPECT.read_text("utf-8")

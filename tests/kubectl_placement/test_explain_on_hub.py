@@ -1,0 +1,142 @@
+"""`placement-ac explain` on a hub where OCM's and Kueue's stand-ins and the controller are at work."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from placement_ac.cli.main import main
+from placement_ac.core.api.constants import INVENTORY, KUEUE, OCM_CLUSTER
+from placement_ac.kube.client import Client
+from placement_ac.kube.login import Login
+from placement_lab.demo.environment import DemoEnvironment
+from placement_lab.demo.steps import StepAction, apply_samples, sequence, set_label, set_scores
+from placement_lab.demo.steps import create_fleet as put_fleet
+from placement_lab.hub import Hub
+from tests.kubectl_placement.test_hub_reader_on_hub import kubeconfig_of
+from tests.support.driver import Driver, eventually
+from tests.support.hub_client import Client as HubClient
+from tests.support.rights import ACCOUNTS, allow, rule, token_of
+
+P = "placement-demo2"
+GPU = "nvidia-tesla-t4"
+
+pytestmark = pytest.mark.embedded("the demo plays on the embedded hub")
+
+
+@pytest.fixture
+def stage() -> Iterator[DemoEnvironment]:
+    """Story 3's fleet and Placement: the one cluster with the most free GPUs, which is cluster3."""
+    with DemoEnvironment() as stage:
+        act = sequence(
+            put_fleet,
+            set_label(GPU, "cluster2", "cluster3"),
+            set_scores(cluster2=30, cluster3=70),
+            apply_samples("multikueue-setup-demo2.yaml", "placement-demo2-2.yaml"),
+        )
+        asyncio.run(done(stage, act))
+        yield stage
+
+
+async def done(stage: DemoEnvironment, act: StepAction) -> None:
+    async with Client(Login(stage.kubeconfig, None)) as client:
+        await act(client, stage)
+
+
+def explained(kubeconfig: Path, *words: str) -> dict[str, Any]:
+    run = CliRunner().invoke(main, ["explain", *words, "--kubeconfig", str(kubeconfig), "-o", "json"])
+    assert run.exit_code == 0, run.output
+    (found,) = json.loads(run.output)["checks"]
+    return dict(found)
+
+
+def sentences(found: dict[str, Any], *steps: str) -> list[tuple[str, str]]:
+    return [(one["step"], one["sentence"]) for one in found["links"] if one["step"] in steps]
+
+
+def test_a_cluster_that_is_in_and_two_that_are_not(stage: DemoEnvironment) -> None:
+    with Driver(stage.hub) as admin:
+        eventually(lambda: admin.listed(P), [f"{P}-cluster3"])
+        eventually(lambda: admin.reason(P), "Active")
+        eventually(lambda: connected(admin, f"{P}-cluster3"))
+    check = explained(stage.kubeconfig, "check", P)
+    assert [(one["cluster"], one["state"], one["step"], one["why"]) for one in check["clusters"]] == [
+        ("cluster3", "listed", "List", "it is number 1 of 1 on the list"),
+        ("cluster1", "dropped", "Predicate", f"label accelerator is missing, and the predicate wants {GPU}"),
+        (
+            "cluster2",
+            "dropped",
+            "NumberOfClusters",
+            (
+                "total score 30, rank 2 of 2; numberOfClusters is 1; cluster3, the last one selected, has "
+                "score 70"
+            ),
+        ),
+    ]
+    found = explained(stage.kubeconfig, "cluster", "cluster3", "--check", P)
+    decided = f"PlacementDecision kueue-system/{P}-decision-1"
+    assert sentences(found, "ClusterSet", "Score", "Decision", "Credential", "Connected", "Condition") == [
+        (
+            "ClusterSet",
+            (
+                "it is in ManagedClusterSet spoke, which is bound in namespace kueue-system, and "
+                "spec.clusterSets names it"
+            ),
+        ),
+        (
+            "Score",
+            (
+                "AddOn/resource-usage-score/gpuClusterAvailable: 1 times 70 is 70 (from AddOnPlacementScore "
+                "cluster3/resource-usage-score)"
+            ),
+        ),
+        ("Decision", f"OCM has selected it: it is in {decided}"),
+        ("Credential", "its credentials are Secret kueue-system/multikueue-cluster3, found by its name"),
+        ("Connected", "Kueue is connected to it"),
+        ("Condition", "True: Active: MultiKueueConfig and MultiKueueCluster generated"),
+    ]
+    out = explained(stage.kubeconfig, "cluster", "cluster2", "--check", P)
+    assert sentences(out, "Decision", "List") == [("Decision", "OCM has not selected it")]
+
+
+def connected(admin: Driver, name: str) -> bool:
+    found = admin.get(admin.kueue("multikueueclusters", name)) or {}
+    conditions = (found.get("status") or {}).get("conditions") or []
+    return any(one["type"] == "Active" and one["status"] == "True" for one in conditions)
+
+
+def test_unreadable_kinds_are_unknown(hub: Hub, admin: Driver, tmp_path: Path) -> None:
+    admin.check("p")
+    admin.select("p", "a")
+    owner = HubClient(hub)
+    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
+    may = [(KUEUE, "*"), (INVENTORY, "*"), (OCM_CLUSTER, "placements"), (OCM_CLUSTER, "placementdecisions")]
+    allow(owner, *(rule("get list", group, plural) for group, plural in may))
+    kubeconfig = kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
+    hub.journal.clear()
+    (tmp_path / "defaults").touch()
+    words = ["--kubeconfig", str(kubeconfig), "-o", "json", "--settings", str(tmp_path / "defaults")]
+    run = CliRunner().invoke(main, ["explain", "check/p", *words])
+    assert run.exit_code == 1, run.output
+    assert "you may not list addonplacementscores, managedclusters, " in run.stderr
+    assert "the roles do not give the right to list secrets in namespace kueue-system" in run.stderr
+    (found,) = json.loads(run.stdout)["checks"]
+    outcomes = {one["step"]: one["outcome"] for one in found["links"]}
+    assert (outcomes["Placement"], outcomes["ClusterSet"], outcomes["Decision"]) == (
+        "passed",
+        "unknown",
+        "passed",
+    )
+    (row,) = found["clusters"]
+    assert (row["cluster"], row["state"], row["step"]) == ("a", "selected", "Credential")
+    assert (
+        row["why"]
+        == "whether it has credentials is unknown: no right to list secrets in namespace kueue-system"
+    )
+    assert {entry.method for entry in hub.journal} == {"GET"}
+    everywhere = f"/apis/{OCM_CLUSTER}/v1beta1/placementdecisions"
+    assert everywhere in {entry.path for entry in hub.journal}, "Balance counts those of all namespaces"

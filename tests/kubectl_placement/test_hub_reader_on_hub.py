@@ -1,0 +1,98 @@
+"""Reading a hub with few rights: missing rights are reported in one line."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kubectl_placement.cli.hub_options import (
+    HubSource,
+    read_once,
+)
+from kubectl_placement.cli.missing_kinds import report_missing
+from kubectl_placement.hub.dump import MissingRight
+from kubectl_placement.hub.kinds import ALL_KINDS, DECISION_KINDS
+from kubectl_placement.readers.hub_reader import read_kinds
+from placement_ac.cli.login_options import with_client
+from placement_ac.core.api.constants import ADMISSION_CHECK, PLACEMENT, SECRET
+from placement_ac.core.api.errors import ApiError
+from placement_lab.hub import Hub
+from tests.support.driver import Driver
+from tests.support.hub_client import Client
+from tests.support.real_hub import HubMaker
+from tests.support.rights import ACCOUNTS, allow, rule, token_of
+
+
+def kubeconfig_of(hub: Hub, path: Path, token: str) -> Path:
+    """The hub's kubeconfig with another token in it."""
+    hub.write_kubeconfig(path)
+    content = yaml.safe_load(path.read_text())
+    content["users"][0]["user"] = {"token": token}
+    path.write_text(yaml.safe_dump(content))
+    return path
+
+
+@pytest.fixture
+def reader(hub: Hub, admin: Driver, tmp_path: Path) -> Path:
+    """A kubeconfig of who may list all but Secrets."""
+    owner = Client(hub)
+    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
+    groups = ("kueue.x-k8s.io", "cluster.open-cluster-management.io", "multicluster.x-k8s.io")
+    allow(owner, *(rule("get list", group, "*") for group in groups))
+    return kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
+
+
+def test_missing_rights_are_noted_and_the_rest_is_read(
+    admin: Driver, reader: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    admin.check("p")
+    admin.select("p", "a")
+    (tmp_path / "defaults").touch()
+    found = read_once(HubSource(kubeconfig=reader, config=tmp_path / "defaults"), DECISION_KINDS)
+    assert found.dump.missing == (MissingRight("list", SECRET, "kueue-system"),)
+    assert [one.meta.name for one in found.view.our_checks] == ["p"]
+    assert (found.dump.knows(SECRET), found.dump.knows(PLACEMENT), found.view.credentials_known) == (
+        False,
+        True,
+        False,
+    )
+    report_missing(found)
+    assert capsys.readouterr().err == (
+        "missing rights: ask an admin for the right to list secrets in namespace kueue-system "
+        "(check: kubectl auth can-i list secrets -n kueue-system); what depends on that is unknown\n"
+    )
+
+
+def test_nothing_is_written_and_nothing_is_watched(hub: Hub, admin: Driver, tmp_path: Path) -> None:
+    hub.write_kubeconfig(tmp_path / "admin")
+    hub.journal.clear()
+    read_once(HubSource(kubeconfig=tmp_path / "admin"), ALL_KINDS)
+    assert {(entry.method, "watch" in entry.query) for entry in hub.journal} == {("GET", False)}
+    assert len(hub.journal) > len(ALL_KINDS)
+
+
+def test_the_schema_says_how_many_clusters_kueue_takes(hub: Hub, admin: Driver, tmp_path: Path) -> None:
+    hub.write_kubeconfig(tmp_path / "admin")
+    view = read_once(HubSource(kubeconfig=tmp_path / "admin"), DECISION_KINDS).view
+    assert (view.facts.clusters_max, view.facts.cluster_version) == (20, "v1beta2")
+
+
+def test_a_hub_that_does_not_answer_is_an_error(tmp_path: Path, hub: Hub) -> None:
+    hub.write_kubeconfig(tmp_path / "admin")
+    content = yaml.safe_load((tmp_path / "admin").read_text())
+    content["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1"
+    (tmp_path / "admin").write_text(yaml.safe_dump(content))
+    with pytest.raises(ApiError):
+        read_once(HubSource(kubeconfig=tmp_path / "admin"), DECISION_KINDS)
+
+
+def test_a_kind_that_the_hub_does_not_serve_is_none_at_all(a_hub: HubMaker, tmp_path: Path) -> None:
+    with a_hub(crds=()) as bare:
+        bare.write_kubeconfig(tmp_path / "bare")
+        dump = with_client(
+            HubSource(kubeconfig=tmp_path / "bare"),
+            lambda client: read_kinds(client, (ADMISSION_CHECK, SECRET), {}),
+        )
+    assert (dump.knows(ADMISSION_CHECK), dump.of(ADMISSION_CHECK)) == (True, ())
+    assert list(dump.served) == [SECRET]
+    assert not dump.schemas

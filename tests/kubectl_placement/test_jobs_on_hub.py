@@ -1,0 +1,167 @@
+"""`explain workload`, `plan` of a Job and `status` on a hub where our dispatcher has decided."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from placement_ac.cli.main import main
+from tests.placement_ac.controller.test_dispatch import ALL, SELECTOR, entry
+from tests.support.driver import Controllers, Driver
+from tests.support.jobs import Stage, dispatched, soon
+
+Run = Callable[..., Result]
+NOWHERE = "0/3 clusters fit: 3 didn't match gpu=b200 (ClusterAffinity)"
+NAMES = "kueue.x-k8s.io/multikueue-cluster-names"
+
+
+@pytest.fixture
+def there(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
+    """OCM selects a, b, c; c is held, so that a job that is nominated there waits."""
+    with dispatched(admin, controllers, ALL, held=["c"], labels={"b": {"gpu": "h100"}}) as opened:
+        yield opened
+
+
+@pytest.fixture
+def run(there: Stage, tmp_path: Path) -> Run:
+    settings = tmp_path / "settings.yaml"
+    settings.write_text("dispatcher: true\nstep-size: 1\n")
+    hub = ["--kubeconfig", str(there.controllers.kubeconfig), "--config", str(settings)]
+    return lambda *words: CliRunner().invoke(main, [*words, *hub], env={"COLUMNS": "200"})
+
+
+def explained(run: Run, *words: str) -> dict[str, Any]:
+    done = run("explain", *words, "-o", "json")
+    assert done.exit_code == 0, done.output
+    return dict(json.loads(done.stdout)["workload"])
+
+
+def rows(found: dict[str, Any]) -> list[tuple[str, str, dict[str, float | None], bool]]:
+    [choice] = found["placements"]
+    return [(one["cluster"], one["filter"], one["points"], one["nominated"]) for one in choice["clusters"]]
+
+
+def test_a_job_that_waits_is_explained_as_it_was_decided(there: Stage, run: Run) -> None:
+    there.submit("named", annotations={NAMES: "c"})
+    there.until_waits("named", "c")
+    soon(lambda: there.nominated("named"), ["p-c"])
+    name = there.workload("named")["metadata"]["name"]
+    found = explained(run, "workload", name, "-n", "default")
+    assert rows(found) == [
+        ("c", "", {"Placement": pytest.approx(100 / 3), "Preferred": None, "Sticky": None}, True),
+        ("a", "ClusterNames", {}, False),
+        ("b", "ClusterNames", {}, False),
+    ]
+    assert {one["state"] for one in found["placements"][0]["clusters"]} == {"eligible"}
+    assert [(one["check"], one["state"]) for one in found["checks"]] == [("mk", "Pending"), ("p", "Ready")]
+    assert (found["nominated"], found["placedOn"], found["owners"]) == (["p-c"], "", ["named"])
+    assert found["nominatedSince"]
+    for words in (["workload/named"], ["wl", "default/named"], ["workloads", f"default/{name}"]):
+        assert explained(run, *words)["name"] == name
+    table = run("explain", "workload", "named").stdout
+    assert table.startswith("No controller is running")
+    assert "Placement kueue-system/p (check p, profile ranked)" in table
+    assert "CLUSTER  FILTERS" in table
+    assert "PLACEMENT x1  TOTAL  NOMINATED" in table
+    assert "c        -" in table
+
+
+def test_a_job_that_fits_nowhere(there: Stage, run: Run, admin: Driver) -> None:
+    for name in ("one", "two"):
+        there.submit(name, annotations={SELECTOR: "gpu=b200"})
+        soon(lambda name=name: entry(there, name), ("Pending", f"NoClusterFits: {NOWHERE}"))
+    found = explained(run, "workload", "one")
+    assert [(one["filter"], one["reason"], one["total"]) for one in found["placements"][0]["clusters"]] == [
+        ("ClusterAffinity", "didn't match gpu=b200", None)
+    ] * 3
+    assert found["placements"][0]["problem"] == NOWHERE
+    [check] = json.loads(run("status", "-o", "json").stdout)["checks"]
+    assert check["unfit"] == [{"why": NOWHERE, "workloads": 2}]
+    assert f"2 jobs fit no cluster: {NOWHERE}" in run("status").stdout
+
+
+def test_a_cluster_that_leaves_or_is_not_connected_is_not_eligible(
+    there: Stage, run: Run, admin: Driver
+) -> None:
+    there.submit("waits", annotations={NAMES: "c"})
+    there.until_waits("waits", "c")
+    there.submit("runs", annotations={NAMES: "b"})
+    there.until_runs("runs", "b")
+    there.select("a", "c")
+    soon(lambda: there.remark().startswith("draining: b"))
+    [choice] = explained(run, "workload", "waits")["placements"]
+    states = {one["cluster"]: (one["state"], one["filter"]) for one in choice["clusters"]}
+    assert states == {"c": ("eligible", ""), "a": ("eligible", "ClusterNames"), "b": ("leaving", "")}
+    assert explained(run, "workload", "runs")["placedOn"] == "p-b"
+
+
+def test_kueues_own_dispatcher_decides_without_ours(there: Stage, run: Run, tmp_path: Path) -> None:
+    there.submit("named", annotations={NAMES: "c"})
+    there.until_waits("named", "c")
+    (tmp_path / "settings.yaml").write_text("dispatcher: false\n")
+    assert "Kueue's dispatcher decides (--dispatcher is false) among, in the list's order: a, b, c" in (
+        run("explain", "workload", "named").stdout
+    )
+
+
+def test_a_workload_that_is_not_there(run: Run, there: Stage) -> None:
+    there.submit("here")
+    there.until_runs("here", "a")
+    done = run("explain", "workload", "other")
+    assert (done.exit_code, 'workloads.kueue.x-k8s.io "other" not found' in done.stderr) == (1, True)
+    assert run("explain", "workload", "here", "-n", "elsewhere").exit_code == 1
+    assert run("explain", "workload", "here", "--check", "p").exit_code == 2
+
+
+JOB = """\
+apiVersion: batch/v1
+kind: Job
+metadata:
+  generateName: new-
+  labels: {{kueue.x-k8s.io/queue-name: {queue}}}
+  annotations: {{{own}}}
+spec:
+  parallelism: 2
+  template:
+    metadata:
+      annotations: {{{asks}}}
+    spec: {{containers: [{{name: c, image: i}}]}}
+"""
+
+
+WHERE_JOBS_GO = [
+    ("gated", "", "goes to a, b, c, best first"),
+    ("gated", f"{SELECTOR}: gpu=h100", "goes to b, best first"),
+    ("gated", f"{SELECTOR}: gpu=b200", f"goes to no cluster: {NOWHERE}"),
+    ("gate", "", "create LocalQueue default/gate: it does not exist"),
+]
+"""The queue of a Job, an annotation of its Pod template, and what plan says."""
+
+
+def test_plan_says_where_a_job_would_go(run: Run, tmp_path: Path) -> None:
+    for queue, asks, expected in WHERE_JOBS_GO:
+        (tmp_path / "job.yaml").write_text(JOB.format(queue=queue, asks=asks, own=f"{SELECTOR}: gpu=x"))
+        done = run("plan", "-f", str(tmp_path / "job.yaml"))
+        assert (done.exit_code, expected in done.stdout) == (0, True), done.output
+        assert f"note: move the annotation {SELECTOR} to the Pod template" in done.stdout
+        [job] = json.loads(run("plan", "-f", str(tmp_path / "job.yaml"), "-o", "json").stdout)["jobs"]
+        assert (job["kind"], job["namespace"], job["name"]) == ("Job", "default", "new-…")
+        assert job["queue"] == queue
+
+
+def test_plan_of_a_workload(run: Run, there: Stage, tmp_path: Path) -> None:
+    template = {"metadata": {"annotations": {NAMES: "b"}}, "spec": {"containers": []}}
+    spec = {"queueName": "gated", "podSets": [{"name": "main", "count": 1, "template": template}]}
+    body = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": "w"},
+        "spec": spec,
+    }
+    (tmp_path / "workload.json").write_text(json.dumps(body))
+    done = run("plan", "-f", str(tmp_path / "workload.json"))
+    assert "Workload default/w goes to b, best first" in done.stdout, done.output
+    assert there.workload("w") == {}

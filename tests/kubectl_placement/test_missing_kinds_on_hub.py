@@ -1,0 +1,136 @@
+"""A wrong context, and a user with few rights: the commands say what is missing and exit with 1."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from placement_ac.cli.main import main
+from placement_lab.hub import Hub
+from tests.kubectl_placement.test_hub_reader_on_hub import kubeconfig_of
+from tests.support.driver import Driver
+from tests.support.hub_client import Client as HubClient
+from tests.support.real_hub import HubMaker
+from tests.support.rights import ACCOUNTS, allow, rule, token_of
+from tests.support.shared import published_crds
+from tests.support.whatif import SAMPLES
+
+KUEUE, OCM = "kueue.x-k8s.io", "cluster.open-cluster-management.io"
+COMMANDS = [
+    pytest.param(words.split(), id=words.split()[0])
+    for words in (
+        "status",
+        "graph",
+        "explain check p",
+        "explain cluster a",
+        f"plan -f {SAMPLES}/placement-demo2-2.yaml",
+        "timeline p",
+    )
+]
+
+
+def run(kubeconfig: Path, *words: str) -> tuple[int, str, str]:
+    done = CliRunner().invoke(main, [*words, "--kubeconfig", str(kubeconfig)])
+    return done.exit_code, done.stdout, done.stderr
+
+
+def error_code(words: list[str]) -> int:
+    """Return the exit code of an error: 2 for plan, as of `kubectl diff`."""
+    return 2 if words[0] == "plan" else 1
+
+
+@pytest.fixture
+def elsewhere(a_hub: HubMaker, tmp_path: Path) -> Iterator[Path]:
+    """The kubeconfig of a cluster that is no hub: it serves neither Kueue's nor OCM's kinds."""
+    path = tmp_path / "kubeconfig"
+    with a_hub(crds=()) as hub:
+        hub.write_kubeconfig(path)
+        yield path
+
+
+def test_without_the_settings_of_the_controller_what_depends_on_them_is_refused(
+    hub: Hub, admin: Driver, tmp_path: Path
+) -> None:
+    hub.write_kubeconfig(tmp_path / "kubeconfig")
+    metadata = {"name": "placement-ac", "labels": {"app.kubernetes.io/name": "placement-ac"}}
+    container = {"name": "controller", "image": "placement-ac", "args": ["run", "--settle=never"]}
+    labels = {"app": "x"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    spec = {"selector": {"matchLabels": labels}, "template": template}
+    space = "/api/v1/namespaces"
+    admin.ask("POST", space, {"metadata": {"name": "placement-ac-system"}})
+    admin.ask(
+        "POST",
+        "/apis/apps/v1/namespaces/placement-ac-system/deployments",
+        {"metadata": metadata, "spec": spec},
+    )
+    admin.check("p")
+    (tmp_path / "defaults").touch()
+    for words in (["status"], ["explain", "check", "p"], ["graph"]):
+        code, stdout, stderr = run(tmp_path / "kubeconfig", *words)
+        assert (code, stdout) == (1, "")
+        assert "the controller's settings are unknown: settle: 'never' is not possible" in stderr
+        assert run(tmp_path / "kubeconfig", *words, "--settings", str(tmp_path / "defaults"))[0] == 0
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_a_wrong_context_is_an_error(elsewhere: Path, words: list[str]) -> None:
+    code, stdout, stderr = run(elsewhere, *words)
+    assert (code, stdout) == (error_code(words), "")
+    server = json.loads(elsewhere.read_text())["clusters"][0]["cluster"]["server"]
+    assert stderr.startswith(
+        f"Error: check the context, or install what is missing: {server} does not serve Kueue's "
+        "admissionchecks, multikueueconfigs, multikueueclusters, workloads and OCM's placements, "
+        "placementdecisions"
+    )
+    assert len(stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("missing", "says"),
+    [
+        (KUEUE, "Kueue's admissionchecks, multikueueconfigs, multikueueclusters, workloads in a version"),
+        (OCM, "OCM's placements, placementdecisions in a version"),
+    ],
+)
+def test_one_of_the_two_is_missing(a_hub: HubMaker, tmp_path: Path, missing: str, says: str) -> None:
+    others = [crd for crd in published_crds() if crd["spec"]["group"] != missing]
+    with a_hub(crds=others) as hub:
+        hub.write_kubeconfig(tmp_path / "kubeconfig")
+        code, stdout, stderr = run(tmp_path / "kubeconfig", "status")
+    assert (code, stdout, says in stderr) == (1, "", True)
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_a_user_without_rights_gets_one_line(
+    hub: Hub, admin: Driver, tmp_path: Path, words: list[str]
+) -> None:
+    admin.check("p")
+    owner = HubClient(hub)
+    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
+    code, stdout, stderr = run(kubeconfig_of(hub, tmp_path / "reader", token_of(owner)), *words)
+    assert (code, stdout, len(stderr.splitlines())) == (error_code(words), "", 1)
+    assert stderr.startswith("Error: ask an admin to bind placement-ac's viewer roles to you (kubectl get ")
+    assert "you may not list admissionchecks, multikueueconfigs, multikueueclusters, " in stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "shows"),
+    [(["status"], "AdmissionCheck p"), (["graph"], "AdmissionCheck<br/>p"), (["explain", "p"], "Condition")],
+)
+def test_what_can_be_read_is_shown_and_the_exit_code_tells(
+    hub: Hub, admin: Driver, tmp_path: Path, words: list[str], shows: str
+) -> None:
+    admin.check("p")
+    admin.select("p", "a")
+    owner = HubClient(hub)
+    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
+    allow(owner, rule("get list", KUEUE, "*"), rule("get list", OCM, "placements"))
+    (tmp_path / "defaults").touch()
+    given = ["--settings", str(tmp_path / "defaults")]
+    code, stdout, stderr = run(kubeconfig_of(hub, tmp_path / "reader", token_of(owner)), *words, *given)
+    assert (code, shows in stdout, len(stderr.splitlines())) == (1, True, 1)
+    assert stderr.startswith("missing rights: ask an admin to bind placement-ac's viewer roles to you")
+    assert stderr.endswith("; what depends on that is unknown\n")

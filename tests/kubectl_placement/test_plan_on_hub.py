@@ -1,0 +1,217 @@
+"""`placement-ac plan` previews of Story 3 what happens when it is applied."""
+
+import asyncio
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from placement_ac.cli.main import main
+from placement_ac.kube.client import Client
+from placement_ac.kube.login import Login
+from placement_lab.hub import Hub
+from placement_lab.standins.manifests import apply
+from placement_lab.standins.runner import StandIns
+from tests.kubectl_placement.test_hub_reader_on_hub import kubeconfig_of
+from tests.support.driver import OCM, Controllers, Driver, Object, eventually
+from tests.support.hub_client import Client as HubClient
+from tests.support.rights import ACCOUNTS, allow, rule, token_of
+from tests.support.whatif import DEMO2, SAMPLES, job, sample
+
+WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
+C2, C3 = f"{DEMO2}-cluster2", f"{DEMO2}-cluster3"
+STORY_3 = "placement-demo2-2.yaml"
+OCM_GROUP, KUEUE_GROUP = "cluster.open-cluster-management.io", "kueue.x-k8s.io"
+
+
+def put(kubeconfig: Path, objects: Iterable[Object]) -> None:
+    async def put_all() -> None:
+        async with Client(Login(kubeconfig, None)) as client:
+            await apply(client, objects)
+
+    asyncio.run(put_all())
+
+
+def fleet() -> list[Object]:
+    """The samples' fleet, its clusters labelled as an admin does and their GPUs scored; without Secrets."""
+    found = [one for one in sample("fleet") if one["kind"] not in ("Secret", "AddOnPlacementScore")]
+    for one in found:
+        if one["kind"] == "ManagedCluster" and one["metadata"]["name"] != "cluster1":
+            one["metadata"]["labels"]["accelerator"] = "nvidia-tesla-t4"
+    return [*found, scored("cluster2", 30), scored("cluster3", 70)]
+
+
+def scored(cluster: str, free: int) -> Object:
+    return {
+        "apiVersion": "cluster.open-cluster-management.io/v1alpha1",
+        "kind": "AddOnPlacementScore",
+        "metadata": {"name": "resource-usage-score", "namespace": cluster},
+        "status": {"scores": [{"name": "gpuClusterAvailable", "value": free}]},
+    }
+
+
+def start_job(admin: Driver, name: str, cluster: str, gpus: int) -> None:
+    """A Workload as Kueue has it when its job runs on a cluster."""
+    wanted = job(name, cluster, gpus=gpus)
+    container = wanted["spec"]["podSets"][0]["template"]["spec"]["containers"][0]
+    pods = {"count": 1, "name": "main", "template": {"spec": {"containers": [container | {"name": "c"}]}}}
+    spec = {"active": True, "queueName": wanted["spec"]["queueName"], "podSets": [pods]}
+    body = {"apiVersion": wanted["apiVersion"], "kind": "Workload", "metadata": {"name": name}, "spec": spec}
+    admin.ask("POST", WORKLOADS, body)
+    admin.ask("PATCH", f"{WORKLOADS}/{name}/status", {"status": wanted["status"]}, "merge")
+
+
+def end_job(admin: Driver, name: str) -> None:
+    finished = {"type": "Finished", "status": "True", "reason": "Succeeded", "message": ""}
+    finished["lastTransitionTime"] = "2026-01-01T00:00:00Z"
+    admin.ask("PATCH", f"{WORKLOADS}/{name}/status", {"status": {"conditions": [finished]}}, "merge")
+
+
+def decided(admin: Driver) -> list[str]:
+    (one,) = admin.ask("GET", f"{OCM}/placementdecisions")["items"]
+    return [entry["clusterName"] for entry in one["status"]["decisions"]]
+
+
+def conditions(admin: Driver) -> list[dict[str, Any]]:
+    said = (admin.get(f"{OCM}/placements/{DEMO2}") or {})["status"]["conditions"]
+    return [{key: one[key] for key in ("type", "status", "reason", "message")} for one in said]
+
+
+@pytest.fixture
+def kubeconfig(hub: Hub, tmp_path: Path) -> Path:
+    path = tmp_path / "admin"
+    hub.write_kubeconfig(path)
+    return path
+
+
+@pytest.fixture
+def plan(kubeconfig: Path) -> Any:
+    def plan(*words: str) -> Result:
+        return CliRunner().invoke(main, ["plan", *words, "--kubeconfig", str(kubeconfig)])
+
+    return plan
+
+
+def test_story_3_matches_its_preview(
+    admin: Driver, controllers: Controllers, kubeconfig: Path, plan: Any
+) -> None:
+    put(kubeconfig, fleet())
+    admin.secrets_for("cluster2", "cluster3")
+    with StandIns(kubeconfig, ("ocm",)):
+        controllers.start()
+        put(kubeconfig, sample("multikueue-setup-demo2.yaml", "placement-demo2-1.yaml"))
+        eventually(lambda: admin.listed(DEMO2), [C2, C3])
+        eventually(lambda: admin.reason(DEMO2), "Active")
+        start_job(admin, "train", "cluster2", 2)
+        done = plan("-f", str(SAMPLES / STORY_3), "-o", "json")
+        assert done.exit_code == 1, done.output
+        (output,) = json.loads(done.stdout)["placements"]
+        assert output["affected"] == [
+            {
+                "namespace": "default",
+                "name": "train",
+                "queue": "user-queue-demo2",
+                "cluster": "cluster2",
+                "state": "running",
+                "gpus": 2,
+            }
+        ]
+        put(kubeconfig, sample(STORY_3))
+        eventually(lambda: admin.listed(DEMO2), [C3, C2])
+        (check,) = output["checks"]
+        eventually(lambda: admin.active(DEMO2).get("message"), check["after"]["message"])
+        assert (decided(admin), conditions(admin)) == (output["decisions"], output["conditions"])
+        end_job(admin, "train")
+        eventually(lambda: admin.listed(DEMO2), [f"{DEMO2}-{cluster}" for cluster in output["order"]])
+        eventually(admin.clusters, [C3])
+        later = [one for one in output["writes"] if one["when"] != "at once"]
+        assert [(one["verb"], one["name"]) for one in later] == [
+            ("apply", DEMO2),
+            ("setCondition", DEMO2),
+            ("delete", C2),
+        ]
+        again = plan("-f", str(SAMPLES / STORY_3))
+        assert (again.exit_code, again.stdout.splitlines()[0]) == (0, "Nothing changes.")
+
+
+@pytest.mark.embedded("the kinds of a real API server are published as they are")
+@pytest.mark.parametrize(
+    ("manifest", "said"),
+    [
+        pytest.param(
+            {"kind": "Placement", "spec": {"numberOfCluster": 1}},
+            "there is no field spec.numberOfCluster; did you mean numberOfClusters?",
+            id="Placement",
+        ),
+        pytest.param(
+            {"kind": "ClusterQueue", "spec": {"admissionCheckStrategy": {}}},
+            "there is no field spec.admissionCheckStrategy; did you mean admissionChecksStrategy?",
+            id="ClusterQueue",
+        ),
+    ],
+)
+def test_a_misspelt_field_on_the_demo_hub(manifest: Object, said: str, tmp_path: Path) -> None:
+    """The bundled kinds take any field here; `plan` reads the fields that they publish."""
+    api_version = f"{OCM_GROUP}/v1beta1" if manifest["kind"] == "Placement" else f"{KUEUE_GROUP}/v1beta2"
+    path, kubeconfig = tmp_path / "typo.yaml", tmp_path / "admin"
+    path.write_text(json.dumps(manifest | {"apiVersion": api_version, "metadata": {"name": "typo"}}))
+    with Hub() as hub:
+        hub.write_kubeconfig(kubeconfig)
+        done = CliRunner().invoke(main, ["plan", "-f", str(path), "--kubeconfig", str(kubeconfig)])
+    assert said in " ".join(done.output.split())
+
+
+def test_it_only_reads(hub: Hub, admin: Driver, kubeconfig: Path, plan: Any) -> None:
+    put(kubeconfig, [*fleet(), *sample("multikueue-setup-demo2.yaml")])
+    admin.secrets_for("cluster2", "cluster3")
+    hub.journal.clear()
+    done = plan("-f", str(SAMPLES / STORY_3))
+    assert (done.exit_code, "  + cluster3 (score 70, credentials" in done.stdout) == (1, True)
+    assert {one.method for one in hub.journal} == {"GET"}
+
+
+MAY = ("placements", "placementdecisions", "managedclusters", "managedclustersets", "addonplacementscores")
+BINDINGS = "managedclustersetbindings"
+OF_KUEUE = ("admissionchecks", "multikueueconfigs", "multikueueclusters")
+
+
+@pytest.mark.parametrize(
+    ("may", "code", "expected"),
+    [
+        pytest.param(
+            (*MAY, BINDINGS),
+            1,
+            [
+                "missing rights: ask an admin to bind placement-ac's viewer roles to you",
+                "warning: the credentials of clusters are unknown: every cluster counts as having some",
+            ],
+            id="no Secrets, Workloads and queues",
+        ),
+        pytest.param(
+            MAY,
+            2,
+            ["Error: ask an admin to bind placement-ac's viewer roles to you"],
+            id="no bindings",
+        ),
+    ],
+)
+def test_rights_that_are_missing(
+    may: tuple[str, ...], code: int, expected: list[str], hub: Hub, kubeconfig: Path, tmp_path: Path
+) -> None:
+    put(kubeconfig, [*fleet(), *sample("multikueue-setup-demo2.yaml")])
+    owner = HubClient(hub)
+    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
+    rules = [rule("get list", OCM_GROUP, plural) for plural in may]
+    allow(owner, *rules, *(rule("get list", KUEUE_GROUP, plural) for plural in OF_KUEUE))
+    reader = kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
+    (tmp_path / "defaults").touch()
+    words = ["--kubeconfig", str(reader), "--settings", str(tmp_path / "defaults")]
+    done = CliRunner().invoke(main, ["plan", "-f", str(SAMPLES / STORY_3), *words])
+    assert done.exit_code == code, done.output
+    lines = done.stderr.splitlines()
+    assert [line[: len(start)] for line, start in zip(lines, expected, strict=True)] == expected
+    assert (BINDINGS in lines[0], "no preview is possible" in lines[0]) == (code == 2, code == 2)
+    assert "the right to list secrets in namespace kueue-system" in lines[0]

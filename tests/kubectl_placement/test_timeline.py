@@ -1,0 +1,471 @@
+"""When a cluster was listed: by events, by what was recorded, by Prometheus; and how that is drawn."""
+
+import asyncio
+import json
+import os
+import re
+import ssl
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+from xml.etree import ElementTree as ET
+
+import pytest
+import trustme
+from click.testing import CliRunner
+
+from kubectl_placement.cli.timeline import text_of
+from kubectl_placement.hub.dump import InvalidManifest
+from kubectl_placement.readers.prometheus import cluster_counts
+from kubectl_placement.timeline.event_history import cluster_events, clusters_in, timeline_of_events
+from kubectl_placement.timeline.model import (
+    Lane,
+    Point,
+    Span,
+    Timeline,
+    WorkloadRun,
+    clip,
+    timeline_of_states,
+    with_counts,
+)
+from kubectl_placement.timeline.recording import (
+    RecordedState,
+    RunningWorkload,
+    read_recording,
+    record_line,
+)
+from placement_ac.cli.main import main
+from placement_ac.core.api.errors import ApiError
+from placement_ac.core.plan import event_intents
+from placement_ac.core.plan.event_intents import NAMES_SHOWN
+from tests.support import pictures
+from tests.support.pictures import at
+
+Object = dict[str, Any]
+
+# -- events
+
+MESSAGES = [
+    pytest.param(
+        "2 clusters, by Placement kueue-system/demo: cluster2 (score 80); cluster3 (score -7)",
+        {"cluster2": "score 80", "cluster3": "score -7"},
+        id="selected",
+    ),
+    pytest.param("2 clusters, by Placement kueue-system/demo: a, b", {"a": "", "b": ""}, id="no-score"),
+    pytest.param(
+        "1 cluster drains: cluster3 (not selected any more; 1 Workload runs there); Workloads are waited "
+        "for, 5 min at most, and then sent back",
+        {"cluster3": "not selected any more; 1 Workload runs there"},
+        id="draining",
+    ),
+    pytest.param(
+        "2 clusters are no longer listed: a, b (unusable: no Secret (a; b), no token; drained)",
+        {
+            "a": "unusable: no Secret (a; b), no token; drained",
+            "b": "unusable: no Secret (a; b), no token; drained",
+        },
+        id="brackets",
+    ),
+    pytest.param("nothing that is known", {}, id="other"),
+]
+
+
+@pytest.mark.parametrize(("message", "clusters"), MESSAGES)
+def test_the_clusters_in_a_message(message: str, clusters: dict[str, str]) -> None:
+    assert clusters_in(message) == (clusters, 0)
+
+
+def test_what_notices_write_is_read_back() -> None:
+    whys = {f"cluster-{n}": f"score {n}" for n in range(12)}
+    message = f"12 clusters, by Placement kueue-system/demo: {event_intents.named_with_reasons(whys)}"
+    named = dict(list(whys.items())[:NAMES_SHOWN])
+    assert clusters_in(message) == (named, 12 - NAMES_SHOWN)
+
+
+SELECTED, ADDED = "2 clusters, by Placement ns/demo: a (score 9); b (score 5)", "1 cluster more: c (score 7)"
+DRAINS, GONE = "1 cluster drains: a (not selected any more)", "1 cluster is no longer listed: a (drained)"
+
+
+def event(reason: str, message: str, seconds: float, again: float | None = None, **rest: Any) -> Object:
+    """An event as the controller posts it."""
+    first, last = (at(one).isoformat() for one in (seconds, seconds if again is None else again))
+    about = {"kind": "AdmissionCheck", "name": "demo"}
+    return {
+        "metadata": {"name": f"demo.{seconds}", "resourceVersion": str(int(seconds))},
+        "involvedObject": about,
+        "reportingComponent": "placement-ac",
+        "reason": reason,
+        "message": message,
+        "firstTimestamp": first,
+        "lastTimestamp": last,
+        "count": 1 if again is None else 2,
+    } | rest
+
+
+def of_events(*events: Object, listed: tuple[str, ...] = (), **now: Any) -> dict[str, tuple[Span, ...]]:
+    output = cluster_events("demo", events)
+    found = timeline_of_events("demo", output, RecordedState(at(100), listed, **now), at(0))
+    return {lane.name: lane.spans for lane in found.lanes}
+
+
+def span(state: Any, begin: float, end: float, why: str = "", **known: bool) -> Span:
+    return Span(state, at(begin), at(end), why=why, **known)
+
+
+B_STAYS = {"b": (span("listed", 10, 100),)}
+BY_EVENTS: list[Any] = [
+    pytest.param(
+        [
+            event("ClustersSelected", SELECTED, 10),
+            event("ClusterDraining", DRAINS, 40),
+            event("ClusterRemoved", GONE, 60),
+        ],
+        ("b",),
+        {"a": (span("listed", 10, 40), span("draining", 40, 60, "not selected any more; drained"))} | B_STAYS,
+        id="comes-drains-goes",
+    ),
+    pytest.param(
+        [event("ClusterRemoved", GONE, 60)],
+        (),
+        {"a": (span("listed", 0, 60, "drained", begin_known=False),)},
+        id="was-there-before",
+    ),
+    pytest.param([], ("a",), {"a": (span("listed", 0, 100, begin_known=False),)}, id="no-event-of-it"),
+    pytest.param(
+        [event("ClustersSelected", SELECTED, 10)],
+        ("b",),
+        {"a": (span("listed", 10, 100, "it has left the list since", end_known=False),)} | B_STAYS,
+        id="nobody-saw-it-go",
+    ),
+    pytest.param(
+        [
+            event("ClusterAdded", "1 cluster more: a (score 9)", 10, again=60),
+            event("ClusterRemoved", GONE, 30),
+        ],
+        ("a",),
+        {"a": (span("listed", 10, 30, "drained"), span("listed", 60, 100))},
+        id="counted-up",
+    ),
+    pytest.param(
+        [event("ClustersSelected", SELECTED, 10), event("ClusterDraining", DRAINS, 40)],
+        ("a", "b"),
+        {"a": (span("listed", 10, 40), span("draining", 40, 100, "not selected any more"))} | B_STAYS,
+        id="drains-still",
+    ),
+    pytest.param(
+        [
+            event("ClustersSelected", SELECTED, 1, reportingComponent="somebody"),
+            event("ClustersSelected", SELECTED, 1, involvedObject={"kind": "AdmissionCheck", "name": "b"}),
+            event("ClusterUnusable", "1 selected cluster cannot be used: a (no credentials)", 1),
+            event("ClustersSelected", SELECTED, 10, firstTimestamp=None, lastTimestamp=None),
+            event("ClustersSelected", SELECTED, 10, firstTimestamp=[], lastTimestamp={}, series=1, count="x"),
+            event("ClustersSelected", SELECTED, 10, involvedObject=["demo"], metadata=None),
+        ],
+        (),
+        {},
+        id="of-others-or-without-a-time",
+    ),
+]
+
+
+@pytest.mark.parametrize(("events", "listed", "lanes"), BY_EVENTS)
+def test_by_events(events: list[Object], listed: tuple[str, ...], lanes: dict[str, tuple[Span, ...]]) -> None:
+    assert of_events(*events, listed=listed) == lanes
+
+
+def test_a_drain_begins_at_the_time_of_the_annotation() -> None:
+    now = RecordedState(at(100), ("a",), ("a",))
+    found = timeline_of_events("demo", [], now, at(0), leaving={"a": at(70)})
+    wanted = (span("listed", 0, 70, begin_known=False), span("draining", 70, 100))
+    assert [lane.spans for lane in found.lanes] == [wanted]
+
+
+def test_without_a_right_to_the_list_nothing_is_said_to_have_left() -> None:
+    output = cluster_events("demo", [event("ClusterAdded", "1 cluster more: a (score 9)", 10)])
+    found = timeline_of_events("demo", output, RecordedState(at(100)), at(10), list_known=False)
+    assert [lane.spans for lane in found.lanes] == [(span("listed", 10, 100, end_known=False),)]
+
+
+def test_the_timeline_of_a_dump_ends_at_its_latest_time(tmp_path: Path) -> None:
+    selected = event("ClustersSelected", SELECTED, 10, apiVersion="v1", kind="Event")
+    check = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "AdmissionCheck",
+        "metadata": {"name": "demo"},
+        "spec": {"controllerName": "open-cluster-management.io/placement"},
+        "status": {"conditions": [{"type": "Active", "lastTransitionTime": "2026-08-01T12:00:40Z"}]},
+    }
+    dump = tmp_path / "dump.json"
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [selected, check]}))
+    result = CliRunner().invoke(main, ["timeline", "demo", "--from-dump", str(dump), "-o", "json"])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert (found["begin"], found["end"]) == ("2026-08-01T12:00:10Z", "2026-08-01T12:00:40Z")
+    assert found["notes"] == ["unknown: the dump holds no multikueueconfigs.kueue.x-k8s.io"]
+
+
+def test_scores_of_events_are_points() -> None:
+    output = cluster_events("demo", [event("ClustersSelected", SELECTED, 10)])
+    found = timeline_of_events("demo", output, RecordedState(at(100), ("a", "b"), scores={"a": 3}), at(0))
+    assert [lane.scores for lane in found.lanes] == [
+        (Point(at(10), 9), Point(at(100), 3)),
+        (Point(at(10), 5),),
+    ]
+    assert not found.exact
+
+
+def test_what_events_only_count_is_noted() -> None:
+    output = cluster_events("demo", [event("ClustersSelected", f"{SELECTED} and 7 more", 10)])
+    assert timeline_of_events("demo", output, RecordedState(at(100)), at(0)).notes == (
+        "7 clusters more at 12:00:10, not named",
+    )
+
+
+def test_no_further_back_than_wanted() -> None:
+    found = clip(pictures.rebalancing(), at(130))
+    train = WorkloadRun("default/train", 8, at(130), at(200))
+    assert found.lanes == (
+        Lane(
+            "cluster3",
+            (span("draining", 130, 203), span("listed", 260, 300)),
+            (Point(at(130), 10), Point(at(260), 90)),
+            (train,),
+        ),
+        Lane("cluster2", (span("listed", 130, 260),), (Point(at(130), 80), Point(at(260), None))),
+    )
+
+
+# -- a recording
+
+
+STATES = [
+    RecordedState(at(0), ("a",), (), {"a": 70, "b": 30}),
+    RecordedState(
+        at(1.25), ("b", "a"), ("a",), {"a": 10, "b": 80}, {"ns/job": RunningWorkload(cluster="a", gpus=2)}
+    ),
+    RecordedState(at(9), ("b",), (), {"b": 80}),
+    RecordedState(at(20), ("b",), (), {"b": 80}),
+]
+
+
+def lines(states: list[RecordedState]) -> list[str]:
+    return [record_line("demo", before, now) for before, now in zip((None, *states), states, strict=False)]
+
+
+def test_what_is_recorded_is_read_back() -> None:
+    assert read_recording("".join(lines(STATES)).splitlines(), "file") == ("demo", STATES)
+
+
+def test_a_line_holds_what_has_changed_alone() -> None:
+    assert json.loads(lines(STATES)[2]) == {
+        "time": "2026-08-01T12:00:09.000Z",
+        "check": "demo",
+        "listed": ["b"],
+        "draining": [],
+        "scores": {"a": None},
+        "running": {"ns/job": None},
+    }
+
+
+def test_a_recording_is_exact() -> None:
+    a = Lane(
+        "a",
+        (span("listed", 0, 1.25, begin_known=False), span("draining", 1.25, 9)),
+        (Point(at(0), 70), Point(at(1.25), 10), Point(at(9), None)),
+        (WorkloadRun("ns/job", 2, at(1.25), at(9)),),
+    )
+    b = Lane("b", (span("listed", 1.25, 20),), (Point(at(0), 30), Point(at(1.25), 80)))
+    wanted = Timeline("demo", at(0), at(20), (a, b), True, "a recording of the hub")
+    assert timeline_of_states("demo", STATES) == wanted
+
+
+OTHER = record_line("other", None, STATES[0])
+BAD_RECORDS = [
+    pytest.param("", "record.jsonl: it contains no recording", id="empty"),
+    pytest.param("{}", "record.jsonl, line 1: time: Field required", id="no-time"),
+    pytest.param("nonsense", "record.jsonl, line 1: Invalid JSON", id="no-json"),
+    pytest.param(lines(STATES)[0] + "[]", "record.jsonl, line 2: ", id="no-object"),
+    pytest.param(lines(STATES)[0] + OTHER, "it has several checks: demo, other", id="two-checks"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), BAD_RECORDS)
+def test_a_recording_that_is_none(text: str, expected: str) -> None:
+    with pytest.raises(InvalidManifest, match=re.escape(expected)):
+        read_recording(text.splitlines(), "record.jsonl")
+
+
+# -- Prometheus
+
+
+@contextmanager
+def prometheus(
+    answer: Callable[[Object], tuple[int, str]], tls: ssl.SSLContext | None = None
+) -> Iterator[str]:
+    """A server that answers a query with an HTTP code and a text."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked = {key: values[0] for key, values in parse_qs(urlsplit(self.path).query).items()}
+            code, text = answer(asked | {"path": urlsplit(self.path).path})
+            self.send_response(code)
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, *_: Any) -> None:
+            """Stay quiet."""
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        if tls:
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"{'https' if tls else 'http'}://me:secret@127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+def ask(url: str) -> dict[str, tuple[Point, ...]]:
+    return asyncio.run(cluster_counts(url, 'd"emo', at(0), at(240)))
+
+
+def test_how_many_there_were_by_prometheus() -> None:
+    asked: Object = {}
+
+    def answer(query: Object) -> tuple[int, str]:
+        asked.update(query)
+        begin = float(query["start"])
+        series = {
+            "draining": [[begin, "0"], [begin + 1, "1"], [begin + 9, "1"]],
+            "listed": [[begin + n, str(2 + (n > 1))] for n in range(4)],
+        }
+        result = [{"metric": {"state": state}, "values": values} for state, values in series.items()]
+        return 200, json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}})
+
+    with prometheus(answer) as url:
+        found = ask(url)
+    assert asked == {
+        "path": "/api/v1/query_range",
+        "query": 'max by (state) (placement_ac_clusters{check="d\\"emo"})',
+        "start": f"{at(0).timestamp():.3f}",
+        "end": f"{at(240).timestamp():.3f}",
+        "step": "1.000",
+    }
+    assert found == {
+        "listed": (Point(at(0), 2), Point(at(2), 3)),
+        "draining": (Point(at(0), 0), Point(at(1), 1), Point(at(2), None), Point(at(9), 1)),
+    }
+    lanes = with_counts(pictures.rebalancing(), found).lanes
+    assert [lane.name for lane in lanes] == ["draining clusters", "listed clusters", "cluster3", "cluster2"]
+
+
+def test_prometheus_is_asked_of_the_time_that_is_shown(tmp_path: Path) -> None:
+    record = tmp_path / "record.jsonl"
+    record.write_text("".join(lines(STATES)))
+    asked: Object = {}
+
+    def answer(query: Object) -> tuple[int, str]:
+        asked.update(query)
+        values = [[at(10).timestamp(), "2"]]
+        return 200, json.dumps({"data": {"result": [{"metric": {"state": "selected"}, "values": values}]}})
+
+    with prometheus(answer) as url:
+        words = ["timeline", "demo", "--from", str(record), "--since", "10s", "--prometheus", url]
+        result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0, result.output
+    assert (asked["start"], asked["end"]) == (f"{at(10).timestamp():.3f}", f"{at(20).timestamp():.3f}")
+    assert [line.split() for line in result.stdout.splitlines()[1:]] == [
+        ["selected", "clusters", "how", "many", "2026-08-01", "12:00:10", "2"],
+        ["b", "listed", "2026-08-01", "12:00:10", "goes", "on"],
+        ["b", "score", "2026-08-01", "12:00:10", "80"],
+    ]
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_prometheus_must_be_signed_for_by_whom_this_machine_trusts(trusted: bool, tmp_path: Path) -> None:
+    (tmp_path / "record.jsonl").write_text("".join(lines(STATES)))
+    authority, other = trustme.CA(), trustme.CA()
+    (authority if trusted else other).cert_pem.write_to_path(tmp_path / "trusted.pem")
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("127.0.0.1").configure_cert(tls)
+    with prometheus(lambda _: (422, "parse error"), tls) as url:
+        words = [sys.executable, "-m", "placement_ac", "timeline", "demo", "--from", "record.jsonl"]
+        run = subprocess.run(
+            [*words, "--prometheus", url],
+            cwd=tmp_path,
+            env=os.environ | {"SSL_CERT_FILE": "trusted.pem"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    output = "Prometheus answers 422" if trusted else "CERTIFICATE_VERIFY_FAILED"
+    assert output in run.stderr
+
+
+NOT_RECORDED = [
+    pytest.param(["other"], "name the check demo: record.jsonl is its recording", id="check"),
+    pytest.param(["--from", "latin"], "latin: it is not UTF-8", id="utf-8"),
+]
+
+
+@pytest.mark.parametrize(("words", "expected"), NOT_RECORDED)
+def test_what_is_not_recorded_there(
+    words: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("record.jsonl").write_text("".join(lines(STATES)))
+    Path("latin").write_bytes(b"\xe9")
+    result = CliRunner().invoke(main, ["timeline", "--from", "record.jsonl", *words])
+    assert result.exit_code == 1
+    assert expected in result.stderr
+
+
+NO_PROMETHEUS = [
+    pytest.param(200, "<html>", "Prometheus does not answer: JSONDecodeError", id="html"),
+    pytest.param(200, '{"data": {"result": [{"metric": {}, "values": [[1, "x"]]}]}}', "is none", id="x"),
+    pytest.param(422, "parse error", "Prometheus answers 422: parse error", id="422"),
+]
+
+
+@pytest.mark.parametrize(("code", "text", "expected"), NO_PROMETHEUS)
+def test_what_is_no_prometheus(code: int, text: str, expected: str) -> None:
+    with (
+        prometheus(lambda _: (code, text)) as url,
+        pytest.raises(ApiError, match=re.escape(expected)) as raised,
+    ):
+        ask(url)
+    assert "secret" not in str(raised.value)
+
+
+def test_prometheus_does_not_answer() -> None:
+    with pytest.raises(ApiError, match="Prometheus does not answer") as raised:
+        ask("http://me:secret@127.0.0.1:1/")
+    assert "secret" not in str(raised.value)
+
+
+# -- drawn
+
+
+@pytest.mark.parametrize("timeline", [pictures.rebalancing(), pictures.busy()], ids=["story", "busy"])
+def test_an_svg_is_xml_of_drawing_elements_alone(timeline: Timeline) -> None:
+    text = text_of(timeline, "svg")
+    tags = {element.tag.partition("}")[2] for element in ET.fromstring(text).iter()}
+    shapes = {"rect", "line", "path", "circle", "pattern"}
+    assert tags <= {"svg", "title", "desc", "style", "defs", "g", "text"} | shapes
+    assert text == text_of(timeline, "svg")
+
+
+def test_json_has_times_to_the_millisecond() -> None:
+    found = json.loads(text_of(timeline_of_states("demo", STATES), "json"))
+    assert found["lanes"][0]["spans"][1] == {
+        "state": "draining",
+        "begin": "2026-08-01T12:00:01.250Z",
+        "end": "2026-08-01T12:00:09Z",
+        "beginKnown": True,
+        "endKnown": True,
+        "why": "",
+    }

@@ -1,0 +1,156 @@
+"""`placement-ac timeline` on a hub: by the controller's events, and by what `--record` took down."""
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from placement_ac.cli.main import main
+from placement_lab.hub import Hub
+from tests.support.driver import SCORES, Controllers, Driver, eventually
+
+Run = Callable[..., Result]
+DRAINING = "placement-ac.open-cluster-management.io/draining"
+
+
+@pytest.fixture
+def run(hub: Hub, admin: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Call `placement-ac timeline` in a folder with a kubeconfig."""
+    monkeypatch.chdir(tmp_path)
+    hub.write_kubeconfig(tmp_path / "kubeconfig")
+    return lambda *words: CliRunner().invoke(main, ["timeline", *words, "--kubeconfig", "kubeconfig"])
+
+
+def spans(result: Result) -> dict[str, list[tuple[str, bool, bool]]]:
+    assert result.exit_code == 0, result.output
+    return {
+        lane["name"]: [(one["state"], one["beginKnown"], one["endKnown"]) for one in lane["spans"]]
+        for lane in json.loads(result.stdout)["lanes"]
+    }
+
+
+def test_by_the_events_of_the_controller(run: Run, admin: Driver, controllers: Controllers) -> None:
+    admin.check("demo")
+    admin.select("demo", ("a", 9), ("b", 5))
+    controllers.start(cluster_retention=0)
+    eventually(lambda: [one["reason"] for one in admin.events()], ["ClustersSelected"])
+    admin.decide("demo", ("b", 5))
+    eventually(lambda: {one["reason"] for one in admin.events()}, {"ClustersSelected", "ClusterRemoved"})
+    assert list(spans(run("-o", "json"))) == ["a", "b"]
+    table = run("demo", "--output-file", "table")
+    assert (table.exit_code, table.output) == (0, "")
+    output = Path("table").read_text("utf-8")
+    assert "its ManagedCluster is gone" in output
+    assert "score" in output
+
+
+def test_without_events_it_says_so(run: Run, admin: Driver) -> None:
+    admin.check("demo")
+    admin.select("demo", "a")
+    admin.cluster("demo-a")
+    admin.config("demo", "demo-a")
+    result = run()
+    assert result.exit_code == 0
+    assert "a        listed  before" in result.stdout
+    assert "there are no events about the list" in result.stderr
+
+
+def story(admin: Driver, record: Path, failures: list[BaseException]) -> None:
+    """Change a list while it is recorded, one thing after the other; then press Ctrl-C."""
+    config = admin.kueue("multikueueconfigs", "demo")
+    score = SCORES.format("b") + "/usage"
+
+    def lines() -> list[Any]:
+        return (
+            [json.loads(line) for line in record.read_text("utf-8").splitlines()] if record.exists() else []
+        )
+
+    try:
+        eventually(lambda: len(lines()), 1)
+        annotations = {DRAINING: "demo-a=2026-08-01T12:00:00Z"}
+        change = {"metadata": {"annotations": annotations}, "spec": {"clusters": ["demo-b", "demo-a"]}}
+        admin.ask("PATCH", config, change, "merge")
+        eventually(lambda: lines()[-1]["draining"], ["a"])
+        value = {"status": {"scores": [{"name": "gpus", "value": 42}]}}
+        admin.ask("PATCH", f"{score}/status", value, "merge")
+        eventually(lambda: lines()[-1]["scores"], {"b": 42})
+        admin.ask("PATCH", config, {"spec": {"clusters": ["demo-b"]}}, "merge")
+        eventually(lambda: lines()[-1]["listed"], ["b"])
+    except BaseException as error:
+        failures.append(error)
+    finally:
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_what_is_recorded_until_ctrl_c(run: Run, admin: Driver) -> None:
+    add_on = {"resourceName": "usage", "scoreName": "gpus"}
+    admin.check("demo")
+    admin.placement(
+        "demo",
+        prioritizerPolicy={
+            "mode": "Exact",
+            "configurations": [{"scoreCoordinate": {"type": "AddOn", "addOn": add_on}, "weight": 1}],
+        },
+    )
+    admin.decide("demo", "a", "b")
+    admin.secrets_for("a", "b")
+    admin.namespace("b")
+    kind = {"apiVersion": "cluster.open-cluster-management.io/v1alpha1", "kind": "AddOnPlacementScore"}
+    admin.ask("POST", SCORES.format("b"), kind | {"metadata": {"name": "usage"}})
+    for name in ("demo-a", "demo-b"):
+        admin.cluster(name)
+    admin.config("demo", "demo-a")
+    failures: list[BaseException] = []
+    player = threading.Thread(target=story, args=(admin, Path("story.jsonl"), failures))
+    player.start()
+    recorded = run("--record", "story.jsonl")
+    player.join()
+    assert (recorded.exit_code, failures) == (0, [])
+    assert "recording demo" in recorded.stderr
+    assert spans(run("--from", "story.jsonl", "-o", "json")) == {
+        "a": [("listed", False, True), ("draining", True, True)],
+        "b": [("listed", True, True)],
+    }
+    again = run("--record", "story.jsonl")
+    assert (again.exit_code, "name a new file" in again.stderr) == (1, True)
+
+
+def test_a_recording_ends_by_itself(run: Run, admin: Driver) -> None:
+    admin.check("demo")
+    assert run("--record", "short.jsonl", "--for", "300ms").exit_code == 0
+    assert run("--from", "short.jsonl").exit_code == 0
+    assert len(Path("short.jsonl").read_text("utf-8").splitlines()) == 2
+
+
+WRONG = [
+    pytest.param(["nix"], 1, "there is no AdmissionCheck nix", id="check"),
+    pytest.param([], 2, "name a check: demo, other", id="which"),
+    pytest.param(
+        ["--record", "x", "--from", "y"],
+        2,
+        "use --record without --from, --prometheus and --from-dump",
+        id="both",
+    ),
+    pytest.param(["nix", "--record", "x"], 1, "there is no AdmissionCheck nix", id="no-check-to-record"),
+    pytest.param(["--for", "5m"], 2, "use --for only with --record", id="for"),
+    pytest.param(["--since", "yesterday"], 2, "use a duration like 90s, 5m or 1h30m", id="since"),
+    pytest.param(["--from", "nix"], 1, "nix: No such file or directory", id="no-file"),
+    pytest.param(
+        ["--record", "no/such/file", "demo"], 1, "no/such/file: No such file or directory", id="no-folder"
+    ),
+]
+
+
+@pytest.mark.parametrize(("words", "code", "expected"), WRONG)
+def test_wrong_words(run: Run, admin: Driver, words: list[str], code: int, expected: str) -> None:
+    admin.check("demo")
+    admin.check("other")
+    result = run(*words)
+    assert (result.exit_code, expected in result.stderr) == (code, True)
+    assert {path.name for path in Path().iterdir()} == {"kubeconfig"}

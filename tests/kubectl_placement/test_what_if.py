@@ -1,0 +1,520 @@
+"""`plan`: what manifests would change, by the engine and the controller's own rules."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from kubectl_placement.hub.dump import LAST_APPLIED
+from kubectl_placement.hub.hub_view import HubView
+from kubectl_placement.plan.plan_report import (
+    AffectedWorkload,
+    CheckChange,
+    CheckCondition,
+    ObjectChange,
+    PlacementCondition,
+    PlacementPlan,
+)
+from kubectl_placement.plan.reschedule import ALREADY_DIFFERENT
+from kubectl_placement.plan.what_if import (
+    CREDENTIALS_ASSUMED,
+    OVERWRITTEN_BY_OCM,
+    WRITTEN_BY_CONTROLLER,
+    what_if,
+)
+from placement_ac.config.settings import Settings
+from placement_ac.core.api import constants
+from placement_ac.core.api.constants import GENERATED, NO_CLUSTER_USABLE, SOME_CLUSTERS_UNUSABLE
+from placement_ac.core.plan.diff import diff
+from tests.support import builders
+from tests.support.builders import Raw, decision, secret, secrets
+from tests.support.shared import published_crds
+from tests.support.whatif import (
+    DEMO2,
+    bound,
+    job,
+    manifest,
+    named,
+    ocm_decides,
+    sample,
+    stored,
+    story_2,
+    the_plan,
+    view_of,
+)
+
+STORY_3 = "placement-demo2-2.yaml"
+SET_LABEL = "cluster.open-cluster-management.io/clusterset"
+JOBS = (
+    job("train", "cluster2", gpus=2),
+    job("tune", "cluster2", pods=3),
+    job("serve", "cluster3"),
+    job("wait", "", nominated=["cluster2", "cluster3"]),
+)
+
+
+def condition(kind: str, holds: bool, reason: str, message: str) -> PlacementCondition:
+    return PlacementCondition(kind, str(holds), reason, message)
+
+
+FINE = (
+    condition("PlacementMisconfigured", False, "Succeedconfigured", "Placement configurations check pass"),
+    condition("PlacementSatisfied", True, "AllDecisionsScheduled", "All cluster decisions scheduled"),
+)
+
+
+def writes(plan: PlacementPlan) -> list[str]:
+    return [f"{one.verb} {one.kind} {one.name} {one.when}" for one in plan.writes]
+
+
+def test_story_3_as_a_what_if() -> None:
+    answer = what_if(story_2(*JOBS), sample(STORY_3))
+    plan = the_plan(answer)
+    on_cluster2 = {"cluster": "cluster2", "queue": "user-queue-demo2", "namespace": "default"}
+    assert replace(plan, writes=()) == PlacementPlan(
+        namespace="kueue-system",
+        name=DEMO2,
+        decisions=("cluster3",),
+        groups=(
+            {
+                "decisionGroupIndex": 0,
+                "decisionGroupName": "",
+                "decisions": [f"{DEMO2}-decision-1"],
+                "clusterCount": 1,
+            },
+        ),
+        conditions=FINE,
+        added=(),
+        removed=("cluster2",),
+        order=("cluster3",),
+        writes=(),
+        affected=(
+            AffectedWorkload(name="train", state="running", gpus=2, **on_cluster2),
+            AffectedWorkload(name="tune", state="running", gpus=3, **on_cluster2),
+            AffectedWorkload(name="wait", state="waiting", gpus=1, **on_cluster2),
+        ),
+        checks=(
+            CheckChange(
+                DEMO2,
+                CheckCondition("True", "Active", GENERATED),
+                CheckCondition("True", "Active", f"{GENERATED}; draining: cluster2 (Workloads run there)"),
+            ),
+        ),
+        beyond=(),
+        unusable={},
+        draining=("cluster2",),
+        warnings=(),
+    )
+    assert writes(plan) == [
+        f"apply MultiKueueConfig {DEMO2} at once",
+        f"setCondition AdmissionCheck {DEMO2} at once",
+        f"apply MultiKueueConfig {DEMO2} when its jobs have ended",
+        f"setCondition AdmissionCheck {DEMO2} when its jobs have ended",
+        f"delete MultiKueueCluster {DEMO2}-cluster2 60 min after it has left the list",
+    ]
+    assert answer.objects == (ObjectChange("change", "Placement", "kueue-system", DEMO2),)
+    assert answer.changed
+
+
+def test_a_write_is_a_diff() -> None:
+    output = the_plan(what_if(story_2(*JOBS), sample(STORY_3))).writes[1]
+    assert output.diff.splitlines() == [
+        f"--- AdmissionCheck/{DEMO2}",
+        f"+++ AdmissionCheck/{DEMO2}",
+        "@@ -1,4 +1,4 @@",
+        " type: Active",
+        " status: 'True'",
+        " reason: Active",
+        f"-message: {GENERATED}",
+        f"+message: '{GENERATED}; draining: cluster2 (Workloads run there)'",
+    ]
+
+
+def lists(plan: PlacementPlan) -> list[list[str]]:
+    """The change of Kueue's list by each write, from its diff: the removed entries, and the new ones."""
+    diffs = [one.diff.splitlines()[2:] for one in plan.writes if one.kind == "MultiKueueConfig"]
+    return [[line for line in diff if line[:1] in "+-" and f"- {DEMO2}-" in line] for diff in diffs]
+
+
+def test_a_draining_cluster_is_listed_last_and_then_removed() -> None:
+    plan = the_plan(what_if(story_2(*JOBS), sample(STORY_3)))
+    assert lists(plan) == [
+        [f"+  - {DEMO2}-cluster3", f"-  - {DEMO2}-cluster3"],
+        [f"-  - {DEMO2}-cluster2"],
+    ]
+
+
+def test_without_jobs_a_cluster_leaves_at_once() -> None:
+    plan = the_plan(what_if(story_2(job("serve", "cluster3")), sample(STORY_3)))
+    assert (plan.removed, plan.draining, plan.affected) == (("cluster2",), (), ())
+    assert writes(plan) == [
+        f"apply MultiKueueConfig {DEMO2} at once",
+        f"delete MultiKueueCluster {DEMO2}-cluster2 60 min after it has left the list",
+    ]
+
+
+def test_a_cluster_that_stands_by_leaves_the_list_later() -> None:
+    """With the dispatcher; without retention its object is deleted at once after that."""
+    settings = Settings.model_validate({"dispatcher": True, "cluster_retention": "0", "unlist_after": "2h"})
+    plan = the_plan(what_if(replace(story_2(), settings=settings), sample(STORY_3)))
+    assert [one for one in writes(plan) if "120 min" in one] == [
+        f"apply MultiKueueConfig {DEMO2} 120 min after its last job has ended",
+        f"delete MultiKueueCluster {DEMO2}-cluster2 120 min after its last job has ended",
+        f"setCondition AdmissionCheck {DEMO2} 120 min after its last job has ended",
+    ]
+
+
+def test_what_is_there_changes_nothing() -> None:
+    answer = what_if(story_2(*JOBS), sample("placement-demo2-1.yaml", "multikueue-setup-demo2.yaml"))
+    assert not answer.changed
+    assert (the_plan(answer).order, the_plan(answer).writes) == (("cluster2", "cluster3"), ())
+    assert answer.passed_over == ("ResourceFlavor default-flavor-demo2: plan does not consider this kind",)
+
+
+def test_nothing_is_deleted_because_no_manifest_has_it() -> None:
+    assert not what_if(story_2(*JOBS), []).changed
+
+
+def test_a_controller_that_lags_behind_is_no_change() -> None:
+    fresh = story_2().dump
+    kinds = (constants.MULTIKUEUE_CONFIG, constants.MULTIKUEUE_CLUSTER)
+    lagging = replace(story_2(), dump=fresh.with_objects(dict.fromkeys(kinds, ())))
+    assert diff(lagging.snapshot(DEMO2), lagging.plan(DEMO2)) != ()
+    assert not what_if(lagging, sample("placement-demo2-1.yaml")).changed
+
+
+def test_a_decision_that_would_be_another_already_now_is_no_change() -> None:
+    """OCM has not looked again since the scores moved: a harmless label is not to blame."""
+    placement = next(iter(sample(STORY_3)))
+    view = story_2()
+    decided = ocm_decides(what_if(view, [placement]).after)
+    moved = [builders.scores("cluster2", "resource-usage-score", gpuClusterAvailable=99)]
+    moved_on = view_of(
+        [one for objects in decided.dump.objects.values() for one in objects if one not in moved], moved
+    )
+    labelled = placement | {"metadata": placement["metadata"] | {"labels": {"team": "a"}}}
+    plan = the_plan(what_if(moved_on, [labelled]))
+    assert (plan.decisions, plan.order, plan.added, plan.removed) == (("cluster3",), ("cluster3",), (), ())
+    assert plan.warnings == (ALREADY_DIFFERENT,)
+
+
+# -- who is left out
+
+
+def fleet(size: int, *, without: Sequence[int] = (), placement: Raw | None = None) -> HubView:
+    """So many clusters in a set, each with credentials but those `without`, and a check of ours."""
+    members = [f"c{number:02}" for number in range(size)]
+    clusters = [builders.an(constants.MANAGED_CLUSTER, one, labels={SET_LABEL: "all"}) for one in members]
+    usable = [one for number, one in enumerate(members) if number not in without]
+    return view_of(
+        clusters,
+        bound("all"),
+        secrets(*usable),
+        builders.check("check", "p"),
+        [placement] if placement else [],
+    )
+
+
+def test_the_cap() -> None:
+    plan = the_plan(what_if(fleet(25), [manifest()]))
+    every = tuple(f"c{number:02}" for number in range(25))
+    assert (plan.decisions, plan.added, plan.order, plan.beyond) == (
+        every,
+        every[:20],
+        every[:20],
+        every[20:],
+    )
+    assert (plan.checks[0].before, plan.checks[0].after.reason) == (None, SOME_CLUSTERS_UNUSABLE)
+    assert writes(plan) == [
+        *(f"create MultiKueueCluster p-{cluster} at once" for cluster in every[:20]),
+        "create MultiKueueConfig p at once",
+        "setCondition AdmissionCheck check at once",
+    ]
+
+
+def test_unusable_credentials() -> None:
+    bad = secret("multikueue-c01", None)
+    view = fleet(3, without=(0, 1))
+    plan = the_plan(what_if(view_of(*view.dump.objects.values(), bad), [manifest()]))
+    assert plan.order == plan.added == ("c02",)
+    assert dict(plan.unusable) == {
+        "c00": ("create Secret kueue-system/multikueue-c00 with key kubeconfig: c00 has no credentials"),
+        "c01": "in Secret kueue-system/multikueue-c01, add key kubeconfig: it is missing",
+    }
+
+
+def test_none_usable() -> None:
+    view = view_of(*fleet(1, without=(0,)).dump.objects.values(), secret("other"))
+    plan = the_plan(what_if(view, [manifest()]))
+    assert (plan.order, plan.checks[0].after.reason) == ((), NO_CLUSTER_USABLE)
+
+
+def test_credentials_that_are_not_known_are_taken_for_good() -> None:
+    answer = what_if(fleet(2, without=(0, 1)), [manifest(), secret("multikueue-c00", None)])
+    assert (the_plan(answer).order, answer.warnings) == (("c00", "c01"), (CREDENTIALS_ASSUMED,))
+
+
+def test_a_secret_that_is_added() -> None:
+    view = ocm_decides(fleet(2, without=(0,), placement=stored(manifest() | {"metadata": named("p")})))
+    before = the_plan(what_if(view, [manifest()]))
+    assert (before.order, before.writes) == (("c01",), ())
+    plan = the_plan(what_if(view, secrets("c00")))
+    assert (plan.added, plan.order) == (("c00",), ("c00", "c01"))
+
+
+# -- which Placements
+
+
+def test_a_label_of_a_cluster_reaches_the_placements_that_it_concerns() -> None:
+    view = story_2()
+    clusters = [one for one in sample("fleet") if one["kind"] == "ManagedCluster"]
+    cluster1 = next(one for one in clusters if one["metadata"]["name"] == "cluster1")
+    cluster1["metadata"]["labels"]["accelerator"] = "nvidia-tesla-t4"
+    answer = what_if(view, [cluster1])
+    assert answer.objects == (ObjectChange("change", "ManagedCluster", "", "cluster1"),)
+    assert (the_plan(answer).added, the_plan(answer).order) == (
+        ("cluster1",),
+        ("cluster1", "cluster2", "cluster3"),
+    )
+
+
+def test_the_parameters_of_a_check_change() -> None:
+    setup = sample("multikueue-setup-demo1.yaml")
+    view = ocm_decides(story_2(*(stored(one) for one in setup if one["kind"] == "Placement")))
+    check = builders.check(DEMO2, "placement-demo1")
+    del check["metadata"]["uid"], check["metadata"]["resourceVersion"], check["metadata"]["generation"]
+    plans = {one.plan.name: one.plan for one in what_if(view, [check]).entries}
+    assert plans["placement-demo1"].added == ("cluster1", "cluster2", "cluster3")
+    # Kueue's own check names the old list: it stays as it is until that one goes, too.
+    assert (plans[DEMO2].removed, plans[DEMO2].order) == ((), ("cluster2", "cluster3"))
+    both = [check, builders.multikueue_check("multikueue-demo2", "placement-demo1")]
+    left = {one.plan.name: one.plan for one in what_if(view, both).entries}[DEMO2]
+    assert (left.removed, left.order) == (("cluster2", "cluster3"), ())
+    assert f"delete MultiKueueConfig {DEMO2} at once" in writes(left)
+
+
+def test_a_placement_that_no_check_names() -> None:
+    view = fleet(2)
+    plan = the_plan(what_if(view_of(*view.dump.objects.values(), bound("all", "team")), [in_team()]))
+    assert (plan.namespace, plan.decisions, plan.added, plan.order) == (
+        "team",
+        ("c00", "c01"),
+        ("c00", "c01"),
+        ("c00", "c01"),
+    )
+    assert (plan.writes, plan.checks) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("checks", "order"),
+    [
+        pytest.param([], ("c00", "c01"), id="no check: the decisions"),
+        pytest.param([builders.check()], ("theirs", "c00"), id="a check: the list that stays"),
+    ],
+)
+def test_a_config_that_is_somebody_elses(checks: list[Raw], order: tuple[str, ...]) -> None:
+    theirs = builders.foreign_config("p", "theirs", "p-c00")
+    hub = [one for one in fleet(2).dump.objects.values() if one[0]["kind"] != "AdmissionCheck"]
+    plan = the_plan(what_if(view_of(*hub, theirs, checks), [manifest("p")]))
+    assert (plan.decisions, plan.order) == (("c00", "c01"), order)
+    assert [one.verb for one in plan.writes] == ["setCondition"] * len(checks)
+    added = the_plan(what_if(view_of(*hub, theirs), [*checks, manifest("p")])).added
+    assert added == (() if checks else ("c00", "c01"))
+
+
+def in_team() -> Raw:
+    one = manifest("p")
+    return one | {"metadata": one["metadata"] | {"namespace": "team"}}
+
+
+def test_a_check_of_a_placement_that_is_not_there() -> None:
+    plan = the_plan(what_if(fleet(1), [builders.check("other", "nowhere")]))
+    assert (plan.name, plan.decisions, plan.checks[0].after.reason) == ("nowhere", (), "PlacementNotFound")
+
+
+def test_what_ocm_and_the_controller_own_is_warned_about() -> None:
+    mine = decision("c00", of="p")
+    answer = what_if(fleet(1), [manifest(), mine, builders.foreign_config("p")])
+    output = (
+        OVERWRITTEN_BY_OCM.format("PlacementDecision kueue-system/p-decision-1"),
+        WRITTEN_BY_CONTROLLER.format("MultiKueueConfig p"),
+    )
+    assert answer.warnings == output
+
+
+@pytest.mark.parametrize(
+    ("kueue_object", "is_ours"),
+    [
+        pytest.param(builders.foreign_config("by-hand", "w1"), False, id="a list of no Placement"),
+        pytest.param(builders.foreign_config("p"), True, id="the list of a Placement"),
+        pytest.param(builders.foreign_cluster("by-hand-w1"), False, id="a cluster of no Placement"),
+        pytest.param(builders.foreign_cluster("p-other"), False, id="a cluster that is not selected"),
+        pytest.param(builders.foreign_cluster("p-c00"), True, id="a cluster that is selected"),
+        pytest.param(builders.our_objects("c09", of="p")[1], True, id="with our label"),
+    ],
+)
+def test_only_what_the_controller_writes_is_warned_about(kueue_object: Raw, is_ours: bool) -> None:
+    name = f"{kueue_object['kind']} {kueue_object['metadata']['name']}"
+    warnings = what_if(fleet(1), [manifest(), kueue_object]).warnings
+    assert (WRITTEN_BY_CONTROLLER.format(name) in warnings) is is_ours
+
+
+# -- what only OCM can evaluate
+
+
+def selecting(*expressions: str, **spec: Raw) -> Raw:
+    selector = {"celSelector": {"celExpressions": list(expressions)}}
+    return manifest(predicates=[{"requiredClusterSelector": selector}], **spec)
+
+
+OPTIONAL = "managedCluster.metadata.?labels.?region.hasValue()"
+
+
+def test_a_decision_that_cannot_be_computed_is_unknown() -> None:
+    answer = what_if(fleet(2), [selecting(OPTIONAL)])
+    (one,) = answer.unknown
+    assert (one.namespace, one.name, answer.entries) == ("kueue-system", "p", ())
+    assert one.why == f"the CEL expression uses optional types, which only OCM can evaluate: {OPTIONAL}"
+
+
+def decided(expression: str) -> HubView:
+    """The Placement p with this expression, decided by OCM."""
+    there = stored(selecting(expression) | {"metadata": named("p")})
+    there["status"] = {"numberOfSelectedClusters": 1}
+    return fleet(1, placement=there)
+
+
+def test_a_placement_that_nothing_concerns_keeps_its_decision() -> None:
+    assert what_if(decided(OPTIONAL), [selecting(OPTIONAL)]).unknown == ()
+
+
+def test_a_cluster_that_changes_makes_the_decision_unknown() -> None:
+    relabelled = builders.an(constants.MANAGED_CLUSTER, "c00", labels={SET_LABEL: "all", "region": "eu"})
+    (one,) = what_if(decided(OPTIONAL), [relabelled]).unknown
+    assert one.name == "p"
+
+
+def test_a_placement_may_get_rid_of_it() -> None:
+    answer = what_if(decided(OPTIONAL), [selecting("true")])
+    assert (answer.unknown, the_plan(answer).order) == ((), ("c00",))
+
+
+# -- what reaches a Placement
+
+
+def scored(**values: int) -> list[Raw]:
+    return [
+        builders.scores(c, "resource-usage-score", gpuClusterAvailable=value) for c, value in values.items()
+    ]
+
+
+def test_scores_in_a_manifest_count() -> None:
+    view = ocm_decides(what_if(story_2(), sample(STORY_3)).after)
+    plan = the_plan(what_if(view, scored(cluster2=80, cluster3=10)))
+    assert (plan.added, plan.removed, plan.order) == (("cluster2",), ("cluster3",), ("cluster2",))
+
+
+def test_a_set_and_its_binding_come() -> None:
+    """A Placement that asks for no set by name chooses from all that are bound beside it."""
+    view = fleet(2, placement=stored(manifest() | {"metadata": named("p")}))
+    lone = builders.an(constants.MANAGED_CLUSTER, "lone", labels={SET_LABEL: "more"})
+    view = ocm_decides(view_of(*view.dump.objects.values(), lone, secrets("lone")))
+    assert what_if(view, bound("more")[:1]).entries == ()  # nobody may choose from it yet
+    plan = the_plan(what_if(view, bound("more")))
+    assert (plan.added, plan.order) == (("lone",), ("c00", "c01", "lone"))
+
+
+def test_what_looks_like_a_mishap_is_held_for_a_while() -> None:
+    """A set loses its clusters though no Placement was changed: the controller waits before it follows."""
+    view = ocm_decides(fleet(2, placement=stored(manifest() | {"metadata": named("p")})))
+    done = view_of(*view.dump.objects.values(), builders.our_objects("c00", "c01"))
+    gone = [
+        {key: value for key, value in one.items() if key != "status"} | {"metadata": moved(one)}
+        for one in done.dump.of(constants.MANAGED_CLUSTER)
+    ]
+    plan = the_plan(what_if(done, gone))
+    assert (plan.removed, plan.order) == (("c00", "c01"), ())
+    (warning,) = plan.warnings
+    assert warning.startswith(
+        "2 of 2 clusters would go at once though the Placement was not changed: held for"
+    )
+
+
+def moved(one: Raw) -> Raw:
+    return {"name": one["metadata"]["name"], "labels": {SET_LABEL: "other"}}
+
+
+def test_ocm_does_not_look_at_a_placement_that_is_disabled() -> None:
+    """Decisions stay; the order follows the new prioritizer, by which the controller goes itself."""
+    off = {"cluster.open-cluster-management.io/experimental-scheduling-disable": "true"}
+    (wanted,) = sample(STORY_3)
+    wanted["metadata"]["annotations"] = off
+    plan = the_plan(what_if(story_2(), [wanted]))
+    assert (plan.decisions, plan.order) == (("cluster2", "cluster3"), ("cluster3", "cluster2"))
+    (warning,) = plan.warnings
+    assert warning == f"OCM leaves its decisions as they are: the Placement is annotated {next(iter(off))}"
+
+
+def test_the_string_data_of_a_secret_is_its_data() -> None:
+    view = ocm_decides(fleet(2, without=(0,), placement=stored(manifest() | {"metadata": named("p")})))
+    plain = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "multikueue-c00"}}
+    answer = what_if(view, [plain | {"stringData": {"kubeconfig": builders.KUBECONFIG.decode()}}])
+    assert the_plan(answer).added == ("c00",)
+    assert "stringData" not in (
+        answer.after.dump.find(constants.SECRET, "multikueue-c00", "kueue-system") or {}
+    )
+
+
+@pytest.mark.parametrize(
+    ("applied", "kept"),
+    [
+        pytest.param({}, True, id="set by kubectl patch"),
+        pytest.param({"spec": {"numberOfClusters": 1}}, False, id="applied before"),
+    ],
+)
+def test_a_field_that_kubectl_apply_does_not_remove(applied: Raw, kept: bool) -> None:
+    (there,) = [one for one in sample("placement-demo2-1.yaml") if one["kind"] == "Placement"]
+    annotations = {LAST_APPLIED: json.dumps(applied)}
+    changed = there | {
+        "metadata": there["metadata"] | {"annotations": annotations},
+        "spec": there["spec"] | {"numberOfClusters": 1},
+    }
+    warnings = what_if(view_of(stored(changed)), [there]).warnings
+    expected = f"write spec.numberOfClusters into Placement kueue-system/{DEMO2}, or remove it there with"
+    assert any(one.startswith(expected) for one in warnings) is kept
+
+
+def test_the_fields_that_stay_are_one_warning() -> None:
+    (there,) = [one for one in sample("placement-demo2-1.yaml") if one["kind"] == "Placement"]
+    wanted = there | {"spec": {}}
+    (warning,) = [one for one in what_if(view_of(stored(there)), [wanted]).warnings if "`kubectl" in one]
+    fields = sorted(f"spec.{key}" for key in there["spec"])
+    assert len(fields) > 2
+    assert warning == (
+        f"write {', '.join(fields[:-1])} and {fields[-1]} into Placement kueue-system/{DEMO2}, or remove "
+        "them there with `kubectl edit`: `kubectl apply` removes only what it has applied"
+    )
+
+
+def test_a_field_stays_in_the_object_of_the_manifests_own_namespace() -> None:
+    """Another Placement of the same name, whose manifest has the field, says nothing about this one."""
+    (ours,) = [one for one in sample("placement-demo2-1.yaml") if one["kind"] == "Placement"]
+    patched = ours | {
+        "metadata": ours["metadata"] | {"annotations": {LAST_APPLIED: "{}"}},
+        "spec": ours["spec"] | {"numberOfClusters": 1},
+    }
+    theirs = patched | {"metadata": patched["metadata"] | {"namespace": "team"}}
+    warnings = what_if(view_of(stored(patched), stored(theirs)), [ours, theirs]).warnings
+    kept = [one for one in warnings if one.startswith("write spec.numberOfClusters into")]
+    assert [one.partition(", or")[0].split()[-1] for one in kept] == [f"kueue-system/{DEMO2}"]
+
+
+def test_a_field_that_the_kind_does_not_have() -> None:
+    (there,) = [one for one in sample("placement-demo2-1.yaml") if one["kind"] == "Placement"]
+    wrong = there | {"spec": there["spec"] | {"numberOfCluster": 1}}
+    warnings = what_if(view_of(*published_crds()), [wrong]).warnings
+    assert warnings[0] == (
+        f"correct Placement kueue-system/{DEMO2}: there is no field spec.numberOfCluster; "
+        "did you mean numberOfClusters?"
+    )

@@ -1,0 +1,228 @@
+"""`--workers` of `explain workload` and `plan`: the quota of workers counts as for the controller."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kubectl_placement.explain.workload import PLACED
+from placement_ac.cli.main import main
+from placement_ac.core.api.constants import FIELD_MANAGER
+from tests.kubectl_placement.test_hub_reader_on_hub import kubeconfig_of
+from tests.placement_ac.controller.test_dispatch import SELECTOR, entry
+from tests.support.driver import Controllers, Driver
+from tests.support.hub_client import Client as HubClient
+from tests.support.jobs import Stage, dispatched, secrets_of, soon
+from tests.support.rights import ACCOUNTS, ME, RBAC, allow, bound_to, rule, token_of
+
+Run = Callable[..., Result]
+GPU = "nvidia.com/gpu"
+SIZES = {"a": "2", "b": "8", "c": "16"}
+TOO_LITTLE = "had too little quota: 16 nvidia.com/gpu asked, {} at most"
+NOT_READ = "use --workers to read the quota of the workers: without it, Capacity and Headroom abstain"
+NO_RIGHT = "the quota of {} is unknown: you have no right to get Secrets in namespace kueue-system"
+REFUSED = (
+    "the worker does not let the account of Secret kueue-system/multikueue-a list "
+    "clusterqueues.kueue.x-k8s.io and localqueues.kueue.x-k8s.io"
+)
+GROUPS = ("kueue.x-k8s.io", "cluster.open-cluster-management.io", "multicluster.x-k8s.io", "apps")
+
+
+@pytest.fixture
+def there(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
+    quotas = {name: {"default": {GPU: size}} for name, size in SIZES.items()}
+    t4, profile = {"a": {"gpu": "t4"}}, {"dispatch_profile": "headroom"}
+    with dispatched(admin, controllers, [*SIZES], quotas=quotas, labels=t4, controller=profile) as opened:
+        yield opened
+
+
+@pytest.fixture
+def run(there: Stage, tmp_path: Path) -> Run:
+    settings = tmp_path / "settings.yaml"
+    settings.write_text("dispatcher: true\nstep-size: 1\ndispatch-profile: headroom\n")
+    hub = ["--kubeconfig", str(there.controllers.kubeconfig), "--config", str(settings)]
+    return lambda *words: CliRunner().invoke(main, [*words, *hub], env={"COLUMNS": "200"})
+
+
+def explained(run: Run, job: str, *words: str) -> dict[str, Any]:
+    done = run("explain", "workload", job, "-o", "json", *words)
+    assert done.exit_code == 0, done.output
+    return dict(json.loads(done.stdout)["workload"])
+
+
+def rows(found: dict[str, Any]) -> dict[str, tuple[str, str, float | None, str]]:
+    """Cluster → filter, reason, points of Headroom, and whether its quota is known."""
+    [choice] = found["placements"]
+    return {
+        one["cluster"]: (one["filter"], one["reason"], one["points"].get("Headroom"), one["quota"])
+        for one in choice["clusters"]
+    }
+
+
+def questions(there: Stage) -> int:
+    """How often workers were asked for their LocalQueues, by the controller and the commands."""
+    journals = [list(hub.journal) for hub in there.fleet.hubs.values()]
+    return sum(
+        one.path.endswith("/localqueues") for journal in journals for one in journal if one.method == "GET"
+    )
+
+
+def job_file(folder: Path, gpus: str = "") -> str:
+    """Write the manifest of a Job that asks for GPUs, and return its path."""
+    container = {"name": "c", "image": "i", "resources": {"requests": {GPU: gpus} if gpus else {}}}
+    template = {"spec": {"containers": [container]}}
+    metadata = {"name": "new", "labels": {"kueue.x-k8s.io/queue-name": "gated"}}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": template}}
+    path = folder / "job.json"
+    path.write_text(json.dumps(job))
+    return str(path)
+
+
+def test_quota_refuses_and_gives_points(there: Stage, run: Run) -> None:
+    there.submit("large", requests={GPU: "16"}, annotations={SELECTOR: "gpu!=t4"})
+    there.until_runs("large", "c")
+    refused = {"a": ("ClusterAffinity", "didn't match gpu!=t4", None, "not needed")}
+    found = explained(run, "large", "--workers")
+    assert rows(found) == refused | {
+        "b": ("Capacity", TOO_LITTLE.format(8), None, "known"),
+        "c": ("", "", 12.5, "known"),
+    }
+    assert found["notes"] == [PLACED]
+    without = explained(run, "large")
+    unread = ("", "", None, "not read")
+    assert rows(without) == refused | {"b": unread, "c": unread}
+    assert without["notes"][1:] == [NOT_READ]
+    assert f"({NOT_READ})" in run("explain", "workload", "large").stdout
+    table = run("explain", "workload", "large", "--workers").stdout
+    assert f"{TOO_LITTLE.format(8)} (Capacity)" in table
+    assert NOT_READ not in table
+
+
+def test_jobs_that_are_there_are_not_counted_twice(there: Stage, run: Run) -> None:
+    for name in ("one", "two"):
+        there.submit(name, requests={GPU: "4"})
+        there.until_runs(name, "c")
+    found = rows(explained(run, "two", "--workers"))
+    assert {name: points for name, (_, _, points, _) in found.items()} == {"a": None, "b": 75.0, "c": 75.0}
+
+
+def test_a_job_that_fits_nowhere_is_explained_as_the_controller_decided(there: Stage, run: Run) -> None:
+    there.submit("huge", requests={GPU: "32"})
+    soon(lambda: entry(there, "huge")[1].startswith("NoClusterFits: "))
+    [choice] = explained(run, "huge", "--workers")["placements"]
+    assert f"NoClusterFits: {choice['problem']}" == entry(there, "huge")[1]
+
+
+def test_for_a_job_that_asks_for_nothing_no_worker_is_asked(there: Stage, run: Run, tmp_path: Path) -> None:
+    words = "plan", "-f", job_file(tmp_path), "-o", "json"
+    [job] = json.loads(run(*words, "--workers").stdout)["jobs"]
+    assert {quota for *_, quota in rows(job).values()} == {"not needed"}
+    assert job == json.loads(run(*words).stdout)["jobs"][0]
+    assert questions(there) == 0
+    assert run("plan", "-f", job_file(tmp_path, "1"), "--workers").exit_code == 0
+    assert questions(there) == len(SIZES)
+
+
+def test_plan_says_where_a_job_would_go(there: Stage, run: Run, tmp_path: Path) -> None:
+    for gpus, expected in (
+        ("16", "goes to c, best first"),
+        ("8", "goes to c, b, best first"),
+        ("32", f"goes to no cluster: 0/3 clusters fit: 1 {TOO_LITTLE.replace('16', '32').format(2)}"),
+    ):
+        words = "plan", "-f", job_file(tmp_path, gpus), "--workers"
+        done = run(*words)
+        assert (done.exit_code, expected in done.stdout) == (0, True), done.output
+        [job] = json.loads(run(*words, "-o", "json").stdout)["jobs"]
+        assert {quota for *_, quota in rows(job).values()} == {"known"}
+        assert job["notes"] == []
+    done = run("plan", "-f", job_file(tmp_path, "16"))
+    assert "goes to a, b, c, best first" in done.stdout
+    assert f"  note: {NOT_READ}\n" in done.stdout
+    dump = tmp_path / "dump.yaml"
+    there.admin.hub.write_kubeconfig(tmp_path / "hub")
+    written = CliRunner().invoke(main, ["dump", f"--kubeconfig={tmp_path / 'hub'}", f"--output-file={dump}"])
+    assert written.exit_code == 0, written.output
+    asked = ["plan", "-f", job_file(tmp_path, "16"), f"--from-dump={dump}"]
+    settings = f"--config={tmp_path / 'settings.yaml'}"
+    assert "note: a dump has no quota of the workers: Capacity and Headroom abstain" in (
+        CliRunner().invoke(main, [*asked, settings]).stdout
+    )
+
+
+def test_a_worker_that_cannot_be_asked_is_named_with_the_reason(
+    there: Stage, run: Run, tmp_path: Path
+) -> None:
+    there.fleet.hubs["a"].faults.add("GET", "/clusterqueues$", status=403, times=1000)
+    there.fleet.hubs["b"].faults.add("GET", "/clusterqueues$", delay=3.0, times=1000)
+    words = "plan", "-f", job_file(tmp_path, "16"), "--workers", "--timeout", "1s"
+    done = run(*words, "-o", "json")
+    [job] = json.loads(done.stdout)["jobs"]
+    assert {name: quota for name, (*_, quota) in rows(job).items()} == {
+        "a": "unknown",
+        "b": "unknown",
+        "c": "known",
+    }
+    assert sorted(job["notes"]) == [
+        f"the quota of a is unknown: {REFUSED}",
+        "the quota of b is unknown: the worker did not answer within 1 s",
+    ]
+    table = run(*words)
+    assert "goes to c, a, b, best first" in table.stdout
+    assert all(f"  note: {note}\n" in table.stdout for note in job["notes"])
+    said = done.output + table.output
+    assert [secret for secret in secrets_of(there) if secret in said] == []
+
+
+@pytest.fixture
+def reader(there: Stage, tmp_path: Path) -> list[str]:
+    """Options for a user who may read all but Secrets."""
+    owner = HubClient(there.admin.hub)
+    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
+    allow(owner, *(rule("get list", group, "*") for group in GROUPS))
+    account = kubeconfig_of(there.admin.hub, tmp_path / "reader", token_of(owner))
+    settings = tmp_path / "settings.yaml"
+    settings.write_text("dispatcher: true\n")
+    return [f"--kubeconfig={account}", f"--config={settings}"]
+
+
+def test_without_the_right_to_read_secrets_one_line_says_so(reader: list[str], tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["plan", "-f", job_file(tmp_path, "16"), "--workers", *reader])
+    assert done.exit_code == 0, done.output
+    assert done.stdout.count("note: ") == 1
+    assert f"  note: {NO_RIGHT.format('a, b, c')}\n" in done.stdout
+
+
+def test_it_only_reads(there: Stage, reader: list[str], tmp_path: Path) -> None:
+    owner, here = HubClient(there.admin.hub), f"{RBAC}/namespaces/kueue-system"
+    owner.create(f"{here}/roles", {"metadata": {"name": "r"}, "rules": [rule("get", "", "secrets")]})
+    owner.create(f"{here}/rolebindings", bound_to("Role", "r"))
+    done = CliRunner().invoke(main, ["plan", "-f", job_file(tmp_path, "16"), "--workers", *reader])
+    assert "goes to c, best first" in done.stdout
+    mine = [one for one in list(there.admin.hub.journal) if one.user == ME]
+    assert {one.method for one in mine} == {"GET"}
+    of_workers = [one for hub in there.fleet.hubs.values() for one in list(hub.journal)]
+    asked = [one for one in of_workers if one.user_agent == FIELD_MANAGER]
+    assert {(one.method, one.path.rpartition("/")[2]) for one in asked} >= {("GET", "localqueues")}
+    assert {one.method for one in asked} == {"GET"}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "expected"),
+    [
+        (("explain", "cluster", "a", "--workers"), 2, "use --workers only with a workload"),
+        (
+            ("explain", "workload", "w", "--workers", "--from-dump", "-"),
+            2,
+            "use --workers without --from-dump",
+        ),
+        (("plan", "-f", "job.yaml", "--workers", "--from-dump", "x"), 2, "use --workers without --from-dump"),
+        (("plan", "-f", "job.yaml", "--workers", "--timeout", "soon"), 2, "use a duration like 90s, 5m"),
+    ],
+    ids=["no-workload", "explain-a-dump", "plan-a-dump", "timeout"],
+)
+def test_wrong_words(words: tuple[str, ...], code: int, expected: str) -> None:
+    done = CliRunner().invoke(main, words, input="")
+    assert (done.exit_code, expected in done.output) == (code, True), done.output

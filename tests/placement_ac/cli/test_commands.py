@@ -1,0 +1,194 @@
+"""The commands as a person types them: wrong words, what they print, how they stop."""
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import structlog
+import yaml
+from click.testing import CliRunner
+
+from placement_ac.cli.main import main
+from placement_ac.cli.read_command import ReadCommand
+from placement_lab.cli.hub import command as hub_command
+from placement_lab.hub import Hub
+from tests.kubectl_placement.cli.test_examples import examples
+from tests.support.driver import Driver, eventually
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        pytest.param(["run", "--nothing"], "No such option", id="unknown option"),
+        pytest.param(
+            ["run", "--credentials", "secret,vault"],
+            "credentials: 'vault' is not possible: Input should be 'profile-secret', 'secret' or",
+            id="unknown way",
+        ),
+        pytest.param(["run", "--credentials", "secret,secret"], "name each only once", id="a way twice"),
+        pytest.param(
+            ["run", "--placement-namespace", "Not_A_Name"],
+            "placement-namespace: 'Not_A_Name' is not possible",
+            id="bad namespace",
+        ),
+        pytest.param(["run", "--log-level", "loud"], "log-level: 'loud' is not possible", id="bad level"),
+        pytest.param(
+            ["run", "--cluster-names", "{x}"], "cluster-names: '{x}' is not possible", id="bad names"
+        ),
+        pytest.param(["hub", "--listen", "nowhere"], "'nowhere' is not ADDRESS:PORT", id="bad address"),
+        pytest.param(["hub", "--listen", "https://127.0.0.1:0"], "is not ADDRESS:PORT", id="a URL"),
+        pytest.param(["hub", "--listen", "127.0.0.1:70000"], "is not ADDRESS:PORT", id="bad port"),
+        pytest.param(["hub", "--with", "ocm,nova"], "'nova' is not a stand-in; known are", id="bad stand-in"),
+        pytest.param(["demo", "--story", "5"], "5 is not in the range 1<=x<=4", id="no such story"),
+        pytest.param(["demo", "-o", "xml"], "'xml' is not 'json'", id="no such output"),
+        pytest.param(["dance"], "No such command 'dance'", id="no such command"),
+    ],
+)
+def test_usage_errors_exit_with_2(words: list[str], expected: str) -> None:
+    run = CliRunner().invoke(main, words)
+    assert run.exit_code == 2
+    assert expected in run.output
+
+
+def test_a_command_that_only_reads_keeps_log_lines_out_of_its_answer() -> None:
+    structlog.reset_defaults()  # which print to stdout
+    logs = ReadCommand("logs", callback=lambda: structlog.get_logger("placement_ac").error("a line"))
+    run = CliRunner().invoke(logs)
+    assert ("a line" in run.stderr, run.stdout) == (True, "")
+
+
+def test_an_unknown_setting_in_the_environment_is_refused() -> None:
+    run = CliRunner(env={"PLACEMENT_AC_KUBECONFG": "x"}).invoke(main, ["run"])
+    assert run.exit_code == 2
+    assert (
+        "PLACEMENT_AC_KUBECONFG: there is no such setting; did you mean PLACEMENT_AC_KUBECONFIG?"
+        in run.output
+    )
+
+
+def test_a_missing_kubeconfig_exits_with_1(tmp_path: Path) -> None:
+    run = CliRunner().invoke(main, ["run", "--kubeconfig", str(tmp_path / "none")])
+    assert run.exit_code == 1
+    assert f"there is no kubeconfig {tmp_path / 'none'}" in run.output
+
+
+def test_help_names_every_command_and_setting() -> None:
+    output = CliRunner().invoke(main, ["--help"]).output
+    assert all(name in output for name in ("run", "hub", "demo"))
+    assert "--placement-namespace" in CliRunner().invoke(main, ["run", "--help"]).output
+
+
+def test_run_works_until_it_is_stopped(hub: Hub, admin: Driver, tmp_path: Path) -> None:
+    admin.check("p")
+    admin.select("p", "a")
+    hub.write_kubeconfig(tmp_path / "kubeconfig")
+    env = {"PLACEMENT_AC_KUBECONFIG": str(tmp_path / "kubeconfig"), "PLACEMENT_AC_LOG_FORMAT": "json"}
+    run = subprocess.Popen(
+        [sys.executable, "-m", "placement_ac", "run"],
+        env=os.environ | env,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        eventually(lambda: admin.reason("p"), "Active", seconds=20)
+        run.send_signal(signal.SIGTERM)
+        _, log = run.communicate(timeout=20)
+    finally:
+        run.kill()
+    assert run.returncode == 0, log
+    assert '"event": "everything has been listed"' in log
+    assert hub.token not in log
+
+
+def test_hub_writes_its_kubeconfig_when_it_is_ready(tmp_path: Path) -> None:
+    """Run as its help shows."""
+    path = tmp_path / "hub.kubeconfig"
+    (line,) = examples("hub")
+    run = subprocess.Popen(
+        [sys.executable, "-m", "placement_ac", *shlex.split(line)],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert run.stdout is not None
+        output = run.stdout.readline()
+        server = yaml.safe_load(path.read_text())["clusters"][0]["cluster"]["server"]
+        run.send_signal(signal.SIGTERM)
+        assert run.wait(20) == 0
+    finally:
+        run.kill()
+        run.communicate()
+    assert output == f"The hub listens on {server}\n"
+    assert not path.exists(), "the token in it is no longer worth anything"
+
+
+def test_hub_writes_over_no_kubeconfig_but_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_text("current-context: production\n")
+    run = CliRunner().invoke(hub_command, ["--kubeconfig", str(path)])
+    assert run.exit_code == 2
+    assert f"{path} exists and is not an embedded hub's" in run.output
+    assert path.read_text() == "current-context: production\n"
+
+
+def test_hub_leaves_the_kubeconfig_of_a_hub_that_runs(hub: Hub, tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    hub.write_kubeconfig(path)
+    before = path.read_text()
+    run = CliRunner().invoke(hub_command, ["--kubeconfig", str(path)])
+    assert run.exit_code == 2
+    assert f"name another file: {path} belongs to the hub that runs at {hub.secure_url}" in run.output
+    assert path.read_text() == before
+
+
+def start_hub(path: Path) -> tuple[subprocess.Popen[str], str]:
+    """Start the command; return it when it is ready, and the server that it tells."""
+    words = ["-m", "placement_ac", "hub", "--kubeconfig", str(path)]
+    run = subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, text=True)
+    assert run.stdout is not None
+    return run, run.stdout.readline().split()[-1]
+
+
+def test_hub_replaces_the_kubeconfig_of_a_hub_that_is_gone(hub: Hub, tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    hub.write_kubeconfig(path)
+    with hub.outage():
+        run, server = start_hub(path)
+    try:
+        assert yaml.safe_load(path.read_text())["clusters"][0]["cluster"]["server"] == server
+        hub.write_kubeconfig(path)  # somebody else's by now: it is not removed
+        run.send_signal(signal.SIGTERM)
+        assert run.wait(20) == 0
+    finally:
+        run.kill()
+        run.communicate()
+    assert path.exists()
+
+
+def test_a_kubeconfig_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "nowhere" / "config"
+    run = CliRunner().invoke(hub_command, ["--kubeconfig", str(path)])
+    assert run.exit_code == 1
+    assert f"cannot write {path}: No such file or directory" in run.output
+
+
+def test_a_port_in_use_is_an_error(hub: Hub) -> None:
+    address = hub.url.removeprefix("http://")
+    run = CliRunner().invoke(hub_command, ["--listen", address])
+    assert run.exit_code == 1
+    assert f"cannot listen on {address}: " in run.output
+
+
+def test_the_hub_replaces_no_device(tmp_path: Path) -> None:
+    """A pipe here; /dev/null would be replaced by a file, and removed when the hub stops."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    done = CliRunner().invoke(main, ["hub", "--kubeconfig", str(pipe)])
+    assert done.exit_code == 2
+    assert done.output.endswith(f"name another file: {pipe} is not a regular file\n")
+    assert pipe.is_fifo()

@@ -1,0 +1,115 @@
+"""Slots for writes: what runs at once, and what hangs of whom."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import pytest
+
+from placement_ac.controller import fair_slots
+from placement_ac.controller.fair_slots import QUICK_SECONDS, FairSlots, Flow
+from placement_ac.core.api.errors import Postponed
+from tests.placement_ac.controller.test_workqueue import now, run
+
+HANG: Final = 100.0
+P_A, P_B, Q_A, Q_C = Flow("p", "a"), Flow("p", "b"), Flow("q", "a"), Flow("q", "c")
+
+
+class Writers:
+    """Writes that hold a slot for a while."""
+
+    def __init__(self, slots: FairSlots) -> None:
+        self.slots = slots
+        self.began: Counter[Flow] = Counter()
+        self.postponed: Counter[Flow] = Counter()
+        self.tasks: set[asyncio.Task[None]] = set()
+
+    async def write(self, flow: Flow, seconds: float) -> None:
+        try:
+            async with self.slots.hold(flow):
+                self.began[flow] += 1
+                await asyncio.sleep(seconds)
+        except Postponed:
+            self.postponed[flow] += 1
+
+    def start(self, flow: Flow, seconds: float, times: int = 1) -> None:
+        self.tasks |= {
+            asyncio.get_running_loop().create_task(self.write(flow, seconds)) for _ in range(times)
+        }
+
+
+def play(story: Callable[[Writers], Awaitable[None]]) -> None:
+    async def test() -> None:
+        writers = Writers(FairSlots())
+        await story(writers)
+        for task in writers.tasks:
+            task.cancel()
+        await asyncio.gather(*writers.tasks, return_exceptions=True)
+
+    run(test())
+
+
+def test_a_burst_runs_in_turns_that_flows_share() -> None:
+    async def story(writers: Writers) -> None:
+        writers.start(P_A, 0.1, 100)
+        await asyncio.sleep(0)
+        writers.start(Q_C, 0.1, 4)
+        await asyncio.sleep(0.05)
+        assert writers.began == {P_A: 16, Q_C: 4}
+        await asyncio.sleep(0.7)
+        assert writers.began == {P_A: 100, Q_C: 4}
+
+    play(story)
+
+
+def test_of_what_hangs_each_flow_has_a_share() -> None:
+    async def story(writers: Writers) -> None:
+        writers.start(P_A, HANG, 100)
+        await asyncio.sleep(QUICK_SECONDS + 0.1)
+        assert (writers.began[P_A], writers.postponed[P_A]) == (23, 77)
+        for other in (P_B, Q_A, Q_C):
+            await writers.write(other, 0.0)
+        assert [writers.began[other] for other in (P_B, Q_A, Q_C)] == [1, 1, 1]
+        await asyncio.sleep(HANG)
+        await writers.write(P_A, 0.0)
+        assert writers.began[P_A] == 24, "as before, when none hangs any more"
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    ("flows", "same", "share"),
+    [
+        pytest.param([Flow("p", str(n)) for n in range(20)], Flow("p", "x"), 48, id="a Placement"),
+        pytest.param([Flow(str(n), "a") for n in range(20)], Flow("x", "a"), 64, id="a namespace"),
+        pytest.param([Flow(str(n), str(n)) for n in range(30)], Flow("x", "x"), 96, id="all"),
+    ],
+)
+def test_shares(flows: list[Flow], same: Flow, share: int) -> None:
+    async def story(writers: Writers) -> None:
+        for flow in flows:
+            writers.start(flow, HANG, 8)
+        await asyncio.sleep(10 * QUICK_SECONDS)
+        assert share <= writers.began.total() < share + fair_slots.QUICK_SLOTS
+        await writers.write(same, 0.0)
+        assert writers.postponed[same] == 1
+        await writers.write(Flow("other", "other"), 0.0)
+        assert writers.began[Flow("other", "other")] == (share < fair_slots.HANGING_SLOTS)
+
+    play(story)
+
+
+def test_who_is_cancelled_while_it_waits_leaves_nothing() -> None:
+    async def story(writers: Writers) -> None:
+        writers.start(P_A, 0.1, 16)
+        await asyncio.sleep(0)
+        waiting = asyncio.create_task(writers.write(P_A, 0.1))
+        await asyncio.sleep(0.05)
+        waiting.cancel()
+        await asyncio.sleep(1)
+        writers.start(P_A, 0.1, 16)
+        await asyncio.sleep(0.05)
+        assert (writers.began[P_A], now() > 0) == (32, True)
+
+    play(story)

@@ -1,0 +1,212 @@
+"""Workloads that say where they want to run: who is nominated, who waits and why."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from placement_ac.core.inputs.state import PlacementPolicy, Plan, Snapshot
+from placement_ac.core.plan.event_intents import dispatch_events
+from placement_ac.core.plan.plan import plan
+from tests.placement_ac.core.plan.test_nomination import nominated
+from tests.support.builders import (
+    NOW,
+    check,
+    decision,
+    managed_cluster,
+    multikueue_check,
+    our_objects,
+    placement,
+    posts,
+    secrets,
+    snapshot,
+    world,
+)
+from tests.support.jobs_to_dispatch import DOMAIN, raw_job
+
+POLICY = PlacementPolicy(retention=0.0, loss_grace=0.0, dispatcher=True, step_size=1)
+SELECTOR, PREFERRED = f"{DOMAIN}/cluster-selector", f"{DOMAIN}/preferred-clusters"
+PROFILE, ANTI = f"{DOMAIN}/dispatch-profile", f"{DOMAIN}/anti-affinity"
+GPUS = {"a": "t4", "b": "h100", "c": "h100"}
+READY = {"check": "Ready", "mk": "Pending"}
+
+
+def scene(*jobs: Any, **rest: Any) -> Plan:
+    """The plan of `inputs`."""
+    return plan(inputs(*jobs, **rest))
+
+
+def inputs(
+    *jobs: Any,
+    profile: str = "",
+    policy: PlacementPolicy = POLICY,
+    gpus: Mapping[str, str] = GPUS,
+    **rest: Any,
+) -> Snapshot:
+    """OCM decides a, b, c; all are listed and connected. `gpus`: cluster → its GPUs, a label and a claim.
+
+    `rest`: of `snapshot`.
+    """
+    fleet = our_objects("a", "b", "c", owners=["check", "mk"])
+    for obj in fleet:
+        if obj["kind"] == "MultiKueueCluster":
+            obj["status"] = {"conditions": [{"type": "Active", "status": "True"}]}
+    managed = []
+    for name, gpu in gpus.items():
+        one = managed_cluster(name, labels={"gpu": gpu})
+        managed.append(one | {"status": {"clusterClaims": [{"name": "gpu", "value": gpu}, {"name": 5}]}})
+    ours = check(annotations={PROFILE: profile} if profile else {})
+    decided = decision(("a", 3), ("b", 2), ("c", 1))
+    hub = [ours, multikueue_check(), placement(), decided, *secrets(*"abc"), *fleet, *managed]
+    return snapshot(world(hub, *jobs, policy=policy), **rest)
+
+
+def states(answer: Plan) -> dict[str, tuple[str, str]]:
+    return {one.workload.meta.name: (one.state, one.message) for one in answer.check_state_updates}
+
+
+@pytest.mark.parametrize("selector", ["gpu=h100", "claim:gpu=h100"])
+def test_a_job_goes_only_where_its_selector_says(selector: str) -> None:
+    assert nominated(scene(raw_job(annotations={SELECTOR: selector}, **READY))) == {"job": ("p-b",)}
+
+
+def test_a_preference_outweighs_the_order() -> None:
+    assert nominated(scene(raw_job(annotations={PREFERRED: "1:gpu=h100"}, **READY))) == {"job": ("p-b",)}
+
+
+@pytest.mark.parametrize("finished", [False, True])
+def test_a_group_stays_where_its_last_job_ran(finished: bool) -> None:
+    group, placed = {f"{DOMAIN}/group": "training"}, {"check": "Ready", "mk": "Ready"}
+    before = [
+        raw_job(
+            f"{name}ran",
+            annotations=group,
+            cluster=f"p-{name}",
+            since=NOW - hours,
+            finished=finished,
+            **placed,
+        )
+        for name, hours in (("c", timedelta(hours=1)), ("b", timedelta(hours=2)))
+    ]
+    other = raw_job("other", annotations={f"{DOMAIN}/group": "new"}, **READY)
+    answer = scene(*before, raw_job(annotations=group, **READY), other)
+    assert nominated(answer) == {"job": ("p-c",), "other": ("p-a",)}
+
+
+NOWHERE = "0/3 clusters fit: 3 didn't match gpu=b200 (ClusterAffinity)"
+
+
+def test_a_job_that_fits_nowhere_waits_with_the_reason() -> None:
+    """It is not sent back, and never rejected."""
+    answer = scene(raw_job(annotations={SELECTOR: "gpu=b200"}))
+    assert states(answer) == {"job": ("Pending", f"NoClusterFits: {NOWHERE}")}
+    assert (nominated(answer), [(one.meta.name, why) for one, why in answer.unfit]) == (
+        {},
+        [("job", NOWHERE)],
+    )
+    [event] = dispatch_events(answer, [])
+    assert (event.reason, event.message, event.about and event.about.meta.name) == (
+        "NoClusterFits",
+        NOWHERE,
+        "job",
+    )
+
+
+def test_refusals_are_counted_by_filter() -> None:
+    jobs = [raw_job(name, annotations={SELECTOR: "gpu=h100"}, **READY) for name in ("one", "two")]
+    by_name = {"kueue.x-k8s.io/multikueue-cluster-names": "b"}
+    answer = scene(*jobs, raw_job("three", annotations=by_name, **READY), raw_job("four", **READY))
+    assert answer.refusals == {"ClusterAffinity": 2, "ClusterNames": 2}
+
+
+def test_it_becomes_ready_when_a_cluster_fits() -> None:
+    answer = scene(raw_job(annotations={SELECTOR: "gpu=b200"}), gpus=GPUS | {"c": "b200"})
+    assert states(answer)["job"][0] == "Ready"
+
+
+def test_with_kueues_dispatcher_nothing_is_judged() -> None:
+    answer = scene(raw_job(annotations={SELECTOR: "gpu=b200"}), policy=PlacementPolicy())
+    assert states(answer)["job"][0] == "Ready"
+
+
+def test_its_quota_is_given_back_after_a_while_if_a_setting_says_so() -> None:
+    policy = PlacementPolicy(dispatcher=True, retry_waiting_after=0.0)
+    answer = scene(raw_job(annotations={SELECTOR: "gpu=b200"}), policy=policy)
+    assert states(answer) == {"job": ("Retry", f"NoClusterFits: {NOWHERE}")}
+
+
+def test_jobs_of_one_decision_know_each_other() -> None:
+    apart = {"labels": {"app": "x"}, "annotations": {ANTI: "app=x"}}
+    answer = scene(*(raw_job(f"j{n}", **apart, **READY) for n in range(4)))
+    assert nominated(answer) == {"j0": ("p-a",), "j1": ("p-b",), "j2": ("p-c",)}
+    assert [one.meta.name for one, _ in answer.unfit] == ["j3"]
+
+
+def test_a_nomination_that_was_made_stays() -> None:
+    """Only the drain takes one back: the cluster may hold a copy with quota."""
+    before = raw_job(annotations={SELECTOR: "gpu=h100"}, nominated=["p-a"], **READY)
+    assert nominated(scene(before)) == {}
+
+
+def test_the_profile_of_the_check() -> None:
+    jobs = [raw_job(f"j{n}", **READY) for n in range(3)]
+    assert nominated(scene(*jobs)) == dict.fromkeys(("j0", "j1", "j2"), ("p-a",))
+    assert nominated(scene(*jobs, profile="spread")) == {"j0": ("p-a",), "j1": ("p-b",), "j2": ("p-c",)}
+
+
+def test_a_wrong_profile_is_reported_and_the_default_counts() -> None:
+    answer = scene(raw_job(**READY), profile="best")
+    verdict = answer.verdicts["check"]
+    assert (verdict.status, nominated(answer)) == ("True", {"job": ("p-a",)})
+    assert verdict.message.endswith(
+        f"; check check: correct the annotation {PROFILE}: "
+        "'best' is no profile: use one of ranked, spread, pack, headroom, or NAME=WEIGHT,…"
+    )
+    assert posts(answer) == []
+
+
+def test_node_labels_that_a_setting_maps() -> None:
+    policy = PlacementPolicy(dispatcher=True, step_size=1, node_labels={"gpu.product": "claim:gpu"})
+    job = raw_job(pods=({"spec": {"nodeSelector": {"gpu.product": "h100", "disk": "ssd"}}},), **READY)
+    assert nominated(scene(job, policy=policy)) == {"job": ("p-b",)}
+    assert nominated(scene(job)) == {"job": ("p-a",)}
+
+
+NO_SUCH = "there is no such annotation, it is ignored; did you mean"
+
+
+@pytest.mark.parametrize(
+    ("where", "problem"),
+    [
+        pytest.param(
+            {"annotations": {f"{DOMAIN}/cluster-selectr": "gpu=h100"}},
+            f"correct {DOMAIN}/cluster-selectr: {NO_SUCH} {SELECTOR}?",
+            id="misspelt on the Workload",
+        ),
+        pytest.param(
+            {"pods": ({"metadata": {"annotations": {f"{DOMAIN}/prefered-clusters": "1:a"}}},)},
+            f"correct {DOMAIN}/prefered-clusters: {NO_SUCH} {PREFERRED}?",
+            id="misspelt on a Pod template",
+        ),
+        pytest.param(
+            {"labels": {SELECTOR: "x"}},
+            f"make the label {SELECTOR} an annotation: it is ignored",
+            id="a label",
+        ),
+        pytest.param(
+            {"annotations": {PREFERRED: "gpu=h100"}},
+            f"correct the annotation {PREFERRED}, it is ignored: "
+            "'gpu=h100' does not begin with a weight of 1 to 100 and a colon",
+            id="preferences that cannot be read",
+        ),
+        pytest.param({"annotations": {SELECTOR: "gpu=t4", "example.com/selector": "x"}}, "", id="nothing"),
+    ],
+)
+def test_what_is_ignored_is_an_event_on_the_workload(where: Any, problem: str) -> None:
+    answer = scene(raw_job(**where, **READY))
+    assert nominated(answer) == {"job": ("p-a",)}
+    found = [(one.reason, one.message, one.about) for one in dispatch_events(answer, [])]
+    assert [(reason, message) for reason, message, _ in found] == [("AnnotationIgnored", problem)] * bool(
+        problem
+    )

@@ -1,0 +1,177 @@
+"""Jobs of tenants that are made to be slow: what they cost is bounded, and the reason names the limit."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import pytest
+
+from placement_ac.config.policy import DISPATCH_STEPS
+from placement_ac.core.inputs.state import Plan, Snapshot, Timer, TimerKind
+from placement_ac.core.plan.plan import plan
+from tests.placement_ac.core.plan import test_job_fit
+from tests.placement_ac.core.plan.test_nomination import nominated
+from tests.support.growth import calls_of
+from tests.support.jobs_to_dispatch import DOMAIN, raw_job
+from tests.support.timers import unchecked_plan
+
+READY = test_job_fit.READY
+SELECTOR, PREFERRED, ANTI = (
+    f"{DOMAIN}/{name}" for name in ("cluster-selector", "preferred-clusters", "anti-affinity")
+)
+POLICY = replace(test_job_fit.POLICY, node_labels={"zone": "gpu"})
+
+
+CALLS_PER_STEP = 4
+"""A step is about 1 µs; so many calls of functions, in C or not, take about as long."""
+
+
+def with_terms(job: int, number: int) -> Any:
+    """A Pod template with so many terms of node affinity, different for each job."""
+    terms = [
+        {"matchExpressions": [{"key": "zone", "operator": "In", "values": [f"z{job}-{n}"]}]}
+        for n in range(number)
+    ]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    return {"spec": {"affinity": {"nodeAffinity": required}}}
+
+
+@pytest.mark.parametrize(
+    ("number", "size", "wishes", "limit"),
+    [
+        pytest.param(
+            1,
+            200_000,
+            lambda _, size: {"annotations": {SELECTOR: "," * size}},
+            "at most 8,192 characters",
+            id="commas",
+        ),
+        pytest.param(
+            5,
+            8_000,
+            lambda n, size: {"pods": (with_terms(n, size),)},
+            "at most 256 are read, it has 16,000",
+            id="affinity terms",
+        ),
+        pytest.param(
+            60,
+            50_000,
+            lambda n, size: {"annotations": {PREFERRED: "1:a;" * size + f"1:b{n}"}},
+            "at most 8,192 characters",
+            id="preferences",
+        ),
+        pytest.param(
+            150,
+            2_000,
+            lambda n, size: {
+                "annotations": {ANTI: f"app=x{n}"},
+                "labels": {f"l{label}": f"v{n}" for label in range(size)},
+            },
+            "at most 256 are read, it has 2,000",
+            id="anti-affinity",
+        ),
+    ],
+)
+def test_a_job_that_is_made_to_be_slow(
+    number: int, size: int, wishes: Callable[[int, int], Any], limit: str
+) -> None:
+    """Without the limits, a plan took 1 to 90 s."""
+
+    def inputs(size: int) -> Snapshot:
+        jobs = [raw_job(f"slow-{n}", **wishes(n, size), **READY) for n in range(number)]
+        return test_job_fit.inputs(*jobs, raw_job("other", **READY), policy=POLICY)
+
+    whole, half = inputs(size), inputs(size // 2)
+    answer = unchecked_plan(whole)
+    assert nominated(answer) == {"other": ("p-a",)}
+    assert len(answer.unfit) == number
+    assert {limit in why for _, why in answer.unfit} == {True}
+    assert calls_of(lambda: unchecked_plan(whole)) < 1.1 * calls_of(lambda: unchecked_plan(half))
+
+
+def passes(jobs: Sequence[Any], steps: int) -> Iterator[Plan]:
+    """Plan after plan, each a second after the one before; nothing of them is written."""
+    ages: dict[Timer, float] = {}
+    while True:
+        answer = plan(test_job_fit.inputs(*jobs, policy=replace(POLICY, dispatch_steps=steps), ages=ages))
+        yield answer
+        ages = {timer: ages.get(timer, 0.0) + 1.0 for timer in answer.timers}
+
+
+def unfit(answer: Plan) -> list[str]:
+    return [workload.meta.name for workload, _ in answer.unfit]
+
+
+def test_jobs_that_are_too_many_for_one_plan_take_turns() -> None:
+    jobs = [raw_job(f"j{n}", annotations={SELECTOR: f"gpu=none{n}"}, **READY) for n in range(5)]
+    found = list(islice(passes(jobs, 2 * 154), 6))
+    assert [unfit(one) for one in found] == [
+        ["j0", "j1"],
+        ["j2", "j3"],
+        ["j0", "j4"],
+        ["j1", "j2"],
+        ["j0", "j3"],
+        ["j1", "j4"],
+    ]
+    assert [one.requeue_after for one in found] == [0.0, 0.0, 2.0, 2.0, 2.0, 2.0]
+    assert [len(one.check_state_updates) for one in found] == [0] * 6, "they are Ready: nothing is written"
+
+
+def test_those_that_fit_nowhere_do_not_hold_back_a_new_one() -> None:
+    jobs = [raw_job(f"j{n}", annotations={SELECTOR: f"gpu=none{n}"}, **READY) for n in range(5)]
+    several = passes(jobs, 2 * 154)
+    for _ in range(3):
+        next(several)
+    jobs.append(raw_job("new", **READY))
+    assert nominated(next(several)) == {"new": ("p-a",)}
+
+
+def test_a_deferred_job_keeps_its_nominations_its_round_and_its_answer() -> None:
+    slow = raw_job("a-slow", annotations={SELECTOR: ",".join(f"l{n}=x" for n in range(100))}, **READY)
+    waits = raw_job("waits", nominated=["p-a"], **READY)
+    held = raw_job("held", check="Pending", mk="Pending")
+    limited = replace(POLICY, dispatch_steps=1)
+    due = Timer(TimerKind.NOMINATION_ROUND, "Workload/waits/1")
+    answer = plan(test_job_fit.inputs(slow, waits, held, policy=limited, ages={due: POLICY.round_timeout}))
+    assert (nominated(answer), answer.check_state_updates) == ({}, ())
+    assert (due in answer.timers, answer.requeue_after) == (True, 0.0)
+
+
+def test_without_a_limit_all_are_judged() -> None:
+    jobs = [raw_job(f"j{n}", annotations={SELECTOR: f"gpu=none{n}"}, **READY) for n in range(50)]
+    answer = plan(test_job_fit.inputs(*jobs, policy=POLICY))
+    assert len(answer.unfit) == 50
+    assert not [timer for timer in answer.timers if timer.kind is TimerKind.JUDGED]
+
+
+@pytest.mark.parametrize(
+    "wishes",
+    [
+        pytest.param(lambda n: {"annotations": {SELECTOR: f"gpu!=x{n}"}}, id="selectors"),
+        pytest.param(
+            lambda n: {"annotations": {PREFERRED: ";".join(f"1:l{one}=x{n}" for one in range(100))}},
+            id="preferences",
+        ),
+        pytest.param(
+            lambda n: {
+                "annotations": {ANTI: f"app=x{n}"},
+                "labels": {f"l{one}": str(n) for one in range(256)},
+            },
+            id="anti-affinity",
+        ),
+    ],
+)
+def test_a_plan_for_1000_jobs_that_are_all_different(wishes: Callable[[int], Any]) -> None:
+    """Without the limit, 1,000 jobs with preferences took 1.7 s on a quiet machine."""
+    jobs = [raw_job(f"j{n}", **wishes(n), **READY) for n in range(1000)]
+
+    def inputs(steps: int) -> Snapshot:
+        return test_job_fit.inputs(*jobs, policy=replace(POLICY, dispatch_steps=steps))
+
+    limited, of_one = inputs(DISPATCH_STEPS), inputs(1)
+    answer = unchecked_plan(limited)
+    assert 0 < len(answer.nominations) < 1000
+    assert answer.requeue_after == 0.0
+    judging = calls_of(lambda: unchecked_plan(limited)) - calls_of(lambda: unchecked_plan(of_one))
+    assert judging < CALLS_PER_STEP * DISPATCH_STEPS

@@ -1,0 +1,73 @@
+"""A job that is nominated to full clusters: its entry says where it waits, and what is short."""
+
+from typing import Any
+
+import pytest
+
+from placement_ac.core.inputs.queue_facts import WorkerFacts
+from placement_ac.core.inputs.state import Plan
+from tests.placement_ac.core.plan.test_fact_questions import POLICY, scene
+from tests.support.jobs_to_dispatch import GPU, gpu_pods, queues, raw_job
+
+BEFORE = "1 of 2 selected clusters usable: a"
+FULL = "0 of 8 nvidia.com/gpu free (8 used by 2 jobs)"
+
+
+def waits(*nominated: str, message: str = BEFORE, **rest: Any) -> Any:
+    job = raw_job(pods=gpu_pods(8), nominated=list(nominated), check="Ready", mk="Pending", **rest)
+    for entry in job["status"]["admissionChecks"]:
+        if entry["name"] == "check":
+            entry["message"] = message
+    return job
+
+
+def worker(used: int, age: float = 1.0, **rest: Any) -> WorkerFacts:
+    return WorkerFacts(queues((GPU, "default", 8, used), reserving=2, **rest), age=age)
+
+
+def said(answer: Plan) -> list[tuple[str, str]]:
+    return [(one.state, one.message) for one in answer.check_state_updates]
+
+
+@pytest.mark.parametrize(
+    ("job", "known", "how", "message"),
+    [
+        pytest.param(
+            waits("p-a"),
+            {"p-a": worker(8)},
+            {"in_round": 120.0},
+            f"waits for a: at 12:00:00Z, {FULL}; next round at 12:03:00Z",
+            id="full",
+        ),
+        pytest.param(
+            waits("p-a", "p-b"),
+            {"p-a": worker(8), "p-b": worker(4)},
+            {},
+            f"waits for a and 1 more: at 12:00:00Z, {FULL}; no other cluster fits",
+            id="nominated to all",
+        ),
+        pytest.param(
+            waits("p-a"),
+            {"p-a": worker(0, active=False)},
+            {},
+            "waits for a: at 12:00:00Z, ClusterQueue cluster-queue is not active; next round at 12:05:00Z",
+            id="a stopped queue",
+        ),
+        pytest.param(waits("p-a"), {"p-a": worker(0)}, {}, None, id="there is room"),
+        pytest.param(
+            waits("p-a", "p-b"), {"p-a": worker(8), "p-b": worker(0)}, {}, None, id="on one of them"
+        ),
+        pytest.param(waits("p-a"), {"p-a": worker(8, 61.0)}, {}, None, id="too old"),
+        pytest.param(waits("p-a"), {}, {}, None, id="not known"),
+        pytest.param(
+            waits("p-a", message="waits for a: at 11:58:00Z, 1 of 8"),
+            {"p-a": worker(8)},
+            {},
+            None,
+            id="said already",
+        ),
+    ],
+)
+def test_message(job: Any, known: Any, how: Any, message: str | None) -> None:
+    answer = scene(job, facts=known, policy=POLICY, **how)
+    assert said(answer) == ([("Ready", message)] if message else [])

@@ -1,0 +1,527 @@
+"""The ways in: what a kubeconfig may hold, a Pod's account, tokens that are renewed."""
+
+import asyncio
+import base64
+import json
+import os
+import ssl
+import stat
+import sys
+import tempfile
+import traceback
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+import yaml
+from aiohttp import web
+from aiohttp.resolver import DefaultResolver
+from aiohttp.test_utils import TestServer
+from click.testing import CliRunner
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from placement_ac.cli.main import main
+from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CONFIG, SECRET
+from placement_ac.core.api.errors import LoginFailed, NotFound, TlsFailed, Unavailable
+from placement_ac.core.kubeconfig.source import ClusterAccess
+from placement_ac.kube.client import Client
+from placement_ac.kube.login import Login
+from placement_lab.hub import Hub
+
+TOKEN = "SeCrEt-42"
+CHECKS = ADMISSION_CHECK.at("v1beta2")
+
+
+def kubeconfig(hub: Hub, path: Path, user: dict[str, Any], **cluster: Any) -> Path:
+    content = hub.kubeconfig()
+    content["users"][0]["user"] = user
+    content["clusters"][0]["cluster"] |= cluster
+    path.write_text(yaml.safe_dump(content))
+    return path
+
+
+def count_checks(login: Login) -> int:
+    async def ask() -> int:
+        async with Client(login) as client:
+            return len((await client.list(CHECKS)).items)
+
+    return asyncio.run(ask())
+
+
+def test_a_token(hub: Hub, tmp_path: Path) -> None:
+    assert count_checks(Login(kubeconfig(hub, tmp_path / "c", {"token": hub.token}))) == 0
+
+
+def test_no_verification_if_the_kubeconfig_says_so(hub: Hub, tmp_path: Path) -> None:
+    path = kubeconfig(hub, tmp_path / "c", {"token": hub.token})
+    content = yaml.safe_load(path.read_text())
+    del content["clusters"][0]["cluster"]["certificate-authority-data"]
+    path.write_text(yaml.safe_dump(content))
+    with pytest.raises(Unavailable, match="certificate verify failed"):
+        count_checks(Login(path))
+    content["clusters"][0]["cluster"]["insecure-skip-tls-verify"] = True
+    path.write_text(yaml.safe_dump(content))
+    assert count_checks(Login(path)) == 0
+
+
+def test_an_exec_plugin(hub: Hub, tmp_path: Path) -> None:
+    answer = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "kind": "ExecCredential",
+        "status": {"token": hub.token},
+    }
+    plugin = tmp_path / "plugin"
+    plugin.write_text(f"#!/bin/sh\necho '{json.dumps(answer)}'\n")
+    plugin.chmod(plugin.stat().st_mode | stat.S_IXUSR)
+    command = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": str(plugin),
+        "interactiveMode": "Never",
+    }
+    assert count_checks(Login(kubeconfig(hub, tmp_path / "c", {"exec": command}))) == 0
+
+
+@pytest.mark.parametrize(
+    ("expires", "problem"), [(4102444800, ""), (1, "run a command of kubectl, which renews it"), (None, "")]
+)
+def test_an_id_token_is_used_until_it_expires(tmp_path: Path, expires: int | None, problem: str) -> None:
+    claims = base64.urlsafe_b64encode(json.dumps({"exp": expires}).encode()).decode().rstrip("=")
+    token = f"e30.{claims}.{TOKEN}"
+    asked: list[str] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append(request.headers["Authorization"])
+        return web.json_response({"items": []})
+
+    async def ask() -> None:
+        server = TestServer(web.Application())
+        server.app.router.add_get("/{path:.*}", answer)
+        async with server:
+            user = {"auth-provider": {"name": "oidc", "config": {"id-token": token}}}
+            content = {
+                "clusters": [{"name": "a", "cluster": {"server": str(server.make_url("/"))}}],
+                "users": [{"name": "a", "user": user}],
+                "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+                "current-context": "a",
+            }
+            (tmp_path / "c").write_text(yaml.safe_dump(content))
+            async with Client(Login(tmp_path / "c")) as client:
+                await client.list(CHECKS)
+
+    if problem:
+        with pytest.raises(Unavailable, match=problem) as error:
+            asyncio.run(ask())
+        assert (asked, TOKEN in error.value.message) == ([], False)
+    else:
+        asyncio.run(ask())
+        assert asked == [f"Bearer {token}"]
+
+
+def in_a_pod(monkeypatch: pytest.MonkeyPatch, account: Path) -> None:
+    monkeypatch.setattr("placement_ac.kube.clientcmd.POD_ACCOUNT", account)
+    monkeypatch.setenv("HOME", str(account / "no home"))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+
+
+def test_the_account_of_a_pod_and_its_token_renewed_on_disk(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token, ca = tmp_path / "token", tmp_path / "ca.crt"
+    token.write_text("not yet valid")
+    ca.write_bytes(base64.b64decode(hub.kubeconfig()["clusters"][0]["cluster"]["certificate-authority-data"]))
+    in_a_pod(monkeypatch, tmp_path)
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(hub.port))
+    monkeypatch.setattr("placement_ac.kube.login.HEADERS_SECONDS", 0.0)
+
+    async def ask() -> None:
+        async with Client(Login()) as client:
+            with pytest.raises(Unavailable):
+                await client.list(CHECKS)
+            token.write_text(hub.token)
+            assert (await client.list(CHECKS)).items == ()
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ("files", "problem"),
+    [
+        pytest.param({}, "token has no token, or cannot be read", id="no account"),
+        pytest.param({"token": "t"}, "cannot read .*ca.crt: No such file", id="no CA"),
+        pytest.param({"token": "", "ca.crt": None}, "token has no token", id="an empty token"),
+        pytest.param(
+            {"token": "t", "ca.crt": "no certificate"},
+            "ca.crt: it has no certificate that can be read",
+            id="a CA that is none",
+        ),
+    ],
+)
+def test_a_pod_without_a_usable_account_is_told(
+    hub: Hub,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    files: dict[str, str | None],
+    problem: str,
+) -> None:
+    good = base64.b64decode(hub.kubeconfig()["clusters"][0]["cluster"]["certificate-authority-data"]).decode()
+    for name, content in files.items():
+        (tmp_path / name).write_text(good if content is None else content)
+    in_a_pod(monkeypatch, tmp_path)
+    with pytest.raises(LoginFailed, match=f"(?i)cannot log in with the Pod's account: .*{problem}"):
+        Login()
+
+
+def test_a_token_that_was_replaced_in_the_kubeconfig_is_read_when_the_old_one_is_refused(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = kubeconfig(hub, tmp_path / "c", {"token": "old"})
+
+    async def ask() -> None:
+        async with Client(Login(path)) as client:
+            with pytest.raises(Unavailable):
+                await client.list(CHECKS)
+            kubeconfig(hub, path, {"token": hub.token})
+            assert (await client.list(CHECKS)).items == ()
+
+    asyncio.run(ask())
+
+
+@pytest.fixture
+def pod(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a Pod's account on the hub."""
+    (tmp_path / "token").write_text(hub.token)
+    (tmp_path / "ca.crt").write_bytes(hub.ca_certificate)
+    in_a_pod(monkeypatch, tmp_path)
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(hub.port))
+    monkeypatch.setattr("placement_ac.kube.login.HEADERS_SECONDS", 0.0)
+    return tmp_path
+
+
+def test_the_ca_of_a_pod_is_read_again_when_it_has_changed_and_the_old_one_is_trusted_no_more(
+    hub: Hub, pod: Path
+) -> None:
+    old, new = trustme.CA(), trustme.CA()
+    hub.rotate_ca(old)
+    (pod / "ca.crt").write_bytes(hub.ca_certificate)
+
+    async def ask() -> None:
+        async with Client(Login()) as client:
+            assert (await client.list(CHECKS)).items == ()
+            hub.rotate_ca(new)
+            (pod / "ca.crt").write_bytes(hub.ca_certificate)
+            assert (await client.list(CHECKS)).items == ()
+            with hub.outage():
+                hub.rotate_ca(old)
+            with pytest.raises(TlsFailed, match="CERTIFICATE_VERIFY_FAILED"):
+                await client.list(CHECKS)
+
+    asyncio.run(ask())
+
+
+def test_files_that_stay_as_they_are_keep_their_connections(hub: Hub, pod: Path) -> None:
+    async def ask() -> None:
+        login = Login()
+        before = login.ssl
+        async with Client(login) as client:
+            await client.list(CHECKS)
+            hub.faults.add("GET", "admissionchecks", status=401)
+            with pytest.raises(Unavailable):
+                await client.list(CHECKS)
+            (pod / "ca.crt").write_bytes(hub.ca_certificate)
+            await client.list(CHECKS)
+        assert login.ssl is before
+
+    asyncio.run(ask())
+
+
+def test_a_client_certificate_that_is_refused_with_401_is_not_sent_again_over_the_same_connection(
+    tmp_path: Path,
+) -> None:
+    """An API server looks at the certificate of a connection with each request, and keeps the connection."""
+    ca = trustme.CA()
+    kubeconfig, new = tmp_path / "kubeconfig", ca.issue_cert("new@example.com")
+
+    def write(url: str, leaf: trustme.LeafCert) -> None:
+        data = {
+            "certificate-authority-data": ca.cert_pem.bytes(),
+            "client-certificate-data": leaf.cert_chain_pems[0].bytes(),
+            "client-key-data": leaf.private_key_pem.bytes(),
+        }
+        encoded = {name: base64.b64encode(value).decode() for name, value in data.items()}
+        authority = encoded.pop("certificate-authority-data")
+        cluster = {"server": url, "certificate-authority-data": authority}
+        content = {
+            "clusters": [{"name": "a", "cluster": cluster}],
+            "users": [{"name": "a", "user": encoded}],
+            "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+            "current-context": "a",
+        }
+        kubeconfig.write_text(yaml.safe_dump(content))
+
+    async def answer(request: web.Request) -> web.Response:
+        names = request.transport.get_extra_info("peercert")["subjectAltName"] if request.transport else ()
+        return web.json_response({"items": []}, status=200 if ("email", "new@example.com") in names else 401)
+
+    async def ask() -> None:
+        server = TestServer(web.Application(), scheme="https")
+        server.app.router.add_get("/{path:.*}", answer)
+        await server.start_server(ssl=_accepting(ca))
+        url = str(server.make_url("/")).rstrip("/")
+        write(url, ca.issue_cert("old@example.com"))
+        async with server, Client(Login(kubeconfig)) as client:
+            with pytest.raises(Unavailable):
+                await client.list(CHECKS)
+            write(url, new)
+            assert (await client.list(CHECKS)).items == ()
+
+    asyncio.run(ask())
+
+
+def _accepting(ca: trustme.CA) -> ssl.SSLContext:
+    """Return the context of a server that accepts client certificates of `ca`."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.verify_mode = ssl.CERT_OPTIONAL
+    ca.configure_trust(context)
+    ca.issue_cert("127.0.0.1").configure_cert(context)
+    return context
+
+
+def test_several_files_are_merged(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = hub.kubeconfig()
+    parts = ({"clusters": content.pop("clusters")}, content)
+    for number, part in enumerate(parts):
+        (tmp_path / str(number)).write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config"} | part))
+    monkeypatch.setenv("KUBECONFIG", f"{tmp_path / '0'}{os.pathsep}{tmp_path / '1'}")
+    assert count_checks(Login()) == 0
+    hub.write_kubeconfig(tmp_path / "2")
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "2"))
+    assert count_checks(Login()) == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        pytest.param("", "use --context: no context is chosen", id="empty"),
+        pytest.param("}{", "it is not YAML: line 1: .*expected", id="not YAML"),
+        pytest.param("clusters: []", "use --context: no context is chosen", id="no context"),
+    ],
+)
+def test_a_broken_kubeconfig_is_told(tmp_path: Path, content: str, problem: str) -> None:
+    (tmp_path / "c").write_text(content)
+    with pytest.raises(LoginFailed, match=problem):
+        Login(tmp_path / "c")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(f"users: [{{user: {{token: *{TOKEN}}}}}]", id="an alias"),
+        pytest.param(f"users: [{{user: {{token: !{TOKEN} x}}}}]", id="a tag"),
+        pytest.param(f"users: [{{user: {{token: !a!{TOKEN} x}}}}]", id="a tag with a handle"),
+        pytest.param(f"a: &{TOKEN} 1\nb: &{TOKEN} 2\nc: *d", id="an anchor"),
+        pytest.param(f"token: !!int {TOKEN}", id="a value of another type"),
+        pytest.param(f"token: !!timestamp {TOKEN}", id="no time"),
+        pytest.param(f"token: {TOKEN}\n  x: y", id="an indentation"),
+        pytest.param(f"{{{TOKEN}: {TOKEN}, {TOKEN}", id="an open bracket"),
+        pytest.param(f"%{TOKEN} x\n---\na: '", id="a directive"),
+    ],
+)
+def test_an_error_quotes_nothing_of_a_broken_kubeconfig(tmp_path: Path, content: str) -> None:
+    (tmp_path / "c").write_text(content)
+    with pytest.raises(LoginFailed) as refused:
+        Login(tmp_path / "c")
+    assert TOKEN not in str(refused.value)
+    assert TOKEN not in "".join(traceback.format_exception(refused.value))
+
+
+def with_certificate() -> Login:
+    leaf = trustme.CA().issue_cert("client@example.com")
+    certificate, key = leaf.cert_chain_pems[0].bytes().decode(), leaf.private_key_pem.bytes().decode()
+    return Login(access=ClusterAccess("https://worker1", certificate=certificate, key=key))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has files in memory")
+def test_the_key_of_a_worker_touches_no_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "not there"))
+    assert with_certificate().server == "https://worker1"
+
+
+def test_elsewhere_its_file_is_gone_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with_certificate()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_context_that_is_not_there_is_told(hub: Hub, tmp_path: Path) -> None:
+    hub.write_kubeconfig(tmp_path / "c")
+    with pytest.raises(LoginFailed, match="nowhere"):
+        Login(tmp_path / "c", "nowhere")
+
+
+@pytest.fixture
+def client(hub: Hub, tmp_path: Path) -> Client:
+    hub.write_kubeconfig(tmp_path / "kubeconfig")
+    return Client(Login(tmp_path / "kubeconfig"))
+
+
+def test_a_list_is_read_page_by_page_and_begun_again_when_a_page_has_expired(
+    hub: Hub, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("placement_ac.kube.client.PAGE_SIZE", 2)
+
+    async def ask() -> list[str]:
+        async with client:
+            for number in range(5):
+                body = {"metadata": {"name": f"c{number}"}, "spec": {"controllerName": "x"}}
+                await client.apply(CHECKS, body)
+            hub.faults.add("GET", "admissionchecks", delay=0)
+            gone = {"kind": "Status", "status": "Failure", "reason": "Expired", "code": 410}
+            hub.faults.add("GET", "admissionchecks", status=410, body=gone)
+            return [item["metadata"]["name"] for item in (await client.list(CHECKS)).items]
+
+    assert asyncio.run(ask()) == ["c0", "c1", "c2", "c3", "c4"]
+    limits = [r.query.get("limit") for r in hub.journal if r.method == "GET" and "limit" in r.query]
+    assert len(limits) == 5
+    assert set(limits) == {"2"}
+
+
+def test_what_is_not_served_is_not_found(client: Client) -> None:
+    async def ask() -> None:
+        async with client:
+            assert await client.schema(MULTIKUEUE_CONFIG.at("v9")) is None
+            assert await client.discover([SECRET]) == {SECRET: SECRET.at("v1")}
+            with pytest.raises(NotFound):
+                await client.get(CHECKS, "nobody")
+
+    asyncio.run(ask())
+
+
+def test_an_answer_that_is_no_json_object_is_worth_another_try(hub: Hub, client: Client) -> None:
+    hub.faults.add("GET", "admissionchecks", status=200, body=[1, 2])
+
+    async def ask() -> None:
+        async with client:
+            with pytest.raises(Unavailable, match="no JSON object"):
+                await client.get(CHECKS, "x")
+
+    asyncio.run(ask())
+
+
+def test_a_closed_client_says_so(client: Client) -> None:
+    async def ask() -> None:
+        with pytest.raises(Unavailable, match="closed"):
+            await client.get(CHECKS, "x")
+
+    asyncio.run(ask())
+
+
+def test_a_proxy_that_lets_nobody_through_quotes_no_password(hub: Hub, tmp_path: Path) -> None:
+    async def refuse(request: asyncio.StreamReader, answer: asyncio.StreamWriter) -> None:
+        await request.readuntil(b"\r\n\r\n")
+        answer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
+        answer.close()
+
+    async def test() -> None:
+        async with await asyncio.start_server(refuse, "127.0.0.1", 0) as proxy:
+            port = proxy.sockets[0].getsockname()[1]
+            way = {"proxy-url": f"http://me:secret@127.0.0.1:{port}"}
+            user = hub.kubeconfig()["users"][0]["user"]
+            async with Client(Login(kubeconfig(hub, tmp_path / "proxied", user, **way))) as client:
+                for ask in (_look, _follow):
+                    with pytest.raises(Unavailable, match="407") as error:
+                        await ask(client)
+                    assert "secret" not in error.value.message
+
+    asyncio.run(test())
+
+
+async def _look(client: Client) -> object:
+    return await client.get(CHECKS, "x")
+
+
+async def _follow(client: Client) -> object:
+    return [event async for event in client.watch(CHECKS, "")]
+
+
+@pytest.mark.parametrize("ask", [_look, _follow])
+def test_who_asks_outlives_the_end_of_what_was_done_for_it(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Callable[[Client], Awaitable[object]]
+) -> None:
+    """kopf cancels, when it ends, the task in which aiohttp looks up a name for whom it knows nothing of."""
+    looked_up = asyncio.Event()
+
+    async def resolve(*_: object, **__: object) -> None:
+        looked_up.set()
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(DefaultResolver, "resolve", resolve)
+    by_name = hub.kubeconfig()["clusters"][0]["cluster"]["server"].replace("127.0.0.1", "localhost")
+    user = hub.kubeconfig()["users"][0]["user"]
+
+    async def test() -> None:
+        async with Client(Login(kubeconfig(hub, tmp_path / "by-name", user, server=by_name))) as client:
+            asking = asyncio.ensure_future(ask(client))
+            older = {*asyncio.all_tasks(), asking}
+            await looked_up.wait()
+            for task in asyncio.all_tasks() - older:
+                task.cancel()
+            with pytest.raises(Unavailable, match="cut short"):
+                await asking
+            looked_up.clear()
+            asking = asyncio.ensure_future(ask(client))
+            await looked_up.wait()
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+
+    asyncio.run(test())
+
+
+@pytest.mark.parametrize("problem", ["soon", "-1", ""])
+def test_a_retry_after_that_makes_no_sense_is_no_wait(hub: Hub, client: Client, problem: str) -> None:
+    hub.faults.add("GET", "admissionchecks", status=429, headers={"Retry-After": problem})
+
+    async def ask() -> float | None:
+        async with client:
+            with pytest.raises(Unavailable) as error:
+                await client.get(CHECKS, "x")
+        return error.value.retry_after
+
+    assert asyncio.run(ask()) in (None, 0.0)
+
+
+RUBBISH = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+FIELDS = ("apiVersion", "clusters", "contexts", "current-context", "users", "preferences")
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=RUBBISH | st.dictionaries(st.sampled_from(FIELDS), RUBBISH, max_size=6))
+@example(content="plain text")
+@example(content=["a", "list"])
+@example(content={"current-context": "c", "contexts": [{"name": "c", "context": "text"}]})
+def test_a_kubeconfig_of_any_other_shape_is_refused_in_one_line(tmp_path: Path, content: object) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text(yaml.safe_dump(content), "utf-8")
+    with pytest.raises(LoginFailed) as refused:
+        Login(path)
+    assert str(refused.value).startswith(f"cannot log in with {path}: ")
+    assert len(str(refused.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("words", [("status",), ("run",), ("doctor",)])
+def test_a_command_that_gets_no_kubeconfig_ends_with_one_line(tmp_path: Path, words: tuple[str, ...]) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text("- a\n- list\n")
+    done = CliRunner().invoke(main, [*words, "--kubeconfig", str(path)])
+    assert (done.exit_code, len(done.stderr.splitlines())) == (1, 1)
+    assert f"cannot log in with {path}" in done.stderr

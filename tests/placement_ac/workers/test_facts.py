@@ -1,0 +1,126 @@
+"""Asking workers for their queues: what they say, and what they may do wrong."""
+
+import asyncio
+import base64
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from placement_ac.core.api.constants import SECRET
+from placement_ac.core.inputs.queue_facts import FlavorQuota, QueueFacts, WorkerFacts
+from placement_ac.core.kubeconfig.source import ClusterAccess
+from placement_ac.kube.client import Client
+from placement_ac.kube.login import Login
+from placement_ac.observability import logs
+from placement_ac.workers.connector import WorkerConnector
+from placement_ac.workers.copies import CopyReader, WorkerCopies
+from placement_ac.workers.facts import FactsReader
+from placement_lab.standins.worker_quota import queue_manifests
+from tests.placement_ac.workers.test_copies import TOKEN, by_secret, kubeconfig, put_secret, serving
+from tests.support.driver import KUEUE, NS, Driver
+
+GPU = "nvidia.com/gpu"
+CLUSTER_QUEUES = f"{KUEUE}/v1beta2/clusterqueues"
+LOCAL_QUEUES = f"{KUEUE}/v1beta2/namespaces/default/localqueues"
+RESERVED = [{"name": "default", "resources": [{"name": GPU, "total": "6"}]}]
+FACTS = QueueFacts("cluster-queue", {GPU: (FlavorQuota("default", 8000, 6000),)}, pending=2, reserving=1)
+DENIED = (
+    f"the worker does not let the account of Secret {NS}/s"
+    " list clusterqueues.kueue.x-k8s.io and localqueues.kueue.x-k8s.io"
+)
+
+
+@pytest.fixture
+def worker(admin: Driver) -> Iterator[Driver]:
+    """A worker with a ClusterQueue and two LocalQueues; the hub has its credentials."""
+    with serving() as driver:
+        for item in queue_manifests({"default": {GPU: "8"}}, ["one", "two"]):
+            driver.ask("POST", LOCAL_QUEUES if item["kind"] == "LocalQueue" else CLUSTER_QUEUES, item)
+        status = {"flavorsReservation": RESERVED, "pendingWorkloads": 2, "reservingWorkloads": 1}
+        driver.ask("PATCH", f"{CLUSTER_QUEUES}/cluster-queue/status", {"status": status}, "merge")
+        put_secret(admin, "s", kubeconfig(driver))
+        yield driver
+
+
+def with_connector(admin: Driver, asking: Callable[[WorkerConnector], Awaitable[Any]], **options: Any) -> Any:
+    async def run() -> Any:
+        cluster = admin.hub.kubeconfig()["clusters"][0]["cluster"]
+        authority = base64.b64decode(cluster.get("certificate-authority-data", "")).decode()
+        access = ClusterAccess(admin.hub.url, authority=authority, token=admin.hub.token)
+        async with Client(Login(access=access)) as client:
+            return await asking(WorkerConnector(client, SECRET.at("v1"), NS, **options))
+
+    return asyncio.run(run())
+
+
+def ask(admin: Driver, **options: Any) -> WorkerFacts:
+    answer: WorkerFacts = with_connector(admin, lambda one: FactsReader(one).read(by_secret()), **options)
+    assert TOKEN not in repr(answer)
+    return answer
+
+
+def test_the_queues_of_a_worker(admin: Driver, worker: Driver) -> None:
+    before = len(worker.hub.journal)
+    assert ask(admin) == WorkerFacts({("default", "one"): FACTS, ("default", "two"): FACTS})
+    asked = list(worker.hub.journal)[before:]
+    assert {request.method for request in asked} == {"GET"}
+    assert len(asked) == 4, "the group, its version, and two lists"
+
+
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        pytest.param(
+            {"status": 401}, f"the worker does not accept the credentials of Secret {NS}/s", id="401"
+        ),
+        pytest.param({"status": 403}, DENIED, id="403"),
+        pytest.param({"status": 500}, "the worker answered with HTTP 500", id="500"),
+        pytest.param(
+            {"status": 200, "body": {"kind": "Welcome"}},
+            "what the worker answered is no list of ClusterQueues",
+            id="another server",
+        ),
+        pytest.param(
+            {"status": 200, "body": {"kind": "ClusterQueueList", "items": []}},
+            "the worker has no ClusterQueue: is Kueue set up there?",
+            id="none",
+        ),
+        pytest.param(
+            {"status": 200, "body": {"kind": "ClusterQueueList", "items": [TOKEN]}},
+            "unexpected AttributeError",
+            id="no ClusterQueue",
+        ),
+        pytest.param({"delay": 2.0}, "the worker did not answer within 0.5 s", id="late"),
+    ],
+)
+def test_what_a_worker_does_wrong_is_reported(
+    admin: Driver, worker: Driver, capfd: pytest.CaptureFixture[str], fault: Any, why: str
+) -> None:
+    logs.configure("json", "debug")
+    echo = {"kind": "Status", "message": f"who is {TOKEN}?", "reason": TOKEN}
+    fault = {"body": echo} | fault if fault.get("status", 0) >= 400 else fault
+    worker.hub.faults.add("GET", "v1beta2/clusterqueues", times=2, **fault)
+    timeout = 0.5 if "delay" in fault else 10
+    assert ask(admin, timeout=timeout) == WorkerFacts(problem=f"MultiKueueCluster p-w: {why}")
+    assert TOKEN not in "".join(capfd.readouterr())
+
+
+def test_queues_that_are_too_large_do_not_keep_copies_from_being_read(admin: Driver, worker: Driver) -> None:
+    body = {"kind": "ClusterQueueList", "items": [{"x": "y" * 2_100_000}]}
+    worker.hub.faults.add("GET", "v1beta2/clusterqueues", status=200, body=body, times=100)
+
+    async def both(connector: WorkerConnector) -> list[WorkerFacts | WorkerCopies]:
+        facts, copies = FactsReader(connector), CopyReader(connector)
+        return [await facts.read(by_secret()), await copies.read(by_secret()), await facts.read(by_secret())]
+
+    why = f"the worker of Secret {NS}/s sends more than 2,000,000 bytes: it is asked again after 5 min"
+    too_large = WorkerFacts(problem=f"MultiKueueCluster p-w: {why}")
+    assert with_connector(admin, both) == [too_large, WorkerCopies(), too_large]
+
+
+def test_a_worker_without_kueue(admin: Driver) -> None:
+    with serving(crds=[]) as worker:
+        put_secret(admin, "s", kubeconfig(worker))
+        why = "the worker serves no ClusterQueues and LocalQueues: is Kueue there?"
+        assert ask(admin) == WorkerFacts(problem=f"MultiKueueCluster p-w: {why}")

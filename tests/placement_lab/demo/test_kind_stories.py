@@ -1,0 +1,41 @@
+"""The player of `tests/kind` on embedded hubs instead of kind clusters."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from placement_ac.kube.client import Client
+from placement_ac.kube.login import Login
+from placement_lab.demo.environment import DemoEnvironment
+from placement_lab.demo.steps import ExpectedJob, Scenario, create_fleet
+from tests.kind.stories import for_real, play
+
+pytestmark = [pytest.mark.long, pytest.mark.embedded("the demo plays on the embedded hub")]
+
+
+async def _played(story: Scenario, seconds: float) -> list[str]:
+    with DemoEnvironment(jobs=True) as stage:
+        hub = Login(Path(stage.kubeconfig))
+        async with Client(hub, field_manager="test") as client:
+            await create_fleet(client, stage)
+        return await play(story, hub, stage.workers, stage, seconds)
+
+
+def test_a_story_succeeds() -> None:
+    assert asyncio.run(_played(for_real(3), 20)) == []
+
+
+def test_failures_are_reported() -> None:
+    original = for_real(3)
+    steps = [
+        replace(step, clusters=("cluster1",)) if step.job is None else step for step in original.steps[:1]
+    ]
+    missed = replace(original, steps=(*steps, replace(original.steps[1], job=ExpectedJob((), finished=True))))
+    best, job, ending = asyncio.run(_played(missed, 2))
+    assert best.startswith(
+        "The cluster with the most free GPUs: cluster3: {'listed': ['placement-demo2-cluster3']"
+    )
+    assert job.startswith("A job is created: it runs on cluster3: ")
+    assert ending.startswith("the job ended as {'maxCopies': 1, 'starts': 1, 'finished': False}")

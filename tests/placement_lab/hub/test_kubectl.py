@@ -1,0 +1,234 @@
+"""The real kubectl against the hub."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from placement_lab.hub import Hub
+from tests.support.driver import eventually
+from tests.support.real_hub import HubMaker
+
+pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not on PATH")
+
+Kubectl = Callable[..., str]
+
+CONFIG = """\
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: MultiKueueConfig
+metadata: {name: c, labels: {l: "1"}}
+spec: {clusters: [%s]}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: m}
+data: {k: "%s"}
+"""
+
+
+@pytest.fixture(scope="module")
+def served(a_hub: HubMaker) -> Iterator[Hub]:
+    with a_hub() as hub:
+        yield hub
+
+
+@pytest.fixture(scope="module")
+def environment(served: Hub, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    home = tmp_path_factory.mktemp("home")
+    served.write_kubeconfig(home / "kubeconfig")
+    return {"PATH": os.environ["PATH"], "HOME": str(home), "KUBECONFIG": str(home / "kubeconfig")}
+
+
+@pytest.fixture
+def kubectl(environment: dict[str, str]) -> Kubectl:
+    def run(command: str, text: str = "", fails: bool = False, **more: str) -> str:
+        done = subprocess.run(
+            ["kubectl", *command.split()],
+            input=text,
+            env=environment | more,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert (done.returncode != 0) is fails, done.stdout + done.stderr
+        return done.stderr if fails else done.stdout
+
+    return run
+
+
+def test_what_it_serves(kubectl: Kubectl) -> None:
+    assert "multikueueconfigs " in kubectl("api-resources")
+    assert kubectl("auth can-i create secrets") == "yes\n"
+    assert "kubernetes-admin" in kubectl("auth whoami")
+    assert "FIELD: clusters <[]string>" in kubectl("explain mkconf.spec.clusters")
+
+
+def test_the_life_of_an_object(kubectl: Kubectl, tmp_path: Path) -> None:
+    file = tmp_path / "objects.yaml"
+    file.write_text(CONFIG % ("a", "1"))
+    assert "mkconf" not in kubectl(f"apply -f {file}")
+    assert kubectl(f"apply -f {file}").count("unchanged") == 2
+    file.write_text(CONFIG % ("b", "2"))
+    assert kubectl(f"apply -f {file}").count("configured") == 2
+    assert kubectl("get mkconf c -o jsonpath={.spec.clusters}") == '["b"]'
+    assert kubectl("get cm m -o jsonpath={.data.k}") == "2"
+    assert kubectl(f"apply --server-side -f {file}").count("serverside-applied") == 2
+    assert "conflict" in kubectl(
+        "apply --server-side --field-manager=other -f -", CONFIG % ("x", "9"), fails=True
+    )
+    kubectl("label mkconf c team=ml")
+    kubectl("edit mkconf c", EDITOR="sed -i s/team:.ml/team:\\ ops/")
+    assert kubectl("get mkconf c -o jsonpath={.metadata.labels}") == '{"l":"1","team":"ops"}'
+    kubectl('patch cm m -p {"data":{"n":"3"}}')
+    kubectl("wait mkconf/c --for=jsonpath={.metadata.name}=c --timeout=5s")
+    assert "Clusters:" in kubectl("describe mkconf c")
+    kubectl(f"delete -f {file}")
+    assert "not found" in kubectl("get mkconf c", fails=True)
+
+
+def test_an_error_is_shown(kubectl: Kubectl) -> None:
+    wrong = CONFIG % ("a", "1")
+    assert "spec.clusterz" in kubectl("apply -f -", wrong.replace("clusters:", "clusterz:"), fails=True)
+    assert "spec.clusters: " in kubectl("apply -f -", wrong.replace("[a]", "[a, a]"), fails=True)
+
+
+LIST = """\
+apiVersion: v1
+kind: List
+items:
+- apiVersion: kueue.x-k8s.io/v1beta2
+  kind: MultiKueueConfig
+  metadata: {name: listed}
+  spec: {clusters: [a]}
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: listed}
+  data: {k: v}
+"""
+KINDS_OF_ALL_SORTS = (
+    "mkconf,mkc,admissionchecks,clusterqueues,resourceflavors,managedclusters,cm,ns,placements"
+)
+
+
+def test_a_list_is_validated_and_applied(kubectl: Kubectl) -> None:
+    """kubectl validates it by itself, with /openapi/v2."""
+    wrong = kubectl("apply -f -", LIST.replace("clusters:", "clusterz:"), fails=True)
+    assert 'ValidationError(MultiKueueConfig.spec): unknown field "clusterz"' in wrong
+    assert 'missing required field "clusters"' in wrong
+    assert 'invalid type for io.k8s.api.core.v1.ConfigMap.data: got "string"' in kubectl(
+        "apply -f -", LIST.replace("{k: v}", "v"), fails=True
+    )
+    assert kubectl("apply -f -", LIST).count("created") == 2
+    assert kubectl("apply --server-side --force-conflicts -f -", LIST).count("serverside-applied") == 2
+    assert kubectl("create --dry-run=client -f -", LIST).count("created") == 2
+
+
+def test_what_get_prints_is_applied_again(kubectl: Kubectl) -> None:
+    """Of every sort of kind, with all fields that the server sets."""
+    kubectl("apply -f -", LIST)
+    printed = kubectl(f"get {KINDS_OF_ALL_SORTS} -o yaml --show-managed-fields")
+    assert printed.count("kind: List") == 1
+    assert set(re.findall(r"\S+$", kubectl("apply -f -", printed), re.MULTILINE)) <= {
+        "unchanged",
+        "configured",
+    }
+    assert kubectl("get cm listed -o jsonpath={.data}") == '{"k":"v"}'
+
+
+@pytest.mark.parametrize("in_list", [False, True])
+def test_a_kind_that_is_not_served_is_named(kubectl: Kubectl, in_list: bool) -> None:
+    body = {"apiVersion": "apps.example/v1", "kind": "PlacementRule", "metadata": {"name": "x"}}
+    whole = {"apiVersion": "v1", "kind": "List", "items": [body]} if in_list else body
+    refused = kubectl("apply -f -", json.dumps(whole), fails=True)
+    assert 'no matches for kind "PlacementRule" in version "apps.example/v1"' in refused
+
+
+def test_the_fields_are_explained_by_both_versions_of_openapi(kubectl: Kubectl) -> None:
+    explained = kubectl("explain --output=plaintext-openapiv2 mkconf.spec.clusters")
+    assert "FIELD:    clusters <[]string>" in explained
+
+
+def test_kubectl_reads_the_published_crds(hub: Hub, kubectl: Kubectl, tmp_path: Path) -> None:
+    """A single schema that it cannot parse would make it refuse all."""
+    hub.write_kubeconfig(tmp_path / "kubeconfig")
+    mine = {"KUBECONFIG": str(tmp_path / "kubeconfig")}
+    wrong = LIST.replace("clusters:", "clusterz:")
+    assert 'unknown field "clusterz"' in kubectl("apply -f -", wrong, fails=True, **mine)
+    assert kubectl("apply -f -", LIST, **mine).count("created") == 2
+
+
+def test_a_deployment_is_scaled(kubectl: Kubectl) -> None:
+    spec = {"selector": {}, "template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}}
+    body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec}
+    kubectl("apply -f -", json.dumps(body))
+    kubectl("scale deployment d --replicas=3")
+    shown = kubectl("get --raw /apis/apps/v1/namespaces/default/deployments/d/scale")
+    kubectl("scale deployment d --current-replicas=3 --replicas=0")
+    assert (
+        kubectl("get deployment d -o jsonpath={.spec.replicas}/{.spec.template.spec.containers[0].image}")
+        == "0/i"
+    )
+    scale = json.loads(shown)
+    assert (scale["kind"], scale["spec"], scale["status"]) == ("Scale", {"replicas": 3}, {"replicas": 0})
+    assert "not found" in kubectl("scale deployment nowhere --replicas=1", fails=True)
+
+
+def test_what_it_makes_by_itself(kubectl: Kubectl) -> None:
+    kubectl("create namespace made")
+    kubectl("create secret generic s -n made --from-literal=k=v")
+    kubectl("create configmap m -n made --from-literal=k=v")
+    kubectl("create serviceaccount a -n made")
+    assert kubectl("get secret s -n made -o jsonpath={.data.k}") == "dg=="
+    assert kubectl("get secret,cm,sa -n made --no-headers").count("\n") == 3
+    kubectl("delete namespace made")
+    assert kubectl("get secret -A --no-headers") == ""
+
+
+def test_a_watch_prints_rows(
+    served: Hub, kubectl: Kubectl, environment: dict[str, str], tmp_path: Path
+) -> None:
+    since = len(served.journal)
+    with (tmp_path / "out").open("w") as out:
+        watch = subprocess.Popen(["kubectl", "get", "mkc", "-w"], env=environment, stdout=out)
+        try:
+            eventually(lambda: any("watch" in r.query for r in served.journal[since:]), True)
+            cluster = (
+                '{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"MultiKueueCluster","metadata":{"name":"w"},'
+                '"spec":{"clusterSource":{"clusterProfileRef":{"name":"p"}}}}'
+            )
+            kubectl("create -f -", cluster)
+            kubectl("delete mkc w")
+            eventually(lambda: len((tmp_path / "out").read_text().splitlines()), 3)
+        finally:
+            watch.terminate()
+            watch.wait()
+    lines = (tmp_path / "out").read_text().splitlines()
+    assert lines[0].split() == ["NAME", "CONNECTED", "AGE"]
+    assert [line.split()[0] for line in lines[1:]] == ["w", "w"]
+
+
+def test_an_account_gets_permissions_and_a_token(served: Hub, kubectl: Kubectl, tmp_path: Path) -> None:
+    kubectl("create serviceaccount sa")
+    kubectl("create clusterrole reader --verb=get,list --resource=configmaps,jobs.batch/status")
+    kubectl("create clusterrolebinding reader --clusterrole=reader --serviceaccount=default:sa")
+    kubectl("create role one --verb=get --resource=secrets --resource-name=x")
+    kubectl("create rolebinding one --role=one --serviceaccount=default:sa --user=u --group=g")
+    token = kubectl("create token sa --duration=10m").strip()
+    assert "less than 10 minutes" in kubectl("create token sa --duration=1m", fails=True)
+    found = served.kubeconfig()
+    found["users"][0]["user"]["token"] = token
+    (tmp_path / "sa").write_text(json.dumps(found))
+    mine = {"KUBECONFIG": str(tmp_path / "sa")}
+    assert "system:serviceaccount:default:sa" in kubectl("auth whoami", **mine)
+    assert kubectl("auth can-i list configmaps", **mine) == "yes\n"
+    rights = [line.split() for line in kubectl("auth can-i --list", **mine).splitlines()]
+    assert ["configmaps", "[]", "[]", "[get", "list]"] in rights
+    assert ["secrets", "[]", "[x]", "[get]"] in rights
+    refused = kubectl("get secrets", fails=True, **mine)
+    assert 'cannot list resource "secrets" in API group "" in the namespace "default"' in refused

@@ -1,0 +1,564 @@
+"""
+The stand-in for Kueue writes on the embedded hub the conditions that real Kueue wrote in shared/kueue.
+
+Each test names the block of the recording that it replays, and compares the recorded lines
+(`KIND or NAME: Active STATUS REASON | MESSAGE`) with the objects on the hub.
+"""
+
+import base64
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from placement_ac.core.api.constants import (
+    ADMISSION_CHECK,
+    CLUSTER_PROFILE,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    SECRET,
+    Kind,
+)
+from placement_ac.kube.client import Object
+from placement_ac.kube.login import Login
+from placement_lab.standins.kueue import CLUSTER_QUEUE, IN_USE, LOCAL_QUEUE, RESOURCE_FLAVOR, MultiKueue
+from placement_lab.standins.runner import StandIns
+from tests.support.admin import Admin
+from tests.support.kueue_objects import (
+    admission_check,
+    cluster_queue,
+    kueue_object,
+    local_queue,
+    multikueue_config,
+    namespace,
+)
+from tests.support.real_hub import HubMaker
+from tests.support.shared import shared_dir
+
+V = "v1beta2"
+PROVIDER = "kubeconfig-provider"
+BROKEN = "broken-configuration.txt"
+PROFILE = "cluster-profile.txt"
+
+
+def recorded(file: str, title: str) -> dict[str, str]:
+    """The conditions in one block of a recording, by the text before the colon."""
+    text = (shared_dir() / "kueue" / file).read_text()
+    block = text.split(f"--- {title}\n", 1)[1].split("\n---", 1)[0]
+    lines = (re.fullmatch(r" +([\w-]+): +Active (.*)", line) for line in block.splitlines())
+    return {found[1]: found[2] for found in lines if found}
+
+
+def recorded_profile(step: str) -> tuple[str, str]:
+    """The conditions of MultiKueueCluster and check in a step of cluster-profile.txt."""
+    block = (shared_dir() / "kueue" / PROFILE).read_text().split(f"##### {step} ", 1)[1].split("#####", 1)[0]
+    [cluster] = re.findall(r"ex-cp \[\('Active', '(\w+)', '(\w+)', '(.*)'\)\]", block)
+    [check] = re.findall(r"AdmissionCheck multikueue: (.*)", block)
+    return f"{cluster[0]} {cluster[1]} | {cluster[2]}", check
+
+
+# Builders; their default names are those of the recording.
+
+
+def check(name: str = "acd") -> Object:
+    return admission_check(name, "mkd")
+
+
+def queue(*checks: str, flavor: str = "default") -> Object:
+    quota = {"name": flavor, "resources": [{"name": "cpu", "nominalQuota": "9"}]}
+    return cluster_queue("cqd", *checks, resourceGroups=[{"coveredResources": ["cpu"], "flavors": [quota]}])
+
+
+def config(*clusters: str) -> Object:
+    return multikueue_config("mkd", *clusters)
+
+
+def cluster(name: str, secret: str | None = None) -> Object:
+    reference = {"locationType": "Secret", "location": secret or name}
+    return kueue_object("MultiKueueCluster", name, {"clusterSource": {"kubeConfig": reference}})
+
+
+def by_profile(name: str = "ex-cp", profile: str = "worker1") -> Object:
+    return kueue_object(
+        "MultiKueueCluster", name, {"clusterSource": {"clusterProfileRef": {"name": profile}}}
+    )
+
+
+def kubeconfig(*, user: Any = None, cluster: Any = None) -> str:
+    server = {"server": "https://127.0.0.1:6443"}
+    return yaml.safe_dump(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "w", "cluster": server | (cluster or {})}],
+            "users": [{"name": "u", "user": {"token": "t"} | (user or {})}],
+            "contexts": [{"name": "c", "context": {"cluster": "w", "user": "u"}}],
+            "current-context": "c",
+        }
+    )
+
+
+def secret(name: str, content: str, key: str = "kubeconfig", namespace: str = "kueue-system") -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "namespace": namespace},
+        "data": {key: base64.b64encode(content.encode()).decode()},
+    }
+
+
+def profile(**status: Any) -> Object:
+    return {
+        "apiVersion": "multicluster.x-k8s.io/v1alpha1",
+        "kind": "ClusterProfile",
+        "metadata": {"name": "worker1", "namespace": "kueue-system"},
+        "spec": {"clusterManager": {"name": "open-cluster-management"}},
+        "status": status,
+    }
+
+
+class KueueEnvironment(Admin):
+    """A hub with the stand-in, whose conditions are read in the recordings' form."""
+
+    def says(self, kind: str, name: str) -> str | None:
+        resource, where = {
+            "AdmissionCheck": (ADMISSION_CHECK, None),
+            "ClusterQueue": (CLUSTER_QUEUE, None),
+            "LocalQueue": (LOCAL_QUEUE, "default"),
+            "MultiKueueCluster": (MULTIKUEUE_CLUSTER, None),
+        }[kind]
+        item = self.get(resource.at(V), name, where) or {}
+        for one in (item.get("status") or {}).get("conditions") or ():
+            assert one["type"] == "Active"
+            return f"{one['status']} {one['reason']} | {one['message']}"
+        return None
+
+    def all_say(self, *clusters: str) -> dict[str, str | None]:
+        """The current conditions of the objects in a block of broken-configuration.txt."""
+        words = {
+            "AdmissionCheck": self.says("AdmissionCheck", "acd"),
+            "ClusterQueue": self.says("ClusterQueue", "cqd"),
+            "LocalQueue": self.says("LocalQueue", "lqd"),
+        }
+        return words | {name: self.says("MultiKueueCluster", name) for name in clusters}
+
+    def expect(self, title: str, *clusters: str) -> None:
+        """Wait until check, queues and `clusters` have the conditions of that block."""
+        block = recorded(BROKEN, title)
+        wanted = ("AdmissionCheck", "ClusterQueue", "LocalQueue", *clusters)
+        self.until(lambda: self.all_say(*clusters), {name: block[name] for name in wanted})
+
+
+Staged = Callable[..., KueueEnvironment]
+
+
+@pytest.fixture
+def staged(a_hub: HubMaker, tmp_path: Path) -> Iterator[Staged]:
+    """Starts a hub and the stand-in with the given options, and creates the queues of the recording."""
+    with ExitStack() as opened:
+
+        def start(**options: Any) -> KueueEnvironment:
+            hub = opened.enter_context(a_hub())
+            hub.write_kubeconfig(tmp_path / "kubeconfig")
+            opened.enter_context(
+                StandIns(tmp_path / "kubeconfig", [lambda login: MultiKueue(login, **options)])
+            )
+            stage = opened.enter_context(KueueEnvironment(Login(tmp_path / "kubeconfig")))
+            stage.apply(
+                namespace("kueue-system"), namespace("default"), kueue_object("ResourceFlavor", "default")
+            )
+            stage.apply(check(), queue("acd"), local_queue("lqd", "cqd"))
+            return stage
+
+        yield start
+
+
+def test_broken_configuration_config_missing(staged: Staged) -> None:
+    staged().expect("MultiKueueConfig mkd missing")
+
+
+def test_broken_configuration_missing_cluster_only(staged: Staged) -> None:
+    stage = staged()
+    stage.apply(config("dx-missing"))
+    stage.expect("config names only a missing MultiKueueCluster")
+
+
+def test_broken_configuration_worker1_and_a_missing_cluster(staged: Staged) -> None:
+    stage = staged()
+    stage.apply(secret("worker1", kubeconfig()), cluster("worker1"), config("worker1", "dx-missing"))
+    stage.expect("worker1 + a missing MultiKueueCluster")
+
+
+def test_broken_configuration_secret_does_not_exist(staged: Staged) -> None:
+    stage = staged()
+    stage.apply(cluster("dx-nosecret", "nosuch-secret"), config("dx-nosecret"))
+    stage.expect("cluster whose secret does not exist", "dx-nosecret")
+
+
+@pytest.mark.parametrize(
+    ("title", "content"),
+    [
+        pytest.param("secret without key 'kubeconfig'", secret("dx-nokey", "x", key="other"), id="no key"),
+        pytest.param("kubeconfig is garbage", secret("dx-garbage", "garbage"), id="garbage"),
+        pytest.param(
+            "kubeconfig with insecure-skip-tls-verify",
+            secret("dx-insecure", kubeconfig(cluster={"insecure-skip-tls-verify": True})),
+            id="insecure",
+        ),
+        pytest.param(
+            "kubeconfig with tokenFile",
+            secret("dx-tokfile", kubeconfig(user={"tokenFile": "/t"})),
+            id="token file",
+        ),
+    ],
+)
+def test_broken_configuration_bad_secret(staged: Staged, title: str, content: Object) -> None:
+    stage = staged()
+    name = content["metadata"]["name"]
+    stage.apply(content, cluster(name), config(name))
+    stage.expect(title, name)
+
+
+def test_broken_configuration_after_repair(staged: Staged) -> None:
+    stage = staged()
+    stage.apply(secret("dx-badtoken", "garbage"), cluster("dx-badtoken"), config("dx-badtoken"))
+    stage.until(
+        lambda: stage.all_say()["AdmissionCheck"], "False NoUsableClusters | Inactive clusters: [dx-badtoken]"
+    )
+    stage.apply(secret("dx-badtoken", kubeconfig()))
+    stage.expect("after repair", "dx-badtoken")
+
+
+def test_broken_configuration_two_multikueue_checks(staged: Staged) -> None:
+    stage = staged()
+    stage.apply(secret("dx-badtoken", kubeconfig()), cluster("dx-badtoken"), config("dx-badtoken"))
+    stage.apply(check("multikueue"), queue("acd", "multikueue"))
+    stage.expect("two multikueue checks", "dx-badtoken")
+
+
+def test_broken_configuration_config_deleted_while_active(staged: Staged) -> None:
+    stage = staged()
+    stage.apply(secret("dx-badtoken", kubeconfig()), cluster("dx-badtoken"), config("dx-badtoken"))
+    stage.expect("after repair")
+    stage.delete(MULTIKUEUE_CONFIG.at(V), "mkd")
+    stage.expect("MultiKueueConfig deleted under a live check", "dx-badtoken")
+
+
+def test_a_secret_in_another_namespace_is_ignored(staged: Staged) -> None:
+    stage = staged()
+    stage.apply(secret("w", kubeconfig(), namespace="default"), cluster("w"))
+    refused = 'False BadKubeConfig | load client config failed: Secret "w" not found'
+    stage.until(lambda: stage.says("MultiKueueCluster", "w"), refused)
+
+
+def test_a_deleted_secret_is_noticed(staged: Staged) -> None:
+    stage = staged()
+    stage.apply(secret("w", kubeconfig()), cluster("w"))
+    stage.until(lambda: stage.says("MultiKueueCluster", "w"), "True Active | Connected")
+    stage.delete(SECRET.at("v1"), "w", "kueue-system")
+    refused = 'False BadKubeConfig | load client config failed: Secret "w" not found'
+    stage.until(lambda: stage.says("MultiKueueCluster", "w"), refused)
+
+
+STEPS = {
+    "e1": ({}, None),
+    "e3": ({"cluster_profiles": True}, None),
+    "e4": ({"cluster_profiles": True}, profile()),
+    "e4b": ({"cluster_profiles": True, "access_providers": [PROVIDER]}, profile()),
+    "e5": (
+        {"cluster_profiles": True, "access_providers": [PROVIDER]},
+        profile(accessProviders=[{"name": PROVIDER}]),
+    ),
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_cluster_profile(staged: Staged, step: str) -> None:
+    options, found = STEPS[step]
+    stage = staged(**options)
+    stage.apply(secret("worker1", kubeconfig()), cluster("worker1"), by_profile(), config("worker1", "ex-cp"))
+    stage.apply(*([found] if found else []))
+
+    def profile_says() -> tuple[str | None, str | None]:
+        return stage.says("MultiKueueCluster", "ex-cp"), stage.says("AdmissionCheck", "acd")
+
+    stage.until(profile_says, recorded_profile(step))
+
+
+def test_cluster_profile_e6_deleted_while_connected(staged: Staged) -> None:
+    stage = staged(cluster_profiles=True, access_providers=[PROVIDER])
+    stage.apply(by_profile(), profile(accessProviders=[{"name": PROVIDER}]))
+    stage.until(lambda: stage.says("MultiKueueCluster", "ex-cp"), recorded_profile("e5")[0])
+    stage.delete(CLUSTER_PROFILE.at("v1alpha1"), "worker1", "kueue-system")
+    stage.until(lambda: stage.says("MultiKueueCluster", "ex-cp"), recorded_profile("e6")[0])
+
+
+# By Kueue's code, not recorded: pkg/cache/scheduler/clusterqueue.go, pkg/util/admissioncheck.
+
+
+@pytest.mark.parametrize(
+    ("parameters", "why"),
+    [
+        pytest.param(None, "missing parameters reference", id="none"),
+        pytest.param(
+            {"apiGroup": "example.com", "kind": "MultiKueueConfig", "name": "mkd"},
+            'wrong group "example.com", expecting "kueue.x-k8s.io": bad parameters reference',
+            id="group",
+        ),
+        pytest.param(
+            {"apiGroup": "kueue.x-k8s.io", "kind": "Placement", "name": "mkd"},
+            'wrong kind "Placement", expecting "MultiKueueConfig": bad parameters reference',
+            id="kind",
+        ),
+    ],
+)
+def test_a_check_with_bad_parameters_is_bad_config(staged: Staged, parameters: Any, why: str) -> None:
+    stage = staged()
+    item = check("bad")
+    item["spec"] = {"controllerName": item["spec"]["controllerName"]}
+    item["spec"] |= {"parameters": parameters} if parameters else {}
+    stage.apply(item)
+    expected = f"False BadConfig | Cannot load the AdmissionChecks parameters: {why}"
+    stage.until(lambda: stage.says("AdmissionCheck", "bad"), expected)
+
+
+def test_missing_and_inactive_clusters_are_distinguished(staged: Staged) -> None:
+    stage = staged()
+    stage.apply(cluster("no-1"), cluster("no-2"), config("gone-1", "no-1", "gone-2", "no-2"))
+    expected = "False NoUsableClusters | Missing clusters: [gone-1 gone-2], Inactive clusters: [no-1 no-2]"
+    stage.until(lambda: stage.says("AdmissionCheck", "acd"), expected)
+
+
+def test_a_queue_lists_all_findings_and_the_first_is_the_reason(staged: Staged) -> None:
+    stage = staged()
+    item = queue("nosuch", "acd", flavor="gone")
+    item["spec"]["stopPolicy"] = "Hold"
+    stage.apply(item)
+    expected = (
+        "False Stopped | Can't admit new workloads: is stopped, references missing ResourceFlavor(s): gone,"
+        " references missing AdmissionCheck(s): nosuch, references inactive AdmissionCheck(s): acd."
+    )
+    stage.until(lambda: stage.says("ClusterQueue", "cqd"), expected)
+
+
+def test_a_flavor_created_later_is_noticed(staged: Staged) -> None:
+    stage = staged()
+    stage.apply(queue(flavor="late"))
+    missing = "False FlavorNotFound | Can't admit new workloads: references missing ResourceFlavor(s): late."
+    stage.until(lambda: stage.says("ClusterQueue", "cqd"), missing)
+    stage.apply(kueue_object("ResourceFlavor", "late"))
+    stage.until(lambda: stage.says("ClusterQueue", "cqd"), "True Ready | Can admit new workloads")
+
+
+def test_a_queue_follows_a_check_of_another_controller(staged: Staged) -> None:
+    stage = staged()
+    item = kueue_object("AdmissionCheck", "ours", {"controllerName": "open-cluster-management.io/placement"})
+    stage.apply(item, queue("ours"))
+    inactive = "references inactive AdmissionCheck(s): ours."
+    expected = f"False AdmissionCheckInactive | Can't admit new workloads: {inactive}"
+    stage.until(lambda: stage.says("ClusterQueue", "cqd"), expected)
+    assert stage.says("AdmissionCheck", "ours") is None
+    condition = {"type": "Active", "status": "True", "reason": "Active", "message": ""}
+    condition["lastTransitionTime"] = "2026-01-01T00:00:00Z"
+    stage.apply(item | {"status": {"conditions": [condition]}})
+    stage.until(lambda: stage.says("ClusterQueue", "cqd"), "True Ready | Can admit new workloads")
+
+
+def test_a_local_queue_without_cluster_queue_is_inactive(staged: Staged) -> None:
+    stage = staged()
+    stage.apply(queue())
+    stage.until(
+        lambda: stage.says("LocalQueue", "lqd"), "True Ready | Can submit new workloads to localQueue"
+    )
+    stage.delete(CLUSTER_QUEUE.at(V), "cqd")
+    expected = "False ClusterQueueDoesNotExist | Can't submit new workloads to clusterQueue"
+    stage.until(lambda: stage.says("LocalQueue", "lqd"), expected)
+
+
+def test_a_kubeconfig_by_path_is_rejected(staged: Staged) -> None:
+    stage = staged()
+    reference = {"locationType": "Path", "location": "/tmp/k"}
+    stage.apply(kueue_object("MultiKueueCluster", "p", {"clusterSource": {"kubeConfig": reference}}))
+    expected = (
+        "False BadKubeConfig | load client config failed: kubeconfig path is not under the allowed prefix:"
+        ' "/tmp/k" is not under "/etc/multikueue/kubeconfigs"'
+    )
+    stage.until(lambda: stage.says("MultiKueueCluster", "p"), expected)
+
+
+# Its writes.
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [(ADMISSION_CHECK, "acd"), (RESOURCE_FLAVOR, "default")], ids=["check", "flavor"]
+)
+def test_checks_and_flavors_in_use_keep_their_finalizer(staged: Staged, kind: Kind, name: str) -> None:
+    stage = staged()
+
+    def held() -> Any:
+        item = stage.get(kind.at(V), name)
+        return item and (item["metadata"].get("finalizers"), "deletionTimestamp" in item["metadata"])
+
+    stage.until(held, ([IN_USE], False))
+    stage.delete(kind.at(V), name)
+    stage.pause(0.2)
+    assert held() == ([IN_USE], True)
+    stage.delete(CLUSTER_QUEUE.at(V), "cqd")
+    stage.until(held, None)
+
+
+def test_a_foreign_finalizer_stays(staged: Staged) -> None:
+    stage = staged()
+    item = check("other")
+    item["metadata"]["finalizers"] = ["example.com/mine"]
+    stage.apply(item)
+
+    def finalizers() -> Any:
+        found = stage.get(ADMISSION_CHECK.at(V), "other")
+        return found and found["metadata"].get("finalizers")
+
+    stage.until(finalizers, ["example.com/mine", IN_USE])
+    stage.delete(ADMISSION_CHECK.at(V), "other")
+    stage.until(finalizers, ["example.com/mine"])
+
+
+def test_the_status_is_written_by_server_side_apply_as_kueue(staged: Staged) -> None:
+    stage = staged()
+    stage.expect("MultiKueueConfig mkd missing")
+    item = stage.get(CLUSTER_QUEUE.at(V), "cqd") or {}
+    owners = [
+        (one["manager"], one["operation"])
+        for one in item["metadata"]["managedFields"]
+        if "subresource" in one
+    ]
+    assert owners == [("kueue", "Apply")]
+    assert item["status"]["conditions"][0]["observedGeneration"] == item["metadata"]["generation"]
+
+
+def test_nothing_is_written_when_nothing_has_changed(staged: Staged, tmp_path: Path) -> None:
+    stage = staged()
+    stage.apply(secret("w", kubeconfig()), cluster("w"), config("w"))
+    stage.expect("after repair")
+    stage.pause(0.2)
+
+    def versions() -> list[str]:
+        kinds = ((ADMISSION_CHECK, "acd"), (CLUSTER_QUEUE, "cqd"), (MULTIKUEUE_CLUSTER, "w"))
+        found = [stage.get(kind.at(V), name) or {} for kind, name in kinds]
+        return [item["metadata"]["resourceVersion"] for item in found]
+
+    before = versions()
+    with StandIns(tmp_path / "kubeconfig", [MultiKueue]):
+        stage.pause(0.3)
+    assert versions() == before
+
+
+def test_the_transition_time_changes_only_with_the_status(staged: Staged) -> None:
+    stage = staged()
+    stage.apply(cluster("w", "nosuch"))
+    stage.until(lambda: (stage.says("MultiKueueCluster", "w") or "")[:5], "False")
+
+    def condition() -> Object:
+        found = stage.get(MULTIKUEUE_CLUSTER.at(V), "w") or {}
+        return dict(found["status"]["conditions"][0])
+
+    old = condition() | {"lastTransitionTime": "2026-01-01T00:00:00Z"}
+    stage.merge(MULTIKUEUE_CLUSTER.at(V), "w", {"status": {"conditions": [old]}}, subresource="status")
+    stage.apply(secret("nosuch", "garbage"))
+    stage.until(lambda: condition()["reason"], "InsecureKubeConfig")
+    assert condition()["lastTransitionTime"] == "2026-01-01T00:00:00Z"
+    stage.apply(secret("nosuch", kubeconfig()))
+    stage.until(lambda: condition()["reason"], "Active")
+    assert condition()["lastTransitionTime"] > "2026-01-01T00:00:00Z"
+
+
+# Faults and API versions.
+
+
+def crds(*versions: str) -> list[Object]:
+    """The CRDs of shared/crds; Kueue's with `versions` only, the last one stored."""
+    found = []
+    for file in sorted((shared_dir() / "crds").glob("*.yaml")):
+        item = yaml.load(file.read_text(), Loader=yaml.CSafeLoader)
+        if item["spec"]["group"] == "kueue.x-k8s.io":
+            kept = [one for one in item["spec"]["versions"] if one["name"] in versions]
+            item["spec"]["versions"] = [one | {"storage": one["name"] == versions[-1]} for one in kept]
+        found.append(item)
+    return found
+
+
+def old(item: Object) -> Object:
+    return item | {"apiVersion": "kueue.x-k8s.io/v1beta1"}
+
+
+def test_a_hub_that_serves_only_v1beta1(a_hub: HubMaker, tmp_path: Path) -> None:
+    with a_hub(crds=crds("v1beta1")) as hub:
+        hub.write_kubeconfig(tmp_path / "kubeconfig")
+        with StandIns(tmp_path / "kubeconfig", [MultiKueue]), Admin(Login(tmp_path / "kubeconfig")) as admin:
+            old_queue = queue()
+            old_queue["spec"] |= {"admissionChecks": ["acd"]}
+            del old_queue["spec"]["admissionChecksStrategy"]
+            by_secret = cluster("w")
+            by_secret["spec"] = by_secret["spec"]["clusterSource"]
+            admin.apply(namespace("kueue-system"), secret("w", kubeconfig()))
+            admin.apply(
+                *map(
+                    old,
+                    (kueue_object("ResourceFlavor", "default"), check(), old_queue, by_secret, config("w")),
+                )
+            )
+
+            def reasons() -> list[Any]:
+                kinds = ((MULTIKUEUE_CLUSTER, "w"), (ADMISSION_CHECK, "acd"), (CLUSTER_QUEUE, "cqd"))
+                found = [admin.get(kind.at("v1beta1"), name) or {} for kind, name in kinds]
+                return [(item.get("status") or {}).get("conditions", [{}])[0].get("reason") for item in found]
+
+            admin.until(reasons, ["Active", "Active", "Ready"])
+
+
+def test_crds_installed_later_are_discovered(a_hub: HubMaker, tmp_path: Path) -> None:
+    with a_hub(crds=[]) as hub:
+        hub.write_kubeconfig(tmp_path / "kubeconfig")
+        stand_ins = StandIns(tmp_path / "kubeconfig", [MultiKueue])
+        stand_ins.start(timeout=0.2)
+        try:
+            assert not stand_ins.wait_synced(0)
+            with Admin(Login(tmp_path / "kubeconfig")) as admin:
+                admin.apply(namespace("kueue-system"), *crds("v1beta1", "v1beta2"))
+                assert stand_ins.wait_synced(10)
+                admin.apply(secret("w", kubeconfig()), cluster("w"))
+
+                def reasons() -> Any:
+                    item = admin.get(MULTIKUEUE_CLUSTER.at(V), "w") or {}
+                    return [one["reason"] for one in (item.get("status") or {}).get("conditions", ())]
+
+                admin.until(reasons, ["Active"])
+        finally:
+            stand_ins.stop()
+
+
+@pytest.mark.parametrize("how", ["close", "garbage", "error-410", "error-500", "outage", "forgotten"])
+def test_changes_during_an_outage_are_noticed(a_hub: HubMaker, tmp_path: Path, how: Any) -> None:
+    with a_hub() as hub:
+        hub.write_kubeconfig(tmp_path / "kubeconfig")
+        with StandIns(tmp_path / "kubeconfig", [MultiKueue]), Admin(Login(tmp_path / "kubeconfig")) as admin:
+            admin.apply(namespace("kueue-system"), secret("w", kubeconfig()), cluster("w"), cluster("v"))
+
+            def reasons() -> Any:
+                item = admin.get(MULTIKUEUE_CLUSTER.at(V), "w") or {}
+                return [one["reason"] for one in (item.get("status") or {}).get("conditions", ())]
+
+            admin.until(reasons, ["Active"])
+            if how == "outage":
+                with hub.outage():
+                    admin.pause(0.1)
+            elif how == "forgotten":
+                hub.forget_history()
+                hub.drop_watches()
+            else:
+                hub.drop_watches(how)
+            admin.delete(SECRET.at("v1"), "w", "kueue-system")
+            admin.until(reasons, ["BadKubeConfig"])

@@ -1,0 +1,149 @@
+"""`placement-ac hub --workers`: workers that run Jobs, registered on the hub and with credentials."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from placement_ac.cli.main import main
+from placement_ac.config.settings import Settings
+from placement_ac.core.api.constants import MANAGED_CLUSTER, MULTIKUEUE_CONFIG, SECRET
+from placement_ac.kube.login import Login
+from placement_lab.demo.environment import ControllerThread
+from placement_lab.standins.kueue_jobs import JOB, end_of_sleep
+from placement_lab.standins.manifests import load, samples
+from tests.support.admin import Admin
+from tests.support.driver import eventually
+
+Object = dict[str, Any]
+
+pytestmark = pytest.mark.embedded("the workers are embedded hubs")
+SETUP = samples() / "multikueue-setup-demo1.yaml"
+JOBS = JOB.at("v1")
+CLUSTERS = ["cluster1", "cluster2"]
+
+
+def started(folder: Path, *words: str) -> tuple["subprocess.Popen[str]", Path]:
+    """Run the command in a folder; return it when it is ready, and its kubeconfig."""
+    run = subprocess.Popen(
+        [sys.executable, "-m", "placement_ac", "hub", "--workers", "2", *words],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert run.stdout is not None
+    assert run.stdout.readline().startswith("The hub listens on ")
+    return run, folder / "hub.kubeconfig"
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def played(stack: ExitStack, folder: Path, *words: str, **settings: Any) -> tuple[Admin, dict[str, Admin]]:
+    """Start the command and the controller, and set Story 1 up; return admins of the hub and the workers."""
+    run, kubeconfig = started(folder, *words)
+    stack.callback(run.communicate)
+    stack.callback(run.send_signal, signal.SIGTERM)
+    stack.enter_context(ControllerThread(Settings(kubeconfig=kubeconfig, **settings)))
+    admin = stack.enter_context(Admin(Login(kubeconfig)))
+    workers = {name: stack.enter_context(Admin(Login(kubeconfig, name))) for name in CLUSTERS}
+    admin.apply(*load(SETUP))
+    return admin, workers
+
+
+def job(name: str, seconds: float, gpus: int = 1) -> Object:
+    [item] = load(samples() / "job-demo1.yaml")
+    item["metadata"] = {"name": name, "namespace": "default", "labels": item["metadata"]["labels"]}
+    [container] = item["spec"]["template"]["spec"]["containers"]
+    asks = {"nvidia.com/gpu": gpus}
+    container |= {"command": ["sleep", f"{seconds}s"], "resources": {"requests": asks, "limits": asks}}
+    return item
+
+
+def is_complete(admin: Admin, name: str) -> bool:
+    found = admin.get(JOBS, name, "default") or {}
+    return "completionTime" in (found.get("status") or {})
+
+
+def test_the_workers_are_registered_and_have_credentials(stack: ExitStack, tmp_path: Path) -> None:
+    run, kubeconfig = started(tmp_path, "--gpus", "4")
+    try:
+        with Admin(Login(kubeconfig)) as admin:
+            clusters = admin.list(MANAGED_CLUSTER.at("v1"))
+            assert {
+                one["metadata"]["name"]: one["status"]["allocatable"]["nvidia.com/gpu"] for one in clusters
+            } == {"cluster1": "4", "cluster2": "4"}
+            secrets = [one["metadata"] for one in admin.list(SECRET.at("v1"))]
+            assert [(one["namespace"], one["name"]) for one in secrets] == [
+                ("kueue-system", f"multikueue-{name}") for name in CLUSTERS
+            ]
+    finally:
+        run.send_signal(signal.SIGTERM)
+        run.communicate()
+    assert (run.returncode, kubeconfig.exists()) == (0, False)
+
+
+def test_a_job_runs_on_a_worker_and_is_complete_when_it_has_slept(stack: ExitStack, tmp_path: Path) -> None:
+    admin, workers = played(stack, tmp_path)
+    admin.create(JOBS, job("short", 1))
+    admin.create(JOBS, job("long", 3600))
+    eventually(lambda: is_complete(admin, "short"), True, seconds=30)
+
+    def on_workers() -> list[str]:
+        return [one["metadata"]["name"] for worker in workers.values() for one in worker.list(JOBS)]
+
+    eventually(lambda: "long" in on_workers(), True)
+    assert not is_complete(admin, "long")
+    config = admin.get(MULTIKUEUE_CONFIG.at("v1beta2"), "placement-demo1")
+    assert config is not None
+    assert config["spec"]["clusters"] == ["placement-demo1-cluster1", "placement-demo1-cluster2"]
+
+
+def test_our_dispatcher_counts_the_gpus_of_the_workers(stack: ExitStack, tmp_path: Path) -> None:
+    words = ("--gpus", "2", "--dispatcher-name", "open-cluster-management.io/placement")
+    admin, workers = played(stack, tmp_path, *words, dispatcher=True, cluster_names="{cluster}")
+    admin.create(JOBS, job("large", 1, gpus=3))
+    admin.create(JOBS, job("small", 1, gpus=2))
+    eventually(lambda: is_complete(admin, "small"), True, seconds=30)
+    assert [one for worker in workers.values() for one in worker.list(JOBS) if "large" in str(one)] == []
+    assert not is_complete(admin, "large")
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        (["sleep", "30s"], 30.0),
+        (["sleep", "1.5m"], 90.0),
+        (["sleep", "2h"], 7200.0),
+        (["sleep", "7"], 7.0),
+        (["sleep"], None),
+        (["sleep", "x"], None),
+        (["sleep", "1", "2"], None),
+        (["train", "30s"], None),
+        ([], None),
+    ],
+    ids=lambda one: " ".join(one) if isinstance(one, list) else "",
+)
+@pytest.mark.parametrize("field", ["command", "args"])
+def test_when_a_job_ends(words: list[str], seconds: float | None, field: str) -> None:
+    pod = {"spec": {"containers": [{"name": "c", field: words}]}}
+    status = {"startTime": "1970-01-01T00:01:40Z"}
+    end = end_of_sleep({"spec": {"template": pod}, "status": status})
+    assert end == (None if seconds is None else 100 + seconds)
+    assert end_of_sleep({"spec": {"template": pod}}) is None
+
+
+def test_workers_need_both_stand_ins(tmp_path: Path) -> None:
+    path = tmp_path / "hub.kubeconfig"
+    run = CliRunner().invoke(main, ["hub", f"--kubeconfig={path}", "--workers", "1", "--with", "ocm"])
+    assert (run.exit_code, path.exists()) == (2, False)
+    assert "add --with ocm,kueue: without both, no Job reaches a worker" in run.output
