@@ -22,7 +22,7 @@ SBOM ?= build/placement-ac.cdx.json
 # second of every start.
 SBOM_VENV := build/sbom
 
-.PHONY: help demo pictures chart test test-long check unit coverage test-envtest test-kind lock sbom audit chaos day image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-ui bench-flips bench-nominations bench-makespan clean
+.PHONY: help demo pictures chart reference test test-long check unit coverage test-envtest test-kind lock sbom audit chaos day image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-ui bench-flips bench-nominations bench-makespan clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ pictures: $(VENV)/installed ## Make the pictures in docs/images anew, on an embe
 
 chart: $(VENV)/installed ## Write the chart's schema and table of values anew, from its values.yaml and the settings
 	$(BIN)/python -m website.chart
+
+reference: $(VENV)/installed ## Write the tables of options in docs/reference.md anew, from the commands' help
+	$(BIN)/python -m website.options
 
 test: check unit ## Check formatting, lint, types, layers and workflows, then run the tests: six minutes on two cores
 

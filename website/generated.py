@@ -250,7 +250,7 @@ def commands() -> str:
     return _page(
         "Every command",
         "The commands of this release, and what their `--help` says. "
-        "[The reference](../reference.md#commands-and-exit-codes) has tables of the options.",
+        "[The reference](../reference.md#options-of-the-commands) has them in two tables.",
         "placement-ac --help",
         (_command(name, by_name[name]) for name in COMMANDS),
     )

@@ -12,7 +12,7 @@ from mkdocs.structure.pages import Page
 
 from website import pictures
 from website.generated import PAGES, ROOT
-from website.markdown import for_mkdocs, relinked, without_contents, without_evidence
+from website.markdown import for_mkdocs, relinked, without_contents
 
 ELSEWHERE: Final = {
     "CONTRIBUTING.md": "contributing.md",
@@ -55,7 +55,7 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
         posixpath.relpath(source, here or "."): posixpath.relpath(to, posixpath.dirname(path) or ".")
         for source, to in pages_of_the_repository().items()
     }
-    return for_mkdocs(relinked(without_contents(without_evidence(markdown)), rename))
+    return for_mkdocs(relinked(without_contents(markdown), rename))
 
 
 def on_page_context(_: object, page: Page, config: MkDocsConfig, **__: object) -> None:

@@ -14,7 +14,6 @@ _ITEM: Final = re.compile(r"^(\s*)([-*]|\d+\.)(\s+)\S")
 _LINK: Final = re.compile(r"(?<=\]\()(?!https?://|#)([^)\s#]+)(?=[)#])")
 _CONTENTS: Final = re.compile(r"(?:^- \[[^\]]+\]\(#[^)]+\).*\n)+\n(?=(?:(?!^#).*\n)*^## )", re.MULTILINE)
 _SPAN: Final = re.compile(r"(`[^`]+`)")
-_EVIDENCE: Final = re.compile(r"^<!-- (?:tests|measured):\s.*?-->(?:\n\n?|\Z)", re.MULTILINE | re.DOTALL)
 
 
 def for_mkdocs(text: str) -> str:
@@ -56,11 +55,6 @@ def _cells(row: str) -> str:
 def without_contents(text: str) -> str:
     """Remove the list of a page's own headings: the site shows one beside the page."""
     return _CONTENTS.sub("", text, count=1)
-
-
-def without_evidence(text: str) -> str:
-    """Remove the comments that name the tests of a page's claims: they are for those who change it."""
-    return _EVIDENCE.sub("", text)
 
 
 def relinked(text: str, rename: dict[str, str]) -> str:

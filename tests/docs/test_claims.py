@@ -1,9 +1,10 @@
-"""Each claim of the documents about time, size, rights and secrets has a comment that names its test."""
+"""Each claim of the documents about time, size, rights and secrets has its tests in claims.yaml."""
 
 from pathlib import Path
 from typing import Final
 
 import pytest
+import yaml
 
 from bench import chaos, flips_play
 from kubectl_placement.cli import timeline_recorder, ui_feed, worker_options
@@ -22,27 +23,20 @@ from placement_ac.workers import connector
 from placement_lab.cli import demo
 from placement_lab.demo import environment
 from placement_lab.standins.multikueue import KueueSettings
-from tests.support.claims import MalformedComment, evidence, unproven
+from tests.support.claims import Evidence, entries, on_one_line, unproven
 from tests.support.documents import README, ROOT, exists
 from tests.support.translations import TRANSLATED
 
 COMPARED: Final = {ROOT / "docs" / "zh" / name for name in TRANSLATED}
 """Pages in Chinese: tests/website/test_chinese.py compares their numbers with the pages in English."""
 PAGES: Final = (README, *sorted({*ROOT.glob("docs/**/*.md")} - COMPARED))
-EXCEPTIONS: Final = {
-    (
-        "README.md",
-        "This takes at most six minutes on two cores",
-    ): "the time of the tests themselves: CI shows it",
-    ("docs/architecture.md", "in about ten minutes"): "the time that reading takes",
-}
-"""Page and a part of the sentence → why no test can assert it."""
+CLAIMS: Final = entries(yaml.safe_load(Path(__file__).with_name("claims.yaml").read_text("utf-8")))
 WITHOUT_CLAIMS: Final = {
     "docs/getting-started/hub.md": "steps; what they rely on is claimed on the pages that they link",
     "docs/getting-started/kind.md": "steps, for tools of others",
     "docs/zh/getting-started.md": "claims nothing that the pages in English do not claim",
 }
-"""The pages without a comment, each with its reason."""
+"""The pages without an entry in claims.yaml, each with its reason."""
 
 
 def name_of(page: Path) -> str:
@@ -51,49 +45,39 @@ def name_of(page: Path) -> str:
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_claim_has_its_test(page: Path) -> None:
-    """After the paragraph, the list or the table: see tests/support/claims.py for the form of the comment."""
     name = name_of(page)
-    excepted = [part for where, part in EXCEPTIONS if where == name]
+    proven = [part for entry in CLAIMS if entry.page == name for part in entry.claims]
     missing = [
         f"{name}:{claim.line}: “{claim.what}” in “{claim.sentence}”"
-        for claim in unproven(page.read_text("utf-8"))
-        if not any(part in claim.sentence for part in excepted)
+        for claim in unproven(page.read_text("utf-8"), proven)
     ]
-    assert missing == [], (
-        "name the test that asserts it, in a comment below (after an empty line): "
-        "<!-- tests: tests/folder/test_file.py::test_name -->, or <!-- measured: bench/file.py -->; "
-        "or write the sentence without the number"
-    )
-
-
-def test_every_exception_is_needed() -> None:
-    for name, part in EXCEPTIONS:
-        claims = unproven((ROOT / name).read_text("utf-8"))
-        assert [claim for claim in claims if part in claim.sentence], f"{name}: remove the exception: {part}"
-
-
-def test_every_page_has_a_comment() -> None:
-    without = {name_of(page) for page in PAGES if not [*evidence(page.read_text("utf-8"))]}
-    assert without == set(WITHOUT_CLAIMS)
+    assert missing == [], "name its test in tests/docs/claims.yaml, or write the sentence without the number"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_named_test_and_measurement_exists(page: Path) -> None:
-    named = [*evidence(page.read_text("utf-8"))]
-    wrong = [
-        f"{name_of(page)}:{one.line}: there is no {one.name}"
-        for one in named
-        if not exists(one.kind, one.name)
-    ]
-    assert wrong == []
+def test_every_claim_of_the_file_stands_in_its_page_once(page: Path) -> None:
+    text = on_one_line(page.read_text("utf-8"))
+    claims = [part for entry in CLAIMS if entry.page == name_of(page) for part in entry.claims]
+    assert {part: text.count(part) for part in claims} == dict.fromkeys(claims, 1)
+
+
+def test_every_page_has_claims() -> None:
+    assert {name_of(page) for page in PAGES} - {entry.page for entry in CLAIMS} == set(WITHOUT_CLAIMS)
+    assert {entry.page for entry in CLAIMS} - {name_of(page) for page in PAGES} == set()
+
+
+@pytest.mark.parametrize("kind", ["tests", "measured"])
+def test_every_named_test_and_measurement_exists(kind: str) -> None:
+    named = {(entry.page, name) for entry in CLAIMS for name in entry.names.get(kind, ())}
+    assert {(page, name) for page, name in named if not exists(kind, name)} == set()
 
 
 # -- constants in sentences: tests of behaviour mostly shorten them
 
 IN_SENTENCES: Final = [
-    ("architecture", "start, after every gap and every ten minutes", informer.RELIST_SECONDS, 600),
-    ("architecture", "stays for two seconds while decisions and", constants.SETTLE_SECONDS, 2),
-    ("architecture", "for 0.25 s if there are several decisions", constants.REGROUP_SECONDS, 0.25),
+    ("develop/architecture", "start, after every gap and every ten minutes", informer.RELIST_SECONDS, 600),
+    ("develop/architecture", "stays for two seconds while decisions and", constants.SETTLE_SECONDS, 2),
+    ("develop/architecture", "for 0.25 s if there are several decisions", constants.REGROUP_SECONDS, 0.25),
     ("credentials", "have been unusable for 5 minutes", provisioned.USABLE_WITHIN_SECONDS, 300),
     ("credentials", "the first 22 in rank", constants.CLUSTERS_MAX + constants.SPARE_CLUSTERS, 22),
     ("credentials", "`workerLostTimeout` (15 min)", KueueSettings().worker_lost_seconds, 900),
@@ -119,10 +103,20 @@ IN_SENTENCES: Final = [
     ("inspect", "recorded within 20 ms", timeline_recorder.PAUSE_SECONDS, 0.02),
     ("inspect", "50 ms of it are a pause", ui_feed.PAUSE_SECONDS, 0.05),
     ("inspect", "and waits 4 s after each step", demo.UI_PAUSE.total_seconds(), 4),
-    ("reference", "| `0s`, with `--ui` `4s` |", demo.UI_PAUSE.total_seconds(), 4),
+    ("reference", "[default: 4s with --ui, or 0s]", demo.UI_PAUSE.total_seconds(), 4),
     ("monitoring", "undone within 30 seconds", write_limits.PACED_SECONDS, 30),
-    ("performance", "Jobs come at random for two minutes", flips_play.Row("AllAtOnce", 10).seconds, 120),
-    ("performance", "had not finished two minutes after", flips_play.Row("AllAtOnce", 10).patience, 120),
+    (
+        "develop/performance",
+        "Jobs come at random for two minutes",
+        flips_play.Row("AllAtOnce", 10).seconds,
+        120,
+    ),
+    (
+        "develop/performance",
+        "had not finished two minutes after",
+        flips_play.Row("AllAtOnce", 10).patience,
+        120,
+    ),
     ("reference", "may be written, all together, after a burst of 200", write_limits.BURST, 200),
     ("reference", "Ten writes of an object, and one a second after that", write_limits.FREE_WRITES, 10),
     (
@@ -138,7 +132,12 @@ IN_SENTENCES: Final = [
     ("reference", "it warns when a tenth of their lifetime is left", event_intents.LAST_SHARE, 0.1),
     ("reference", "and every 30 seconds which lists are missing", session.STALLED_SECONDS, 30),
     ("reference", "disappear or expire for more than two seconds", constants.SETTLE_SECONDS, 2),
-    ("reference", "| `5s` | With `--workers`", worker_options.WorkerOptions().timeout, 5),
+    (
+        "reference",
+        "With --workers: the timeout of each worker. [default: 5s]",
+        worker_options.WorkerOptions().timeout,
+        5,
+    ),
     ("reference", "for the same reasons for three seconds", constants.UNUSABLE_SECONDS, 3),
     ("reference", "five times in a row, each time within 30 s", write_limits.UNDONE_MAX, 5),
     ("reference", "which is written every 30 s from then on", write_limits.PACED_SECONDS, 30),
@@ -153,7 +152,7 @@ IN_SENTENCES: Final = [
     ("reference", "failed with a TLS error for longer than a minute", health.TLS_FAILED_SECONDS, 60),
     ("reliability", "cancels those that take longer than 1.2 s", session.CLOSE_SECONDS, 1.2),
     ("reliability", "releases the Lease if that takes no longer than 1 s", lease.RELEASE_SECONDS, 1),
-    ("reliability", "at most 60 seconds, and a leader", responses.MAX_RETRY_AFTER_SECONDS, 60),
+    ("develop/faults", "at most 60 seconds, and a leader", responses.MAX_RETRY_AFTER_SECONDS, 60),
     ("reliability", "are read again every 30 seconds while requests are sent", login.HEADERS_SECONDS, 30),
     ("reliability", "a second after a connection has failed", login.RENEW_SECONDS, 1),
     ("reliability", "a watch ends after 40 seconds at most", client.WATCH_SECONDS, 40),
@@ -162,9 +161,9 @@ IN_SENTENCES: Final = [
     ("reliability", "closed after at most 50 seconds", client.WATCH_IDLE_SECONDS, 50),
     ("reliability", "receives nothing for three minutes", health.REVIVE_SECONDS, 180),
     ("reliability", "`/healthz` fails after seven minutes", health.DEAD_SECONDS, 420),
-    ("reliability", "that `/livez` answers within a second", chaos.BLOCKED_SECONDS, 1),
-    ("reliability", "disagree for longer than 2 s", constants.SETTLE_SECONDS, 2),
-    ("reliability", "also listed again every ten minutes", informer.RELIST_SECONDS, 600),
+    ("develop/faults", "that `/livez` answers within a second", chaos.BLOCKED_SECONDS, 1),
+    ("develop/faults", "disagree for longer than 2 s", constants.SETTLE_SECONDS, 2),
+    ("develop/faults", "also listed again every ten minutes", informer.RELIST_SECONDS, 600),
     ("stories", "is twenty times as fast as Kueue", environment.SPEED, 20),
     (
         "troubleshooting",
@@ -186,21 +185,18 @@ def test_the_sentence_has_the_constant(page: str, part: str, constant: float, sa
 
 # -- the reader of claims
 
-NAMED = "<!-- tests: tests/a.py::test_b -->"
-
 
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        pytest.param(f"It takes 3 s.\n\n{NAMED}\n", [], id="a comment below"),
-        pytest.param(f"It takes 3 s.\n\nMore.\n\n{NAMED}\n", [], id="a comment for two paragraphs"),
-        pytest.param("It takes 3 s.\n", ["3 s"], id="no comment"),
-        pytest.param(
-            f"It takes 3 s.\n\n## Next\n\n{NAMED}\n", ["3 s"], id="a comment below the next heading"
-        ),
-        pytest.param(f"{NAMED}\n\nIt takes 3 s.\n", ["3 s"], id="a comment above"),
-        pytest.param(f"So.\n\n{NAMED}\n\nIt takes 3 s.\n\n{NAMED}\n", [], id="comments above and below"),
+        pytest.param("It takes 3 s.\n", ["3 s"], id="a paragraph"),
+        pytest.param("It is proven\nthat it takes 3 s.\n", [], id="a proven paragraph"),
+        pytest.param("It is\nproven.\n\nIt takes 3 s.\n", ["3 s"], id="the paragraph after it"),
+        pytest.param("## It is proven\n\nIt takes 3 s.\n", ["3 s"], id="below a proven heading"),
         pytest.param("| a | b |\n|---|---|\n| 10 | 230 MB |\n", ["230 MB"], id="a table"),
+        pytest.param(
+            "| a | b |\n|---|---|\n| It is proven | x |\n| 10 | 230 MB |\n", [], id="a proven table"
+        ),
         pytest.param(
             "1. a\n2. after half\n   an hour\n", ["half an hour"], id="a number in words, on two lines"
         ),
@@ -214,40 +210,34 @@ NAMED = "<!-- tests: tests/a.py::test_b -->"
         pytest.param("No line contains a token.\n", ["No line contains"], id="a promise about secrets"),
     ],
 )
-def test_what_is_a_claim_without_a_test(text: str, found: list[str]) -> None:
-    assert [claim.what for claim in unproven(text)] == found
+def test_a_claim_without_a_test(text: str, found: list[str]) -> None:
+    assert [claim.what for claim in unproven(text, ["It is proven"])] == found
 
 
 def test_a_claim_is_reported_with_its_line_and_sentence() -> None:
-    [claim] = unproven("# A\n\nSo it is. The list\nchanges within 3 s of that. More.\n")
+    [claim] = unproven("# A\n\nSo it is. The list\nchanges within 3 s of that. More.\n", [])
     assert (claim.line, claim.sentence) == (4, "The list changes within 3 s of that")
 
 
+def test_the_entries_of_the_file() -> None:
+    written = {"a.md": [{"claims": ["3 s"], "tests": ["tests/a.py::test_b"], "measured": ["bench/c.py"]}]}
+    names = {"tests": ("tests/a.py::test_b",), "measured": ("bench/c.py",)}
+    assert entries(written) == [Evidence("a.md", ("3 s",), names)]
+
+
 @pytest.mark.parametrize(
-    ("comment", "names"),
-    [
-        pytest.param(NAMED, [("tests", "tests/a.py::test_b")], id="a test"),
-        pytest.param(
-            "<!-- measured: bench/a.py, ../shared/b.md;\ntests: tests/c.py -->",
-            [("measured", "bench/a.py"), ("measured", "../shared/b.md"), ("tests", "tests/c.py")],
-            id="measurements and tests, on two lines",
-        ),
-    ],
+    "entry",
+    [{"claims": ["a"]}, {"tests": ["a"]}, {"claims": [], "tests": ["a"]}, {"claims": ["a"], "test": ["b"]}],
 )
-def test_what_a_comment_names(comment: str, names: list[tuple[str, str]]) -> None:
-    assert [(one.kind, one.name) for one in evidence(f"It takes 3 s.\n\n{comment}\n")] == names
-
-
-@pytest.mark.parametrize("comment", ["<!-- TODO -->", "<!-- test: tests/a.py -->", f"{NAMED}\nIt goes on."])
-def test_another_comment_is_an_error(comment: str) -> None:
-    with pytest.raises(MalformedComment):
-        list(evidence(comment))
+def test_another_entry_is_an_error(entry: dict[str, list[str]]) -> None:
+    with pytest.raises(ValueError, match=r"a\.md: an entry needs claims"):
+        entries({"a.md": [entry]})
 
 
 @pytest.mark.parametrize(
     ("kind", "name", "is_there"),
     [
-        ("tests", "tests/docs/test_claims.py::test_another_comment_is_an_error", True),
+        ("tests", "tests/docs/test_claims.py::test_another_entry_is_an_error", True),
         ("tests", "tests/docs/test_claims.py", True),
         ("tests", "tests/docs/test_claims.py::test_nothing", False),
         ("tests", "tests/docs/test_nothing.py", False),

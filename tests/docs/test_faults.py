@@ -1,4 +1,4 @@
-"""The fault table in docs/reliability.md lists the tested faults and the measured figures."""
+"""The fault table in docs/develop/faults.md lists the tested faults and the measured figures."""
 
 import re
 from pathlib import Path
@@ -6,11 +6,11 @@ from pathlib import Path
 from tests.placement_ac.controller.faults import plays, test_faults, test_kills
 from tests.support.documents import ROOT, table
 
-RELIABILITY = ROOT / "docs" / "reliability.md"
+FAULTS = ROOT / "docs" / "develop" / "faults.md"
 
 
 def test_every_fault_has_its_row_and_every_row_its_test() -> None:
-    rows = [row for row in table(RELIABILITY, "Faults") if not row[-1].endswith(".py")]  # no plays
+    rows = [row for row in table(FAULTS, "Injected faults") if not row[-1].endswith(".py")]  # no plays
     tested = [f"{test_faults.test_fault.__name__}[{fault.name}]" for fault in plays.FAULTS]
     assert [row[-1] for row in rows] == [*tested, test_kills.test_kill_9.__name__]
     assert [row for row in rows if not re.match(r"\d+\.\d s", row[2])] == []
@@ -18,12 +18,12 @@ def test_every_fault_has_its_row_and_every_row_its_test() -> None:
 
 
 def test_the_plays_are_as_long_as_the_table_says() -> None:
-    seconds = [re.findall(r"(\d+) s\b", row[0])[:1] for row in table(RELIABILITY, "Faults")]
+    seconds = [re.findall(r"(\d+) s\b", row[0])[:1] for row in table(FAULTS, "Injected faults")]
     lasting = [[f"{fault.full}"] if fault.full else [] for fault in plays.FAULTS]
     assert seconds[: len(lasting)] == lasting
 
 
 def test_the_files_of_the_tests_are_named() -> None:
-    text = RELIABILITY.read_text("utf-8")
+    text = FAULTS.read_text("utf-8")
     for module in (test_faults, test_kills):
         assert str(Path(module.__file__ or "").relative_to(ROOT)) in text

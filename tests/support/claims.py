@@ -1,16 +1,13 @@
 """
-Claims in the documents about time, size, rights and secrets, and the comments that name their tests.
+Claims in the documents about time, size, rights and secrets, and the tests that claims.yaml names for them.
 
-A comment covers the paragraphs, lists and tables above it, up to the comment before it or to the heading:
-
-    <!-- tests: tests/docs/test_docs.py::test_times; measured: bench/flips.py, ../shared/kueue/gate.txt -->
-
-Pure: text in, values out.
+A claim of claims.yaml is a part of a page that stands there once. It covers the paragraph, list or table in
+which it stands. Pure: text in, values out.
 """
 
 import re
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from collections.abc import Collection, Iterator
+from typing import Any, Final, NamedTuple
 
 _NUMBER_WORDS: Final = (
     r"half\s+an?|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|thirty|sixty"
@@ -29,12 +26,13 @@ PROMISE: Final = re.compile(
 )
 """A promise about rights, or about what nobody is shown."""
 
-_KINDS: Final = ("tests", "measured")
+KINDS: Final = ("tests", "measured", "untested")
+"""Of evidence: names of tests; of benches and recordings; the reason why no test can assert it."""
 _FENCE: Final = re.compile(r"\s*```")
 
 
 class Block(NamedTuple):
-    """Lines between empty lines, outside of fenced code: a paragraph, list, table, heading or comment."""
+    """Lines between empty lines, outside of fenced code: a paragraph, list, table or heading."""
 
     line: int
     text: str
@@ -42,10 +40,6 @@ class Block(NamedTuple):
     @property
     def is_heading(self) -> bool:
         return self.text.startswith("#")
-
-    @property
-    def is_comment(self) -> bool:
-        return self.text.startswith("<!--")
 
 
 class Claim(NamedTuple):
@@ -57,15 +51,28 @@ class Claim(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """A name in a comment; `kind` is `tests` or `measured`."""
+    """An entry of claims.yaml: parts of a page, and the evidence for them by its kind."""
 
-    line: int
-    kind: str
-    name: str
+    page: str
+    claims: tuple[str, ...]
+    names: dict[str, tuple[str, ...]]
 
 
-class MalformedComment(ValueError):
-    """A comment that does not name tests or measurements."""
+def entries(document: dict[str, list[dict[str, Any]]]) -> list[Evidence]:
+    """Return the entries of claims.yaml, as YAML has read it. Raises ValueError."""
+    found = []
+    for page, listed in document.items():
+        for one in listed:
+            names = {kind: tuple(one[kind]) for kind in KINDS if kind in one}
+            if not names or not one.get("claims") or one.keys() - {"claims", *KINDS}:
+                raise ValueError(f"{page}: an entry needs claims, and one of {', '.join(KINDS)}: {one}")
+            found.append(Evidence(page, tuple(one["claims"]), names))
+    return found
+
+
+def on_one_line(text: str) -> str:
+    """Return a text with single blanks, as the claims are written."""
+    return " ".join(text.split())
 
 
 def blocks(text: str) -> Iterator[Block]:
@@ -82,19 +89,14 @@ def blocks(text: str) -> Iterator[Block]:
         fenced ^= is_fence
 
 
-def unproven(text: str) -> list[Claim]:
-    """Return the claims of a page that no comment covers."""
-    found: list[Claim] = []
-    waiting: list[Claim] = []
-    for block in blocks(text):
-        if block.is_heading:
-            found += waiting
-            waiting = []
-        elif block.is_comment:
-            waiting = []
-        else:
-            waiting += _claims(block)
-    return found + waiting
+def unproven(text: str, proven: Collection[str]) -> list[Claim]:
+    """Return the claims of a page in blocks in which none of `proven` stands."""
+    return [
+        claim
+        for block in blocks(text)
+        if not block.is_heading and not any(part in on_one_line(block.text) for part in proven)
+        for claim in _claims(block)
+    ]
 
 
 def _claims(block: Block) -> Iterator[Claim]:
@@ -111,20 +113,3 @@ def _sentence(text: str, match: re.Match[str]) -> str:
     )
     end = re.search(r"[.:](?:\s|$)|\n\s*[-|]\s|\n\||$", text[match.end() :])
     return " ".join(text[begin : match.end() + (end.start() if end else 0)].split())
-
-
-def evidence(text: str) -> Iterator[Evidence]:
-    """Yield what the comments of a page name. Raises MalformedComment."""
-    for block in blocks(text):
-        if block.is_comment:
-            body = re.fullmatch(r"<!--\s+(.*?)\s+-->", " ".join(block.text.split()))
-            if not body:
-                raise MalformedComment(f"line {block.line}: leave an empty line before and after the comment")
-            for part in body[1].split(";"):
-                kind, colon, names = part.strip().partition(": ")
-                if kind not in _KINDS or not colon:
-                    raise MalformedComment(
-                        f"line {block.line}: begin `{part.strip()}` with tests: or measured:"
-                    )
-                for name in names.split(","):
-                    yield Evidence(block.line, kind, name.strip())

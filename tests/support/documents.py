@@ -9,7 +9,7 @@ from tests.support.shared import shared_dir
 from website.markdown import section
 
 README, CHANGELOG = ROOT / "README.md", ROOT / "CHANGELOG.md"
-REFERENCE, ARCHITECTURE = ROOT / "docs" / "reference.md", ROOT / "docs" / "architecture.md"
+REFERENCE, ARCHITECTURE = ROOT / "docs" / "reference.md", ROOT / "docs" / "develop" / "architecture.md"
 INSPECT = ROOT / "docs" / "inspect.md"
 MONITORING = ROOT / "docs" / "monitoring.md"
 CONTRIBUTING, CREDENTIALS = ROOT / "CONTRIBUTING.md", ROOT / "docs" / "credentials.md"

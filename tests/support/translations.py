@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tests.support.documents import lines_of
-from website.markdown import section, without_evidence
+from website.markdown import section
 
 _FENCE: Final = re.compile(r"^( *)```(\w+)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 _HEADING: Final = re.compile(r"^(#+) (.+)$")
@@ -54,7 +54,7 @@ class Contents:
 
 def english_pages(pages: Pages) -> Pages:
     """Return the English pages, each section of `SPLIT` as the page that it is in Chinese."""
-    result = {path: without_evidence(text) for path, text in pages.items() if not path.startswith("zh/")}
+    result = {path: text for path, text in pages.items() if not path.startswith("zh/")}
     for path, parts in SPLIT.items():
         for heading, name in parts.items():
             body = section(result[path], heading)

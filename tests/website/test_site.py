@@ -20,7 +20,7 @@ from tests.support.documents import ROOT, TROUBLESHOOTING, lines_of
 from website import generated
 from website.examples import example
 from website.hooks import FOREIGN
-from website.markdown import for_mkdocs, relinked, section, tables, without_contents, without_evidence
+from website.markdown import for_mkdocs, relinked, section, tables, without_contents
 
 DASHED = [name.replace("_", "-") for name in Settings.model_fields]
 
@@ -47,9 +47,13 @@ def test_the_site_is_built_without_a_warning_and_asks_no_other_host(tmp_path: Pa
         name: found[0] for name, text in (texts | styles).items() if (found := FOREIGN.search(text))
     } == {}
     assert [name for name, text in texts.items() if 'class="mermaid"' in text] == [], "drawn by a script"
-    assert [name for name, text in texts.items() if "<!-- tests:" in text or "<!-- measured:" in text] == []
-    drawn = {path.stem: path.read_text("utf-8").count("```mermaid") for path in ROOT.glob("docs/*.md")}
-    assert {name: texts[f"{name}.html"].count('<figure class="picture">') for name in drawn} == drawn
+    drawn = {
+        path.relative_to(ROOT / "docs").with_suffix(".html").as_posix(): path.read_text("utf-8").count(
+            "```mermaid"
+        )
+        for path in ROOT.glob("docs/**/*.md")
+    }
+    assert {name: texts[name].count('<figure class="picture">') for name in drawn} == drawn
 
 
 @pytest.mark.parametrize(
@@ -181,12 +185,6 @@ def test_markdown_as_mkdocs_reads_it(written: str, read: str) -> None:
 def test_the_contents_of_a_page_are_left_to_the_site() -> None:
     text = "# A\n\nText:\n\n- [B](#b)\n- [C](#c), [D](#d)\n\nMore.\n\n## B\n\n- [C](#c)\n"
     assert without_contents(text) == "# A\n\nText:\n\nMore.\n\n## B\n\n- [C](#c)\n"
-
-
-def test_comments_that_name_tests_are_not_on_the_site() -> None:
-    one, other = "<!-- measured: bench/a.py;\ntests: tests/b.py -->", "<!-- tests: tests/c.py -->"
-    text = f"It takes 3 s.\n\n{one}\n\n## B\n\nSo.\n\n{other}"
-    assert without_evidence(text) == without_evidence(f"{text}\n") == "It takes 3 s.\n\n## B\n\nSo.\n\n"
 
 
 def test_links_of_other_documents_are_led_to_their_pages() -> None:
