@@ -15,6 +15,8 @@ import annotated_types
 import click
 import yaml
 
+from kubectl_placement.doctor.hub_rules import RULES as HUB_RULES
+from kubectl_placement.doctor.worker_rules import RULES as WORKER_RULES
 from placement_ac.cli.main import COMMANDS, main
 from placement_ac.config.load import PREFIX
 from placement_ac.config.settings import PATTERN_HELP, Settings, default_of, is_duration, is_list
@@ -290,11 +292,26 @@ def _from_here(link: re.Match[str]) -> str:
     return f"../{'reference.md' if link[0].startswith('#') else ''}{link[0]}" if link[0] else ""
 
 
+def checks() -> str:
+    """Return the page of the checks of `doctor`, on the hub and on the workers."""
+    return _page(
+        "Every check of the doctor",
+        "The checks of `placement-ac doctor`, and with `--workers` those of each worker (`worker-…`). "
+        "[Inspecting a hub](../inspect.md#doctor) explains the output.",
+        "placement-ac doctor --list",
+        (
+            _item(rule.check, ("Requirement", rule.looks_at), ("Fix", f"`{rule.fix}`".replace("|", "\\|")))
+            for rule in (*HUB_RULES, *WORKER_RULES)
+        ),
+    )
+
+
 PAGES: Final[dict[str, Callable[[], str]]] = {
     "reference/reasons.md": reasons,
     "reference/events.md": events,
     "reference/metrics.md": metrics,
     "reference/settings.md": settings,
     "reference/commands.md": commands,
+    "reference/checks.md": checks,
 }
 """The generated pages by their path in the site."""

@@ -101,7 +101,7 @@ IN_SENTENCES: Final = [
     ("inspect", "eight at a time", worker_inspector.CONCURRENT_WORKERS, 8),
     ("inspect", "With more than 40 clusters in a check", model.CLUSTERS_SHOWN, 40),
     ("inspect", "recorded within 20 ms", timeline_recorder.PAUSE_SECONDS, 0.02),
-    ("inspect", "50 ms of it are a pause", ui_feed.PAUSE_SECONDS, 0.05),
+    ("develop/performance", "50 ms of it are a pause", ui_feed.PAUSE_SECONDS, 0.05),
     ("inspect", "and waits 4 s after each step", demo.UI_PAUSE.total_seconds(), 4),
     ("reference", "[default: 4s with --ui, or 0s]", demo.UI_PAUSE.total_seconds(), 4),
     ("monitoring", "undone within 30 seconds", write_limits.PACED_SECONDS, 30),

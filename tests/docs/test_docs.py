@@ -13,8 +13,6 @@ import pytest
 import trustme
 from pydantic.alias_generators import to_camel
 
-from kubectl_placement.doctor.hub_rules import RULES as DOCTORS_RULES
-from kubectl_placement.doctor.worker_rules import RULES as WORKERS_RULES
 from kubectl_placement.explain.steps import StepName
 from kubectl_placement.explain.workload import CheckEntry, WorkloadExplanation
 from kubectl_placement.hub.controller_state import ControllerState
@@ -61,6 +59,7 @@ from tests.support.documents import (
     CREDENTIALS,
     DOCUMENTS,
     INSPECT,
+    JSON,
     LIMITS,
     MONITORING,
     README,
@@ -147,7 +146,7 @@ def test_names_labels_and_annotations() -> None:
 
 
 def test_times() -> None:
-    assert [float(row[1]) for row in table(REFERENCE, "Times")] == [
+    assert [float(row[1]) for row in table(ROOT / "docs" / "develop" / "times.md", "Times")] == [
         constants.SETTLE_SECONDS,
         constants.REGROUP_SECONDS,
         constants.NAME_CONFLICT_SECONDS,
@@ -331,7 +330,9 @@ def test_the_states_of_a_cluster_in_status() -> None:
 
 
 def test_the_keys_of_the_document_of_status() -> None:
-    keys = [re.sub(r" \([^)]*\)", "", row[1]).split(", ") for row in tables(INSPECT, "Status")[1]]
+    keys = [
+        re.sub(r" \([^)]*\)", "", row[1]).split(", ") for row in table(JSON, "The JSON document of `status`")
+    ]
     shapes = (
         ControllerState,
         CheckStatus,
@@ -374,7 +375,7 @@ def _targets_named(code: Iterable[str]) -> set[str]:
 
 
 def test_every_key_of_a_plan() -> None:
-    rows = dict(table(REFERENCE, "The JSON document of `plan`"))
+    rows = dict(table(JSON, "The JSON document of `plan`"))
     assert list(rows) == list(PlacementPlan.__dataclass_fields__)
     parts = {
         "conditions": PlacementCondition,
@@ -387,12 +388,12 @@ def test_every_key_of_a_plan() -> None:
 
 
 def test_every_key_of_a_workload() -> None:
-    rows = dict(table(REFERENCE, "The JSON document of `explain workload`"))
+    rows = dict(table(JSON, "The JSON document of `explain workload`"))
     assert list(rows) == [to_camel(name) for name in WorkloadExplanation.__dataclass_fields__]
     wanted = [*CheckEntry.__dataclass_fields__, *PlacementChoice.__dataclass_fields__]
-    below = REFERENCE.read_text("utf-8").partition("## The JSON document of `explain workload`")[2]
+    below = JSON.read_text("utf-8").partition("## The JSON document of `explain workload`")[2]
     wanted += [*ClusterChoice.__dataclass_fields__, *NewJob.__dataclass_fields__]
-    text = below.partition("\n## ")[0] + REFERENCE.read_text("utf-8").partition("`jobs`, where each")[2]
+    text = below.partition("\n## ")[0] + JSON.read_text("utf-8").partition("`jobs`, where each")[2]
     assert [name for name in wanted if f"`{to_camel(name)}`" not in text] == []
 
 
@@ -402,21 +403,11 @@ def test_every_step_of_explain() -> None:
     assert [row for row in rows if not row[1]] == []
 
 
-def test_every_check_of_the_doctor() -> None:
-    wanted = [(rule.check, rule.looks_at.replace("`", ""), rule.fix) for rule in DOCTORS_RULES]
-    assert table(INSPECT, "What it checks") == wanted
-
-
-def test_every_check_of_a_worker() -> None:
-    wanted = [(rule.check, rule.looks_at.replace("`", ""), rule.fix) for rule in WORKERS_RULES]
-    assert table(INSPECT, "What it checks on a worker") == wanted
-
-
 # -- the demo
 
 
 def test_the_keys_of_the_demos_document() -> None:
-    assert [row[0] for row in table(REFERENCE, "The JSON document of the demo")] == list(document(outcome()))
+    assert [row[0] for row in table(JSON, "The JSON document of the demo")] == list(document(outcome()))
 
 
 def test_the_step_in_the_stories_is_shown_like_that(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ from website.markdown import section
 
 README, CHANGELOG = ROOT / "README.md", ROOT / "CHANGELOG.md"
 REFERENCE, ARCHITECTURE = ROOT / "docs" / "reference.md", ROOT / "docs" / "develop" / "architecture.md"
-INSPECT = ROOT / "docs" / "inspect.md"
+INSPECT, JSON = ROOT / "docs" / "inspect.md", ROOT / "docs" / "json.md"
 MONITORING = ROOT / "docs" / "monitoring.md"
 CONTRIBUTING, CREDENTIALS = ROOT / "CONTRIBUTING.md", ROOT / "docs" / "credentials.md"
 STORIES, LIMITS = ROOT / "docs" / "stories.md", ROOT / "docs" / "limits.md"
