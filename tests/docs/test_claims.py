@@ -75,7 +75,7 @@ def test_every_named_test_and_measurement_exists(kind: str) -> None:
 # -- constants in sentences: tests of behaviour mostly shorten them
 
 IN_SENTENCES: Final = [
-    ("develop/architecture", "start, after every gap and every ten minutes", informer.RELIST_SECONDS, 600),
+    ("develop/architecture", "start, after a gap and every minute", informer.KOPF_RELIST_SECONDS, 60),
     ("develop/architecture", "stays for two seconds while decisions and", constants.SETTLE_SECONDS, 2),
     ("develop/architecture", "for 0.25 s if there are several decisions", constants.REGROUP_SECONDS, 0.25),
     ("credentials", "have been unusable for 5 minutes", provisioned.USABLE_WITHIN_SECONDS, 300),
@@ -163,7 +163,12 @@ IN_SENTENCES: Final = [
     ("reliability", "`/healthz` fails after seven minutes", health.DEAD_SECONDS, 420),
     ("develop/faults", "that `/livez` answers within a second", chaos.BLOCKED_SECONDS, 1),
     ("develop/faults", "disagree for longer than 2 s", constants.SETTLE_SECONDS, 2),
-    ("develop/faults", "also listed again every ten minutes", informer.RELIST_SECONDS, 600),
+    (
+        "develop/faults",
+        "also listed again every ten minutes, kopf's every minute",
+        informer.RELIST_SECONDS,
+        600,
+    ),
     ("stories", "is twenty times as fast as Kueue", environment.SPEED, 20),
     (
         "troubleshooting",
