@@ -15,6 +15,7 @@ import annotated_types
 import click
 import yaml
 
+from kubectl_placement.doctor.finding import DoctorRule
 from kubectl_placement.doctor.hub_rules import RULES as HUB_RULES
 from kubectl_placement.doctor.worker_rules import RULES as WORKER_RULES
 from placement_ac.cli.main import COMMANDS, main
@@ -292,6 +293,10 @@ def _from_here(link: re.Match[str]) -> str:
     return f"../{'reference.md' if link[0].startswith('#') else ''}{link[0]}" if link[0] else ""
 
 
+CHECKS: Final[tuple[DoctorRule[Any], ...]] = (*HUB_RULES, *WORKER_RULES)
+"""The checks of `doctor`, on the hub and on a worker."""
+
+
 def checks() -> str:
     """Return the page of the checks of `doctor`, on the hub and on the workers."""
     return _page(
@@ -301,7 +306,7 @@ def checks() -> str:
         "placement-ac doctor --list",
         (
             _item(rule.check, ("Requirement", rule.looks_at), ("Fix", f"`{rule.fix}`".replace("|", "\\|")))
-            for rule in (*HUB_RULES, *WORKER_RULES)
+            for rule in CHECKS
         ),
     )
 

@@ -11,8 +11,6 @@ import promql_parser
 import pytest
 import yaml
 
-from kubectl_placement.doctor.hub_rules import RULES as HUB_RULES
-from kubectl_placement.doctor.worker_rules import RULES as WORKER_RULES
 from placement_ac.cli.main import COMMANDS
 from placement_ac.config.load import PREFIX
 from placement_ac.config.settings import Settings, default_of
@@ -96,7 +94,7 @@ def test_every_entry_of_the_navigation_exists() -> None:
         pytest.param(generated.metrics, [measure.name for measure in MEASURES], id="metrics"),
         pytest.param(generated.settings, [f"--{name}" for name in DASHED], id="settings"),
         pytest.param(generated.commands, [f"placement-ac {name}" for name in COMMANDS], id="commands"),
-        pytest.param(generated.checks, [rule.check for rule in (*HUB_RULES, *WORKER_RULES)], id="checks"),
+        pytest.param(generated.checks, [rule.check for rule in generated.CHECKS], id="checks"),
     ],
 )
 def test_a_page_has_every_item_of_the_code(page: Callable[[], str], items: list[str]) -> None:
