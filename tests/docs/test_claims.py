@@ -61,6 +61,11 @@ def test_every_claim_of_the_file_stands_in_its_page_once(page: Path) -> None:
     assert {part: text.count(part) for part in claims} == dict.fromkeys(claims, 1)
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_no_page_has_a_comment(page: Path) -> None:
+    assert "<!--" not in page.read_text("utf-8"), "name tests in tests/docs/claims.yaml"
+
+
 def test_every_page_has_claims() -> None:
     assert {name_of(page) for page in PAGES} - {entry.page for entry in CLAIMS} == set(WITHOUT_CLAIMS)
     assert {entry.page for entry in CLAIMS} - {name_of(page) for page in PAGES} == set()
