@@ -1,7 +1,7 @@
 """
-The final table: one row per figure, with its budget beside it.
+The tables: one row per figure, with its budget beside it.
 
-`python -m bench.report FILE` prints it from a file of results, as Markdown.
+`python -m bench.report FILE` prints that of `bench` from a file of results, as Markdown.
 """
 
 import json
@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from rich.console import Console
 from rich.table import Table
 
-from bench.draws import PREPARED, SHARED, VARIANTS
-from bench.figures import FLOOR, MINE, Figures
-from bench.processors import usable
+from bench.comparison import PREPARED, SHARED, VARIANTS
+from bench.measure import FLOOR, MINE, Figures
+from bench.processes import usable
 
 REFERENCE: Final = 200
 """The budgets are for this many checks by default."""
@@ -37,6 +38,10 @@ RSS_MB: Final = 140.0
 LARGE: Final = (1000, 5000)
 """Checks and clusters of the large scene."""
 LARGE_RSS_MB: Final = 230.0
+HEAD: Final = ("where", "what", "controller", "floor", "ratio", "wanted", "met")
+SIZES: Final = (
+    "checks", "clusters", "one change, p50", "over floor", "burst", "over floor", "cold start", "over floor"
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,87 +70,77 @@ def reference(sizes: Sequence[Figures]) -> Figures:
     return min(most, key=lambda one: int(one["clusters"])) if most else dict(*sizes[-1:])
 
 
-HEAD: Final = ("where", "what", "controller", "floor", "ratio", "wanted", "met")
+# -- tables
 
 
-def sections(whole: Figures) -> Iterator[tuple[str, list[Row]]]:
-    """Yield a title and its rows; `whole` is the content of the file of results."""
-    sizes = whole["sizes"]
-    wanted = reference(sizes)
+def table(whole: Figures) -> Table:
+    """Return the table of a file of results."""
+    shown = Table(*(name.upper() for name in HEAD), caption=where_measured(whole["machine"]))
+    for section in (*_sizes(whole, whole["sizes"]), *_others(whole)):
+        for cells in _cells(*section):
+            shown.add_row(*cells)
+        shown.add_section()
+    return shown
+
+
+def markdown(whole: Figures) -> Iterator[str]:
+    """Yield the lines of two Markdown tables: a summary of the sizes, and all figures with their budgets."""
+    first = reference(whole["sizes"])
+    sections = [*(_sizes(whole, [first]) if first else ()), *_others(whole)]
+    yield where_measured(whole["machine"])
+    yield ""
+    yield from markdown_table(SIZES, map(_in_short, whole["sizes"]))
+    yield ""
+    yield from markdown_table(HEAD, (cells for section in sections for cells in _cells(*section)))
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a table in Markdown."""
+    for cells in (head, ["---" for _ in head], *rows):
+        yield f"| {' | '.join(cell.strip() for cell in cells)} |"
+
+
+def show(head: Sequence[str], rows: Mapping[str, Sequence[str]]) -> None:
+    """Print a table of named rows to standard error."""
+    shown = Table(*head, box=None)
+    for name, cells in rows.items():
+        shown.add_row(name, *cells)
+    Console(stderr=True).print(shown)
+
+
+def _cells(where: str, rows: Iterable[Row]) -> Iterator[tuple[str, ...]]:
+    for number, row in enumerate(rows):
+        yield (where if number == 0 else "", *row.cells)
+
+
+def _sizes(whole: Figures, sizes: Iterable[Figures]) -> Iterator[tuple[str, Iterator[Row]]]:
+    wanted = reference(whole["sizes"])
     for one in sizes:
-        yield _where(one), list(rows(one, judged=one is wanted and one["checks"] == REFERENCE))
-    yield from _other_sections(whole)
+        yield _where(one), rows(one, judged=one is wanted and one["checks"] == REFERENCE)
 
 
-def _other_sections(whole: Figures) -> Iterator[tuple[str, list[Row]]]:
+def _others(whole: Figures) -> Iterator[tuple[str, Iterator[Row]]]:
     for one in whole["draws"]:
-        title = VARIANTS[one["variant"]].title
-        yield f"{_where(one)}, drawn anew, {title}", list(draw_rows(one))
+        yield f"{_where(one)}, drawn anew, {VARIANTS[one['variant']].title}", draw_rows(one)
     for one in whole["memory"]:
-        yield _where(one), list(_memory(one))
+        yield _where(one), _memory_rows(one)
     for what, found in whole["growth"].items():
-        yield f"{found['from'][what]} to {found['to'][what]} {what}", list(_growth(found))
+        yield f"{found['from'][what]} to {found['to'][what]} {what}", _growth(found)
 
 
 def _where(one: Figures) -> str:
     return f"{one['checks']} checks, {one['clusters']} clusters"
 
 
-def table(whole: Figures) -> Table:
-    shown = Table(*(name.upper() for name in HEAD), caption=where_measured(whole["machine"]))
-    for where, found in sections(whole):
-        for number, row in enumerate(found):
-            shown.add_row(where if number == 0 else "", *row.cells)
-        shown.add_section()
-    return shown
-
-
-SIZES: Final = (
-    "checks",
-    "clusters",
-    "one change, p50",
-    "over floor",
-    "burst",
-    "over floor",
-    "cold start",
-    "over floor",
-)
-
-
-def markdown(whole: Figures) -> Iterator[str]:
-    """Yield the lines of two Markdown tables: a summary of the sizes, and all figures with their budgets."""
-    yield where_measured(whole["machine"])
-    yield ""
-    yield from _lines(SIZES, map(_in_short, whole["sizes"]))
-    yield ""
-    found = list(_other_sections(whole))
-    if first := reference(whole["sizes"]):
-        found.insert(0, (_where(first), list(rows(first, judged=first["checks"] == REFERENCE))))
-    cells = [
-        (where if number == 0 else "", *row.cells) for where, some in found for number, row in enumerate(some)
-    ]
-    yield from _lines(HEAD, cells)
-
-
 def _in_short(one: Figures) -> tuple[str, ...]:
     latency, burst, cold = one["latency"], one["burst"], one["coldStart"]
-    return (
-        str(one["checks"]),
-        str(one["clusters"]),
-        f"{latency[MINE]['p50Ms']} ms",
-        f"{latency['p50OverFloor']:.2f}",
-        _seconds(burst[MINE], "medianSeconds"),
-        f"{burst['overFloor']:.2f}",
-        _seconds(cold[MINE], "seconds"),
-        f"{cold['overFloor']:.2f}",
-    )
+    p50 = (f"{latency[MINE]['p50Ms']} ms", f"{latency['p50OverFloor']:.2f}")
+    starts = (_seconds(cold[MINE], "seconds"), f"{cold['overFloor']:.2f}")
+    bursts = (_seconds(burst[MINE], "medianSeconds"), f"{burst['overFloor']:.2f}")
+    return str(one["checks"]), str(one["clusters"]), *p50, *bursts, *starts
 
 
-def _lines(head: Sequence[str], found: Iterable[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(head)} |"
-    yield "|" + "---|" * len(head)
-    for cells in found:
-        yield f"| {' | '.join(cell.strip() for cell in cells)} |"
+# -- rows
 
 
 def rows(one: Figures, *, judged: bool) -> Iterator[Row]:
@@ -154,9 +149,7 @@ def rows(one: Figures, *, judged: bool) -> Iterator[Row]:
     yield _ratio("burst", one["burst"], "medianSeconds", BURST_OVER_FLOOR if judged else None)
     yield _ratio("cold start", one["coldStart"], "seconds", COLD_START_OVER_FLOOR if judged else None)
     yield from _restart(one["restart"], judged)
-    yield from _cost(one, one["costOfFloor"], judged)
-    yield _memory_row("RSS at rest", one["rssMb"], RSS_MB if judged else None, one["costOfFloor"]["rssMb"])
-    yield _memory_row("RSS after it all", one["rssMbAfter"], RSS_MB if judged else None)
+    yield from _cost(one, judged)
     if one["outage"][MINE]:
         mine, floor = (_seconds(one["outage"][side], "seconds") for side in (MINE, FLOOR))
         seconds = one["outage"][MINE]["seconds"]
@@ -174,16 +167,13 @@ def draw_rows(one: Figures) -> Iterator[Row]:
     yield Row("one change over one back, p50", _times(one["newOverBack"]), "", one["newOverBack"], over_back)
     yield _ratio("burst", one["burst"], "medianSeconds", most)
     yield _ratio("restart, all changed: right", one["afterChanges"], "seconds", most)
-    yield from _cost(one, one["costOfFloor"], judged=shared)
-    yield _memory_row("RSS at rest", one["rssMb"], RSS_MB if shared else None, one["costOfFloor"]["rssMb"])
-    yield _memory_row("RSS after it all", one["rssMbAfter"], RSS_MB if shared else None)
+    yield from _cost(one, judged=shared)
 
 
 def _latency(found: Figures, wanted: Mapping[str, float], what: str = "one change") -> Iterator[Row]:
     for part in ("p50", "p90", "p99"):
         mine, floor = (f"{found[side][f'{part}Ms']} ms" for side in (MINE, FLOOR))
-        ratio = found[f"{part}OverFloor"]
-        yield Row(f"{what}, {part}", mine, floor, ratio, wanted.get(part), is_ratio=True)
+        yield Row(f"{what}, {part}", mine, floor, found[f"{part}OverFloor"], wanted.get(part), is_ratio=True)
 
 
 def _ratio(what: str, found: Figures, key: str, most: float | None = None) -> Row:
@@ -197,9 +187,8 @@ def _restart(found: Figures, judged: bool) -> Iterator[Row]:
     if mine["requests"] is not None:
         count, lists = mine["writes"], max(mine["listsPerKind"].values())
         yield Row("  its writes", str(count), "", count, 0.0 if judged else None)
-        yield Row(
-            "  its lists of one kind, at most", str(lists), "", lists, LISTS_PER_KIND if judged else None
-        )
+        most = LISTS_PER_KIND if judged else None
+        yield Row("  its lists of one kind, at most", str(lists), "", lists, most)
     yield _ratio("restart, all changed: right", found["afterChanges"], "seconds")
 
 
@@ -214,21 +203,24 @@ COSTS: Final = (
 )
 
 
-def _cost(mine: Figures, floor: Figures, judged: bool) -> Iterator[Row]:
+def _cost(one: Figures, judged: bool) -> Iterator[Row]:
+    floor = one["costOfFloor"]
     for what, key, unit, most in COSTS:
-        value, beside = mine[key], floor[key]
-        if value is not None:
-            yield Row(what, f"{value:g}{unit}", f"{beside:g}{unit}", value, most if judged else None)
+        if one[key] is not None:
+            mine, beside = (f"{side[key]:g}{unit}" for side in (one, floor))
+            yield Row(what, mine, beside, one[key], most if judged else None)
+    yield _memory("RSS at rest", one["rssMb"], RSS_MB if judged else None, f"{floor['rssMb']} MB")
+    yield _memory("RSS after it all", one["rssMbAfter"], RSS_MB if judged else None)
 
 
-def _memory(one: Figures) -> Iterator[Row]:
+def _memory_rows(one: Figures) -> Iterator[Row]:
     most = LARGE_RSS_MB if (one["checks"], one["clusters"]) == LARGE else None
-    yield _memory_row("RSS at rest, having found all", one["rssMb"], most)
-    yield _memory_row("RSS at rest, having made all", one["rssMbCold"], most)
+    yield _memory("RSS at rest, having found all", one["rssMb"], most)
+    yield _memory("RSS at rest, having made all", one["rssMbCold"], most)
 
 
-def _memory_row(what: str, value: float, most: float | None, floor: float | None = None) -> Row:
-    return Row(what, f"{value} MB", "" if floor is None else f"{floor} MB", value, most)
+def _memory(what: str, value: float, most: float | None, floor: str = "") -> Row:
+    return Row(what, f"{value} MB", floor, value, most)
 
 
 GROWTH: Final = (
@@ -244,8 +236,7 @@ GROWTH: Final = (
 
 def _growth(found: Figures) -> Iterator[Row]:
     for what, key, most in GROWTH:
-        floor = found.get(f"{key}OfFloor")
-        yield Row(what, _times(found[key]), _times(floor), found[key], most)
+        yield Row(what, _times(found[key]), _times(found.get(f"{key}OfFloor")), found[key], most)
     if found["from"]["checks"] != found["to"]["checks"]:
         yield Row("burst, for each check", _times(found["burstPerCheck"]))
 
@@ -258,6 +249,8 @@ def _seconds(found: Figures, key: str) -> str:
     return f"{found[key]:.2f} s"
 
 
+# -- the machine
+
 OWN: Final = {True: ", one of them for the hubs alone", False: ", all of them for everybody", None: ""}
 
 
@@ -269,20 +262,15 @@ def where_measured(machine: Mapping[str, Any]) -> str:
 
 def machine() -> dict[str, Any]:
     """Return the machine of the measurement, with the usable processors and its load."""
+    lines = (line.partition(":") for line in Path("/proc/cpuinfo").read_text().splitlines())
+    models = (value.strip() for name, _, value in lines if name.startswith("model name"))
     return {
         "cpus": len(usable()) or os.cpu_count(),
-        "model": _model(),
+        "model": next(models, platform.machine()),
         "python": platform.python_version(),
         "kernel": platform.release(),
         "loadAtStart": round(os.getloadavg()[0], 2),
     }
-
-
-def _model() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.machine()
 
 
 if __name__ == "__main__":

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from bench.__main__ import MEMORY, SIZES, Plan
-from bench.clearing import is_mine
-from bench.draws import VARIANTS
-from bench.figures import (
+from bench.comparison import VARIANTS
+from bench.driver import FROM_THE_HUB
+from bench.measure import (
     Figures,
     bursts,
     cpu_per_1000,
@@ -22,9 +22,8 @@ from bench.figures import (
     watched_kinds,
     writes,
 )
-from bench.plays import FROM_THE_HUB
 from bench.report import Row, draw_rows, markdown, reference, rows, table, where_measured
-from bench.scene import MINE, NS, PER_CHECK, Scene, asks
+from bench.scene import MINE, NS, PER_CHECK, Scene, asks, is_mine
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     LABEL_MANAGED_BY,
