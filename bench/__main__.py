@@ -18,12 +18,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-from rich.console import Console
 
 from bench.comparison import VARIANTS, Length, Report, Variant, at, drawn, memory_at
 from bench.driver import SIDES, Where
 from bench.measure import Figures, growth
-from bench.report import REFERENCE, machine, reference, table
+from bench.report import REFERENCE, machine, markdown, reference, show
 from bench.scene import PER_CHECK, Scene
 
 LATEST: Final = Path(__file__).with_name("latest.json")
@@ -176,7 +175,7 @@ def main(
     where = Where(kubeconfigs, apart)
     results = Results(output, machine() | {"hubsHaveOwnProcessor": where.hubs_have_own_processor})
     measured(plan, where, results)
-    Console(width=120).print(table(results.whole))
+    show(markdown(results.whole, every_size=True))
     click.echo(f"written to {output}")
 
 

@@ -15,23 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from bench.driver import (
-    Stage,
-    Stages,
-    Where,
-    burst,
-    changed_meanwhile,
-    cold,
-    latency,
-    on_hubs,
-    one_by_one,
-    outage,
-    rest,
-    restart,
-    staged,
-    swaps,
-    within,
-)
+from bench import driver
+from bench.driver import Stage, Stages, Where
 from bench.hubs import embedded
 from bench.measure import FLOOR, MINE, Figures, bursts, compared, latencies, pooled
 from bench.processes import CONTROLLER, Side
@@ -80,10 +65,10 @@ async def at(scene: Scene, where: Where, length: Length, report: Report) -> Figu
 
     async def start(stages: Stages) -> dict[str, Figures]:
         report("one more cold start")
-        return {name: await cold(stage) for name, stage in stages.items()}
+        return {name: await driver.cold(stage) for name, stage in stages.items()}
 
-    found = [await on_hubs(scene, where, whole) for _ in range(length.rounds)]
-    more = [await on_hubs(scene, where, start) for _ in range(length.starts - 1)]
+    found = [await driver.on_hubs(scene, where, whole) for _ in range(length.rounds)]
+    more = [await driver.on_hubs(scene, where, start) for _ in range(length.starts - 1)]
     raw = {name: pooled([one[name] for one in found], [one[name] for one in more]) for name in found[0]}
     restarts, outages = _of(raw, "restart"), _of(raw, "outage")
     meanwhile = {name: one.pop("afterChanges") for name, one in restarts.items()}
@@ -104,26 +89,28 @@ async def _played(stages: Stages, length: Length, report: Report) -> dict[str, F
     raw: dict[str, Figures] = {name: {} for name in stages}
     for name, stage in stages.items():
         report(f"cold start: {name}")
-        raw[name]["coldStart"] = await cold(stage)
+        raw[name]["coldStart"] = await driver.cold(stage)
         report(f"restart: {name}")
-        raw[name]["restart"] = await restart(stage)
+        raw[name]["restart"] = await driver.restart(stage)
     with ExitStack() as stack:
         for name, stage in stages.items():
             await decide_all(stage.client, stage.scene, turn=1)
             process = stack.enter_context(stage.running())
-            raw[name]["restart"]["afterChanges"] = await changed_meanwhile(stage, process, turn=1)
+            raw[name]["restart"]["afterChanges"] = await driver.changed_meanwhile(stage, process, turn=1)
             await stage.change_all(turn=0)
-            raw[name]["rssMb"] = await rest(process)
+            raw[name]["rssMb"] = await driver.rest(process)
         report("single changes")
         checks = next(iter(stages.values())).scene.checks
-        plays: dict[str, Any] = await one_by_one(stages, swaps(checks, length.changes), length.idle)
+        plays: dict[str, Any] = await driver.one_by_one(
+            stages, driver.swaps(checks, length.changes), length.idle
+        )
         report("burst")
-        at_once = await burst(stages, (1, 0) * length.bursts)
+        at_once = await driver.burst(stages, (1, 0) * length.bursts)
         after = _memory(stages)
         away: Mapping[str, Figures | None] = dict.fromkeys(stages)
         if length.outage:
             report("outage")
-            away = await outage(stages, length.outage)
+            away = await driver.outage(stages, length.outage)
     for name in stages:
         raw[name] |= plays[name] | {"burst": at_once[name], "rssMbAfter": after[name], "outage": away[name]}
     return raw
@@ -136,14 +123,14 @@ def _memory(stages: Stages) -> dict[str, float]:
 async def memory_at(scene: Scene, report: Report) -> Figures:
     """Return the controller's memory at rest: after creating everything, and after finding everything."""
     with tempfile.TemporaryDirectory() as folder, embedded(Path(folder) / "kubeconfig") as hub:
-        async with staged(CONTROLLER, hub, scene) as stage:
+        async with driver.staged(CONTROLLER, hub, scene) as stage:
             found: Figures = {"checks": scene.checks, "clusters": scene.clusters}
             report("cold start")
-            found["rssMbCold"] = (await cold(stage))["rssMb"]
+            found["rssMbCold"] = (await driver.cold(stage))["rssMb"]
             report("rest")
             with stage.running(probed=True) as process:
-                await within(process.ready(), process)
-                found["rssMb"] = await rest(process)
+                await driver.within(process.ready(), process)
+                found["rssMb"] = await driver.rest(process)
     return found
 
 
@@ -180,7 +167,7 @@ async def drawn(variant: Variant, scene: Scene, where: Where, length: Length, re
     async def play(stages: Stages) -> dict[str, Figures]:
         return await _played_anew(stages, length, report)
 
-    raw = await on_hubs(scene, where, play, variant.side)
+    raw = await driver.on_hubs(scene, where, play, variant.side)
     anew, back = latencies(_of(raw, "latency")), latencies(_of(raw, "back"))
     return {
         "variant": variant.name,
@@ -202,14 +189,14 @@ async def _played_anew(stages: Stages, length: Length, report: Report) -> dict[s
             report(f"cold start: {name}")
             process = stack.enter_context(stage.running())
             await stage.until_right(process, whole=stage.side.is_controller)
-            await rest(process)
+            await driver.rest(process)
         checks = min(length.changes, *(stage.scene.checks for stage in stages.values()))
         report("single changes")
-        raw = await one_by_one(stages, [(check, ANEW) for check in range(checks)], length.idle)
+        raw = await driver.one_by_one(stages, [(check, ANEW) for check in range(checks)], length.idle)
         report("back")
-        back = await latency(stages, [(check, FIRST) for check in range(checks)])
+        back = await driver.latency(stages, [(check, FIRST) for check in range(checks)])
         report("burst")
-        at_once = await burst(stages, range(ANEW + 1, ANEW + 1 + length.bursts))
+        at_once = await driver.burst(stages, range(ANEW + 1, ANEW + 1 + length.bursts))
         after = _memory(stages)
     for name, stage in stages.items():
         report(f"starts after changes: {name}")
@@ -226,7 +213,7 @@ async def _starts(stage: Stage, length: Length) -> Figures:
     for turn in range(first, first + length.starts):
         await decide_all(stage.client, stage.scene, turn)
         with stage.running() as process:
-            found.append(await changed_meanwhile(stage, process, turn))
-            memory.append(await rest(process))
+            found.append(await driver.changed_meanwhile(stage, process, turn))
+            memory.append(await driver.rest(process))
     seconds = statistics.median(one["seconds"] for one in found)
     return {"afterChanges": {"seconds": seconds, "starts": found}, "rssMb": max(memory)}

@@ -11,14 +11,15 @@ import random
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack, aclosing, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
 
-from bench.hubs import AGENT, Bench, Theirs, embedded
+from bench.hubs import AGENT, Theirs, embedded
 from bench.measure import Figures, cpu_per_1000, lists_per_kind, per_change, per_minute, watched_kinds, writes
 from bench.processes import (
     CONTROLLER,
@@ -32,9 +33,8 @@ from bench.processes import (
     until_idle,
     usable,
 )
-from bench.scene import Scene, decide, decide_all, newest
+from bench.scene import Scene, decide, decide_all, follow, is_active
 from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CONFIG, Kind
-from placement_ac.core.api.errors import ApiError
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 
@@ -60,8 +60,7 @@ class Follower:
     Times are of the event loop.
     """
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self) -> None:
         self._lists: dict[str, Sequence[str]] = {}
         self._active: set[str] = set()
         self._wanted: dict[str, Sequence[str]] = {}
@@ -77,34 +76,19 @@ class Follower:
             await self._reached.wait()
         return asyncio.get_running_loop().time()
 
-    def _take(self, kind: Kind, change: str, item: Object) -> None:
+    def take(self, kind: Kind, change: str, item: Object) -> None:
         name = item["metadata"]["name"]
         if kind is MULTIKUEUE_CONFIG:
             self._lists[name] = [] if change == "DELETED" else item["spec"]["clusters"]
             if self._wanted.get(name) == self._lists[name]:
                 del self._wanted[name]
-        elif change != "DELETED" and _is_active(item):
+        elif change != "DELETED" and is_active(item):
             self._active.add(name)
             self._checks.discard(name)
         else:
             self._active.discard(name)
         if not self._wanted and not self._checks:
             self._reached.set()
-
-    async def follow(self, kind: Kind) -> None:
-        while True:
-            try:
-                async with aclosing(self._client.watch(newest(kind), "")) as events:
-                    async for change, item in events:
-                        if change != "BOOKMARK":
-                            self._take(kind, change, item)
-            except ApiError:
-                await asyncio.sleep(0.01)
-
-
-def _is_active(check: Object) -> bool:
-    conditions = (check.get("status") or {}).get("conditions") or ()
-    return any(one["type"] == "Active" and one["status"] == "True" for one in conditions)
 
 
 # -- stages
@@ -115,7 +99,7 @@ class Stage:
     """A hub with a scene, for one of the sides."""
 
     side: Side
-    hub: Bench
+    hub: Theirs
     client: Client
     follower: Follower
     scene: Scene
@@ -195,7 +179,7 @@ class Where:
 
 
 @contextmanager
-def hubs(where: Where, folder: Path) -> Iterator[Sequence[Mapping[Side, Bench]]]:
+def hubs(where: Where, folder: Path) -> Iterator[Sequence[Mapping[Side, Theirs]]]:
     """Give each side a hub, and yield the groups of sides that work at the same time; end the hubs."""
     if len(where.kubeconfigs) == 1:
         yield [{side: Theirs(where.kubeconfigs[0])} for side in SIDES]
@@ -211,15 +195,17 @@ def hubs(where: Where, folder: Path) -> Iterator[Sequence[Mapping[Side, Bench]]]
 
 
 @asynccontextmanager
-async def staged(side: Side, hub: Bench, scene: Scene) -> AsyncIterator[Stage]:
+async def staged(side: Side, hub: Theirs, scene: Scene) -> AsyncIterator[Stage]:
     """Create a scene on a hub and follow its objects; delete it at the end."""
     async with Client(Login(hub.kubeconfig), field_manager=AGENT) as client:
-        follower = Follower(client)
+        follower = Follower()
         tasks: list[asyncio.Task[None]] = []
         try:
             await hub.fill(client, scene)
             kinds = (MULTIKUEUE_CONFIG, ADMISSION_CHECK)
-            tasks += [asyncio.create_task(follower.follow(kind)) for kind in kinds]
+            tasks += [
+                asyncio.create_task(follow(client, kind, partial(follower.take, kind))) for kind in kinds
+            ]
             yield Stage(side, hub, client, follower, scene)
         finally:
             for task in tasks:

@@ -23,19 +23,8 @@ import click
 from placement_ac.controller import session
 from placement_ac.observability import logs
 from placement_lab.hub import Hub
+from tests.placement_ac.controller.faults import plays
 from tests.placement_ac.controller.faults.kills import END, Process, send_a_job_back
-from tests.placement_ac.controller.faults.plays import (
-    CLUSTERS,
-    FAULTS,
-    Fault,
-    Scene,
-    begin,
-    clock_that_jumps,
-    comes_to_rest,
-    end_well,
-    nothing_is_lost,
-    prepare,
-)
 from tests.support import jobs
 from tests.support.driver import Controllers, Driver
 
@@ -44,19 +33,19 @@ QUIET_SECONDS: Final = 2.0
 
 
 @contextmanager
-def scene_of(*clusters: str) -> Iterator[Scene]:
+def scene_of(*clusters: str) -> Iterator[plays.Scene]:
     """The stage of the tests, on its own hub."""
     with ExitStack() as opened:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
         admin = opened.enter_context(Driver(opened.enter_context(Hub())))
         admin.namespace("kueue-system")
         controllers = opened.enter_context(Controllers(folder / "kubeconfig"))
-        yield prepare(opened.enter_context(jobs.stage(admin, controllers, clusters)), folder)
+        yield plays.prepare(opened.enter_context(jobs.stage(admin, controllers, clusters)), folder)
 
 
 @contextmanager
-def running(scene: Scene, fault: Fault) -> Iterator[None]:
-    if fault.play is clock_that_jumps:
+def running(scene: plays.Scene, fault: plays.Fault) -> Iterator[None]:
+    if fault.play is plays.clock_that_jumps:
         before, session._now = session._now, scene.clock  # noqa: SLF001  # there is no other way to set a clock
         with scene.there.controllers(leader_elect=True):
             yield
@@ -74,19 +63,19 @@ def seconds_until(reached: Callable[[], bool], began: float) -> float:
     return round(time.monotonic() - began, 2)
 
 
-def after(fault: Fault) -> dict[str, float]:
+def after(fault: plays.Fault) -> dict[str, float]:
     """Play a fault at full size; fail unless the hub becomes correct and nothing is lost."""
-    with scene_of(*CLUSTERS) as scene, running(scene, fault):
-        begin(scene)
+    with scene_of(*plays.CLUSTERS) as scene, running(scene, fault):
+        plays.begin(scene)
         fault.before(scene)
         since = len(scene.hub.journal)
         began = fault.play(scene, fault.full)
         seconds = seconds_until(lambda: scene.world() == fault.right, began)
         asked = scene.asked(since)
         scene.hub.faults.clear()
-        nothing_is_lost(scene)
-        end_well(scene)
-        rests = comes_to_rest(scene, QUIET_SECONDS)
+        plays.nothing_is_lost(scene)
+        plays.end_well(scene)
+        rests = plays.comes_to_rest(scene, QUIET_SECONDS)
     if not rests:
         raise click.ClickException(f"the controller is not idle after {fault.name}")
     return {"lasts": fault.full, "rightAgain": seconds, "requests": asked}
@@ -99,7 +88,9 @@ def killed(number: int, *, after: bool) -> float | None:
         process.kill_at(scene, number, after=after)
         ended = send_a_job_back(scene) == END
         took = time.monotonic() - began
-        ended = ended and comes_to_rest(scene, QUIET_SECONDS) and scene.there.account("j") == (1, 2, True)
+        ended = (
+            ended and plays.comes_to_rest(scene, QUIET_SECONDS) and scene.there.account("j") == (1, 2, True)
+        )
     if not ended:
         raise click.ClickException(f"the hub is not correct after a kill at write {number}")
     return took if process.kills else None
@@ -134,7 +125,7 @@ def main(only: tuple[str, ...], kill: bool) -> None:
     logs.configure("text", "error")
     jobs.LIMIT = PATIENCE_SECONDS
     found: dict[str, Any] = {"cpus": os.cpu_count(), "load": round(os.getloadavg()[0], 1), "faults": {}}
-    for fault in FAULTS:
+    for fault in plays.FAULTS:
         if not only or fault.name in only:
             found["faults"][fault.name] = after(fault)
             click.echo(f"{fault.name}: {found['faults'][fault.name]}", err=True)

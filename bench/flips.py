@@ -28,7 +28,6 @@ from bench.jobs import (
     Ledger,
     Scene,
     arrivals,
-    percentiles,
     scene,
     until,
 )
@@ -186,9 +185,8 @@ def figures(row: Row, ledger: Ledger, requests: dict[str, int], last_flip: float
         "flags": list(row.flags),
         "notStarted": len(ledger.waiting()),
         "interrupted": len(ledger.interrupted()),
-        **ledger.counts(),
+        **ledger.figures(),
         **requests,
-        "toStart": percentiles(ledger.to_start()),
         "lastStartAfterLastFlip": after,
         "longestWaitWithQuota": round(max(ledger.with_quota.values(), default=0.0), 2),
     }

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
 
 import click
 
@@ -40,19 +39,28 @@ class Taken:
     watched: Mapping[str, int] = field(default_factory=dict)
 
 
-class Bench(Protocol):
-    """A hub for a measurement."""
+class Theirs:
+    """The hub of a kubeconfig. The namespace stays: not every hub has a controller that deletes it."""
 
-    kubeconfig: Path
+    def __init__(self, kubeconfig: Path) -> None:
+        self.kubeconfig = kubeconfig
+        self._is_ours = False
 
     async def fill(self, client: Client, scene: Scene) -> None:
         """Create a scene; objects of an earlier one are deleted. ClickException: the hub is in use."""
+        await refuse_what_is_in_use(client)
+        self._is_ours = True
+        await clear(client)
+        await prepare(client, scene)
 
     async def clear(self, client: Client) -> None:
         """Delete the scene and everything created for it."""
+        if self._is_ours:  # what others have there is not deleted
+            await clear(client)
 
     def down(self) -> bool:
         """Make the hub unreachable; False: not possible with this hub."""
+        return False
 
     def up(self) -> None:
         """Make the hub reachable again, with all its objects."""
@@ -61,20 +69,17 @@ class Bench(Protocol):
         """Return the requests and bytes since the last call; None: the hub does not count them."""
 
 
-class Ours:
+class Ours(Theirs):
     """An embedded hub in its own process, which ends with it."""
 
     def __init__(self, kubeconfig: Path, process: "subprocess.Popen[str]") -> None:
-        self.kubeconfig = kubeconfig
+        super().__init__(kubeconfig)
         self._process = process
         self.pid = process.pid
         self._answer()  # it serves now
 
     async def fill(self, _: Client, scene: Scene) -> None:
         await asyncio.to_thread(self._order, f"fill {json.dumps(asdict(scene))}")
-
-    async def clear(self, _: Client) -> None:
-        return
 
     def down(self) -> bool:
         self._order("down")
@@ -97,33 +102,6 @@ class Ours:
         if line := self._process.stdout.readline():
             return line
         raise click.ClickException("the hub has ended")
-
-
-class Theirs:
-    """The hub of a kubeconfig. The namespace stays: not every hub has a controller that deletes it."""
-
-    def __init__(self, kubeconfig: Path) -> None:
-        self.kubeconfig = kubeconfig
-        self._is_ours = False
-
-    async def fill(self, client: Client, scene: Scene) -> None:
-        await refuse_what_is_in_use(client)
-        self._is_ours = True
-        await clear(client)
-        await prepare(client, scene)
-
-    async def clear(self, client: Client) -> None:
-        if self._is_ours:  # what others have there is not deleted
-            await clear(client)
-
-    def down(self) -> bool:
-        return False
-
-    def up(self) -> None:
-        return
-
-    def taken(self) -> None:
-        return None
 
 
 @contextmanager

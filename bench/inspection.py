@@ -24,7 +24,7 @@ import yaml
 
 from bench.hubs import embedded, fleet_options
 from bench.processes import compile_ours
-from bench.report import show
+from bench.report import markdown_table, show
 from kubectl_placement.cli.hub_options import EXPLAIN_KINDS, HubSource, read_once
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.plan.what_if import what_if
@@ -111,11 +111,9 @@ def main(runs: int, **sizes: Any) -> None:
         kubeconfig = Path(folder) / "kubeconfig"
         with embedded(kubeconfig, "fleet", *(sizes[name] for name in ("clusters", "checks", "workloads"))):
             found = measured(kubeconfig, runs)
-    cells = {
-        name: [str(one.get(key, "-")) for key in ("p50", "max", "cpu", "target")]
-        for name, one in found.items()
-    }
-    show(["", "p50 s", "max s", "CPU s", "target s"], cells)
+    keys = ("p50", "max", "cpu", "target")
+    cells = [(name, *(str(one.get(key, "-")) for key in keys)) for name, one in found.items()]
+    show(markdown_table(["", "p50 s", "max s", "CPU s", "target s"], cells), err=True)
     click.echo(json.dumps(sizes | {"runs": runs, "seconds": found}, indent=2))
 
 

@@ -21,13 +21,7 @@ import yaml
 
 from bench.processes import controller
 from bench.scene import NS
-from placement_ac.core.api.constants import (
-    FIELD_MANAGER,
-    MULTIKUEUE_CONFIG,
-    OUR_CONTROLLER,
-    PLACEMENT_DECISION,
-    WORKLOAD,
-)
+from placement_ac.core.api import constants as api
 from placement_ac.kube.login import Login
 from placement_lab.hub import Hub, RecordedRequest
 from placement_lab.standins.fleet import JobCounter, WorkerFleet
@@ -45,7 +39,7 @@ Quotas = Mapping[str, Quota]
 """Worker → the quota of its ClusterQueue; otherwise a worker has slots."""
 
 OURS: Final = "placement-ac"
-DISPATCHERS: Final = {"AllAtOnce": ALL_AT_ONCE, "Incremental": INCREMENTAL, OURS: OUR_CONTROLLER}
+DISPATCHERS: Final = {"AllAtOnce": ALL_AT_ONCE, "Incremental": INCREMENTAL, OURS: api.OUR_CONTROLLER}
 """The dispatchers by the names in the table, with their names in Kueue's configuration."""
 WORKERS: Final = ("worker1", "worker2", "worker3")
 PLACEMENT: Final = "flips"
@@ -94,16 +88,16 @@ class Scene:
 
     def placed(self) -> int:
         """Return how many Workloads of the hub are recorded as placed on a worker."""
-        workloads = self.admin.list(WORKLOAD.at("v1beta2"))
+        workloads = self.admin.list(api.WORKLOAD.at("v1beta2"))
         return sum(bool((item.get("status") or {}).get("clusterName")) for item in workloads)
 
     def selected(self) -> list[str]:
         """Return the clusters that OCM has decided for."""
-        found = (item.get("status", {}) for item in self.admin.list(PLACEMENT_DECISION.at("v1beta1")))
+        found = (item.get("status", {}) for item in self.admin.list(api.PLACEMENT_DECISION.at("v1beta1")))
         return [one["clusterName"] for status in found for one in status.get("decisions", ())]
 
     def config(self) -> Object | None:
-        return self.admin.get(MULTIKUEUE_CONFIG.at("v1beta2"), PLACEMENT)
+        return self.admin.get(api.MULTIKUEUE_CONFIG.at("v1beta2"), PLACEMENT)
 
     def listed(self) -> list[str]:
         """Return the clusters in the MultiKueueConfig, without the prefix of the Placement's name."""
@@ -112,7 +106,7 @@ class Scene:
 
     def list_writes(self) -> int:
         """Return how often the MultiKueueConfig was written, also its metadata alone."""
-        path = f"/{MULTIKUEUE_CONFIG.plural}/{PLACEMENT}"
+        path = f"/{api.MULTIKUEUE_CONFIG.plural}/{PLACEMENT}"
         wrote = [
             r for r in self.hub.journal[:] if r.method in ("PATCH", "PUT", "POST") and r.path.endswith(path)
         ]
@@ -120,7 +114,7 @@ class Scene:
 
     def requests(self) -> dict[str, int]:
         """Return how often the list changed, the controller wrote, and Kueue read a copy, since the start."""
-        ours = [r for r in self.hub.journal[:] if (r.user_agent, r.method) == (FIELD_MANAGER, "PATCH")]
+        ours = [r for r in self.hub.journal[:] if (r.user_agent, r.method) == (api.FIELD_MANAGER, "PATCH")]
         found = self.config()
         return {
             "listChanges": int(found["metadata"]["generation"]) if found else 0,
@@ -185,7 +179,7 @@ apiVersion: kueue.x-k8s.io/v1beta2
 kind: AdmissionCheck
 metadata: {{name: placement}}
 spec:
-  controllerName: {OUR_CONTROLLER}
+  controllerName: {api.OUR_CONTROLLER}
   parameters: {{apiGroup: cluster.open-cluster-management.io, kind: Placement, name: {PLACEMENT}}}
 """
 _SETS: Final = f"""
@@ -314,11 +308,15 @@ class Ledger:
             for name in self.waiting():
                 self.with_quota[name] = self.with_quota.get(name, 0.0) + seconds
 
-    def counts(self) -> dict[str, int]:
-        """Return the figures that every play has."""
-        found = {"unfinished": self.unfinished(), "ranTwice": self.ran_twice()}
-        found |= {"startedAgain": self.started_again()}
-        return {"jobs": len(self.created)} | {name: len(jobs) for name, jobs in found.items()}
+    def figures(self) -> Object:
+        """Return the figures that every play has; times are seconds."""
+        return {
+            "jobs": len(self.created),
+            "unfinished": len(self.unfinished()),
+            "ranTwice": len(self.ran_twice()),
+            "startedAgain": len(self.started_again()),
+            "toStart": percentiles(self.to_start()),
+        }
 
 
 def percentiles(seconds: Sequence[float]) -> Object | None:

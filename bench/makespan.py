@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import click
 
-from bench.jobs import DISPATCHERS, OURS, TICK_SECONDS, Arrival, Ledger, Scene, percentiles, scene, until
+from bench.jobs import DISPATCHERS, OURS, TICK_SECONDS, Arrival, Ledger, Scene, scene, until
 from placement_ac.observability import logs
 from placement_lab.standins.multikueue import KueueSettings
 
@@ -52,7 +52,13 @@ def play(dispatcher: str, jobs: list[Arrival]) -> Object:
         there.kueue.throttled = True
         ledger = Ledger(there.counter)
         began = time.monotonic()
-        _run_clock(there, jobs, ledger, began + PATIENCE_SECONDS)
+        for job in jobs:
+            ledger.create(job)
+            there.submit(job.name, {GPU: str(job.gpus)})
+            _finish(there, ledger)
+        while ledger.unfinished() and time.monotonic() < began + PATIENCE_SECONDS:
+            _finish(there, ledger)
+            time.sleep(TICK_SECONDS)  # the clock of the bench: jobs end at their times
         seconds = time.monotonic() - began
         posts = [one for one in there.to_workers() if one.method == "POST" and one.status == CREATED]
         copies = sum(one.path.endswith("/workloads") for one in posts)
@@ -61,20 +67,8 @@ def play(dispatcher: str, jobs: list[Arrival]) -> Object:
             "seconds": round(seconds, 1),
             "copiesPerJob": round(copies / len(jobs), 2),
             "copiesRead": there.requests()["copiesRead"],
-            "toStart": percentiles(ledger.to_start()),
-            **ledger.counts(),
+            **ledger.figures(),
         }
-
-
-def _run_clock(there: Scene, jobs: list[Arrival], ledger: Ledger, end: float) -> None:
-    """Create all jobs, and complete each when it has run for long enough."""
-    for job in jobs:
-        ledger.create(job)
-        there.submit(job.name, {GPU: str(job.gpus)})
-        _finish(there, ledger)
-    while ledger.unfinished() and time.monotonic() < end:
-        _finish(there, ledger)
-        time.sleep(TICK_SECONDS)  # the clock of the bench: jobs end at their times
 
 
 def _finish(there: Scene, ledger: Ledger) -> None:

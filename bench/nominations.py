@@ -28,20 +28,14 @@ from bench.scene import (
     check_of,
     create,
     decision_of,
+    follow,
     multikueue_check_of,
     newest,
     secret_of,
     select,
-    until,
+    until_listed,
 )
-from placement_ac.core.api.constants import (
-    ANNOTATION_CLUSTER_SELECTOR,
-    KUEUE_ADMISSION,
-    MANAGED_CLUSTER,
-    MULTIKUEUE_CLUSTER,
-    PLACEMENT,
-    WORKLOAD,
-)
+from placement_ac.core.api import constants as api
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 
@@ -60,12 +54,12 @@ async def prepare(client: Client, kubeconfig: bytes) -> None:
     await create(client, *(body(NAMESPACE, name) for name in (NS, TEAM)))
     for number in range(CLUSTERS):
         name, labels = f"c{number:02}", {"gpu": "h100" if number % 2 else "t4"}
-        cluster = body(MANAGED_CLUSTER, name, metadata={"labels": labels}, spec={})
+        cluster = body(api.MANAGED_CLUSTER, name, metadata={"labels": labels}, spec={})
         await create(client, secret_of(name, kubeconfig), cluster)
     for check in range(CHECKS):
         name = f"p{check}"
-        both = (check_of(name, name), multikueue_check_of(f"mk{check}", f"mk{check}"))
-        await create(client, *both, body(PLACEMENT, name, spec={}), decision_of(name))
+        both = (check_of(name, name), multikueue_check_of(f"mk{check}", name))
+        await create(client, *both, body(api.PLACEMENT, name, spec={}), decision_of(name))
         await select(client, name, {f"c{n:02}": 100 - n for n in range(CLUSTERS) if n % CHECKS == check})
 
 
@@ -75,26 +69,20 @@ def condition(kind: str) -> Object:
 
 async def connect(client: Client) -> None:
     """Wait for all MultiKueueClusters, and report them connected."""
-
-    async def found() -> tuple[Object, ...]:
-        return (await client.list(newest(MULTIKUEUE_CLUSTER))).items
-
-    async def number() -> int:
-        return len(await found())
-
-    await until(number, CLUSTERS)
-    status = {"status": {"conditions": [condition("Active")]}}
-    for one in await found():
-        await client.merge(newest(MULTIKUEUE_CLUSTER), one["metadata"]["name"], status, subresource="status")
+    kind, status = api.MULTIKUEUE_CLUSTER, {"status": {"conditions": [condition("Active")]}}
+    for one in await until_listed(client, kind, lambda found: len(found) == CLUSTERS):
+        await client.merge(newest(kind), one["metadata"]["name"], status, subresource="status")
 
 
 async def submit(client: Client, name: str, selector: str = "") -> None:
     """Create a Workload."""
     pod = {"containers": [{"name": "main", "image": "registry.example/job"}], "restartPolicy": "Never"}
-    annotations = {ANNOTATION_CLUSTER_SELECTOR: selector} if selector else {}
+    annotations = {api.ANNOTATION_CLUSTER_SELECTOR: selector} if selector else {}
     template = {"metadata": {"annotations": annotations}, "spec": pod}
     spec = {"queueName": "queue", "podSets": [{"name": "main", "count": 1, "template": template}]}
-    await client.create(newest(WORKLOAD), body(WORKLOAD, name, metadata={"namespace": TEAM}, spec=spec))
+    await client.create(
+        newest(api.WORKLOAD), body(api.WORKLOAD, name, metadata={"namespace": TEAM}, spec=spec)
+    )
 
 
 async def give_quota(client: Client, name: str, check: int) -> None:
@@ -106,7 +94,9 @@ async def give_quota(client: Client, name: str, check: int) -> None:
     admission = {"clusterQueue": "queue", "podSetAssignments": [{"name": "main", "count": 1}]}
     status = {"admission": admission, "conditions": [condition("QuotaReserved")], "admissionChecks": entries}
     found = {"metadata": {"name": name, "namespace": TEAM}, "status": status}
-    await client.apply(newest(WORKLOAD), found, subresource="status", force=True, manager=KUEUE_ADMISSION)
+    await client.apply(
+        newest(api.WORKLOAD), found, subresource="status", force=True, manager=api.KUEUE_ADMISSION
+    )
 
 
 # -- measuring
@@ -122,13 +112,7 @@ class Watch:
         self._names: dict[str, tuple[str, ...]] = {}
         self._changed = asyncio.Event()
 
-    async def follow(self, client: Client) -> None:
-        version = (await client.list(newest(WORKLOAD))).resource_version
-        async with contextlib.aclosing(client.watch(newest(WORKLOAD), version)) as events:
-            async for _, item in events:
-                self._take(item)
-
-    def _take(self, item: Object) -> None:
+    def take(self, _: str, item: Object) -> None:
         name, status = item["metadata"]["name"], item.get("status") or {}
         names = tuple(status.get("nominatedClusterNames") or ())
         if names and names != self._names.get(name):
@@ -157,7 +141,7 @@ async def one_after_the_other(client: Client, watch: Watch, number: int) -> list
         await watch.until(lambda name=name: name in watch.at)  # type: ignore[misc]
         await giving
         found.append((watch.at[name] - began) * 1000)
-        await client.delete(newest(WORKLOAD), name, TEAM)
+        await client.delete(newest(api.WORKLOAD), name, TEAM)
         await asyncio.sleep(0.05)
     return found
 
@@ -183,7 +167,7 @@ async def scene(profile: str) -> AsyncIterator[tuple[Client, Watch]]:
             async with Client(Login(kubeconfig)) as client:
                 await prepare(client, kubeconfig.read_bytes())
                 watch = Watch()
-                following = asyncio.create_task(watch.follow(client))
+                following = asyncio.create_task(follow(client, api.WORKLOAD, watch.take))
                 with controller(kubeconfig, *options):
                     await connect(client)
                     yield client, watch

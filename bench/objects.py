@@ -16,24 +16,8 @@ import orjson
 import trustme
 import yaml
 
-from bench.scene import (
-    NS,
-    PER_CHECK,
-    check_of,
-    decided,
-    decision_of,
-    multikueue_check_of,
-    owned_by,
-    secret_of,
-)
-from placement_ac.core.api.constants import (
-    KUEUE,
-    LABEL_CLUSTER,
-    LABEL_MANAGED_BY,
-    LABEL_PLACEMENT,
-    MANAGED_BY,
-    OCM_CLUSTER,
-)
+from bench import scene
+from placement_ac.core.api import constants as api
 from placement_ac.core.kubeconfig.write import write_kubeconfig
 
 Object = dict[str, Any]
@@ -69,7 +53,7 @@ def workload(number: int, status: Object) -> Object:
         "managedFields": _MANAGED,
         "ownerReferences": [owner | {"blockOwnerDeletion": True, "controller": True}],
     }
-    kind = {"apiVersion": f"{KUEUE}/v1beta2", "kind": "Workload"}
+    kind = {"apiVersion": f"{api.KUEUE}/v1beta2", "kind": "Workload"}
     return kind | {"metadata": metadata, "spec": _SPEC, "status": status}
 
 
@@ -84,7 +68,7 @@ def _status(*states: tuple[str, str], more: Iterable[Object] = ()) -> Object:
 
 def _manager(name: str, *fields: str) -> Object:
     written: Object = {"f:status": {f"f:{field}": {".": {}, "f:x": {}} for field in fields}}
-    entry = {"apiVersion": f"{KUEUE}/v1beta2", "fieldsType": "FieldsV1", "fieldsV1": written}
+    entry = {"apiVersion": f"{api.KUEUE}/v1beta2", "fieldsType": "FieldsV1", "fieldsV1": written}
     return entry | {"manager": name, "operation": "Apply", "subresource": "status", "time": WHEN}
 
 
@@ -151,10 +135,10 @@ def workloads(number: int, ours: int) -> Iterator[Object]:
 def fleet(clusters: int, checks: int, workloads: int) -> Iterator[Object]:
     """Yield all objects of the hub. The clusters are in one set, bound in Kueue's namespace."""
     names = [f"cluster-{number:04}" for number in range(clusters)]
-    yield _object("Namespace", NS, group="v1", spec={}, status={"phase": "Active"})
-    group = f"{OCM_CLUSTER}/v1beta2"
+    yield _object("Namespace", scene.NS, group="v1", spec={}, status={"phase": "Active"})
+    group = f"{api.OCM_CLUSTER}/v1beta2"
     yield _object("ManagedClusterSet", "global", group=group, spec={})
-    yield _object("ManagedClusterSetBinding", "global", NS, group, spec={"clusterSet": "global"})
+    yield _object("ManagedClusterSetBinding", "global", scene.NS, group, spec={"clusterSet": "global"})
     for name in names:
         yield from _cluster(name)
     for number in range(checks):
@@ -170,7 +154,7 @@ FILLS: Final[Mapping[str, Callable[..., Iterator[Object]]]] = {"workloads": work
 
 
 def _object(
-    kind: str, name: str, namespace: str = "", group: str = f"{KUEUE}/v1beta2", **rest: Any
+    kind: str, name: str, namespace: str = "", group: str = f"{api.KUEUE}/v1beta2", **rest: Any
 ) -> Object:
     where = {"namespace": namespace} if namespace else {}
     item = {"apiVersion": group, "kind": kind, "metadata": {"name": name} | where | rest.pop("metadata", {})}
@@ -208,13 +192,13 @@ def _cluster(name: str) -> Iterator[Object]:
     conditions = [condition(kind, kind, f"The condition {kind} of the managed cluster") for kind in kinds]
     status = {"allocatable": resources, "capacity": resources, "clusterClaims": claims}
     status |= {"conditions": conditions, "version": {"kubernetes": "v1.34.1"}}
-    labels = {f"{OCM_CLUSTER}/clusterset": "global", "vendor": "OpenShift", "cloud": "Amazon"}
+    labels = {f"{api.OCM_CLUSTER}/clusterset": "global", "vendor": "OpenShift", "cloud": "Amazon"}
     spec = {"hubAcceptsClient": True, "leaseDurationSeconds": 60, "managedClusterClientConfigs": [config]}
     rest: Object = {"metadata": {"labels": labels}, "spec": spec, "status": status}
-    yield _object("ManagedCluster", name, group=f"{OCM_CLUSTER}/v1", **rest)
+    yield _object("ManagedCluster", name, group=f"{api.OCM_CLUSTER}/v1", **rest)
     kubeconfig = write_kubeconfig(server, authority, _token(name), name)
     assert isinstance(kubeconfig, bytes), kubeconfig  # noqa: S101  # its parts are valid
-    yield _stored(secret_of(name, kubeconfig), type="Opaque")
+    yield _stored(scene.secret_of(name, kubeconfig), type="Opaque")
 
 
 def _by_us(labels: Object, check: Object, fields: Object) -> Object:
@@ -231,18 +215,20 @@ def _by_us(labels: Object, check: Object, fields: Object) -> Object:
 def _check(number: int, names: list[str]) -> Iterator[Object]:
     """Yield one check of ours with its objects; its Placement selects ten of the clusters."""
     name, theirs = f"placement-{number:03}", f"multikueue-{number:03}"
-    chosen = [names[(number * 5 + n) % len(names)] for n in range(PER_CHECK)]
+    chosen = [names[(number * 5 + n) % len(names)] for n in range(scene.PER_CHECK)]
     active = condition("Active", "Active", "MultiKueueConfig and MultiKueueCluster generated")
-    check = _stored(check_of(name, name), status={"conditions": [active]})
+    check = _stored(scene.check_of(name, name), status={"conditions": [active]})
     yield check
-    yield _stored(multikueue_check_of(theirs, name), status={"conditions": [active]})
-    labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_PLACEMENT: name}
+    yield _stored(scene.multikueue_check_of(theirs, name), status={"conditions": [active]})
+    labels = {api.LABEL_MANAGED_BY: api.MANAGED_BY, api.LABEL_PLACEMENT: name}
     listed = {f"{name}-{cluster}": cluster for cluster in chosen}
     metadata = _by_us(labels, check, {"f:clusters": {}})
     yield _object("MultiKueueConfig", name, metadata=metadata, spec={"clusters": [*listed]})
     connected = {"conditions": [condition("Active", "Active", "Connected")]}
     for listed_as, cluster in listed.items():
-        metadata = _by_us(labels | {LABEL_CLUSTER: cluster}, check, {"f:clusterSource": {"f:kubeConfig": {}}})
+        metadata = _by_us(
+            labels | {api.LABEL_CLUSTER: cluster}, check, {"f:clusterSource": {"f:kubeConfig": {}}}
+        )
         source = {"kubeConfig": {"location": f"multikueue-{cluster}", "locationType": "Secret"}}
         rest: Object = {"spec": {"clusterSource": source}, "status": connected}
         yield _object("MultiKueueCluster", listed_as, metadata=metadata, **rest)
@@ -258,12 +244,12 @@ def _placement(name: str, chosen: list[str]) -> Iterator[Object]:
     """Yield a Placement and its decision."""
     satisfied = ("PlacementSatisfied", "AllDecisionsScheduled", "All cluster decisions scheduled")
     status = {
-        "numberOfSelectedClusters": PER_CHECK,
-        "decisionGroups": [{"clusterCount": PER_CHECK, "decisions": [f"{name}-decision-1"]}],
+        "numberOfSelectedClusters": scene.PER_CHECK,
+        "decisionGroups": [{"clusterCount": scene.PER_CHECK, "decisions": [f"{name}-decision-1"]}],
         "conditions": [condition(*satisfied)],
     }
-    spec = {"numberOfClusters": PER_CHECK, "clusterSets": ["global"]}
-    placement = _object("Placement", name, NS, f"{OCM_CLUSTER}/v1beta1", spec=spec, status=status)
+    spec = {"numberOfClusters": scene.PER_CHECK, "clusterSets": ["global"]}
+    placement = _object("Placement", name, scene.NS, f"{api.OCM_CLUSTER}/v1beta1", spec=spec, status=status)
     yield placement
     scores = {cluster: 100 - n for n, cluster in enumerate(chosen)}
-    yield _stored(owned_by(decision_of(name, status=decided(chosen, scores)), placement))
+    yield _stored(scene.owned_by(scene.decision_of(name, status=scene.decided(chosen, scores)), placement))

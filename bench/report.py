@@ -11,10 +11,10 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from rich.console import Console
-from rich.table import Table
+from rich.markdown import Markdown
 
 from bench.comparison import PREPARED, SHARED, VARIANTS
 from bench.measure import FLOOR, MINE, Figures
@@ -22,26 +22,94 @@ from bench.processes import usable
 
 REFERENCE: Final = 200
 """The budgets are for this many checks by default."""
-P50_OVER_FLOOR: Final = 1.5
-P99_OVER_FLOOR: Final = 2.0
-BURST_OVER_FLOOR: Final = 1.8
-COLD_START_OVER_FLOOR: Final = 1.8
-DRAWN_OVER_FLOOR: Final = 2.0
-"""Burst and restart, of changes that draw clusters anew, with shared names."""
-NEW_OVER_BACK: Final = 1.5
-"""A change to new clusters over one to clusters that were listed before, when all are prepared."""
-LISTS_PER_KIND: Final = 2.0
-"""At a start: one list by kopf, and one that completes the cache."""
-OUTAGE_SECONDS: Final = 1.0
-"""Budget: seconds from the end of an outage until the list is correct."""
-RSS_MB: Final = 140.0
 LARGE: Final = (1000, 5000)
 """Checks and clusters of the large scene."""
 LARGE_RSS_MB: Final = 230.0
 HEAD: Final = ("where", "what", "controller", "floor", "ratio", "wanted", "met")
 SIZES: Final = (
-    "checks", "clusters", "one change, p50", "over floor", "burst", "over floor", "cold start", "over floor"
-)  # fmt: skip
+    ("checks", "checks", "{}"),
+    ("clusters", "clusters", "{}"),
+    ("one change, p50", "latency.controller.p50Ms", "{} ms"),
+    ("over floor", "latency.p50OverFloor", "{:.2f}"),
+    ("burst", "burst.controller.medianSeconds", "{:.2f} s"),
+    ("over floor", "burst.overFloor", "{:.2f}"),
+    ("cold start", "coldStart.controller.seconds", "{:.2f} s"),
+    ("over floor", "coldStart.overFloor", "{:.2f}"),
+)
+"""The columns of the summary of the sizes: title, figure, and its form."""
+
+
+class Figure(NamedTuple):
+    """A row: its title, the figure (`*`: of each side), its form, the ratio, and the budget at 200 checks."""
+
+    what: str
+    path: str
+    form: str = "{:.2f} s"
+    over: str = ""
+    most: float | None = None
+
+    def row(self, one: Figures, *, judged: bool) -> "Row | None":
+        """Return the row with the figures of one size; None: not measured."""
+        beside = self.path if "*" in self.path else f"costOfFloor.{self.path}"
+        mine, floor = _at(one, self.path.replace("*", MINE)), _at(one, beside.replace("*", FLOOR))
+        if mine is None:
+            return None
+        cells = [self.form.format(value) if value is not None else "" for value in (mine, floor)]
+        value = _at(one, self.over) if self.over else mine
+        return Row(self.what, *cells, value, self.most if judged else None, bool(self.over))
+
+
+def _at(one: Figures, path: str) -> Any:
+    """Return the figure at a path, None if it is not there; the greatest if there are several."""
+    value: Any = one
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    return max(value.values()) if isinstance(value, dict) else value
+
+
+def _latency(play: str, what: str, *most: float | None) -> list[Figure]:
+    return [
+        Figure(f"{what}, {part}", f"{play}.*.{part}Ms", "{} ms", f"{play}.{part}OverFloor", budget)
+        for part, budget in zip(("p50", "p90", "p99"), most, strict=True)
+    ]
+
+
+COSTS: Final = (
+    Figure("requests per change", "requestsPerChange", "{:g}", most=1.0),
+    Figure("events per change", "eventsPerChange", "{:g}"),
+    Figure("requests by the clock, a minute", "requestsByTheClockPerMinute", "{:g}"),
+    Figure("CPU of 1,000 changes", "cpuSecondsPer1000Changes", "{:g} s"),
+    Figure("CPU at rest", "idleCpuPercent", "{:g} %", most=0.2),
+    Figure("watched per change", "watchedBytesPerChange", "{:g} bytes"),
+    Figure("watched at rest, a minute", "watchedBytesPerMinuteAtRest", "{:g} bytes"),
+    Figure("RSS at rest", "rssMb", "{} MB", most=140.0),
+    Figure("RSS after it all", "rssMbAfter", "{} MB", most=140.0),
+)
+ROWS: Final = (
+    *_latency("latency", "one change", 1.5, None, 2.0),
+    Figure("burst", "burst.*.medianSeconds", over="burst.overFloor", most=1.8),
+    Figure("cold start", "coldStart.*.seconds", over="coldStart.overFloor", most=1.8),
+    Figure("restart, nothing to do: ready", "restart.*.seconds", over="restart.overFloor"),
+    Figure("  its writes", f"restart.{MINE}.writes", "{}", most=0.0),
+    # One list by kopf, and one that completes the cache.
+    Figure("  its lists of one kind, at most", f"restart.{MINE}.listsPerKind", "{}", most=2.0),
+    Figure(
+        "restart, all changed: right", "restart.afterChanges.*.seconds", over="restart.afterChanges.overFloor"
+    ),
+    *COSTS,
+    Figure("right again after an outage", "outage.*.seconds", most=1.0),
+)
+OVER_BACK: Final = Figure("one change over one back, p50", "newOverBack", "{:.2f}-fold", most=1.5)
+"""A change to new clusters over one to clusters that were listed before: the budget when all are prepared."""
+DRAW_ROWS: Final = (
+    *_latency("latency", "one change", 1.5, None, None),
+    *_latency("back", "one change back", None, None, None),
+    OVER_BACK,
+    Figure("burst", "burst.*.medianSeconds", over="burst.overFloor", most=2.0),
+    Figure("restart, all changed: right", "afterChanges.*.seconds", over="afterChanges.overFloor", most=2.0),
+    *COSTS,
+)
+"""Of changes that draw clusters anew: the other budgets are for shared names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,24 +141,19 @@ def reference(sizes: Sequence[Figures]) -> Figures:
 # -- tables
 
 
-def table(whole: Figures) -> Table:
-    """Return the table of a file of results."""
-    shown = Table(*(name.upper() for name in HEAD), caption=where_measured(whole["machine"]))
-    for section in (*_sizes(whole, whole["sizes"]), *_others(whole)):
-        for cells in _cells(*section):
-            shown.add_row(*cells)
-        shown.add_section()
-    return shown
+def markdown(whole: Figures, *, every_size: bool = False) -> Iterator[str]:
+    """Yield the lines of two Markdown tables: a summary of the sizes, and the figures with their budgets.
 
-
-def markdown(whole: Figures) -> Iterator[str]:
-    """Yield the lines of two Markdown tables: a summary of the sizes, and all figures with their budgets."""
+    The second one has the rows of one size, of 200 checks if there is one, or with `every_size` of all.
+    """
     first = reference(whole["sizes"])
-    sections = [*(_sizes(whole, [first]) if first else ()), *_others(whole)]
+    sizes = whole["sizes"] if every_size else [first] if first else []
     yield where_measured(whole["machine"])
     yield ""
-    yield from markdown_table(SIZES, map(_in_short, whole["sizes"]))
+    cells = ([form.format(_at(one, path)) for _, path, form in SIZES] for one in whole["sizes"])
+    yield from markdown_table([title for title, _, _ in SIZES], cells)
     yield ""
+    sections = [*_sizes(first, sizes), *_others(whole)]
     yield from markdown_table(HEAD, (cells for section in sections for cells in _cells(*section)))
 
 
@@ -100,12 +163,9 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterat
         yield f"| {' | '.join(cell.strip() for cell in cells)} |"
 
 
-def show(head: Sequence[str], rows: Mapping[str, Sequence[str]]) -> None:
-    """Print a table of named rows to standard error."""
-    shown = Table(*head, box=None)
-    for name, cells in rows.items():
-        shown.add_row(name, *cells)
-    Console(stderr=True).print(shown)
+def show(lines: Iterable[str], *, err: bool = False) -> None:
+    """Print Markdown for a terminal, to standard output or error."""
+    Console(width=120, stderr=err).print(Markdown("\n".join(lines)))
 
 
 def _cells(where: str, rows: Iterable[Row]) -> Iterator[tuple[str, ...]]:
@@ -113,10 +173,9 @@ def _cells(where: str, rows: Iterable[Row]) -> Iterator[tuple[str, ...]]:
         yield (where if number == 0 else "", *row.cells)
 
 
-def _sizes(whole: Figures, sizes: Iterable[Figures]) -> Iterator[tuple[str, Iterator[Row]]]:
-    wanted = reference(whole["sizes"])
+def _sizes(first: Figures, sizes: Iterable[Figures]) -> Iterator[tuple[str, Iterator[Row]]]:
     for one in sizes:
-        yield _where(one), rows(one, judged=one is wanted and one["checks"] == REFERENCE)
+        yield _where(one), rows(one, judged=one is first and one["checks"] == REFERENCE)
 
 
 def _others(whole: Figures) -> Iterator[tuple[str, Iterator[Row]]]:
@@ -132,95 +191,27 @@ def _where(one: Figures) -> str:
     return f"{one['checks']} checks, {one['clusters']} clusters"
 
 
-def _in_short(one: Figures) -> tuple[str, ...]:
-    latency, burst, cold = one["latency"], one["burst"], one["coldStart"]
-    p50 = (f"{latency[MINE]['p50Ms']} ms", f"{latency['p50OverFloor']:.2f}")
-    starts = (_seconds(cold[MINE], "seconds"), f"{cold['overFloor']:.2f}")
-    bursts = (_seconds(burst[MINE], "medianSeconds"), f"{burst['overFloor']:.2f}")
-    return str(one["checks"]), str(one["clusters"]), *p50, *bursts, *starts
-
-
 # -- rows
 
 
 def rows(one: Figures, *, judged: bool) -> Iterator[Row]:
     """Yield the rows of one size; with `judged` also their budgets."""
-    yield from _latency(one["latency"], {"p50": P50_OVER_FLOOR, "p99": P99_OVER_FLOOR} if judged else {})
-    yield _ratio("burst", one["burst"], "medianSeconds", BURST_OVER_FLOOR if judged else None)
-    yield _ratio("cold start", one["coldStart"], "seconds", COLD_START_OVER_FLOOR if judged else None)
-    yield from _restart(one["restart"], judged)
-    yield from _cost(one, judged)
-    if one["outage"][MINE]:
-        mine, floor = (_seconds(one["outage"][side], "seconds") for side in (MINE, FLOOR))
-        seconds = one["outage"][MINE]["seconds"]
-        yield Row("right again after an outage", mine, floor, seconds, OUTAGE_SECONDS if judged else None)
+    return (row for figure in ROWS if (row := figure.row(one, judged=judged)))
 
 
 def draw_rows(one: Figures) -> Iterator[Row]:
     """Yield the rows of changes that draw clusters anew, with the budgets of its variant at 200 checks."""
-    wanted = one["checks"] == REFERENCE
-    shared = wanted and one["variant"] == SHARED.name
-    most = DRAWN_OVER_FLOOR if shared else None
-    yield from _latency(one["latency"], {"p50": P50_OVER_FLOOR} if shared else {})
-    yield from _latency(one["back"], {}, "one change back")
-    over_back = NEW_OVER_BACK if wanted and one["variant"] == PREPARED.name else None
-    yield Row("one change over one back, p50", _times(one["newOverBack"]), "", one["newOverBack"], over_back)
-    yield _ratio("burst", one["burst"], "medianSeconds", most)
-    yield _ratio("restart, all changed: right", one["afterChanges"], "seconds", most)
-    yield from _cost(one, judged=shared)
-
-
-def _latency(found: Figures, wanted: Mapping[str, float], what: str = "one change") -> Iterator[Row]:
-    for part in ("p50", "p90", "p99"):
-        mine, floor = (f"{found[side][f'{part}Ms']} ms" for side in (MINE, FLOOR))
-        yield Row(f"{what}, {part}", mine, floor, found[f"{part}OverFloor"], wanted.get(part), is_ratio=True)
-
-
-def _ratio(what: str, found: Figures, key: str, most: float | None = None) -> Row:
-    mine, floor = (_seconds(found[side], key) for side in (MINE, FLOOR))
-    return Row(what, mine, floor, found["overFloor"], most, is_ratio=True)
-
-
-def _restart(found: Figures, judged: bool) -> Iterator[Row]:
-    yield _ratio("restart, nothing to do: ready", found, "seconds")
-    mine = found[MINE]
-    if mine["requests"] is not None:
-        count, lists = mine["writes"], max(mine["listsPerKind"].values())
-        yield Row("  its writes", str(count), "", count, 0.0 if judged else None)
-        most = LISTS_PER_KIND if judged else None
-        yield Row("  its lists of one kind, at most", str(lists), "", lists, most)
-    yield _ratio("restart, all changed: right", found["afterChanges"], "seconds")
-
-
-COSTS: Final = (
-    ("requests per change", "requestsPerChange", "", 1.0),
-    ("events per change", "eventsPerChange", "", None),
-    ("requests by the clock, a minute", "requestsByTheClockPerMinute", "", None),
-    ("CPU of 1,000 changes", "cpuSecondsPer1000Changes", " s", None),
-    ("CPU at rest", "idleCpuPercent", " %", 0.2),
-    ("watched per change", "watchedBytesPerChange", " bytes", None),
-    ("watched at rest, a minute", "watchedBytesPerMinuteAtRest", " bytes", None),
-)
-
-
-def _cost(one: Figures, judged: bool) -> Iterator[Row]:
-    floor = one["costOfFloor"]
-    for what, key, unit, most in COSTS:
-        if one[key] is not None:
-            mine, beside = (f"{side[key]:g}{unit}" for side in (one, floor))
-            yield Row(what, mine, beside, one[key], most if judged else None)
-    yield _memory("RSS at rest", one["rssMb"], RSS_MB if judged else None, f"{floor['rssMb']} MB")
-    yield _memory("RSS after it all", one["rssMbAfter"], RSS_MB if judged else None)
+    for figure in DRAW_ROWS:
+        variant = PREPARED if figure is OVER_BACK else SHARED
+        judged = one["checks"] == REFERENCE and one["variant"] == variant.name
+        if row := figure.row(one, judged=judged):
+            yield row
 
 
 def _memory_rows(one: Figures) -> Iterator[Row]:
     most = LARGE_RSS_MB if (one["checks"], one["clusters"]) == LARGE else None
-    yield _memory("RSS at rest, having found all", one["rssMb"], most)
-    yield _memory("RSS at rest, having made all", one["rssMbCold"], most)
-
-
-def _memory(what: str, value: float, most: float | None, floor: str = "") -> Row:
-    return Row(what, f"{value} MB", floor, value, most)
+    for what, key in (("found", "rssMb"), ("made", "rssMbCold")):
+        yield Row(f"RSS at rest, having {what} all", f"{one[key]} MB", "", one[key], most)
 
 
 GROWTH: Final = (
@@ -243,10 +234,6 @@ def _growth(found: Figures) -> Iterator[Row]:
 
 def _times(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}-fold"
-
-
-def _seconds(found: Figures, key: str) -> str:
-    return f"{found[key]:.2f} s"
 
 
 # -- the machine

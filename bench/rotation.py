@@ -15,13 +15,13 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from bench.scene import NAMESPACE, NS, body, check_of, decided, decision_of, owned, until
+from bench.scene import NAMESPACE, NS, body, check_of, decided, decision_of, follow, owned, until_listed
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import KUBECONFIG_KEY, PLACEMENT, SECRET, TOKEN_KEY
 from placement_ac.core.kubeconfig.read import read_kubeconfig
@@ -66,14 +66,6 @@ class Clock:
         """Seconds from report to kubeconfig for each token, without tokens that were replaced at once."""
         return [self.written[token] - when for token, when in self.reported.items() if token in self.written]
 
-    async def follow(self, client: Client) -> None:
-        version = "0"
-        while True:
-            async with aclosing(client.watch(SECRET.at("v1"), version)) as events:
-                async for _, item in events:
-                    self.take(item)
-                    version = item["metadata"]["resourceVersion"]
-
 
 @contextmanager
 def stage(clusters: list[str], folder: Path) -> Iterator[tuple[Hub, OcmAddons]]:
@@ -110,12 +102,9 @@ async def _put(kubeconfig: Path, worker: Object, clusters: list[str]) -> None:
 async def measure(kubeconfig: Path, hub: Hub, ocm: OcmAddons, clusters: list[str], refreshes: int) -> Any:
     clock, chance = Clock(), random.Random(SEED)  # noqa: S311  # the same refreshes in every run
 
-    async def all_written() -> bool:
-        return len(clock.written) >= len(clusters)
-
     async with Client(Login(kubeconfig), field_manager="bench") as client:
-        watching = asyncio.create_task(clock.follow(client))
-        await until(all_written, wanted=True)
+        watching = asyncio.create_task(follow(client, SECRET, lambda _, secret: clock.take(secret)))
+        await until_listed(client, SECRET, lambda _: len(clock.written) >= len(clusters))
         await _at_rest(hub)
         since = len(hub.journal)
         clock.reported.clear()  # the first tokens waited for the other objects

@@ -13,7 +13,8 @@ import contextlib
 import hashlib
 import random
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,27 +22,8 @@ import click
 import trustme
 
 from bench.processes import NEVER_SECONDS
-from placement_ac.core.api.constants import (
-    ADMISSION_CHECK,
-    KUBECONFIG_KEY,
-    KUEUE,
-    LABEL_CLUSTER_SET,
-    LABEL_GROUP_INDEX,
-    LABEL_MANAGED_BY,
-    LABEL_PLACEMENT,
-    MANAGED_BY,
-    MANAGED_CLUSTER,
-    MULTIKUEUE_CLUSTER,
-    MULTIKUEUE_CONFIG,
-    OCM_CLUSTER,
-    OUR_CONTROLLER,
-    PLACEMENT,
-    PLACEMENT_DECISION,
-    SECRET,
-    Kind,
-    Resource,
-)
-from placement_ac.core.api.errors import Conflict, NotFound
+from placement_ac.core.api import constants as api
+from placement_ac.core.api.errors import ApiError, Conflict, Gone, NotFound
 from placement_ac.core.kubeconfig.write import write_kubeconfig
 from placement_ac.kube.client import JSON, MERGE, Client, Object
 
@@ -49,7 +31,7 @@ NS: Final = "kueue-system"
 PER_CHECK: Final = 10
 """Clusters of each check."""
 AT_ONCE: Final = 16
-NAMESPACE: Final = Kind("", "Namespace", "namespaces", False, ("v1",))
+NAMESPACE: Final = api.Kind("", "Namespace", "namespaces", False, ("v1",))
 MINE: Final = {"app.kubernetes.io/created-by": "placement-ac-bench"}
 """The label of a scene's objects."""
 SET: Final = "placement-ac-bench"
@@ -91,37 +73,39 @@ class Scene:
 # -- objects
 
 
-def newest(kind: Kind) -> Resource:
+def newest(kind: api.Kind) -> api.Resource:
     return kind.at(kind.versions[0])
 
 
-def body(kind: Kind, name: str, **rest: Any) -> Object:
+def body(kind: api.Kind, name: str, **rest: Any) -> Object:
     metadata = {"name": name} | ({"namespace": NS} if kind.namespaced else {}) | rest.pop("metadata", {})
     return {"apiVersion": newest(kind).api_version, "kind": kind.kind, "metadata": metadata} | rest
 
 
 def check_of(name: str, placement: str) -> Object:
     """Return a check of ours with that Placement."""
-    parameters = {"apiGroup": OCM_CLUSTER, "kind": PLACEMENT.kind, "name": placement}
-    return body(ADMISSION_CHECK, name, spec={"controllerName": OUR_CONTROLLER, "parameters": parameters})
+    parameters = {"apiGroup": api.OCM_CLUSTER, "kind": api.PLACEMENT.kind, "name": placement}
+    return body(
+        api.ADMISSION_CHECK, name, spec={"controllerName": api.OUR_CONTROLLER, "parameters": parameters}
+    )
 
 
 def multikueue_check_of(name: str, config: str) -> Object:
-    parameters = {"apiGroup": KUEUE, "kind": MULTIKUEUE_CONFIG.kind, "name": config}
-    spec = {"controllerName": f"{KUEUE}/multikueue", "parameters": parameters}
-    return body(ADMISSION_CHECK, name, spec=spec)
+    parameters = {"apiGroup": api.KUEUE, "kind": api.MULTIKUEUE_CONFIG.kind, "name": config}
+    spec = {"controllerName": f"{api.KUEUE}/multikueue", "parameters": parameters}
+    return body(api.ADMISSION_CHECK, name, spec=spec)
 
 
 def secret_of(cluster: str, kubeconfig: bytes) -> Object:
     """Return the Secret with a cluster's kubeconfig."""
-    data = {KUBECONFIG_KEY: base64.b64encode(kubeconfig).decode()}
-    return body(SECRET, f"multikueue-{cluster}", data=data)
+    data = {api.KUBECONFIG_KEY: base64.b64encode(kubeconfig).decode()}
+    return body(api.SECRET, f"multikueue-{cluster}", data=data)
 
 
 def decision_of(placement: str, **rest: Any) -> Object:
     """Return a Placement's decision without its owner; see `owned`."""
-    labels = {LABEL_PLACEMENT: placement, LABEL_GROUP_INDEX: "0"}
-    return body(PLACEMENT_DECISION, f"{placement}-decision-1", metadata={"labels": labels}, **rest)
+    labels = {api.LABEL_PLACEMENT: placement, api.LABEL_GROUP_INDEX: "0"}
+    return body(api.PLACEMENT_DECISION, f"{placement}-decision-1", metadata={"labels": labels}, **rest)
 
 
 def decided(clusters: Iterable[str], scores: Mapping[str, int] | None = None) -> Object:
@@ -132,12 +116,12 @@ def decided(clusters: Iterable[str], scores: Mapping[str, int] | None = None) ->
 
 async def owned(client: Client, decision: Object) -> Object:
     """Return a PlacementDecision that its Placement, which exists, owns."""
-    name = decision["metadata"]["labels"][LABEL_PLACEMENT]
-    return owned_by(decision, await client.get(newest(PLACEMENT), name, NS))
+    name = decision["metadata"]["labels"][api.LABEL_PLACEMENT]
+    return owned_by(decision, await client.get(newest(api.PLACEMENT), name, NS))
 
 
 def owned_by(decision: Object, placement: Object) -> Object:
-    named = {"apiVersion": newest(PLACEMENT).api_version, "kind": PLACEMENT.kind, "controller": True}
+    named = {"apiVersion": newest(api.PLACEMENT).api_version, "kind": api.PLACEMENT.kind, "controller": True}
     owner = named | {key: placement["metadata"][key] for key in ("name", "uid")}
     return decision | {"metadata": decision["metadata"] | {"ownerReferences": [owner]}}
 
@@ -147,14 +131,14 @@ async def create(client: Client, *objects: Object) -> None:
     kinds = {kind.kind: kind for kind in (NAMESPACE, *KINDS)}
     for one in objects:
         kind = kinds[one["kind"]]
-        sent = await owned(client, one) if kind is PLACEMENT_DECISION else one
+        sent = await owned(client, one) if kind is api.PLACEMENT_DECISION else one
         await client.create(newest(kind), sent)
 
 
 async def select(client: Client, placement: str, scores: Mapping[str, int]) -> None:
     """Write OCM's decision for these clusters, best first."""
     status, where = {"status": decided(scores, scores)}, {"namespace": NS, "subresource": "status"}
-    await client.merge(newest(PLACEMENT_DECISION), f"{placement}-decision-1", status, **where)
+    await client.merge(newest(api.PLACEMENT_DECISION), f"{placement}-decision-1", status, **where)
 
 
 # -- the requests of a scene
@@ -180,37 +164,37 @@ def asks(scene: Scene) -> Iterator[tuple[Ask, ...]]:
         token = hashlib.sha512(name.encode()).hexdigest() * 7
         content = write_kubeconfig(f"https://api.{name}.example.com:6443", authority, token, name)
         assert isinstance(content, bytes), content  # noqa: S101  # its parts are valid
-        yield (_created(SECRET, secret_of(name, content)),)
-        labels, spec = {LABEL_CLUSTER_SET: SET}, {"hubAcceptsClient": True, "leaseDurationSeconds": 60}
-        cluster = body(MANAGED_CLUSTER, name, metadata={"labels": labels}, spec=spec)
-        yield (_created(MANAGED_CLUSTER, cluster),)
+        yield (_created(api.SECRET, secret_of(name, content)),)
+        labels, spec = {api.LABEL_CLUSTER_SET: SET}, {"hubAcceptsClient": True, "leaseDurationSeconds": 60}
+        cluster = body(api.MANAGED_CLUSTER, name, metadata={"labels": labels}, spec=spec)
+        yield (_created(api.MANAGED_CLUSTER, cluster),)
     for check in range(scene.checks):
         name, decision = f"p{check}", decision_of(f"p{check}")
         group = {"decisionGroupIndex": 0, "decisions": [decision["metadata"]["name"]]}
         groups = [group | {"clusterCount": PER_CHECK}]
         status = {"numberOfSelectedClusters": PER_CHECK, "decisionGroups": groups}
         yield (
-            _created(PLACEMENT, body(PLACEMENT, name, spec={"clusterSets": [SET]})),
-            _created(PLACEMENT_DECISION, decision),
+            _created(api.PLACEMENT, body(api.PLACEMENT, name, spec={"clusterSets": [SET]})),
+            _created(api.PLACEMENT_DECISION, decision),
             _decision(scene, check, turn=0),
-            _status_written(PLACEMENT, name, status),
-            _created(ADMISSION_CHECK, check_of(f"c{check}", name)),
+            _status_written(api.PLACEMENT, name, status),
+            _created(api.ADMISSION_CHECK, check_of(f"c{check}", name)),
         )
 
 
 def _decision(scene: Scene, check: int, turn: int) -> Ask:
     return _status_written(
-        PLACEMENT_DECISION, f"p{check}-decision-1", decided(scene.clusters_of(check, turn))
+        api.PLACEMENT_DECISION, f"p{check}-decision-1", decided(scene.clusters_of(check, turn))
     )
 
 
-def _created(kind: Kind, item: Object) -> Ask:
+def _created(kind: api.Kind, item: Object) -> Ask:
     labels = MINE | item["metadata"].get("labels", {})
     path = newest(kind).path(NS if kind.namespaced else None)
     return Ask("POST", path, item | {"metadata": item["metadata"] | {"labels": labels}})
 
 
-def _status_written(kind: Kind, name: str, status: Object) -> Ask:
+def _status_written(kind: api.Kind, name: str, status: Object) -> Ask:
     return Ask("PATCH", newest(kind).path(NS, name, "status"), {"status": status}, MERGE)
 
 
@@ -233,7 +217,7 @@ async def prepare(client: Client, scene: Scene) -> None:
 
 async def _send(client: Client, few: Iterable[Ask]) -> None:
     for ask in few:
-        is_decision = ask.body.get("kind") == PLACEMENT_DECISION.kind
+        is_decision = ask.body.get("kind") == api.PLACEMENT_DECISION.kind
         sent = await owned(client, ask.body) if is_decision else ask.body
         await client.request(ask.method, ask.path, sent, content_type=ask.content_type)
 
@@ -249,35 +233,64 @@ async def all_of(work: Iterable[Coroutine[Any, Any, None]]) -> None:
     await asyncio.gather(*map(one, work))
 
 
-async def until(ask: Callable[[], Awaitable[Any]], wanted: Any) -> None:
-    """Wait until `ask` returns that; ClickException at the deadline."""
-    found: Any = None
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(NEVER_SECONDS):
-            while (found := await ask()) != wanted:  # noqa: ASYNC110  # other processes change it
-                await asyncio.sleep(0.05)
-            return
-    raise click.ClickException(f"{found} after {NEVER_SECONDS:g} s, not {wanted}")
+async def until_listed(
+    client: Client, kind: api.Kind, reached: Callable[[Sequence[Object]], bool]
+) -> Sequence[Object]:
+    """Return the objects of a kind once they are as wanted; ClickException at the deadline."""
+    end = time.monotonic() + NEVER_SECONDS
+    while not reached(found := (await client.list(newest(kind))).items):
+        if time.monotonic() > end:
+            raise click.ClickException(f"the {kind.plural} are not as expected after {NEVER_SECONDS:g} s")
+        await asyncio.sleep(0.05)
+    return found
+
+
+def is_active(item: Object) -> bool:
+    conditions = (item.get("status") or {}).get("conditions") or ()
+    return any((one["type"], one["status"]) == ("Active", "True") for one in conditions)
+
+
+async def follow(client: Client, kind: api.Kind, take: Callable[[str, Object], None]) -> None:
+    """Watch all objects of a kind for ever, and take each change and its object."""
+    version = ""
+    while True:
+        try:
+            async with contextlib.aclosing(client.watch(newest(kind), version)) as events:
+                async for change, item in events:
+                    version = item["metadata"]["resourceVersion"]
+                    if change != "BOOKMARK":
+                        take(change, item)
+        except Gone:
+            version = ""
+        except ApiError:
+            await asyncio.sleep(0.01)
 
 
 # -- hubs of others: MultiKueueConfigs and MultiKueueClusters are recognized by name
 
-NAMES: Final[Mapping[Kind, str]] = {
-    MULTIKUEUE_CONFIG: r"p\d+",
-    MULTIKUEUE_CLUSTER: r"p\d+-cluster-\d{4,}",
+NAMES: Final[Mapping[api.Kind, str]] = {
+    api.MULTIKUEUE_CONFIG: r"p\d+",
+    api.MULTIKUEUE_CLUSTER: r"p\d+-cluster-\d{4,}",
 }
 SHARED: Final = re.compile(r"cluster-\d{4,}")
 """The MultiKueueClusters that all checks share; others may use such names, without the controller's label."""
-KINDS: Final = (ADMISSION_CHECK, PLACEMENT_DECISION, PLACEMENT, *NAMES, MANAGED_CLUSTER, SECRET)
+KINDS: Final = (
+    api.ADMISSION_CHECK,
+    api.PLACEMENT_DECISION,
+    api.PLACEMENT,
+    *NAMES,
+    api.MANAGED_CLUSTER,
+    api.SECRET,
+)
 """The kinds of a scene, in order of deletion: causes first."""
-IN_USE: Final = (ADMISSION_CHECK, PLACEMENT, MANAGED_CLUSTER, *NAMES)
+IN_USE: Final = (api.ADMISSION_CHECK, api.PLACEMENT, api.MANAGED_CLUSTER, *NAMES)
 """Kinds of which an unused hub has no objects."""
 
 
-def is_mine(kind: Kind, item: Object) -> bool:
+def is_mine(kind: api.Kind, item: Object) -> bool:
     name, labels = item["metadata"]["name"], item["metadata"].get("labels") or {}
-    if kind is MULTIKUEUE_CLUSTER and SHARED.fullmatch(name):
-        return labels.get(LABEL_MANAGED_BY) == MANAGED_BY
+    if kind is api.MULTIKUEUE_CLUSTER and SHARED.fullmatch(name):
+        return labels.get(api.LABEL_MANAGED_BY) == api.MANAGED_BY
     if kind in NAMES:
         return re.fullmatch(NAMES[kind], name) is not None
     return MINE.items() <= labels.items()
@@ -302,6 +315,6 @@ async def clear(client: Client) -> None:
         await all_of(_delete(client, kind, name, namespace) for name in names)
 
 
-async def _delete(client: Client, kind: Kind, name: str, namespace: str | None) -> None:
+async def _delete(client: Client, kind: api.Kind, name: str, namespace: str | None) -> None:
     with contextlib.suppress(NotFound):  # the garbage collector was faster
         await client.delete(newest(kind), name, namespace)

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import click
@@ -30,7 +30,7 @@ from playwright.sync_api import sync_playwright
 
 from bench.hubs import embedded, fleet_options
 from bench.processes import compile_ours, module
-from bench.report import show
+from bench.report import markdown_table, show
 from bench.scene import NS, decided
 from placement_ac.core.api.constants import PLACEMENT_DECISION, WORKLOAD, Resource
 from placement_ac.kube.client import MERGE
@@ -65,16 +65,6 @@ class Change:
     table: str
     text: str
     fits: Callable[[Mapping[str, Any]], bool]
-
-
-class Observer(Protocol):
-    """Sees when a change is there."""
-
-    def expect(self, change: Change) -> None:
-        """Begin to look for a change that is about to be written."""
-
-    def seen_at(self) -> float:
-        """Return when it was there: seconds of the clock."""
 
 
 class Hub:
@@ -122,10 +112,12 @@ class Data:
                 self._documents.append((time.time(), document["status"]))
 
     def expect(self, change: Change) -> None:
+        """Begin to look for a change that is about to be written."""
         self._wanted = change
         self._documents.clear()
 
     def seen_at(self) -> float:
+        """Return when it was there: seconds of the clock."""
         end = time.time() + WAIT_SECONDS
         while time.time() < end:
             for at, document in list(self._documents):
@@ -182,7 +174,9 @@ def workload_change(number: int, workload: Mapping[str, Any]) -> Change:
     )
 
 
-def times(hub: Hub, observer: Observer, changes: Sequence[Change], chance: random.Random) -> list[float]:
+def times(
+    hub: Hub, observer: Data | Browser, changes: Sequence[Change], chance: random.Random
+) -> list[float]:
     """Return the milliseconds from each write until the observer has seen it."""
     found = []
     for one in changes:
@@ -247,8 +241,8 @@ def main(runs: int, **sizes: int) -> None:
         with embedded(path, "fleet", *of_fleet), page_of(path) as url:
             found = all_times(Hub(path), url, runs, browser=CHROMIUM.exists())
     results = {name: figures(one) for name, one in found.items()}
-    rows = {name: list(map(str, one.values())) for name, one in results.items()}
-    show(["from the write of", "p50 ms", "p95 ms", "max ms"], rows)
+    rows = [(name, *map(str, one.values())) for name, one in results.items()]
+    show(markdown_table(["from the write of", "p50 ms", "p95 ms", "max ms"], rows), err=True)
     whole = sizes | {"changes": runs, "target": TARGET_MS, "milliseconds": results}
     click.echo(json.dumps(whole, indent=2))
 

@@ -29,11 +29,12 @@ from bench.scene import (
     check_of,
     create,
     decision_of,
+    is_active,
     multikueue_check_of,
     newest,
     secret_of,
     select,
-    until,
+    until_listed,
 )
 from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CONFIG, PLACEMENT
 from placement_ac.kube.client import Client, Object, WatchEvent
@@ -93,16 +94,10 @@ async def side(workloads: int, ours: int) -> AsyncIterator[Side]:
         with embedded(kubeconfig, "workloads", workloads, ours):
             async with Client(Login(kubeconfig)) as client:
                 await prepare(client, kubeconfig.read_bytes())
-
-                async def active() -> str:
-                    check = await client.get(newest(ADMISSION_CHECK), CHECK)
-                    conditions = check.get("status", {}).get("conditions", ())
-                    return next((one["status"] for one in conditions if one["type"] == "Active"), "")
-
                 began = time.monotonic()
                 # Every change of the order is written at once: the measurement is about that time.
                 with controller(kubeconfig, "--log-level", "warning", "--reorder-interval", "0") as process:
-                    await until(active, "True")
+                    await until_listed(client, ADMISSION_CHECK, lambda found: any(map(is_active, found)))
                     ready, cpu = time.monotonic() - began, cpu_seconds(process.pid)
                     await until_idle(process.pid, REST_SECONDS)
                     version = (await client.list(newest(MULTIKUEUE_CONFIG))).resource_version
