@@ -114,14 +114,13 @@ def measured(plan: Plan, where: Where, results: Results) -> None:
 FILE: Final = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command()
+@click.command(context_settings={"show_default": True})
 @click.option("--quick", is_flag=True, help="Measure only 50 checks, in less than a minute.")
 @click.option("--checks", multiple=True, type=click.IntRange(1), help="Measure only this number of checks.")
 @click.option(
     "--clusters",
     type=click.IntRange(PER_CHECK + 1),
     default=CLUSTERS,
-    show_default=True,
     help="Clusters on the hub, with --checks.",
 )
 @click.option(
@@ -146,12 +145,7 @@ FILE: Final = click.Path(dir_okay=False, path_type=Path)
     type=FILE,
     help="Measure on this hub; given twice: the floor on the first, the controller on the second, in turns.",
 )
-@click.option(
-    "--apart/--together",
-    default=True,
-    show_default=True,
-    help="Whether embedded hubs get a processor of their own.",
-)
+@click.option("--apart/--together", default=True, help="Whether embedded hubs get a processor of their own.")
 @click.option("--output", type=FILE, default=LATEST, help="The JSON file to write.")
 def main(
     quick: bool,

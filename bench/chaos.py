@@ -285,11 +285,11 @@ def played(seed: int, seconds: float, right_again: float, rate: float, folder: P
         }
 
 
-@click.command()
-@click.option("--seconds", default=600.0, show_default=True, type=click.FloatRange(1), help="How long.")
-@click.option("--seed", "seeds", multiple=True, default=(1,), show_default=True, type=int)
-@click.option("--rate", default=0.3, show_default=True, help="Jobs a second.")
-@click.option("--right-again", default=120.0, show_default=True, help="Seconds after the last fault.")
+@click.command(context_settings={"show_default": True})
+@click.option("--seconds", default=600.0, type=click.FloatRange(1), help="How long.")
+@click.option("--seed", "seeds", multiple=True, default=(1,), type=int)
+@click.option("--rate", default=0.3, help="Jobs a second.")
+@click.option("--right-again", default=120.0, help="Seconds after the last fault.")
 @click.option("--logs", "kept", type=click.Path(file_okay=False, path_type=Path), help="Keep the logs there.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the summary as JSON.")
 def main(

@@ -51,7 +51,7 @@ def _costs(raw: Mapping[str, Figures]) -> Figures:
     """Return cost and memory of the controller, with those of the floor beside them."""
     mine, floor = raw[MINE], raw[FLOOR]
     memory = {key: mine[key] for key in ("rssMb", "rssMbAfter")}
-    return mine["cost"] | memory | {"costOfFloor": floor["cost"] | {"rssMb": floor["rssMb"]}}
+    return {**mine["cost"], **memory, "costOfFloor": floor["cost"] | {"rssMb": floor["rssMb"]}}
 
 
 # -- changes of one cluster
@@ -101,9 +101,8 @@ async def _played(stages: Stages, length: Length, report: Report) -> dict[str, F
             raw[name]["rssMb"] = await driver.rest(process)
         report("single changes")
         checks = next(iter(stages.values())).scene.checks
-        plays: dict[str, Any] = await driver.one_by_one(
-            stages, driver.swaps(checks, length.changes), length.idle
-        )
+        changes = driver.swaps(checks, length.changes)
+        plays = await driver.one_by_one(stages, changes, length.idle)
         report("burst")
         at_once = await driver.burst(stages, (1, 0) * length.bursts)
         after = _memory(stages)

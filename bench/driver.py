@@ -327,11 +327,7 @@ async def one_by_one(stages: Stages, changes: Sequence[tuple[int, int]], idle: f
     }
 
 
-FROM_THE_HUB: Final = (
-    "requestsByTheClockPerMinute",
-    "watchedBytesPerChange",
-    "watchedBytesPerMinuteAtRest",
-)
+FROM_THE_HUB: Final = ("requestsByTheClockPerMinute", "watchedBytesPerChange", "watchedBytesPerMinuteAtRest")
 
 
 def costs(window: Figures, rested: Figures, changes: int) -> Figures:

@@ -218,24 +218,21 @@ def _cells(one: Object) -> tuple[str, ...]:
     return one["row"], str(one["jobs"]), to_start, *counts, after, longest
 
 
-@click.command()
+@click.command(context_settings={"show_default": True})
 @click.option("--rows", "kinds", multiple=True, type=click.Choice(KINDS), help="Play only these rows.")
 @click.option(
     "--running",
     multiple=True,
     type=click.IntRange(0),
     default=RUNNING,
-    show_default=True,
     help="Workloads that run all the time.",
 )
 @click.option("--flips", type=click.IntRange(0, MOST_FLIPS), help="Number of flips in rows with flips.")
 @click.option("--gap", type=click.FloatRange(0, min_open=True), help="Seconds between two flips.")
-@click.option(
-    "--seconds", default=120.0, show_default=True, type=click.FloatRange(1), help="How long jobs are created."
-)
-@click.option("--rate", default=0.3, show_default=True, help="Jobs a second.")
-@click.option("--seed", default=1, show_default=True)
-@click.option("--parallel", default=1, show_default=True, type=click.IntRange(1), help="Rows at one time.")
+@click.option("--seconds", default=120.0, type=click.FloatRange(1), help="How long jobs are created.")
+@click.option("--rate", default=0.3, help="Jobs a second.")
+@click.option("--seed", default=1)
+@click.option("--parallel", default=1, type=click.IntRange(1), help="Rows at one time.")
 @click.option("--flag", "flags", multiple=True, help="A flag of `placement-ac run`, such as --settle=0.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures as JSON.")
 def main(

@@ -123,7 +123,7 @@ def fleet_options(command: Callable[..., None]) -> Callable[..., None]:
         ("--checks", 200, "Checks, each with a Placement of 10 clusters."),
         ("--clusters", 1_000, "ManagedClusters, each with a Secret."),
     ):
-        command = click.option(name, default=default, show_default=True, help=text)(command)
+        command = click.option(name, default=default, help=text)(command)
     return command
 
 

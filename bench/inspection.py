@@ -101,9 +101,9 @@ def figures(runs: list[Run], target: float | None) -> dict[str, float]:
     return rounded | ({"target": target} if target else {})
 
 
-@click.command()
+@click.command(context_settings={"show_default": True})
 @fleet_options
-@click.option("--runs", default=5, show_default=True, help="Runs of each command.")
+@click.option("--runs", default=5, help="Runs of each command.")
 def main(runs: int, **sizes: Any) -> None:
     """Measure the commands that read a hub."""
     compile_ours()

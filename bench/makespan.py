@@ -82,9 +82,9 @@ def compare(jobs: list[Arrival]) -> Object:
     return {"allAtOnce": theirs, "ours": ours, "ratio": round(ours["seconds"] / theirs["seconds"], 2)}
 
 
-@click.command()
-@click.option("--jobs", "number", default=300, show_default=True)
-@click.option("--seed", default=1, show_default=True)
+@click.command(context_settings={"show_default": True})
+@click.option("--jobs", "number", default=300)
+@click.option("--seed", default=1)
 @click.option("--only", type=click.Choice([ALL_AT_ONCE, OURS]), help="Play only this dispatcher.")
 def main(number: int, seed: int, only: str | None) -> None:
     """Measure how long jobs of mixed size take with AllAtOnce and with our dispatcher."""

@@ -193,7 +193,8 @@ def growth(sizes: Iterable[Figures]) -> dict[str, Figures]:
         for one in sizes:
             if one[what] >= SMALLEST[what]:
                 alike.setdefault(one[other], []).append(one)
-        most = sorted(max(alike.values(), key=len, default=[]), key=itemgetter(what))
+        longest: list[Figures] = max(alike.values(), key=len, default=[])
+        most = sorted(longest, key=itemgetter(what))
         if len(most) > 1:
             found[what] = grown(most[0], most[-1])
     return found

@@ -193,11 +193,11 @@ async def measure(profile: str, singles: int, burst: int, unplaced: int) -> Obje
         }
 
 
-@click.command()
-@click.option("--profile", default="spread", show_default=True, help="The profile of the dispatcher.")
-@click.option("--singles", default=200, show_default=True, help="Workloads that come one after the other.")
-@click.option("--burst", default=1000, show_default=True, help="Workloads that come at once.")
-@click.option("--unplaced", default=UNPLACED, show_default=True, help="Workloads that fit nowhere.")
+@click.command(context_settings={"show_default": True})
+@click.option("--profile", default="spread", help="The profile of the dispatcher.")
+@click.option("--singles", default=200, help="Workloads that come one after the other.")
+@click.option("--burst", default=1000, help="Workloads that come at once.")
+@click.option("--unplaced", default=UNPLACED, help="Workloads that fit nowhere.")
 def main(profile: str, singles: int, burst: int, unplaced: int) -> None:
     """Measure how soon our dispatcher nominates."""
     click.echo(json.dumps(asyncio.run(measure(profile, singles, burst, unplaced)), indent=2))

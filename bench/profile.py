@@ -77,12 +77,12 @@ def inside(file: Path, words: Sequence[str]) -> None:
     controller()
 
 
-@click.command()
-@click.option("--checks", type=click.IntRange(1), default=200, show_default=True)
-@click.option("--clusters", type=click.IntRange(11), default=40, show_default=True)
-@click.option("--changes", type=click.IntRange(2), default=400, show_default=True, help="Single changes.")
+@click.command(context_settings={"show_default": True})
+@click.option("--checks", type=click.IntRange(1), default=200)
+@click.option("--clusters", type=click.IntRange(11), default=40)
+@click.option("--changes", type=click.IntRange(2), default=400, help="Single changes.")
 @click.option("--draw", type=click.Choice(list(VARIANTS)), help="Changes that draw the clusters anew.")
-@click.option("--sort", type=click.Choice(["tottime", "cumtime"]), default="tottime", show_default=True)
+@click.option("--sort", type=click.Choice(["tottime", "cumtime"]), default="tottime")
 def main(checks: int, clusters: int, changes: int, draw: str | None, sort: str) -> None:
     """Print a profile of the controller while decisions change."""
     with tempfile.TemporaryDirectory() as folder:

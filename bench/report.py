@@ -54,9 +54,9 @@ class Figure(NamedTuple):
         mine, floor = _at(one, self.path.replace("*", MINE)), _at(one, beside.replace("*", FLOOR))
         if mine is None:
             return None
-        cells = [self.form.format(value) if value is not None else "" for value in (mine, floor)]
         value = _at(one, self.over) if self.over else mine
-        return Row(self.what, *cells, value, self.most if judged else None, bool(self.over))
+        shown, beside = (self.form.format(side) if side is not None else "" for side in (mine, floor))
+        return Row(self.what, shown, beside, value, self.most if judged else None, bool(self.over))
 
 
 def _at(one: Figures, path: str) -> Any:

@@ -134,9 +134,9 @@ async def _at_rest(hub: Hub) -> None:
             return
 
 
-@click.command()
-@click.option("--clusters", default=50, show_default=True)
-@click.option("--refreshes", default=500, show_default=True)
+@click.command(context_settings={"show_default": True})
+@click.option("--clusters", default=50)
+@click.option("--refreshes", default=500)
 def main(clusters: int, refreshes: int) -> None:
     """Measure, and print the results as JSON."""
     logs.configure("text", "error")

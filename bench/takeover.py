@@ -152,10 +152,10 @@ def forced(times: int) -> dict[str, Any]:
     }
 
 
-@click.command()
-@click.option("--stops", default=20, show_default=True)
-@click.option("--crashes", default=10, show_default=True)
-@click.option("--forced", "count", default=100, show_default=True)
+@click.command(context_settings={"show_default": True})
+@click.option("--stops", default=20)
+@click.option("--crashes", default=10)
+@click.option("--forced", "count", default=100)
 def main(stops: int, crashes: int, count: int) -> None:
     """Measure, and print what came out."""
     signals = (("stop", signal.SIGTERM, stops), ("crash", signal.SIGKILL, crashes))

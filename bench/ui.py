@@ -193,7 +193,7 @@ def page_of(kubeconfig: Path) -> Iterator[str]:
     """Run `placement-ac ui` as a process; yield the URL of its page."""
     words = ("placement_ac", "ui", "--kubeconfig", str(kubeconfig))
     with module(*words, stdout=subprocess.PIPE, text=True) as process:
-        line: str = process.stdout.readline()
+        line = process.stdout.readline() if process.stdout else ""
         yield line.removeprefix("The page is at ").partition(";")[0]
 
 
@@ -229,9 +229,9 @@ def figures(found: Sequence[float]) -> dict[str, float]:
     return {"p50": round(ordered[len(ordered) // 2]), "p95": round(p95), "max": round(ordered[-1])}
 
 
-@click.command()
+@click.command(context_settings={"show_default": True})
 @fleet_options
-@click.option("--runs", default=60, show_default=True, help="Changes of each kind.")
+@click.option("--runs", default=60, help="Changes of each kind.")
 def main(runs: int, **sizes: int) -> None:
     """Measure how soon the page shows a change."""
     compile_ours()

@@ -131,10 +131,10 @@ async def measure(workloads: int, ours: int, changes: int) -> Object:
         return {key: round(one, 2) if isinstance(one, float) else one for key, one in figures.items()}
 
 
-@click.command()
-@click.option("--workloads", default=100_000, show_default=True, help="Workloads on the hub.")
-@click.option("--ours", default=1_000, show_default=True, help="Workloads that wait for a check of ours.")
-@click.option("--changes", default=100, show_default=True, help="Single changes of the decision.")
+@click.command(context_settings={"show_default": True})
+@click.option("--workloads", default=100_000, help="Workloads on the hub.")
+@click.option("--ours", default=1_000, help="Workloads that wait for a check of ours.")
+@click.option("--changes", default=100, help="Single changes of the decision.")
 def main(workloads: int, ours: int, changes: int) -> None:
     """Measure the controller on a hub full of Workloads, and on an empty one."""
     click.echo(json.dumps(asyncio.run(measure(workloads, ours, changes)), indent=2))
