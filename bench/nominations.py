@@ -18,23 +18,9 @@ from typing import Final
 
 import click
 
+from bench import scene
 from bench.hubs import embedded
 from bench.processes import NEVER_SECONDS, controller
-from bench.scene import (
-    NAMESPACE,
-    NS,
-    all_of,
-    body,
-    check_of,
-    create,
-    decision_of,
-    follow,
-    multikueue_check_of,
-    newest,
-    secret_of,
-    select,
-    until_listed,
-)
 from placement_ac.core.api import constants as api
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
@@ -51,16 +37,18 @@ WHEN: Final = "2026-08-01T12:00:00Z"
 
 async def prepare(client: Client, kubeconfig: bytes) -> None:
     """Create three checks, each with Kueue's check and a Placement that selects a third of the clusters."""
-    await create(client, *(body(NAMESPACE, name) for name in (NS, TEAM)))
+    await scene.create(client, *(scene.body(scene.NAMESPACE, name) for name in (scene.NS, TEAM)))
     for number in range(CLUSTERS):
         name, labels = f"c{number:02}", {"gpu": "h100" if number % 2 else "t4"}
-        cluster = body(api.MANAGED_CLUSTER, name, metadata={"labels": labels}, spec={})
-        await create(client, secret_of(name, kubeconfig), cluster)
+        cluster = scene.body(api.MANAGED_CLUSTER, name, metadata={"labels": labels}, spec={})
+        await scene.create(client, scene.secret_of(name, kubeconfig), cluster)
     for check in range(CHECKS):
         name = f"p{check}"
-        both = (check_of(name, name), multikueue_check_of(f"mk{check}", name))
-        await create(client, *both, body(api.PLACEMENT, name, spec={}), decision_of(name))
-        await select(client, name, {f"c{n:02}": 100 - n for n in range(CLUSTERS) if n % CHECKS == check})
+        both = (scene.check_of(name, name), scene.multikueue_check_of(f"mk{check}", name))
+        await scene.create(client, *both, scene.body(api.PLACEMENT, name, spec={}), scene.decision_of(name))
+        await scene.select(
+            client, name, {f"c{n:02}": 100 - n for n in range(CLUSTERS) if n % CHECKS == check}
+        )
 
 
 def condition(kind: str) -> Object:
@@ -70,8 +58,8 @@ def condition(kind: str) -> Object:
 async def connect(client: Client) -> None:
     """Wait for all MultiKueueClusters, and report them connected."""
     kind, status = api.MULTIKUEUE_CLUSTER, {"status": {"conditions": [condition("Active")]}}
-    for one in await until_listed(client, kind, lambda found: len(found) == CLUSTERS):
-        await client.merge(newest(kind), one["metadata"]["name"], status, subresource="status")
+    for one in await scene.until_listed(client, kind, lambda found: len(found) == CLUSTERS):
+        await client.merge(scene.newest(kind), one["metadata"]["name"], status, subresource="status")
 
 
 async def submit(client: Client, name: str, selector: str = "") -> None:
@@ -81,7 +69,7 @@ async def submit(client: Client, name: str, selector: str = "") -> None:
     template = {"metadata": {"annotations": annotations}, "spec": pod}
     spec = {"queueName": "queue", "podSets": [{"name": "main", "count": 1, "template": template}]}
     await client.create(
-        newest(api.WORKLOAD), body(api.WORKLOAD, name, metadata={"namespace": TEAM}, spec=spec)
+        scene.newest(api.WORKLOAD), scene.body(api.WORKLOAD, name, metadata={"namespace": TEAM}, spec=spec)
     )
 
 
@@ -95,7 +83,7 @@ async def give_quota(client: Client, name: str, check: int) -> None:
     status = {"admission": admission, "conditions": [condition("QuotaReserved")], "admissionChecks": entries}
     found = {"metadata": {"name": name, "namespace": TEAM}, "status": status}
     await client.apply(
-        newest(api.WORKLOAD), found, subresource="status", force=True, manager=api.KUEUE_ADMISSION
+        scene.newest(api.WORKLOAD), found, subresource="status", force=True, manager=api.KUEUE_ADMISSION
     )
 
 
@@ -141,7 +129,7 @@ async def one_after_the_other(client: Client, watch: Watch, number: int) -> list
         await watch.until(lambda name=name: name in watch.at)  # type: ignore[misc]
         await giving
         found.append((watch.at[name] - began) * 1000)
-        await client.delete(newest(api.WORKLOAD), name, TEAM)
+        await client.delete(scene.newest(api.WORKLOAD), name, TEAM)
         await asyncio.sleep(0.05)
     return found
 
@@ -150,15 +138,15 @@ async def all_at_once(
     client: Client, names: list[str], reached: Callable[[], bool], watch: Watch, selector: str = ""
 ) -> float:
     """Give all quota at once; return the seconds until it is reached."""
-    await all_of(submit(client, name, selector) for name in names)
+    await scene.all_of(submit(client, name, selector) for name in names)
     began = time.perf_counter()
-    await all_of(give_quota(client, name, count % CHECKS) for count, name in enumerate(names))
+    await scene.all_of(give_quota(client, name, count % CHECKS) for count, name in enumerate(names))
     await watch.until(reached)
     return time.perf_counter() - began
 
 
 @contextlib.asynccontextmanager
-async def scene(profile: str) -> AsyncIterator[tuple[Client, Watch]]:
+async def connected(profile: str) -> AsyncIterator[tuple[Client, Watch]]:
     """Run hub and controller, until all MultiKueueClusters are connected."""
     with tempfile.TemporaryDirectory() as folder:
         kubeconfig = Path(folder) / "kubeconfig"
@@ -167,7 +155,7 @@ async def scene(profile: str) -> AsyncIterator[tuple[Client, Watch]]:
             async with Client(Login(kubeconfig)) as client:
                 await prepare(client, kubeconfig.read_bytes())
                 watch = Watch()
-                following = asyncio.create_task(follow(client, api.WORKLOAD, watch.take))
+                following = asyncio.create_task(scene.follow(client, api.WORKLOAD, watch.take))
                 with controller(kubeconfig, *options):
                     await connect(client)
                     yield client, watch
@@ -175,7 +163,7 @@ async def scene(profile: str) -> AsyncIterator[tuple[Client, Watch]]:
 
 
 async def measure(profile: str, singles: int, burst: int, unplaced: int) -> Object:
-    async with scene(profile) as (client, watch):
+    async with connected(profile) as (client, watch):
         lost = [f"unplaced-{count}" for count in range(unplaced)]
         await all_at_once(client, lost, lambda: watch.unfit >= set(lost), watch, "gpu=none")
         times = await one_after_the_other(client, watch, singles)

@@ -19,23 +19,10 @@ from typing import Final
 
 import click
 
+from bench import scene
 from bench.hubs import embedded
 from bench.objects import CHECK, TEAMS
 from bench.processes import controller, cpu_seconds, memory, until_idle
-from bench.scene import (
-    NAMESPACE,
-    NS,
-    body,
-    check_of,
-    create,
-    decision_of,
-    is_active,
-    multikueue_check_of,
-    newest,
-    secret_of,
-    select,
-    until_listed,
-)
 from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CONFIG, PLACEMENT
 from placement_ac.kube.client import Client, Object, WatchEvent
 from placement_ac.kube.login import Login
@@ -48,11 +35,13 @@ REST_SECONDS: Final = 5.0
 
 async def prepare(client: Client, kubeconfig: bytes) -> None:
     """Create everything that makes a check Active; each worker is the hub itself."""
-    namespaces = [body(NAMESPACE, name) for name in (NS, *(f"team-{number}" for number in range(TEAMS)))]
-    secrets = [secret_of(cluster, kubeconfig) for cluster in SCORES]
-    checks = [check_of(CHECK, "p"), multikueue_check_of("mk", "p")]
-    await create(client, *namespaces, *secrets, *checks, body(PLACEMENT, "p", spec={}), decision_of("p"))
-    await select(client, "p", SCORES)
+    names = (scene.NS, *(f"team-{number}" for number in range(TEAMS)))
+    namespaces = [scene.body(scene.NAMESPACE, name) for name in names]
+    secrets = [scene.secret_of(cluster, kubeconfig) for cluster in SCORES]
+    checks = [scene.check_of(CHECK, "p"), scene.multikueue_check_of("mk", "p")]
+    of_ocm = (scene.body(PLACEMENT, "p", spec={}), scene.decision_of("p"))
+    await scene.create(client, *namespaces, *secrets, *checks, *of_ocm)
+    await scene.select(client, "p", SCORES)
 
 
 @dataclass
@@ -73,7 +62,7 @@ class Side:
         """Reverse the decision, and measure."""
         scores = SCORES if len(self.decisions) % 2 else REVERSED
         began = time.perf_counter()
-        deciding = asyncio.create_task(select(self.client, "p", scores))
+        deciding = asyncio.create_task(scene.select(self.client, "p", scores))
         async for _, item in self.events:
             if item.get("spec", {}).get("clusters") == [f"p-{cluster}" for cluster in scores]:
                 break
@@ -97,11 +86,13 @@ async def side(workloads: int, ours: int) -> AsyncIterator[Side]:
                 began = time.monotonic()
                 # Every change of the order is written at once: the measurement is about that time.
                 with controller(kubeconfig, "--log-level", "warning", "--reorder-interval", "0") as process:
-                    await until_listed(client, ADMISSION_CHECK, lambda found: any(map(is_active, found)))
+                    await scene.until_listed(
+                        client, ADMISSION_CHECK, lambda found: any(map(scene.is_active, found))
+                    )
                     ready, cpu = time.monotonic() - began, cpu_seconds(process.pid)
                     await until_idle(process.pid, REST_SECONDS)
-                    version = (await client.list(newest(MULTIKUEUE_CONFIG))).resource_version
-                    async with aclosing(client.watch(newest(MULTIKUEUE_CONFIG), version)) as events:
+                    version = (await client.list(scene.newest(MULTIKUEUE_CONFIG))).resource_version
+                    async with aclosing(client.watch(scene.newest(MULTIKUEUE_CONFIG), version)) as events:
                         yield Side(client, process.pid, events, ready, cpu)
 
 

@@ -317,6 +317,17 @@ def test_the_table_as_markdown() -> None:
     assert {line.count("|") for line in lines} == {8}
 
 
+def test_the_table_of_a_run_has_the_rows_of_every_size() -> None:
+    sizes = [whole_size(), whole_size() | {"checks": 10}]
+    whole = {"sizes": sizes, "memory": [], "growth": {}, "machine": MACHINE, "draws": []}
+    row = "one change, p50 | 10.0 ms | 10.0 ms | 1.00 |"
+    lines = list(markdown(whole, every_size=True))
+    assert [line for line in lines if row in line] == [
+        f"| 200 checks, 40 clusters | {row} ≤ 1.5 | yes |",
+        f"| 10 checks, 40 clusters | {row}  |  |",
+    ], "the budgets are for 200 checks"
+
+
 def test_a_change_swaps_one_cluster() -> None:
     scene = Scene(checks=3, clusters=40)
     before, after = (set(scene.clusters_of(2, turn)) for turn in (0, 1))
