@@ -75,5 +75,5 @@ def test_a_tiny_run_loses_no_job_and_writes_its_figures(tmp_path: Path) -> None:
     assert still["jobs"] == flipped["jobs"] > 0
     for row in (still, flipped):
         assert (row["unfinished"], row["interrupted"], row["ranTwice"], row["startedAgain"]) == (0, 0, 0, 0)
-        assert row["listWrites"] == 0, "with our dispatcher a flip among listed clusters writes no list"
+        assert row["listChanges"] == 0, "with our dispatcher a flip among listed clusters changes no list"
     assert "| placement-ac, 3 running |" in done.stdout
