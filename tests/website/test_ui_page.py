@@ -14,7 +14,7 @@ import pytest
 
 from kubectl_placement.cli.ui_thread import UiThread
 from placement_lab.hub import Hub
-from tests.support.browser import READABLE, contrast
+from tests.support.browser import COLOURS, READABLE, STICKING_OUT, contrast
 from tests.support.driver import Controllers, Driver, eventually
 
 pytestmark = [pytest.mark.long, pytest.mark.embedded("the page is served beside it")]
@@ -22,33 +22,6 @@ SCHEMES = {"light": "rgb(255, 255, 255)", "dark": "rgb(13, 17, 23)"}
 NARROW = {"width": 390, "height": 844}
 WIDE = {"width": 1280, "height": 800}
 HOSTILE = '<img src=x onerror="window.bad=1"><script>window.bad=1</script>'
-COLOURS = """
-() => {
-  const ground = element => {
-    for (let at = element; at; at = at.parentElement) {
-      const found = getComputedStyle(at).backgroundColor;
-      if (found !== 'rgba(0, 0, 0, 0)') return found;
-    }
-    return 'rgb(255, 255, 255)';
-  };
-  const found = [];
-  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (walk.nextNode()) {
-    const element = walk.currentNode.parentElement;
-    if (!walk.currentNode.data.trim() || ['SCRIPT', 'STYLE'].includes(element.tagName)) continue;
-    if (element.checkVisibility()) {
-      found.push([walk.currentNode.data, getComputedStyle(element).color, ground(element)]);
-    }
-  }
-  return found;
-}
-"""
-STICKING_OUT = """
-() => [...document.querySelectorAll('body *')]
-  .filter(one => one.checkVisibility() && !one.closest('.skip, thead, svg'))
-  .filter(one => Math.max(one.getBoundingClientRect().right - innerWidth, -one.getBoundingClientRect().x) > 1)
-  .map(one => one.tagName + '#' + one.id + '.' + one.className)
-"""
 
 
 @dataclass
