@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 import yaml
 
-from bench import chaos, flips_play
+from bench import chaos, flips
 from kubectl_placement.cli import timeline_recorder, ui_feed, worker_options
 from kubectl_placement.graph import model
 from kubectl_placement.hub import controller_state
@@ -113,13 +113,13 @@ IN_SENTENCES: Final = [
     (
         "develop/performance",
         "Jobs come at random for two minutes",
-        flips_play.Row("AllAtOnce", 10).seconds,
+        flips.Row("AllAtOnce", 10).seconds,
         120,
     ),
     (
         "develop/performance",
         "had not finished two minutes after",
-        flips_play.Row("AllAtOnce", 10).patience,
+        flips.Row("AllAtOnce", 10).patience,
         120,
     ),
     ("reference", "may be written, all together, after a burst of 200", write_limits.BURST, 200),
