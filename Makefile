@@ -56,10 +56,10 @@ unit: $(VENV)/installed ## Run the tests that are not long; with COVERAGE=yes, m
 coverage: ## The same with COVERAGE=yes
 	$(MAKE) unit COVERAGE=yes
 
-test-long: $(VENV)/installed ## Run the long tests: whole installations, many kills, many jobs
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m long --ignore tests/cases
+test-long: $(VENV)/installed ## Run the long tests: whole installations, many kills, many jobs; WITHOUT leaves folders out
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m long --ignore tests/cases $(addprefix --ignore ,$(WITHOUT))
 	@# These scripts wait for fixed times: one after the other, and nothing beside them.
-	$(BIN)/pytest -m long tests/cases
+	$(if $(filter tests/cases,$(WITHOUT)),,$(BIN)/pytest -m long tests/cases)
 
 test-envtest: $(VENV)/installed ## Run the hub tests on a real API server; needs KUBEBUILDER_ASSETS, takes CRDS
 	@$(BIN)/pytest --envtest --crds '$(CRDS)' --timeout 300 -rs tests

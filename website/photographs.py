@@ -105,7 +105,7 @@ def run(*words: str) -> None:
 async def show(stage: DemoEnvironment, painter: Renderer) -> bool:
     async with Client(Login(stage.kubeconfig), field_manager=FIELD_MANAGER) as client:
         counter = stage.fleet.counter if stage.fleet else None
-        async with Viewer(Login(stage.kubeconfig), client, counter, None) as seen:
+        async with Viewer(client, counter, None) as seen:
             return finish(painter, [await run_scenario(scenario(3), client, stage, seen, painter)])
 
 

@@ -12,20 +12,19 @@ All operators of a session share its stop flag.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import aiohttp
 import kopf
 import structlog
-from yarl import URL
 
 from placement_ac.cache.listing import EVERYWHERE
 from placement_ac.controller.session import Session
 from placement_ac.core.api.constants import Resource
 from placement_ac.kube import client
-from placement_ac.kube.client import RequestObserver
 from placement_ac.kube.login import Login
-from placement_ac.observability.logs import redacted
+
+if TYPE_CHECKING:
+    import aiohttp
 
 log = structlog.get_logger(__name__)
 
@@ -51,13 +50,11 @@ class Handlers:
         *,
         main_namespaces: Namespaces,
         stop_flag: asyncio.Event,
-        request_observer: RequestObserver,
     ) -> None:
         self._begin = begin
         self._login = login
         self._main_namespaces = main_namespaces
         self._stop_flag = stop_flag
-        self._request_observer = request_observer
         self._session: Session | None = None
         self._failure: Exception | None = None
         """Why the session could not begin."""
@@ -66,8 +63,6 @@ class Handlers:
         self._http_sessions: list[aiohttp.ClientSession] = []
         """The sessions that were given to kopf."""
         self._operators: set[asyncio.Task[None]] = set()
-        self._paths: dict[str, tuple[Resource, str]] = {}
-        """Path of a request → the kind that kopf watches there, and in which namespace."""
 
     async def run(self) -> None:
         """Run until the stop flag is set or kopf ends. Raises the error that ended kopf."""
@@ -98,7 +93,7 @@ class Handlers:
         places: dict[Namespaces, kopf.OperatorRegistry] = {self._main_namespaces: self._registry}
         for resource, namespaces in self._session.watched_resources().items():
             place = namespaces if resource.of.namespaced else self._main_namespaces
-            self._watch(places.setdefault(place, kopf.OperatorRegistry()), resource, namespaces)
+            self._watch(places.setdefault(place, kopf.OperatorRegistry()), resource)
         for place, registry in places.items():
             if place != self._main_namespaces:
                 kopf.on.startup(registry=registry, id="startup")(_configure)
@@ -108,10 +103,7 @@ class Handlers:
         """Return an HTTP session for kopf alone, since kopf closes it."""
         if self._stop_flag.is_set():
             raise kopf.PermanentError("the session has ended")
-        trace = aiohttp.TraceConfig()
-        trace.on_request_end.append(self._request_ended)
-        trace.on_request_exception.append(self._request_failed)
-        http = self._login.session(trace_configs=[trace])
+        http = self._login.session()
         self._http_sessions.append(http)
         return kopf.AiohttpSession(server=self._login.server, aiohttp_session=http)
 
@@ -121,12 +113,9 @@ class Handlers:
         if self._session:
             await self._session.close()
 
-    def _watch(self, registry: kopf.OperatorRegistry, resource: Resource, namespaces: Namespaces) -> None:
+    def _watch(self, registry: kopf.OperatorRegistry, resource: Resource) -> None:
         """Register on.event for a kind, in the version that the hub serves."""
         kind, session = resource.of, self._session
-        prefix = URL(self._login.server).path.rstrip("/")
-        for namespace in namespaces:
-            self._paths[prefix + resource.path(namespace or None)] = resource, namespace
 
         @kopf.on.event(kind.group, resource.version, kind.plural, registry=registry, id=kind.plural)
         async def on_event(event: Mapping[str, Any], **_: Any) -> None:
@@ -165,27 +154,6 @@ class Handlers:
             _, running = await asyncio.wait(running, timeout=STOP_SECONDS)
         if running:
             log.warning("kopf has not ended in time; going on without", operators=len(running))
-
-    # -- kopf's requests
-
-    async def _request_ended(self, _: object, __: object, request: aiohttp.TraceRequestEndParams) -> None:
-        if self._session is None:
-            return
-        self._session.reachability.answered()
-        verb, status = _verb(request.url), request.response.status
-        if status >= 400:
-            self._request_observer(verb, status, None)
-        if followed := self._paths.get(request.url.path):
-            self._session.request_answered(*followed, verb, status)
-
-    async def _request_failed(
-        self, _: object, __: object, request: aiohttp.TraceRequestExceptionParams
-    ) -> None:
-        error = request.exception
-        if self._session is None or not isinstance(error, (OSError, aiohttp.ClientError)):
-            return  # the process stops
-        self._request_observer(_verb(request.url), 0, None)
-        self._session.reachability.unanswered(redacted(error))
 
 
 class _Backoffs:
@@ -229,7 +197,3 @@ def silence_kopf() -> None:
     """Drop kopf's log lines, which may quote whole objects; only the place of a failure is logged."""
     kopfs = logging.getLogger("kopf")
     kopfs.handlers, kopfs.propagate = [logging.NullHandler()], False
-
-
-def _verb(url: URL) -> str:
-    return "watch" if "watch" in url.query else "list"

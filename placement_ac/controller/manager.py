@@ -100,7 +100,6 @@ class Manager:
             self._login,
             main_namespaces=self._settings.placement_namespace,
             stop_flag=stop_flag,
-            request_observer=self._metrics.request_ended,
         )
         stopping = asyncio.create_task(_when_set(stop, stop_flag.set))
         try:

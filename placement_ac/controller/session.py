@@ -139,15 +139,15 @@ class Session:
         )
         scopes = [scope for scope in self.cache.scopes if scope[0] in resources]
         self._watches = _watch_health(self._health, scopes)
-        self._relisters: dict[Scope, Relister] = {}
+        self._relisters: list[Relister] = []
         self._informers: list[Informer] = []
         for scope in scopes:
             if scope[0] in KOPF_KINDS:
-                self._relisters[scope] = Relister(self._cache_list(scope))
+                self._relisters.append(Relister(self._cache_list(scope)))
             else:
                 informer = Informer(
                     self._cache_list(scope),
-                    on_recovery=self.queue.retry_failed,
+                    on_recovery=self._recovered,
                     reachability=self.reachability,
                 )
                 self._informers.append(informer)
@@ -169,7 +169,7 @@ class Session:
                 log.info("not served by this hub; going on without", kind=str(kind))
                 self.cache.replace(kind, (), "")
         parts = (
-            *(part for relister in self._relisters.values() for part in relister.tasks()),
+            *(part for relister in self._relisters for part in relister.tasks()),
             *(part for informer in self._informers for part in informer.tasks()),
             self._rediscover(),
             self._log_when_stalled(),
@@ -177,6 +177,12 @@ class Session:
             freeze_when_complete(lambda: self.cache.has_synced),
         )
         self._tasks = [asyncio.create_task(run_task(part, self._stop_flag)) for part in parts]
+
+    def _recovered(self) -> None:
+        """Go on after a gap: kopf's watches have had it as well, and do not say so."""
+        self.queue.retry_failed()
+        for relister in self._relisters:
+            relister.list_soon()
 
     async def close(self) -> None:
         """End it: writes that are under way get CLOSE_SECONDS. It may be called more than once."""
@@ -212,10 +218,6 @@ class Session:
             watch.received()
         keys = (self.cache.remove if change == "DELETED" else self.cache.put)(kind, obj)
         (self._enqueue_soon if kind in WRITTEN_KINDS else self._enqueue)(keys)
-
-    def request_answered(self, resource: Resource, namespace: str, verb: str, status: int) -> None:
-        """Take in the HTTP status of a request of kopf; `verb`: list or watch."""
-        self._relisters[resource.of, namespace].kopf_was_answered(verb, status)
 
     # -- which keys are reconciled, and when
 

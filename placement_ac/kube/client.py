@@ -271,11 +271,14 @@ class Client:
         resource_version: str,
         namespace: str | None = None,
         on_open: Callable[[], None] = lambda: None,
+        *,
+        initial_events: bool = False,
     ) -> AsyncGenerator[WatchEvent]:
         """Yield the events after `resource_version`, with bookmarks, until the server ends the watch.
 
-        With "" the existing objects come first. `on_open` is called when the server has accepted the watch.
-        Raises Gone if that version has expired, Garbled for a line that is no event.
+        With "" the existing objects come first; with `initial_events`, a bookmark with the annotation
+        INITIAL_EVENTS_END after them. `on_open` is called when the server has accepted the watch. Raises Gone
+        if that version has expired, Garbled for a line that is no event.
         """
         path = resource.path(namespace)
         request = f"WATCH {path}"
@@ -285,6 +288,8 @@ class Client:
             "resourceVersion": resource_version,
             "timeoutSeconds": str(WATCH_SECONDS),
         } | resource.selector
+        if initial_events:
+            query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         try:
             async with await self._open_watch(path, query) as answer:
                 on_open()

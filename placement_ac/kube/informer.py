@@ -4,15 +4,14 @@ Keeps the cache up to date on one kind in one namespace, or in all: LIST by page
 kopf lists a kind at once and keeps a memory for each object, so kinds with many objects (Workloads,
 ManagedClusters, scores, MultiKueueClusters, Secrets) are followed by an `Informer`, which does what client-go
 calls a Reflector. kopf does not say when its first list is complete, nor what vanished while its watch was
-interrupted: a `Relister` lists the kinds that kopf follows at the start, after every gap and now and then.
+interrupted: a `Relister` lists the kinds that kopf follows at the start, after a gap and every minute.
 Neither decides anything.
 """
 
 import asyncio
 import logging
-import math
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -25,8 +24,7 @@ from placement_ac.core.api.constants import Resource
 from placement_ac.core.api.decode import meta_of, version_of
 from placement_ac.core.api.errors import ApiError, Garbled, Gone, Refused, Unavailable
 from placement_ac.core.inputs.state import Key
-from placement_ac.kube.client import WATCH_IDLE_SECONDS, Client, Object
-from placement_ac.kube.responses import error_of
+from placement_ac.kube.client import Client, Object
 from placement_ac.observability.health import Reachability, WatchHealth
 from placement_ac.observability.logs import LogDeduplicator
 
@@ -36,6 +34,8 @@ PAGE_SIZE: Final = 200
 """Objects in a page of a list, at most: a page is parsed at once."""
 RELIST_SECONDS: Final = 600.0
 """How often everything is listed again although the watch goes on."""
+KOPF_RELIST_SECONDS: Final = 60.0
+"""How often the kinds that kopf follows are listed: that finds what vanished, or never came."""
 PAUSE_SECONDS: Final = (0.2, 0.5, 1.0, 2.0, 5.0)
 """Pauses after a request that was refused; the last one is repeated."""
 UNREACHABLE_PAUSE_SECONDS: Final = 0.5
@@ -111,61 +111,34 @@ class CacheList:
 
 
 class Relister:
-    """Lists a kind that kopf follows: whenever kopf does, and every RELIST_SECONDS."""
+    """Lists a kind that kopf follows: at the start, every KOPF_RELIST_SECONDS, and when it is asked to."""
 
     def __init__(self, target: CacheList) -> None:
         self._target = target
         self._requested = asyncio.Event()
         self._logged = LogDeduplicator()
-        self._opened_at = -math.inf
-        """When kopf's present watch was opened."""
 
-    def kopf_was_answered(self, verb: str, status: int) -> None:
-        """Take in the HTTP status of a request of kopf. After a "list" of kopf, list as well.
-
-        So a refused LIST is repeated here, and the log has the API server's reason.
-        """
-        if verb == "list":
-            self._requested.set()
-        elif status < 400:
-            self._log_recovery()
-            self._watch_opened()
-        else:
-            path = self._target.resource.path(self._target.namespace or None)
-            error = error_of(status, None, f"WATCH {path}")
-            self._target.health.request_failed(error)
-            _log_failure(error, self._logged, self._target.log_keys)
-
-    def _watch_opened(self) -> None:
-        """Take in that kopf watches anew. On a hub where nothing changes, nothing else comes over a watch.
-
-        A silent one that kopf gives up lasts for WATCH_IDLE_SECONDS; the API server has ended a shorter one.
-        """
-        now = asyncio.get_running_loop().time()
-        if now - self._opened_at < WATCH_IDLE_SECONDS:
-            self._target.health.received()
-        self._opened_at = now
+    def list_soon(self) -> None:
+        """List now: something may have been missed."""
+        self._requested.set()
 
     def tasks(self) -> list[Coroutine[object, object, None]]:
         """Return the coroutines to run, each in a task of its own; they end only when cancelled."""
-        return [self._list_when_requested()]
+        return [self._list_again_and_again()]
 
-    async def _list_when_requested(self) -> None:
+    async def _list_again_and_again(self) -> None:
         while True:
-            try:
-                async with asyncio.timeout(RELIST_SECONDS):
-                    await self._requested.wait()
-            except TimeoutError:
-                log.debug("time to list again", **self._target.log_keys)
-            resync = not self._requested.is_set()
             self._requested.clear()
-            await self._list_until_it_succeeds(resync=resync)
+            await self._list_until_it_succeeds()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(KOPF_RELIST_SECONDS):
+                    await self._requested.wait()
 
-    async def _list_until_it_succeeds(self, *, resync: bool) -> None:
+    async def _list_until_it_succeeds(self) -> None:
         failures = 0
         while True:
             try:
-                await self._target.list(resync=resync)
+                await self._target.list(resync=False)
             except ApiError as error:
                 self._target.health.request_failed(error)
                 _log_failure(error, self._logged, self._target.log_keys)
@@ -173,12 +146,9 @@ class Relister:
                 failures += 1
                 await asyncio.sleep(pause if error.status else min(pause, UNREACHABLE_PAUSE_SECONDS))
             else:
-                self._log_recovery()
+                if self._logged.ended("failure"):
+                    log.info("follows again", **self._target.log_keys)
                 return
-
-    def _log_recovery(self) -> None:
-        if self._logged.ended("failure"):
-            log.info("follows again", **self._target.log_keys)
 
 
 class Informer:

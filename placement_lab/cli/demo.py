@@ -153,7 +153,7 @@ async def _run(
     async with (
         Client(login, field_manager=FIELD_MANAGER) as client,
         credentials as credentials_viewer,
-        Viewer(login, client, counter, credentials_viewer) as viewer,
+        Viewer(client, counter, credentials_viewer) as viewer,
     ):
         return await run_scenario(
             chosen,

@@ -97,7 +97,7 @@ class CredentialViewer:
     async def __aenter__(self) -> Self:
         for where, login in self._logins.items():
             client = await self._stack.enter_async_context(Client(login, field_manager=FIELD_MANAGER))
-            informer = HubInformer(login, client, ON_WORKERS if where else ON_HUB, _ignore_change)
+            informer = HubInformer(client, ON_WORKERS if where else ON_HUB, _ignore_change)
             self._stack.push_async_callback(_cancel, asyncio.create_task(informer.run()))
             self._informers[where] = informer
         for informer in self._informers.values():

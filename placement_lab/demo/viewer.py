@@ -21,7 +21,6 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.kube.client import Client, Object
-from placement_ac.kube.login import Login
 from placement_lab.demo.credentials import CredentialViewer
 from placement_lab.standins.fleet import JobCounter, JobCounts
 from placement_lab.standins.informer import HubInformer
@@ -74,14 +73,13 @@ class Viewer:
 
     def __init__(
         self,
-        login: Login,
         client: Client,
         counter: JobCounter | None = None,
         credentials: CredentialViewer | None = None,
     ) -> None:
         self.credentials = credentials
         self._counter = counter or JobCounter()
-        self._informer = HubInformer(login, client, KINDS, self._changed)
+        self._informer = HubInformer(client, KINDS, self._changed)
         self._updated = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._decided_at: dict[str, float] = {}

@@ -7,12 +7,10 @@ objects that disappeared meanwhile as deletions. Everything runs in one event lo
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import aclosing
 from typing import ClassVar
 
-import aiohttp
-import orjson
 import structlog
 from cachetools import LRUCache
 
@@ -20,7 +18,6 @@ from placement_ac.core.api.constants import Kind, Resource
 from placement_ac.core.api.errors import ApiError, NotFound, Unavailable
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
-from placement_ac.kube.responses import error_of
 from placement_lab.standins.key_queue import Key, KeyQueue, backoff
 
 Name = tuple[str, str]
@@ -28,8 +25,6 @@ Name = tuple[str, str]
 OnChange = Callable[[Kind, str, str], None]
 OnError = Callable[[ApiError], None]
 
-WATCH_SECONDS = 300
-"""The timeout of a watch; afterwards it is continued at once."""
 DELETED_UIDS_KEPT = 1000
 """The number of deleted objects to remember: the response to a write may arrive after the deletion."""
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
@@ -50,7 +45,6 @@ class HubInformer:
 
     def __init__(
         self,
-        login: Login,
         client: Client,
         kinds: Iterable[Kind],
         on_change: OnChange,
@@ -59,7 +53,6 @@ class HubInformer:
         streamed: Iterable[Kind] = (),
         on_error: OnError | None = None,
     ) -> None:
-        self._login = login
         self._streamed = frozenset(streamed)
         self._client = client
         self._optional = frozenset(optional)
@@ -97,20 +90,19 @@ class HubInformer:
 
     async def run(self) -> None:
         """Watch the hub until cancelled."""
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=WATCH_SECONDS + 30)
-        async with self._login.session(timeout=timeout) as session, asyncio.TaskGroup() as tasks:
+        async with asyncio.TaskGroup() as tasks:
             for kind in self._kinds:
-                tasks.create_task(self._follow(kind, session))
+                tasks.create_task(self._follow(kind))
 
-    async def _follow(self, kind: Kind, session: aiohttp.ClientSession) -> None:
+    async def _follow(self, kind: Kind) -> None:
         failures = backoff()
         while True:
             try:
                 resource = await self._discover(kind)
                 streamed = kind in self._streamed
-                version = await (self._stream(resource, session) if streamed else self._list(resource))
+                version = await (self._stream(resource) if streamed else self._list(resource))
                 while True:
-                    before, version = version, await self._watch(resource, version, session)
+                    before, version = version, await self._watch(resource, version)
                     if version == before:  # no event: wait before the next watch
                         await asyncio.sleep(next(failures))
                     else:
@@ -150,14 +142,12 @@ class HubInformer:
         for namespace, name in changed.union(written):
             self._on_change(kind, namespace, name)
 
-    async def _stream(self, resource: Resource, session: aiohttp.ClientSession) -> str:
+    async def _stream(self, resource: Resource) -> str:
         """Read the initial events of a watch and return the version to continue from. Raises ApiError."""
         now: dict[Name, Object] = {}
-        query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
-        async with aclosing(self._events(resource, query, session)) as events:
-            async for event in events:
-                item = event["object"]
-                if event["type"] != "BOOKMARK":
+        async with aclosing(self._client.watch(resource, "", initial_events=True)) as events:
+            async for change, item in events:
+                if change != "BOOKMARK":
                     now[name_of(item)] = item
                 elif INITIAL_EVENTS_END in (item["metadata"].get("annotations") or {}):
                     self._replace(resource.of, now)
@@ -165,32 +155,15 @@ class HubInformer:
                     return str(item["metadata"]["resourceVersion"])
         raise Unavailable(f"WATCH {resource.path()}: ended before the initial events were complete")
 
-    async def _watch(self, resource: Resource, version: str, session: aiohttp.ClientSession) -> str:
+    async def _watch(self, resource: Resource, version: str) -> str:
         """Process one watch and return the version to continue from. Raises ApiError."""
-        async with aclosing(self._events(resource, {"resourceVersion": version}, session)) as events:
-            async for event in events:
-                version = self._apply_event(resource.of, event) or version
+        async with aclosing(self._client.watch(resource, version)) as events:
+            async for change, item in events:
+                version = self._apply_event(resource.of, change, item) or version
         return version
 
-    async def _events(
-        self, resource: Resource, query: Mapping[str, str], session: aiohttp.ClientSession
-    ) -> AsyncGenerator[Object]:
-        """Yield the events of one watch. Raises ApiError, also for an ERROR event."""
-        asked = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(WATCH_SECONDS)}
-        try:
-            async with session.get(
-                self._login.server + resource.path(), params=asked | dict(query)
-            ) as answer:
-                if answer.status >= 400:
-                    raise error_of(answer.status, _json(await answer.read()), f"WATCH {resource.path()}")
-                async for line in _lines(answer.content):
-                    yield _event(resource.of, _json(line))
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise Unavailable(f"WATCH {resource.path()}: {type(error).__name__}: {error}") from None
-
-    def _apply_event(self, kind: Kind, event: Object) -> str:
+    def _apply_event(self, kind: Kind, change: str, item: Object) -> str:
         """Apply one watch event to `objects` and return its resource version."""
-        change, item = event["type"], event["object"]
         if change != "BOOKMARK":
             key = name_of(item)
             if change == "DELETED":
@@ -222,31 +195,6 @@ def _version(item: Object) -> int:
     return int(version) if version.isdecimal() else 0
 
 
-def _event(kind: Kind, event: object) -> Object:
-    """Return a watch event. Raises ApiError for an ERROR event or a malformed line."""
-    if not isinstance(event, dict) or not isinstance(event.get("object"), dict):
-        raise Unavailable(f"watch of {kind}: malformed event")
-    if event.get("type") == "ERROR":
-        raise error_of(int(event["object"].get("code") or 500), event["object"], f"watch of {kind}")
-    return event
-
-
-def _json(text: bytes) -> object:
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return None
-
-
-async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
-    """Yield complete lines of any length (aiohttp's readline is limited to 64 KiB)."""
-    rest = b""
-    async for chunk in content.iter_any():
-        *lines, rest = (rest + chunk).split(b"\n")
-        for line in lines:
-            yield line
-
-
 class StandIn(ABC):
     """A small controller: maps events to keys, and reconciles each key from the informer's objects.
 
@@ -261,7 +209,7 @@ class StandIn(ABC):
 
     def __init__(self, login: Login) -> None:
         self.client = Client(login, field_manager=self.name)
-        self.informer = HubInformer(login, self.client, self.kinds, self._changed, optional=self.optional)
+        self.informer = HubInformer(self.client, self.kinds, self._changed, optional=self.optional)
         self._queue = KeyQueue(self.name, self.reconcile)
 
     @abstractmethod

@@ -194,9 +194,9 @@ class RemoteClient:
                 await client.request("GET", "/api")
             except ApiError as error:
                 raise Unavailable(_discovery_failure(error, login.server)) from None
-            await self._follow(login, client)
+            await self._follow(client)
 
-    async def _follow(self, login: Login, client: Client) -> None:
+    async def _follow(self, client: Client) -> None:
         lost: asyncio.Future[ApiError] = asyncio.get_running_loop().create_future()
 
         def lose(error: ApiError) -> None:
@@ -205,9 +205,7 @@ class RemoteClient:
                 lost.set_result(error)
 
         # Kueue lists Workloads, to collect garbage, and only watches Jobs (multikueuecluster.go).
-        informer = HubInformer(
-            login, client, (WORKLOAD, JOB), self._on_change, streamed=(JOB,), on_error=lose
-        )
+        informer = HubInformer(client, (WORKLOAD, JOB), self._on_change, streamed=(JOB,), on_error=lose)
         following = asyncio.create_task(informer.run())
         listing = asyncio.create_task(informer.synced())
         listed_or_not: set[asyncio.Future[Any]] = {lost, following, listing}

@@ -91,7 +91,7 @@ def test_every_named_test_and_measurement_exists(page: Path) -> None:
 # -- constants in sentences: tests of behaviour mostly shorten them
 
 IN_SENTENCES: Final = [
-    ("architecture", "start, after every gap and every ten minutes", informer.RELIST_SECONDS, 600),
+    ("architecture", "start, after a gap and every minute", informer.KOPF_RELIST_SECONDS, 60),
     ("architecture", "stays for two seconds while decisions and", constants.SETTLE_SECONDS, 2),
     ("architecture", "for 0.25 s if there are several decisions", constants.REGROUP_SECONDS, 0.25),
     ("credentials", "have been unusable for 5 minutes", provisioned.USABLE_WITHIN_SECONDS, 300),
@@ -164,7 +164,7 @@ IN_SENTENCES: Final = [
     ("reliability", "`/healthz` fails after seven minutes", health.DEAD_SECONDS, 420),
     ("reliability", "that `/livez` answers within a second", chaos.BLOCKED_SECONDS, 1),
     ("reliability", "disagree for longer than 2 s", constants.SETTLE_SECONDS, 2),
-    ("reliability", "also listed again every ten minutes", informer.RELIST_SECONDS, 600),
+    ("reliability", "also listed again every ten minutes, kopf's every minute", informer.RELIST_SECONDS, 600),
     ("stories", "is twenty times as fast as Kueue", environment.SPEED, 20),
     (
         "troubleshooting",

@@ -169,6 +169,7 @@ def test_times() -> None:
         session.REDISCOVERY_SECONDS,
         hub_discovery.MISSING_GRACE_SECONDS,
         informer.RELIST_SECONDS,
+        informer.KOPF_RELIST_SECONDS,
         workqueue.FIRST_BACKOFF_SECONDS,
         workqueue.MAX_BACKOFF_SECONDS,
         probe_schedule.GOOD_SECONDS,

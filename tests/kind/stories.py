@@ -42,7 +42,7 @@ async def play(
     """Play the story; return one line for each step that did not succeed within `seconds`."""
     wrong: list[str] = []
     async with Client(hub, field_manager=FIELD_MANAGER) as client, _counted(workers) as ledger:
-        async with Viewer(hub, client, ledger) as seen:
+        async with Viewer(client, ledger) as seen:
             for step in (*filter(None, [story.preparation]), *story.steps):
                 act: StepAction = step.action
                 await act(client, environment)
@@ -78,7 +78,7 @@ class _Watch:
     """Records the Jobs of one worker in the ledger."""
 
     def __init__(self, worker: str, login: Login, client: Client, ledger: JobCounter) -> None:
-        self.informer = HubInformer(login, client, (JOB,), self._enter)
+        self.informer = HubInformer(client, (JOB,), self._enter)
         self._worker, self._ledger = worker, ledger
 
     def _enter(self, kind: Kind, namespace: str, name: str) -> None:

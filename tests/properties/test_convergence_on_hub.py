@@ -239,13 +239,17 @@ def bring_about(admin: Driver, world: dict[str, Any]) -> None:
 
 
 def ours(admin: Driver) -> dict[str, Any]:
-    """Our objects and verdicts, without what time and identity put into them."""
+    """Our objects and verdicts, without what time and identity put into them.
+
+    Clusters are sorted: without scores, another order is not worth a write of a list.
+    """
     found: dict[str, Any] = {}
     for plural in ("multikueueconfigs", "multikueueclusters"):
         for obj in admin.ask("GET", admin.kueue(plural))["items"]:
             metadata = obj["metadata"]
             owners = sorted(owner["name"] for owner in metadata.get("ownerReferences") or ())
-            found[f"{plural}/{metadata['name']}"] = (obj["spec"], metadata.get("labels"), owners)
+            spec = {key: sorted(value) if key == "clusters" else value for key, value in obj["spec"].items()}
+            found[f"{plural}/{metadata['name']}"] = (spec, metadata.get("labels"), owners)
     for check in CHECKS:
         condition = admin.active(check)
         found[check] = tuple(condition.get(key) for key in ("status", "reason", "message"))

@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-from placement_ac.core.api.constants import ANNOTATION_ANTI_AFFINITY
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import joined
 from placement_ac.core.dispatch.facts import Cluster, queue_of
-from placement_ac.core.dispatch.filters import CAPACITY, FILTERS
+from placement_ac.core.dispatch.filters import FILTERS
 from placement_ac.core.dispatch.plugins import NO_PLUGINS, Plugin, Plugins
 from placement_ac.core.dispatch.profiles import Profile
 from placement_ac.core.dispatch.scores import SCORES
@@ -28,7 +27,7 @@ STEPS_PER_CLUSTER: Final = 20
 READING: Final = 4
 """The wishes of a job are read once, which takes as long as comparing them with so many clusters."""
 STEPS_PER_OTHER: Final = 4
-"""The steps to compare a job that has anti-affinity with another one."""
+"""The steps to compare a job with another one, if a filter does."""
 
 
 class Refusal(NamedTuple):
@@ -74,7 +73,7 @@ class DispatchCycle:
         self._known: dict[tuple[object, ...], Refusals] = {}
         """Namespace and wishes of a job → the refusals of the built-in filters.
 
-        For a job with anti-affinity, with its uid and the number of nominations before it.
+        For a job that is compared with others, with its uid and the number of nominations before it.
         """
         self._nominations = 0
 
@@ -105,14 +104,14 @@ class DispatchCycle:
         if not job.job.requests:
             return frozenset()
         refusals = self.refusals(job, profile)
-        others = [name for name, refusal in refusals.items() if refusal.filter != CAPACITY]
+        others = [name for name, refusal in refusals.items() if not _reads_queues(refusal.filter)]
         return frozenset(self._clusters).difference(others)
 
     def cost(self, job: Workload, before: int = 0) -> int:
         """Return how many steps it takes to judge a job, after so many others; one takes about 1 µs."""
         clusters = self._clusters.values()
         steps = (len(clusters) + READING) * (STEPS_PER_CLUSTER + 2 * job.job.size)
-        if not _keeps_apart(job):
+        if not _is_compared(job):
             return steps
         return steps + STEPS_PER_OTHER * (before + sum(len(one.of_queue(queue_of(job))) for one in clusters))
 
@@ -153,7 +152,7 @@ class DispatchCycle:
 
     def _by_built_in_filters(self, job: Workload) -> Refusals:
         key: tuple[object, ...] = job.meta.namespace, job.job
-        if _keeps_apart(job):
+        if _is_compared(job):
             key = *key, job.meta.uid, self._nominations
         if key not in self._known:
             self._known[key] = _refused(job, self._clusters, self._filters)
@@ -175,8 +174,12 @@ class DispatchCycle:
         return self._scores.get(name) or self._plugins[name]
 
 
-def _keeps_apart(job: Workload) -> bool:
-    return bool(job.job.annotation(ANNOTATION_ANTI_AFFINITY))
+def _is_compared(job: Workload) -> bool:
+    return any(one.compares(job) for one in FILTERS.values())
+
+
+def _reads_queues(name: str) -> bool:
+    return name in FILTERS and FILTERS[name].reads_queues
 
 
 def _refused(job: Workload, clusters: Mapping[str, Cluster], filters: Mapping[str, Plugin]) -> Refusals:

@@ -26,6 +26,7 @@ from placement_ac.core.api.constants import (
 from placement_lab.hub import Hub
 from tests.support.driver import OCM, Controllers, Driver, eventually
 from tests.support.replicas import Replica
+from tests.support.stage import shorten
 
 FOLLOWED = {ADMISSION_CHECK, MULTIKUEUE_CONFIG, PLACEMENT, PLACEMENT_DECISION}
 
@@ -76,6 +77,7 @@ def test_kinds_in_other_namespaces_are_followed_there_alone(
     apps.select("p", "a")
     controllers.start(placement_namespace="apps")
     eventually(lambda: admin.reason("p"), "Active")
+    eventually(lambda: ("Placement", "") in heard)
     plurals = ("placements", "placementdecisions", "clusterprofiles")
     asked = {r.path for r in hub.journal if r.path.endswith(plurals)}
     assert {path.split("/namespaces/")[1] for path in asked} == {
@@ -83,12 +85,12 @@ def test_kinds_in_other_namespaces_are_followed_there_alone(
         "apps/placementdecisions",
         "kueue-system/clusterprofiles",
     }
-    assert ("Placement", "") in heard
 
 
 def test_what_vanished_while_kopf_was_away_is_noticed(
-    hub: Hub, admin: Driver, controllers: Controllers
+    hub: Hub, admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    shorten(monkeypatch, KOPF_RELIST_SECONDS=1.0)
     admin.check("p")
     admin.select("p", "a")
     controllers.start()

@@ -15,7 +15,12 @@ from tests.support.driver import NS, Controllers, Driver, eventually
 from tests.support.jobs import has_quota
 from tests.support.stage import shorten
 
-OFTEN = {"RELIST_SECONDS": 0.3, "REDISCOVERY_SECONDS": 0.3, "HEADERS_SECONDS": 0.1}
+OFTEN = {
+    "RELIST_SECONDS": 0.3,
+    "KOPF_RELIST_SECONDS": 0.3,
+    "REDISCOVERY_SECONDS": 0.3,
+    "HEADERS_SECONDS": 0.1,
+}
 """Settings with which routine work is done more often than by default."""
 SECRETS = f"/api/v1/namespaces/{NS}/secrets"
 
@@ -85,7 +90,9 @@ def test_nothing_is_told_when_nothing_changes(
 def test_an_outage_is_two_lines_however_many_watch(
     log: Log, hub: Hub, admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shorten(monkeypatch, WATCH_SECONDS=1)  # the end of a quiet watch tells that it goes on
+    shorten(
+        monkeypatch, WATCH_SECONDS=1, KOPF_RELIST_SECONDS=0.5
+    )  # the end of a quiet watch tells that it goes on
     admin.check("p")
     admin.select("p", "a")
     controllers.start()

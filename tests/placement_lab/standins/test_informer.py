@@ -103,7 +103,7 @@ async def follow(script: Script, folder: Path, names: set[str]) -> list[str]:
     """Follow the script until exactly `names` exist; return the names in the order of their changes."""
     changes: list[str] = []
     async with serving(script, folder) as login, Client(login) as client:
-        informer = HubInformer(login, client, [SECRET], lambda _kind, _namespace, name: changes.append(name))
+        informer = HubInformer(client, [SECRET], lambda _kind, _namespace, name: changes.append(name))
         running = asyncio.create_task(informer.run())
         await until(lambda: {name for _, name in informer.objects[SECRET]} == names and not script.watches)
         running.cancel()
@@ -177,7 +177,7 @@ def test_writes_during_a_gap_are_reported_with_the_next_list(tmp_path: Path) -> 
                     informer.remember(kind, secret(name, "5"))
                 changes.append(name)
 
-            informer = HubInformer(login, client, [SECRET], changed)
+            informer = HubInformer(client, [SECRET], changed)
             running = asyncio.create_task(informer.run())
             await until(lambda: "b" in changes)
             running.cancel()
@@ -204,7 +204,7 @@ def test_the_response_of_a_write_does_not_replace_newer_events(
 
     async def answer_late() -> dict[str, str]:
         async with serving(script, tmp_path) as login, Client(login) as client:
-            informer = HubInformer(login, client, [SECRET], lambda *_: changes.append("a"))
+            informer = HubInformer(client, [SECRET], lambda *_: changes.append("a"))
             running = asyncio.create_task(informer.run())
             await until(lambda: len(changes) == 2)
             informer.remember(SECRET, created)
@@ -233,7 +233,7 @@ def test_an_unreachable_server_is_retried(tmp_path: Path) -> None:
             port = server.port
         async with Client(login) as client:
             failed = asyncio.Event()
-            informer = HubInformer(login, client, [SECRET], lambda *_: None, on_error=lambda *_: failed.set())
+            informer = HubInformer(client, [SECRET], lambda *_: None, on_error=lambda *_: failed.set())
             running = asyncio.create_task(informer.run())
             await asyncio.wait_for(failed.wait(), DEADLINE_SECONDS)
             async with TestServer(Script([[secret("a", "1")]]).app(), port=port):
@@ -249,7 +249,7 @@ def test_a_kind_that_is_served_later_is_waited_for_and_an_optional_one_is_not(tm
         script = Script([[secret("a", "1")]])
         script.served = False
         async with serving(script, tmp_path) as login, Client(login) as client:
-            informer = HubInformer(login, client, [SECRET], lambda *_: None, optional=[CLUSTER_PROFILE])
+            informer = HubInformer(client, [SECRET], lambda *_: None, optional=[CLUSTER_PROFILE])
             running = asyncio.create_task(informer.run())
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(informer.synced(), 0.1)

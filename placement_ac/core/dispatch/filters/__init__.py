@@ -6,26 +6,43 @@ it concerns, so that they can be counted.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.facts import Cluster
-from placement_ac.core.dispatch.filters.anti_affinity import anti_affinity
+from placement_ac.core.dispatch.filters.anti_affinity import anti_affinity, keeps_apart
 from placement_ac.core.dispatch.filters.capacity import capacity
 from placement_ac.core.dispatch.filters.cluster_affinity import cluster_affinity
 from placement_ac.core.dispatch.filters.cluster_names import cluster_names
 from placement_ac.core.dispatch.filters.limits import limits
 from placement_ac.core.dispatch.filters.node_labels import node_labels
 
-Filter = Callable[[Workload, Cluster], str | None]
+
+def _never(_: Workload) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A function that returns why a job cannot go to a cluster, or None, and what its answer depends on."""
+
+    refuse: Callable[[Workload, Cluster], str | None]
+    reads_queues: bool = False
+    """Whether it reads the queues of the worker, which are asked for."""
+    compares: Callable[[Workload], bool] = _never
+    """Whether it compares the job with others: then each nomination may change its answer, and costs more."""
+
+    def __call__(self, job: Workload, cluster: Cluster) -> str | None:
+        return self.refuse(job, cluster)
+
 
 CAPACITY: Final = "Capacity"
-"""The filter that reads facts of workers."""
 FILTERS: Final[dict[str, Filter]] = {
-    "Limits": limits,
-    "ClusterNames": cluster_names,
-    "ClusterAffinity": cluster_affinity,
-    "NodeLabels": node_labels,
-    "AntiAffinity": anti_affinity,
-    CAPACITY: capacity,
+    "Limits": Filter(limits),
+    "ClusterNames": Filter(cluster_names),
+    "ClusterAffinity": Filter(cluster_affinity),
+    "NodeLabels": Filter(node_labels),
+    "AntiAffinity": Filter(anti_affinity, compares=keeps_apart),
+    CAPACITY: Filter(capacity, reads_queues=True),
 }

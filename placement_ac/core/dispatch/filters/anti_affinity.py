@@ -12,6 +12,11 @@ from placement_ac.core.dispatch.facts import Cluster, queue_of
 from placement_ac.core.dispatch.selectors import parse_selector
 
 
+def keeps_apart(job: Workload) -> bool:
+    """Whether the job has the annotation."""
+    return bool(job.job.annotation(ANNOTATION_ANTI_AFFINITY))
+
+
 def anti_affinity(job: Workload, cluster: Cluster) -> str | None:
     """Refuse a cluster with such a Workload; an annotation that cannot be read refuses all."""
     text = job.job.annotation(ANNOTATION_ANTI_AFFINITY)

@@ -9,7 +9,7 @@ import pytest
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.cycle import DispatchCycle, Refusal
 from placement_ac.core.dispatch.facts import Cluster
-from placement_ac.core.dispatch.filters import FILTERS
+from placement_ac.core.dispatch.filters import FILTERS, Filter
 from placement_ac.core.dispatch.profiles import parse_profile
 from placement_ac.core.dispatch.scores import SCORES
 from placement_ac.core.inputs.queue_facts import worker_facts
@@ -27,7 +27,7 @@ def fails(job: Workload, cluster: Cluster) -> Any:
 
 @pytest.mark.parametrize("name", list(FILTERS))
 def test_a_filter_that_fails_refuses(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(FILTERS, name, fails)
+    monkeypatch.setitem(FILTERS, name, Filter(fails))
     problems: list[tuple[str, str]] = []
     cycle = DispatchCycle([cluster()], report=lambda *problem: problems.append(problem))
     ranking = cycle.rank(job(), parse_profile("ranked"))
