@@ -36,7 +36,7 @@ class ClusterChange(SlottedModel):
 
 @dataclass(frozen=True, slots=True)
 class ListChange(SlottedModel):
-    """What happened to clusters of the list. Writing validates nothing, and reading does."""
+    """A change of some clusters of the list. Only reading validates: a plan never fails for its event."""
 
     change: Change
     clusters: tuple[ClusterChange, ...] = ()
