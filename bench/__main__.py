@@ -12,18 +12,17 @@ import asyncio
 import json
 import signal
 import time
-from collections.abc import Coroutine, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 import click
-from rich.console import Console
 
-from bench.draws import VARIANTS, Variant, drawn
-from bench.figures import Figures, growth
-from bench.measure import SIDES, Length, Report, Where, at, memory_at
-from bench.report import REFERENCE, machine, reference, table
+from bench.comparison import VARIANTS, Length, Report, Variant, at, drawn, memory_at
+from bench.driver import SIDES, Where
+from bench.measure import Figures, growth
+from bench.report import REFERENCE, machine, markdown, reference, show
 from bench.scene import PER_CHECK, Scene
 
 LATEST: Final = Path(__file__).with_name("latest.json")
@@ -36,11 +35,7 @@ DRAWN: Final = Length(bursts=6, starts=3)
 """The first bursts are slower: connections are opened, and more events are posted."""
 LENGTHS: Final = {Scene(REFERENCE, CLUSTERS): WHOLE, Scene(1000, CLUSTERS): Length(bursts=1)}
 SIZES: Final = (
-    Scene(1, CLUSTERS),
-    Scene(10, CLUSTERS),
-    Scene(50, CLUSTERS),
-    Scene(200, CLUSTERS),
-    Scene(1000, CLUSTERS),
+    *(Scene(checks, CLUSTERS) for checks in (1, 10, 50, 200, 1000)),
     Scene(200, 100),
     Scene(200, 5000),
 )
@@ -53,22 +48,17 @@ class Results:
 
     path: Path
     machine: dict[str, Any]
-    sizes: list[Figures]
-    memory: list[Figures]
-    draws: list[Figures]
+    sizes: list[Figures] = field(default_factory=list)
+    memory: list[Figures] = field(default_factory=list)
+    draws: list[Figures] = field(default_factory=list)
 
     @property
     def whole(self) -> Figures:
-        return {
-            **reference(self.sizes),
-            "growth": growth(self.sizes),
-            "memory": self.memory,
-            "draws": self.draws,
-            "machine": self.machine,
-            "sizes": self.sizes,
-        }
+        kinds = {"memory": self.memory, "draws": self.draws, "machine": self.machine, "sizes": self.sizes}
+        return {**reference(self.sizes), "growth": growth(self.sizes), **kinds}
 
-    def write(self) -> None:
+    def add(self, to: list[Figures], work: Coroutine[Any, Any, Figures]) -> None:
+        to.append(asyncio.run(work))
         self.path.write_text(json.dumps(self.whole, indent=2) + "\n")
 
 
@@ -92,54 +82,45 @@ class Plan:
         def of(length: Length) -> Length:
             return replace(length, changes=changes or length.changes, rounds=rounds or length.rounds)
 
-        def drawn(variants: Iterable[Variant], scene: Scene) -> list[tuple[Variant, Scene, Length]]:
-            return [(one, one.scene(scene.checks, scene.clusters), of(DRAWN)) for one in variants]
-
+        variants = draws or ([] if quick or sizes else VARIANTS.values())
+        scenes = sizes or [Scene(REFERENCE, CLUSTERS)]
+        anew = [
+            (one, one.scene(scene.checks, scene.clusters), of(DRAWN)) for scene in scenes for one in variants
+        ]
         if draws:
-            scenes = sizes or (Scene(REFERENCE, CLUSTERS),)
-            return cls([], draws=[found for scene in scenes for found in drawn(draws, scene)])
+            return cls([], draws=anew)
         if quick or sizes:
             length = of(QUICK if quick else WHOLE)
             return cls([(scene, length) for scene in sizes or (Scene(50, CLUSTERS),)])
-        return cls(
-            [(scene, of(LENGTHS.get(scene, Length()))) for scene in SIZES],
-            MEMORY,
-            drawn(VARIANTS.values(), Scene(REFERENCE, CLUSTERS)),
-        )
-
-
-def _reporter(scene: Scene | str, began: float) -> Report:
-    def report(what: str) -> None:
-        click.echo(f"{time.monotonic() - began:5.0f} s  {scene}: {what}", err=True)
-
-    return report
+        return cls([(scene, of(LENGTHS.get(scene, Length()))) for scene in SIZES], MEMORY, anew)
 
 
 def measured(plan: Plan, where: Where, results: Results) -> None:
     """Measure the planned sizes one by one, and write the results after each."""
     began = time.monotonic()
 
-    def run(into: list[Figures], work: Coroutine[Any, Any, Figures]) -> None:
-        into.append(asyncio.run(work))
-        results.write()
+    def reporter(scene: Scene | str) -> Report:
+        return lambda what: click.echo(f"{time.monotonic() - began:5.0f} s  {scene}: {what}", err=True)
 
     for scene, length in plan.sizes:
-        run(results.sizes, at(scene, where, length, _reporter(scene, began)))
+        results.add(results.sizes, at(scene, where, length, reporter(scene)))
     for variant, scene, length in plan.draws:
-        report = _reporter(f"{scene}, {variant.title}", began)
-        run(results.draws, drawn(variant, scene, where, length, report))
+        report = reporter(f"{scene}, {variant.title}")
+        results.add(results.draws, drawn(variant, scene, where, length, report))
     for scene in plan.memory if not where.kubeconfigs else ():
-        run(results.memory, memory_at(scene, _reporter(scene, began)))
+        results.add(results.memory, memory_at(scene, reporter(scene)))
 
 
-@click.command()
+FILE: Final = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command(context_settings={"show_default": True})
 @click.option("--quick", is_flag=True, help="Measure only 50 checks, in less than a minute.")
 @click.option("--checks", multiple=True, type=click.IntRange(1), help="Measure only this number of checks.")
 @click.option(
     "--clusters",
     type=click.IntRange(PER_CHECK + 1),
     default=CLUSTERS,
-    show_default=True,
     help="Clusters on the hub, with --checks.",
 )
 @click.option(
@@ -161,21 +142,11 @@ def measured(plan: Plan, where: Where, results: Results) -> None:
     "--kubeconfig",
     "kubeconfigs",
     multiple=True,
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     help="Measure on this hub; given twice: the floor on the first, the controller on the second, in turns.",
 )
-@click.option(
-    "--apart/--together",
-    default=True,
-    show_default=True,
-    help="Whether embedded hubs get a processor of their own.",
-)
-@click.option(
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    default=LATEST,
-    help="The JSON file to write.",
-)
+@click.option("--apart/--together", default=True, help="Whether embedded hubs get a processor of their own.")
+@click.option("--output", type=FILE, default=LATEST, help="The JSON file to write.")
 def main(
     quick: bool,
     checks: tuple[int, ...],
@@ -196,9 +167,9 @@ def main(
     variants = [VARIANTS[name] for name in draws]
     plan = Plan.chosen(quick, [Scene(size, clusters) for size in checks], changes, rounds, variants)
     where = Where(kubeconfigs, apart)
-    results = Results(output, machine() | {"hubsHaveOwnProcessor": where.hubs_have_own_processor}, [], [], [])
+    results = Results(output, machine() | {"hubsHaveOwnProcessor": where.hubs_have_own_processor})
     measured(plan, where, results)
-    Console(width=120).print(table(results.whole))
+    show(markdown(results.whole, every_size=True))
     click.echo(f"written to {output}")
 
 

@@ -17,7 +17,7 @@ import random
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,8 +26,7 @@ from typing import Any, Final
 import click
 
 from bench.chaos_faults import FAULTS, Fault, Target
-from bench.flips_play import Arrival, Ledger, Row, arrivals
-from bench.flips_scene import WORKERS, stage
+from bench.jobs import TICK_SECONDS, WORKERS, Arrival, Ledger, arrivals, stage
 from placement_ac.core.api.constants import OUR_CONTROLLER
 from placement_ac.core.api.errors import Conflict, Unavailable
 from placement_ac.observability import logs
@@ -37,7 +36,6 @@ from tests.support.replicas import QUICK, Replica
 
 Object = dict[str, Any]
 
-TICK_SECONDS: Final = 0.05
 MEMORY_MAX_MB: Final = 256
 """The limit in config/manager/deployment.yaml."""
 BLOCKED_SECONDS: Final = 1.0
@@ -80,7 +78,7 @@ class Watcher:
                 self._wrong(f"{name} was started again", job=name)
         for replica in self.target.running():
             self._look_at(replica)
-        for log in self.target.logs:
+        for log in (Path(file.name) for file in self.target.files.values()):
             self._read_log(log)
 
     def _look_at(self, replica: Replica) -> None:
@@ -145,8 +143,8 @@ class Play:
     dice: random.Random
     happened: Counter[str] = field(default_factory=Counter)
     flips: int = 0
-    lasting: list[tuple[float, Fault]] = field(default_factory=list)
-    """Faults that last, and when each ends (seconds of a monotonic clock)."""
+    lasting: list[tuple[float, Fault, float]] = field(default_factory=list)
+    """When each fault that lasts ends (seconds of a monotonic clock), and what it hits."""
     _next_fault: float = 0.0
     _next_flip: float = 0.0
 
@@ -172,35 +170,37 @@ class Play:
                 self._end(entry)
 
     def _begin(self, now: float) -> None:
-        named = {fault.name for _, fault in self.lasting}
+        named = {fault.name for _, fault, _ in self.lasting}
         fault = self.dice.choice([one for one in FAULTS if one.name not in named])
         which, seconds = self.dice.random(), self.dice.uniform(*fault.seconds)
-        fault = fault.of(which)
         if not fault.can_begin(self.target):
             return
         try:
-            fault.begin(self.target)
+            fault.act(self.target, which, True)
         except Unavailable:  # the hub has just come back
             return
         self.target.note(f"begins, {which:.2f}: {fault.name}")
         self.happened[fault.name] += 1
-        self.lasting.append((now + seconds, fault))
+        self.lasting.append((now + seconds, fault, which))
 
-    def _end(self, entry: tuple[float, Fault]) -> None:
+    def _end(self, entry: tuple[float, Fault, float]) -> None:
         """End a fault; one that needs the hub is ended when it is back."""
-        if entry[1].needs_hub and not self.target.hub_is_up:
+        _, fault, which = entry
+        if fault.needs_hub and not self.target.hub_is_up:
             return
         try:
-            entry[1].end(self.target)
+            fault.act(self.target, which, False)
         except Unavailable:  # it is ended in the next step
             return
-        self.target.note(f"ends: {entry[1].name}")
+        self.target.note(f"ends: {fault.name}")
         self.lasting.remove(entry)
 
 
-def run_jobs(play: Play, watcher: Watcher, jobs: Sequence[Arrival], seconds: float, most: float) -> float:
-    """Play for so many seconds; then return the seconds until all jobs had finished (inf: not in `most`)."""
-    began, looked, calm, waiting = time.monotonic(), 0.0, 0.0, list(jobs)
+def run_jobs(
+    play: Play, watcher: Watcher, waiting: list[Arrival], seconds: float, most: float
+) -> float | None:
+    """Play for so many seconds; then return the seconds until all jobs had finished (None: not in `most`)."""
+    began, looked, calm = time.monotonic(), 0.0, 0.0
     while not calm or waiting or play.ledger.unfinished():
         now = time.monotonic() - began
         if now < seconds:
@@ -209,19 +209,19 @@ def run_jobs(play: Play, watcher: Watcher, jobs: Sequence[Arrival], seconds: flo
             play.end_all()
             calm = now
         elif now - calm > most:
-            return float("inf")
+            return None
         play.target.step()
         _submit_and_finish(play, waiting, now)
         if now - looked >= 1.0:
             watcher.look()
             looked = now
         time.sleep(TICK_SECONDS)  # the clock of the play
-    return time.monotonic() - began - calm
+    return round(time.monotonic() - began - calm, 1)
 
 
 def _submit_and_finish(play: Play, waiting: list[Arrival], now: float) -> None:
     """Create the jobs that have come, and complete those that have run for long enough."""
-    ledger, target = play.ledger, play.target
+    target = play.target
     while target.hub_is_up and waiting and waiting[0].at <= now:
         try:
             target.scene.submit(waiting[0].name)
@@ -229,9 +229,8 @@ def _submit_and_finish(play: Play, waiting: list[Arrival], now: float) -> None:
             break
         except Conflict:
             pass  # it was created, and the answer was lost
-        job = waiting.pop(0)
-        ledger.created[job.name], ledger.lasts[job.name] = time.time(), job.lasts
-    for name in ledger.due(time.time()):
+        play.ledger.create(waiting.pop(0))
+    for name in play.ledger.due():
         target.finish(name)
 
 
@@ -242,9 +241,11 @@ def opened(seed: int, folder: Path) -> Iterator[Target]:
     With an odd seed Kueue's own dispatcher nominates, with an even one the controller.
     """
     ours = seed % 2 == 0
-    kueue = KueueSettings(dispatcher=OUR_CONTROLLER if ours else ALL_AT_ONCE)
-    with stage(kueue) as scene, ExitStack() as stack:
-        settings = SETTINGS | ({"dispatcher": "true"} if ours else {})
+    settings = SETTINGS | ({"dispatcher": "true"} if ours else {})
+    with (
+        stage(KueueSettings(dispatcher=OUR_CONTROLLER if ours else ALL_AT_ONCE)) as scene,
+        ExitStack() as stack,
+    ):
         target = Target(scene, folder, settings, {name: free_port() for name in ("one", "other")})
         stack.callback(target.close)
         target.start()
@@ -260,12 +261,11 @@ def played(seed: int, seconds: float, right_again: float, rate: float, folder: P
         ledger = Ledger(target.scene.counter)
         play = Play(target, ledger, random.Random(seed))  # noqa: S311  # no secret depends on it
         watcher = Watcher(target, ledger)
-        jobs = arrivals(Row("chaos", 0, seconds=seconds, rate=rate, seed=seed))
-        after = run_jobs(play, watcher, jobs, seconds, right_again)
+        after = run_jobs(play, watcher, arrivals(seconds, rate, seed), seconds, right_again)
         right = target.seconds_until_right(right_again)
         watcher.look()
         wrong = dict(watcher.violations)
-        if after == float("inf"):
+        if after is None:
             wrong["not all jobs have finished: " + ", ".join(ledger.unfinished())] = seconds
         if right is None:
             wrong[f"not right again: {target.state()}"] = seconds
@@ -276,7 +276,7 @@ def played(seed: int, seconds: float, right_again: float, rate: float, folder: P
             "restartedByKueue": len(watcher.restarted_by_kueue),
             "flips": play.flips,
             "faults": dict(sorted(play.happened.items())),
-            "jobsFinishedAfter": None if after == float("inf") else round(after, 1),
+            "jobsFinishedAfter": after,
             "rightAgainAfter": right,
             "mostMemoryMB": round(watcher.most_memory, 1),
             "slowestAnswer": round(watcher.slowest_answer, 3),
@@ -285,17 +285,12 @@ def played(seed: int, seconds: float, right_again: float, rate: float, folder: P
         }
 
 
-@click.command()
-@click.option("--seconds", default=600.0, show_default=True, type=click.FloatRange(1), help="How long.")
-@click.option("--seed", "seeds", multiple=True, default=(1,), show_default=True, type=int)
-@click.option("--rate", default=0.3, show_default=True, help="Jobs a second.")
-@click.option("--right-again", default=120.0, show_default=True, help="Seconds after the last fault.")
-@click.option(
-    "--logs",
-    "kept",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Keep the logs there, and when each fault was.",
-)
+@click.command(context_settings={"show_default": True})
+@click.option("--seconds", default=600.0, type=click.FloatRange(1), help="How long.")
+@click.option("--seed", "seeds", multiple=True, default=(1,), type=int)
+@click.option("--rate", default=0.3, help="Jobs a second.")
+@click.option("--right-again", default=120.0, help="Seconds after the last fault.")
+@click.option("--logs", "kept", type=click.Path(file_okay=False, path_type=Path), help="Keep the logs there.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the summary as JSON.")
 def main(
     seconds: float,

@@ -9,14 +9,16 @@ import contextlib
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final
 
 import requests
+import yaml
 
-from bench.flips_scene import WORKERS, Scene
-from placement_ac.core.api.constants import ADMISSION_CHECK, KUBECONFIG_KEY, MANAGED_CLUSTER, SECRET
+from bench.jobs import WORKERS, Scene
+from bench.scene import NS
+from placement_ac.core.api import constants as api
 from placement_ac.core.api.errors import ApiError, Unavailable
 from tests.support.replicas import Replica
 
@@ -25,24 +27,19 @@ Object = dict[str, Any]
 OURS: Final = ("placement-ac", "kopf/")
 """How the User-Agents of the controller begin."""
 FOR_EVER: Final = 10**9
-NS: Final = "kueue-system"
 CHECK: Final = "placement"
-CHECKS: Final = ADMISSION_CHECK.at("v1beta2")
-SECRETS: Final = SECRET.at("v1")
-CLUSTERS: Final = MANAGED_CLUSTER.at("v1")
+CHECKS: Final = api.ADMISSION_CHECK.at("v1beta2")
 OUT: Final = "chaos.example.com/out"
 """A ManagedCluster with this label is in no set."""
-SETS: Final[Object] = {
-    "apiVersion": "cluster.open-cluster-management.io/v1beta2",
-    "kind": "ManagedClusterSet",
-    "metadata": {"name": "global"},
-    "spec": {
-        "clusterSelector": {
-            "selectorType": "LabelSelector",
-            "labelSelector": {"matchExpressions": [{"key": OUT, "operator": "DoesNotExist"}]},
-        }
-    },
-}
+SETS: Final[Object] = yaml.safe_load(f"""
+apiVersion: cluster.open-cluster-management.io/v1beta2
+kind: ManagedClusterSet
+metadata: {{name: global}}
+spec:
+  clusterSelector:
+    selectorType: LabelSelector
+    labelSelector: {{matchExpressions: [{{key: {OUT}, operator: DoesNotExist}}]}}
+""")
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 SCORES_CRD: Final = "addonplacementscores.cluster.open-cluster-management.io"
 REMOVED_CRDS: Final = (
@@ -86,10 +83,6 @@ class Target:
     def can_write_scores(self) -> bool:
         return self.hub_is_up and SCORES_CRD not in self.crds
 
-    @property
-    def logs(self) -> list[Path]:
-        return [Path(file.name) for file in self.files.values()]
-
     def start(self) -> None:
         self.scene.admin.apply(SETS)
         for name in self.ports:
@@ -98,21 +91,12 @@ class Target:
         self.secrets |= {token_of(json.loads(self.scene.fleet.kubeconfig(name))) for name in WORKERS}
 
     def start_replica(self, name: str, log: IO[bytes]) -> None:
-        address = f"127.0.0.1:{self.ports[name]}"
-        options = self.settings | {"health_probe_bind_address": address}
-        environment = faketime(self.clock_file(name))
-        self.replicas[name] = Replica(
-            self.scene.hub, self.folder, name, log=log, environment=environment, **options
-        )
+        options = self.settings | {"health_probe_bind_address": f"127.0.0.1:{self.ports[name]}"}
+        environment = faketime(self.folder / f"{name}.clock")
+        made = Replica(self.scene.hub, self.folder, name, log=log, environment=environment, **options)
         self.secrets.add(token_of(json.loads((self.folder / name).read_text())))
-        self.replicas[name].start()
-
-    def clock_file(self, name: str) -> Path:
-        """Return the file that says how far the clock of a replica is off. Unit: seconds."""
-        return self.folder / f"{name}.clock"
-
-    def set_clock(self, name: str, seconds: int) -> None:
-        self.clock_file(name).write_text(f"{seconds:+d}\n")
+        self.replicas[name] = made
+        made.start()
 
     def close(self) -> None:
         for replica in self.replicas.values():
@@ -123,11 +107,11 @@ class Target:
     def running(self) -> list[Replica]:
         return [one for name, one in self.replicas.items() if name not in self.stopped and one.runs]
 
-    def seconds_to_answer(self, name: str, page: str = "livez") -> float | None:
-        """Return how long a replica took to answer; None if it does not serve yet."""
+    def seconds_to_answer(self, name: str) -> float | None:
+        """Return how long a replica took to answer `/livez`; None if it does not serve yet."""
         began = time.monotonic()
         try:
-            self.session.get(f"http://127.0.0.1:{self.ports[name]}/{page}", timeout=ANSWER_SECONDS)
+            self.session.get(f"http://127.0.0.1:{self.ports[name]}/livez", timeout=ANSWER_SECONDS)
         except requests.ConnectionError:
             return None
         except requests.Timeout:
@@ -153,8 +137,8 @@ class Target:
         that the job gets quota there; when it is back, the cluster that had quota first keeps the job,
         although another one runs it by then (Kueue, multikueue/workload.go: FirstReserving).
         """
-        lost = (ended for ended in self.workers_lost if ended is None or ended > created)
-        return "dispatcher" not in self.settings and any(True for _ in lost)
+        lost = any(ended is None or ended > created for ended in self.workers_lost)
+        return "dispatcher" not in self.settings and lost
 
     def worker_lost(self) -> None:
         self.workers_lost.append(None)
@@ -191,19 +175,14 @@ class Target:
         """Complete a job; where its worker is away it goes on."""
         if not self.away.intersection(self.scene.counter.running(job)):
             with contextlib.suppress(ApiError):
-                self.scene.finish(job)
-
-    # -- how it is
+                self.scene.fleet.finish(job)
 
     def state(self) -> Object:
         check = self.scene.admin.get(CHECKS, CHECK) or {}
         conditions = (check.get("status") or {}).get("conditions") or []
-        return {
-            "selected": self.scene.selected(),
-            "listed": self.scene.listed(),
-            "conditions": conditions,
-            "ready": [name for name in self.ports if self.is_ready(name)],
-        }
+        ready = [name for name in self.ports if self.is_ready(name)]
+        lists = {"selected": self.scene.selected(), "listed": self.scene.listed()}
+        return lists | {"conditions": conditions, "ready": ready}
 
     def is_right(self) -> bool:
         state = self.state()
@@ -230,16 +209,13 @@ def faketime(clock: Path) -> dict[str, str]:
     if FAKETIME is None:
         return {}
     clock.write_text("+0\n")
-    return {
-        "LD_PRELOAD": str(FAKETIME),
-        "FAKETIME_TIMESTAMP_FILE": str(clock),
-        "FAKETIME_CACHE_DURATION": "1",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-    }
+    names = {"LD_PRELOAD": str(FAKETIME), "FAKETIME_TIMESTAMP_FILE": str(clock)}
+    return names | {"FAKETIME_CACHE_DURATION": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
 
 
-def _nothing(_: Target, __: float) -> None:
-    """End nothing."""
+# -- what each fault does: `on` when it begins, else when it ends
+
+Act = Callable[[Target, float, bool], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,24 +227,13 @@ class Fault:
 
     name: str
     seconds: tuple[float, float]
-    on_begin: Callable[[Target, float], None]
-    on_end: Callable[[Target, float], None] = _nothing
+    act: Act
     needs_hub: bool = False
     needs_faketime: bool = False
-    which: float = 0.0
-
-    def of(self, which: float) -> "Fault":
-        return replace(self, which=which)
 
     def can_begin(self, target: Target) -> bool:
         has_needs = target.hub_is_up or not self.needs_hub
         return has_needs and (FAKETIME is not None or not self.needs_faketime)
-
-    def begin(self, target: Target) -> None:
-        self.on_begin(target, self.which)
-
-    def end(self, target: Target) -> None:
-        self.on_end(target, self.which)
 
 
 def _worker(which: float) -> str:
@@ -279,44 +244,41 @@ def _replica(target: Target, which: float) -> str:
     return list(target.ports)[int(which * len(target.ports))]
 
 
-def _hub_goes(target: Target, _: float) -> None:
-    target.hub_is_up = False
-    target.scene.hub.go_down()
+def _hub_away(target: Target, _: float, on: bool) -> None:
+    if on:
+        target.hub_is_up = False
+        target.scene.hub.go_down()
+    else:
+        target.scene.hub.come_back()
+        target.hub_is_up = True
 
 
-def _hub_comes(target: Target, _: float) -> None:
-    target.scene.hub.come_back()
-    target.hub_is_up = True
-
-
-def _worker_goes(target: Target, which: float) -> None:
-    target.away.add(_worker(which))
-    target.worker_lost()
-    target.scene.fleet.kill(_worker(which))
-
-
-def _worker_comes(target: Target, which: float) -> None:
-    target.scene.fleet.revive(_worker(which))
-    target.away.discard(_worker(which))
-    target.worker_found()
+def _worker_away(target: Target, which: float, on: bool) -> None:
+    worker = _worker(which)
+    if on:
+        target.away.add(worker)
+        target.worker_lost()
+        target.scene.fleet.kill(worker)
+    else:
+        target.scene.fleet.revive(worker)
+        target.away.discard(worker)
+        target.worker_found()
 
 
 def _put_kubeconfig(target: Target, worker: str, text: bytes) -> None:
-    data = {KUBECONFIG_KEY: base64.b64encode(text).decode()}
-    target.scene.admin.merge(SECRETS, f"multikueue-{worker}", {"data": data}, namespace=NS)
+    data = {api.KUBECONFIG_KEY: base64.b64encode(text).decode()}
+    target.scene.admin.merge(api.SECRET.at("v1"), f"multikueue-{worker}", {"data": data}, namespace=NS)
 
 
-def _credentials_break(target: Target, which: float) -> None:
-    _put_kubeconfig(target, _worker(which), b"broken")
-    target.worker_lost()
+def _credentials_broken(target: Target, which: float, on: bool) -> None:
+    worker = _worker(which)
+    _put_kubeconfig(target, worker, b"broken" if on else target.scene.fleet.kubeconfig(worker))
+    (target.worker_lost if on else target.worker_found)()
 
 
-def _credentials_come(target: Target, which: float) -> None:
-    _put_kubeconfig(target, _worker(which), target.scene.fleet.kubeconfig(_worker(which)))
-    target.worker_found()
-
-
-def _credentials_rotate(target: Target, which: float) -> None:
+def _credentials_rotated(target: Target, which: float, on: bool) -> None:
+    if not on:
+        return
     worker = _worker(which)
     content = json.loads(target.scene.fleet.kubeconfig(worker))
     token = target.scene.fleet.hubs[worker].add_user(f"kueue-{len(target.secrets)}")
@@ -327,114 +289,101 @@ def _credentials_rotate(target: Target, which: float) -> None:
     target.worker_found()
 
 
-def _leaves_set(target: Target, which: float) -> None:
-    target.scene.admin.merge(CLUSTERS, _worker(which), {"metadata": {"labels": {OUT: "yes"}}})
+def _out_of_set(target: Target, which: float, on: bool) -> None:
+    labels = {"metadata": {"labels": {OUT: "yes" if on else None}}}
+    target.scene.admin.merge(api.MANAGED_CLUSTER.at("v1"), _worker(which), labels)
 
 
-def _joins_set(target: Target, which: float) -> None:
-    target.scene.admin.merge(CLUSTERS, _worker(which), {"metadata": {"labels": {OUT: None}}})
+def _more_clusters(target: Target, which: float, on: bool) -> None:
+    target.scene.select(2 + int(which * 2) if on else 1)
 
 
-def _more_clusters(target: Target, which: float) -> None:
-    target.scene.select(2 + int(which * 2))
-
-
-def _one_cluster(target: Target, _: float) -> None:
-    target.scene.select(1)
-
-
-def _killed(target: Target, which: float) -> None:
-    target.stopped.add(_replica(target, which))
-    target.replicas[_replica(target, which)].kill()
-
-
-def _started(target: Target, which: float) -> None:
+def _killed(target: Target, which: float, on: bool) -> None:
     name = _replica(target, which)
+    if on:
+        target.stopped.add(name)
+        target.replicas[name].kill()
+    else:
+        _start(target, name)
+
+
+def _start(target: Target, name: str) -> None:
     target.replicas[name].kill()
     target.start_replica(name, target.files[name])
     target.stopped.discard(name)
 
 
-def _disk_full(target: Target, which: float) -> None:
+def _disk_full(target: Target, which: float, on: bool) -> None:
     """Its log lines cannot be written."""
     name = _replica(target, which)
+    if not on:
+        _start(target, name)
+        return
     target.replicas[name].kill()
     with open("/dev/full", "wb") as full:  # noqa: PTH123  # a device
         target.start_replica(name, full)
 
 
-def _frozen(target: Target, which: float) -> None:
+def _frozen(target: Target, which: float, on: bool) -> None:
     name = _replica(target, which)
-    target.stopped.add(name)
-    target.replicas[name].freeze()
+    if on:
+        target.stopped.add(name)
+        target.replicas[name].freeze()
+    else:
+        target.replicas[name].thaw()
+        target.stopped.discard(name)
 
 
-def _thawed(target: Target, which: float) -> None:
-    name = _replica(target, which)
-    target.replicas[name].thaw()
-    target.stopped.discard(name)
+def _crd_removed(target: Target, which: float, on: bool) -> None:
+    name, request = REMOVED_CRDS[int(which * len(REMOVED_CRDS))], target.scene.admin.request
+    if on:
+        crd = request("GET", f"{CRDS}/{name}", None)
+        metadata = {
+            key: one for key, one in crd["metadata"].items() if key in ("name", "labels", "annotations")
+        }
+        target.crds[name] = {key: crd[key] for key in ("apiVersion", "kind", "spec")} | {"metadata": metadata}
+        request("DELETE", f"{CRDS}/{name}", None)
+    else:
+        request("POST", CRDS, target.crds[name])
+        del target.crds[name]
 
 
-def _crd(which: float) -> str:
-    return REMOVED_CRDS[int(which * len(REMOVED_CRDS))]
-
-
-def _crd_goes(target: Target, which: float) -> None:
-    name = _crd(which)
-    crd = target.scene.admin.request("GET", f"{CRDS}/{name}", None)
-    keep = {key: crd["metadata"][key] for key in ("name", "labels", "annotations") if key in crd["metadata"]}
-    target.crds[name] = {key: crd[key] for key in ("apiVersion", "kind", "spec")} | {"metadata": keep}
-    target.scene.admin.request("DELETE", f"{CRDS}/{name}", None)
-
-
-def _crd_comes(target: Target, which: float) -> None:
-    target.scene.admin.request("POST", CRDS, target.crds[_crd(which)])
-    del target.crds[_crd(which)]
-
-
-def _clock_set(target: Target, which: float) -> None:
+def _clock_set(target: Target, which: float, on: bool) -> None:
     names = list(target.ports)
     number = int(which * len(names) * len(CLOCK_SECONDS))
-    target.set_clock(names[number % len(names)], CLOCK_SECONDS[number // len(names)])
+    hit, seconds = names[number % len(names)], CLOCK_SECONDS[number // len(names)]
+    for name in [hit] if on else names:
+        (target.folder / f"{name}.clock").write_text(f"{seconds if on else 0:+d}\n")
 
 
-def _clock_right(target: Target, _: float) -> None:
-    for name in target.ports:
-        target.set_clock(name, 0)
+def _rival(target: Target, _: float, on: bool) -> None:
+    target.rival = on
 
 
-def _rival(on: bool) -> Callable[[Target, float], None]:
-    def happen(target: Target, _: float) -> None:
-        target.rival = on
+def _api_fault(**fault: Any) -> Act:
+    def act(target: Target, _: float, on: bool) -> None:
+        if on:
+            target.scene.hub.faults.add(agent=OURS, times=FOR_EVER, **fault)
+        else:
+            target.scene.hub.faults.clear()
 
-    return happen
-
-
-def _api_fault(**fault: Any) -> Callable[[Target, float], None]:
-    def happen(target: Target, _: float) -> None:
-        target.scene.hub.faults.add(agent=OURS, times=FOR_EVER, **fault)
-
-    return happen
-
-
-def _api_right(target: Target, _: float) -> None:
-    target.scene.hub.faults.clear()
+    return act
 
 
 FAULTS: Final = (
-    Fault("hub away", (0.5, 6.0), _hub_goes, _hub_comes),
-    Fault("worker away", (1.0, 20.0), _worker_goes, _worker_comes),
-    Fault("credentials broken", (1.0, 10.0), _credentials_break, _credentials_come, needs_hub=True),
-    Fault("credentials rotated", (0.0, 1.0), _credentials_rotate, needs_hub=True),
-    Fault("cluster leaves its set", (1.0, 15.0), _leaves_set, _joins_set, needs_hub=True),
-    Fault("more clusters wanted", (1.0, 15.0), _more_clusters, _one_cluster, needs_hub=True),
-    Fault("replica killed", (0.0, 5.0), _killed, _started, needs_hub=True),
-    Fault("replica frozen", (0.5, 8.0), _frozen, _thawed),
-    Fault("disk full", (2.0, 10.0), _disk_full, _started, needs_hub=True),
-    Fault("clock set", (1.0, 15.0), _clock_set, _clock_right, needs_faketime=True),
-    Fault("CRD removed", (1.0, 10.0), _crd_goes, _crd_comes, needs_hub=True),
-    Fault("condition reset by a rival", (0.5, 3.0), _rival(True), _rival(False)),
-    Fault("429", (1.0, 8.0), _api_fault(status=429, headers={"Retry-After": "1"}), _api_right),
-    Fault("500", (1.0, 8.0), _api_fault(status=500), _api_right),
-    Fault("slow answers", (1.0, 8.0), _api_fault(delay=0.5), _api_right),
+    Fault("hub away", (0.5, 6.0), _hub_away),
+    Fault("worker away", (1.0, 20.0), _worker_away),
+    Fault("credentials broken", (1.0, 10.0), _credentials_broken, needs_hub=True),
+    Fault("credentials rotated", (0.0, 1.0), _credentials_rotated, needs_hub=True),
+    Fault("cluster leaves its set", (1.0, 15.0), _out_of_set, needs_hub=True),
+    Fault("more clusters wanted", (1.0, 15.0), _more_clusters, needs_hub=True),
+    Fault("replica killed", (0.0, 5.0), _killed, needs_hub=True),
+    Fault("replica frozen", (0.5, 8.0), _frozen),
+    Fault("disk full", (2.0, 10.0), _disk_full, needs_hub=True),
+    Fault("clock set", (1.0, 15.0), _clock_set, needs_faketime=True),
+    Fault("CRD removed", (1.0, 10.0), _crd_removed, needs_hub=True),
+    Fault("condition reset by a rival", (0.5, 3.0), _rival),
+    Fault("429", (1.0, 8.0), _api_fault(status=429, headers={"Retry-After": "1"})),
+    Fault("500", (1.0, 8.0), _api_fault(status=500)),
+    Fault("slow answers", (1.0, 8.0), _api_fault(delay=0.5)),
 )

@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,19 +23,8 @@ import click
 from placement_ac.controller import session
 from placement_ac.observability import logs
 from placement_lab.hub import Hub
+from tests.placement_ac.controller.faults import plays
 from tests.placement_ac.controller.faults.kills import END, Process, send_a_job_back
-from tests.placement_ac.controller.faults.plays import (
-    CLUSTERS,
-    FAULTS,
-    Fault,
-    Scene,
-    begin,
-    clock_that_jumps,
-    comes_to_rest,
-    end_well,
-    nothing_is_lost,
-    prepare,
-)
 from tests.support import jobs
 from tests.support.driver import Controllers, Driver
 
@@ -43,19 +33,19 @@ QUIET_SECONDS: Final = 2.0
 
 
 @contextmanager
-def scene_of(*clusters: str) -> Iterator[Scene]:
+def scene_of(*clusters: str) -> Iterator[plays.Scene]:
     """The stage of the tests, on its own hub."""
     with ExitStack() as opened:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
         admin = opened.enter_context(Driver(opened.enter_context(Hub())))
         admin.namespace("kueue-system")
         controllers = opened.enter_context(Controllers(folder / "kubeconfig"))
-        yield prepare(opened.enter_context(jobs.stage(admin, controllers, clusters)), folder)
+        yield plays.prepare(opened.enter_context(jobs.stage(admin, controllers, clusters)), folder)
 
 
 @contextmanager
-def running(scene: Scene, fault: Fault) -> Iterator[None]:
-    if fault.play is clock_that_jumps:
+def running(scene: plays.Scene, fault: plays.Fault) -> Iterator[None]:
+    if fault.play is plays.clock_that_jumps:
         before, session._now = session._now, scene.clock  # noqa: SLF001  # there is no other way to set a clock
         with scene.there.controllers(leader_elect=True):
             yield
@@ -73,53 +63,50 @@ def seconds_until(reached: Callable[[], bool], began: float) -> float:
     return round(time.monotonic() - began, 2)
 
 
-def after(fault: Fault) -> dict[str, float]:
+def after(fault: plays.Fault) -> dict[str, float]:
     """Play a fault at full size; fail unless the hub becomes correct and nothing is lost."""
-    with scene_of(*CLUSTERS) as scene, running(scene, fault):
-        begin(scene)
+    with scene_of(*plays.CLUSTERS) as scene, running(scene, fault):
+        plays.begin(scene)
         fault.before(scene)
         since = len(scene.hub.journal)
         began = fault.play(scene, fault.full)
         seconds = seconds_until(lambda: scene.world() == fault.right, began)
         asked = scene.asked(since)
         scene.hub.faults.clear()
-        nothing_is_lost(scene)
-        end_well(scene)
-        rests = comes_to_rest(scene, QUIET_SECONDS)
+        plays.nothing_is_lost(scene)
+        plays.end_well(scene)
+        rests = plays.comes_to_rest(scene, QUIET_SECONDS)
     if not rests:
         raise click.ClickException(f"the controller is not idle after {fault.name}")
     return {"lasts": fault.full, "rightAgain": seconds, "requests": asked}
 
 
-def killed(number: int, *, carried_out: bool) -> float | None:
+def killed(number: int, *, after: bool) -> float | None:
     """Play the scene with a kill at that write; return the seconds it took, None without such a write."""
     with scene_of("a", "b") as scene, Process(scene.there.controllers.kubeconfig) as process:
         began = time.monotonic()
-        process.kill_at(scene, number, after=carried_out)
-        ended = send_a_job_back(scene) == END
+        process.kill_at(scene, number, after=after)
+        right = send_a_job_back(scene) == END
         took = time.monotonic() - began
-        ended = ended and comes_to_rest(scene, QUIET_SECONDS) and scene.there.account("j") == (1, 2, True)
-    if not ended:
+        rests = right and plays.comes_to_rest(scene, QUIET_SECONDS)
+        ended = scene.there.account("j") == (1, 2, True)
+    if not rests or not ended:
         raise click.ClickException(f"the hub is not correct after a kill at write {number}")
     return took if process.kills else None
 
 
 def kills() -> dict[str, Any]:
+    """Kill before and after each write; return how much longer the scene took than undisturbed."""
     calm = statistics.median(_undisturbed() for _ in range(3))
     lost: list[float] = []
-    number = 0
-    while True:
-        took = [killed(number, carried_out=carried_out) for carried_out in (False, True)]
+    for number in count():
+        took = [killed(number, after=after) for after in (False, True)]
         if None in took:
             break
         lost += [seconds - calm for seconds in took if seconds is not None]
-        number += 1
         click.echo(f"write {number}: right", err=True)
-    return {
-        "writes": number,
-        "kills": len(lost),
-        "lost": {"p50": round(statistics.median(lost), 1), "max": round(max(lost), 1)},
-    }
+    figures = {"p50": round(statistics.median(lost), 1), "max": round(max(lost), 1)}
+    return {"writes": number, "kills": len(lost), "lost": figures}
 
 
 def _undisturbed() -> float:
@@ -129,15 +116,15 @@ def _undisturbed() -> float:
         return time.monotonic() - began
 
 
-@click.command()
+@click.command(context_settings={"show_default": True})
 @click.option("--only", multiple=True, help="Play only this fault; repeatable.")
-@click.option("--kill/--no-kill", default=True, show_default=True, help="Also kill -9 at each write.")
+@click.option("--kill/--no-kill", default=True, help="Also kill -9 at each write.")
 def main(only: tuple[str, ...], kill: bool) -> None:
     """Measure, and print the results as JSON."""
     logs.configure("text", "error")
     jobs.LIMIT = PATIENCE_SECONDS
     found: dict[str, Any] = {"cpus": os.cpu_count(), "load": round(os.getloadavg()[0], 1), "faults": {}}
-    for fault in FAULTS:
+    for fault in plays.FAULTS:
         if not only or fault.name in only:
             found["faults"][fault.name] = after(fault)
             click.echo(f"{fault.name}: {found['faults'][fault.name]}", err=True)

@@ -1,9 +1,10 @@
 """
 The hub for a measurement: an embedded one in its own process, or the one of a kubeconfig.
 
-`python -m bench.hubs KUBECONFIG` serves until its standard input ends; each line there is a command (`fill
-SCENE`, `down`, `up`, `taken`), answered by a line on standard output. The separate process keeps
-the hub's cost out of the measurement.
+`python -m bench.hubs KUBECONFIG [workloads COUNT OURS | fleet CLUSTERS CHECKS WORKLOADS]` serves until its
+standard input ends, with the objects of `bench.objects` from the start; each line there is an order (`fill
+SCENE`, `down`, `up`, `taken`), answered by a line on standard output. The separate process keeps the hub's
+cost out of the measurement.
 """
 
 import asyncio
@@ -12,17 +13,15 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
 
 import click
 
-from bench.clearing import clear, refuse_what_is_in_use
-from bench.figures import named
-from bench.scene import Ask, Scene, asks, owned_by, prepare
+from bench.measure import named
+from bench.scene import Ask, Scene, asks, clear, owned_by, prepare, refuse_what_is_in_use
 from placement_ac.core.api.constants import PLACEMENT, PLACEMENT_DECISION
 from placement_ac.kube.client import Client, Object
 from placement_lab.hub import Hub
@@ -34,30 +33,34 @@ AGENT = "bench"
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The requests to a hub and the bytes of its watches, except those of the bench itself."""
+    """The number of requests to a hub by name, and the bytes of its watches by kind, without the bench's."""
 
     requests: Mapping[str, int] = field(default_factory=dict)
-    """Number of requests by name."""
     watched: Mapping[str, int] = field(default_factory=dict)
-    """Bytes sent by watches, by kind."""
 
 
-class Bench(Protocol):
-    """A hub for a measurement."""
+class Theirs:
+    """The hub of a kubeconfig. The namespace stays: not every hub has a controller that deletes it."""
 
-    kubeconfig: Path
-
-    async def check(self, client: Client) -> None:
-        """Raise ClickException for a hub that is in use."""
+    def __init__(self, kubeconfig: Path) -> None:
+        self.kubeconfig = kubeconfig
+        self._is_ours = False
 
     async def fill(self, client: Client, scene: Scene) -> None:
-        """Create a scene; objects of an earlier one are deleted."""
+        """Create a scene; objects of an earlier one are deleted. ClickException: the hub is in use."""
+        await refuse_what_is_in_use(client)
+        self._is_ours = True
+        await clear(client)
+        await prepare(client, scene)
 
     async def clear(self, client: Client) -> None:
         """Delete the scene and everything created for it."""
+        if self._is_ours:  # what others have there is not deleted
+            await clear(client)
 
     def down(self) -> bool:
         """Make the hub unreachable; False: not possible with this hub."""
+        return False
 
     def up(self) -> None:
         """Make the hub reachable again, with all its objects."""
@@ -66,26 +69,17 @@ class Bench(Protocol):
         """Return the requests and bytes since the last call; None: the hub does not count them."""
 
 
-class Ours:
+class Ours(Theirs):
     """An embedded hub in its own process, which ends with it."""
 
     def __init__(self, kubeconfig: Path, process: "subprocess.Popen[str]") -> None:
-        self.kubeconfig = kubeconfig
+        super().__init__(kubeconfig)
         self._process = process
         self.pid = process.pid
-
-    def until_ready(self) -> None:
-        if self._answer() != "ready\n":
-            raise click.ClickException("the hub did not start")
-
-    async def check(self, _: Client) -> None:
-        return
+        self._answer()  # it serves now
 
     async def fill(self, _: Client, scene: Scene) -> None:
         await asyncio.to_thread(self._order, f"fill {json.dumps(asdict(scene))}")
-
-    async def clear(self, _: Client) -> None:
-        return
 
     def down(self) -> bool:
         self._order("down")
@@ -105,50 +99,32 @@ class Ours:
 
     def _answer(self) -> str:
         assert self._process.stdout  # noqa: S101  # opened as a pipe
-        line = self._process.stdout.readline()
-        if not line:
-            raise click.ClickException("the hub has ended")
-        return line
-
-
-class Theirs:
-    """The hub of a kubeconfig. The namespace stays: not every hub has a controller that deletes it."""
-
-    def __init__(self, kubeconfig: Path) -> None:
-        self.kubeconfig = kubeconfig
-
-    async def check(self, client: Client) -> None:
-        await refuse_what_is_in_use(client)
-
-    async def fill(self, client: Client, scene: Scene) -> None:
-        await clear(client)
-        await prepare(client, scene)
-
-    async def clear(self, client: Client) -> None:
-        await clear(client)
-
-    def down(self) -> bool:
-        return False
-
-    def up(self) -> None:
-        return
-
-    def taken(self) -> None:
-        return None
+        if line := self._process.stdout.readline():
+            return line
+        raise click.ClickException("the hub has ended")
 
 
 @contextmanager
-def embedded(kubeconfig: Path) -> Iterator[Ours]:
-    """Run an embedded hub that writes its kubeconfig; callers wait with `until_ready`."""
-    command = [sys.executable, "-m", "bench.hubs", str(kubeconfig)]
-    with subprocess.Popen(  # noqa: S603  # our own
-        command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
-    ) as process:
+def embedded(kubeconfig: Path, objects: str = "", *sizes: int) -> Iterator[Ours]:
+    """Run an embedded hub that writes its kubeconfig, once it serves; `objects`, `sizes`: see above."""
+    command = [sys.executable, "-m", "bench.hubs", *map(str, (kubeconfig, *[objects][: len(sizes)], *sizes))]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, start_new_session=True, **pipes) as process:  # type: ignore[call-overload]  # noqa: S603  # ours
         try:
             yield Ours(kubeconfig, process)
         finally:
-            if process.stdin:
-                process.stdin.close()
+            process.stdin.close()
+
+
+def fleet_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of a command that says how big the fleet on its hub is."""
+    for name, default, text in (
+        ("--workloads", 1_000, "Unfinished Workloads."),
+        ("--checks", 200, "Checks, each with a Placement of 10 clusters."),
+        ("--clusters", 1_000, "ManagedClusters, each with a Secret."),
+    ):
+        command = click.option(name, default=default, help=text)(command)
+    return command
 
 
 # -- in the hub's process
@@ -188,53 +164,63 @@ class _Serving:
 def fill(hub: Hub, scene: Scene) -> None:
     """Create the scene by the same requests as over HTTP, but in the hub's own thread."""
 
-    def send(one: Ask) -> Object:
-        _, answer = hub._api.handle(_call(one, hub.token))  # noqa: SLF001  # see above
+    def send(ask: Ask) -> Object:
+        call = ApiRequest(
+            ask.method,
+            ask.path,
+            query_string="",
+            body=json.dumps(ask.body).encode(),
+            content_type=ask.content_type,
+            authorization=f"Bearer {hub.token}",
+            user_agent=AGENT,
+        )
+        _, answer = hub._api.handle(call)  # noqa: SLF001  # see above
         assert isinstance(answer, ApiResponse)  # noqa: S101  # none of them is a watch
         if answer.status >= 300:
-            raise RuntimeError(f"{one.path}: {answer.body.decode()}")
+            raise RuntimeError(f"{ask.path}: {answer.body.decode()}")
         return dict(json.loads(answer.body))
 
-    async def ask() -> None:
+    async def send_all() -> None:
         for few in asks(scene):
             placement: Object = {}
-            for one in few:
-                if one.body.get("kind") == PLACEMENT_DECISION.kind:
-                    one = replace(one, body=owned_by(one.body, placement))  # noqa: PLW2901
-                answer = send(one)
+            for ask in few:
+                if ask.body.get("kind") == PLACEMENT_DECISION.kind:
+                    ask = replace(ask, body=owned_by(ask.body, placement))  # noqa: PLW2901
+                answer = send(ask)
                 if answer.get("kind") == PLACEMENT.kind:
                     placement = answer
 
-    hub._run(ask())  # noqa: SLF001  # see above
+    hub._run(send_all())  # noqa: SLF001  # see above
     gc.collect()
     gc.freeze()  # a garbage collection over 5,000 clusters would count as the API server's time
 
 
-def _call(ask: Ask, token: str) -> ApiRequest:
-    return ApiRequest(
-        ask.method,
-        ask.path,
-        query_string="",
-        body=json.dumps(ask.body).encode(),
-        content_type=ask.content_type,
-        authorization=f"Bearer {token}",
-        user_agent=AGENT,
-    )
+def _put(hub: Hub, objects: Iterable[Object]) -> None:
+    """Write objects to the store of a hub that does not serve yet: over HTTP it would take minutes."""
+    store = hub._store  # noqa: SLF001  # see above
+    known = {(resource.group, resource.kind): resource for resource in store.by_resource}
+    for obj in objects:
+        metadata = obj["metadata"]
+        resource = known[obj["apiVersion"].rpartition("/")[0], obj["kind"]]
+        store.put(resource, (metadata.get("namespace", ""), metadata["name"]), obj)
 
 
-def _serve(kubeconfig: Path) -> None:
-    with Hub() as hub:
+def _serve(kubeconfig: Path, objects: Iterable[Object]) -> None:
+    hub = Hub()
+    _put(hub, objects)
+    with hub:
         hub.write_kubeconfig(kubeconfig)
-        _answer("ready")
+        print("ready", flush=True)  # noqa: T201  # whoever has started it waits for that
         serving = _Serving(hub)
         for line in sys.stdin:
-            _answer(serving.obey(line))
+            print(serving.obey(line), flush=True)  # noqa: T201  # the answer
 
 
-def _answer(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
+def main(kubeconfig: str, kind: str = "", *sizes: str) -> None:
+    from bench.objects import FILLS  # noqa: PLC0415  # a hub with a scene needs none of them
+
+    _serve(Path(kubeconfig), FILLS[kind](*map(int, sizes)) if kind else ())
 
 
 if __name__ == "__main__":
-    _serve(Path(sys.argv[1]))
+    main(*sys.argv[1:])

@@ -9,12 +9,11 @@ second to each worker. Prints one JSON object; times are in seconds.
 import json
 import random
 import time
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import click
 
-from bench.flips_play import DISPATCHERS, OURS, TICK_SECONDS, Ledger, percentiles, until
-from bench.flips_scene import Scene, scene
+from bench.jobs import DISPATCHERS, OURS, TICK_SECONDS, Arrival, Ledger, Scene, scene, until
 from placement_ac.observability import logs
 from placement_lab.standins.multikueue import KueueSettings
 
@@ -30,22 +29,15 @@ SHORTEST_SECONDS: Final = 5.0
 LONGEST_SECONDS: Final = 60.0
 FLAGS: Final = ("--dispatcher=true", "--dispatch-profile=headroom", "--step-size=1")
 PATIENCE_SECONDS: Final = 3600.0
-
-
-class Arrival(NamedTuple):
-    """A job of that many GPUs that runs for that many seconds."""
-
-    name: str
-    gpus: int
-    lasts: float
+CREATED: Final = 201
 
 
 def arrivals(number: int, seed: int) -> list[Arrival]:
-    """Return the jobs, the same for the same seed."""
+    """Return the jobs, the same for the same seed; all come at once."""
     dice = random.Random(seed)  # noqa: S311  # no secret depends on it
     sizes = dice.choices([*SIZES], [*SIZES.values()], k=number)
     return [
-        Arrival(f"job-{count}", size, dice.uniform(SHORTEST_SECONDS, LONGEST_SECONDS))
+        Arrival(f"job-{count}", 0.0, dice.uniform(SHORTEST_SECONDS, LONGEST_SECONDS), size)
         for count, size in enumerate(sizes)
     ]
 
@@ -60,38 +52,28 @@ def play(dispatcher: str, jobs: list[Arrival]) -> Object:
         there.kueue.throttled = True
         ledger = Ledger(there.counter)
         began = time.monotonic()
-        _run_clock(there, jobs, ledger, began + PATIENCE_SECONDS)
-        return _figures(dispatcher, there, ledger, time.monotonic() - began)
-
-
-def _run_clock(there: Scene, jobs: list[Arrival], ledger: Ledger, end: float) -> None:
-    """Create all jobs, and complete each when it has run for long enough."""
-    for job in jobs:
-        ledger.created[job.name], ledger.lasts[job.name] = time.time(), job.lasts
-        there.submit(job.name, {GPU: str(job.gpus)})
-        _finish(there, ledger)
-    while ledger.unfinished() and time.monotonic() < end:
-        _finish(there, ledger)
-        time.sleep(TICK_SECONDS)  # the clock of the bench: jobs end at their times
+        for job in jobs:
+            ledger.create(job)
+            there.submit(job.name, {GPU: str(job.gpus)})
+            _finish(there, ledger)
+        while ledger.unfinished() and time.monotonic() < began + PATIENCE_SECONDS:
+            _finish(there, ledger)
+            time.sleep(TICK_SECONDS)  # the clock of the bench: jobs end at their times
+        seconds = time.monotonic() - began
+        posts = [one for one in there.to_workers() if one.method == "POST" and one.status == CREATED]
+        copies = sum(one.path.endswith("/workloads") for one in posts)
+        return {
+            "dispatcher": dispatcher,
+            "seconds": round(seconds, 1),
+            "copiesPerJob": round(copies / len(jobs), 2),
+            "copiesRead": there.requests()["copiesRead"],
+            **ledger.figures(),
+        }
 
 
 def _finish(there: Scene, ledger: Ledger) -> None:
-    for name in ledger.due(time.time()):
-        there.finish(name)
-
-
-def _figures(dispatcher: str, there: Scene, ledger: Ledger, seconds: float) -> Object:
-    return {
-        "dispatcher": dispatcher,
-        "jobs": len(ledger.created),
-        "seconds": round(seconds, 1),
-        "copiesPerJob": round(there.copies_made() / len(ledger.created), 2),
-        "copiesRead": there.copies_read(),
-        "toStart": percentiles(ledger.to_start()),
-        "unfinished": len(ledger.unfinished()),
-        "ranTwice": len(ledger.ran_twice()),
-        "startedAgain": len(ledger.started_again()),
-    }
+    for name in ledger.due():
+        there.fleet.finish(name)
 
 
 def compare(jobs: list[Arrival]) -> Object:
@@ -100,9 +82,9 @@ def compare(jobs: list[Arrival]) -> Object:
     return {"allAtOnce": theirs, "ours": ours, "ratio": round(ours["seconds"] / theirs["seconds"], 2)}
 
 
-@click.command()
-@click.option("--jobs", "number", default=300, show_default=True)
-@click.option("--seed", default=1, show_default=True)
+@click.command(context_settings={"show_default": True})
+@click.option("--jobs", "number", default=300)
+@click.option("--seed", default=1)
 @click.option("--only", type=click.Choice([ALL_AT_ONCE, OURS]), help="Play only this dispatcher.")
 def main(number: int, seed: int, only: str | None) -> None:
     """Measure how long jobs of mixed size take with AllAtOnce and with our dispatcher."""

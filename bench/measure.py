@@ -1,231 +1,207 @@
 """
-One size: its plays, their sides and order, and the figures computed from them.
+The arithmetic of the bench: classes of requests, percentiles, ratios, growth. Pure.
 
-Each side has its own hub, embedded or external, and both work at the same time; or both use one external hub,
-and the first side has finished and its objects are deleted before the second one starts.
+A *name* of a request is `verb plural[/subresource]`, such as `patch multikueueconfigs`.
 """
 
-import asyncio
-import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
-from pathlib import Path
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
-from bench import plays
-from bench.figures import Figures, bursts, compared, latencies, pooled
-from bench.follower import following
-from bench.hubs import AGENT, Bench, Theirs, embedded
-from bench.plays import Actor, Meter, Stage
-from bench.processors import of_their_own, shared_out, usable
-from bench.scene import Scene, decide_all
-from bench.sides import CONTROLLER, FLOOR, Side, running
-from placement_ac.kube.client import Client
-from placement_ac.kube.login import Login
+Figures = dict[str, Any]
+Requests = Mapping[str, int]
+"""Number of requests by name."""
 
-Report = Callable[[str], None]
-SIDES: Final = (FLOOR, CONTROLLER)
+NEXT_PAGE: Final = " (next page)"
+"""The suffix of the name of a LIST that continues an earlier page."""
+DISCOVERY: Final = "get discovery"
+WRITES: Final = ("post", "put", "patch", "delete")
+MINE: Final = "controller"
+FLOOR: Final = "floor"
 
 
-@dataclass(frozen=True, slots=True)
-class Length:
-    """The lengths of the plays: decisions one at a time, bursts back and forth; and seconds (0: not).
-
-    `starts`: the number of cold starts, not counting one in each further round: each is short, and one alone
-    says little.
-    """
-
-    changes: int = 200
-    bursts: int = 2
-    outage: float = 0.0
-    idle: float = 5.0
-    rounds: int = 1
-    starts: int = 1
+# -- requests
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
-    """The hubs for the measurement: those of at most two kubeconfigs, or embedded ones.
-
-    `apart`: embedded hubs get a processor of their own.
-    """
-
-    kubeconfigs: Sequence[Path] = ()
-    apart: bool = True
-
-    @property
-    def hubs_have_own_processor(self) -> bool | None:
-        """Whether the hubs have their own processor; None: external hubs, so it is unknown."""
-        if self.kubeconfigs:
-            return None
-        return self.apart and shared_out(usable()) is not None
+def named(method: str, path: str, query: Mapping[str, str]) -> str:
+    """Return a request's name; its path is /apis/GROUP/VERSION[/namespaces/NS]/PLURAL[/NAME[/SUB]]."""
+    parts = path.strip("/").split("/")
+    rest = {"api": parts[2:], "apis": parts[3:]}.get(parts[0], [])
+    if rest[:1] == ["namespaces"] and len(rest) > 2:
+        rest = rest[2:]
+    if not rest:
+        return DISCOVERY
+    plural, name, sub = (*rest, "", "")[:3]
+    verb = {"GET": "get" if name else "list"}.get(method, method.lower())
+    if "watch" in query:
+        verb = "watch"
+    more = NEXT_PAGE if verb == "list" and query.get("continue") else ""
+    return f"{verb} {plural}{'/' + sub if sub else ''}{more}"
 
 
-@contextmanager
-def hubs(where: Where, folder: Path) -> Iterator[Sequence[Mapping[Side, Bench]]]:
-    """Give each side a hub, and yield the groups of sides that work at the same time; end the hubs."""
-    if len(where.kubeconfigs) == 1:
-        yield [{side: Theirs(where.kubeconfigs[0])} for side in SIDES]
-        return
-    if where.kubeconfigs:
-        yield [{side: Theirs(path) for side, path in zip(SIDES, where.kubeconfigs, strict=True)}]
-        return
-    with ExitStack() as stack:
-        ours = {side: stack.enter_context(embedded(folder / side.name)) for side in SIDES}
-        for hub in ours.values():
-            hub.until_ready()
-        if where.apart:
-            stack.enter_context(of_their_own(hub.pid for hub in ours.values()))
-        yield [ours]
+def writes(requests: Requests) -> int:
+    return sum(count for name, count in requests.items() if name.split()[0] in WRITES)
 
 
-@asynccontextmanager
-async def staged(side: Side, hub: Bench, scene: Scene) -> AsyncIterator[Stage]:
-    """Create a scene on a hub and follow its objects; delete it at the end."""
-    async with Client(Login(hub.kubeconfig), field_manager=AGENT) as client:
-        await hub.check(client)  # what others have there is not deleted
-        try:
-            await hub.fill(client, scene)
-            async with following(client) as follower:
-                yield Stage(side, hub, client, follower, scene)
-        finally:
-            await hub.clear(client)
+def lists_per_kind(requests: Requests) -> dict[str, int]:
+    """Return the number of lists of each kind; all pages of a list count as one."""
+    lists = {name: count for name, count in sorted(requests.items()) if name.startswith("list ")}
+    return {name.removeprefix("list "): n for name, n in lists.items() if not name.endswith(NEXT_PAGE)}
 
 
-async def at(scene: Scene, where: Where, length: Length, report: Report) -> Figures:
-    """Measure one size: every play with a length, in `length.rounds` rounds."""
-    found = [await _round(scene, where, length, report) for _ in range(length.rounds)]
-    more = [await _start(scene, where, report) for _ in range(length.starts - 1)]
-    raw = {
-        side.name: pooled([one[side.name] for one in found], [one[side.name] for one in more])
-        for side in SIDES
-    }
-    return {"checks": scene.checks, "clusters": scene.clusters} | figures(raw)
+def watched_kinds(requests: Requests) -> set[str]:
+    return {name.removeprefix("watch ") for name in requests if name.startswith("watch ")}
 
 
-async def _round(scene: Scene, where: Where, length: Length, report: Report) -> dict[str, Figures]:
-    raw: dict[str, Figures] = {}
-    with tempfile.TemporaryDirectory() as folder, hubs(where, Path(folder)) as turns:
-        for turn in turns:
-            async with AsyncExitStack() as stack:
-                report("fills the hub")
-                stages = [
-                    await stack.enter_async_context(staged(side, hub, scene)) for side, hub in turn.items()
-                ]
-                raw |= await played(
-                    {stage.side.name: stage for stage in stages}, scene.checks, length, report
-                )
-    return raw
-
-
-async def _start(scene: Scene, where: Where, report: Report) -> dict[str, Figures]:
-    """Return the cost of a cold start of each side, on newly filled hubs."""
-    raw: dict[str, Figures] = {}
-    with tempfile.TemporaryDirectory() as folder, hubs(where, Path(folder)) as turns:
-        for side, hub in [pair for turn in turns for pair in turn.items()]:
-            report(f"one more cold start: {side.name}")
-            async with staged(side, hub, scene) as stage:
-                raw[side.name] = await plays.cold(stage)
-    return raw
-
-
-async def played(
-    stages: Mapping[str, Stage], checks: int, length: Length, report: Report
-) -> dict[str, Figures]:
-    """Play everything; return side → play → raw figures."""
-    raw: dict[str, Figures] = {name: {} for name in stages}
-    for name, stage in stages.items():
-        report(f"cold start: {name}")
-        raw[name]["coldStart"] = await plays.cold(stage)
-        report(f"restart: {name}")
-        raw[name]["restart"] = await plays.restart(stage)
-    with ExitStack() as stack:
-        actors: dict[str, Actor] = {}
-        for name, stage in stages.items():
-            await decide_all(stage.client, stage.scene, turn=1)
-            process = stack.enter_context(running(stage.side, stage.hub.kubeconfig))
-            actors[name] = Actor(stage, process)
-            raw[name]["restart"]["afterChanges"] = await plays.changed_meanwhile(stage, process, turn=1)
-            await stage.change_all(turn=0)
-            await plays.rest(process)
-            raw[name]["rssMb"] = round(process.memory(), 1)
-        for name, found in (await at_work(actors, checks, length, report)).items():
-            raw[name] |= found
-    return raw
-
-
-async def at_work(
-    actors: Mapping[str, Actor], checks: int, length: Length, report: Report
-) -> dict[str, Figures]:
-    """Measure the running sides: one change, its cost, a burst, an outage."""
-    found = await one_by_one(actors, list(plays.swaps(checks, length.changes)), length.idle, report)
-    report("burst")
-    at_once = await plays.burst(actors, (1, 0) * length.bursts)
-    after = {name: round(actor.process.memory(), 1) for name, actor in actors.items()}
-    away: Mapping[str, Figures | None] = dict.fromkeys(actors)
-    if length.outage:
-        report("outage")
-        away = await plays.outage(actors, length.outage)
-    return {
-        name: found[name] | {"burst": at_once[name], "rssMbAfter": after[name], "outage": away[name]}
-        for name in actors
-    }
-
-
-async def one_by_one(
-    actors: Mapping[str, Actor], changes: Sequence[tuple[int, int]], idle: float, report: Report
-) -> dict[str, Figures]:
-    """Measure changes, each a check and its turn: latency, and the cost; `idle`: seconds without changes."""
-    report("latency")
-    meters = {name: Meter.begun(actor) for name, actor in actors.items()}
-    seconds = await plays.latency(actors, changes)
-    report("cost, and rest")
-    await asyncio.sleep(plays.LAST_SECONDS)
-    windows = {name: meter.ended() for name, meter in meters.items()}
-    rested = await plays.idle(actors, idle)
-    return {
-        name: {"latency": seconds[name], "cost": plays.costs(windows[name], rested[name], len(changes))}
-        for name in actors
-    }
-
-
-def figures(raw: Mapping[str, Figures]) -> Figures:
-    """Compare the two sides; cost and memory of the controller, with those of the floor beside them."""
-
-    def of(play: str) -> dict[str, Any]:
-        return {name: found[play] for name, found in raw.items()}
-
-    restarts = of("restart")
-    meanwhile = {name: found.pop("afterChanges") for name, found in restarts.items()}
-    outages = of("outage")
-    memory = {name: found["rssMb"] for name, found in raw.items()}
-    mine = raw[CONTROLLER.name]
-    return {
-        "latency": latencies(of("latency")),
-        "burst": bursts(of("burst")),
-        "coldStart": compared(of("coldStart")),
-        "restart": compared(restarts) | {"afterChanges": compared(meanwhile)},
-        "outage": compared(outages) if all(outages.values()) else {**outages, "overFloor": None},
-        **mine["cost"],
-        "rssMb": mine["rssMb"],
-        "rssMbAfter": mine["rssMbAfter"],
-        "costOfFloor": raw[FLOOR.name]["cost"] | {"rssMb": memory[FLOOR.name]},
-    }
-
-
-async def memory_at(scene: Scene, report: Report) -> Figures:
-    """Return the controller's memory at rest: after creating everything, and after finding everything."""
-    with tempfile.TemporaryDirectory() as folder, embedded(Path(folder) / "kubeconfig") as hub:
-        hub.until_ready()
-        report("fills the hub")
-        async with staged(CONTROLLER, hub, scene) as stage:
-            found: Figures = {"checks": scene.checks, "clusters": scene.clusters}
-            report("cold start")
-            found["rssMbCold"] = (await plays.cold(stage))["rssMb"]
-            report("rest")
-            with running(CONTROLLER, hub.kubeconfig, asked=True) as process:
-                await plays.within(process.ready(), process)
-                await plays.rest(process)
-                found["rssMb"] = round(process.memory(), 1)
+def per_change(requests: Requests, changes: int) -> Figures:
+    """Return the cost of one change: its requests, and separately its events, for which nothing waits."""
+    found: Figures = {}
+    needed = {name: n for name, n in requests.items() if not by_the_clock(name)}
+    for what, are_events in (("requests", False), ("events", True)):
+        some = {name: n for name, n in sorted(needed.items()) if (name.split()[-1] == "events") is are_events}
+        found[f"{what}PerChange"] = round(sum(some.values()) / changes, 3)
+        found[f"{what}PerChangeByKind"] = {name: round(n / changes, 3) for name, n in some.items()}
     return found
+
+
+def by_the_clock(name: str) -> bool:
+    """Whether the request is periodic, independent of changes: a renewed watch, API discovery."""
+    return name.startswith("watch ") or name == DISCOVERY
+
+
+def per_minute(windows: Iterable[tuple[Requests, float]]) -> float:
+    """Return the number of periodic requests per minute, from windows and their seconds."""
+    found, seconds = 0, 0.0
+    for requests, lasted in windows:
+        found += sum(count for name, count in requests.items() if by_the_clock(name))
+        seconds += lasted
+    return round(found / seconds * 60, 1)
+
+
+def cpu_per_1000(spent: float, idle_share: float, seconds: float, changes: int) -> float:
+    """Return the CPU seconds of 1,000 changes: `spent` in these seconds minus the cost of rest."""
+    return round(max(0.0, spent - idle_share * seconds) * 1000 / changes, 2)
+
+
+# -- times
+
+
+def spread(seconds: Sequence[float]) -> Figures:
+    """Return the percentiles of times, in milliseconds."""
+    parts = statistics.quantiles(seconds, n=100, method="inclusive")
+    return {f"p{part}Ms": round(parts[part - 1] * 1000, 2) for part in (50, 90, 99)} | {"count": len(seconds)}
+
+
+def over(found: Mapping[str, float]) -> float:
+    """Return the controller's value as a multiple of the floor's."""
+    return round(found[MINE] / found[FLOOR], 3)
+
+
+def latencies(seconds: Mapping[str, Sequence[float]]) -> Figures:
+    figures: Figures = {name: spread(found) for name, found in seconds.items()}
+    for part in ("p50", "p90", "p99"):
+        figures[f"{part}OverFloor"] = over({name: figures[name][f"{part}Ms"] for name in seconds})
+    return figures
+
+
+def bursts(seconds: Mapping[str, Sequence[float]]) -> Figures:
+    """Return the raw times, and the ratio of their medians."""
+    medians = {name: statistics.median(found) for name, found in seconds.items()}
+    figures: Figures = {
+        name: {"medianSeconds": round(medians[name], 3), "seconds": [round(one, 3) for one in found]}
+        for name, found in seconds.items()
+    }
+    return figures | {"overFloor": over(medians)}
+
+
+def compared(found: Mapping[str, Figures]) -> Figures:
+    """Return the figures of both sides, and the ratio of their seconds."""
+    return {**found, "overFloor": over({name: figures["seconds"] for name, figures in found.items()})}
+
+
+# -- rounds
+
+
+def pooled(rounds: Sequence[Figures], more_starts: Sequence[Figures] = ()) -> Figures:
+    """Return one side's figures of all rounds: all changes and bursts, the median of starts, else the last.
+
+    `more_starts`: cold starts without further plays. The writes of a restart, memory and the time after an
+    outage are those of the worst round.
+    """
+    found = dict(rounds[-1])
+    if len(rounds) + len(more_starts) > 1:
+        found["coldStart"] = _median([*[one["coldStart"] for one in rounds], *more_starts])
+    if len(rounds) == 1:
+        return found
+    for play in ("latency", "burst"):
+        found[play] = [seconds for one in rounds for seconds in one[play]]
+    restarts = [one["restart"] for one in rounds]
+    meanwhile = _median([one["afterChanges"] for one in restarts])
+    found["restart"] = _median(restarts) | {"afterChanges": meanwhile}
+    if found["restart"]["writes"] is not None:
+        found["restart"]["writes"] = max(one["writes"] for one in restarts)
+    for memory in ("rssMb", "rssMbAfter"):
+        found[memory] = max(one[memory] for one in rounds)
+    if found["outage"] is not None:
+        found["outage"] = max([one["outage"] for one in rounds], key=itemgetter("seconds"))
+    return found
+
+
+def _median(starts: Sequence[Figures]) -> Figures:
+    seconds = [one["seconds"] for one in starts]
+    return {**starts[-1], "seconds": round(statistics.median(seconds), 3), "rounds": seconds}
+
+
+# -- growth
+
+GROWING: Final[Mapping[str, tuple[str, ...]]] = {
+    "latencyP50": ("latency", MINE, "p50Ms"),
+    "latencyP50OfFloor": ("latency", FLOOR, "p50Ms"),
+    "burst": ("burst", MINE, "medianSeconds"),
+    "burstOfFloor": ("burst", FLOOR, "medianSeconds"),
+    "coldStart": ("coldStart", MINE, "seconds"),
+    "coldStartOfFloor": ("coldStart", FLOOR, "seconds"),
+    "restart": ("restart", MINE, "seconds"),
+    "requestsPerChange": ("requestsPerChange",),
+    "cpuSecondsPer1000Changes": ("cpuSecondsPer1000Changes",),
+    "rssMb": ("rssMb",),
+}
+SMALLEST: Final = {"checks": 10, "clusters": 100}
+"""The smallest scene for growth: below it the constant part dominates."""
+
+
+def grown(small: Figures, big: Figures) -> Figures:
+    """Return the figures of the big scene as multiples of those of the small one."""
+    sizes = [{key: one[key] for key in ("checks", "clusters")} for one in (small, big)]
+    found: Figures = dict(zip(("from", "to"), sizes, strict=True))
+    for name, way in GROWING.items():
+        before, after = _at(small, way), _at(big, way)
+        found[name] = round(after / before, 3) if before and after else None
+    burst, times = found["burst"], big["checks"] / small["checks"]
+    return found | {"burstPerCheck": round(burst / times, 3) if burst else None}
+
+
+def growth(sizes: Iterable[Figures]) -> dict[str, Figures]:
+    """Return the growth of all figures with the checks, and with the clusters: biggest scene over smallest.
+
+    Compares scenes that differ only in that number, from 10 checks or clusters on.
+    """
+    found: dict[str, Figures] = {}
+    for what, other in (("checks", "clusters"), ("clusters", "checks")):
+        alike: dict[int, list[Figures]] = {}
+        for one in sizes:
+            if one[what] >= SMALLEST[what]:
+                alike.setdefault(one[other], []).append(one)
+        longest: list[Figures] = max(alike.values(), key=len, default=[])
+        most = sorted(longest, key=itemgetter(what))
+        if len(most) > 1:
+            found[what] = grown(most[0], most[-1])
+    return found
+
+
+def _at(one: Figures, way: Sequence[str]) -> float | None:
+    value: Any = one
+    for key in way:
+        value = (value or {}).get(key)
+    return None if value is None else float(value)

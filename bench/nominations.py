@@ -7,41 +7,21 @@ gets quota as Kueue writes it; its nomination is the second write of the control
 """
 
 import asyncio
-import base64
 import contextlib
 import json
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 
-from bench.hub import running
-from bench.scene import NAMESPACE, NS, all_of, body, newest, owned
-from bench.sides import NEVER_SECONDS
-from placement_ac.core.api.constants import (
-    ADMISSION_CHECK,
-    ANNOTATION_CLUSTER_SELECTOR,
-    KUBECONFIG_KEY,
-    KUEUE,
-    KUEUE_ADMISSION,
-    LABEL_GROUP_INDEX,
-    LABEL_PLACEMENT,
-    MANAGED_CLUSTER,
-    MULTIKUEUE_CLUSTER,
-    OCM_CLUSTER,
-    OUR_CONTROLLER,
-    PLACEMENT,
-    PLACEMENT_DECISION,
-    SECRET,
-    WORKLOAD,
-)
+from bench import scene
+from bench.hubs import embedded
+from bench.processes import NEVER_SECONDS, controller
+from placement_ac.core.api import constants as api
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 
@@ -52,54 +32,23 @@ TEAM: Final = "team"
 WHEN: Final = "2026-08-01T12:00:00Z"
 
 
-@contextmanager
-def controller(kubeconfig: Path, profile: str) -> Iterator[None]:
-    options = ["--kubeconfig", str(kubeconfig), "--log-level", "error", "--dispatch-profile", profile]
-    command = [sys.executable, "-m", "placement_ac", "run", "--dispatcher", "true", *options]
-    with subprocess.Popen(command) as process:  # noqa: S603  # our own
-        try:
-            yield
-        finally:
-            process.terminate()
-
-
 # -- in place of OCM and Kueue
 
 
 async def prepare(client: Client, kubeconfig: bytes) -> None:
-    for name in (NS, TEAM):
-        await client.create(newest(NAMESPACE), body(NAMESPACE, name))
-    data = {KUBECONFIG_KEY: base64.b64encode(kubeconfig).decode()}
+    """Create three checks, each with Kueue's check and a Placement that selects a third of the clusters."""
+    await scene.create(client, *(scene.body(scene.NAMESPACE, name) for name in (scene.NS, TEAM)))
     for number in range(CLUSTERS):
-        await client.create(newest(SECRET), body(SECRET, f"multikueue-c{number:02}", data=data))
-        labels = {"gpu": "h100" if number % 2 else "t4"}
-        cluster = body(MANAGED_CLUSTER, f"c{number:02}", metadata={"labels": labels}, spec={})
-        await client.create(newest(MANAGED_CLUSTER), cluster)
+        name, labels = f"c{number:02}", {"gpu": "h100" if number % 2 else "t4"}
+        cluster = scene.body(api.MANAGED_CLUSTER, name, metadata={"labels": labels}, spec={})
+        await scene.create(client, scene.secret_of(name, kubeconfig), cluster)
     for check in range(CHECKS):
-        await prepare_check(client, check)
-
-
-async def prepare_check(client: Client, check: int) -> None:
-    name = f"p{check}"
-    for one, by, group, kind in (
-        (name, OUR_CONTROLLER, OCM_CLUSTER, "Placement"),
-        (f"mk{check}", "kueue.x-k8s.io/multikueue", KUEUE, "MultiKueueConfig"),
-    ):
-        spec = {"controllerName": by, "parameters": {"apiGroup": group, "kind": kind, "name": name}}
-        await client.create(newest(ADMISSION_CHECK), body(ADMISSION_CHECK, one, spec=spec))
-    await client.create(newest(PLACEMENT), body(PLACEMENT, name, spec={}))
-    labels = {LABEL_PLACEMENT: name, LABEL_GROUP_INDEX: "0"}
-    decision = body(PLACEMENT_DECISION, f"{name}-decision-1", metadata={"labels": labels})
-    await client.create(newest(PLACEMENT_DECISION), await owned(client, decision))
-    decisions = [
-        {"clusterName": f"c{number:02}", "reason": "", "score": 100 - number}
-        for number in range(CLUSTERS)
-        if number % CHECKS == check
-    ]
-    status = {"status": {"decisions": decisions}}
-    await client.merge(
-        newest(PLACEMENT_DECISION), f"{name}-decision-1", status, namespace=NS, subresource="status"
-    )
+        name = f"p{check}"
+        both = (scene.check_of(name, name), scene.multikueue_check_of(f"mk{check}", name))
+        await scene.create(client, *both, scene.body(api.PLACEMENT, name, spec={}), scene.decision_of(name))
+        await scene.select(
+            client, name, {f"c{n:02}": 100 - n for n in range(CLUSTERS) if n % CHECKS == check}
+        )
 
 
 def condition(kind: str) -> Object:
@@ -108,31 +57,20 @@ def condition(kind: str) -> Object:
 
 async def connect(client: Client) -> None:
     """Wait for all MultiKueueClusters, and report them connected."""
-    await until(lambda: _number_of(client), CLUSTERS)
-    found = (await client.list(newest(MULTIKUEUE_CLUSTER))).items
-    status = {"status": {"conditions": [condition("Active")]}}
-    for one in found:
-        await client.merge(newest(MULTIKUEUE_CLUSTER), one["metadata"]["name"], status, subresource="status")
+    kind, status = api.MULTIKUEUE_CLUSTER, {"status": {"conditions": [condition("Active")]}}
+    for one in await scene.until_listed(client, kind, lambda found: len(found) == CLUSTERS):
+        await client.merge(scene.newest(kind), one["metadata"]["name"], status, subresource="status")
 
 
-async def _number_of(client: Client) -> int:
-    return len((await client.list(newest(MULTIKUEUE_CLUSTER))).items)
-
-
-async def until(ask: Callable[[], Awaitable[Any]], wanted: Any) -> None:
-    end = time.monotonic() + NEVER_SECONDS
-    while (found := await ask()) != wanted:
-        if time.monotonic() > end:
-            raise click.ClickException(f"{found} after {NEVER_SECONDS:g} s, not {wanted}")
-        await asyncio.sleep(0.05)
-
-
-async def create(client: Client, name: str, selector: str = "") -> None:
+async def submit(client: Client, name: str, selector: str = "") -> None:
+    """Create a Workload."""
     pod = {"containers": [{"name": "main", "image": "registry.example/job"}], "restartPolicy": "Never"}
-    annotations = {ANNOTATION_CLUSTER_SELECTOR: selector} if selector else {}
+    annotations = {api.ANNOTATION_CLUSTER_SELECTOR: selector} if selector else {}
     template = {"metadata": {"annotations": annotations}, "spec": pod}
     spec = {"queueName": "queue", "podSets": [{"name": "main", "count": 1, "template": template}]}
-    await client.create(newest(WORKLOAD), body(WORKLOAD, name, metadata={"namespace": TEAM}, spec=spec))
+    await client.create(
+        scene.newest(api.WORKLOAD), scene.body(api.WORKLOAD, name, metadata={"namespace": TEAM}, spec=spec)
+    )
 
 
 async def give_quota(client: Client, name: str, check: int) -> None:
@@ -144,7 +82,9 @@ async def give_quota(client: Client, name: str, check: int) -> None:
     admission = {"clusterQueue": "queue", "podSetAssignments": [{"name": "main", "count": 1}]}
     status = {"admission": admission, "conditions": [condition("QuotaReserved")], "admissionChecks": entries}
     found = {"metadata": {"name": name, "namespace": TEAM}, "status": status}
-    await client.apply(newest(WORKLOAD), found, subresource="status", force=True, manager=KUEUE_ADMISSION)
+    await client.apply(
+        scene.newest(api.WORKLOAD), found, subresource="status", force=True, manager=api.KUEUE_ADMISSION
+    )
 
 
 # -- measuring
@@ -160,13 +100,7 @@ class Watch:
         self._names: dict[str, tuple[str, ...]] = {}
         self._changed = asyncio.Event()
 
-    async def follow(self, client: Client) -> None:
-        version = (await client.list(newest(WORKLOAD))).resource_version
-        async with contextlib.aclosing(client.watch(newest(WORKLOAD), version)) as events:
-            async for _, item in events:
-                self._take(item)
-
-    def _take(self, item: Object) -> None:
+    def take(self, _: str, item: Object) -> None:
         name, status = item["metadata"]["name"], item.get("status") or {}
         names = tuple(status.get("nominatedClusterNames") or ())
         if names and names != self._names.get(name):
@@ -189,50 +123,52 @@ async def one_after_the_other(client: Client, watch: Watch, number: int) -> list
     found = []
     for count in range(number):
         name = f"single-{count}"
-        await create(client, name, "gpu=h100" if count % 2 else "")
+        await submit(client, name, "gpu=h100" if count % 2 else "")
         began = time.perf_counter()
         giving = asyncio.create_task(give_quota(client, name, count % CHECKS))
         await watch.until(lambda name=name: name in watch.at)  # type: ignore[misc]
         await giving
         found.append((watch.at[name] - began) * 1000)
-        await client.delete(newest(WORKLOAD), name, TEAM)
+        await client.delete(scene.newest(api.WORKLOAD), name, TEAM)
         await asyncio.sleep(0.05)
     return found
 
 
-async def all_at_once(client: Client, watch: Watch, number: int) -> float:
-    """Return the seconds from the first Workload's quota to the last one's nomination."""
-    names = [f"burst-{count}" for count in range(number)]
-    await all_of(create(client, name) for name in names)
+async def all_at_once(
+    client: Client, names: list[str], reached: Callable[[], bool], watch: Watch, selector: str = ""
+) -> float:
+    """Give all quota at once; return the seconds until it is reached."""
+    await scene.all_of(submit(client, name, selector) for name in names)
     began = time.perf_counter()
-    await all_of(give_quota(client, name, count % CHECKS) for count, name in enumerate(names))
-    await watch.until(lambda: all(name in watch.at for name in names))
+    await scene.all_of(give_quota(client, name, count % CHECKS) for count, name in enumerate(names))
+    await watch.until(reached)
     return time.perf_counter() - began
 
 
 @contextlib.asynccontextmanager
-async def scene(profile: str) -> AsyncIterator[tuple[Client, Watch]]:
+async def connected(profile: str) -> AsyncIterator[tuple[Client, Watch]]:
+    """Run hub and controller, until all MultiKueueClusters are connected."""
     with tempfile.TemporaryDirectory() as folder:
         kubeconfig = Path(folder) / "kubeconfig"
-        with running("bench.hub", kubeconfig, 0, 0):
+        options = ("--dispatcher", "true", "--log-level", "error", "--dispatch-profile", profile)
+        with embedded(kubeconfig):
             async with Client(Login(kubeconfig)) as client:
                 await prepare(client, kubeconfig.read_bytes())
                 watch = Watch()
-                following = asyncio.create_task(watch.follow(client))
-                with controller(kubeconfig, profile):
+                following = asyncio.create_task(scene.follow(client, api.WORKLOAD, watch.take))
+                with controller(kubeconfig, *options):
                     await connect(client)
                     yield client, watch
                 following.cancel()
 
 
 async def measure(profile: str, singles: int, burst: int, unplaced: int) -> Object:
-    async with scene(profile) as (client, watch):
+    async with connected(profile) as (client, watch):
         lost = [f"unplaced-{count}" for count in range(unplaced)]
-        await all_of(create(client, name, "gpu=none") for name in lost)
-        await all_of(give_quota(client, name, count % CHECKS) for count, name in enumerate(lost))
-        await watch.until(lambda: watch.unfit >= set(lost))
+        await all_at_once(client, lost, lambda: watch.unfit >= set(lost), watch, "gpu=none")
         times = await one_after_the_other(client, watch, singles)
-        seconds = await all_at_once(client, watch, burst)
+        many = [f"burst-{count}" for count in range(burst)]
+        seconds = await all_at_once(client, many, lambda: watch.at.keys() >= set(many), watch)
         cuts = statistics.quantiles(times, n=100)
         return {
             "profile": profile,
@@ -245,11 +181,11 @@ async def measure(profile: str, singles: int, burst: int, unplaced: int) -> Obje
         }
 
 
-@click.command()
-@click.option("--profile", default="spread", show_default=True, help="The profile of the dispatcher.")
-@click.option("--singles", default=200, show_default=True, help="Workloads that come one after the other.")
-@click.option("--burst", default=1000, show_default=True, help="Workloads that come at once.")
-@click.option("--unplaced", default=UNPLACED, show_default=True, help="Workloads that fit nowhere.")
+@click.command(context_settings={"show_default": True})
+@click.option("--profile", default="spread", help="The profile of the dispatcher.")
+@click.option("--singles", default=200, help="Workloads that come one after the other.")
+@click.option("--burst", default=1000, help="Workloads that come at once.")
+@click.option("--unplaced", default=UNPLACED, help="Workloads that fit nowhere.")
 def main(profile: str, singles: int, burst: int, unplaced: int) -> None:
     """Measure how soon our dispatcher nominates."""
     click.echo(json.dumps(asyncio.run(measure(profile, singles, burst, unplaced)), indent=2))

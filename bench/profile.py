@@ -13,17 +13,17 @@ import signal
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import click
 
-from bench.draws import VARIANTS
+from bench.comparison import VARIANTS
+from bench.driver import latency, rest, staged, swaps
 from bench.hubs import embedded
-from bench.measure import staged
-from bench.plays import Actor, latency, rest, swaps
+from bench.processes import CONTROLLER
 from bench.scene import Scene
-from bench.sides import CONTROLLER, Side, running
 
 BEGIN: Final = signal.SIGUSR1
 END: Final = signal.SIGUSR2
@@ -34,19 +34,17 @@ SHOWN: Final = 30
 async def play(scene: Scene, changes: int, options: tuple[str, ...], folder: Path) -> Path:
     """Change decisions, and return the file of the profile. `options`: those of `placement-ac run`."""
     found = folder / "profile"
+    words = ("bench.profile", "--inside", str(found), *CONTROLLER.words[1:])
+    side = replace(CONTROLLER, words=words, options=options)
     with embedded(folder / "kubeconfig") as hub:
-        hub.until_ready()
-        side = Side(
-            CONTROLLER.name, ("bench.profile", "--inside", str(found), *CONTROLLER.words[1:]), options
-        )
         async with staged(side, hub, scene) as stage:
-            with running(side, hub.kubeconfig) as process:
+            with stage.running() as process:
                 await stage.until_right(process, whole=True)
                 for turn in (1, 0):
                     await stage.change_all(turn)
                 await rest(process)
                 os.kill(process.pid, BEGIN)
-                await latency({side.name: Actor(stage, process)}, swaps(scene.checks, changes))
+                await latency({side.name: stage}, swaps(scene.checks, changes))
                 os.kill(process.pid, END)
                 while not found.exists():
                     process.check()
@@ -79,16 +77,12 @@ def inside(file: Path, words: Sequence[str]) -> None:
     controller()
 
 
-@click.command()
-@click.option("--checks", type=click.IntRange(1), default=200, show_default=True)
-@click.option("--clusters", type=click.IntRange(11), default=40, show_default=True)
-@click.option(
-    "--changes", type=click.IntRange(2), default=400, show_default=True, help="Single changes of a decision."
-)
-@click.option(
-    "--draw", type=click.Choice(list(VARIANTS)), help="Changes that draw the clusters anew, in this variant."
-)
-@click.option("--sort", type=click.Choice(["tottime", "cumtime"]), default="tottime", show_default=True)
+@click.command(context_settings={"show_default": True})
+@click.option("--checks", type=click.IntRange(1), default=200)
+@click.option("--clusters", type=click.IntRange(11), default=40)
+@click.option("--changes", type=click.IntRange(2), default=400, help="Single changes.")
+@click.option("--draw", type=click.Choice(list(VARIANTS)), help="Changes that draw the clusters anew.")
+@click.option("--sort", type=click.Choice(["tottime", "cumtime"]), default="tottime")
 def main(checks: int, clusters: int, changes: int, draw: str | None, sort: str) -> None:
     """Print a profile of the controller while decisions change."""
     with tempfile.TemporaryDirectory() as folder:

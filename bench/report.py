@@ -1,7 +1,7 @@
 """
-The final table: one row per figure, with its budget beside it.
+The tables: one row per figure, with its budget beside it.
 
-`python -m bench.report FILE` prints it from a file of results, as Markdown.
+`python -m bench.report FILE` prints that of `bench` from a file of results, as Markdown.
 """
 
 import json
@@ -11,32 +11,105 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from rich.table import Table
+from rich.console import Console
+from rich.markdown import Markdown
 
-from bench.draws import PREPARED, SHARED, VARIANTS
-from bench.figures import FLOOR, MINE, Figures
-from bench.processors import usable
+from bench.comparison import PREPARED, SHARED, VARIANTS
+from bench.measure import FLOOR, MINE, Figures
+from bench.processes import usable
 
 REFERENCE: Final = 200
 """The budgets are for this many checks by default."""
-P50_OVER_FLOOR: Final = 1.5
-P99_OVER_FLOOR: Final = 2.0
-BURST_OVER_FLOOR: Final = 1.8
-COLD_START_OVER_FLOOR: Final = 1.8
-DRAWN_OVER_FLOOR: Final = 2.0
-"""Burst and restart, of changes that draw clusters anew, with shared names."""
-NEW_OVER_BACK: Final = 1.5
-"""A change to new clusters over one to clusters that were listed before, when all are prepared."""
-LISTS_PER_KIND: Final = 2.0
-"""At a start: one list by kopf, and one that completes the cache."""
-OUTAGE_SECONDS: Final = 1.0
-"""Budget: seconds from the end of an outage until the list is correct."""
-RSS_MB: Final = 140.0
 LARGE: Final = (1000, 5000)
 """Checks and clusters of the large scene."""
 LARGE_RSS_MB: Final = 230.0
+HEAD: Final = ("where", "what", "controller", "floor", "ratio", "wanted", "met")
+SIZES: Final = (
+    ("checks", "checks", "{}"),
+    ("clusters", "clusters", "{}"),
+    ("one change, p50", "latency.controller.p50Ms", "{} ms"),
+    ("over floor", "latency.p50OverFloor", "{:.2f}"),
+    ("burst", "burst.controller.medianSeconds", "{:.2f} s"),
+    ("over floor", "burst.overFloor", "{:.2f}"),
+    ("cold start", "coldStart.controller.seconds", "{:.2f} s"),
+    ("over floor", "coldStart.overFloor", "{:.2f}"),
+)
+"""The columns of the summary of the sizes: title, figure, and its form."""
+
+
+class Figure(NamedTuple):
+    """A row: its title, the figure (`*`: of each side), its form, the ratio, and the budget at 200 checks."""
+
+    what: str
+    path: str
+    form: str = "{:.2f} s"
+    over: str = ""
+    most: float | None = None
+
+    def row(self, one: Figures, *, judged: bool) -> "Row | None":
+        """Return the row with the figures of one size; None: not measured."""
+        beside = self.path if "*" in self.path else f"costOfFloor.{self.path}"
+        mine, floor = _at(one, self.path.replace("*", MINE)), _at(one, beside.replace("*", FLOOR))
+        if mine is None:
+            return None
+        value = _at(one, self.over) if self.over else mine
+        shown, beside = (self.form.format(side) if side is not None else "" for side in (mine, floor))
+        return Row(self.what, shown, beside, value, self.most if judged else None, bool(self.over))
+
+
+def _at(one: Figures, path: str) -> Any:
+    """Return the figure at a path, None if it is not there; the greatest if there are several."""
+    value: Any = one
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    return max(value.values()) if isinstance(value, dict) else value
+
+
+def _latency(play: str, what: str, *most: float | None) -> list[Figure]:
+    return [
+        Figure(f"{what}, {part}", f"{play}.*.{part}Ms", "{} ms", f"{play}.{part}OverFloor", budget)
+        for part, budget in zip(("p50", "p90", "p99"), most, strict=True)
+    ]
+
+
+COSTS: Final = (
+    Figure("requests per change", "requestsPerChange", "{:g}", most=1.0),
+    Figure("events per change", "eventsPerChange", "{:g}"),
+    Figure("requests by the clock, a minute", "requestsByTheClockPerMinute", "{:g}"),
+    Figure("CPU of 1,000 changes", "cpuSecondsPer1000Changes", "{:g} s"),
+    Figure("CPU at rest", "idleCpuPercent", "{:g} %", most=0.2),
+    Figure("watched per change", "watchedBytesPerChange", "{:g} bytes"),
+    Figure("watched at rest, a minute", "watchedBytesPerMinuteAtRest", "{:g} bytes"),
+    Figure("RSS at rest", "rssMb", "{} MB", most=140.0),
+    Figure("RSS after it all", "rssMbAfter", "{} MB", most=140.0),
+)
+ROWS: Final = (
+    *_latency("latency", "one change", 1.5, None, 2.0),
+    Figure("burst", "burst.*.medianSeconds", over="burst.overFloor", most=1.8),
+    Figure("cold start", "coldStart.*.seconds", over="coldStart.overFloor", most=1.8),
+    Figure("restart, nothing to do: ready", "restart.*.seconds", over="restart.overFloor"),
+    Figure("  its writes", f"restart.{MINE}.writes", "{}", most=0.0),
+    # One list by kopf, and one that completes the cache.
+    Figure("  its lists of one kind, at most", f"restart.{MINE}.listsPerKind", "{}", most=2.0),
+    Figure(
+        "restart, all changed: right", "restart.afterChanges.*.seconds", over="restart.afterChanges.overFloor"
+    ),
+    *COSTS,
+    Figure("right again after an outage", "outage.*.seconds", most=1.0),
+)
+OVER_BACK: Final = Figure("one change over one back, p50", "newOverBack", "{:.2f}-fold", most=1.5)
+"""A change to new clusters over one to clusters that were listed before: the budget when all are prepared."""
+DRAW_ROWS: Final = (
+    *_latency("latency", "one change", 1.5, None, None),
+    *_latency("back", "one change back", None, None, None),
+    OVER_BACK,
+    Figure("burst", "burst.*.medianSeconds", over="burst.overFloor", most=2.0),
+    Figure("restart, all changed: right", "afterChanges.*.seconds", over="afterChanges.overFloor", most=2.0),
+    *COSTS,
+)
+"""Of changes that draw clusters anew: the other budgets are for shared names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,170 +138,80 @@ def reference(sizes: Sequence[Figures]) -> Figures:
     return min(most, key=lambda one: int(one["clusters"])) if most else dict(*sizes[-1:])
 
 
-HEAD: Final = ("where", "what", "controller", "floor", "ratio", "wanted", "met")
+# -- tables
 
 
-def sections(whole: Figures) -> Iterator[tuple[str, list[Row]]]:
-    """Yield a title and its rows; `whole` is the content of the file of results."""
-    sizes = whole["sizes"]
-    wanted = reference(sizes)
+def markdown(whole: Figures, *, every_size: bool = False) -> Iterator[str]:
+    """Yield the lines of two Markdown tables: a summary of the sizes, and the figures with their budgets.
+
+    The second one has the rows of one size, of 200 checks if there is one, or with `every_size` of all.
+    """
+    first = reference(whole["sizes"])
+    sizes = whole["sizes"] if every_size else [first] if first else []
+    yield where_measured(whole["machine"])
+    yield ""
+    cells = ([form.format(_at(one, path)) for _, path, form in SIZES] for one in whole["sizes"])
+    yield from markdown_table([title for title, _, _ in SIZES], cells)
+    yield ""
+    sections = [*_sizes(first, sizes), *_others(whole)]
+    yield from markdown_table(HEAD, (cells for section in sections for cells in _cells(*section)))
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a table in Markdown."""
+    for cells in (head, ["---" for _ in head], *rows):
+        yield f"| {' | '.join(cell.strip() for cell in cells)} |"
+
+
+def show(lines: Iterable[str], *, err: bool = False) -> None:
+    """Print Markdown for a terminal, to standard output or error."""
+    Console(width=120, stderr=err).print(Markdown("\n".join(lines)))
+
+
+def _cells(where: str, rows: Iterable[Row]) -> Iterator[tuple[str, ...]]:
+    for number, row in enumerate(rows):
+        yield (where if number == 0 else "", *row.cells)
+
+
+def _sizes(first: Figures, sizes: Iterable[Figures]) -> Iterator[tuple[str, Iterator[Row]]]:
     for one in sizes:
-        yield _where(one), list(rows(one, judged=one is wanted and one["checks"] == REFERENCE))
-    yield from _other_sections(whole)
+        yield _where(one), rows(one, judged=one is first and one["checks"] == REFERENCE)
 
 
-def _other_sections(whole: Figures) -> Iterator[tuple[str, list[Row]]]:
+def _others(whole: Figures) -> Iterator[tuple[str, Iterator[Row]]]:
     for one in whole["draws"]:
-        title = VARIANTS[one["variant"]].title
-        yield f"{_where(one)}, drawn anew, {title}", list(draw_rows(one))
+        yield f"{_where(one)}, drawn anew, {VARIANTS[one['variant']].title}", draw_rows(one)
     for one in whole["memory"]:
-        yield _where(one), list(_memory(one))
+        yield _where(one), _memory_rows(one)
     for what, found in whole["growth"].items():
-        yield f"{found['from'][what]} to {found['to'][what]} {what}", list(_growth(found))
+        yield f"{found['from'][what]} to {found['to'][what]} {what}", _growth(found)
 
 
 def _where(one: Figures) -> str:
     return f"{one['checks']} checks, {one['clusters']} clusters"
 
 
-def table(whole: Figures) -> Table:
-    shown = Table(*(name.upper() for name in HEAD), caption=where_measured(whole["machine"]))
-    for where, found in sections(whole):
-        for number, row in enumerate(found):
-            shown.add_row(where if number == 0 else "", *row.cells)
-        shown.add_section()
-    return shown
-
-
-SIZES: Final = (
-    "checks",
-    "clusters",
-    "one change, p50",
-    "over floor",
-    "burst",
-    "over floor",
-    "cold start",
-    "over floor",
-)
-
-
-def markdown(whole: Figures) -> Iterator[str]:
-    """Yield the lines of two Markdown tables: a summary of the sizes, and all figures with their budgets."""
-    yield where_measured(whole["machine"])
-    yield ""
-    yield from _lines(SIZES, map(_in_short, whole["sizes"]))
-    yield ""
-    found = list(_other_sections(whole))
-    if first := reference(whole["sizes"]):
-        found.insert(0, (_where(first), list(rows(first, judged=first["checks"] == REFERENCE))))
-    cells = [
-        (where if number == 0 else "", *row.cells) for where, some in found for number, row in enumerate(some)
-    ]
-    yield from _lines(HEAD, cells)
-
-
-def _in_short(one: Figures) -> tuple[str, ...]:
-    latency, burst, cold = one["latency"], one["burst"], one["coldStart"]
-    return (
-        str(one["checks"]),
-        str(one["clusters"]),
-        f"{latency[MINE]['p50Ms']} ms",
-        f"{latency['p50OverFloor']:.2f}",
-        _seconds(burst[MINE], "medianSeconds"),
-        f"{burst['overFloor']:.2f}",
-        _seconds(cold[MINE], "seconds"),
-        f"{cold['overFloor']:.2f}",
-    )
-
-
-def _lines(head: Sequence[str], found: Iterable[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(head)} |"
-    yield "|" + "---|" * len(head)
-    for cells in found:
-        yield f"| {' | '.join(cell.strip() for cell in cells)} |"
+# -- rows
 
 
 def rows(one: Figures, *, judged: bool) -> Iterator[Row]:
     """Yield the rows of one size; with `judged` also their budgets."""
-    yield from _latency(one["latency"], {"p50": P50_OVER_FLOOR, "p99": P99_OVER_FLOOR} if judged else {})
-    yield _ratio("burst", one["burst"], "medianSeconds", BURST_OVER_FLOOR if judged else None)
-    yield _ratio("cold start", one["coldStart"], "seconds", COLD_START_OVER_FLOOR if judged else None)
-    yield from _restart(one["restart"], judged)
-    yield from _cost(one, one["costOfFloor"], judged)
-    yield _memory_row("RSS at rest", one["rssMb"], RSS_MB if judged else None, one["costOfFloor"]["rssMb"])
-    yield _memory_row("RSS after it all", one["rssMbAfter"], RSS_MB if judged else None)
-    if one["outage"][MINE]:
-        mine, floor = (_seconds(one["outage"][side], "seconds") for side in (MINE, FLOOR))
-        seconds = one["outage"][MINE]["seconds"]
-        yield Row("right again after an outage", mine, floor, seconds, OUTAGE_SECONDS if judged else None)
+    return (row for figure in ROWS if (row := figure.row(one, judged=judged)))
 
 
 def draw_rows(one: Figures) -> Iterator[Row]:
     """Yield the rows of changes that draw clusters anew, with the budgets of its variant at 200 checks."""
-    wanted = one["checks"] == REFERENCE
-    shared = wanted and one["variant"] == SHARED.name
-    most = DRAWN_OVER_FLOOR if shared else None
-    yield from _latency(one["latency"], {"p50": P50_OVER_FLOOR} if shared else {})
-    yield from _latency(one["back"], {}, "one change back")
-    over_back = NEW_OVER_BACK if wanted and one["variant"] == PREPARED.name else None
-    yield Row("one change over one back, p50", _times(one["newOverBack"]), "", one["newOverBack"], over_back)
-    yield _ratio("burst", one["burst"], "medianSeconds", most)
-    yield _ratio("restart, all changed: right", one["afterChanges"], "seconds", most)
-    yield from _cost(one, one["costOfFloor"], judged=shared)
-    yield _memory_row("RSS at rest", one["rssMb"], RSS_MB if shared else None, one["costOfFloor"]["rssMb"])
-    yield _memory_row("RSS after it all", one["rssMbAfter"], RSS_MB if shared else None)
+    for figure in DRAW_ROWS:
+        variant = PREPARED if figure is OVER_BACK else SHARED
+        judged = one["checks"] == REFERENCE and one["variant"] == variant.name
+        if row := figure.row(one, judged=judged):
+            yield row
 
 
-def _latency(found: Figures, wanted: Mapping[str, float], what: str = "one change") -> Iterator[Row]:
-    for part in ("p50", "p90", "p99"):
-        mine, floor = (f"{found[side][f'{part}Ms']} ms" for side in (MINE, FLOOR))
-        ratio = found[f"{part}OverFloor"]
-        yield Row(f"{what}, {part}", mine, floor, ratio, wanted.get(part), is_ratio=True)
-
-
-def _ratio(what: str, found: Figures, key: str, most: float | None = None) -> Row:
-    mine, floor = (_seconds(found[side], key) for side in (MINE, FLOOR))
-    return Row(what, mine, floor, found["overFloor"], most, is_ratio=True)
-
-
-def _restart(found: Figures, judged: bool) -> Iterator[Row]:
-    yield _ratio("restart, nothing to do: ready", found, "seconds")
-    mine = found[MINE]
-    if mine["requests"] is not None:
-        count, lists = mine["writes"], max(mine["listsPerKind"].values())
-        yield Row("  its writes", str(count), "", count, 0.0 if judged else None)
-        yield Row(
-            "  its lists of one kind, at most", str(lists), "", lists, LISTS_PER_KIND if judged else None
-        )
-    yield _ratio("restart, all changed: right", found["afterChanges"], "seconds")
-
-
-COSTS: Final = (
-    ("requests per change", "requestsPerChange", "", 1.0),
-    ("events per change", "eventsPerChange", "", None),
-    ("requests by the clock, a minute", "requestsByTheClockPerMinute", "", None),
-    ("CPU of 1,000 changes", "cpuSecondsPer1000Changes", " s", None),
-    ("CPU at rest", "idleCpuPercent", " %", 0.2),
-    ("watched per change", "watchedBytesPerChange", " bytes", None),
-    ("watched at rest, a minute", "watchedBytesPerMinuteAtRest", " bytes", None),
-)
-
-
-def _cost(mine: Figures, floor: Figures, judged: bool) -> Iterator[Row]:
-    for what, key, unit, most in COSTS:
-        value, beside = mine[key], floor[key]
-        if value is not None:
-            yield Row(what, f"{value:g}{unit}", f"{beside:g}{unit}", value, most if judged else None)
-
-
-def _memory(one: Figures) -> Iterator[Row]:
+def _memory_rows(one: Figures) -> Iterator[Row]:
     most = LARGE_RSS_MB if (one["checks"], one["clusters"]) == LARGE else None
-    yield _memory_row("RSS at rest, having found all", one["rssMb"], most)
-    yield _memory_row("RSS at rest, having made all", one["rssMbCold"], most)
-
-
-def _memory_row(what: str, value: float, most: float | None, floor: float | None = None) -> Row:
-    return Row(what, f"{value} MB", "" if floor is None else f"{floor} MB", value, most)
+    for what, key in (("found", "rssMb"), ("made", "rssMbCold")):
+        yield Row(f"RSS at rest, having {what} all", f"{one[key]} MB", "", one[key], most)
 
 
 GROWTH: Final = (
@@ -244,8 +227,7 @@ GROWTH: Final = (
 
 def _growth(found: Figures) -> Iterator[Row]:
     for what, key, most in GROWTH:
-        floor = found.get(f"{key}OfFloor")
-        yield Row(what, _times(found[key]), _times(floor), found[key], most)
+        yield Row(what, _times(found[key]), _times(found.get(f"{key}OfFloor")), found[key], most)
     if found["from"]["checks"] != found["to"]["checks"]:
         yield Row("burst, for each check", _times(found["burstPerCheck"]))
 
@@ -254,9 +236,7 @@ def _times(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}-fold"
 
 
-def _seconds(found: Figures, key: str) -> str:
-    return f"{found[key]:.2f} s"
-
+# -- the machine
 
 OWN: Final = {True: ", one of them for the hubs alone", False: ", all of them for everybody", None: ""}
 
@@ -269,20 +249,15 @@ def where_measured(machine: Mapping[str, Any]) -> str:
 
 def machine() -> dict[str, Any]:
     """Return the machine of the measurement, with the usable processors and its load."""
+    lines = (line.partition(":") for line in Path("/proc/cpuinfo").read_text().splitlines())
+    models = (value.strip() for name, _, value in lines if name.startswith("model name"))
     return {
         "cpus": len(usable()) or os.cpu_count(),
-        "model": _model(),
+        "model": next(models, platform.machine()),
         "python": platform.python_version(),
         "kernel": platform.release(),
         "loadAtStart": round(os.getloadavg()[0], 2),
     }
-
-
-def _model() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.machine()
 
 
 if __name__ == "__main__":

@@ -14,25 +14,16 @@ import statistics
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from bench.scene import owned
+from bench.scene import NAMESPACE, NS, body, check_of, decided, decision_of, follow, owned, until_listed
 from placement_ac.config.settings import Settings
-from placement_ac.core.api.constants import (
-    KUBECONFIG_KEY,
-    KUEUE,
-    LABEL_PLACEMENT,
-    OCM_CLUSTER,
-    OUR_CONTROLLER,
-    PLACEMENT,
-    SECRET,
-    TOKEN_KEY,
-)
+from placement_ac.core.api.constants import KUBECONFIG_KEY, PLACEMENT, SECRET, TOKEN_KEY
 from placement_ac.core.kubeconfig.read import read_kubeconfig
 from placement_ac.core.kubeconfig.source import ClusterAccess
 from placement_ac.kube.client import Client, Object
@@ -45,9 +36,7 @@ from placement_lab.standins.fleet import WorkerFleet
 from placement_lab.standins.ocm_addons import OcmAddons
 from placement_lab.standins.runner import StandIns
 
-NS: Final = "kueue-system"
 SEED: Final = 1
-DEADLINE_SECONDS: Final = 120.0
 
 
 class Clock:
@@ -78,26 +67,6 @@ class Clock:
         return [self.written[token] - when for token, when in self.reported.items() if token in self.written]
 
 
-def fleet_objects(fleet: WorkerFleet, clusters: list[str]) -> Iterator[Object]:
-    """Yield the admin's objects and OCM's decision: one check, one Placement, all clusters."""
-    [worker] = fleet.managed_clusters()
-    for name in clusters:
-        yield worker | {"metadata": {"name": name}}
-    yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NS}}
-    ocm = {"apiVersion": f"{OCM_CLUSTER}/v1beta1"}
-    yield ocm | {"kind": "Placement", "metadata": {"name": "p", "namespace": NS}, "spec": {}}
-    parameters = {"apiGroup": OCM_CLUSTER, "kind": PLACEMENT.kind, "name": "p"}
-    yield {
-        "apiVersion": f"{KUEUE}/v1beta2",
-        "kind": "AdmissionCheck",
-        "metadata": {"name": "p"},
-        "spec": {"controllerName": OUR_CONTROLLER, "parameters": parameters},
-    }
-    metadata = {"name": "p-decision-1", "namespace": NS, "labels": {LABEL_PLACEMENT: "p"}}
-    decisions = [{"clusterName": name, "reason": ""} for name in clusters]
-    yield ocm | {"kind": "PlacementDecision", "metadata": metadata, "status": {"decisions": decisions}}
-
-
 @contextmanager
 def stage(clusters: list[str], folder: Path) -> Iterator[tuple[Hub, OcmAddons]]:
     """Run hub, worker, OCM and controller, until all credentials are provisioned."""
@@ -111,7 +80,7 @@ def stage(clusters: list[str], folder: Path) -> Iterator[tuple[Hub, OcmAddons]]:
             return stand_ins[0]
 
         with StandIns(kubeconfig, [make]):
-            asyncio.run(_put(kubeconfig, fleet_objects(fleet, clusters)))
+            asyncio.run(_put(kubeconfig, fleet.managed_clusters()[0], clusters))
             settings = {
                 "credentials_provision": "managed-serviceaccount",
                 "mass_loss_grace": 0,
@@ -121,18 +90,21 @@ def stage(clusters: list[str], folder: Path) -> Iterator[tuple[Hub, OcmAddons]]:
                 yield hub, stand_ins[0]
 
 
-async def _put(kubeconfig: Path, objects: Iterator[Object]) -> None:
+async def _put(kubeconfig: Path, worker: Object, clusters: list[str]) -> None:
+    """Create the admin's objects and OCM's decision: one check, one Placement, all clusters."""
+    managed = [worker | {"metadata": {"name": name}} for name in clusters]
+    others = [body(NAMESPACE, NS), body(PLACEMENT, "p", spec={}), check_of("p", "p")]
     async with Client(Login(kubeconfig), field_manager="bench") as client:
-        *others, decision = objects
-        await manifests.apply(client, others)
-        await manifests.apply(client, [await owned(client, decision)])
+        await manifests.apply(client, [*managed, *others])
+        await manifests.apply(client, [await owned(client, decision_of("p", status=decided(clusters)))])
 
 
 async def measure(kubeconfig: Path, hub: Hub, ocm: OcmAddons, clusters: list[str], refreshes: int) -> Any:
     clock, chance = Clock(), random.Random(SEED)  # noqa: S311  # the same refreshes in every run
+
     async with Client(Login(kubeconfig), field_manager="bench") as client:
-        watching = asyncio.create_task(_follow(client, clock))
-        await _until(lambda: len(clock.written) >= len(clusters))
+        watching = asyncio.create_task(follow(client, SECRET, lambda _, secret: clock.take(secret)))
+        await until_listed(client, SECRET, lambda _: len(clock.written) >= len(clusters))
         await _at_rest(hub)
         since = len(hub.journal)
         clock.reported.clear()  # the first tokens waited for the other objects
@@ -141,39 +113,16 @@ async def measure(kubeconfig: Path, hub: Hub, ocm: OcmAddons, clusters: list[str
             await asyncio.sleep(chance.uniform(0, 0.05))
         await _at_rest(hub)
         watching.cancel()
-    lags = sorted(clock.lags())
+    lags = sorted(1000 * lag for lag in clock.lags())
     wrote = [r for r in hub.journal[since:] if r.user_agent == "placement-ac" and r.method != "GET"]
+    at = {"p50": statistics.median(lags), "p99": lags[int(len(lags) * 0.99)], "max": lags[-1]}
     return {
         "clusters": len(clusters),
         "refreshes": refreshes,
-        "lagMs": {
-            "p50": round(statistics.median(lags) * 1000, 1),
-            "p99": round(lags[int(len(lags) * 0.99)] * 1000, 1),
-            "max": round(lags[-1] * 1000, 1),
-        },
+        "lagMs": {name: round(lag, 1) for name, lag in at.items()},
         "notWritten": len(clock.not_written()),
         "writes": dict(Counter(f"{r.method} {r.path.split('/')[-2]}" for r in wrote)),
     }
-
-
-async def _follow(client: Client, clock: Clock) -> None:
-    version = "0"
-    while True:
-        async with aclosing(_events(client, version)) as events:
-            async for item in events:
-                clock.take(item)
-                version = item["metadata"]["resourceVersion"]
-
-
-async def _events(client: Client, version: str) -> AsyncIterator[Object]:
-    async for _, item in client.watch(SECRET.at("v1"), version):
-        yield item
-
-
-async def _until(reached: Any) -> None:
-    async with asyncio.timeout(DEADLINE_SECONDS):
-        while not reached():  # noqa: ASYNC110  # plain state, nobody sets an Event
-            await asyncio.sleep(0.05)
 
 
 async def _at_rest(hub: Hub) -> None:
@@ -185,9 +134,9 @@ async def _at_rest(hub: Hub) -> None:
             return
 
 
-@click.command()
-@click.option("--clusters", default=50, show_default=True)
-@click.option("--refreshes", default=500, show_default=True)
+@click.command(context_settings={"show_default": True})
+@click.option("--clusters", default=50)
+@click.option("--refreshes", default=500)
 def main(clusters: int, refreshes: int) -> None:
     """Measure, and print the results as JSON."""
     logs.configure("text", "error")

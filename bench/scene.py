@@ -12,28 +12,18 @@ import base64
 import contextlib
 import hashlib
 import random
-from collections.abc import Coroutine, Iterable, Iterator
+import re
+import time
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import click
 import trustme
 
-from placement_ac.core.api.constants import (
-    ADMISSION_CHECK,
-    KUBECONFIG_KEY,
-    LABEL_CLUSTER_SET,
-    LABEL_GROUP_INDEX,
-    LABEL_PLACEMENT,
-    MANAGED_CLUSTER,
-    OCM_CLUSTER,
-    OUR_CONTROLLER,
-    PLACEMENT,
-    PLACEMENT_DECISION,
-    SECRET,
-    Kind,
-    Resource,
-)
-from placement_ac.core.api.errors import Conflict
+from bench.processes import NEVER_SECONDS
+from placement_ac.core.api import constants as api
+from placement_ac.core.api.errors import ApiError, Conflict, Gone, NotFound
 from placement_ac.core.kubeconfig.write import write_kubeconfig
 from placement_ac.kube.client import JSON, MERGE, Client, Object
 
@@ -41,7 +31,7 @@ NS: Final = "kueue-system"
 PER_CHECK: Final = 10
 """Clusters of each check."""
 AT_ONCE: Final = 16
-NAMESPACE: Final = Kind("", "Namespace", "namespaces", False, ("v1",))
+NAMESPACE: Final = api.Kind("", "Namespace", "namespaces", False, ("v1",))
 MINE: Final = {"app.kubernetes.io/created-by": "placement-ac-bench"}
 """The label of a scene's objects."""
 SET: Final = "placement-ac-bench"
@@ -50,40 +40,108 @@ SET: Final = "placement-ac-bench"
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The number of checks, and of the clusters that they share."""
+    """The number of checks, and of the clusters that they share.
+
+    `draws`: each turn draws the clusters anew. `shared_names`: the MultiKueueCluster of a cluster has its
+    name, for all Placements.
+    """
 
     checks: int
     clusters: int = 40
     draws: bool = False
-    """Whether each turn draws the clusters anew."""
     shared_names: bool = False
-    """Whether the MultiKueueCluster of a cluster has its name, for all Placements."""
 
     def __str__(self) -> str:
         return f"{self.checks} checks, {self.clusters} clusters"
 
-    def placement(self, check: int) -> str:
-        return f"p{check}"
-
     def clusters_of(self, check: int, turn: int) -> tuple[str, ...]:
         """Return the clusters of a check in a turn, in OCM's order: by name."""
-        numbers = self._drawn(check, turn) if self.draws else self._swapped(check, turn)
+        if self.draws:
+            chance = random.Random(f"{check}/{turn}")  # noqa: S311  # nothing secret
+            numbers = chance.sample(range(self.clusters), PER_CHECK)
+        else:
+            steps = (*range(PER_CHECK - 1), PER_CHECK - 1 + turn % 2)
+            numbers = [(check * 7 + step) % self.clusters for step in steps]
         return tuple(f"cluster-{number:04}" for number in sorted(numbers))
-
-    def _drawn(self, check: int, turn: int) -> list[int]:
-        chance = random.Random(f"{check}/{turn}")  # noqa: S311  # nothing secret
-        return chance.sample(range(self.clusters), PER_CHECK)
-
-    def _swapped(self, check: int, turn: int) -> list[int]:
-        steps = (*range(PER_CHECK - 1), PER_CHECK - 1 + turn % 2)
-        return [(check * 7 + step) % self.clusters for step in steps]
 
     def config(self, check: int, turn: int) -> list[str]:
         """Return the expected list in the MultiKueueConfig."""
-        clusters = self.clusters_of(check, turn)
-        return [
-            cluster if self.shared_names else f"{self.placement(check)}-{cluster}" for cluster in clusters
-        ]
+        prefix = "" if self.shared_names else f"p{check}-"
+        return [f"{prefix}{cluster}" for cluster in self.clusters_of(check, turn)]
+
+
+# -- objects
+
+
+def newest(kind: api.Kind) -> api.Resource:
+    return kind.at(kind.versions[0])
+
+
+def body(kind: api.Kind, name: str, **rest: Any) -> Object:
+    metadata = {"name": name} | ({"namespace": NS} if kind.namespaced else {}) | rest.pop("metadata", {})
+    return {"apiVersion": newest(kind).api_version, "kind": kind.kind, "metadata": metadata} | rest
+
+
+def check_of(name: str, placement: str) -> Object:
+    """Return a check of ours with that Placement."""
+    parameters = {"apiGroup": api.OCM_CLUSTER, "kind": api.PLACEMENT.kind, "name": placement}
+    return body(
+        api.ADMISSION_CHECK, name, spec={"controllerName": api.OUR_CONTROLLER, "parameters": parameters}
+    )
+
+
+def multikueue_check_of(name: str, config: str) -> Object:
+    parameters = {"apiGroup": api.KUEUE, "kind": api.MULTIKUEUE_CONFIG.kind, "name": config}
+    spec = {"controllerName": f"{api.KUEUE}/multikueue", "parameters": parameters}
+    return body(api.ADMISSION_CHECK, name, spec=spec)
+
+
+def secret_of(cluster: str, kubeconfig: bytes) -> Object:
+    """Return the Secret with a cluster's kubeconfig."""
+    data = {api.KUBECONFIG_KEY: base64.b64encode(kubeconfig).decode()}
+    return body(api.SECRET, f"multikueue-{cluster}", data=data)
+
+
+def decision_of(placement: str, **rest: Any) -> Object:
+    """Return a Placement's decision without its owner; see `owned`."""
+    labels = {api.LABEL_PLACEMENT: placement, api.LABEL_GROUP_INDEX: "0"}
+    return body(api.PLACEMENT_DECISION, f"{placement}-decision-1", metadata={"labels": labels}, **rest)
+
+
+def decided(clusters: Iterable[str], scores: Mapping[str, int] | None = None) -> Object:
+    """Return the status of a decision for these clusters."""
+    score = {name: {"score": value} for name, value in (scores or {}).items()}
+    return {"decisions": [{"clusterName": name, "reason": ""} | score.get(name, {}) for name in clusters]}
+
+
+async def owned(client: Client, decision: Object) -> Object:
+    """Return a PlacementDecision that its Placement, which exists, owns."""
+    name = decision["metadata"]["labels"][api.LABEL_PLACEMENT]
+    return owned_by(decision, await client.get(newest(api.PLACEMENT), name, NS))
+
+
+def owned_by(decision: Object, placement: Object) -> Object:
+    named = {"apiVersion": newest(api.PLACEMENT).api_version, "kind": api.PLACEMENT.kind, "controller": True}
+    owner = named | {key: placement["metadata"][key] for key in ("name", "uid")}
+    return decision | {"metadata": decision["metadata"] | {"ownerReferences": [owner]}}
+
+
+async def create(client: Client, *objects: Object) -> None:
+    """Create objects one after the other; a PlacementDecision is owned by its Placement."""
+    kinds = {kind.kind: kind for kind in (NAMESPACE, *KINDS)}
+    for one in objects:
+        kind = kinds[one["kind"]]
+        sent = await owned(client, one) if kind is api.PLACEMENT_DECISION else one
+        await client.create(newest(kind), sent)
+
+
+async def select(client: Client, placement: str, scores: Mapping[str, int]) -> None:
+    """Write OCM's decision for these clusters, best first."""
+    status, where = {"status": decided(scores, scores)}, {"namespace": NS, "subresource": "status"}
+    await client.merge(newest(api.PLACEMENT_DECISION), f"{placement}-decision-1", status, **where)
+
+
+# -- the requests of a scene
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,72 +154,53 @@ class Ask:
     content_type: str = JSON
 
 
-def newest(kind: Kind) -> Resource:
-    return kind.at(kind.versions[0])
-
-
-def body(kind: Kind, name: str, **rest: Any) -> Object:
-    metadata = {"name": name} | ({"namespace": NS} if kind.namespaced else {}) | rest.pop("metadata", {})
-    return {"apiVersion": newest(kind).api_version, "kind": kind.kind, "metadata": metadata} | rest
-
-
 def asks(scene: Scene) -> Iterator[tuple[Ask, ...]]:
     """Yield the requests of the scene: each tuple in its order, the first one before all others."""
-    yield (_created(NAMESPACE, NS),)
+    yield (_created(NAMESPACE, body(NAMESPACE, NS)),)
     authority = trustme.CA().cert_pem.bytes()
     for number in range(scene.clusters):
         name = f"cluster-{number:04}"
-        data = {KUBECONFIG_KEY: base64.b64encode(_kubeconfig(name, authority)).decode()}
-        yield (_created(SECRET, f"multikueue-{name}", data=data),)
-        spec = {"hubAcceptsClient": True, "leaseDurationSeconds": 60}
-        yield (_created(MANAGED_CLUSTER, name, {LABEL_CLUSTER_SET: SET}, spec=spec),)
+        # Of realistic length; no server answers at its address.
+        token = hashlib.sha512(name.encode()).hexdigest() * 7
+        content = write_kubeconfig(f"https://api.{name}.example.com:6443", authority, token, name)
+        assert isinstance(content, bytes), content  # noqa: S101  # its parts are valid
+        yield (_created(api.SECRET, secret_of(name, content)),)
+        labels, spec = {api.LABEL_CLUSTER_SET: SET}, {"hubAcceptsClient": True, "leaseDurationSeconds": 60}
+        cluster = body(api.MANAGED_CLUSTER, name, metadata={"labels": labels}, spec=spec)
+        yield (_created(api.MANAGED_CLUSTER, cluster),)
     for check in range(scene.checks):
-        yield tuple(_check(scene, check))
+        name, decision = f"p{check}", decision_of(f"p{check}")
+        group = {"decisionGroupIndex": 0, "decisions": [decision["metadata"]["name"]]}
+        groups = [group | {"clusterCount": PER_CHECK}]
+        status = {"numberOfSelectedClusters": PER_CHECK, "decisionGroups": groups}
+        yield (
+            _created(api.PLACEMENT, body(api.PLACEMENT, name, spec={"clusterSets": [SET]})),
+            _created(api.PLACEMENT_DECISION, decision),
+            _decision(scene, check, turn=0),
+            _status_written(api.PLACEMENT, name, status),
+            _created(api.ADMISSION_CHECK, check_of(f"c{check}", name)),
+        )
 
 
-def _kubeconfig(cluster: str, authority: bytes) -> bytes:
-    """Return a kubeconfig of realistic length; no server answers at its address."""
-    token = hashlib.sha512(cluster.encode()).hexdigest() * 7
-    content = write_kubeconfig(f"https://api.{cluster}.example.com:6443", authority, token, cluster)
-    assert isinstance(content, bytes), content  # noqa: S101  # its parts are valid
-    return content
-
-
-def _check(scene: Scene, check: int) -> Iterator[Ask]:
-    name = scene.placement(check)
-    decision = f"{name}-decision-1"
-    yield _created(PLACEMENT, name, spec={"clusterSets": [SET]})
-    labels = {LABEL_PLACEMENT: name, LABEL_GROUP_INDEX: "0"}
-    yield _created(PLACEMENT_DECISION, decision, labels)
-    yield _decided(scene, check, turn=0)
-    group = {"decisionGroupIndex": 0, "decisions": [decision], "clusterCount": PER_CHECK}
-    status = {"numberOfSelectedClusters": PER_CHECK, "decisionGroups": [group]}
-    yield _status_written(PLACEMENT, name, status)
-    parameters = {"apiGroup": OCM_CLUSTER, "kind": PLACEMENT.kind, "name": name}
-    yield _created(
-        ADMISSION_CHECK, f"c{check}", spec={"controllerName": OUR_CONTROLLER, "parameters": parameters}
-    )
-
-
-def _decided(scene: Scene, check: int, turn: int) -> Ask:
-    decisions = [{"clusterName": name, "reason": ""} for name in scene.clusters_of(check, turn)]
+def _decision(scene: Scene, check: int, turn: int) -> Ask:
     return _status_written(
-        PLACEMENT_DECISION, f"{scene.placement(check)}-decision-1", {"decisions": decisions}
+        api.PLACEMENT_DECISION, f"p{check}-decision-1", decided(scene.clusters_of(check, turn))
     )
 
 
-def _created(kind: Kind, name: str, labels: Object | None = None, **rest: Any) -> Ask:
+def _created(kind: api.Kind, item: Object) -> Ask:
+    labels = MINE | item["metadata"].get("labels", {})
     path = newest(kind).path(NS if kind.namespaced else None)
-    return Ask("POST", path, body(kind, name, metadata={"labels": MINE | (labels or {})}, **rest))
+    return Ask("POST", path, item | {"metadata": item["metadata"] | {"labels": labels}})
 
 
-def _status_written(kind: Kind, name: str, status: Object) -> Ask:
+def _status_written(kind: api.Kind, name: str, status: Object) -> Ask:
     return Ask("PATCH", newest(kind).path(NS, name, "status"), {"status": status}, MERGE)
 
 
 async def decide(client: Client, scene: Scene, check: int, turn: int) -> None:
     """Write a decision for a check, as OCM does."""
-    await _send(client, _decided(scene, check, turn))
+    await _send(client, [_decision(scene, check, turn)])
 
 
 async def decide_all(client: Client, scene: Scene, turn: int) -> None:
@@ -172,30 +211,15 @@ async def prepare(client: Client, scene: Scene) -> None:
     """Create the scene on a hub, over HTTP. An existing namespace is used."""
     first, *others = asks(scene)
     with contextlib.suppress(Conflict):  # it exists already
-        await _in_order(client, first)
-    await all_of(_in_order(client, few) for few in others)
+        await _send(client, first)
+    await all_of(_send(client, few) for few in others)
 
 
-async def _in_order(client: Client, few: Iterable[Ask]) -> None:
-    for one in few:
-        await _send(client, one)
-
-
-async def _send(client: Client, ask: Ask) -> None:
-    sent = await owned(client, ask.body) if ask.body.get("kind") == PLACEMENT_DECISION.kind else ask.body
-    await client.request(ask.method, ask.path, sent, content_type=ask.content_type)
-
-
-async def owned(client: Client, decision: Object) -> Object:
-    """Return a PlacementDecision that its Placement, which exists, owns."""
-    name = decision["metadata"]["labels"][LABEL_PLACEMENT]
-    return owned_by(decision, await client.get(newest(PLACEMENT), name, NS))
-
-
-def owned_by(decision: Object, placement: Object) -> Object:
-    named = {"apiVersion": newest(PLACEMENT).api_version, "kind": PLACEMENT.kind, "controller": True}
-    owner = named | {key: placement["metadata"][key] for key in ("name", "uid")}
-    return decision | {"metadata": decision["metadata"] | {"ownerReferences": [owner]}}
+async def _send(client: Client, few: Iterable[Ask]) -> None:
+    for ask in few:
+        is_decision = ask.body.get("kind") == api.PLACEMENT_DECISION.kind
+        sent = await owned(client, ask.body) if is_decision else ask.body
+        await client.request(ask.method, ask.path, sent, content_type=ask.content_type)
 
 
 async def all_of(work: Iterable[Coroutine[Any, Any, None]]) -> None:
@@ -207,3 +231,90 @@ async def all_of(work: Iterable[Coroutine[Any, Any, None]]) -> None:
             await coroutine
 
     await asyncio.gather(*map(one, work))
+
+
+async def until_listed(
+    client: Client, kind: api.Kind, reached: Callable[[Sequence[Object]], bool]
+) -> Sequence[Object]:
+    """Return the objects of a kind once they are as wanted; ClickException at the deadline."""
+    end = time.monotonic() + NEVER_SECONDS
+    while not reached(found := (await client.list(newest(kind))).items):
+        if time.monotonic() > end:
+            raise click.ClickException(f"the {kind.plural} are not as expected after {NEVER_SECONDS:g} s")
+        await asyncio.sleep(0.05)
+    return found
+
+
+def is_active(item: Object) -> bool:
+    conditions = (item.get("status") or {}).get("conditions") or ()
+    return any((one["type"], one["status"]) == ("Active", "True") for one in conditions)
+
+
+async def follow(client: Client, kind: api.Kind, take: Callable[[str, Object], None]) -> None:
+    """Watch all objects of a kind for ever, and take each change and its object."""
+    version = ""
+    while True:
+        try:
+            async with contextlib.aclosing(client.watch(newest(kind), version)) as events:
+                async for change, item in events:
+                    version = item["metadata"]["resourceVersion"]
+                    if change != "BOOKMARK":
+                        take(change, item)
+        except Gone:
+            version = ""
+        except ApiError:
+            await asyncio.sleep(0.01)
+
+
+# -- hubs of others: MultiKueueConfigs and MultiKueueClusters are recognized by name
+
+NAMES: Final[Mapping[api.Kind, str]] = {
+    api.MULTIKUEUE_CONFIG: r"p\d+",
+    api.MULTIKUEUE_CLUSTER: r"p\d+-cluster-\d{4,}",
+}
+SHARED: Final = re.compile(r"cluster-\d{4,}")
+"""The MultiKueueClusters that all checks share; others may use such names, without the controller's label."""
+KINDS: Final = (
+    api.ADMISSION_CHECK,
+    api.PLACEMENT_DECISION,
+    api.PLACEMENT,
+    *NAMES,
+    api.MANAGED_CLUSTER,
+    api.SECRET,
+)
+"""The kinds of a scene, in order of deletion: causes first."""
+IN_USE: Final = (api.ADMISSION_CHECK, api.PLACEMENT, api.MANAGED_CLUSTER, *NAMES)
+"""Kinds of which an unused hub has no objects."""
+
+
+def is_mine(kind: api.Kind, item: Object) -> bool:
+    name, labels = item["metadata"]["name"], item["metadata"].get("labels") or {}
+    if kind is api.MULTIKUEUE_CLUSTER and SHARED.fullmatch(name):
+        return labels.get(api.LABEL_MANAGED_BY) == api.MANAGED_BY
+    if kind in NAMES:
+        return re.fullmatch(NAMES[kind], name) is not None
+    return MINE.items() <= labels.items()
+
+
+async def refuse_what_is_in_use(client: Client) -> None:
+    """Raise ClickException if the hub has objects of these kinds that are not the bench's."""
+    for kind in IN_USE:
+        listing = await client.list(newest(kind))
+        others = [item["metadata"]["name"] for item in listing.items if not is_mine(kind, item)]
+        if others:
+            named = ", ".join(others[:3]) + ("" if len(others) < 4 else f" and {len(others) - 3} more")
+            raise click.ClickException(f"that hub is in use: it has {kind.plural} of others: {named}")
+
+
+async def clear(client: Client) -> None:
+    """Delete all objects of the bench except the namespace."""
+    for kind in KINDS:
+        namespace = NS if kind.namespaced else None
+        found = (await client.list(newest(kind), namespace)).items
+        names = [item["metadata"]["name"] for item in found if is_mine(kind, item)]
+        await all_of(_delete(client, kind, name, namespace) for name in names)
+
+
+async def _delete(client: Client, kind: api.Kind, name: str, namespace: str | None) -> None:
+    with contextlib.suppress(NotFound):  # the garbage collector was faster
+        await client.delete(newest(kind), name, namespace)

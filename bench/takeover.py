@@ -18,6 +18,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any, Final
@@ -114,20 +115,20 @@ def deciding(admin: Driver) -> Iterator[None]:
             turn += 1
             admin.decide("p", CLUSTERS[turn % 4], CLUSTERS[(turn + 1) % 4])
 
-    thread = threading.Thread(target=decide, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(decide)
+        try:
+            yield
+        finally:
+            stop.set()
 
 
 def measured(number: signal.Signals, times: int) -> dict[str, Any]:
     with tempfile.TemporaryFile() as log, played(2, log) as play:
         found = [play.force(number) for _ in range(times)]
         strays = len(play.audit.strays)
-    return {"n": times, "p50": _short(statistics.median(found)), "max": _short(max(found)), "strays": strays}
+    middle, most = round(statistics.median(found), 2), round(max(found), 2)
+    return {"n": times, "p50": middle, "max": most, "strays": strays}
 
 
 def forced(times: int) -> dict[str, Any]:
@@ -139,33 +140,26 @@ def forced(times: int) -> dict[str, Any]:
             took.setdefault(number.name, []).append(play.force(number))
         play.until(play.ready)
         audit = play.audit
+    strays = [
+        {key: getattr(one, key) for key in ("user", "method", "path", "status")} for one in audit.strays
+    ]
     return {
         "n": dict(Counter(number.name for number in signals)),
         "terms": len(audit.terms),
         "writes": len(audit.writes),
-        "strays": [
-            {"user": stray.user, "method": stray.method, "path": stray.path, "status": stray.status}
-            for stray in audit.strays
-        ],
-        "max": {name: _short(max(seconds)) for name, seconds in took.items()},
+        "strays": strays,
+        "max": {name: round(max(seconds), 2) for name, seconds in took.items()},
     }
 
 
-def _short(seconds: float) -> float:
-    return round(seconds, 2)
-
-
-@click.command()
-@click.option("--stops", default=20, show_default=True)
-@click.option("--crashes", default=10, show_default=True)
-@click.option("--forced", "count", default=100, show_default=True)
+@click.command(context_settings={"show_default": True})
+@click.option("--stops", default=20)
+@click.option("--crashes", default=10)
+@click.option("--forced", "count", default=100)
 def main(stops: int, crashes: int, count: int) -> None:
     """Measure, and print what came out."""
-    result: dict[str, Any] = {"takeover": {}}
-    if stops:
-        result["takeover"]["stop"] = measured(signal.SIGTERM, stops)
-    if crashes:
-        result["takeover"]["crash"] = measured(signal.SIGKILL, crashes)
+    signals = (("stop", signal.SIGTERM, stops), ("crash", signal.SIGKILL, crashes))
+    result: dict[str, Any] = {"takeover": {name: measured(one, n) for name, one, n in signals if n}}
     if count:
         result["forced"] = forced(count)
     click.echo(json.dumps(result, indent=2))

@@ -13,28 +13,27 @@ import json
 import math
 import random
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import click
 import requests
 import yaml
 from playwright.sync_api import sync_playwright
-from rich.console import Console
-from rich.table import Table
 
-from bench.fleet import NS
-from bench.hub import running
-from bench.sides import compile_ours
-from placement_ac.core.api.constants import KUEUE, OCM_CLUSTER
+from bench.hubs import embedded, fleet_options
+from bench.processes import compile_ours, module
+from bench.report import markdown_table, show
+from bench.scene import NS, decided
+from placement_ac.core.api.constants import PLACEMENT_DECISION, WORKLOAD, Resource
+from placement_ac.kube.client import MERGE
 
 TARGET_MS: Final = 300.0
 CHROMIUM: Final = Path("/usr/bin/chromium")
@@ -59,60 +58,48 @@ SEEN: Final = """
 class Change:
     """A write on the hub. `table`: where the page shows it, as `text`; `fits`: whether the data has it."""
 
-    path: str
-    patch: Mapping[str, Any]
+    resource: Resource
+    name: str
+    namespace: str
+    status: Mapping[str, Any]
     table: str
     text: str
     fits: Callable[[Mapping[str, Any]], bool]
 
 
-class Observer(Protocol):
-    """Sees when a change is there."""
-
-    def expect(self, change: Change) -> None:
-        """Begin to look for a change that is about to be written."""
-
-    def seen_at(self) -> float:
-        """Return when it was there: seconds of the clock."""
-
-
 class Hub:
-    """Writes on the hub, over HTTP."""
+    """Requests to the hub. They are synchronous: Playwright's loop runs in this thread."""
 
     def __init__(self, kubeconfig: Path) -> None:
         config = yaml.safe_load(kubeconfig.read_text("utf-8"))
-        cluster = config["clusters"][0]["cluster"]
-        authority = kubeconfig.with_name("ca.crt")
+        cluster, authority = config["clusters"][0]["cluster"], kubeconfig.with_name("ca.crt")
         authority.write_bytes(base64.b64decode(cluster["certificate-authority-data"]))
-        self._url = cluster["server"]
-        self._session = requests.Session()
+        self._url, self._session = cluster["server"], requests.Session()
         self._session.trust_env = False
         self._session.verify = str(authority)
         self._session.headers["Authorization"] = f"Bearer {config['users'][0]['user']['token']}"
 
-    def get(self, path: str) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self._session.get(self._url + path, timeout=20).json()
+    def list(self, resource: Resource) -> Sequence[Any]:
+        found: Sequence[Any] = self._session.get(self._url + resource.path(None), timeout=20).json()["items"]
         return found
 
-    def patch(self, change: Change) -> None:
-        headers = {"Content-Type": "application/merge-patch+json"}
-        url = self._url + change.path
-        self._session.patch(url, json.dumps(change.patch), headers=headers, timeout=20).raise_for_status()
+    def write(self, change: Change) -> None:
+        url = self._url + change.resource.path(change.namespace, change.name, "status")
+        headers, data = {"Content-Type": MERGE}, json.dumps({"status": change.status})
+        self._session.patch(url, data, headers=headers, timeout=20).raise_for_status()
 
 
-@dataclass(slots=True)
 class Data:
     """The page's data, without a browser."""
 
-    url: str
-    _documents: list[tuple[float, Mapping[str, Any]]] = field(default_factory=list)
-    _wanted: Change | None = None
-
-    def start(self) -> None:
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._documents: list[tuple[float, Mapping[str, Any]]] = []
+        self._wanted: Change
         Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
-        address = urlsplit(self.url)
+        address = urlsplit(self._url)
         connection = http.client.HTTPConnection(address.hostname or "", address.port)
         connection.request("GET", f"{address.path}events?check={CHECK}")
         answer = connection.getresponse()
@@ -125,14 +112,16 @@ class Data:
                 self._documents.append((time.time(), document["status"]))
 
     def expect(self, change: Change) -> None:
+        """Begin to look for a change that is about to be written."""
         self._wanted = change
         self._documents.clear()
 
     def seen_at(self) -> float:
+        """Return when it was there: seconds of the clock."""
         end = time.time() + WAIT_SECONDS
         while time.time() < end:
             for at, document in list(self._documents):
-                if self._wanted and self._wanted.fits(document):
+                if self._wanted.fits(document):
                     return at
             time.sleep(0.001)  # the precision of what is measured
         raise click.ClickException("the change never arrived")
@@ -151,14 +140,20 @@ class Browser:
         return float(self.page.evaluate("window.seen")) / 1000
 
 
+def _cluster(number: int) -> str:
+    """Return a cluster of the check."""
+    return f"cluster-{(7 * 5 + number % 10) % 1000:04}"
+
+
 def score_change(number: int) -> Change:
     """Return a change of the score of the check's first cluster."""
     score = 200 + number
-    chosen = [f"cluster-{(7 * 5 + n) % 1000:04}" for n in range(10)]
-    decisions = [{"clusterName": one, "reason": "", "score": score - n} for n, one in enumerate(chosen)]
+    scores = {_cluster(n): score - n for n in range(10)}
     return Change(
-        f"/apis/{OCM_CLUSTER}/v1beta1/namespaces/{NS}/placementdecisions/{CHECK}-decision-1/status",
-        {"status": {"decisions": decisions}},
+        PLACEMENT_DECISION.at("v1beta1"),
+        f"{CHECK}-decision-1",
+        NS,
+        decided(scores, scores),
         "clusters",
         str(score),
         lambda status: any(row["score"] == score for row in status["clusters"]),
@@ -167,25 +162,28 @@ def score_change(number: int) -> Change:
 
 def workload_change(number: int, workload: Mapping[str, Any]) -> Change:
     """Return a change that nominates another cluster for a Workload of the check."""
-    name, namespace = workload["metadata"]["name"], workload["metadata"]["namespace"]
-    cluster = f"cluster-{(7 * 5 + number % 10) % 1000:04}"
+    name, cluster = workload["metadata"]["name"], _cluster(number)
     return Change(
-        f"/apis/{KUEUE}/v1beta2/namespaces/{namespace}/workloads/{name}/status",
-        {"status": {"nominatedClusterNames": [f"{CHECK}-{cluster}"]}},
+        WORKLOAD.at("v1beta2"),
+        name,
+        workload["metadata"]["namespace"],
+        {"nominatedClusterNames": [f"{CHECK}-{cluster}"]},
         "workloads",
         cluster,
         lambda status: any(job["name"] == name and job["nominated"] == [cluster] for job in status["jobs"]),
     )
 
 
-def times(hub: Hub, observer: Observer, changes: Sequence[Change], chance: random.Random) -> list[float]:
+def times(
+    hub: Hub, observer: Data | Browser, changes: Sequence[Change], chance: random.Random
+) -> list[float]:
     """Return the milliseconds from each write until the observer has seen it."""
     found = []
-    for change in changes:
+    for one in changes:
         time.sleep(chance.uniform(0.2, 0.5))  # each change comes alone, at any moment of a beat
-        observer.expect(change)
+        observer.expect(one)
         began = time.time()
-        hub.patch(change)
+        hub.write(one)
         found.append((observer.seen_at() - began) * 1000)
     return found
 
@@ -193,26 +191,22 @@ def times(hub: Hub, observer: Observer, changes: Sequence[Change], chance: rando
 @contextmanager
 def page_of(kubeconfig: Path) -> Iterator[str]:
     """Run `placement-ac ui` as a process; yield the URL of its page."""
-    command = [sys.executable, "-m", "placement_ac", "ui", "--kubeconfig", str(kubeconfig)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603  # our own
-        try:
-            line = process.stdout.readline() if process.stdout else ""
-            yield line.removeprefix("The page is at ").partition(";")[0]
-        finally:
-            process.terminate()
+    words = ("placement_ac", "ui", "--kubeconfig", str(kubeconfig))
+    with module(*words, stdout=subprocess.PIPE, text=True) as process:
+        line = process.stdout.readline() if process.stdout else ""
+        yield line.removeprefix("The page is at ").partition(";")[0]
 
 
-def all_times(kubeconfig: Path, url: str, runs: int, *, browser: bool) -> dict[str, list[float]]:
+def all_times(hub: Hub, url: str, runs: int, *, browser: bool) -> dict[str, list[float]]:
     """Return the times of all measurements by name."""
-    hub, chance = Hub(kubeconfig), random.Random(1)  # noqa: S311  # it secures nothing
-    everything = hub.get(f"/apis/{KUEUE}/v1beta2/workloads")["items"]
+    chance = random.Random(1)  # noqa: S311  # it secures nothing
+    everything = hub.list(WORKLOAD.at("v1beta2"))
     mine = next(one for one in everything if one["status"]["admissionChecks"][0]["name"] == CHECK)
     kinds = {
         "a score": [score_change(number) for number in range(2 * runs + 1)],
         "a Workload": [workload_change(number, mine) for number in range(2 * runs + 1)],
     }
     data = Data(url)
-    data.start()
     time.sleep(2)  # until the first documents have come
     found = {
         f"{name}, in the data": times(hub, data, changes[: runs + 1], chance)[1:]
@@ -235,30 +229,22 @@ def figures(found: Sequence[float]) -> dict[str, float]:
     return {"p50": round(ordered[len(ordered) // 2]), "p95": round(p95), "max": round(ordered[-1])}
 
 
-@click.command()
-@click.option("--clusters", default=1_000, show_default=True, help="ManagedClusters, each with a Secret.")
-@click.option(
-    "--checks", default=200, show_default=True, help="Checks, each with a Placement of 10 clusters."
-)
-@click.option("--workloads", default=1_000, show_default=True, help="Unfinished Workloads.")
-@click.option("--runs", default=60, show_default=True, help="Changes of each kind.")
-def main(clusters: int, checks: int, workloads: int, runs: int) -> None:
+@click.command(context_settings={"show_default": True})
+@fleet_options
+@click.option("--runs", default=60, help="Changes of each kind.")
+def main(runs: int, **sizes: int) -> None:
     """Measure how soon the page shows a change."""
     compile_ours()
     with tempfile.TemporaryDirectory() as folder:
-        kubeconfig = Path(folder) / "kubeconfig"
-        with (
-            running("bench.fleet", kubeconfig, clusters, checks, workloads),
-            page_of(kubeconfig) as url,
-        ):
-            found = all_times(kubeconfig, url, runs, browser=CHROMIUM.exists())
-    table = Table("from the write of", "p50 ms", "p95 ms", "max ms", box=None)
+        path = Path(folder) / "kubeconfig"
+        of_fleet = (sizes[name] for name in ("clusters", "checks", "workloads"))
+        with embedded(path, "fleet", *of_fleet), page_of(path) as url:
+            found = all_times(Hub(path), url, runs, browser=CHROMIUM.exists())
     results = {name: figures(one) for name, one in found.items()}
-    for name, one in results.items():
-        table.add_row(name, *map(str, one.values()))
-    Console(stderr=True).print(table)
-    sizes = {"clusters": clusters, "checks": checks, "workloads": workloads, "changes": runs}
-    click.echo(json.dumps({**sizes, "target": TARGET_MS, "milliseconds": results}, indent=2))
+    rows = [(name, *map(str, one.values())) for name, one in results.items()]
+    show(markdown_table(["from the write of", "p50 ms", "p95 ms", "max ms"], rows), err=True)
+    whole = sizes | {"changes": runs, "target": TARGET_MS, "milliseconds": results}
+    click.echo(json.dumps(whole, indent=2))
 
 
 if __name__ == "__main__":

@@ -1,15 +1,17 @@
 """
 Create the pictures in docs/images: play Story 3 on the embedded hub and draw it with placement-ac.
 
-`make pictures`. It writes each as SVG, and as PNG in light and dark, with its source: a dump of the hub while
-cluster3 drained (without credentials), and the recording of the whole story. It needs Chromium for the PNGs,
-and takes half a minute: pauses between the steps give the timeline visible lengths.
+`make pictures`. It photographs the pages of `graph -o html` and `timeline -o html`, in light and dark. Their
+data are beside them: a dump of the hub while cluster3 drained (without credentials), and the recording
+of the whole story. It needs Chromium, and takes half a minute: pauses between the steps give the timeline
+visible lengths.
 """
 
 import asyncio
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -38,7 +40,7 @@ DUMP, RECORD = IMAGES / "story3.yaml", IMAGES / "story3.jsonl"
 KINDS: Final = tuple(kind for kind in (*WATCHED_KINDS, *QUEUE_KINDS) if kind not in (SECRET, CLUSTER_PROFILE))
 
 CHROMIUM: Final = "/usr/bin/chromium"
-SIZE: Final[Any] = {"width": 1800, "height": 1000}
+SIZE: Final[Any] = {"width": 1280, "height": 800}
 PAUSE_SECONDS: Final = 3.0
 DRAINS: Final = 3
 """The step after which cluster2 has taken over, and cluster3 drains."""
@@ -88,10 +90,12 @@ def without_managed_fields(obj: Object) -> Object:
     return obj | {"metadata": metadata}
 
 
-def draw() -> None:
-    for form, name in (("svg", "graph.svg"), ("mermaid", "graph.mmd")):
-        run("graph", DEMO2, "-o", form, "--output-file", str(IMAGES / name), "--from-dump", str(DUMP))
-    run("timeline", "-o", "svg", "--output-file", str(IMAGES / "timeline.svg"), "--from", str(RECORD))
+def draw(folder: Path) -> None:
+    """Write the Mermaid diagram, and the pages into a folder."""
+    graph = ("graph", DEMO2, "--from-dump", str(DUMP))
+    run(*graph, "-o", "mermaid", "--output-file", str(IMAGES / "graph.mmd"))
+    run(*graph, "-o", "html", "--output-file", str(folder / "graph.html"))
+    run("timeline", "-o", "html", "--output-file", str(folder / "timeline.html"), "--from", str(RECORD))
 
 
 def _words(*words: str) -> list[str]:
@@ -109,12 +113,12 @@ async def show(stage: DemoEnvironment, painter: Renderer) -> bool:
             return finish(painter, [await run_scenario(scenario(3), client, stage, seen, painter)])
 
 
-def photograph(browser: Any, name: str) -> None:
-    """Render an SVG in a browser as PNG, in light and dark."""
+def photograph(browser: Any, page_file: Path, selector: str) -> None:
+    """Photograph a part of a page, in light and dark."""
     for scheme in ("light", "dark"):
         page = browser.new_page(color_scheme=scheme, viewport=SIZE, device_scale_factor=1.5)
-        page.set_content(f"<body style='margin:0'>{(IMAGES / f'{name}.svg').read_text('utf-8')}")
-        page.locator("svg").screenshot(path=IMAGES / f"{name}-{scheme}.png")
+        page.goto(page_file.as_uri())
+        page.locator(selector).screenshot(path=IMAGES / f"{page_file.stem}-{scheme}.png")
         page.close()
 
 
@@ -125,15 +129,15 @@ def main() -> None:
         right = asyncio.run(show(stage, Painter(stage.kubeconfig)))
     if not right:
         sys.exit("the story did not come out right")
-    draw()
     photograph_all()
 
 
 def photograph_all() -> None:
-    with sync_playwright() as playwright:
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
+        draw(Path(folder))
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        for name in ("graph", "timeline"):
-            photograph(browser, name)
+        for name, selector in (("graph", "#graph"), ("timeline", "#timeline")):
+            photograph(browser, Path(folder) / f"{name}.html", selector)
 
 
 if __name__ == "__main__":

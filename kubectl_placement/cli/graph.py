@@ -1,6 +1,6 @@
 """`placement-ac graph`: the status of checks as a picture, with the path of each Workload."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final, Literal, get_args
 
@@ -10,17 +10,17 @@ from kubectl_placement.cli.hub_names import check_references, named_checks
 from kubectl_placement.cli.hub_options import STATUS_KINDS, HubReading, HubSource, hub_options, read_once
 from kubectl_placement.cli.missing_kinds import (
     exit_if_unreadable,
+    missing_line,
     report_missing,
     require_readable,
     require_served,
     require_settings,
 )
-from kubectl_placement.drawing import svg
-from kubectl_placement.drawing.html_page import page
-from kubectl_placement.graph import graph_svg
+from kubectl_placement.cli.page_files import PageSource, graph_file
 from kubectl_placement.graph.mermaid import mermaid
-from kubectl_placement.graph.model import COLUMNS, Graph, build_graph
+from kubectl_placement.graph.model import build_graph
 from kubectl_placement.status.check_status import check_statuses
+from kubectl_placement.status.model import CheckStatus
 from placement_ac.cli.documents import output
 from placement_ac.cli.login_options import FILE
 from placement_ac.cli.read_command import ReadCommand
@@ -28,12 +28,11 @@ from placement_ac.core.api.constants import ADMISSION_CHECK
 from placement_ac.core.api.printable import visible
 from placement_ac.core.api.text import did_you_mean
 
-Form = Literal["mermaid", "svg", "html"]
+Form = Literal["mermaid", "html"]
 MERMAID_EDGES: Final = 500
 """GitHub's value of Mermaid's `maxEdges`."""
 MERMAID_LETTERS: Final = 50_000
 """GitHub's value of Mermaid's `maxTextSize`."""
-HEADS: Final = ("What", "Name", "Says", "Why")
 
 output_file_option = click.option("--output-file", type=FILE, help="Write to this file.  [default: stdout]")
 """The option for the file of a picture."""
@@ -44,7 +43,7 @@ output_file_option = click.option("--output-file", type=FILE, help="Write to thi
 )
 @click.argument("check", nargs=-1, callback=named_checks, shell_complete=check_references)
 @hub_options
-@output(*get_args(Form), default="mermaid", message="Mermaid for Markdown, or a self-contained file.")
+@output(*get_args(Form), default="mermaid", message="Mermaid for Markdown, or a self-contained page.")
 @output_file_option
 def command(where: HubSource, check: tuple[str, ...], form: Form, output_file: Path | None) -> None:
     """Draw checks with their Placements, clusters, queues and Workloads.
@@ -54,10 +53,11 @@ def command(where: HubSource, check: tuple[str, ...], form: Form, output_file: P
     seen = read_once(where, STATUS_KINDS)
     require_checks(seen, check)
     report_missing(seen)
-    graph = build_graph(check_statuses(seen.view, check))
-    text = draw(graph, form, ", ".join(check) or "all checks")
-    if form == "mermaid" and (len(graph.edges) > MERMAID_EDGES or len(text) > MERMAID_LETTERS):
-        click.echo("name some checks, or use -o html: GitHub does not draw graphs of this size", err=True)
+    branches = check_statuses(seen.view, check)
+    if form == "html":
+        text = graph_file(branches, seen.view.facts.clusters_max, page_source(seen))
+    else:
+        text = _mermaid(branches)
     write(text, output_file)
     exit_if_unreadable(seen)
 
@@ -74,18 +74,17 @@ def require_checks(seen: HubReading, names: Collection[str]) -> None:
             raise click.ClickException(f"there is no AdmissionCheck {name} that placement-ac answers{meant}")
 
 
-def draw(graph: Graph, form: Form, of: str) -> str:
-    """Return the picture as text."""
-    title = f"Clusters of {of}"
-    if form == "mermaid":
-        return mermaid(graph)
-    if form == "svg":
-        return svg.to_text(graph_svg.draw(graph, title)) + "\n"
-    rows = [
-        (COLUMNS[node.column].removesuffix("s"), node.name, node.caption, node.why) for node in graph.nodes
-    ]
-    message = "The path of a queue's jobs, left to right. Point at a box, or press Tab, for its details."
-    return page(title, message, graph_svg.draw(graph, title, alone=False), graph_svg.STYLE, HEADS, rows)
+def _mermaid(branches: Sequence[CheckStatus]) -> str:
+    graph = build_graph(branches)
+    text = mermaid(graph)
+    if len(graph.edges) > MERMAID_EDGES or len(text) > MERMAID_LETTERS:
+        click.echo("name some checks, or use -o html: GitHub does not draw graphs of this size", err=True)
+    return text
+
+
+def page_source(seen: HubReading) -> PageSource:
+    """Return where the data of a page come from."""
+    return PageSource(seen.dump.server or "a dump", seen.view.now, missing_line(seen))
 
 
 def write(text: str, file: Path | None) -> None:

@@ -17,13 +17,12 @@ from kubectl_placement.cli.hub_names import check_references, named_checks
 from kubectl_placement.cli.hub_options import HubSource, hub_options, read_once
 from kubectl_placement.cli.missing_kinds import report_missing
 from kubectl_placement.cli.output import emit, plain_table, safe_text
+from kubectl_placement.cli.page_files import timeline_file
 from kubectl_placement.cli.timeline_recorder import chosen_check, record_to_file, status_of_check
-from kubectl_placement.drawing import svg
-from kubectl_placement.drawing.html_page import page
 from kubectl_placement.hub.dump import InvalidManifest
 from kubectl_placement.hub.kinds import ALL_KINDS
 from kubectl_placement.readers.prometheus import cluster_counts
-from kubectl_placement.timeline import model, timeline_svg
+from kubectl_placement.timeline import model
 from kubectl_placement.timeline.event_history import latest_time, list_events, timeline_of_events
 from kubectl_placement.timeline.recording import RecordedState, current_state, read_recording
 from placement_ac.cli.documents import PLAIN_WIDTH, in_json, output, plain
@@ -34,7 +33,7 @@ from placement_ac.core.api.constants import EVENT, MULTIKUEUE_CONFIG, WATCHED_KI
 KINDS: Final = (*WATCHED_KINDS, EVENT)
 HOUR: Final = timedelta(hours=1)
 """How far back the timeline begins without events and `--since`."""
-Form = Literal["table", "svg", "html", "json"]
+Form = Literal["table", "html", "json"]
 HEADS: Final = ("Cluster", "State", "From", "To", "Detail")
 
 
@@ -45,7 +44,7 @@ HEADS: Final = ("Cluster", "State", "From", "To", "Detail")
 )
 @click.argument("check", required=False, callback=named_checks, shell_complete=check_references)
 @hub_options
-@output(*get_args(Form), default="table", message="A table, a picture in a self-contained file, or JSON.")
+@output(*get_args(Form), default="table", message="A table, a self-contained page, or JSON.")
 @output_file_option
 @click.option("--since", type=duration, help="Begin this long ago.  [default: at the first event]")
 @click.option(
@@ -140,22 +139,13 @@ def _show(found: model.Timeline, form: Form, output_file: Path | None) -> None:
 
 def text_of(found: model.Timeline, form: Form) -> str:
     """Return the timeline as the text of a file."""
-    if form == "svg":
-        return svg.to_text(timeline_svg.draw(found)) + "\n"
+    if form == "html":
+        return timeline_file(found)
     if form == "json":
         return in_json(json.dumps(plain(found), indent=2, ensure_ascii=False)) + "\n"
-    if form == "table":
-        text = io.StringIO()
-        ShownConsole(file=text, width=PLAIN_WIDTH).print(_table(found))
-        return text.getvalue()
-    return page(
-        f"Timeline of {found.check}",
-        "Point at a lane, or press Tab, for the details of a cluster.",
-        timeline_svg.draw(found, alone=False),
-        timeline_svg.STYLE,
-        HEADS,
-        [row for lane in found.lanes for row in rows(lane, found.end)],
-    )
+    text = io.StringIO()
+    ShownConsole(file=text, width=PLAIN_WIDTH).print(_table(found))
+    return text.getvalue()
 
 
 def rows(lane: model.Lane, end: datetime) -> list[tuple[str, ...]]:

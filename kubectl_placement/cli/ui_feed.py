@@ -6,15 +6,12 @@ the board, so that requests are answered meanwhile.
 """
 
 import asyncio
-import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
-
-import orjson
 
 from kubectl_placement.cli.controller_line import controller_line
 from kubectl_placement.cli.explain import grouped
@@ -35,16 +32,17 @@ from kubectl_placement.explain.explanations import (
     explain_cluster,
 )
 from kubectl_placement.explain.subject import find_check, find_cluster, placement_views
+from kubectl_placement.graph.model import build_graph
 from kubectl_placement.hub.controller_state import controller_state
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.kinds import ALL_KINDS, CLUSTER_SET, SET_BINDING
 from kubectl_placement.timeline.event_history import latest_time
 from kubectl_placement.ui.board import Board
+from kubectl_placement.ui.page import to_json
 from kubectl_placement.ui.summary import summarize
 from placement_ac.cli.documents import plain
 from placement_ac.core.api.constants import EVENT, LEASE
 from placement_ac.core.api.errors import PlacementAcError
-from placement_ac.core.api.printable import NOT_SHOWN, visible
 from placement_ac.kube.client import Client
 
 T = TypeVar("T")
@@ -81,7 +79,8 @@ class Feed:
     _board: Board = field(default_factory=Board)
     _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "ui"))
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
-    _timelines: dict[str, Document] = field(default_factory=dict)
+    _drawings: dict[str, tuple[int, Sequence[tuple[str, bytes]]]] = field(default_factory=dict)
+    """By check: the revision in which they came to be, and its drawings."""
     _reading: HubReading | None = None
     _reads: SharedReads[HubReading] | None = None
     """Readings of what no watch follows; None for a dump."""
@@ -97,14 +96,13 @@ class Feed:
             await self._changed.wait()
         return self.revision
 
-    async def timeline(self, check: str) -> bytes:
-        """Return the last hour of a check. Raises KeyError."""
+    async def drawings(self, check: str) -> Sequence[tuple[str, bytes]]:
+        """Return the graph and the last hour of a check, each with its name. Raises KeyError."""
         wanted = self.details[check].revision
-        known = self._timelines.get(check)
-        if known is None or known.revision != wanted:
-            text = await self._in_thread(lambda: self._timeline(check))
-            known = self._timelines[check] = Document(wanted, text)
-        return known.text
+        known = self._drawings.get(check)
+        if known is None or known[0] != wanted:
+            known = self._drawings[check] = wanted, await self._in_thread(lambda: self._drawn(check))
+        return known[1]
 
     async def explain(self, check: str, cluster: str) -> bytes:
         """Return the explanation of a check, or of one of its clusters. Raises PlacementAcError."""
@@ -173,10 +171,12 @@ class Feed:
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
-    def _timeline(self, check: str) -> bytes:
+    def _drawn(self, check: str) -> Sequence[tuple[str, bytes]]:
         board = self._board
+        graph = to_json(plain(build_graph([board.statuses[check]])))
         found = board.timeline(check, self._at or datetime.now(UTC))
-        return _json(plain(found) | {"exactFrom": plain(board.seen_since(check)), "live": self._at is None})
+        more = {"exactFrom": plain(board.seen_since(check)), "live": self._at is None}
+        return ("graph", graph), ("timeline", to_json(plain(found) | more))
 
     def _update(self, reading: HubReading) -> "_Documents":
         if not reading.dump.live:
@@ -190,9 +190,9 @@ class Feed:
         hub = _hub_document(reading, self._problem) if reading else b"{}"
         return _Documents(
             hub,
-            {name: _json(plain(summarize(one))) for name, one in statuses.items()},
+            {name: to_json(plain(summarize(one))) for name, one in statuses.items()},
             {
-                name: _json(
+                name: to_json(
                     {
                         "status": plain(one),
                         "slots": plain(board.slots(name)),
@@ -229,23 +229,13 @@ class _Documents:
     names: frozenset[str]
 
 
-def _json(value: object) -> bytes:
-    text = orjson.dumps(value)
-    return text if text.isascii() else NOT_SHOWN.sub(_in_page, text.decode()).encode()
-
-
-def _in_page(found: re.Match[str]) -> str:
-    """Return the escape that the page shows, as JSON writes it."""
-    return visible(found[0]).replace("\\", "\\\\")
-
-
 def _hub_document(reading: HubReading, problem: str) -> bytes:
     """Return the document of the hub; a renewal of the Lease does not change it."""
     view = reading.view
     state = controller_state(view)
     known = view.dump.knows(LEASE) or view.dump.live
     line = controller_line(state, view.now, renewed=False).plain if known else ""
-    return _json(
+    return to_json(
         {
             "server": view.dump.server,
             "live": view.dump.live,
@@ -266,7 +256,7 @@ def _explanation(view: HubView, found: HubReading | None, check: str, cluster: s
     if cluster:
         [case] = placement_views(view, check, ())
         one = explain_cluster(case, find_cluster(view, cluster))
-        return _json(
+        return to_json(
             plain(
                 {
                     "kind": "cluster",
@@ -282,7 +272,7 @@ def _explanation(view: HubView, found: HubReading | None, check: str, cluster: s
         {"names": names, "state": like.state, "step": like.step, "why": like.why}
         for names, like in grouped(whole_check.clusters)
     ]
-    return _json(plain({"kind": "check", **_head(whole_check), "clusters": clusters}))
+    return to_json(plain({"kind": "check", **_head(whole_check), "clusters": clusters}))
 
 
 def _head(one: CheckExplanation | ClusterExplanation) -> dict[str, Any]:

@@ -141,7 +141,7 @@ class _Sent:
         detail = feed.details.get(self._check)
         if detail is not None and detail.revision != self._detail:
             self._detail = detail.revision
-            found += [("check", detail.text), ("timeline", await feed.timeline(self._check))]
+            found += [("check", detail.text), *await feed.drawings(self._check)]
         return found
 
     def _changed_checks(self) -> bytes:

@@ -48,37 +48,16 @@ NodeStyle = Literal[
 """The style of a node: a cluster's state, or whether a queue or check is active."""
 
 
-@dataclass(frozen=True, slots=True)
-class StyleSpec:
-    """How a style is drawn. `fill` and `outline`: names of the palette; `dashes`: of the outline."""
-
-    fill: str
-    outline: str
-    dashes: str = ""
-    text: str = ""
-    """The caption of a cluster's state."""
-    legend: str = ""
-    """"": the legend has `text`."""
-    brackets: tuple[str, str] = ("[", "]")
-    """Mermaid's shape."""
-
-
-STYLES: Final[Mapping[NodeStyle, StyleSpec]] = {
-    "plain": StyleSpec("plain", "line"),
-    "listed": StyleSpec("good", "good-line", text="listed"),
-    "standby": StyleSpec("plain", "good-line", "6 3", text="listed, standing by"),
-    "draining": StyleSpec(
-        "drain", "drain-line", "6 3", "draining", "draining: listed until it has drained", ("[/", "/]")
-    ),
-    "selected": StyleSpec("next", "next-line", text="will be listed", brackets=("([", "])")),
-    "unusable": StyleSpec("bad", "bad-line", text="unusable", brackets=("{{", "}}")),
-    "beyond": StyleSpec("plain", "line", "2 3", text="beyond the last slot", brackets=("[[", "]]")),
-    "waiting": StyleSpec("late", "late-line", "6 3", text="waits for a slot", brackets=("(", ")")),
-    "good": StyleSpec("plain", "good-line", legend="active"),
-    "bad": StyleSpec("bad", "bad-line", "6 3", legend="not active"),
-    "missing": StyleSpec("page", "bad-line", "2 4", legend="does not exist"),
+CAPTIONS: Final[Mapping[NodeStyle, str]] = {
+    "listed": "listed",
+    "standby": "listed, standing by",
+    "draining": "draining",
+    "selected": "will be listed",
+    "unusable": "unusable",
+    "beyond": "beyond the last slot",
+    "waiting": "waits for a slot",
 }
-"""Clusters of a check are in the order of their states here, and so is the legend."""
+"""The caption of each state of a cluster. Clusters of a check are in this order."""
 _ACTIVE: Final[Mapping[str, NodeStyle]] = {"True": "good", "False": "bad"}
 
 
@@ -226,7 +205,7 @@ def _clusters(graph: _GraphBuilder, branch: CheckStatus, placement: str, config:
 
 def _shown(rows: Sequence[ClusterRow]) -> list[list[ClusterRow]]:
     """Return the clusters of each node: beyond `CLUSTERS_SHOWN`, the largest states have one node each."""
-    groups = [[row for row in rows if row.state == state] for state in STYLES]
+    groups = [[row for row in rows if row.state == state] for state in CAPTIONS]
     folded: list[list[ClusterRow]] = []
     while sum(map(len, groups)) > CLUSTERS_SHOWN:
         most = max(groups, key=len)
@@ -238,7 +217,7 @@ def _shown(rows: Sequence[ClusterRow]) -> list[list[ClusterRow]]:
 def _caption(rows: Sequence[ClusterRow]) -> str:
     running, waiting = sum(row.running or 0 for row in rows), sum(row.waiting or 0 for row in rows)
     return _join_nonempty(
-        STYLES[rows[0].state].text,
+        CAPTIONS[rows[0].state],
         f"{running} running" if running else "",
         f"{waiting} waiting" if waiting else "",
         "not connected" if any(row.connected == "False" for row in rows) else "",

@@ -6,6 +6,7 @@ const LOOK = {
   listed: ['good', '●'], standby: ['next', '◐'], draining: ['drain', '▼'], selected: ['next', '○'],
   waiting: ['next', '◔'], beyond: ['drain', '▷'], unusable: ['bad', '✕'], dropped: ['bad', '✕'],
   running: ['good', '●'], pending: ['drain', '○'],
+  good: ['good', '✓'], bad: ['bad', '✕'], missing: ['bad', '✕'],
   True: ['good', '✓'], False: ['bad', '✕'], Unknown: ['drain', '?'], unknown: ['drain', '?'],
 };
 const STEPS = { passed: ['good', '✓'], failed: ['bad', '✕'], note: ['next', '•'], unknown: ['drain', '?'] };
@@ -17,10 +18,15 @@ let chosen = '';
 let source = null;
 let detail = null;
 let history_ = null;
+let graph_ = null;
+let routes = [];
 let clockOffset = 0;
 let showAll = false;
 let explained = null;
 let openedBy = null;
+
+// The data inside, if this is a file: what the server sends otherwise.
+const file = $('data') && JSON.parse($('data').textContent);
 
 // -- elements
 
@@ -46,12 +52,13 @@ function put(parent, ...children) {
 
 const plural = (n, word) => n + ' ' + word + (n === 1 ? '' : 's');
 const clock = time => new Date(time).toISOString().slice(11, 19);
+const wordsOf = id => $(id).value.toLowerCase().split(/\s+/).filter(Boolean);
 const number = (value, otherwise = '?') => value === null || value === undefined ? otherwise : String(value);
 const isLive = () => history_ !== null && history_.live;
 const now = () => isLive() ? Date.now() + clockOffset : history_ ? Date.parse(history_.end) : Date.now();
 
 function left(end) {
-  const seconds = Math.floor((Date.parse(end) - Date.now()) / 1000);
+  const seconds = Math.floor((Date.parse(end) - (file ? Date.parse(file.at) : Date.now())) / 1000);
   if (seconds <= 0) return 'expired';
   if (seconds > 315360000) return '>10y';
   for (const [size, letter] of [[31536000, 'y'], [86400, 'd'], [3600, 'h'], [60, 'm']]) {
@@ -126,7 +133,7 @@ function counts(one) {
 
 function showChecks() {
   const list = $('checks');
-  const words = $('filter').value.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = wordsOf('filter');
   const names = [...checks.keys()].sort();
   const known = new Map([...list.children].map(item => [item.dataset.name, item]));
   let shown = 0;
@@ -264,9 +271,9 @@ function showClusters(rows) {
   table('clusters', [['Rank', 'number'], ['Cluster', 'wide'], ['State', 'short'], ['Score', 'number'], ['Credential', 'short'],
     ['Expires', 'short'], ['Connected', 'short'], ['Running', 'number'], ['Waiting', 'number']],
   shown.map(row => {
-    const name = make('button', 'link', row.name);
-    name.type = 'button';
-    name.setAttribute('aria-haspopup', 'dialog');
+    const name = make(file ? 'b' : 'button', file ? '' : 'link', row.name);
+    if (!file) name.type = 'button';
+    if (!file) name.setAttribute('aria-haspopup', 'dialog');
     const why = row.why || row.credential.problem || row.connectedWhy;
     return Object.assign([
       number(row.rank, '-'), why ? [name, make('div', 'why', why)] : name, state(row.state), score(row, most), credential(row.credential), expires(row),

@@ -1,18 +1,29 @@
 """
-The page itself: its HTML, style and script are beside this file, and become one document.
+The page itself: its HTML, style and scripts are beside this file, and become one document.
 
 It loads nothing. The Content-Security-Policy allows only its own style and script, by their hashes, and
-requests to its own server.
+requests to its own server; a file with the data inside makes none.
 """
 
+import base64
+import hashlib
+import json
+import re
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Final
 
-from kubectl_placement.drawing.html_page import hash_of
+import orjson
 
+from placement_ac.core.api.printable import NOT_SHOWN, visible
+
+_POLICY: Final = "<!-- policy -->\n"
+_DATA: Final = "<!-- data -->\n"
 _STYLE: Final = "/* style */"
 _SCRIPT: Final = "/* script */"
+_SCRIPTS: Final = ("page.js", "page_drawings.js", "page_live.js")
+_ESCAPE: Final = re.compile(r"\\u[0-9a-f]{4}|\\.")
+"""An escape in JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +35,49 @@ class Page:
 
 
 def read_page() -> Page:
-    """Return the page."""
+    """Return the page for a server."""
+    page = _read()
+    text = page.text.replace(_POLICY, "").replace(_DATA, "")
+    return Page(text, f"{page.policy}; connect-src 'self'; frame-ancestors 'none'")
+
+
+def page_file(data: object) -> str:
+    """Return the page with its data inside, JSON types alone: it needs no server."""
+    page = _read()
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{page.policy}">\n'
+    inside = to_json(data).decode().replace("<", "\\u003c")  # HTML ends a script, or begins a comment, with <
+    data_element = f'<script id="data" type="application/json">{inside}</script>\n'
+    return page.text.replace(_POLICY, policy).replace(_DATA, data_element)
+
+
+def to_json(value: object) -> bytes:
+    """Return JSON in which characters that nobody sees are the text of an escape, which the page shows."""
+    text = orjson.dumps(value).decode()
+    if "\\" in text:
+        text = _ESCAPE.sub(lambda found: _shown(found[0], json.loads(f'"{found[0]}"')), text)
+    if not (text.isascii() and text.isprintable()):
+        text = NOT_SHOWN.sub(lambda found: _shown(found[0], found[0]), text)
+    return text.encode()
+
+
+def _shown(in_json: str, character: str) -> str:
+    return visible(character).replace("\\", "\\\\") if NOT_SHOWN.fullmatch(character) else in_json
+
+
+def _read() -> Page:
+    """Return the document with the places for a policy and for data, and the policy."""
     folder = files(__package__)
     text, style, *scripts = (
-        (folder / name).read_text("utf-8") for name in ("page.html", "page.css", "page.js", "page_live.js")
+        (folder / name).read_text("utf-8") for name in ("page.html", "page.css", *_SCRIPTS)
     )
     script = "".join(scripts)
     policy = (
-        f"default-src 'none'; style-src '{hash_of(style)}'; script-src '{hash_of(script)}'; "
-        "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        f"default-src 'none'; style-src '{_hash_of(style)}'; script-src '{_hash_of(script)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
     )
     return Page(text.replace(_STYLE, style).replace(_SCRIPT, script), policy)
+
+
+def _hash_of(text: str) -> str:
+    """Return the hash of a script or a style for a Content-Security-Policy."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,125 +1,8 @@
 
-// -- the last hour
-
-function showTimeline() {
-  if (!history_ || !detail) return;
-  const end = now();
-  const begin = Math.min(Math.max(Date.parse(history_.begin), end - 3600000), end - 30000);
-  const share = time => 100 * Math.min(Math.max((Date.parse(time) - begin) / (end - begin), 0), 1);
-  const until = time => isLive() && time === history_.end ? 100 : share(time);
-  const used = history_.lanes.filter(lane => lane.spans.length || lane.runs.length);
-  const lanes = used.slice(0, LANES_SHOWN);
-  const values = lanes.flatMap(lane => lane.scores.map(point => point.value || 0));
-  const scale = { low: Math.min(0, ...values), high: Math.max(1, ...values) };
-  put($('timeline'), lanes.length ? axis(begin, end) : make('p', 'muted', 'No cluster was listed.'),
-    ...lanes.map(lane => laneOf(lane, share, until, scale)),
-    ...[...history_.notes, ...(used.length > LANES_SHOWN ? [(used.length - LANES_SHOWN) + ' more clusters, not drawn'] : [])]
-      .map(note => make('p', 'muted', note)));
-  $('timeline-source').textContent = clock(begin) + ' to ' + clock(end) + ' UTC, by ' + history_.source +
-    (!$('timeline').querySelector('.point') ? '' : '; scores before ' + clock(history_.exactFrom) + ' are known only at the dots');
-}
-
-function axis(begin, end) {
-  const lane = make('div', 'lane');
-  const ticks = make('div', 'axis');
-  const count = innerWidth < 760 ? 2 : 4;
-  for (let n = 0; n <= count; n += 1) {
-    const tick = make('span', '', clock(begin + (end - begin) * n / count));
-    tick.style.left = 100 * n / count + '%';
-    ticks.append(tick);
-  }
-  lane.setAttribute('aria-hidden', 'true');
-  lane.append(make('span'), ticks);
-  return lane;
-}
-
-// The first of the texts that fits.
-function block(class_, texts, from, to, words) {
-  const width = ($('timeline').clientWidth - (innerWidth < 760 ? 0 : 122)) * (to - from) / 100;
-  const one = make('div', class_, texts.find(text => 6.4 * text.length + 14 <= width) || '');
-  one.style.left = from + '%';
-  one.style.width = Math.max(to - from, 0) + '%';
-  one.title = words;
-  return one;
-}
-
-function laneOf(lane, share, until, scale) {
-  const whole = make('div', 'lane');
-  const track = make('div', 'track');
-  const says = [];
-  const word = (what, one) => what + ' from ' + (one.beginKnown === false ? 'before ' : '') + clock(one.begin) +
-    (until(one.end) === 100 ? ' on' : one.endKnown === false ? ' to an unknown time' : ' to ' + clock(one.end));
-  const bars = make('div', 'row');
-  lane.spans.forEach(span => {
-    says.push(word(span.state, span) + (span.why ? ': ' + span.why : ''));
-    const begins = span.beginKnown ? '' : ' since before';
-    const ends = span.endKnown ? '' : ' until ?';
-    const texts = [begins + ends, ends].map(more => LOOK[span.state][1] + ' ' + span.state + more);
-    bars.append(block('span ' + LOOK[span.state][0], texts, share(span.begin), until(span.end), says.at(-1)));
-  });
-  track.append(bars);
-  if (lane.scores.some(point => point.value !== null)) {
-    track.append(scoresOf(lane.scores, share, scale));
-    says.push('score ' + lane.scores.filter(point => point.value !== null)
-      .map(point => point.value + ' at ' + clock(point.at)).join(', '));
-  }
-  lane.runs.slice(0, RUNS_SHOWN).forEach(run => {
-    const name = run.name + (run.gpus ? ', ' + plural(run.gpus, 'GPU') : '');
-    says.push(word(name + ' ran', run));
-    const row = make('div', 'row');
-    row.append(block('run', [name, run.name, run.name.split('/')[1]], share(run.begin), until(run.end), says.at(-1)));
-    track.append(row);
-  });
-  if (lane.runs.length > RUNS_SHOWN) track.append(make('p', 'muted', 'and ' + (lane.runs.length - RUNS_SHOWN) + ' Workloads more'));
-  track.setAttribute('role', 'img');
-  track.setAttribute('aria-label', lane.name + ': ' + says.join('; '));
-  whole.append(make('b', '', lane.name), track);
-  return whole;
-}
-
-function scoresOf(points, share, scale) {
-  const found = make('div', 'scores');
-  const height = value => 20 - 20 * (value - scale.low) / (scale.high - scale.low);
-  const exact = Date.parse(history_.exactFrom);
-  let path = '';
-  let connected = false;
-  let free = -1;
-  points.forEach((point, n) => {
-    if (point.value === null) { connected = false; return; }
-    const x = share(point.at);
-    const y = height(point.value).toFixed(1);
-    if (history_.exact || Date.parse(point.at) >= exact) {
-      const next = points[n + 1] ? share(points[n + 1].at) : 100;
-      path += (connected ? 'V' + y : 'M' + (10 * x).toFixed(1) + ' ' + y) + 'H' + (10 * next).toFixed(1);
-      connected = true;
-    } else {
-      const dot = make('span', 'point');
-      dot.style.left = x + '%';
-      dot.style.top = 12 + Number(y) + 'px';
-      found.append(dot);
-    }
-    if (x >= free) {
-      const text = make('span', 'value', String(point.value));
-      text.style.left = Math.min(x, 97) + '%';
-      text.style.top = Number(y) - 2 + 'px';
-      found.append(text);
-      free = x + 4;
-    }
-  });
-  const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
-  svg.setAttribute('viewBox', '0 0 1000 20');
-  svg.setAttribute('preserveAspectRatio', 'none');
-  const line = document.createElementNS('http://www.w3.org/2000/svg', 'path');
-  line.setAttribute('d', path);
-  svg.append(line);
-  found.prepend(svg);
-  return found;
-}
-setInterval(() => { if (isLive() && !document.hidden) showTimeline(); }, 2000);
-
 // -- why
 
 async function explain(cluster, from) {
+  if (file) return;
   if (from) openedBy = from;
   const opening = $('explain').hidden || !explained || explained.cluster !== cluster || explained.check !== chosen;
   explained = { check: chosen, cluster };
@@ -205,33 +88,42 @@ function explainAgain() {
 
 // -- what follows the hub
 
-function connect() {
-  if (source) source.close();
-  source = new EventSource('events?' + new URLSearchParams({ check: chosen }));
-  const on = (name, take) => source.addEventListener(name, event => take(JSON.parse(event.data)));
-  on('hub', hub => {
-    $('server').textContent = hub.server || 'a dump';
+const take = {
+  hub(hub) {
+    $('server').textContent = hub.server || (file ? '' : 'a dump');
     $('controller').textContent = hub.controller.line;
     $('controller').className = hub.controller.running === false ? 'bad' : '';
     $('banner').textContent = [hub.problem && 'the hub cannot be read, what follows is old: ' + hub.problem, hub.missing].filter(Boolean).join(' ');
     $('banner').hidden = !hub.problem && !hub.missing;
     $('link').dataset.live = hub.live;
     said();
-  });
-  on('checks', change => {
+  },
+  checks(change) {
     if (change.whole) checks.clear();
     change.checks.forEach(one => checks.set(one.name, one));
     change.gone.forEach(name => checks.delete(name));
     said();
     if (!chosen && checks.size) choose([...checks.keys()].sort()[0]);
     else { showChecks(); showCheck(); }
-  });
-  on('check', one => { detail = one; said(); showCheck(); selectRow(); if (explained) explainAgain(); });
-  on('timeline', one => {
+  },
+  check(one) { detail = one; said(); showCheck(); selectRow(); if (explained) explainAgain(); },
+  graph(one) { graph_ = one; showGraph(); },
+  timeline(one) {
     history_ = one;
     clockOffset = Date.parse(one.end) - Date.now();
     showTimeline();
-  });
+  },
+};
+
+function connect() {
+  if (file) {
+    const one = file.details.find(({ status }) => status.name === chosen);
+    if (one) take.check(one);
+    return;
+  }
+  if (source) source.close();
+  source = new EventSource('events?' + new URLSearchParams({ check: chosen }));
+  for (const name of Object.keys(take)) source.addEventListener(name, event => take[name](JSON.parse(event.data)));
   source.addEventListener('replaced', () => {
     source.close();
     document.body.classList.add('offline');
@@ -249,14 +141,15 @@ function said() {
   document.body.classList.remove('offline');
   const live = $('link').dataset.live !== 'false';
   $('link').className = live ? '' : 'file';
-  $('link').textContent = live ? 'live, last change ' + clock(Date.now()) + ' UTC' : 'from a file';
+  $('link').textContent = file ? 'as of ' + file.at.slice(0, 19).replace('T', ' ') + ' UTC' : live ? 'live, last change ' + clock(Date.now()) + ' UTC' : 'from a file';
 }
 
 function choose(name) {
   if (name === chosen && source) return;
   if (explained) { openedBy = null; closeExplanation(); }
   chosen = name;
-  detail = history_ = null;
+  detail = null;
+  if (!file) history_ = graph_ = null;
   showAll = false;
   if (decodeURIComponent(location.hash.slice(1)) !== name) history.replaceState(null, '', '#' + encodeURIComponent(name));
   showChecks();
@@ -270,4 +163,25 @@ addEventListener('hashchange', () => {
 });
 chosen = decodeURIComponent(location.hash.slice(1));
 if (chosen === 'main') chosen = '';
-connect();
+if (file) openFile();
+else connect();
+
+function openFile() {
+  document.body.dataset.file = file.timeline ? 'timeline' : 'graph';
+  document.body.dataset.checks = file.checks.length;
+  for (const id of ['card-check', 'card-placement']) $(id).disabled = true;  // nobody is there to explain
+  take.hub(file.hub);
+  if (file.timeline) {
+    $('timeline-title').textContent = 'Timeline of ' + file.timeline.check;
+    document.title = $('timeline-title').textContent;
+    $('content').hidden = false;
+    take.timeline(file.timeline);
+  } else {
+    if (!file.details.some(({ status }) => status.name === chosen)) chosen = '';
+    take.checks({ whole: true, checks: file.checks, gone: [] });
+    if (chosen && !detail) connect();
+    $('content').prepend($('graph-section'));
+    $('graph-section').open = true;
+    take.graph(file.graph);
+  }
+}

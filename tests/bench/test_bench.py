@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from bench.__main__ import MEMORY, SIZES, Plan
-from bench.clearing import is_mine
-from bench.draws import VARIANTS
-from bench.figures import (
+from bench.comparison import VARIANTS
+from bench.driver import FROM_THE_HUB
+from bench.measure import (
     Figures,
     bursts,
     cpu_per_1000,
@@ -22,9 +22,8 @@ from bench.figures import (
     watched_kinds,
     writes,
 )
-from bench.plays import FROM_THE_HUB
-from bench.report import Row, draw_rows, markdown, reference, rows, table, where_measured
-from bench.scene import MINE, NS, PER_CHECK, Scene, asks
+from bench.report import Row, draw_rows, markdown, reference, rows, where_measured
+from bench.scene import MINE, NS, PER_CHECK, Scene, asks, is_mine
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     LABEL_MANAGED_BY,
@@ -308,7 +307,7 @@ def test_the_table_as_markdown() -> None:
     memory = [{"checks": 1000, "clusters": 5000, "rssMb": 220.0, "rssMbCold": 240.5}]
     whole = {"sizes": [whole_size()], "memory": memory, "growth": {}, "machine": MACHINE, "draws": []}
     caption, _, *lines = markdown(whole)
-    assert caption == table(whole).caption == "a CPU, 2 CPUs; Python 3.11.7"
+    assert caption == "a CPU, 2 CPUs; Python 3.11.7"
     assert lines[2] == "| 200 | 40 | 10.0 ms | 1.00 | 1.00 s | 1.00 | 2.00 s | 2.00 |"
     lines = lines[lines.index("") + 1 :]
     first = "200 checks, 40 clusters | one change, p50"
@@ -316,6 +315,17 @@ def test_the_table_as_markdown() -> None:
     assert "|  | cold start | 2.00 s | 1.00 s | 2.00 | ≤ 1.8 | NO |" in lines
     assert lines[-1] == "|  | RSS at rest, having made all | 240.5 MB |  |  | ≤ 230 | NO |"
     assert {line.count("|") for line in lines} == {8}
+
+
+def test_the_table_of_a_run_has_the_rows_of_every_size() -> None:
+    sizes = [whole_size(), whole_size() | {"checks": 10}]
+    whole = {"sizes": sizes, "memory": [], "growth": {}, "machine": MACHINE, "draws": []}
+    row = "one change, p50 | 10.0 ms | 10.0 ms | 1.00 |"
+    lines = list(markdown(whole, every_size=True))
+    assert [line for line in lines if row in line] == [
+        f"| 200 checks, 40 clusters | {row} ≤ 1.5 | yes |",
+        f"| 10 checks, 40 clusters | {row}  |  |",
+    ], "the budgets are for 200 checks"
 
 
 def test_a_change_swaps_one_cluster() -> None:

@@ -14,11 +14,10 @@ import click
 import pytest
 
 from bench.__main__ import QUICK
-from bench.clearing import KINDS, clear, refuse_what_is_in_use
+from bench.driver import Where, hubs
 from bench.hubs import Ours, embedded
-from bench.measure import Where, hubs
-from bench.processors import usable
-from bench.scene import NAMESPACE, Scene, body, newest, prepare
+from bench.processes import usable
+from bench.scene import KINDS, NAMESPACE, Scene, body, clear, newest, prepare, refuse_what_is_in_use
 from placement_ac.core.api.constants import MANAGED_CLUSTER, MULTIKUEUE_CONFIG
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
@@ -54,7 +53,6 @@ def test_a_scene_is_the_same_whether_it_comes_over_http_or_not(tmp_path: Path) -
     async def both() -> tuple[Any, Any]:
         with Hub() as hub, embedded(tmp_path / "filled") as other:
             hub.write_kubeconfig(tmp_path / "prepared")
-            other.until_ready()
             async with client_of(tmp_path / "prepared") as one, client_of(tmp_path / "filled") as two:
                 await prepare(one, SCENE)
                 await other.fill(two, SCENE)
@@ -69,7 +67,6 @@ def test_a_scene_is_the_same_whether_it_comes_over_http_or_not(tmp_path: Path) -
 def test_a_hub_counts_requests_of_others_than_the_bench(tmp_path: Path) -> None:
     async def play() -> None:
         with embedded(tmp_path / "kubeconfig") as hub:
-            hub.until_ready()
             login = Login(hub.kubeconfig)
             async with client_of(hub.kubeconfig) as bench, Client(login, field_manager="they") as they:
                 await hub.fill(bench, SCENE)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.flips import FLAPPING, rows, table
-from bench.flips_play import OURS, Ledger, Row, arrivals, figures, flip_times, percentiles
+from bench.flips import FLAPPING, Row, figures, rows, table
+from bench.jobs import OURS, Ledger, arrivals, percentiles
 from placement_lab.standins.fleet import JobCounter
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,12 +35,11 @@ def test_each_dispatcher_has_a_row_without_and_one_with_flips() -> None:
 def test_flapping_flips_every_two_seconds_while_kueue_takes_four_for_a_placement() -> None:
     [row] = rows([FLAPPING], [10, 200], 120)
     assert (row.dispatcher, row.flips, row.gap, row.placement_seconds) == ("AllAtOnce", 60, 2.0, 4.0)
-    assert (min(flip_times(row)), max(flip_times(row))) == (2.0, 120.0)
+    assert (min(row.flip_times()), max(row.flip_times())) == (2.0, 120.0)
 
 
 def test_the_jobs_of_a_seed_are_the_same_in_every_row() -> None:
-    assert arrivals(Row("AllAtOnce", 10)) == arrivals(Row(OURS, 200, 100, 1.2))
-    assert arrivals(Row("AllAtOnce", 10)) != arrivals(Row("AllAtOnce", 10, seed=2))
+    assert arrivals(120.0, 0.3, seed=1) == arrivals(120.0, 0.3, seed=1) != arrivals(120.0, 0.3, seed=2)
 
 
 def test_percentiles_of_sorted_seconds() -> None:
@@ -76,5 +75,5 @@ def test_a_tiny_run_loses_no_job_and_writes_its_figures(tmp_path: Path) -> None:
     assert still["jobs"] == flipped["jobs"] > 0
     for row in (still, flipped):
         assert (row["unfinished"], row["interrupted"], row["ranTwice"], row["startedAgain"]) == (0, 0, 0, 0)
-        assert row["listWrites"] == 0, "with our dispatcher a flip among listed clusters writes no list"
+        assert row["listChanges"] == 0, "with our dispatcher a flip among listed clusters changes no list"
     assert "| placement-ac, 3 running |" in done.stdout

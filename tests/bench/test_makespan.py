@@ -1,5 +1,7 @@
 """A tiny run of the bench of mixed jobs: the same jobs, with one copy each instead of five."""
 
+from dataclasses import replace
+
 import pytest
 
 from bench.makespan import ALL_AT_ONCE, GPU, QUOTAS, arrivals, compare
@@ -15,7 +17,7 @@ def test_every_job_fits_a_worker_and_a_seed_gives_the_same_ones() -> None:
 @pytest.mark.long
 @pytest.mark.timeout(180)
 def test_a_tiny_run_makes_one_copy_of_each_job() -> None:
-    jobs = [job._replace(lasts=1.0) for job in arrivals(6, 1)]
+    jobs = [replace(job, lasts=1.0) for job in arrivals(6, 1)]
     found = compare(jobs)
     assert (found["ours"]["copiesPerJob"], found["allAtOnce"]["copiesPerJob"]) == (1.0, float(len(QUOTAS)))
     for one in (found["ours"], found["allAtOnce"]):

@@ -9,8 +9,8 @@ from threading import Event, Thread
 
 import pytest
 
-from bench.measure import Where
-from bench.processors import of_their_own, shared_out, usable
+from bench.driver import Where
+from bench.processes import of_their_own, shared_out, usable
 
 THREADS = (
     "import sys, threading; threading.Thread(target=sys.stdin.read).start(); print('up', flush=True); input()"

@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from bench import chaos, flips_play
+from bench import chaos, flips
 from kubectl_placement.cli import timeline_recorder, ui_feed, worker_options
 from kubectl_placement.graph import model
 from kubectl_placement.hub import controller_state
@@ -121,8 +121,8 @@ IN_SENTENCES: Final = [
     ("inspect", "and waits 4 s after each step", demo.UI_PAUSE.total_seconds(), 4),
     ("reference", "| `0s`, with `--ui` `4s` |", demo.UI_PAUSE.total_seconds(), 4),
     ("monitoring", "undone within 30 seconds", write_limits.PACED_SECONDS, 30),
-    ("performance", "Jobs come at random for two minutes", flips_play.Row("AllAtOnce", 10).seconds, 120),
-    ("performance", "had not finished two minutes after", flips_play.Row("AllAtOnce", 10).patience, 120),
+    ("performance", "Jobs come at random for two minutes", flips.Row("AllAtOnce", 10).seconds, 120),
+    ("performance", "had not finished two minutes after", flips.Row("AllAtOnce", 10).patience, 120),
     ("reference", "may be written, all together, after a burst of 200", write_limits.BURST, 200),
     ("reference", "Ten writes of an object, and one a second after that", write_limits.FREE_WRITES, 10),
     (

@@ -1,16 +1,16 @@
 """The graph: nodes, edges, paths, counting nodes; and names and messages are escaped."""
 
+import json
 import re
-from xml.etree import ElementTree as ET
+from collections.abc import Callable
+from html.parser import HTMLParser
 
 import pytest
 
-from kubectl_placement.cli.graph import draw
+from kubectl_placement.graph.mermaid import mermaid
 from kubectl_placement.graph.model import CLUSTER, Graph, GraphEdge, build_graph
-from kubectl_placement.status.model import ClusterRow, QueueRow, WorkloadRow
+from kubectl_placement.status.model import CheckStatus, ClusterRow, QueueRow, WorkloadRow
 from tests.support import pictures
-
-FORMS = ("mermaid", "svg", "html")
 
 
 def lines(graph: Graph) -> list[str]:
@@ -90,22 +90,46 @@ def test_many_workloads_and_queues_are_counted() -> None:
     ]
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_the_same_tree_gives_the_same_picture(form: str) -> None:
-    once, again = (draw(build_graph([pictures.story(), pictures.every_state()]), form, "x") for _ in range(2))
+@pytest.mark.parametrize("draw", [pictures.graph_page, lambda branches: mermaid(build_graph(branches))])
+def test_the_same_tree_gives_the_same_picture(draw: Callable[[list[CheckStatus]], str]) -> None:
+    once, again = (draw([pictures.story(), pictures.every_state()]) for _ in range(2))
     assert once == again
 
 
-@pytest.mark.parametrize("branch", [pictures.hostile(), pictures.large(), pictures.nothing()], ids=str)
-def test_an_svg_is_xml_of_drawing_elements_alone(branch: pictures.CheckStatus) -> None:
-    root = ET.fromstring(draw(build_graph([branch]), "svg", "x"))
-    tags = {element.tag.partition("}")[2] for element in root.iter()}
-    assert tags <= {"svg", "title", "desc", "style", "rect", "g", "polygon", "text", "path"}
-    assert {name for element in root.iter() for name in element.attrib if name.startswith("on")} == set()
+class Elements(HTMLParser):
+    """Collects the elements of a page, their attributes, and the text of the one with the data."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.data = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        if self.found and self.found[-1] == ("script", {"id": "data", "type": "application/json"}):
+            self.data += data.strip()
+
+
+BRANCHES = {"hostile": pictures.hostile(), "large": pictures.large(), "nothing": pictures.nothing()}
+
+
+@pytest.mark.parametrize("branch", BRANCHES.values(), ids=BRANCHES)
+def test_others_words_are_in_the_data_of_the_page_alone(branch: CheckStatus) -> None:
+    page, empty = (Elements(pictures.graph_page(branches)) for branches in ([branch], []))
+    assert page.found == empty.found
+    assert [name for _, attributes in page.found for name in attributes if name.startswith("on")] == []
+    assert {name for tag, attributes in page.found for name in attributes if name in ("src", "href")} == {
+        "href"
+    }
+    [status] = [one["status"] for one in json.loads(page.data)["details"]]
+    assert status["name"] == pictures.shown(branch.name)
 
 
 def test_mermaid_has_others_words_in_numbers() -> None:
-    text = draw(build_graph([pictures.hostile()]), "mermaid", "x")
+    text = mermaid(build_graph([pictures.hostile()]))
     labels = re.findall(r'"([^"]*)"', text)
     assert labels != []
     assert [label for label in labels if re.search(r"[<>`&|]", label.replace("<br/>", ""))] == []

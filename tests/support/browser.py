@@ -9,6 +9,36 @@ import pytest
 READABLE = 4.5
 """WCAG 2.1, 1.4.3: the minimum contrast of text."""
 PLACES = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
+COLOURS = """
+() => {
+  const ground = element => {
+    for (let at = element; at; at = at.parentElement) {
+      const found = getComputedStyle(at).backgroundColor;
+      if (found !== 'rgba(0, 0, 0, 0)') return found;
+    }
+    return 'rgb(255, 255, 255)';
+  };
+  const found = [];
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const element = walk.currentNode.parentElement;
+    if (!walk.currentNode.data.trim() || ['SCRIPT', 'STYLE'].includes(element.tagName)) continue;
+    if (element.checkVisibility()) {
+      const { color, fill } = getComputedStyle(element);
+      found.push([walk.currentNode.data, element instanceof SVGElement ? fill : color, ground(element)]);
+    }
+  }
+  return found;
+}
+"""
+"""Each visible text with its colour, and the colour behind it."""
+STICKING_OUT = """
+() => [...document.querySelectorAll('body *')]
+  .filter(one => one.checkVisibility() && !one.closest('.skip, thead, svg, .scroll > *'))
+  .filter(one => Math.max(one.getBoundingClientRect().right - innerWidth, -one.getBoundingClientRect().x) > 1)
+  .map(one => one.tagName + '#' + one.id + '.' + one.className)
+"""
+"""Visible elements that are wider than the window, save what scrolls by itself."""
 OPTIONS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from kubectl_placement.cli.page_files import PageSource, graph_file
 from kubectl_placement.status.model import CheckStatus, ClusterRow, Credential, QueueRow, WorkloadRow
 from kubectl_placement.timeline.model import (
     Lane,
@@ -14,9 +15,15 @@ from kubectl_placement.timeline.model import (
     timeline_of_states,
 )
 from kubectl_placement.timeline.recording import RecordedState, RunningWorkload
+from placement_ac.core.api.printable import visible
 
 BAD = "</title></text><script>window.bad = 1</script>\"'&#x3c;`;|\x1b\x00\ud800"
-"""Markup that a picture must show as text."""
+"""Markup that a page must show as text."""
+
+
+def shown(text: str) -> str:
+    """Return a text as a page shows it; a surrogate is no Unicode."""
+    return visible(text.replace("\ud800", "?"))
 
 
 def branch(name: str = "demo", **rest: Any) -> CheckStatus:
@@ -106,6 +113,11 @@ def large(clusters: int = 1000) -> CheckStatus:
         for n in range(clusters)
     ]
     return branch("large", clusters=tuple(rows))
+
+
+def graph_page(branches: list[CheckStatus]) -> str:
+    """Return the page of `graph -o html`."""
+    return graph_file(branches, 20, PageSource("https://hub.example", at(0)))
 
 
 # -- timelines

@@ -1,9 +1,11 @@
 """
-Pictures in a browser: no script fails, no network request is made, and all text is legible.
+The files of `graph -o html` and `timeline -o html` in a browser: no script fails, no network request is made,
+and all text is legible.
 
 The tests read the browser's own state: the boxes of texts, the painted colours, the focus.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,21 +13,20 @@ from typing import Any
 
 import pytest
 
-from kubectl_placement.cli.graph import draw
-from kubectl_placement.cli.timeline import text_of
+from kubectl_placement.cli.page_files import timeline_file
+from kubectl_placement.graph.mermaid import mermaid
 from kubectl_placement.graph.model import build_graph
 from tests.support import pictures
-from tests.support.browser import READABLE, browser_path, contrast
+from tests.support.browser import COLOURS, READABLE, STICKING_OUT, browser_path, contrast
 
 pytestmark = pytest.mark.long
 SCHEMES = {"light": "rgb(255, 255, 255)", "dark": "rgb(13, 17, 23)"}
 """Each colour scheme, and its background of the page."""
-ON_PAGE = "page"
 
 
 @dataclass
 class Seen:
-    """A picture in the browser, its errors and its requests."""
+    """A page in the browser, its errors and its requests."""
 
     page: Any
     trouble: list[str] = field(default_factory=list)
@@ -37,13 +38,13 @@ Open = Callable[..., Seen]
 
 @pytest.fixture
 def look(browser: Any, tmp_path: Path) -> Iterator[Open]:
-    """Open a text as a file: `look(text, "svg")`."""
+    """Open a page as a file."""
     contexts = []
 
-    def open_(text: str, form: str) -> Seen:
-        file = tmp_path / f"picture.{form}"
+    def open_(text: str, width: int = 1800) -> Seen:
+        file = tmp_path / "page.html"
         file.write_text(text, "utf-8")
-        context = browser.new_context(viewport={"width": 1800, "height": 1000})
+        context = browser.new_context(viewport={"width": width, "height": 1000})
         contexts.append(context)
         seen = Seen(context.new_page())
         seen.page.on("console", lambda message: seen.trouble.append(message.text))
@@ -72,49 +73,29 @@ TIMELINES = {"rebalancing": pictures.rebalancing(), "busy": pictures.busy()}
 NAMES = (*TREES, *TIMELINES)
 
 
-def picture(name: str, form: Any) -> str:
-    if name in TREES:
-        return draw(build_graph(TREES[name]), form, name)
-    return text_of(TIMELINES[name], form)
+def page_of(name: str) -> str:
+    return pictures.graph_page(TREES[name]) if name in TREES else timeline_file(TIMELINES[name])
 
 
 MEASURE = """
 () => {
-  const boxes = [];
-  for (const text of document.querySelectorAll('svg text')) {
-    const at = text.getBoundingClientRect();
-    const outline = text.closest('.node, .inside') && text.parentNode.querySelector('.box, .bar');
-    const around = (outline || text.ownerSVGElement).getBoundingClientRect();
-    boxes.push({
-      text: text.textContent,
-      at: [at.left, at.top, at.right, at.bottom],
-      around: [around.left, around.top, around.right, around.bottom],
-    });
-  }
-  return boxes;
-}
-"""
-COLOURS = """
-() => {
-  const painted = element => {
-    for (let at = element; at; at = at.parentElement) {
-      const ground = getComputedStyle(at).backgroundColor;
-      if (ground !== 'rgba(0, 0, 0, 0)') return ground;
+  const found = [];
+  const walk = document.createTreeWalker(document.getElementById('content'), NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const element = walk.currentNode.parentElement;
+    if (!walk.currentNode.data.trim() || !element.checkVisibility()) continue;
+    const range = document.createRange();
+    range.selectNodeContents(walk.currentNode);
+    const box = element.closest('.node, .span, .run, .card, #graph') || document.body;
+    const around = box.getBoundingClientRect();
+    for (const at of range.getClientRects()) {
+      found.push({
+        text: walk.currentNode.data,
+        at: [at.left, at.top, at.right, at.bottom],
+        around: [around.left, around.top, around.right, around.bottom],
+      });
     }
-    return 'rgb(255, 255, 255)';
-  };
-  const svg = document.querySelector('svg .page');
-  const ground = getComputedStyle(svg).fill;
-  const found = [['page', getComputedStyle(document.querySelector('svg .name, svg .says')).fill, ground]];
-  for (const text of document.querySelectorAll('svg text')) {
-    const box = text.closest('.node, .inside') ? text.parentNode.querySelector('.box, .bar') : null;
-    found.push([text.textContent, getComputedStyle(text).fill, getComputedStyle(box || svg).fill]);
   }
-  for (const text of document.querySelectorAll('h1, header p, label, input, output, summary, th, td, #tip')) {
-    found.push([text.textContent, getComputedStyle(text).color, painted(text)]);
-  }
-  const input = document.querySelector('input');
-  if (input) found.push(['placeholder', getComputedStyle(input, '::placeholder').color, painted(input)]);
   return found;
 }
 """
@@ -137,76 +118,111 @@ def overlap(one: Box, other: Box) -> bool:
 # -- content
 
 
-@pytest.mark.parametrize("form", ["svg", "html"])
 @pytest.mark.parametrize("name", NAMES)
-def test_it_has_no_errors_and_is_legible(look: Open, name: str, form: str) -> None:
-    seen = look(picture(name, form), form)
+def test_it_has_no_errors_and_is_legible(look: Open, name: str) -> None:
+    seen = look(page_of(name))
     assert (seen.trouble, len(seen.asked)) == ([], 1)
-    assert (
-        seen.page.evaluate("window.bad === undefined && document.querySelectorAll('svg script').length") == 0
-    )
+    assert seen.page.evaluate("[window.bad === undefined, document.scripts.length]") == [True, 2]
     texts = seen.page.evaluate(MEASURE)
     assert len(texts) > 5
     assert [text for text in texts if sticks_out(text["at"], text["around"])] == []
     pairs = [(one, other) for place, one in enumerate(texts) for other in texts[:place]]
     assert [(a["text"], b["text"]) for a, b in pairs if overlap(a["at"], b["at"])] == []
-    for scheme, page in SCHEMES.items():
+    for scheme, ground in SCHEMES.items():
         seen.page.emulate_media(color_scheme=scheme)
+        assert seen.page.evaluate("getComputedStyle(document.body).backgroundColor") == ground
         colours = seen.page.evaluate(COLOURS)
-        assert {ground for text, _, ground in colours if text == ON_PAGE} == {page}
+        assert len(colours) > 5
         assert [one for one in colours if contrast(one[1], one[2]) < READABLE] == []
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_the_graph_has_the_boxes_of_mermaid(look: Open, name: str) -> None:
+    seen = look(page_of(name))
+    found = seen.page.locator(".node").evaluate_all("all => all.map(one => one.id).sort()")
+    boxes = set(re.findall(r"^    (n\d+)\W", mermaid(build_graph(TREES[name])), re.MULTILINE))
+    assert found == sorted(boxes)
+    lines = seen.page.locator(".edge").evaluate_all("all => all.map(one => one.getTotalLength() > 20)")
+    assert lines == [True] * len(build_graph(TREES[name]).edges)
+
+
+def test_the_path_of_a_workload_is_bold(look: Open) -> None:
+    seen = look(page_of("story"))
+    edges = build_graph(TREES["story"]).edges
+    widths = seen.page.locator(".edge").evaluate_all(
+        "all => all.map(one => getComputedStyle(one).strokeWidth)"
+    )
+    assert widths.count("4px") == sum(edge.on_workload_path for edge in edges) == 6
+
+
+def test_the_page_says_what_status_says(look: Open) -> None:
+    seen = look(page_of("states"))
+    long = pictures.every_state().name
+    assert seen.page.locator("#checks .check .name").all_inner_texts() == [f"✕\n{long}", "?\nlonely"]
+    assert "NoClusterUsable" in seen.page.locator("#card-check").inner_text()
+    assert seen.page.locator("#clusters tbody tr").count() == 6
+    seen.page.get_by_role("button", name="lonely").click()
+    assert "nix" in seen.page.locator("#card-placement").inner_text()
+    assert seen.page.locator("#link").inner_text() == "as of 2026-08-01 12:00:00 UTC"
+    assert seen.trouble == []
+
+
+@pytest.mark.parametrize("name", ["story", "busy"])
+def test_a_narrow_screen_needs_no_horizontal_scrolling(look: Open, name: str) -> None:
+    seen = look(page_of(name), 390)
+    assert seen.page.evaluate("document.documentElement.scrollWidth") == 390
+    assert seen.page.evaluate(STICKING_OUT) == []
 
 
 def bright(seen: Seen) -> list[str]:
     """Return the names of the nodes that the filter leaves."""
-    return list(seen.page.locator(".node:not(.off) .name").all_text_contents())
+    return sorted(seen.page.locator(".node:not(.off) b").all_text_contents())
 
 
 def test_the_filter_keeps_matches_and_their_ancestors(look: Open) -> None:
-    seen = look(picture("story", "html"), "html")
+    seen = look(page_of("story"))
     everything = bright(seen)
-    seen.page.get_by_label("Filter").fill("cluster2 LISTED")
+    seen.page.get_by_label("Filter the graph").fill("cluster2 LISTED")
     assert "cluster3" in everything
     assert bright(seen) == [name for name in everything if name != "cluster3"]
-    assert seen.page.locator("#count").inner_text() == "1 of 10"
-    seen.page.locator("summary").click()
-    assert seen.page.locator("tbody tr:visible").count() == 1
-    seen.page.get_by_label("Filter").fill("")
+    assert seen.page.locator("#graph-count").inner_text() == "1 of 10"
+    seen.page.get_by_label("Filter the graph").fill("")
     assert bright(seen) == everything
-    assert seen.page.locator("#count").inner_text() == ""
+    assert seen.page.locator("#graph-count").inner_text() == ""
 
 
 def test_a_cluster_that_is_counted_is_found_by_its_name(look: Open) -> None:
-    seen = look(picture("large", "html"), "html")
-    seen.page.get_by_label("Filter").fill("cluster-999")
+    seen = look(page_of("large"))
+    seen.page.get_by_label("Filter the graph").fill("cluster-999")
     assert "327 clusters" in bright(seen)
     assert "653 clusters" not in bright(seen)
 
 
 def test_reasons_are_reached_by_keyboard(look: Open) -> None:
-    seen = look(picture("story", "html"), "html")
+    seen = look(page_of("story"))
     tip = seen.page.locator("#tip")
     assert not tip.is_visible()
+    seen.page.get_by_label("Filter the graph").focus()
+    assert not tip.is_visible()
     tips = []
-    for _ in range(11):
+    for _ in range(10):
         seen.page.keyboard.press("Tab")
-        tips.append(tip.inner_text() if tip.is_visible() else "")
-    assert tips[0] == ""  # the filter comes first
-    assert "not selected any more; 1 Workload runs there" in tips[5]
+        tips.append(tip.inner_text())
+    assert "not selected any more; 1 Workload runs there" in tips[-1]
     assert seen.page.evaluate("document.activeElement.getAttribute('aria-describedby')") == "tip"
     seen.page.keyboard.press("Escape")
     assert not tip.is_visible()
 
 
 def test_reasons_are_shown_on_hover(look: Open) -> None:
-    seen = look(picture("hostile", "html"), "html")
+    seen = look(page_of("hostile"))
     seen.page.locator(".node.unusable").hover()
-    assert "<script>window.bad = 1</script>" in seen.page.locator("#tip").inner_text()
+    assert pictures.shown(pictures.BAD) in seen.page.locator("#tip").inner_text()
     assert seen.page.evaluate("window.bad") is None
 
 
 def test_the_policy_lets_no_other_script_run(look: Open) -> None:
-    seen = look(picture("story", "html"), "html")
+    seen = look(page_of("story"))
     seen.page.evaluate(
         "document.body.append(Object.assign(document.createElement('script'), {text: 'bad = 1'}))"
     )
@@ -215,9 +231,10 @@ def test_the_policy_lets_no_other_script_run(look: Open) -> None:
 
 
 def test_a_lane_shows_all_facts_about_its_cluster(look: Open) -> None:
-    seen = look(picture("rebalancing", "html"), "html")
-    seen.page.get_by_label("Filter").fill("cluster3 train")
-    assert seen.page.locator(".lane:not(.off) .name").all_text_contents() == ["cluster3"]
+    seen = look(page_of("rebalancing"))
+    seen.page.get_by_label("Filter the timeline").fill("cluster3 train")
+    assert seen.page.locator(".lane:visible > b").all_text_contents() == ["cluster3"]
+    assert seen.page.locator("#timeline-count").inner_text() == "1 of 2"
     seen.page.keyboard.press("Tab")
     assert seen.page.locator("#tip").inner_text().splitlines() == [
         "cluster3",
@@ -225,8 +242,17 @@ def test_a_lane_shows_all_facts_about_its_cluster(look: Open) -> None:
         "draining from 12:02:00 to 12:03:23",
         "listed from 12:04:20 on",
         "score: 70 at 12:00:00, 10 at 12:02:00, 90 at 12:04:20",
-        "default/train, 8 GPUs: 12:01:00 to 12:03:20",
+        "default/train, 8 GPUs ran from 12:01:00 to 12:03:20",
     ]
+
+
+def test_lanes_that_are_not_drawn_are_named(look: Open) -> None:
+    seen = look(page_of("busy"))
+    assert seen.page.locator(".lane[data-find]").count() == 40
+    notes = seen.page.locator("#timeline > p").all_inner_texts()
+    assert notes[0] == pictures.shown(pictures.BAD)
+    assert notes[1] == f"for lack of space, not drawn: {', '.join(f'cluster-{n}' for n in range(38, 45))}"
+    assert "scores are known only at the dots" in seen.page.locator("#timeline-source").inner_text()
 
 
 @pytest.mark.parametrize(("ci", "outcome"), [("", pytest.skip.Exception), ("true", pytest.fail.Exception)])

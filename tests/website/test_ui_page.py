@@ -14,7 +14,7 @@ import pytest
 
 from kubectl_placement.cli.ui_thread import UiThread
 from placement_lab.hub import Hub
-from tests.support.browser import READABLE, contrast
+from tests.support.browser import COLOURS, READABLE, STICKING_OUT, contrast
 from tests.support.driver import Controllers, Driver, eventually
 
 pytestmark = [pytest.mark.long, pytest.mark.embedded("the page is served beside it")]
@@ -22,33 +22,6 @@ SCHEMES = {"light": "rgb(255, 255, 255)", "dark": "rgb(13, 17, 23)"}
 NARROW = {"width": 390, "height": 844}
 WIDE = {"width": 1280, "height": 800}
 HOSTILE = '<img src=x onerror="window.bad=1"><script>window.bad=1</script>'
-COLOURS = """
-() => {
-  const ground = element => {
-    for (let at = element; at; at = at.parentElement) {
-      const found = getComputedStyle(at).backgroundColor;
-      if (found !== 'rgba(0, 0, 0, 0)') return found;
-    }
-    return 'rgb(255, 255, 255)';
-  };
-  const found = [];
-  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (walk.nextNode()) {
-    const element = walk.currentNode.parentElement;
-    if (!walk.currentNode.data.trim() || ['SCRIPT', 'STYLE'].includes(element.tagName)) continue;
-    if (element.checkVisibility()) {
-      found.push([walk.currentNode.data, getComputedStyle(element).color, ground(element)]);
-    }
-  }
-  return found;
-}
-"""
-STICKING_OUT = """
-() => [...document.querySelectorAll('body *')]
-  .filter(one => one.checkVisibility() && !one.closest('.skip, thead, svg'))
-  .filter(one => Math.max(one.getBoundingClientRect().right - innerWidth, -one.getBoundingClientRect().x) > 1)
-  .map(one => one.tagName + '#' + one.id + '.' + one.className)
-"""
 
 
 @dataclass
@@ -120,8 +93,10 @@ def look(hub: Hub, admin: Driver, controllers: Controllers, browser: Any, tmp_pa
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_it_is_legible_and_no_script_gets_in(look: Open, scheme: str) -> None:
     seen = look(color_scheme=scheme, reduced_motion="reduce")
+    seen.page.locator("summary").click()
     seen.page.get_by_role("button", name="a", exact=True).click()
     seen.page.locator("#explain .step").first.wait_for()
+    seen.page.locator(".edge").first.wait_for()
     colours = seen.page.evaluate(COLOURS)
     assert len(colours) > 60
     assert [one for one in colours if contrast(one[1], one[2]) < READABLE] == []
@@ -228,9 +203,30 @@ def test_an_explanation_follows_the_hub(look: Open, admin: Driver) -> None:
     seen.page.locator("#explain").get_by_text("OCM has not selected it").wait_for()
 
 
+def test_the_graph_follows_the_hub(look: Open, admin: Driver) -> None:
+    seen = look()
+    seen.page.locator("summary").click()
+    boxes = seen.page.locator(".node")
+
+    def shown() -> list[list[str]]:
+        return [text.split("\n")[1:] for text in boxes.all_inner_texts()]
+
+    eventually(lambda: shown()[-2:], [["b", "● listed"], ["a", "● listed, not connected"]])
+    boxes.last.focus()
+    assert HOSTILE in seen.text("#tip")
+    admin.secrets_for("c")
+    admin.decide("p", ("c", 95), ("b", 90), ("a", 30))
+    eventually(lambda: [name for name, *_ in shown()][-3:], ["c", "b", "a"])
+    seen.page.keyboard.press("Escape")
+    assert seen.focused().startswith("n")
+    assert seen.trouble == []
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_narrow_screen_needs_no_horizontal_scrolling(look: Open, scheme: str) -> None:
     seen = look(size=NARROW, color_scheme=scheme)
+    seen.page.locator("summary").click()
+    seen.page.locator(".edge").first.wait_for()
     wide = "document.documentElement.scrollWidth"
     assert seen.page.evaluate(wide) == NARROW["width"]
     assert seen.page.evaluate(STICKING_OUT) == []

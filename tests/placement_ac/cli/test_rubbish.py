@@ -717,7 +717,7 @@ def sampled(option: Option, number: int, folder: Path, stride: int = STRIDE) -> 
     return [one for index, one in enumerate(kinds) if one[0] in once or (index + number) % stride == 0]
 
 
-@pytest.mark.parametrize("form", ["table", "svg", "html", "json"])
+@pytest.mark.parametrize("form", ["table", "html", "json"])
 def test_a_recording_of_all_years_is_drawn(folder: Path, form: str) -> None:
     path = folder / "recording"
     path.write_text(str(CONTENTS["a recording from the first to the last year"]))

@@ -1,1 +1,0 @@
-"""SVG elements, and the HTML page that shows a picture."""
