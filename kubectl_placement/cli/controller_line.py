@@ -8,8 +8,8 @@ from kubectl_placement.cli.output import age_text, safe_text
 from kubectl_placement.hub.controller_state import ControllerState
 
 
-def controller_line(one: ControllerState, now: datetime) -> Text:
-    """Return the line."""
+def controller_line(one: ControllerState, now: datetime, *, renewed: bool = True) -> Text:
+    """Return the line; `renewed`: of one that leads, with the time of its last renewal."""
     if one.running is None:
         return safe_text(f"Controller: unknown whether it is running: {one.problem}", "yellow")
     if not one.running:
@@ -19,7 +19,8 @@ def controller_line(one: ControllerState, now: datetime) -> Text:
     if not one.lease:
         return safe_text(f"Controller: Deployment {one.deployment} is ready; it uses no Lease")
     since = f" since {one.since:%Y-%m-%dT%H:%M:%SZ}" if one.since else ""
-    return safe_text(f"Controller: {one.leader} leads{since} (renewed {_age(one.renewed, now)})")
+    last = f" (renewed {_age(one.renewed, now)})" if renewed else ""
+    return safe_text(f"Controller: {one.leader} leads{since}{last}")
 
 
 def _last(one: ControllerState, now: datetime) -> str:

@@ -121,8 +121,8 @@ def _number(value: int | None, otherwise: str = NOT_KNOWN) -> Cell:
 def _credential(row: ClusterRow, _: datetime) -> Cell:
     one = row.credential
     if not one.kind:
-        return Cell(NOT_KNOWN if one.problem.startswith("unknown") else "none")
-    return _plain(one.kind + (f" {NOT_KNOWN}" if one.problem else ""))
+        return Cell("none" if one.known else NOT_KNOWN)
+    return _plain(one.kind + ("" if one.known else f" {NOT_KNOWN}"))
 
 
 def _expires(row: ClusterRow, now: datetime) -> Cell:

@@ -23,7 +23,7 @@ from kubectl_placement.hub.dump import InvalidManifest
 from kubectl_placement.hub.kinds import ALL_KINDS
 from kubectl_placement.readers.prometheus import cluster_counts
 from kubectl_placement.timeline import model
-from kubectl_placement.timeline.event_history import cluster_events, latest_time, timeline_of_events
+from kubectl_placement.timeline.event_history import latest_time, list_events, timeline_of_events
 from kubectl_placement.timeline.recording import RecordedState, current_state, read_recording
 from placement_ac.cli.documents import PLAIN_WIDTH, in_json, output, plain
 from placement_ac.cli.login_options import FILE, duration
@@ -105,7 +105,7 @@ def _from_hub(where: HubSource, check: str | None, since: timedelta | None) -> m
     seen = read_once(where, KINDS)
     name = chosen_check(seen, check)
     report_missing(seen)
-    events = cluster_events(name, seen.dump.of(EVENT))
+    events = list_events(name, seen.dump.of(EVENT))
     branch = status_of_check(seen, name)
     now = current_state(seen.view, branch) if branch else RecordedState(seen.view.now)
     if not seen.dump.live:

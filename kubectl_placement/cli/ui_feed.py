@@ -234,7 +234,7 @@ def _hub_document(reading: HubReading, problem: str) -> bytes:
     view = reading.view
     state = controller_state(view)
     known = view.dump.knows(LEASE) or view.dump.live
-    line = controller_line(state, view.now).plain.partition(" (renewed ")[0] if known else ""
+    line = controller_line(state, view.now, renewed=False).plain if known else ""
     return to_json(
         {
             "server": view.dump.server,

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from kubectl_placement.explain.steps import ExplainStep, PlacementView, StepName, StepResult
+from kubectl_placement.status.check_status import selection_unknown
 from kubectl_placement.status.model import LISTED_STATES, ClusterRow, ConditionStatus
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
@@ -47,8 +48,8 @@ def controller_steps(case: PlacementView, name: str) -> Iterator[ExplainStep]:
     row = case.rows.get(name)
     if row is None:
         return
-    if row.state == "listed" and row.why.startswith("unknown"):
-        yield StepName.ORDER.unknown(row.why)
+    if unknown := selection_unknown(case.view.dump):
+        yield StepName.ORDER.unknown(unknown)
     else:
         if row.rank is not None:
             yield _order_step(case, row)

@@ -59,7 +59,7 @@ def controller_state(view: HubView) -> ControllerState:
         return ControllerState(True if ready else None, "", None, None, "", deployment, problem)
     key = lease_key(view)
     lease = view.dump.by_key(LEASE).get(key)
-    problem = "" if lease else view.dump.why_unknown(LEASE).removeprefix("unknown: ")
+    problem = "" if lease else view.dump.why_not_read(LEASE)
     since, renewed = instant(lease, "spec", "acquireTime"), instant(lease, "spec", "renewTime")
     leader = text(lease, "spec", "holderIdentity")
     valid = timedelta(seconds=integer(lease, "spec", "leaseDurationSeconds") or 0) + SKEW

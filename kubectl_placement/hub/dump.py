@@ -81,13 +81,17 @@ class Dump:
         return kind in self.objects and all(right.kind != kind for right in self.missing)
 
     def why_unknown(self, kind: Kind) -> str:
+        """Return that the objects of a kind are unknown, and why; "" if they are known."""
+        return f"unknown: {why}" if (why := self.why_not_read(kind)) else ""
+
+    def why_not_read(self, kind: Kind) -> str:
         """Return why the objects of a kind are unknown; "" if they are known."""
         if self.knows(kind):
             return ""
         right = next((right for right in self.missing if right.kind == kind), None)
         if right:
-            return f"unknown: no right to {right}"
-        return f"unknown: {'not read:' if self.live else 'the dump holds no'} {kind}"
+            return f"no right to {right}"
+        return f"{'not read:' if self.live else 'the dump holds no'} {kind}"
 
     def find(self, kind: Kind, name: str, namespace: str = "") -> Object | None:
         """Return one object; None if it does not exist."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Literal
 
+from kubectl_placement.hub.dump import Dump
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.status.model import (
     LISTED_STATES,
@@ -64,6 +65,11 @@ def check_statuses(view: HubView, names: Collection[str] = ()) -> tuple[CheckSta
     )
 
 
+def selection_unknown(dump: Dump) -> str:
+    """Return why it is unknown which clusters are selected; "" if it is known."""
+    return next(filter(None, map(dump.why_unknown, NEEDED)), "")
+
+
 @dataclass(frozen=True)
 class _CheckReader:
     """Reads the status of one check."""
@@ -100,8 +106,7 @@ class _CheckReader:
     @cached_property
     def unknown(self) -> str:
         """Why it is unknown which clusters are selected."""
-        whys = (self.view.dump.why_unknown(kind) for kind in NEEDED)
-        return next(filter(None, whys), "")
+        return selection_unknown(self.view.dump)
 
     @cached_property
     def unchanged_reason(self) -> str:
@@ -286,7 +291,7 @@ class _CheckReader:
         if not view.credentials_known:
             obj = self.kueue_object(name)
             kind, source = obj.source if obj else ("", "")
-            return Credential(_kind(kind), source, None, view.credentials_unknown)
+            return Credential(_kind(kind), source, None, view.credentials_unknown, known=False)
         found = seen.credentials.selected.get(cluster) or seen.credentials.unselected.get(cluster)
         if isinstance(found, CredentialSource):
             return Credential(found.kind, found.name, found.expires)

@@ -26,12 +26,14 @@ ConditionStatus = Literal["True", "False", "Unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """The credentials of a cluster. `kind` "": there are none, or they are unknown (`problem` says which)."""
+    """The credentials of a cluster. `kind` "": there are none, or they are unknown."""
 
     kind: Literal["Secret", "ClusterProfile", ""] = ""
     name: str = ""
     expires: datetime | None = None
     problem: str = ""
+    """Why there are none, or why they are unknown."""
+    known: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 Who waits for the gate, by which removal, and how often the list changed. Pure.
 
 No object says how often the list changed in the last hour: our events of that hour give a lower bound,
-because an event that repeats has only its first and last time, and events do not show a new order.
+because an event that repeats has only its first and last time, events do not show a new order, and those of
+older versions do not say whether a cluster was listed already.
 """
 
 from collections import ChainMap
@@ -26,8 +27,8 @@ from placement_ac.core.api.constants import (
     WORKLOAD,
 )
 from placement_ac.core.api.fields import instant, integer, text
+from placement_ac.core.api.list_change import list_change_of
 from placement_ac.core.inputs.state import HeldWorkloads, Snapshot, Timer, TimerAges, TimerKind
-from placement_ac.core.plan.event_intents import SELECTED_AGAIN
 from placement_ac.core.plan.list_writes import kueue_workloads
 from placement_ac.core.plan.workload_states import our_entries
 from placement_ac.core.selection.selection import listed_clusters
@@ -133,9 +134,9 @@ def _check_of(event: Object) -> str:
     source = text(event, "reportingComponent") or text(event, "source", "component")
     ours = source == FIELD_MANAGER and text(event, "reason") in _REASONS
     is_check = text(event, "involvedObject", "kind") == ADMISSION_CHECK.kind
-    message = text(event, "message")
-    only_again = SELECTED_AGAIN in message and "; " not in message
-    return text(event, "involvedObject", "name") if ours and is_check and not only_again else ""
+    change = list_change_of(event) if ours and is_check else None
+    is_changed = change is not None and not all(one.again for one in change.clusters)
+    return text(event, "involvedObject", "name") if is_changed else ""
 
 
 def _times(event: Object) -> set[datetime]:

@@ -13,7 +13,7 @@ from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.live_view import Affected, LiveView
 from kubectl_placement.status.check_status import check_statuses
 from kubectl_placement.status.model import CheckStatus
-from kubectl_placement.timeline.event_history import cluster_events
+from kubectl_placement.timeline.event_history import list_events
 from kubectl_placement.timeline.model import Timeline
 from kubectl_placement.timeline.recording import current_state
 from kubectl_placement.ui.history import History
@@ -88,7 +88,7 @@ class Board:
 
     def timeline(self, check: str, now: datetime) -> Timeline:
         """Return the last hour of a check. Raises KeyError."""
-        events = cluster_events(check, self.view.dump.of(EVENT))
+        events = list_events(check, self.view.dump.of(EVENT))
         return self._histories[check].timeline(check, events, now)
 
     def changed_at(self, check: str) -> datetime:

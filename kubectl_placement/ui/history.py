@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from kubectl_placement.timeline.event_history import ClusterEvent, timeline_of_events
+from kubectl_placement.timeline.event_history import ListEvent, timeline_of_events
 from kubectl_placement.timeline.model import Lane, Span, Timeline, clip, sort_lanes, timeline_of_states
 from kubectl_placement.timeline.recording import RecordedState
 
@@ -37,7 +37,7 @@ class History:
         while len(self.states) > 1 and self.states[1].time <= now.time - HOUR:
             self.states.popleft()
 
-    def timeline(self, check: str, events: Iterable[ClusterEvent], now: datetime) -> Timeline:
+    def timeline(self, check: str, events: Iterable[ListEvent], now: datetime) -> Timeline:
         """Return the last hour until `now`. At least one state must have been added."""
         first = self.states[0]
         seen = timeline_of_states(check, [*self.states, replace(self.states[-1], time=now)])

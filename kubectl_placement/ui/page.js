@@ -246,8 +246,8 @@ function changes(writes) {
 }
 
 function credential(one) {
-  if (!one.kind) return one.problem.startsWith('unknown') ? '?' : make('span', 'wrong', 'none');
-  return one.kind + (one.problem ? ' ?' : '');
+  if (!one.kind) return one.known ? make('span', 'wrong', 'none') : '?';
+  return one.kind + (one.known ? '' : ' ?');
 }
 
 function expires(one) {

@@ -11,6 +11,7 @@ from cachetools import LRUCache
 
 from placement_ac.core.api.constants import EVENT, EVENTS, EVENTS_NAMESPACE, FIELD_MANAGER, Kind, Resource
 from placement_ac.core.api.errors import Conflict, NotFound
+from placement_ac.core.api.list_change import ANNOTATION
 from placement_ac.core.api.objects import Meta
 from placement_ac.core.plan.event_intents import PostableEvent
 from placement_ac.kube.client import Client, Object
@@ -24,6 +25,8 @@ NAME_MAX: Final = 200
 MESSAGE_MAX: Final = 1024
 """Kubernetes: characters in an event's message."""
 RESOURCE: Final = EVENT.at("v1")
+EventKey = tuple[str, str, str, str]
+"""Uid of the object, reason, message, annotation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +50,14 @@ class QueuedEvent:
         return EVENTS[self.post.reason][0] == "Warning"
 
     @property
-    def key(self) -> tuple[str, str, str]:
-        return self.meta.uid, self.post.reason, self.message
+    def key(self) -> EventKey:
+        """Equal for events that are counted as one: their annotation is the same, too."""
+        return self.meta.uid, self.post.reason, self.message, self.post.data
 
     @property
     def name(self) -> str:
         """The same for the same event on the same object, after a restart and on other replicas."""
-        digest = hashlib.sha256("\0".join(self.key).encode()).hexdigest()[:16]
+        digest = hashlib.sha256("\0".join(filter(None, self.key)).encode()).hexdigest()[:16]
         return f"{self.meta.name[:NAME_MAX].rstrip('-.')}.{digest}"
 
     @property
@@ -68,7 +72,7 @@ class EventWriter:
         self._client = client
         self._resources = resources
         self._instance = socket.gethostname()
-        self._counts: LRUCache[tuple[str, str, str], int] = LRUCache(REMEMBERED)
+        self._counts: LRUCache[EventKey, int] = LRUCache(REMEMBERED)
         """The count of each event that this process has posted."""
 
     async def write(self, event: QueuedEvent) -> None:
@@ -108,10 +112,11 @@ class EventWriter:
 
     def _body(self, event: QueuedEvent) -> Object:
         now = _timestamp(event.when)
+        annotations = {"annotations": {ANNOTATION: event.post.data}} if event.post.data else {}
         return {
             "apiVersion": "v1",
             "kind": EVENT.kind,
-            "metadata": {"name": event.name, "namespace": event.namespace},
+            "metadata": {"name": event.name, "namespace": event.namespace, **annotations},
             "involvedObject": {
                 "apiVersion": self._resources[event.kind].api_version,
                 "kind": event.kind.kind,

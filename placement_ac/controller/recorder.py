@@ -16,7 +16,13 @@ import structlog
 from cachetools import LRUCache, TTLCache
 
 from placement_ac.controller.event_queue import FairQueue
-from placement_ac.controller.event_writer import REMEMBERED, REPEAT_SECONDS, EventWriter, QueuedEvent
+from placement_ac.controller.event_writer import (
+    REMEMBERED,
+    REPEAT_SECONDS,
+    EventKey,
+    EventWriter,
+    QueuedEvent,
+)
 from placement_ac.core.api.constants import ADMISSION_CHECK, Kind, Resource
 from placement_ac.core.api.errors import ApiError, Refused, Unavailable
 from placement_ac.core.api.objects import Check
@@ -72,12 +78,12 @@ class Recorder:
         self._writer = EventWriter(client, resources)
         self._clock = clock
         self._count_seconds = count_seconds
-        self._lasting: TTLCache[tuple[str, str, str], bool] = TTLCache(
+        self._lasting: TTLCache[EventKey, bool] = TTLCache(
             REMEMBERED, REPEAT_SECONDS, timer=lambda: asyncio.get_running_loop().time()
         )
-        self._windows: LRUCache[tuple[str, str, str], RepeatWindow] = LRUCache(REMEMBERED)
+        self._windows: LRUCache[EventKey, RepeatWindow] = LRUCache(REMEMBERED)
         """Events that were posted or queued."""
-        self._repeats: dict[tuple[str, str, str], tuple[QueuedEvent, asyncio.TimerHandle]] = {}
+        self._repeats: dict[EventKey, tuple[QueuedEvent, asyncio.TimerHandle]] = {}
         """Events that have repeated in their windows, and the timers that post the counts."""
         self._queue = FairQueue()
         self._bucket = TokenBucket(per_second, AT_ONCE)
@@ -140,7 +146,7 @@ class Recorder:
         times = known[0].times if known else 0
         self._repeats[event.key] = replace(event, times=times + event.times), timer
 
-    def _post_count(self, key: tuple[str, str, str]) -> None:
+    def _post_count(self, key: EventKey) -> None:
         event, _ = self._repeats.pop(key)
         self._enqueue(event)
         self._start_sending()

@@ -1,6 +1,7 @@
 """The documents agree with the code: tables, commands, links and output are compared with it."""
 
 import base64
+import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import fields, replace
@@ -40,7 +41,7 @@ from placement_ac.cli.main import COMMANDS, main
 from placement_ac.config.load import PREFIX
 from placement_ac.config.settings import Settings, default_of
 from placement_ac.controller import hub_discovery, recorder, session, workqueue
-from placement_ac.core.api import constants, decode, objects
+from placement_ac.core.api import constants, decode, list_change, objects
 from placement_ac.core.credentials import discovery, readiness
 from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningObjects, ProvisioningPolicy
 from placement_ac.core.kubeconfig.source import Unusable
@@ -139,6 +140,7 @@ def test_names_labels_and_annotations() -> None:
         ),
         f"{account}; or {constants.ADDON_ACCOUNT}, after placement-ac adopt",
         f"{account}-<cluster>; or {constants.ADDON_ACCOUNT}-<cluster>, after placement-ac adopt",
+        list_change.ANNOTATION,
         constants.ANNOTATION_ACCOUNT,
         f'{constants.LABEL_SYNC}: "true"',
         constants.FIELD_MANAGER,
@@ -183,6 +185,23 @@ def test_times() -> None:
         health.UNREACHABLE_SECONDS,
         health.LATE_SECONDS,
     ]
+
+
+def test_the_annotation_of_events() -> None:
+    [_, keys] = tables(REFERENCE, "Events")
+    assert [row[0] for row in keys] == [field.name for field in fields(list_change.ListChange)]
+    for field in fields(list_change.ClusterChange):
+        assert field.name in keys[1][1]
+    for change in get_args(list_change.Change):
+        assert change in keys[0][1]
+    assert f"{list_change.SIZE_MAX:,} characters" in keys[2][1]
+    text = section(REFERENCE.read_text("utf-8"), "Events")
+    [example] = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
+    written = list_change.ListChange(
+        "draining",
+        (list_change.ClusterChange("cluster3", None, "not selected any more", "1 Workload runs there"),),
+    )
+    assert json.loads(example) == json.loads(written.to_json())
 
 
 def test_events() -> None:

@@ -309,7 +309,7 @@ ROW = ClusterRow("a", "listed", "", 1, None, 0, "p-a", Credential("Secret", "mul
         pytest.param(view(*LISTED, check(), our_objects("a")), ROW, id="all is known"),
         pytest.param(
             view(*LISTED, check(), our_objects("a"), without=(constants.SECRET,)),
-            replace(ROW, credential=Credential("Secret", "multikueue-a", None, f"{NO_RIGHT} secrets")),
+            replace(ROW, credential=Credential("Secret", "multikueue-a", None, f"{NO_RIGHT} secrets", False)),
             id="no right to Secrets",
         ),
         pytest.param(
@@ -330,7 +330,9 @@ ROW = ClusterRow("a", "listed", "", 1, None, 0, "p-a", Credential("Secret", "mul
             view(*LISTED[:2], check(), our_objects("a"), live=False),
             replace(
                 ROW, running=None, waiting=None,
-                credential=Credential("Secret", "multikueue-a", None, "unknown: the dump holds no secrets"),
+                credential=replace(
+                    ROW.credential, problem="unknown: the dump holds no secrets", known=False
+                ),
             ),
             id="a dump without Secrets and Workloads",
         ),

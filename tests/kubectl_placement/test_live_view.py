@@ -33,6 +33,7 @@ from placement_ac.core.api.constants import (
     WORKLOAD,
     Kind,
 )
+from placement_ac.core.api.list_change import ANNOTATION, ClusterChange, ListChange
 from tests.support.builders import jwt, kubeconfig
 
 Object = dict[str, Any]
@@ -158,7 +159,8 @@ def event(chance: random.Random, version: int) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": f"e{version}", "namespace": "default", "resourceVersion": str(version)},
+        "metadata": {"name": f"e{version}", "namespace": "default", "resourceVersion": str(version)}
+        | {"annotations": {ANNOTATION: ListChange("added", (ClusterChange("a", 1),)).to_json()}},
         "involvedObject": about,
         "reason": "ClusterAdded",
         "source": {"component": "placement-ac"},

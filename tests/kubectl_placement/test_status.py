@@ -246,9 +246,11 @@ BARE = CheckStatus("bad", "Unknown", "", "", False, "", "", "", (), (), (), ())
                 (
                     ClusterRow(
                         "a", "listed", running=None, waiting=None,
-                        credential=Credential("Secret", "s", NOW, "unknown: no right to list secrets"),
+                        credential=Credential("Secret", "s", NOW, "unknown: no right to list secrets", False),
                     ),
-                    ClusterRow("b", "listed", credential=Credential(problem="unknown: no right")),
+                    ClusterRow(
+                        "b", "listed", credential=Credential(problem="unknown: no right", known=False)
+                    ),
                 ),
                 (QueueRow("q", "False", "Stopped: it is\x1b[31m held", ("c",)),), (), (),
             ),

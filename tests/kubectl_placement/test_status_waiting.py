@@ -12,6 +12,7 @@ from kubectl_placement.status.check_status import check_statuses
 from kubectl_placement.status.model import CheckStatus, HeldRow, ListWrites
 from placement_ac.config.settings import Settings
 from placement_ac.core.api import constants
+from placement_ac.core.api.list_change import ANNOTATION, Change, ClusterChange, ListChange
 from tests.support.builders import (
     NOW,
     Raw,
@@ -84,19 +85,40 @@ def test_who_waits_for_another_check_is_held_by_that() -> None:
 # -- how often the list changed
 
 
+KINDS_OF: dict[str, Change] = {
+    "ClustersSelected": "added",
+    "ClusterAdded": "added",
+    "ClusterDraining": "draining",
+    "ClusterRemoved": "removed",
+}
+
+
 def event(
-    reason: str, message: str, ago: float, *, first: float | None = None, count: int = 1, **rest: Any
+    reason: str,
+    cluster: str,
+    ago: float,
+    *,
+    first: float | None = None,
+    count: int = 1,
+    change: ListChange | None = None,
+    **rest: Any,
 ) -> Raw:
-    """An event of ours, `ago` minutes old."""
+    """An event of ours, `ago` minutes old. `change`: another one than of `cluster` alone."""
     times = [NOW - timedelta(minutes=one) for one in (ago if first is None else first, ago)]
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": f"{reason}.{message}.{ago}", "namespace": "default"},
+        "metadata": {
+            "name": f"{reason}.{cluster}.{ago}",
+            "namespace": "default",
+            "annotations": {
+                ANNOTATION: (change or ListChange(KINDS_OF[reason], (ClusterChange(cluster),))).to_json()
+            },
+        },
         "involvedObject": {"kind": "AdmissionCheck", "name": "check"},
         "reportingComponent": "placement-ac",
         "reason": reason,
-        "message": message,
+        "message": "1 cluster more",
         "firstTimestamp": times[0].isoformat(),
         "lastTimestamp": times[1].isoformat(),
         "count": count,
@@ -109,8 +131,8 @@ def last_hour(*events: Raw, changes: int = 99) -> int | None:
     return writes.last_hour
 
 
-AGAIN = "1 cluster more, by Placement ns/p: a (selected again while it drained)"
-PARTLY = "2 clusters more, by Placement ns/p: a (selected again while it drained); b"
+AGAIN = ListChange("added", (ClusterChange("a", again=True),))
+PARTLY = ListChange("added", (ClusterChange("b"), ClusterChange("a", again=True)))
 
 
 @pytest.mark.parametrize(
@@ -138,23 +160,28 @@ PARTLY = "2 clusters more, by Placement ns/p: a (selected again while it drained
         pytest.param([event("ClusterAdded", "a", 61)], 0, id="longer ago"),
         pytest.param(
             [
-                event("ClustersSelected", "1 cluster, by Placement ns/p: a", 5),
-                event("ClusterDraining", "1 cluster drains: a (x)", 4),
-                event("ClusterAdded", AGAIN, 3),
+                event("ClustersSelected", "a", 5),
+                event("ClusterDraining", "a", 4),
+                event("ClusterAdded", "a", 3, change=AGAIN),
             ],
             0,
             id="a new list, and a cluster that drains and is selected again, stays listed",
         ),
-        pytest.param([event("ClusterAdded", PARTLY, 3)], 1, id="another cluster is new"),
+        pytest.param([event("ClusterAdded", "a", 3, change=PARTLY)], 1, id="another cluster is new"),
         pytest.param(
             [
-                event("ClusterUnusable", "a", 5),
+                event("ClusterUnusable", "a", 5, change=AGAIN),
                 event("ClusterAdded", "a", 5, reportingComponent="kueue"),
                 event("ClusterAdded", "a", 5, involvedObject={"kind": "AdmissionCheck", "name": "other"}),
                 event("ClusterAdded", "a", 5, involvedObject={"kind": "Workload", "name": "check"}),
             ],
             0,
             id="others, or about something else",
+        ),
+        pytest.param(
+            [event("ClusterAdded", "a", 5, metadata={"name": "old"}), event("ClusterRemoved", "b", 4)],
+            1,
+            id="one of an older version has no data",
         ),
         pytest.param([event("ClusterAdded", "a", 5, firstTimestamp=None, lastTimestamp=[])], 0, id="no time"),
     ],

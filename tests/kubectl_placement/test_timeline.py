@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from click.testing import CliRunner
 from kubectl_placement.cli.timeline import text_of
 from kubectl_placement.hub.dump import InvalidManifest
 from kubectl_placement.readers.prometheus import cluster_counts
-from kubectl_placement.timeline.event_history import cluster_events, clusters_in, timeline_of_events
+from kubectl_placement.timeline.event_history import list_events, timeline_of_events
 from kubectl_placement.timeline.model import (
     Lane,
     Point,
@@ -41,8 +42,7 @@ from kubectl_placement.timeline.recording import (
 )
 from placement_ac.cli.main import main
 from placement_ac.core.api.errors import ApiError
-from placement_ac.core.plan import event_intents
-from placement_ac.core.plan.event_intents import NAMES_SHOWN
+from placement_ac.core.api.list_change import ANNOTATION, ClusterChange, ListChange
 from tests.support import pictures
 from tests.support.pictures import at
 
@@ -50,57 +50,28 @@ Object = dict[str, Any]
 
 # -- events
 
-MESSAGES = [
-    pytest.param(
-        "2 clusters, by Placement kueue-system/demo: cluster2 (score 80); cluster3 (score -7)",
-        {"cluster2": "score 80", "cluster3": "score -7"},
-        id="selected",
-    ),
-    pytest.param("2 clusters, by Placement kueue-system/demo: a, b", {"a": "", "b": ""}, id="no-score"),
-    pytest.param(
-        "1 cluster drains: cluster3 (not selected any more; 1 Workload runs there); Workloads are waited "
-        "for, 5 min at most, and then sent back",
-        {"cluster3": "not selected any more; 1 Workload runs there"},
-        id="draining",
-    ),
-    pytest.param(
-        "2 clusters are no longer listed: a, b (unusable: no Secret (a; b), no token; drained)",
-        {
-            "a": "unusable: no Secret (a; b), no token; drained",
-            "b": "unusable: no Secret (a; b), no token; drained",
-        },
-        id="brackets",
-    ),
-    pytest.param("nothing that is known", {}, id="other"),
-]
+SELECTED = ListChange("added", (ClusterChange("a", 9), ClusterChange("b", 5)))
+A_ADDED = ListChange("added", (ClusterChange("a"),))
+DRAINS = ListChange("draining", (ClusterChange("a", cause="not selected any more"),))
+GONE = ListChange("removed", (ClusterChange("a", state="drained"),))
 
 
-@pytest.mark.parametrize(("message", "clusters"), MESSAGES)
-def test_the_clusters_in_a_message(message: str, clusters: dict[str, str]) -> None:
-    assert clusters_in(message) == (clusters, 0)
-
-
-def test_what_notices_write_is_read_back() -> None:
-    whys = {f"cluster-{n}": f"score {n}" for n in range(12)}
-    message = f"12 clusters, by Placement kueue-system/demo: {event_intents.named_with_reasons(whys)}"
-    named = dict(list(whys.items())[:NAMES_SHOWN])
-    assert clusters_in(message) == (named, 12 - NAMES_SHOWN)
-
-
-SELECTED, ADDED = "2 clusters, by Placement ns/demo: a (score 9); b (score 5)", "1 cluster more: c (score 7)"
-DRAINS, GONE = "1 cluster drains: a (not selected any more)", "1 cluster is no longer listed: a (drained)"
-
-
-def event(reason: str, message: str, seconds: float, again: float | None = None, **rest: Any) -> Object:
-    """An event as the controller posts it."""
+def event(
+    reason: str, change: ListChange | None, seconds: float, again: float | None = None, **rest: Any
+) -> Object:
+    """An event as the controller posts it; with a message that names another cluster."""
     first, last = (at(one).isoformat() for one in (seconds, seconds if again is None else again))
     about = {"kind": "AdmissionCheck", "name": "demo"}
     return {
-        "metadata": {"name": f"demo.{seconds}", "resourceVersion": str(int(seconds))},
+        "metadata": {
+            "name": f"demo.{seconds}",
+            "resourceVersion": str(int(seconds)),
+            "annotations": {ANNOTATION: change.to_json()} if change else None,
+        },
         "involvedObject": about,
         "reportingComponent": "placement-ac",
         "reason": reason,
-        "message": message,
+        "message": "1 cluster more: other (score 1)",
         "firstTimestamp": first,
         "lastTimestamp": last,
         "count": 1 if again is None else 2,
@@ -108,7 +79,7 @@ def event(reason: str, message: str, seconds: float, again: float | None = None,
 
 
 def of_events(*events: Object, listed: tuple[str, ...] = (), **now: Any) -> dict[str, tuple[Span, ...]]:
-    output = cluster_events("demo", events)
+    output = list_events("demo", events)
     found = timeline_of_events("demo", output, RecordedState(at(100), listed, **now), at(0))
     return {lane.name: lane.spans for lane in found.lanes}
 
@@ -144,7 +115,7 @@ BY_EVENTS: list[Any] = [
     ),
     pytest.param(
         [
-            event("ClusterAdded", "1 cluster more: a (score 9)", 10, again=60),
+            event("ClusterAdded", A_ADDED, 10, again=60),
             event("ClusterRemoved", GONE, 30),
         ],
         ("a",),
@@ -161,7 +132,7 @@ BY_EVENTS: list[Any] = [
         [
             event("ClustersSelected", SELECTED, 1, reportingComponent="somebody"),
             event("ClustersSelected", SELECTED, 1, involvedObject={"kind": "AdmissionCheck", "name": "b"}),
-            event("ClusterUnusable", "1 selected cluster cannot be used: a (no credentials)", 1),
+            event("ClusterUnusable", SELECTED, 1),
             event("ClustersSelected", SELECTED, 10, firstTimestamp=None, lastTimestamp=None),
             event("ClustersSelected", SELECTED, 10, firstTimestamp=[], lastTimestamp={}, series=1, count="x"),
             event("ClustersSelected", SELECTED, 10, involvedObject=["demo"], metadata=None),
@@ -186,7 +157,7 @@ def test_a_drain_begins_at_the_time_of_the_annotation() -> None:
 
 
 def test_without_a_right_to_the_list_nothing_is_said_to_have_left() -> None:
-    output = cluster_events("demo", [event("ClusterAdded", "1 cluster more: a (score 9)", 10)])
+    output = list_events("demo", [event("ClusterAdded", A_ADDED, 10)])
     found = timeline_of_events("demo", output, RecordedState(at(100)), at(10), list_known=False)
     assert [lane.spans for lane in found.lanes] == [(span("listed", 10, 100, end_known=False),)]
 
@@ -210,7 +181,7 @@ def test_the_timeline_of_a_dump_ends_at_its_latest_time(tmp_path: Path) -> None:
 
 
 def test_scores_of_events_are_points() -> None:
-    output = cluster_events("demo", [event("ClustersSelected", SELECTED, 10)])
+    output = list_events("demo", [event("ClustersSelected", SELECTED, 10)])
     found = timeline_of_events("demo", output, RecordedState(at(100), ("a", "b"), scores={"a": 3}), at(0))
     assert [lane.scores for lane in found.lanes] == [
         (Point(at(10), 9), Point(at(100), 3)),
@@ -220,10 +191,45 @@ def test_scores_of_events_are_points() -> None:
 
 
 def test_what_events_only_count_is_noted() -> None:
-    output = cluster_events("demo", [event("ClustersSelected", f"{SELECTED} and 7 more", 10)])
+    output = list_events("demo", [event("ClustersSelected", replace(SELECTED, more=7), 10)])
     assert timeline_of_events("demo", output, RecordedState(at(100)), at(0)).notes == (
         "7 clusters more at 12:00:10, not named",
     )
+
+
+BAD = {"annotations": {ANNOTATION: "{}"}, "name": "demo.20"}
+NO_LINE = event("ClusterAdded", None, 30, message="a\nb")
+
+
+def test_events_without_data_are_notes() -> None:
+    old = [event("ClusterAdded", None, 10), event("ClusterRemoved", SELECTED, 20, metadata=BAD), NO_LINE]
+    output = list_events("demo", [event("ClustersSelected", SELECTED, 40), *old])
+    found = timeline_of_events("demo", output, RecordedState(at(100), ("a", "b")), at(10))
+    assert [(lane.name, [span.begin for span in lane.spans]) for lane in found.lanes] == [
+        ("a", [at(40)]),
+        ("b", [at(40)]),
+    ]
+    assert found.notes == (
+        "3 events of an older version without data",
+        "12:00:10 ClusterAdded: 1 cluster more: other (score 1)",
+        "12:00:20 ClusterRemoved: 1 cluster more: other (score 1)",
+        "12:00:30 ClusterAdded: a b",
+    )
+
+
+def test_of_many_events_without_data_the_last_five_are_shown() -> None:
+    output = list_events("demo", [event("ClusterAdded", None, second) for second in range(20)])
+    first, *texts = timeline_of_events("demo", output, RecordedState(at(100)), at(0)).notes
+    assert first == "20 events of an older version without data"
+    assert [text[:8] for text in texts] == [f"12:00:{second}" for second in range(15, 20)]
+
+
+def test_reasons_are_shown_once_and_never_parsed() -> None:
+    cause = "unusable: no Secret (a; b), no token"
+    drains = ListChange("draining", (ClusterChange("a", cause=cause, state="1 Workload runs there"),))
+    gone = ListChange("removed", (ClusterChange("a", cause=cause, state="drained"),))
+    found = of_events(event("ClusterDraining", drains, 10), event("ClusterRemoved", gone, 20))
+    assert [one.why for one in found["a"]] == ["", f"{cause}; 1 Workload runs there; drained"]
 
 
 def test_no_further_back_than_wanted() -> None:

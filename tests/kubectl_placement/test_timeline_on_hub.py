@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from placement_ac.cli.main import main
+from placement_ac.core.api.list_change import ANNOTATION
 from placement_lab.hub import Hub
-from tests.support.driver import SCORES, Controllers, Driver, eventually
+from tests.support.driver import SCORES, Controllers, Driver, Object, eventually
 
 Run = Callable[..., Result]
 DRAINING = "placement-ac.open-cluster-management.io/draining"
@@ -25,6 +27,12 @@ def run(hub: Hub, admin: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(tmp_path)
     hub.write_kubeconfig(tmp_path / "kubeconfig")
     return lambda *words: CliRunner().invoke(main, ["timeline", *words, "--kubeconfig", "kubeconfig"])
+
+
+@pytest.fixture
+def invoke(run: Run) -> Run:
+    """Call any command, in the same folder."""
+    return lambda *words: CliRunner().invoke(main, [*words, "--kubeconfig", "kubeconfig"])
 
 
 def spans(result: Result) -> dict[str, list[tuple[str, bool, bool]]]:
@@ -40,6 +48,8 @@ def test_by_the_events_of_the_controller(run: Run, admin: Driver, controllers: C
     admin.select("demo", ("a", 9), ("b", 5))
     controllers.start(cluster_retention=0)
     eventually(lambda: [one["reason"] for one in admin.events()], ["ClustersSelected"])
+    [selected] = admin.events()  # a cluster that comes and goes within a second has no span
+    eventually(lambda: f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}" > selected["firstTimestamp"], True)
     admin.decide("demo", ("b", 5))
     eventually(lambda: {one["reason"] for one in admin.events()}, {"ClustersSelected", "ClusterRemoved"})
     assert list(spans(run("-o", "json"))) == ["a", "b"]
@@ -48,6 +58,77 @@ def test_by_the_events_of_the_controller(run: Run, admin: Driver, controllers: C
     output = Path("table").read_text("utf-8")
     assert "its ManagedCluster is gone" in output
     assert "score" in output
+
+
+EVENTS = "/api/v1/namespaces/default/events"
+
+
+def change_events(admin: Driver, change: Object) -> None:
+    """Merge a change into every event of the hub."""
+    for one in admin.events():
+        admin.ask("PATCH", f"{EVENTS}/{one['metadata']['name']}", change, "merge")
+
+
+def placed_and_left(admin: Driver, controllers: Controllers) -> None:
+    """Twelve clusters are listed, and the last one leaves: two events."""
+    names = [f"c{number:02}" for number in range(12)]
+    admin.check("demo")
+    admin.select("demo", *((name, 50 - place) for place, name in enumerate(names)))
+    controller = controllers.start(cluster_retention=0)
+    eventually(lambda: [one["reason"] for one in admin.events()], ["ClustersSelected"])
+    admin.decide("demo", *((name, 50 - place) for place, name in enumerate(names[:-1])))
+    eventually(lambda: [one["reason"] for one in admin.events()], ["ClustersSelected", "ClusterRemoved"])
+    controller.stop()
+
+
+def test_no_message_of_an_event_is_read(
+    run: Run, admin: Driver, controllers: Controllers, invoke: Run
+) -> None:
+    placed_and_left(admin, controllers)
+
+    def shown() -> list[Any]:
+        lanes = json.loads(run("-o", "json").stdout)["lanes"]
+        [check] = json.loads(invoke("status", "-o", "json").stdout)["checks"]
+        steps = invoke("explain", "cluster", "c11", "-o", "json").stdout
+        history = [
+            (lane["name"], [one["begin"] for one in lane["spans"]], lane["scores"][:1]) for lane in lanes
+        ]
+        return [history, check["listWrites"]["lastHour"], steps]
+
+    before = shown()
+    assert (len(before[0]), before[1]) == (12, 1), "all twelve clusters, though a message names five"
+    assert [scores[0]["value"] for _, _, scores in before[0]] == [50 - place for place in range(12)]
+    change_events(admin, {"message": "2 clusters more, by Placement kueue-system/demo: x (score 9); y"})
+    assert shown() == before
+    Path("dump.yaml").write_text(invoke("dump").stdout, "utf-8")
+    of_dump = CliRunner().invoke(main, ["timeline", "demo", "--from-dump", "dump.yaml", "-o", "json"])
+    assert [lane["name"] for lane in json.loads(of_dump.stdout)["lanes"]] == [name for name, *_ in before[0]]
+
+
+@pytest.mark.parametrize(
+    "annotations",
+    [
+        pytest.param(None, id="of an older version"),
+        pytest.param({ANNOTATION: '{"change":"added","clusters":[{"name":7}]}'}, id="of somebody else"),
+    ],
+)
+def test_events_of_an_older_version_are_shown_as_text(
+    run: Run, admin: Driver, controllers: Controllers, invoke: Run, annotations: Object | None
+) -> None:
+    placed_and_left(admin, controllers)
+    change_events(admin, {"metadata": {"annotations": annotations}, "message": "1 cluster more: x\x1b[31m"})
+    found = json.loads(run("-o", "json").stdout)
+    assert len(found["lanes"]) == 11, "the present list alone"
+    assert {span["beginKnown"] for lane in found["lanes"] for span in lane["spans"]} == {False}
+    assert [note[9:] for note in found["notes"][1:]] == [
+        "ClustersSelected: 1 cluster more: x\\x1b[31m",
+        "ClusterRemoved: 1 cluster more: x\\x1b[31m",
+    ]
+    table = run()
+    assert table.stderr.splitlines() == found["notes"]
+    assert table.stderr.count("2 events of an older version without data") == 1
+    [check] = json.loads(invoke("status", "-o", "json").stdout)["checks"]
+    assert check["listWrites"]["lastHour"] == 0
 
 
 def test_without_events_it_says_so(run: Run, admin: Driver) -> None:

@@ -1,11 +1,13 @@
 """The last hour of a check: the controller's events, then what was seen."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from kubectl_placement.timeline.event_history import ClusterEvent
+from kubectl_placement.timeline.event_history import ListEvent
 from kubectl_placement.timeline.model import Point, Span
 from kubectl_placement.timeline.recording import RecordedState
 from kubectl_placement.ui.history import STATES, History
+from placement_ac.core.api.list_change import Change, ClusterChange, ListChange
 
 NOON = datetime(2026, 8, 1, 12, tzinfo=UTC)
 
@@ -18,11 +20,15 @@ def listed(minutes: float, *names: str, draining: tuple[str, ...] = (), **scores
     return RecordedState(at(minutes), names, draining, scores)
 
 
+def event(minutes: float, change: Change, **rest: Any) -> ListEvent:
+    return ListEvent(at(minutes), ListChange(change, (ClusterChange("a", **rest),)))
+
+
 def test_a_span_that_goes_on_is_one() -> None:
     history = History()
     history.add(listed(0, "a", a=70), {})
     history.add(listed(10, "b", "a", draining=("a",), a=10, b=80), {"a": at(10)})
-    events = [ClusterEvent(at(-20), "ClustersSelected", {"a": "score 90"})]
+    events = [event(-20, "added", score=90)]
     found = history.timeline("p", events, at(15))
     a, b = found.lanes
     assert a.spans == (Span("listed", at(-20), at(10)), Span("draining", at(10), at(15)))
@@ -34,15 +40,25 @@ def test_a_span_that_goes_on_is_one() -> None:
 def test_one_that_drains_at_first_began_before() -> None:
     history = History()
     history.add(listed(0, "a", draining=("a",)), {"a": at(-5)})
-    events = [ClusterEvent(at(-20), "ClusterAdded", {"a": ""})]
+    events = [event(-20, "added")]
     [lane] = history.timeline("p", events, at(1)).lanes
     assert lane.spans == (Span("listed", at(-20), at(-5)), Span("draining", at(-5), at(1)))
+
+
+def test_events_without_data_are_notes() -> None:
+    history = History()
+    history.add(listed(0, "a"), {})
+    events = [ListEvent(at(-20), None, "ClusterAdded: a"), ListEvent(at(1), None, "ClusterAdded: b")]
+    assert history.timeline("p", events, at(2)).notes == (
+        "1 event of an older version without data",
+        "11:40:00 ClusterAdded: a",
+    )
 
 
 def test_events_after_the_first_state_do_not_count() -> None:
     history = History()
     history.add(listed(0, "a"), {})
-    events = [ClusterEvent(at(1), "ClusterRemoved", {"a": "drained"})]
+    events = [event(1, "removed", state="drained")]
     [lane] = history.timeline("p", events, at(2)).lanes
     assert [span.end for span in lane.spans] == [at(2)]
 

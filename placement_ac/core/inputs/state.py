@@ -18,6 +18,7 @@ from placement_ac.core.api.constants import (
     SPARE_CLUSTERS,
     RemovalPolicy,
 )
+from placement_ac.core.api.list_change import ListChange
 from placement_ac.core.api.objects import Check, Decision, KueueObject, Placement, Workload
 from placement_ac.core.inputs.fitness import Fitness
 from placement_ac.core.inputs.queue_facts import WorkerFacts
@@ -408,6 +409,8 @@ class EventIntent:
     workloads: tuple[Workload, ...] = ()
     to_each: tuple[str, str] = ("", "")
     """Reason and message of the event on each of them."""
+    change: ListChange | None = None
+    """The change of the list that it is about, as data."""
 
 
 class HeldWorkloads(NamedTuple):

@@ -32,6 +32,7 @@ from placement_ac.core.api.constants import (
     WRITES_UNDONE,
     Kind,
 )
+from placement_ac.core.api.list_change import Change, ClusterChange, ListChange
 from placement_ac.core.api.objects import KueueObject, Workload
 from placement_ac.core.api.text import and_more, count_text, duration_text, joined
 from placement_ac.core.draining.state import DrainState, DrainStep
@@ -79,6 +80,8 @@ class PostableEvent:
     """Whether it is about a state that lasts: then a repetition counts as the same event."""
     about: Workload | KueueObject | None = None
     about_kind: Kind = WORKLOAD
+    data: str = ""
+    """The annotation of a change of the list; "": it is about something else."""
 
 
 def undone_event(message: str) -> PostableEvent:
@@ -140,7 +143,7 @@ def config_events(
         _drained(targets, [name for name in drained if name in stays and name not in draining]),
         _removed(seen, targets, removed, drained),
     )
-    return tuple(EventIntent(reason, message, "list") for reason, message in events if message)
+    return tuple(filter(None, events))
 
 
 def _was_listed(seen: Snapshot, name: str) -> bool:
@@ -169,52 +172,74 @@ def unusable_clusters(seen: Snapshot, targets: TargetClusters) -> DueEvents:
     return DueEvents((EventIntent(CLUSTER_UNUSABLE, message),), timers=frozenset({timer}))
 
 
-def _selected(seen: Snapshot, targets: TargetClusters, names: Collection[str]) -> tuple[str, str]:
-    return CLUSTERS_SELECTED, _by(seen, count_text(len(names), "cluster"), _scores(targets, names))
+def _selected(seen: Snapshot, targets: TargetClusters, names: Collection[str]) -> EventIntent | None:
+    message = f"{count_text(len(names), 'cluster')}, {_by(seen)}"
+    return _list_event(CLUSTERS_SELECTED, message, "added", _to_list(targets, names))
 
 
 def _added(
     seen: Snapshot, targets: TargetClusters, names: Collection[str], drained: Collection[str]
-) -> tuple[str, str]:
-    reasons = _scores(targets, [name for name in names if name not in drained])
-    again = [entry.cluster for entry in targets.to_list if entry.name in names and entry.name in drained]
-    reasons |= dict.fromkeys(again, SELECTED_AGAIN)
-    return CLUSTER_ADDED, _by(seen, f"{count_text(len(names), 'cluster')} more", reasons)
+) -> EventIntent | None:
+    message = f"{count_text(len(names), 'cluster')} more, {_by(seen)}"
+    return _list_event(CLUSTER_ADDED, message, "added", _to_list(targets, names, drained))
 
 
-def _by(seen: Snapshot, what: str, reasons: Mapping[str, str]) -> str:
+def _by(seen: Snapshot) -> str:
     where = f"{seen.decision.placement.meta.namespace}/" if seen.decision.placement else ""
-    return f"{what}, by Placement {where}{seen.name}: {named_with_reasons(reasons)}" if reasons else ""
+    return f"by Placement {where}{seen.name}"
 
 
-def _scores(targets: TargetClusters, names: Collection[str]) -> dict[str, str]:
-    return {
-        entry.cluster: f"score {entry.rank.score}" if entry.rank and entry.rank.score else ""
+def _to_list(
+    targets: TargetClusters, names: Collection[str], drained: Collection[str] = ()
+) -> list[ClusterChange]:
+    """Return the clusters of these MultiKueueClusters, first those that are new."""
+    return [
+        ClusterChange(
+            entry.cluster,
+            entry.rank.score or None if entry.rank and not again else None,
+            cause=SELECTED_AGAIN if again else "",
+            again=again,
+        )
+        for again in (False, True)
         for entry in targets.to_list
-        if entry.name in names
-    }
+        if entry.name in names and (entry.name in drained) is again
+    ]
 
 
-def _draining(seen: Snapshot, targets: TargetClusters, names: Collection[str]) -> tuple[str, str]:
-    steps = [step for step in targets.drain.staying if step.name in names]
+def _list_event(
+    reason: str, message: str, change: Change, clusters: Collection[ClusterChange], end: str = ""
+) -> EventIntent | None:
+    """Return the event about these clusters, as text and as data; None: there are none."""
     reasons = {
-        step.cluster: f"{_cause(seen, targets, step.cluster)}; {_drain_message(targets, step)}"
-        for step in steps
+        one.name: "; ".join(filter(None, (one.cause, one.state)))
+        or (f"score {one.score}" if one.score else "")
+        for one in clusters
     }
-    verb = "drains" if len(reasons) == 1 else "drain"
+    whole = f"{message}: {named_with_reasons(reasons)}{end}"
+    data = ListChange(change, tuple(clusters))
+    return EventIntent(reason, whole, "list", change=data) if clusters else None
+
+
+def _draining(seen: Snapshot, targets: TargetClusters, names: Collection[str]) -> EventIntent | None:
+    steps = [step for step in targets.drain.staying if step.name in names]
+    clusters = [
+        ClusterChange(
+            step.cluster, cause=_cause(seen, targets, step.cluster), state=_drain_message(targets, step)
+        )
+        for step in steps
+    ]
+    verb = "drains" if len(clusters) == 1 else "drain"
     runs = any(targets.workloads.running.get(step.name) for step in steps)
     policy = f"; {_removal_message(seen)}" if runs else ""
-    message = f"{count_text(len(reasons), 'cluster')} {verb}: {named_with_reasons(reasons)}{policy}"
-    return CLUSTER_DRAINING, message if reasons else ""
+    message = f"{count_text(len(clusters), 'cluster')} {verb}"
+    return _list_event(CLUSTER_DRAINING, message, "draining", clusters, policy)
 
 
-def _drained(targets: TargetClusters, names: Collection[str]) -> tuple[str, str]:
-    clusters = [step.cluster for step in targets.drain.staying if step.name in names]
+def _drained(targets: TargetClusters, names: Collection[str]) -> EventIntent | None:
+    clusters = [ClusterChange(step.cluster) for step in targets.drain.staying if step.name in names]
     verb = "has drained and stands by" if len(clusters) == 1 else "have drained and stand by"
-    message = (
-        f"{count_text(len(clusters), 'cluster')} {verb}: {named_with_reasons(dict.fromkeys(clusters, ''))}"
-    )
-    return CLUSTER_DRAINED, message if clusters else ""
+    message = f"{count_text(len(clusters), 'cluster')} {verb}"
+    return _list_event(CLUSTER_DRAINED, message, "drained", clusters)
 
 
 def _drain_message(targets: TargetClusters, step: DrainStep) -> str:
@@ -236,17 +261,18 @@ def _removal_message(seen: Snapshot) -> str:
 
 def _removed(
     seen: Snapshot, targets: TargetClusters, names: Collection[str], drained: Collection[str]
-) -> tuple[str, str]:
-    clusters = {name: cluster for cluster, name in targets.listed.items()}
-    reasons: dict[str, str] = {}
+) -> EventIntent | None:
+    of = {name: cluster for cluster, name in targets.listed.items()}
+    clusters = []
     for name in names:
-        cluster = clusters.get(name, name)
-        reasons[cluster] = _cause(seen, targets, cluster)
-        if cluster not in seen.fleet.deleted_clusters:
-            reasons[cluster] += "; drained" if name in drained else "; nothing ran there"
-    verb = "is" if len(reasons) == 1 else "are"
-    message = f"{count_text(len(reasons), 'cluster')} {verb} no longer listed: {named_with_reasons(reasons)}"
-    return CLUSTER_REMOVED, message if reasons else ""
+        cluster = of.get(name, name)
+        state = "drained" if name in drained else "nothing ran there"
+        is_gone = cluster in seen.fleet.deleted_clusters
+        cause = _cause(seen, targets, cluster)
+        clusters.append(ClusterChange(cluster, cause=cause, state="" if is_gone else state))
+    verb = "is" if len(clusters) == 1 else "are"
+    message = f"{count_text(len(clusters), 'cluster')} {verb} no longer listed"
+    return _list_event(CLUSTER_REMOVED, message, "removed", clusters)
 
 
 def _cause(seen: Snapshot, targets: TargetClusters, cluster: str) -> str:
@@ -316,6 +342,7 @@ def postable_events(
         if not postable or (intent.workloads and not done):
             continue
         names = f": {joined(workload.label for workload in done)}" if done else ""
-        yield PostableEvent(intent.reason, intent.message + names, lasts=not intent.after)
+        data = intent.change.to_json() if intent.change else ""
+        yield PostableEvent(intent.reason, intent.message + names, lasts=not intent.after, data=data)
         for workload in done[:WORKLOAD_EVENTS_MAX]:
             yield PostableEvent(*intent.to_each, lasts=False, about=workload)

@@ -3,7 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +20,7 @@ from placement_ac.controller.recorder import (
 )
 from placement_ac.core.api import decode
 from placement_ac.core.api.constants import ADMISSION_CHECK, WORKLOAD
+from placement_ac.core.api.list_change import ANNOTATION, ClusterChange, ListChange
 from placement_ac.core.plan.event_intents import PostableEvent
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
@@ -178,6 +179,25 @@ def test_a_change_that_happens_again_is_counted_up_also_after_a_restart(
 
     on(test)
     assert counts(admin) == [("1 cluster more", 3, "12:00:10"), ("another", 1, "12:00:10")]
+
+
+def test_an_event_with_other_data_is_another_event(admin: Driver, on: Callable[[Test], None]) -> None:
+    first, other = (
+        ListChange("added", (ClusterChange("a"), ClusterChange(name))).to_json() for name in ("b", "c")
+    )
+
+    async def test(rig: Rig) -> None:
+        await rig.post(ADDED)  # as an older version does, before this one takes over
+        rig.restart()
+        await rig.post(replace(ADDED, data=first))
+        rig.now += timedelta(seconds=5)
+        await rig.post(replace(ADDED, data=first), replace(ADDED, data=other))
+        rig.restart()
+        await rig.post(replace(ADDED, data=first))
+
+    on(test)
+    found = [(event["metadata"].get("annotations"), event["count"]) for event in admin.events()]
+    assert found == [(None, 1), ({ANNOTATION: first}, 3), ({ANNOTATION: other}, 1)]
 
 
 def test_what_lasts_is_counted_once_in_ten_minutes_whoever_says_it(

@@ -1,13 +1,14 @@
 """Kubernetes events: from the difference of two lists, one event per reason, after the write."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import pytest
 
 from placement_ac.core.api import decode, objects
 from placement_ac.core.api.constants import ANNOTATION_DRAINING, EVENTS, IMMEDIATE, UNUSABLE_SECONDS
+from placement_ac.core.api.list_change import ClusterChange, ListChange
 from placement_ac.core.inputs.state import EventIntent, PlacementPolicy, Plan, Timer, TimerKind
 from placement_ac.core.plan.event_intents import (
     NAMES_SHOWN,
@@ -33,6 +34,8 @@ BY: Final = "by Placement kueue-system/p"
 SINCE: Final = "2026-08-01T11:00:00Z"
 NOTHING_RAN: Final = "(not selected any more; nothing ran there)"
 WAITED: Final = "Workloads are waited for"
+NOT_SELECTED: Final = "not selected any more"
+AGAIN: Final = "selected again while it drained"
 MANY: Final = tuple(f"c{number:02}" for number in range(17))
 
 
@@ -156,6 +159,49 @@ def test_a_change_of_the_list_has_one_event_per_reason(
     assert on_checks(hub.planned()) == expected_events
 
 
+@pytest.mark.parametrize(
+    ("hub", "changes"),
+    [
+        pytest.param(
+            Hub([("a", 40), "b"]),
+            [ListChange("added", (ClusterChange("a", 40), ClusterChange("b")))],
+            id="the first",
+        ),
+        pytest.param(
+            Hub([("a", 4), ("b", 9), ("c", 7)], "ab", "b", jobs=A_JOB),
+            [ListChange("added", (ClusterChange("c", 7), ClusterChange("b", cause=AGAIN, again=True)))],
+            id="one more, and one again",
+        ),
+        pytest.param(
+            Hub("a", "ab", jobs=A_JOB),
+            [
+                ListChange(
+                    "draining", (ClusterChange("b", cause=NOT_SELECTED, state="1 Workload runs there"),)
+                )
+            ],
+            id="drains",
+        ),
+        pytest.param(
+            Hub("c", "ab", fleet=managed_clusters("b", "c")),
+            [
+                ListChange("added", (ClusterChange("c"),)),
+                ListChange(
+                    "removed",
+                    (
+                        ClusterChange("a", cause="its ManagedCluster is gone"),
+                        ClusterChange("b", cause=NOT_SELECTED, state="nothing ran there"),
+                    ),
+                ),
+            ],
+            id="goes",
+        ),
+        pytest.param(Hub(MANY), [ListChange("added", tuple(map(ClusterChange, MANY)))], id="all are named"),
+    ],
+)
+def test_a_change_of_the_list_is_data_as_well(hub: Hub, changes: list[ListChange]) -> None:
+    assert [intent.change for intent in hub.planned().config_events()] == changes
+
+
 LEFT_BEFORE: Final = {Timer(TimerKind.RETAINED, "p-b"): 5.0}
 
 
@@ -272,6 +318,12 @@ BOTH: Final = (W0.meta.uid, W1.meta.uid)
         pytest.param(LISTED, {"succeeded": True, "answered": BOTH}, [], id="the list was not written"),
         pytest.param(
             LISTED, {"listed": True}, [PostableEvent("ClusterAdded", "added", lasts=False)], id="it was"
+        ),
+        pytest.param(
+            replace(LISTED, change=ListChange("added")),
+            {"listed": True},
+            [PostableEvent("ClusterAdded", "added", False, data='{"change":"added","clusters":[]}')],
+            id="with its data",
         ),
         pytest.param(
             LOST,

@@ -11,6 +11,7 @@ from placement_ac.core.api.constants import (
     MULTIKUEUE_CONFIG,
     REASONS,
 )
+from placement_ac.core.api.list_change import ClusterChange, ListChange
 from placement_ac.core.inputs.state import (
     EventIntent,
     HubFacts,
@@ -84,7 +85,8 @@ def test_every_selected_cluster_with_credentials_is_generated() -> None:
         clusters=(wanted("a"), wanted("b")),
     )
     expected_texts = "2 clusters, by Placement kueue-system/p: a, b"
-    assert answer.config_events() == (EventIntent("ClustersSelected", expected_texts, "list"),)
+    change = ListChange("added", (ClusterChange("a"), ClusterChange("b")))
+    assert answer.config_events() == (EventIntent("ClustersSelected", expected_texts, "list", change=change),)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,69 @@
+"""
+A change of Kueue's list, as the controller's events carry it: JSON in an annotation, instead of the message.
+
+Pure. Who may write events may write anything into them: an annotation of another shape counts as none.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Annotated, Final, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from placement_ac.core.api.fields import text
+from placement_ac.core.api.schemas import Raw, SlottedModel
+
+ANNOTATION: Final = "placement-ac.open-cluster-management.io/event"
+SIZE_MAX: Final = 32_768
+"""Characters of the annotation; twenty clusters, the most that Kueue lists, take about two thousand."""
+Change = Literal["added", "draining", "drained", "removed"]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterChange(SlottedModel):
+    """A managed cluster in a change of the list."""
+
+    name: Annotated[str, Field(min_length=1, max_length=256)]
+    score: Annotated[int, Field(ge=-(2**31), lt=2**31)] | None = None
+    """Of one that is added; None: nothing scores it."""
+    cause: str = ""
+    """Why it is added, drains or was removed, as text."""
+    state: str = ""
+    """Why it is still listed, or whether it has drained, as text."""
+    again: bool = False
+    """Of one that is added: it was on the list already, and drained."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListChange(SlottedModel):
+    """A change of some clusters of the list. Only reading validates: a plan never fails for its event."""
+
+    change: Change
+    clusters: tuple[ClusterChange, ...] = ()
+    more: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    """The number of clusters that are left out, because the annotation would be too long."""
+
+    def to_json(self) -> str:
+        """Return the annotation: at most SIZE_MAX characters."""
+        shown = self.clusters
+        while len(annotation := self._annotation(shown)) > SIZE_MAX:
+            shown = shown[: len(shown) // 2]
+        return annotation
+
+    def _annotation(self, shown: tuple[ClusterChange, ...]) -> str:
+        clusters = [{key: value for key, value in asdict(one).items() if value} for one in shown]
+        left_out = self.more + len(self.clusters) - len(shown)
+        more = {"more": left_out} if left_out else {}
+        return json.dumps({"change": self.change, "clusters": clusters, **more}, separators=(",", ":"))
+
+
+_SCHEMA: Final = TypeAdapter(ListChange)
+
+
+def list_change_of(event: Raw) -> ListChange | None:
+    """Return the change that an Event carries; None: it carries none that can be read."""
+    annotation = text(event, "metadata", "annotations", ANNOTATION)
+    try:
+        return _SCHEMA.validate_json(annotation) if len(annotation) <= SIZE_MAX else None
+    except ValidationError:
+        return None
