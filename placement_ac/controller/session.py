@@ -139,11 +139,11 @@ class Session:
         )
         scopes = [scope for scope in self.cache.scopes if scope[0] in resources]
         self._watches = _watch_health(self._health, scopes)
-        self._relisters: list[Relister] = []
+        self._relisters: dict[Scope, Relister] = {}
         self._informers: list[Informer] = []
         for scope in scopes:
             if scope[0] in KOPF_KINDS:
-                self._relisters.append(Relister(self._cache_list(scope)))
+                self._relisters[scope] = Relister(self._cache_list(scope))
             else:
                 informer = Informer(
                     self._cache_list(scope),
@@ -169,7 +169,7 @@ class Session:
                 log.info("not served by this hub; going on without", kind=str(kind))
                 self.cache.replace(kind, (), "")
         parts = (
-            *(part for relister in self._relisters for part in relister.tasks()),
+            *(part for relister in self._relisters.values() for part in relister.tasks()),
             *(part for informer in self._informers for part in informer.tasks()),
             self._rediscover(),
             self._log_when_stalled(),
@@ -181,7 +181,7 @@ class Session:
     def _recovered(self) -> None:
         """Go on after a gap: kopf's watches have had it as well, and do not say so."""
         self.queue.retry_failed()
-        for relister in self._relisters:
+        for relister in self._relisters.values():
             relister.list_soon()
 
     async def close(self) -> None:
@@ -214,8 +214,11 @@ class Session:
         """Take in an object that kopf has listed (`change` None) or that has changed."""
         kind = resource.of
         namespace = (obj.get("metadata") or {}).get("namespace") or EVERYWHERE
-        if watch := self._watches.get((kind, namespace)) or self._watches.get((kind, EVERYWHERE)):
+        scope = (kind, namespace) if (kind, namespace) in self._watches else (kind, EVERYWHERE)
+        if watch := self._watches.get(scope):
             watch.received()
+        if change is None and (relister := self._relisters.get(scope)):
+            relister.list_soon()  # kopf does not say what has vanished before its list
         keys = (self.cache.remove if change == "DELETED" else self.cache.put)(kind, obj)
         (self._enqueue_soon if kind in WRITTEN_KINDS else self._enqueue)(keys)
 

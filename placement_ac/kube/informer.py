@@ -4,7 +4,7 @@ Keeps the cache up to date on one kind in one namespace, or in all: LIST by page
 kopf lists a kind at once and keeps a memory for each object, so kinds with many objects (Workloads,
 ManagedClusters, scores, MultiKueueClusters, Secrets) are followed by an `Informer`, which does what client-go
 calls a Reflector. kopf does not say when its first list is complete, nor what vanished while its watch was
-interrupted: a `Relister` lists the kinds that kopf follows at the start, after a gap and every minute.
+interrupted: a `Relister` lists the kinds that kopf follows at the start, after kopf and every minute.
 Neither decides anything.
 """
 
@@ -36,6 +36,8 @@ RELIST_SECONDS: Final = 600.0
 """How often everything is listed again although the watch goes on."""
 KOPF_RELIST_SECONDS: Final = 60.0
 """How often the kinds that kopf follows are listed: that finds what vanished, or never came."""
+KOPF_STARTS_SECONDS: Final = 2.0
+"""When they are listed for the second time: kopf, which starts later than this, follows them by then."""
 PAUSE_SECONDS: Final = (0.2, 0.5, 1.0, 2.0, 5.0)
 """Pauses after a request that was refused; the last one is repeated."""
 UNREACHABLE_PAUSE_SECONDS: Final = 0.5
@@ -111,7 +113,7 @@ class CacheList:
 
 
 class Relister:
-    """Lists a kind that kopf follows: at the start, every KOPF_RELIST_SECONDS, and when it is asked to."""
+    """Lists a kind that kopf follows: twice at the start, after kopf, and every KOPF_RELIST_SECONDS."""
 
     def __init__(self, target: CacheList) -> None:
         self._target = target
@@ -127,12 +129,15 @@ class Relister:
         return [self._list_again_and_again()]
 
     async def _list_again_and_again(self) -> None:
+        pause = min(KOPF_STARTS_SECONDS, KOPF_RELIST_SECONDS)
         while True:
             self._requested.clear()
             await self._list_until_it_succeeds()
             with suppress(TimeoutError):
-                async with asyncio.timeout(KOPF_RELIST_SECONDS):
+                async with asyncio.timeout(pause):
                     await self._requested.wait()
+                    continue
+            pause = KOPF_RELIST_SECONDS
 
     async def _list_until_it_succeeds(self) -> None:
         failures = 0

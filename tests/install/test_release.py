@@ -208,6 +208,7 @@ def test_what_a_release_has(release: dict[str, Workflow]) -> None:
     assert build["platforms"] == "linux/amd64,linux/arm64"
     assert (build["push"], build["provenance"]) == (True, "mode=max")
     assert 'hatchling" build --directory dist' in text
+    assert "for package in kubectl_placement placement_lab; do" in text
     assert "make sbom SBOM=" in text
     assert "cyclonedx-json=dist/" in text
     assert "helm package charts/placement-ac --version" in text

@@ -197,7 +197,7 @@ def test_a_decision_that_the_placement_does_not_own_is_ignored(
     admin.ask("POST", f"{admin.ocm}/placementdecisions", forged)
     admin.decision_status("forged", [{"clusterName": "b", "reason": ""}])
     problem = "delete PlacementDecision kueue-system/forged: Placement p does not own it, so it is ignored"
-    eventually(lambda: admin.active("p")["message"], f"{GENERATED}; {problem}")
+    eventually(lambda: admin.active("p").get("message"), f"{GENERATED}; {problem}")
     assert (admin.listed("p"), admin.reason("p"), admin.clusters()) == (["p-a"], "Active", ["p-a"])
 
 

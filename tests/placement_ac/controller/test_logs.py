@@ -90,9 +90,7 @@ def test_nothing_is_told_when_nothing_changes(
 def test_an_outage_is_two_lines_however_many_watch(
     log: Log, hub: Hub, admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shorten(
-        monkeypatch, WATCH_SECONDS=1, KOPF_RELIST_SECONDS=0.5
-    )  # the end of a quiet watch tells that it goes on
+    shorten(monkeypatch, WATCH_SECONDS=1)  # the end of a quiet watch tells that it goes on
     admin.check("p")
     admin.select("p", "a")
     controllers.start()
@@ -108,7 +106,7 @@ def test_an_outage_is_two_lines_however_many_watch(
         eventually(logged, ["the API server does not answer; trying again"])
         time.sleep(1.5)  # what is tested: several tries
     eventually(lambda: logged()[1:], ["the API server answers again"])
-    hub.faults.add("GET", "/placements", status=500)  # the next watch: one may not be open this very moment
+    hub.faults.add("GET", "/managedclusters", status=500)  # the next watch: one may not be open at the moment
     eventually(lambda: logged()[2:], ["cannot follow; trying again", "follows again"])
 
 
