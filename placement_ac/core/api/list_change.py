@@ -51,10 +51,14 @@ class ListChange(SlottedModel):
         return annotation
 
     def _annotation(self, shown: tuple[ClusterChange, ...]) -> str:
-        clusters = [{key: value for key, value in asdict(one).items() if value} for one in shown]
+        clusters = [{key: value for key, value in asdict(one).items() if _says(value)} for one in shown]
         left_out = self.more + len(self.clusters) - len(shown)
         more = {"more": left_out} if left_out else {}
         return json.dumps({"change": self.change, "clusters": clusters, **more}, separators=(",", ":"))
+
+
+def _says(value: object) -> bool:
+    return bool(value) or (value == 0 and value is not False)  # a score of 0 is one
 
 
 _SCHEMA: Final = TypeAdapter(ListChange)

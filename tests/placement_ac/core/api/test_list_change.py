@@ -23,6 +23,11 @@ def event(annotation: Any) -> dict[str, Any]:
             id="added",
         ),
         pytest.param(
+            ListChange("added", (ClusterChange("a", 0),)),
+            '{"change":"added","clusters":[{"name":"a","score":0}]}',
+            id="a score of 0",
+        ),
+        pytest.param(
             ListChange("draining", (DRAINS,)),
             '{"change":"draining","clusters":[{"name":"b","cause":"not selected any more",'
             '"state":"1 Workload runs there"}]}',
