@@ -175,8 +175,8 @@ def grown(small: Figures, big: Figures) -> Figures:
     """Return the figures of the big scene as multiples of those of the small one."""
     sizes = [{key: one[key] for key in ("checks", "clusters")} for one in (small, big)]
     found: Figures = dict(zip(("from", "to"), sizes, strict=True))
-    for name, way in GROWING.items():
-        before, after = _at(small, way), _at(big, way)
+    for name, path in GROWING.items():
+        before, after = _at(small, path), _at(big, path)
         found[name] = round(after / before, 3) if before and after else None
     burst, times = found["burst"], big["checks"] / small["checks"]
     return found | {"burstPerCheck": round(burst / times, 3) if burst else None}

@@ -62,7 +62,7 @@ def eventually_ended(pid: int) -> None:
         if time.monotonic() > end:
             os.kill(pid, signal.SIGKILL)
             pytest.fail("the child still runs")
-        time.sleep(0.02)  # nobody but init is told that a child of another process has ended
+        time.sleep(0.02)  # only init can wait for the end of a child of another process
 
 
 @pytest.mark.parametrize("output", ["", ">/dev/null", ">/dev/null 2>&1"])
