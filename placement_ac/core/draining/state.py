@@ -1,12 +1,12 @@
 """
 The states of a cluster that drains, and the data that decide between them.
 
-Pure data. docs/draining.md shows `DrainState` as a table, and a test compares the two.
+Pure data. `rules.RULES` says when a cluster is in which state.
 """
 
 from collections.abc import Mapping
 from enum import Enum, unique
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from placement_ac.core.api.constants import PENDING, READY, RETRY
 from placement_ac.core.api.objects import Workload
@@ -17,78 +17,39 @@ _NOTHING_RUNS: Final = "nothing runs there any more"
 
 @unique
 class DrainState(Enum):
-    """The state of a cluster that is listed and no longer wanted.
-
-    Each snapshot alone decides the state, so any of them may follow any other.
-    """
+    """The state of a cluster that is listed and no longer wanted; any of them may follow any other."""
 
     message: str
     """The reason in the condition `Active`; `{}` takes the detail of the step."""
     closes_gate: bool
     """Whether no Workload of the config becomes Ready. Not with our own dispatcher."""
-    ends_when: str
 
-    def __init__(self, message: str, closes_gate: bool, ends_when: str) -> None:
-        self.message = message
-        self.closes_gate = closes_gate
-        self.ends_when = ends_when
+    def __new__(cls, message: str, closes_gate: bool) -> Self:
+        state = object.__new__(cls)
+        state._value_ = len(cls.__members__)  # states may share a message
+        state.message, state.closes_gate = message, closes_gate
+        return state
 
-    RUNNING = (
-        "Workloads run there",
-        False,
-        "the last of them ends, the deadline passes, or the policy is `Immediate`",
-    )
-    SEND_BACK_DUE = ("Workloads run there", True, "the gate has been closed; then they are sent back")
-    CANNOT_SEND_BACK = ("Workloads run there; {}", False, "the cluster answers, and Kueue is connected to it")
-    SENDING_BACK = ("its Workloads are sent back", True, "Kueue has taken them back")
-    WAITING = ("Workloads wait there", True, "they are placed, or sent back after `--waiting-grace`")
-    ASKING = (_NOTHING_RUNS, False, "the cluster has reported its copies; then the gate is closed")
-    CLOSING = (_NOTHING_RUNS, True, "the gate has been closed")
-    TAKING_BACK = (_NOTHING_RUNS, True, "Kueue has set every Workload that was sent back to `Pending`")
-    QUIET = (_NOTHING_RUNS, True, "after 2 s the cluster is asked again, and reports no copy")
-    COPY_FOUND = (
-        _NOTHING_RUNS,
-        True,
-        "Kueue records the Workload, which is `Ready` for 3 s, or it is sent back once more",
-    )
-    SETTLING = (
-        "decisions flap",
-        False,
-        "the selection has been the same for `--settle`; then the gate is closed",
-    )
-    CLEANING_UP = (_NOTHING_RUNS, False, "2 s have passed since the last Workload of the config ended")
-    WITHOUT_OUR_CHECK = (
-        "Workloads without our check are there: they must finish first",
-        False,
-        "they have finished",
-    )
-    PLACED_ELSEWHERE = (
-        "it holds copies of Workloads that are placed elsewhere",
-        False,
-        "Kueue has removed these copies",
-    )
-    GATE_REOPENED = (
-        "the gate was closed for too long: it is open for a minute, and is closed again",
-        False,
-        "a minute has passed",
-    )
-    DISCONNECTED = ("Kueue is not connected to it", False, "Kueue is connected to it")
-    NOT_ANSWERING = (
-        "it cannot be asked for copies: {}",
-        False,
-        "it reports its copies; it is asked every 15 s",
-    )
-    UNREACHABLE = (
-        "OCM cannot reach it",
-        False,
-        "OCM takes the taint `unreachable` away, or the ManagedCluster is deleted",
-    )
-    STANDING_BY = (
-        "no job is sent there",
-        False,
-        "it is selected again, `--unlist-after` has passed, its slot is needed, or its credentials are gone",
-    )
-    UNLISTED = ("", True, "the list is written without it; a second later the gate opens")
+    RUNNING = ("Workloads run there", False)
+    SEND_BACK_DUE = ("Workloads run there", True)
+    CANNOT_SEND_BACK = ("Workloads run there; {}", False)
+    SENDING_BACK = ("its Workloads are sent back", True)
+    WAITING = ("Workloads wait there", True)
+    ASKING = (_NOTHING_RUNS, False)
+    CLOSING = (_NOTHING_RUNS, True)
+    TAKING_BACK = (_NOTHING_RUNS, True)
+    QUIET = (_NOTHING_RUNS, True)
+    COPY_FOUND = (_NOTHING_RUNS, True)
+    SETTLING = ("decisions flap", False)
+    CLEANING_UP = (_NOTHING_RUNS, False)
+    WITHOUT_OUR_CHECK = ("Workloads without our check are there: they must finish first", False)
+    PLACED_ELSEWHERE = ("it holds copies of Workloads that are placed elsewhere", False)
+    GATE_REOPENED = ("the gate was closed for too long: it is open for a minute, and is closed again", False)
+    DISCONNECTED = ("Kueue is not connected to it", False)
+    NOT_ANSWERING = ("it cannot be asked for copies: {}", False)
+    UNREACHABLE = ("OCM cannot reach it", False)
+    STANDING_BY = ("no job is sent there", False)
+    UNLISTED = ("", True)
 
 
 class DrainStep(NamedTuple):
@@ -162,17 +123,6 @@ class ConfigWorkloads(NamedTuple):
         return {entry.state for entry in workload.check_states if entry.check in self.checks}
 
 
-class DrainContext(NamedTuple):
-    """The data that all steps of a drain share."""
-
-    seen: Snapshot
-    workloads: ConfigWorkloads
-    reopened: bool = False
-    """Whether the gate has been closed for too long, and is open for a while."""
-    must_leave: frozenset[str] = frozenset()
-    """Clusters that do not stand by: others need their slots, or they get another name."""
-
-
 def group_workloads(seen: Snapshot) -> ConfigWorkloads:
     """Return the Workloads of this config, by where they are."""
     running: dict[str, list[Workload]] = {}
@@ -182,7 +132,6 @@ def group_workloads(seen: Snapshot) -> ConfigWorkloads:
             running.setdefault(workload.cluster, []).append(workload)
         for name in workload.nominated:
             waiting.setdefault(name, []).append(workload)
-    undecided = tuple(workload for workload in seen.workloads if not workload.cluster)
-    return ConfigWorkloads(
-        frozenset(check.meta.name for check in seen.checks.ours), running, waiting, undecided
-    )
+    undecided = tuple([workload for workload in seen.workloads if not workload.cluster])
+    checks = frozenset([check.meta.name for check in seen.checks.ours])
+    return ConfigWorkloads(checks, running, waiting, undecided)

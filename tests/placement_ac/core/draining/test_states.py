@@ -1,10 +1,11 @@
-"""docs/draining.md shows the states of a draining cluster as the code has them."""
+"""docs/draining.md shows the states of a draining cluster as the code has them, in the order of its rules."""
 
 import re
 from pathlib import Path
 
 import pytest
 
+from placement_ac.core.draining.rules import RULES
 from placement_ac.core.draining.state import DrainState, DrainStep
 
 PAGE = (Path(__file__).resolve().parents[4] / "docs" / "draining.md").read_text("utf-8")
@@ -17,16 +18,17 @@ def title(state: DrainState) -> str:
 def test_the_table_of_states() -> None:
     _, _, after = PAGE.partition("### The states of a draining cluster\n")
     lines = [line for line in after.partition("\n## ")[0].splitlines() if line.startswith("|")]
-    rows = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines[2:]]
-    assert rows == [
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+    assert all(when and ends_when for _, when, *_, ends_when in rows)
+    assert [(state, reason, gate) for state, _, reason, gate, _ in rows] == [
         (
             title(state),
             f"`{state.message.format('…')}`" if state.message else "",
             "closed" if state.closes_gate else "open",
-            state.ends_when,
         )
-        for state in DrainState
+        for state, *_ in RULES
     ]
+    assert {state for state, *_ in RULES} == {*DrainState}
 
 
 def test_the_drawing_names_states_of_the_table() -> None:

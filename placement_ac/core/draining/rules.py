@@ -1,0 +1,227 @@
+"""
+The states of a cluster that drains, as one ordered table: state, when, and what it asks for.
+
+Pure. The first rule that holds counts; each snapshot alone decides. docs/draining.md shows
+the same table, with the gate and the reason in the condition from `DrainState`. It matters most that no job
+is killed or runs twice. Source: measured on Kueue main, with and without an external dispatcher.
+"""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from placement_ac.core.api.constants import (
+    CLUSTER_LOST,
+    COPIES_RETRY_SECONDS,
+    IMMEDIATE,
+    MIN_READY_SECONDS,
+    QUIET_SECONDS,
+    READY,
+    WORKLOAD_SENT_BACK,
+    WORKLOADS_SENT_BACK,
+)
+from placement_ac.core.api.objects import Workload
+from placement_ac.core.draining.leaving import LeavingCluster
+from placement_ac.core.draining.state import DrainState, DrainStep
+from placement_ac.core.inputs.state import EventIntent, Snapshot, Timer, TimerKind
+from placement_ac.core.selection.capacity import seconds_unchanged
+from placement_ac.core.selection.selection import soonest
+
+
+def state_of(leaving: LeavingCluster) -> DrainStep:
+    """Return the state of the cluster, and what it asks for."""
+    state, _, ask = next(rule for rule in RULES if rule.when(leaving))
+    detail = leaving.obstacle if leaving.running else leaving.report.problem
+    return ask(leaving, DrainStep(leaving.cluster, leaving.name, state, detail, leaving.settles_in))
+
+
+# -- what it asks for
+
+
+def nothing(_: LeavingCluster, step: DrainStep) -> DrainStep:
+    return step
+
+
+def report_loss(it: LeavingCluster, step: DrainStep) -> DrainStep:
+    """Post events on the check and on each Workload that was there."""
+    name = it.cluster
+    message = f"ManagedCluster {name} is gone, and with it"
+    to_each = f"cluster {name}, where it was, is lost with its ManagedCluster; it starts again elsewhere"
+    lost = (*it.running, *it.waiting)
+    event = EventIntent(CLUSTER_LOST, message, "list", lost, (CLUSTER_LOST, to_each))
+    return step._replace(events=(event,)) if lost else step
+
+
+def ask_later(it: LeavingCluster, step: DrainStep) -> DrainStep:
+    """Ask a cluster that cannot be left again after a while, with the gate open: it may take long."""
+    if it.is_disconnected:
+        return step
+    left = COPIES_RETRY_SECONDS - it.report.age
+    return _again(step, left) if left > 0 else ask(it, step)
+
+
+def leave_gate_open(it: LeavingCluster, step: DrainStep) -> DrainStep:
+    timers = frozenset() if it.nears_gate else frozenset({it.timer(TimerKind.QUIET)})
+    return ask_later(it, step._replace(timers=timers))
+
+
+def wait_for_jobs(it: LeavingCluster, step: DrainStep) -> DrainStep:
+    """Wait for their end or the deadline; ask the cluster if they are to be sent back."""
+    if not it.sends_back:
+        return step._replace(requeue_after=it.deadline_left)
+    return ask_later(it, step) if it.is_held_by_copies else ask(it, step)
+
+
+def ask(_: LeavingCluster, step: DrainStep) -> DrainStep:
+    return step._replace(ask_for_copies=True)
+
+
+def keep_gate_closed(it: LeavingCluster, step: DrainStep) -> DrainStep:
+    return step._replace(timers=step.timers | {it.timer(TimerKind.GATE_CLOSED_FOR)})
+
+
+def close_gate(it: LeavingCluster, step: DrainStep) -> DrainStep:
+    return keep_gate_closed(it, step)._replace(requeue_after=0.0)
+
+
+def send_back_running(it: LeavingCluster, step: DrainStep) -> DrainStep:
+    step = keep_gate_closed(it, step)
+    send_back = tuple([w for w in it.running if not it.workloads.is_sent_back(w)])
+    if not send_back:
+        return step
+    cause = "at once" if it.seen.policy.removal == IMMEDIATE else "as the deadline has passed"
+    message = f"cluster {it.cluster} leaves {cause}; sent back"
+    to_each = f"sent back from cluster {it.cluster}, which leaves {cause}; it starts again elsewhere"
+    event = EventIntent(WORKLOADS_SENT_BACK, message, "answers", send_back, (WORKLOAD_SENT_BACK, to_each))
+    return step._replace(send_back=send_back, events=(event,))
+
+
+def take_back_waiting(it: LeavingCluster, step: DrainStep) -> DrainStep:
+    """Send back those whose grace is over; one placed meanwhile is seen in time, or conflicts."""
+    if it.seen.policy.dispatcher:
+        return _withdraw(it, step)
+    left = [(w, _grace_left(it, w)) for w in it.to_take_back]
+    due = tuple([workload for workload, seconds in left if seconds <= 0])
+    later = soonest(seconds for _, seconds in left if seconds > 0)
+    return keep_gate_closed(it, step)._replace(send_back=due, requeue_after=later)
+
+
+def confirm_quiet(it: LeavingCluster, step: DrainStep) -> DrainStep:
+    """Ask the cluster when nothing has been there for a while."""
+    step = step._replace(timers=step.timers | {it.timer(TimerKind.QUIET)})
+    step = keep_gate_closed(it, step) if it.passes_gate else step
+    left = QUIET_SECONDS - it.age(TimerKind.QUIET)
+    return step._replace(requeue_after=left) if left > 0 else ask(it, step)
+
+
+def make_ready(it: LeavingCluster, step: DrainStep) -> DrainStep:
+    """Make Ready the Workloads of which it holds copies, so that Kueue records them."""
+    return confirm_quiet(it, step)._replace(ask_for_copies=False, make_ready=tuple(it.copies))
+
+
+def keep_standby(it: LeavingCluster, step: DrainStep) -> DrainStep:
+    """Keep the timers of a cluster that stands by, also while it is unlisted: the write may fail."""
+    kinds = (TimerKind.STANDING_BY, TimerKind.QUIET) if it.seen.workloads else (TimerKind.STANDING_BY,)
+    return step._replace(timers=frozenset(map(it.timer, kinds if it.seen.policy.unlist_after else ())))
+
+
+def stand_by(it: LeavingCluster, step: DrainStep) -> DrainStep:
+    step = keep_standby(it, step)
+    if not it.is_confirmed_quiet:
+        return confirm_quiet(it, step)
+    return step._replace(requeue_after=it.standby_left) if it.standby_left > 0 else ask(it, step)
+
+
+class Rule(NamedTuple):
+    """A state, when a cluster is in it, and what it asks for: questions, timers and writes."""
+
+    state: DrainState
+    when: Callable[[LeavingCluster], object]
+    ask: Callable[[LeavingCluster, DrainStep], DrainStep]
+
+
+# Order matters: a rule may assume that none above it holds.
+RULES: Final = (
+    Rule(DrainState.UNLISTED, lambda it: it.is_lost, report_loss),
+    Rule(DrainState.UNREACHABLE, lambda it: it.cluster in it.seen.fleet.unreachable, nothing),
+    Rule(DrainState.SETTLING, lambda it: it.settles_in and not it.running, nothing),
+    Rule(DrainState.WITHOUT_OUR_CHECK, lambda it: it.needs_gate and not it.is_gated, nothing),
+    Rule(DrainState.GATE_REOPENED, lambda it: it.needs_gate and it.reopened, nothing),
+    Rule(DrainState.CANNOT_SEND_BACK, lambda it: it.sends_back and it.obstacle, ask_later),
+    Rule(DrainState.SENDING_BACK, lambda it: it.sends_back and it.passes_gate, send_back_running),
+    Rule(DrainState.SEND_BACK_DUE, lambda it: it.sends_back and not it.must_be_asked, close_gate),
+    Rule(DrainState.RUNNING, lambda it: it.running, wait_for_jobs),
+    Rule(DrainState.CLEANING_UP, lambda it: it.is_just_idle, confirm_quiet),
+    Rule(DrainState.DISCONNECTED, lambda it: it.seen.workloads and it.is_disconnected, nothing),
+    Rule(DrainState.NOT_ANSWERING, lambda it: it.seen.workloads and it.report.problem, ask_later),
+    Rule(DrainState.WAITING, lambda it: it.to_take_back, take_back_waiting),
+    Rule(DrainState.TAKING_BACK, lambda it: it.passes_gate and not it.is_taken_back, keep_gate_closed),
+    Rule(DrainState.PLACED_ELSEWHERE, lambda it: it.copies_placed_elsewhere, leave_gate_open),
+    Rule(DrainState.WITHOUT_OUR_CHECK, lambda it: it.copies_without_our_check, leave_gate_open),
+    Rule(DrainState.ASKING, lambda it: it.nears_gate and it.must_be_asked, ask),
+    Rule(DrainState.CLOSING, lambda it: it.nears_gate, close_gate),
+    Rule(DrainState.COPY_FOUND, lambda it: it.copies, make_ready),
+    Rule(DrainState.STANDING_BY, lambda it: it.stands_by, stand_by),
+    Rule(DrainState.QUIET, lambda it: not it.is_confirmed_quiet, confirm_quiet),
+    Rule(DrainState.UNLISTED, lambda _: True, keep_standby),
+)
+
+
+def _grace_left(it: LeavingCluster, workload: Workload) -> float:
+    made_ready = it.seen.timer_ages.get(Timer(TimerKind.MADE_READY, workload.meta.uid))
+    if made_ready is not None:
+        return MIN_READY_SECONDS - made_ready
+    grace, ready_for = waiting_grace(it.seen), _ready_for(it, workload)
+    longer = max(grace, MIN_READY_SECONDS)
+    if workload.sent_back_from:  # it gets a whole grace in which Kueue need not read another list
+        return longer - min(ready_for, seconds_unchanged(it.seen))
+    return max(grace - it.age(TimerKind.GATE_CLOSED_FOR), longer - ready_for)
+
+
+def waiting_grace(seen: Snapshot) -> float:
+    """Return how long a waiting Workload may still be placed. Unit: seconds."""
+    return 0.0 if seen.policy.removal == IMMEDIATE else seen.policy.waiting_grace
+
+
+def _ready_for(it: LeavingCluster, workload: Workload) -> float:
+    ours = [entry for entry in workload.check_states if entry.check in it.workloads.checks]
+    since = [entry.since for entry in ours if entry.state == READY and entry.since]
+    return (it.seen.now - max(since)).total_seconds() if since else float("inf")
+
+
+# -- our dispatcher: Kueue records an admission on a worker a second after it happens, and only while the
+# cluster is nominated. So a withdrawal asks the cluster before, and again 2 s after; what has quota there
+# stays nominated, or is nominated again, until it is recorded.
+
+
+def withdraw_waiting(it: LeavingCluster, step: DrainStep) -> DrainStep:
+    """Withdraw what waits on a cluster where Workloads run, if it can be asked."""
+    if not it.workloads.undecided:
+        return step
+    if it.obstacle:
+        return ask_later(it, step)
+    return _withdraw(it, step) if it.workloads.waiting_only(it.name) else _confirm(it, step)
+
+
+def _withdraw(it: LeavingCluster, step: DrainStep) -> DrainStep:
+    """Take the cluster out of the nominations of those that have no quota there, by a fresh report."""
+    if not it.has_report(QUIET_SECONDS):
+        return ask(it, step)
+    waiting = it.workloads.waiting_only(it.name)
+    without_quota = tuple([w for w in waiting if not it.report.copies.get(w.meta.id)])
+    return _again(step._replace(denominate=without_quota), QUIET_SECONDS)
+
+
+def _confirm(it: LeavingCluster, step: DrainStep) -> DrainStep:
+    """Ask once more, 2 s after nothing waits there, and nominate again what has quota there nevertheless."""
+    since = it.age(TimerKind.WITHDRAWN)
+    step = step._replace(timers=step.timers | {it.timer(TimerKind.WITHDRAWN)})
+    if since < QUIET_SECONDS:
+        return _again(step, QUIET_SECONDS - since)
+    if not it.has_report(since - QUIET_SECONDS):
+        return ask(it, step)
+    held = [w for w in it.workloads.undecided if it.report.copies.get(w.meta.id)]
+    return step._replace(make_ready=(*step.make_ready, *held))
+
+
+def _again(step: DrainStep, seconds: float) -> DrainStep:
+    return step._replace(requeue_after=soonest((step.requeue_after, seconds)))
