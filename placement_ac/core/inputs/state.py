@@ -401,10 +401,10 @@ class EventIntent:
     reason: str
     message: str
     """Where it names Workloads, their names follow."""
-    after: Literal["", "list", "answers"] = ""
+    after: Literal["success", "list", "answers"] = "success"
     """The write that must have been done: of the MultiKueueConfig, or of an entry in a Workload named here.
 
-    "": the event is about a state that lasts, not about a write.
+    "success": the event is about a state that lasts, not about a write; none has failed.
     """
     workloads: tuple[Workload, ...] = ()
     to_each: tuple[str, str] = ("", "")

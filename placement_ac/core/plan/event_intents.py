@@ -337,12 +337,12 @@ def postable_events(
     sent back; `succeeded`: whether all went well, so that events about lasting states may be posted too.
     """
     for intent in intents:
-        postable = {"": succeeded, "list": listed, "answers": bool(answered)}[intent.after]
+        postable = {"success": succeeded, "list": listed, "answers": bool(answered)}[intent.after]
         done = [w for w in intent.workloads if intent.after != "answers" or w.meta.uid in answered]
         if not postable or (intent.workloads and not done):
             continue
         names = f": {joined(workload.label for workload in done)}" if done else ""
         data = intent.change.to_json() if intent.change else ""
-        yield PostableEvent(intent.reason, intent.message + names, lasts=not intent.after, data=data)
+        yield PostableEvent(intent.reason, intent.message + names, lasts=intent.after == "success", data=data)
         for workload in done[:WORKLOAD_EVENTS_MAX]:
             yield PostableEvent(*intent.to_each, lasts=False, about=workload)
