@@ -24,7 +24,6 @@ from placement_ac.controller.fair_slots import POSTPONED_SECONDS, Flow
 from placement_ac.controller.key_memory import KeyMemories
 from placement_ac.controller.recorder import Recorder
 from placement_ac.controller.workload_writes import HANGS
-from placement_ac.controller.workqueue import Requeue
 from placement_ac.controller.writer import WriteContext, Writer
 from placement_ac.core.api.constants import APPLY_FAILED, MULTIKUEUE_CONFIG, READY, RETRY
 from placement_ac.core.api.errors import (
@@ -52,6 +51,7 @@ from placement_ac.core.plan.event_intents import (
 from placement_ac.core.plan.list_writes import list_writes
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.stats import placement_stats
+from placement_ac.kube.workqueue import Requeue
 from placement_ac.observability.logs import LogDeduplicator
 from placement_ac.observability.metrics import Metrics, ReconcileRun
 

@@ -22,7 +22,6 @@ from placement_ac.config.settings import Settings
 from placement_ac.controller.background_queries import ProbeCluster
 from placement_ac.controller.reconcile import Reconciler
 from placement_ac.controller.recorder import Recorder
-from placement_ac.controller.workqueue import Workqueue
 from placement_ac.controller.write_limits import WriteLimits
 from placement_ac.controller.writer import Writer
 from placement_ac.core.api.constants import (
@@ -43,7 +42,8 @@ from placement_ac.core.inputs.provisioning import ProvisioningPolicy
 from placement_ac.core.inputs.state import HubFacts, Key
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.kube.client import Client, Object
-from placement_ac.kube.informer import CacheList, Informer, Relister
+from placement_ac.kube.informer import Informer, KopfInformer
+from placement_ac.kube.workqueue import Workqueue
 from placement_ac.observability.clock import watch_clock
 from placement_ac.observability.health import Health, Reachability, WatchHealth
 from placement_ac.observability.logs import LogDeduplicator
@@ -139,27 +139,23 @@ class Session:
         )
         scopes = [scope for scope in self.cache.scopes if scope[0] in resources]
         self._watches = _watch_health(self._health, scopes)
-        self._relisters: dict[Scope, Relister] = {}
-        self._informers: list[Informer] = []
-        for scope in scopes:
-            if scope[0] in KOPF_KINDS:
-                self._relisters[scope] = Relister(self._cache_list(scope))
-            else:
-                informer = Informer(
-                    self._cache_list(scope),
-                    on_recovery=self._recovered,
-                    reachability=self.reachability,
-                )
-                self._informers.append(informer)
+        self._informers = [self._informer(scope) for scope in scopes]
         self._tasks: list[asyncio.Task[None]] = []
         self._closing: asyncio.Task[None] | None = None
 
-    def _cache_list(self, scope: Scope) -> CacheList:
+    def _informer(self, scope: Scope) -> Informer:
         kind, namespace = scope
-        enqueue = self._enqueue_soon if kind in WRITTEN_KINDS else self._enqueue
-        health = self._watches[scope]
-        return CacheList(
-            self._client, self._resources[kind], self.cache, enqueue, self._enqueue, health, namespace
+        is_kopfs = kind in KOPF_KINDS
+        return (KopfInformer if is_kopfs else Informer)(
+            self._client,
+            self._resources[kind],
+            namespace,
+            self.cache,
+            self._watches[scope],
+            enqueue=self._enqueue_soon if kind in WRITTEN_KINDS else self._enqueue,
+            enqueue_after_list=self._enqueue,
+            on_recovery=self.queue.retry_failed if is_kopfs else self._recovered,
+            reachability=self.reachability,
         )
 
     def start(self) -> None:
@@ -169,7 +165,6 @@ class Session:
                 log.info("not served by this hub; going on without", kind=str(kind))
                 self.cache.replace(kind, (), "")
         parts = (
-            *(part for relister in self._relisters.values() for part in relister.tasks()),
             *(part for informer in self._informers for part in informer.tasks()),
             self._rediscover(),
             self._log_when_stalled(),
@@ -181,8 +176,9 @@ class Session:
     def _recovered(self) -> None:
         """Go on after a gap: kopf's watches have had it as well, and do not say so."""
         self.queue.retry_failed()
-        for relister in self._relisters.values():
-            relister.list_soon()
+        for informer in self._informers:
+            if isinstance(informer, KopfInformer):
+                informer.list_soon()
 
     async def close(self) -> None:
         """End it: writes that are under way get CLOSE_SECONDS. It may be called more than once."""
@@ -217,8 +213,6 @@ class Session:
         scope = (kind, namespace) if (kind, namespace) in self._watches else (kind, EVERYWHERE)
         if watch := self._watches.get(scope):
             watch.received()
-        if change is None and (relister := self._relisters.get(scope)):
-            relister.list_soon()  # kopf does not say what has vanished before its list
         keys = (self.cache.remove if change == "DELETED" else self.cache.put)(kind, obj)
         (self._enqueue_soon if kind in WRITTEN_KINDS else self._enqueue)(keys)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from importlib.metadata import version
-from typing import Final, NamedTuple
+from typing import Final
 
 from prometheus_client import (
     CollectorRegistry,
@@ -30,18 +30,7 @@ from placement_ac.core.dispatch.filters import FILTERS
 from placement_ac.core.draining.state import DrainState
 from placement_ac.core.plan.stats import PlacementStats
 from placement_ac.observability import measures
-from placement_ac.observability.measures import MetricDefinition, result_of
-
-
-class QueueLoad(NamedTuple):
-    """How busy a queue is: numbers of keys, and seconds."""
-
-    waiting: int = 0
-    oldest: float = 0.0
-    """How long the oldest key has waited."""
-    longest: float = 0.0
-    """How long the longest reconcile has been running."""
-    retrying: int = 0
+from placement_ac.observability.measures import MetricDefinition, QueueLoad, result_of
 
 
 class Metrics(Collector):

@@ -21,8 +21,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
-from placement_lab.standins.informer import Name, StandIn
-from placement_lab.standins.key_queue import Key
+from placement_lab.standins.informer import Key, Name, StandIn
 from placement_lab.standins.kueue_rules import (
     ActiveCondition,
     KueueCache,

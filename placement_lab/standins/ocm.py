@@ -24,8 +24,7 @@ from placement_ac.core.api.errors import NotFound
 from placement_ac.core.api.fields import Obj, listed, section, text
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
-from placement_lab.standins.informer import Name, StandIn, name_of
-from placement_lab.standins.key_queue import Key
+from placement_lab.standins.informer import Key, Name, StandIn, name_of
 
 MANAGED_CLUSTER: Final = Kind(OCM_CLUSTER, "ManagedCluster", "managedclusters", False, ("v1",))
 CLUSTER_SET: Final = Kind(OCM_CLUSTER, "ManagedClusterSet", "managedclustersets", False, ("v1beta2",))

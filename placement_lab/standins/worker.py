@@ -14,8 +14,7 @@ from placement_ac.core.api.constants import WORKLOAD, Kind
 from placement_ac.core.api.errors import Conflict, NotFound
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
-from placement_lab.standins.informer import Name, StandIn, name_of
-from placement_lab.standins.key_queue import Key
+from placement_lab.standins.informer import Key, Name, StandIn, name_of
 from placement_lab.standins.kueue_jobs import JOB, completed, end_of_sleep, job_status
 from placement_lab.standins.multikueue import (
     Operation,

@@ -21,7 +21,6 @@ from placement_ac.controller.background_queries import ReadFacts
 from placement_ac.controller.reconcile import Reconciler
 from placement_ac.controller.recorder import Recorder
 from placement_ac.controller.session import ECHO_SECONDS, WRITTEN_KINDS
-from placement_ac.controller.workqueue import Workqueue
 from placement_ac.controller.writer import Writer
 from placement_ac.core.api import constants, decode
 from placement_ac.core.api.constants import KUEUE_ADMISSION, WORKLOAD, Kind, Resource
@@ -30,6 +29,7 @@ from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.state import HubFacts, Key, PlacementPolicy, WorkerCopies
 from placement_ac.core.plan.diff import Apply, SetCondition
 from placement_ac.kube.informer import RELIST_SECONDS
+from placement_ac.kube.workqueue import Workqueue
 from placement_ac.observability.metrics import Metrics
 from placement_lab.standins.multikueue.objects import deep_copy
 from tests.support.builders import (

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from placement_ac.controller.workqueue import (
+from placement_ac.kube.workqueue import (
     FIRST_BACKOFF_SECONDS,
     JITTER,
     MAX_BACKOFF_SECONDS,
     Requeue,
     Workqueue,
 )
-from placement_ac.observability.metrics import QueueLoad
+from placement_ac.observability.measures import QueueLoad
 
 
 class _NoWaiting(selectors.DefaultSelector):  # type: ignore[valid-type,misc]  # a type by platform
