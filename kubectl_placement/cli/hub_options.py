@@ -24,7 +24,7 @@ from kubectl_placement.hub.controller_settings import (
     find_settings,
 )
 from kubectl_placement.hub.controller_state import lease_key_of
-from kubectl_placement.hub.dump import Dump, MissingRight, key_of
+from kubectl_placement.hub.dump import Dump, MissingRight
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.kinds import (
     CONFIG_MAP,
@@ -58,6 +58,7 @@ from placement_ac.core.api.constants import (
     Kind,
     Resource,
 )
+from placement_ac.core.api.fields import key_of
 from placement_ac.kube.client import Client
 
 T = TypeVar("T")

@@ -20,7 +20,7 @@ from kubectl_placement.hub.controller_settings import (
     controller_container,
     deployments,
 )
-from kubectl_placement.hub.dump import Dump, Key, Object, key_of
+from kubectl_placement.hub.dump import Dump, Object
 from kubectl_placement.hub.kinds import CONFIG_MAP, CRD, KUEUE_CONFIG_KEY, KUEUE_CONFIG_MAP
 from kubectl_placement.hub.kubeconfigs import server_and_user
 from kubectl_placement.hub.redact_pods import REDACTED, is_read, job_template, pod_template
@@ -37,7 +37,7 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.decode import secret
-from placement_ac.core.api.fields import listed, name_of, section, text
+from placement_ac.core.api.fields import Key, key_of, listed, name_of, section, text
 from placement_ac.core.api.kueue_deployment import is_kueue
 from placement_ac.core.safe_yaml import NotYaml, load_yaml, yaml_errors
 
