@@ -40,13 +40,13 @@ from kubectl_placement.status.model import (
 from placement_ac.cli.main import COMMANDS, main
 from placement_ac.config.load import PREFIX
 from placement_ac.config.settings import Settings, default_of
-from placement_ac.controller import hub_discovery, recorder, session, workqueue
+from placement_ac.controller import hub_discovery, recorder, session
 from placement_ac.core.api import constants, decode, list_change, objects
 from placement_ac.core.credentials import discovery, readiness
 from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningObjects, ProvisioningPolicy
 from placement_ac.core.kubeconfig.source import Unusable
 from placement_ac.core.selection import probe_schedule
-from placement_ac.kube import client, informer
+from placement_ac.kube import client, informer, workqueue
 from placement_ac.observability import health
 from placement_ac.observability.measures import MEASURES
 from placement_ac.workers import connector, queries
