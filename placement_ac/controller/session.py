@@ -5,9 +5,7 @@ A session lives as long as the hub serves the same kinds and kopf runs; `manager
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
@@ -15,46 +13,27 @@ from typing import Any, Final
 import structlog
 
 from placement_ac.cache.listing import EVERYWHERE, Scope
-from placement_ac.cache.store import Cache
 from placement_ac.cache.tables import kinds_for
 from placement_ac.config import policy
-from placement_ac.config.settings import Settings
-from placement_ac.controller.background_queries import ProbeCluster
-from placement_ac.controller.reconcile import Reconciler
-from placement_ac.controller.recorder import Recorder
-from placement_ac.controller.write_limits import WriteLimits
-from placement_ac.controller.writer import Writer
+from placement_ac.controller.build import SessionInputs, new_cache, new_reconciler
 from placement_ac.core.api.constants import (
-    ACCOUNT,
-    CLUSTER_PROFILE,
     KOPF_KINDS,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
-    PERMISSION,
-    SECRET,
     WORKLOAD,
     Kind,
     Resource,
 )
 from placement_ac.core.api.errors import ApiError, error_place
-from placement_ac.core.inputs.fitness import Fitness
-from placement_ac.core.inputs.provisioning import ProvisioningPolicy
-from placement_ac.core.inputs.state import HubFacts, Key
-from placement_ac.core.kubeconfig.source import CredentialSource
-from placement_ac.kube.client import Client, Object
+from placement_ac.core.inputs.state import Key
+from placement_ac.kube.client import Object
 from placement_ac.kube.informer import Informer, KopfInformer
 from placement_ac.kube.workqueue import Workqueue
 from placement_ac.observability.clock import watch_clock
 from placement_ac.observability.health import Health, Reachability, WatchHealth
 from placement_ac.observability.logs import LogDeduplicator
 from placement_ac.observability.memory import freeze_when_complete
-from placement_ac.observability.metrics import Metrics
-from placement_ac.workers.connector import WorkerConnector
-from placement_ac.workers.copies import CopyReader
-from placement_ac.workers.exec_plugins import AccessProviders
-from placement_ac.workers.facts import FactsReader
-from placement_ac.workers.probe import Probe
-from placement_ac.workers.queries import HubLocalQueues, running_kueue
+from placement_ac.workers.queries import running_kueue
 
 log = structlog.get_logger(__name__)
 
@@ -75,20 +54,6 @@ ECHO_SECONDS: Final = 0.05
 _now: Final = partial(datetime.now, UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class SessionInputs:
-    """The settings, and what discovery has found on the hub."""
-
-    settings: Settings
-    client: Client
-    resources: Mapping[Kind, Resource]
-    facts: HubFacts
-    providers: AccessProviders | None
-    provisioning: ProvisioningPolicy
-    health: Health
-    metrics: Metrics
-
-
 class Session:
     """The cache and the queue of one session; no key is reconciled unless this process `leads`.
 
@@ -96,49 +61,20 @@ class Session:
     """
 
     def __init__(self, inputs: SessionInputs, stop_flag: asyncio.Event, *, leads: Callable[[], bool]) -> None:
-        settings, client, resources = inputs.settings, inputs.client, inputs.resources
-        self._client = client
+        self._inputs = inputs
         self._stop_flag = stop_flag
         self._leads = leads
-        self._dispatches = settings.dispatcher
-        self._health = inputs.health
         self._metrics = inputs.metrics
         self._metrics.begin_session()
-        self._resources = resources
-        self._kueue = inputs.facts.kueue
-        self._kueue_namespace = settings.kueue_namespace if policy.needs_kueue_release(settings) else None
         self._kinds = kinds_for(inputs.provisioning)
-        self.cache = _cache(inputs)
+        self.cache = new_cache(inputs)
         self.queue: Workqueue[Key] = Workqueue(self._reconcile)
-        self.reachability = Reachability()
-        connector = WorkerConnector(
-            client,
-            resources[SECRET],
-            settings.kueue_namespace,
-            timeout=settings.worker_timeout,
-            providers=inputs.providers,
-            profile_resource=resources.get(CLUSTER_PROFILE),
+        self._reconciler = new_reconciler(
+            inputs, self.cache, on_write=self._wrote, add_after=self.queue.add_after, clock=_now
         )
-        self._reconciler = Reconciler(
-            self.cache,
-            Writer(
-                client,
-                resources,
-                self._wrote,
-                self._metrics,
-                limits=WriteLimits(settings.writes_per_second),
-            ),
-            Recorder(client, resources, _now),
-            read_copies=CopyReader(connector).read,
-            read_facts=FactsReader(connector).read if settings.dispatcher else None,
-            probe=_cluster_probe(inputs, connector),
-            clock=_now,
-            monotonic=time.monotonic,
-            add_after=self.queue.add_after,
-            metrics=self._metrics,
-        )
-        scopes = [scope for scope in self.cache.scopes if scope[0] in resources]
-        self._watches = _watch_health(self._health, scopes)
+        self._reachability = Reachability()
+        scopes = [scope for scope in self.cache.scopes if scope[0] in inputs.resources]
+        self._watches = _watch_health(inputs.health, scopes)
         self._informers = [self._informer(scope) for scope in scopes]
         self._tasks: list[asyncio.Task[None]] = []
         self._closing: asyncio.Task[None] | None = None
@@ -147,21 +83,21 @@ class Session:
         kind, namespace = scope
         is_kopfs = kind in KOPF_KINDS
         return (KopfInformer if is_kopfs else Informer)(
-            self._client,
-            self._resources[kind],
+            self._inputs.client,
+            self._inputs.resources[kind],
             namespace,
             self.cache,
             self._watches[scope],
             enqueue=self._enqueue_soon if kind in WRITTEN_KINDS else self._enqueue,
             enqueue_after_list=self._enqueue,
             on_recovery=self.queue.retry_failed if is_kopfs else self._recovered,
-            reachability=self.reachability,
+            reachability=self._reachability,
         )
 
     def start(self) -> None:
         """Start the informers of the kinds that kopf does not watch, and the periodic tasks."""
         for kind in self._kinds:
-            if kind not in self._resources:
+            if kind not in self._inputs.resources:
                 log.info("not served by this hub; going on without", kind=str(kind))
                 self.cache.replace(kind, (), "")
         parts = (
@@ -203,8 +139,8 @@ class Session:
 
     def watched_resources(self) -> Mapping[Resource, tuple[str, ...]]:
         """Return the resources that kopf watches, and in which namespaces."""
-        kinds = (kind for kind in self._kinds if kind in KOPF_KINDS and kind in self._resources)
-        return {self._resources[kind]: self.cache.namespaces(kind) for kind in kinds}
+        kinds = (kind for kind in self._kinds if kind in KOPF_KINDS and kind in self._inputs.resources)
+        return {self._inputs.resources[kind]: self.cache.namespaces(kind) for kind in kinds}
 
     def event(self, resource: Resource, change: str | None, obj: Mapping[str, Any]) -> None:
         """Take in an object that kopf has listed (`change` None) or that has changed."""
@@ -249,7 +185,7 @@ class Session:
         With our dispatcher, a Workload that has become Ready is nominated next.
         """
         keys = (self.cache.remove if gone else self.cache.put)(kind, obj)
-        is_next = kind == WORKLOAD and self._dispatches
+        is_next = kind == WORKLOAD and self._inputs.settings.dispatcher
         (self._enqueue if is_next else self._enqueue_soon)(keys)
 
     def _enqueue_all(self) -> None:
@@ -269,7 +205,7 @@ class Session:
     async def _rediscover(self) -> None:
         while True:
             await asyncio.sleep(REDISCOVERY_SECONDS)
-            self._health.request_sent()
+            self._inputs.health.request_sent()
             try:
                 if await self._must_begin_anew():
                     self._stop_flag.set()
@@ -278,11 +214,11 @@ class Session:
 
     async def _must_begin_anew(self) -> bool:
         """Whether the hub is no longer what this session was begun for. Raises ApiError."""
-        served = await self._client.discover(self._kinds)
-        self._health.request_answered()
-        if lost := self._health.lost_watches():
+        served = await self._inputs.client.discover(self._kinds)
+        self._inputs.health.request_answered()
+        if lost := self._inputs.health.lost_watches():
             log.warning("nothing received on a watch for too long; beginning anew", watches=lost)
-        elif served != self._resources:
+        elif served != self._inputs.resources:
             log.info("the hub serves other kinds or versions than before; beginning anew")
         elif await self._has_another_kueue():
             log.info("the hub has another release of Kueue than before; beginning anew")
@@ -291,9 +227,10 @@ class Session:
         return True
 
     async def _has_another_kueue(self) -> bool:
-        if self._kueue_namespace is None:
+        settings, known = self._inputs.settings, self._inputs.facts.kueue
+        if not policy.needs_kueue_release(settings):
             return False
-        return await running_kueue(self._client, self._kueue_namespace) not in (None, self._kueue)
+        return await running_kueue(self._inputs.client, settings.kueue_namespace) not in (None, known)
 
 
 async def run_task(part: Coroutine[object, object, None], stop_flag: asyncio.Event) -> None:
@@ -303,38 +240,6 @@ async def run_task(part: Coroutine[object, object, None], stop_flag: asyncio.Eve
     except Exception as error:  # whatever it is: it is logged, and the session begins anew
         log.error("a part of the session failed", error=error_place(error))  # noqa: TRY400  it would quote
         stop_flag.set()
-
-
-def _cache(inputs: SessionInputs) -> Cache:
-    settings, facts, providers = inputs.settings, inputs.facts, inputs.providers
-    provisioning = replace(
-        inputs.provisioning,
-        served={ACCOUNT, PERMISSION} <= inputs.resources.keys(),
-        rules=policy.worker_policy_rules(settings, facts.kueue),
-    )
-    return Cache(
-        facts,
-        kueue_namespace=settings.kueue_namespace,
-        methods=settings.credentials,
-        policy=policy.placement_policy(settings, policy.DISPATCH_STEPS),
-        provisioning=provisioning,
-        providers=providers.allowed_servers if providers else None,
-    )
-
-
-def _cluster_probe(inputs: SessionInputs, connector: WorkerConnector) -> ProbeCluster | None:
-    """Return the function that probes a cluster; None if probes are off."""
-    settings = inputs.settings
-    if not settings.credentials_probe:
-        return None
-    queues = HubLocalQueues(inputs.client)
-    version = inputs.resources[WORKLOAD].version
-    probe = Probe(connector, policy.worker_requirements(settings, version, inputs.facts.kueue))
-
-    async def probe_cluster(source: CredentialSource, checks: Collection[str]) -> Fitness:
-        return await probe.ask(source, await queues.for_checks(checks))
-
-    return probe_cluster
 
 
 def _watch_health(health: Health, scopes: Collection[Scope]) -> dict[Scope, WatchHealth]:
