@@ -32,9 +32,9 @@ from placement_ac.observability.metrics import Metrics
 from placement_ac.workers.connector import WorkerConnector
 from placement_ac.workers.copies import CopyReader
 from placement_ac.workers.exec_plugins import AccessProviders
-from placement_ac.workers.facts import FactsReader
 from placement_ac.workers.probe import Probe
 from placement_ac.workers.queries import HubLocalQueues
+from placement_ac.workers.queues import QueueReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def new_reconciler(
         Writer(client, resources, on_write, inputs.metrics, limits=limits),
         Recorder(client, resources, clock),
         read_copies=CopyReader(connector).read,
-        read_facts=FactsReader(connector).read if settings.dispatcher else None,
+        read_facts=QueueReader(connector).read if settings.dispatcher else None,
         probe=_cluster_probe(inputs, connector),
         clock=clock,
         monotonic=time.monotonic,

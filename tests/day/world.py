@@ -317,7 +317,7 @@ class World:
         self.hub.put(secret(f"multikueue-{cluster}", kubeconfig(token)))
 
     async def _read_facts(self, cluster: KueueObject) -> WorkerFacts:
-        """Read a worker's queues, as `workers.facts` does."""
+        """Read a worker's queues, as `workers.queues` does."""
         await asyncio.sleep(self._odds.draw(ASK_SECONDS))
         worker = self.kueue.workers[cluster.meta.name]
         if not worker.reachable:
