@@ -7,7 +7,7 @@ from typing import Final
 
 import structlog
 
-from placement_ac.controller.key_memory import KeyMemories
+from placement_ac.controller.key_state import KeyStates
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.fitness import Fitness
 from placement_ac.core.inputs.queue_facts import WorkerFacts, WorkloadsThere
@@ -42,13 +42,13 @@ class BackgroundQueries:
 
     def __init__(
         self,
-        memories: KeyMemories,
+        states: KeyStates,
         read_copies: ReadCopies,
         read_facts: ReadFacts | None,
         probe: ProbeCluster | None,
         add_after: Callable[[Key, float], None],
     ) -> None:
-        self._memories = memories
+        self._states = states
         self._read_copies = read_copies
         self._read_facts = read_facts
         self._probe = probe
@@ -93,29 +93,29 @@ class BackgroundQueries:
     async def _query_fitness(
         self, key: Key, request: ProbeRequest, checks: Collection[str], probe: ProbeCluster
     ) -> None:
-        began = self._memories.now()
+        began = self._states.now()
         fitness = await probe(request.source, checks)
-        result = ProbeResult(fitness, request.source, request.source.version)
-        self._memories.of(key).probes[request.cluster] = began, result
+        probes = self._states.of(key).probes
+        probes[request.cluster] = began, ProbeResult(fitness, request.source, request.source.version)
         self._add_after(key, 0.0)
 
     async def _query_copies(self, key: Key, name: str, cluster: KueueObject | None) -> None:
-        began = self._memories.now()
+        began = self._states.now()
         if cluster:
             copies = await self._read_copies(cluster)
         else:
             copies = WorkerCopies({}, "its MultiKueueCluster is not there")
         self._log_problem("copies", name, copies.problem)
-        self._memories.of(key).copies[name] = began, copies
+        self._states.of(key).copies[name] = began, copies
         self._add_after(key, 0.0)
 
     async def _query_facts(
         self, key: Key, cluster: KueueObject, then: WorkloadsThere, read_facts: ReadFacts
     ) -> None:
-        began, name = self._memories.now(), cluster.meta.name
+        began, name = self._states.now(), cluster.meta.name
         facts = replace(await read_facts(cluster), then=then)
         self._log_problem("queues", name, facts.problem)
-        self._memories.of(key).facts[name] = began, facts
+        self._states.of(key).facts[name] = began, facts
         self._add_after(key, 0.0)
 
     def _log_problem(self, what: str, name: str, problem: str) -> None:

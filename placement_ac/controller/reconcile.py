@@ -21,7 +21,7 @@ from placement_ac.controller.background_queries import (
     ReadFacts,
 )
 from placement_ac.controller.fair_slots import POSTPONED_SECONDS, Flow
-from placement_ac.controller.key_memory import KeyMemories
+from placement_ac.controller.key_state import KeyStates, with_ages
 from placement_ac.controller.recorder import Recorder
 from placement_ac.controller.workload_writes import HANGS
 from placement_ac.controller.writer import WriteContext, Writer
@@ -119,8 +119,8 @@ class Reconciler:
         self._clock = clock
         self._add_after = add_after
         self._metrics = metrics or Metrics()
-        self._memories = KeyMemories(monotonic)
-        self._queries = BackgroundQueries(self._memories, read_copies, read_facts, probe, add_after)
+        self._states = KeyStates(monotonic)
+        self._queries = BackgroundQueries(self._states, read_copies, read_facts, probe, add_after)
         self._logged = LogDeduplicator()
 
     async def reconcile(self, key: Key) -> None:
@@ -137,35 +137,35 @@ class Reconciler:
         """Forget everything, as after a restart, and cancel the queries and the writes that hang."""
         self._queries.cancel()
         self._writer.workload_writes.cancel()
-        self._memories.clear()
+        self._states.clear()
 
     async def close(self) -> None:
         """Stop posting events and querying workers."""
         await self._recorder.close()
         tasks = [*self._queries.cancel(), *self._writer.workload_writes.cancel()]
-        self._memories.clear()
+        self._states.clear()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     # -- a Placement, or a check without one
 
     async def _reconcile_placement(self, key: Key, run: ReconcileRun) -> None:
-        memory, now = self._memories.of(key), self._memories.now()
+        state, now = self._states.of(key), self._states.now()
         seen = self._cache.snapshot(
             key,
             self._clock(),
-            memory.timer_ages(now),
-            memory.worker_copies(now),
-            memory.probe_results(now),
-            memory.queue_facts(now),
+            state.timer_ages(now),
+            with_ages(state.copies, now),
+            with_ages(state.probes, now),
+            with_ages(state.facts, now),
         )
         wanted = plan(seen)
         for cluster in self._cache.set_provisioned(seen.name, wanted.to_provision):
             self._add_after(cluster, 0.0)
-        for seconds in memory.take_placed(seen, now):
+        for seconds in state.take_placed(seen, now):
             self._metrics.workload_placed(seconds)
         config = seen.objects.config
-        memory.forget_stale_results(config.listed if config else (), seen.credentials.selected)
-        self._memories.keep(key, wanted.timers)
+        state.forget_stale_results(config.listed if config else (), seen.credentials.selected)
+        self._states.keep(key, wanted.timers)
         self._queries.start(key, seen, wanted)
         result = WriteResult()
         context = self._context(key, seen, wanted)
@@ -177,7 +177,7 @@ class Reconciler:
         is_blocked = bool(result.error or result.undone or result.postponed)
         after_config = diff.repairs if is_blocked else diff.phases_after_config
         await self._write(after_config(seen, wanted), result, context, pass_over_undone=True)
-        self._memories.made_ready(key, result.made_ready)
+        self._states.made_ready(key, result.made_ready)
         self._measure(key, seen, wanted, result)
         self._post(seen, wanted, result)
         if result.error:
@@ -201,7 +201,7 @@ class Reconciler:
         def late_end(action: diff.Action, error: BaseException | None) -> None:
             if error is None:
                 result = WriteResult([action])
-                self._memories.made_ready(key, result.made_ready)
+                self._states.made_ready(key, result.made_ready)
                 self._post(seen, wanted, result, is_late=True)
             elif isinstance(error, ApiError):
                 self._log_failure(key, error)
@@ -276,9 +276,9 @@ class Reconciler:
     # -- the credentials of a cluster
 
     async def _reconcile_credentials(self, key: Key, run: ReconcileRun) -> None:
-        ages = self._memories.of(key).timer_ages(self._memories.now())
+        ages = self._states.of(key).timer_ages(self._states.now())
         wanted = plan_provisioning(self._cache.provisioning_inputs(key.name, self._clock(), ages))
-        self._memories.keep(key, wanted.timers)
+        self._states.keep(key, wanted.timers)
         context = WriteContext(Flow(key, key.name))
         try:
             await self._writer.execute(wanted.phases, context=context)

@@ -77,7 +77,6 @@ class Informer(Reflector):
         self._failures = 0
         self._was_answered = True
         """Whether the API server answered the last request that failed."""
-        self._interrupted = False
 
     def tasks(self) -> list[Coroutine[object, object, None]]:
         """Return the coroutines to run, each in a task of its own; they end only when cancelled."""
@@ -140,9 +139,8 @@ class Informer(Reflector):
         if change != BOOKMARK:
             take = self._cache.remove if change == "DELETED" else self._cache.put
             self._enqueue(take(self.resource.of, item))
-        self._failures = 0
-        if self._interrupted:
-            self._interrupted = False
+        if self._failures:
+            self._failures = 0
             level = logging.INFO if self._logged.ended("failure") else logging.DEBUG
             log.log(level, "follows again", **self._log_keys)
             self._on_recovery()
@@ -159,7 +157,6 @@ class Informer(Reflector):
             if not self._was_answered:
                 self._failures = 0  # after an outage, try again soon
         self._was_answered = bool(error.status)
-        self._interrupted |= not isinstance(error, Gone)
         self._log_failure(error)
         pause = error.retry_after or PAUSE_SECONDS[min(self._failures, len(PAUSE_SECONDS) - 1)]
         self._failures += 1
