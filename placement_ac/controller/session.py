@@ -5,7 +5,7 @@ A session lives as long as the hub serves the same kinds and kopf runs; `manager
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
@@ -25,12 +25,13 @@ from placement_ac.core.api.constants import (
     Resource,
 )
 from placement_ac.core.api.errors import ApiError, error_place
+from placement_ac.core.api.fields import text
 from placement_ac.core.inputs.state import Key
 from placement_ac.kube.client import Object
 from placement_ac.kube.informer import Informer, KopfInformer
 from placement_ac.kube.workqueue import Workqueue
 from placement_ac.observability.clock import watch_clock
-from placement_ac.observability.health import Health, Reachability, WatchHealth
+from placement_ac.observability.health import Reachability, WatchHealth
 from placement_ac.observability.logs import LogDeduplicator
 from placement_ac.observability.memory import freeze_when_complete
 from placement_ac.workers.queries import running_kueue
@@ -73,13 +74,13 @@ class Session:
             inputs, self.cache, on_write=self._wrote, add_after=self.queue.add_after, clock=_now
         )
         self._reachability = Reachability()
-        scopes = [scope for scope in self.cache.scopes if scope[0] in inputs.resources]
-        self._watches = _watch_health(inputs.health, scopes)
-        self._informers = [self._informer(scope) for scope in scopes]
+        names = {scope: _watch_name(*scope) for scope in self.cache.scopes if scope[0] in inputs.resources}
+        watches = inputs.health.begin_session(names.values())
+        self._informers = {scope: self._informer(scope, watches[name]) for scope, name in names.items()}
         self._tasks: list[asyncio.Task[None]] = []
         self._closing: asyncio.Task[None] | None = None
 
-    def _informer(self, scope: Scope) -> Informer:
+    def _informer(self, scope: Scope, health: WatchHealth) -> Informer:
         kind, namespace = scope
         is_kopfs = kind in KOPF_KINDS
         return (KopfInformer if is_kopfs else Informer)(
@@ -87,7 +88,7 @@ class Session:
             self._inputs.resources[kind],
             namespace,
             self.cache,
-            self._watches[scope],
+            health,
             enqueue=self._enqueue_soon if kind in WRITTEN_KINDS else self._enqueue,
             enqueue_after_list=self._enqueue,
             on_recovery=self.queue.retry_failed if is_kopfs else self._recovered,
@@ -101,7 +102,7 @@ class Session:
                 log.info("not served by this hub; going on without", kind=str(kind))
                 self.cache.replace(kind, (), "")
         parts = (
-            *(part for informer in self._informers for part in informer.tasks()),
+            *(part for informer in self._informers.values() for part in informer.tasks()),
             self._rediscover(),
             self._log_when_stalled(),
             watch_clock(_now, self._enqueue_all),
@@ -112,7 +113,7 @@ class Session:
     def _recovered(self) -> None:
         """Go on after a gap: kopf's watches have had it as well, and do not say so."""
         self.queue.retry_failed()
-        for informer in self._informers:
+        for informer in self._informers.values():
             if isinstance(informer, KopfInformer):
                 informer.list_soon()
 
@@ -144,13 +145,10 @@ class Session:
 
     def event(self, resource: Resource, change: str | None, obj: Mapping[str, Any]) -> None:
         """Take in an object that kopf has listed (`change` None) or that has changed."""
-        kind = resource.of
-        namespace = (obj.get("metadata") or {}).get("namespace") or EVERYWHERE
-        scope = (kind, namespace) if (kind, namespace) in self._watches else (kind, EVERYWHERE)
-        if watch := self._watches.get(scope):
-            watch.received()
-        keys = (self.cache.remove if change == "DELETED" else self.cache.put)(kind, obj)
-        (self._enqueue_soon if kind in WRITTEN_KINDS else self._enqueue)(keys)
+        namespaces = (text(obj, "metadata", "namespace"), EVERYWHERE)
+        informers = (self._informers.get((resource.of, namespace)) for namespace in namespaces)
+        if informer := next(filter(None, informers), None):
+            informer.take(change, obj)
 
     # -- which keys are reconciled, and when
 
@@ -240,12 +238,6 @@ async def run_task(part: Coroutine[object, object, None], stop_flag: asyncio.Eve
     except Exception as error:  # whatever it is: it is logged, and the session begins anew
         log.error("a part of the session failed", error=error_place(error))  # noqa: TRY400  it would quote
         stop_flag.set()
-
-
-def _watch_health(health: Health, scopes: Collection[Scope]) -> dict[Scope, WatchHealth]:
-    names = [_watch_name(kind, namespace) for kind, namespace in scopes]
-    found = health.begin_session(names)
-    return {scope: found[name] for scope, name in zip(scopes, names, strict=True)}
 
 
 def _watch_name(kind: Kind, namespace: str) -> str:

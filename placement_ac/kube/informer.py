@@ -9,7 +9,7 @@ kinds that kopf watches at the start, after a gap and every minute. Neither deci
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping
 from contextlib import aclosing
 from typing import Any, Final
 
@@ -134,11 +134,15 @@ class Informer(Reflector):
                     log.info("everything has been listed", keys=len(cache.keys()))
             self._health.list_completed()
 
-    def _take_event(self, change: str, item: Object) -> None:
+    def take(self, change: str | None, item: Mapping[str, Any]) -> None:
+        """Put an object into the cache that has changed; `change` None: kopf has listed it."""
         self._health.received()
         if change != BOOKMARK:
             take = self._cache.remove if change == "DELETED" else self._cache.put
             self._enqueue(take(self.resource.of, item))
+
+    def _take_event(self, change: str, item: Object) -> None:
+        self.take(change, item)
         if self._failures:
             self._failures = 0
             level = logging.INFO if self._logged.ended("failure") else logging.DEBUG
