@@ -326,5 +326,5 @@ class Reconciler:
         elif error.status:
             level = self._logged.level(key, error.message)
             log.log(level, "the API server failed; trying again", key=key.name, error=error.message)
-        else:  # `Reachability` logs that once for all keys
+        else:  # the informers log that once for all keys
             log.debug("the API server does not answer; trying again", key=key.name, error=error.message)

@@ -31,7 +31,7 @@ from placement_ac.kube.client import Object
 from placement_ac.kube.informer import Informer, KopfInformer
 from placement_ac.kube.workqueue import Workqueue
 from placement_ac.observability.clock import watch_clock
-from placement_ac.observability.health import Reachability, WatchHealth
+from placement_ac.observability.health import WatchHealth
 from placement_ac.observability.logs import LogDeduplicator
 from placement_ac.observability.memory import freeze_when_complete
 from placement_ac.workers.queries import running_kueue
@@ -73,7 +73,7 @@ class Session:
         self._reconciler = new_reconciler(
             inputs, self.cache, on_write=self._wrote, add_after=self.queue.add_after, clock=_now
         )
-        self._reachability = Reachability()
+        self._outages = LogDeduplicator()
         names = {scope: _watch_name(*scope) for scope in self.cache.scopes if scope[0] in inputs.resources}
         watches = inputs.health.begin_session(names.values())
         self._informers = {scope: self._informer(scope, watches[name]) for scope, name in names.items()}
@@ -92,7 +92,7 @@ class Session:
             enqueue=self._enqueue_soon if kind in WRITTEN_KINDS else self._enqueue,
             enqueue_after_list=self._enqueue,
             on_recovery=self.queue.retry_failed if is_kopfs else self._recovered,
-            reachability=self._reachability,
+            outages=self._outages,
         )
 
     def start(self) -> None:

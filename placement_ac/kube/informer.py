@@ -23,7 +23,7 @@ from placement_ac.core.api.errors import ApiError, Gone, Refused, Unavailable
 from placement_ac.core.inputs.state import Key
 from placement_ac.kube.client import Client, Listing, Object, WatchEvent
 from placement_ac.kube.reflector import BOOKMARK, Reflector
-from placement_ac.observability.health import Reachability, WatchHealth
+from placement_ac.observability.health import WatchHealth
 from placement_ac.observability.logs import LogDeduplicator
 
 log = structlog.get_logger(__name__)
@@ -47,7 +47,7 @@ class Informer(Reflector):
     """Follows a kind into the cache.
 
     `enqueue` is for single objects, `enqueue_after_list` for a list that is complete. `on_recovery` is called
-    when it works again after a failure.
+    when it works again after a failure. With the same `outages`, informers log once that the server is away.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Informer(Reflector):
         enqueue: EnqueueKeys,
         enqueue_after_list: EnqueueKeys,
         on_recovery: Callable[[], None] = lambda: None,
-        reachability: Reachability | None = None,
+        outages: LogDeduplicator | None = None,
     ) -> None:
         super().__init__(client, resource, namespace, on_open=self._opened)
         self._cache = cache
@@ -69,7 +69,7 @@ class Informer(Reflector):
         self._enqueue = enqueue
         self._enqueue_after_list = enqueue_after_list
         self._on_recovery = on_recovery
-        self._reachability = reachability or Reachability()
+        self._outages = outages or LogDeduplicator()
         self._log_keys = {"kind": str(resource.of)} | ({"namespace": namespace} if namespace else {})
         self._logged = LogDeduplicator()
         self._present = set[Id]()
@@ -150,7 +150,8 @@ class Informer(Reflector):
             self._on_recovery()
 
     def _opened(self) -> None:
-        self._reachability.answered()
+        if self._outages.ended("hub"):
+            log.info("the API server answers again")
         self._health.opened()
 
     def pause_after(self, error: ApiError) -> float:
@@ -174,7 +175,8 @@ class Informer(Reflector):
         elif not error.status and isinstance(error, Unavailable):
             # A watch that was cut off does not matter as long as the next one is answered.
             if self._failures:
-                self._reachability.unanswered(error.message)
+                level = self._outages.level("hub", "")
+                log.log(level, "the API server does not answer; trying again", error=error.message)
             log.debug("cut off; trying again", **keys)
         elif isinstance(error, Refused):
             level = self._logged.level("failure", "refused")
