@@ -77,11 +77,6 @@ async def _release(client: Client, namespace: str, name: str) -> str:
     except NotFound:
         return f"unknown: there is no Deployment {namespace}/{name}"
     except Refused as refused:
-        return f"unknown: {_why(refused, namespace)}"
+        no_right = f"no right to get deployments.apps in namespace {namespace}"
+        return f"unknown: {no_right if refused.status == 403 else 'refused'}"
     return release_of(found) or f"unknown: Deployment {namespace}/{name} has an image without a release"
-
-
-def _why(refused: ApiError, namespace: str) -> str:
-    return (
-        f"no right to get deployments.apps in namespace {namespace}" if refused.status == 403 else "refused"
-    )

@@ -63,7 +63,7 @@ class Informer(Reflector):
         on_recovery: Callable[[], None] = lambda: None,
         outages: LogDeduplicator | None = None,
     ) -> None:
-        super().__init__(client, resource, namespace, on_open=self._opened)
+        super().__init__(client, resource, namespace)
         self._cache = cache
         self._health = health
         self._enqueue = enqueue
@@ -149,7 +149,7 @@ class Informer(Reflector):
             log.log(level, "follows again", **self._log_keys)
             self._on_recovery()
 
-    def _opened(self) -> None:
+    def opened(self) -> None:
         if self._outages.ended("hub"):
             log.info("the API server answers again")
         self._health.opened()

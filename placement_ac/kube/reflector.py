@@ -6,7 +6,7 @@ and the bench. It keeps no objects and decides nothing.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Final
 
@@ -25,21 +25,11 @@ BOOKMARK: Final = "BOOKMARK"
 class Reflector:
     """Lists and watches `resource` in a namespace, or in all.
 
-    `version`: the resourceVersion from which it watches; "": it lists first. `on_open` is called when the
-    server has accepted a watch.
+    `version`: the resourceVersion from which it watches; "": it lists first.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        resource: Resource,
-        namespace: str = "",
-        *,
-        version: str = "",
-        on_open: Callable[[], None] = lambda: None,
-    ) -> None:
+    def __init__(self, client: Client, resource: Resource, namespace: str = "", version: str = "") -> None:
         self.client, self.resource, self.namespace, self.version = client, resource, namespace, version
-        self._on_open = on_open
         self._listing = asyncio.Lock()
         """The answer to an older list must not arrive after that of a newer one."""
 
@@ -76,7 +66,7 @@ class Reflector:
     async def events(self) -> AsyncGenerator[WatchEvent]:
         """Yield the events of one watch, and a bookmark when the server ends it in time."""
         try:
-            watch = self.client.watch(self.resource, self.version, self.namespace, self._on_open)
+            watch = self.client.watch(self.resource, self.version, self.namespace, self.opened)
             async with aclosing(watch) as events:
                 async for change, item in events:
                     yield change, item
@@ -85,3 +75,6 @@ class Reflector:
             self.version = ""
             raise
         yield BOOKMARK, {}
+
+    def opened(self) -> None:
+        """Take in that the server has accepted a watch."""
