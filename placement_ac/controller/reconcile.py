@@ -29,12 +29,12 @@ from placement_ac.core.api.constants import APPLY_FAILED, MULTIKUEUE_CONFIG, REA
 from placement_ac.core.api.errors import (
     ApiError,
     Conflict,
+    HeldBack,
     NotFound,
     NotLeading,
     Postponed,
     Refused,
-    Undone,
-    WorkloadTrouble,
+    WorkloadFailed,
     error_place,
 )
 from placement_ac.core.api.objects import Workload
@@ -67,7 +67,7 @@ class WriteResult:
 
     done: list[diff.Action] = field(default_factory=list)
     error: ApiError | None = None
-    undone: Undone | None = None
+    undone: HeldBack | None = None
     """A write that is held back because somebody undoes it."""
     postponed: Postponed | None = None
     """A write that hangs, or that waits for others that do."""
@@ -237,7 +237,7 @@ class Reconciler:
             await self._writer.execute(
                 phases, result.done, pass_over_undone=pass_over_undone, context=context
             )
-        except Undone as undone:
+        except HeldBack as undone:
             result.undone = result.undone or undone
         except Postponed as postponed:
             result.postponed = result.postponed or postponed
@@ -256,7 +256,7 @@ class Reconciler:
             intents,
             listed=result.wrote_config,
             answered=result.sent_back,
-            succeeded=not is_late and (result.error is None or isinstance(result.error, WorkloadTrouble)),
+            succeeded=not is_late and (result.error is None or isinstance(result.error, WorkloadFailed)),
         )
         reverted, dispatched = reverted_events(seen, result.done), dispatch_events(wanted, result.done)
         self._recorder.post((*events, *reverted, *dispatched), seen.checks.ours)
@@ -316,7 +316,7 @@ class Reconciler:
     def _log_failure(self, key: Key, error: ApiError) -> None:
         if isinstance(error, NotLeading):
             log.debug("not written; another replica leads", key=key.name)
-        elif isinstance(error, WorkloadTrouble):
+        elif isinstance(error, WorkloadFailed):
             log.debug("a Workload could not be written; trying again", key=key.name, error=error.message)
         elif isinstance(error, Conflict | NotFound):
             log.debug("an object has changed meanwhile; trying again", key=key.name, error=error.message)

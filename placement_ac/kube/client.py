@@ -280,7 +280,7 @@ class Client:
 
         With "" the existing objects come first; with `initial_events`, a bookmark with the annotation
         INITIAL_EVENTS_END after them. `on_open` is called when the server has accepted the watch. Raises Gone
-        if that version has expired, Garbled for a line that is no event.
+        if that version has expired, Malformed for a line that is no event.
         """
         path = resource.path(namespace)
         request = f"WATCH {path}"

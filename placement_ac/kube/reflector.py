@@ -11,7 +11,7 @@ from contextlib import aclosing
 from typing import Final
 
 from placement_ac.core.api.constants import Resource
-from placement_ac.core.api.errors import Garbled, Gone
+from placement_ac.core.api.errors import Gone, Malformed
 from placement_ac.kube.client import Client, Listing, WatchEvent
 
 PAGE_SIZE: Final = 200
@@ -71,7 +71,7 @@ class Reflector:
                 async for change, item in events:
                     yield change, item
                     self.version = str(item["metadata"].get("resourceVersion") or self.version)
-        except (Gone, Garbled):
+        except (Gone, Malformed):
             self.version = ""
             raise
         yield BOOKMARK, {}

@@ -190,8 +190,8 @@ _RESULTS: Final[tuple[tuple[type[errors.ApiError], str], ...]] = (
     (errors.NotFound, "not_found"),
     (errors.Refused, "refused"),
     (errors.Unavailable, "unavailable"),
-    (errors.WorkloadTrouble, "workload"),
-    (errors.Undone, "undone"),
+    (errors.WorkloadFailed, "workload"),
+    (errors.HeldBack, "undone"),
     (errors.NotLeading, "not_leading"),
 )
 RESULTS: Final = (SUCCESS, *(name for _, name in _RESULTS), ERROR)

@@ -18,7 +18,7 @@ from placement_ac.core.api.constants import (
     WORKLOAD,
     token_kind,
 )
-from placement_ac.core.api.errors import Garbled, Gone, Unavailable
+from placement_ac.core.api.errors import Gone, Malformed, Unavailable
 from placement_ac.core.inputs.state import Key
 from placement_ac.kube.client import Client
 from placement_ac.kube.informer import PAUSE_SECONDS, UNREACHABLE_PAUSE_SECONDS, Informer
@@ -486,12 +486,12 @@ def test_a_hub_that_was_restored_begins_its_history_anew(
         pytest.param({"status": 410}, Gone, id="410"),
         pytest.param({"hang_up": True, "times": 9}, Unavailable, id="connection cut"),
         pytest.param({"status": 200, "body": "{"}, None, id="a torn line"),
-        pytest.param({"status": 200, "body": "{}\n"}, Garbled, id="no event"),
-        pytest.param({"status": 200, "body": "[]\n"}, Garbled, id="no object"),
-        pytest.param({"status": 200, "body": '{"type":"ADDED","object":{}}\n'}, Garbled, id="no metadata"),
+        pytest.param({"status": 200, "body": "{}\n"}, Malformed, id="no event"),
+        pytest.param({"status": 200, "body": "[]\n"}, Malformed, id="no object"),
+        pytest.param({"status": 200, "body": '{"type":"ADDED","object":{}}\n'}, Malformed, id="no metadata"),
         pytest.param({"status": 200, "body": '{"type":"ERROR","object":{}}\n'}, Unavailable, id="no code"),
         pytest.param(
-            {"status": 200, "body": '{"type":"ERROR","object":{"code":"x"}}\n'}, Garbled, id="a bad code"
+            {"status": 200, "body": '{"type":"ERROR","object":{"code":"x"}}\n'}, Malformed, id="a bad code"
         ),
         pytest.param(
             {"status": 200, "body": '{"type":"ERROR","object":{"code":410}}\n'}, Gone, id="410 event"
