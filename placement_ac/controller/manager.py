@@ -29,7 +29,7 @@ from placement_ac.kube.login import Login
 from placement_ac.observability.health import Health
 from placement_ac.observability.http import serve_pages
 from placement_ac.observability.logs import LogDeduplicator
-from placement_ac.observability.measures import QueueLoad
+from placement_ac.observability.metric_definitions import QueueLoad
 from placement_ac.observability.metrics import Metrics
 from placement_ac.observability.watchdog import watch_event_loop
 from placement_ac.workers.exec_plugins import AccessProviders

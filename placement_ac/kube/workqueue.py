@@ -16,7 +16,7 @@ import structlog
 
 from placement_ac.core.api.errors import error_place
 from placement_ac.observability.logs import LogDeduplicator
-from placement_ac.observability.measures import QueueLoad
+from placement_ac.observability.metric_definitions import QueueLoad
 
 K = TypeVar("K", bound=Hashable)
 log = structlog.get_logger(__name__)

@@ -48,7 +48,7 @@ from placement_ac.core.kubeconfig.source import Unusable
 from placement_ac.core.selection import probe_schedule
 from placement_ac.kube import client, informer, workqueue
 from placement_ac.observability import health
-from placement_ac.observability.measures import MEASURES
+from placement_ac.observability.metric_definitions import DEFINITIONS
 from placement_ac.workers import connector, queries
 from placement_lab.demo.renderers import TextRenderer, document
 from placement_lab.demo.runner import DemoStepResult
@@ -221,7 +221,7 @@ def test_events() -> None:
 
 
 def test_metrics() -> None:
-    wanted = [(m.name, m.type, ", ".join(m.labels), m.help.replace("`", "")) for m in MEASURES]
+    wanted = [(m.name, m.type, ", ".join(m.labels), m.help.replace("`", "")) for m in DEFINITIONS]
     assert table(MONITORING, "Metrics") == wanted
 
 

@@ -15,7 +15,7 @@ from placement_ac.kube.workqueue import (
     Requeue,
     Workqueue,
 )
-from placement_ac.observability.measures import QueueLoad
+from placement_ac.observability.metric_definitions import QueueLoad
 
 
 class _NoWaiting(selectors.DefaultSelector):  # type: ignore[valid-type,misc]  # a type by platform

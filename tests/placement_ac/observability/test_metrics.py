@@ -25,7 +25,7 @@ from placement_ac.core.api.schemas import Raw
 from placement_ac.core.plan.stats import PlacementStats
 from placement_ac.core.plan.waiting import HeldWorkloads
 from placement_ac.kube.workqueue import Requeue
-from placement_ac.observability.measures import RESULTS, QueueLoad, result_of
+from placement_ac.observability.metric_definitions import RESULTS, QueueLoad, result_of
 from placement_ac.observability.metrics import Metrics
 from tests.support.builders import NOW, check, decision, jwt, kubeconfig, secret, world
 
