@@ -73,7 +73,7 @@ class Informer(Reflector):
         self._log_keys = {"kind": str(resource.of)} | ({"namespace": namespace} if namespace else {})
         self._logged = LogDeduplicator()
         self._present = set[Id]()
-        """What the list that is read has so far."""
+        """The ids in the pages so far of the list that is being read."""
         self._failures = 0
         self._was_answered = True
         """Whether the API server answered the last request that failed."""

@@ -21,8 +21,8 @@ from placement_ac.observability.metric_definitions import QueueLoad
 K = TypeVar("K", bound=Hashable)
 log = structlog.get_logger(__name__)
 
-FIRST_BACKOFF_SECONDS: Final = 0.1
-MAX_BACKOFF_SECONDS: Final = 30.0
+BACKOFF_SECONDS: Final = (0.1, 30.0)
+"""Before the second try, and before any at most."""
 JITTER: Final = 0.2
 """Each wait is made longer or shorter by up to this share, so that retries spread out."""
 PARALLEL: Final = 1024
@@ -42,17 +42,14 @@ class Requeue(Exception):  # it asks for something, it is not an error
 
 
 class Workqueue(Generic[K]):
-    """Runs `work(key)` for the keys added, at most `parallel` at once.
-
-    `backoff`: the seconds before the second try, and the most before any.
-    """
+    """Runs `work(key)` for the keys added, at most `parallel` at once; `backoff` as in BACKOFF_SECONDS."""
 
     def __init__(
         self,
         work: Callable[[K], Awaitable[None]],
         *,
         parallel: int = PARALLEL,
-        backoff: tuple[float, float] = (FIRST_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS),
+        backoff: tuple[float, float] = BACKOFF_SECONDS,
     ) -> None:
         self._work = work
         self._backoff = backoff

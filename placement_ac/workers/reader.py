@@ -59,7 +59,7 @@ class WorkerReader(ABC, Generic[T]):
     kinds: ClassVar[tuple[Kind, ...]]
     """The kinds that are read; a worker that does not serve them has no Kueue."""
     permission: ClassVar[str]
-    """What a worker has to allow."""
+    """The permission that the account needs on a worker."""
     total_bytes: ClassVar[int] = MAX_TOTAL_BYTES
     too_deep: ClassVar[str]
     """The problem of an object that is nested too deeply, with {} for its kind: it is not absent."""

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from placement_ac.kube.workqueue import (
-    FIRST_BACKOFF_SECONDS,
+    BACKOFF_SECONDS,
     JITTER,
-    MAX_BACKOFF_SECONDS,
     Requeue,
     Workqueue,
 )
@@ -130,7 +129,7 @@ def test_failures_wait_longer_each_time_up_to_a_cap_and_never_in_step(failure: E
         pauses = [later - earlier for earlier, later in zip(worker.times, worker.times[1:], strict=False)]
         assert len(pauses) > 12
         for tries, pause in enumerate(pauses):
-            plain = min(MAX_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2**tries)
+            plain = min(BACKOFF_SECONDS[1], BACKOFF_SECONDS[0] * 2**tries)
             assert plain * (1 - JITTER) - 0.01 <= pause <= plain * (1 + JITTER) + 0.01
         assert len({round(pause, 2) for pause in pauses[-4:]}) > 1
 
