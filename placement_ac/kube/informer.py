@@ -85,13 +85,7 @@ class Informer(Reflector):
     async def _follow(self) -> None:
         while True:
             try:
-                async with aclosing(self.follow()) as parts:
-                    async for part in parts:
-                        if isinstance(part, Listing):
-                            self._take_page(part)
-                        else:
-                            self._take_event(*part)
-                        del part  # two pages at a time would take twice the memory
+                await self._take_all(self.follow())
             except ApiError as error:
                 await asyncio.sleep(self.pause_after(error))
 
@@ -99,16 +93,22 @@ class Informer(Reflector):
         while True:
             await asyncio.sleep(RELIST_SECONDS)
             try:
-                async with aclosing(self.pages()) as pages:
-                    async for page in pages:
-                        self._take_page(page, resync=True)
-                        del page
+                await self._take_all(self.pages(), resync=True)
             except ApiError as error:
                 self._health.request_failed(error)
                 log.debug("cannot list again yet", **self._log_keys, error=error.message)
                 self.version = ""
 
-    def _take_page(self, page: Listing, *, resync: bool = False) -> None:
+    async def _take_all(self, parts: AsyncGenerator[Listing | WatchEvent], *, resync: bool = False) -> None:
+        async with aclosing(parts):
+            async for part in parts:
+                if isinstance(part, Listing):
+                    self._take_page(part, resync=resync)
+                else:
+                    self._take_event(*part)
+                del part  # two pages at a time would take twice the memory
+
+    def _take_page(self, page: Listing, *, resync: bool) -> None:
         """Put a page into the cache, which compares versions with those of the watch.
 
         After the last one, drop what was not in the list; all keys are touched when the cache is complete for
