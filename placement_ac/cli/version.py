@@ -11,7 +11,7 @@ from placement_ac.cli.documents import Form, aligned, in_json, in_yaml, output
 from placement_ac.cli.login_options import HubLogin, kueue_namespace_option, login_options, with_client
 from placement_ac.cli.read_command import ReadCommand
 from placement_ac.core.api.constants import DEPLOYMENT, KUEUE_MANAGER
-from placement_ac.core.api.errors import ApiError, LoginFailed, NotFound, Refused
+from placement_ac.core.api.errors import NotFound, Refused
 from placement_ac.core.api.fields import key_of
 from placement_ac.core.api.kueue_deployment import KUEUE_SELECTOR, kueue_deployments
 from placement_ac.core.api.printable import one_line
@@ -44,10 +44,8 @@ def command(where: HubLogin, kueue_namespace: str, form: Form) -> None:
     found = {"placementAc": version("placement-ac")}
     try:
         found |= with_client(where, read)
-    except (ApiError, LoginFailed):
+    finally:
         _emit(found, form)
-        raise
-    _emit(found, form)
 
 
 def _emit(found: Mapping[str, str], form: Form) -> None:

@@ -1,14 +1,14 @@
 """Builds the parts of a session from the settings and from what discovery has found on the hub."""
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from placement_ac.cache.store import Cache
 from placement_ac.config import policy
 from placement_ac.config.settings import Settings
-from placement_ac.controller.background_queries import ProbeCluster
 from placement_ac.controller.reconcile import Reconciler
 from placement_ac.controller.recorder import Recorder
 from placement_ac.controller.write_limits import WriteLimits
@@ -22,17 +22,15 @@ from placement_ac.core.api.constants import (
     Kind,
     Resource,
 )
-from placement_ac.core.inputs.fitness import Fitness
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
 from placement_ac.core.inputs.state import HubFacts, Key
-from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.kube.client import Client
 from placement_ac.observability.health import Health
 from placement_ac.observability.metrics import Metrics
 from placement_ac.workers.connector import WorkerConnector
 from placement_ac.workers.copies import CopyReader
 from placement_ac.workers.exec_plugins import AccessProviders
-from placement_ac.workers.probe import Probe
+from placement_ac.workers.probe import Probe, probe_checks
 from placement_ac.workers.queries import HubLocalQueues
 from placement_ac.workers.queues import QueueReader
 
@@ -69,6 +67,8 @@ def new_reconciler(
         providers=inputs.providers,
         profile_resource=resources.get(CLUSTER_PROFILE),
     )
+    version, kueue = resources[WORKLOAD].version, inputs.facts.kueue
+    probe = Probe(connector, policy.worker_requirements(settings, version, kueue))
     limits = WriteLimits(settings.writes_per_second)
     return Reconciler(
         cache,
@@ -76,7 +76,7 @@ def new_reconciler(
         Recorder(client, resources, clock),
         read_copies=CopyReader(connector).read,
         read_facts=QueueReader(connector).read if settings.dispatcher else None,
-        probe=_cluster_probe(inputs, connector),
+        probe=partial(probe_checks, probe, HubLocalQueues(client)) if settings.credentials_probe else None,
         clock=clock,
         monotonic=time.monotonic,
         add_after=add_after,
@@ -100,18 +100,3 @@ def new_cache(inputs: SessionInputs) -> Cache:
         provisioning=provisioning,
         providers=providers.allowed_servers if providers else None,
     )
-
-
-def _cluster_probe(inputs: SessionInputs, connector: WorkerConnector) -> ProbeCluster | None:
-    """Return the function that probes a cluster; None if probes are off."""
-    settings = inputs.settings
-    if not settings.credentials_probe:
-        return None
-    queues = HubLocalQueues(inputs.client)
-    version = inputs.resources[WORKLOAD].version
-    probe = Probe(connector, policy.worker_requirements(settings, version, inputs.facts.kueue))
-
-    async def probe_cluster(source: CredentialSource, checks: Collection[str]) -> Fitness:
-        return await probe.ask(source, await queues.for_checks(checks))
-
-    return probe_cluster
