@@ -114,8 +114,8 @@ class HubInformer:
                 version = await self._stream(resource) if kind in self._streamed else ""
                 async with aclosing(Reflector(self._client, resource, version=version).follow()) as parts:
                     async for part in parts:
-                        failures = backoff()
                         if not isinstance(part, Listing):
+                            failures = backoff()
                             self._apply_event(kind, *part)
                             continue
                         now = (now if not part.first else {}) | {name_of(item): item for item in part.items}
