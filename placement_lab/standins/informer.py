@@ -17,6 +17,7 @@ from cachetools import LRUCache
 
 from placement_ac.core.api.constants import Kind, Resource
 from placement_ac.core.api.errors import ApiError, NotFound, Unavailable
+from placement_ac.core.api.fields import key_of
 from placement_ac.kube.client import Client, Listing, Object
 from placement_ac.kube.login import Login
 from placement_ac.kube.reflector import BOOKMARK, Reflector
@@ -87,7 +88,7 @@ class HubInformer:
 
         If newer events of the object have arrived already, they win.
         """
-        key, uid = name_of(written), written["metadata"].get("uid")
+        key, uid = key_of(written), written["metadata"].get("uid")
         seen = self.objects[kind].get(key)
         newer = seen is not None and _version(seen) > _version(written)
         if newer or (uid is not None and uid in self._deleted_uids):
@@ -118,7 +119,7 @@ class HubInformer:
                             failures = backoff()
                             self._apply_event(kind, *part)
                             continue
-                        now = (now if not part.first else {}) | {name_of(item): item for item in part.items}
+                        now = (now if not part.first else {}) | {key_of(item): item for item in part.items}
                         if part.last:
                             self._apply_list(kind, now)
             except ApiError as error:
@@ -160,7 +161,7 @@ class HubInformer:
         async with aclosing(self._client.watch(resource, "", initial_events=True)) as events:
             async for change, item in events:
                 if change != "BOOKMARK":
-                    now[name_of(item)] = item
+                    now[key_of(item)] = item
                 elif INITIAL_EVENTS_END in (item["metadata"].get("annotations") or {}):
                     self._replace(resource.of, now)
                     self._listed[resource.of].set()
@@ -170,7 +171,7 @@ class HubInformer:
     def _apply_event(self, kind: Kind, change: str, item: Object) -> None:
         if change == BOOKMARK:
             return
-        key = name_of(item)
+        key = key_of(item)
         if change == "DELETED":
             self._deleted_uids[item["metadata"].get("uid", "")] = True
             self._written.pop((kind, key), None)
@@ -181,16 +182,11 @@ class HubInformer:
 
     def _newest(self, kind: Kind, item: Object) -> Object:
         """Return our written object if it is newer than the received `item`, else `item`."""
-        written = self._written.get((kind, name_of(item)))
+        written = self._written.get((kind, key_of(item)))
         if written is not None and _version(item) < _version(written):
             return written
-        self._written.pop((kind, name_of(item)), None)
+        self._written.pop((kind, key_of(item)), None)
         return item
-
-
-def name_of(item: Object) -> Name:
-    """Return (namespace, name) of an object."""
-    return item["metadata"].get("namespace", ""), item["metadata"]["name"]
 
 
 def _version(item: Object) -> int:
@@ -267,7 +263,7 @@ class StandIn(ABC):
 
     async def patch(self, kind: Kind, item: Object, patch: Object, subresource: str = "") -> Object:
         """Merge `patch` into the object; raises Conflict if it has changed since it was read."""
-        namespace, name = name_of(item)
+        namespace, name = key_of(item)
         whole = patch | {
             "metadata": {"resourceVersion": item["metadata"]["resourceVersion"], **patch.get("metadata", {})}
         }

@@ -29,9 +29,10 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.errors import Conflict, NotFound, Refused
+from placement_ac.core.api.fields import key_of
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
-from placement_lab.standins.informer import Key, Name, name_of
+from placement_lab.standins.informer import Key, Name
 from placement_lab.standins.kueue import CLUSTER_QUEUE, IN_USE, LOCAL_QUEUE, NAMESPACE, MultiKueue
 from placement_lab.standins.kueue_jobs import JOB, workload_name
 from placement_lab.standins.kueue_remote import RemoteClient, prebuilt_workload
@@ -307,7 +308,7 @@ class Kueue(MultiKueue):
         self.informer.remember(WORKLOAD, made)
 
     def _has_workload(self, job: Object) -> bool:
-        namespace, uid = name_of(job)[0], job["metadata"]["uid"]
+        namespace, uid = key_of(job)[0], job["metadata"]["uid"]
         return any(
             owner["uid"] == uid
             for key, item in self.objects(WORKLOAD).items()

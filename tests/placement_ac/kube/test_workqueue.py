@@ -4,6 +4,7 @@ import asyncio
 import selectors
 from collections.abc import Awaitable, Callable, Coroutine
 from contextvars import ContextVar
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -126,7 +127,7 @@ def test_failures_wait_longer_each_time_up_to_a_cap_and_never_in_step(failure: E
         queue = Workqueue(worker)
         queue.add("a")
         await asyncio.sleep(300)
-        pauses = [later - earlier for earlier, later in zip(worker.times, worker.times[1:], strict=False)]
+        pauses = [later - earlier for earlier, later in pairwise(worker.times)]
         assert len(pauses) > 12
         for tries, pause in enumerate(pauses):
             plain = min(BACKOFF_SECONDS[1], BACKOFF_SECONDS[0] * 2**tries)
@@ -258,6 +259,30 @@ def test_appointments(appointments: list[float], turns: list[float]) -> None:
             queue.add_after("a", seconds)
         await asyncio.sleep(50)
         assert worker.times == turns
+
+    run(test())
+
+
+def test_without_a_delay_it_starts_at_once_and_a_later_timer_stays() -> None:
+    async def test() -> None:
+        worker = Worker()
+        queue = Workqueue(worker)
+        queue.add_after("a", 5)
+        queue.add_after("a", 0)
+        await asyncio.sleep(50)
+        assert worker.times == [0.0, 5.0]
+
+    run(test())
+
+
+def test_another_backoff() -> None:
+    async def test() -> None:
+        worker = Worker(Requeue())
+        Workqueue(worker, backoff=(1.0, 4.0)).add("a")
+        await asyncio.sleep(100)
+        pauses = [later - earlier for earlier, later in pairwise(worker.times[:5])]
+        shares = [pause / plain for pause, plain in zip(pauses, (1.0, 2.0, 4.0, 4.0), strict=True)]
+        assert all(1 - JITTER <= share <= 1 + JITTER for share in shares)
 
     run(test())
 
