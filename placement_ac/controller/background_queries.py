@@ -20,12 +20,12 @@ log = structlog.get_logger(__name__)
 
 ReadCopies = Callable[[KueueObject], Awaitable[WorkerCopies]]
 """Reads the copies on the cluster of a MultiKueueCluster; raises nothing."""
-ReadFacts = Callable[[KueueObject], Awaitable[WorkerFacts]]
+ReadQueues = Callable[[KueueObject], Awaitable[WorkerFacts]]
 """Reads the queues of the cluster of a MultiKueueCluster; raises nothing."""
 ProbeCluster = Callable[[CredentialSource, Collection[str]], Awaitable[Fitness]]
 """Probes whether the cluster of a CredentialSource is fit for the jobs of these checks; raises nothing."""
 
-FACTS: Final = "facts"
+QUEUES: Final = "queues"
 READING: Final = {
     "copies": ("cannot read a cluster's copies", "reading a cluster's copies works again"),
     "queues": ("cannot read a cluster's queues", "reading a cluster's queues works again"),
@@ -36,7 +36,7 @@ READING: Final = {
 class BackgroundQueries:
     """The running queries.
 
-    `read_facts` None: no cluster is asked for its queues. `probe` None: no cluster is probed.
+    `read_queues` None: no cluster is asked for its queues. `probe` None: no cluster is probed.
     `add_after(key, seconds)` requeues a key.
     """
 
@@ -44,13 +44,13 @@ class BackgroundQueries:
         self,
         states: KeyStates,
         read_copies: ReadCopies,
-        read_facts: ReadFacts | None,
+        read_queues: ReadQueues | None,
         probe: ProbeCluster | None,
         add_after: Callable[[Key, float], None],
     ) -> None:
         self._states = states
         self._read_copies = read_copies
-        self._read_facts = read_facts
+        self._read_queues = read_queues
         self._probe = probe
         self._add_after = add_after
         self._logged = LogDeduplicator()
@@ -60,11 +60,11 @@ class BackgroundQueries:
         """Start the queries that `wanted` asks for, unless they are running."""
         for name in wanted.ask_for_copies:
             self._start((key, name), self._query_copies(key, name, seen.objects.clusters.get(name)))
-        if self._read_facts:
-            names = [one for one in wanted.ask_for_facts if (key, (FACTS, one)) not in self._tasks]
+        if self._read_queues:
+            names = [one for one in wanted.ask_for_facts if (key, (QUEUES, one)) not in self._tasks]
             for name, then in workloads_on(seen, names).items():
                 cluster = seen.objects.clusters[name]
-                self._start((key, (FACTS, name)), self._query_facts(key, cluster, then, self._read_facts))
+                self._start((key, (QUEUES, name)), self._query_queues(key, cluster, then, self._read_queues))
         checks = [check.meta.name for check in (*seen.checks.ours, *seen.checks.multikueue)]
         if self._probe:
             for request in wanted.probe_requests:
@@ -109,13 +109,13 @@ class BackgroundQueries:
         self._states.of(key).copies[name] = began, copies
         self._add_after(key, 0.0)
 
-    async def _query_facts(
-        self, key: Key, cluster: KueueObject, then: WorkloadsThere, read_facts: ReadFacts
+    async def _query_queues(
+        self, key: Key, cluster: KueueObject, then: WorkloadsThere, read_queues: ReadQueues
     ) -> None:
         began, name = self._states.now(), cluster.meta.name
-        facts = replace(await read_facts(cluster), then=then)
-        self._log_problem("queues", name, facts.problem)
-        self._states.of(key).facts[name] = began, facts
+        queues = replace(await read_queues(cluster), then=then)
+        self._log_problem("queues", name, queues.problem)
+        self._states.of(key).queues[name] = began, queues
         self._add_after(key, 0.0)
 
     def _log_problem(self, what: str, name: str, problem: str) -> None:

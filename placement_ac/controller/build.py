@@ -75,7 +75,7 @@ def new_reconciler(
         Writer(client, resources, on_write, inputs.metrics, limits=limits),
         Recorder(client, resources, clock),
         read_copies=CopyReader(connector).read,
-        read_facts=QueueReader(connector).read if settings.dispatcher else None,
+        read_queues=QueueReader(connector).read if settings.dispatcher else None,
         probe=partial(probe_checks, probe, HubLocalQueues(client)) if settings.credentials_probe else None,
         clock=clock,
         monotonic=time.monotonic,

@@ -24,7 +24,7 @@ class KeyState:
     """Timer → when it started."""
     copies: dict[str, tuple[float, WorkerCopies]] = field(default_factory=dict)
     """MultiKueueCluster → when its cluster was queried for copies, and the result."""
-    facts: dict[str, tuple[float, WorkerFacts]] = field(default_factory=dict)
+    queues: dict[str, tuple[float, WorkerFacts]] = field(default_factory=dict)
     """MultiKueueCluster → when its cluster was queried for its queues, and the result."""
     probes: dict[str, tuple[float, ProbeResult]] = field(default_factory=dict)
     """Cluster → when it was probed, and the result."""
@@ -44,7 +44,7 @@ class KeyState:
     def forget_stale_results(self, listed: Collection[str], selected: Collection[str]) -> None:
         """Forget clusters that are no longer listed, and probes of those no longer selected."""
         self.copies = {name: result for name, result in self.copies.items() if name in listed}
-        self.facts = {name: result for name, result in self.facts.items() if name in listed}
+        self.queues = {name: result for name, result in self.queues.items() if name in listed}
         self.probes = {cluster: result for cluster, result in self.probes.items() if cluster in selected}
 
 

@@ -18,7 +18,7 @@ from placement_ac.controller.background_queries import (
     BackgroundQueries,
     ProbeCluster,
     ReadCopies,
-    ReadFacts,
+    ReadQueues,
 )
 from placement_ac.controller.fair_slots import POSTPONED_SECONDS, Flow
 from placement_ac.controller.key_state import KeyStates, with_ages
@@ -95,7 +95,7 @@ class Reconciler:
     """Carries out the plan of each key.
 
     `clock` returns the time of day (UTC) for conditions, `monotonic` seconds of a monotonic clock.
-    `add_after(key, seconds)` requeues a key; `read_copies` reads a cluster's copies, `read_facts` its queues
+    `add_after(key, seconds)` requeues a key; `read_copies` reads a cluster's copies, `read_queues` its queues
     (None: nobody asks for them), `probe` probes a cluster (None: no cluster is probed).
     """
 
@@ -106,7 +106,7 @@ class Reconciler:
         recorder: Recorder,
         *,
         read_copies: ReadCopies,
-        read_facts: ReadFacts | None = None,
+        read_queues: ReadQueues | None = None,
         probe: ProbeCluster | None = None,
         clock: Callable[[], datetime],
         monotonic: Callable[[], float],
@@ -120,7 +120,7 @@ class Reconciler:
         self._add_after = add_after
         self._metrics = metrics or Metrics()
         self._states = KeyStates(monotonic)
-        self._queries = BackgroundQueries(self._states, read_copies, read_facts, probe, add_after)
+        self._queries = BackgroundQueries(self._states, read_copies, read_queues, probe, add_after)
         self._logged = LogDeduplicator()
 
     async def reconcile(self, key: Key) -> None:
@@ -156,7 +156,7 @@ class Reconciler:
             state.timer_ages(now),
             with_ages(state.copies, now),
             with_ages(state.probes, now),
-            with_ages(state.facts, now),
+            with_ages(state.queues, now),
         )
         wanted = plan(seen)
         for cluster in self._cache.set_provisioned(seen.name, wanted.to_provision):
