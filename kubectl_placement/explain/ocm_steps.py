@@ -19,6 +19,7 @@ from kubectl_placement.scheduling.affected import sets_holding
 from kubectl_placement.scheduling.outcome import ClusterVerdict
 from kubectl_placement.scheduling.outcome import FilterStep as Dropped
 from kubectl_placement.scheduling.prioritizers import Scored
+from kubectl_placement.scheduling.selectors import lack
 from kubectl_placement.scheduling.sets import member_selector
 from kubectl_placement.scheduling.tolerations import TaintTolerance, taint_text, taint_tolerances
 from placement_ac.core.api.constants import MANAGED_CLUSTER, PLACEMENT_DECISION
@@ -33,6 +34,7 @@ from placement_ac.core.api.fields import (
     text,
     words,
 )
+from placement_ac.core.api.label_selector import first_unmet
 from placement_ac.core.api.text import and_more, count_text, joined
 
 _SETS_SHOWN: Final = 3
@@ -169,8 +171,8 @@ def _why_not_in_set(cluster_set: Obj, cluster: Obj) -> str:
     """Return a set with the label that keeps a cluster out of it."""
     name, labels = text(cluster_set, "metadata", "name"), labels_of(cluster)
     selector = member_selector(cluster_set)
-    unmet = selector.first_unmet(labels) if selector else None
-    why = f"label {unmet.lack(labels, 'the set')}" if unmet else "it has no members"
+    unmet = first_unmet(selector, labels) if selector else None
+    why = f"label {lack(unmet, labels, 'the set')}" if unmet else "it has no members"
     return f"ManagedClusterSet {name} ({why})"
 
 

@@ -179,7 +179,7 @@ _RESULTS: Final[tuple[tuple[type[errors.ApiError], str], ...]] = (
     (errors.NotFound, "not_found"),
     (errors.Refused, "refused"),
     (errors.Unavailable, "unavailable"),
-    (errors.WorkloadTrouble, "workload"),
+    (errors.WorkloadWritesFailed, "workload"),
     (errors.Undone, "undone"),
     (errors.NotLeading, "not_leading"),
 )
