@@ -194,17 +194,11 @@ def read_all_namespaces(
     """
     if where.dump_files:
         return read_once(where, kinds)
-    return with_client(where, lambda client: _read_all_namespaces(client, where, kinds, namespaces, schemas))
 
+    async def read(client: Client) -> HubReading:
+        return await with_all_namespaces(client, await read_hub(client, where, kinds, schemas), namespaces)
 
-async def _read_all_namespaces(
-    client: Client,
-    where: HubSource,
-    kinds: Collection[Kind],
-    namespaces: Collection[str],
-    schemas: Collection[Resource],
-) -> HubReading:
-    return await with_all_namespaces(client, await read_hub(client, where, kinds, schemas), namespaces)
+    return with_client(where, read)
 
 
 async def with_all_namespaces(

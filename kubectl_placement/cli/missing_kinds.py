@@ -45,6 +45,13 @@ def require_readable(found: HubReading, kinds: Collection[Kind] = (ADMISSION_CHE
         raise click.ClickException(missing_rights_text(found.missing_rights))
 
 
+def require_checks_known(found: HubReading) -> None:
+    """Raise ClickException if the hub lacks Kueue or OCM, or if checks or settings cannot be read."""
+    require_served(found)
+    require_readable(found)
+    require_settings(found)
+
+
 def missing_line(found: HubReading) -> str:
     """Return the missing rights and their effect, in one line; "" if none is missing."""
     if problem := missing_rights_text(found.missing_rights):

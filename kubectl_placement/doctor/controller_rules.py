@@ -1,8 +1,4 @@
-"""
-Rules for our controller: it runs, once, with known settings and with its rights.
-
-Pure.
-"""
+"""Rules for our controller: it runs, once, with known settings and with its rights. Pure."""
 
 import shlex
 from collections.abc import Iterator

@@ -1,6 +1,4 @@
-"""
-The rule for the dispatcher's profiles: the scores, filters and profiles that they name exist. Pure.
-"""
+"""The rule for the dispatcher's profiles: the scores, filters and profiles that they name exist. Pure."""
 
 import shlex
 from collections.abc import Iterator

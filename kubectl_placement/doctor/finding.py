@@ -1,6 +1,4 @@
-"""
-Rules, and their findings with the command that fixes each. Plain data.
-"""
+"""Rules, and their findings with the command that fixes each. Plain data."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace

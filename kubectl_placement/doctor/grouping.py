@@ -1,6 +1,4 @@
-"""
-One finding for one cause: those that differ only in the name of the cluster become one. Pure.
-"""
+"""One finding for one cause: those that differ only in the name of the cluster become one. Pure."""
 
 import re
 import shlex

@@ -80,7 +80,7 @@ def explain_workload(view: HubView, raw: Object) -> WorkloadExplanation:
         finished=job.finished,
         quota_since=job.quota_since,
         has_quota=job.has_quota,
-        checks=tuple(CheckEntry(*entry) for entry in _entries(job)),
+        checks=tuple(CheckEntry(one.check, one.state, one.message, one.since) for one in job.check_states),
         nominated=job.nominated,
         nominated_since=job.nominated_since,
         placed_on=job.cluster,
@@ -92,10 +92,6 @@ def explain_workload(view: HubView, raw: Object) -> WorkloadExplanation:
 def _ignored(job: Workload, found: tuple[PlacementChoice, ...]) -> Iterator[str]:
     if any(one.dispatcher for one in found):
         yield from ignored(job.job)
-
-
-def _entries(job: Workload) -> list[tuple[str, str, str, datetime | None]]:
-    return [(one.check, one.state, one.message, one.since) for one in job.check_states]
 
 
 def _notes(job: Workload, found: tuple[PlacementChoice, ...], problem: str) -> tuple[str, ...]:

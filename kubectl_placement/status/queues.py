@@ -1,6 +1,4 @@
-"""
-The ClusterQueues and LocalQueues of a check, and its unfinished Workloads with their GPUs. Pure.
-"""
+"""The ClusterQueues and LocalQueues of a check, and its unfinished Workloads with their GPUs. Pure."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
