@@ -24,7 +24,7 @@ from kubectl_placement.hub.controller_settings import (
     find_settings,
 )
 from kubectl_placement.hub.controller_state import lease_key_of
-from kubectl_placement.hub.dump import Dump, MissingRight, key_of
+from kubectl_placement.hub.dump import Dump, MissingRight
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.kinds import (
     CONFIG_MAP,
@@ -58,6 +58,7 @@ from placement_ac.core.api.constants import (
     Kind,
     Resource,
 )
+from placement_ac.core.api.fields import key_of
 from placement_ac.kube.client import Client
 
 T = TypeVar("T")
@@ -214,11 +215,8 @@ async def with_all_namespaces(
         watched = found.view.settings.placement_namespace
         spaces = tuple(dict.fromkeys((*watched, *namespaces)))
         whole = await read_kinds(client, ALL_NAMESPACES_KINDS, dict.fromkeys(ALL_NAMESPACES_KINDS, spaces))
-    kept = (right for right in found.dump.missing if right.kind not in whole.objects)
-    dump = replace(
-        found.dump, objects={**found.dump.objects, **whole.objects}, missing=(*kept, *whole.missing)
-    )
-    return replace(found, view=replace(found.view, dump=dump), elsewhere=elsewhere)
+    view = replace(found.view, dump=found.dump.with_kinds_of(whole))
+    return replace(found, view=view, elsewhere=elsewhere)
 
 
 async def watch_hub(

@@ -16,10 +16,10 @@ from kubectl_placement.hub.controller_settings import (
     installed_by_helm,
 )
 from kubectl_placement.hub.controller_state import ControllerState, controller_state, lease_key
-from kubectl_placement.hub.dump import Object, key_of
+from kubectl_placement.hub.dump import Object
 from placement_ac.core.api.constants import CLUSTER_QUEUE, DEPLOYMENT, KUEUE, LEASE, MANAGED_BY
 from placement_ac.core.api.decode import checks_listed
-from placement_ac.core.api.fields import Obj, integer, listed, name_of, section, text
+from placement_ac.core.api.fields import Obj, integer, key_of, listed, name_of, section, text
 from placement_ac.core.api.text import joined
 
 FIND: Final = f"kubectl get deployments -A -l {NAME_LABEL}={MANAGED_BY}"

@@ -14,12 +14,12 @@ from typing import Any, Final
 from kubectl_placement.doctor.commands import Kubectl, manifest
 from kubectl_placement.doctor.finding import DoctorRule, Finding
 from kubectl_placement.doctor.setup import HubSetup
-from kubectl_placement.hub.dump import Key, Object, key_of
+from kubectl_placement.hub.dump import Object
 from kubectl_placement.hub.kinds import RESOURCE_FLAVOR, TOPOLOGY
 from kubectl_placement.status.check_status import check_statuses
 from kubectl_placement.status.model import CheckStatus, ClusterRow
 from placement_ac.core.api.constants import CLUSTER_QUEUE, KUEUE, KUEUE_VERSIONS, LOCAL_QUEUE, NAMESPACE, Kind
-from placement_ac.core.api.fields import Obj, at, listed, section, text
+from placement_ac.core.api.fields import Key, Obj, at, key_of, listed, section, text
 from placement_ac.core.inputs.fitness import Unknown, WorkerFindings
 from placement_ac.core.inputs.rights import KueueRelease, parse_release
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable

@@ -9,11 +9,10 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from kubectl_placement.hub.controller_settings import deployments
-from kubectl_placement.hub.dump import Key, key_of
 from kubectl_placement.hub.hub_view import HubView
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import LEASE
-from placement_ac.core.api.fields import instant, integer, text
+from placement_ac.core.api.fields import Key, instant, integer, key_of, text
 
 SKEW: Final = timedelta(seconds=60)
 """Tolerated difference between the clocks of two machines."""

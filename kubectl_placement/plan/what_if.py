@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from kubectl_placement.hub.dump import Dump, Key, Object, key_of, kind_of
+from kubectl_placement.hub.dump import Dump, Object, kind_of
 from kubectl_placement.hub.hub_view import PASSED, Changes, HubView
 from kubectl_placement.jobs.new_job import NewJob, is_job, new_job
 from kubectl_placement.plan import plan_report
@@ -39,7 +39,7 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.decode import decision, placement, scores
-from placement_ac.core.api.fields import listed, section, text
+from placement_ac.core.api.fields import Key, key_of, listed, section, text
 from placement_ac.core.api.objects import Decision
 from placement_ac.core.api.schemas import Condition
 from placement_ac.core.api.text import enumeration

@@ -10,9 +10,10 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from kubectl_placement.hub.dump import Dump, Key, MissingRight, Object, key_of
+from kubectl_placement.hub.dump import Dump, MissingRight, Object
 from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, Kind, Resource
 from placement_ac.core.api.errors import Gone, NotFound, Refused, Unavailable
+from placement_ac.core.api.fields import Key, key_of
 from placement_ac.kube.client import Client, gather_all
 
 UNAUTHORIZED: Final = 401

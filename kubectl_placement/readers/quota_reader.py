@@ -14,7 +14,7 @@ from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.queue_facts import WorkerFacts, WorkloadsThere
 from placement_ac.workers.connector import WorkerConnector
 from placement_ac.workers.facts import FactsReader
-from placement_ac.workers.questions import HubRefusal
+from placement_ac.workers.questions import HubRefusal, Problem
 
 NO_RIGHT: Final = "you have no right to get {}s in namespace {}"
 
@@ -36,4 +36,4 @@ def _problem(facts: WorkerFacts, cluster: KueueObject, namespace: str) -> str:
     """Return the problem without the worker's name, so that the same problem of several is reported once."""
     if isinstance(facts.problem, HubRefusal):
         return NO_RIGHT.format(cluster.source[0], namespace)
-    return facts.problem.removeprefix(f"MultiKueueCluster {cluster.meta.name}: ")
+    return facts.problem.why if isinstance(facts.problem, Problem) else facts.problem

@@ -1,4 +1,4 @@
-"""What label selectors cost, and the words for a requirement and for what a cluster lacks. Pure."""
+"""The cost of label selectors, and the words for a requirement and for what a cluster lacks. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

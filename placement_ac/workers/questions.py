@@ -7,7 +7,7 @@ Secret, a plugin or a worker. A worker that does not answer delays no other.
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import structlog
 
@@ -28,15 +28,19 @@ T = TypeVar("T")
 
 
 class Problem(str):
-    """Why a worker could not be asked, or what is wrong with its answer."""
+    """Why a worker could not be asked, or what is wrong with its answer; it begins with the worker's name."""
 
-    __slots__ = ()
+    why: str
+    """The same without the name of its MultiKueueCluster."""
+
+    def __new__(cls, name: str, why: str) -> Self:
+        problem = super().__new__(cls, f"MultiKueueCluster {name}: {why}")
+        problem.why = why
+        return problem
 
 
 class HubRefusal(Problem):
     """The hub does not let us read the credentials."""
-
-    __slots__ = ()
 
 
 class WorkerQuestions:
@@ -54,14 +58,14 @@ class WorkerQuestions:
             async with self.limiter.slot(name):
                 answer = await self._within_deadline(cluster, read)
         except HubForbidden as why:
-            return HubRefusal(f"MultiKueueCluster {name}: {why}")
+            return HubRefusal(name, str(why))
         except WorkerError as why:
-            return Problem(f"MultiKueueCluster {name}: {why}")
+            return Problem(name, str(why))
         except Exception as error:  # a worker may answer anything, and must not stop the others
             place = error_place(error)
             level = self._logged.level(name, place, logging.ERROR)
             log.log(level, "asking a worker failed", name=name, error=place)
-            return Problem(f"MultiKueueCluster {name}: unexpected {type(error).__name__}")
+            return Problem(name, f"unexpected {type(error).__name__}")
         self._logged.ended(name)
         return answer
 
