@@ -22,7 +22,7 @@ SBOM ?= build/placement-ac.cdx.json
 # second of every start.
 SBOM_VENV := build/sbom
 
-.PHONY: help demo pictures chart reference test test-long check unit coverage test-envtest test-kind lock sbom audit chaos day image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-ui bench-flips bench-nominations bench-makespan clean
+.PHONY: help demo pictures chart reference test test-long test-failed check unit coverage test-envtest test-kind lock sbom audit chaos day image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-ui bench-flips bench-nominations bench-makespan clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,10 +59,13 @@ unit: $(VENV)/installed ## Run the tests that are not long; with COVERAGE=yes, m
 coverage: ## The same with COVERAGE=yes
 	$(MAKE) unit COVERAGE=yes
 
-test-long: $(VENV)/installed ## Run the long tests: whole installations, many kills, many jobs; WITHOUT leaves folders out
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m long --ignore tests/cases $(addprefix --ignore ,$(WITHOUT))
+test-long: $(VENV)/installed ## Run the long tests: whole installations, many kills, many jobs; ONLY names folders
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m long $(or $(ONLY),--ignore tests/cases)
 	@# These scripts wait for fixed times: one after the other, and nothing beside them.
-	$(if $(filter tests/cases,$(WITHOUT)),,$(BIN)/pytest -m long tests/cases)
+	$(if $(ONLY),,$(BIN)/pytest -m long tests/cases)
+
+test-failed: $(VENV)/installed ## Run the tests that failed last again, one after the other
+	$(BIN)/pytest --last-failed --last-failed-no-failures none
 
 test-envtest: $(VENV)/installed ## Run the hub tests on a real API server; needs KUBEBUILDER_ASSETS, takes CRDS
 	@$(BIN)/pytest --envtest --crds '$(CRDS)' --timeout 300 -rs tests
