@@ -13,8 +13,6 @@ from placement_ac.core.dispatch.plugins import AssumedPlugins
 from placement_ac.core.dispatch.profiles import PROFILES, RANKED, ProfileError, parse_profile
 from placement_ac.core.dispatch.scores import SCORES
 
-_ONLY_BUILT_IN: Final = "a plugin of that name must be installed with the controller"
-
 
 @hub_rule(
     "dispatch-profiles",
@@ -51,7 +49,8 @@ def _judged(what: str, profile: str, fix: str) -> Iterator[Finding]:
     try:
         parse_profile(profile)
     except ProfileError as error:
-        yield warn(f"{what}: {error}; {_ONLY_BUILT_IN}{meant}", fix)
+        needed = "a plugin of that name must be installed with the controller"
+        yield warn(f"{what}: {error}; {needed}{meant}", fix)
 
 
 RULES: Final = (dispatch_profiles,)

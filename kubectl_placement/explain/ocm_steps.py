@@ -49,10 +49,6 @@ _STATES: Final = (
     ("ManagedClusterJoined", "joined"),
     ("ManagedClusterConditionAvailable", "available"),
 )
-_OUTDATED: Final = (
-    ", although the steps above say otherwise: "
-    "OCM has not scheduled again yet, or it sees objects that are unknown here"
-)
 
 
 def ocm_steps(case: PlacementView, name: str) -> Iterator[ExplainStep]:
@@ -280,7 +276,9 @@ def _decision_step(case: PlacementView, name: str) -> ExplainStep:
         will = "" if expected is None else f"; it will {'' if expected else 'not '}select this cluster"
         outcome = StepResult.FAILED if expected is False else StepResult.NOTE
         return ExplainStep(StepName.DECISION, outcome, f"OCM has not decided yet{will}", _placement(case))
-    differs = "" if expected in (None, name in now) else _OUTDATED
+    outdated = "OCM has not scheduled again yet, or it sees objects that are unknown here"
+    is_expected = expected in (None, name in now)
+    differs = "" if is_expected else f", although the steps above say otherwise: {outdated}"
     if name not in now:
         return StepName.DECISION.failed(f"OCM has not selected it{differs}", _placement(case))
     where, entry = now[name]
