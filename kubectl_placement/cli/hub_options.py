@@ -23,7 +23,7 @@ from kubectl_placement.hub.controller_settings import (
     deployments,
     find_settings,
 )
-from kubectl_placement.hub.controller_state import lease_key_of
+from kubectl_placement.hub.controller_state import lease_key
 from kubectl_placement.hub.dump import Dump, MissingRight
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.kinds import (
@@ -242,7 +242,7 @@ async def _read_controller(client: Client, where: HubSource) -> HubReading:
     maps = _mounted(found) or (OneObject(where.controller_namespace or NAMESPACE, MANAGED_BY),)
     found = found.with_kinds_of(await read_kinds(client, (CONFIG_MAP,), {CONFIG_MAP: maps}))
     by_deployment = _hub_reading(found, where)
-    named = OneObject(*lease_key_of(by_deployment.view.settings))
+    named = OneObject(*lease_key(by_deployment.view.settings))
     lease = await read_kinds(client, (LEASE,), {LEASE: (named,)})
     if not by_deployment.controller.deployment and not lease.of(LEASE):
         anywhere = await read_kinds(client, (LEASE,), {LEASE: (Labelled("", LEASE_SELECTOR),)})
@@ -302,7 +302,7 @@ def _merged(ours: HubReading, dump: Dump) -> HubReading:
 def namespaces_of(settings: Settings) -> Namespaces:
     """Return the namespaces in which each kind is read; those that are not named are read in all."""
     return {
-        LEASE: (OneObject(*lease_key_of(settings)),),
+        LEASE: (OneObject(*lease_key(settings)),),
         SECRET: (settings.kueue_namespace,),
         CLUSTER_PROFILE: (settings.kueue_namespace,),
         PLACEMENT: settings.placement_namespace,
