@@ -46,8 +46,8 @@ class Predicate:
             return f"label {lack(unmet, labels, 'the predicate')}"
         if unmet := first_unmet(self.claims, claims):
             return f"claim {lack(unmet, claims, 'the predicate')}"
-        lacks = ((one.text, one.lack(cluster, fleet)) for one in self.expressions)
-        return next((f"the CEL expression {text} {lack}" for text, lack in lacks if lack), None)
+        found = ((one.text, one.lack(cluster, fleet)) for one in self.expressions)
+        return next((f"the CEL expression {text} {why}" for text, why in found if why), None)
 
     def __str__(self) -> str:
         parts = (
