@@ -1,8 +1,4 @@
-"""
-Rules for cluster sets: they exist, and are bound in the namespaces of the Placements.
-
-Pure.
-"""
+"""Rules for cluster sets: they exist, and are bound in the namespaces of the Placements. Pure."""
 
 from collections.abc import Iterator
 from typing import Final

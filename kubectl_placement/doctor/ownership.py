@@ -1,8 +1,4 @@
-"""
-Rules for conflicts of ownership: the Go kueue-addon, and objects of others under our names.
-
-Pure.
-"""
+"""Rules for conflicts of ownership: the Go kueue-addon, and objects of others under our names. Pure."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -1,8 +1,4 @@
-"""
-The hub that `doctor` examines, and the decorator of its rules.
-
-Pure.
-"""
+"""The hub that `doctor` examines, and the decorator of its rules. Pure."""
 
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping

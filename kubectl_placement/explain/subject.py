@@ -1,8 +1,4 @@
-"""
-Find the object to explain: TYPE NAME, TYPE/NAME or NAME, as kubectl accepts them.
-
-Pure.
-"""
+"""Find the object to explain: TYPE NAME, TYPE/NAME or NAME, as kubectl accepts them. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -34,7 +34,7 @@ from placement_ac.core.api.errors import (
     NotLeading,
     Postponed,
     Refused,
-    WorkloadFailed,
+    WorkloadWritesFailed,
     error_place,
 )
 from placement_ac.core.api.objects import Workload
@@ -256,7 +256,8 @@ class Reconciler:
             intents,
             listed=result.wrote_config,
             answered=result.sent_back,
-            succeeded=not is_late and (result.error is None or isinstance(result.error, WorkloadFailed)),
+            succeeded=not is_late
+            and (result.error is None or isinstance(result.error, WorkloadWritesFailed)),
         )
         reverted, dispatched = reverted_events(seen, result.done), dispatch_events(wanted, result.done)
         self._recorder.post((*events, *reverted, *dispatched), seen.checks.ours)
@@ -316,7 +317,7 @@ class Reconciler:
     def _log_failure(self, key: Key, error: ApiError) -> None:
         if isinstance(error, NotLeading):
             log.debug("not written; another replica leads", key=key.name)
-        elif isinstance(error, WorkloadFailed):
+        elif isinstance(error, WorkloadWritesFailed):
             log.debug("a Workload could not be written; trying again", key=key.name, error=error.message)
         elif isinstance(error, Conflict | NotFound):
             log.debug("an object has changed meanwhile; trying again", key=key.name, error=error.message)

@@ -42,7 +42,7 @@ from placement_ac.core.api.errors import (
     NotFound,
     Postponed,
     Refused,
-    WorkloadFailed,
+    WorkloadWritesFailed,
 )
 from placement_ac.core.api.managed_fields import applied_version, last_writer, nomination_body
 from placement_ac.core.api.objects import Meta, Workload
@@ -116,10 +116,10 @@ class Writer:
     ) -> None:
         """Carry out all phases, or raise the first error of a phase. Raises ApiError.
 
-        An error of one Workload does not stop the others: WorkloadFailed is raised at the end, or Postponed
-        if writes hang and nothing else failed. With `pass_over_undone`, a write that is held back does not
-        stop the later phases either: HeldBack is raised at the end, if nothing else is. The actions that
-        succeeded are added to `done`, even if an error is raised.
+        An error of one Workload does not stop the others: at the end, WorkloadWritesFailed is raised, or
+        Postponed if writes hang and nothing else failed. With `pass_over_undone`, a write that is held back
+        does not stop the later phases either: HeldBack is raised at the end, if nothing else is. The actions
+        that succeeded are added to `done`, even if an error is raised.
         """
         late_errors: list[BaseException] = []
         for phase in phases:
@@ -219,7 +219,7 @@ class Writer:
         return f"another {FIELD_MANAGER}" if who == FIELD_MANAGER else who or "an unknown writer"
 
     async def _on_workload(self, action: SetCheckStates | Nominate) -> Outcome | None:
-        """Write to a Workload. A refusal raises WorkloadFailed, which does not count against the check."""
+        """Write to a Workload. Raises WorkloadWritesFailed if refused: that is not the check's fault."""
         try:
             if isinstance(action, Nominate):
                 after = await self._nominate(action)
@@ -234,7 +234,7 @@ class Writer:
             level = self._logged.level(action.workload.meta.uid, refused.message)
             keys = {"namespace": action.namespace, "name": action.name}
             log.log(level, "the API server refused a write to a Workload", **keys, error=refused.message)
-            raise WorkloadFailed(refused.message, retry_after=refused.retry_after) from refused
+            raise WorkloadWritesFailed(refused.message, retry_after=refused.retry_after) from refused
         else:
             self._logged.ended(action.workload.meta.uid)
             return WORKLOAD, after, False
@@ -358,7 +358,7 @@ def _details(action: Action) -> dict[str, Any]:
 
 def _workload_error(error: BaseException) -> BaseException:
     return (
-        WorkloadFailed(error.message, retry_after=error.retry_after)
+        WorkloadWritesFailed(error.message, retry_after=error.retry_after)
         if isinstance(error, ApiError) and not isinstance(error, Postponed)
         else error
     )

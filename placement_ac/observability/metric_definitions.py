@@ -190,7 +190,7 @@ _RESULTS: Final[tuple[tuple[type[errors.ApiError], str], ...]] = (
     (errors.NotFound, "not_found"),
     (errors.Refused, "refused"),
     (errors.Unavailable, "unavailable"),
-    (errors.WorkloadFailed, "workload"),
+    (errors.WorkloadWritesFailed, "workload"),
     (errors.HeldBack, "undone"),
     (errors.NotLeading, "not_leading"),
 )

@@ -64,7 +64,7 @@ class NotLeading(ApiError):
     """The write was not sent: this process does not lead; the leader will do it."""
 
 
-class WorkloadFailed(ApiError):
+class WorkloadWritesFailed(ApiError):
     """Some writes to Workloads failed; all others were tried."""
 
 

@@ -19,7 +19,7 @@ from placement_ac.core.api.errors import (
     NotLeading,
     Refused,
     Unavailable,
-    WorkloadFailed,
+    WorkloadWritesFailed,
 )
 from placement_ac.core.api.schemas import Raw
 from placement_ac.core.plan.stats import PlacementStats
@@ -56,7 +56,7 @@ def caused(error: Exception) -> Exception:
         pytest.param(NotFound(""), "not_found", id="not found"),
         pytest.param(caused(Refused("")), "refused", id="refused"),
         pytest.param(caused(Unavailable("")), "unavailable", id="unavailable"),
-        pytest.param(caused(WorkloadFailed("")), "workload", id="a Workload"),
+        pytest.param(caused(WorkloadWritesFailed("")), "workload", id="a Workload"),
         pytest.param(NotLeading(""), "not_leading", id="another one leads"),
         pytest.param(ApiError(""), "error", id="another error of the API"),
         pytest.param(KeyError("x"), "error", id="nobody expected it"),
