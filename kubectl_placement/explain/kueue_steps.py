@@ -23,6 +23,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.objects import Check
 from placement_ac.core.api.text import count_text, joined
+from placement_ac.core.decisions.source import RankedBy
 from placement_ac.core.inputs.state import Verdict
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from placement_ac.core.plan.conditions import cluster_name_conflict
@@ -34,6 +35,11 @@ _QUEUE_STATES: Final[Mapping[ConditionStatus, tuple[StepResult, str]]] = {
     "True": (StepResult.PASSED, "is active"),
     "False": (StepResult.FAILED, "is not active"),
     "Unknown": (StepResult.NOTE, "has not reported whether it is active"),
+}
+_RANKED_BY: Final[Mapping[RankedBy, str]] = {
+    "scores": "the scores in OCM's decisions",
+    "placement scores": "AddOnPlacementScores, because OCM's decisions contain no score",
+    "groups": "decision group and name, because there is no score",
 }
 _CREDENTIAL_ORIGIN: Final[Mapping[CredentialMethod | None, str]] = {
     "profile-secret": "named by its ClusterProfile",
@@ -77,23 +83,15 @@ def no_check_step(case: PlacementView) -> ExplainStep:
 
 def _order_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
     unknown = case.view.dump.why_unknown(PLACEMENT_SCORE)
-    placement = case.snapshot.decision.placement
-    if row.score is None and unknown and placement and placement.prioritizers:
+    if row.score is None and unknown and case.snapshot.decisions.ranked_by == "placement scores":
         message = f"how the controller ranks it is {unknown}"
         return StepName.ORDER.unknown(message, f"Placement {case.label}")
     selected = sum(one.rank is not None for one in case.rows.values())
-    message = f"the controller ranks it {row.rank} of {selected}, by {_ranked_by(case)}"
+    by = _RANKED_BY[case.snapshot.decisions.ranked_by]
+    message = f"the controller ranks it {row.rank} of {selected}, by {by}"
     score = f": score {row.score}" if row.score else ""
     group = f", decision group {row.group}" if row.group else ""
     return StepName.ORDER.passed(message + score + group, f"Placement {case.label}")
-
-
-def _ranked_by(case: PlacementView) -> str:
-    if any(entry.score for one in case.snapshot.decision.decisions for entry in one.decided or ()):
-        return "the scores in OCM's decisions"
-    if case.snapshot.decision.placement and case.snapshot.decision.placement.prioritizers:
-        return "AddOnPlacementScores, because OCM's decisions contain no score"
-    return "decision group and name, because there is no score"
 
 
 def _usability_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainStep]:

@@ -83,8 +83,7 @@ class _ElapsedTimers(Mapping[state.Timer, float]):
 SETTLED: Final[state.TimerAges] = _ElapsedTimers(
     (
         state.TimerKind.REMOVAL_UNSETTLED,
-        state.TimerKind.DECISION_UNNAMED,
-        state.TimerKind.DECISIONS_FOREIGN,
+        state.TimerKind.DECISIONS_DOUBTED,
         state.TimerKind.MASS_LOSS,
         state.TimerKind.LIST_ORDER,
         state.TimerKind.CREDENTIALS_MISSING,
@@ -195,8 +194,8 @@ class HubView:
 
     def placement(self, name: str) -> Object | None:
         """Return the Placement of that name that the controller uses."""
-        used = self.snapshot(name).decision.placement
-        return self.dump.find(PLACEMENT, name, used.meta.namespace) if used else None
+        used = self.snapshot(name).decisions.placement
+        return self.dump.find(PLACEMENT, name, used.namespace) if used else None
 
     # -- what the controller decides
 

@@ -168,9 +168,9 @@ class CredentialLookup:
         """Whether a Placement that selects the cluster calls for its credentials.
 
         If it selects many clusters and has not been planned yet, it does for those that exist. A decision
-        that its status does not name, which may be forged, only keeps those that exist.
+        that may be forged only keeps those that exist.
         """
-        if not exists and not self._tables.is_named(placement, cluster):
+        if not exists and not self._tables.is_confirmed(placement, cluster):
             return False
         most = self._tables.hub.provisioned_max
         if sum(len(decision.clusters) for decision in self._tables.decisions_of(placement)) <= most:

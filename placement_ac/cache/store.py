@@ -30,7 +30,6 @@ from placement_ac.core.api.constants import (
     MULTIKUEUE_CONFIG,
     PERMISSION,
     PLACEMENT,
-    PLACEMENT_DECISION,
     PLACEMENT_SCORE,
     SECRET,
     WORKLOAD,
@@ -39,6 +38,8 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.schemas import Raw
 from placement_ac.core.credentials.discovery import ALWAYS
+from placement_ac.core.decisions import SOURCE
+from placement_ac.core.decisions.source import DecisionSource
 from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningPolicy
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.state import (
@@ -58,7 +59,6 @@ DELETED_REMEMBERED: Final = 10_000
 _DECODERS: Final[Mapping[Kind, Callable[[Raw], Any]]] = {
     ADMISSION_CHECK: decode.check,
     PLACEMENT: decode.placement,
-    PLACEMENT_DECISION: decode.decision,
     CLUSTER_PROFILE: decode.cluster_profile,
     SECRET: decode.secret,
     PLACEMENT_SCORE: decode.scores,
@@ -110,6 +110,7 @@ class Cache:
         policy: PlacementPolicy | None = None,
         provisioning: ProvisioningPolicy | None = None,
         providers: AllowedServers | None = None,
+        source: DecisionSource[Any] = SOURCE,
         state: _State | None = None,
     ) -> None:
         """`state`: what another cache knows. `providers`: those that Kueue supports; None: unknown."""
@@ -124,10 +125,13 @@ class Cache:
             policy=policy,
             provisioning=self.provisioning,
             providers=providers,
+            source=source,
         )
+        namespaces = dict.fromkeys((PLACEMENT, source.kind), hub.namespaces)
+        namespaces |= dict.fromkeys((SECRET, CLUSTER_PROFILE), (kueue_namespace,))
         self._state = state or _State(
-            Tables(hub, self.provisioning, kueue_namespace),
-            Listings(kinds_for(self.provisioning), hub.namespaces, kueue_namespace),
+            Tables(hub, source, self.provisioning, kueue_namespace),
+            Listings(kinds_for(self.provisioning, source), namespaces),
             {},
             LRUCache(DELETED_REMEMBERED),
             {},
@@ -334,6 +338,8 @@ class Cache:
             )
         if kind is WORKLOAD and self._dispatches:
             return decode.workload_with_job
+        if kind is self._tables.source.kind:
+            return self._tables.source.read
         return _DECODERS.get(kind, decode.account_token)
 
     def _keys_for(self, kind: Kind, *states: Any) -> set[Key]:
