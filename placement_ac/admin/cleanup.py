@@ -28,8 +28,8 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.decode import meta_of, workload
 from placement_ac.core.api.errors import ApiError, Conflict, NotFound, PlacementAcError
+from placement_ac.core.api.fields import parse_time
 from placement_ac.core.api.objects import Meta
-from placement_ac.core.api.schemas import parse_time
 from placement_ac.core.api.text import joined
 from placement_ac.kube.client import PAGE_SIZE, Client, Object
 

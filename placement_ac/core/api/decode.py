@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
-from typing import Final
+from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from placement_ac.core.api import constants, objects, schemas
@@ -35,10 +35,11 @@ from placement_ac.core.api.constants import (
     TAINT_UNREACHABLE,
     TOKEN_KEY,
 )
+from placement_ac.core.api.fields import at, listed, parse_time, section, text, words
 from placement_ac.core.api.job_spec import job_spec
 from placement_ac.core.api.label_selector import CLAIM
 from placement_ac.core.api.managed_fields import spec_writer
-from placement_ac.core.api.schemas import Raw, as_mapping, parse_time, validate
+from placement_ac.core.api.schemas import Raw, validate
 from placement_ac.core.kubeconfig.read import read_kubeconfig
 from placement_ac.core.kubeconfig.servers import endpoints
 from placement_ac.core.kubeconfig.source import Unusable, UsableByKueueOnly
@@ -104,15 +105,14 @@ def _those(keys: tuple[str, ...], pairs: Mapping[str, str] | None) -> Mapping[st
 def check(raw: Raw) -> objects.Check:
     spec, problem = validate(schemas.CheckSpec, raw, "spec")
     # A broken `parameters` must not hide whose check it is.
-    controller = spec.controller_name if spec else str(as_mapping(raw.get("spec")).get("controllerName", ""))
+    controller = spec.controller_name if spec else text(raw, "spec", "controllerName")
     return objects.Check(meta_of(raw), controller, spec.parameters if spec else None, active_of(raw), problem)
 
 
 def active_of(raw: Raw) -> schemas.Condition | None:
     """Return the condition `Active`, whatever the others look like: we must not write the same again."""
-    entries = as_mapping(raw.get("status")).get("conditions")
-    for entry in entries if isinstance(entries, list) else ():
-        if as_mapping(entry).get("type") == CONDITION_ACTIVE:
+    for entry in listed(raw, "status", "conditions"):
+        if entry.get("type") == CONDITION_ACTIVE:
             return validate(schemas.Condition, {"condition": entry}, "condition")[0]
     return None
 
@@ -187,7 +187,7 @@ def secret(raw: Raw) -> objects.Secret:
 
 def _kubeconfig(data: object) -> bytes | str:
     """Return the content of the key that Kueue reads, or what must change there, and why."""
-    encoded = as_mapping(data).get(KUBECONFIG_KEY)
+    encoded: Any = at(data, KUBECONFIG_KEY)
     if encoded is None:
         return f"add key {KUBECONFIG_KEY}: it is missing"
     if not encoded:
@@ -203,7 +203,7 @@ def digest_of(kubeconfig: bytes) -> str:
 
 
 def account_token(raw: Raw) -> objects.AccountToken:
-    meta, data = meta_of(raw), as_mapping(raw.get("data"))
+    meta, data = meta_of(raw), section(raw, "data")
     try:
         found = base64.b64decode(data.get(TOKEN_KEY) or "", validate=True).decode("ascii")
         authority = base64.b64decode(data.get(AUTHORITY_KEY) or "", validate=True)
@@ -231,7 +231,7 @@ def kueue_object(raw: Raw) -> objects.KueueObject:
     return objects.KueueObject(
         meta=meta_of(raw),
         owners=_owners(raw),
-        spec=as_mapping(raw.get("spec")),
+        spec=section(raw, "spec"),
         applied_fields=_applied_fields_of(raw),
         active=active.status == "True" if active else None,
         active_since=parse_time(active.last_transition_time) if active else None,
@@ -241,12 +241,9 @@ def kueue_object(raw: Raw) -> objects.KueueObject:
 
 def checks_listed(queue: Raw) -> frozenset[str]:
     """Return the AdmissionChecks that a ClusterQueue lists, in either of Kueue's two fields."""
-    spec = as_mapping(queue.get("spec"))
-    plain = spec.get("admissionChecks")
-    strategy = as_mapping(spec.get("admissionChecksStrategy")).get("admissionChecks")
-    named = [as_mapping(entry).get("name") for entry in strategy] if isinstance(strategy, list) else []
-    names = (*plain, *named) if isinstance(plain, list) else named
-    return frozenset(name for name in names if isinstance(name, str))
+    rules = listed(queue, "spec", "admissionChecksStrategy", "admissionChecks")
+    named = [rule["name"] for rule in rules if isinstance(rule.get("name"), str)]
+    return frozenset((*words(queue, "spec", "admissionChecks"), *named))
 
 
 def flavors_left_out(queue: Raw) -> dict[str, tuple[str, ...]]:
@@ -254,20 +251,13 @@ def flavors_left_out(queue: Raw) -> dict[str, tuple[str, ...]]:
 
     A check without `onFlavors` applies to all, and is not in it.
     """
-    spec = as_mapping(queue.get("spec"))
-    groups = (as_mapping(group).get("flavors") for group in _list(spec.get("resourceGroups")))
-    used = [as_mapping(one).get("name") for flavors in groups for one in _list(flavors)]
-    strategy = as_mapping(spec.get("admissionChecksStrategy")).get("admissionChecks")
-    rules = [as_mapping(rule) for rule in _list(strategy)]
+    groups = listed(queue, "spec", "resourceGroups")
+    used = [text(flavor, "name") for group in groups for flavor in listed(group, "flavors")]
     return {
-        str(rule.get("name")): tuple(str(name) for name in used if name not in on)
-        for rule in rules
-        if (on := _list(rule.get("onFlavors")))
+        text(rule, "name"): tuple(name for name in used if name not in on)
+        for rule in listed(queue, "spec", "admissionChecksStrategy", "admissionChecks")
+        if (on := words(rule, "onFlavors"))
     }
-
-
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
 
 
 def _owners(raw: Raw) -> Mapping[str, str]:
@@ -285,7 +275,7 @@ def provisioned_object(raw: Raw) -> objects.ProvisionedObject:
     failed = [(c.reason, c.message.partition("\n")[0]) for c in conditions if c.status == "False"]
     failures = [f"{reason}: {message}".rstrip(": ") for reason, message in failed]
     done = any(c.type in DONE and c.status == "True" for c in conditions)
-    spec, owned = as_mapping(raw.get("spec")), _applied_fields_of(raw)
+    spec, owned = section(raw, "spec"), _applied_fields_of(raw)
     return objects.ProvisionedObject(
         meta_of(raw), _owners(raw), spec, owned, done, "; ".join(failures) or problem
     )
@@ -311,7 +301,7 @@ def workload(raw: Raw) -> objects.Workload:
         has_quota=has_quota,
         cluster=sys.intern(status.cluster_name or ""),
         nominated=tuple(map(sys.intern, status.nominated_cluster_names)),
-        active=as_mapping(raw.get("spec")).get("active") is not False,
+        active=at(raw, "spec", "active") is not False,
         finished=conditions.get("Finished", False),
         sent_back_from=sys.intern(sent_back[1] or sent_back[2]) if sent_back else "",
         evicted_at=parse_time(evicted.last_transition_time) if evicted else None,
@@ -326,18 +316,18 @@ def workload_with_job(raw: Raw) -> objects.Workload:
 
 def _nominated_since(raw: Raw) -> datetime | None:
     """Return when a nomination was last written: the time of the manager that both dispatchers use."""
-    if not as_mapping(raw.get("status")).get("nominatedClusterNames"):
+    if not at(raw, "status", "nominatedClusterNames"):
         return None
-    for entry in map(as_mapping, _list(as_mapping(raw.get("metadata")).get("managedFields"))):
-        fields = as_mapping(as_mapping(entry.get("fieldsV1")).get("f:status"))
+    for entry in listed(raw, "metadata", "managedFields"):
+        fields = section(entry, "fieldsV1", "f:status")
         if entry.get("manager") == constants.KUEUE_ADMISSION and "f:nominatedClusterNames" in fields:
-            return parse_time(str(entry.get("time", "")))
+            return parse_time(text(entry, "time"))
     return None
 
 
 def _readable(raw: Raw) -> schemas.WorkloadStatus:
     """Return the readable parts of a status that does not fit as a whole: above all, where it runs."""
-    status = as_mapping(raw.get("status"))
+    status = section(raw, "status")
     fields = ("conditions", "admissionChecks", "clusterName", "nominatedClusterNames")
     parts = {key: status[key] for key in fields if key in status}
     good = {
@@ -372,10 +362,9 @@ def dispatch_labels(raw: Raw) -> dict[str, str]:
 
     Of more than KEPT_BYTES, the first are returned: an agent may report any number of claims.
     """
-    claims = as_mapping(raw.get("status")).get("clusterClaims")
-    listed = map(as_mapping, claims if isinstance(claims, list) else ())
-    claimed = ((f"{CLAIM}{claim.get('name')}", claim.get("value")) for claim in listed)
-    own = as_mapping(as_mapping(raw.get("metadata")).get("labels"))
+    claims = listed(raw, "status", "clusterClaims")
+    claimed = ((f"{CLAIM}{claim.get('name')}", claim.get("value")) for claim in claims)
+    own = section(raw, "metadata", "labels")
     found: dict[str, str] = {}
     left = KEPT_BYTES
     for key, value in (*own.items(), *claimed):

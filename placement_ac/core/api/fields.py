@@ -6,7 +6,7 @@ make a reader raise.
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, TypeAlias
 
 Obj: TypeAlias = Mapping[str, Any]
@@ -54,11 +54,16 @@ def integer(obj: object, *path: str) -> int | None:
 
 def instant(obj: object, *path: str) -> datetime | None:
     """Return the RFC 3339 time at `path`; None if it is missing or invalid."""
+    return parse_time(text(obj, *path))
+
+
+def parse_time(written: str) -> datetime | None:
+    """Return an RFC 3339 time; None when it is no time, or has no zone."""
     try:
-        found = datetime.fromisoformat(text(obj, *path))
+        when = datetime.fromisoformat(written)
     except ValueError:
         return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return when if when.tzinfo else None
 
 
 def name_of(obj: Obj) -> str:

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any, Final
+from typing import Final
 from weakref import WeakKeyDictionary, ref
 
 from placement_ac.core.api.constants import (
@@ -22,9 +22,9 @@ from placement_ac.core.api.constants import (
     ANNOTATION_PREFERRED_CLUSTERS,
     OUR_DOMAIN,
 )
+from placement_ac.core.api.fields import Obj, listed, section, text, words
 from placement_ac.core.api.label_selector import Requirement
 from placement_ac.core.api.pod_requests import PODS, Requests, podset_requests
-from placement_ac.core.api.schemas import Raw, as_mapping
 from placement_ac.core.api.text import shortened
 
 _ANNOTATIONS: Final = (
@@ -103,15 +103,12 @@ NO_JOB: Final = JobSpec()
 _KNOWN: Final = WeakKeyDictionary[JobSpec, ref[JobSpec]]()
 
 
-def job_spec(raw: Raw) -> JobSpec:
+def job_spec(raw: Obj) -> JobSpec:
     """Read the spec of a Workload; whatever has another shape counts as absent."""
-    spec, metadata = as_mapping(raw.get("spec")), as_mapping(raw.get("metadata"))
-    podsets = _mappings(spec.get("podSets"))
-    templates = [as_mapping(one.get("template")) for one in podsets]
-    pods = [as_mapping(template.get("spec")) for template in templates]
-    metas = [metadata, *(as_mapping(template.get("metadata")) for template in templates)]
-    queue, counted = spec.get("queueName"), _counted(raw)
-    queue = queue if isinstance(queue, str) else ""
+    podsets = listed(raw, "spec", "podSets")
+    pods = [section(one, "template", "spec") for one in podsets]
+    metas = [section(raw, "metadata"), *(section(one, "template", "metadata") for one in podsets)]
+    queue, counted = text(raw, "spec", "queueName"), _counted(raw)
     try:
         _limit("podSets", PODSETS_MAX, len(podsets))
         return _shared(
@@ -144,41 +141,40 @@ def _limit_names(texts: Iterable[str]) -> None:
         raise _OverLimit(f"shorten the names of labels, nodes or resources: {why}")
 
 
-def _annotations(metas: Sequence[Raw]) -> Pairs:
-    found = _merged((_texts(meta.get("annotations")) for meta in metas), _ANNOTATIONS)
-    for name, text in found:
-        if len(text) > ANNOTATION_CHARS_MAX:
-            why = f"at most {ANNOTATION_CHARS_MAX:,} characters are read, it has {len(text):,}"
+def _annotations(metas: Sequence[Obj]) -> Pairs:
+    found = _merged((_texts(section(meta, "annotations")) for meta in metas), _ANNOTATIONS)
+    for name, value in found:
+        if len(value) > ANNOTATION_CHARS_MAX:
+            why = f"at most {ANNOTATION_CHARS_MAX:,} characters are read, it has {len(value):,}"
             raise _OverLimit(f"shorten the annotation {name}: {why}")
     return found
 
 
-def _ignored(metas: Sequence[Raw]) -> Iterator[str]:
+def _ignored(metas: Sequence[Obj]) -> Iterator[str]:
     for meta in metas:
-        annotations, labels = as_mapping(meta.get("annotations")), as_mapping(meta.get("labels"))
+        annotations, labels = section(meta, "annotations"), section(meta, "labels")
         wrong = (key for key in annotations if key not in _ANNOTATIONS)
         yield from (shortened(key) for key in (*wrong, *labels) if key.startswith(OUR_DOMAIN))
 
 
-def _labels(metas: Sequence[Raw]) -> Pairs:
-    found = _merged(_texts(meta.get("labels")) for meta in metas)
+def _labels(metas: Sequence[Obj]) -> Pairs:
+    found = _merged(_texts(section(meta, "labels")) for meta in metas)
     _limit("labels", NAMES_MAX, len(found))
     _limit_names(chain.from_iterable(found))
     return found
 
 
-def _requests(podset: Raw, counted: frozenset[str]) -> Requests:
+def _requests(podset: Obj, counted: frozenset[str]) -> Requests:
     found = podset_requests(podset, counted)
     _limit("resources in a podSet", NAMES_MAX, sum(name != PODS for name, _ in found))
     _limit_names(name for name, _ in found)
     return found
 
 
-def _counted(raw: Raw) -> frozenset[str]:
+def _counted(raw: Obj) -> frozenset[str]:
     """Return the resources for which Kueue has reserved quota on the hub; none before it has."""
-    admission = as_mapping(as_mapping(raw.get("status")).get("admission"))
-    usages = (as_mapping(one.get("resourceUsage")) for one in _mappings(admission.get("podSetAssignments")))
-    return frozenset(name for usage in usages for name in usage)
+    assignments = listed(raw, "status", "admission", "podSetAssignments")
+    return frozenset(name for one in assignments for name in section(one, "resourceUsage"))
 
 
 def _shared(spec: JobSpec) -> JobSpec:
@@ -201,36 +197,29 @@ def _merged(parts: Iterable[Mapping[str, str]], names: tuple[str, ...] = ()) -> 
     return tuple(sorted(merged.items()))
 
 
-def _node_terms(pod: Raw) -> tuple[NodeTerm, ...]:
+def _node_terms(pod: Obj) -> tuple[NodeTerm, ...]:
     """Return the alternatives of a Pod: its nodeSelector, with each term of its required node affinity."""
-    selector = _texts(pod.get("nodeSelector"))
-    affinity = as_mapping(as_mapping(pod.get("affinity")).get("nodeAffinity"))
-    required = as_mapping(affinity.get("requiredDuringSchedulingIgnoredDuringExecution"))
-    listed = _mappings(required.get("nodeSelectorTerms"))
-    expressions = [one for term in listed for one in _mappings(term.get("matchExpressions"))]
+    selector = _texts(section(pod, "nodeSelector"))
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    alternatives = listed(pod, "affinity", "nodeAffinity", required, "nodeSelectorTerms")
+    expressions = [one for term in alternatives for one in listed(term, "matchExpressions")]
     values = sum(len(one["values"]) for one in expressions if isinstance(one.get("values"), list))
-    size = 2 * len(selector) * max(len(listed), 1) + len(expressions) + values
-    _limit("keys and values in the requirements of a podSet on nodes", TERMS_MAX, max(size, len(listed)))
+    size = 2 * len(selector) * max(len(alternatives), 1) + len(expressions) + values
+    _limit(
+        "keys and values in the requirements of a podSet on nodes", TERMS_MAX, max(size, len(alternatives))
+    )
     fixed = tuple([Requirement(key, "In", (value,)) for key, value in sorted(selector.items())])
-    terms = [fixed + _requirements(term) for term in listed] or ([fixed] if fixed else [])
+    terms = [fixed + _requirements(term) for term in alternatives] or ([fixed] if fixed else [])
     _limit_names(text for term in terms for one in term for text in (one.key, one.operator, *one.values))
     return tuple(terms)
 
 
-def _requirements(term: Raw) -> NodeTerm:
+def _requirements(term: Obj) -> NodeTerm:
     return tuple(
-        Requirement(str(one.get("key", "")), str(one.get("operator", "")), tuple(_words(one.get("values"))))
-        for one in _mappings(term.get("matchExpressions"))
+        Requirement(text(one, "key"), text(one, "operator"), tuple(words(one, "values")))
+        for one in listed(term, "matchExpressions")
     )
 
 
-def _mappings(value: Any) -> list[Raw]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-
-
-def _words(value: Any) -> list[str]:
-    return [str(one) for one in value] if isinstance(value, list) else []
-
-
-def _texts(value: Any) -> dict[str, str]:
-    return {key: text for key, text in as_mapping(value).items() if isinstance(text, str)}
+def _texts(pairs: Obj) -> dict[str, str]:
+    return {key: value for key, value in pairs.items() if isinstance(value, str)}

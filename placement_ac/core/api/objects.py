@@ -27,8 +27,9 @@ from placement_ac.core.api.constants import (
     PLACEMENT,
     Kind,
 )
+from placement_ac.core.api.fields import parse_time, section, text
 from placement_ac.core.api.job_spec import NO_JOB, JobSpec
-from placement_ac.core.api.schemas import Raw, as_mapping, parse_time
+from placement_ac.core.api.schemas import Raw
 from placement_ac.core.kubeconfig.servers import Endpoints
 
 
@@ -306,11 +307,11 @@ def _draining(meta: Meta) -> Mapping[str, datetime]:
 
 
 def _source(spec: Raw) -> tuple[str, str]:
-    source = as_mapping(spec.get("clusterSource")) or spec
-    profile, kubeconfig = as_mapping(source.get("clusterProfileRef")), as_mapping(source.get("kubeConfig"))
-    if kubeconfig.get("location"):
-        return str(kubeconfig.get("locationType", "Secret")), str(kubeconfig["location"])
-    return ("ClusterProfile", str(profile["name"])) if profile.get("name") else ("", "")
+    source = section(spec, "clusterSource") or spec
+    if location := text(source, "kubeConfig", "location"):
+        return text(source, "kubeConfig", "locationType") or "Secret", location
+    profile = text(source, "clusterProfileRef", "name")
+    return ("ClusterProfile", profile) if profile else ("", "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ a container requests nothing. Kueue counts the Pods, too, where a ClusterQueue h
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 
+from placement_ac.core.api.fields import Obj, listed, section
 from placement_ac.core.api.quantities import milli
-from placement_ac.core.api.schemas import Raw, as_mapping
 
 Requests = tuple[tuple[str, int], ...]
 """Resources and how much of each, in thousandths, sorted; without those that are 0."""
@@ -18,13 +18,13 @@ PODS: Final = "pods"
 """The resource of which each Pod is one."""
 
 
-def podset_requests(podset: Raw, counted: Collection[str] = ()) -> Requests:
+def podset_requests(podset: Obj, counted: Collection[str] = ()) -> Requests:
     """Return what all Pods of a podSet ask for; whatever has another shape counts as absent.
 
     `counted`: the resources that Kueue counts, if that is known; a configuration of it may exclude others.
     The Pods are among the resources of a podSet that asks for any, or whose Pods are counted.
     """
-    pod = as_mapping(as_mapping(podset.get("template")).get("spec"))
+    pod = section(podset, "template", "spec")
     count = _count(podset)
     total = {name: amount * count for name, amount in _pod_requests(pod).items()}
     wanted = {one: amount for one, amount in total.items() if amount > 0 and (not counted or one in counted)}
@@ -33,21 +33,21 @@ def podset_requests(podset: Raw, counted: Collection[str] = ()) -> Requests:
     return tuple(sorted(wanted.items()))
 
 
-def _count(podset: Raw) -> int:
+def _count(podset: Obj) -> int:
     """Return the number of Pods; the smallest with which it may be admitted, if it may be with fewer."""
     counts = [podset.get("count", 1), podset.get("minCount")]
     valid = [one for one in counts if isinstance(one, int) and 0 <= one <= MAX_COUNT]
     return min(valid, default=1)
 
 
-def _pod_requests(pod: Raw) -> dict[str, int]:
+def _pod_requests(pod: Obj) -> dict[str, int]:
     """Return the larger of all containers together and of each init container, plus the overhead."""
     total: dict[str, int] = {}
-    for container in _mappings(pod.get("containers")):
+    for container in listed(pod, "containers"):
         _add(total, _requests(container))
     sidecars: dict[str, int] = {}
     peak: dict[str, int] = {}
-    for container in _mappings(pod.get("initContainers")):
+    for container in listed(pod, "initContainers"):
         own = dict(_requests(container))
         if container.get("restartPolicy") == "Always":  # a sidecar: it goes on
             _add(sidecars, own.items())
@@ -56,17 +56,18 @@ def _pod_requests(pod: Raw) -> dict[str, int]:
     _add(total, sidecars.items())
     _raise(total, peak)
     total |= dict(_requests(pod))  # of the whole Pod
-    _add(total, _quantities(pod.get("overhead")))
+    _add(total, _quantities(section(pod, "overhead")))
     return total
 
 
-def _requests(holder: Raw) -> Iterator[tuple[str, int]]:
-    resources = as_mapping(holder.get("resources"))
-    yield from _quantities({**as_mapping(resources.get("limits")), **as_mapping(resources.get("requests"))})
+def _requests(holder: Obj) -> Iterator[tuple[str, int]]:
+    yield from _quantities(
+        {**section(holder, "resources", "limits"), **section(holder, "resources", "requests")}
+    )
 
 
-def _quantities(value: Any) -> Iterator[tuple[str, int]]:
-    for name, text in as_mapping(value).items():
+def _quantities(texts: Obj) -> Iterator[tuple[str, int]]:
+    for name, text in texts.items():
         amount = milli(text)
         if amount is not None:
             yield name, amount
@@ -80,7 +81,3 @@ def _add(total: dict[str, int], more: Any) -> None:
 def _raise(total: dict[str, int], least: dict[str, int]) -> None:
     for name, amount in least.items():
         total[name] = max(total.get(name, 0), amount)
-
-
-def _mappings(value: Any) -> list[Raw]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

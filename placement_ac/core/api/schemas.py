@@ -1,12 +1,11 @@
 """
-The shapes of API objects in JSON: pydantic models with the fields that are used; and times.
+The shapes of API objects in JSON: pydantic models with the fields that are used.
 
 No I/O, no clock. `validate` returns the problem of a shape that does not fit; it never raises.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Annotated, Any, ClassVar, Final, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -275,17 +274,3 @@ def validate(shape: type[W], raw: Raw, field: str) -> tuple[W | None, str]:
             first["msg"].removeprefix("Value error, ").replace("tuple", "list")
         )  # Kubernetes calls it a list
         return None, f"{where}: {why}"
-
-
-def parse_time(text: str) -> datetime | None:
-    """Return an RFC 3339 time; None when it is no time, or has no zone."""
-    try:
-        when = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return when if when.tzinfo else None
-
-
-def as_mapping(value: object) -> Raw:
-    """Return a mapping as it is, and anything else as an empty one: objects may be malformed."""
-    return value if isinstance(value, Mapping) else {}

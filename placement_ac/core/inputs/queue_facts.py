@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeVar
 
+from placement_ac.core.api.fields import name_of, namespace_of
 from placement_ac.core.api.schemas import (
     ApiModel,
     ClusterQueueSpec,
@@ -15,7 +16,6 @@ from placement_ac.core.api.schemas import (
     Conditions,
     LocalQueueSpec,
     Raw,
-    as_mapping,
     validate,
 )
 
@@ -103,7 +103,7 @@ def worker_facts(local_queues: Iterable[Raw], cluster_queues: Iterable[Raw]) -> 
     problem names the field.
     """
     try:
-        by_name = {_name(one): _cluster_queue(one) for one in cluster_queues}
+        by_name = {name_of(one): _cluster_queue(one) for one in cluster_queues}
         return WorkerFacts(dict(_local_queue(one, by_name) for one in local_queues))
     except _WrongField as wrong:
         return WorkerFacts(problem=str(wrong))
@@ -117,8 +117,8 @@ def _local_queue(raw: Raw, by_name: dict[str, QueueFacts]) -> tuple[Queue, Queue
     spec, status = _read(raw, "LocalQueue", LocalQueueSpec, Conditions)
     facts = by_name.setdefault(spec.cluster_queue, _missing(spec.cluster_queue))
     active = facts.active and _is_active(spec.stop_policy, status)
-    namespace = str(as_mapping(raw.get("metadata")).get("namespace", ""))
-    return (namespace, _name(raw)), facts if active == facts.active else replace(facts, active=active)
+    namespace = namespace_of(raw)
+    return (namespace, name_of(raw)), facts if active == facts.active else replace(facts, active=active)
 
 
 def _missing(name: str) -> QueueFacts:
@@ -142,7 +142,7 @@ def _cluster_queue(raw: Raw) -> QueueFacts:
             )
             quotas.setdefault(one.name, []).append(quota)
     return QueueFacts(
-        _name(raw),
+        name_of(raw),
         {resource: tuple(flavors) for resource, flavors in quotas.items()},
         status.pending_workloads,
         status.reserving_workloads,
@@ -162,7 +162,3 @@ def _read(raw: Raw, kind: str, spec: type[S], status: type[T]) -> tuple[S, T]:
 def _is_active(stop_policy: str | None, status: Conditions) -> bool:
     stopped = (stop_policy or "None") != "None"
     return not stopped and not any((one.type, one.status) == ("Active", "False") for one in status.conditions)
-
-
-def _name(item: Raw) -> str:
-    return str(as_mapping(item.get("metadata")).get("name", ""))
