@@ -42,8 +42,8 @@ from placement_ac.core.api.decode import placement, scores
 from placement_ac.core.api.fields import listed, section, text
 from placement_ac.core.api.schemas import Condition
 from placement_ac.core.api.text import enumeration
-from placement_ac.core.decisions.ocm import Decision, rank, read
-from placement_ac.core.decisions.source import RankedCluster
+from placement_ac.core.decisions.ocm import rank, read
+from placement_ac.core.decisions.source import Decision, RankedCluster
 from placement_ac.core.inputs.state import Plan, Snapshot, Verdict, WorkerCopies
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.conditions import is_taken

@@ -26,7 +26,7 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.credentials.discovery import clusters_of_secret
-from placement_ac.core.decisions.source import DecisionObject
+from placement_ac.core.decisions.source import Decision
 from placement_ac.core.inputs.state import Key
 
 
@@ -125,7 +125,7 @@ def _from_placement(placement: objects.Placement, tables: Tables) -> Iterator[Ke
             yield from _from_decision(decision, tables)
 
 
-def _from_decision(decision: DecisionObject, tables: Tables) -> Iterator[Key]:
+def _from_decision(decision: Decision, tables: Tables) -> Iterator[Key]:
     if decision.placement:
         yield Key("placement", decision.placement)
         yield from _waiting_for_names(decision.placement, decision.clusters, tables)

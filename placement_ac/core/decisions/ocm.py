@@ -6,12 +6,11 @@ scores when OCM gives any, else by the AddOn prioritizers recomputed from AddOnP
 decision group; ties by name. OCM writes its objects one by one, and others can write some, too.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Final
 
 from placement_ac.core.api.constants import (
     LABEL_GROUP_INDEX,
@@ -23,13 +22,16 @@ from placement_ac.core.api.constants import (
     SETTLE_SECONDS,
 )
 from placement_ac.core.api.decode import created_at, meta_of
-from placement_ac.core.api.objects import AddOnPrioritizer, Meta, Placement, Scores
-from placement_ac.core.api.schemas import ApiModel, ListOf, Raw, SlottedModel, validate
+from placement_ac.core.api.objects import AddOnPrioritizer, Placement, Scores
+from placement_ac.core.api.schemas import ApiModel, Condition, ListOf, Raw, validate
 from placement_ac.core.api.text import count_text, joined
 from placement_ac.core.decisions.source import (
+    DecidedCluster,
+    Decision,
     Decisions,
     DecisionSource,
     Doubt,
+    DoubtAge,
     RankedBy,
     RankedCluster,
     ScoreTable,
@@ -45,41 +47,10 @@ _FIXES: Final[Mapping[str, str]] = {
 _PROBLEMS: Final = (("PlacementSatisfied", "False"), ("PlacementMisconfigured", "True"))
 
 
-@dataclass(frozen=True, slots=True)
-class DecidedCluster(SlottedModel):
-    """An entry of `PlacementDecision.status.decisions`; OCM leaves out a `score` of 0."""
-
-    cluster_name: str = ""
-    score: int = 0
-
-
 class DecisionStatus(ApiModel):
     """`PlacementDecision.status`."""
 
     decisions: ListOf[DecidedCluster] = ()
-
-
-class Decision(NamedTuple):
-    """A PlacementDecision; `decided` is None as long as it has no status."""
-
-    meta: Meta
-    placement: str
-    group: int
-    decided: tuple[DecidedCluster, ...] | None
-    clusters: tuple[str, ...]
-    """The names in `decided`; "" for an entry without one."""
-    problem: str
-    owner: str = ""
-    """The uid of the Placement that owns it."""
-    created: datetime | None = None
-
-    @property
-    def label(self) -> str:
-        return f"{PLACEMENT_DECISION.kind} {self.meta.namespace}/{self.meta.name}"
-
-    def belongs_to(self, placement: Placement) -> bool:
-        """Whether the Placement owns it; one in a file has no uid."""
-        return placement.meta.uid in ("", self.owner)
 
 
 def read(raw: Raw) -> Decision:
@@ -116,7 +87,7 @@ def decide(
     labelled: Sequence[Decision],
     scores: ScoreTable,
     now: datetime,
-    age: Callable[[str], float],
+    age: DoubtAge,
 ) -> Decisions:
     """Return the decisions on a Placement by those of `labelled` that count.
 
@@ -144,8 +115,8 @@ def decide(
         ),
         is_decided=_is_decided(placement, decisions),
         settle_seconds=_settle_seconds(placement, decisions, now),
-        malformed="; ".join(f"{one.label} {one.problem}" for one in decisions if one.problem),
-        unreadable={one.label: why for one in decisions if (why := one.problem or _without_name(one))},
+        malformed="; ".join(f"{_label(one)} {one.problem}" for one in decisions if one.problem),
+        unreadable={_label(one): why for one in decisions if (why := one.problem or _without_name(one))},
         doubts=(
             *_foreign(placement, foreign),
             *_disagreement(placement, decisions),
@@ -171,7 +142,7 @@ def confirmed(placement: Placement | None, decisions: Sequence[Decision]) -> Seq
     return [one for one in decisions if one.meta.name in named] if named else decisions
 
 
-def _is_ignored(decision: Decision, now: datetime, age: Callable[[str], float]) -> bool:
+def _is_ignored(decision: Decision, now: datetime, age: DoubtAge) -> bool:
     """Whether a decision that is not named counts no more.
 
     By its age as well: after a restart it must not count again. API servers give times in whole seconds.
@@ -197,6 +168,10 @@ def _foreign(placement: Placement | None, foreign: Sequence[Decision]) -> Iterat
         names, owner = joined(["/".join(one.meta.id) for one in foreign]), placement.meta.name
         why = f"Placement {owner} does not own it, so it is ignored"
         yield Doubt(remark=f"delete PlacementDecision {names}: {why}")
+
+
+def _label(decision: Decision) -> str:
+    return f"{PLACEMENT_DECISION.kind} {'/'.join(decision.meta.id)}"
 
 
 def _without_name(decision: Decision) -> str:
@@ -282,24 +257,23 @@ def _problems(placement: Placement | None, explained: Collection[str] = ()) -> s
 
     `explained`: reasons that our own words explain, quoted without OCM's message.
     """
-    if placement is None:
-        return ""
     problems = [
         c.reason if c.reason in explained else f"{c.reason}: {c.message}".rstrip(": ")
-        for c in placement.conditions
-        if (c.type, c.status) in _PROBLEMS
+        for c in _bad_conditions(placement)
     ]
-    if placement.problem:
+    if placement and placement.problem:
         problems.append(f"it cannot be read: {placement.problem}")
     return "; ".join(problems)
 
 
 def _fix(placement: Placement | None) -> str:
     """Return what to do if a Placement selects no cluster, by OCM's reason; "" if that says nothing."""
-    for one in placement.conditions if placement else ():
-        if placement and (one.type, one.status) in _PROBLEMS and one.reason in _FIXES:
-            return _FIXES[one.reason].format(placement.meta.namespace)
-    return ""
+    fixes = (_FIXES[one.reason] for one in _bad_conditions(placement) if one.reason in _FIXES)
+    return next(fixes, "").format(placement.meta.namespace if placement else "")
+
+
+def _bad_conditions(placement: Placement | None) -> list[Condition]:
+    return [c for c in placement.conditions if (c.type, c.status) in _PROBLEMS] if placement else []
 
 
 # -- the order

@@ -1,21 +1,23 @@
 """
 Where decisions come from: the clusters that a Placement selects, best first.
 
-Pure data. A source of decisions is one module of this folder, in one `DecisionSource`. All others know its
-`Decisions`, and the cache its `DecisionObject`s.
+Pure data. A source of decisions is one module of this folder, in one `DecisionSource`. All others know what
+it says of a Placement, `Decisions`, and the cache its objects.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import Literal, NamedTuple
 
 from placement_ac.core.api.constants import SETTLE_SECONDS, Kind
 from placement_ac.core.api.objects import Meta, Placement, Scores
-from placement_ac.core.api.schemas import Raw
+from placement_ac.core.api.schemas import Raw, SlottedModel
 
 ScoreTable = Mapping[tuple[str, str], Scores]
 """(cluster, AddOnPlacementScore name) → its scores."""
+DoubtAge = Callable[[str], float]
+"""Returns for how many seconds a doubt about an object has lasted; 0: there was none."""
 RankedBy = Literal["scores", "placement scores", "groups"]
 """What ranks clusters: the scores in the decisions, AddOnPlacementScores, or decision groups alone."""
 
@@ -71,38 +73,48 @@ class Decisions:
     """What to do if no cluster is selected; "": the conditions do not say."""
 
 
-class DecisionObject(Protocol):
+@dataclass(frozen=True, slots=True)
+class DecidedCluster(SlottedModel):
+    """An entry of `PlacementDecision.status.decisions`; OCM leaves out a `score` of 0."""
+
+    cluster_name: str = ""
+    score: int = 0
+
+
+class Decision(NamedTuple):
     """An object on the hub by which a source selects clusters for a Placement in its namespace."""
 
-    @property
-    def meta(self) -> Meta: ...
-    @property
-    def placement(self) -> str:
-        """The name of the Placement; "": it names none."""
-
-    @property
-    def clusters(self) -> tuple[str, ...]:
-        """The names that it holds; "" for an entry without one."""
+    meta: Meta
+    placement: str
+    """The name of the Placement; "": it names none."""
+    group: int
+    decided: tuple[DecidedCluster, ...] | None
+    """None: nothing is decided yet."""
+    clusters: tuple[str, ...]
+    """The names in `decided`; "" for an entry without one."""
+    problem: str
+    """Why it cannot be read; "": it can."""
+    owner: str = ""
+    """The uid of the Placement that owns it."""
+    created: datetime | None = None
 
     def belongs_to(self, placement: Placement) -> bool:
-        """Whether it is the Placement's own. Labels are easily copied, and it may be of a former one."""
+        """Whether the Placement owns it; one in a file has no uid. Labels are easily copied."""
+        return placement.meta.uid in ("", self.owner)
 
 
-D = TypeVar("D", bound=DecisionObject)
-
-
-@dataclass(frozen=True, slots=True)
-class DecisionSource(Generic[D]):
+class DecisionSource(NamedTuple):
     """A source of decisions: the kind of its objects, and how they are read."""
 
     kind: Kind
-    read: Callable[[Raw], D]
+    read: Callable[[Raw], Decision]
     """Returns an object of that kind; a shape that does not fit is a finding, never an exception."""
-    confirmed: Callable[[Placement | None, Sequence[D]], Sequence[D]]
+    confirmed: Callable[[Placement | None, Sequence[Decision]], Sequence[Decision]]
     """Returns those of a Placement's objects that nobody else can have forged."""
-    decide: Callable[[Placement | None, Sequence[D], ScoreTable, datetime, Callable[[str], float]], Decisions]
+    decide: Callable[
+        [Placement | None, Sequence[Decision], ScoreTable, datetime, Callable[[str], float]], Decisions
+    ]
     """Returns the decisions on a Placement.
 
-    It gets the objects in the Placement's namespace that name it, the scores of clusters, the time, and a
-    function that returns for how many seconds a doubt about an object has lasted.
+    It gets the objects in the Placement's namespace that name it, the scores of clusters and the time.
     """

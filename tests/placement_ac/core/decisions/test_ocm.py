@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from placement_ac.core.api import decode
-from placement_ac.core.decisions.ocm import DecidedCluster, rank, read
-from placement_ac.core.decisions.source import RankedCluster
+from placement_ac.core.decisions.ocm import rank, read
+from placement_ac.core.decisions.source import DecidedCluster, RankedCluster
 from tests.support.builders import NOW, Raw, decision, placement, scores, undecided, unreadable
 
 SCORES = [

@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from placement_ac.cache.store import Cache
 from placement_ac.cache.tables import kinds_for
 from placement_ac.core.api.constants import Kind
 from placement_ac.core.api.decode import meta_of
-from placement_ac.core.api.objects import Meta, Placement
+from placement_ac.core.api.objects import Placement
 from placement_ac.core.decisions.source import (
+    DecidedCluster,
+    Decision,
     Decisions,
     DecisionSource,
     Doubt,
@@ -25,23 +27,16 @@ RANKING = Kind("example.com", "Ranking", "rankings", True, ("v1",))
 """Names a Placement by its own name, and lists clusters, the best first."""
 
 
-class Ranking(NamedTuple):
-    meta: Meta
-    placement: str
-    clusters: tuple[str, ...]
-
-    def belongs_to(self, placement: Placement) -> bool:
-        return self.placement == placement.meta.name
-
-
-def read(raw: Any) -> Ranking:
+def read(raw: Any) -> Decision:
     meta = meta_of(raw)
-    return Ranking(meta, meta.name, tuple(raw["spec"]["clusters"]))
+    decided = tuple(map(DecidedCluster, raw["spec"]["clusters"]))
+    names = tuple(entry.cluster_name for entry in decided)
+    return Decision(meta, meta.name, 0, decided, names, "", owner=f"Placement/{meta.name}")
 
 
 def decide(
     of: Placement | None,
-    rankings: Sequence[Ranking],
+    rankings: Sequence[Decision],
     scores: ScoreTable,
     now: datetime,
     age: Callable[[str], float],
