@@ -19,7 +19,6 @@ from placement_ac.core.api.constants import (
     PLACEMENT_DECISION,
     PLACEMENT_SCORE,
     WORKLOAD,
-    CredentialMethod,
 )
 from placement_ac.core.api.objects import Check
 from placement_ac.core.api.text import count_text, joined
@@ -40,12 +39,6 @@ _RANKED_BY: Final[Mapping[RankedBy, str]] = {
     "scores": "the scores in OCM's decisions",
     "placement scores": "AddOnPlacementScores, because OCM's decisions contain no score",
     "groups": "decision group and name, because there is no score",
-}
-_CREDENTIAL_ORIGIN: Final[Mapping[CredentialMethod | None, str]] = {
-    "profile-secret": "named by its ClusterProfile",
-    "secret": "found by its name",
-    "access-provider": "for its access provider",
-    None: "made by the controller",
 }
 
 
@@ -131,7 +124,8 @@ def _credential_step(case: PlacementView, row: ClusterRow, problem: str) -> Expl
         return StepName.CREDENTIAL.unknown(f"whether it has credentials is {credential.problem}", source)
     if problem:
         return StepName.CREDENTIAL.failed(problem, f"namespace {space}")
-    origin = _CREDENTIAL_ORIGIN[case.view.cache.credentials.method(row.name, case.view.now)]
+    found = case.snapshot.credentials.usable(row.name)
+    origin = found.origin if found else ""
     expires = f", and expires at {credential.expires.isoformat()}" if credential.expires else ""
     return StepName.CREDENTIAL.passed(f"its credentials are {source}, {origin}{expires}", source)
 

@@ -25,7 +25,7 @@ from placement_ac.core.api.constants import (
     WORKLOAD,
     Kind,
 )
-from placement_ac.core.credentials.discovery import clusters_of_secret
+from placement_ac.core.credentials.named_secret import clusters_of_secret
 from placement_ac.core.decisions.source import Decision
 from placement_ac.core.inputs.state import Key
 

@@ -30,7 +30,7 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.schemas import Raw
-from placement_ac.core.credentials.discovery import ALWAYS
+from placement_ac.core.credentials.source import ALWAYS
 from placement_ac.core.decisions import SOURCE
 from placement_ac.core.decisions.source import DecisionSource
 from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningPolicy

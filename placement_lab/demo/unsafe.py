@@ -24,7 +24,7 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.errors import Conflict
-from placement_ac.core.credentials.discovery import secret_names
+from placement_ac.core.credentials.named_secret import secret_names
 from placement_ac.kube.client import Object
 from placement_lab.standins.informer import StandIn
 from placement_lab.standins.key_queue import Key

@@ -111,10 +111,5 @@ class DecisionSource(NamedTuple):
     """Returns an object of that kind; a shape that does not fit is a finding, never an exception."""
     confirmed: Callable[[Placement | None, Sequence[Decision]], Sequence[Decision]]
     """Returns those of a Placement's objects that nobody else can have forged."""
-    decide: Callable[
-        [Placement | None, Sequence[Decision], ScoreTable, datetime, Callable[[str], float]], Decisions
-    ]
-    """Returns the decisions on a Placement.
-
-    It gets the objects in the Placement's namespace that name it, the scores of clusters and the time.
-    """
+    decide: Callable[[Placement | None, Sequence[Decision], ScoreTable, datetime, DoubtAge], Decisions]
+    """Returns the decisions on a Placement by the objects that name it in its namespace."""
