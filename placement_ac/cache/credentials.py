@@ -62,27 +62,20 @@ class CredentialLookup:
 
     def _discovery(self, cluster: str, now: datetime) -> DiscoveryInputs:
         """Return what there is for a cluster, and the methods by which to look through it."""
-        own = self._own_inputs(cluster, now) if self._may_be_provisioned(cluster) else None
-        return self._discovery_inputs(cluster, now, own)
-
-    def _may_be_provisioned(self, cluster: str) -> bool:
-        """Whether credentials are provisioned, or a Secret was left from when they were."""
-        account = self._tables.provisioning.account
-        return self._tables.provisioning.provision or self._tables.secret(f"{account}-{cluster}") is not None
-
-    def _discovery_inputs(
-        self, cluster: str, now: datetime, provisioned: ProvisioningInputs | None
-    ) -> DiscoveryInputs:
+        tables = self._tables
+        # A Secret may be left from when credentials were provisioned.
+        left = tables.secret(f"{tables.provisioning.account}-{cluster}")
+        own = self._own_inputs(cluster, now) if tables.provisioning.provision or left else None
         return DiscoveryInputs(
             cluster=cluster,
-            kueue_namespace=self._tables.kueue_namespace,
-            methods=self._external_methods(provisioned) if provisioned else self._methods,
-            profiles=self._tables.profiles.by("cluster", cluster),
-            secret=self._tables.secret,
-            profiles_supported=self._tables.hub.takes_profiles,
+            kueue_namespace=tables.kueue_namespace,
+            methods=self._external_methods(own) if own else self._methods,
+            profiles=tables.profiles.by("cluster", cluster),
+            secret=tables.secret,
+            profiles_supported=tables.hub.takes_profiles,
             providers=self._providers,
             now=now,
-            provisioned=provisioned,
+            provisioned=own,
         )
 
     def _external_methods(self, inputs: ProvisioningInputs) -> Sequence[CredentialMethod]:
@@ -98,10 +91,10 @@ class CredentialLookup:
 
     def provisioning_inputs(self, cluster: str, now: datetime, ages: TimerAges) -> ProvisioningInputs:
         """Return all that the provisioned credentials of a cluster depend on."""
-        own = replace(self._own_inputs(cluster, now), ages=ages)
-        external = find_external_credentials(self._discovery_inputs(cluster, now, own))
+        found = self._discovery(cluster, now)
+        own, external = found.provisioned or self._own_inputs(cluster, now), find_external_credentials(found)
         objects = replace(own.objects, orphans=tuple(self._orphans(own)))
-        return replace(own, external=external, objects=objects)
+        return replace(own, ages=ages, external=external, objects=objects)
 
     def _own_inputs(self, cluster: str, now: datetime) -> ProvisioningInputs:
         """Return the same, without looking for what others have made."""
