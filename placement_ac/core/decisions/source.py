@@ -75,7 +75,7 @@ class Decisions:
 
 @dataclass(frozen=True, slots=True)
 class DecidedCluster(SlottedModel):
-    """An entry of `PlacementDecision.status.decisions`; OCM leaves out a `score` of 0."""
+    """A cluster in a decision, as it is on the wire; a `score` of 0 may be left out."""
 
     cluster_name: str = ""
     score: int = 0
