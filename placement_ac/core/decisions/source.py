@@ -19,7 +19,7 @@ ScoreTable = Mapping[tuple[str, str], Scores]
 DoubtAge = Callable[[str], float]
 """Returns for how many seconds a doubt about an object has lasted; 0: there was none."""
 RankedBy = Literal["scores", "placement scores", "groups"]
-"""What ranks clusters: the scores in the decisions, AddOnPlacementScores, or decision groups alone."""
+"""Clusters are ranked by the scores in the decisions, by AddOnPlacementScores, or by decision groups alone."""
 
 
 class RankedCluster(NamedTuple):
@@ -36,14 +36,14 @@ class Doubt(NamedTuple):
     about: str = ""
     """The object that it is about, if there may be several; its age is counted by that."""
     remark: str = ""
-    """What to report once it has lasted `SETTLE_SECONDS`; "": nothing."""
+    """The text to report once it has lasted `SETTLE_SECONDS`; "": none."""
     passes: bool = False
     """Whether the source itself puts it right, sooner or later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """What a source has decided for one Placement, and what it says about it."""
+    """The decisions of a source on one Placement, and its findings about them."""
 
     placement: Meta | None = None
     """The Placement; None: there is none."""
@@ -70,7 +70,7 @@ class Decisions:
     says_none: str = ""
     """The same, shorter: without what `fix` explains."""
     fix: str = ""
-    """What to do if no cluster is selected; "": the conditions do not say."""
+    """The fix if no cluster is selected; "": the conditions do not say."""
 
 
 @dataclass(frozen=True, slots=True)
