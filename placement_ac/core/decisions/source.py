@@ -19,7 +19,7 @@ ScoreTable = Mapping[tuple[str, str], Scores]
 DoubtAge = Callable[[str], float]
 """Returns for how many seconds a doubt about an object has lasted; 0: there was none."""
 RankedBy = Literal["scores", "placement scores", "groups"]
-"""Clusters are ranked by the scores in the decisions, by AddOnPlacementScores, or by decision groups alone."""
+"""The rank comes from the scores in decisions, from AddOnPlacementScores, or from decision groups alone."""
 
 
 class RankedCluster(NamedTuple):
