@@ -75,20 +75,6 @@ class Conditions(ApiModel):
 
 
 @dataclass(frozen=True, slots=True)
-class DecidedCluster(SlottedModel):
-    """An entry of `PlacementDecision.status.decisions`; OCM leaves out a `score` of 0."""
-
-    cluster_name: str = ""
-    score: int = 0
-
-
-class DecisionStatus(ApiModel):
-    """`PlacementDecision.status`."""
-
-    decisions: ListOf[DecidedCluster] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class DecisionGroup(SlottedModel):
     """An entry of `Placement.status.decisionGroups`."""
 

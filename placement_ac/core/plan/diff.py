@@ -248,10 +248,8 @@ def _superfluous(seen: Snapshot, wanted: Plan) -> Iterable[Delete]:
 
 def source_spec(source: CredentialSource, hub: HubFacts) -> Body:
     """Return the `spec` of a MultiKueueCluster in the version that the hub serves."""
-    if source.kind == "ClusterProfile":
-        return {"clusterSource": {"clusterProfileRef": {"name": source.name}}}
-    kubeconfig = {"kubeConfig": {"location": source.name, "locationType": "Secret"}}
-    return {"clusterSource": kubeconfig} if hub.takes_profiles else kubeconfig
+    named = source.cluster_source
+    return {"clusterSource": named} if hub.takes_profiles or source.kind != "Secret" else named
 
 
 def is_same(
