@@ -18,8 +18,8 @@ from kubectl_placement.doctor.commands import HUB, as_yaml, manifest, patch_pods
 from kubectl_placement.doctor.finding import Finding, fail, ok, unknown
 from kubectl_placement.hub.dump import Dump, Object
 from kubectl_placement.hub.kinds import CONFIG_MAP, KUEUE_CONFIG_KEY, KUEUE_CONFIG_MAP
-from placement_ac.core.api.constants import DEPLOYMENT, KUEUE_MANAGER, LABEL_RELEASE
-from placement_ac.core.api.fields import Obj, at, key_of, labels_of, listed, section, text, words
+from placement_ac.core.api.constants import DEPLOYMENT, KUEUE_MANAGER
+from placement_ac.core.api.fields import Obj, at, key_of, listed, section, text, words
 from placement_ac.core.api.kueue_deployment import KUEUE_SELECTOR, kueue_deployments
 from placement_ac.core.inputs.fitness import release_of
 from placement_ac.core.inputs.rights import KueueRelease, VersionRange, parse_release
@@ -90,8 +90,7 @@ class HubKueue:
 
     @cached_property
     def release(self) -> KueueRelease | None:
-        label = labels_of(self.deployment or {}).get(LABEL_RELEASE)
-        return parse_release(self.version or release_of(self.manager.get("image"), label))
+        return parse_release(self.version or release_of(self.deployment or {}))
 
     @property
     def account(self) -> str:

@@ -17,7 +17,7 @@ from kubectl_placement.timeline.model import Point
 from placement_ac.core.api.errors import Refused, Unavailable
 from placement_ac.core.api.fields import text
 from placement_ac.observability.logs import redacted
-from placement_ac.observability.measures import CLUSTERS
+from placement_ac.observability.metric_definitions import CLUSTERS
 
 STATES: Final = ("listed", "draining", "selected", "unusable")
 POINTS: Final = 240

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from kubectl_placement.scheduling import conditions
-from kubectl_placement.scheduling.fleet import GROUP, Fleet
+from kubectl_placement.scheduling.fleet import GROUP, Fleet, own_decisions
 from kubectl_placement.scheduling.groups import Group, group_decisions, grouped
 from kubectl_placement.scheduling.outcome import ClusterVerdict, FilterStep, SchedulingResult
 from kubectl_placement.scheduling.predicates import costly_expressions, passing, predicate_objections
@@ -22,6 +22,7 @@ from kubectl_placement.scheduling.prioritizers import (
     prioritizers_for,
     run_prioritizer,
 )
+from kubectl_placement.scheduling.score_limit import limited
 from kubectl_placement.scheduling.selectors import UnsupportedError
 from kubectl_placement.scheduling.sets import BrokenSetError, Pool, pool_for
 from kubectl_placement.scheduling.tolerations import taint_objections, tolerated_until
@@ -48,7 +49,7 @@ def schedule(placement: Obj, fleet: Fleet, now: datetime, *, write_scores: bool 
     """Return what OCM decides for `placement` on a hub that holds `fleet`, at the time `now` (aware).
 
     `write_scores`: behave as the change proposed upstream (ocm pull request
-    1436): decisions carry scores, and `sortBy: Score` counts.
+    1436): decisions carry scores, `sortBy: Score` and `scoreRateLimit` count.
     """
     if fields.is_terminating(placement):
         return SchedulingResult(hold="the Placement is being deleted")
@@ -56,11 +57,14 @@ def schedule(placement: Obj, fleet: Fleet, now: datetime, *, write_scores: bool 
         return SchedulingResult(hold=f"the Placement is annotated {DISABLE_ANNOTATION}")
     try:
         pool = pool_for(placement, fleet)
-        return _decide(placement, fleet, pool, now, write_scores)
+        outcome = _decide(placement, fleet, pool, now, write_scores)
     except BrokenSetError as error:
         return SchedulingResult(hold=str(error))
     except UnsupportedError as error:
         return SchedulingResult(unsupported=str(error))
+    if not write_scores:
+        return outcome
+    return limited(placement, own_decisions(placement, fleet), outcome, now)
 
 
 def _decide(placement: Obj, fleet: Fleet, pool: Pool, now: datetime, write_scores: bool) -> SchedulingResult:

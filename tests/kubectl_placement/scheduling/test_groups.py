@@ -1,5 +1,6 @@
 """Decision groups, the decisions that hold them, the status, and the proposed scores."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -207,6 +208,45 @@ def test_scores_in_decisions(
     outcome = run(spec, *THREE, *scored(a=-3, b=9), write_scores=write_scores)
     entries = outcome.decisions[0]["status"]["decisions"]
     assert [(one["clusterName"], one.get("score")) for one in entries] == expected
+    assert ("lastScoreUpdateTime" in outcome.status) == write_scores
+
+
+def later(
+    spec: dict[str, Any], seconds: int, *objects: dict[str, Any]
+) -> tuple[SchedulingResult, SchedulingResult]:
+    """Decide once, then again with other objects."""
+    first = run(spec, *THREE, *scored(a=1, b=2), write_scores=True)
+    wanted = {**placement(**spec), "status": first.status}
+    fleet = Fleet.of([cluster_set(), binding(), *first.decisions, *objects])
+    return first, schedule(wanted, fleet, NOW + timedelta(seconds=seconds), write_scores=True)
+
+
+@pytest.mark.parametrize(
+    ("limit", "seconds", "held"),
+    [
+        pytest.param("10s", 9, True, id="within"),
+        pytest.param("10s", 10, False, id="after"),
+        pytest.param("1h", 3599, True, id="hours"),
+        pytest.param("", 59, True, id="a minute by default"),
+        pytest.param("0s", 0, False, id="no limit"),
+    ],
+)
+def test_scores_alone_are_written_at_a_limited_rate(limit: str, seconds: int, held: bool) -> None:
+    first, second = later({**BY_SCORE, "scoreRateLimit": limit}, seconds, *THREE, *scored(a=5, b=2))
+    assert names(second) == ([["b", "a", "c"]] if held else [["a", "b", "c"]])
+    assert (second.decisions == first.decisions) is held
+    assert (second.reschedule_at is not None) is held
+
+
+def test_another_choice_is_written_at_once_and_takes_the_scores_along() -> None:
+    _, second = later({**BY_SCORE, "scoreRateLimit": "1h"}, 5, *THREE[:2], *scored(a=5, b=2))
+    assert names(second) == [["a", "b"]]
+    assert second.status["lastScoreUpdateTime"] == "2026-11-21T12:00:05Z"
+
+
+def test_without_a_change_nothing_is_held_and_no_time_is_noted() -> None:
+    first, second = later({**BY_SCORE, "scoreRateLimit": "1h"}, 5, *THREE, *scored(a=1, b=2))
+    assert (second.decisions, second.status, second.reschedule_at) == (first.decisions, first.status, None)
 
 
 def test_decisions_of_others_are_not_ours() -> None:

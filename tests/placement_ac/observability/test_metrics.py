@@ -11,7 +11,6 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from placement_ac.cache.store import Cache
-from placement_ac.controller.workqueue import Requeue
 from placement_ac.core.api.constants import ADMISSION_CHECK, SECRET
 from placement_ac.core.api.errors import (
     ApiError,
@@ -25,8 +24,9 @@ from placement_ac.core.api.errors import (
 from placement_ac.core.api.schemas import Raw
 from placement_ac.core.plan.stats import PlacementStats
 from placement_ac.core.plan.waiting import HeldWorkloads
-from placement_ac.observability.measures import RESULTS, result_of
-from placement_ac.observability.metrics import Metrics, QueueLoad
+from placement_ac.kube.workqueue import Requeue
+from placement_ac.observability.metric_definitions import RESULTS, QueueLoad, result_of
+from placement_ac.observability.metrics import Metrics
 from tests.support.builders import NOW, check, decision, jwt, kubeconfig, secret, world
 
 Labels = dict[str, str]
