@@ -46,7 +46,16 @@ from placement_ac.core.api.errors import (
 )
 from placement_ac.core.api.managed_fields import applied_version, last_writer, nomination_body
 from placement_ac.core.api.objects import Meta, Workload
-from placement_ac.core.plan.diff import Action, Apply, Delete, Nominate, Phase, SetCheckStates, SetCondition
+from placement_ac.core.plan.diff import (
+    Action,
+    Apply,
+    Delete,
+    Nominate,
+    Phase,
+    SetCheckStates,
+    SetCondition,
+    holds,
+)
 from placement_ac.kube.client import Client, Object
 from placement_ac.observability.logs import LogDeduplicator
 from placement_ac.observability.metrics import Metrics
@@ -293,19 +302,21 @@ class Writer:
                 raise _without_data(error, action) from None
             after = await self._replace_spec(resource, action, observed.spec, observed.meta)
         else:
-            if after.get("spec") != action.body.get("spec"):
+            if not holds(after.get("spec"), action.body.get("spec")):
                 after = await self._replace_spec(resource, action, after.get("spec") or {}, meta_of(after))
         return action.kind, after, False
 
     async def _replace_spec(
         self, resource: Resource, action: Apply, spec: Mapping[str, Any], meta: Meta
     ) -> Object:
-        """Remove fields of other managers from a spec of ours, which an apply cannot do."""
+        """Remove what others have put into a field of ours, which an apply cannot do."""
         applied = action.body["metadata"]
         metadata = {key: applied[key] for key in ("labels", "uid") if key in applied}
         if "resourceVersion" in applied:
             metadata["resourceVersion"] = meta.resource_version
-        patch = {"metadata": metadata, "spec": merge_patch(spec, action.body["spec"])}
+        wanted = action.body["spec"]
+        beside = {key: value for key, value in spec.items() if key not in wanted}
+        patch = {"metadata": metadata, "spec": merge_patch(spec, beside | wanted)}
         return await self._client.merge(resource, action.name, patch, namespace=applied.get("namespace"))
 
     async def _delete(self, action: Delete) -> Outcome:
