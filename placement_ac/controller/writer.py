@@ -7,6 +7,7 @@ held back (`write_limits`).
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -280,8 +281,9 @@ class Writer:
         found = await self._client.get(resource, action.name, action.namespace)
         version = applied_version(found, KUEUE_ADMISSION)
         if version not in ("", resource.api_version):
-            resource = WORKLOAD.at(version.rpartition("/")[2])
-            found = await self._client.get(resource, action.name, action.namespace)
+            with contextlib.suppress(NotFound):  # that version is no longer served: Kueue was updated
+                old = WORKLOAD.at(version.rpartition("/")[2])
+                found, resource = await self._client.get(old, action.name, action.namespace), old
         if found["metadata"]["resourceVersion"] != action.workload.meta.resource_version:
             self._on_write(WORKLOAD, found, False)
             raise Conflict(f"Workload {action.workload.label} has changed meanwhile")
