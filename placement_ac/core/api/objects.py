@@ -225,7 +225,7 @@ class AppliedFields:
     clusters: bool = False
     """Whether the clusters of a MultiKueueConfig are as it applied them: nobody else has set them."""
     changed_by: str = ""
-    """The field manager that has changed the `spec` after it was applied; "" if nobody has."""
+    """The field manager that has changed what we applied of the `spec`; "" if nobody has."""
 
 
 _set: Final = object.__setattr__
