@@ -21,7 +21,6 @@ from kubectl_placement.doctor.worker_inspection import (
     InspectedWorker,
     WorkerInspection,
     flavors_of,
-    is_valid_name,
     worker_rule,
 )
 from kubectl_placement.hub.dump import MissingRight, Object
@@ -41,6 +40,7 @@ from placement_ac.core.api.decode import active_of
 from placement_ac.core.api.fields import labels_of, section
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs import fitness
+from placement_ac.core.kubeconfig.dns import is_dns_name
 
 FORBIDDEN: Final = 403
 READS: Final = (
@@ -148,6 +148,8 @@ def rights(worker: InspectedWorker) -> Iterator[Finding]:
     grant = worker.kubectl.grant(commands.SENDER, worker.inspection.user, worker.setup.worker_policy_rules)
     for problem in fitness.rights_problems(worker.found, worker.setup.worker_requirements.rights):
         yield fail(problem, grant)
+    for warning in fitness.preemption_warnings(worker.found):
+        yield warn(warning, grant)
     yield ok("the account has the rights that MultiKueue needs")
 
 
@@ -247,7 +249,7 @@ def _lacks(worker: InspectedWorker, queue: Object) -> bool:
 )
 def flavors(worker: InspectedWorker) -> Iterator[Finding]:
     used = {name: queue for queue, obj, _ in worker.cluster_queues() for name in flavors_of(obj)}
-    names = [name for name in used if is_valid_name(name)]
+    names = [name for name in used if is_dns_name(name)]
     for name in names:
         if worker.flavor(name) is None:
             created = worker.manifest(RESOURCE_FLAVOR, name, worker.hub_spec(RESOURCE_FLAVOR, name))
@@ -289,7 +291,7 @@ def _without_topology(
         )
     for flavor in with_topology:
         topology = worker.topology_of(flavor)
-        if is_valid_name(topology) and not worker.has_topology(topology):
+        if is_dns_name(topology) and not worker.has_topology(topology):
             default = {"levels": [{"nodeLabel": "kubernetes.io/hostname"}]}
             on_hub = worker.hub_spec(TOPOLOGY, str(hub.get("topologyName")))
             yield fail(
@@ -314,9 +316,12 @@ def examine_workers(setup: HubSetup, inspections: Iterable[WorkerInspection]) ->
     return (
         *(replace(finding, check=queues.check) for finding in of_hub),
         *grouped(
-            replace(finding, message=f"{worker.cluster}: {finding.message}", cluster=worker.cluster)
-            for worker in workers
-            for rule in RULES
-            for finding in rule.findings(worker)
+            (
+                replace(finding, cluster=worker.cluster)
+                for worker in workers
+                for rule in RULES
+                for finding in rule.findings(worker)
+            ),
+            named=True,
         ),
     )

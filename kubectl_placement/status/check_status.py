@@ -35,24 +35,17 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.decode import active_of, kueue_object
 from placement_ac.core.api.objects import Check, KueueObject
 from placement_ac.core.api.text import did_you_mean, joined
+from placement_ac.core.decisions.source import RankedCluster
 from placement_ac.core.draining.state import DrainState
-from placement_ac.core.inputs.ranking import RankedCluster
 from placement_ac.core.inputs.state import Plan, Snapshot
 from placement_ac.core.kubeconfig.source import CredentialSource
-from placement_ac.core.plan.conditions import judge, placement_problems
+from placement_ac.core.plan.conditions import judge
 from placement_ac.core.plan.plan import keeps_objects, plan
 from placement_ac.core.plan.targets import TargetClusters, select_targets
-from placement_ac.core.selection.selection import ranking
 
 NEEDED: Final = (PLACEMENT, PLACEMENT_DECISION)
 """Without these kinds it is unknown which clusters are selected."""
 NOT_SELECTED: Final = "OCM no longer selects it"
-CLUSTER_GONE: Final = "the ManagedCluster no longer exists"
-NOT_LISTED: Final = "it is not on Kueue's list yet"
-LIST_UNCHANGED: Final = "the list stays as it is: {}"
-"""Formatted with the reason of the condition."""
-STILL_ASKED: Final = "the controller still asks it for copies"
-NO_SLOT: Final = "it waits for the slot of a cluster that is draining"
 
 
 def check_statuses(view: HubView, names: Collection[str] = ()) -> tuple[CheckStatus, ...]:
@@ -112,7 +105,7 @@ class _CheckReader:
     def unchanged_reason(self) -> str:
         """Why the controller leaves the list unchanged; "" if it does not."""
         verdict = judge(self.snapshot, self.targets) if self.targets else None
-        return LIST_UNCHANGED.format(verdict.reason) if verdict and keeps_objects(verdict) else ""
+        return f"the list stays as it is: {verdict.reason}" if verdict and keeps_objects(verdict) else ""
 
     @cached_property
     def held(self) -> Mapping[str, str]:
@@ -137,7 +130,7 @@ class _CheckReader:
 
     def status(self) -> CheckStatus:
         check, seen = self.check, self.snapshot
-        active, placement = check.active, seen.decision.placement
+        active, placement = check.active, seen.decisions.placement
         observed = active.observed_generation if active else None
         users = tuple(sorted(user.meta.name for user in seen.checks.multikueue))
         return CheckStatus(
@@ -146,7 +139,7 @@ class _CheckReader:
             reason=active.reason if active else "",
             message=active.message if active else "",
             stale=observed is not None and observed < check.meta.generation,
-            placement="/".join(placement.meta.id) if placement else check.placement,
+            placement="/".join(placement.id) if placement else check.placement,
             placement_says=self._placement_says(),
             config=self._config,
             clusters=tuple(self._rows()),
@@ -189,8 +182,8 @@ class _CheckReader:
     def _placement_says(self) -> str:
         if not self.check.placement:
             return ""
-        placement = self.snapshot.decision.placement
-        return self.unknown or (placement_problems(placement) if placement else self._no_placement())
+        decisions = self.snapshot.decisions
+        return self.unknown or (decisions.says if decisions.placement else self._no_placement())
 
     def _no_placement(self) -> str:
         spaces, dump = self.view.settings.placement_namespace, self.view.dump
@@ -214,7 +207,7 @@ class _CheckReader:
         seen, others = self.snapshot, dict(self.listed)
         if self.targets:
             others |= {one.name: one.cluster for one in self.targets.drain.steps}
-            for rank, one in enumerate(ranking(seen), 1):
+            for rank, one in enumerate(seen.decisions.clusters, 1):
                 name = seen.hub.multikueue_cluster_name(seen.name, one.cluster)
                 others.pop(name, None)
                 yield self._row(one.cluster, name, rank, one)
@@ -236,7 +229,7 @@ class _CheckReader:
             state=state,
             why=why,
             rank=rank,
-            score=self._score(ranked) if ranked else None,
+            score=ranked.score if ranked and cluster in self.snapshot.decisions.scored else None,
             group=ranked.group if ranked else None,
             cluster_object=name,
             credential=self._credential(cluster, name),
@@ -247,16 +240,6 @@ class _CheckReader:
             waiting=self._counted[cluster, "waiting"] if known else None,
         )
 
-    def _score(self, ranked: RankedCluster) -> int | None:
-        """Return the score that ranks a cluster; None if it has none, or if that is unknown."""
-        decision = self.snapshot.decision
-        if ranked.score or any(entry.score for one in decision.decisions for entry in one.decided or ()):
-            return ranked.score
-        scores = self.view.fleet.scores
-        prioritizers = decision.placement.prioritizers if decision.placement else ()
-        known = any((ranked.cluster, one.resource_name) in scores for one in prioritizers)
-        return ranked.score if known else None
-
     def _state(self, cluster: str, name: str, rank: int | None) -> tuple[ClusterState, str]:
         targets = self.targets
         if targets is None:
@@ -265,15 +248,18 @@ class _CheckReader:
         if self.unchanged_reason and is_listed:
             return "listed", self.unchanged_reason
         if any(entry.name == name for entry in targets.to_list):
-            not_listed = self.view.dump.why_unknown(MULTIKUEUE_CONFIG) or self.unchanged_reason or NOT_LISTED
-            return ("listed", "") if is_listed else ("selected", not_listed)
+            if is_listed:
+                return "listed", ""
+            unknown = self.view.dump.why_unknown(MULTIKUEUE_CONFIG)
+            return "selected", unknown or self.unchanged_reason or "it is not on Kueue's list yet"
         if cluster in targets.waiting_for_slot:
-            return "waiting", NO_SLOT
+            return "waiting", "it waits for the slot of a cluster that is draining"
         left_out = targets.selection.left_out.get(cluster, "")
         state: ClusterState = "unusable" if left_out else "beyond"
         why = left_out or f"beyond the {self.snapshot.hub.clusters_max} clusters that Kueue takes"
         if rank is None:
-            why = CLUSTER_GONE if cluster in self.snapshot.fleet.deleted_clusters else NOT_SELECTED
+            is_gone = cluster in self.snapshot.fleet.deleted_clusters
+            why = "the ManagedCluster no longer exists" if is_gone else NOT_SELECTED
         if not is_listed and rank is not None:
             return state, why
         held = self.held.get(cluster, "")
@@ -283,7 +269,7 @@ class _CheckReader:
         stands_by = step is not None and step.state is DrainState.STANDING_BY and not unknown
         config = self.snapshot.objects.config
         if stands_by and config and name in config.draining:  # what only the controller and the worker know
-            stands_by, message = False, STILL_ASKED
+            stands_by, message = False, "the controller still asks it for copies"
         return "standby" if stands_by else "draining", "; ".join(filter(None, (why, held, message)))
 
     def _credential(self, cluster: str, name: str) -> Credential:

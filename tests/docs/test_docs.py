@@ -40,15 +40,16 @@ from kubectl_placement.status.model import (
 from placement_ac.cli.main import COMMANDS, main
 from placement_ac.config.load import PREFIX
 from placement_ac.config.settings import Settings, default_of
-from placement_ac.controller import hub_discovery, recorder, session, workqueue
+from placement_ac.controller import hub_discovery, recorder, session
 from placement_ac.core.api import constants, decode, list_change, objects
-from placement_ac.core.credentials import discovery, readiness
+from placement_ac.core.credentials import named_secret, provisioned
+from placement_ac.core.credentials.cluster_profile import disallowed_server
 from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningObjects, ProvisioningPolicy
 from placement_ac.core.kubeconfig.source import Unusable
 from placement_ac.core.selection import probe_schedule
-from placement_ac.kube import client, informer
+from placement_ac.kube import client, informer, workqueue
 from placement_ac.observability import health
-from placement_ac.observability.measures import MEASURES
+from placement_ac.observability.metric_definitions import DEFINITIONS
 from placement_ac.workers import connector, queries
 from placement_lab.demo.renderers import TextRenderer, document
 from placement_lab.demo.runner import DemoStepResult
@@ -115,7 +116,7 @@ def test_the_sources_of_credentials_in_their_order() -> None:
     rows = table(REFERENCE, "Credentials")
     assert [row[0] for row in rows] == list(constants.CREDENTIAL_METHODS)
     looked_for = re.findall(r"Secrets (\S+), then (\S+), in", rows[1][1])
-    assert looked_for == [discovery.secret_names("<cluster>")]
+    assert looked_for == [named_secret.secret_names("<cluster>")]
 
 
 def test_names_labels_and_annotations() -> None:
@@ -170,8 +171,7 @@ def test_times() -> None:
         hub_discovery.MISSING_GRACE_SECONDS,
         informer.RELIST_SECONDS,
         informer.KOPF_RELIST_SECONDS,
-        workqueue.FIRST_BACKOFF_SECONDS,
-        workqueue.MAX_BACKOFF_SECONDS,
+        *workqueue.BACKOFF_SECONDS,
         probe_schedule.GOOD_SECONDS,
         probe_schedule.BAD_SECONDS,
         queries.CACHE_SECONDS,
@@ -221,7 +221,7 @@ def test_events() -> None:
 
 
 def test_metrics() -> None:
-    wanted = [(m.name, m.type, ", ".join(m.labels), m.help.replace("`", "")) for m in MEASURES]
+    wanted = [(m.name, m.type, ", ".join(m.labels), m.help.replace("`", "")) for m in DEFINITIONS]
     assert table(MONITORING, "Metrics") == wanted
 
 
@@ -301,7 +301,11 @@ MESSAGES = [
     USED,
     having(USED, secret=EXPIRED),
     PROFILES,
-    having(PROFILES, profile=PROFILE, profile_problem=discovery.disallowed_server(PROFILE, {"ocm": (".x",)})),
+    having(
+        PROFILES,
+        profile=PROFILE,
+        profile_problem=disallowed_server(PROFILE, {"ocm": (".x",)}),
+    ),
     having(PROFILES, profile=PROFILE),
 ]
 """Inputs that result in each of the messages, in their order in the table."""
@@ -310,7 +314,7 @@ MESSAGES = [
 def test_every_message_about_credentials_has_a_fix() -> None:
     rows = table(CREDENTIALS, "What a message means")
     assert [row for row in rows if not row[1]] == []
-    found = [readiness.provisioned_credentials(seen) for seen in MESSAGES]
+    found = [provisioned.provisioned_credentials(seen) for seen in MESSAGES]
     patterns = [re.sub(r"<\w+>", "(.+)", re.escape(row[0])) for row in rows]
     assert [
         (pattern, source)

@@ -12,7 +12,6 @@ import pytest
 from placement_ac.cache.store import Cache
 from placement_ac.controller.reconcile import Reconciler
 from placement_ac.controller.recorder import Recorder
-from placement_ac.controller.workqueue import Requeue
 from placement_ac.controller.write_limits import PACED_SECONDS, UNDONE_MAX
 from placement_ac.controller.writer import Writer, merge_patch
 from placement_ac.core.api.constants import ANNOTATION_ADOPT, MULTIKUEUE_CONFIG, WATCHED_KINDS, Kind
@@ -22,6 +21,7 @@ from placement_ac.core.plan.diff import diff
 from placement_ac.core.plan.plan import plan
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
+from placement_ac.kube.workqueue import Requeue
 from placement_ac.observability.metrics import Metrics
 from placement_lab.hub import Hub
 from tests.support.builders import AT_ONCE, GENERATED
@@ -416,6 +416,29 @@ def test_a_manual_change_that_is_reverted_is_reported(
         assert not reasons & {"ClusterAdded", "ClusterRemoved"}, "OCM has decided nothing new"
         await rig.look()
         assert rig.world.snapshot(P, WHEN, {}).objects.config.applied_fields.changed_by == ""
+
+    on(test)
+
+
+def test_a_field_of_somebody_else_is_neither_written_nor_reverted_nor_reported(
+    p: Driver, on: Callable[[Test], None]
+) -> None:
+    async def test(rig: Rig) -> None:
+        path = p.kueue("multikueueconfigs", "p")
+        p.decide("p", "a")
+        await rig.list()
+        await rig.look()
+        since = len(p.hub.journal)
+        p.ask("PATCH", path, {"spec": {"quotaManagement": "Automated"}}, "merge", fieldManager="kubectl-edit")
+        await rig.list()
+        await rig.look()
+        assert p.writes(since) == []
+        p.decide("p", "a", "b")
+        await rig.list()
+        await rig.look()
+        await rig.settle_events()
+        assert p.ask("GET", path)["spec"] == {"clusters": ["p-a", "p-b"], "quotaManagement": "Automated"}
+        assert "ManualChangeReverted" not in {event["reason"] for event in p.events()}
 
     on(test)
 
