@@ -1,5 +1,5 @@
 """
-The faults of `bench.chaos`, and the scene that they spoil.
+The faults, and the scene that they spoil.
 
 A fault begins and ends; which worker or replica it hits is decided by a number between 0 and 1.
 """
