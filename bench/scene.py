@@ -23,9 +23,10 @@ import trustme
 
 from bench.processes import NEVER_SECONDS
 from placement_ac.core.api import constants as api
-from placement_ac.core.api.errors import ApiError, Conflict, Gone, NotFound
+from placement_ac.core.api.errors import ApiError, Conflict, NotFound
 from placement_ac.core.kubeconfig.write import write_kubeconfig
-from placement_ac.kube.client import JSON, MERGE, Client, Object
+from placement_ac.kube.client import JSON, MERGE, Client, Listing, Object
+from placement_ac.kube.reflector import BOOKMARK, Reflector
 
 NS: Final = "kueue-system"
 PER_CHECK: Final = 10
@@ -252,18 +253,15 @@ def is_active(item: Object) -> bool:
 
 async def follow(client: Client, kind: api.Kind, take: Callable[[str, Object], None]) -> None:
     """Watch all objects of a kind for ever, and take each change and its object."""
-    version = ""
+    reflector = Reflector(client, newest(kind))
     while True:
-        try:
-            async with contextlib.aclosing(client.watch(newest(kind), version)) as events:
-                async for change, item in events:
-                    version = item["metadata"]["resourceVersion"]
-                    if change != "BOOKMARK":
+        with contextlib.suppress(ApiError):
+            async for part in reflector.follow():
+                events = [("ADDED", item) for item in part.items] if isinstance(part, Listing) else [part]
+                for change, item in events:
+                    if change != BOOKMARK:
                         take(change, item)
-        except Gone:
-            version = ""
-        except ApiError:
-            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.01)
 
 
 # -- hubs of others: MultiKueueConfigs and MultiKueueClusters are recognized by name

@@ -1,6 +1,4 @@
-"""
-The entry points of `kubectl placement`, and of its completion.
-"""
+"""The entry points of `kubectl placement`, and of its completion."""
 
 import sys
 from importlib import import_module

@@ -22,7 +22,7 @@ from placement_ac.cli.main import COMMANDS, main
 from placement_ac.config.load import PREFIX
 from placement_ac.config.settings import PATTERN_HELP, Settings, default_of, is_duration, is_list
 from placement_ac.core.api.constants import EVENTS, REASONS
-from placement_ac.observability.measures import MEASURES, MetricDefinition
+from placement_ac.observability.metric_definitions import DEFINITIONS, MetricDefinition
 from website.examples import example
 from website.markdown import Row, tables
 
@@ -143,7 +143,7 @@ def metrics() -> str:
         "values of the labels, the dashboard and the alerts.",
         "kubectl port-forward -n placement-ac-system deployment/placement-ac 8080 &\n"
         "curl -s http://127.0.0.1:8080/metrics | grep placement_ac_",
-        (_metric(measure, [name for name, asked in alerts if measure.name in asked]) for measure in MEASURES),
+        (_metric(one, [name for name, asked in alerts if one.name in asked]) for one in DEFINITIONS),
     )
 
 

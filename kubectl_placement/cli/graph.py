@@ -12,9 +12,7 @@ from kubectl_placement.cli.missing_kinds import (
     exit_if_unreadable,
     missing_line,
     report_missing,
-    require_readable,
-    require_served,
-    require_settings,
+    require_checks_known,
 )
 from kubectl_placement.cli.page_files import PageSource, graph_file
 from kubectl_placement.graph.mermaid import mermaid
@@ -64,9 +62,7 @@ def command(where: HubSource, check: tuple[str, ...], form: Form, output_file: P
 
 def require_checks(seen: HubReading, names: Collection[str]) -> None:
     """Raise ClickException if a name is no check of ours, or if the checks cannot be read."""
-    require_served(seen)
-    require_readable(seen)
-    require_settings(seen)
+    require_checks_known(seen)
     ours = {one.meta.name for one in seen.view.our_checks}
     for name in names:
         if name not in ours and seen.dump.knows(ADMISSION_CHECK):

@@ -1,6 +1,4 @@
-"""
-Complete checks, and what `explain` explains, in a shell.
-"""
+"""Complete checks, and what `explain` explains, in a shell."""
 
 from typing import Any, Final
 

@@ -23,8 +23,8 @@ from kubectl_placement.hub.controller_settings import (
     deployments,
     find_settings,
 )
-from kubectl_placement.hub.controller_state import lease_key_of
-from kubectl_placement.hub.dump import Dump, MissingRight, key_of
+from kubectl_placement.hub.controller_state import lease_key
+from kubectl_placement.hub.dump import Dump, MissingRight
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.kinds import (
     CONFIG_MAP,
@@ -58,6 +58,7 @@ from placement_ac.core.api.constants import (
     Kind,
     Resource,
 )
+from placement_ac.core.api.fields import key_of
 from placement_ac.kube.client import Client
 
 T = TypeVar("T")
@@ -194,17 +195,11 @@ def read_all_namespaces(
     """
     if where.dump_files:
         return read_once(where, kinds)
-    return with_client(where, lambda client: _read_all_namespaces(client, where, kinds, namespaces, schemas))
 
+    async def read(client: Client) -> HubReading:
+        return await with_all_namespaces(client, await read_hub(client, where, kinds, schemas), namespaces)
 
-async def _read_all_namespaces(
-    client: Client,
-    where: HubSource,
-    kinds: Collection[Kind],
-    namespaces: Collection[str],
-    schemas: Collection[Resource],
-) -> HubReading:
-    return await with_all_namespaces(client, await read_hub(client, where, kinds, schemas), namespaces)
+    return with_client(where, read)
 
 
 async def with_all_namespaces(
@@ -220,11 +215,8 @@ async def with_all_namespaces(
         watched = found.view.settings.placement_namespace
         spaces = tuple(dict.fromkeys((*watched, *namespaces)))
         whole = await read_kinds(client, ALL_NAMESPACES_KINDS, dict.fromkeys(ALL_NAMESPACES_KINDS, spaces))
-    kept = (right for right in found.dump.missing if right.kind not in whole.objects)
-    dump = replace(
-        found.dump, objects={**found.dump.objects, **whole.objects}, missing=(*kept, *whole.missing)
-    )
-    return replace(found, view=replace(found.view, dump=dump), elsewhere=elsewhere)
+    view = replace(found.view, dump=found.dump.with_kinds_of(whole))
+    return replace(found, view=view, elsewhere=elsewhere)
 
 
 async def watch_hub(
@@ -250,7 +242,7 @@ async def _read_controller(client: Client, where: HubSource) -> HubReading:
     maps = _mounted(found) or (OneObject(where.controller_namespace or NAMESPACE, MANAGED_BY),)
     found = found.with_kinds_of(await read_kinds(client, (CONFIG_MAP,), {CONFIG_MAP: maps}))
     by_deployment = _hub_reading(found, where)
-    named = OneObject(*lease_key_of(by_deployment.view.settings))
+    named = OneObject(*lease_key(by_deployment.view.settings))
     lease = await read_kinds(client, (LEASE,), {LEASE: (named,)})
     if not by_deployment.controller.deployment and not lease.of(LEASE):
         anywhere = await read_kinds(client, (LEASE,), {LEASE: (Labelled("", LEASE_SELECTOR),)})
@@ -310,7 +302,7 @@ def _merged(ours: HubReading, dump: Dump) -> HubReading:
 def namespaces_of(settings: Settings) -> Namespaces:
     """Return the namespaces in which each kind is read; those that are not named are read in all."""
     return {
-        LEASE: (OneObject(*lease_key_of(settings)),),
+        LEASE: (OneObject(*lease_key(settings)),),
         SECRET: (settings.kueue_namespace,),
         CLUSTER_PROFILE: (settings.kueue_namespace,),
         PLACEMENT: settings.placement_namespace,

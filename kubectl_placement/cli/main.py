@@ -1,6 +1,4 @@
-"""
-The command `kubectl placement`: the commands that use the context of kubectl.
-"""
+"""The command `kubectl placement`: the commands that use the context of kubectl."""
 
 from typing import Final
 

@@ -17,11 +17,6 @@ from placement_ac.core.api.constants import ADMISSION_CHECK, Kind
 from placement_ac.core.api.printable import one_line
 
 UNKNOWN: Final = "what depends on that is unknown"
-UNKNOWN_SETTINGS: Final = (
-    "name the controller's settings with --settings FILE (an empty file means the defaults), or get the "
-    "right to read them: the controller's settings are unknown: {}"
-)
-NOT_COUNTED: Final = "Placements in other namespaces are not counted"
 
 
 def require_served(found: HubReading, kinds: Iterable[Kind] = SERVED_KINDS) -> None:
@@ -36,7 +31,11 @@ def require_settings(found: HubReading) -> None:
     Without the right to the checks, there is a reason that comes first.
     """
     if found.controller.problem and found.dump.live and not unreadable(found.dump, (ADMISSION_CHECK,)):
-        raise click.ClickException(UNKNOWN_SETTINGS.format(one_line(found.controller.problem)))
+        raise click.ClickException(
+            "name the controller's settings with --settings FILE (an empty file means the defaults), or get "
+            "the right to read them: the controller's settings are unknown: "
+            f"{one_line(found.controller.problem)}"
+        )
 
 
 def require_readable(found: HubReading, kinds: Collection[Kind] = (ADMISSION_CHECK,)) -> None:
@@ -45,10 +44,18 @@ def require_readable(found: HubReading, kinds: Collection[Kind] = (ADMISSION_CHE
         raise click.ClickException(missing_rights_text(found.missing_rights))
 
 
+def require_checks_known(found: HubReading) -> None:
+    """Raise ClickException if the hub lacks Kueue or OCM, or if checks or settings cannot be read."""
+    require_served(found)
+    require_readable(found)
+    require_settings(found)
+
+
 def missing_line(found: HubReading) -> str:
     """Return the missing rights and their effect, in one line; "" if none is missing."""
     if problem := missing_rights_text(found.missing_rights):
-        return f"missing rights: {problem}; {UNKNOWN if found.view.missing_rights else NOT_COUNTED}"
+        elsewhere = "Placements in other namespaces are not counted"
+        return f"missing rights: {problem}; {UNKNOWN if found.view.missing_rights else elsewhere}"
     return ""
 
 

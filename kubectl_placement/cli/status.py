@@ -19,13 +19,7 @@ from kubectl_placement.cli.hub_options import (
     read_once,
     watch_hub,
 )
-from kubectl_placement.cli.missing_kinds import (
-    exit_if_unreadable,
-    report_missing,
-    require_readable,
-    require_served,
-    require_settings,
-)
+from kubectl_placement.cli.missing_kinds import exit_if_unreadable, report_missing, require_checks_known
 from kubectl_placement.cli.output import emit, watch_printer
 from kubectl_placement.cli.status_tree import tree_of
 from kubectl_placement.hub.controller_state import ControllerState, controller_state
@@ -78,9 +72,7 @@ def command(where: HubSource, check: tuple[str, ...], form: Form, watch: bool) -
 
 def _report_unreadable(found: HubReading) -> None:
     """Report missing rights. Raises ClickException if nothing can be shown."""
-    require_served(found)
-    require_readable(found)
-    require_settings(found)
+    require_checks_known(found)
     if found.watched:
         shown, watched = (
             " and ".join(one) for one in (found.view.settings.placement_namespace, found.watched)

@@ -9,12 +9,7 @@ from contextlib import AsyncExitStack, suppress
 import click
 
 from kubectl_placement.cli.hub_options import HubReading, HubSource, hub_options, read_once
-from kubectl_placement.cli.missing_kinds import (
-    report_missing,
-    require_readable,
-    require_served,
-    require_settings,
-)
+from kubectl_placement.cli.missing_kinds import report_missing, require_checks_known
 from kubectl_placement.cli.ui_feed import KINDS, Feed
 from kubectl_placement.cli.ui_server import serve
 from placement_ac.cli.login_options import login_to
@@ -57,12 +52,7 @@ async def run(where: HubSource, port: int, opens: bool) -> None:
             click.echo(f"The page is at {url}; press Ctrl-C to stop it.")
             if opens:
                 open_in_browser(url)
-            await _until(stop)
-
-
-async def _until(stop: asyncio.Event) -> None:
-    """Serve on until `stop` is set."""
-    await stop.wait()
+            await stop.wait()
 
 
 async def start(stack: AsyncExitStack, feed: Feed, port: int, stop: asyncio.Event) -> str:
@@ -95,9 +85,7 @@ async def _cancel(task: asyncio.Task[None]) -> None:
 
 def _report(reading: HubReading) -> None:
     """Report missing rights. Raises ClickException if nothing can be shown."""
-    require_served(reading)
-    require_readable(reading)
-    require_settings(reading)
+    require_checks_known(reading)
     report_missing(reading)
 
 

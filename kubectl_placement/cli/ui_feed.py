@@ -2,7 +2,7 @@
 The content of the page of `placement-ac ui`, as JSON that follows the hub.
 
 Readings come from the event loop; statuses, timelines and explanations are computed in one thread, which owns
-the board, so that requests are answered meanwhile.
+it, so that requests are answered meanwhile.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ from kubectl_placement.hub.controller_state import controller_state
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.kinds import ALL_KINDS, CLUSTER_SET, SET_BINDING
 from kubectl_placement.timeline.event_history import latest_time
-from kubectl_placement.ui.board import Board
+from kubectl_placement.ui.live_status import LiveStatus
 from kubectl_placement.ui.page import to_json
 from kubectl_placement.ui.summary import summarize
 from placement_ac.cli.documents import plain
@@ -76,7 +76,7 @@ class Feed:
     """The server, the controller, missing rights, and what is wrong with the connection."""
     summaries: dict[str, Document] = field(default_factory=dict)
     details: dict[str, Document] = field(default_factory=dict)
-    _board: Board = field(default_factory=Board)
+    _live: LiveStatus = field(default_factory=LiveStatus)
     _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "ui"))
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _drawings: dict[str, tuple[int, Sequence[tuple[str, bytes]]]] = field(default_factory=dict)
@@ -109,7 +109,7 @@ class Feed:
         found = self._reading
         if self._reads is not None:
             found = await self._reads.get()
-        return await self._in_thread(lambda: _explanation(self._board.view, found, check, cluster))
+        return await self._in_thread(lambda: _explanation(self._live.view, found, check, cluster))
 
     # -- what is read
 
@@ -145,7 +145,7 @@ class Feed:
                     self._publish(documents)
 
     def _refreshed(self) -> "_Documents | None":
-        names = self._board.refresh(datetime.now(UTC))
+        names = self._live.refresh(datetime.now(UTC))
         return self._documents(names) if names else None
 
     async def _follow(self, client: Client, first: Callable[[HubReading], None]) -> None:
@@ -172,21 +172,21 @@ class Feed:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def _drawn(self, check: str) -> Sequence[tuple[str, bytes]]:
-        board = self._board
-        graph = to_json(plain(build_graph([board.statuses[check]])))
-        found = board.timeline(check, self._at or datetime.now(UTC))
-        more = {"exactFrom": plain(board.seen_since(check)), "live": self._at is None}
+        live = self._live
+        graph = to_json(plain(build_graph([live.statuses[check]])))
+        found = live.timeline(check, self._at or datetime.now(UTC))
+        more = {"exactFrom": plain(live.seen_since(check)), "live": self._at is None}
         return ("graph", graph), ("timeline", to_json(plain(found) | more))
 
     def _update(self, reading: HubReading) -> "_Documents":
         if not reading.dump.live:
             objects = (obj for kind in ALL_KINDS for obj in reading.dump.of(kind))
             self._at = latest_time(objects) or reading.view.now
-        return self._documents(self._board.update(reading.view, self._at))
+        return self._documents(self._live.update(reading.view, self._at))
 
     def _documents(self, changed: Collection[str]) -> "_Documents":
-        board, reading = self._board, self._reading
-        statuses = {name: board.statuses[name] for name in changed if name in board.statuses}
+        live, reading = self._live, self._reading
+        statuses = {name: live.statuses[name] for name in changed if name in live.statuses}
         hub = _hub_document(reading, self._problem) if reading else b"{}"
         return _Documents(
             hub,
@@ -195,13 +195,13 @@ class Feed:
                 name: to_json(
                     {
                         "status": plain(one),
-                        "slots": plain(board.slots(name)),
-                        "changedAt": plain(board.changed_at(name)),
+                        "slots": plain(live.slots(name)),
+                        "changedAt": plain(live.changed_at(name)),
                     }
                 )
                 for name, one in statuses.items()
             },
-            frozenset(board.statuses),
+            frozenset(live.statuses),
         )
 
     def _publish(self, new: "_Documents") -> None:

@@ -40,16 +40,12 @@ class WorkerOptions:
 
 
 def _worker_options(
-    workers: bool, cluster: str | None, timeout: timedelta, access_providers: Path | None
+    workers: bool, timeout: timedelta, access_providers: Path | None, cluster: str | None = None
 ) -> WorkerOptions | None:
     names = tuple(name.strip() for name in (cluster or "").split(",") if name.strip())
     if names and not workers:
         raise click.UsageError("use --cluster only with --workers")
     return WorkerOptions(names, timeout.total_seconds(), access_providers) if workers else None
-
-
-def _quota_options(workers: bool, timeout: timedelta, access_providers: Path | None) -> WorkerOptions | None:
-    return _worker_options(workers, None, timeout, access_providers)
 
 
 _ACCESS: Final = (
@@ -76,7 +72,7 @@ worker_options = option_group(
 """The options for workers; the command gets them as one `wanted`, None without `--workers`."""
 quota_options = option_group(
     "wanted",
-    _quota_options,
+    _worker_options,
     click.Option(
         ["--workers"], is_flag=True, help="Of jobs: also ask the workers for the quota of their queues."
     ),

@@ -12,7 +12,7 @@ from typing import Final
 from kubectl_placement.doctor.commands import HUB, manifest
 from kubectl_placement.doctor.finding import Cause, Finding, fail, ok, warn
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
-from kubectl_placement.hub.dump import Object, key_of
+from kubectl_placement.hub.dump import Object
 from kubectl_placement.status.queues import inactive_reason
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import (
@@ -26,7 +26,7 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.decode import active_of, checks_listed, flavors_left_out
-from placement_ac.core.api.fields import at, name_of, section
+from placement_ac.core.api.fields import at, key_of, name_of, section
 from placement_ac.core.api.objects import Check
 from placement_ac.core.api.text import closest, count_text, did_you_mean, joined
 from placement_ac.core.plan.conditions import parameters_problem, refused_checks

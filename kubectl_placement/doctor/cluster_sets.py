@@ -1,8 +1,4 @@
-"""
-Rules for cluster sets: they exist, and are bound in the namespaces of the Placements.
-
-Pure.
-"""
+"""Rules for cluster sets: they exist, and are bound in the namespaces of the Placements. Pure."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -10,10 +6,10 @@ from typing import Final
 from kubectl_placement.doctor.commands import HUB, manifest
 from kubectl_placement.doctor.finding import Finding, fail, ok, warn
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
-from kubectl_placement.hub.dump import Object, key_of
+from kubectl_placement.hub.dump import Object
 from kubectl_placement.hub.kinds import CLUSTER_SET, SET_BINDING
 from placement_ac.core.api.constants import ADMISSION_CHECK, PLACEMENT
-from placement_ac.core.api.fields import name_of, text, words
+from placement_ac.core.api.fields import key_of, name_of, text, words
 from placement_ac.core.api.text import did_you_mean, joined
 
 GLOBAL: Final = "global"

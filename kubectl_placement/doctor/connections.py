@@ -6,7 +6,6 @@ Pure. No text quotes a kubeconfig.
 
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Final
 
 from kubectl_placement.doctor.commands import put_secret
@@ -56,23 +55,19 @@ def connections(setup: HubSetup) -> Iterator[Finding]:
         active = active_of(raw) if raw else None
         if raw is None:
             message = f"MultiKueueCluster {name} is listed, but does not exist"
-            yield _of(name, fail(message, "kubectl get multikueueclusters"))
+            yield fail(message, "kubectl get multikueueclusters", cluster=name)
         elif active is None:
             message = f"MultiKueueCluster {name} has no condition yet"
-            yield _of(name, warn(message, f"kubectl describe multikueuecluster {name}"))
+            yield warn(message, f"kubectl describe multikueuecluster {name}", cluster=name)
         elif active.status != "True":
             fix = _reconnect(setup, kueue_object(raw), active.reason)
             message = f"Kueue is not connected to MultiKueueCluster {name}: {inactive_reason(active)}"
             causes = map(Cause, _CAUSES.get(active.reason, ()))
             cluster = kueue_object(raw).cluster or name
-            yield _of(cluster, fail(message, fix, f"MultiKueueCluster {name}", causes))
+            yield fail(message, fix, f"MultiKueueCluster {name}", causes, cluster)
         else:
             connected += 1
     yield ok(f"Kueue is connected to {connected} of {len(listed)} listed clusters")
-
-
-def _of(cluster: str, finding: Finding) -> Finding:
-    return replace(finding, cluster=cluster)
 
 
 def _unknown(setup: HubSetup) -> tuple[Finding, ...]:
@@ -100,12 +95,12 @@ def credentials(setup: HubSetup) -> Iterator[Finding]:
         for remark in selection.remarks:
             yield warn(f"Placement {placement}: {remark}")
         for cluster, why in selection.left_out.items():
-            left_out = (warn if selection.listable else fail)(
+            yield (warn if selection.listable else fail)(
                 f"cluster {cluster} of Placement {placement} is left out: {why}",
                 _provide_credentials(setup, cluster),
                 f"Placement {placement}",
+                cluster=cluster,
             )
-            yield _of(cluster, left_out)
     yield ok(f"{len(usable)} selected clusters have usable credentials")
 
 
@@ -124,7 +119,7 @@ def credential_expiry(setup: HubSetup) -> Iterator[Finding]:
             for event in expiry_warnings(snapshot, [cluster]).events:
                 source = cluster.source.name if cluster.source else ""
                 fix = put_secret(setup.kueue_namespace, source, cluster.cluster)
-                warnings[source] = _of(cluster.cluster, warn(event.message, fix))
+                warnings[source] = warn(event.message, fix, cluster=cluster.cluster)
     yield from warnings.values()
     yield ok("no credentials expire soon")
 

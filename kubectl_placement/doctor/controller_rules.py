@@ -1,8 +1,4 @@
-"""
-Rules for our controller: it runs, once, with known settings and with its rights.
-
-Pure.
-"""
+"""Rules for our controller: it runs, once, with known settings and with its rights. Pure."""
 
 import shlex
 from collections.abc import Iterator
@@ -20,10 +16,10 @@ from kubectl_placement.hub.controller_settings import (
     installed_by_helm,
 )
 from kubectl_placement.hub.controller_state import ControllerState, controller_state, lease_key
-from kubectl_placement.hub.dump import Object, key_of
+from kubectl_placement.hub.dump import Object
 from placement_ac.core.api.constants import CLUSTER_QUEUE, DEPLOYMENT, KUEUE, LEASE, MANAGED_BY
 from placement_ac.core.api.decode import checks_listed
-from placement_ac.core.api.fields import Obj, integer, listed, name_of, section, text
+from placement_ac.core.api.fields import Obj, integer, key_of, listed, name_of, section, text
 from placement_ac.core.api.text import joined
 
 FIND: Final = f"kubectl get deployments -A -l {NAME_LABEL}={MANAGED_BY}"
@@ -53,7 +49,7 @@ def controller(setup: HubSetup) -> Iterator[Finding]:
     running = next((one for one in deployments(setup.dump) if _ready(one)), None)
     state = controller_state(setup.view)
     holder = state.leader if state.running else ""
-    namespace, _ = lease_key(setup.view)
+    namespace, _ = lease_key(setup.settings)
     if running:
         message = f"Deployment {_label(running)} has {_ready(running)} ready"
         if not holder and setup.knows(LEASE, namespace) and setup.settings.leader_elect:
@@ -178,7 +174,7 @@ def _our_role(setup: HubSetup, deployment: Object) -> str:
 
 def _lost(setup: HubSetup, state: ControllerState) -> str:
     """Return what the Lease says if nobody leads by it."""
-    name = "/".join(lease_key(setup.view))
+    name = "/".join(lease_key(setup.settings))
     if state.renewed is None:
         return f"none holds Lease {name}"
     since = f"{state.renewed:%Y-%m-%dT%H:%M:%SZ}"
@@ -191,7 +187,7 @@ def _unknown(setup: HubSetup) -> tuple[Finding, ...]:
     """Return a warning if it is unknown whether a controller runs."""
     if deployments(setup.dump):
         return ()
-    spaces = [lease_key(setup.view)[0]] if setup.dump.live else []
+    spaces = [lease_key(setup.settings)[0]] if setup.dump.live else []
     pods = setup.unknown(DEPLOYMENT, namespaces=[setup.controller_namespace])
     return pods or setup.unknown(LEASE, namespaces=spaces)
 

@@ -1,8 +1,4 @@
-"""
-The rule for AdmissionChecks that are being deleted: what holds them.
-
-Pure.
-"""
+"""The rule for AdmissionChecks that are being deleted: what holds them. Pure."""
 
 import json
 import shlex

@@ -1,6 +1,4 @@
-"""
-The rule for the dispatcher's profiles: the scores, filters and profiles that they name exist. Pure.
-"""
+"""The rule for the dispatcher's profiles: the scores, filters and profiles that they name exist. Pure."""
 
 import shlex
 from collections.abc import Iterator
@@ -14,8 +12,6 @@ from placement_ac.core.api.text import did_you_mean
 from placement_ac.core.dispatch.plugins import AssumedPlugins
 from placement_ac.core.dispatch.profiles import PROFILES, RANKED, ProfileError, parse_profile
 from placement_ac.core.dispatch.scores import SCORES
-
-_ONLY_BUILT_IN: Final = "a plugin of that name must be installed with the controller"
 
 
 @hub_rule(
@@ -53,7 +49,8 @@ def _judged(what: str, profile: str, fix: str) -> Iterator[Finding]:
     try:
         parse_profile(profile)
     except ProfileError as error:
-        yield warn(f"{what}: {error}; {_ONLY_BUILT_IN}{meant}", fix)
+        needed = "a plugin of that name must be installed with the controller"
+        yield warn(f"{what}: {error}; {needed}{meant}", fix)
 
 
 RULES: Final = (dispatch_profiles,)

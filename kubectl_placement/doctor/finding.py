@@ -1,6 +1,4 @@
-"""
-Rules, and their findings with the command that fixes each. Plain data.
-"""
+"""Rules, and their findings with the command that fixes each. Plain data."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -49,12 +47,14 @@ def ok(message: str) -> Finding:
     return Finding("", Level.OK, message)
 
 
-def warn(message: str, fix: str = "", about: str = "", causes: Iterable[Cause] = ()) -> Finding:
-    return Finding("", Level.WARN, message, fix, about, tuple(causes))
+def warn(
+    message: str, fix: str = "", about: str = "", causes: Iterable[Cause] = (), cluster: str = ""
+) -> Finding:
+    return Finding("", Level.WARN, message, fix, about, tuple(causes), cluster=cluster)
 
 
-def fail(message: str, fix: str, about: str = "", causes: Iterable[Cause] = ()) -> Finding:
-    return Finding("", Level.FAIL, message, fix, about, tuple(causes))
+def fail(message: str, fix: str, about: str = "", causes: Iterable[Cause] = (), cluster: str = "") -> Finding:
+    return Finding("", Level.FAIL, message, fix, about, tuple(causes), cluster=cluster)
 
 
 def unknown(message: str, fix: str = "", cause: str = "") -> Finding:

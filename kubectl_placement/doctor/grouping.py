@@ -1,6 +1,4 @@
-"""
-One finding for one cause: those that differ only in the name of the cluster become one. Pure.
-"""
+"""One finding for one cause: those that differ only in the name of the cluster become one. Pure."""
 
 import re
 import shlex
@@ -14,14 +12,17 @@ ANY: Final = "CLUSTER"
 """Stands for the name of each cluster in a message and in a fix."""
 
 
-def grouped(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return the findings in order; those with one cause once, with the names of all its clusters."""
+def grouped(findings: Iterable[Finding], *, named: bool = False) -> tuple[Finding, ...]:
+    """Return the findings in order; those with one cause once, with the names of all its clusters.
+
+    `named`: a message about a single cluster begins with its name, too.
+    """
     groups: dict[object, list[Finding]] = {}
     for place, one in enumerate(findings):
         alone = not one.cluster or one.level is Level.OK
         key = (one.check, one.level, _of_any(one.message, one), _of_any(one.fix, one))
         groups.setdefault(place if alone else key, []).append(one)
-    return tuple(_merged(group) for group in groups.values())
+    return tuple(_merged(group, named) for group in groups.values())
 
 
 def _of_any(text: str, one: Finding) -> str:
@@ -29,16 +30,15 @@ def _of_any(text: str, one: Finding) -> str:
     return re.sub(rf"(?<![A-Za-z0-9]){name}(?![A-Za-z0-9]|[-.][A-Za-z0-9])", ANY, text)
 
 
-def _merged(group: list[Finding]) -> Finding:
+def _merged(group: list[Finding], named: bool) -> Finding:
     first = group[0]
     names = list(dict.fromkeys(one.cluster for one in group))
     if len(names) == 1:
-        return first
-    message = _of_any(first.message, first).removeprefix(f"{ANY}: ")
+        return replace(first, message=f"{first.cluster}: {first.message}") if named else first
     abouts = {one.about for one in group}
     return replace(
         first,
-        message=f"{', '.join(names)}: {message}",
+        message=f"{', '.join(names)}: {_of_any(first.message, first)}",
         fix=_fix(group, names),
         about=first.about if len(abouts) == 1 else "",
         causes=tuple(dict.fromkeys(cause for one in group for cause in one.causes)),

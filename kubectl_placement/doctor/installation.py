@@ -11,10 +11,9 @@ from kubectl_placement.doctor.commands import HUB, KUEUE_MANIFESTS, KUEUE_TO_INS
 from kubectl_placement.doctor.finding import Finding, fail, ok, warn
 from kubectl_placement.doctor.kueue import NOT_FOUND
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
-from kubectl_placement.hub.dump import key_of
 from kubectl_placement.hub.kinds import CRD
 from placement_ac.core.api.constants import DEPLOYMENT, KUEUE, OCM_CLUSTER, OPTIONAL_KINDS, REQUIRED_KINDS
-from placement_ac.core.api.fields import integer, section
+from placement_ac.core.api.fields import integer, key_of, section
 from placement_ac.core.api.kueue_deployment import kueue_deployments
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs.rights import VersionRange

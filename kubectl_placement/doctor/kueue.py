@@ -6,18 +6,20 @@ Pure. The configuration is a file in a ConfigMap; feature gates are in that file
 
 import json
 import shlex
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+import yaml
+
 from kubectl_placement.doctor.commands import HUB, as_yaml, manifest, patch_pods, without_flag
 from kubectl_placement.doctor.finding import Finding, fail, ok, unknown
-from kubectl_placement.doctor.yaml_edit import awk_program
-from kubectl_placement.hub.dump import Dump, Object, key_of
+from kubectl_placement.hub.dump import Dump, Object
 from kubectl_placement.hub.kinds import CONFIG_MAP, KUEUE_CONFIG_KEY, KUEUE_CONFIG_MAP
-from placement_ac.core.api.constants import DEPLOYMENT, KUEUE_MANAGER, LABEL_RELEASE
-from placement_ac.core.api.fields import Obj, at, labels_of, listed, section, text, words
+from placement_ac.core.api.constants import DEPLOYMENT, KUEUE_MANAGER
+from placement_ac.core.api.fields import Obj, at, key_of, listed, section, text, words
 from placement_ac.core.api.kueue_deployment import KUEUE_SELECTOR, kueue_deployments
 from placement_ac.core.inputs.fitness import release_of
 from placement_ac.core.inputs.rights import KueueRelease, VersionRange, parse_release
@@ -45,6 +47,7 @@ GATES: Final = {
 
 MANAGER: Final = "placement-ac-doctor"
 """A field manager of our own: with kubectl's, fields that this manifest lacks (labels) would be removed."""
+_APPLY: Final = f"kubectl apply --server-side --field-manager={MANAGER} --force-conflicts -f -"
 ALL_ALPHA, ALL_BETA = "AllAlpha", "AllBeta"
 """Kubernetes' gates for all gates of a stage. A gate that is on by default is beta, else alpha."""
 _FLAG: Final = "--feature-gates"
@@ -87,8 +90,7 @@ class HubKueue:
 
     @cached_property
     def release(self) -> KueueRelease | None:
-        label = labels_of(self.deployment or {}).get(LABEL_RELEASE)
-        return parse_release(self.version or release_of(self.manager.get("image"), label))
+        return parse_release(self.version or release_of(self.deployment or {}))
 
     @property
     def account(self) -> str:
@@ -211,44 +213,38 @@ class HubKueue:
         return f"kubectl edit {self.config_words}  # {hint}"
 
     def edit_config(self, path: tuple[str, ...], value: object) -> str:
-        """Return the commands that set a field of the file to `value`, and restart Kueue.
+        """Return the commands that apply the file with a field changed, and restart Kueue.
 
-        `value` is appended to a list.
+        `value` is appended to a list and merged into a map. An editor, where variables of a plugin may be
+        secret: a dump lacks their values.
         """
-        edited = awk_program(self.config_text, path, value)
-        if edited is None:
+        if not self.config or any("env" in section(one, "execConfig") for one in self.access_providers):
             hint = f"{'.'.join(path)}: {json.dumps(value)}"
             return f"{self.open_config(hint)}\n{self._restart}"
-        return f"config=$({self._get_config} | awk '{edited}') &&\n{self._put_config}"
+        file = yaml.safe_dump(_with_field(self.config, path, value), sort_keys=False, width=1000)
+        return f"{_APPLY} <<'EOF' &&\n{self._config_manifest(file)}EOF\n{self._restart}"
 
     def keep_config(self, command: str) -> str:
         """Return a command that may replace the file, and restores the file afterwards, even if it fails."""
         if not self.config_text:
             return command
-        return f"config=$({self._get_config}) && {{\n{command}\n{self._put_config}\n}}"
+        key = FILE.replace(".", "\\.")
+        get = f"kubectl get {self.config_words} -o jsonpath='{{.data.{key}}}'"
+        made = f'kubectl create {self.config_words} --from-literal={FILE}="$config" --dry-run=client -o yaml'
+        return f"config=$({get}) && {{\n{command}\n{made} |\n{_APPLY} &&\n{self._restart}\n}}"
 
     def create_config(self) -> str:
         """Return the command that creates a configuration with Kueue's defaults."""
-        body = f"    apiVersion: {API_VERSIONS[0]}\n    kind: Configuration\n"
+        file = f"apiVersion: {API_VERSIONS[0]}\nkind: Configuration\n"
+        return HUB.apply_text(self._config_manifest(file))
+
+    def _config_manifest(self, file: str) -> str:
         head = as_yaml(manifest(CONFIG_MAP, self.config_name, namespace=self.namespace))
-        return HUB.apply_text(f"{head}data:\n  {FILE}: |\n{body}")
+        return f"{head}data:\n  {FILE}: |\n{textwrap.indent(file, ' ' * 4)}"
 
     @property
     def _restart(self) -> str:
         return f"kubectl rollout restart -n {self.namespace} deployment/{self.name}"
-
-    @property
-    def _get_config(self) -> str:
-        key = FILE.replace(".", "\\.")
-        return f"kubectl get {self.config_words} -o jsonpath='{{.data.{key}}}'"
-
-    @property
-    def _put_config(self) -> str:
-        return (
-            f'kubectl create {self.config_words} --from-literal={FILE}="$config" --dry-run=client -o yaml |\n'
-            f"kubectl apply --server-side --field-manager={MANAGER} --force-conflicts -f - &&\n"
-            f"{self._restart}"
-        )
 
     def move_gates_to_config(self) -> str:
         """Return the commands that move the feature gates from the arguments into the file."""
@@ -275,3 +271,13 @@ class HubKueue:
         """The command that shows the images of its Deployment."""
         image = "{.spec.template.spec.containers[*].image}"
         return f"kubectl get deployment -n {self.namespace} {self.name} -o jsonpath='{image}'"
+
+
+def _with_field(there: Any, path: tuple[str, ...], value: object) -> Any:
+    """Return a copy of a file's content, or of a part of it, with the field at `path` changed."""
+    if path:
+        inner = there if isinstance(there, Mapping) else {}
+        return {**inner, path[0]: _with_field(inner.get(path[0]), path[1:], value)}
+    if isinstance(there, list):
+        return [*there, value]
+    return {**there, **value} if isinstance(there, Mapping) and isinstance(value, Mapping) else value

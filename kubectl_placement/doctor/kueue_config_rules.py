@@ -1,8 +1,4 @@
-"""
-Rules for Kueue's configuration: does it match this controller and its settings?
-
-Pure.
-"""
+"""Rules for Kueue's configuration: does it match this controller and its settings? Pure."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final

@@ -1,8 +1,4 @@
-"""
-The rule for the caller's own rights: without them, the other rules do not know.
-
-Pure.
-"""
+"""The rule for the caller's own rights: without them, the other rules do not know. Pure."""
 
 from collections.abc import Iterator
 from typing import Final

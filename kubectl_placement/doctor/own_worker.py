@@ -10,10 +10,9 @@ from typing import Final
 
 from kubectl_placement.doctor.finding import Finding, fail, ok
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
-from kubectl_placement.hub.dump import key_of
 from kubectl_placement.hub.kubeconfigs import server_and_user
 from placement_ac.core.api.constants import ADMISSION_CHECK, MANAGED_CLUSTER, PLACEMENT_DECISION, SECRET
-from placement_ac.core.api.fields import labels_of
+from placement_ac.core.api.fields import key_of, labels_of
 from placement_ac.core.kubeconfig.source import CredentialSource
 
 LABEL: Final = "local-cluster"

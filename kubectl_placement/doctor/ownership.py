@@ -1,15 +1,11 @@
-"""
-Rules for conflicts of ownership: the Go kueue-addon, and objects of others under our names.
-
-Pure.
-"""
+"""Rules for conflicts of ownership: the Go kueue-addon, and objects of others under our names. Pure."""
 
 from collections.abc import Iterator
 from typing import Final
 
 from kubectl_placement.doctor.finding import Finding, fail, ok, warn
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
-from kubectl_placement.hub.dump import Object, key_of
+from kubectl_placement.hub.dump import Object
 from placement_ac.core.api.constants import (
     ACCOUNT,
     ADDON_ACCOUNT,
@@ -23,7 +19,7 @@ from placement_ac.core.api.constants import (
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
 )
-from placement_ac.core.api.fields import labels_of, name_of, section, words
+from placement_ac.core.api.fields import key_of, labels_of, name_of, section, words
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs.state import is_shared
 from placement_ac.core.plan.conditions import is_taken

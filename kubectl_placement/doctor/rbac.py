@@ -1,8 +1,4 @@
-"""
-The cluster-wide rights of a ServiceAccount, from the hub's RBAC objects.
-
-Pure.
-"""
+"""The cluster-wide rights of a ServiceAccount, from the hub's RBAC objects. Pure."""
 
 from collections.abc import Iterable, Mapping
 

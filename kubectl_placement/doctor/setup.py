@@ -1,8 +1,4 @@
-"""
-The hub that `doctor` examines, and the decorator of its rules.
-
-Pure.
-"""
+"""The hub that `doctor` examines, and the decorator of its rules. Pure."""
 
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -13,7 +9,7 @@ from typing import Any, Final
 from kubectl_placement.doctor.commands import patch_pods, without_flag
 from kubectl_placement.doctor.finding import DoctorRule, Finding, fail, unknown, warn
 from kubectl_placement.doctor.kueue import DEFAULT_FRAMEWORKS, HubKueue
-from kubectl_placement.hub.dump import Dump, MissingRight, key_of
+from kubectl_placement.hub.dump import Dump, MissingRight
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.kinds import CONFIG_MAP, CRD
 from placement_ac.config.load import PREFIX
@@ -28,7 +24,7 @@ from placement_ac.core.api.constants import (
     WORKLOAD,
     Kind,
 )
-from placement_ac.core.api.fields import listed, words
+from placement_ac.core.api.fields import key_of, listed, words
 from placement_ac.core.inputs.fitness import WorkerRequirements
 from placement_ac.core.inputs.rights import FRAMEWORKS
 

@@ -1,8 +1,4 @@
-"""
-A rule for `--waiting-grace`: does it leave Kueue the time that it takes to place a job?
-
-Pure.
-"""
+"""A rule for `--waiting-grace`: does it leave Kueue the time that it takes to place a job? Pure."""
 
 from collections.abc import Collection, Iterator
 from math import ceil

@@ -4,7 +4,6 @@ The workers of a hub: which to inspect, the result of an inspection, and the dec
 Pure: plain data. `inspection.readers.worker_inspector` does the inspection.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -14,14 +13,15 @@ from typing import Any, Final
 from kubectl_placement.doctor.commands import Kubectl, manifest
 from kubectl_placement.doctor.finding import DoctorRule, Finding
 from kubectl_placement.doctor.setup import HubSetup
-from kubectl_placement.hub.dump import Key, Object, key_of
+from kubectl_placement.hub.dump import Object
 from kubectl_placement.hub.kinds import RESOURCE_FLAVOR, TOPOLOGY
 from kubectl_placement.status.check_status import check_statuses
 from kubectl_placement.status.model import CheckStatus, ClusterRow
 from placement_ac.core.api.constants import CLUSTER_QUEUE, KUEUE, KUEUE_VERSIONS, LOCAL_QUEUE, NAMESPACE, Kind
-from placement_ac.core.api.fields import Obj, at, listed, section, text
+from placement_ac.core.api.fields import Key, Obj, at, key_of, listed, name_of, section, text
 from placement_ac.core.inputs.fitness import Unknown, WorkerFindings
 from placement_ac.core.inputs.rights import KueueRelease, parse_release
+from placement_ac.core.kubeconfig.dns import is_dns_name
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 
 INSPECTED_KINDS: Final = (NAMESPACE, LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR, TOPOLOGY)
@@ -30,7 +30,6 @@ FROM_HUB: Final = (CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR)
 """The hub's kinds that define which queues a worker should have."""
 Answer = tuple[Object, ...] | Unknown
 _NOTHING: Final = WorkerFindings("", frozenset())
-_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
 class AccessProblem(Enum):
@@ -135,12 +134,7 @@ def flavors_of(cluster_queue: Object | None) -> tuple[str, ...]:
 
 def with_valid_names(objects: tuple[Object, ...]) -> tuple[Object, ...]:
     """Return the objects with a valid name: a worker may answer anything."""
-    return tuple(one for one in objects if is_valid_name(at(one, "metadata", "name")))
-
-
-def is_valid_name(text: object) -> bool:
-    """Whether Kubernetes accepts it as the name of an object."""
-    return isinstance(text, str) and _NAME.fullmatch(text) is not None
+    return tuple(one for one in objects if is_dns_name(name_of(one)))
 
 
 @dataclass(frozen=True)
@@ -224,7 +218,7 @@ class InspectedWorker:
         found: dict[str, ExpectedQueue] = {}
         for wanted in self.target.queues:
             name = text(queues.get(wanted.key), "spec", "clusterQueue")
-            if is_valid_name(name) and (name not in found or (wanted.flavor and not found[name].flavor)):
+            if is_dns_name(name) and (name not in found or (wanted.flavor and not found[name].flavor)):
                 found[name] = wanted
         return found
 

@@ -21,7 +21,6 @@ from kubectl_placement.doctor.worker_inspection import (
     InspectedWorker,
     WorkerInspection,
     flavors_of,
-    is_valid_name,
     worker_rule,
 )
 from kubectl_placement.hub.dump import MissingRight, Object
@@ -41,6 +40,7 @@ from placement_ac.core.api.decode import active_of
 from placement_ac.core.api.fields import labels_of, section
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs import fitness
+from placement_ac.core.kubeconfig.dns import is_dns_name
 
 FORBIDDEN: Final = 403
 READS: Final = (
@@ -247,7 +247,7 @@ def _lacks(worker: InspectedWorker, queue: Object) -> bool:
 )
 def flavors(worker: InspectedWorker) -> Iterator[Finding]:
     used = {name: queue for queue, obj, _ in worker.cluster_queues() for name in flavors_of(obj)}
-    names = [name for name in used if is_valid_name(name)]
+    names = [name for name in used if is_dns_name(name)]
     for name in names:
         if worker.flavor(name) is None:
             created = worker.manifest(RESOURCE_FLAVOR, name, worker.hub_spec(RESOURCE_FLAVOR, name))
@@ -289,7 +289,7 @@ def _without_topology(
         )
     for flavor in with_topology:
         topology = worker.topology_of(flavor)
-        if is_valid_name(topology) and not worker.has_topology(topology):
+        if is_dns_name(topology) and not worker.has_topology(topology):
             default = {"levels": [{"nodeLabel": "kubernetes.io/hostname"}]}
             on_hub = worker.hub_spec(TOPOLOGY, str(hub.get("topologyName")))
             yield fail(
@@ -314,9 +314,12 @@ def examine_workers(setup: HubSetup, inspections: Iterable[WorkerInspection]) ->
     return (
         *(replace(finding, check=queues.check) for finding in of_hub),
         *grouped(
-            replace(finding, message=f"{worker.cluster}: {finding.message}", cluster=worker.cluster)
-            for worker in workers
-            for rule in RULES
-            for finding in rule.findings(worker)
+            (
+                replace(finding, cluster=worker.cluster)
+                for worker in workers
+                for rule in RULES
+                for finding in rule.findings(worker)
+            ),
+            named=True,
         ),
     )

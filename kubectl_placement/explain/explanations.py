@@ -11,11 +11,10 @@ from typing import Literal
 
 from kubectl_placement.explain import kueue_steps, ocm_steps
 from kubectl_placement.explain.steps import ExplainStep, PlacementView, StepName, StepResult
-from kubectl_placement.hub.dump import key_of
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.status.model import ClusterState
 from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, PLACEMENT, PLACEMENT_DECISION
-from placement_ac.core.api.fields import words
+from placement_ac.core.api.fields import key_of, words
 from placement_ac.core.api.objects import Check
 from placement_ac.core.api.text import did_you_mean, joined
 from placement_ac.core.plan.conditions import parameters_problem

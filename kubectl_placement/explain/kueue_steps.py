@@ -24,9 +24,9 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.objects import Check
 from placement_ac.core.api.text import count_text, joined
 from placement_ac.core.inputs.state import Verdict
-from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
+from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.conditions import cluster_name_conflict
-from placement_ac.core.selection.probe_schedule import probe_objection
+from placement_ac.core.selection.selection import name_problem
 
 _VERDICT_KINDS: Final = (PLACEMENT, PLACEMENT_DECISION, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
 """The kinds that the controller needs to set the condition of a check."""
@@ -100,19 +100,14 @@ def _usability_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainSt
     """Yield name, credential, fitness and slot, up to the step that fails."""
     found = case.snapshot.credentials.selected.get(row.name)
     left_out = case.targets.selection.left_out.get(row.name, "")
-    no_credentials = isinstance(found, Unusable) and found.why == left_out
-    not_fit = (
-        isinstance(found, CredentialSource)
-        and (why := probe_objection(case.snapshot, row.name, found))
-        and why.why == left_out
-    )
-    if left_out and not no_credentials and not not_fit:
-        yield StepName.NAME.failed(left_out, "setting cluster-names")
+    has_credentials = isinstance(found, CredentialSource)
+    if problem := name_problem(row.name, row.cluster_object):
+        yield StepName.NAME.failed(problem, "setting cluster-names")
         return
     yield _name_step(case, row)
-    if left_out or not isinstance(found, Unusable):  # else it is beyond those that get credentials
-        yield _credential_step(case, row, left_out if no_credentials else "")
-    if not_fit:
+    if left_out or has_credentials:  # else it is beyond those that get credentials
+        yield _credential_step(case, row, "" if has_credentials else left_out)
+    if left_out and has_credentials:  # the probe alone objects then
         message = f"{left_out}; only the controller knows the result of its probe"
         yield StepName.FITNESS.unknown(message, "setting credentials-probe")
     if not left_out:

@@ -19,6 +19,7 @@ from kubectl_placement.scheduling.affected import sets_holding
 from kubectl_placement.scheduling.outcome import ClusterVerdict
 from kubectl_placement.scheduling.outcome import FilterStep as Dropped
 from kubectl_placement.scheduling.prioritizers import Scored
+from kubectl_placement.scheduling.selectors import lack
 from kubectl_placement.scheduling.sets import member_selector
 from kubectl_placement.scheduling.tolerations import TaintTolerance, taint_text, taint_tolerances
 from placement_ac.core.api.constants import MANAGED_CLUSTER, PLACEMENT_DECISION
@@ -33,6 +34,7 @@ from placement_ac.core.api.fields import (
     text,
     words,
 )
+from placement_ac.core.api.label_selector import first_unmet
 from placement_ac.core.api.text import and_more, count_text, joined
 
 _SETS_SHOWN: Final = 3
@@ -46,10 +48,6 @@ _STATES: Final = (
     ("HubAcceptedManagedCluster", "accepted"),
     ("ManagedClusterJoined", "joined"),
     ("ManagedClusterConditionAvailable", "available"),
-)
-_OUTDATED: Final = (
-    ", although the steps above say otherwise: "
-    "OCM has not scheduled again yet, or it sees objects that are unknown here"
 )
 
 
@@ -169,8 +167,8 @@ def _why_not_in_set(cluster_set: Obj, cluster: Obj) -> str:
     """Return a set with the label that keeps a cluster out of it."""
     name, labels = text(cluster_set, "metadata", "name"), labels_of(cluster)
     selector = member_selector(cluster_set)
-    unmet = selector.first_unmet(labels) if selector else None
-    why = f"label {unmet.lack(labels, 'the set')}" if unmet else "it has no members"
+    unmet = first_unmet(selector, labels) if selector else None
+    why = f"label {lack(unmet, labels, 'the set')}" if unmet else "it has no members"
     return f"ManagedClusterSet {name} ({why})"
 
 
@@ -278,7 +276,9 @@ def _decision_step(case: PlacementView, name: str) -> ExplainStep:
         will = "" if expected is None else f"; it will {'' if expected else 'not '}select this cluster"
         outcome = StepResult.FAILED if expected is False else StepResult.NOTE
         return ExplainStep(StepName.DECISION, outcome, f"OCM has not decided yet{will}", _placement(case))
-    differs = "" if expected in (None, name in now) else _OUTDATED
+    outdated = "OCM has not scheduled again yet, or it sees objects that are unknown here"
+    is_expected = expected in (None, name in now)
+    differs = "" if is_expected else f", although the steps above say otherwise: {outdated}"
     if name not in now:
         return StepName.DECISION.failed(f"OCM has not selected it{differs}", _placement(case))
     where, entry = now[name]

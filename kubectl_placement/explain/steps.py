@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-from kubectl_placement.hub.dump import Object, key_of
+from kubectl_placement.hub.dump import Object
 from kubectl_placement.hub.hub_view import SCHEDULING_KINDS, HubView
 from kubectl_placement.hub.kinds import CLUSTER_SET
 from kubectl_placement.scheduling import SchedulingResult
@@ -20,7 +20,7 @@ from kubectl_placement.scheduling.tolerations import TaintContext, taint_context
 from kubectl_placement.status.check_status import check_statuses
 from kubectl_placement.status.model import CheckStatus, ClusterRow
 from placement_ac.core.api.constants import MANAGED_CLUSTER, Kind
-from placement_ac.core.api.fields import Obj, listed, section, text
+from placement_ac.core.api.fields import Obj, key_of, listed, section, text
 from placement_ac.core.api.objects import Check
 from placement_ac.core.inputs.state import Plan, Snapshot
 from placement_ac.core.plan.targets import TargetClusters

@@ -1,15 +1,11 @@
-"""
-Find the object to explain: TYPE NAME, TYPE/NAME or NAME, as kubectl accepts them.
-
-Pure.
-"""
+"""Find the object to explain: TYPE NAME, TYPE/NAME or NAME, as kubectl accepts them. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from kubectl_placement.explain.steps import PlacementView
-from kubectl_placement.hub.dump import Dump, Object, key_of
+from kubectl_placement.hub.dump import Dump, Object
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.kinds import names_of_kind
 from kubectl_placement.scheduling.fleet import decided_names
@@ -22,7 +18,7 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.errors import PlacementAcError, UnusableArgument
-from placement_ac.core.api.fields import listed, section, text
+from placement_ac.core.api.fields import key_of, listed, section, text
 from placement_ac.core.api.objects import Check
 from placement_ac.core.api.text import did_you_mean, joined
 

@@ -21,8 +21,6 @@ from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.ignored import ignored
 
 FINISHED: Final = "it has finished"
-NO_QUEUE: Final = "it names no LocalQueue"
-NO_CHECKS: Final = "Kueue has not set its checks yet"
 NOW: Final = "filters and points are of now, and not of when it was nominated"
 PLACED: Final = f"{NOW}; the job itself counts where it runs"
 
@@ -68,7 +66,11 @@ def explain_workload(view: HubView, raw: Object) -> WorkloadExplanation:
     """Return the explanation of a Workload on the hub."""
     job = workload_with_job(raw)
     queue = text(raw, "spec", "queueName")
-    path = queue_path(view, job.meta.namespace, queue) if queue else QueuePath("", problem=NO_QUEUE)
+    path = (
+        queue_path(view, job.meta.namespace, queue)
+        if queue
+        else QueuePath("", problem="it names no LocalQueue")
+    )
     found = () if job.finished or not job.check_states else choices(view, job)
     return WorkloadExplanation(
         namespace=job.meta.namespace,
@@ -80,7 +82,7 @@ def explain_workload(view: HubView, raw: Object) -> WorkloadExplanation:
         finished=job.finished,
         quota_since=job.quota_since,
         has_quota=job.has_quota,
-        checks=tuple(CheckEntry(*entry) for entry in _entries(job)),
+        checks=tuple(CheckEntry(one.check, one.state, one.message, one.since) for one in job.check_states),
         nominated=job.nominated,
         nominated_since=job.nominated_since,
         placed_on=job.cluster,
@@ -94,15 +96,11 @@ def _ignored(job: Workload, found: tuple[PlacementChoice, ...]) -> Iterator[str]
         yield from ignored(job.job)
 
 
-def _entries(job: Workload) -> list[tuple[str, str, str, datetime | None]]:
-    return [(one.check, one.state, one.message, one.since) for one in job.check_states]
-
-
 def _notes(job: Workload, found: tuple[PlacementChoice, ...], problem: str) -> tuple[str, ...]:
     if job.finished:
         return (FINISHED,)
     if not found:
-        return (problem,) if problem else (NO_CHECKS,)
+        return (problem or "Kueue has not set its checks yet",)
     if not any(one.dispatcher for one in found):
         return ()
     if job.cluster:

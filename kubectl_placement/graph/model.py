@@ -158,7 +158,7 @@ def _add_check(graph: _GraphBuilder, branch: CheckStatus) -> None:
 
 
 def _placement(graph: _GraphBuilder, branch: CheckStatus) -> str:
-    exists = "/" in branch.placement
+    exists = branch.placement_exists
     return graph.node(
         PLACEMENT,
         branch.placement or "none is named",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from typing import Any, Final
 
-from kubectl_placement.hub.dump import Dump, Object, key_of
+from kubectl_placement.hub.dump import Dump, Object
 from kubectl_placement.hub.kinds import CONFIG_MAP
 from placement_ac.config.load import PREFIX, LoadedSettings, load
 from placement_ac.config.published import read_published
@@ -24,7 +24,7 @@ from placement_ac.core.api.constants import (
     LEASE,
     MANAGED_BY,
 )
-from placement_ac.core.api.fields import at, integer, listed, section, text, words
+from placement_ac.core.api.fields import at, integer, key_of, listed, section, text, words
 from placement_ac.core.api.text import joined
 from placement_ac.core.dispatch.plugins import AssumedPlugins
 

@@ -9,11 +9,10 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from kubectl_placement.hub.controller_settings import deployments
-from kubectl_placement.hub.dump import Key, key_of
 from kubectl_placement.hub.hub_view import HubView
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import LEASE
-from placement_ac.core.api.fields import instant, integer, text
+from placement_ac.core.api.fields import Key, instant, integer, key_of, text
 
 SKEW: Final = timedelta(seconds=60)
 """Tolerated difference between the clocks of two machines."""
@@ -39,12 +38,7 @@ class ControllerState:
     """Why it is unknown whether it runs."""
 
 
-def lease_key(view: HubView) -> Key:
-    """Return the namespace and the name of the controller's Lease."""
-    return lease_key_of(view.settings)
-
-
-def lease_key_of(settings: Settings) -> Key:
+def lease_key(settings: Settings) -> Key:
     """Return the namespace and the name of the Lease of a controller with these settings."""
     namespace = settings.leader_elect_resource_namespace or settings.kueue_namespace
     return namespace, settings.leader_elect_resource_name
@@ -57,7 +51,7 @@ def controller_state(view: HubView) -> ControllerState:
     if not view.settings.leader_elect:
         problem = "" if ready else "it uses no Lease, and no Deployment of it is ready"
         return ControllerState(True if ready else None, "", None, None, "", deployment, problem)
-    key = lease_key(view)
+    key = lease_key(view.settings)
     lease = view.dump.by_key(LEASE).get(key)
     problem = "" if lease else view.dump.why_not_read(LEASE)
     since, renewed = instant(lease, "spec", "acquireTime"), instant(lease, "spec", "renewTime")

@@ -12,11 +12,9 @@ from typing import Any, Final
 from kubectl_placement.hub.kinds import ALL_KINDS
 from placement_ac.core.api.constants import Kind, Resource
 from placement_ac.core.api.errors import PlacementAcError
-from placement_ac.core.api.fields import listed
+from placement_ac.core.api.fields import Key, key_of, listed
 
 Object = dict[str, Any]
-Key = tuple[str, str]
-"""(namespace, name); the namespace of a cluster-scoped object is ""."""
 
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 """The annotation in which `kubectl apply` keeps what it has applied."""
@@ -132,11 +130,6 @@ class Dump:
 
 def _are_same(old: tuple[Object, ...], new: tuple[Object, ...]) -> bool:
     return old is new or (len(old) == len(new) and all(map(is_, old, new)))
-
-
-def key_of(obj: Mapping[str, Any]) -> Key:
-    metadata = obj.get("metadata") or {}
-    return str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
 
 
 def condition_of(obj: object, kind: str) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Final
 
-from kubectl_placement.hub.dump import Dump, Key, MissingRight, Object, condition_of, key_of
+from kubectl_placement.hub.dump import Dump, MissingRight, Object, condition_of
 from kubectl_placement.hub.kinds import CLUSTER_SET, PROVISIONED_KINDS, SET_BINDING
 from kubectl_placement.scheduling import Fleet, SchedulingResult, schedule
 from placement_ac.cache.store import Cache
@@ -41,7 +41,7 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.decode import check, kueue_object
-from placement_ac.core.api.fields import at, listed, text
+from placement_ac.core.api.fields import Key, at, key_of, listed, text
 from placement_ac.core.api.objects import AppliedFields, Check, KueueObject
 from placement_ac.core.inputs import state
 from placement_ac.core.inputs.queue_facts import WorkerFacts

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from kubectl_placement.hub.dump import Dump, Object, key_of
-from kubectl_placement.hub.dump import Key as ObjectKey
+from kubectl_placement.hub.dump import Dump, Object
 from kubectl_placement.hub.hub_view import HubView
 from placement_ac.cache.tables import kinds_for
 from placement_ac.core.api.constants import (
@@ -28,7 +27,8 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.decode import checks_listed
-from placement_ac.core.api.fields import text
+from placement_ac.core.api.fields import Key as ObjectKey
+from placement_ac.core.api.fields import key_of, text
 from placement_ac.core.credentials.discovery import clusters_of_secret
 from placement_ac.core.inputs.state import Key
 

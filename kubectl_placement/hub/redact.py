@@ -20,7 +20,7 @@ from kubectl_placement.hub.controller_settings import (
     controller_container,
     deployments,
 )
-from kubectl_placement.hub.dump import Dump, Key, Object, key_of
+from kubectl_placement.hub.dump import Dump, Object
 from kubectl_placement.hub.kinds import CONFIG_MAP, CRD, KUEUE_CONFIG_KEY, KUEUE_CONFIG_MAP
 from kubectl_placement.hub.kubeconfigs import server_and_user
 from kubectl_placement.hub.redact_pods import REDACTED, is_read, job_template, pod_template
@@ -37,7 +37,7 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.decode import secret
-from placement_ac.core.api.fields import listed, name_of, section, text
+from placement_ac.core.api.fields import Key, key_of, listed, name_of, section, text
 from placement_ac.core.api.kueue_deployment import is_kueue
 from placement_ac.core.safe_yaml import NotYaml, load_yaml, yaml_errors
 
@@ -95,16 +95,23 @@ def _is_ours(event: Object) -> bool:
     return FIELD_MANAGER in (text(event, "reportingComponent"), text(event, "source", "component"))
 
 
-def _with_known_annotations(node: Any) -> Any:
+def _with_known_annotations(obj: Any) -> Any:
     """Return an object with only the annotations that a command reads, in its metadata and below."""
+    return _changed(
+        obj,
+        "annotations",
+        lambda whole: {key: value for key, value in section(whole, "annotations").items() if is_read(key)},
+    )
+
+
+def _changed(node: Any, field: str, value_of: Callable[[Object], Any]) -> Any:
+    """Return a copy in which each `field`, however deep, has the value that `value_of` its object gives."""
     if isinstance(node, list):
-        return [_with_known_annotations(part) for part in node]
+        return [_changed(part, field, value_of) for part in node]
     if not isinstance(node, dict):
         return node
-    whole = {key: _with_known_annotations(part) for key, part in node.items()}
-    if isinstance(annotations := whole.get("annotations"), dict):
-        whole["annotations"] = {key: value for key, value in annotations.items() if is_read(key)}
-    return whole
+    whole = {key: _changed(part, field, value_of) for key, part in node.items()}
+    return whole | {field: value_of(whole)} if field in whole else whole
 
 
 def _secret(obj: Object, number: int) -> Object:
@@ -168,22 +175,14 @@ def _settings_text(content: str) -> str:
     try:
         body = load_yaml(content)
         with yaml_errors():
-            changed = _without_variables(body)
+            changed = _changed(body, "env", _hidden_variables)
             return content if changed == body else yaml.safe_dump(changed, sort_keys=False)
     except NotYaml:
         return REDACTED
 
 
-def _without_variables(node: Any) -> Any:
-    """Return the content of a settings file in which the values of each list `env` are replaced."""
-    if isinstance(node, list):
-        return [_without_variables(part) for part in node]
-    if not isinstance(node, dict):
-        return node
-    whole = {key: _without_variables(part) for key, part in node.items()}
-    if "env" in whole:
-        whole["env"] = [{**one, "value": REDACTED} for one in listed(whole, "env")]
-    return whole
+def _hidden_variables(plugin: Object) -> list[Object]:
+    return [{**one, "value": REDACTED} for one in listed(plugin, "env")]
 
 
 # -- ClusterProfiles

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
-from kubectl_placement.hub.dump import key_of
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.status.check_status import check_statuses
 from kubectl_placement.status.model import ClusterRow
 from placement_ac.core.api.constants import WORKLOAD
+from placement_ac.core.api.fields import key_of
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.cycle import Ranking
 from placement_ac.core.dispatch.profiles import Profile

@@ -19,9 +19,6 @@ from placement_ac.core.api.text import joined
 
 MIN_PARALLELISM: Final = "kueue.x-k8s.io/job-min-parallelism"
 PODS: Final = "pods"
-NOT_COVERED: Final = (
-    "ClusterQueue {} does not cover {}: the job gets quota only if Kueue's configuration excludes it"
-)
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,10}")
 
 
@@ -59,7 +56,10 @@ def not_covered(view: HubView, queue: str, spec: Object) -> Iterator[str]:
     if covered := _covered(view, queue):
         requested = (name for podset in listed(spec, "podSets") for name, _ in podset_requests(podset))
         if missing := [name for name in dict.fromkeys(requested) if name not in covered]:
-            yield NOT_COVERED.format(queue, joined(missing))
+            yield (
+                f"ClusterQueue {queue} does not cover {joined(missing)}: the job gets quota only if Kueue's "
+                "configuration excludes it"
+            )
 
 
 def _covered(view: HubView, queue: str) -> frozenset[str]:

@@ -1,8 +1,4 @@
-"""
-The way from a job's LocalQueue to the AdmissionChecks that it gets.
-
-Pure.
-"""
+"""The way from a job's LocalQueue to the AdmissionChecks that it gets. Pure."""
 
 from typing import NamedTuple
 

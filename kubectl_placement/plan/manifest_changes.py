@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from kubectl_placement.hub.dump import LAST_APPLIED, Dump, InvalidManifest, Key, Object, key_of, kind_of
+from kubectl_placement.hub.dump import LAST_APPLIED, Dump, InvalidManifest, Object, kind_of
 from kubectl_placement.hub.kinds import CLUSTER_SET, DECISION_KINDS, QUEUE_KINDS, SET_BINDING
 from kubectl_placement.plan.validity import schema_of, validity
 from placement_ac.core.api import decode
@@ -27,7 +27,7 @@ from placement_ac.core.api.constants import (
     Kind,
     Resource,
 )
-from placement_ac.core.api.fields import at
+from placement_ac.core.api.fields import Key, at, key_of
 
 PLANNED_KINDS: Final = frozenset((*DECISION_KINDS, *QUEUE_KINDS)) - {WORKLOAD}
 """The kinds that a plan considers; other manifests are ignored."""

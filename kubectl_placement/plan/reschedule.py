@@ -9,14 +9,14 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kubectl_placement.hub.dump import Key, Object
+from kubectl_placement.hub.dump import Object
 from kubectl_placement.hub.hub_view import Changes, HubView
 from kubectl_placement.hub.kinds import CLUSTER_SET, SET_BINDING
 from kubectl_placement.scheduling import SchedulingResult
 from kubectl_placement.scheduling.affected import AffectedPlacements
 from kubectl_placement.scheduling.fleet import Fleet, own_decisions
 from placement_ac.core.api.constants import MANAGED_CLUSTER, PLACEMENT, PLACEMENT_DECISION, PLACEMENT_SCORE
-from placement_ac.core.api.fields import Obj, key_of, listed, name_of, section
+from placement_ac.core.api.fields import Key, Obj, key_of, listed, name_of, section
 
 ALREADY_DIFFERENT: Final = (
     "without these manifests, OCM would already decide differently for this Placement: scores have changed,"

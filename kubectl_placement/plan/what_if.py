@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from kubectl_placement.hub.dump import Dump, Key, Object, key_of, kind_of
+from kubectl_placement.hub.dump import Dump, Object, kind_of
 from kubectl_placement.hub.hub_view import PASSED, Changes, HubView
 from kubectl_placement.jobs.new_job import NewJob, is_job, new_job
 from kubectl_placement.plan import plan_report
@@ -39,7 +39,7 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.decode import decision, placement, scores
-from placement_ac.core.api.fields import listed, section, text
+from placement_ac.core.api.fields import Key, key_of, listed, section, text
 from placement_ac.core.api.objects import Decision
 from placement_ac.core.api.schemas import Condition
 from placement_ac.core.api.text import enumeration
@@ -54,12 +54,6 @@ from placement_ac.core.selection.selection import listed_clusters
 CREDENTIALS_ASSUMED: Final = "the credentials of clusters are unknown: every cluster counts as having some"
 OVERWRITTEN_BY_OCM: Final = "do not apply {}: OCM writes PlacementDecisions and will overwrite it"
 UNCHECKED: Final = "whether the API server takes {} is unknown: {}"
-UNKNOWN_FIELD: Final = "correct {}: there is no field {}"
-KEPT_FIELDS: Final = (
-    "write {} into {}, or remove {} there with `kubectl edit`: `kubectl apply` removes only what it has "
-    "applied"
-)
-JOBS_UNKNOWN: Final = "the jobs on the clusters that leave are unknown: {}"
 WRITTEN_BY_CONTROLLER: Final = (
     "do not apply {}: the controller writes it, and will restore it or report NameTaken"
 )
@@ -116,14 +110,18 @@ def _unknown_fields(dump: Dump, manifests: Iterable[Object]) -> Iterator[str]:
         if kind and "name" in manifest["metadata"]:
             where = f"{kind.kind} {'/'.join(filter(None, key_of(manifest)))}"
             for field in unknown_fields(manifest, kind.at(version), dump):
-                yield UNKNOWN_FIELD.format(where, field)
+                yield f"correct {where}: there is no field {field}"
 
 
 def _kept_fields(dump: Dump, applied: Iterable[ManifestChange]) -> Iterator[str]:
     for change in applied:
         defaults = spec_defaults(change.kind.at(kind_of(change.manifest)[1]), dump)
         if kept := sorted(kept_fields(change, defaults)):
-            yield KEPT_FIELDS.format(enumeration(kept, "and"), change, "them" if kept[1:] else "it")
+            names, them = enumeration(kept, "and"), "them" if kept[1:] else "it"
+            yield (
+                f"write {names} into {change}, or remove {them} there with `kubectl edit`: `kubectl apply` "
+                "removes only what it has applied"
+            )
 
 
 def _relevant(view: HubView, applied: Iterable[ManifestChange]) -> Changes:
@@ -151,7 +149,7 @@ def _warnings(
     if not view.credentials_known:
         yield CREDENTIALS_ASSUMED
     if any(one.listed and one.plan.removed and not one.jobs_known for one in entries):
-        yield JOBS_UNKNOWN.format(view.dump.why_unknown(WORKLOAD))
+        yield f"the jobs on the clusters that leave are unknown: {view.dump.why_unknown(WORKLOAD)}"
     for one in applied:
         yield from (UNCHECKED.format(one, why) for why in one.unchecked)
         if one.kind == PLACEMENT_DECISION:

@@ -10,10 +10,12 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from kubectl_placement.hub.dump import Dump, Key, MissingRight, Object, key_of
+from kubectl_placement.hub.dump import Dump, MissingRight, Object
 from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, Kind, Resource
 from placement_ac.core.api.errors import Gone, NotFound, Refused, Unavailable
-from placement_ac.kube.client import Client, gather_all
+from placement_ac.core.api.fields import Key, key_of
+from placement_ac.kube.client import Client, Listing, gather_all
+from placement_ac.kube.reflector import BOOKMARK, Reflector
 
 UNAUTHORIZED: Final = 401
 FORBIDDEN: Final = 403
@@ -199,20 +201,19 @@ async def _first_of(changed: asyncio.Event, watches: Iterable[asyncio.Task[None]
 
 
 async def _watch(client: Client, one: _KindList, changed: asyncio.Event) -> None:
-    """Keep a list up to date; raises ApiError when the watch fails."""
-    version = one.version
-    while True:
-        async with aclosing(client.watch(one.resource, version, one.namespace or None)) as events:
-            async for change, item in events:
-                version = str(item["metadata"].get("resourceVersion") or version)
-                if change == "BOOKMARK":
-                    continue
-                if change == "DELETED":
-                    one.objects.pop(key_of(item), None)
-                    changed.set()
-                    continue
-                before = one.objects.get(key_of(item))
-                one.objects[key_of(item)] = _with_kind(one.resource, item)
-                if not _is_renewal(before, item):
-                    changed.set()
-        await asyncio.sleep(PAUSE_SECONDS)  # spares a server that ends every watch at once
+    """Keep a list up to date. Raises ApiError when the watch fails; ends when all has to be listed again."""
+    reflector = Reflector(client, one.resource, one.namespace, version=one.version)
+    async with aclosing(reflector.follow()) as parts:
+        async for part in parts:
+            if isinstance(part, Listing):
+                return
+            change, item = part
+            if change == BOOKMARK:
+                continue
+            before = one.objects.get(key := key_of(item))
+            if change == "DELETED":
+                one.objects.pop(key, None)
+            else:
+                one.objects[key] = _with_kind(one.resource, item)
+            if change == "DELETED" or not _is_renewal(before, item):
+                changed.set()

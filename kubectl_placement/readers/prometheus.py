@@ -7,35 +7,22 @@ counts are available.
 
 import json
 import ssl
-from collections.abc import Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import aiohttp
-from pydantic import BaseModel, ValidationError
 
 from kubectl_placement.timeline.model import Point
 from placement_ac.core.api.errors import Refused, Unavailable
+from placement_ac.core.api.fields import text
 from placement_ac.observability.logs import redacted
-from placement_ac.observability.measures import CLUSTERS
+from placement_ac.observability.metric_definitions import CLUSTERS
 
 STATES: Final = ("listed", "draining", "selected", "unusable")
 POINTS: Final = 240
 """Values per series (Prometheus: at most 11,000)."""
 TIMEOUT: Final = aiohttp.ClientTimeout(total=30)
-
-
-class _StateSeries(BaseModel):
-    metric: dict[str, str]
-    values: list[tuple[float, str]]
-
-
-class _QueryData(BaseModel):
-    result: list[_StateSeries]
-
-
-class _QueryAnswer(BaseModel):
-    data: _QueryData
 
 
 async def cluster_counts(
@@ -51,11 +38,12 @@ async def cluster_counts(
     }
     answer = await _ask(f"{url.rstrip('/')}/api/v1/query_range", query)
     try:
-        series = _QueryAnswer.model_validate(answer).data.result
-        points = {one.metric.get("state", ""): _points(one.values, step) for one in series}
-        return {state: points[state] for state in dict.fromkeys((*STATES, *points)) if state in points}
-    except (ValidationError, ValueError):
+        points = {
+            text(one, "metric", "state"): _points(one["values"], step) for one in answer["data"]["result"]
+        }
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise Refused("set --prometheus to the URL of a Prometheus: the server at this URL is none") from None
+    return {state: points[state] for state in dict.fromkeys((*STATES, *points)) if state in points}
 
 
 async def _ask(url: str, query: dict[str, str]) -> Any:
@@ -71,14 +59,14 @@ async def _ask(url: str, query: dict[str, str]) -> Any:
         raise Unavailable(f"Prometheus does not answer: {redacted(error)}") from None
 
 
-def _points(values: Sequence[tuple[float, str]], step: float) -> tuple[Point, ...]:
+def _points(values: Iterable[tuple[float, str]], step: float) -> tuple[Point, ...]:
     """Return the points at which the number changes; None where values are missing."""
     found: list[Point] = []
     last = None
-    for at, text in values:
+    for at, number in values:
         if last is not None and at - last > 1.5 * step:
             found.append(Point(_time(last + step), None))
-        value = int(float(text))
+        value = int(float(number))
         if not found or found[-1].value != value:
             found.append(Point(_time(at), value))
         last = at

@@ -13,15 +13,15 @@ from kubectl_placement.jobs.worker_quota import WorkloadsByWorker
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.queue_facts import WorkerFacts, WorkloadsThere
 from placement_ac.workers.connector import WorkerConnector
-from placement_ac.workers.facts import FactsReader
-from placement_ac.workers.questions import HubRefusal
+from placement_ac.workers.queues import QueueReader
+from placement_ac.workers.reader import HubRefusal, Problem
 
 NO_RIGHT: Final = "you have no right to get {}s in namespace {}"
 
 
 async def read_quota(connector: WorkerConnector, view: HubView, workers: WorkloadsByWorker) -> HubView:
     """Return the hub with the queues of these workers. Raises nothing but CancelledError."""
-    reader, namespace = FactsReader(connector), view.settings.kueue_namespace
+    reader, namespace = QueueReader(connector), view.settings.kueue_namespace
 
     async def read(name: str, then: WorkloadsThere) -> WorkerFacts:
         cluster = view.cluster_objects[name]
@@ -36,4 +36,4 @@ def _problem(facts: WorkerFacts, cluster: KueueObject, namespace: str) -> str:
     """Return the problem without the worker's name, so that the same problem of several is reported once."""
     if isinstance(facts.problem, HubRefusal):
         return NO_RIGHT.format(cluster.source[0], namespace)
-    return facts.problem.removeprefix(f"MultiKueueCluster {cluster.meta.name}: ")
+    return facts.problem.why if isinstance(facts.problem, Problem) else facts.problem

@@ -14,6 +14,7 @@ from kubectl_placement.scheduling.fleet import PLACEMENT_LABEL, Fleet
 from kubectl_placement.scheduling.sets import BrokenSetError, member_selector
 from placement_ac.core.api import fields
 from placement_ac.core.api.fields import Key, Obj
+from placement_ac.core.api.label_selector import first_unmet
 
 Placements = Mapping[Key, Obj]
 
@@ -69,7 +70,7 @@ def sets_holding(cluster: Obj | None, fleet: Fleet) -> frozenset[str]:
     for (_, name), one in fleet.cluster_sets.items():
         with suppress(BrokenSetError):
             selector = member_selector(one)
-            if selector is not None and selector.matches(fields.labels_of(cluster)):
+            if selector is not None and first_unmet(selector, fields.labels_of(cluster)) is None:
                 found.add(name)
     return frozenset(found)
 

@@ -32,8 +32,9 @@ from kubectl_placement.scheduling.cel_functions import ABSENT, ABSENT_NAMESPACES
 from kubectl_placement.scheduling.cel_regex import Regex
 from kubectl_placement.scheduling.cel_syntax import plain_syntax
 from kubectl_placement.scheduling.fleet import Fleet
-from kubectl_placement.scheduling.selectors import SelectorError, UnsupportedError
+from kubectl_placement.scheduling.selectors import UnsupportedError
 from placement_ac.core.api.fields import Obj, listed, name_of, section
+from placement_ac.core.api.label_selector import SelectorError
 
 _MACROS = frozenset(("map", "filter", "all", "exists", "exists_one"))
 _MACRO_ARGUMENTS = 2

@@ -20,7 +20,7 @@ from celpy.adapter import json_to_cel
 from celpy.celtypes import BoolType, DoubleType, DurationType, IntType, ListType, StringType, UintType
 from celpy.evaluation import CELEvalError
 
-from kubectl_placement.scheduling.quantities import parse_quantity
+from placement_ac.core.api.quantities import exact
 
 Function: TypeAlias = Callable[..., Any]
 """From CEL values to a CEL value; celpy itself types them no closer."""
@@ -67,6 +67,12 @@ def parse_version(text: str, normalize: bool = False) -> SemanticVersion:
     parts = found["pre"].split(".") if found["pre"] else ()
     pre = tuple((False, int(part), "") if part.isdigit() else (True, 0, part) for part in parts)
     return SemanticVersion(major, minor, patch, not pre, pre)
+
+
+def _quantity(text: Any) -> Quantity:
+    if (value := exact(text)) is None:
+        raise ValueError(f"{text!r} is no quantity")
+    return Quantity(value)
 
 
 def _accepts(parse: Function) -> Function:
@@ -165,8 +171,8 @@ def _numeric(compare: Function) -> Function:
 
 
 FUNCTIONS: dict[str, Function] = {
-    "quantity": lambda text: Quantity(parse_quantity(text)),
-    "isQuantity": _accepts(parse_quantity),
+    "quantity": _quantity,
+    "isQuantity": _accepts(_quantity),
     "sign": lambda quantity: _compare(quantity, Quantity(Fraction(0))),
     "isInteger": lambda quantity: BoolType(quantity.value.denominator == 1),
     "asInteger": _as_integer,

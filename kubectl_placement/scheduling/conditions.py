@@ -6,10 +6,10 @@ conditions carry no observedGeneration.
 """
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 from kubectl_placement.scheduling.sets import Pool
-from placement_ac.core.api.fields import Obj, text
+from placement_ac.core.api.fields import Obj, format_time, text
 
 
 class MisconfiguredError(ValueError):
@@ -64,14 +64,9 @@ def merged(existing: Sequence[Obj], wanted: Sequence[Obj], now: datetime) -> lis
         kind = text(condition, "type")
         before = result.get(kind, {})
         same = text(before, "status") == text(condition, "status")
-        since = text(before, "lastTransitionTime") if same else stamp(now)
-        result[kind] = {**before, **condition, "lastTransitionTime": since or stamp(now)}
+        since = text(before, "lastTransitionTime") if same else format_time(now)
+        result[kind] = {**before, **condition, "lastTransitionTime": since or format_time(now)}
     return list(result.values())
-
-
-def stamp(now: datetime) -> str:
-    """Return `now` as Kubernetes writes a metav1.Time: UTC, whole seconds."""
-    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _condition(kind: str, holds: bool, reason: str, message: str) -> Obj:

@@ -14,9 +14,10 @@ from math import ceil, isfinite
 from kubectl_placement.scheduling.conditions import MisconfiguredError
 from kubectl_placement.scheduling.fleet import GROUP, PLACEMENT_LABEL, Fleet
 from kubectl_placement.scheduling.predicates import parse_predicate
-from kubectl_placement.scheduling.selectors import SelectorError, require_affordable
+from kubectl_placement.scheduling.selectors import require_affordable
 from placement_ac.core.api import fields
 from placement_ac.core.api.fields import Obj
+from placement_ac.core.api.label_selector import SelectorError
 
 MOST_PER_DECISION = 100
 """OCM: the most clusters in one PlacementDecision."""

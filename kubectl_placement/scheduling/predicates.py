@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from kubectl_placement.scheduling.conditions import MisconfiguredError
 from kubectl_placement.scheduling.fleet import Fleet, claims_of
 from kubectl_placement.scheduling.outcome import FilterStep
-from kubectl_placement.scheduling.selectors import Selector, SelectorError, parse_selector, require_affordable
+from kubectl_placement.scheduling.selectors import lack, require_affordable, requirement_text
 from kubectl_placement.scheduling.sets import Pool
 from placement_ac.core.api import fields
 from placement_ac.core.api.fields import EMPTY, Obj
+from placement_ac.core.api.label_selector import Selector, SelectorError, first_unmet, read_label_selector
 
 if TYPE_CHECKING:
     from kubectl_placement.scheduling.cel import Expression
@@ -32,26 +33,26 @@ class Predicate:
 
     def matches(self, cluster: Obj, fleet: Fleet) -> bool:
         """Whether the cluster matches."""
-        if self.labels.requirements and not self.labels.matches(fields.labels_of(cluster)):
+        if first_unmet(self.labels, fields.labels_of(cluster)):
             return False
-        if self.claims.requirements and not self.claims.matches(claims_of(cluster)):
+        if self.claims and first_unmet(self.claims, claims_of(cluster)):
             return False
         return all(one.is_true(cluster, fleet) for one in self.expressions)
 
     def objection(self, cluster: Obj, fleet: Fleet) -> str | None:
         """Return what `cluster` lacks; None if it matches."""
         labels, claims = fields.labels_of(cluster), claims_of(cluster)
-        if unmet := self.labels.first_unmet(labels):
-            return f"label {unmet.lack(labels, 'the predicate')}"
-        if unmet := self.claims.first_unmet(claims):
-            return f"claim {unmet.lack(claims, 'the predicate')}"
-        lacks = ((one.text, one.lack(cluster, fleet)) for one in self.expressions)
-        return next((f"the CEL expression {text} {lack}" for text, lack in lacks if lack), None)
+        if unmet := first_unmet(self.labels, labels):
+            return f"label {lack(unmet, labels, 'the predicate')}"
+        if unmet := first_unmet(self.claims, claims):
+            return f"claim {lack(unmet, claims, 'the predicate')}"
+        found = ((one.text, one.lack(cluster, fleet)) for one in self.expressions)
+        return next((f"the CEL expression {text} {why}" for text, why in found if why), None)
 
     def __str__(self) -> str:
         parts = (
-            *(f"label {one}" for one in self.labels.requirements),
-            *(f"claim {one}" for one in self.claims.requirements),
+            *(f"label {requirement_text(one)}" for one in self.labels),
+            *(f"claim {requirement_text(one)}" for one in self.claims),
             *(f"CEL {one.text}" for one in self.expressions),
         )
         return ", ".join(parts) or "nothing in particular"
@@ -59,8 +60,8 @@ class Predicate:
 
 def parse_predicate(selector: Obj) -> Predicate:
     """Read a ClusterSelector; raise SelectorError, UnsupportedError. Claims have no `matchLabels`."""
-    labels = parse_selector(fields.section(selector, "labelSelector"))
-    claims = parse_selector({**fields.section(selector, "claimSelector"), "matchLabels": EMPTY})
+    labels = read_label_selector(fields.section(selector, "labelSelector"))
+    claims = read_label_selector({**fields.section(selector, "claimSelector"), "matchLabels": EMPTY})
     texts = fields.words(selector, "celSelector", "celExpressions")
     if not texts:
         return Predicate(labels, claims)

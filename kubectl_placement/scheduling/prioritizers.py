@@ -15,9 +15,9 @@ from math import trunc
 
 from kubectl_placement.scheduling.conditions import MisconfiguredError
 from kubectl_placement.scheduling.fleet import Fleet, decided_names, own_decisions
-from kubectl_placement.scheduling.quantities import QuantityError, parse_quantity
 from placement_ac.core.api import fields
 from placement_ac.core.api.fields import Obj
+from placement_ac.core.api.quantities import exact
 
 HIGHEST = 100
 DEFAULT_WEIGHTS = {"Balance": 1, "Steady": 1}
@@ -135,11 +135,10 @@ def allocatable(resource: str, view: PrioritizerInput) -> dict[str, int]:
 
 def _amount(cluster: Obj, resource: str) -> float | None:
     """Return the allocatable amount; OCM also requires the capacity."""
-    try:
-        parse_quantity(fields.at(cluster, "status", "capacity", resource))
-        return float(parse_quantity(fields.at(cluster, "status", "allocatable", resource)))
-    except (QuantityError, OverflowError):
+    if exact(fields.at(cluster, "status", "capacity", resource)) is None:
         return None
+    amount = exact(fields.at(cluster, "status", "allocatable", resource))
+    return None if amount is None else float(amount)
 
 
 def addon_scores(addon: tuple[str, str], view: PrioritizerInput) -> tuple[dict[str, int], tuple[str, ...]]:

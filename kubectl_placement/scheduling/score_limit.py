@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from kubectl_placement.scheduling.conditions import stamp
 from kubectl_placement.scheduling.fleet import decided_names
 from kubectl_placement.scheduling.outcome import SchedulingResult
-from placement_ac.core.api.fields import Obj, at, instant, labels_of, name_of, text
+from placement_ac.core.api.fields import Obj, at, format_time, instant, labels_of, name_of, text
 
 DEFAULT_LIMIT = timedelta(minutes=1)
 _UNITS = {"h": "hours", "m": "minutes", "s": "seconds"}
@@ -36,7 +35,7 @@ def limited(
             return replace(outcome, decisions=decisions, reschedule_at=min(ends))
     if _scores(existing) == _scores(wanted):
         return outcome
-    return replace(outcome, status={**outcome.status, "lastScoreUpdateTime": stamp(now)})
+    return replace(outcome, status={**outcome.status, "lastScoreUpdateTime": format_time(now)})
 
 
 def _limit_of(placement: Obj) -> timedelta:

@@ -9,15 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kubectl_placement.scheduling.fleet import GROUP, Fleet
-from kubectl_placement.scheduling.selectors import (
+from kubectl_placement.scheduling.selectors import require_affordable
+from placement_ac.core.api import fields
+from placement_ac.core.api.fields import Obj
+from placement_ac.core.api.label_selector import (
     Requirement,
     Selector,
     SelectorError,
-    parse_selector,
-    require_affordable,
+    first_unmet,
+    read_label_selector,
 )
-from placement_ac.core.api import fields
-from placement_ac.core.api.fields import Obj
 
 SET_LABEL = f"{GROUP}/clusterset"
 
@@ -60,7 +61,7 @@ def _pool(bound: tuple[str, ...], eligible: tuple[str, ...], fleet: Fleet) -> Po
     members = {
         name: cluster
         for (_, name), cluster in fleet.clusters.items()
-        if any(one.matches(fields.labels_of(cluster)) for one in selectors)
+        if any(first_unmet(one, fields.labels_of(cluster)) is None for one in selectors)
     }
     leaving = frozenset(name for name, one in members.items() if fields.is_terminating(one))
     staying = {name: members[name] for name in sorted(members.keys() - leaving)}
@@ -72,7 +73,7 @@ def member_selector(cluster_set: Obj) -> Selector | None:
     """Return the selector of a set's members, None if it has no members at all; raise BrokenSetError."""
     kind = fields.text(cluster_set, "spec", "clusterSelector", "selectorType")
     if kind in ("", "ExclusiveClusterSetLabel"):
-        return Selector((Requirement(SET_LABEL, "In", (fields.name_of(cluster_set),)),))
+        return (Requirement(SET_LABEL, "In", (fields.name_of(cluster_set),)),)
     if kind != "LabelSelector":
         raise BrokenSetError(
             f"ManagedClusterSet {fields.name_of(cluster_set)}: selectorType is not right: {kind}"
@@ -81,6 +82,6 @@ def member_selector(cluster_set: Obj) -> Selector | None:
     if fields.at(cluster_set, *where) is None:
         return None
     try:
-        return parse_selector(fields.section(cluster_set, *where))
+        return read_label_selector(fields.section(cluster_set, *where))
     except SelectorError as error:
         raise BrokenSetError(f"ManagedClusterSet {fields.name_of(cluster_set)}: {error}") from error

@@ -47,12 +47,6 @@ from placement_ac.core.selection.selection import ranking
 NEEDED: Final = (PLACEMENT, PLACEMENT_DECISION)
 """Without these kinds it is unknown which clusters are selected."""
 NOT_SELECTED: Final = "OCM no longer selects it"
-CLUSTER_GONE: Final = "the ManagedCluster no longer exists"
-NOT_LISTED: Final = "it is not on Kueue's list yet"
-LIST_UNCHANGED: Final = "the list stays as it is: {}"
-"""Formatted with the reason of the condition."""
-STILL_ASKED: Final = "the controller still asks it for copies"
-NO_SLOT: Final = "it waits for the slot of a cluster that is draining"
 
 
 def check_statuses(view: HubView, names: Collection[str] = ()) -> tuple[CheckStatus, ...]:
@@ -112,7 +106,7 @@ class _CheckReader:
     def unchanged_reason(self) -> str:
         """Why the controller leaves the list unchanged; "" if it does not."""
         verdict = judge(self.snapshot, self.targets) if self.targets else None
-        return LIST_UNCHANGED.format(verdict.reason) if verdict and keeps_objects(verdict) else ""
+        return f"the list stays as it is: {verdict.reason}" if verdict and keeps_objects(verdict) else ""
 
     @cached_property
     def held(self) -> Mapping[str, str]:
@@ -265,15 +259,18 @@ class _CheckReader:
         if self.unchanged_reason and is_listed:
             return "listed", self.unchanged_reason
         if any(entry.name == name for entry in targets.to_list):
-            not_listed = self.view.dump.why_unknown(MULTIKUEUE_CONFIG) or self.unchanged_reason or NOT_LISTED
-            return ("listed", "") if is_listed else ("selected", not_listed)
+            if is_listed:
+                return "listed", ""
+            unknown = self.view.dump.why_unknown(MULTIKUEUE_CONFIG)
+            return "selected", unknown or self.unchanged_reason or "it is not on Kueue's list yet"
         if cluster in targets.waiting_for_slot:
-            return "waiting", NO_SLOT
+            return "waiting", "it waits for the slot of a cluster that is draining"
         left_out = targets.selection.left_out.get(cluster, "")
         state: ClusterState = "unusable" if left_out else "beyond"
         why = left_out or f"beyond the {self.snapshot.hub.clusters_max} clusters that Kueue takes"
         if rank is None:
-            why = CLUSTER_GONE if cluster in self.snapshot.fleet.deleted_clusters else NOT_SELECTED
+            is_gone = cluster in self.snapshot.fleet.deleted_clusters
+            why = "the ManagedCluster no longer exists" if is_gone else NOT_SELECTED
         if not is_listed and rank is not None:
             return state, why
         held = self.held.get(cluster, "")
@@ -283,7 +280,7 @@ class _CheckReader:
         stands_by = step is not None and step.state is DrainState.STANDING_BY and not unknown
         config = self.snapshot.objects.config
         if stands_by and config and name in config.draining:  # what only the controller and the worker know
-            stands_by, message = False, STILL_ASKED
+            stands_by, message = False, "the controller still asks it for copies"
         return "standby" if stands_by else "draining", "; ".join(filter(None, (why, held, message)))
 
     def _credential(self, cluster: str, name: str) -> Credential:

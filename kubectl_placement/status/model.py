@@ -170,3 +170,8 @@ class CheckStatus:
     """Workloads that no cluster fits, the most common reason first."""
     list_writes: ListWrites | None = None
     """None: there is no MultiKueueConfig, or it is unknown."""
+
+    @property
+    def placement_exists(self) -> bool:
+        """Whether its Placement exists: only then is its namespace known."""
+        return "/" in self.placement

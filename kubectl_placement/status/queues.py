@@ -1,22 +1,18 @@
-"""
-The ClusterQueues and LocalQueues of a check, and its unfinished Workloads with their GPUs. Pure.
-"""
+"""The ClusterQueues and LocalQueues of a check, and its unfinished Workloads with their GPUs. Pure."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
-from contextlib import suppress
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
 from kubectl_placement.hub.dump import Dump, Object, condition_of
-from kubectl_placement.scheduling.quantities import QuantityError, parse_quantity
 from kubectl_placement.status.model import ConditionStatus, QueueRow, WorkloadRow
 from placement_ac.core.api.constants import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
 from placement_ac.core.api.decode import active_of, checks_listed
 from placement_ac.core.api.fields import integer, listed, name_of, namespace_of, section, text
 from placement_ac.core.api.objects import Workload
+from placement_ac.core.api.quantities import milli
 from placement_ac.core.api.schemas import Condition
 
 GPU: Final = "/gpu"
@@ -121,20 +117,15 @@ def workload_rows(
 
 def gpus_of(workload: Object) -> int:
     """Return the GPUs that all Pods of a Workload request; a quantity that cannot be read counts as 0."""
-    total = Fraction(0)
+    total = 0
     for pods in listed(workload, "spec", "podSets"):
         count = integer(pods, "count")
         containers = listed(pods, "template", "spec", "containers")
-        total += (1 if count is None else count) * sum(map(_gpus, containers))
-    return int(total)
+        total += (1 if count is None else count) * sum(map(_milli_gpus, containers))
+    return total // 1000
 
 
-def _gpus(container: object) -> Fraction:
-    """Return the GPUs of a container; in Kubernetes a missing request equals the limit."""
-    total = Fraction(0)
+def _milli_gpus(container: object) -> int:
+    """Return the GPUs of a container, in thousandths; in Kubernetes a missing request equals the limit."""
     wanted = {**section(container, "resources", "limits"), **section(container, "resources", "requests")}
-    for name, amount in wanted.items():
-        if name.endswith(GPU):
-            with suppress(QuantityError):
-                total += parse_quantity(amount)
-    return total
+    return sum(milli(amount) or 0 for name, amount in wanted.items() if name.endswith(GPU))

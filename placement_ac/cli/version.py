@@ -10,9 +10,9 @@ import click
 from placement_ac.cli.documents import Form, aligned, in_json, in_yaml, output
 from placement_ac.cli.login_options import HubLogin, kueue_namespace_option, login_options, with_client
 from placement_ac.cli.read_command import ReadCommand
-from placement_ac.core.api.constants import DEPLOYMENT, KUEUE_MANAGER, LABEL_RELEASE
-from placement_ac.core.api.errors import ApiError, LoginFailed, NotFound, Refused
-from placement_ac.core.api.fields import key_of, labels_of, listed
+from placement_ac.core.api.constants import DEPLOYMENT, KUEUE_MANAGER
+from placement_ac.core.api.errors import NotFound, Refused
+from placement_ac.core.api.fields import key_of
 from placement_ac.core.api.kueue_deployment import KUEUE_SELECTOR, kueue_deployments
 from placement_ac.core.api.printable import one_line
 from placement_ac.core.inputs.fitness import release_of
@@ -44,10 +44,8 @@ def command(where: HubLogin, kueue_namespace: str, form: Form) -> None:
     found = {"placementAc": version("placement-ac")}
     try:
         found |= with_client(where, read)
-    except (ApiError, LoginFailed):
+    finally:
         _emit(found, form)
-        raise
-    _emit(found, form)
 
 
 def _emit(found: Mapping[str, str], form: Form) -> None:
@@ -77,14 +75,6 @@ async def _release(client: Client, namespace: str, name: str) -> str:
     except NotFound:
         return f"unknown: there is no Deployment {namespace}/{name}"
     except Refused as refused:
-        return f"unknown: {_why(refused, namespace)}"
-    images = [one.get("image") for one in listed(found, "spec", "template", "spec", "containers")]
-    label = labels_of(found).get(LABEL_RELEASE)
-    found_releases = filter(None, (release_of(image, label) for image in images))
-    return next(found_releases, f"unknown: Deployment {namespace}/{name} has an image without a release")
-
-
-def _why(refused: ApiError, namespace: str) -> str:
-    return (
-        f"no right to get deployments.apps in namespace {namespace}" if refused.status == 403 else "refused"
-    )
+        no_right = f"no right to get deployments.apps in namespace {namespace}"
+        return f"unknown: {no_right if refused.status == 403 else 'refused'}"
+    return release_of(found) or f"unknown: Deployment {namespace}/{name} has an image without a release"

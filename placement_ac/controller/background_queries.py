@@ -7,7 +7,7 @@ from typing import Final
 
 import structlog
 
-from placement_ac.controller.key_memory import KeyMemories
+from placement_ac.controller.key_state import KeyStates
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.fitness import Fitness
 from placement_ac.core.inputs.queue_facts import WorkerFacts, WorkloadsThere
@@ -20,12 +20,12 @@ log = structlog.get_logger(__name__)
 
 ReadCopies = Callable[[KueueObject], Awaitable[WorkerCopies]]
 """Reads the copies on the cluster of a MultiKueueCluster; raises nothing."""
-ReadFacts = Callable[[KueueObject], Awaitable[WorkerFacts]]
+ReadQueues = Callable[[KueueObject], Awaitable[WorkerFacts]]
 """Reads the queues of the cluster of a MultiKueueCluster; raises nothing."""
 ProbeCluster = Callable[[CredentialSource, Collection[str]], Awaitable[Fitness]]
 """Probes whether the cluster of a CredentialSource is fit for the jobs of these checks; raises nothing."""
 
-FACTS: Final = "facts"
+QUEUES: Final = "queues"
 READING: Final = {
     "copies": ("cannot read a cluster's copies", "reading a cluster's copies works again"),
     "queues": ("cannot read a cluster's queues", "reading a cluster's queues works again"),
@@ -36,21 +36,21 @@ READING: Final = {
 class BackgroundQueries:
     """The running queries.
 
-    `read_facts` None: no cluster is asked for its queues. `probe` None: no cluster is probed.
+    `read_queues` None: no cluster is asked for its queues. `probe` None: no cluster is probed.
     `add_after(key, seconds)` requeues a key.
     """
 
     def __init__(
         self,
-        memories: KeyMemories,
+        states: KeyStates,
         read_copies: ReadCopies,
-        read_facts: ReadFacts | None,
+        read_queues: ReadQueues | None,
         probe: ProbeCluster | None,
         add_after: Callable[[Key, float], None],
     ) -> None:
-        self._memories = memories
+        self._states = states
         self._read_copies = read_copies
-        self._read_facts = read_facts
+        self._read_queues = read_queues
         self._probe = probe
         self._add_after = add_after
         self._logged = LogDeduplicator()
@@ -60,11 +60,11 @@ class BackgroundQueries:
         """Start the queries that `wanted` asks for, unless they are running."""
         for name in wanted.ask_for_copies:
             self._start((key, name), self._query_copies(key, name, seen.objects.clusters.get(name)))
-        if self._read_facts:
-            names = [one for one in wanted.ask_for_facts if (key, (FACTS, one)) not in self._tasks]
+        if self._read_queues:
+            names = [one for one in wanted.ask_for_facts if (key, (QUEUES, one)) not in self._tasks]
             for name, then in workloads_on(seen, names).items():
                 cluster = seen.objects.clusters[name]
-                self._start((key, (FACTS, name)), self._query_facts(key, cluster, then, self._read_facts))
+                self._start((key, (QUEUES, name)), self._query_queues(key, cluster, then, self._read_queues))
         checks = [check.meta.name for check in (*seen.checks.ours, *seen.checks.multikueue)]
         if self._probe:
             for request in wanted.probe_requests:
@@ -93,29 +93,29 @@ class BackgroundQueries:
     async def _query_fitness(
         self, key: Key, request: ProbeRequest, checks: Collection[str], probe: ProbeCluster
     ) -> None:
-        began = self._memories.now()
+        began = self._states.now()
         fitness = await probe(request.source, checks)
-        result = ProbeResult(fitness, request.source, request.source.version)
-        self._memories.of(key).probes[request.cluster] = began, result
+        probes = self._states.of(key).probes
+        probes[request.cluster] = began, ProbeResult(fitness, request.source, request.source.version)
         self._add_after(key, 0.0)
 
     async def _query_copies(self, key: Key, name: str, cluster: KueueObject | None) -> None:
-        began = self._memories.now()
+        began = self._states.now()
         if cluster:
             copies = await self._read_copies(cluster)
         else:
             copies = WorkerCopies({}, "its MultiKueueCluster is not there")
         self._log_problem("copies", name, copies.problem)
-        self._memories.of(key).copies[name] = began, copies
+        self._states.of(key).copies[name] = began, copies
         self._add_after(key, 0.0)
 
-    async def _query_facts(
-        self, key: Key, cluster: KueueObject, then: WorkloadsThere, read_facts: ReadFacts
+    async def _query_queues(
+        self, key: Key, cluster: KueueObject, then: WorkloadsThere, read_queues: ReadQueues
     ) -> None:
-        began, name = self._memories.now(), cluster.meta.name
-        facts = replace(await read_facts(cluster), then=then)
-        self._log_problem("queues", name, facts.problem)
-        self._memories.of(key).facts[name] = began, facts
+        began, name = self._states.now(), cluster.meta.name
+        queues = replace(await read_queues(cluster), then=then)
+        self._log_problem("queues", name, queues.problem)
+        self._states.of(key).queues[name] = began, queues
         self._add_after(key, 0.0)
 
     def _log_problem(self, what: str, name: str, problem: str) -> None:

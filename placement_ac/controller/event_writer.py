@@ -11,6 +11,7 @@ from cachetools import LRUCache
 
 from placement_ac.core.api.constants import EVENT, EVENTS, EVENTS_NAMESPACE, FIELD_MANAGER, Kind, Resource
 from placement_ac.core.api.errors import Conflict, NotFound
+from placement_ac.core.api.fields import format_time
 from placement_ac.core.api.list_change import ANNOTATION
 from placement_ac.core.api.objects import Meta
 from placement_ac.core.plan.event_intents import PostableEvent
@@ -97,21 +98,21 @@ class EventWriter:
         """Count up the existing event; an empty patch reads it, so that no right to get events is needed."""
         found = await self._merge(event, {})
         last = str(found.get("lastTimestamp") or "")
-        if event.post.lasts and last > _timestamp(event.when - timedelta(seconds=REPEAT_SECONDS)):
+        if event.post.lasts and last > format_time(event.when - timedelta(seconds=REPEAT_SECONDS)):
             return
         before = found.get("count")
         await self._set_count(event, before if isinstance(before, int) else 1)
 
     async def _set_count(self, event: QueuedEvent, before: int) -> None:
         count = before + event.times
-        await self._merge(event, {"count": count, "lastTimestamp": _timestamp(event.when)})
+        await self._merge(event, {"count": count, "lastTimestamp": format_time(event.when)})
         self._counts[event.key] = count
 
     async def _merge(self, event: QueuedEvent, patch: Object) -> Object:
         return await self._client.merge(RESOURCE, event.name, patch, namespace=event.namespace)
 
     def _body(self, event: QueuedEvent) -> Object:
-        now = _timestamp(event.when)
+        now = format_time(event.when)
         annotations = {"annotations": {ANNOTATION: event.post.data}} if event.post.data else {}
         return {
             "apiVersion": "v1",
@@ -135,7 +136,3 @@ class EventWriter:
             "lastTimestamp": now,
             "count": event.times,
         }
-
-
-def _timestamp(when: datetime) -> str:
-    return when.strftime("%Y-%m-%dT%H:%M:%SZ")

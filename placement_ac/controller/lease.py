@@ -66,9 +66,8 @@ class Lease:
         self._reported_holder = ""
         self._up_to_date = False
         """Whether the Lease has not changed since it was last read."""
-        self._failing = False
         self._failure = ""
-        """Why the Lease could not be read or written."""
+        """Why the Lease cannot be read or written; "": it can."""
         self._unreachable = False
         """Whether the API server did not answer the last request."""
         self._retry_after = 0.0
@@ -84,7 +83,7 @@ class Lease:
         if self.leading or self._unreachable:
             return ""
         why = self._election.without_leader(_now())
-        return f"{why}: {self._failure}" if why and self._failing else why
+        return f"{why}: {self._failure}" if why and self._failure else why
 
     def write_timeout(self) -> float:
         """Return for how many seconds from now a write may go on. Raises NotLeading."""
@@ -137,9 +136,9 @@ class Lease:
             async with asyncio.timeout(until):
                 await self._acquire_or_renew(client)
             self._unreachable = False
-            if self._failing:
+            if self._failure:
                 log.info("the Lease can be read and written again")
-            self._failing = False
+            self._failure = ""
         except TimeoutError:
             self._up_to_date, self._unreachable = False, True  # leading has ended with the request under way
         except ApiError as error:
@@ -175,10 +174,9 @@ class Lease:
             return None
 
     def _log_failure(self, error: str) -> None:
-        self._up_to_date, self._failure = False, error
-        if not self._failing:
-            self._failing = True
+        if not self._failure:
             log.warning("the Lease cannot be read or written; trying again", error=error)
+        self._up_to_date, self._failure = False, error
 
     def _pause(self) -> float:
         now, retry = _now(), self._durations.retry

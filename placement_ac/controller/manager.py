@@ -17,18 +17,20 @@ import structlog
 from placement_ac.config.policy import lease_durations, provisioning_policy
 from placement_ac.config.published import lease_marks
 from placement_ac.config.settings import Settings
+from placement_ac.controller.build import SessionInputs
 from placement_ac.controller.fair_slots import HANGING_SLOTS, QUICK_SLOTS
 from placement_ac.controller.handlers import Handlers
 from placement_ac.controller.hub_discovery import HubDiscovery
 from placement_ac.controller.lease import Lease
-from placement_ac.controller.session import Session, SessionInputs
+from placement_ac.controller.session import Session
 from placement_ac.core.api.errors import ApiError, PlacementAcError, error_place
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_ac.observability.health import Health
 from placement_ac.observability.http import serve_pages
 from placement_ac.observability.logs import LogDeduplicator
-from placement_ac.observability.metrics import Metrics, QueueLoad
+from placement_ac.observability.metric_definitions import QueueLoad
+from placement_ac.observability.metrics import Metrics
 from placement_ac.observability.watchdog import watch_event_loop
 from placement_ac.workers.exec_plugins import AccessProviders
 

@@ -18,24 +18,23 @@ from placement_ac.controller.background_queries import (
     BackgroundQueries,
     ProbeCluster,
     ReadCopies,
-    ReadFacts,
+    ReadQueues,
 )
 from placement_ac.controller.fair_slots import POSTPONED_SECONDS, Flow
-from placement_ac.controller.key_memory import KeyMemories
+from placement_ac.controller.key_state import KeyStates, with_ages
 from placement_ac.controller.recorder import Recorder
 from placement_ac.controller.workload_writes import HANGS
-from placement_ac.controller.workqueue import Requeue
 from placement_ac.controller.writer import WriteContext, Writer
 from placement_ac.core.api.constants import APPLY_FAILED, MULTIKUEUE_CONFIG, READY, RETRY
 from placement_ac.core.api.errors import (
     ApiError,
     Conflict,
+    HeldBack,
     NotFound,
     NotLeading,
     Postponed,
     Refused,
-    Undone,
-    WorkloadTrouble,
+    WorkloadWritesFailed,
     error_place,
 )
 from placement_ac.core.api.objects import Workload
@@ -52,6 +51,7 @@ from placement_ac.core.plan.event_intents import (
 from placement_ac.core.plan.list_writes import list_writes
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.stats import placement_stats
+from placement_ac.kube.workqueue import Requeue
 from placement_ac.observability.logs import LogDeduplicator
 from placement_ac.observability.metrics import Metrics, ReconcileRun
 
@@ -67,7 +67,7 @@ class WriteResult:
 
     done: list[diff.Action] = field(default_factory=list)
     error: ApiError | None = None
-    undone: Undone | None = None
+    undone: HeldBack | None = None
     """A write that is held back because somebody undoes it."""
     postponed: Postponed | None = None
     """A write that hangs, or that waits for others that do."""
@@ -95,7 +95,7 @@ class Reconciler:
     """Carries out the plan of each key.
 
     `clock` returns the time of day (UTC) for conditions, `monotonic` seconds of a monotonic clock.
-    `add_after(key, seconds)` requeues a key; `read_copies` reads a cluster's copies, `read_facts` its queues
+    `add_after(key, seconds)` requeues a key; `read_copies` reads a cluster's copies, `read_queues` its queues
     (None: nobody asks for them), `probe` probes a cluster (None: no cluster is probed).
     """
 
@@ -106,7 +106,7 @@ class Reconciler:
         recorder: Recorder,
         *,
         read_copies: ReadCopies,
-        read_facts: ReadFacts | None = None,
+        read_queues: ReadQueues | None = None,
         probe: ProbeCluster | None = None,
         clock: Callable[[], datetime],
         monotonic: Callable[[], float],
@@ -119,8 +119,8 @@ class Reconciler:
         self._clock = clock
         self._add_after = add_after
         self._metrics = metrics or Metrics()
-        self._memories = KeyMemories(monotonic)
-        self._queries = BackgroundQueries(self._memories, read_copies, read_facts, probe, add_after)
+        self._states = KeyStates(monotonic)
+        self._queries = BackgroundQueries(self._states, read_copies, read_queues, probe, add_after)
         self._logged = LogDeduplicator()
 
     async def reconcile(self, key: Key) -> None:
@@ -137,35 +137,35 @@ class Reconciler:
         """Forget everything, as after a restart, and cancel the queries and the writes that hang."""
         self._queries.cancel()
         self._writer.workload_writes.cancel()
-        self._memories.clear()
+        self._states.clear()
 
     async def close(self) -> None:
         """Stop posting events and querying workers."""
         await self._recorder.close()
         tasks = [*self._queries.cancel(), *self._writer.workload_writes.cancel()]
-        self._memories.clear()
+        self._states.clear()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     # -- a Placement, or a check without one
 
     async def _reconcile_placement(self, key: Key, run: ReconcileRun) -> None:
-        memory, now = self._memories.of(key), self._memories.now()
+        state, now = self._states.of(key), self._states.now()
         seen = self._cache.snapshot(
             key,
             self._clock(),
-            memory.timer_ages(now),
-            memory.worker_copies(now),
-            memory.probe_results(now),
-            memory.queue_facts(now),
+            state.timer_ages(now),
+            with_ages(state.copies, now),
+            with_ages(state.probes, now),
+            with_ages(state.queues, now),
         )
         wanted = plan(seen)
         for cluster in self._cache.set_provisioned(seen.name, wanted.to_provision):
             self._add_after(cluster, 0.0)
-        for seconds in memory.take_placed(seen, now):
+        for seconds in state.take_placed(seen, now):
             self._metrics.workload_placed(seconds)
         config = seen.objects.config
-        memory.forget_stale_results(config.listed if config else (), seen.credentials.selected)
-        self._memories.keep(key, wanted.timers)
+        state.forget_stale_results(config.listed if config else (), seen.credentials.selected)
+        self._states.keep(key, wanted.timers)
         self._queries.start(key, seen, wanted)
         result = WriteResult()
         context = self._context(key, seen, wanted)
@@ -177,7 +177,7 @@ class Reconciler:
         is_blocked = bool(result.error or result.undone or result.postponed)
         after_config = diff.repairs if is_blocked else diff.phases_after_config
         await self._write(after_config(seen, wanted), result, context, pass_over_undone=True)
-        self._memories.made_ready(key, result.made_ready)
+        self._states.made_ready(key, result.made_ready)
         self._measure(key, seen, wanted, result)
         self._post(seen, wanted, result)
         if result.error:
@@ -201,7 +201,7 @@ class Reconciler:
         def late_end(action: diff.Action, error: BaseException | None) -> None:
             if error is None:
                 result = WriteResult([action])
-                self._memories.made_ready(key, result.made_ready)
+                self._states.made_ready(key, result.made_ready)
                 self._post(seen, wanted, result, is_late=True)
             elif isinstance(error, ApiError):
                 self._log_failure(key, error)
@@ -237,7 +237,7 @@ class Reconciler:
             await self._writer.execute(
                 phases, result.done, pass_over_undone=pass_over_undone, context=context
             )
-        except Undone as undone:
+        except HeldBack as undone:
             result.undone = result.undone or undone
         except Postponed as postponed:
             result.postponed = result.postponed or postponed
@@ -256,7 +256,8 @@ class Reconciler:
             intents,
             listed=result.wrote_config,
             answered=result.sent_back,
-            succeeded=not is_late and (result.error is None or isinstance(result.error, WorkloadTrouble)),
+            succeeded=not is_late
+            and (result.error is None or isinstance(result.error, WorkloadWritesFailed)),
         )
         reverted, dispatched = reverted_events(seen, result.done), dispatch_events(wanted, result.done)
         self._recorder.post((*events, *reverted, *dispatched), seen.checks.ours)
@@ -276,9 +277,9 @@ class Reconciler:
     # -- the credentials of a cluster
 
     async def _reconcile_credentials(self, key: Key, run: ReconcileRun) -> None:
-        ages = self._memories.of(key).timer_ages(self._memories.now())
+        ages = self._states.of(key).timer_ages(self._states.now())
         wanted = plan_provisioning(self._cache.provisioning_inputs(key.name, self._clock(), ages))
-        self._memories.keep(key, wanted.timers)
+        self._states.keep(key, wanted.timers)
         context = WriteContext(Flow(key, key.name))
         try:
             await self._writer.execute(wanted.phases, context=context)
@@ -316,7 +317,7 @@ class Reconciler:
     def _log_failure(self, key: Key, error: ApiError) -> None:
         if isinstance(error, NotLeading):
             log.debug("not written; another replica leads", key=key.name)
-        elif isinstance(error, WorkloadTrouble):
+        elif isinstance(error, WorkloadWritesFailed):
             log.debug("a Workload could not be written; trying again", key=key.name, error=error.message)
         elif isinstance(error, Conflict | NotFound):
             log.debug("an object has changed meanwhile; trying again", key=key.name, error=error.message)
@@ -326,5 +327,5 @@ class Reconciler:
         elif error.status:
             level = self._logged.level(key, error.message)
             log.log(level, "the API server failed; trying again", key=key.name, error=error.message)
-        else:  # `Reachability` logs that once for all keys
+        else:  # the informers log that once for all keys
             log.debug("the API server does not answer; trying again", key=key.name, error=error.message)

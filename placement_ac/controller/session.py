@@ -5,9 +5,7 @@ A session lives as long as the hub serves the same kinds and kopf runs; `manager
 """
 
 import asyncio
-import time
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
@@ -15,46 +13,28 @@ from typing import Any, Final
 import structlog
 
 from placement_ac.cache.listing import EVERYWHERE, Scope
-from placement_ac.cache.store import Cache
 from placement_ac.cache.tables import kinds_for
 from placement_ac.config import policy
-from placement_ac.config.settings import Settings
-from placement_ac.controller.background_queries import ProbeCluster
-from placement_ac.controller.reconcile import Reconciler
-from placement_ac.controller.recorder import Recorder
-from placement_ac.controller.workqueue import Workqueue
-from placement_ac.controller.write_limits import WriteLimits
-from placement_ac.controller.writer import Writer
+from placement_ac.controller.build import SessionInputs, new_cache, new_reconciler
 from placement_ac.core.api.constants import (
-    ACCOUNT,
-    CLUSTER_PROFILE,
     KOPF_KINDS,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
-    PERMISSION,
-    SECRET,
     WORKLOAD,
     Kind,
     Resource,
 )
 from placement_ac.core.api.errors import ApiError, error_place
-from placement_ac.core.inputs.fitness import Fitness
-from placement_ac.core.inputs.provisioning import ProvisioningPolicy
-from placement_ac.core.inputs.state import HubFacts, Key
-from placement_ac.core.kubeconfig.source import CredentialSource
-from placement_ac.kube.client import Client, Object
-from placement_ac.kube.informer import CacheList, Informer, Relister
+from placement_ac.core.api.fields import text
+from placement_ac.core.inputs.state import Key
+from placement_ac.kube.client import Object
+from placement_ac.kube.informer import Informer, KopfInformer
+from placement_ac.kube.workqueue import Workqueue
 from placement_ac.observability.clock import watch_clock
-from placement_ac.observability.health import Health, Reachability, WatchHealth
+from placement_ac.observability.health import WatchHealth
 from placement_ac.observability.logs import LogDeduplicator
 from placement_ac.observability.memory import freeze_when_complete
-from placement_ac.observability.metrics import Metrics
-from placement_ac.workers.connector import WorkerConnector
-from placement_ac.workers.copies import CopyReader
-from placement_ac.workers.exec_plugins import AccessProviders
-from placement_ac.workers.facts import FactsReader
-from placement_ac.workers.probe import Probe
-from placement_ac.workers.queries import HubLocalQueues, running_kueue
+from placement_ac.workers.queries import running_kueue
 
 log = structlog.get_logger(__name__)
 
@@ -75,20 +55,6 @@ ECHO_SECONDS: Final = 0.05
 _now: Final = partial(datetime.now, UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class SessionInputs:
-    """The settings, and what discovery has found on the hub."""
-
-    settings: Settings
-    client: Client
-    resources: Mapping[Kind, Resource]
-    facts: HubFacts
-    providers: AccessProviders | None
-    provisioning: ProvisioningPolicy
-    health: Health
-    metrics: Metrics
-
-
 class Session:
     """The cache and the queue of one session; no key is reconciled unless this process `leads`.
 
@@ -96,81 +62,47 @@ class Session:
     """
 
     def __init__(self, inputs: SessionInputs, stop_flag: asyncio.Event, *, leads: Callable[[], bool]) -> None:
-        settings, client, resources = inputs.settings, inputs.client, inputs.resources
-        self._client = client
+        self._inputs = inputs
         self._stop_flag = stop_flag
         self._leads = leads
-        self._dispatches = settings.dispatcher
-        self._health = inputs.health
         self._metrics = inputs.metrics
         self._metrics.begin_session()
-        self._resources = resources
-        self._kueue = inputs.facts.kueue
-        self._kueue_namespace = settings.kueue_namespace if policy.needs_kueue_release(settings) else None
         self._kinds = kinds_for(inputs.provisioning)
-        self.cache = _cache(inputs)
+        self.cache = new_cache(inputs)
         self.queue: Workqueue[Key] = Workqueue(self._reconcile)
-        self.reachability = Reachability()
-        connector = WorkerConnector(
-            client,
-            resources[SECRET],
-            settings.kueue_namespace,
-            timeout=settings.worker_timeout,
-            providers=inputs.providers,
-            profile_resource=resources.get(CLUSTER_PROFILE),
+        self._reconciler = new_reconciler(
+            inputs, self.cache, on_write=self._wrote, add_after=self.queue.add_after, clock=_now
         )
-        self._reconciler = Reconciler(
-            self.cache,
-            Writer(
-                client,
-                resources,
-                self._wrote,
-                self._metrics,
-                limits=WriteLimits(settings.writes_per_second),
-            ),
-            Recorder(client, resources, _now),
-            read_copies=CopyReader(connector).read,
-            read_facts=FactsReader(connector).read if settings.dispatcher else None,
-            probe=_cluster_probe(inputs, connector),
-            clock=_now,
-            monotonic=time.monotonic,
-            add_after=self.queue.add_after,
-            metrics=self._metrics,
-        )
-        scopes = [scope for scope in self.cache.scopes if scope[0] in resources]
-        self._watches = _watch_health(self._health, scopes)
-        self._relisters: dict[Scope, Relister] = {}
-        self._informers: list[Informer] = []
-        for scope in scopes:
-            if scope[0] in KOPF_KINDS:
-                self._relisters[scope] = Relister(self._cache_list(scope))
-            else:
-                informer = Informer(
-                    self._cache_list(scope),
-                    on_recovery=self._recovered,
-                    reachability=self.reachability,
-                )
-                self._informers.append(informer)
+        self._outages = LogDeduplicator()
+        names = {scope: _watch_name(*scope) for scope in self.cache.scopes if scope[0] in inputs.resources}
+        watches = inputs.health.begin_session(names.values())
+        self._informers = {scope: self._informer(scope, watches[name]) for scope, name in names.items()}
         self._tasks: list[asyncio.Task[None]] = []
         self._closing: asyncio.Task[None] | None = None
 
-    def _cache_list(self, scope: Scope) -> CacheList:
+    def _informer(self, scope: Scope, health: WatchHealth) -> Informer:
         kind, namespace = scope
-        enqueue = self._enqueue_soon if kind in WRITTEN_KINDS else self._enqueue
-        health = self._watches[scope]
-        return CacheList(
-            self._client, self._resources[kind], self.cache, enqueue, self._enqueue, health, namespace
+        is_kopfs = kind in KOPF_KINDS
+        return (KopfInformer if is_kopfs else Informer)(
+            self._inputs.client,
+            self._inputs.resources[kind],
+            namespace,
+            self.cache,
+            health,
+            enqueue=self._enqueue_soon if kind in WRITTEN_KINDS else self._enqueue,
+            enqueue_after_list=self._enqueue,
+            on_recovery=self.queue.retry_failed if is_kopfs else self._recovered,
+            outages=self._outages,
         )
 
     def start(self) -> None:
         """Start the informers of the kinds that kopf does not watch, and the periodic tasks."""
         for kind in self._kinds:
-            if kind not in self._resources:
+            if kind not in self._inputs.resources:
                 log.info("not served by this hub; going on without", kind=str(kind))
                 self.cache.replace(kind, (), "")
         parts = (
-            *(part for relister in self._relisters.values() for part in relister.tasks()),
-            *(part for informer in self._informers for part in informer.tasks()),
+            *(part for informer in self._informers.values() for part in informer.tasks()),
             self._rediscover(),
             self._log_when_stalled(),
             watch_clock(_now, self._enqueue_all),
@@ -181,8 +113,9 @@ class Session:
     def _recovered(self) -> None:
         """Go on after a gap: kopf's watches have had it as well, and do not say so."""
         self.queue.retry_failed()
-        for relister in self._relisters.values():
-            relister.list_soon()
+        for informer in self._informers.values():
+            if isinstance(informer, KopfInformer):
+                informer.list_soon()
 
     async def close(self) -> None:
         """End it: writes that are under way get CLOSE_SECONDS. It may be called more than once."""
@@ -207,20 +140,15 @@ class Session:
 
     def watched_resources(self) -> Mapping[Resource, tuple[str, ...]]:
         """Return the resources that kopf watches, and in which namespaces."""
-        kinds = (kind for kind in self._kinds if kind in KOPF_KINDS and kind in self._resources)
-        return {self._resources[kind]: self.cache.namespaces(kind) for kind in kinds}
+        kinds = (kind for kind in self._kinds if kind in KOPF_KINDS and kind in self._inputs.resources)
+        return {self._inputs.resources[kind]: self.cache.namespaces(kind) for kind in kinds}
 
     def event(self, resource: Resource, change: str | None, obj: Mapping[str, Any]) -> None:
         """Take in an object that kopf has listed (`change` None) or that has changed."""
-        kind = resource.of
-        namespace = (obj.get("metadata") or {}).get("namespace") or EVERYWHERE
-        scope = (kind, namespace) if (kind, namespace) in self._watches else (kind, EVERYWHERE)
-        if watch := self._watches.get(scope):
-            watch.received()
-        if change is None and (relister := self._relisters.get(scope)):
-            relister.list_soon()  # kopf does not say what has vanished before its list
-        keys = (self.cache.remove if change == "DELETED" else self.cache.put)(kind, obj)
-        (self._enqueue_soon if kind in WRITTEN_KINDS else self._enqueue)(keys)
+        namespaces = (text(obj, "metadata", "namespace"), EVERYWHERE)
+        informers = (self._informers.get((resource.of, namespace)) for namespace in namespaces)
+        if informer := next(filter(None, informers), None):
+            informer.take(change, obj)
 
     # -- which keys are reconciled, and when
 
@@ -255,7 +183,7 @@ class Session:
         With our dispatcher, a Workload that has become Ready is nominated next.
         """
         keys = (self.cache.remove if gone else self.cache.put)(kind, obj)
-        is_next = kind == WORKLOAD and self._dispatches
+        is_next = kind == WORKLOAD and self._inputs.settings.dispatcher
         (self._enqueue if is_next else self._enqueue_soon)(keys)
 
     def _enqueue_all(self) -> None:
@@ -275,7 +203,7 @@ class Session:
     async def _rediscover(self) -> None:
         while True:
             await asyncio.sleep(REDISCOVERY_SECONDS)
-            self._health.request_sent()
+            self._inputs.health.request_sent()
             try:
                 if await self._must_begin_anew():
                     self._stop_flag.set()
@@ -284,11 +212,11 @@ class Session:
 
     async def _must_begin_anew(self) -> bool:
         """Whether the hub is no longer what this session was begun for. Raises ApiError."""
-        served = await self._client.discover(self._kinds)
-        self._health.request_answered()
-        if lost := self._health.lost_watches():
+        served = await self._inputs.client.discover(self._kinds)
+        self._inputs.health.request_answered()
+        if lost := self._inputs.health.lost_watches():
             log.warning("nothing received on a watch for too long; beginning anew", watches=lost)
-        elif served != self._resources:
+        elif served != self._inputs.resources:
             log.info("the hub serves other kinds or versions than before; beginning anew")
         elif await self._has_another_kueue():
             log.info("the hub has another release of Kueue than before; beginning anew")
@@ -297,9 +225,10 @@ class Session:
         return True
 
     async def _has_another_kueue(self) -> bool:
-        if self._kueue_namespace is None:
+        settings, known = self._inputs.settings, self._inputs.facts.kueue
+        if not policy.needs_kueue_release(settings):
             return False
-        return await running_kueue(self._client, self._kueue_namespace) not in (None, self._kueue)
+        return await running_kueue(self._inputs.client, settings.kueue_namespace) not in (None, known)
 
 
 async def run_task(part: Coroutine[object, object, None], stop_flag: asyncio.Event) -> None:
@@ -309,44 +238,6 @@ async def run_task(part: Coroutine[object, object, None], stop_flag: asyncio.Eve
     except Exception as error:  # whatever it is: it is logged, and the session begins anew
         log.error("a part of the session failed", error=error_place(error))  # noqa: TRY400  it would quote
         stop_flag.set()
-
-
-def _cache(inputs: SessionInputs) -> Cache:
-    settings, facts, providers = inputs.settings, inputs.facts, inputs.providers
-    provisioning = replace(
-        inputs.provisioning,
-        served={ACCOUNT, PERMISSION} <= inputs.resources.keys(),
-        rules=policy.worker_policy_rules(settings, facts.kueue),
-    )
-    return Cache(
-        facts,
-        kueue_namespace=settings.kueue_namespace,
-        methods=settings.credentials,
-        policy=policy.placement_policy(settings, policy.DISPATCH_STEPS),
-        provisioning=provisioning,
-        providers=providers.allowed_servers if providers else None,
-    )
-
-
-def _cluster_probe(inputs: SessionInputs, connector: WorkerConnector) -> ProbeCluster | None:
-    """Return the function that probes a cluster; None if probes are off."""
-    settings = inputs.settings
-    if not settings.credentials_probe:
-        return None
-    queues = HubLocalQueues(inputs.client)
-    version = inputs.resources[WORKLOAD].version
-    probe = Probe(connector, policy.worker_requirements(settings, version, inputs.facts.kueue))
-
-    async def probe_cluster(source: CredentialSource, checks: Collection[str]) -> Fitness:
-        return await probe.ask(source, await queues.for_checks(checks))
-
-    return probe_cluster
-
-
-def _watch_health(health: Health, scopes: Collection[Scope]) -> dict[Scope, WatchHealth]:
-    names = [_watch_name(kind, namespace) for kind, namespace in scopes]
-    found = health.begin_session(names)
-    return {scope: found[name] for scope, name in zip(scopes, names, strict=True)}
 
 
 def _watch_name(kind: Kind, namespace: str) -> str:

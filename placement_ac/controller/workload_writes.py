@@ -5,7 +5,7 @@ A write that hangs goes on in its own task, and its Workload is left alone until
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Sequence
 from functools import partial
 from typing import Final
 
@@ -14,7 +14,7 @@ from placement_ac.core.api.errors import Postponed
 from placement_ac.core.plan.diff import Nominate, SetCheckStates
 
 WorkloadAction = SetCheckStates | Nominate
-Write = Callable[[WorkloadAction, Callable[[], None]], Awaitable[None]]
+Write = Callable[[WorkloadAction, Callable[[], None]], Coroutine[object, object, None]]
 """Carries out an action, and calls the function when that hangs."""
 OnLateEnd = Callable[[WorkloadAction, BaseException | None], None]
 """Called when a write that hung has ended, with its error."""
@@ -71,7 +71,7 @@ class WorkloadWrites:
             if not outcome.done():
                 outcome.set_result(HANGS)
 
-        task: asyncio.Task[None] = loop.create_task(_run(action, write, hangs))
+        task: asyncio.Task[None] = loop.create_task(write(action, hangs))
         task.add_done_callback(partial(self._ended, action, outcome, on_late_end))
         return task, outcome
 
@@ -90,7 +90,3 @@ class WorkloadWrites:
             outcome.set_result(error)
         elif late and not task.cancelled():
             on_late_end(action, error)
-
-
-async def _run(action: WorkloadAction, write: Write, on_hang: Callable[[], None]) -> None:
-    await write(action, on_hang)

@@ -38,11 +38,11 @@ from placement_ac.core.api.decode import meta_of, workload
 from placement_ac.core.api.errors import (
     ApiError,
     Conflict,
+    HeldBack,
     NotFound,
     Postponed,
     Refused,
-    Undone,
-    WorkloadTrouble,
+    WorkloadWritesFailed,
 )
 from placement_ac.core.api.managed_fields import applied_version, last_writer, nomination_body
 from placement_ac.core.api.objects import Meta, Workload
@@ -116,10 +116,10 @@ class Writer:
     ) -> None:
         """Carry out all phases, or raise the first error of a phase. Raises ApiError.
 
-        An error of one Workload does not stop the others: WorkloadTrouble is raised at the end, or Postponed
-        if writes hang and nothing else failed. With `pass_over_undone`, a write that is held back does not
-        stop the later phases either: Undone is raised at the end, if nothing else is. The actions that
-        succeeded are added to `done`, even if an error is raised.
+        An error of one Workload does not stop the others: at the end, WorkloadWritesFailed is raised, or
+        Postponed if writes hang and nothing else failed. With `pass_over_undone`, a write that is held back
+        does not stop the later phases either: HeldBack is raised at the end, if nothing else is. The actions
+        that succeeded are added to `done`, even if an error is raised.
         """
         late_errors: list[BaseException] = []
         for phase in phases:
@@ -130,8 +130,8 @@ class Writer:
             if phase and isinstance(phase[0], SetCheckStates | Nominate):
                 late_errors += map(_workload_error, errors)
             elif pass_over_undone:
-                late_errors += [error for error in errors if isinstance(error, Undone)]
-                _raise_first(error for error in errors if not isinstance(error, Undone))
+                late_errors += [error for error in errors if isinstance(error, HeldBack)]
+                _raise_first(error for error in errors if not isinstance(error, HeldBack))
             else:
                 _raise_first(errors)
         _raise_first(error for error in late_errors if not isinstance(error, ApiError))
@@ -171,7 +171,7 @@ class Writer:
             log.info(message, kind=kind, name=action.name, took_ms=took, **_details(action))
 
     async def _obey_limits(self, action: Action) -> None:
-        """Wait until the action may be written. Raises Undone if somebody undoes it again and again."""
+        """Wait until the action may be written. Raises HeldBack if somebody undoes it again and again."""
         now = self._monotonic()
         if undone := self._limits.undone(action, now):
             if undone.is_new:
@@ -192,7 +192,7 @@ class Writer:
             log.info("what we write lasts again", object=str(name))
         self._limits.wrote(action, now)
 
-    async def _undone(self, action: Action, undone: UndoneWrite) -> Undone:
+    async def _undone(self, action: Action, undone: UndoneWrite) -> HeldBack:
         """Find out who undoes a write, log it, and return the error."""
         name = object_of(action)
         if undone.is_new or name not in self._undoers:
@@ -204,7 +204,7 @@ class Writer:
             f"stop {who} from undoing what we write to {name}; until then we write it "
             f"every {PACED_SECONDS:.0f} s"
         )
-        return Undone(message, retry_after=undone.wait)
+        return HeldBack(message, retry_after=undone.wait)
 
     async def _last_writer(self, action: Action) -> str:
         """Return who has written an object last, by its managedFields."""
@@ -219,7 +219,7 @@ class Writer:
         return f"another {FIELD_MANAGER}" if who == FIELD_MANAGER else who or "an unknown writer"
 
     async def _on_workload(self, action: SetCheckStates | Nominate) -> Outcome | None:
-        """Write to a Workload. A refusal raises WorkloadTrouble, which does not count against the check."""
+        """Write to a Workload. Raises WorkloadWritesFailed if refused: that is not the check's fault."""
         try:
             if isinstance(action, Nominate):
                 after = await self._nominate(action)
@@ -234,7 +234,7 @@ class Writer:
             level = self._logged.level(action.workload.meta.uid, refused.message)
             keys = {"namespace": action.namespace, "name": action.name}
             log.log(level, "the API server refused a write to a Workload", **keys, error=refused.message)
-            raise WorkloadTrouble(refused.message, retry_after=refused.retry_after) from refused
+            raise WorkloadWritesFailed(refused.message, retry_after=refused.retry_after) from refused
         else:
             self._logged.ended(action.workload.meta.uid)
             return WORKLOAD, after, False
@@ -358,7 +358,7 @@ def _details(action: Action) -> dict[str, Any]:
 
 def _workload_error(error: BaseException) -> BaseException:
     return (
-        WorkloadTrouble(error.message, retry_after=error.retry_after)
+        WorkloadWritesFailed(error.message, retry_after=error.retry_after)
         if isinstance(error, ApiError) and not isinstance(error, Postponed)
         else error
     )
@@ -367,7 +367,7 @@ def _workload_error(error: BaseException) -> BaseException:
 def _raise_first(errors: Iterable[BaseException]) -> None:
     """Raise the first error, an unexpected one last, and one that only waits after others."""
     if found := list(errors):
-        waits = Undone | Postponed
+        waits = HeldBack | Postponed
         raise min(found, key=lambda error: (not isinstance(error, ApiError), isinstance(error, waits)))
 
 

@@ -83,6 +83,8 @@ class Listing:
     """The kind that the answer names, such as SecretList."""
     first: bool = True
     """Whether the list begins with this page, maybe again, since the pages before have expired."""
+    last: bool = True
+    """Whether the list is complete with this page."""
     skipped: int = 0
     """How many objects of the page are nested too deeply, and left out."""
 
@@ -252,9 +254,9 @@ class Client:
             version, kind = str(metadata.get("resourceVersion", "")), str(answer.get("kind"))
             del answer  # two pages at a time would take twice the memory
             size = max(min(limit, page_bytes * len(items) // length), 1) if items else size
-            yield Listing(items, version, kind, first=not more, skipped=len(skipped))
+            first, more = not more, str(metadata.get("continue") or "")
+            yield Listing(items, version, kind, first=first, last=not more, skipped=len(skipped))
             del items
-            more = str(metadata.get("continue") or "")
             if not more:
                 return
             if hash(more) in tokens:
@@ -278,7 +280,7 @@ class Client:
 
         With "" the existing objects come first; with `initial_events`, a bookmark with the annotation
         INITIAL_EVENTS_END after them. `on_open` is called when the server has accepted the watch. Raises Gone
-        if that version has expired, Garbled for a line that is no event.
+        if that version has expired, Malformed for a line that is no event.
         """
         path = resource.path(namespace)
         request = f"WATCH {path}"

@@ -23,7 +23,7 @@ token of `oidc`: kubectl does, and writes the new refresh token to the file. No 
 import base64
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -94,7 +94,7 @@ def hub_client_config(kubeconfig: Path | None, context: str | None) -> ClientCon
         raise LoginFailed(f"cannot log in: there is no kubeconfig {kubeconfig}")
     source = os.pathsep.join(map(str, paths))
     try:
-        merged = _merge((path, _load(path, alone=len(paths) == 1)) for path in paths if _exists(path))
+        merged = _merge([_load(path, alone=len(paths) == 1) for path in paths if _exists(path)])
         chosen = context or merged.current_context
         if not chosen and POD_HOST in os.environ and not kubeconfig:
             return _pod_client_config()
@@ -194,8 +194,7 @@ def _read(path: Path) -> bytes:
         raise KubeconfigRefused("correct the name of a file: it has a null character") from None
 
 
-def _merge(files: Iterable[tuple[Path, Kubeconfig]]) -> Kubeconfig:
-    configs = [config for _, config in files]
+def _merge(configs: Collection[Kubeconfig]) -> Kubeconfig:
     return Kubeconfig().model_copy(
         update={
             "clusters": _first_of_each(entry for config in configs for entry in config.clusters),
@@ -321,15 +320,8 @@ def _with_user(found: ClientConfig, user: KubeconfigUser) -> ClientConfig:
 
 
 def _has_credentials(user: KubeconfigUser) -> bool:
-    return bool(
-        user.token
-        or user.token_file
-        or user.username
-        or user.password
-        or _has_certificate(user)
-        or user.plugin
-        or user.auth_provider
-    )
+    others = (user.token, user.token_file, user.username, user.password, user.plugin, user.auth_provider)
+    return any(others) or _has_certificate(user)
 
 
 def _has_certificate(user: KubeconfigUser) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from placement_ac.core.api.errors import ApiError, Conflict, Garbled, Gone, NotFound, Refused, Unavailable
+from placement_ac.core.api.errors import ApiError, Conflict, Gone, Malformed, NotFound, Refused, Unavailable
 from placement_ac.kube.deep_json import MAX_LEVELS, is_cut, loads, name_of
 
 Body = dict[str, Any]
@@ -62,7 +62,7 @@ def object_of(status: int, text: bytes, request: str, retry_after: str | None = 
     value.pop(SKIPPED, None)  # a worker may answer anything
     if has_cuts:
         if not isinstance(items := value.get("items"), list):
-            raise Garbled(f"{request}: the object is nested more than {MAX_LEVELS} levels deep")
+            raise Malformed(f"{request}: the object is nested more than {MAX_LEVELS} levels deep")
         whole = [not is_cut(item) for item in items]
         value["items"] = list(compress(items, whole))
         value[SKIPPED] = [name_of(item) for item, is_whole in zip(items, whole, strict=True) if not is_whole]
@@ -70,7 +70,7 @@ def object_of(status: int, text: bytes, request: str, retry_after: str | None = 
 
 
 def event_of(line: bytes, request: str) -> tuple[str, Body]:
-    """Return type and object of a line of a watch. Raises Garbled for any other line, ApiError for ERROR.
+    """Return type and object of a line of a watch. Raises Malformed for any other line, ApiError for ERROR.
 
     The type is SKIPPED for an object that is nested too deeply.
     """
@@ -82,7 +82,7 @@ def event_of(line: bytes, request: str) -> tuple[str, Body]:
     except (ValueError, TypeError, LookupError, AttributeError):
         is_event = False
     if not is_event:
-        raise Garbled(f"{request}: a line is no event")
+        raise Malformed(f"{request}: a line is no event")
     if code:
         raise error_of(code, item, request)
     return SKIPPED if has_cuts else change, item

@@ -12,11 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-import structlog
-
 from placement_ac.core.api.errors import ApiError, TlsFailed
-
-log = structlog.get_logger(__name__)
 
 REVIVE_SECONDS: Final = 180.0
 """After this long without anything on a watch, while others receive something, the session restarts."""
@@ -43,25 +39,6 @@ class HealthCheck:
     name: str
     problem: str = ""
     note: str = ""
-
-
-class Reachability:
-    """Whether the API server answers; a change is logged once, however many requests show it."""
-
-    def __init__(self) -> None:
-        self._is_unreachable = False
-
-    def unanswered(self, why: str) -> None:
-        """Note that it did not answer a request."""
-        if not self._is_unreachable:
-            self._is_unreachable = True
-            log.warning("the API server does not answer; trying again", error=why)
-
-    def answered(self) -> None:
-        """Note that it answered one."""
-        if self._is_unreachable:
-            self._is_unreachable = False
-            log.info("the API server answers again")
 
 
 class WatchHealth:

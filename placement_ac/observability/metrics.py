@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from importlib.metadata import version
-from typing import Final, NamedTuple
+from typing import Final
 
 from prometheus_client import (
     CollectorRegistry,
@@ -29,19 +29,8 @@ from placement_ac.core.api.errors import ApiError
 from placement_ac.core.dispatch.filters import FILTERS
 from placement_ac.core.draining.state import DrainState
 from placement_ac.core.plan.stats import PlacementStats
-from placement_ac.observability import measures
-from placement_ac.observability.measures import MetricDefinition, result_of
-
-
-class QueueLoad(NamedTuple):
-    """How busy a queue is: numbers of keys, and seconds."""
-
-    waiting: int = 0
-    oldest: float = 0.0
-    """How long the oldest key has waited."""
-    longest: float = 0.0
-    """How long the longest reconcile has been running."""
-    retrying: int = 0
+from placement_ac.observability import metric_definitions as definitions
+from placement_ac.observability.metric_definitions import MetricDefinition, QueueLoad, result_of
 
 
 class Metrics(Collector):
@@ -61,27 +50,27 @@ class Metrics(Collector):
         # They are a third of all series, and of no use.
         disable_created_metrics()  # type: ignore[no-untyped-call]  # the package has no types here
         self.registry = CollectorRegistry()
-        self._reconciles = _counter(measures.RECONCILES, self.registry)
-        self._reconcile_seconds = _histogram(measures.RECONCILE_SECONDS, self.registry)
-        self._latency = _histogram(measures.LATENCY, self.registry)
-        self._decision_changes = _counter(measures.DECISION_CHANGES, self.registry)
-        self._writes = _counter(measures.WRITES, self.registry)
-        self._writes_undone = _counter(measures.WRITES_UNDONE, self.registry)
-        self._api_seconds = _histogram(measures.API_SECONDS, self.registry)
-        self._api_errors = _counter(measures.API_ERRORS, self.registry)
-        self._list_writes = _counter(measures.LIST_WRITES, self.registry)
-        self._list_write_requests = _counter(measures.LIST_WRITE_REQUESTS, self.registry)
-        self._placing = _histogram(measures.PLACING, self.registry)
+        self._reconciles = _counter(definitions.RECONCILES, self.registry)
+        self._reconcile_seconds = _histogram(definitions.RECONCILE_SECONDS, self.registry)
+        self._latency = _histogram(definitions.LATENCY, self.registry)
+        self._decision_changes = _counter(definitions.DECISION_CHANGES, self.registry)
+        self._writes = _counter(definitions.WRITES, self.registry)
+        self._writes_undone = _counter(definitions.WRITES_UNDONE, self.registry)
+        self._api_seconds = _histogram(definitions.API_SECONDS, self.registry)
+        self._api_errors = _counter(definitions.API_ERRORS, self.registry)
+        self._list_writes = _counter(definitions.LIST_WRITES, self.registry)
+        self._list_write_requests = _counter(definitions.LIST_WRITE_REQUESTS, self.registry)
+        self._placing = _histogram(definitions.PLACING, self.registry)
         self.waiting: dict[Hashable, float] = {}
         """Key → since when an event waits for the writes that follow from it."""
         self.stats: dict[Hashable, PlacementStats] = {}
         self.registry.register(self)
         ProcessCollector(registry=self.registry)
-        for kind in measures.UNDONE_KINDS:  # a rate needs a first value of 0
+        for kind in definitions.UNDONE_KINDS:  # a rate needs a first value of 0
             self._writes_undone.labels(kind.kind)
-        for controller in measures.CONTROLLERS:
+        for controller in definitions.CONTROLLERS:
             self._latency.labels(controller)
-            for result in measures.RESULTS:
+            for result in definitions.RESULTS:
                 self._reconciles.labels(controller, result)
 
     def begin_session(self) -> None:
@@ -149,7 +138,7 @@ class Metrics(Collector):
         if seconds is not None:
             self._api_seconds.labels(verb).observe(seconds)
         if status is not None:
-            self._api_errors.labels(str(status or measures.NO_ANSWER), verb).inc()
+            self._api_errors.labels(str(status or definitions.NO_ANSWER), verb).inc()
 
     @contextmanager
     def measure_reconcile(self, key: Hashable, controller: str) -> Iterator["ReconcileRun"]:
@@ -182,30 +171,30 @@ class Metrics(Collector):
         yield from self._queue_gauges()
         yield from self._check_gauges()
         expiries = sorted(self._expiries().items())
-        yield _gauge(measures.EXPIRATION, (((cluster,), end.timestamp()) for cluster, end in expiries))
-        yield _gauge(measures.LEADER, [((), float(self._leading()))])
-        yield _gauge(measures.BUILD_INFO, [(_BUILD, 1.0)])
+        yield _gauge(definitions.EXPIRATION, (((cluster,), end.timestamp()) for cluster, end in expiries))
+        yield _gauge(definitions.LEADER, [((), float(self._leading()))])
+        yield _gauge(definitions.BUILD_INFO, [(_BUILD, 1.0)])
 
     def _queue_gauges(self) -> Iterable[Metric]:
         load = self._queue_load()
-        yield _gauge(measures.QUEUE_DEPTH, [((), load.waiting)])
-        yield _gauge(measures.QUEUE_AGE, [((), load.oldest)])
-        yield _gauge(measures.QUEUE_RUNNING, [((), load.longest)])
-        yield _gauge(measures.QUEUE_RETRYING, [((), load.retrying)])
+        yield _gauge(definitions.QUEUE_DEPTH, [((), load.waiting)])
+        yield _gauge(definitions.QUEUE_AGE, [((), load.oldest)])
+        yield _gauge(definitions.QUEUE_RUNNING, [((), load.longest)])
+        yield _gauge(definitions.QUEUE_RETRYING, [((), load.retrying)])
 
     def _check_gauges(self) -> Iterable[Metric]:
         stats = self.stats.values() if self._leading() else ()
         known = [(check, one) for one in stats for check in one.checks]
         yield _gauge(
-            measures.CHECK_ACTIVE,
+            definitions.CHECK_ACTIVE,
             (((name, one.placement, reason), float(active)) for (name, active, reason), one in known),
         )
         yield _gauge(
-            measures.CLUSTERS,
+            definitions.CLUSTERS,
             (((name, state), n) for (name, _, _), one in known for state, n in _cluster_counts(one)),
         )
         yield _gauge(
-            measures.CONNECTED,
+            definitions.CONNECTED,
             (
                 ((name, cluster), float(connected))
                 for (name, _, _), one in known
@@ -213,7 +202,7 @@ class Metrics(Collector):
             ),
         )
         yield _gauge(
-            measures.DRAIN_START,
+            definitions.DRAIN_START,
             (((name,), min(one.draining)) for (name, _, _), one in known if one.draining),
         )
         yield from _held_gauges(known)
@@ -258,16 +247,16 @@ def _held_gauges(known: Iterable[tuple[tuple[str, bool, str], PlacementStats]]) 
             if held.since:
                 began = held.since.timestamp()
                 since[check,] = min(began, since.get((check,), began))
-    yield _gauge(measures.HELD, counts.items())
-    yield _gauge(measures.HELD_START, since.items())
+    yield _gauge(definitions.HELD, counts.items())
+    yield _gauge(definitions.HELD_START, since.items())
 
 
 def _dispatch_gauges(known: Iterable[PlacementStats]) -> Iterator[Metric]:
-    yield _gauge(measures.UNFIT, [((one.placement,), one.unfit) for one in known])
+    yield _gauge(definitions.UNFIT, [((one.placement,), one.unfit) for one in known])
     refusals = Counts[str](dict.fromkeys(FILTERS, 0))
     for one in known:
         refusals.update(one.refusals)
-    yield _gauge(measures.REFUSALS, [((name,), number) for name, number in refusals.items()])
+    yield _gauge(definitions.REFUSALS, [((name,), number) for name, number in refusals.items()])
 
 
 def _counter(of: MetricDefinition, registry: CollectorRegistry) -> Counter:

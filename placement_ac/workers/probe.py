@@ -7,7 +7,7 @@ not answer delays no other.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
@@ -32,7 +32,7 @@ from placement_ac.workers.connector import (
     WorkerTimeout,
 )
 from placement_ac.workers.limiter import ProbeLimiter
-from placement_ac.workers.queries import WorkerQueries
+from placement_ac.workers.queries import HubLocalQueues, WorkerQueries
 
 log = structlog.get_logger(__name__)
 
@@ -141,6 +141,13 @@ class Probe:
         except ApiError as error:
             unknown = Unknown(str(self._connector.problem(error, login, "in")))
         return WorkerQueues(unknown, unknown)
+
+
+async def probe_checks(
+    probe: Probe, queues: HubLocalQueues, source: CredentialSource, checks: Collection[str]
+) -> Fitness:
+    """Return how fit the worker of `source` is for the jobs that go through these checks."""
+    return await probe.ask(source, await queues.for_checks(checks))
 
 
 def _queues_key(credential: CredentialObject, queues: Queues) -> _QueuesKey:

@@ -18,7 +18,6 @@ from placement_ac.core.api.constants import (
     DEPLOYMENT,
     KUEUE,
     KUEUE_MANAGER,
-    LABEL_RELEASE,
     LOCAL_QUEUE,
     NAMESPACE,
     Kind,
@@ -55,11 +54,7 @@ SELF_SUBJECT_REVIEW: Final = Kind(
 
 async def kueue_release(client: Client, namespace: str) -> str:
     """Return the release that Kueue's Deployment names; "" when it names none. Raises ApiError."""
-    deployment = await client.get(DEPLOYMENT.at("v1"), KUEUE_MANAGER, namespace)
-    containers = deployment["spec"]["template"]["spec"]["containers"]
-    image = next((one.get("image") for one in containers if one.get("name") == "manager"), "")
-    label = (deployment["metadata"].get("labels") or {}).get(LABEL_RELEASE)
-    return fitness.release_of(image, label)
+    return fitness.release_of(await client.get(DEPLOYMENT.at("v1"), KUEUE_MANAGER, namespace))
 
 
 async def running_kueue(client: Client, namespace: str) -> KueueRelease | None:

@@ -24,10 +24,10 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.errors import Conflict
+from placement_ac.core.api.fields import format_time
 from placement_ac.core.credentials.discovery import secret_names
 from placement_ac.kube.client import Object
-from placement_lab.standins.informer import StandIn
-from placement_lab.standins.key_queue import Key
+from placement_lab.standins.informer import Key, StandIn
 from placement_lab.standins.kueue import NAMESPACE
 
 
@@ -105,7 +105,7 @@ class UnsafeController(StandIn):
             check = self.objects(ADMISSION_CHECK).get(("", one["name"])) or {"spec": {}}
             if check["spec"].get("controllerName") != OUR_CONTROLLER or one["state"] != PENDING:
                 continue
-            now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            now = format_time(datetime.now(UTC))
             entry = {"name": one["name"], "state": READY, "message": "go", "lastTransitionTime": now}
             body = {"metadata": metadata, "status": {"admissionChecks": [entry]}}
             resource = self.informer.resources[WORKLOAD]

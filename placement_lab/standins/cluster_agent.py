@@ -25,8 +25,7 @@ from placement_lab.standins.cluster_permissions import (
     resource_meta,
     work_status,
 )
-from placement_lab.standins.informer import StandIn
-from placement_lab.standins.key_queue import Key
+from placement_lab.standins.informer import Key, StandIn
 from placement_lab.standins.managed_service_accounts import (
     AGENT_NAMESPACE,
     LABEL_IS_ACCOUNT,

@@ -7,8 +7,9 @@ objects that disappeared meanwhile as deletions. Everything runs in one event lo
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import aclosing
+from itertools import count
 from typing import ClassVar
 
 import structlog
@@ -16,21 +17,33 @@ from cachetools import LRUCache
 
 from placement_ac.core.api.constants import Kind, Resource
 from placement_ac.core.api.errors import ApiError, NotFound, Unavailable
-from placement_ac.kube.client import Client, Object
+from placement_ac.core.api.fields import key_of
+from placement_ac.kube.client import Client, Listing, Object
 from placement_ac.kube.login import Login
-from placement_lab.standins.key_queue import Key, KeyQueue, backoff
+from placement_ac.kube.reflector import BOOKMARK, Reflector
+from placement_ac.kube.workqueue import Requeue, Workqueue
 
+Key = tuple[str, ...]
+"""The key of a reconcile request; each stand-in defines its own parts."""
 Name = tuple[str, str]
 """(namespace, name); the namespace of a cluster-scoped object is ""."""
 OnChange = Callable[[Kind, str, str], None]
 OnError = Callable[[ApiError], None]
 
+FIRST_BACKOFF_SECONDS = 0.05
+LONGEST_BACKOFF_SECONDS = 0.5
+"""Short, so that a stand-in notices the end of an outage as soon as the controller does."""
 DELETED_UIDS_KEPT = 1000
 """The number of deleted objects to remember: the response to a write may arrive after the deletion."""
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 """Kubernetes: the annotation of the bookmark that ends the initial events."""
 
 log = structlog.get_logger(__name__)
+
+
+def backoff() -> Iterator[float]:
+    """Yield the seconds to wait after each consecutive failure."""
+    return (min(FIRST_BACKOFF_SECONDS * 2 ** min(n, 16), LONGEST_BACKOFF_SECONDS) for n in count())
 
 
 class HubInformer:
@@ -75,7 +88,7 @@ class HubInformer:
 
         If newer events of the object have arrived already, they win.
         """
-        key, uid = name_of(written), written["metadata"].get("uid")
+        key, uid = key_of(written), written["metadata"].get("uid")
         seen = self.objects[kind].get(key)
         newer = seen is not None and _version(seen) > _version(written)
         if newer or (uid is not None and uid in self._deleted_uids):
@@ -98,15 +111,17 @@ class HubInformer:
         failures = backoff()
         while True:
             try:
-                resource = await self._discover(kind)
-                streamed = kind in self._streamed
-                version = await (self._stream(resource) if streamed else self._list(resource))
-                while True:
-                    before, version = version, await self._watch(resource, version)
-                    if version == before:  # no event: wait before the next watch
-                        await asyncio.sleep(next(failures))
-                    else:
-                        failures = backoff()
+                resource, now = await self._discover(kind), dict[Name, Object]()
+                version = await self._stream(resource) if kind in self._streamed else ""
+                async with aclosing(Reflector(self._client, resource, version=version).follow()) as parts:
+                    async for part in parts:
+                        if not isinstance(part, Listing):
+                            failures = backoff()
+                            self._apply_event(kind, *part)
+                            continue
+                        now = (now if not part.first else {}) | {key_of(item): item for item in part.items}
+                        if part.last:
+                            self._apply_list(kind, now)
             except ApiError as error:
                 if isinstance(error, NotFound):
                     self._replace(kind, {})
@@ -125,14 +140,12 @@ class HubInformer:
         self.resources[kind] = found[kind]
         return found[kind]
 
-    async def _list(self, resource: Resource) -> str:
-        listing = await self._client.list(resource)
-        written = [name for kind, name in self._written if kind == resource.of]
+    def _apply_list(self, kind: Kind, now: dict[Name, Object]) -> None:
+        written = [name for of, name in self._written if of == kind]
         for name in written:
-            del self._written[resource.of, name]
-        self._replace(resource.of, {name_of(item): item for item in listing.items}, written)
-        self._listed[resource.of].set()
-        return listing.resource_version
+            del self._written[kind, name]
+        self._replace(kind, now, written)
+        self._listed[kind].set()
 
     def _replace(self, kind: Kind, now: dict[Name, Object], written: Iterable[Name] = ()) -> None:
         """Replace the known objects and report all changes, including our own writes in `written`."""
@@ -148,45 +161,32 @@ class HubInformer:
         async with aclosing(self._client.watch(resource, "", initial_events=True)) as events:
             async for change, item in events:
                 if change != "BOOKMARK":
-                    now[name_of(item)] = item
+                    now[key_of(item)] = item
                 elif INITIAL_EVENTS_END in (item["metadata"].get("annotations") or {}):
                     self._replace(resource.of, now)
                     self._listed[resource.of].set()
                     return str(item["metadata"]["resourceVersion"])
         raise Unavailable(f"WATCH {resource.path()}: ended before the initial events were complete")
 
-    async def _watch(self, resource: Resource, version: str) -> str:
-        """Process one watch and return the version to continue from. Raises ApiError."""
-        async with aclosing(self._client.watch(resource, version)) as events:
-            async for change, item in events:
-                version = self._apply_event(resource.of, change, item) or version
-        return version
-
-    def _apply_event(self, kind: Kind, change: str, item: Object) -> str:
-        """Apply one watch event to `objects` and return its resource version."""
-        if change != "BOOKMARK":
-            key = name_of(item)
-            if change == "DELETED":
-                self._deleted_uids[item["metadata"].get("uid", "")] = True
-                self._written.pop((kind, key), None)
-                self.objects[kind].pop(key, None)
-            else:
-                self.objects[kind][key] = self._newest(kind, item)
-            self._on_change(kind, *key)
-        return str(item["metadata"].get("resourceVersion", ""))
+    def _apply_event(self, kind: Kind, change: str, item: Object) -> None:
+        if change == BOOKMARK:
+            return
+        key = key_of(item)
+        if change == "DELETED":
+            self._deleted_uids[item["metadata"].get("uid", "")] = True
+            self._written.pop((kind, key), None)
+            self.objects[kind].pop(key, None)
+        else:
+            self.objects[kind][key] = self._newest(kind, item)
+        self._on_change(kind, *key)
 
     def _newest(self, kind: Kind, item: Object) -> Object:
         """Return our written object if it is newer than the received `item`, else `item`."""
-        written = self._written.get((kind, name_of(item)))
+        written = self._written.get((kind, key_of(item)))
         if written is not None and _version(item) < _version(written):
             return written
-        self._written.pop((kind, name_of(item)), None)
+        self._written.pop((kind, key_of(item)), None)
         return item
-
-
-def name_of(item: Object) -> Name:
-    """Return (namespace, name) of an object."""
-    return item["metadata"].get("namespace", ""), item["metadata"]["name"]
 
 
 def _version(item: Object) -> int:
@@ -198,7 +198,7 @@ def _version(item: Object) -> int:
 class StandIn(ABC):
     """A small controller: maps events to keys, and reconciles each key from the informer's objects.
 
-    Reconciles one key at a time, from a `KeyQueue`.
+    Each of its queues reconciles one key at a time.
     """
 
     name: ClassVar[str]
@@ -210,7 +210,16 @@ class StandIn(ABC):
     def __init__(self, login: Login) -> None:
         self.client = Client(login, field_manager=self.name)
         self.informer = HubInformer(self.client, self.kinds, self._changed, optional=self.optional)
-        self._queue = KeyQueue(self.name, self.reconcile)
+        self._queues: list[Workqueue[Key]] = []
+        self._queue = self.new_queue()
+        self._failure: asyncio.Future[None] | None = None
+        """Done when an unexpected error has to end it."""
+
+    def new_queue(self) -> Workqueue[Key]:
+        """Return another queue, whose keys are reconciled while those of the first one are."""
+        backoffs = (FIRST_BACKOFF_SECONDS, LONGEST_BACKOFF_SECONDS)
+        self._queues.append(Workqueue(self._work, parallel=1, backoff=backoffs))
+        return self._queues[-1]
 
     @abstractmethod
     def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
@@ -224,12 +233,29 @@ class StandIn(ABC):
         """Watch and reconcile until cancelled; reconciling starts after every kind has been listed once."""
         async with self.client, asyncio.TaskGroup() as tasks:
             tasks.create_task(self.informer.run())
-            await self.informer.synced()
-            await self._queue.run()
+            self._failure = asyncio.get_running_loop().create_future()
+            try:
+                await self._failure
+            finally:
+                for queue in self._queues:
+                    queue.clear()
+                    await queue.close()
+
+    async def _work(self, key: Key) -> None:
+        await self.informer.synced()
+        try:
+            await self.reconcile(key)
+        except ApiError as error:
+            log.debug("trying again", stand_in=self.name, key=key, error=error.message)
+            raise Requeue from None
+        except Exception as error:
+            if self._failure is None or self._failure.done():
+                raise
+            self._failure.set_exception(error)
 
     def enqueue(self, key: Key, *, after: float = 0.0) -> None:
         """Enqueue `key`, `after` seconds from now."""
-        self._queue.add(key, after=after)
+        self._queue.add_after(key, after)
 
     def objects(self, kind: Kind) -> dict[Name, Object]:
         """Return the objects of `kind` by (namespace, name)."""
@@ -237,7 +263,7 @@ class StandIn(ABC):
 
     async def patch(self, kind: Kind, item: Object, patch: Object, subresource: str = "") -> Object:
         """Merge `patch` into the object; raises Conflict if it has changed since it was read."""
-        namespace, name = name_of(item)
+        namespace, name = key_of(item)
         whole = patch | {
             "metadata": {"resourceVersion": item["metadata"]["resourceVersion"], **patch.get("metadata", {})}
         }

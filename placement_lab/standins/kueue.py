@@ -19,10 +19,10 @@ from placement_ac.core.api.constants import (
     SECRET,
     Kind,
 )
+from placement_ac.core.api.fields import format_time
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
-from placement_lab.standins.informer import Name, StandIn
-from placement_lab.standins.key_queue import Key
+from placement_lab.standins.informer import Key, Name, StandIn
 from placement_lab.standins.kueue_rules import (
     ActiveCondition,
     KueueCache,
@@ -154,7 +154,7 @@ class MultiKueue(StandIn):
         metadata = item["metadata"]
         condition = now | {
             "type": CONDITION_ACTIVE,
-            "lastTransitionTime": before["lastTransitionTime"] if same else _now(),
+            "lastTransitionTime": before["lastTransitionTime"] if same else format_time(datetime.now(UTC)),
             "observedGeneration": metadata.get("generation", 0),
         }
         identity = {field: metadata[field] for field in ("name", "namespace") if field in metadata}
@@ -186,8 +186,3 @@ def _sources(cluster: Object) -> set[str]:
     source = source_of(cluster)
     profile, reference = source.get("clusterProfileRef") or {}, source.get("kubeConfig") or {}
     return {profile.get("name", ""), reference.get("location", "")}
-
-
-def _now() -> str:
-    """Return the current time as in conditions: RFC 3339, UTC, whole seconds."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -29,10 +29,10 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.errors import Conflict, NotFound, Refused
+from placement_ac.core.api.fields import key_of
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
-from placement_lab.standins.informer import Name, name_of
-from placement_lab.standins.key_queue import Key, KeyQueue
+from placement_lab.standins.informer import Key, Name
 from placement_lab.standins.kueue import CLUSTER_QUEUE, IN_USE, LOCAL_QUEUE, NAMESPACE, MultiKueue
 from placement_lab.standins.kueue_jobs import JOB, workload_name
 from placement_lab.standins.kueue_remote import RemoteClient, prebuilt_workload
@@ -136,22 +136,17 @@ class Kueue(MultiKueue):
         self._last_seen: dict[Name, Object] = {}
         self._rounds: dict[Name, float] = {}
         self._lists: dict[str, tuple[str, ...]] = {}
-        self._group_queue = KeyQueue(MULTIKUEUE, self.reconcile)
+        self._group_queue = self.new_queue()
         self._judges[MULTIKUEUE_CLUSTER] = self._judge_worker
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as self._tasks:
             self.enqueue(_GARBAGE_COLLECTION, after=self.settings.gc_seconds)
-            self._tasks.create_task(self._run_group_queue())
             await super().run()
-
-    async def _run_group_queue(self) -> None:
-        await self.informer.synced()
-        await self._group_queue.run()
 
     def enqueue(self, key: Key, *, after: float = 0.0) -> None:
         if key[0] == MULTIKUEUE:
-            self._group_queue.add(key, after=after)
+            self._group_queue.add_after(key, after)
         else:
             super().enqueue(key, after=after)
 
@@ -313,7 +308,7 @@ class Kueue(MultiKueue):
         self.informer.remember(WORKLOAD, made)
 
     def _has_workload(self, job: Object) -> bool:
-        namespace, uid = name_of(job)[0], job["metadata"]["uid"]
+        namespace, uid = key_of(job)[0], job["metadata"]["uid"]
         return any(
             owner["uid"] == uid
             for key, item in self.objects(WORKLOAD).items()

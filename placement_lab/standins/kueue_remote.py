@@ -25,10 +25,11 @@ from placement_ac.core.api.errors import (
     Refused,
     Unavailable,
 )
+from placement_ac.core.api.fields import key_of
 from placement_ac.core.token_bucket import TokenBucket
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
-from placement_lab.standins.informer import HubInformer, Name, OnChange, name_of
+from placement_lab.standins.informer import HubInformer, Name, OnChange
 from placement_lab.standins.kueue_jobs import JOB
 from placement_lab.standins.multikueue import RemoteWorker
 from placement_lab.standins.multikueue.objects import (
@@ -160,7 +161,7 @@ class RemoteClient:
         """Delete the worker's Job of a Workload."""
         job = self.job_of(workload)
         if job is not None:
-            await self.delete(JOB, name_of(job))
+            await self.delete(JOB, key_of(job))
 
     def _connection(self) -> tuple[Client, HubInformer]:
         if self._client is None or self._informer is None:

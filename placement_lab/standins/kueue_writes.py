@@ -13,8 +13,9 @@ from typing import Final
 
 from placement_ac.core.api.constants import WORKLOAD
 from placement_ac.core.api.errors import Refused
+from placement_ac.core.api.fields import key_of
 from placement_ac.kube.client import Client, Object
-from placement_lab.standins.informer import HubInformer, Name, name_of
+from placement_lab.standins.informer import HubInformer, Name
 from placement_lab.standins.kueue import IN_USE
 from placement_lab.standins.kueue_jobs import JOB, PODS_READY, pods_ready
 from placement_lab.standins.kueue_remote import RemoteClient
@@ -79,7 +80,7 @@ class WorkloadWriter:
 
     async def _merge(self, workload: Object, patch: Object) -> Object:
         metadata = patch.get("metadata", {}) | {"resourceVersion": workload["metadata"]["resourceVersion"]}
-        namespace, name = name_of(workload)
+        namespace, name = key_of(workload)
         resource = self.informer.resources[WORKLOAD]
         written = await self.client.merge(resource, name, patch | {"metadata": metadata}, namespace=namespace)
         if "deletionTimestamp" not in workload["metadata"]:
@@ -119,7 +120,7 @@ class WorkloadWriter:
     async def _on_job(self, operation: SuspendJob | WriteJobStatus, job: Object | None) -> None:
         if job is None:
             return
-        namespace, name = name_of(job)
+        namespace, name = key_of(job)
         resource, before = self.informer.resources[JOB], job.get("status") or {}
         if isinstance(operation, SuspendJob):
             patch: Object = {"spec": {"suspend": operation.suspend}}
@@ -135,16 +136,16 @@ class WorkloadWriter:
 
     def _on_round(self, operation: StartRound | ForgetRound, inputs: WorkloadInputs) -> None:
         if isinstance(operation, StartRound):
-            self.rounds[name_of(inputs.workload)] = inputs.now
+            self.rounds[key_of(inputs.workload)] = inputs.now
         else:
-            self.rounds.pop(name_of(inputs.workload), None)
+            self.rounds.pop(key_of(inputs.workload), None)
 
     async def _on_worker(
         self,
         operation: CreateCopy | DeactivateCopy | DeleteCopy | CreateJob | DeleteJob,
         inputs: WorkloadInputs,
     ) -> None:
-        remote, key = self.remotes[operation.cluster], name_of(inputs.workload)
+        remote, key = self.remotes[operation.cluster], key_of(inputs.workload)
         match operation:
             case CreateCopy(_, body):
                 await remote.create(WORKLOAD, body)

@@ -21,11 +21,10 @@ from kubectl_placement.scheduling.conditions import merged
 from kubectl_placement.scheduling.fleet import Memo, own_decisions
 from placement_ac.core.api.constants import OCM_CLUSTER, PLACEMENT, PLACEMENT_DECISION, PLACEMENT_SCORE, Kind
 from placement_ac.core.api.errors import NotFound
-from placement_ac.core.api.fields import Obj, listed, section, text
+from placement_ac.core.api.fields import Obj, key_of, listed, section, text
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
-from placement_lab.standins.informer import Name, StandIn, name_of
-from placement_lab.standins.key_queue import Key
+from placement_lab.standins.informer import Key, Name, StandIn
 
 MANAGED_CLUSTER: Final = Kind(OCM_CLUSTER, "ManagedCluster", "managedclusters", False, ("v1",))
 CLUSTER_SET: Final = Kind(OCM_CLUSTER, "ManagedClusterSet", "managedclustersets", False, ("v1beta2",))
@@ -159,7 +158,7 @@ class Scheduler(StandIn):
         before = {"numberOfSelectedClusters": 0, **section(placement, "status")}
         changed = {field: value for field, value in outcome.status.items() if before.get(field) != value}
         if changed:
-            await self._patch(PLACEMENT, name_of(placement), {"status": changed}, "status")
+            await self._patch(PLACEMENT, key_of(placement), {"status": changed}, "status")
 
     async def _reconcile_binding(self, key: Name) -> None:
         """Mark a binding as bound if its set exists."""
@@ -180,8 +179,8 @@ class Scheduler(StandIn):
 
     def _remember(self, kind: Kind, written: Object) -> None:
         """Store a written object, so that the next reconcile uses it."""
-        self._written[kind, name_of(written)] = written
-        self.objects(kind)[name_of(written)] = written
+        self._written[kind, key_of(written)] = written
+        self.objects(kind)[key_of(written)] = written
 
     def _keep_newer(self, kind: Kind, key: Name) -> None:
         """Restore our written object if an older event has just replaced it."""

@@ -39,8 +39,7 @@ from placement_lab.standins.cluster_permissions import (
     work_name,
     work_of,
 )
-from placement_lab.standins.informer import Name, StandIn
-from placement_lab.standins.key_queue import Key
+from placement_lab.standins.informer import Key, Name, StandIn
 from placement_lab.standins.managed_service_accounts import (
     AGENT_NAMESPACE,
     LABEL_IS_ACCOUNT,

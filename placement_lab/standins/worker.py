@@ -12,10 +12,10 @@ from typing import ClassVar, Final
 
 from placement_ac.core.api.constants import WORKLOAD, Kind
 from placement_ac.core.api.errors import Conflict, NotFound
+from placement_ac.core.api.fields import key_of
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
-from placement_lab.standins.informer import Name, StandIn, name_of
-from placement_lab.standins.key_queue import Key
+from placement_lab.standins.informer import Key, Name, StandIn
 from placement_lab.standins.kueue_jobs import JOB, completed, end_of_sleep, job_status
 from placement_lab.standins.multikueue import (
     Operation,
@@ -120,8 +120,8 @@ class KueueWorker(StandIn):
     def _waiting_keys(self) -> list[Key]:
         """Return the keys of the Workloads without quota, oldest first."""
         workloads = [item for item in self.objects(WORKLOAD).values() if not has_quota(item)]
-        workloads.sort(key=lambda item: (item["metadata"]["creationTimestamp"], name_of(item)))
-        return [("workload", *name_of(item)) for item in workloads]
+        workloads.sort(key=lambda item: (item["metadata"]["creationTimestamp"], key_of(item)))
+        return [("workload", *key_of(item)) for item in workloads]
 
     def _reconcile_waiting(self) -> None:
         for key in self._waiting_keys():
@@ -150,7 +150,7 @@ class KueueWorker(StandIn):
         """Complete a running Job, or look at it again when it ends."""
         left = end - time.time()
         if left > 0:
-            self.enqueue(("job", *name_of(job)), after=left)
+            self.enqueue(("job", *key_of(job)), after=left)
         else:
             await self.patch(JOB, job, {"status": completed(time.time())}, "status")
 

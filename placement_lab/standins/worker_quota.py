@@ -12,7 +12,7 @@ from placement_ac.core.api.constants import KUEUE, WORKLOAD, Kind
 from placement_ac.core.api.pod_requests import PODS, podset_requests
 from placement_ac.core.api.quantities import format_milli, milli
 from placement_ac.kube.client import Object
-from placement_lab.standins.key_queue import Key
+from placement_lab.standins.informer import Key
 from placement_lab.standins.kueue import CLUSTER_QUEUE, LOCAL_QUEUE
 from placement_lab.standins.kueue_jobs import JOB
 from placement_lab.standins.multikueue import has_quota

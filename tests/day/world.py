@@ -133,8 +133,8 @@ class World:
 
     def start(self) -> None:
         """Start the controller, in the running loop."""
-        read_facts = self._read_facts if self.settings.dispatcher else None
-        self.controller = self._begin(read_facts)
+        read_queues = self._read_queues if self.settings.dispatcher else None
+        self.controller = self._begin(read_queues)
         for name in PLACEMENTS:
             self._decide(name)
 
@@ -316,8 +316,8 @@ class World:
         token = jwt(cluster, issued, valid.total_seconds() / 3600)
         self.hub.put(secret(f"multikueue-{cluster}", kubeconfig(token)))
 
-    async def _read_facts(self, cluster: KueueObject) -> WorkerFacts:
-        """Read a worker's queues, as `workers.facts` does."""
+    async def _read_queues(self, cluster: KueueObject) -> WorkerFacts:
+        """Read a worker's queues, as `workers.queues` does."""
         await asyncio.sleep(self._odds.draw(ASK_SECONDS))
         worker = self.kueue.workers[cluster.meta.name]
         if not worker.reachable:

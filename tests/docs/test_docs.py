@@ -40,15 +40,15 @@ from kubectl_placement.status.model import (
 from placement_ac.cli.main import COMMANDS, main
 from placement_ac.config.load import PREFIX
 from placement_ac.config.settings import Settings, default_of
-from placement_ac.controller import hub_discovery, recorder, session, workqueue
+from placement_ac.controller import hub_discovery, recorder, session
 from placement_ac.core.api import constants, decode, list_change, objects
 from placement_ac.core.credentials import discovery, readiness
 from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningObjects, ProvisioningPolicy
 from placement_ac.core.kubeconfig.source import Unusable
 from placement_ac.core.selection import probe_schedule
-from placement_ac.kube import client, informer
+from placement_ac.kube import client, informer, workqueue
 from placement_ac.observability import health
-from placement_ac.observability.measures import MEASURES
+from placement_ac.observability.metric_definitions import DEFINITIONS
 from placement_ac.workers import connector, queries
 from placement_lab.demo.renderers import TextRenderer, document
 from placement_lab.demo.runner import DemoStepResult
@@ -170,8 +170,7 @@ def test_times() -> None:
         hub_discovery.MISSING_GRACE_SECONDS,
         informer.RELIST_SECONDS,
         informer.KOPF_RELIST_SECONDS,
-        workqueue.FIRST_BACKOFF_SECONDS,
-        workqueue.MAX_BACKOFF_SECONDS,
+        *workqueue.BACKOFF_SECONDS,
         probe_schedule.GOOD_SECONDS,
         probe_schedule.BAD_SECONDS,
         queries.CACHE_SECONDS,
@@ -221,7 +220,7 @@ def test_events() -> None:
 
 
 def test_metrics() -> None:
-    wanted = [(m.name, m.type, ", ".join(m.labels), m.help.replace("`", "")) for m in MEASURES]
+    wanted = [(m.name, m.type, ", ".join(m.labels), m.help.replace("`", "")) for m in DEFINITIONS]
     assert table(MONITORING, "Metrics") == wanted
 
 

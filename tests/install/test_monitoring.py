@@ -9,7 +9,7 @@ import pytest
 import yaml
 from promql_parser import AggModifierType, AggregateExpr, BinaryExpr, Call, VectorSelector
 
-from placement_ac.observability.measures import MEASURES
+from placement_ac.observability.metric_definitions import DEFINITIONS
 from tests.support.documents import MONITORING, table
 from tests.support.monitoring import (
     FOLDER,
@@ -35,7 +35,7 @@ ALL = [pytest.param(expression, id=expression.where) for expression in expressio
 def exported() -> dict[str, set[str]]:
     """Name → labels of every series that a scrape can return."""
     found: dict[str, set[str]] = {name: set(TARGET) for name in PROCESS}
-    for measure in MEASURES:
+    for measure in DEFINITIONS:
         labels = {*measure.labels, *TARGET}
         if measure.type == "histogram":
             found[f"{measure.name}_bucket"] = labels | {"le"}
@@ -142,7 +142,7 @@ def test_the_docs_have_every_panel() -> None:
 
 def test_every_metric_is_on_the_dashboard() -> None:
     text = " ".join(expression.text for expression in expressions())
-    assert [measure.name for measure in MEASURES if measure.name not in text] == []
+    assert [measure.name for measure in DEFINITIONS if measure.name not in text] == []
 
 
 # -- Grafana

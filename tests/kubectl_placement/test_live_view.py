@@ -1,4 +1,4 @@
-"""A board that follows a hub has the same statuses as a reading from scratch, after any change."""
+"""A LiveStatus that follows a hub has the same statuses as a reading from scratch, after any change."""
 
 import base64
 import copy
@@ -15,7 +15,7 @@ from kubectl_placement.cli.ui_feed import KINDS
 from kubectl_placement.hub.dump import dump_of
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.status.check_status import check_statuses
-from kubectl_placement.ui.board import Board
+from kubectl_placement.ui.live_status import LiveStatus
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
@@ -199,53 +199,53 @@ def changed(view: HubView, chance: random.Random, version: int, trash: list[Obje
 )
 def test_after_any_change_it_has_what_a_new_reading_has(seed: int, steps: int) -> None:
     chance = random.Random(seed)
-    board, reading = Board(), whole_fleet()
-    board.update(reading)
+    live, reading = LiveStatus(), whole_fleet()
+    live.update(reading)
     computed, trash = 0, list[Object]()
     for step in range(steps):
         reading = changed(reading, chance, 10_000 + step, trash)
-        computed += len(board.update(reading))
+        computed += len(live.update(reading))
         expected = {one.name: one for one in check_statuses(replace(reading))}
-        assert board.statuses == expected, step
+        assert live.statuses == expected, step
     assert computed < steps * CHECKS * 0.8  # else it proves nothing
 
 
 def test_only_what_a_change_concerns_is_computed() -> None:
-    board, reading = Board(), whole_fleet()
-    assert len(board.update(reading)) == CHECKS
-    assert board.update(replace(reading)) == []
+    live, reading = LiveStatus(), whole_fleet()
+    assert len(live.update(reading)) == CHECKS
+    assert live.update(replace(reading)) == []
     decision = copy.deepcopy(reading.dump.of(PLACEMENT_DECISION)[1])
     decision["metadata"]["resourceVersion"] = "1000"
     decision["status"]["decisions"][0]["score"] = 7
     decisions = (reading.dump.of(PLACEMENT_DECISION)[0], decision, *reading.dump.of(PLACEMENT_DECISION)[2:])
     later = replace(reading, dump=reading.dump.with_objects({PLACEMENT_DECISION: decisions}))
-    assert board.update(later) == ["placement-001"]
-    scores = {row.name: row.score for row in board.statuses["placement-001"].clusters}
+    assert live.update(later) == ["placement-001"]
+    scores = {row.name: row.score for row in live.statuses["placement-001"].clusters}
     assert scores[decision["status"]["decisions"][0]["clusterName"]] == 7
 
 
 def test_old_statuses_are_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Credentials expire without any change on the hub."""
-    board, reading = Board(), whole_fleet()
-    board.update(reading)
-    monkeypatch.setattr("kubectl_placement.ui.board.BATCH", CHECKS - 1)
-    assert board.refresh(NOW + timedelta(seconds=59)) == []
-    before, later = dict(board.statuses), datetime.now(UTC) + timedelta(days=2)
-    assert len(board.refresh(later)) == CHECKS - 1
-    assert len(board.refresh(later)) == 1
-    assert board.refresh(later) == []
+    live, reading = LiveStatus(), whole_fleet()
+    live.update(reading)
+    monkeypatch.setattr("kubectl_placement.ui.live_status.BATCH", CHECKS - 1)
+    assert live.refresh(NOW + timedelta(seconds=59)) == []
+    before, later = dict(live.statuses), datetime.now(UTC) + timedelta(days=2)
+    assert len(live.refresh(later)) == CHECKS - 1
+    assert len(live.refresh(later)) == 1
+    assert live.refresh(later) == []
     now = {one.name: one for one in check_statuses(replace(reading, now=later))}
     assert before != now
-    assert board.statuses == now
+    assert live.statuses == now
 
 
 def test_a_check_that_is_gone_is_forgotten() -> None:
-    board, reading = Board(), whole_fleet()
-    board.update(reading)
+    live, reading = LiveStatus(), whole_fleet()
+    live.update(reading)
     rest = tuple(
         one for one in reading.dump.of(ADMISSION_CHECK) if one["metadata"]["name"] != "placement-001"
     )
-    board.update(replace(reading, dump=reading.dump.with_objects({ADMISSION_CHECK: rest})))
-    assert sorted(board.statuses) == ["placement-000", "placement-002", "placement-003"]
+    live.update(replace(reading, dump=reading.dump.with_objects({ADMISSION_CHECK: rest})))
+    assert sorted(live.statuses) == ["placement-000", "placement-002", "placement-003"]
     with pytest.raises(KeyError):
-        board.timeline("placement-001", NOW)
+        live.timeline("placement-001", NOW)

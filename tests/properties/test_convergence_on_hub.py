@@ -23,13 +23,13 @@ from hypothesis import strategies as st
 from placement_ac.cache.store import Cache
 from placement_ac.controller.reconcile import Reconciler
 from placement_ac.controller.recorder import Recorder
-from placement_ac.controller.workqueue import Requeue
 from placement_ac.controller.writer import Writer
 from placement_ac.core.api.constants import WATCHED_KINDS, Kind
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.state import HubFacts, Key, WorkerCopies
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
+from placement_ac.kube.workqueue import Requeue
 from placement_lab.hub import Hub
 from tests.support.builders import AT_ONCE
 from tests.support.driver import CORE, NS, OCM, PARAMETERS, Driver

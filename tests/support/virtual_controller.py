@@ -17,11 +17,10 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from placement_ac.cache.store import Cache
-from placement_ac.controller.background_queries import ReadFacts
+from placement_ac.controller.background_queries import ReadQueues
 from placement_ac.controller.reconcile import Reconciler
 from placement_ac.controller.recorder import Recorder
 from placement_ac.controller.session import ECHO_SECONDS, WRITTEN_KINDS
-from placement_ac.controller.workqueue import Workqueue
 from placement_ac.controller.writer import Writer
 from placement_ac.core.api import constants, decode
 from placement_ac.core.api.constants import KUEUE_ADMISSION, WORKLOAD, Kind, Resource
@@ -30,6 +29,7 @@ from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.state import HubFacts, Key, PlacementPolicy, WorkerCopies
 from placement_ac.core.plan.diff import Apply, SetCondition
 from placement_ac.kube.informer import RELIST_SECONDS
+from placement_ac.kube.workqueue import Workqueue
 from placement_ac.observability.metrics import Metrics
 from placement_lab.standins.multikueue.objects import deep_copy
 from tests.support.builders import (
@@ -469,11 +469,11 @@ def _deliver(answer: asyncio.Future[Raw], done: Raw | ApiError) -> None:
 class VirtualController:
     """A controller that crashes and restarts. It starts when it is created.
 
-    `read_facts`: reads a worker's queues, for our dispatcher.
+    `read_queues`: reads a worker's queues, for our dispatcher.
     """
 
     def __init__(
-        self, hub: VirtualHub, policy: PlacementPolicy, odds: Odds, read_facts: ReadFacts | None = None
+        self, hub: VirtualHub, policy: PlacementPolicy, odds: Odds, read_queues: ReadQueues | None = None
     ) -> None:
         self._hub = hub
         self._story = asyncio.current_task()
@@ -482,7 +482,7 @@ class VirtualController:
         """When it started last."""
         self.reconciles: Counter[Key] = Counter()
         """How often each key was reconciled, over all lives."""
-        self._live = partial(_Life, hub, policy, odds, read_facts, self.reconciles)
+        self._live = partial(_Life, hub, policy, odds, read_queues, self.reconciles)
         self._life: _Life | None = self._live()
         hub.struck = self._die
 
@@ -518,7 +518,7 @@ class _Life:
         hub: VirtualHub,
         policy: PlacementPolicy,
         odds: Odds,
-        read_facts: ReadFacts | None,
+        read_queues: ReadQueues | None,
         reconciles: Counter[Key],
     ) -> None:
         self._hub = hub
@@ -538,7 +538,7 @@ class _Life:
             Writer(client, served, self._wrote, self.metrics, monotonic=self._loop.time),
             Recorder(client, served, self._clock),
             read_copies=self._ask,
-            read_facts=read_facts,
+            read_queues=read_queues,
             clock=self._clock,
             monotonic=self._loop.time,
             add_after=self._queue.add_after,

@@ -15,7 +15,7 @@ from placement_ac.cli.main import COMMANDS
 from placement_ac.config.load import PREFIX
 from placement_ac.config.settings import Settings, default_of
 from placement_ac.core.api.constants import EVENTS, REASONS
-from placement_ac.observability.measures import MEASURES, MetricDefinition
+from placement_ac.observability.metric_definitions import DEFINITIONS, MetricDefinition
 from tests.support.documents import ROOT, TROUBLESHOOTING, lines_of
 from website import generated
 from website.examples import example
@@ -91,7 +91,7 @@ def test_every_entry_of_the_navigation_exists() -> None:
     [
         pytest.param(generated.reasons, list(REASONS), id="reasons"),
         pytest.param(generated.events, list(EVENTS), id="events"),
-        pytest.param(generated.metrics, [measure.name for measure in MEASURES], id="metrics"),
+        pytest.param(generated.metrics, [measure.name for measure in DEFINITIONS], id="metrics"),
         pytest.param(generated.settings, [f"--{name}" for name in DASHED], id="settings"),
         pytest.param(generated.commands, [f"placement-ac {name}" for name in COMMANDS], id="commands"),
         pytest.param(generated.checks, [rule.check for rule in generated.CHECKS], id="checks"),
@@ -158,7 +158,7 @@ def test_the_lines_for_the_settings_file_are_yaml() -> None:
     ]
 
 
-@pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
+@pytest.mark.parametrize("measure", DEFINITIONS, ids=lambda measure: measure.name)
 def test_the_query_of_a_metric_is_valid(measure: MetricDefinition) -> None:
     assert promql_parser.parse(generated.query(measure))
 

@@ -40,7 +40,7 @@ class TlsFailed(Unavailable):
     """No connection: the certificate of the server, or ours, was not accepted."""
 
 
-class Garbled(Unavailable):
+class Malformed(Unavailable):
     """The answer is not of the shape that was asked for: none of it is trusted."""
 
 
@@ -64,7 +64,7 @@ class NotLeading(ApiError):
     """The write was not sent: this process does not lead; the leader will do it."""
 
 
-class WorkloadTrouble(ApiError):
+class WorkloadWritesFailed(ApiError):
     """Some writes to Workloads failed; all others were tried."""
 
 
@@ -75,7 +75,7 @@ class Postponed(Unavailable):
     """
 
 
-class Undone(ApiError):
+class HeldBack(ApiError):
     """The write was not sent: somebody has undone it again and again; `retry_after` says when it is sent."""
 
 

@@ -6,7 +6,7 @@ make a reader raise.
 """
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 Obj: TypeAlias = Mapping[str, Any]
@@ -64,6 +64,11 @@ def parse_time(written: str) -> datetime | None:
     except ValueError:
         return None
     return when if when.tzinfo else None
+
+
+def format_time(when: datetime) -> str:
+    """Return a time as Kubernetes writes a metav1.Time: RFC 3339, UTC, whole seconds."""
+    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def name_of(obj: Obj) -> str:

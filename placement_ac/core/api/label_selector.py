@@ -1,7 +1,8 @@
 """
-Label selectors in kubectl's syntax: `a=b,c!=d,e in (f, g),h notin (i),j,!k,l>5`.
+Label selectors: in kubectl's syntax, `a=b,c!=d,e in (f, g),h notin (i),j,!k,l>5`, and as objects.
 
-Pure. Source: k8s.io/apimachinery `labels.Parse`; a key that is missing satisfies `!=` and `notin`.
+Pure. Sources: k8s.io/apimachinery `labels.Parse`, `metav1.LabelSelectorAsSelector`, `labels.NewRequirement`.
+A key that is missing satisfies `!=` and `notin`.
 """
 
 import re
@@ -9,6 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from placement_ac.core.api import fields
 from placement_ac.core.api.text import shortened
 
 CLAIM: Final = "claim:"
@@ -23,9 +25,13 @@ _ORDER: Final = re.compile(rf"({_KEY})\s*([<>])\s*(-?\d+)")
 _PART: Final = re.compile(r"((?:[^,(]|\([^)]*\)?)*),")
 """A requirement up to the comma outside of parentheses that ends it; the alternatives exclude each other."""
 
+_NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_PREFIX: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_PREFIX_MAX: Final = 253
+
 
 class SelectorError(ValueError):
-    """The text is no label selector; its message quotes the part that is not."""
+    """It is no label selector; the message quotes what is wrong, of an object in Kubernetes' words."""
 
 
 class Requirement(NamedTuple):
@@ -67,6 +73,15 @@ class Requirement(NamedTuple):
         return f"{self.key}{'>' if self.operator == 'Gt' else '<'}{values}"
 
 
+Selector = tuple[Requirement, ...]
+"""Requirements that must all be met; without any it selects everything."""
+
+
+def first_unmet(selector: Selector, labels: Mapping[str, str]) -> Requirement | None:
+    """Return the first requirement that these labels do not meet; None if they match."""
+    return next((one for one in selector if not one.is_met_by(labels)), None)
+
+
 def _is_beyond(operator: str, value: str | None, bounds: tuple[str, ...]) -> bool:
     try:
         number, bound = int(value or ""), int(bounds[0] if bounds else "")
@@ -75,8 +90,8 @@ def _is_beyond(operator: str, value: str | None, bounds: tuple[str, ...]) -> boo
     return number > bound if operator == "Gt" else number < bound
 
 
-def parse_label_selector(text: str) -> tuple[Requirement, ...]:
-    """Return the requirements, which must all be met; none for an empty text. Raises SelectorError."""
+def parse_label_selector(text: str) -> Selector:
+    """Return the requirements; none for an empty text. Raises SelectorError."""
     found = _parsed(text)
     if isinstance(found, str):
         raise SelectorError(found)
@@ -84,7 +99,7 @@ def parse_label_selector(text: str) -> tuple[Requirement, ...]:
 
 
 @lru_cache(maxsize=64)  # of annotations of up to 8 KB
-def _parsed(text: str) -> tuple[Requirement, ...] | str:
+def _parsed(text: str) -> Selector | str:
     """Return the requirements, or what is wrong: a wrong text is judged for each cluster, too."""
     try:
         return (
@@ -108,3 +123,50 @@ def _requirement(text: str) -> Requirement:
     if match := _ORDER.fullmatch(text):
         return Requirement(match[1], "Gt" if match[2] == ">" else "Lt", (match[3],))
     raise SelectorError(f"{shortened(text)!r} is not a label selector")
+
+
+# -- as objects
+
+
+def read_label_selector(obj: fields.Obj) -> Selector:
+    """Return the requirements of `{matchLabels, matchExpressions}`. Raises SelectorError."""
+    labels = fields.section(obj, "matchLabels").items()
+    equal = [Requirement(key, "In", (_label_value(value),)) for key, value in labels]
+    return tuple(map(_checked, [*equal, *map(_expression, fields.listed(obj, "matchExpressions"))]))
+
+
+def _label_value(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    raise SelectorError(f"values: Invalid value: {value!r}: must be a string")
+
+
+def _expression(obj: fields.Obj) -> Requirement:
+    operator = fields.text(obj, "operator")
+    if operator not in ("In", "NotIn", "Exists", "DoesNotExist"):
+        shown = operator or fields.at(obj, "operator")
+        raise SelectorError(f'"{shown}" is not a valid label selector operator')
+    return Requirement(fields.text(obj, "key"), operator, tuple(fields.words(obj, "values")))
+
+
+def _checked(one: Requirement) -> Requirement:
+    has_values = one.operator in ("In", "NotIn")
+    if has_values and not one.values:
+        raise SelectorError(
+            "values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty"
+        )
+    if one.values and not has_values:
+        raise SelectorError("values: Invalid value: values set must be empty for exists and does not exist")
+    if not _is_label_key(one.key):
+        raise SelectorError(f"key: Invalid value: {one.key!r}: must be a qualified name")
+    for value in one.values:
+        if value and not _NAME.fullmatch(value):
+            raise SelectorError(f"values: Invalid value: {value!r}: must be a valid label value")
+    return one
+
+
+def _is_label_key(key: str) -> bool:
+    prefix, slash, name = key.rpartition("/")
+    if slash and (len(prefix) > _PREFIX_MAX or not _PREFIX.fullmatch(prefix)):
+        return False
+    return _NAME.fullmatch(name) is not None

@@ -1,8 +1,8 @@
 """
-Kubernetes quantities (`500m`, `16Gi`, `1e3`) as exact numbers of thousandths.
+Kubernetes quantities (`500m`, `16Gi`, `1e3`) as exact numbers, and in thousandths.
 
 Pure. Source: k8s.io/apimachinery `api/resource`: suffixes of ten, suffixes of two, an exponent. As there,
-a quantity that is finer than a thousandth is rounded up, and a larger one than fits counts as the largest.
+a larger one than fits counts as the largest; in thousandths, one that is finer is rounded up.
 """
 
 import math
@@ -23,18 +23,32 @@ LARGEST: Final = 2**63 * 1000
 """In thousandths."""
 
 
+def exact(value: object) -> Fraction | None:
+    """Return a quantity, given as text or as a JSON number; None if it is none."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Fraction(_limited(value * 1000), 1000)
+    return found[0] if (found := _read(value)) else None
+
+
 def milli(value: object) -> int | None:
     """Return a quantity, given as text or as a JSON number, in thousandths; None if it is none."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return None
-    if isinstance(value, int):  # Python refuses to write out one of thousands of digits
-        return max(-LARGEST, min(value * 1000, LARGEST))
-    text = str(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _limited(value * 1000)
+    return found[1] if (found := _read(value)) else None
+
+
+def _limited(thousandths: int) -> int:
+    return max(-LARGEST, min(thousandths, LARGEST))
+
+
+def _read(value: object) -> tuple[Fraction, int] | None:
+    text = str(value) if isinstance(value, str | float) else ""
     return _parsed(text) if len(text) <= _CHARS_MAX else None
 
 
 @lru_cache(maxsize=1024)  # a fleet repeats the same values
-def _parsed(text: str) -> int | None:
+def _parsed(text: str) -> tuple[Fraction, int] | None:
+    """Return the number, and its thousandths."""
     found = _FORM.fullmatch(text)
     if found is None:
         return None
@@ -43,7 +57,8 @@ def _parsed(text: str) -> int | None:
         factor = Fraction(2) ** _BINARY[suffix]
     else:
         factor = Fraction(10) ** (_DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:]))
-    return max(-LARGEST, min(math.ceil(Fraction(found["number"]) * factor * 1000), LARGEST))
+    number = Fraction(found["number"]) * factor
+    return number, _limited(math.ceil(number * 1000))
 
 
 def format_milli(value: int) -> str:

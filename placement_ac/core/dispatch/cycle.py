@@ -30,14 +30,14 @@ STEPS_PER_OTHER: Final = 4
 """The steps to compare a job with another one, if a filter does."""
 
 
-class Refusal(NamedTuple):
+class FilterRefusal(NamedTuple):
     """Why a job cannot go to a cluster."""
 
     filter: str
     reason: str
 
 
-Refusals = Mapping[str, Refusal]
+Refusals = Mapping[str, FilterRefusal]
 """MultiKueueCluster → the first filter that refuses it."""
 
 
@@ -187,8 +187,8 @@ def _refused(job: Workload, clusters: Mapping[str, Cluster], filters: Mapping[st
     return {name: refusal for name, refusal in judged if refusal}
 
 
-def _refusal(job: Workload, cluster: Cluster, filters: Mapping[str, Plugin]) -> Refusal | None:
+def _refusal(job: Workload, cluster: Cluster, filters: Mapping[str, Plugin]) -> FilterRefusal | None:
     for name, one in filters.items():
         if reason := one.refuse(job, cluster):
-            return Refusal(name, reason)
+            return FilterRefusal(name, reason)
     return None

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from placement_ac.core.api.constants import KUEUE, WORKLOAD
+from placement_ac.core.api.constants import KUEUE, LABEL_RELEASE, WORKLOAD
+from placement_ac.core.api.fields import Obj, listed, text
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs.rights import JobKind, Right, parse_release
 
@@ -200,7 +201,10 @@ def _kind_label(group: str, plural: str, version: str = "") -> str:
     return ".".join(part for part in (plural, version, group) if part)
 
 
-def release_of(image: object, label: object) -> str:
-    """Return the release in the tag of a container's image, else in the label; "" when neither has one."""
-    tag = str(image).partition("@")[0].rpartition("/")[2].partition(":")[2]
-    return next((text for text in (tag, str(label)) if parse_release(text)), "")
+def release_of(deployment: Obj) -> str:
+    """Return the release in the tag of a Deployment's image, else in its label; "" when neither has one."""
+    containers = listed(deployment, "spec", "template", "spec", "containers")
+    managers = [one for one in containers if one.get("name") == "manager"] or containers
+    images = (text(one, "image").partition("@")[0].rpartition("/")[2] for one in managers)
+    tags = (image.partition(":")[2] for image in images)
+    return next(filter(parse_release, (*tags, text(deployment, "metadata", "labels", LABEL_RELEASE))), "")

@@ -189,7 +189,7 @@ WORKLOADS: Final = (
 """Update: finalizer, priority, scale-down; list: garbage collection; patch: eviction."""
 
 DISPATCHER: Final = RightsRequirement(
-    ("clusterqueues", "localqueues"), ("list",), VersionRange("0.1"), "placement_ac/workers/facts.py"
+    ("clusterqueues", "localqueues"), ("list",), VersionRange("0.1"), "placement_ac/workers/queues.py"
 )
 """For our own dispatcher, not for MultiKueue: a worker without it is as fit as any."""
 

@@ -7,7 +7,6 @@ our own writes is empty.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from operator import itemgetter
 from typing import ClassVar
 
@@ -25,6 +24,7 @@ from placement_ac.core.api.constants import (
     WORKLOAD,
     Kind,
 )
+from placement_ac.core.api.fields import format_time
 from placement_ac.core.api.objects import Check, KueueObject, Workload, WritableObject
 from placement_ac.core.inputs.state import (
     Body,
@@ -223,7 +223,7 @@ def _config(seen: Snapshot, wanted: WantedConfig | None) -> Iterable[Action]:
 def _config_write(wanted: WantedConfig, observed: KueueObject | None, hub: HubFacts) -> Apply | None:
     labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_PLACEMENT: wanted.name}
     spec = {"clusters": list(wanted.clusters)}
-    draining = ",".join(f"{name}={_time(since)}" for name, since in wanted.draining.items())
+    draining = ",".join(f"{name}={format_time(since)}" for name, since in wanted.draining.items())
     if observed and is_same(observed, labels, wanted.owners, spec):
         annotation = observed.meta.annotations.get(ANNOTATION_DRAINING)
         same = annotation == draining if draining else not observed.applied_fields.draining
@@ -236,10 +236,6 @@ def _config_write(wanted: WantedConfig, observed: KueueObject | None, hub: HubFa
     if given := {key: value for key, value in annotations.items() if value}:
         body["metadata"]["annotations"] = given
     return Apply(MULTIKUEUE_CONFIG, body, observed)
-
-
-def _time(when: datetime) -> str:
-    return when.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _superfluous(seen: Snapshot, wanted: Plan) -> Iterable[Delete]:
@@ -322,7 +318,7 @@ def _is_set(check: Check, verdict: Verdict) -> bool:
 def _condition(check: Check, verdict: Verdict, seen: Snapshot) -> Body:
     active = check.active
     turned = active is None or active.status != verdict.status or not active.last_transition_time
-    when = _time(seen.now) if turned or not active else active.last_transition_time
+    when = format_time(seen.now) if turned or not active else active.last_transition_time
     return {
         "type": CONDITION_ACTIVE,
         "status": verdict.status,
@@ -347,11 +343,11 @@ def _check_states(seen: Snapshot, updates: Iterable[CheckStateUpdate]) -> Iterab
 
 def _entry(update: CheckStateUpdate, seen: Snapshot) -> Body:
     before = update.workload.check_state(update.check)
-    unchanged = before is not None and before.state == update.state
+    since = before.since if before and before.state == update.state else None
     entry: Body = {
         "name": update.check,
         "state": update.state,
-        "lastTransitionTime": _time(before.since if before and before.since and unchanged else seen.now),
+        "lastTransitionTime": format_time(since or seen.now),
         "message": update.message,
     }
     if update.requeue_after is not None:

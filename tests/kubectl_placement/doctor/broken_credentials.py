@@ -1,5 +1,6 @@
 """Broken setups of the workers' credentials and of external job kinds."""
 
+import json
 from typing import Final
 
 from tests.kubectl_placement.doctor.broken_setups import (
@@ -7,6 +8,8 @@ from tests.kubectl_placement.doctor.broken_setups import (
     FAIL,
     KUBE_CONFIG,
     KUEUE,
+    NOTHING,
+    RESTART,
     WARN,
     Break,
     applied,
@@ -25,13 +28,16 @@ from tests.support.healthy import NS
 
 POD: Final = ("spec", "template", "spec")
 
-PROVIDER: Final = (
-    "- name: open-cluster-management\\n      execConfig:\\n"
-    "        apiVersion: client.authentication.k8s.io/v1\\n        command: /plugins/cp-creds\\n"
-    "        provideClusterInfo: true\\n        interactiveMode: Never\\n        args:\\n"
-    "        - --managed-serviceaccount=placement-ac"
-)
-"""As awk writes it."""
+PROVIDER: Final = {
+    "name": "open-cluster-management",
+    "execConfig": {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": "/plugins/cp-creds",
+        "provideClusterInfo": True,
+        "interactiveMode": "Never",
+        "args": ["--managed-serviceaccount=placement-ac"],
+    },
+}
 PLUGIN: Final = patched(
     '{"initContainers": [{"name": "cp-creds", "image": "quay.io/open-cluster-management/cp-creds:latest", '
     '"command": ["cp", "/cp-creds", "/plugins/cp-creds"], '
@@ -61,6 +67,10 @@ GRANT: Final = applied(
 OTHER_PROVIDER: Final = (
     "- {name: secretreader, execConfig: {command: /reader/secretreader}}\n    - name: open-cluster-management"
 )
+OCM_PLUGIN: Final = "- name: open-cluster-management\n      execConfig:\n"
+WITH_VARIABLE: Final = (
+    f"{OCM_PLUGIN.replace('open-cluster-management', 'another')}        env: [{{name: A, value: b}}]\n"
+)
 BOTH: Final = "credentialsProviders: [{name: a, execConfig: {command: /plugins/a}}]"
 PROFILES: Final = (
     Break(
@@ -69,7 +79,7 @@ PROFILES: Final = (
         "cluster-profile-gate",
         FAIL,
         "the gate MultiKueueClusterProfile is off: Kueue cannot use ClusterProfile cluster1",
-        edited('/^  MultiKueueClusterProfile:/{$0="  MultiKueueClusterProfile: true"} 1; END{exit !NR}'),
+        edited(NOTHING, lambda file: None),
         runs=True,
     ),
     Break(
@@ -78,7 +88,10 @@ PROFILES: Final = (
         "cluster-profile-gate",
         FAIL,
         "the gate MultiKueueClusterProfile is off: Kueue cannot use ClusterProfile cluster1",
-        edited('1; END{print "featureGates:\\n  MultiKueueClusterProfile: true"; exit !NR}'),
+        edited(
+            configured("featureGates:\n  MultiKueueClusterProfile: true\n", ""),
+            lambda file: file.update(featureGates={"MultiKueueClusterProfile": True}),
+        ),
         runs=True,
     ),
     Break(
@@ -106,8 +119,21 @@ PROFILES: Final = (
         FAIL,
         f"ClusterProfile {NS}/cluster1 has access providers open-cluster-management, Kueue has another: "
         "none of them match",
-        edited(f'1; /^    accessProviders:/{{print "    {PROVIDER}"}} END{{exit !NR}}'),
+        edited(
+            configured("- name: open-cluster-management", "- name: another"),
+            lambda file: file["multiKueue"]["clusterProfile"]["accessProviders"].append(PROVIDER),
+        ),
         runs=True,
+    ),
+    Break(
+        "another access provider has a variable, which may be secret",
+        configured(OCM_PLUGIN, WITH_VARIABLE),
+        "access-providers",
+        FAIL,
+        f"ClusterProfile {NS}/cluster1 has access providers open-cluster-management, Kueue has another: "
+        "none of them match",
+        f"kubectl edit {KUBE_CONFIG}  # multiKueue.clusterProfile.accessProviders: {json.dumps(PROVIDER)}\n"
+        f"{RESTART}",
     ),
     Break(
         "a profile has a provider that is not OCM's, and that Kueue has not",
@@ -127,8 +153,8 @@ PROFILES: Final = (
         f"ClusterProfile {NS}/cluster1 has access providers open-cluster-management, Kueue has none: "
         "none of them match",
         edited(
-            f'1; /^multiKueue:/{{print "  clusterProfile:\\n    accessProviders:\\n    {PROVIDER}"}} '
-            "END{exit !NR}"
+            configured(healthy.PROVIDERS, ""),
+            lambda file: file["multiKueue"].update(clusterProfile={"accessProviders": [PROVIDER]}),
         ),
         runs=True,
     ),
@@ -209,8 +235,8 @@ PROFILES: Final = (
         FAIL,
         "the gate MultiKueueAdaptersForCustomJobs is off: PipelineRun.v1.tekton.dev are not sent",
         edited(
-            '/^  MultiKueueAdaptersForCustomJobs:/{$0="  MultiKueueAdaptersForCustomJobs: true"} '
-            "1; END{exit !NR}"
+            gate("MultiKueueAdaptersForCustomJobs: false"),
+            lambda file: file["featureGates"].update(MultiKueueAdaptersForCustomJobs=True),
         ),
         runs=True,
     ),

@@ -9,6 +9,7 @@ from tests.kubectl_placement.doctor.broken_setups import (
     CHECK,
     FAIL,
     LOGS,
+    NOTHING,
     QUEUE,
     SENDER,
     WARN,
@@ -442,9 +443,7 @@ WORKERS: Final = (
             (
                 "MultiKueueClusterProfileFeatureDisabled",
                 "cluster1",
-                edited(
-                    '/^  MultiKueueClusterProfile:/{$0="  MultiKueueClusterProfile: true"} 1; END{exit !NR}'
-                ),
+                edited(NOTHING, lambda file: None),
             ),
             ("BadClusterProfile", "cluster1", f"kubectl get clusterprofile -n {NS} cluster1 -o yaml"),
             ("Another", "cluster1", "kubectl describe multikueuecluster placement-demo1-cluster1"),

@@ -39,6 +39,7 @@ CHOOSE: Final = "choose the context of a hub, or install"
 POD: Final = ("spec", "template", "spec")
 ARGS: Final = (*POD, "containers", 0, "args")
 OURS: Final = "open-cluster-management.io/placement"
+AT_ONCE: Final = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once"
 STEPS: Final = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
 STEPS_CONFIG: Final = "incrementalDispatcherConfig"
 CONFIGURED: Final = (
@@ -51,6 +52,10 @@ CONFIGURED: Final = (
     "external-frameworks-rights",
 )
 """Lines that stand on Kueue's configuration."""
+
+
+GATE_ARGUMENT: Final = put(KUEUE, *ARGS, ["--config=/x", "--feature-gates", "MultiKueue=true"])
+MINE: Final = configured("  gcInterval: 1m\n", "  dispatcherName: example.com/mine\n")
 
 
 def moved(objects: Objects) -> None:
@@ -212,12 +217,12 @@ KUEUES: Final = (
     ),
     Break(
         "a feature gate is set in both places",
-        put(KUEUE, *ARGS, ["--config=/x", "--feature-gates", "MultiKueue=true"]),
+        GATE_ARGUMENT,
         "kueue-configuration",
         FAIL,
         f"feature gates are set both in ConfigMap {NS}/kueue-manager-config and by --feature-gates: "
         "Kueue exits at once",
-        edited('1; /^featureGates:/{print "  MultiKueue: true"} END{exit !NR}')
+        edited(GATE_ARGUMENT, lambda file: file["featureGates"].update(MultiKueue=True))
         + " &&\n"
         + flags("--config=/x"),
         runs=True,
@@ -228,7 +233,7 @@ KUEUES: Final = (
         "multikueue-gate",
         FAIL,
         "the gate MultiKueue is off: no job is sent to a worker",
-        edited('/^  MultiKueue:/{$0="  MultiKueue: true"} 1; END{exit !NR}'),
+        edited(gate("MultiKueue: false"), lambda file: file["featureGates"].update(MultiKueue=True)),
         runs=True,
     ),
     Break(
@@ -260,7 +265,7 @@ KUEUES: Final = (
         WARN,
         "both the controller (--dispatcher) and Kueue nominate, Kueue with "
         "kueue.x-k8s.io/multikueue-dispatcher-all-at-once",
-        edited(f'1; /^multiKueue:/{{print "  dispatcherName: {OURS}"}} END{{exit !NR}}'),
+        edited(setting("DISPATCHER", "true"), lambda file: file["multiKueue"].update(dispatcherName=OURS)),
         runs=True,
     ),
     *(
@@ -306,14 +311,11 @@ KUEUES: Final = (
     ),
     Break(
         "somebody else nominates",
-        configured("  gcInterval: 1m\n", "  dispatcherName: example.com/mine\n"),
+        MINE,
         "dispatcher-name",
         WARN,
         "Kueue leaves nominations to example.com/mine, which is not one of its own dispatchers",
-        edited(
-            '/^  dispatcherName:/{$0="  dispatcherName: kueue.x-k8s.io/multikueue-dispatcher-all-at-once"} '
-            "1; END{exit !NR}"
-        ),
+        edited(MINE, lambda file: file["multiKueue"].update(dispatcherName=AT_ONCE)),
     ),
     Break(
         "a job kind is missing among ours",

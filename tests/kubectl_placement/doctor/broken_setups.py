@@ -4,7 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+import yaml
+
 from kubectl_placement.doctor.finding import Level
+from placement_ac.core.api.fields import key_of
+from tests.support import healthy
 from tests.support.healthy import NS, Key, Object
 
 Objects = dict[Key, Object]
@@ -44,6 +48,9 @@ def both(*hows: How) -> How:
             how(objects)
 
     return change
+
+
+NOTHING: Final[How] = lambda _: None  # noqa: E731
 
 
 def without(*keys: Key) -> How:
@@ -138,14 +145,26 @@ LOGS: Final = f"kubectl logs {DEPLOYED} --all-pods --tail=50"
 RESTART: Final = f"kubectl rollout restart -n {NS} deployment/kueue-controller-manager"
 
 
-def edited(awk: str) -> str:
-    """Return how Kueue's configuration is changed by an awk program."""
-    data = "{.data.controller_manager_config\\.yaml}"
-    return (
-        f"config=$(kubectl get {KUBE_CONFIG} -o jsonpath='{data}' | awk '{awk}') &&\n"
-        f'kubectl create {KUBE_CONFIG} --from-literal={FILE}="$config" --dry-run=client -o yaml |\n'
-        "kubectl apply --server-side --field-manager=placement-ac-doctor --force-conflicts -f - &&\n"
-        f"{RESTART}"
+def edited(how: How, change: Callable[[Any], Any]) -> str:
+    """Return how Kueue's configuration, broken by `how`, is applied with a change."""
+    objects = {(one["kind"], key_of(one)[0], key_of(one)[1]): one for one in healthy.objects()}
+    how(objects)
+    file = yaml.safe_load(objects[CONFIG]["data"][FILE])
+    change(file)
+    lines = yaml.safe_dump(file, sort_keys=False).splitlines()
+    apply = "kubectl apply --server-side --field-manager=placement-ac-doctor --force-conflicts -f -"
+    return "\n".join(
+        (
+            f"{apply} <<'EOF' &&",
+            "apiVersion: v1",
+            "kind: ConfigMap",
+            f"metadata: {{name: kueue-manager-config, namespace: {NS}}}",
+            "data:",
+            f"  {FILE}: |",
+            *(f"    {line}" for line in lines),
+            "EOF",
+            RESTART,
+        )
     )
 
 

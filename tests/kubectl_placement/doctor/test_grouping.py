@@ -12,7 +12,7 @@ def of(cluster: str, finding: Finding) -> Finding:
 
 def test_findings_that_differ_only_in_the_cluster_are_one() -> None:
     found = [
-        of(name, fail(f"{name}: install a CRD", f"kubectl get crd x | kubectl --context {name} create -f -"))
+        of(name, fail("install a CRD", f"kubectl get crd x | kubectl --context {name} create -f -"))
         for name in ("c1", "c10", "c2")
     ]
     assert grouped(found) == (
@@ -35,10 +35,11 @@ def test_a_name_within_the_message_stands_for_each() -> None:
 
 
 def test_fixes_with_quotes_stay_one_by_one() -> None:
-    found = [of(name, fail(f"{name}: no", f"kubectl patch {name} -p '{{}}'")) for name in ("a", "b")]
+    found = [of(name, fail("no", f"kubectl patch {name} -p '{{}}'")) for name in ("a", "b")]
     assert grouped(found)[0].fix == "kubectl patch a -p '{}'\nkubectl patch b -p '{}'"
 
 
 def test_other_causes_and_what_is_right_stay_alone() -> None:
-    found = (of("a", fail("a: x", "f")), of("b", fail("b: y", "f")), of("a", ok("a: z")), of("b", ok("b: z")))
+    found = (of("a", fail("x", "f")), of("b", fail("y", "f")), of("a", ok("z")), of("b", ok("z")))
     assert grouped(found) == found
+    assert [one.message for one in grouped(found, named=True)] == ["a: x", "b: y", "a: z", "b: z"]

@@ -1,8 +1,7 @@
-"""CEL expressions on a cluster, quantities and versions."""
+"""CEL expressions on a cluster, and versions."""
 
 import subprocess
 import sys
-from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from kubectl_placement.scheduling import Fleet
 from kubectl_placement.scheduling.cel import CelError, Expression, compile_expression
 from kubectl_placement.scheduling.cel_functions import parse_version
-from kubectl_placement.scheduling.quantities import QuantityError, parse_quantity
 from kubectl_placement.scheduling.selectors import UnsupportedError
 
 CLUSTER: dict[str, Any] = {
@@ -223,32 +221,6 @@ parse_predicate({selector!r})
 sys.exit("celpy" in sys.modules)
 """
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == is_loaded
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("0", 0),
-        ("100m", Fraction(1, 10)),
-        ("1.5", Fraction(3, 2)),
-        (".5k", 500),
-        ("16Gi", 16 * 2**30),
-        ("1e3", 1000),
-        ("12E2", 1200),
-        ("1E", 10**18),
-        ("-2Ki", -2048),
-        (8, 8),
-        (0.5, Fraction(1, 2)),
-    ],
-)
-def test_quantities(text: object, value: Fraction | int) -> None:
-    assert parse_quantity(text) == value
-
-
-@pytest.mark.parametrize("text", ["", "1 Gi", "Gi", "1gi", "1e", "0x10", None, [], "1Mi2"])
-def test_no_quantities(text: object) -> None:
-    with pytest.raises(QuantityError):
-        parse_quantity(text)
 
 
 def test_versions_in_their_order() -> None:

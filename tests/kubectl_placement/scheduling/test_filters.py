@@ -214,8 +214,8 @@ EXISTS = {"key": "unreachable", "operator": "Exists"}
         pytest.param(
             {**UNREACHABLE, "timeAdded": "2026-11-21T11:59:00"},
             {**EXISTS, "tolerationSeconds": 61},
-            True,
-            id="time without zone",
+            False,
+            id="no RFC 3339 time, as it has no zone",
         ),
     ],
 )

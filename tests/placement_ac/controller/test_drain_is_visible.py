@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from kubectl_placement.cli.hub_options import HubSource, read_once
 from kubectl_placement.cli.ui_feed import KINDS
-from kubectl_placement.ui.board import Board
+from kubectl_placement.ui.live_status import LiveStatus
 from placement_ac.cli.documents import plain
 from placement_ac.cli.main import main
 from placement_ac.core.api.constants import OUR_CONTROLLER
@@ -90,9 +90,9 @@ class Scene:
         """The last hour of the page of `placement-ac ui`, opened just now."""
         kubeconfig, config = (Path(option.partition("=")[2]) for option in self._options)
         reading = read_once(HubSource(kubeconfig, config=config), KINDS)
-        board = Board()
-        board.update(reading.view)
-        return plain(board.timeline("p", reading.view.now))
+        live = LiveStatus()
+        live.update(reading.view)
+        return plain(live.timeline("p", reading.view.now))
 
     def events(self) -> list[str]:
         found = [one["reason"] for one in self.there.admin.events("AdmissionCheck")]

@@ -10,7 +10,7 @@ import pytest
 from placement_ac.controller import fair_slots
 from placement_ac.controller.fair_slots import QUICK_SECONDS, FairSlots, Flow
 from placement_ac.core.api.errors import Postponed
-from tests.placement_ac.controller.test_workqueue import now, run
+from tests.placement_ac.kube.test_workqueue import now, run
 
 HANG: Final = 100.0
 P_A, P_B, Q_A, Q_C = Flow("p", "a"), Flow("p", "b"), Flow("q", "a"), Flow("q", "c")

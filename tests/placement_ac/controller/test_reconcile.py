@@ -12,7 +12,6 @@ import pytest
 from placement_ac.cache.store import Cache
 from placement_ac.controller.reconcile import Reconciler
 from placement_ac.controller.recorder import Recorder
-from placement_ac.controller.workqueue import Requeue
 from placement_ac.controller.write_limits import PACED_SECONDS, UNDONE_MAX
 from placement_ac.controller.writer import Writer, merge_patch
 from placement_ac.core.api.constants import ANNOTATION_ADOPT, MULTIKUEUE_CONFIG, WATCHED_KINDS, Kind
@@ -22,6 +21,7 @@ from placement_ac.core.plan.diff import diff
 from placement_ac.core.plan.plan import plan
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
+from placement_ac.kube.workqueue import Requeue
 from placement_ac.observability.metrics import Metrics
 from placement_lab.hub import Hub
 from tests.support.builders import AT_ONCE, GENERATED

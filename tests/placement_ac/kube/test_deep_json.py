@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement_ac.core.api.errors import Garbled, Unavailable
+from placement_ac.core.api.errors import Malformed, Unavailable
 from placement_ac.kube.deep_json import CUT, MAX_LEVELS, is_cut, loads, name_of
 from placement_ac.kube.responses import SKIPPED, event_of, object_of
 from tests.support.growth import LINEAR, growth_of
@@ -83,7 +83,7 @@ def test_of_a_list_the_object_is_left_out_and_named() -> None:
 
 
 def test_alone_it_is_an_error() -> None:
-    with pytest.raises(Garbled, match="GET /x: the object is nested more than 500 levels deep"):
+    with pytest.raises(Malformed, match="GET /x: the object is nested more than 500 levels deep"):
         object_of(200, an_object("b", deep(2_000)), "GET /x")
     with pytest.raises(Unavailable):
         object_of(503, an_object("b", deep(2_000)), "GET /x")

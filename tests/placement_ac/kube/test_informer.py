@@ -18,10 +18,10 @@ from placement_ac.core.api.constants import (
     WORKLOAD,
     token_kind,
 )
-from placement_ac.core.api.errors import Garbled, Gone, Unavailable
+from placement_ac.core.api.errors import Gone, Malformed, Unavailable
 from placement_ac.core.inputs.state import Key
 from placement_ac.kube.client import Client
-from placement_ac.kube.informer import PAUSE_SECONDS, UNREACHABLE_PAUSE_SECONDS, CacheList, Informer
+from placement_ac.kube.informer import PAUSE_SECONDS, UNREACHABLE_PAUSE_SECONDS, Informer
 from placement_ac.kube.login import Login
 from placement_ac.observability.health import Health
 from placement_lab.hub import Hub
@@ -88,8 +88,9 @@ class Rig:
                 self.world.replace(kind, checks, "1")
         self.touched: list[set[Key]] = []
         health = Health().begin_session(["workloads"])["workloads"]
-        target = CacheList(client, RESOURCE, self.world, self._touch, self._touch, health)
-        self.feed = Informer(target)
+        self.feed = Informer(
+            client, RESOURCE, "", self.world, health, enqueue=self._touch, enqueue_after_list=self._touch
+        )
 
     def _touch(self, keys: Any) -> None:
         if keys and self.world.has_synced:
@@ -172,7 +173,7 @@ def test_workloads_come_change_and_go(workloads: Workloads, follow: Callable[[St
 def test_only_unfinished_workloads_with_checks_are_kept(
     workloads: Workloads, follow: Callable[[Story], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("placement_ac.kube.informer.PAGE_SIZE", 2)
+    monkeypatch.setattr("placement_ac.kube.reflector.PAGE_SIZE", 2)
 
     async def story(rig: Rig) -> None:
         await until(lambda: rig.world.has_synced)
@@ -228,7 +229,7 @@ def test_a_workload_that_loses_its_checks_and_gets_them_again_is_seen(
 def test_nothing_is_complete_before_the_list_is_and_then_all_is_looked_at(
     hub: Hub, workloads: Workloads, follow: Callable[[Story], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("placement_ac.kube.informer.PAGE_SIZE", 1)
+    monkeypatch.setattr("placement_ac.kube.reflector.PAGE_SIZE", 1)
 
     async def story(rig: Rig) -> None:
         await until(lambda: rig.holds("a"))
@@ -276,7 +277,7 @@ def test_the_next_page_is_as_long_as_the_size_of_the_objects_allows(
 def test_a_page_that_expired_makes_what_came_before_forgotten(
     hub: Hub, workloads: Workloads, follow: Callable[[Story], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("placement_ac.kube.informer.PAGE_SIZE", 2)
+    monkeypatch.setattr("placement_ac.kube.reflector.PAGE_SIZE", 2)
 
     async def story(rig: Rig) -> None:
         await until(lambda: rig.holds("a", "b"))
@@ -485,12 +486,12 @@ def test_a_hub_that_was_restored_begins_its_history_anew(
         pytest.param({"status": 410}, Gone, id="410"),
         pytest.param({"hang_up": True, "times": 9}, Unavailable, id="connection cut"),
         pytest.param({"status": 200, "body": "{"}, None, id="a torn line"),
-        pytest.param({"status": 200, "body": "{}\n"}, Garbled, id="no event"),
-        pytest.param({"status": 200, "body": "[]\n"}, Garbled, id="no object"),
-        pytest.param({"status": 200, "body": '{"type":"ADDED","object":{}}\n'}, Garbled, id="no metadata"),
+        pytest.param({"status": 200, "body": "{}\n"}, Malformed, id="no event"),
+        pytest.param({"status": 200, "body": "[]\n"}, Malformed, id="no object"),
+        pytest.param({"status": 200, "body": '{"type":"ADDED","object":{}}\n'}, Malformed, id="no metadata"),
         pytest.param({"status": 200, "body": '{"type":"ERROR","object":{}}\n'}, Unavailable, id="no code"),
         pytest.param(
-            {"status": 200, "body": '{"type":"ERROR","object":{"code":"x"}}\n'}, Garbled, id="a bad code"
+            {"status": 200, "body": '{"type":"ERROR","object":{"code":"x"}}\n'}, Malformed, id="a bad code"
         ),
         pytest.param(
             {"status": 200, "body": '{"type":"ERROR","object":{"code":410}}\n'}, Gone, id="410 event"
@@ -574,8 +575,15 @@ class TokenRig:
                 self.world.replace(kind, raws.get(kind, []), "1")
         self.touched: list[set[Key]] = []
         health = Health().begin_session(["tokens"])["tokens"]
-        target = CacheList(client, TOKENS.at("v1"), self.world, self._touch, self._touch, health)
-        self.feed = Informer(target)
+        self.feed = Informer(
+            client,
+            TOKENS.at("v1"),
+            "",
+            self.world,
+            health,
+            enqueue=self._touch,
+            enqueue_after_list=self._touch,
+        )
 
     def _touch(self, keys: Any) -> None:
         if keys and self.world.has_synced:

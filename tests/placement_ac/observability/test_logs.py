@@ -14,7 +14,7 @@ import structlog
 from placement_ac.config.log_levels import modules, parse_log_levels
 from placement_ac.controller.handlers import silence_kopf
 from placement_ac.controller.session import run_task
-from placement_ac.controller.workqueue import Workqueue
+from placement_ac.kube.workqueue import Workqueue
 from placement_ac.observability import logs
 
 

@@ -11,7 +11,6 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from placement_ac.cache.store import Cache
-from placement_ac.controller.workqueue import Requeue
 from placement_ac.core.api.constants import ADMISSION_CHECK, SECRET
 from placement_ac.core.api.errors import (
     ApiError,
@@ -20,13 +19,14 @@ from placement_ac.core.api.errors import (
     NotLeading,
     Refused,
     Unavailable,
-    WorkloadTrouble,
+    WorkloadWritesFailed,
 )
 from placement_ac.core.api.schemas import Raw
 from placement_ac.core.plan.stats import PlacementStats
 from placement_ac.core.plan.waiting import HeldWorkloads
-from placement_ac.observability.measures import RESULTS, result_of
-from placement_ac.observability.metrics import Metrics, QueueLoad
+from placement_ac.kube.workqueue import Requeue
+from placement_ac.observability.metric_definitions import RESULTS, QueueLoad, result_of
+from placement_ac.observability.metrics import Metrics
 from tests.support.builders import NOW, check, decision, jwt, kubeconfig, secret, world
 
 Labels = dict[str, str]
@@ -56,7 +56,7 @@ def caused(error: Exception) -> Exception:
         pytest.param(NotFound(""), "not_found", id="not found"),
         pytest.param(caused(Refused("")), "refused", id="refused"),
         pytest.param(caused(Unavailable("")), "unavailable", id="unavailable"),
-        pytest.param(caused(WorkloadTrouble("")), "workload", id="a Workload"),
+        pytest.param(caused(WorkloadWritesFailed("")), "workload", id="a Workload"),
         pytest.param(NotLeading(""), "not_leading", id="another one leads"),
         pytest.param(ApiError(""), "error", id="another error of the API"),
         pytest.param(KeyError("x"), "error", id="nobody expected it"),

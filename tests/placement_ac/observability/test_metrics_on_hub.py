@@ -10,7 +10,7 @@ import pytest
 import requests
 from prometheus_client.parser import text_string_to_metric_families
 
-from placement_ac.observability.measures import MEASURES, PREFIX
+from placement_ac.observability.metric_definitions import DEFINITIONS, PREFIX
 from tests.support.builders import jwt, kubeconfig
 from tests.support.driver import Controllers, Driver, free_port
 from tests.support.jobs import Play, soon
@@ -107,7 +107,7 @@ def test_all_that_happens_is_exported_and_alerts_and_dashboard_find_it(
     soon(lambda: admin.listed("q"), ["q-d"])
     page = read()
 
-    wanted = {m.name: {*m.labels} | ({"le"} if m.type == "histogram" else set()) for m in MEASURES}
+    wanted = {m.name: {*m.labels} | ({"le"} if m.type == "histogram" else set()) for m in DEFINITIONS}
     assert {name: labels for name, labels in page.labels().items() if name.startswith(PREFIX)} == wanted
     unseen = [
         (expression.where, str(selector.name))

@@ -167,7 +167,7 @@ def test_a_condition_that_is_false_is_no_quota(admin: Driver, worker: Driver) ->
 def test_page_by_page_and_again_when_a_page_has_expired(
     admin: Driver, worker: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("placement_ac.workers.copies.PAGE_SIZE", 2)
+    monkeypatch.setattr("placement_ac.workers.reader.PAGE_SIZE", 2)
     put_secret(admin, "s", kubeconfig(worker))
     for number in range(5):
         copy_of(worker, f"w{number}")
@@ -298,7 +298,7 @@ def test_pages_without_end_are_read_within_a_budget(
     pages: int,
     sent: str,
 ) -> None:
-    monkeypatch.setattr("placement_ac.workers.copies.MAX_COPIES_BYTES", 5_000_000)
+    monkeypatch.setattr("placement_ac.workers.copies.CopyReader.total_bytes", 5_000_000)
     monkeypatch.setattr("placement_ac.workers.copies.MAX_COPIES", 30)
     if pause:
         monkeypatch.setattr("placement_ac.workers.connector.LIST_FRACTION", 1 / 20)
@@ -738,10 +738,10 @@ def test_one_that_answers_again_is_asked_like_the_others(admin: Driver, worker: 
 
     async def story(workers: CopyReader) -> list[set[str]]:
         await workers.read(by_secret())
-        slow = [set(workers.questions.limiter.slow)]
+        slow = [set(workers.limiter.slow)]
         put_secret(admin, "s", kubeconfig(worker))
         await workers.read(by_secret())
-        return [*slow, set(workers.questions.limiter.slow)]
+        return [*slow, set(workers.limiter.slow)]
 
     assert with_workers(admin, story, timeout=2) == [{"p-w"}, set()]
 

@@ -15,8 +15,14 @@ from placement_ac.core.api.constants import CLUSTER_PROFILE, PLACEMENT, SECRET, 
 from placement_ac.core.api.errors import Unavailable
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
-from placement_lab.standins.informer import HubInformer, StandIn
-from placement_lab.standins.key_queue import FIRST_BACKOFF_SECONDS, LONGEST_BACKOFF_SECONDS, Key, backoff
+from placement_lab.standins.informer import (
+    FIRST_BACKOFF_SECONDS,
+    LONGEST_BACKOFF_SECONDS,
+    HubInformer,
+    Key,
+    StandIn,
+    backoff,
+)
 
 DEADLINE_SECONDS = 5.0
 HANG = object()

@@ -1,10 +1,11 @@
-"""Kubernetes quantities in thousandths, and as text again."""
+"""Kubernetes quantities as numbers, in thousandths, and as text again."""
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
-from placement_ac.core.api.quantities import LARGEST, format_milli, milli
+from placement_ac.core.api.quantities import LARGEST, exact, format_milli, milli
 
 
 @pytest.mark.parametrize(
@@ -38,10 +39,54 @@ def test_a_quantity(text: Any, value: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "x", "1x", "1 ", "1KI", "e3", "1e", "1e999", "¹", "٣", "0" * 101, None, True, [], {}]
+    ("text", "value"),
+    [
+        ("0", 0),
+        ("100m", Fraction(1, 10)),
+        ("1.5", Fraction(3, 2)),
+        (".5k", 500),
+        ("16Gi", 16 * 2**30),
+        ("1e3", 1000),
+        ("12E2", 1200),
+        ("1E", 10**18),
+        ("-2Ki", -2048),
+        (8, 8),
+        (0.5, Fraction(1, 2)),
+        ("1n", Fraction(1, 10**9)),
+        pytest.param(10**5000, 2**63, id="5000 digits"),
+    ],
+)
+def test_exact_quantities(text: object, value: Fraction | int) -> None:
+    assert exact(text) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "x",
+        "Gi",
+        "1gi",
+        "1x",
+        "1 ",
+        "1 Gi",
+        "0x10",
+        "1Mi2",
+        "1KI",
+        "e3",
+        "1e",
+        "1e999",
+        "¹",
+        "٣",
+        "0" * 101,
+        None,
+        True,
+        [],
+        {},
+    ],
 )
 def test_no_quantity(text: Any) -> None:
-    assert milli(text) is None
+    assert (milli(text), exact(text)) == (None, None)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from placement_ac.core.api.objects import Workload
-from placement_ac.core.dispatch.cycle import DispatchCycle, Refusal
+from placement_ac.core.dispatch.cycle import DispatchCycle, FilterRefusal
 from placement_ac.core.dispatch.facts import Cluster
 from placement_ac.core.dispatch.profiles import parse_profile
 from placement_ac.core.dispatch.scores import SCORES
@@ -36,7 +36,7 @@ def test_filters_narrow_and_scores_put_in_order() -> None:
     one = job(annotations={SELECTOR: "gpu in (t4, l4)", PREFERRED: "10:gpu=l4"})
     ranking = DispatchCycle(fleet(a="h100", c="l4")).rank(one, RANKED)
     assert ranking.order == ("p-c", "p-b")
-    assert ranking.refusals == {"p-a": Refusal("ClusterAffinity", "didn't match gpu in (t4, l4)")}
+    assert ranking.refusals == {"p-a": FilterRefusal("ClusterAffinity", "didn't match gpu in (t4, l4)")}
 
 
 def test_why_none_fits_the_most_common_reason_first() -> None:

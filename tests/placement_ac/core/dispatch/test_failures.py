@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from placement_ac.core.api.objects import Workload
-from placement_ac.core.dispatch.cycle import DispatchCycle, Refusal
+from placement_ac.core.dispatch.cycle import DispatchCycle, FilterRefusal
 from placement_ac.core.dispatch.facts import Cluster
 from placement_ac.core.dispatch.filters import FILTERS, Filter
 from placement_ac.core.dispatch.profiles import parse_profile
@@ -31,7 +31,7 @@ def test_a_filter_that_fails_refuses(name: str, monkeypatch: pytest.MonkeyPatch)
     problems: list[tuple[str, str]] = []
     cycle = DispatchCycle([cluster()], report=lambda *problem: problems.append(problem))
     ranking = cycle.rank(job(), parse_profile("ranked"))
-    assert ranking.refusals == {"p-a": Refusal(name, "could not be judged: ZeroDivisionError")}
+    assert ranking.refusals == {"p-a": FilterRefusal(name, "could not be judged: ZeroDivisionError")}
     [(plugin, problem)] = problems
     assert (plugin, problem.startswith("ZeroDivisionError "), "token" in problem) == (name, True, False)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from placement_ac.core.api.objects import Workload
-from placement_ac.core.dispatch.cycle import DispatchCycle, Refusal
+from placement_ac.core.dispatch.cycle import DispatchCycle, FilterRefusal
 from placement_ac.core.dispatch.facts import Cluster
 from placement_ac.core.dispatch.plugins import Plugin
 from placement_ac.core.dispatch.profiles import parse_profile
@@ -47,7 +47,7 @@ def test_they_narrow_and_put_in_order() -> None:
     cycle, profile = DispatchCycle(fleet(), PLUGINS), parse_profile("Placement=1,Licensed,Cheap=5", PLUGINS)
     ranking = cycle.rank(job(), profile)
     assert ranking.order == ("p-c", "p-b")
-    assert ranking.refusals == {"p-a": Refusal("Licensed", "had no license")}
+    assert ranking.refusals == {"p-a": FilterRefusal("Licensed", "had no license")}
     assert cycle.points(job(), profile, "p-c") == {"Placement": pytest.approx(100 / 3), "Cheap": 90.0}
 
 

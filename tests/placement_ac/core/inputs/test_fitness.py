@@ -175,4 +175,9 @@ def test_many_that_are_missing_are_counted() -> None:
     ],
 )
 def test_the_release_of_kueue(image: Any, label: Any, release: str) -> None:
-    assert release_of(image, label) == release
+    containers = [{"name": "proxy", "image": "proxy:v9.9.9"}, {"name": "manager", "image": image}]
+    deployment = {
+        "metadata": {"labels": {"app.kubernetes.io/version": label}},
+        "spec": {"template": {"spec": {"containers": containers}}},
+    }
+    assert release_of(deployment) == release

@@ -15,7 +15,7 @@ from placement_ac.kube.login import Login
 from placement_ac.observability import logs
 from placement_ac.workers.connector import WorkerConnector
 from placement_ac.workers.copies import CopyReader, WorkerCopies
-from placement_ac.workers.facts import FactsReader
+from placement_ac.workers.queues import QueueReader
 from placement_lab.standins.worker_quota import queue_manifests
 from tests.placement_ac.workers.test_copies import TOKEN, by_secret, kubeconfig, put_secret, serving
 from tests.support.driver import KUEUE, NS, Driver
@@ -55,7 +55,7 @@ def with_connector(admin: Driver, asking: Callable[[WorkerConnector], Awaitable[
 
 
 def ask(admin: Driver, **options: Any) -> WorkerFacts:
-    answer: WorkerFacts = with_connector(admin, lambda one: FactsReader(one).read(by_secret()), **options)
+    answer: WorkerFacts = with_connector(admin, lambda one: QueueReader(one).read(by_secret()), **options)
     assert TOKEN not in repr(answer)
     return answer
 
@@ -111,7 +111,7 @@ def test_queues_that_are_too_large_do_not_keep_copies_from_being_read(admin: Dri
     worker.hub.faults.add("GET", "v1beta2/clusterqueues", status=200, body=body, times=100)
 
     async def both(connector: WorkerConnector) -> list[WorkerFacts | WorkerCopies]:
-        facts, copies = FactsReader(connector), CopyReader(connector)
+        facts, copies = QueueReader(connector), CopyReader(connector)
         return [await facts.read(by_secret()), await copies.read(by_secret()), await facts.read(by_secret())]
 
     why = f"the worker of Secret {NS}/s sends more than 2,000,000 bytes: it is asked again after 5 min"
@@ -122,5 +122,5 @@ def test_queues_that_are_too_large_do_not_keep_copies_from_being_read(admin: Dri
 def test_a_worker_without_kueue(admin: Driver) -> None:
     with serving(crds=[]) as worker:
         put_secret(admin, "s", kubeconfig(worker))
-        why = "the worker serves no ClusterQueues and LocalQueues: is Kueue there?"
+        why = "the worker serves no ClusterQueues and LocalQueues: is Kueue installed there?"
         assert ask(admin) == WorkerFacts(problem=f"MultiKueueCluster p-w: {why}")

@@ -16,13 +16,13 @@ import structlog
 
 from placement_ac.core.api.errors import error_place
 from placement_ac.observability.logs import LogDeduplicator
-from placement_ac.observability.metrics import QueueLoad
+from placement_ac.observability.metric_definitions import QueueLoad
 
 K = TypeVar("K", bound=Hashable)
 log = structlog.get_logger(__name__)
 
-FIRST_BACKOFF_SECONDS: Final = 0.1
-MAX_BACKOFF_SECONDS: Final = 30.0
+BACKOFF_SECONDS: Final = (0.1, 30.0)
+"""Before the second try, and before any at most."""
 JITTER: Final = 0.2
 """Each wait is made longer or shorter by up to this share, so that retries spread out."""
 PARALLEL: Final = 1024
@@ -42,10 +42,17 @@ class Requeue(Exception):  # it asks for something, it is not an error
 
 
 class Workqueue(Generic[K]):
-    """Runs `work(key)` for the keys added; at most `parallel` at once."""
+    """Runs `work(key)` for the keys added, at most `parallel` at once; `backoff` as in BACKOFF_SECONDS."""
 
-    def __init__(self, work: Callable[[K], Awaitable[None]], *, parallel: int = PARALLEL) -> None:
+    def __init__(
+        self,
+        work: Callable[[K], Awaitable[None]],
+        *,
+        parallel: int = PARALLEL,
+        backoff: tuple[float, float] = BACKOFF_SECONDS,
+    ) -> None:
         self._work = work
+        self._backoff = backoff
         self._slots = asyncio.Semaphore(parallel)
         self._tasks: dict[K, asyncio.Task[None]] = {}
         self._readded: set[K] = set()
@@ -71,6 +78,9 @@ class Workqueue(Generic[K]):
 
     def add_after(self, key: K, seconds: float) -> None:
         """Work on `key` in `seconds`; an earlier timer is kept unless the work asked to wait longer."""
+        if seconds <= 0:
+            self.add(key)
+            return
         loop = asyncio.get_running_loop()
         not_before = self._not_before.get(key, 0.0)
         due = max(loop.time() + seconds, not_before)
@@ -177,7 +187,8 @@ class Workqueue(Generic[K]):
 
     def _fail(self, key: K, after: float | None) -> None:
         tries = self._failures[key] = self._failures.get(key, 0) + 1
-        pause = min(MAX_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2 ** min(tries - 1, 16))
+        first, longest = self._backoff
+        pause = min(longest, first * 2 ** min(tries - 1, 16))
         pause *= 1 + random.uniform(-JITTER, JITTER)  # noqa: S311  # no secret depends on it
         now = asyncio.get_running_loop().time()
         if after:

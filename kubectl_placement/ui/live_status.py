@@ -27,7 +27,7 @@ BATCH: Final = 10
 
 
 @dataclass(slots=True)
-class Board:
+class LiveStatus:
     """The checks of a hub. Not thread-safe: one thread owns it."""
 
     statuses: dict[str, CheckStatus] = field(default_factory=dict)

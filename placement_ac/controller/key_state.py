@@ -5,23 +5,26 @@ It may be lost at any time: what must survive a restart is on the hub.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.state import Key, ProbeResult, Snapshot, Timer, WorkerCopies
 from placement_ac.core.plan.waiting import placed_since_ready
 
+R = TypeVar("R", WorkerCopies, WorkerFacts, ProbeResult)
+
 
 @dataclass(slots=True)
-class KeyMemory:
+class KeyState:
     """The state of one key; times are seconds of a monotonic clock."""
 
     timers: dict[Timer, float] = field(default_factory=dict)
     """Timer → when it started."""
     copies: dict[str, tuple[float, WorkerCopies]] = field(default_factory=dict)
     """MultiKueueCluster → when its cluster was queried for copies, and the result."""
-    facts: dict[str, tuple[float, WorkerFacts]] = field(default_factory=dict)
+    queues: dict[str, tuple[float, WorkerFacts]] = field(default_factory=dict)
     """MultiKueueCluster → when its cluster was queried for its queues, and the result."""
     probes: dict[str, tuple[float, ProbeResult]] = field(default_factory=dict)
     """Cluster → when it was probed, and the result."""
@@ -30,15 +33,6 @@ class KeyMemory:
 
     def timer_ages(self, now: float) -> dict[Timer, float]:
         return {timer: now - start for timer, start in self.timers.items()}
-
-    def worker_copies(self, now: float) -> dict[str, WorkerCopies]:
-        return {name: replace(copies, age=now - when) for name, (when, copies) in self.copies.items()}
-
-    def queue_facts(self, now: float) -> dict[str, WorkerFacts]:
-        return {name: replace(facts, age=now - when) for name, (when, facts) in self.facts.items()}
-
-    def probe_results(self, now: float) -> dict[str, ProbeResult]:
-        return {cluster: replace(result, age=now - when) for cluster, (when, result) in self.probes.items()}
 
     def take_placed(self, seen: Snapshot, now: float) -> list[float]:
         """Return how long after its Ready each Workload was placed, and forget all that wait no longer."""
@@ -50,33 +44,38 @@ class KeyMemory:
     def forget_stale_results(self, listed: Collection[str], selected: Collection[str]) -> None:
         """Forget clusters that are no longer listed, and probes of those no longer selected."""
         self.copies = {name: result for name, result in self.copies.items() if name in listed}
-        self.facts = {name: result for name, result in self.facts.items() if name in listed}
+        self.queues = {name: result for name, result in self.queues.items() if name in listed}
         self.probes = {cluster: result for cluster, result in self.probes.items() if cluster in selected}
 
 
-class KeyMemories:
-    """The memory of every key. `now` returns seconds of a monotonic clock."""
+def with_ages(results: Mapping[str, tuple[float, R]], now: float) -> dict[str, R]:
+    """Return the results, each with its age."""
+    return {name: replace(result, age=now - when) for name, (when, result) in results.items()}
+
+
+class KeyStates:
+    """The state of every key. `now` returns seconds of a monotonic clock."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self.now = now
-        self._memories: defaultdict[Key, KeyMemory] = defaultdict(KeyMemory)
+        self._states: defaultdict[Key, KeyState] = defaultdict(KeyState)
 
-    def of(self, key: Key) -> KeyMemory:
-        """Return the memory of `key`, a new one if it has none."""
-        return self._memories[key]
+    def of(self, key: Key) -> KeyState:
+        """Return the state of `key`, a new one if it has none."""
+        return self._states[key]
 
     def keep(self, key: Key, timers: Collection[Timer]) -> None:
         """Forget every other timer of `key`, and start those that are new."""
-        memory, now = self._memories[key], self.now()
-        memory.timers = {timer: memory.timers.get(timer, now) for timer in timers}
-        if memory == KeyMemory():
-            del self._memories[key]
+        state, now = self._states[key], self.now()
+        state.timers = {timer: state.timers.get(timer, now) for timer in timers}
+        if state == KeyState():
+            del self._states[key]
 
     def made_ready(self, key: Key, uids: Collection[str]) -> None:
         """Note that these Workloads became Ready just now."""
         if uids:
-            self._memories[key].ready |= dict.fromkeys(uids, self.now())
+            self._states[key].ready |= dict.fromkeys(uids, self.now())
 
     def clear(self) -> None:
         """Forget everything, as after a restart."""
-        self._memories.clear()
+        self._states.clear()

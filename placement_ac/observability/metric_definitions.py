@@ -33,6 +33,17 @@ class MetricDefinition(NamedTuple):
     buckets: tuple[float, ...] = ()
 
 
+class QueueLoad(NamedTuple):
+    """How busy a queue is: numbers of keys, and seconds."""
+
+    waiting: int = 0
+    oldest: float = 0.0
+    """How long the oldest key has waited."""
+    longest: float = 0.0
+    """How long the longest reconcile has been running."""
+    retrying: int = 0
+
+
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 PLACING_SECONDS: Final = (0.5, 1.0, 2.0, 3.0, 5.0, 7.5, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 120.0, 300.0)
 """`--waiting-grace` is a minute by default, and Kueue takes seconds."""
@@ -163,7 +174,7 @@ EXPIRATION: Final = _gauge(
 LEADER: Final = _gauge("leader", (), "1 for the replica that leads, 0 for a standby.")
 BUILD_INFO: Final = _gauge("build_info", ("version", "python_version"), "1, with the version as a label.")
 
-MEASURES: Final = tuple(one for one in tuple(globals().values()) if isinstance(one, MetricDefinition))
+DEFINITIONS: Final = tuple(one for one in tuple(globals().values()) if isinstance(one, MetricDefinition))
 """All of the above."""
 
 UNDONE_KINDS: Final = (ACCOUNT, ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG, PERMISSION, SECRET)
@@ -179,8 +190,8 @@ _RESULTS: Final[tuple[tuple[type[errors.ApiError], str], ...]] = (
     (errors.NotFound, "not_found"),
     (errors.Refused, "refused"),
     (errors.Unavailable, "unavailable"),
-    (errors.WorkloadTrouble, "workload"),
-    (errors.Undone, "undone"),
+    (errors.WorkloadWritesFailed, "workload"),
+    (errors.HeldBack, "undone"),
     (errors.NotLeading, "not_leading"),
 )
 RESULTS: Final = (SUCCESS, *(name for _, name in _RESULTS), ERROR)

@@ -4,18 +4,18 @@ import asyncio
 import selectors
 from collections.abc import Awaitable, Callable, Coroutine
 from contextvars import ContextVar
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from placement_ac.controller.workqueue import (
-    FIRST_BACKOFF_SECONDS,
+from placement_ac.kube.workqueue import (
+    BACKOFF_SECONDS,
     JITTER,
-    MAX_BACKOFF_SECONDS,
     Requeue,
     Workqueue,
 )
-from placement_ac.observability.metrics import QueueLoad
+from placement_ac.observability.metric_definitions import QueueLoad
 
 
 class _NoWaiting(selectors.DefaultSelector):  # type: ignore[valid-type,misc]  # a type by platform
@@ -127,10 +127,10 @@ def test_failures_wait_longer_each_time_up_to_a_cap_and_never_in_step(failure: E
         queue = Workqueue(worker)
         queue.add("a")
         await asyncio.sleep(300)
-        pauses = [later - earlier for earlier, later in zip(worker.times, worker.times[1:], strict=False)]
+        pauses = [later - earlier for earlier, later in pairwise(worker.times)]
         assert len(pauses) > 12
         for tries, pause in enumerate(pauses):
-            plain = min(MAX_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2**tries)
+            plain = min(BACKOFF_SECONDS[1], BACKOFF_SECONDS[0] * 2**tries)
             assert plain * (1 - JITTER) - 0.01 <= pause <= plain * (1 + JITTER) + 0.01
         assert len({round(pause, 2) for pause in pauses[-4:]}) > 1
 
@@ -259,6 +259,30 @@ def test_appointments(appointments: list[float], turns: list[float]) -> None:
             queue.add_after("a", seconds)
         await asyncio.sleep(50)
         assert worker.times == turns
+
+    run(test())
+
+
+def test_without_a_delay_it_starts_at_once_and_a_later_timer_stays() -> None:
+    async def test() -> None:
+        worker = Worker()
+        queue = Workqueue(worker)
+        queue.add_after("a", 5)
+        queue.add_after("a", 0)
+        await asyncio.sleep(50)
+        assert worker.times == [0.0, 5.0]
+
+    run(test())
+
+
+def test_another_backoff() -> None:
+    async def test() -> None:
+        worker = Worker(Requeue())
+        Workqueue(worker, backoff=(1.0, 4.0)).add("a")
+        await asyncio.sleep(100)
+        pauses = [later - earlier for earlier, later in pairwise(worker.times[:5])]
+        shares = [pause / plain for pause, plain in zip(pauses, (1.0, 2.0, 4.0, 4.0), strict=True)]
+        assert all(1 - JITTER <= share <= 1 + JITTER for share in shares)
 
     run(test())
 

@@ -1,0 +1,102 @@
+"""Builds the parts of a session from the settings and from what discovery has found on the hub."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+
+from placement_ac.cache.store import Cache
+from placement_ac.config import policy
+from placement_ac.config.settings import Settings
+from placement_ac.controller.reconcile import Reconciler
+from placement_ac.controller.recorder import Recorder
+from placement_ac.controller.write_limits import WriteLimits
+from placement_ac.controller.writer import OnWrite, Writer
+from placement_ac.core.api.constants import (
+    ACCOUNT,
+    CLUSTER_PROFILE,
+    PERMISSION,
+    SECRET,
+    WORKLOAD,
+    Kind,
+    Resource,
+)
+from placement_ac.core.inputs.provisioning import ProvisioningPolicy
+from placement_ac.core.inputs.state import HubFacts, Key
+from placement_ac.kube.client import Client
+from placement_ac.observability.health import Health
+from placement_ac.observability.metrics import Metrics
+from placement_ac.workers.connector import WorkerConnector
+from placement_ac.workers.copies import CopyReader
+from placement_ac.workers.exec_plugins import AccessProviders
+from placement_ac.workers.probe import Probe, probe_checks
+from placement_ac.workers.queries import HubLocalQueues
+from placement_ac.workers.queues import QueueReader
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInputs:
+    """The settings, and what discovery has found on the hub."""
+
+    settings: Settings
+    client: Client
+    resources: Mapping[Kind, Resource]
+    facts: HubFacts
+    providers: AccessProviders | None
+    provisioning: ProvisioningPolicy
+    health: Health
+    metrics: Metrics
+
+
+def new_reconciler(
+    inputs: SessionInputs,
+    cache: Cache,
+    *,
+    on_write: OnWrite,
+    add_after: Callable[[Key, float], None],
+    clock: Callable[[], datetime],
+) -> Reconciler:
+    """Return what reconciles the keys, with a writer, a recorder and the queries of workers."""
+    settings, client, resources = inputs.settings, inputs.client, inputs.resources
+    connector = WorkerConnector(
+        client,
+        resources[SECRET],
+        settings.kueue_namespace,
+        timeout=settings.worker_timeout,
+        providers=inputs.providers,
+        profile_resource=resources.get(CLUSTER_PROFILE),
+    )
+    version, kueue = resources[WORKLOAD].version, inputs.facts.kueue
+    probe = Probe(connector, policy.worker_requirements(settings, version, kueue))
+    limits = WriteLimits(settings.writes_per_second)
+    return Reconciler(
+        cache,
+        Writer(client, resources, on_write, inputs.metrics, limits=limits),
+        Recorder(client, resources, clock),
+        read_copies=CopyReader(connector).read,
+        read_queues=QueueReader(connector).read if settings.dispatcher else None,
+        probe=partial(probe_checks, probe, HubLocalQueues(client)) if settings.credentials_probe else None,
+        clock=clock,
+        monotonic=time.monotonic,
+        add_after=add_after,
+        metrics=inputs.metrics,
+    )
+
+
+def new_cache(inputs: SessionInputs) -> Cache:
+    """Return an empty cache for what the settings ask for."""
+    settings, facts, providers = inputs.settings, inputs.facts, inputs.providers
+    provisioning = replace(
+        inputs.provisioning,
+        served={ACCOUNT, PERMISSION} <= inputs.resources.keys(),
+        rules=policy.worker_policy_rules(settings, facts.kueue),
+    )
+    return Cache(
+        facts,
+        kueue_namespace=settings.kueue_namespace,
+        methods=settings.credentials,
+        policy=policy.placement_policy(settings, policy.DISPATCH_STEPS),
+        provisioning=provisioning,
+        providers=providers.allowed_servers if providers else None,
+    )

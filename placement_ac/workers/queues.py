@@ -1,0 +1,101 @@
+"""
+Reads the queues of workers: which LocalQueues there are, the quota of their ClusterQueues, and its use.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import orjson
+from cachetools import TTLCache
+
+from placement_ac.core.api.constants import CLUSTER_QUEUE, KUEUE, LOCAL_QUEUE, Resource
+from placement_ac.core.api.errors import ApiError, TooLarge
+from placement_ac.core.api.objects import KueueObject
+from placement_ac.core.inputs.queue_facts import WorkerFacts, worker_facts
+from placement_ac.kube.client import Client, Object
+from placement_ac.workers.connector import (
+    MAX_CACHED,
+    TOO_LARGE_SECONDS,
+    Version,
+    WorkerConnector,
+    WorkerError,
+    WorkerLogin,
+    worker_error_text,
+)
+from placement_ac.workers.reader import Problem, WorkerReader
+
+
+class QueueReader(WorkerReader[WorkerFacts]):
+    """Reads the queues of workers."""
+
+    kinds = (CLUSTER_QUEUE, LOCAL_QUEUE)
+    permission = f"list clusterqueues.{KUEUE} and localqueues.{KUEUE}"
+    too_deep = "look for the {} there that the log names: it is nested too deeply to be read"
+
+    def __init__(self, connector: WorkerConnector, *, parallel: int = 8) -> None:
+        super().__init__(connector, parallel=parallel)
+        self._too_large: TTLCache[Version, str] = TTLCache(MAX_CACHED, TOO_LARGE_SECONDS)
+        """Credentials of workers whose queues are too many; their copies are read nevertheless."""
+
+    async def read(self, cluster: KueueObject) -> WorkerFacts:
+        """Return the queues on the worker of a MultiKueueCluster. Raises nothing but CancelledError."""
+        answer = await self.answer(cluster)
+        return WorkerFacts(problem=answer) if isinstance(answer, Problem) else answer
+
+    async def read_objects(
+        self, client: Client, login: WorkerLogin, resources: Sequence[Resource]
+    ) -> WorkerFacts:
+        if problem := self._too_large.get(login.version):
+            raise WorkerError(problem)
+        cluster_queues, local_queues = resources
+        quotas = await self._list(client, cluster_queues, _cluster_queue)
+        if not quotas:  # it has none, or shows none
+            raise WorkerError("the worker has no ClusterQueue: is Kueue set up there?")
+        local = await self._list(client, local_queues, _local_queue)
+        facts = worker_facts(map(orjson.loads, local), map(orjson.loads, quotas))
+        if facts.problem:
+            raise WorkerError(facts.problem)
+        return facts
+
+    async def _list(
+        self, client: Client, resource: Resource, keep: Callable[[Object], Object]
+    ) -> list[bytes]:
+        """Return the parts of all objects that `keep` returns: a page at a time is held whole.
+
+        They are kept as JSON, which takes a fraction of the memory, and read one by one.
+        """
+        found: list[bytes] = []
+        async for page in self.pages(client, resource):
+            if page.first:
+                found.clear()
+            found += map(orjson.dumps, map(keep, page.items))
+            del page
+        return found
+
+    def problem(self, error: ApiError, login: WorkerLogin) -> WorkerError:
+        if not isinstance(error, TooLarge):
+            return super().problem(error, login)
+        text = worker_error_text(error, login.described_as, self.permission)
+        self._too_large[login.version] = text
+        return WorkerError(text)
+
+
+def _cluster_queue(item: Object) -> Object:
+    return _parts(item, spec=None, status=None)
+
+
+def _local_queue(item: Object) -> Object:
+    return _parts(item, spec=("clusterQueue", "stopPolicy"), status=("conditions",))
+
+
+def _parts(item: Object, **fields: Collection[str] | None) -> Object:
+    """Return the name of an object, and these fields of its parts (None: all); another shape stays."""
+    metadata = item.get("metadata")
+    names = _fields(metadata if isinstance(metadata, dict) else {}, ("namespace", "name"))
+    return {"metadata": names} | {part: _fields(item.get(part), wanted) for part, wanted in fields.items()}
+
+
+def _fields(part: Any, wanted: Collection[str] | None) -> Any:
+    if wanted is None or not isinstance(part, dict):
+        return part
+    return {field: part[field] for field in wanted if field in part}
