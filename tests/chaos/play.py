@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import click
 
-from bench.jobs import TICK_SECONDS, WORKERS, Arrival, Ledger, arrivals, stage
 from bench.processes import memory
 from placement_ac.core.api.constants import OUR_CONTROLLER
 from placement_ac.core.api.errors import Conflict, Unavailable
@@ -21,9 +20,11 @@ from placement_lab.standins.multikueue import ALL_AT_ONCE, KueueSettings
 from tests.chaos.faults import FAULTS, Fault, Target
 from tests.support.driver import free_port
 from tests.support.replicas import QUICK, Replica
+from tests.support.scored_jobs import WORKERS, Arrival, Ledger, arrivals, stage
 
 Object = dict[str, Any]
 
+TICK_SECONDS: Final = 0.05
 MEMORY_MAX_MB: Final = 256
 """The limit in config/manager/deployment.yaml."""
 BLOCKED_SECONDS: Final = 1.0
