@@ -98,7 +98,7 @@ def test_the_second_stands_by_with_a_warm_world_and_takes_over_at_a_stop(
     assert audit(hub).strays == []
 
 
-def test_who_is_alone_does_without_a_lease_when_told(hub: Hub, admin: Driver, start: Start) -> None:
+def test_a_single_replica_needs_no_lease_when_so_configured(hub: Hub, admin: Driver, start: Start) -> None:
     start("one", leader_elect=False)
     soon(lambda: admin.listed("p"), ["p-a"])
     assert [request.path for request in hub.journal if request.path.startswith(LEASES)] == []
@@ -178,7 +178,7 @@ def test_who_comes_back_after_an_outage_leads_before_it_writes(hub: Hub, admin: 
 
 
 @pytest.mark.usefixtures("admin")
-def test_a_term_that_ended_while_it_was_asleep_is_told_before_the_next_one_begins(
+def test_a_term_that_ended_while_it_was_asleep_is_reported_before_the_next_one_begins(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The clock of the Lease goes on while the machine sleeps, that of the event loop does not."""
@@ -205,7 +205,7 @@ def test_a_term_that_ended_while_it_was_asleep_is_told_before_the_next_one_begin
 
 
 @pytest.mark.usefixtures("admin")
-def test_the_election_goes_on_though_who_is_told_fails(hub: Hub, tmp_path: Path) -> None:
+def test_the_election_goes_on_though_its_callback_fails(hub: Hub, tmp_path: Path) -> None:
     def fails(_: bool) -> None:
         raise RuntimeError
 
