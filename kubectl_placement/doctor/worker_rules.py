@@ -148,6 +148,8 @@ def rights(worker: InspectedWorker) -> Iterator[Finding]:
     grant = worker.kubectl.grant(commands.SENDER, worker.inspection.user, worker.setup.worker_policy_rules)
     for problem in fitness.rights_problems(worker.found, worker.setup.worker_requirements.rights):
         yield fail(problem, grant)
+    for warning in fitness.preemption_warnings(worker.found):
+        yield warn(warning, grant)
     yield ok("the account has the rights that MultiKueue needs")
 
 

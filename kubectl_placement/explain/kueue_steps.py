@@ -19,10 +19,10 @@ from placement_ac.core.api.constants import (
     PLACEMENT_DECISION,
     PLACEMENT_SCORE,
     WORKLOAD,
-    CredentialMethod,
 )
 from placement_ac.core.api.objects import Check
 from placement_ac.core.api.text import count_text, joined
+from placement_ac.core.decisions.source import RankedBy
 from placement_ac.core.inputs.state import Verdict
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.conditions import cluster_name_conflict
@@ -35,11 +35,10 @@ _QUEUE_STATES: Final[Mapping[ConditionStatus, tuple[StepResult, str]]] = {
     "False": (StepResult.FAILED, "is not active"),
     "Unknown": (StepResult.NOTE, "has not reported whether it is active"),
 }
-_CREDENTIAL_ORIGIN: Final[Mapping[CredentialMethod | None, str]] = {
-    "profile-secret": "named by its ClusterProfile",
-    "secret": "found by its name",
-    "access-provider": "for its access provider",
-    None: "made by the controller",
+_RANKED_BY: Final[Mapping[RankedBy, str]] = {
+    "scores": "the scores in OCM's decisions",
+    "placement scores": "AddOnPlacementScores, because OCM's decisions contain no score",
+    "groups": "decision group and name, because there is no score",
 }
 
 
@@ -77,23 +76,15 @@ def no_check_step(case: PlacementView) -> ExplainStep:
 
 def _order_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
     unknown = case.view.dump.why_unknown(PLACEMENT_SCORE)
-    placement = case.snapshot.decision.placement
-    if row.score is None and unknown and placement and placement.prioritizers:
+    if row.score is None and unknown and case.snapshot.decisions.ranked_by == "placement scores":
         message = f"how the controller ranks it is {unknown}"
         return StepName.ORDER.unknown(message, f"Placement {case.label}")
     selected = sum(one.rank is not None for one in case.rows.values())
-    message = f"the controller ranks it {row.rank} of {selected}, by {_ranked_by(case)}"
+    by = _RANKED_BY[case.snapshot.decisions.ranked_by]
+    message = f"the controller ranks it {row.rank} of {selected}, by {by}"
     score = f": score {row.score}" if row.score else ""
     group = f", decision group {row.group}" if row.group else ""
     return StepName.ORDER.passed(message + score + group, f"Placement {case.label}")
-
-
-def _ranked_by(case: PlacementView) -> str:
-    if any(entry.score for one in case.snapshot.decision.decisions for entry in one.decided or ()):
-        return "the scores in OCM's decisions"
-    if case.snapshot.decision.placement and case.snapshot.decision.placement.prioritizers:
-        return "AddOnPlacementScores, because OCM's decisions contain no score"
-    return "decision group and name, because there is no score"
 
 
 def _usability_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainStep]:
@@ -128,7 +119,8 @@ def _credential_step(case: PlacementView, row: ClusterRow, problem: str) -> Expl
         return StepName.CREDENTIAL.unknown(f"whether it has credentials is {credential.problem}", source)
     if problem:
         return StepName.CREDENTIAL.failed(problem, f"namespace {space}")
-    origin = _CREDENTIAL_ORIGIN[case.view.cache.credentials.method(row.name, case.view.now)]
+    found = case.snapshot.credentials.usable(row.name)
+    origin = found.origin if found else ""
     expires = f", and expires at {credential.expires.isoformat()}" if credential.expires else ""
     return StepName.CREDENTIAL.passed(f"its credentials are {source}, {origin}{expires}", source)
 

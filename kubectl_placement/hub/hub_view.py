@@ -22,7 +22,6 @@ from placement_ac.core.api.constants import (
     ACCOUNT,
     ADMISSION_CHECK,
     ANNOTATION_DRAINING,
-    CLUSTER_PROFILE,
     KUEUE_VERSIONS,
     LABEL_CLUSTER,
     LABEL_MANAGED_BY,
@@ -37,12 +36,12 @@ from placement_ac.core.api.constants import (
     PLACEMENT_SCORE,
     SECRET,
     WORKLOAD,
-    CredentialMethod,
     Kind,
 )
 from placement_ac.core.api.decode import check, kueue_object
 from placement_ac.core.api.fields import Key, at, key_of, listed, text
 from placement_ac.core.api.objects import AppliedFields, Check, KueueObject
+from placement_ac.core.credentials.discovery import SOURCES
 from placement_ac.core.inputs import state
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource
@@ -53,11 +52,6 @@ from placement_ac.core.selection.selection import listed_clusters
 
 SCHEDULING_KINDS: Final = (MANAGED_CLUSTER, CLUSTER_SET, SET_BINDING, PLACEMENT_SCORE, PLACEMENT_DECISION)
 """The kinds that OCM's scheduler reads, in the order of `Fleet`."""
-_CREDENTIAL_KINDS: Final[Mapping[CredentialMethod, tuple[Kind, ...]]] = {
-    "profile-secret": (SECRET, CLUSTER_PROFILE),
-    "secret": (SECRET,),
-    "access-provider": (CLUSTER_PROFILE,),
-}
 _LONG: Final = 1e6
 """Seconds; longer than any timer."""
 
@@ -83,8 +77,7 @@ class _ElapsedTimers(Mapping[state.Timer, float]):
 SETTLED: Final[state.TimerAges] = _ElapsedTimers(
     (
         state.TimerKind.REMOVAL_UNSETTLED,
-        state.TimerKind.DECISION_UNNAMED,
-        state.TimerKind.DECISIONS_FOREIGN,
+        state.TimerKind.DECISIONS_DOUBTED,
         state.TimerKind.MASS_LOSS,
         state.TimerKind.LIST_ORDER,
         state.TimerKind.CREDENTIALS_MISSING,
@@ -188,15 +181,15 @@ class HubView:
 
         A file may have no ClusterProfiles because the hub has none; Secrets are only missing if left out.
         """
-        needed = [kind for method in self.settings.credentials for kind in _CREDENTIAL_KINDS[method]]
+        needed = [kind for method in self.settings.credentials for kind in SOURCES[method].reads]
         if not self.dump.live and SECRET in needed:
             return self.dump.why_unknown(SECRET)
         return next(filter(None, map(self.dump.why_unknown, needed)), "")
 
     def placement(self, name: str) -> Object | None:
         """Return the Placement of that name that the controller uses."""
-        used = self.snapshot(name).decision.placement
-        return self.dump.find(PLACEMENT, name, used.meta.namespace) if used else None
+        used = self.snapshot(name).decisions.placement
+        return self.dump.find(PLACEMENT, name, used.namespace) if used else None
 
     # -- what the controller decides
 

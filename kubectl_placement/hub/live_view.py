@@ -29,7 +29,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.decode import checks_listed
 from placement_ac.core.api.fields import Key as ObjectKey
 from placement_ac.core.api.fields import key_of, text
-from placement_ac.core.credentials.discovery import clusters_of_secret
+from placement_ac.core.credentials.named_secret import clusters_of_secret
 from placement_ac.core.inputs.state import Key
 
 _QUEUES: Final = (CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD)

@@ -38,12 +38,12 @@ from placement_ac.core.api.constants import (
     WORKLOAD,
     Kind,
 )
-from placement_ac.core.api.decode import decision, placement, scores
+from placement_ac.core.api.decode import placement, scores
 from placement_ac.core.api.fields import Key, key_of, listed, section, text
-from placement_ac.core.api.objects import Decision
 from placement_ac.core.api.schemas import Condition
 from placement_ac.core.api.text import enumeration
-from placement_ac.core.inputs.ranking import RankedCluster, rank
+from placement_ac.core.decisions.ocm import rank, read
+from placement_ac.core.decisions.source import Decision, RankedCluster
 from placement_ac.core.inputs.state import Plan, Snapshot, Verdict, WorkerCopies
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.conditions import is_taken
@@ -187,7 +187,7 @@ class _PlacementSide:
     @cached_property
     def decisions(self) -> tuple[Decision, ...]:
         found = own_decisions(self.placement, self.view.fleet) if self.placement else []
-        return tuple(sorted(map(decision, found), key=lambda one: (one.group, _number(one))))
+        return tuple(sorted(map(read, found), key=lambda one: (one.group, _number(one))))
 
     @cached_property
     def decided_clusters(self) -> tuple[str, ...]:

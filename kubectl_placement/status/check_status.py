@@ -35,14 +35,13 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.decode import active_of, kueue_object
 from placement_ac.core.api.objects import Check, KueueObject
 from placement_ac.core.api.text import did_you_mean, joined
+from placement_ac.core.decisions.source import RankedCluster
 from placement_ac.core.draining.state import DrainState
-from placement_ac.core.inputs.ranking import RankedCluster
 from placement_ac.core.inputs.state import Plan, Snapshot
 from placement_ac.core.kubeconfig.source import CredentialSource
-from placement_ac.core.plan.conditions import judge, placement_problems
+from placement_ac.core.plan.conditions import judge
 from placement_ac.core.plan.plan import keeps_objects, plan
 from placement_ac.core.plan.targets import TargetClusters, select_targets
-from placement_ac.core.selection.selection import ranking
 
 NEEDED: Final = (PLACEMENT, PLACEMENT_DECISION)
 """Without these kinds it is unknown which clusters are selected."""
@@ -131,7 +130,7 @@ class _CheckReader:
 
     def status(self) -> CheckStatus:
         check, seen = self.check, self.snapshot
-        active, placement = check.active, seen.decision.placement
+        active, placement = check.active, seen.decisions.placement
         observed = active.observed_generation if active else None
         users = tuple(sorted(user.meta.name for user in seen.checks.multikueue))
         return CheckStatus(
@@ -140,7 +139,7 @@ class _CheckReader:
             reason=active.reason if active else "",
             message=active.message if active else "",
             stale=observed is not None and observed < check.meta.generation,
-            placement="/".join(placement.meta.id) if placement else check.placement,
+            placement="/".join(placement.id) if placement else check.placement,
             placement_says=self._placement_says(),
             config=self._config,
             clusters=tuple(self._rows()),
@@ -183,8 +182,8 @@ class _CheckReader:
     def _placement_says(self) -> str:
         if not self.check.placement:
             return ""
-        placement = self.snapshot.decision.placement
-        return self.unknown or (placement_problems(placement) if placement else self._no_placement())
+        decisions = self.snapshot.decisions
+        return self.unknown or (decisions.says if decisions.placement else self._no_placement())
 
     def _no_placement(self) -> str:
         spaces, dump = self.view.settings.placement_namespace, self.view.dump
@@ -208,7 +207,7 @@ class _CheckReader:
         seen, others = self.snapshot, dict(self.listed)
         if self.targets:
             others |= {one.name: one.cluster for one in self.targets.drain.steps}
-            for rank, one in enumerate(ranking(seen), 1):
+            for rank, one in enumerate(seen.decisions.clusters, 1):
                 name = seen.hub.multikueue_cluster_name(seen.name, one.cluster)
                 others.pop(name, None)
                 yield self._row(one.cluster, name, rank, one)
@@ -230,7 +229,7 @@ class _CheckReader:
             state=state,
             why=why,
             rank=rank,
-            score=self._score(ranked) if ranked else None,
+            score=ranked.score if ranked and cluster in self.snapshot.decisions.scored else None,
             group=ranked.group if ranked else None,
             cluster_object=name,
             credential=self._credential(cluster, name),
@@ -240,16 +239,6 @@ class _CheckReader:
             running=self._counted[cluster, "running"] if known else None,
             waiting=self._counted[cluster, "waiting"] if known else None,
         )
-
-    def _score(self, ranked: RankedCluster) -> int | None:
-        """Return the score that ranks a cluster; None if it has none, or if that is unknown."""
-        decision = self.snapshot.decision
-        if ranked.score or any(entry.score for one in decision.decisions for entry in one.decided or ()):
-            return ranked.score
-        scores = self.view.fleet.scores
-        prioritizers = decision.placement.prioritizers if decision.placement else ()
-        known = any((ranked.cluster, one.resource_name) in scores for one in prioritizers)
-        return ranked.score if known else None
 
     def _state(self, cluster: str, name: str, rank: int | None) -> tuple[ClusterState, str]:
         targets = self.targets

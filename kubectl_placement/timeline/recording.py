@@ -22,7 +22,7 @@ from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, PLACEMENT_SCORE
 from placement_ac.core.api.decode import kueue_object, scores
 from placement_ac.core.api.decode import placement as parsed
 from placement_ac.core.api.schemas import ApiModel
-from placement_ac.core.inputs.ranking import score_of
+from placement_ac.core.decisions.ocm import score_of
 
 
 class RunningWorkload(ApiModel):

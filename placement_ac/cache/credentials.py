@@ -11,14 +11,9 @@ from datetime import datetime
 from placement_ac.cache.tables import Tables
 from placement_ac.core.api.constants import ACCOUNT, ADDON_ACCOUNT, PERMISSION, SECRET, CredentialMethod, Kind
 from placement_ac.core.api.objects import WritableObject
-from placement_ac.core.credentials.discovery import (
-    ALWAYS,
-    DiscoveryInputs,
-    disallowed_server,
-    find_credentials,
-    find_external_credentials,
-    supports,
-)
+from placement_ac.core.credentials.cluster_profile import disallowed_server, supports
+from placement_ac.core.credentials.discovery import find_credentials, find_external_credentials
+from placement_ac.core.credentials.source import ALWAYS, DiscoveryInputs
 from placement_ac.core.inputs.provisioning import CredentialUsage, ProvisioningInputs, ProvisioningObjects
 from placement_ac.core.inputs.state import TimerAges
 from placement_ac.core.kubeconfig.servers import AllowedServers
@@ -41,7 +36,7 @@ class CredentialLookup:
         to_provision: Mapping[str, Collection[str]],
     ) -> None:
         self._tables = tables
-        self._methods = tuple(methods)
+        self._methods: Sequence[CredentialMethod] = methods
         self._providers = providers
         self._errors = errors
         self._to_provision = to_provision
@@ -50,15 +45,10 @@ class CredentialLookup:
 
     def sources(self, clusters: Iterable[str], now: datetime) -> dict[str, CredentialSource | Unusable]:
         """Return for each cluster where Kueue finds usable credentials, or why there are none."""
-        return {cluster: find_credentials(*self._discovery(cluster, now)) for cluster in clusters}
+        return {cluster: find_credentials(self._discovery(cluster, now)) for cluster in clusters}
 
     def is_usable(self, cluster: str, now: datetime) -> bool:
-        return isinstance(find_credentials(*self._discovery(cluster, now)), CredentialSource)
-
-    def method(self, cluster: str, now: datetime) -> CredentialMethod | None:
-        """Return by which method the credentials of a cluster are found; None: by none, they are ours."""
-        found, methods = self._discovery(cluster, now)
-        return next((method for method in methods if find_external_credentials(found, (method,))), None)
+        return isinstance(find_credentials(self._discovery(cluster, now)), CredentialSource)
 
     def expiries(self) -> dict[str, datetime]:
         """Return when the credentials expire of each cluster that we list or that a check of ours selects."""
@@ -70,33 +60,25 @@ class CredentialLookup:
         sources = self.sources(clusters, ALWAYS).items()
         return {c: one.expires for c, one in sources if isinstance(one, CredentialSource) and one.expires}
 
-    def _discovery(self, cluster: str, now: datetime) -> tuple[DiscoveryInputs, tuple[CredentialMethod, ...]]:
+    def _discovery(self, cluster: str, now: datetime) -> DiscoveryInputs:
         """Return what there is for a cluster, and the methods by which to look through it."""
-        if not self._may_be_provisioned(cluster):
-            return self._discovery_inputs(cluster, now), self._methods
-        provisioned = self._own_inputs(cluster, now)
-        return self._discovery_inputs(cluster, now, provisioned), self._external_methods(provisioned)
-
-    def _may_be_provisioned(self, cluster: str) -> bool:
-        """Whether credentials are provisioned, or a Secret was left from when they were."""
-        account = self._tables.provisioning.account
-        return self._tables.provisioning.provision or self._tables.secret(f"{account}-{cluster}") is not None
-
-    def _discovery_inputs(
-        self, cluster: str, now: datetime, provisioned: ProvisioningInputs | None = None
-    ) -> DiscoveryInputs:
+        tables = self._tables
+        # A Secret may be left from when credentials were provisioned.
+        left = tables.secret(f"{tables.provisioning.account}-{cluster}")
+        own = self._own_inputs(cluster, now) if tables.provisioning.provision or left else None
         return DiscoveryInputs(
             cluster=cluster,
-            kueue_namespace=self._tables.kueue_namespace,
-            profiles=self._tables.profiles.by("cluster", cluster),
-            secret=self._tables.secret,
-            profiles_supported=self._tables.hub.takes_profiles,
+            kueue_namespace=tables.kueue_namespace,
+            methods=self._external_methods(own) if own else self._methods,
+            profiles=tables.profiles.by("cluster", cluster),
+            secret=tables.secret,
+            profiles_supported=tables.hub.takes_profiles,
             providers=self._providers,
             now=now,
-            provisioned=provisioned,
+            provisioned=own,
         )
 
-    def _external_methods(self, inputs: ProvisioningInputs) -> tuple[CredentialMethod, ...]:
+    def _external_methods(self, inputs: ProvisioningInputs) -> Sequence[CredentialMethod]:
         """Return the methods for what others made; a ClusterProfile to which OCM copies our token is ours."""
         own, policy = inputs.objects, inputs.policy
         theirs = inputs.usage.profile_used and own.account is not None and not own.account_is_synced
@@ -109,12 +91,10 @@ class CredentialLookup:
 
     def provisioning_inputs(self, cluster: str, now: datetime, ages: TimerAges) -> ProvisioningInputs:
         """Return all that the provisioned credentials of a cluster depend on."""
-        own = replace(self._own_inputs(cluster, now), ages=ages)
-        external = find_external_credentials(
-            self._discovery_inputs(cluster, now, own), self._external_methods(own)
-        )
+        found = self._discovery(cluster, now)
+        own, external = found.provisioned or self._own_inputs(cluster, now), find_external_credentials(found)
         objects = replace(own.objects, orphans=tuple(self._orphans(own)))
-        return replace(own, external=external, objects=objects)
+        return replace(own, ages=ages, external=external, objects=objects)
 
     def _own_inputs(self, cluster: str, now: datetime) -> ProvisioningInputs:
         """Return the same, without looking for what others have made."""
@@ -168,9 +148,9 @@ class CredentialLookup:
         """Whether a Placement that selects the cluster calls for its credentials.
 
         If it selects many clusters and has not been planned yet, it does for those that exist. A decision
-        that its status does not name, which may be forged, only keeps those that exist.
+        that may be forged only keeps those that exist.
         """
-        if not exists and not self._tables.is_named(placement, cluster):
+        if not exists and not self._tables.is_confirmed(placement, cluster):
             return False
         most = self._tables.hub.provisioned_max
         if sum(len(decision.clusters) for decision in self._tables.decisions_of(placement)) <= most:

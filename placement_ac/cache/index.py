@@ -7,6 +7,8 @@ Pure: plain dicts and sets.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
+from placement_ac.core.api.schemas import Raw
+
 Id = tuple[str, str]
 """(namespace, name); the namespace of a cluster-scoped object is ""."""
 T = TypeVar("T")
@@ -51,15 +53,19 @@ class Index(Generic[T]):
 
 
 class Table(Generic[T]):
-    """The objects of one kind by id, with indexes: a change looks at nothing but the object that changed."""
+    """The objects of one kind by id, with indexes: a change looks at nothing but the object that changed.
 
-    def __init__(self, **indexes: Callable[[Any], Iterable[str]]) -> None:
+    `read` decodes one of them.
+    """
+
+    def __init__(self, read: Callable[[Raw], T], **indexes: Callable[[Any], Iterable[str]]) -> None:
+        self.read = read
         self.objects: dict[Id, T] = {}
         self.indexes = {name: Index[T](keys_of) for name, keys_of in indexes.items()}
 
     def copy(self) -> "Table[T]":
         """Return a table that holds the same; later changes of either stay its own."""
-        other = Table[T]()
+        other = Table[T](self.read)
         other.objects = dict(self.objects)
         other.indexes = {name: index.copy() for name, index in self.indexes.items()}
         return other

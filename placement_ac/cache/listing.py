@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from placement_ac.core.api import objects
-from placement_ac.core.api.constants import CLUSTER_PROFILE, PLACEMENT, PLACEMENT_DECISION, SECRET, Kind
+from placement_ac.core.api.constants import Kind
 
 Scope = tuple[Kind, str]
 """The extent of one list: a kind, in one namespace or EVERYWHERE."""
@@ -33,25 +33,18 @@ class Listings:
     def __init__(
         self,
         kinds: Iterable[Kind],
-        namespaces: tuple[str, ...],
-        kueue_namespace: str,
+        namespaces: Mapping[Kind, tuple[str, ...]],
         versions: Mapping[Scope, str] | None = None,
     ) -> None:
-        """`namespaces`: those of the Placements; `versions`: what has been listed, at which version."""
-        self._namespaces: Mapping[Kind, tuple[str, ...]] = {
-            PLACEMENT: namespaces,
-            PLACEMENT_DECISION: namespaces,
-            SECRET: (kueue_namespace,),
-            CLUSTER_PROFILE: (kueue_namespace,),
-        }
+        """`namespaces`: of the kinds that are not watched EVERYWHERE; `versions`: what has been listed."""
+        self._namespaces = namespaces
         self.scopes: tuple[Scope, ...] = tuple(
             dict.fromkeys((kind, namespace) for kind in kinds for namespace in self.namespaces(kind))
         )
         self._versions = dict(versions or {})
 
     def copy(self) -> "Listings":
-        kinds = [kind for kind, _ in self.scopes]
-        return Listings(kinds, self._namespaces[PLACEMENT], self._namespaces[SECRET][0], self._versions)
+        return Listings([kind for kind, _ in self.scopes], self._namespaces, self._versions)
 
     @property
     def complete(self) -> bool:

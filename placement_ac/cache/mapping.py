@@ -20,19 +20,19 @@ from placement_ac.core.api.constants import (
     MULTIKUEUE_CONFIG,
     PERMISSION,
     PLACEMENT,
-    PLACEMENT_DECISION,
     PLACEMENT_SCORE,
     SECRET,
     WORKLOAD,
     Kind,
 )
-from placement_ac.core.credentials.discovery import clusters_of_secret
+from placement_ac.core.credentials.named_secret import clusters_of_secret
+from placement_ac.core.decisions.source import Decision
 from placement_ac.core.inputs.state import Key
 
 
 def keys_for(kind: Kind, states: Iterable[Any], tables: Tables) -> set[Key]:
     """Return the keys that an object of `kind` touches in any of `states`: before and after (None: gone)."""
-    rule = _from_namespace if kind.only else _RULES[kind]
+    rule = _from_namespace if kind.only else _RULES.get(kind, _from_decision)
     return {key for obj in states if obj is not None for key in rule(obj, tables)}
 
 
@@ -125,7 +125,7 @@ def _from_placement(placement: objects.Placement, tables: Tables) -> Iterator[Ke
             yield from _from_decision(decision, tables)
 
 
-def _from_decision(decision: objects.Decision, tables: Tables) -> Iterator[Key]:
+def _from_decision(decision: Decision, tables: Tables) -> Iterator[Key]:
     if decision.placement:
         yield Key("placement", decision.placement)
         yield from _waiting_for_names(decision.placement, decision.clusters, tables)
@@ -218,7 +218,6 @@ def _from_workload(workload: objects.Workload, tables: Tables) -> Iterator[Key]:
 _RULES: Final[Mapping[Kind, Callable[[Any, Tables], Iterator[Key]]]] = {
     ADMISSION_CHECK: _from_check,
     PLACEMENT: _from_placement,
-    PLACEMENT_DECISION: _from_decision,
     CLUSTER_PROFILE: lambda profile, tables: _from_cluster(profile.cluster, tables),
     SECRET: _from_secret,
     PLACEMENT_SCORE: _from_namespace,

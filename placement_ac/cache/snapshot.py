@@ -10,12 +10,11 @@ from datetime import datetime
 from placement_ac.cache.credentials import CredentialLookup
 from placement_ac.cache.listing import Listings
 from placement_ac.cache.mapping import possible_pairs
-from placement_ac.cache.tables import Tables, clusters_in
+from placement_ac.cache.tables import Tables
 from placement_ac.core.api import objects
 from placement_ac.core.api.constants import MANAGED_CLUSTER
 from placement_ac.core.inputs import state
 from placement_ac.core.inputs.queue_facts import WorkerFacts
-from placement_ac.core.inputs.unnamed import is_ignored, unnamed_decisions
 from placement_ac.core.kubeconfig.source import CredentialsByCluster
 
 
@@ -50,12 +49,15 @@ class SnapshotBuilder:
             tables.in_use[name] = tables.placement_id(home, name)
         else:
             tables.in_use.pop(name, None)
-        owned = tables.decisions_of(name)
-        unnamed = unnamed_decisions(placement, owned)
-        ignored = [one for one in unnamed if is_ignored(one, now, ages)]
-        decisions = tuple(one for one in owned if one not in ignored)
+        decisions = tables.source.decide(
+            placement,
+            tables.decisions_beside(name),
+            tables.scores.objects,
+            now,
+            lambda about: ages.get(state.Timer(state.TimerKind.DECISIONS_DOUBTED, about), 0.0),
+        )
         config = tables.configs.get(("", name))
-        credentials = self._credentials.sources(clusters_in(decisions), now)
+        credentials = self._credentials.sources((one.cluster for one in decisions.clusters), now)
         checks, users = tables.checks.by("placement", name), tables.checks.by("config", name)
         workloads = self._workloads_of(checks, users)
         listed = _names_listed(config, workloads)
@@ -71,13 +73,8 @@ class SnapshotBuilder:
             hub=tables.hub,
             policy=self._policy,
             checks=state.Checks(tuple(checks), tuple(users), former),
-            decision=state.DecisionState(
-                placement,
-                decisions,
-                self._scores(credentials, placement),
-                foreign=tuple(one.meta.name for one in tables.foreign_decisions(name)),
-                unnamed=tuple(one.meta.name for one in unnamed),
-                ignored=tuple(one.meta.name for one in ignored),
+            decisions=decisions,
+            choice=state.PlacementChoice(
                 namesakes=() if named else tuple(one for one in tables.homes_of(name) if one != home),
                 is_recorded=tables.is_recorded(name),
                 contradicting=tuple(one for space in named if space != home for one in named[space]),
@@ -210,15 +207,6 @@ class SnapshotBuilder:
         uids = set[str]().union(*[obj.owners for obj in owned if obj.ours])
         owners = (check for uid in sorted(uids) for check in checks.by("uid", uid))
         return tuple(check for check in owners if check.ours and not check.placement)
-
-    def _scores(
-        self, clusters: Iterable[str], placement: objects.Placement | None
-    ) -> dict[tuple[str, str], objects.Scores]:
-        if placement is None or not placement.prioritizers:
-            return {}
-        resources = {p.resource_name for p in placement.prioritizers}
-        ids = ((cluster, resource) for cluster in clusters for resource in resources)
-        return {id_: scores for id_ in ids if (scores := self._tables.scores.get(id_))}
 
     def _name_conflicts(
         self, name: str, selected: Iterable[str], now: datetime

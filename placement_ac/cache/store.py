@@ -5,10 +5,10 @@ Watches and lists fill it, reconcilers read it. No I/O, no clock.
 `put`, `remove` and `replace` return the keys that the change touches.
 """
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 from typing import Any, Final
 
 from cachetools import LRUCache
@@ -18,27 +18,21 @@ from placement_ac.cache.index import Id
 from placement_ac.cache.listing import EVERYWHERE, Listings, Scope, is_later, is_newer
 from placement_ac.cache.mapping import all_keys, keys_for, keys_no_longer_prepared
 from placement_ac.cache.snapshot import SnapshotBuilder
-from placement_ac.cache.tables import Tables, kinds_for
+from placement_ac.cache.tables import Tables, empty_tables, kinds_for
 from placement_ac.core.api import decode, objects
 from placement_ac.core.api.constants import (
-    ACCOUNT,
-    ADMISSION_CHECK,
     CLUSTER_PROFILE,
     CREDENTIAL_METHODS,
-    MANAGED_CLUSTER,
-    MULTIKUEUE_CLUSTER,
-    MULTIKUEUE_CONFIG,
-    PERMISSION,
     PLACEMENT,
-    PLACEMENT_DECISION,
-    PLACEMENT_SCORE,
     SECRET,
     WORKLOAD,
     CredentialMethod,
     Kind,
 )
 from placement_ac.core.api.schemas import Raw
-from placement_ac.core.credentials.discovery import ALWAYS
+from placement_ac.core.credentials.source import ALWAYS
+from placement_ac.core.decisions import SOURCE
+from placement_ac.core.decisions.source import DecisionSource
 from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningPolicy
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.state import (
@@ -54,20 +48,6 @@ from placement_ac.core.kubeconfig.servers import AllowedServers
 
 DELETED_REMEMBERED: Final = 10_000
 """How many deleted objects are remembered: a list that is under way may still hold them."""
-
-_DECODERS: Final[Mapping[Kind, Callable[[Raw], Any]]] = {
-    ADMISSION_CHECK: decode.check,
-    PLACEMENT: decode.placement,
-    PLACEMENT_DECISION: decode.decision,
-    CLUSTER_PROFILE: decode.cluster_profile,
-    SECRET: decode.secret,
-    PLACEMENT_SCORE: decode.scores,
-    MULTIKUEUE_CONFIG: decode.kueue_object,
-    MULTIKUEUE_CLUSTER: decode.kueue_object,
-    WORKLOAD: decode.workload,
-    ACCOUNT: decode.provisioned_object,
-    PERMISSION: decode.provisioned_object,
-}
 
 
 @dataclass(slots=True)
@@ -110,37 +90,36 @@ class Cache:
         policy: PlacementPolicy | None = None,
         provisioning: ProvisioningPolicy | None = None,
         providers: AllowedServers | None = None,
-        state: _State | None = None,
+        source: DecisionSource = SOURCE,
     ) -> None:
-        """`state`: what another cache knows. `providers`: those that Kueue supports; None: unknown."""
+        """`providers`: those that Kueue supports; None: unknown."""
         hub, self.provisioning = hub or HubFacts(), provisioning or ProvisioningPolicy()
-        policy = policy or PlacementPolicy()
-        self._probes, self._dispatches = policy.probe, policy.dispatcher
-        self._with_state = partial(
-            Cache,
-            hub,
-            kueue_namespace=kueue_namespace,
-            methods=methods,
-            policy=policy,
-            provisioning=self.provisioning,
-            providers=providers,
+        self._policy, self._methods, self._providers = policy or PlacementPolicy(), methods, providers
+        by_kind = empty_tables(source, self.provisioning, dispatches=self._policy.dispatcher)
+        namespaces = dict.fromkeys((PLACEMENT, source.kind), hub.namespaces)
+        namespaces |= dict.fromkeys((SECRET, CLUSTER_PROFILE), (kueue_namespace,))
+        self._use(
+            _State(
+                Tables(hub, source, self.provisioning, kueue_namespace, by_kind),
+                Listings(kinds_for(self.provisioning, source), namespaces),
+                {},
+                LRUCache(DELETED_REMEMBERED),
+                {},
+            )
         )
-        self._state = state or _State(
-            Tables(hub, self.provisioning, kueue_namespace),
-            Listings(kinds_for(self.provisioning), hub.namespaces, kueue_namespace),
-            {},
-            LRUCache(DELETED_REMEMBERED),
-            {},
-        )
-        self._tables, self._listings = self._state.tables, self._state.listings
+
+    def _use(self, state: _State) -> None:
+        self._state, self._tables, self._listings = state, state.tables, state.listings
         self.credentials = CredentialLookup(
-            self._tables, methods, providers, self._state.errors, self._state.to_provision
+            state.tables, self._methods, self._providers, state.errors, state.to_provision
         )
-        self._snapshots = SnapshotBuilder(self._tables, self._listings, self.credentials, policy)
+        self._snapshots = SnapshotBuilder(state.tables, state.listings, self.credentials, self._policy)
 
     def copy(self) -> "Cache":
         """Return a cache that holds the same; later changes of either stay its own."""
-        return self._with_state(state=self._state.copy())
+        other: Cache = copy(self)
+        other._use(self._state.copy())
+        return other
 
     # -- what is known
 
@@ -230,7 +209,7 @@ class Cache:
             return set()
         if before and not is_newer(version, before.meta):
             return set()  # it is known already, mostly as a write of ours
-        now: Any = self._decoder(kind)(raw)
+        now: Any = table.read(raw)
         if kind is WORKLOAD:
             return self._put_workload(now, before)
         touched = self._keys_for(kind, before)
@@ -312,9 +291,9 @@ class Cache:
 
     def load(self, kind: Kind, items: Iterable[Raw], resource_version: str) -> None:
         """Take in the complete list of a kind that is not known yet, without its keys."""
-        table, decoder = self._tables.by_kind[kind], self._decoder(kind)
+        table = self._tables.by_kind[kind]
         for raw in items:
-            obj: Any = decoder(raw)
+            obj: Any = table.read(raw)
             if kind is WORKLOAD:
                 self._tables.groups.take(obj)
             wanted = kind is not WORKLOAD or (obj.check_states and not obj.finished)
@@ -324,17 +303,6 @@ class Cache:
             self._listings.set_synced(scope, resource_version)
 
     # --
-
-    def _decoder(self, kind: Kind) -> Callable[[Raw], Any]:
-        if kind is MANAGED_CLUSTER:  # the CA of its API server is most of it
-            return partial(
-                decode.managed_cluster,
-                with_server=self.provisioning.provision,
-                with_labels=self._dispatches,
-            )
-        if kind is WORKLOAD and self._dispatches:
-            return decode.workload_with_job
-        return _DECODERS.get(kind, decode.account_token)
 
     def _keys_for(self, kind: Kind, *states: Any) -> set[Key]:
         return keys_for(kind, states, self._tables)
@@ -354,4 +322,4 @@ class Cache:
             return False  # it was found unusable
         longer = now.expires is None or (before.expires is not None and before.expires <= now.expires)
         same = before.meta._replace(resource_version=now.meta.resource_version) == now.meta
-        return longer and same and now.ours and not self._probes
+        return longer and same and now.ours and not self._policy.probe

@@ -4,12 +4,13 @@ The objects that were seen on the hub, kind by kind: tables, their indexes, and 
 No I/O, no clock.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from placement_ac.cache.groups import GroupPlaces
 from placement_ac.cache.index import Table
-from placement_ac.core.api import objects
+from placement_ac.core.api import decode, objects
 from placement_ac.core.api.constants import (
     ACCOUNT,
     ADDON_ACCOUNT,
@@ -21,7 +22,6 @@ from placement_ac.core.api.constants import (
     MULTIKUEUE_CONFIG,
     PERMISSION,
     PLACEMENT,
-    PLACEMENT_DECISION,
     PLACEMENT_SCORE,
     SECRET,
     WATCHED_KINDS,
@@ -29,22 +29,19 @@ from placement_ac.core.api.constants import (
     Kind,
     token_kind,
 )
+from placement_ac.core.decisions import SOURCE
+from placement_ac.core.decisions.source import Decision, DecisionSource
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
 from placement_ac.core.inputs.state import HubFacts
-from placement_ac.core.inputs.unnamed import unnamed_decisions
 
 
-def kinds_for(policy: ProvisioningPolicy) -> tuple[Kind, ...]:
+def kinds_for(policy: ProvisioningPolicy, source: DecisionSource = SOURCE) -> tuple[Kind, ...]:
     """Return the kinds that are watched: more of them where credentials are provisioned."""
+    watched = tuple(source.kind if kind is SOURCE.kind else kind for kind in WATCHED_KINDS)
     if not policy.provision:
-        return WATCHED_KINDS
+        return watched
     tokens = (token_kind(name) for name in sorted({policy.account, ADDON_ACCOUNT}))
-    return (*WATCHED_KINDS, ACCOUNT, PERMISSION, *tokens)
-
-
-def clusters_in(decisions: Iterable[objects.Decision]) -> list[str]:
-    """Return the clusters that decisions hold, each once."""
-    return list(dict.fromkeys(cluster for decision in decisions for cluster in decision.clusters if cluster))
+    return (*watched, ACCOUNT, PERMISSION, *tokens)
 
 
 def _if_set(value: str) -> tuple[str, ...]:
@@ -71,39 +68,59 @@ def _after_account(secret: str, accounts: Iterable[str]) -> tuple[str, ...]:
     return tuple(secret.removeprefix(f"{one}-") for one in accounts if secret.startswith(f"{one}-"))
 
 
-def _empty_tables(accounts: Sequence[str]) -> dict[Kind, Table[Any]]:
+def empty_tables(
+    source: DecisionSource, policy: ProvisioningPolicy, *, dispatches: bool
+) -> dict[Kind, Table[Any]]:
+    """Return the tables of a hub of which nothing is known yet.
+
+    Of Workloads and ManagedClusters only our dispatcher needs all, and the CA of a cluster is most of it.
+    """
+    accounts = (policy.account, ADDON_ACCOUNT)
+    managed_cluster = partial(decode.managed_cluster, with_server=policy.provision, with_labels=dispatches)
     return {
         ADMISSION_CHECK: Table(
+            decode.check,
             placement=lambda c: _if_set(c.placement),
             config=lambda c: _if_set(c.config),
             uid=lambda c: _if_set(c.meta.uid),
             unusable=lambda c: _flag("unusable", c.ours and not c.placement),
         ),
-        PLACEMENT: Table(cluster_set=lambda p: p.cluster_sets),
-        PLACEMENT_DECISION: Table(placement=lambda d: _if_set(d.placement), cluster=lambda d: d.clusters),
-        CLUSTER_PROFILE: Table(
-            cluster=lambda p: _if_set(p.cluster), secret=lambda p: {ref.name for ref in p.secrets}
+        PLACEMENT: Table(decode.placement, cluster_set=lambda p: p.cluster_sets),
+        source.kind: Table(
+            source.read, placement=lambda d: _if_set(d.placement), cluster=lambda d: d.clusters
         ),
-        SECRET: Table(cluster=lambda s: clusters_of_our_secret(s, accounts)),
-        PLACEMENT_SCORE: Table(),
+        CLUSTER_PROFILE: Table(
+            decode.cluster_profile,
+            cluster=lambda p: _if_set(p.cluster),
+            secret=lambda p: {ref.name for ref in p.secrets},
+        ),
+        SECRET: Table(decode.secret, cluster=lambda s: clusters_of_our_secret(s, accounts)),
+        PLACEMENT_SCORE: Table(decode.scores),
         MULTIKUEUE_CONFIG: Table(
-            owner=lambda o: o.owners if o.ours else (), listed=lambda o: o.listed if o.ours else ()
+            decode.kueue_object,
+            owner=lambda o: o.owners if o.ours else (),
+            listed=lambda o: o.listed if o.ours else (),
         ),
         MULTIKUEUE_CLUSTER: Table(
+            decode.kueue_object,
             placement=lambda o: _if_set(o.placement) if o.ours else (),
             cluster=lambda o: _if_set(o.cluster) if o.ours else (),
             owner=lambda o: o.owners if o.ours else (),
             shared=lambda o: _flag("shared", o.ours and not o.placement),
             source=lambda o: ("/".join(o.source),),
         ),
-        WORKLOAD: Table(check=lambda w: {state.check for state in w.check_states}),
+        WORKLOAD: Table(
+            decode.workload_with_job if dispatches else decode.workload,
+            check=lambda w: {state.check for state in w.check_states},
+        ),
         MANAGED_CLUSTER: Table(
+            managed_cluster,
             unreachable=lambda m: _flag("unreachable", m.unreachable),
             cluster_set=lambda m: _if_set(m.cluster_set),
         ),
-        ACCOUNT: Table(cluster=_cluster_of),
-        PERMISSION: Table(cluster=_cluster_of),
-        **{token_kind(account): Table() for account in accounts},
+        ACCOUNT: Table(decode.provisioned_object, cluster=_cluster_of),
+        PERMISSION: Table(decode.provisioned_object, cluster=_cluster_of),
+        **{token_kind(account): Table(decode.account_token) for account in accounts},
     }
 
 
@@ -113,23 +130,25 @@ class Tables:
     def __init__(
         self,
         hub: HubFacts,
+        source: DecisionSource,
         provisioning: ProvisioningPolicy,
         kueue_namespace: str,
-        by_kind: Mapping[Kind, Table[Any]] | None = None,
+        by_kind: Mapping[Kind, Table[Any]],
         groups: GroupPlaces | None = None,
         in_use: Mapping[str, str] | None = None,
     ) -> None:
         self.hub = hub
+        self.source = source
         self.provisioning = provisioning
         self.kueue_namespace = kueue_namespace
         self.groups = groups or GroupPlaces()
         self.in_use = dict(in_use or {})
         """Name → NAMESPACE/UID of the Placement of that name in use."""
         self._accounts = (provisioning.account, ADDON_ACCOUNT)
-        self.by_kind: Mapping[Kind, Table[Any]] = by_kind or _empty_tables(self._accounts)
+        self.by_kind = by_kind
         self.checks: Table[objects.Check] = self.by_kind[ADMISSION_CHECK]
         self.placements: Table[objects.Placement] = self.by_kind[PLACEMENT]
-        self.decisions: Table[objects.Decision] = self.by_kind[PLACEMENT_DECISION]
+        self.decisions: Table[Decision] = self.by_kind[source.kind]
         self.profiles: Table[objects.ClusterProfile] = self.by_kind[CLUSTER_PROFILE]
         self.secrets: Table[objects.Secret] = self.by_kind[SECRET]
         self.scores: Table[objects.Scores] = self.by_kind[PLACEMENT_SCORE]
@@ -147,7 +166,13 @@ class Tables:
         """Return tables that hold the same; later changes of either stay their own."""
         by_kind = {kind: table.copy() for kind, table in self.by_kind.items()}
         return Tables(
-            self.hub, self.provisioning, self.kueue_namespace, by_kind, self.groups.copy(), self.in_use
+            self.hub,
+            self.source,
+            self.provisioning,
+            self.kueue_namespace,
+            by_kind,
+            self.groups.copy(),
+            self.in_use,
         )
 
     # -- Placements and clusters
@@ -202,36 +227,33 @@ class Tables:
         config = self.configs.get(("", placement))
         return config.placement_in_use if config else ""
 
-    def decisions_of(self, placement: str) -> list[objects.Decision]:
-        """Return the decisions that count: those beside the Placement that does, and owned by it."""
+    def decisions_beside(self, placement: str) -> list[Decision]:
+        """Return the decisions that name the Placement, in the namespace of the one that counts."""
+        home = self.home_of(placement)
+        return [one for one in self.decisions.by("placement", placement) if one.meta.namespace == home]
+
+    def decisions_of(self, placement: str) -> list[Decision]:
+        """Return the decisions that count: those beside the Placement that does, and its own."""
         return [decision for decision in self.decisions.by("placement", placement) if self._counts(decision)]
 
-    def foreign_decisions(self, placement: str) -> list[objects.Decision]:
-        """Return the decisions with the Placement's label and in its namespace that it does not own."""
-        home = self.home_of(placement)
-        labelled = self.decisions.by("placement", placement)
-        return [one for one in labelled if one.meta.namespace == home and not self._counts(one)]
-
-    def _counts(self, decision: objects.Decision) -> bool:
-        """Whether a decision is the Placement's own. Labels are easily copied, and it may be of a former one.
-
-        Where the Placement is gone, those that it left behind count for a moment; one in a file has no uid.
-        """
+    def _counts(self, decision: Decision) -> bool:
+        """Whether it is its Placement's own; of one that is gone, those that it left count for a moment."""
         namespace, name = decision.meta.namespace, decision.placement
         if namespace != self.home_of(name):
             return False
         placement = self.placements.get((namespace, name))
-        return placement is None or placement.meta.uid in ("", decision.owner)
+        return placement is None or decision.belongs_to(placement)
 
     def selected_by(self, placement: str) -> list[str]:
-        """Return the clusters that a Placement selects."""
-        return clusters_in(self.decisions_of(placement))
+        """Return the clusters that a Placement selects, each once."""
+        found = (cluster for decision in self.decisions_of(placement) for cluster in decision.clusters)
+        return list(dict.fromkeys(filter(None, found)))
 
-    def is_named(self, placement: str, cluster: str) -> bool:
-        """Whether the status of a Placement names a decision that selects the cluster, if it names any."""
-        owned = self.decisions_of(placement)
-        unnamed = unnamed_decisions(self.placements.get((self.home_of(placement), placement)), owned)
-        return any(cluster in one.clusters for one in owned if one not in unnamed)
+    def is_confirmed(self, placement: str, cluster: str) -> bool:
+        """Whether a decision that nobody can have forged selects the cluster for a Placement."""
+        there = self.placements.get((self.home_of(placement), placement))
+        sure = self.source.confirmed(there, self.decisions_of(placement))
+        return any(cluster in one.clusters for one in sure)
 
     def users_of(self, cluster: str) -> set[str]:
         """Return the Placements that a check of ours names and that select the cluster."""

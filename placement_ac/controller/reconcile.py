@@ -196,7 +196,7 @@ class Reconciler:
         self._finish(key, run, wrote=bool(result.done) or prepared, requeue_after=wanted.requeue_after)
 
     def _context(self, key: Key, seen: Snapshot, wanted: Plan) -> WriteContext:
-        placement = seen.decision.placement
+        placement = seen.decisions.placement
 
         def late_end(action: diff.Action, error: BaseException | None) -> None:
             if error is None:
@@ -209,7 +209,7 @@ class Reconciler:
                 log.error("a write that hung failed unexpectedly", key=key.name, error=error_place(error))
             self._add_after(key, POSTPONED_SECONDS if error else 0.0)
 
-        return WriteContext(Flow(key, placement.meta.namespace if placement else ""), late_end)
+        return WriteContext(Flow(key, placement.namespace if placement else ""), late_end)
 
     async def _prepare(self, key: Key, phases: Iterable[diff.Phase], context: WriteContext) -> bool:
         """Create what nobody needs yet; return whether there was something. A failure concerns no check."""

@@ -7,6 +7,7 @@ held back (`write_limits`).
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -46,7 +47,16 @@ from placement_ac.core.api.errors import (
 )
 from placement_ac.core.api.managed_fields import applied_version, last_writer, nomination_body
 from placement_ac.core.api.objects import Meta, Workload
-from placement_ac.core.plan.diff import Action, Apply, Delete, Nominate, Phase, SetCheckStates, SetCondition
+from placement_ac.core.plan.diff import (
+    Action,
+    Apply,
+    Delete,
+    Nominate,
+    Phase,
+    SetCheckStates,
+    SetCondition,
+    holds,
+)
 from placement_ac.kube.client import Client, Object
 from placement_ac.observability.logs import LogDeduplicator
 from placement_ac.observability.metrics import Metrics
@@ -271,8 +281,9 @@ class Writer:
         found = await self._client.get(resource, action.name, action.namespace)
         version = applied_version(found, KUEUE_ADMISSION)
         if version not in ("", resource.api_version):
-            resource = WORKLOAD.at(version.rpartition("/")[2])
-            found = await self._client.get(resource, action.name, action.namespace)
+            with contextlib.suppress(NotFound):  # that version is no longer served: Kueue was updated
+                old = WORKLOAD.at(version.rpartition("/")[2])
+                found, resource = await self._client.get(old, action.name, action.namespace), old
         if found["metadata"]["resourceVersion"] != action.workload.meta.resource_version:
             self._on_write(WORKLOAD, found, False)
             raise Conflict(f"Workload {action.workload.label} has changed meanwhile")
@@ -293,19 +304,21 @@ class Writer:
                 raise _without_data(error, action) from None
             after = await self._replace_spec(resource, action, observed.spec, observed.meta)
         else:
-            if after.get("spec") != action.body.get("spec"):
+            if not holds(after.get("spec"), action.body.get("spec")):
                 after = await self._replace_spec(resource, action, after.get("spec") or {}, meta_of(after))
         return action.kind, after, False
 
     async def _replace_spec(
         self, resource: Resource, action: Apply, spec: Mapping[str, Any], meta: Meta
     ) -> Object:
-        """Remove fields of other managers from a spec of ours, which an apply cannot do."""
+        """Remove what others have put into a field of ours, which an apply cannot do."""
         applied = action.body["metadata"]
         metadata = {key: applied[key] for key in ("labels", "uid") if key in applied}
         if "resourceVersion" in applied:
             metadata["resourceVersion"] = meta.resource_version
-        patch = {"metadata": metadata, "spec": merge_patch(spec, action.body["spec"])}
+        wanted = action.body["spec"]
+        beside = {key: value for key, value in spec.items() if key not in wanted}
+        patch = {"metadata": metadata, "spec": merge_patch(spec, beside | wanted)}
         return await self._client.merge(resource, action.name, patch, namespace=applied.get("namespace"))
 
     async def _delete(self, action: Delete) -> Outcome:

@@ -25,7 +25,7 @@ from placement_ac.core.api.constants import (
     SECRET,
     Kind,
 )
-from placement_ac.core.credentials.discovery import secret_names
+from placement_ac.core.credentials.named_secret import secret_names
 from placement_ac.kube.client import Client, Object
 from placement_lab.demo.viewer import CLUSTER_QUEUE, Viewer
 from placement_lab.standins.fleet import JobCounts

@@ -25,7 +25,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.errors import Conflict
 from placement_ac.core.api.fields import format_time
-from placement_ac.core.credentials.discovery import secret_names
+from placement_ac.core.credentials.named_secret import secret_names
 from placement_ac.kube.client import Object
 from placement_lab.standins.informer import Key, StandIn
 from placement_lab.standins.kueue import NAMESPACE

@@ -42,7 +42,8 @@ from placement_ac.config.load import PREFIX
 from placement_ac.config.settings import Settings, default_of
 from placement_ac.controller import hub_discovery, recorder, session
 from placement_ac.core.api import constants, decode, list_change, objects
-from placement_ac.core.credentials import discovery, readiness
+from placement_ac.core.credentials import named_secret, provisioned
+from placement_ac.core.credentials.cluster_profile import disallowed_server
 from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningObjects, ProvisioningPolicy
 from placement_ac.core.kubeconfig.source import Unusable
 from placement_ac.core.selection import probe_schedule
@@ -115,7 +116,7 @@ def test_the_sources_of_credentials_in_their_order() -> None:
     rows = table(REFERENCE, "Credentials")
     assert [row[0] for row in rows] == list(constants.CREDENTIAL_METHODS)
     looked_for = re.findall(r"Secrets (\S+), then (\S+), in", rows[1][1])
-    assert looked_for == [discovery.secret_names("<cluster>")]
+    assert looked_for == [named_secret.secret_names("<cluster>")]
 
 
 def test_names_labels_and_annotations() -> None:
@@ -300,7 +301,11 @@ MESSAGES = [
     USED,
     having(USED, secret=EXPIRED),
     PROFILES,
-    having(PROFILES, profile=PROFILE, profile_problem=discovery.disallowed_server(PROFILE, {"ocm": (".x",)})),
+    having(
+        PROFILES,
+        profile=PROFILE,
+        profile_problem=disallowed_server(PROFILE, {"ocm": (".x",)}),
+    ),
     having(PROFILES, profile=PROFILE),
 ]
 """Inputs that result in each of the messages, in their order in the table."""
@@ -309,7 +314,7 @@ MESSAGES = [
 def test_every_message_about_credentials_has_a_fix() -> None:
     rows = table(CREDENTIALS, "What a message means")
     assert [row for row in rows if not row[1]] == []
-    found = [readiness.provisioned_credentials(seen) for seen in MESSAGES]
+    found = [provisioned.provisioned_credentials(seen) for seen in MESSAGES]
     patterns = [re.sub(r"<\w+>", "(.+)", re.escape(row[0])) for row in rows]
     assert [
         (pattern, source)

@@ -660,3 +660,22 @@ CONTROLLERS_STEPS = [
 @pytest.mark.parametrize(("objects", "step", "links"), CONTROLLERS_STEPS)
 def test_sentences_of_controller_steps(objects: list[Raw], step: StepName, links: list[str]) -> None:
     assert sentences(explain_cluster(case(*objects), "c"), step) == links
+
+
+@pytest.mark.parametrize("probe", [False, True], ids=["no probe", "with a probe"])
+def test_a_name_that_is_no_cluster_is_refused_before_its_credentials(probe: bool) -> None:
+    seen = case(
+        *FLEET, placement(), check(), decision("A_c"), secret("multikueue-A_c"), credentials_probe=probe
+    )
+    found = explain_cluster(seen, "A_c")
+    assert sentences(found, StepName.NAME) == ["failed: not the name of a managed cluster"]
+    assert sentences(found, StepName.CREDENTIAL, StepName.FITNESS) == []
+
+
+def test_a_cluster_that_waits_for_its_probe() -> None:
+    found = explain_cluster(case(*LIVE, decision("c"), credentials_probe=True), "c")
+    waits = "it is being asked whether it is fit to be a worker"
+    assert sentences(found, StepName.CREDENTIAL, StepName.FITNESS) == [
+        "passed: its credentials are Secret kueue-system/multikueue-c, found by its name",
+        f"unknown: {waits}; only the controller knows the result of its probe",
+    ]

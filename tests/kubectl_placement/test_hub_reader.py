@@ -98,6 +98,15 @@ def test_an_alias_that_leads_to_no_circle_is_resolved(tmp_path: Path) -> None:
     assert found["other"] == [found["data"]] * 2
 
 
+def test_aliases_that_stand_for_far_more_than_the_text_are_refused(tmp_path: Path) -> None:
+    """A few more of these lines stand for billions of values, which every reader would visit."""
+    tenfold = (f"l{n + 1}: &l{n + 1} [{', '.join([f'*l{n}'] * 10)}]" for n in range(4))
+    file = tmp_path / "x.yaml"
+    file.write_text(nested("l0: &l0 [a]", *tenfold))
+    with pytest.raises(InvalidManifest, match="it has far more aliases than text"):
+        read_manifests([str(file)])
+
+
 @pytest.mark.parametrize("value", ["!s3cret", "*s3cret", "'s3cret\n", "s3cret: s3cret: 1", "%s3cret"])
 def test_what_is_no_yaml_is_not_quoted(tmp_path: Path, value: str) -> None:
     file = tmp_path / "secret.yaml"

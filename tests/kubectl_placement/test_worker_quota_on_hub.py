@@ -70,12 +70,17 @@ def questions(there: Stage) -> int:
     )
 
 
-def job_file(folder: Path, gpus: str = "") -> str:
-    """Write the manifest of a Job that asks for GPUs, and return its path."""
+def job_file(folder: Path, gpus: str = "", **pods: int) -> str:
+    """Write the manifest of a Job whose Pods ask for GPUs, and return its path."""
     container = {"name": "c", "image": "i", "resources": {"requests": {GPU: gpus} if gpus else {}}}
     template = {"spec": {"containers": [container]}}
     metadata = {"name": "new", "labels": {"kueue.x-k8s.io/queue-name": "gated"}}
-    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": template}}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": metadata,
+        "spec": {"template": template} | pods,
+    }
     path = folder / "job.json"
     path.write_text(json.dumps(job))
     return str(path)
@@ -138,6 +143,8 @@ def test_plan_says_where_a_job_would_go(there: Stage, run: Run, tmp_path: Path) 
         [job] = json.loads(run(*words, "-o", "json").stdout)["jobs"]
         assert {quota for *_, quota in rows(job).values()} == {"known"}
         assert job["notes"] == []
+    fewer = run("plan", "-f", job_file(tmp_path, "8", parallelism=4, completions=2), "--workers")
+    assert "goes to c, best first" in fewer.stdout, "no more Pods run at a time than are to complete"
     done = run("plan", "-f", job_file(tmp_path, "16"))
     assert "goes to a, b, c, best first" in done.stdout
     assert f"  note: {NOT_READ}\n" in done.stdout

@@ -28,12 +28,8 @@ from placement_ac.core.api.constants import (
     KUBECONFIG_KEY,
     LABEL_CLUSTER,
     LABEL_CLUSTER_SET,
-    LABEL_GROUP_INDEX,
     LABEL_MANAGER,
-    LABEL_PLACEMENT,
-    OCM_CLUSTER,
     OCM_MANAGER,
-    PLACEMENT,
     SENT_AGAIN,
     SENT_BACK,
     TAINT_UNREACHABLE,
@@ -132,7 +128,7 @@ def placement(raw: Raw) -> objects.Placement:
         groups=status.decision_groups if status else (),
         conditions=status.conditions if status else (),
         problem=bad_spec or bad_status,
-        created=_created(raw),
+        created=created_at(raw),
         grouped=bool(spec and spec.decision_strategy),
         cluster_sets=spec.cluster_sets if spec else (),
     )
@@ -146,36 +142,8 @@ def _add_ons(policy: schemas.PrioritizerPolicy) -> tuple[objects.AddOnPrioritize
     )
 
 
-def decision(raw: Raw) -> objects.Decision:
-    meta = meta_of(raw)
-    status, problem = validate(schemas.DecisionStatus, raw, "status")
-    decided = status.decisions if status and raw.get("status") else None
-    index = meta.labels.get(LABEL_GROUP_INDEX, "0")
-    return objects.Decision(
-        meta=meta,
-        placement=meta.labels.get(LABEL_PLACEMENT, ""),
-        group=int(index) if index.isdecimal() else 0,
-        decided=decided,
-        clusters=tuple(entry.cluster_name for entry in decided or ()),
-        problem=problem,
-        owner=_owning_placement(raw),
-        created=_created(raw),
-    )
-
-
-def _created(raw: Raw) -> datetime | None:
+def created_at(raw: Raw) -> datetime | None:
     return parse_time(str((raw.get("metadata") or {}).get("creationTimestamp")))
-
-
-def _owning_placement(raw: Raw) -> str:
-    """Return the uid of the owner that is an OCM Placement; "" if there is none."""
-    owners = (raw.get("metadata") or {}).get("ownerReferences") or ()
-    uids = [
-        owner.get("uid")
-        for owner in owners
-        if owner.get("kind") == PLACEMENT.kind and str(owner.get("apiVersion")).startswith(f"{OCM_CLUSTER}/")
-    ]
-    return str(uids[0] or "") if uids else ""
 
 
 def cluster_profile(raw: Raw) -> objects.ClusterProfile:

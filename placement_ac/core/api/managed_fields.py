@@ -65,8 +65,20 @@ def nomination_body(obj: Mapping[str, Any], names: Sequence[str]) -> Body:
     return body | {"status": status} if status or owned == {} else body
 
 
+_WRITTEN: Final = (
+    ("f:clusters",),
+    ("f:kubeConfig",),
+    ("f:clusterSource", "f:kubeConfig"),
+    ("f:clusterSource", "f:clusterProfileRef"),
+)
+"""The fields of `spec` that we write in a MultiKueueConfig or MultiKueueCluster; all others are others'."""
+
+
 def spec_writer(obj: Mapping[str, Any], owner: str) -> str:
-    """Return who has set fields of `spec` that `owner` does not own, the last of them; "" if nobody has."""
+    """Return who has set fields of `spec` that `owner` writes, but does not own; "" if nobody has.
+
+    Of several, it is the last.
+    """
     entries = [entry for entry in _entries(obj) if not entry.get("subresource")]
     own = {path for entry in entries if entry.get("manager") == owner for path in _spec_paths(entry)}
     others = [entry for entry in entries if entry.get("manager") != owner and set(_spec_paths(entry)) - own]
@@ -79,7 +91,7 @@ def _spec_paths(entry: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     while pending:
         path, fields = pending.pop()
         below = [key for key in fields or () if key != "."]
-        if path and not below:
+        if not below and any(path[: len(one)] == one for one in _WRITTEN):
             yield path
         pending += [((*path, key), fields[key]) for key in below]
 

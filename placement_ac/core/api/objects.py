@@ -115,21 +115,6 @@ class Placement:
     """The ManagedClusterSets in `spec.clusterSets`."""
 
 
-class Decision(NamedTuple):
-    """An OCM PlacementDecision; `decided` is None as long as it has no status."""
-
-    meta: Meta
-    placement: str
-    group: int
-    decided: tuple[schemas.DecidedCluster, ...] | None
-    clusters: tuple[str, ...]
-    """The names in `decided`; "" for an entry without one."""
-    problem: str
-    owner: str = ""
-    """The uid of the Placement that owns it."""
-    created: datetime | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class SecretRef:
     """The reference of a ClusterProfile to the Secret for Kueue."""
@@ -240,7 +225,7 @@ class AppliedFields:
     clusters: bool = False
     """Whether the clusters of a MultiKueueConfig are as it applied them: nobody else has set them."""
     changed_by: str = ""
-    """The field manager that has changed the `spec` after it was applied; "" if nobody has."""
+    """The field manager that has changed what we applied of the `spec`; "" if nobody has."""
 
 
 _set: Final = object.__setattr__

@@ -75,20 +75,6 @@ class Conditions(ApiModel):
 
 
 @dataclass(frozen=True, slots=True)
-class DecidedCluster(SlottedModel):
-    """An entry of `PlacementDecision.status.decisions`; OCM leaves out a `score` of 0."""
-
-    cluster_name: str = ""
-    score: int = 0
-
-
-class DecisionStatus(ApiModel):
-    """`PlacementDecision.status`."""
-
-    decisions: ListOf[DecidedCluster] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class DecisionGroup(SlottedModel):
     """An entry of `Placement.status.decisionGroups`."""
 
@@ -248,7 +234,7 @@ class FlavorAmounts(ApiModel):
 
 
 class ResourceGroup(ApiModel):
-    """An entry of `ClusterQueue.spec.resourceGroups`."""
+    """An entry of `resourceGroups` in the spec or the effective quotas of a ClusterQueue."""
 
     flavors: ListOf[FlavorAmounts] = ()
 
@@ -262,9 +248,17 @@ class ClusterQueueSpec(ApiModel):
     resource_groups: ListOf[ResourceGroup] = ()
 
 
+class EffectiveQuotas(ApiModel):
+    """`ClusterQueue.status.effectiveQuotas` (Kueue's Dynamic Quota Orchestration)."""
+
+    resource_groups: ListOf[ResourceGroup] = ()
+
+
 class ClusterQueueStatus(Conditions):
     """`ClusterQueue.status`."""
 
+    effective_quotas: EffectiveQuotas | None = None
+    """They replace the quotas in the spec, also if there are none of them."""
     flavors_reservation: ListOf[FlavorAmounts] = ()
     pending_workloads: Count = 0
     reserving_workloads: Count = 0

@@ -27,7 +27,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.decode import digest_of
 from placement_ac.core.api.objects import WritableObject
-from placement_ac.core.credentials.readiness import kubeconfig_of, name_conflict
+from placement_ac.core.credentials.provisioned import kubeconfig_of, name_conflict
 from placement_ac.core.inputs.provisioning import ProvisioningInputs
 from placement_ac.core.inputs.state import NOTHING, Body, Timer, TimerKind
 from placement_ac.core.kubeconfig.source import Unusable

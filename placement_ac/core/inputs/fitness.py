@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from placement_ac.core.api.constants import KUEUE, LABEL_RELEASE, WORKLOAD
 from placement_ac.core.api.fields import Obj, listed, text
 from placement_ac.core.api.text import joined
-from placement_ac.core.inputs.rights import JobKind, Right, parse_release
+from placement_ac.core.inputs.rights import PREEMPTION_RIGHT, JobKind, Right, parse_release
 
 Queues = Mapping[str, frozenset[str]]
 """Namespace → the names of its LocalQueues."""
@@ -97,6 +97,7 @@ def evaluate(findings: WorkerFindings, needs: WorkerRequirements) -> Fitness:
             *kind_problems(findings, needs.kinds),
             *rights_problems(findings, needs.rights),
         ),
+        warnings=tuple(preemption_warnings(findings)),
         unknown=tuple(unknowns(findings)),
         kueue_version="" if isinstance(version, Unknown) else version,
     )
@@ -156,13 +157,23 @@ def rights_problems(findings: WorkerFindings, rights: Iterable[Right]) -> Iterat
     """Yield the rights that the account lacks, in one sentence."""
     denied: dict[str, list[str]] = {}
     for right in rights:
-        if findings.rights.get(right) is False:
+        if findings.rights.get(right) is False and right != PREEMPTION_RIGHT:
             denied.setdefault(_kind_label(right.group, right.rule_resource), []).append(right.verb)
     if denied:
         rights_text = joined((f"{', '.join(verbs)} {what}" for what, verbs in denied.items()), "; ")
         yield (
             f"grant {rights_text} on the worker, in all namespaces, to the account of {findings.account}: "
             "it has no such rights"
+        )
+
+
+def preemption_warnings(findings: WorkerFindings) -> Iterator[str]:
+    """Yield the warning that jobs of this hub cannot preempt there, if the account may not let them."""
+    if findings.rights.get(PREEMPTION_RIGHT) is False:
+        yield (
+            f"grant update {_kind_label(KUEUE, PREEMPTION_RIGHT.rule_resource)} on the worker, in all"
+            f" namespaces, to the account of {findings.account}: without it, a job of this hub that must"
+            " preempt another there waits for ever (Kueue 0.20, or its gate MultiKueueOrchestratedPreemption)"
         )
 
 

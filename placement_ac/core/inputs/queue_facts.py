@@ -134,7 +134,8 @@ def _cluster_queue(raw: Raw) -> QueueFacts:
         for one in flavor.resources
     }
     quotas: dict[str, list[FlavorQuota]] = {}
-    for flavor in (flavor for group in spec.resource_groups for flavor in group.flavors):
+    groups = (status.effective_quotas or spec).resource_groups
+    for flavor in (flavor for group in groups for flavor in group.flavors):
         for one in flavor.resources:
             limit = one.borrowing_limit if in_cohort else 0
             quota = FlavorQuota(

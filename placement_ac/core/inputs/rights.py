@@ -1,9 +1,9 @@
 """
 The RBAC rules that Kueue's MultiKueue needs on a worker cluster, and no more.
 
-Pure. Read in Kueue's source, every release from 0.11.0 to 0.19.2 and main of August 2026 (0.20): each
-adapter's verbs, pkg/controller/admissionchecks/multikueue for Workloads, pkg/features for gates. A watch is
-opened without a list before it, so `list` is granted only where something is listed.
+Pure. Read in Kueue's source (every release from 0.11.0 to 0.19.2, main of August 2026) and in the changelog
+of 0.20.0: each adapter's verbs, pkg/controller/admissionchecks/multikueue for Workloads, pkg/features for
+gates. A watch is opened without a list before it, so `list` is granted only where something is listed.
 """
 
 import re
@@ -247,13 +247,14 @@ FRAMEWORKS: Final[Mapping[str, Framework]] = {
 }
 """Shipped: config/components/manager/controller_manager_config.yaml, from 0.8.0 on."""
 
+PREEMPTION: Final = RightsRequirement(("workloads/status",), ("update",), VersionRange("0.17"), _WORKLOAD)
+"""To open the preemption gates of a copy (MultiKueueOrchestratedPreemption). A worker without it connects and
+runs jobs, so it is used, with a warning."""
+
 GATES: Final[Mapping[str, FeatureGate]] = {
     _ELASTIC: FeatureGate(VersionRange("0.18")),
     _SPEC_SYNC: FeatureGate(VersionRange("0.18.5, 0.19.1")),
-    "MultiKueueOrchestratedPreemption": FeatureGate(
-        VersionRange(""),
-        (RightsRequirement(("workloads/status",), ("update",), VersionRange("0.17"), _WORKLOAD),),
-    ),
+    "MultiKueueOrchestratedPreemption": FeatureGate(VersionRange("0.20"), (PREEMPTION,)),
     "MultiKueueManagerQuotaAutomation": FeatureGate(
         VersionRange(""),
         (
@@ -266,7 +267,8 @@ GATES: Final[Mapping[str, FeatureGate]] = {
         ),
     ),
 }
-"""Defaults: pkg/features/kube_features.go."""
+"""Defaults: pkg/features/kube_features.go; of 0.20 by its changelog (16235)."""
+PREEMPTION_RIGHT: Final = Right(KUEUE, "workloads", "status", "update")
 
 
 def parse_release(text: str) -> KueueRelease | None:

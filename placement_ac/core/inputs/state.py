@@ -19,10 +19,10 @@ from placement_ac.core.api.constants import (
     RemovalPolicy,
 )
 from placement_ac.core.api.list_change import ListChange
-from placement_ac.core.api.objects import Check, Decision, KueueObject, Placement, Workload
+from placement_ac.core.api.objects import Check, KueueObject, Workload
+from placement_ac.core.decisions.source import Decisions
 from placement_ac.core.inputs.fitness import Fitness
 from placement_ac.core.inputs.queue_facts import WorkerFacts
-from placement_ac.core.inputs.ranking import ScoreTable
 from placement_ac.core.inputs.rights import KueueRelease
 from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource
 
@@ -141,9 +141,8 @@ class TimerKind(StrEnum):
     """The event whose age a timer counts; the comment gives its subject."""
 
     REMOVAL_UNSETTLED = auto()  # a listed cluster that would go, though OCM has not settled it
-    DECISIONS_DISAGREE = auto()  # the Placement's status counts other clusters than its decisions hold
-    DECISION_UNNAMED = auto()  # a PlacementDecision that the Placement's status does not name
-    DECISIONS_FOREIGN = auto()  # PlacementDecisions with the Placement's label that it does not own
+    DECISIONS_DISAGREE = auto()  # decisions do not fit together, and their source will put that right
+    DECISIONS_DOUBTED = auto()  # decisions that may not be the source's own: the object, or all of them
     CREDENTIALS_MISSING = auto()  # credentials by others have vanished, and ours replace them
     CREDENTIALS_UNNEEDED = auto()  # nobody needs the credentials that we made
     PROVISIONED_UNUSABLE = auto()  # a cluster that is to get credentials from us, but is not usable
@@ -238,18 +237,9 @@ class Checks:
 
 
 @dataclass(frozen=True, slots=True)
-class DecisionState:
-    """A Placement as OCM has decided it: its decisions and scores."""
+class PlacementChoice:
+    """Which Placement of a name is in use, where several namespaces may have one."""
 
-    placement: Placement | None = None
-    decisions: tuple[Decision, ...] = ()
-    scores: ScoreTable = field(default_factory=dict)
-    foreign: tuple[str, ...] = ()
-    """The PlacementDecisions with its label that it does not own: they do not count."""
-    unnamed: tuple[str, ...] = ()
-    """Those that it owns, but that its status does not name."""
-    ignored: tuple[str, ...] = ()
-    """Those of them that do not count, because that has lasted."""
     namesakes: tuple[str, ...] = ()
     """The namespaces in which Placements of that name are not used; none if a check names its namespace."""
     is_recorded: bool = True
@@ -333,7 +323,8 @@ class Snapshot:
     hub: HubFacts = HubFacts()
     policy: PlacementPolicy = PlacementPolicy()
     checks: Checks = Checks()
-    decision: DecisionState = DecisionState()
+    decisions: Decisions = field(default_factory=Decisions)
+    choice: PlacementChoice = PlacementChoice()
     credentials: ClusterCredentials = ClusterCredentials()
     objects: KueueObjects = KueueObjects()
     fleet: FleetState = FleetState()

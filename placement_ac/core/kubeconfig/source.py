@@ -7,7 +7,7 @@ Pure data.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,15 @@ class CredentialSource:
     issued: datetime | None = field(default=None, compare=False)
     version: str = field(default="", compare=False)
     """The digest of the content: another one may lead to another API server."""
+    origin: str = field(default="", compare=False)
+    """How they were found, for people."""
+
+    @property
+    def cluster_source(self) -> dict[str, Any]:
+        """The `clusterSource` of a MultiKueueCluster with these credentials."""
+        if self.kind == "ClusterProfile":
+            return {"clusterProfileRef": {"name": self.name}}
+        return {"kubeConfig": {"location": self.name, "locationType": self.kind}}
 
 
 @dataclass(frozen=True, slots=True)

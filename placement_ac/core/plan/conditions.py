@@ -5,7 +5,7 @@ Pure. Each reason in constants.REASONS has one rule here, except ApplyFailed. A 
 leads with the fix, where there is one.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from placement_ac.core.api.constants import (
@@ -27,7 +27,7 @@ from placement_ac.core.api.constants import (
     SOME_CLUSTERS_UNUSABLE,
     Kind,
 )
-from placement_ac.core.api.objects import Check, KueueObject, Placement
+from placement_ac.core.api.objects import Check, KueueObject
 from placement_ac.core.api.text import joined
 from placement_ac.core.draining.state import DrainState
 from placement_ac.core.inputs.state import Snapshot, Verdict, is_shared
@@ -36,15 +36,6 @@ from placement_ac.core.plan.job_fit import profile_problems
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.probe_schedule import probe_remarks
 from placement_ac.core.selection.selection import ListableCluster
-
-_SELECTION_FIXES: Final[Mapping[str, str]] = {
-    "NoManagedClusterSetBindings": "bind a ManagedClusterSet in namespace {}",
-    "NoIntersection": "bind a ManagedClusterSet of spec.clusterSets in namespace {}",
-    "AllManagedClusterSetsEmpty": "add clusters to the ManagedClusterSets bound in namespace {}",
-    "NoManagedClusterMatched": "label clusters as spec.predicates ask",
-}
-"""Reason of OCM's condition PlacementSatisfied → the fix, formatted with the Placement's namespace."""
-_PROBLEMS: Final = (("PlacementSatisfied", "False"), ("PlacementMisconfigured", "True"))
 
 
 def judge(seen: Snapshot, targets: TargetClusters) -> Verdict:
@@ -59,12 +50,12 @@ def judge(seen: Snapshot, targets: TargetClusters) -> Verdict:
 
 def refused_checks(seen: Snapshot) -> dict[str, Verdict]:
     """Return the checks that name another namespace than that of the Placement in use, and why not."""
-    home = seen.decision.named_home
+    home = seen.choice.named_home
     why = (
         f"correct the annotation {ANNOTATION_PLACEMENT_NAMESPACE}: all checks of one Placement's name share "
         f"its MultiKueueConfig, and {home}/{seen.name} is in use"
     )
-    return dict.fromkeys(seen.decision.contradicting, refuse(BAD_PARAMETERS, why))
+    return dict.fromkeys(seen.choice.contradicting, refuse(BAD_PARAMETERS, why))
 
 
 def usable_message(targets: TargetClusters) -> str:
@@ -95,9 +86,9 @@ def parameters_are_wrong(seen: Snapshot, _: TargetClusters) -> Verdict | None:
 
 
 def placement_is_missing(seen: Snapshot, _: TargetClusters) -> Verdict | None:
-    if seen.decision.placement:
+    if seen.decisions.placement:
         return None
-    home = seen.decision.named_home
+    home = seen.choice.named_home
     spaces = (home,) if home else seen.hub.namespaces
     looked_for = joined([f"{namespace}/{seen.name}" for namespace in spaces], " or ")
     if home and home not in seen.hub.namespaces:
@@ -113,21 +104,22 @@ def placement_is_missing(seen: Snapshot, _: TargetClusters) -> Verdict | None:
 
 
 def nothing_is_decided(seen: Snapshot, targets: TargetClusters) -> Verdict | None:
-    malformed = _malformed(seen)
+    malformed = seen.decisions.malformed
     if targets.selection.is_conclusive and (targets.to_list or not malformed):
         return None
     where = _placement(seen)
     if malformed:
         return refuse(NO_DECISION, f"the decision of {where} cannot be read: {malformed}")
-    finding = f"OCM has not decided yet for {where}{_placement_says(seen)}"
+    finding = f"{seen.decisions.by} has not decided yet for {where}{_quoted(seen.decisions.says)}"
     return refuse(NO_DECISION, "; ".join((finding, *targets.selection.remarks)))
 
 
 def nothing_is_selected(seen: Snapshot, targets: TargetClusters) -> Verdict | None:
     if targets.to_list or targets.selection.problems or targets.over_limit or targets.waiting_for_slot:
         return None
-    why = _placement_says(seen, explained=_SELECTION_FIXES)
-    finding = f"{_selection_fix(seen)}{_placement(seen)} selects no cluster{why}"
+    decisions = seen.decisions
+    fix = f"{decisions.fix}: " if decisions.fix else ""
+    finding = f"{fix}{_placement(seen)} selects no cluster{_quoted(decisions.says_none)}"
     return refuse(NO_CLUSTER_SELECTED, "; ".join((finding, *targets.selection.remarks, *_draining(targets))))
 
 
@@ -211,18 +203,9 @@ def _parameters_fix(seen: Snapshot) -> str:
     )
 
 
-def _selection_fix(seen: Snapshot) -> str:
-    """Return what to do if a Placement selects no cluster, by OCM's reason; "" if that says nothing."""
-    placement = seen.decision.placement
-    for one in placement.conditions if placement else ():
-        if placement and (one.type, one.status) in _PROBLEMS and one.reason in _SELECTION_FIXES:
-            return f"{_SELECTION_FIXES[one.reason].format(placement.meta.namespace)}: "
-    return ""
-
-
 def _placement(seen: Snapshot) -> str:
-    placement = seen.decision.placement
-    return f"{PLACEMENT.kind} {placement.meta.namespace}/{seen.name}" if placement else ""
+    placement = seen.decisions.placement
+    return f"{PLACEMENT.kind} {placement.namespace}/{seen.name}" if placement else ""
 
 
 def _conflict(kind: Kind, obj: KueueObject | None, name: str) -> str:
@@ -236,33 +219,8 @@ def _conflict(kind: Kind, obj: KueueObject | None, name: str) -> str:
     )
 
 
-def _placement_says(seen: Snapshot, explained: Collection[str] = ()) -> str:
-    """Quote the Placement's own conditions where they report a problem."""
-    problems = placement_problems(seen.decision.placement, explained) if seen.decision.placement else ""
+def _quoted(problems: str) -> str:
     return f" ({problems})" if problems else ""
-
-
-def placement_problems(placement: Placement, explained: Collection[str] = ()) -> str:
-    """Return the problems that a Placement's conditions report; "" if there are none.
-
-    `explained`: reasons that our own words explain, quoted without OCM's message.
-    """
-    problems = [
-        c.reason if c.reason in explained else f"{c.reason}: {c.message}".rstrip(": ")
-        for c in placement.conditions
-        if (c.type, c.status) in _PROBLEMS
-    ]
-    if placement.problem:
-        problems.append(f"it cannot be read: {placement.problem}")
-    return "; ".join(problems)
-
-
-def _malformed(seen: Snapshot) -> str:
-    return "; ".join(
-        f"PlacementDecision {d.meta.namespace}/{d.meta.name} {d.problem}"
-        for d in seen.decision.decisions
-        if d.problem
-    )
 
 
 def _remarks(seen: Snapshot, targets: TargetClusters) -> Iterator[str]:

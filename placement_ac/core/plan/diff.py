@@ -248,10 +248,8 @@ def _superfluous(seen: Snapshot, wanted: Plan) -> Iterable[Delete]:
 
 def source_spec(source: CredentialSource, hub: HubFacts) -> Body:
     """Return the `spec` of a MultiKueueCluster in the version that the hub serves."""
-    if source.kind == "ClusterProfile":
-        return {"clusterSource": {"clusterProfileRef": {"name": source.name}}}
-    kubeconfig = {"kubeConfig": {"location": source.name, "locationType": "Secret"}}
-    return {"clusterSource": kubeconfig} if hub.takes_profiles else kubeconfig
+    named = source.cluster_source
+    return {"clusterSource": named} if hub.takes_profiles or source.kind != "Secret" else named
 
 
 def is_same(
@@ -262,11 +260,20 @@ def is_same(
         return False
     owned = observed.applied_fields
     return (
-        observed.spec == spec
+        holds(observed.spec, spec)
         and labels.items() <= observed.meta.labels.items()
         and (owners == observed.owners or owners.keys() <= observed.owners.keys())
         and owned.labels.issubset(labels)
         and owned.owner_uids.issubset(owners)
+    )
+
+
+def holds(observed: object, wanted: object) -> bool:
+    """Whether all that we apply is there: fields beside it are others', or those of a newer Kueue."""
+    if not isinstance(wanted, Mapping):
+        return observed == wanted
+    return isinstance(observed, Mapping) and all(
+        key in observed and holds(observed[key], value) for key, value in wanted.items()
     )
 
 

@@ -115,7 +115,7 @@ def dispatch_events(wanted: Plan, done: Iterable[Action]) -> Iterator[PostableEv
 def _what_to_change(seen: Snapshot, obj: KueueObject) -> str:
     if obj.cluster:
         return f"change the credentials of cluster {obj.cluster}"
-    where = f"{seen.decision.placement.meta.namespace}/" if seen.decision.placement else ""
+    where = f"{seen.decisions.placement.namespace}/" if seen.decisions.placement else ""
     return f"change Placement {where}{seen.name}"
 
 
@@ -185,7 +185,7 @@ def _added(
 
 
 def _by(seen: Snapshot) -> str:
-    where = f"{seen.decision.placement.meta.namespace}/" if seen.decision.placement else ""
+    where = f"{seen.decisions.placement.namespace}/" if seen.decisions.placement else ""
     return f"by Placement {where}{seen.name}"
 
 

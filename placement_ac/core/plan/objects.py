@@ -110,11 +110,11 @@ def _target_config(
 def _config(
     seen: Snapshot, names: tuple[str, ...], owners: Mapping[str, str], draining: Mapping[str, datetime]
 ) -> WantedConfig:
-    placement, several = seen.decision.placement, len(seen.hub.namespaces) > 1
-    in_use = f"{placement.meta.namespace}/{placement.meta.uid}" if placement and several else ""
+    placement, several = seen.decisions.placement, len(seen.hub.namespaces) > 1
+    in_use = f"{placement.namespace}/{placement.uid}" if placement and several else ""
     if not in_use and several and seen.objects.config:
         in_use = seen.objects.config.placement_in_use
-    return WantedConfig(seen.name, names, owners, draining, in_use, seen.decision.is_recorded)
+    return WantedConfig(seen.name, names, owners, draining, in_use, seen.choice.is_recorded)
 
 
 def _recorded(targets: TargetClusters) -> Iterable[DrainStep]:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 from typing import Final, NamedTuple
 
-from placement_ac.core.inputs.ranking import RankedCluster
+from placement_ac.core.decisions.source import RankedCluster
 from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind
 from placement_ac.core.selection.selection import ListableCluster
 

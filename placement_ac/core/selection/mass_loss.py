@@ -85,9 +85,8 @@ def _edits(seen: Snapshot) -> tuple[frozenset[Timer], bool]:
     generation of a Placement in another namespace, which takes over when one is created or deleted.
     """
     known = frozenset(timer for timer in seen.timer_ages if timer.kind == TimerKind.PLACEMENT_GENERATION)
-    if seen.decision.placement is None:
+    if (meta := seen.decisions.placement) is None:
         return known, False
-    meta = seen.decision.placement.meta
     now = Timer(TimerKind.PLACEMENT_GENERATION, f"{meta.namespace}/{meta.uid}/{meta.generation}")
     changed = now not in known and any(timer.subject.startswith(f"{meta.namespace}/") for timer in known)
     timer = Timer(TimerKind.PLACEMENT_EDITED, now.subject)

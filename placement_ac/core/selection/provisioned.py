@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind
 from placement_ac.core.selection.capacity import best_first
-from placement_ac.core.selection.selection import Selection, ranking, soonest
+from placement_ac.core.selection.selection import Selection, soonest
 
 USABLE_WITHIN_SECONDS: Final = 300.0
 """How long a cluster may take to become usable before another is tried as well (OCM: some seconds)."""
@@ -41,7 +41,7 @@ def choose_provisioned(
     waiting: dict[Timer, float] = {}
     chosen: list[str] = []
     counted = 0
-    for cluster in best_first(seen, {entry.cluster: entry for entry in ranking(seen)}, listed):
+    for cluster in best_first(seen, {entry.cluster: entry for entry in seen.decisions.clusters}, listed):
         if len(chosen) >= most and counted >= seen.hub.clusters_max:
             break
         chosen.append(cluster)

@@ -36,8 +36,8 @@ def here(namespace: str, *clusters: str) -> list[Raw]:
 def counts(seen: Cache) -> tuple[str, list[str]]:
     """The namespace of the Placement that counts, "" if there is none, and what is decided for it."""
     found = snapshot(seen)
-    clusters = [entry.cluster_name for one in found.decision.decisions for entry in one.decided or ()]
-    return found.decision.placement.meta.namespace if found.decision.placement else "", clusters
+    clusters = [one.cluster for one in found.decisions.clusters]
+    return found.decisions.placement.namespace if found.decisions.placement else "", clusters
 
 
 @pytest.mark.parametrize(

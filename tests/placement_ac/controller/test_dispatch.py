@@ -9,7 +9,7 @@ import pytest
 
 from placement_ac.config import policy
 from tests.support.driver import Controllers, Driver
-from tests.support.jobs import Stage, dispatched, label, soon
+from tests.support.jobs import Stage, dispatched, label, soon, workloads_in
 
 ALL = ["a", "b", "c"]
 DOMAIN = "placement-ac.open-cluster-management.io"
@@ -51,6 +51,23 @@ def test_a_job_that_fits_nowhere_waits_until_a_cluster_fits(there: Stage, admin:
     label(admin, "c", gpu="b200")
     there.until_runs("picky", "c")
     assert there.account("picky")[:2] == (1, 1)
+
+
+def test_a_job_whose_admission_was_applied_in_a_version_that_is_not_served_any_more_is_nominated(
+    there: Stage, admin: Driver
+) -> None:
+    """Kueue 0.20 does not serve v1beta1."""
+    there.submit("old", annotations={SELECTOR: "gpu=b200"})
+    soon(lambda: entry(there, "old")[0], "Pending")
+    workload = there.workload("old")
+    for fields in workload["metadata"]["managedFields"]:
+        if fields["manager"] == "kueue-admission":
+            fields["apiVersion"] = "kueue.x-k8s.io/v1alpha1"
+    metadata = {"metadata": {"managedFields": workload["metadata"]["managedFields"]}}
+    admin.ask("PATCH", f"{workloads_in('default')}/{workload['metadata']['name']}", metadata, "merge")
+    label(admin, "c", gpu="b200")
+    there.until_runs("old", "c")
+    assert there.account("old")[:2] == (1, 1)
 
 
 def test_a_job_with_a_huge_annotation_waits_with_the_reason_and_delays_nobody(there: Stage) -> None:

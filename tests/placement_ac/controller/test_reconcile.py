@@ -420,6 +420,29 @@ def test_a_manual_change_that_is_reverted_is_reported(
     on(test)
 
 
+def test_a_field_of_somebody_else_is_neither_written_nor_reverted_nor_reported(
+    p: Driver, on: Callable[[Test], None]
+) -> None:
+    async def test(rig: Rig) -> None:
+        path = p.kueue("multikueueconfigs", "p")
+        p.decide("p", "a")
+        await rig.list()
+        await rig.look()
+        since = len(p.hub.journal)
+        p.ask("PATCH", path, {"spec": {"quotaManagement": "Automated"}}, "merge", fieldManager="kubectl-edit")
+        await rig.list()
+        await rig.look()
+        assert p.writes(since) == []
+        p.decide("p", "a", "b")
+        await rig.list()
+        await rig.look()
+        await rig.settle_events()
+        assert p.ask("GET", path)["spec"] == {"clusters": ["p-a", "p-b"], "quotaManagement": "Automated"}
+        assert "ManualChangeReverted" not in {event["reason"] for event in p.events()}
+
+    on(test)
+
+
 def test_an_object_that_was_handed_over_is_not_reported_as_a_manual_change(
     p: Driver, on: Callable[[Test], None]
 ) -> None:

@@ -142,7 +142,7 @@ def test_a_new_token_writes_the_secret_alone_and_what_others_change_is_put_back(
         assert await rig.look(A) is None
         assert ocm.admin.writes(since) == [("PATCH", ocm.secret)]
         changes: list[tuple[str, dict[str, Any]]] = [
-            (ocm.account, {"spec": {"rotation": {"validity": "1h"}, "ttlSecondsAfterCreation": 9}}),
+            (ocm.account, {"spec": {"rotation": {"validity": "1h"}}}),
             (ocm.permission, {"spec": {"clusterRole": {"rules": []}}}),
             (ocm.secret, {"data": {"kubeconfig": encoded("x")}}),
         ]

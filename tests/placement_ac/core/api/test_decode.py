@@ -15,18 +15,13 @@ from placement_ac.core.api.constants import (
     WATCHED_KINDS,
 )
 from placement_ac.core.api.objects import AddOnPrioritizer, AppliedFields, SecretRef
-from placement_ac.core.api.schemas import (
-    Condition,
-    DecidedCluster,
-    DecisionGroup,
-    Parameters,
-)
+from placement_ac.core.api.schemas import Condition, DecisionGroup, Parameters
+from placement_ac.core.decisions import ocm
 from tests.support.builders import (
     an,
     check,
     check_with,
     condition,
-    decision,
     foreign_cluster,
     foreign_config,
     labels_of,
@@ -38,8 +33,6 @@ from tests.support.builders import (
     references,
     scores,
     secret,
-    undecided,
-    unreadable,
 )
 
 NOT_A_LIST = "status.{}: Input should be a valid list"
@@ -190,41 +183,6 @@ def test_a_placement_is_read() -> None:
 def test_the_status_of_a_placement_is_read(rest: Any, selected: int | None, problem: str) -> None:
     seen = decode.placement(placement(**rest))
     assert (seen.selected, seen.problem) == (selected, problem)
-
-
-def test_a_decision_is_read() -> None:
-    seen = decode.decision(decision("a", ("b", 7), of="p", group=12))
-    assert (seen.placement, seen.group, seen.decided, seen.problem) == (
-        "p",
-        12,
-        (DecidedCluster(cluster_name="a"), DecidedCluster(cluster_name="b", score=7)),
-        "",
-    )
-
-
-@pytest.mark.parametrize(
-    ("raw", "decided", "problem"),
-    [
-        pytest.param(undecided(), None, "", id="no status"),
-        pytest.param(decision(), (), "", id="an empty list"),
-        pytest.param(decision(status={"decisions": None}), (), "", id="null"),
-        pytest.param(unreadable(), None, NOT_A_LIST.format("decisions"), id="no list"),
-        pytest.param(
-            decision(status={"decisions": [{"clusterName": 7}]}),
-            None,
-            "status.decisions.0.clusterName: Input should be a valid string",
-            id="no name",
-        ),
-    ],
-)
-def test_what_a_decision_decides(raw: Any, decided: Any, problem: str) -> None:
-    seen = decode.decision(raw)
-    assert (seen.decided, seen.problem) == (decided, problem)
-
-
-def test_a_group_index_that_is_no_number_counts_as_the_first() -> None:
-    raw = decision(labels={"cluster.open-cluster-management.io/decision-group-index": "x"})
-    assert (decode.decision(raw).group, decode.decision(raw).placement) == (0, "")
 
 
 @pytest.mark.parametrize(
@@ -382,7 +340,7 @@ def test_what_a_config_lists(spec: Any, listed: tuple[str, ...]) -> None:
 PARSERS = {
     "AdmissionCheck": decode.check,
     "Placement": decode.placement,
-    "PlacementDecision": decode.decision,
+    "PlacementDecision": ocm.read,
     "ClusterProfile": decode.cluster_profile,
     "Secret": decode.secret,
     "AddOnPlacementScore": decode.scores,

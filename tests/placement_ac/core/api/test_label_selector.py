@@ -6,7 +6,7 @@ from itertools import count
 import pytest
 
 from placement_ac.core.api.label_selector import SelectorError, parse_label_selector
-from tests.support.growth import LINEAR, growth_of
+from tests.support.growth import LINEAR, calls_of, growth_of
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,16 @@ def test_the_time_is_linear(part: str) -> None:
             parse_label_selector(f"{part * (size // len(part))}{next(number)}")
 
     assert growth_of(parse, 4_000) < LINEAR
+
+
+def test_a_wrong_selector_is_parsed_once() -> None:
+    """It is judged for each cluster, and its mistake may come last."""
+
+    def refuse() -> None:
+        with pytest.raises(SelectorError, match="is not a label selector"):
+            parse_label_selector(f"{'key=value,' * 500}=wrong")
+
+    assert calls_of(refuse) > 20 * calls_of(refuse)
 
 
 @pytest.mark.parametrize(

@@ -221,6 +221,7 @@ def at(when: str, fields: Raw, manager: str, subresource: str = "") -> Raw:
 
 LIST = {"f:spec": {"f:clusters": {}}}
 SOURCE = {"f:spec": {"f:kubeConfig": {"f:location": {}}}}
+QUOTA = {"f:spec": {"f:quotaManagement": {}, "f:clusterSource": {"f:another": {}}}}
 
 
 @pytest.mark.parametrize(
@@ -231,6 +232,7 @@ SOURCE = {"f:spec": {"f:kubeConfig": {"f:location": {}}}}
         pytest.param([at("01", {}, "me"), at("02", LIST, "edit")], "edit", id="taken over"),
         pytest.param([at("01", LIST, "me"), at("02", SOURCE, "edit")], "edit", id="another field"),
         pytest.param([at("03", SOURCE, "edit"), at("02", LIST, "other")], "edit", id="the last of two"),
+        pytest.param([at("01", LIST, "me"), at("02", QUOTA, "edit")], "", id="a field that we never write"),
         pytest.param([at("01", LIST, "me"), at("02", {"f:status": {}}, "kueue")], "", id="a status"),
         pytest.param([at("01", LIST, "me"), at("02", SOURCE, "kueue", "status")], "", id="a subresource"),
         pytest.param([at("01", LIST, "me"), {"manager": "x", "fieldsV1": None}], "", id="no fields"),

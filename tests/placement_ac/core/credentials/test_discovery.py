@@ -8,13 +8,9 @@ import pytest
 
 from placement_ac.core.api import decode
 from placement_ac.core.api.constants import ACCOUNT, CREDENTIAL_METHODS, PERMISSION, CredentialMethod
-from placement_ac.core.credentials.discovery import (
-    DiscoveryInputs,
-    clusters_of_secret,
-    find_credentials,
-    find_external_credentials,
-    secret_names,
-)
+from placement_ac.core.credentials.discovery import SOURCES, find_credentials, find_external_credentials
+from placement_ac.core.credentials.named_secret import clusters_of_secret, secret_names
+from placement_ac.core.credentials.source import DiscoveryInputs
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
 from placement_ac.core.kubeconfig.servers import AllowedServers
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
@@ -53,7 +49,9 @@ BY_PROVIDER = profile("a", providers=["ocm"])
 def found(*objects: Any, supported: bool = True) -> DiscoveryInputs:
     profiles = [decode.cluster_profile(raw) for raw in objects if kind_of(raw).kind == "ClusterProfile"]
     secrets = [decode.secret(raw) for raw in objects if kind_of(raw).kind == "Secret"]
-    return DiscoveryInputs("a", NS, profiles, {s.meta.name: s for s in secrets}.get, supported)
+    return DiscoveryInputs(
+        "a", NS, profiles=profiles, secret={s.meta.name: s for s in secrets}.get, profiles_supported=supported
+    )
 
 
 @pytest.mark.parametrize(
@@ -163,15 +161,15 @@ def test_an_old_kueue_knows_no_profiles() -> None:
 )
 def test_the_setting_picks_the_order(methods: tuple[CredentialMethod, ...], source: CredentialSource) -> None:
     whole = profile("a", secret=(NS, "given"), providers=["ocm"])
-    assert find_credentials(found(whole, secret("given"), BY_NAME), methods) == source
+    assert find_credentials(replace(found(whole, secret("given"), BY_NAME), methods=methods)) == source
 
 
 def test_only_the_methods_of_the_setting_are_reported() -> None:
-    assert find_credentials(found(BY_NAME), ("access-provider",)) == Unusable(
+    assert find_credentials(replace(found(BY_NAME), methods=("access-provider",))) == Unusable(
         "give the ClusterProfile of a in namespace kueue-system an access provider: a has no credentials"
     )
     bad = profile("a", status={"accessProviders": 7})
-    assert find_credentials(found(bad), ("access-provider",)) == Unusable(
+    assert find_credentials(replace(found(bad), methods=("access-provider",))) == Unusable(
         "fix ClusterProfile kueue-system/a: status.accessProviders: Input should be a valid list"
     )
 
@@ -272,7 +270,45 @@ def test_the_server_must_be_allowed_for_the_provider_that_is_used(
     providers: AllowedServers, expected: CredentialSource | Unusable
 ) -> None:
     offers = found(profile("a", providers=["ocm", "other"], server=WORKER))
-    assert find_credentials(replace(offers, providers=providers), ("access-provider",)) == expected
+    assert find_credentials(replace(offers, providers=providers, methods=("access-provider",))) == expected
+
+
+def test_each_method_of_the_setting_has_a_source() -> None:
+    assert sorted(SOURCES) == sorted(CREDENTIAL_METHODS)
+
+
+@pytest.mark.parametrize(
+    ("method", "objects", "origin", "cluster_source"),
+    [
+        pytest.param(
+            "secret",
+            [BY_NAME],
+            "found by its name",
+            {"kubeConfig": {"location": "multikueue-a", "locationType": "Secret"}},
+            id="secret",
+        ),
+        pytest.param(
+            "profile-secret",
+            [BY_PROFILE, secret("given")],
+            "named by its ClusterProfile",
+            {"kubeConfig": {"location": "given", "locationType": "Secret"}},
+            id="profile-secret",
+        ),
+        pytest.param(
+            "access-provider",
+            [BY_PROVIDER],
+            "for its access provider",
+            {"clusterProfileRef": {"name": "a"}},
+            id="access-provider",
+        ),
+    ],
+)
+def test_a_source_yields_the_cluster_source_and_says_how_it_was_found(
+    method: CredentialMethod, objects: list[Any], origin: str, cluster_source: Any
+) -> None:
+    source = SOURCES[method].find(found(*objects))
+    assert isinstance(source, CredentialSource)
+    assert (source.origin, source.cluster_source) == (origin, cluster_source)
 
 
 # -- external and provisioned credentials

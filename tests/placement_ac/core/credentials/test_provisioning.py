@@ -180,9 +180,12 @@ def test_fields_of_others_are_left_alone() -> None:
     account = our_grant(ACCOUNT, "a")
     account["metadata"]["labels"] |= {"team": "x"}
     account["metadata"]["ownerReferences"] += references("somebody")
+    account["spec"]["ttlSecondsAfterCreation"] = 3600
+    permission = our_grant(PERMISSION, "a")
+    permission["spec"]["roles"] = [{"namespace": "x", "rules": []}]
     made = our_secret("a")
     made["data"]["more"] = base64_of("x")
-    assert writes(SELECTED, [account, our_grant(PERMISSION, "a"), token("a"), made]) == []
+    assert writes(SELECTED, [account, permission, token("a"), made]) == []
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,15 @@ def test_a_worker_that_has_all_that_is_needed() -> None:
     assert evaluate(FINDINGS, NEEDS) == Fitness(kueue_version="v0.19.1")
 
 
+def test_a_worker_on_which_nobody_may_open_preemption_gates_is_used_with_a_warning() -> None:
+    update = Right("kueue.x-k8s.io", "workloads", "status", "update")
+    needs = replace(NEEDS, rights=(*NEEDS.rights, update))
+    found = evaluate(replace(FINDINGS, rights=FINDINGS.rights | {update: False}), needs)
+    assert found.problems == ()
+    (warning,) = found.warnings
+    assert warning.startswith("grant update workloads/status.kueue.x-k8s.io on the worker")
+
+
 FIX = (
     "install the CRDs of {} on the worker, or remove these frameworks from the configurations of this hub's"
     " Kueue and of placement-ac: the worker does not serve them"

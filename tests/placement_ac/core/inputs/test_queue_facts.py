@@ -55,6 +55,21 @@ def test_a_queue(raw: Any, quota: FlavorQuota) -> None:
     assert found["team", "one"] is found["team", "two"]
 
 
+@pytest.mark.parametrize(
+    ("effective", "quotas"),
+    [
+        pytest.param(
+            [{"flavors": [flavor("b", nominalQuota=2)]}], {"gpu": (FlavorQuota("b", 2000),)}, id="others"
+        ),
+        pytest.param([], {}, id="none"),
+    ],
+)
+def test_effective_quotas_replace_those_of_the_spec(effective: Any, quotas: Any) -> None:
+    raw = cluster_queue(flavor("a", nominalQuota=8))
+    raw["status"]["effectiveQuotas"] = {"resourceGroups": effective}
+    assert worker_facts([local("one")], [raw]).queues["team", "one"].quotas == quotas
+
+
 @pytest.mark.parametrize("kind", ["ClusterQueue", "LocalQueue"])
 @pytest.mark.parametrize(
     ("part", "active"),

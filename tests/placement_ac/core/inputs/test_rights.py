@@ -32,7 +32,11 @@ PIPELINE_RUN = ExternalFramework(
     "PipelineRun.v1.tekton.dev", "tekton.dev", "v1", "PipelineRun", "pipelineruns"
 )
 SENT = ("create", "delete", "get", "watch")
-WORKLOAD_RULES = tuple(duty.rule for duty in WORKLOADS)
+WORKLOAD_RULES = (
+    WORKLOADS[0].rule,
+    PolicyRule(("kueue.x-k8s.io",), ("workloads/status",), ("patch", "update")),
+)
+"""As the release is not known."""
 TRAINING = {f"kubeflow.org/{kind}job" for kind in ("paddle", "pytorch", "tf", "xgboost", "jax")}
 
 
@@ -67,7 +71,7 @@ def test_the_rules_of_a_few_kinds() -> None:
             "resources": ["workloads"],
             "verbs": ["create", "delete", "get", "list", "update", "watch"],
         },
-        {"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloads/status"], "verbs": ["patch"]},
+        {"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloads/status"], "verbs": ["patch", "update"]},
     ]
 
 
@@ -110,6 +114,11 @@ def test_a_gate_adds_to_the_rules() -> None:
     )
 
 
+@pytest.mark.parametrize(("release", "verbs"), [("0.19.2", ("patch",)), ("0.20.0", ("patch", "update"))])
+def test_the_gates_of_preemption_are_opened_from_0_20_on(release: str, verbs: tuple[str, ...]) -> None:
+    assert policy_rules([], kueue=at(release))[1].verbs == verbs
+
+
 def test_an_unknown_name_is_an_error() -> None:
     with pytest.raises(KeyError, match="cronjob"):
         policy_rules(["batch/cronjob"])
@@ -120,6 +129,7 @@ def test_what_is_asked_one_by_one() -> None:
         *(Right("apps", "statefulsets", "", verb) for verb in SENT),
         *(Right("kueue.x-k8s.io", "workloads", "", verb) for verb in WORKLOAD_RULES[0].verbs),
         Right("kueue.x-k8s.io", "workloads", "status", "patch"),
+        Right("kueue.x-k8s.io", "workloads", "status", "update"),
         *(Right("tekton.dev", "pipelineruns", "", verb) for verb in SENT),
     )
 

@@ -218,8 +218,13 @@ MK_REFERENCES = references("check", "mk")
         ),
         pytest.param(
             set_in(CLUSTER, "p-a", "spec", to=kubeconfig_spec("multikueue-a") | {"extra": 1}),
-            ["Apply MultiKueueCluster p-a"],
-            id="an extra field",
+            [],
+            id="a cluster's field that we never write",
+        ),
+        pytest.param(
+            set_in(CONFIG, "p", "spec", to={"clusters": ["p-a", "p-b"], "quotaManagement": "Automated"}),
+            [],
+            id="the config's field that we never write",
         ),
         pytest.param(
             set_in(CLUSTER, "p-a", "metadata", "labels", to={}),

@@ -8,7 +8,7 @@ import pytest
 from placement_ac.core.inputs.state import HubFacts, Timer, TimerKind
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.targets import select_targets
-from placement_ac.core.selection.selection import DISAGREE, FOREIGN, ListableCluster, Selection
+from placement_ac.core.selection.selection import ListableCluster, Selection
 from tests.support.builders import (
     NOW,
     check,
@@ -30,6 +30,7 @@ from tests.support.builders import (
 NOTHING_FOUND = "create Secret kueue-system/multikueue-{0} with key kubeconfig: {0} has no credentials"
 OCM = "cluster.open-cluster-management.io/v1beta1"
 WAITS = frozenset({Timer(TimerKind.REMOVAL_UNSETTLED, "b")})
+FOREIGN, DISAGREE = Timer(TimerKind.DECISIONS_DOUBTED), Timer(TimerKind.DECISIONS_DISAGREE)
 MANY = [f"c{number:02}" for number in range(23)]
 
 
@@ -183,7 +184,7 @@ def test_a_decision_that_its_placement_does_not_own_is_ignored(owners: list[Any]
 
 
 NAMED = placement(selected=1, groups=[(["p-decision-1"], 1)])
-UNNAMED = Timer(TimerKind.DECISION_UNNAMED, "p-decision-2")
+UNNAMED = Timer(TimerKind.DECISIONS_DOUBTED, "p-decision-2")
 TWO_SECONDS_AGO = (NOW - timedelta(seconds=2.9)).isoformat()
 LONG_AGO = (NOW - timedelta(seconds=3)).isoformat()
 

@@ -9,12 +9,8 @@ import pytest
 from placement_ac.core.api import decode
 from placement_ac.core.api.constants import ACCOUNT, ADDON_ACCOUNT, ANNOTATION_ADOPT, PERMISSION
 from placement_ac.core.api.objects import AccountToken
-from placement_ac.core.credentials.readiness import (
-    kubeconfig_of,
-    name_conflict,
-    provisioned_credentials,
-    secret_problem,
-)
+from placement_ac.core.credentials.provisioned import kubeconfig_of, name_conflict, provisioned_credentials
+from placement_ac.core.credentials.source import secret_problem
 from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningPolicy
 from placement_ac.core.inputs.state import HubFacts
 from placement_ac.core.kubeconfig.read import read_kubeconfig, strict_problem

@@ -1,12 +1,13 @@
-"""The order of a Placement's clusters."""
+"""Decisions of OCM: its PlacementDecisions, and the order of their clusters."""
 
 from typing import Any
 
 import pytest
 
 from placement_ac.core.api import decode
-from placement_ac.core.inputs.ranking import RankedCluster, rank
-from tests.support.builders import NOW, Raw, decision, placement, scores, undecided
+from placement_ac.core.decisions.ocm import rank, read
+from placement_ac.core.decisions.source import DecidedCluster, RankedCluster
+from tests.support.builders import NOW, Raw, decision, placement, scores, undecided, unreadable
 
 SCORES = [
     scores("a", gpu=10, idle=0),
@@ -21,7 +22,7 @@ def ranked(
     parsed = [decode.scores(raw) for raw in table]
     by_id = {(s.meta.namespace, s.meta.name): s for s in parsed}
     prioritizers = decode.placement(placement(weights=weights)).prioritizers
-    return list(rank(map(decode.decision, decisions), prioritizers, by_id, NOW))
+    return list(rank(map(read, decisions), prioritizers, by_id, NOW))
 
 
 def order(decisions: list[Raw], weights: dict[str, int] | None = None, table: list[Raw] = SCORES) -> str:
@@ -93,3 +94,41 @@ def test_an_expired_score_counts_nothing(until: str, expected: str) -> None:
 def test_the_reason_for_the_place_of_a_cluster_is_given() -> None:
     decisions = [decision("a", index=1, group=3), decision("b", index=2)]
     assert ranked(decisions, {"usage/gpu": 2}) == [RankedCluster("b", 180, 0), RankedCluster("a", 20, 3)]
+
+
+# -- PlacementDecisions
+
+
+def test_a_decision_is_read() -> None:
+    seen = read(decision("a", ("b", 7), of="p", group=12))
+    assert (seen.placement, seen.group, seen.decided, seen.problem) == (
+        "p",
+        12,
+        (DecidedCluster(cluster_name="a"), DecidedCluster(cluster_name="b", score=7)),
+        "",
+    )
+
+
+@pytest.mark.parametrize(
+    ("raw", "decided", "problem"),
+    [
+        pytest.param(undecided(), None, "", id="no status"),
+        pytest.param(decision(), (), "", id="an empty list"),
+        pytest.param(decision(status={"decisions": None}), (), "", id="null"),
+        pytest.param(unreadable(), None, "status.decisions: Input should be a valid list", id="no list"),
+        pytest.param(
+            decision(status={"decisions": [{"clusterName": 7}]}),
+            None,
+            "status.decisions.0.clusterName: Input should be a valid string",
+            id="no name",
+        ),
+    ],
+)
+def test_what_a_decision_decides(raw: Any, decided: Any, problem: str) -> None:
+    seen = read(raw)
+    assert (seen.decided, seen.problem) == (decided, problem)
+
+
+def test_a_group_index_that_is_no_number_counts_as_the_first() -> None:
+    raw = decision(labels={"cluster.open-cluster-management.io/decision-group-index": "x"})
+    assert (read(raw).group, read(raw).placement) == (0, "")

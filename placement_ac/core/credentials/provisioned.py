@@ -1,5 +1,5 @@
 """
-The readiness of provisioned credentials: where Kueue finds them, or what they wait for.
+Credentials that this program provisions: where Kueue finds them, or what they wait for.
 
 Pure. A MultiKueueCluster that already uses them depends on their Secret alone: a cluster stays listed
 whatever OCM says of the account or the permission.
@@ -7,18 +7,31 @@ whatever OCM says of the account or the permission.
 
 import base64
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Final
 
 from placement_ac.core.api.constants import ACCOUNT, ANNOTATION_ADOPT, PERMISSION, SECRET, Kind
-from placement_ac.core.api.objects import ProvisionedObject, Secret, WritableObject
+from placement_ac.core.api.objects import ProvisionedObject, WritableObject
+from placement_ac.core.credentials.source import (
+    TOO_OLD,
+    DiscoveryInputs,
+    in_secret,
+    secret_problem,
+)
 from placement_ac.core.inputs.provisioning import ProvisioningInputs
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from placement_ac.core.kubeconfig.write import write_kubeconfig
 
-TOO_OLD: Final = "update Kueue on this hub to one with v1beta2: it is too old for ClusterProfiles"
 ENABLE_ADDON: Final = "wait, or enable OCM's addon managed-serviceaccount for the cluster"
+_ORIGIN: Final = "made by the controller"
 RUN_CONTROLLER: Final = "wait, or run OCM's cluster-permission controller"
+
+
+def find_provisioned(inputs: DiscoveryInputs) -> CredentialSource | Unusable | None:
+    """Return our credentials, or what they wait for; where we provision no more, those that are left."""
+    provisioned = inputs.provisioned
+    found = provisioned_credentials(provisioned) if provisioned else None
+    is_ours = provisioned and (provisioned.policy.provision or provisioned.objects.secret)
+    return found if is_ours or isinstance(found, CredentialSource) else None
 
 
 def provisioned_credentials(inputs: ProvisioningInputs) -> CredentialSource | Unusable:
@@ -97,7 +110,7 @@ def _in_secret(inputs: ProvisioningInputs) -> CredentialSource | Unusable:
         return Unusable(f"wait: {name} is being created")
     if problem := secret_problem(secret, inputs.now):
         return Unusable(f"in {name}, {problem}")
-    return CredentialSource("Secret", inputs.secret_name, secret.expires, secret.issued, secret.digest)
+    return in_secret(secret, _ORIGIN)
 
 
 def _in_profile(inputs: ProvisioningInputs) -> CredentialSource | Unusable:
@@ -116,14 +129,7 @@ def _in_profile(inputs: ProvisioningInputs) -> CredentialSource | Unusable:
             "wait, or turn on the feature gate ClusterProfile of OCM's addon managed-serviceaccount: "
             f"OCM has not copied the token of {_account(inputs)} to namespace {namespace} yet"
         )
-    return CredentialSource("ClusterProfile", inputs.objects.profile.meta.name)
-
-
-def secret_problem(secret: Secret, now: datetime) -> str:
-    """Return what must change in a Secret before Kueue can use it, and why; "" when Kueue can use it now."""
-    if not secret.problem and secret.expires and secret.expires <= now:
-        return f"renew the {secret.expires_what}: it expired at {secret.expires:%Y-%m-%dT%H:%M:%SZ}"
-    return secret.problem
+    return CredentialSource("ClusterProfile", inputs.objects.profile.meta.name, origin=_ORIGIN)
 
 
 def _problems(inputs: ProvisioningInputs) -> Iterator[str]:
