@@ -114,7 +114,7 @@ sbom: $(SBOM_VENV)/installed ## List the packages in requirements.lock as a Cycl
 		--output-file '$(SBOM)' requirements.lock
 
 chaos: $(VENV)/installed ## Run two replicas under random faults for ten minutes; SEED and SECONDS name another play
-	$(BIN)/python -m bench.chaos --seed $(or $(SEED),1) --seconds $(or $(SECONDS),600)
+	$(BIN)/python -m tests.chaos --seed $(or $(SEED),1) --seconds $(or $(SECONDS),600)
 
 day: $(VENV)/installed ## Play a day of jobs and troubles in virtual time, in each mode; SEED and HOURS name another one
 	PYTHONHASHSEED=0 $(BIN)/python -m tests.day --seed $(or $(SEED),1) --hours $(or $(HOURS),24)

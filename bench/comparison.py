@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from bench import driver
 from bench.driver import Stage, Stages, Where
-from bench.hubs import embedded
+from bench.hubs import embedded_scene
 from bench.measure import FLOOR, MINE, Figures, bursts, compared, latencies, pooled
 from bench.processes import CONTROLLER, Side
 from bench.scene import Scene, decide_all
@@ -121,7 +121,7 @@ def _memory(stages: Stages) -> dict[str, float]:
 
 async def memory_at(scene: Scene, report: Report) -> Figures:
     """Return the controller's memory at rest: after creating everything, and after finding everything."""
-    with tempfile.TemporaryDirectory() as folder, embedded(Path(folder) / "kubeconfig") as hub:
+    with tempfile.TemporaryDirectory() as folder, embedded_scene(Path(folder) / "kubeconfig", scene) as hub:
         async with driver.staged(CONTROLLER, hub, scene) as stage:
             found: Figures = {"checks": scene.checks, "clusters": scene.clusters}
             report("cold start")

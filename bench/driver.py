@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from bench.hubs import AGENT, Theirs, embedded
+from bench.hubs import AGENT, Theirs, embedded_scene
 from bench.measure import Figures, cpu_per_1000, lists_per_kind, per_change, per_minute, watched_kinds, writes
 from bench.processes import (
     CONTROLLER,
@@ -179,7 +179,7 @@ class Where:
 
 
 @contextmanager
-def hubs(where: Where, folder: Path) -> Iterator[Sequence[Mapping[Side, Theirs]]]:
+def hubs(where: Where, scene: Scene, folder: Path) -> Iterator[Sequence[Mapping[Side, Theirs]]]:
     """Give each side a hub, and yield the groups of sides that work at the same time; end the hubs."""
     if len(where.kubeconfigs) == 1:
         yield [{side: Theirs(where.kubeconfigs[0])} for side in SIDES]
@@ -188,7 +188,7 @@ def hubs(where: Where, folder: Path) -> Iterator[Sequence[Mapping[Side, Theirs]]
         yield [{side: Theirs(path) for side, path in zip(SIDES, where.kubeconfigs, strict=True)}]
         return
     with ExitStack() as stack:
-        ours = {side: stack.enter_context(embedded(folder / side.name)) for side in SIDES}
+        ours = {side: stack.enter_context(embedded_scene(folder / side.name, scene)) for side in SIDES}
         if where.apart:
             stack.enter_context(of_their_own(hub.pid for hub in ours.values()))
         yield [ours]
@@ -222,7 +222,7 @@ async def on_hubs(
 ) -> dict[str, Figures]:
     """Play on a stage for each side; return side → raw figures. `of`: a side with its options."""
     raw: dict[str, Figures] = {}
-    with tempfile.TemporaryDirectory() as folder, hubs(where, Path(folder)) as groups:
+    with tempfile.TemporaryDirectory() as folder, hubs(where, scene, Path(folder)) as groups:
         for group in groups:
             async with AsyncExitStack() as stack:
                 staging = {side.name: staged(of(side), hub, scene) for side, hub in group.items()}

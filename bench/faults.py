@@ -46,10 +46,10 @@ def scene_of(*clusters: str) -> Iterator[plays.Scene]:
 @contextmanager
 def running(scene: plays.Scene, fault: plays.Fault) -> Iterator[None]:
     if fault.play is plays.clock_that_jumps:
-        before, session._now = session._now, scene.clock  # noqa: SLF001  # there is no other way to set a clock
+        before, session.utc_now = session.utc_now, scene.clock
         with scene.there.controllers(leader_elect=True):
             yield
-        session._now = before  # noqa: SLF001  # as above
+        session.utc_now = before
     else:
         with Process(scene.there.controllers.kubeconfig, removal_policy="drain", leader_elect="true"):
             yield

@@ -19,21 +19,11 @@ from typing import Any, Final
 
 import click
 
-from bench.jobs import (
-    DISPATCHERS,
-    MOST_FLIPS,
-    OURS,
-    TICK_SECONDS,
-    WORKERS,
-    Ledger,
-    Scene,
-    arrivals,
-    scene,
-    until,
-)
+from bench.jobs import DISPATCHERS, OURS, scene, ticks, until
 from bench.report import markdown_table
 from placement_ac.observability import logs
 from placement_lab.standins.multikueue import KueueSettings
+from tests.support.scored_jobs import MOST_FLIPS, WORKERS, Ledger, Scene, arrivals
 
 Object = dict[str, Any]
 
@@ -149,26 +139,17 @@ def run_clock(there: Scene, row: Row, ledger: Ledger, best: str) -> float | None
     """Create and complete jobs and flip, until all jobs have ended; return when the last flip was."""
     dice = random.Random(row.seed + 1)  # noqa: S311  # no secret depends on it
     jobs, flips = arrivals(row.seconds, row.rate, row.seed), row.flip_times()
-    flip = next(flips, None)
-    began = looked = time.time()
-    last_flip = None
-    while True:
-        now = time.time()
-        while jobs and now - began >= jobs[0].at:
-            ledger.create(jobs[0])
-            there.submit(jobs.pop(0).name)
-        if flip is not None and now - began >= flip:
+    flip, looked, last_flip = next(flips, None), 0.0, None
+    for now in ticks(there, ledger, jobs):
+        if flip is not None and now >= flip:
             best = dice.choice([worker for worker in WORKERS if worker != best])
             there.prefer(best)
             last_flip, flip = time.time(), next(flips, None)
-        for name in ledger.due():
-            there.fleet.finish(name)
         ledger.wait(best, now - looked)
-        looked = now
-        over = now - began - row.seconds
+        looked, over = now, now - row.seconds
         if over > row.patience or (over > 0 and flip is None and not ledger.unfinished()):
-            return last_flip
-        time.sleep(TICK_SECONDS)  # the clock of the bench: jobs and flips come at their times
+            break
+    return last_flip
 
 
 def figures(row: Row, ledger: Ledger, requests: dict[str, int], last_flip: float | None) -> Object:

@@ -1,31 +1,29 @@
 """
 The hub for a measurement: an embedded one in its own process, or the one of a kubeconfig.
 
-`python -m bench.hubs KUBECONFIG [workloads COUNT OURS | fleet CLUSTERS CHECKS WORKLOADS]` serves until its
-standard input ends, with the objects of `bench.objects` from the start; each line there is an order (`fill
-SCENE`, `down`, `up`, `taken`), answered by a line on standard output. The separate process keeps the hub's
+`python -m bench.hubs KUBECONFIG [KIND SIZE ...]` serves until its standard input ends, with the objects of
+`bench.objects.FILLS` from the start; each line there is an order (`down`, `up`, `taken`), answered by a line
+on standard output. The separate process keeps the hub's
 cost out of the measurement.
 """
 
-import asyncio
 import gc
 import json
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 
 import click
 
 from bench.measure import named
-from bench.scene import Ask, Scene, asks, clear, owned_by, prepare, refuse_what_is_in_use
-from placement_ac.core.api.constants import PLACEMENT, PLACEMENT_DECISION
+from bench.scene import Scene, clear, prepare, refuse_what_is_in_use
+from kubectl_placement.structural_schema.schema_node import prune_and_default
 from placement_ac.kube.client import Client, Object
-from placement_lab.hub import Hub
-from placement_lab.hub.api import ApiRequest, ApiResponse
+from placement_lab.hub import Hub, strategies
 
 AGENT = "bench"
 """The User-Agent of the bench itself."""
@@ -79,7 +77,7 @@ class Ours(Theirs):
         self._answer()  # it serves now
 
     async def fill(self, _: Client, scene: Scene) -> None:
-        await asyncio.to_thread(self._order, f"fill {json.dumps(asdict(scene))}")
+        """It has its scene from the start."""
 
     def down(self) -> bool:
         self._order("down")
@@ -116,6 +114,11 @@ def embedded(kubeconfig: Path, objects: str = "", *sizes: int) -> Iterator[Ours]
             process.stdin.close()
 
 
+def embedded_scene(kubeconfig: Path, scene: Scene) -> AbstractContextManager[Ours]:
+    """Run an embedded hub with that scene."""
+    return embedded(kubeconfig, "scene", *map(int, astuple(scene)))
+
+
 def fleet_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options of a command that says how big the fleet on its hub is."""
     for name, default, text in (
@@ -136,13 +139,11 @@ class _Serving:
         self._watched: Counter[str] = Counter()
 
     def obey(self, order: str) -> str:
-        match order.split(maxsplit=1):
+        match order.split():
             case ["down"]:
                 self._hub.go_down()
             case ["up"]:
                 self._hub.come_back()
-            case ["fill", scene]:
-                fill(self._hub, Scene(**json.loads(scene)))
             case ["taken"]:
                 return json.dumps({"requests": self._requests(), "watched": self._sent()})
         return ""
@@ -161,65 +162,38 @@ class _Serving:
         return now - before
 
 
-def fill(hub: Hub, scene: Scene) -> None:
-    """Create the scene by the same requests as over HTTP, but in the hub's own thread."""
+def _put(hub: Hub, objects: Iterable[Object], *, complete: bool) -> None:
+    """Write objects to the store of a hub that does not serve yet: over HTTP it would take minutes.
 
-    def send(ask: Ask) -> Object:
-        call = ApiRequest(
-            ask.method,
-            ask.path,
-            query_string="",
-            body=json.dumps(ask.body).encode(),
-            content_type=ask.content_type,
-            authorization=f"Bearer {hub.token}",
-            user_agent=AGENT,
-        )
-        _, answer = hub._api.handle(call)  # noqa: SLF001  # see above
-        assert isinstance(answer, ApiResponse)  # noqa: S101  # none of them is a watch
-        if answer.status >= 300:
-            raise RuntimeError(f"{ask.path}: {answer.body.decode()}")
-        return dict(json.loads(answer.body))
-
-    async def send_all() -> None:
-        for few in asks(scene):
-            placement: Object = {}
-            for ask in few:
-                if ask.body.get("kind") == PLACEMENT_DECISION.kind:
-                    ask = replace(ask, body=owned_by(ask.body, placement))  # noqa: PLW2901
-                answer = send(ask)
-                if answer.get("kind") == PLACEMENT.kind:
-                    placement = answer
-
-    hub._run(send_all())  # noqa: SLF001  # see above
-    gc.collect()
-    gc.freeze()  # a garbage collection over 5,000 clusters would count as the API server's time
-
-
-def _put(hub: Hub, objects: Iterable[Object]) -> None:
-    """Write objects to the store of a hub that does not serve yet: over HTTP it would take minutes."""
-    store = hub._store  # noqa: SLF001  # see above
+    `complete`: as created over HTTP, with the defaults of their schemas.
+    """
+    store = hub._store  # noqa: SLF001  # there is no other way
     known = {(resource.group, resource.kind): resource for resource in store.by_resource}
-    for obj in objects:
+    for given in objects:
+        group, _, version = given["apiVersion"].rpartition("/")
+        resource, obj = known[group, given["kind"]], given
+        if complete:
+            schema = resource.versions[version].schema
+            defaulted = prune_and_default(schema, given, defaults=True, unknown=[])
+            obj = strategies.prepare(resource, defaulted, None)
         metadata = obj["metadata"]
-        resource = known[obj["apiVersion"].rpartition("/")[0], obj["kind"]]
         store.put(resource, (metadata.get("namespace", ""), metadata["name"]), obj)
 
 
-def _serve(kubeconfig: Path, objects: Iterable[Object]) -> None:
+def main(kubeconfig: str, kind: str = "", *sizes: str) -> None:
+    from bench.objects import FILLS  # noqa: PLC0415  # only the hub's process needs them
+
     hub = Hub()
-    _put(hub, objects)
+    if kind:
+        _put(hub, FILLS[kind](*map(int, sizes)), complete=kind == "scene")
+    gc.collect()
+    gc.freeze()  # a garbage collection over 5,000 clusters would count as the API server's time
     with hub:
-        hub.write_kubeconfig(kubeconfig)
+        hub.write_kubeconfig(Path(kubeconfig))
         print("ready", flush=True)  # noqa: T201  # whoever has started it waits for that
         serving = _Serving(hub)
         for line in sys.stdin:
             print(serving.obey(line), flush=True)  # noqa: T201  # the answer
-
-
-def main(kubeconfig: str, kind: str = "", *sizes: str) -> None:
-    from bench.objects import FILLS  # noqa: PLC0415  # a hub with a scene needs none of them
-
-    _serve(Path(kubeconfig), FILLS[kind](*map(int, sizes)) if kind else ())
 
 
 if __name__ == "__main__":

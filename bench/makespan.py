@@ -8,19 +8,18 @@ second to each worker. Prints one JSON object; times are in seconds.
 
 import json
 import random
-import time
 from typing import Any, Final
 
 import click
 
-from bench.jobs import DISPATCHERS, OURS, TICK_SECONDS, Arrival, Ledger, Scene, scene, until
+from bench.jobs import DISPATCHERS, GPU, OURS, scene, ticks, until
 from placement_ac.observability import logs
 from placement_lab.standins.multikueue import KueueSettings
+from tests.support.scored_jobs import Arrival, Ledger
 
 Object = dict[str, Any]
 
 ALL_AT_ONCE: Final = "AllAtOnce"
-GPU: Final = "nvidia.com/gpu"
 QUOTAS: Final = {"worker1": 8, "worker2": 8, "worker3": 16, "worker4": 16, "worker5": 32}
 """GPUs of each worker."""
 SIZES: Final = {1: 50, 2: 25, 4: 15, 8: 10}
@@ -51,15 +50,9 @@ def play(dispatcher: str, jobs: list[Arrival]) -> Object:
         until(lambda: sorted(there.listed()) == sorted(QUOTAS))
         there.kueue.throttled = True
         ledger = Ledger(there.counter)
-        began = time.monotonic()
-        for job in jobs:
-            ledger.create(job)
-            there.submit(job.name, {GPU: str(job.gpus)})
-            _finish(there, ledger)
-        while ledger.unfinished() and time.monotonic() < began + PATIENCE_SECONDS:
-            _finish(there, ledger)
-            time.sleep(TICK_SECONDS)  # the clock of the bench: jobs end at their times
-        seconds = time.monotonic() - began
+        for seconds in ticks(there, ledger, jobs):
+            if seconds > PATIENCE_SECONDS or not ledger.unfinished():
+                break
         posts = [one for one in there.to_workers() if one.method == "POST" and one.status == CREATED]
         copies = sum(one.path.endswith("/workloads") for one in posts)
         return {
@@ -69,11 +62,6 @@ def play(dispatcher: str, jobs: list[Arrival]) -> Object:
             "copiesRead": there.requests()["copiesRead"],
             **ledger.figures(),
         }
-
-
-def _finish(there: Scene, ledger: Ledger) -> None:
-    for name in ledger.due():
-        there.fleet.finish(name)
 
 
 def compare(jobs: list[Arrival]) -> Object:

@@ -149,7 +149,22 @@ def fleet(clusters: int, checks: int, workloads: int) -> Iterator[Object]:
         yield workload(number, _status(*states))
 
 
-FILLS: Final[Mapping[str, Callable[..., Iterator[Object]]]] = {"workloads": workloads, "fleet": fleet}
+def stored_scene(*sizes: int) -> Iterator[Object]:
+    """Yield the objects of a scene as the server stores them; `sizes`: the fields of the `Scene`."""
+    for few in scene.objects(scene.Scene(*sizes)):
+        placement, *others = map(_stored, few)
+        yield placement
+        yield from (
+            scene.owned_by(one, placement) if one["kind"] == api.PLACEMENT_DECISION.kind else one
+            for one in others
+        )
+
+
+FILLS: Final[Mapping[str, Callable[..., Iterator[Object]]]] = {
+    "workloads": workloads,
+    "fleet": fleet,
+    "scene": stored_scene,
+}
 """Name → the objects of a hub."""
 
 

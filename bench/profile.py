@@ -21,7 +21,7 @@ import click
 
 from bench.comparison import VARIANTS
 from bench.driver import latency, rest, staged, swaps
-from bench.hubs import embedded
+from bench.hubs import embedded_scene
 from bench.processes import CONTROLLER
 from bench.scene import Scene
 
@@ -36,7 +36,7 @@ async def play(scene: Scene, changes: int, options: tuple[str, ...], folder: Pat
     found = folder / "profile"
     words = ("bench.profile", "--inside", str(found), *CONTROLLER.words[1:])
     side = replace(CONTROLLER, words=words, options=options)
-    with embedded(folder / "kubeconfig") as hub:
+    with embedded_scene(folder / "kubeconfig", scene) as hub:
         async with staged(side, hub, scene) as stage:
             with stage.running() as process:
                 await stage.until_right(process, whole=True)

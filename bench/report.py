@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from bench.comparison import PREPARED, SHARED, VARIANTS
-from bench.measure import FLOOR, MINE, Figures
+from bench.measure import FLOOR, MINE, Figures, figure
 from bench.processes import usable
 
 REFERENCE: Final = 200
@@ -51,20 +51,12 @@ class Figure(NamedTuple):
     def row(self, one: Figures, *, judged: bool) -> "Row | None":
         """Return the row with the figures of one size; None: not measured."""
         beside = self.path if "*" in self.path else f"costOfFloor.{self.path}"
-        mine, floor = _at(one, self.path.replace("*", MINE)), _at(one, beside.replace("*", FLOOR))
+        mine, floor = figure(one, self.path.replace("*", MINE)), figure(one, beside.replace("*", FLOOR))
         if mine is None:
             return None
-        value = _at(one, self.over) if self.over else mine
+        value = figure(one, self.over) if self.over else mine
         shown, beside = (self.form.format(side) if side is not None else "" for side in (mine, floor))
         return Row(self.what, shown, beside, value, self.most if judged else None, bool(self.over))
-
-
-def _at(one: Figures, path: str) -> Any:
-    """Return the figure at a path, None if it is not there; the greatest if there are several."""
-    value: Any = one
-    for key in path.split("."):
-        value = value.get(key) if isinstance(value, dict) else None
-    return max(value.values()) if isinstance(value, dict) else value
 
 
 def _latency(play: str, what: str, *most: float | None) -> list[Figure]:
@@ -150,7 +142,7 @@ def markdown(whole: Figures, *, every_size: bool = False) -> Iterator[str]:
     sizes = whole["sizes"] if every_size else [first] if first else []
     yield where_measured(whole["machine"])
     yield ""
-    cells = ([form.format(_at(one, path)) for _, path, form in SIZES] for one in whole["sizes"])
+    cells = ([form.format(figure(one, path)) for _, path, form in SIZES] for one in whole["sizes"])
     yield from markdown_table([title for title, _, _ in SIZES], cells)
     yield ""
     sections = [*_sizes(first, sizes), *_others(whole)]
@@ -196,15 +188,15 @@ def _where(one: Figures) -> str:
 
 def rows(one: Figures, *, judged: bool) -> Iterator[Row]:
     """Yield the rows of one size; with `judged` also their budgets."""
-    return (row for figure in ROWS if (row := figure.row(one, judged=judged)))
+    return (row for row_of in ROWS if (row := row_of.row(one, judged=judged)))
 
 
 def draw_rows(one: Figures) -> Iterator[Row]:
     """Yield the rows of changes that draw clusters anew, with the budgets of its variant at 200 checks."""
-    for figure in DRAW_ROWS:
-        variant = PREPARED if figure is OVER_BACK else SHARED
+    for row_of in DRAW_ROWS:
+        variant = PREPARED if row_of is OVER_BACK else SHARED
         judged = one["checks"] == REFERENCE and one["variant"] == variant.name
-        if row := figure.row(one, judged=judged):
+        if row := row_of.row(one, judged=judged):
             yield row
 
 

@@ -1,7 +1,7 @@
 """
 A hub for the bench: clusters with Secrets, and checks with a Placement and a decision each.
 
-It is created by requests, over HTTP to any API server, or directly in the process of an embedded one.
+It is created over HTTP on any API server; an embedded one has its objects from the start.
 A check `c7` has the Placement `p7`, whose decision has ten clusters; a *change* brings the decision to
 another *turn*. Even and odd turns differ in one cluster; in a scene that draws, each turn has ten clusters
 drawn at random, so that with 40 clusters a change replaces 7.5 of them on average.
@@ -25,7 +25,7 @@ from bench.processes import NEVER_SECONDS
 from placement_ac.core.api import constants as api
 from placement_ac.core.api.errors import ApiError, Conflict, NotFound
 from placement_ac.core.kubeconfig.write import write_kubeconfig
-from placement_ac.kube.client import JSON, MERGE, Client, Listing, Object
+from placement_ac.kube.client import Client, Listing, Object
 from placement_ac.kube.reflector import BOOKMARK, Reflector
 
 NS: Final = "kueue-system"
@@ -128,36 +128,31 @@ def owned_by(decision: Object, placement: Object) -> Object:
 
 
 async def create(client: Client, *objects: Object) -> None:
-    """Create objects one after the other; a PlacementDecision is owned by its Placement."""
+    """Create objects and their status, in order; a PlacementDecision is owned by its Placement."""
     kinds = {kind.kind: kind for kind in (NAMESPACE, *KINDS)}
     for one in objects:
-        kind = kinds[one["kind"]]
+        kind, name = kinds[one["kind"]], one["metadata"]["name"]
         sent = await owned(client, one) if kind is api.PLACEMENT_DECISION else one
         await client.create(newest(kind), sent)
+        if "status" in one:
+            await _write_status(client, kind, name, one["status"])
 
 
 async def select(client: Client, placement: str, scores: Mapping[str, int]) -> None:
     """Write OCM's decision for these clusters, best first."""
-    status, where = {"status": decided(scores, scores)}, {"namespace": NS, "subresource": "status"}
-    await client.merge(newest(api.PLACEMENT_DECISION), f"{placement}-decision-1", status, **where)
+    await _write_status(client, api.PLACEMENT_DECISION, f"{placement}-decision-1", decided(scores, scores))
 
 
-# -- the requests of a scene
+async def _write_status(client: Client, kind: api.Kind, name: str, status: Object) -> None:
+    await client.merge(newest(kind), name, {"status": status}, namespace=NS, subresource="status")
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """One request that creates a part of the scene."""
-
-    method: str
-    path: str
-    body: Object
-    content_type: str = JSON
+# -- the objects of a scene
 
 
-def asks(scene: Scene) -> Iterator[tuple[Ask, ...]]:
-    """Yield the requests of the scene: each tuple in its order, the first one before all others."""
-    yield (_created(NAMESPACE, body(NAMESPACE, NS)),)
+def objects(scene: Scene) -> Iterator[tuple[Object, ...]]:
+    """Yield the objects of the scene: each tuple in its order, the first one before all others."""
+    yield (_mine(body(NAMESPACE, NS)),)
     authority = trustme.CA().cert_pem.bytes()
     for number in range(scene.clusters):
         name = f"cluster-{number:04}"
@@ -165,43 +160,27 @@ def asks(scene: Scene) -> Iterator[tuple[Ask, ...]]:
         token = hashlib.sha512(name.encode()).hexdigest() * 7
         content = write_kubeconfig(f"https://api.{name}.example.com:6443", authority, token, name)
         assert isinstance(content, bytes), content  # noqa: S101  # its parts are valid
-        yield (_created(api.SECRET, secret_of(name, content)),)
         labels, spec = {api.LABEL_CLUSTER_SET: SET}, {"hubAcceptsClient": True, "leaseDurationSeconds": 60}
-        cluster = body(api.MANAGED_CLUSTER, name, metadata={"labels": labels}, spec=spec)
-        yield (_created(api.MANAGED_CLUSTER, cluster),)
+        yield (_mine(secret_of(name, content)),)
+        yield (_mine(body(api.MANAGED_CLUSTER, name, metadata={"labels": labels}, spec=spec)),)
     for check in range(scene.checks):
-        name, decision = f"p{check}", decision_of(f"p{check}")
+        name = f"p{check}"
+        decision = decision_of(name, status=decided(scene.clusters_of(check, turn=0)))
         group = {"decisionGroupIndex": 0, "decisions": [decision["metadata"]["name"]]}
         groups = [group | {"clusterCount": PER_CHECK}]
         status = {"numberOfSelectedClusters": PER_CHECK, "decisionGroups": groups}
-        yield (
-            _created(api.PLACEMENT, body(api.PLACEMENT, name, spec={"clusterSets": [SET]})),
-            _created(api.PLACEMENT_DECISION, decision),
-            _decision(scene, check, turn=0),
-            _status_written(api.PLACEMENT, name, status),
-            _created(api.ADMISSION_CHECK, check_of(f"c{check}", name)),
-        )
+        placement = body(api.PLACEMENT, name, spec={"clusterSets": [SET]}, status=status)
+        yield _mine(placement), _mine(decision), _mine(check_of(f"c{check}", name))
 
 
-def _decision(scene: Scene, check: int, turn: int) -> Ask:
-    return _status_written(
-        api.PLACEMENT_DECISION, f"p{check}-decision-1", decided(scene.clusters_of(check, turn))
-    )
-
-
-def _created(kind: api.Kind, item: Object) -> Ask:
-    labels = MINE | item["metadata"].get("labels", {})
-    path = newest(kind).path(NS if kind.namespaced else None)
-    return Ask("POST", path, item | {"metadata": item["metadata"] | {"labels": labels}})
-
-
-def _status_written(kind: api.Kind, name: str, status: Object) -> Ask:
-    return Ask("PATCH", newest(kind).path(NS, name, "status"), {"status": status}, MERGE)
+def _mine(item: Object) -> Object:
+    return item | {"metadata": item["metadata"] | {"labels": MINE | item["metadata"].get("labels", {})}}
 
 
 async def decide(client: Client, scene: Scene, check: int, turn: int) -> None:
     """Write a decision for a check, as OCM does."""
-    await _send(client, [_decision(scene, check, turn)])
+    status = decided(scene.clusters_of(check, turn))
+    await _write_status(client, api.PLACEMENT_DECISION, f"p{check}-decision-1", status)
 
 
 async def decide_all(client: Client, scene: Scene, turn: int) -> None:
@@ -210,17 +189,10 @@ async def decide_all(client: Client, scene: Scene, turn: int) -> None:
 
 async def prepare(client: Client, scene: Scene) -> None:
     """Create the scene on a hub, over HTTP. An existing namespace is used."""
-    first, *others = asks(scene)
+    first, *others = objects(scene)
     with contextlib.suppress(Conflict):  # it exists already
-        await _send(client, first)
-    await all_of(_send(client, few) for few in others)
-
-
-async def _send(client: Client, few: Iterable[Ask]) -> None:
-    for ask in few:
-        is_decision = ask.body.get("kind") == api.PLACEMENT_DECISION.kind
-        sent = await owned(client, ask.body) if is_decision else ask.body
-        await client.request(ask.method, ask.path, sent, content_type=ask.content_type)
+        await create(client, *first)
+    await all_of(create(client, *few) for few in others)
 
 
 async def all_of(work: Iterable[Coroutine[Any, Any, None]]) -> None:

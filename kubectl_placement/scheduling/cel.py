@@ -46,7 +46,7 @@ _CALLABLE = (
     frozenset(base_functions) | frozenset(FUNCTIONS) | _MACROS | {"has", "dyn", "scores", "find", "findAll"}
 )
 _KEPT_EXPRESSIONS = 512
-_KEPT_ANSWERS = 20_000
+KEPT_ANSWERS = 20_000
 _SHOWN = 40
 _LONG = 200
 _NOT_TRUE = "is not true"
@@ -81,7 +81,7 @@ class Expression:
         # The cluster is kept with its answer, for the id of a freed one may come again.
         known, answer = fleet.memo.get((self.text, id(cluster)), (None, ""))
         if known is not cluster:
-            if len(fleet.memo) >= _KEPT_ANSWERS:
+            if len(fleet.memo) >= KEPT_ANSWERS:
                 fleet.memo.clear()
             answer = _evaluate(self, cluster, fleet)
             fleet.memo[self.text, id(cluster)] = cluster, answer

@@ -87,7 +87,7 @@ def command(print_settings: bool, output: Form | None, **flags: Any) -> None:
     logs.configure(settings.log_format, *settings.log_level)
     gc.freeze()  # what is loaded by now stays: the collector need not traverse it again
     try:
-        _run(Manager(settings))
+        run_until_signal(Manager(settings))
     except (BadSettings, CannotListen, LoginFailed) as error:
         raise click.ClickException(str(error)) from None
 
@@ -117,7 +117,7 @@ def _yaml_line(name: str, value: object, source: str) -> str:
     return f"{comment}{flag_name(name)}: {text}  # {source}"
 
 
-def _run(manager: Manager) -> None:
+def run_until_signal(manager: Manager) -> None:
     """Run the controller until a signal comes, in another thread: in this one kopf would take the signals."""
     loop, stop = asyncio.new_event_loop(), asyncio.Event()
 

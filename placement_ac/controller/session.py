@@ -52,7 +52,7 @@ WRITTEN_KINDS: Final = (MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
 ECHO_SECONDS: Final = 0.05
 """How long a key waits after a write of ours, and after an event of WRITTEN_KINDS."""
 
-_now: Final = partial(datetime.now, UTC)
+utc_now: Final = partial(datetime.now, UTC)
 
 
 class Session:
@@ -71,7 +71,7 @@ class Session:
         self.cache = new_cache(inputs)
         self.queue: Workqueue[Key] = Workqueue(self._reconcile)
         self._reconciler = new_reconciler(
-            inputs, self.cache, on_write=self._wrote, add_after=self.queue.add_after, clock=_now
+            inputs, self.cache, on_write=self._wrote, add_after=self.queue.add_after, clock=utc_now
         )
         self._outages = LogDeduplicator()
         names = {scope: _watch_name(*scope) for scope in self.cache.scopes if scope[0] in inputs.resources}
@@ -105,7 +105,7 @@ class Session:
             *(part for informer in self._informers.values() for part in informer.tasks()),
             self._rediscover(),
             self._log_when_stalled(),
-            watch_clock(_now, self._enqueue_all),
+            watch_clock(utc_now, self._enqueue_all),
             freeze_when_complete(lambda: self.cache.has_synced),
         )
         self._tasks = [asyncio.create_task(run_task(part, self._stop_flag)) for part in parts]

@@ -23,7 +23,7 @@ from bench.measure import (
     writes,
 )
 from bench.report import Row, draw_rows, markdown, reference, rows, where_measured
-from bench.scene import MINE, NS, PER_CHECK, Scene, asks, is_mine
+from bench.scene import MINE, NS, PER_CHECK, Scene, is_mine, objects
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     LABEL_MANAGED_BY,
@@ -87,7 +87,7 @@ def test_every_write_is_one_those_of_events_too() -> None:
 
 def test_events_are_not_counted_as_requests_of_a_change() -> None:
     requests = {"patch multikueueconfigs": 10, "get secrets": 5, "patch events": 20}
-    requests |= {"watch secrets": 1, "get discovery": 9}
+    requests |= {"watch secrets": 1, "get discovery": 9, "list placements": 1}
     assert per_change(requests, 10) == {
         "requestsPerChange": 1.5,
         "requestsPerChangeByKind": {"get secrets": 0.5, "patch multikueueconfigs": 1.0},
@@ -97,7 +97,7 @@ def test_events_are_not_counted_as_requests_of_a_change() -> None:
 
 
 def test_requests_by_the_clock_are_counted_per_minute() -> None:
-    windows = [({"watch secrets": 2, "patch a": 50}, 20.0), ({"get discovery": 9, "watch secrets": 1}, 40.0)]
+    windows = [({"watch secrets": 2, "patch a": 50}, 20.0), ({"get discovery": 8, "list secrets": 2}, 40.0)]
     assert per_minute(windows) == 12.0
 
 
@@ -351,7 +351,7 @@ def test_the_list_has_the_names_of_the_scene(shared: bool, listed: str) -> None:
 
 
 def test_all_objects_of_a_scene_have_its_label() -> None:
-    created = [ask.body for few in asks(Scene(2, 3)) for ask in few if ask.method == "POST"]
+    created = [one for few in objects(Scene(2, 3)) for one in few]
     assert len(created) == 1 + 2 * 3 + 3 * 2
     assert all(one["metadata"]["labels"].items() >= MINE.items() for one in created)
     assert {one["metadata"].get("namespace", NS) for one in created} == {NS}

@@ -15,7 +15,7 @@ import pytest
 
 from bench.__main__ import QUICK
 from bench.driver import Where, hubs
-from bench.hubs import Ours, embedded
+from bench.hubs import Ours, embedded_scene
 from bench.processes import usable
 from bench.scene import KINDS, NAMESPACE, Scene, body, clear, newest, prepare, refuse_what_is_in_use
 from placement_ac.core.api.constants import MANAGED_CLUSTER, MULTIKUEUE_CONFIG
@@ -51,11 +51,10 @@ def _bare(item: Object) -> Object:
 @pytest.mark.embedded("the benchmark fills the store of the embedded hub")
 def test_a_scene_is_the_same_whether_it_comes_over_http_or_not(tmp_path: Path) -> None:
     async def both() -> tuple[Any, Any]:
-        with Hub() as hub, embedded(tmp_path / "filled") as other:
+        with Hub() as hub, embedded_scene(tmp_path / "filled", SCENE):
             hub.write_kubeconfig(tmp_path / "prepared")
             async with client_of(tmp_path / "prepared") as one, client_of(tmp_path / "filled") as two:
                 await prepare(one, SCENE)
-                await other.fill(two, SCENE)
                 return await there(one), await there(two)
 
     prepared, filled = asyncio.run(both())
@@ -66,10 +65,10 @@ def test_a_scene_is_the_same_whether_it_comes_over_http_or_not(tmp_path: Path) -
 
 def test_a_hub_counts_requests_of_others_than_the_bench(tmp_path: Path) -> None:
     async def play() -> None:
-        with embedded(tmp_path / "kubeconfig") as hub:
+        with embedded_scene(tmp_path / "kubeconfig", SCENE) as hub:
             login = Login(hub.kubeconfig)
             async with client_of(hub.kubeconfig) as bench, Client(login, field_manager="they") as they:
-                await hub.fill(bench, SCENE)
+                await bench.list(newest(MANAGED_CLUSTER))
                 await they.list(newest(MANAGED_CLUSTER))
                 async for _ in they.watch(newest(MANAGED_CLUSTER), ""):
                     break
@@ -88,7 +87,7 @@ def test_a_hub_counts_requests_of_others_than_the_bench(tmp_path: Path) -> None:
 def test_hubs_work_on_a_processor_of_their_own_unless_they_share(apart: bool, tmp_path: Path) -> None:
     everywhere = usable()
     one, others = ({min(everywhere)}, everywhere - {min(everywhere)}) if apart else (everywhere, everywhere)
-    with hubs(Where(apart=apart), tmp_path) as turns:
+    with hubs(Where(apart=apart), SCENE, tmp_path) as turns:
         (turn,) = turns
         pids = [hub.pid for hub in turn.values() if isinstance(hub, Ours)]
         assert [os.sched_getaffinity(pid) for pid in pids] == [one, one]

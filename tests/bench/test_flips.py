@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from bench.flips import FLAPPING, Row, figures, rows, table
-from bench.jobs import OURS, Ledger, arrivals, percentiles
+from bench.jobs import OURS
 from placement_lab.standins.fleet import JobCounter
+from tests.support.scored_jobs import Ledger, arrivals, percentiles
 
 ROOT = Path(__file__).resolve().parents[2]
 NO_REQUESTS = {"listChanges": 0, "listWrites": 0, "workloadWrites": 0, "copiesRead": 0}

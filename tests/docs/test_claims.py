@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 import yaml
 
-from bench import chaos, flips
+from bench import flips
 from kubectl_placement.cli import timeline_recorder, ui_feed, worker_options
 from kubectl_placement.graph import model
 from kubectl_placement.hub import controller_state
@@ -23,6 +23,7 @@ from placement_ac.workers import connector
 from placement_lab.cli import demo
 from placement_lab.demo import environment
 from placement_lab.standins.multikueue import KueueSettings
+from tests.chaos import play
 from tests.support.claims import Evidence, entries, on_one_line, unproven
 from tests.support.documents import README, ROOT, exists
 from tests.support.translations import TRANSLATED
@@ -166,7 +167,7 @@ IN_SENTENCES: Final = [
     ("reliability", "closed after at most 50 seconds", client.WATCH_IDLE_SECONDS, 50),
     ("reliability", "receives nothing for three minutes", health.REVIVE_SECONDS, 180),
     ("reliability", "`/healthz` fails after seven minutes", health.DEAD_SECONDS, 420),
-    ("develop/faults", "that `/livez` answers within a second", chaos.BLOCKED_SECONDS, 1),
+    ("develop/faults", "that `/livez` answers within a second", play.BLOCKED_SECONDS, 1),
     ("develop/faults", "disagree for longer than 2 s", constants.SETTLE_SECONDS, 2),
     (
         "develop/faults",

@@ -10,7 +10,7 @@ from kubectl_placement.hub.requirements import VIEWER_KINDS
 from placement_ac.cli.main import main
 from placement_lab.hub import Hub, RecordedRequest
 from placement_lab.hub.request_attributes import attributes_of
-from tests.kubectl_placement.test_hub_reader_on_hub import kubeconfig_of
+from tests.support.accounts import kubeconfig_of
 from tests.support.crds import topology_crd
 from tests.support.documents import ROOT
 from tests.support.driver import CORE, Driver

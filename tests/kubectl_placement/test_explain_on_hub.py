@@ -17,7 +17,7 @@ from placement_lab.demo.environment import DemoEnvironment
 from placement_lab.demo.steps import StepAction, apply_samples, sequence, set_label, set_scores
 from placement_lab.demo.steps import create_fleet as put_fleet
 from placement_lab.hub import Hub
-from tests.kubectl_placement.test_hub_reader_on_hub import kubeconfig_of
+from tests.support.accounts import kubeconfig_of
 from tests.support.driver import Driver, eventually
 from tests.support.hub_client import Client as HubClient
 from tests.support.rights import ACCOUNTS, allow, rule, token_of

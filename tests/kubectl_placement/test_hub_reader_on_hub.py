@@ -17,19 +17,11 @@ from placement_ac.cli.login_options import with_client
 from placement_ac.core.api.constants import ADMISSION_CHECK, PLACEMENT, SECRET
 from placement_ac.core.api.errors import ApiError
 from placement_lab.hub import Hub
+from tests.support.accounts import kubeconfig_of
 from tests.support.driver import Driver
 from tests.support.hub_client import Client
 from tests.support.real_hub import HubMaker
 from tests.support.rights import ACCOUNTS, allow, rule, token_of
-
-
-def kubeconfig_of(hub: Hub, path: Path, token: str) -> Path:
-    """The hub's kubeconfig with another token in it."""
-    hub.write_kubeconfig(path)
-    content = yaml.safe_load(path.read_text())
-    content["users"][0]["user"] = {"token": token}
-    path.write_text(yaml.safe_dump(content))
-    return path
 
 
 @pytest.fixture

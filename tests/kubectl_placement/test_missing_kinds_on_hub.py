@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from placement_ac.cli.main import main
 from placement_lab.hub import Hub
-from tests.kubectl_placement.test_hub_reader_on_hub import kubeconfig_of
+from tests.support.accounts import kubeconfig_of
 from tests.support.driver import Driver
 from tests.support.hub_client import Client as HubClient
 from tests.support.real_hub import HubMaker

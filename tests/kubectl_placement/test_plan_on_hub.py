@@ -15,7 +15,7 @@ from placement_ac.kube.login import Login
 from placement_lab.hub import Hub
 from placement_lab.standins.manifests import apply
 from placement_lab.standins.runner import StandIns
-from tests.kubectl_placement.test_hub_reader_on_hub import kubeconfig_of
+from tests.support.accounts import kubeconfig_of
 from tests.support.driver import OCM, Controllers, Driver, Object, eventually
 from tests.support.hub_client import Client as HubClient
 from tests.support.rights import ACCOUNTS, allow, rule, token_of

@@ -28,7 +28,7 @@ def wanted(fleet: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def foretold(output: str) -> dict[str, Any]:
+def predicted(output: str) -> dict[str, Any]:
     (plan,) = json.loads(output)["placements"]
     return {
         "decisions": plan["decisions"],
@@ -51,7 +51,7 @@ def written(fleet: dict[str, Any], folder: Path) -> list[str]:
 def test_the_preview_matches_what_was_recorded(fleet: dict[str, Any], tmp_path: Path) -> None:
     done = CliRunner().invoke(main, written(fleet, tmp_path))
     assert done.exit_code == 1, done.output  # a new Placement is a change
-    assert foretold(done.stdout) == wanted(fleet)
+    assert predicted(done.stdout) == wanted(fleet)
 
 
 def test_as_a_process_of_its_own(tmp_path: Path) -> None:
@@ -59,4 +59,4 @@ def test_as_a_process_of_its_own(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "placement_ac", *written(fleet, tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1, done.stderr
-    assert foretold(done.stdout) == wanted(fleet)
+    assert predicted(done.stdout) == wanted(fleet)

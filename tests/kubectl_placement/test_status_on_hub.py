@@ -23,7 +23,7 @@ from placement_ac.core.api.errors import ApiError
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_lab.hub import Hub
-from tests.kubectl_placement.test_hub_reader_on_hub import kubeconfig_of
+from tests.support.accounts import kubeconfig_of
 from tests.support.driver import Controllers, Driver, eventually
 from tests.support.hub_client import Client as HubClient
 from tests.support.jobs import Play, soon

@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 from kubectl_placement.explain.workload import PLACED
 from placement_ac.cli.main import main
 from placement_ac.core.api.constants import FIELD_MANAGER
-from tests.kubectl_placement.test_hub_reader_on_hub import kubeconfig_of
 from tests.placement_ac.controller.test_dispatch import SELECTOR, entry
+from tests.support.accounts import kubeconfig_of
 from tests.support.driver import Controllers, Driver
 from tests.support.hub_client import Client as HubClient
 from tests.support.jobs import Stage, dispatched, secrets_of, soon

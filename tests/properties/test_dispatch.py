@@ -23,10 +23,10 @@ from placement_ac.core.inputs.state import PlacementPolicy, Plan
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
     check,
+    connected_objects,
     decision,
     managed_cluster,
     multikueue_check,
-    our_objects,
     placement,
     secrets,
     snapshot,
@@ -119,11 +119,7 @@ class Scene:
 
     def plan(self, waits: dict[str, tuple[str, ...]] | None = None) -> Plan:
         """Return the plan; `waits`: the nominations of jobs, if they are not those of the scene."""
-        fleet = our_objects(*self.listed, owners=["check", "mk"])
-        for obj in fleet:
-            if obj["kind"] == "MultiKueueCluster":
-                is_on = obj["metadata"]["name"].removeprefix("p-") in self.connected
-                obj["status"] = {"conditions": [{"type": "Active", "status": str(is_on)}]}
+        fleet = connected_objects(*self.listed, off={*self.listed} - {*self.connected})
         managed = [
             managed_cluster(name, labels={"gpu": gpu}) for name, gpu in zip(CLUSTERS, self.gpus, strict=True)
         ]

@@ -1,11 +1,20 @@
-"""The ServiceAccount of the installation, as a Pod of the Deployment uses it."""
+"""Kubeconfigs of other users than the admin, and of the installation's ServiceAccount as its Pod has it."""
 
 import base64
 import json
 from pathlib import Path
 
+from placement_lab.hub import Hub
 from tests.support.driver import CORE, Driver
 from tests.support.installation import NAME, NAMESPACE
+
+
+def kubeconfig_of(hub: Hub, path: Path, token: str) -> Path:
+    """Write the hub's kubeconfig with that token in place of its user's credentials; return its path."""
+    content = hub.kubeconfig()
+    content["users"][0]["user"] = {"token": token}
+    path.write_text(json.dumps(content))
+    return path
 
 
 def account_kubeconfig(admin: Driver, folder: Path, name: str = NAME, namespace: str = NAMESPACE) -> Path:

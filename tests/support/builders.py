@@ -300,6 +300,15 @@ def our_objects(*clusters: str, of: str = "p", owners: Sequence[str] = ("check",
     return [our_config(*(f"{of}-{cluster}" for cluster in clusters), of=of, owners=owners), *objects]
 
 
+def connected_objects(*clusters: str, off: Iterable[str] = ()) -> list[Raw]:
+    """The controller's objects, of two checks, with Kueue's condition: not connected to those of `off`."""
+    config, *rest = our_objects(*clusters, owners=["check", "mk"])
+    for cluster, obj in zip(clusters, rest, strict=True):
+        status = "False" if cluster in off else "True"
+        obj["status"] = {"conditions": [{"type": "Active", "status": status}]}
+    return [config, *rest]
+
+
 # -- caches and plans
 
 
@@ -373,6 +382,11 @@ def listed(*objects: Any, **rest: Any) -> list[str] | None:
     """The MultiKueueClusters that the plan lists in the config; None: no config."""
     config = planned(*objects, **rest).config
     return list(config.clusters) if config else None
+
+
+def listed_in(answer: Plan) -> tuple[str, ...]:
+    """The MultiKueueClusters in the config of a plan; (): no config."""
+    return answer.config.clusters if answer.config else ()
 
 
 def phases(*objects: Any, of: str = "p", ages: AnyAges | None = None, **rest: Any) -> tuple[Phase, ...]:

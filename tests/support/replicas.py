@@ -1,6 +1,5 @@
 """Several controllers on one hub, each with its own user, and an audit of leaders and writers."""
 
-import json
 import os
 import signal
 import subprocess
@@ -12,6 +11,7 @@ from typing import IO, Final, Self
 
 from placement_lab.hub import Hub
 from placement_lab.hub.faults import RecordedRequest
+from tests.support.accounts import kubeconfig_of
 from tests.support.driver import Driver
 
 LEASES: Final = "/apis/coordination.k8s.io/v1/namespaces/kueue-system/leases"
@@ -37,15 +37,6 @@ LISTED: Final = {
 AT_ONCE: Final = {"cluster_retention": "0", "mass_loss_grace": "0", "reorder_margin": "0", "settle": "0"}
 
 
-def kubeconfig(hub: Hub, folder: Path, name: str) -> Path:
-    """Return the kubeconfig of a user with all permissions; the journal shows this user name."""
-    content = hub.kubeconfig()
-    content["users"][0]["user"]["token"] = hub.add_user(name)
-    path = folder / name
-    path.write_text(json.dumps(content))
-    return path
-
-
 def occupy(admin: Driver) -> None:
     """Write the Lease for a holder that does not exist, for 68 years."""
     spec = {"holderIdentity": "nobody", "leaseDurationSeconds": 2147483647}
@@ -66,7 +57,7 @@ class Replica:
         **settings: str,
     ) -> None:
         options = [f"--{key.replace('_', '-')}={value}" for key, value in (AT_ONCE | settings).items()]
-        path = kubeconfig(hub, folder, name)
+        path = kubeconfig_of(hub, folder / name, hub.add_user(name))
         self.name = name
         self._log = log
         self._environment = environment or {}

@@ -26,6 +26,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.job_spec import job_spec
 from placement_lab.hub import Hub
 from tests.support import healthy
+from tests.support.accounts import kubeconfig_of
 from tests.support.builders import Raw, an, kubeconfig, secret
 from tests.support.driver import Controllers, Driver, eventually
 from tests.support.healthy import NS, OURS
@@ -91,10 +92,8 @@ def test_a_kind_without_objects_is_known_and_one_that_may_not_be_read_is_not(
 ) -> None:
     kinds = [one["kind"] for one in lists_in(dumped)]
     assert {"AddOnPlacementScoreList", "SecretList", "WorkloadList"} <= set(kinds)
-    content = hub.kubeconfig()
-    content["users"][0]["user"]["token"] = hub.add_user("nobody", groups=[])
-    (tmp_path / "nobody").write_text(yaml.safe_dump(content))
-    done = run("dump", f"--kubeconfig={tmp_path / 'nobody'}")
+    nobody = kubeconfig_of(hub, tmp_path / "nobody", hub.add_user("nobody", groups=[]))
+    done = run("dump", f"--kubeconfig={nobody}")
     assert (done.exit_code, done.stdout) == (0, "")
     assert done.stderr.startswith("missing rights: ask an admin to bind placement-ac's viewer roles to you")
     assert done.stderr.endswith("; the dump lacks these objects\n")

@@ -26,7 +26,7 @@ from kubectl_placement.readers import hub_reader
 from placement_ac.cli.main import main
 from placement_ac.core.api.constants import LABEL_CLUSTER, LABEL_MANAGED_BY, LABEL_PLACEMENT, MANAGED_BY
 from placement_lab.hub import Hub
-from tests.kubectl_placement.test_hub_reader_on_hub import kubeconfig_of
+from tests.support.accounts import kubeconfig_of
 from tests.support.documents import ROOT
 from tests.support.driver import KUBECONFIG, SCORES, Controllers, Driver, eventually
 from tests.support.hub_client import Client as HubClient

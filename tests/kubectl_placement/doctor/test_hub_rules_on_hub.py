@@ -32,8 +32,8 @@ from tests.kubectl_placement.doctor.broken_setups import (
     image,
 )
 from tests.kubectl_placement.doctor.test_hub_rules import BREAKS, stored
-from tests.kubectl_placement.test_hub_reader_on_hub import kubeconfig_of
 from tests.support import healthy
+from tests.support.accounts import kubeconfig_of
 from tests.support.builders import KUBECONFIG
 from tests.support.driver import Driver, owner_reference
 from tests.support.healthy import Key, Object

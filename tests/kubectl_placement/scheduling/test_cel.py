@@ -104,7 +104,7 @@ def test_not_true(text: str) -> None:
 
 
 def test_a_memo_answers_for_the_same_object_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kubectl_placement.scheduling.cel._KEPT_ANSWERS", 2)
+    monkeypatch.setattr("kubectl_placement.scheduling.cel.KEPT_ANSWERS", 2)
     fleet = Fleet(memo={})
     gold = compile_expression('managedCluster.metadata.labels.tier == "gold"')
     changed: dict[str, Any] = {"metadata": {"labels": {"tier": "gold"}}}

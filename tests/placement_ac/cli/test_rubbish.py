@@ -9,6 +9,7 @@ import json
 import os
 import socket
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +20,8 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from kubectl_placement.cli.ui import start
+from kubectl_placement.cli.ui_feed import Feed
 from placement_ac.cli.main import COMMANDS, main
 from placement_ac.config.load import PREFIX
 from placement_ac.config.settings import Settings
@@ -517,9 +520,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     monkeypatch.setattr(socket, "getaddrinfo", offline)
     monkeypatch.setattr(socket.socket, "bind", bind_offline)
-    monkeypatch.setattr("placement_ac.cli.run._run", lambda manager: asyncio.run(_run_once(manager)))
+    monkeypatch.setattr(
+        "placement_ac.cli.run.run_until_signal", lambda manager: asyncio.run(_run_once(manager))
+    )
     monkeypatch.setattr("placement_lab.cli.hub.threading", SimpleNamespace(Event=_Ended))
-    monkeypatch.setattr("kubectl_placement.cli.ui._until", _at_once)
+    monkeypatch.setattr("kubectl_placement.cli.ui.start", _start_and_stop)
     monkeypatch.setattr("placement_lab.cli.demo.DemoEnvironment", _ends)
     for name in os.environ:
         if name.startswith((PREFIX, "KUBE")):
@@ -538,8 +543,10 @@ class _Ended:
         """Wait for nothing."""
 
 
-async def _at_once(_: asyncio.Event) -> None:
-    """Wait for nothing."""
+async def _start_and_stop(stack: AsyncExitStack, feed: Feed, port: int, stop: asyncio.Event) -> str:
+    url = await start(stack, feed, port, stop)
+    stop.set()
+    return url
 
 
 async def _run_once(manager: Manager) -> None:

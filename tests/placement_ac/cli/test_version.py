@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from placement_ac.cli.main import main
 from placement_lab.hub import Hub
+from tests.support.accounts import kubeconfig_of
 from tests.support.driver import Driver, free_port
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/{}/deployments"
@@ -55,10 +56,8 @@ def test_what_is_not_installed_is_said(admin: Driver, kubeconfig: Path) -> None:
 
 
 def test_a_missing_right_is_said(hub: Hub, admin: Driver, tmp_path: Path) -> None:
-    content = hub.kubeconfig()
-    content["users"][0]["user"]["token"] = hub.add_user("nobody", groups=["system:authenticated"])
-    (tmp_path / "nobody").write_text(json.dumps(content))
-    done = shown(tmp_path / "nobody")
+    token = hub.add_user("nobody", groups=["system:authenticated"])
+    done = shown(kubeconfig_of(hub, tmp_path / "nobody", token))
     assert "unknown: no right to get deployments.apps in namespace kueue-system" in done.stdout
 
 

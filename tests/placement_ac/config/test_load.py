@@ -176,7 +176,7 @@ def test_a_file_that_holds_no_settings_is_named(path: Path, text: str, problem: 
         ),
     ],
 )
-def test_what_is_wrong_is_told_by_file_line_and_key(path: Path, text: str, problem: str) -> None:
+def test_an_error_is_reported_by_file_line_and_key(path: Path, text: str, problem: str) -> None:
     """The last line is the one that is wrong."""
     with pytest.raises(BadSettings) as refused:
         from_file(path, f"# ours\n\n{text}")
@@ -184,7 +184,7 @@ def test_what_is_wrong_is_told_by_file_line_and_key(path: Path, text: str, probl
     assert str(refused.value) == f"{path}:{line}: {problem}"
 
 
-def test_all_that_is_wrong_is_told_at_once(path: Path) -> None:
+def test_all_errors_are_reported_at_once(path: Path) -> None:
     with pytest.raises(BadSettings) as refused:
         from_file(path, "quark: 1\ncontext: [a]")
     known = ", ".join(flag_name(name) for name in Settings.model_fields if name != "config")
@@ -196,7 +196,7 @@ def test_all_that_is_wrong_is_told_at_once(path: Path) -> None:
     ]
 
 
-def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"context: \xe9")
     message = {}
     for name in ("none", "", "latin"):

@@ -51,7 +51,7 @@ def test_where_a_setting_comes_from(flags: Any, environment: Any, expected: Any)
     assert load(flags, environment).settings == Settings(**expected)
 
 
-def test_the_environment_is_the_processes_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_is_the_processes_unless_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLACEMENT_AC_LOG_LEVEL", "debug")
     assert load({}).settings.log_level == ("debug",)
 
@@ -178,7 +178,7 @@ def test_the_environment_is_the_processes_unless_told(monkeypatch: pytest.Monkey
         ),
     ],
 )
-def test_what_is_impossible_is_told(flags: Any, environment: Any, message: str) -> None:
+def test_impossible_settings_are_reported(flags: Any, environment: Any, message: str) -> None:
     with pytest.raises(BadSettings) as refused:
         load(flags, environment)
     assert str(refused.value) == message

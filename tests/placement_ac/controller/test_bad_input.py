@@ -134,7 +134,7 @@ def _malformed_decision(admin: Driver) -> None:
         ),
     ],
 )
-def test_it_is_told_and_blocks_nobody_else(
+def test_bad_input_is_reported_and_blocks_no_other_check(
     good: Driver, controllers: Controllers, make: Callable[[Driver], None], reason: str, expected_text: str
 ) -> None:
     make(good)
@@ -161,7 +161,7 @@ def test_a_decision_that_turns_unreadable_takes_nothing_away(
     assert good.listed("p") == ["p-a", "p-b"]
 
 
-def test_no_secret_is_told_to_anyone(
+def test_no_secret_is_shown_to_anyone(
     good: Driver, controllers: Controllers, capfd: pytest.CaptureFixture[str]
 ) -> None:
     logs.configure("text", "debug")

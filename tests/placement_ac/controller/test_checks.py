@@ -32,7 +32,7 @@ def play(admin: Driver, controllers: Controllers) -> Iterator[Play]:
         yield start
 
 
-def test_a_token_that_expires_is_told_before_and_then_the_cluster_leaves(play: Play, admin: Driver) -> None:
+def test_an_expiry_is_reported_before_the_cluster_leaves(play: Play, admin: Driver) -> None:
     there = play("a", "b")
     with Driver(there.fleet.hubs["a"]) as a, Driver(there.fleet.hubs["b"]) as b:
         put(there, "b", token_of(b, 3600))
@@ -56,7 +56,7 @@ def test_a_token_that_expires_is_told_before_and_then_the_cluster_leaves(play: P
         soon(lambda: admin.listed("p"), ["p-a", "p-b"])
 
 
-def test_prometheus_is_told_when_credentials_expire(play: Play, admin: Driver) -> None:
+def test_prometheus_has_the_time_at_which_credentials_expire(play: Play, admin: Driver) -> None:
     there, port = play("a"), free_port()
     there.select("a")
     there.start(metrics_bind_address=f"127.0.0.1:{port}")
@@ -117,7 +117,7 @@ def test_a_dead_cluster_keeps_no_other_waiting_and_comes_when_it_is_back(
     soon(lambda: admin.listed("p"), ["p-a", "p-b"])
 
 
-def test_a_cluster_that_is_listed_stays_and_is_told_of(
+def test_a_cluster_that_is_listed_stays_and_is_reported(
     play: Play, admin: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shorten(monkeypatch, GOOD_SECONDS=0.5, BAD_SECONDS=0.5)
@@ -137,7 +137,7 @@ def test_a_cluster_that_is_listed_stays_and_is_told_of(
     soon(lambda: admin.active("p")["message"], "MultiKueueConfig and MultiKueueCluster generated")
 
 
-def test_queues_that_the_worker_lacks_are_told(play: Play, admin: Driver) -> None:
+def test_queues_that_the_worker_lacks_are_reported(play: Play, admin: Driver) -> None:
     there = play("a")
     with Driver(there.fleet.hubs["a"]) as worker:
         put(there, "a", worker.hub.token)

@@ -25,7 +25,7 @@ def on_events(hub: Hub, since: int = 0) -> list[tuple[str, int]]:
     return [(request.method, request.status) for request in asked]
 
 
-def test_a_story_of_changes_and_a_drain_is_told_in_order_and_counted_on(play: Play) -> None:
+def test_events_of_changes_and_a_drain_come_in_order_and_are_counted_on(play: Play) -> None:
     there = play("b", "c")
     there.select("c")
     first = there.controllers.start()
@@ -64,7 +64,7 @@ def test_a_story_of_changes_and_a_drain_is_told_in_order_and_counted_on(play: Pl
     ]
 
 
-def test_a_cluster_that_cannot_be_used_is_told_once_by_all_who_see_it(
+def test_an_unusable_cluster_is_reported_once_by_all_checks(
     admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shorten(monkeypatch, UNUSABLE_SECONDS=0.2)
@@ -90,7 +90,7 @@ def test_a_cluster_that_cannot_be_used_is_told_once_by_all_who_see_it(
         eventually(lambda: [event["count"] for event in complaints()], [2])
 
 
-def test_nothing_is_told_of_a_write_that_failed(admin: Driver, controllers: Controllers) -> None:
+def test_no_event_reports_a_write_that_failed(admin: Driver, controllers: Controllers) -> None:
     admin.namespace("default")
     admin.check("p")
     admin.select("p", "a", "b")
@@ -104,7 +104,7 @@ def test_nothing_is_told_of_a_write_that_failed(admin: Driver, controllers: Cont
     assert (statuses, posted.at > written[-1].at) == ([500, 500, 500, 201], True)
 
 
-def test_what_was_written_is_told_though_a_later_write_fails(admin: Driver, controllers: Controllers) -> None:
+def test_a_write_is_reported_though_a_later_one_fails(admin: Driver, controllers: Controllers) -> None:
     admin.namespace("default")
     admin.check("p")
     admin.select("p", "a")

@@ -74,7 +74,7 @@ def test_each_version_of_kueue_gets_its_own_fields(
         assert admin.listed("p") == ["p-a"]
 
 
-def test_an_old_kueue_is_told_that_it_knows_no_cluster_profiles(a_hub: HubMaker, tmp_path: Path) -> None:
+def test_an_old_kueue_without_cluster_profiles_is_reported(a_hub: HubMaker, tmp_path: Path) -> None:
     with a_hub(crds=kueue_of("v1beta1")) as hub, Driver(hub, "v1beta1") as admin:
         admin.namespace("kueue-system")
         admin.check("p")

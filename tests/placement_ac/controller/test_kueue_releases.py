@@ -109,7 +109,7 @@ def test_the_job_kinds_are_those_that_this_release_ships(play: Play, admin: Driv
     soon(lambda: granted(there), needed(rights.default_frameworks(rights.KueueRelease(0, 18, 6)), "0.18.6"))
 
 
-def test_a_release_that_is_told_counts_and_nothing_is_read(play: Play, admin: Driver) -> None:
+def test_a_release_that_is_set_counts_and_nothing_is_read(play: Play, admin: Driver) -> None:
     there = play()
     deploy(admin, "v0.19.0")
     there.start(kueue_version="0.17.3")
@@ -147,7 +147,7 @@ def test_nothing_is_read_when_nothing_is_made_or_asked(play: Play, admin: Driver
     assert asked_for_deployments(admin) == 0
 
 
-def test_a_release_that_may_not_be_read_is_told_once_and_found_later(
+def test_a_release_that_may_not_be_read_is_reported_once_and_found_later(
     play: Play, admin: Driver, log: io.StringIO
 ) -> None:
     there = play()

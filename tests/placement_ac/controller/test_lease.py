@@ -18,8 +18,9 @@ from placement_ac.core.leader_election import LeaseDurations
 from placement_ac.kube.login import Login
 from placement_lab.demo.environment import ControllerThread
 from placement_lab.hub import Hub, RecordedRequest
+from tests.support.accounts import kubeconfig_of
 from tests.support.driver import NS, Driver, eventually
-from tests.support.replicas import LEASE, LEASES, QUICK, Audit, Replica, kubeconfig, occupy
+from tests.support.replicas import LEASE, LEASES, QUICK, Audit, Replica, occupy
 
 soon = partial(eventually, seconds=25.0)
 """Processes begin slowly on a busy machine."""
@@ -38,7 +39,8 @@ def start(hub: Hub, admin: Driver, tmp_path: Path) -> Iterator[Start]:
 
         def start(name: str, **settings: Any) -> ControllerThread:
             at_once = {"cluster_retention": 0, "mass_loss_grace": 0, "reorder_margin": 0, "settle": 0}
-            found = Settings(kubeconfig=kubeconfig(hub, tmp_path, name), **at_once | settings)
+            path = kubeconfig_of(hub, tmp_path / name, hub.add_user(name))
+            found = Settings(kubeconfig=path, **at_once | settings)
             return opened.enter_context(ControllerThread(found))
 
         yield start
@@ -98,7 +100,7 @@ def test_the_second_stands_by_with_a_warm_world_and_takes_over_at_a_stop(
     assert audit(hub).strays == []
 
 
-def test_who_is_alone_does_without_a_lease_when_told(hub: Hub, admin: Driver, start: Start) -> None:
+def test_a_single_replica_needs_no_lease_when_so_configured(hub: Hub, admin: Driver, start: Start) -> None:
     start("one", leader_elect=False)
     soon(lambda: admin.listed("p"), ["p-a"])
     assert [request.path for request in hub.journal if request.path.startswith(LEASES)] == []
@@ -178,7 +180,7 @@ def test_who_comes_back_after_an_outage_leads_before_it_writes(hub: Hub, admin: 
 
 
 @pytest.mark.usefixtures("admin")
-def test_a_term_that_ended_while_it_was_asleep_is_told_before_the_next_one_begins(
+def test_a_term_that_ended_while_it_was_asleep_is_reported_before_the_next_one_begins(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The clock of the Lease goes on while the machine sleeps, that of the event loop does not."""
@@ -192,7 +194,7 @@ def test_a_term_that_ended_while_it_was_asleep_is_told_before_the_next_one_begin
     audit: list[bool] = []
 
     async def test() -> None:
-        login = Login(kubeconfig(hub, tmp_path, "one"))
+        login = Login(kubeconfig_of(hub, tmp_path / "one", hub.add_user("one")))
         lease = Lease(
             login, LeaseDurations(15.0, 10.0, 0.1), namespace=NS, name="placement-ac", on_change=audit.append
         )
@@ -205,12 +207,12 @@ def test_a_term_that_ended_while_it_was_asleep_is_told_before_the_next_one_begin
 
 
 @pytest.mark.usefixtures("admin")
-def test_the_election_goes_on_though_who_is_told_fails(hub: Hub, tmp_path: Path) -> None:
+def test_the_election_goes_on_though_its_callback_fails(hub: Hub, tmp_path: Path) -> None:
     def fails(_: bool) -> None:
         raise RuntimeError
 
     async def test() -> None:
-        login = Login(kubeconfig(hub, tmp_path, "one"))
+        login = Login(kubeconfig_of(hub, tmp_path / "one", hub.add_user("one")))
         lease = Lease(
             login, LeaseDurations(3.0, 2.0, 0.1), namespace=NS, name="placement-ac", on_change=fails
         )

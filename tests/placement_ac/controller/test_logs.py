@@ -67,7 +67,7 @@ def test_each_line_is_an_object_that_says_what_and_who(admin: Driver, controller
     ]
 
 
-def test_nothing_is_told_when_nothing_changes(
+def test_nothing_is_logged_when_nothing_changes(
     log: Log, hub: Hub, admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shorten(monkeypatch, **OFTEN)
@@ -110,7 +110,7 @@ def test_an_outage_is_two_lines_however_many_watch(
     eventually(lambda: logged()[2:], ["cannot follow; trying again", "follows again"])
 
 
-def test_a_write_that_is_refused_is_told_once_and_its_end(
+def test_a_write_that_is_refused_is_reported_once_and_its_end(
     log: Log, hub: Hub, admin: Driver, controllers: Controllers
 ) -> None:
     admin.check("p")
@@ -128,7 +128,7 @@ def test_a_write_that_is_refused_is_told_once_and_its_end(
     ]
 
 
-def test_a_lease_that_cannot_be_renewed_is_told_once_and_its_end(
+def test_a_lease_that_cannot_be_renewed_is_reported_once_and_its_end(
     log: Log, hub: Hub, admin: Driver, controllers: Controllers
 ) -> None:
     controllers.start(leader_elect=True, leader_elect_retry_period=0.1)
@@ -143,7 +143,7 @@ def test_a_lease_that_cannot_be_renewed_is_told_once_and_its_end(
     ]
 
 
-def test_what_was_gone_meanwhile_is_not_told_as_written(
+def test_an_object_deleted_meanwhile_is_not_logged_as_written(
     hub: Hub, admin: Driver, controllers: Controllers
 ) -> None:
     log = Log("debug")

@@ -127,7 +127,7 @@ def test_clusters_beyond_the_cap_are_left_out_and_named(admin: Driver, controlle
         ),
     ],
 )
-def test_bad_parameters_are_told(
+def test_bad_parameters_are_reported(
     admin: Driver, controllers: Controllers, parameters: dict[str, str], message: str
 ) -> None:
     admin.check("bad", "p", **parameters)

@@ -167,7 +167,7 @@ def annotated(admin: Driver, namespace: str, check: str = "p") -> None:
     admin.ask("PATCH", path, {"metadata": {"annotations": annotations}}, "merge")
 
 
-def test_a_namespace_that_may_not_be_read_is_told_and_nothing_is_decided(
+def test_a_namespace_that_may_not_be_read_is_reported_and_nothing_is_decided(
     hub: Hub, admin: Driver, first: Driver, controllers: Controllers, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hub.faults.add("GET", "/namespaces/second/placements$", times=10_000, **FORBIDDEN)

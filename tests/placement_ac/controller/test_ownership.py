@@ -176,7 +176,7 @@ def test_foreign_labels_and_owners_on_our_objects_stay(
 
 
 @pytest.mark.parametrize("kind", ["config", "cluster"])
-def test_a_hand_made_object_in_the_way_is_told_and_can_be_handed_over(
+def test_a_hand_made_object_in_the_way_is_reported_and_can_be_handed_over(
     admin: Driver, controllers: Controllers, kind: str
 ) -> None:
     admin.check("p")
@@ -300,7 +300,7 @@ def test_a_shared_multikueuecluster_goes_with_the_last_check(admin: Driver, cont
     eventually(lambda: (admin.listed("q"), admin.clusters()), (None, []))
 
 
-def test_everything_in_the_way_is_told_at_once(admin: Driver, controllers: Controllers) -> None:
+def test_all_objects_in_the_way_are_reported_at_once(admin: Driver, controllers: Controllers) -> None:
     admin.check("p")
     admin.select("p", "a", "b")
     admin.config("p", "mine")

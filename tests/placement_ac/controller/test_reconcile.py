@@ -177,7 +177,7 @@ def test_a_wait_that_ended_well_is_forgotten(p: Driver, on: Callable[[Test], Non
         pytest.param({"hang_up": True}, None, id="connection cut"),
     ],
 )
-def test_what_passes_is_tried_again_and_not_told(
+def test_a_passing_error_is_retried_and_not_reported(
     hub: Hub, p: Driver, on: Callable[[Test], None], fault: dict[str, Any], after: float | None
 ) -> None:
     async def test(rig: Rig) -> None:
@@ -195,7 +195,7 @@ def test_what_passes_is_tried_again_and_not_told(
 FORBIDDEN = {"kind": "Status", "message": "you shall not", "reason": "Forbidden", "code": 403}
 
 
-def test_a_refused_write_is_told_once_and_mended_when_it_may_be(
+def test_a_refused_write_is_reported_once_and_mended_when_it_may_be(
     hub: Hub, p: Driver, on: Callable[[Test], None]
 ) -> None:
     async def test(rig: Rig) -> None:
@@ -289,7 +289,7 @@ def test_nothing_is_removed_while_the_condition_that_says_so_is_held_back(
     on(test)
 
 
-def test_a_refusal_that_cannot_even_be_told_is_tried_again(
+def test_a_refusal_that_cannot_even_be_reported_is_tried_again(
     hub: Hub, p: Driver, on: Callable[[Test], None]
 ) -> None:
     async def test(rig: Rig) -> None:

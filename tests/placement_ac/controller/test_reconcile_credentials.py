@@ -178,7 +178,7 @@ def test_what_nobody_needs_goes_the_secret_first(
 
 
 @pytest.mark.parametrize("status", [400, 403, 409, 422, 500, 503])
-def test_a_refused_secret_is_told_and_its_token_is_not(
+def test_a_refused_secret_is_reported_and_its_token_is_not(
     hub: Hub, ocm: Ocm, providing: Callable[[Test], None], status: int
 ) -> None:
     """An admission webhook may quote what it refuses."""
@@ -222,7 +222,7 @@ def test_a_refused_secret_is_told_and_its_token_is_not(
     providing(test)
 
 
-def test_a_refused_account_is_told_on_the_checks_until_it_may_be_made(
+def test_a_refused_account_is_reported_on_the_checks_until_it_may_be_made(
     hub: Hub, ocm: Ocm, providing: Callable[[Test], None]
 ) -> None:
     async def test(rig: Rig) -> None:

@@ -162,7 +162,7 @@ def test_what_happens_again_and_again_is_counted_and_posted_now_and_then(
         pytest.param(RepeatWindow(100.0, 200.0), 300.0, id="no longer than this"),
     ],
 )
-def test_what_goes_on_and_on_is_told_more_and_more_seldom(before: RepeatWindow, seconds: float) -> None:
+def test_a_repeated_event_is_posted_more_and_more_seldom(before: RepeatWindow, seconds: float) -> None:
     assert before.after(100.0, 10.0) == RepeatWindow(100.0 + seconds, seconds)
 
 

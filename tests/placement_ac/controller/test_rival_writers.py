@@ -66,7 +66,9 @@ def undone_events(admin: Driver) -> list[str]:
     return [event["message"] for event in admin.events() if event["reason"] == UNDONE]
 
 
-def test_who_resets_the_condition_is_told_and_not_answered_without_an_end(hub: Hub, running: Driver) -> None:
+def test_a_rival_that_resets_the_condition_is_reported_and_not_answered_without_an_end(
+    hub: Hub, running: Driver
+) -> None:
     """Jobs go on: their answers do not wait."""
     path = running.kueue("admissionchecks", "p", "status")
     theirs = {"type": "Active", "status": "False", "reason": "X", "message": "", "lastTransitionTime": WHEN}
@@ -87,7 +89,7 @@ def test_who_resets_the_condition_is_told_and_not_answered_without_an_end(hub: H
     )
 
 
-def test_who_reverts_the_config_is_told(hub: Hub, running: Driver) -> None:
+def test_a_rival_that_reverts_the_config_is_reported(hub: Hub, running: Driver) -> None:
     log = io.StringIO()
     path = running.kueue("multikueueconfigs", "p")
     theirs = {"spec": {"clusters": ["theirs"]}}

@@ -26,7 +26,7 @@ def test_it_stops_at_once_while_the_api_server_hangs(hub: Hub, controllers: Cont
     assert time.monotonic() - began < 10
 
 
-def test_a_kind_that_may_not_be_listed_is_told_with_the_reason(
+def test_a_kind_that_may_not_be_listed_is_reported_with_the_reason(
     hub: Hub, admin: Driver, controllers: Controllers, capsys: pytest.CaptureFixture[str]
 ) -> None:
     body = {"kind": "Status", "status": "Failure", "code": 403, "message": "secrets is forbidden: no RBAC"}
@@ -103,7 +103,7 @@ def test_no_answer_makes_a_key_wait_for_ever(asked: str, waits: float | None) ->
     assert error_of(429, None, "GET /", asked).retry_after == waits
 
 
-def test_an_outage_is_told_once_and_its_end_too(
+def test_an_outage_is_reported_once_and_its_end_too(
     hub: Hub, admin: Driver, controllers: Controllers, capsys: pytest.CaptureFixture[str]
 ) -> None:
     admin.check("p")

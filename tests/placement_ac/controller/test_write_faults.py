@@ -67,7 +67,7 @@ def test_retry_after_is_obeyed_although_events_come(hub: Hub, running: Driver) -
     assert time.monotonic() - began >= 1.0
 
 
-def test_a_refused_write_is_told_and_tried_again(hub: Hub, running: Driver) -> None:
+def test_a_refused_write_is_reported_and_tried_again(hub: Hub, running: Driver) -> None:
     body = {"kind": "Status", "status": "Failure", "reason": "Forbidden", "message": "no, says the webhook"}
     hub.faults.add("PATCH", CONFIGS, status=403, body=body | {"code": 403}, times=3)
     since = len(hub.journal)
@@ -127,7 +127,7 @@ def test_credentials_are_judged_anew_when_the_clock_was_set(
     """Nothing else happens: no event comes that would be a reason to look."""
     shorten(monkeypatch, SETTLE_SECONDS=0.1, CHECK_INTERVAL_SECONDS=0.2)
     ahead = [timedelta()]
-    monkeypatch.setattr("placement_ac.controller.session._now", lambda: datetime.now(UTC) + ahead[0])
+    monkeypatch.setattr("placement_ac.controller.session.utc_now", lambda: datetime.now(UTC) + ahead[0])
     good_for_an_hour = kubeconfig(jwt(issued=datetime.now(UTC), hours=1), server="https://127.0.0.1:1")
     admin.check("p")
     admin.secret("multikueue-a", value=base64.b64encode(good_for_an_hour).decode())

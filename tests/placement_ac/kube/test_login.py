@@ -161,7 +161,7 @@ def test_the_account_of_a_pod_and_its_token_renewed_on_disk(
         ),
     ],
 )
-def test_a_pod_without_a_usable_account_is_told(
+def test_a_pod_without_a_usable_account_is_reported(
     hub: Hub,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -311,7 +311,7 @@ def test_several_files_are_merged(hub: Hub, tmp_path: Path, monkeypatch: pytest.
         pytest.param("clusters: []", "use --context: no context is chosen", id="no context"),
     ],
 )
-def test_a_broken_kubeconfig_is_told(tmp_path: Path, content: str, problem: str) -> None:
+def test_a_broken_kubeconfig_is_reported(tmp_path: Path, content: str, problem: str) -> None:
     (tmp_path / "c").write_text(content)
     with pytest.raises(LoginFailed, match=problem):
         Login(tmp_path / "c")
@@ -358,7 +358,7 @@ def test_elsewhere_its_file_is_gone_at_once(monkeypatch: pytest.MonkeyPatch, tmp
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_context_that_is_not_there_is_told(hub: Hub, tmp_path: Path) -> None:
+def test_a_context_that_is_not_there_is_reported(hub: Hub, tmp_path: Path) -> None:
     hub.write_kubeconfig(tmp_path / "c")
     with pytest.raises(LoginFailed, match="nowhere"):
         Login(tmp_path / "c", "nowhere")

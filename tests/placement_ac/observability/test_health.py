@@ -64,7 +64,7 @@ def test_watches_that_hear_something_are_alive(life: Life) -> None:
     assert life.health.lost_watches() == []
 
 
-def test_a_watch_that_alone_hears_nothing_is_first_begun_anew_and_then_told(life: Life) -> None:
+def test_a_watch_that_alone_hears_nothing_is_first_begun_anew_and_then_reported(life: Life) -> None:
     life.passes(constants.REVIVE_SECONDS, "a")
     assert (life.health.lost_watches(), life.problems()) == ([], {})
     life.passes(10, "a")
@@ -139,7 +139,7 @@ def test_a_watch_that_the_next_session_lacks_is_forgotten(life: Life) -> None:
     assert life.problems() == {}
 
 
-def test_a_controller_that_asks_nothing_any_more_is_told(life: Life) -> None:
+def test_a_controller_that_asks_nothing_any_more_is_reported(life: Life) -> None:
     life.clock.now += constants.NO_REQUEST_SECONDS + 1
     life.health.note_loop_turn()
     assert life.problems()["session"] == "no request to the API server for 151s"
@@ -147,7 +147,7 @@ def test_a_controller_that_asks_nothing_any_more_is_told(life: Life) -> None:
     assert "session" not in life.problems()
 
 
-def test_a_loop_that_does_not_turn_is_told_and_for_a_moment_after(life: Life) -> None:
+def test_a_loop_that_does_not_turn_is_reported_and_for_a_moment_after(life: Life) -> None:
     life.clock.now += 40
     assert life.problems() == {"loop": "has not turned for 40s"}
     life.health.note_loop_turn()
@@ -182,7 +182,7 @@ async def _block(health: Health) -> None:
         time.sleep(0.6)  # noqa: ASYNC251  # what is tested: the loop is blocked
 
 
-def test_a_blocked_loop_is_told_in_the_log_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_blocked_loop_is_reported_in_the_log_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("placement_ac.observability.watchdog.BLOCKED_SECONDS", 0.2)
     log = io.StringIO()
     with redirect_stderr(log):

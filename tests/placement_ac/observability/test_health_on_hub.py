@@ -64,7 +64,7 @@ def test_who_reads_the_pages_keeps_no_connection(controllers: Controllers, pages
         assert answer.headers["Connection"] == "close"
 
 
-def test_what_is_not_listed_yet_is_told_with_its_reason(
+def test_a_kind_that_is_not_listed_yet_is_reported_with_its_reason(
     hub: Hub, admin: Driver, controllers: Controllers, pages: Pages
 ) -> None:
     body = {"kind": "Status", "code": 403, "message": "secrets is forbidden"}
@@ -188,7 +188,7 @@ def test_a_watch_that_hangs_begins_anew(
     assert begun_anew() < 5
 
 
-def test_an_address_that_is_taken_is_told(controllers: Controllers, pages: Pages) -> None:
+def test_an_address_that_is_taken_is_reported(controllers: Controllers, pages: Pages) -> None:
     host, _, port = pages.address.rpartition(":")
     with socket.socket() as other:
         other.bind((host, int(port)))

@@ -47,7 +47,7 @@ def test_text(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(("level", "lines"), [("debug", 2), ("info", 1), ("error", 0)])
-def test_the_level_is_the_least_that_is_told(
+def test_lines_below_the_level_are_not_logged(
     capsys: pytest.CaptureFixture[str], level: str, lines: int
 ) -> None:
     logs.configure("json", level)
@@ -183,7 +183,7 @@ def test_what_is_not_constant_is_seen(line: str) -> None:
 # -- what lasts
 
 
-def test_what_lasts_is_told_once() -> None:
+def test_a_lasting_problem_is_logged_once() -> None:
     logged = logs.LogDeduplicator()
     levels = [
         logged.level("a", "no rights"),
@@ -223,7 +223,7 @@ async def in_a_library() -> None:
 
 
 @pytest.mark.parametrize("where", [in_a_queue, in_a_part_of_the_session, in_a_library])
-def test_an_unexpected_error_is_told_by_its_type_and_place_alone(
+def test_an_unexpected_error_is_logged_by_its_type_and_place_alone(
     capsys: pytest.CaptureFixture[str], where: Callable[[], Awaitable[None]]
 ) -> None:
     logs.configure("json", "debug")

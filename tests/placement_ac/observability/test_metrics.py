@@ -269,7 +269,7 @@ def test_several_controllers_in_one_process_count_for_themselves() -> None:
     assert value(other, "placement_ac_writes_total", **labels) is None
 
 
-def test_expiries_follow_what_the_world_is_told() -> None:
+def test_expiries_follow_the_latest_report() -> None:
     def token_secret(name: str, hours: float, version: int) -> Raw:
         return secret(f"multikueue-{name}", kubeconfig(jwt(hours=hours)), version=version)
 

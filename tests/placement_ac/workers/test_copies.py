@@ -610,7 +610,7 @@ def test_a_certificate_that_is_none(
         pytest.param({"delay": 2.0}, "the worker did not answer within 0.5 s", id="late"),
     ],
 )
-def test_what_a_worker_does_wrong_is_told(
+def test_an_error_of_a_worker_is_reported(
     admin: Driver, worker: Driver, capfd: pytest.CaptureFixture[str], fault: Raw, why: str
 ) -> None:
     logs.configure("json", "debug")

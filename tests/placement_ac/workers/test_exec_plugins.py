@@ -125,7 +125,7 @@ def test_the_servers_that_a_file_allows(tmp_path: Path) -> None:
     assert list(found.items()) == [("b", ()), ("a", (".x", "10.0.0.1"))]
 
 
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     with pytest.raises(BadSettings, match=r"p\.json cannot be read: No such file"):
         AccessProviders.load(tmp_path / "p.json")
     (tmp_path / "p.json").write_text(f"}}{{{SECRET}")
@@ -208,7 +208,7 @@ def test_a_plugin_gives_credentials(plugin: Plugin) -> None:
 
 
 @pytest.mark.parametrize("expected_text", [True, False])
-def test_a_plugin_is_told_the_cluster_if_the_admin_wants_it(
+def test_a_plugin_gets_the_cluster_if_the_admin_wants_it(
     plugin: Plugin, tmp_path: Path, expected_text: bool
 ) -> None:
     script = f'echo "$KUBERNETES_EXEC_INFO" > {tmp_path}/info; echo "$1 $HOME $E" > {tmp_path}/env; exit 3'
@@ -265,7 +265,7 @@ def test_a_plugin_is_told_the_cluster_if_the_admin_wants_it(
         ),
     ],
 )
-def test_what_a_plugin_does_wrong_is_told_without_what_it_said(
+def test_an_error_of_a_plugin_is_reported_without_its_output(
     plugin: Plugin, capfd: pytest.CaptureFixture[str], script: str, why: str
 ) -> None:
     command = ExecConfig(api_version=V1, command=plugin(script))
@@ -280,7 +280,7 @@ def test_what_a_plugin_does_wrong_is_told_without_what_it_said(
     ("command", "why"),
     [("/no/such/plugin", "No such file or directory"), ("/", "Permission denied"), ("a\0b", "its arguments")],
 )
-def test_a_plugin_that_cannot_be_started_is_told(command: str, why: str) -> None:
+def test_a_plugin_that_cannot_be_started_is_reported(command: str, why: str) -> None:
     got = asyncio.run(run(ExecConfig(api_version=V1, command=command), CLUSTER))
     assert isinstance(got, Unusable)
     assert why in got.why

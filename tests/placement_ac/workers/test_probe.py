@@ -446,7 +446,7 @@ ECHO = {"kind": "Status", "message": f"who is {TOKEN}?", "reason": TOKEN}
         ),
     ],
 )
-def test_what_a_worker_does_wrong_is_told(
+def test_an_error_of_a_worker_is_reported(
     admin: Driver,
     worker: Driver,
     capfd: pytest.CaptureFixture[str],
@@ -544,7 +544,7 @@ def test_a_secret_that_comes_is_used_at_once(admin: Driver, worker: Driver) -> N
     assert with_probe(admin, story) == [unfit(f"Secret {NS}/s does not exist"), FIT]
 
 
-def test_many_that_ask_the_same_at_once_are_told_the_same(admin: Driver, worker: Driver) -> None:
+def test_requests_for_the_same_at_once_get_the_same_answer(admin: Driver, worker: Driver) -> None:
     put_secret(admin, worker)
 
     async def story(probe: Probe) -> int:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from placement_lab.hub import Hub
+from tests.support.accounts import kubeconfig_of
 from tests.support.driver import eventually
 from tests.support.real_hub import HubMaker
 
@@ -221,10 +222,7 @@ def test_an_account_gets_permissions_and_a_token(served: Hub, kubectl: Kubectl, 
     kubectl("create rolebinding one --role=one --serviceaccount=default:sa --user=u --group=g")
     token = kubectl("create token sa --duration=10m").strip()
     assert "less than 10 minutes" in kubectl("create token sa --duration=1m", fails=True)
-    found = served.kubeconfig()
-    found["users"][0]["user"]["token"] = token
-    (tmp_path / "sa").write_text(json.dumps(found))
-    mine = {"KUBECONFIG": str(tmp_path / "sa")}
+    mine = {"KUBECONFIG": str(kubeconfig_of(served, tmp_path / "sa", token))}
     assert "system:serviceaccount:default:sa" in kubectl("auth whoami", **mine)
     assert kubectl("auth can-i list configmaps", **mine) == "yes\n"
     rights = [line.split() for line in kubectl("auth can-i --list", **mine).splitlines()]

@@ -29,7 +29,7 @@ def scene(play: Play, admin: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyP
     shorten(monkeypatch, WATCH_SECONDS=1, WATCH_IDLE_SECONDS=2.0)
     there = play(*CLUSTERS)
     scene = prepare(there, tmp_path)
-    monkeypatch.setattr("placement_ac.controller.session._now", scene.clock)
+    monkeypatch.setattr("placement_ac.controller.session.utc_now", scene.clock)
     there.controllers.start()
     begin(scene)
     yield scene

@@ -91,7 +91,7 @@ def test_an_expired_score_counts_nothing(until: str, expected: str) -> None:
     assert order([decision("a", "b")], {"usage/gpu": 1}, table) == expected
 
 
-def test_what_put_a_cluster_in_its_place_is_told() -> None:
+def test_the_reason_for_the_place_of_a_cluster_is_given() -> None:
     decisions = [decision("a", index=1, group=3), decision("b", index=2)]
     assert ranked(decisions, {"usage/gpu": 2}) == [RankedCluster("b", 180, 0), RankedCluster("a", 20, 3)]
 

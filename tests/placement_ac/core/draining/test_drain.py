@@ -26,6 +26,7 @@ from tests.support.builders import (
     NOW,
     check,
     decision,
+    listed_in,
     managed_clusters,
     multikueue_check,
     our_cluster,
@@ -81,10 +82,6 @@ def phases_of(*objects: Any, **rest: Any) -> tuple[Phase, ...]:
     return diff(before, replace(plan(before), verdicts={}))
 
 
-def listed(answer: Plan) -> tuple[str, ...]:
-    return answer.config.clusters if answer.config else ()
-
-
 def replies(answer: Plan) -> dict[str, str]:
     return {reply.workload.meta.name: reply.state for reply in answer.check_state_updates}
 
@@ -106,14 +103,14 @@ def message(answer: Plan) -> str:
 )
 def test_a_cluster_goes_at_once_when_no_job_can_be_there(others: Any) -> None:
     answer = scene(*others)
-    assert (listed(answer), answer.ask_for_copies, message(answer)) == (("p-b",), (), "")
+    assert (listed_in(answer), answer.ask_for_copies, message(answer)) == (("p-b",), (), "")
 
 
 def test_where_the_last_job_has_just_ended_kueue_has_a_moment_to_clear_up() -> None:
     since = "2026-08-01T11:00:00Z"
     first = scene(draining=since)
-    assert (listed(first), first.requeue_after, first.ask_for_copies) == (("p-b", "p-a"), 2.0, ())
-    assert listed(scene(draining=since, ages={QUIET: 2.0})) == ("p-b",)
+    assert (listed_in(first), first.requeue_after, first.ask_for_copies) == (("p-b", "p-a"), 2.0, ())
+    assert listed_in(scene(draining=since, ages={QUIET: 2.0})) == ("p-b",)
 
 
 def test_where_jobs_run_elsewhere_the_cluster_is_asked_before_it_goes() -> None:
@@ -121,11 +118,11 @@ def test_where_jobs_run_elsewhere_the_cluster_is_asked_before_it_goes() -> None:
     elsewhere = running("job", "p-b")
     assert scene(elsewhere).ask_for_copies == ("p-a",)
     quiet = {CLOSED: 3.0, QUIET: 2.5}
-    assert listed(scene(elsewhere, ages=quiet, asked=WorkerCopies({}, age=0.2))) == ("p-b",)
+    assert listed_in(scene(elsewhere, ages=quiet, asked=WorkerCopies({}, age=0.2))) == ("p-b",)
     holds = scene(
         elsewhere, workload("new"), ages=quiet, asked=WorkerCopies({("default", "job"): True}, age=0.2)
     )
-    assert (listed(holds), replies(holds)) == (("p-b", "p-a"), {"new": "Ready"})
+    assert (listed_in(holds), replies(holds)) == (("p-b", "p-a"), {"new": "Ready"})
     assert message(holds) == "draining: a (it holds copies of Workloads that are placed elsewhere)"
     assert holds.requeue_after == 14.8
 
@@ -135,7 +132,7 @@ def test_where_jobs_run_elsewhere_the_cluster_is_asked_before_it_goes() -> None:
 
 def test_a_cluster_stays_listed_last_while_a_job_runs_there() -> None:
     answer = scene(running("job", "p-a"))
-    assert listed(answer) == ("p-b", "p-a")
+    assert listed_in(answer) == ("p-b", "p-a")
     assert message(answer) == "draining: a (Workloads run there)"
     assert (answer.ask_for_copies, answer.check_state_updates, answer.requeue_after) == ((), (), None)
 
@@ -150,7 +147,7 @@ def test_it_stays_although_nothing_is_selected_any_more() -> None:
     hub = [check(), multikueue_check(), placement(), decision(), *secrets("a"), *our_objects("a")]
     answer = plan(snapshot(world(hub, running("job", "p-a"), managed_clusters("a"), policy=PATIENT)))
     verdict = answer.verdicts["check"]
-    assert (verdict.status, verdict.reason, listed(answer)) == ("False", "NoClusterSelected", ("p-a",))
+    assert (verdict.status, verdict.reason, listed_in(answer)) == ("False", "NoClusterSelected", ("p-a",))
     assert verdict.message.endswith("; draining: a (Workloads run there)")
 
 
@@ -165,7 +162,7 @@ def test_a_cluster_that_is_selected_again_simply_stays() -> None:
     ]
     objects = [*hub, running("job", "p-a"), *managed_clusters("a", "b")]
     answer = plan(snapshot(world(objects, policy=PATIENT), ages={CLOSED: 5.0}))
-    assert (listed(answer), message(answer)) == (("p-a", "p-b"), "")
+    assert (listed_in(answer), message(answer)) == (("p-a", "p-b"), "")
     assert CLOSED not in answer.timers
 
 
@@ -175,7 +172,7 @@ def test_what_somebody_else_put_on_the_list_stays_while_a_job_runs_there() -> No
     mine = config | {"spec": {"clusters": ["p-b", "theirs"]}}
     objects = [obj for obj in hub if obj is not config]
     answer = plan(snapshot(world(objects, mine, running("job", "theirs"), managed_clusters("b"))))
-    assert listed(answer) == ("p-b", "theirs")
+    assert listed_in(answer) == ("p-b", "theirs")
     assert "theirs" not in {cluster.name for cluster in answer.clusters}
 
 
@@ -185,7 +182,7 @@ def test_what_somebody_else_put_on_the_list_stays_while_a_job_runs_there() -> No
 def test_the_gate_closes_only_for_a_cluster_that_answers() -> None:
     waiting = workload("waits", nominated=["p-a", "p-b"], check="Ready", mk="Pending")
     first = scene(waiting, workload("new"))
-    assert (first.ask_for_copies, replies(first), listed(first)) == (
+    assert (first.ask_for_copies, replies(first), listed_in(first)) == (
         ("p-a",),
         {"new": "Ready"},
         ("p-b", "p-a"),
@@ -238,7 +235,7 @@ def test_a_workload_that_is_ready_without_quota_is_taken_back_without_an_evictio
 
 def test_workloads_without_our_check_are_waited_for_with_the_gate_open() -> None:
     answer = scene(workload("theirs", nominated=["p-a"], **UNGATED), workload("new"), asked=NOBODY)
-    assert (listed(answer), replies(answer)) == (("p-b", "p-a"), {"new": "Ready"})
+    assert (listed_in(answer), replies(answer)) == (("p-b", "p-a"), {"new": "Ready"})
     assert "Workloads without our check" in message(answer)
 
 
@@ -249,14 +246,14 @@ def test_it_is_quiet_for_a_while_before_the_cluster_is_asked() -> None:
     first = scene(workload(), ages={CLOSED: 3.0}, asked=NOBODY)
     assert (first.ask_for_copies, first.requeue_after, QUIET in first.timers) == ((), 2.0, True)
     then = scene(workload(), ages={CLOSED: 5.0, QUIET: 2.0}, asked=NOBODY)
-    assert (then.ask_for_copies, listed(then)) == (("p-a",), ("p-b", "p-a"))
+    assert (then.ask_for_copies, listed_in(then)) == (("p-a",), ("p-b", "p-a"))
 
 
 def test_an_answer_from_before_it_was_quiet_does_not_count() -> None:
     early = scene(workload(), ages={CLOSED: 5.0, QUIET: 2.2}, asked=WorkerCopies({}, age=0.5))
-    assert (early.ask_for_copies, listed(early)) == (("p-a",), ("p-b", "p-a"))
+    assert (early.ask_for_copies, listed_in(early)) == (("p-a",), ("p-b", "p-a"))
     then = scene(workload(), ages={CLOSED: 5.0, QUIET: 2.5}, asked=WorkerCopies({}, age=0.5))
-    assert (then.ask_for_copies, listed(then)) == ((), ("p-b",))
+    assert (then.ask_for_copies, listed_in(then)) == ((), ("p-b",))
 
 
 @pytest.mark.parametrize("quota", [True, False], ids=["a copy with quota", "a copy that waits"])
@@ -266,7 +263,7 @@ def test_a_copy_that_the_hub_does_not_know_of_is_let_through_again(quota: bool) 
         ages={CLOSED: 5.0, QUIET: 3.0},
         asked=WorkerCopies({("default", "lost"): quota}),
     )
-    assert (listed(answer), replies(answer)) == (("p-b", "p-a"), {"lost": "Ready", "other": "Pending"})
+    assert (listed_in(answer), replies(answer)) == (("p-b", "p-a"), {"lost": "Ready", "other": "Pending"})
     assert Timer(TimerKind.MADE_READY, "Workload/lost") in answer.timers
 
 
@@ -280,14 +277,14 @@ def test_if_kueue_does_not_record_it_soon_it_is_sent_back_once_more() -> None:
 
 def test_copies_of_others_keep_nobody() -> None:
     copies = WorkerCopies({("default", "stranger"): True, ("other", "new"): True})
-    assert listed(scene(workload("new"), ages={CLOSED: 5.0, QUIET: 3.0}, asked=copies)) == ("p-b",)
+    assert listed_in(scene(workload("new"), ages={CLOSED: 5.0, QUIET: 3.0}, asked=copies)) == ("p-b",)
 
 
 def test_a_copy_of_what_does_not_carry_our_check_is_waited_for_with_the_gate_open() -> None:
     copies = WorkerCopies({("default", "theirs"): True}, age=0.2)
     objects = [workload("theirs", **UNGATED), workload("new")]
     answer = scene(*objects, ages={CLOSED: 5.0, QUIET: 3.0}, asked=copies)
-    assert (listed(answer), replies(answer), CLOSED in answer.timers) == (
+    assert (listed_in(answer), replies(answer), CLOSED in answer.timers) == (
         ("p-b", "p-a"),
         {"new": "Ready"},
         False,
@@ -303,14 +300,14 @@ def test_a_cluster_that_kueue_has_lost_is_left_alone() -> None:
     for job, policy in ((workload("job"), PATIENT), (running("job", "p-a"), AT_ONCE)):
         seen_by = snapshot(world(hub, fleet, job, policy=policy), ages={CLOSED: 1.0}, **{"p-a": NOBODY})
         answer = plan(seen_by)
-        assert listed(answer) == ("p-b", "p-a")
+        assert listed_in(answer) == ("p-b", "p-a")
         assert "Kueue is not connected to it" in message(answer)
         assert "Retry" not in replies(answer).values()
 
 
 def test_a_cluster_that_cannot_be_asked_any_more_opens_the_gate() -> None:
     answer = scene(workload("new"), ages={CLOSED: 5.0, QUIET: 3.0}, asked=WorkerCopies({}, "no answer"))
-    assert (listed(answer), replies(answer), CLOSED in answer.timers) == (
+    assert (listed_in(answer), replies(answer), CLOSED in answer.timers) == (
         ("p-b", "p-a"),
         {"new": "Ready"},
         False,
@@ -338,7 +335,7 @@ def test_the_gate_is_aired_when_it_has_been_closed_for_long() -> None:
     closed = scene(sent, workload("new"), ages={CLOSED: 9.0, SHUT: 119.0}, asked=NOBODY)
     assert (replies(closed), closed.requeue_after) == ({"new": "Pending"}, 1.0)
     aired = scene(sent, workload("new"), ages={CLOSED: 9.0, SHUT: 120.0}, asked=NOBODY)
-    assert (replies(aired), listed(aired)) == ({"new": "Ready"}, ("p-b", "p-a"))
+    assert (replies(aired), listed_in(aired)) == ({"new": "Ready"}, ("p-b", "p-a"))
     assert aired.timers & {AIRED, SHUT, CLOSED} == {AIRED}
     still = scene(sent, workload("new"), ages={AIRED: 59.0}, asked=NOBODY)
     assert (replies(still), still.requeue_after) == ({"new": "Ready"}, 1.0)
@@ -362,11 +359,15 @@ def test_it_is_aired_whoever_closed_it() -> None:
 def test_immediate_sends_back_what_runs_there_while_it_is_listed() -> None:
     job = running("job", "p-a")
     first = scene(job, policy=AT_ONCE)
-    assert (first.ask_for_copies, first.check_state_updates, listed(first)) == (("p-a",), (), ("p-b", "p-a"))
+    assert (first.ask_for_copies, first.check_state_updates, listed_in(first)) == (
+        ("p-a",),
+        (),
+        ("p-b", "p-a"),
+    )
     closing = scene(job, policy=AT_ONCE, asked=NOBODY)
     assert (closing.check_state_updates, CLOSED in closing.timers) == ((), True)
     answer = scene(job, workload("new"), policy=AT_ONCE, asked=NOBODY, ages={CLOSED: 0.1})
-    assert (replies(answer), listed(answer)) == ({"job": "Retry", "new": "Pending"}, ("p-b", "p-a"))
+    assert (replies(answer), listed_in(answer)) == ({"job": "Retry", "new": "Pending"}, ("p-b", "p-a"))
     back = "sent back from cluster a, which leaves at once; it starts again elsewhere"
     assert posts(answer)[:2] == [
         ("WorkloadsSentBack", "", "cluster a leaves at once; sent back: default/job"),
@@ -400,7 +401,7 @@ def test_what_was_sent_back_waits_until_the_cluster_has_let_go_of_it(policy: Pla
     assert messages["job"] == "waits until cluster a holds no copy of it"
 
 
-def test_it_waits_no_more_when_the_cluster_has_told_so_though_others_keep_it() -> None:
+def test_it_waits_no_more_when_the_cluster_has_answered_though_others_keep_it() -> None:
     others = workload("theirs", cluster="p-a", mk="Ready")
     unasked = scene(evicted("job", 9), others, policy=AT_ONCE)
     assert (replies(unasked), unasked.ask_for_copies) == ({"job": "Pending"}, ("p-a",))
@@ -444,7 +445,7 @@ def test_a_list_that_was_deleted_by_hand_comes_back_with_those_on_which_jobs_run
     hub = [obj for obj in HUB if obj["kind"] != "MultiKueueConfig"]
     objects = [*hub, running("job", "p-a"), *managed_clusters("a", "b")]
     answer = plan(snapshot(world(objects, policy=PATIENT)))
-    assert (listed(answer), answer.retained) == (("p-b", "p-a"), frozenset())
+    assert (listed_in(answer), answer.retained) == (("p-b", "p-a"), frozenset())
     assert message(answer) == "draining: a (Workloads run there)"
 
 
@@ -466,14 +467,14 @@ def test_an_evicted_workload_is_answered_while_it_holds_quota() -> None:
 
 def test_a_job_on_a_cluster_that_cannot_be_asked_is_not_sent_back() -> None:
     answer = scene(running("job", "p-a"), policy=AT_ONCE, asked=WorkerCopies({}, "no answer", 1.0))
-    assert (answer.check_state_updates, listed(answer)) == ((), ("p-b", "p-a"))
+    assert (answer.check_state_updates, listed_in(answer)) == ((), ("p-b", "p-a"))
     assert "cannot be asked" in message(answer)
 
 
 def test_jobs_without_our_check_cannot_be_sent_back() -> None:
     theirs = workload("theirs", cluster="p-a", mk="Ready")
     answer = scene(theirs, running("job", "p-a"), policy=AT_ONCE, asked=NOBODY, ages={CLOSED: 1.0})
-    assert (answer.check_state_updates, listed(answer)) == ((), ("p-b", "p-a"))
+    assert (answer.check_state_updates, listed_in(answer)) == ((), ("p-b", "p-a"))
     assert "Workloads without our check" in message(answer)
 
 
@@ -501,13 +502,13 @@ def test_an_unreachable_cluster_is_left_to_kueues_own_timer() -> None:
     fleet = managed_clusters("a", "b", unreachable=["a"])
     for policy in (PATIENT, AT_ONCE):
         answer = scene(running("job", "p-a"), fleet=fleet, policy=policy, asked=NOBODY, ages={CLOSED: 1.0})
-        assert (listed(answer), answer.check_state_updates) == (("p-b", "p-a"), ())
+        assert (listed_in(answer), answer.check_state_updates) == (("p-b", "p-a"), ())
         assert message(answer) == "draining: a (OCM cannot reach it)"
 
 
-def test_a_deleted_managed_cluster_goes_at_once_and_its_workloads_are_told() -> None:
+def test_a_deleted_managed_cluster_goes_at_once_and_its_workloads_get_an_event() -> None:
     answer = scene(running("job", "p-a"), running("other", "p-b"), fleet=managed_clusters("b"))
-    assert listed(answer) == ("p-b",)
+    assert listed_in(answer) == ("p-b",)
     lost = "cluster a, where it was, is lost with its ManagedCluster; it starts again elsewhere"
     assert posts(answer) == [
         ("ClusterLost", "", "ManagedCluster a is gone, and with it: default/job"),
@@ -519,7 +520,7 @@ def test_a_deleted_managed_cluster_goes_at_once_and_its_workloads_are_told() -> 
 def test_a_hub_without_managed_clusters_does_not_make_all_of_them_gone() -> None:
     seen_by = world(*HUB, running("job", "p-a"), policy=PATIENT)
     seen_by.replace(MANAGED_CLUSTER, (), "")
-    assert listed(plan(snapshot(seen_by))) == ("p-b", "p-a")
+    assert listed_in(plan(snapshot(seen_by))) == ("p-b", "p-a")
 
 
 def test_a_selected_cluster_that_lost_its_credentials_stays_while_jobs_run_there() -> None:
@@ -533,7 +534,7 @@ def test_a_selected_cluster_that_lost_its_credentials_stays_while_jobs_run_there
     ]
     objects = [*hub, running("job", "p-a"), *managed_clusters("a", "b")]
     answer = plan(snapshot(world(objects, policy=PATIENT), ages={"a": 9.0}))
-    assert listed(answer) == ("p-b", "p-a")
+    assert listed_in(answer) == ("p-b", "p-a")
     assert "left out: a (create Secret" in message(answer)
     assert "draining: a (Workloads run there)" in message(answer)
 
@@ -541,7 +542,7 @@ def test_a_selected_cluster_that_lost_its_credentials_stays_while_jobs_run_there
 # -- seats
 
 
-def test_a_draining_cluster_keeps_its_seat_and_who_waits_for_it_is_told() -> None:
+def test_a_draining_cluster_keeps_its_slot_and_the_one_that_waits_for_it_is_reported() -> None:
     names = [f"c{number:02}" for number in range(20)]
     hub = [
         check(),
@@ -552,7 +553,7 @@ def test_a_draining_cluster_keeps_its_seat_and_who_waits_for_it_is_told() -> Non
         *our_objects("a", *names[:19]),
     ]
     answer = plan(snapshot(world(hub, running("job", "p-a"), managed_clusters("a", *names), policy=PATIENT)))
-    assert listed(answer) == (*(f"p-{name}" for name in names[:19]), "p-a")
+    assert listed_in(answer) == (*(f"p-{name}" for name in names[:19]), "p-a")
     assert answer.verdicts["check"].reason == "SomeClustersUnusable"
     assert "waiting for the slot of a cluster that leaves: c19" in message(answer)
 
@@ -563,7 +564,7 @@ def test_a_draining_cluster_keeps_its_seat_and_who_waits_for_it_is_told() -> Non
 def test_an_unlisted_multikueuecluster_stays_for_a_while() -> None:
     policy = PlacementPolicy(loss_grace=0.0)
     answer = scene(policy=policy)
-    assert (listed(answer), answer.retained) == (("p-b",), {"p-a"})
+    assert (listed_in(answer), answer.retained) == (("p-b",), {"p-a"})
     assert (Timer(TimerKind.RETAINED, "p-a") in answer.timers, answer.requeue_after) == (True, 3600.0)
     assert write_names(phases_of(policy=policy)) == [["Apply MultiKueueConfig p"]]
     assert write_names(phases_of(policy=policy, ages={Timer(TimerKind.RETAINED, "p-a"): 3600.0})) == [
@@ -620,5 +621,5 @@ def test_the_plan_is_the_same_after_a_crash_save_for_the_time_that_is_waited_aga
     objects = [workload("sent"), running("job", "p-b")]
     before = scene(*objects, ages={CLOSED: 5.0, QUIET: 1.0}, asked=NOBODY)
     after = scene(*objects)
-    assert listed(before) == listed(after) == ("p-b", "p-a")
+    assert listed_in(before) == listed_in(after) == ("p-b", "p-a")
     assert (after.ask_for_copies, unmarked(after).config) == (("p-a",), before.config)

@@ -121,7 +121,7 @@ def test_bad_news_comes_before_things_are_taken_away() -> None:
     ]
 
 
-def test_a_check_that_is_down_already_is_told_the_reason_when_the_writes_are_done() -> None:
+def test_an_inactive_check_gets_the_reason_when_the_writes_are_done() -> None:
     """So that a write that is refused again and again does not flip the reason to and fro."""
     down = check(active=condition("False", "ApplyFailed", "forbidden"))
     assert write_names(phases(down, placement(), decision(), our_objects("a"))) == [
@@ -329,13 +329,13 @@ def test_the_transition_time_moves_only_with_the_status(before: Any, now: Raw, m
     assert action == SetCondition("check", "AdmissionCheck/check", now | {"lastTransitionTime": time})
 
 
-def test_the_generation_that_was_looked_at_is_always_told() -> None:
+def test_conditions_always_carry_the_observed_generation() -> None:
     ((action,),) = phases(*at_rest("a")[1:], check(generation=5))
     assert isinstance(action, SetCondition)
     assert action.condition["observedGeneration"] == 5
 
 
-def test_conditions_can_be_told_alone() -> None:
+def test_conditions_can_be_written_alone() -> None:
     seen = snapshot(world(check(), placement()))
     (action,) = conditions(seen, {"check": Verdict("False", "ApplyFailed", "no")})
     assert (action.kind, action.name) == (ADMISSION_CHECK, "check")

@@ -237,7 +237,7 @@ def test_a_change_by_hand_that_is_reverted_is_no_change_by_ocm(
     assert on_checks(hub.planned(ages)) == expected_events
 
 
-def test_a_cluster_that_has_drained_is_told_so() -> None:
+def test_the_end_of_a_drain_is_reported() -> None:
     hub = Hub("a", "ab", "b")
     quiet = Timer(TimerKind.QUIET, "b")
     assert on_checks(hub.planned()) == []  # Kueue has a moment to clear up
@@ -267,7 +267,7 @@ def the_mark(answer: Plan) -> Timer:
     return mark
 
 
-def test_a_cluster_that_cannot_be_used_is_told_when_that_has_lasted() -> None:
+def test_a_cluster_that_cannot_be_used_is_reported_when_that_has_lasted() -> None:
     hub = Hub("ab", "a", without="b")
     early = hub.planned()
     assert (unusable(early), early.requeue_after) == ([], UNUSABLE_SECONDS)
@@ -278,7 +278,7 @@ def test_a_cluster_that_cannot_be_used_is_told_when_that_has_lasted() -> None:
     assert (the_mark(late), late.requeue_after) == (the_mark(early), None)
 
 
-def test_one_that_stays_listed_though_it_cannot_be_used_is_told_as_well() -> None:
+def test_one_that_stays_listed_though_it_cannot_be_used_is_reported_as_well() -> None:
     hub = Hub("ab", "ab", "b", without="b", jobs=A_JOB)
     gone = {Timer(TimerKind.REMOVAL_UNSETTLED, "b"): 5.0}
     late = hub.planned(gone | {the_mark(hub.planned(gone)): UNUSABLE_SECONDS})

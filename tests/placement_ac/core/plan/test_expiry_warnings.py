@@ -58,11 +58,11 @@ def cluster(left: float | None, life: float | None = None, name: str = "a") -> W
         pytest.param(cluster(-HOUR), DueEvents((), 0.0), id="long ago"),
     ],
 )
-def test_when_it_is_told_and_looked_at_again(one: WantedCluster, ageing: DueEvents) -> None:
+def test_the_time_of_a_warning_and_of_the_next_look(one: WantedCluster, ageing: DueEvents) -> None:
     assert expiry_warnings(seen(), [one]) == ageing
 
 
-def test_the_first_of_several_counts_and_each_is_told() -> None:
+def test_the_first_of_several_counts_and_each_is_reported() -> None:
     ageing = expiry_warnings(
         seen(), [cluster(2 * HOUR), cluster(HOUR, name="b"), cluster(None), cluster(90 * DAY)]
     )
@@ -74,7 +74,7 @@ def test_an_admin_who_wants_no_warning_gets_none() -> None:
     assert expiry_warnings(seen(warning=0.0), [cluster(HOUR)]) == DueEvents((), HOUR)
 
 
-def test_an_admin_who_wants_to_be_told_always_is() -> None:
+def test_an_admin_who_always_wants_a_warning_gets_one() -> None:
     assert expiry_warnings(seen(warning=1e15), [cluster(HOUR)]) == DueEvents((WARNING,), HOUR)
 
 

@@ -13,10 +13,10 @@ from tests.placement_ac.core.plan.test_nomination import nominated
 from tests.support.builders import (
     NOW,
     check,
+    connected_objects,
     decision,
     managed_cluster,
     multikueue_check,
-    our_objects,
     placement,
     secrets,
     snapshot,
@@ -59,10 +59,7 @@ def scene(
 
     `waited`: for facts; `in_round`: the age of the job's round.
     """
-    fleet = our_objects(*clusters, owners=["check", "mk"])
-    for obj in fleet:
-        if obj["kind"] == "MultiKueueCluster":
-            obj["status"] = {"conditions": [{"type": "Active", "status": "True"}]}
+    fleet = connected_objects(*clusters)
     managed = [managed_cluster(name, labels={"gpu": "t4"}) for name in clusters]
     scored = [(name, 9 - at) for at, name in enumerate(clusters)]
     hub = [check(), multikueue_check(), placement(), decision(*scored)]

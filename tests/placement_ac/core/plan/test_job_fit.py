@@ -13,10 +13,10 @@ from tests.placement_ac.core.plan.test_nomination import nominated
 from tests.support.builders import (
     NOW,
     check,
+    connected_objects,
     decision,
     managed_cluster,
     multikueue_check,
-    our_objects,
     placement,
     posts,
     secrets,
@@ -48,17 +48,21 @@ def inputs(
 
     `rest`: of `snapshot`.
     """
-    fleet = our_objects("a", "b", "c", owners=["check", "mk"])
-    for obj in fleet:
-        if obj["kind"] == "MultiKueueCluster":
-            obj["status"] = {"conditions": [{"type": "Active", "status": "True"}]}
     managed = []
     for name, gpu in gpus.items():
         one = managed_cluster(name, labels={"gpu": gpu})
         managed.append(one | {"status": {"clusterClaims": [{"name": "gpu", "value": gpu}, {"name": 5}]}})
     ours = check(annotations={PROFILE: profile} if profile else {})
     decided = decision(("a", 3), ("b", 2), ("c", 1))
-    hub = [ours, multikueue_check(), placement(), decided, *secrets(*"abc"), *fleet, *managed]
+    hub = [
+        ours,
+        multikueue_check(),
+        placement(),
+        decided,
+        *secrets(*"abc"),
+        *connected_objects(*"abc"),
+        *managed,
+    ]
     return snapshot(world(hub, *jobs, policy=policy), **rest)
 
 

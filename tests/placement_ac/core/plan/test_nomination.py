@@ -10,8 +10,10 @@ from placement_ac.core.plan.diff import Nominate, diff
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
     check,
+    connected_objects,
     decision,
     kubeconfig_spec,
+    listed_in,
     managed_clusters,
     multikueue_check,
     our_objects,
@@ -39,11 +41,7 @@ def scene(
     """OCM decides `selected` in that order; the config lists `before`; Kueue has no connection to `off`."""
     before = before or selected
     scored = [(name, 100 - at) for at, name in enumerate(selected)]
-    fleet = our_objects(*before, owners=["check", "mk"])
-    for obj in fleet:
-        if obj["kind"] == "MultiKueueCluster":
-            status = "False" if obj["metadata"]["name"].removeprefix("p-") in off else "True"
-            obj["status"] = {"conditions": [{"type": "Active", "status": status}]}
+    fleet = connected_objects(*before, off=off)
     hub = [check(), multikueue_check(), placement(), decision(*scored), *secrets(*before, *selected), *fleet]
     seen = world(hub, *objects, *managed_clusters(*before, *selected), policy=policy)
     return plan(snapshot(seen, ages=ages, **(asked or {})))
@@ -55,10 +53,6 @@ def ready(*nominated: str, name: str = "job", **rest: Any) -> Any:
 
 def nominated(answer: Plan) -> dict[str, tuple[str, ...]]:
     return {workload.meta.name: clusters for workload, clusters in answer.nominations}
-
-
-def listed(answer: Plan) -> tuple[str, ...]:
-    return answer.config.clusters if answer.config else ()
 
 
 def test_it_nominates_the_first_few_in_the_placements_order() -> None:
@@ -113,9 +107,9 @@ def test_when_all_are_nominated_there_is_no_next_round() -> None:
 
 def test_a_cluster_that_leaves_is_asked_before_it_is_taken_out() -> None:
     first = scene("bc", ready("p-a", "p-b"), before="abc")
-    assert (first.ask_for_copies, nominated(first), listed(first)) == (("p-a",), {}, ("p-a", "p-b", "p-c"))
+    assert (first.ask_for_copies, nominated(first), listed_in(first)) == (("p-a",), {}, ("p-a", "p-b", "p-c"))
     then = scene("bc", ready("p-a", "p-b"), before="abc", asked={"p-a": NOBODY})
-    assert (nominated(then), listed(then)) == ({"job": ("p-b", "p-c")}, ("p-a", "p-b", "p-c"))
+    assert (nominated(then), listed_in(then)) == ({"job": ("p-b", "p-c")}, ("p-a", "p-b", "p-c"))
 
 
 def test_if_it_was_the_only_one_the_next_ones_are_nominated() -> None:
@@ -136,7 +130,7 @@ def test_where_the_copy_has_quota_it_stays_nominated_until_kueue_has_recorded_it
 def test_a_cluster_that_cannot_be_asked_is_never_taken_out() -> None:
     silent = {"p-a": WorkerCopies({}, "no answer", 1.0)}
     answer = scene("bc", ready("p-a", "p-b"), before="abc", asked=silent)
-    assert (nominated(answer), listed(answer)) == ({}, ("p-a", "p-b", "p-c"))
+    assert (nominated(answer), listed_in(answer)) == ({}, ("p-a", "p-b", "p-c"))
 
 
 def test_it_is_asked_once_more_when_nothing_has_waited_there_for_a_while() -> None:
@@ -147,13 +141,13 @@ def test_it_is_asked_once_more_when_nothing_has_waited_there_for_a_while() -> No
         "p-a",
     )
     gone = scene("bc", *objects, before="abc", ages={quiet: 2.5}, asked={"p-a": NOBODY})
-    assert listed(gone) == ("p-b", "p-c")
+    assert listed_in(gone) == ("p-b", "p-c")
 
 
 def test_a_copy_that_was_admitted_in_that_second_is_nominated_again() -> None:
     asked = {"p-a": WorkerCopies({JOB: True}, age=0.1)}
     answer = scene("bc", ready("p-b"), before="abc", ages={Timer(TimerKind.QUIET, "a"): 2.5}, asked=asked)
-    assert (nominated(answer), listed(answer)) == ({"job": ("p-b", "p-a")}, ("p-a", "p-b", "p-c"))
+    assert (nominated(answer), listed_in(answer)) == ({"job": ("p-b", "p-a")}, ("p-a", "p-b", "p-c"))
 
 
 def test_meanwhile_new_workloads_go_to_the_others() -> None:
@@ -177,11 +171,14 @@ def test_what_waits_on_a_leaving_cluster_is_withdrawn_though_a_job_runs_there(
         return scene("bc", RUNS, *jobs, before="abc", policy=policy, **how)
 
     first = leaves(ready("p-a", "p-b"), ready("p-a", name="only-there"))
-    assert (first.ask_for_copies, nominated(first), listed(first)) == (("p-a",), {}, ("p-a", "p-b", "p-c"))
+    assert (first.ask_for_copies, nominated(first), listed_in(first)) == (("p-a",), {}, ("p-a", "p-b", "p-c"))
     then = leaves(ready("p-a", "p-b"), ready("p-a", name="only-there"), asked={"p-a": NOBODY})
     assert nominated(then) == {"job": ("p-b", "p-c"), "only-there": ("p-b", "p-c")}
     has_quota = {"p-a": WorkerCopies({JOB: True}, age=0.5)}
-    assert (nominated(leaves(ready("p-a", "p-b"), asked=has_quota)), listed(then)) == ({}, listed(first))
+    assert (nominated(leaves(ready("p-a", "p-b"), asked=has_quota)), listed_in(then)) == (
+        {},
+        listed_in(first),
+    )
 
 
 def test_the_cluster_is_asked_once_more_after_the_withdrawal() -> None:

@@ -116,7 +116,7 @@ def test_every_selected_cluster_with_credentials_is_generated() -> None:
         ),
     ],
 )
-def test_bad_parameters_are_told_with_what_to_do(parameters: Any, finding: str) -> None:
+def test_bad_parameters_are_reported_with_what_to_do(parameters: Any, finding: str) -> None:
     seen = world(check_with(parameters), placement(), decision("a"), secrets("a"))
     answer = plan(seen.snapshot(Key("check", "check"), NOW, {}))
     assert answer == Plan(verdicts={"check": no("BadParameters", FIX + finding)})
@@ -318,7 +318,7 @@ def test_a_check_that_is_fine_or_not_ours_is_nothing_to_look_at_alone() -> None:
         ),
     ],
 )
-def test_the_first_objection_is_told(objects: list[Any], expected: Verdict) -> None:
+def test_the_first_objection_is_reported(objects: list[Any], expected: Verdict) -> None:
     assert verdict(check(), *objects) == expected
 
 

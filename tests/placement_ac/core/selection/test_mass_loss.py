@@ -56,7 +56,7 @@ def test_what_is_held_and_what_is_not(before: str, after: str, kept: str) -> Non
     assert sorted(listed(scene(before, after))) == sorted(kept)
 
 
-def test_it_is_told_in_the_condition_and_in_an_event() -> None:
+def test_it_is_reported_in_the_condition_and_in_an_event() -> None:
     answer = scene("abc", "")
     expected_message = (
         "3 of 3 clusters would go at once though the Placement was not changed: held for 5 min, "

@@ -154,7 +154,7 @@ def test_a_cluster_that_drains_does_not_come_back_while_decisions_disagree() -> 
     assert [entry.cluster for entry in selection_of(seen).listable] == ["a"]
 
 
-def test_what_waits_is_told_so_that_its_age_is_known_next_time() -> None:
+def test_a_wait_is_reported_so_that_its_age_is_known_next_time() -> None:
     answer = chosen(placement(selected=2), decision("a"), secrets("a", "b"), our_objects("a", "b"))
     assert answer == Selection(
         is_conclusive=True,

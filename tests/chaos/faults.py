@@ -1,5 +1,5 @@
 """
-The faults of `bench.chaos`, and the scene that they spoil.
+The faults, and the scene that they spoil.
 
 A fault begins and ends; which worker or replica it hits is decided by a number between 0 and 1.
 """
@@ -16,11 +16,10 @@ from typing import IO, Any, Final
 import requests
 import yaml
 
-from bench.jobs import WORKERS, Scene
-from bench.scene import NS
 from placement_ac.core.api import constants as api
 from placement_ac.core.api.errors import ApiError, Unavailable
 from tests.support.replicas import Replica
+from tests.support.scored_jobs import NS, WORKERS, Scene
 
 Object = dict[str, Any]
 

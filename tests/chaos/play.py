@@ -1,20 +1,7 @@
-"""
-Run two replicas under random load and random faults, and check every second that nothing is wrong.
-
-`make chaos`: a hub with the stand-ins for OCM and Kueue, three workers, and two replicas of the controller in
-processes of their own. Jobs come at random, the best cluster changes, and one fault after the other begins
-and ends (`bench.chaos_faults`). Always: no job runs twice, none is started again, no token is in a log line,
-the memory stays under the limit of the Deployment, and `/livez` answers within a second, not counting the
-time in which the process has waited for a CPU. After the last fault all jobs finish, and all is right again,
-within --right-again seconds. The same seed plays the same faults at the same times. Prints a summary; exits
-with 1 if something was wrong.
-"""
+"""One play: random load and faults on two replicas, and what must never be."""
 
 import contextlib
-import json
-import os
 import random
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -25,17 +12,19 @@ from typing import Any, Final
 
 import click
 
-from bench.chaos_faults import FAULTS, Fault, Target
-from bench.jobs import TICK_SECONDS, WORKERS, Arrival, Ledger, arrivals, stage
+from bench.processes import memory
 from placement_ac.core.api.constants import OUR_CONTROLLER
 from placement_ac.core.api.errors import Conflict, Unavailable
 from placement_ac.observability import logs
 from placement_lab.standins.multikueue import ALL_AT_ONCE, KueueSettings
+from tests.chaos.faults import FAULTS, Fault, Target
 from tests.support.driver import free_port
 from tests.support.replicas import QUICK, Replica
+from tests.support.scored_jobs import WORKERS, Arrival, Ledger, arrivals, stage
 
 Object = dict[str, Any]
 
+TICK_SECONDS: Final = 0.05
 MEMORY_MAX_MB: Final = 256
 """The limit in config/manager/deployment.yaml."""
 BLOCKED_SECONDS: Final = 1.0
@@ -82,10 +71,10 @@ class Watcher:
             self._read_log(log)
 
     def _look_at(self, replica: Replica) -> None:
-        memory = memory_of(replica.pid)
-        self.most_memory = max(self.most_memory, memory)
-        if memory > MEMORY_MAX_MB:
-            self._wrong(f"{replica.name} takes more than {MEMORY_MAX_MB} MB")
+        with contextlib.suppress(OSError, KeyError):  # it has ended
+            self.most_memory = max(self.most_memory, taken := memory(replica.pid)[0])
+            if taken > MEMORY_MAX_MB:
+                self._wrong(f"{replica.name} takes more than {MEMORY_MAX_MB} MB")
         waited = seconds_without_cpu(replica.pid)
         seconds = self.target.seconds_to_answer(replica.name)
         if seconds is None:
@@ -114,15 +103,6 @@ class Watcher:
             click.echo(f"WRONG after {self.violations[what]} s: {what}", err=True)
             if job is not None:
                 self.target.write_requests(job)
-
-
-def memory_of(pid: int) -> float:
-    """Return the resident memory of a process, 0 if it is gone. Unit: MB."""
-    try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    except (OSError, IndexError):
-        return 0.0
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def seconds_without_cpu(pid: int) -> float:
@@ -259,7 +239,7 @@ def played(seed: int, seconds: float, right_again: float, rate: float, folder: P
         target.until_ready()
         target.scene.select(1)
         ledger = Ledger(target.scene.counter)
-        play = Play(target, ledger, random.Random(seed))  # noqa: S311  # no secret depends on it
+        play = Play(target, ledger, random.Random(seed))
         watcher = Watcher(target, ledger)
         after = run_jobs(play, watcher, arrivals(seconds, rate, seed), seconds, right_again)
         right = target.seconds_until_right(right_again)
@@ -283,36 +263,3 @@ def played(seed: int, seconds: float, right_again: float, rate: float, folder: P
             "logLines": watcher.lines,
             "wrong": wrong,
         }
-
-
-@click.command(context_settings={"show_default": True})
-@click.option("--seconds", default=600.0, type=click.FloatRange(1), help="How long.")
-@click.option("--seed", "seeds", multiple=True, default=(1,), type=int)
-@click.option("--rate", default=0.3, help="Jobs a second.")
-@click.option("--right-again", default=120.0, help="Seconds after the last fault.")
-@click.option("--logs", "kept", type=click.Path(file_okay=False, path_type=Path), help="Keep the logs there.")
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the summary as JSON.")
-def main(
-    seconds: float,
-    seeds: tuple[int, ...],
-    rate: float,
-    right_again: float,
-    kept: Path | None,
-    output: Path | None,
-) -> None:
-    """Play once for each seed, and print the summary."""
-    with tempfile.TemporaryDirectory() as temporary:
-        found = []
-        for seed in seeds:
-            folder = (kept or Path(temporary)) / str(seed)
-            folder.mkdir(parents=True)
-            found.append(played(seed, seconds, right_again, rate, folder))
-    for one in found:
-        click.echo(json.dumps(one, indent=2))
-    if output:
-        output.write_text(json.dumps(found, indent=2))
-    raise SystemExit(any(one["wrong"] for one in found))
-
-
-if __name__ == "__main__":
-    main()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.chaos import played
+from tests.chaos.play import played
 
 pytestmark = [
     pytest.mark.long,

@@ -1,0 +1,1 @@
+"""Two replicas under random load and random faults: `make chaos`."""
