@@ -11,7 +11,7 @@ IDS = st.sampled_from([("", "a"), ("", "b"), ("n", "a")])
 
 @given(st.lists(st.tuples(IDS, st.none() | KEYS), max_size=12))
 def test_an_index_answers_as_plain_sets_would(steps: list[tuple[Id, frozenset[str] | None]]) -> None:
-    table: Table[frozenset[str]] = Table(key=lambda keys: keys)
+    table: Table[frozenset[str]] = Table(frozenset, key=lambda keys: keys)
     copies = []
     for id_, keys in steps:
         if keys is None:
