@@ -26,7 +26,7 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.decode import active_of, checks_listed, flavors_left_out
-from placement_ac.core.api.fields import at, key_of, name_of, section
+from placement_ac.core.api.fields import get_dict, get_value, key_of, name_of
 from placement_ac.core.api.objects import Check
 from placement_ac.core.api.text import closest, count_text, did_you_mean, joined
 from placement_ac.core.plan.conditions import parameters_problem, refused_checks
@@ -279,7 +279,7 @@ def cluster_queues(setup: HubSetup) -> Iterator[Finding]:
         if active is None:
             yield warn(f"ClusterQueue {name} has no condition yet", fix)
         elif active.status != "True":
-            if at(queue, "spec", "stopPolicy") not in (None, "None"):
+            if get_value(queue, "spec", "stopPolicy") not in (None, "None"):
                 fix = HUB.patch("clusterqueue", name, {"stopPolicy": "None"})
             about = f"ClusterQueue {name}"
             message = f"{about} admits nothing: {inactive_reason(active)}"
@@ -338,7 +338,7 @@ def _create_check(setup: HubSetup, name: str, controller: str, kind: Kind, of: s
 
 def _list_check(queue: Object, check: str) -> str:
     """Return the command that adds a check to a ClusterQueue, in the field that it uses."""
-    plain = "admissionChecks" in section(queue, "spec")
+    plain = "admissionChecks" in get_dict(queue, "spec")
     path = "/spec/admissionChecks/-" if plain else "/spec/admissionChecksStrategy/admissionChecks/-"
     value = check if plain else {"name": check}
     patch = json.dumps([{"op": "add", "path": path, "value": value}], separators=(",", ":"))

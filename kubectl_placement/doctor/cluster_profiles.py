@@ -22,7 +22,7 @@ from kubectl_placement.doctor.kueue import (
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
 from placement_ac.core.api.constants import CLUSTER_PROFILE, MULTIKUEUE_CLUSTER
 from placement_ac.core.api.decode import cluster_profile
-from placement_ac.core.api.fields import Obj, listed, section, text
+from placement_ac.core.api.fields import Obj, get_dict, get_list, get_str
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs.rights import KueueRelease
 from placement_ac.core.kubeconfig.source import CredentialSource
@@ -148,7 +148,7 @@ def access_provider_plugin(setup: HubSetup) -> Iterator[Finding]:
 
 
 def _plugin_finding(kueue: HubKueue, provider: Obj) -> Finding:
-    name, command = str(provider.get("name")), text(provider, "execConfig", "command")
+    name, command = str(provider.get("name")), get_str(provider, "execConfig", "command")
     label, image = f"plugin {command} of access provider {name}", str(kueue.manager.get("image"))
     mounts, folder = _mounts(kueue.manager), command.rpartition("/")[0] or "/"
     volumes = [name for path, name in mounts if path in (folder, command) or folder.startswith(f"{path}/")]
@@ -167,7 +167,7 @@ def _plugin_finding(kueue: HubKueue, provider: Obj) -> Finding:
 
 
 def _list_is_wrong(kueue: HubKueue) -> Iterator[Finding]:
-    profile = section(kueue.multikueue, "clusterProfile")
+    profile = get_dict(kueue.multikueue, "clusterProfile")
     if profile.get(ACCESS) and profile.get(CREDENTIALS):
         yield fail(
             f"Kueue's configuration has both {ACCESS} and {CREDENTIALS}: Kueue does not start with both",
@@ -184,7 +184,7 @@ def _add_provider(setup: HubSetup, profile_name: str, offered: tuple[str, ...]) 
     kueue = setup.kueue
     if not offered:
         return f"kubectl get clusterprofile -n {kueue.namespace} {shlex.quote(profile_name)} -o yaml"
-    profile = section(kueue.multikueue, "clusterProfile")
+    profile = get_dict(kueue.multikueue, "clusterProfile")
     old = CREDENTIALS in profile or (kueue.release and kueue.release < RENAMED)
     path = ("multiKueue", "clusterProfile", CREDENTIALS if old else ACCESS)
     if OCM_PROVIDER not in offered:
@@ -203,8 +203,8 @@ def _add_provider(setup: HubSetup, profile_name: str, offered: tuple[str, ...]) 
 
 def _unusable_volume(kueue: HubKueue, names: list[str]) -> str:
     """Return why the volumes at the path of a command cannot contain it; "" if they can."""
-    volumes = {text(one, "name"): one for one in listed(kueue.pod, "volumes")}
-    filled = {name for one in listed(kueue.pod, "initContainers") for _, name in _mounts(one)}
+    volumes = {get_str(one, "name"): one for one in get_list(kueue.pod, "volumes")}
+    filled = {name for one in get_list(kueue.pod, "initContainers") for _, name in _mounts(one)}
     for name in names:
         if name not in volumes:
             return f"volume {name} is not defined"
@@ -215,8 +215,8 @@ def _unusable_volume(kueue: HubKueue, names: list[str]) -> str:
 
 def _mounts(container: Obj) -> list[tuple[str, str]]:
     """Return the mount paths of a container, each with its volume."""
-    mounts = listed(container, "volumeMounts")
-    return [(text(one, "mountPath").rstrip("/") or "/", text(one, "name")) for one in mounts]
+    mounts = get_list(container, "volumeMounts")
+    return [(get_str(one, "mountPath").rstrip("/") or "/", get_str(one, "name")) for one in mounts]
 
 
 def _add_plugin(kueue: HubKueue, name: str, command: str) -> str:

@@ -9,7 +9,7 @@ from kubectl_placement.doctor.setup import HubSetup, hub_rule
 from kubectl_placement.hub.dump import Object
 from kubectl_placement.hub.kinds import CLUSTER_SET, SET_BINDING
 from placement_ac.core.api.constants import ADMISSION_CHECK, PLACEMENT
-from placement_ac.core.api.fields import key_of, name_of, text, words
+from placement_ac.core.api.fields import get_str, get_strs, key_of, name_of
 from placement_ac.core.api.text import did_you_mean, joined
 
 GLOBAL: Final = "global"
@@ -45,7 +45,7 @@ def cluster_set_bindings(setup: HubSetup) -> Iterator[Finding]:
 def cluster_sets(setup: HubSetup) -> Iterator[Finding]:
     used: set[str] = set()
     for placement in _placements(setup):
-        named = words(placement, "spec", "clusterSets")
+        named = get_strs(placement, "spec", "clusterSets")
         used |= {name for name in _bound(setup, placement) if not named or name in named}
     for name in sorted(used - {name_of(one) for one in setup.dump.of(CLUSTER_SET)}):
         message = f"ManagedClusterSet {name} is bound, but does not exist"
@@ -66,7 +66,7 @@ def _bound(setup: HubSetup, placement: Object) -> list[str]:
     """Return the sets that are bound in a Placement's namespace."""
     namespace, _ = key_of(placement)
     found = (one for one in setup.dump.of(SET_BINDING) if key_of(one)[0] == namespace)
-    return [text(one, "spec", "clusterSet") or name_of(one) for one in found]
+    return [get_str(one, "spec", "clusterSet") or name_of(one) for one in found]
 
 
 def _not_bound(setup: HubSetup, placements: list[Object]) -> str:
@@ -79,7 +79,7 @@ def _not_bound(setup: HubSetup, placements: list[Object]) -> str:
 def _unbound(setup: HubSetup, placement: Object) -> Iterator[Finding]:
     namespace, name = key_of(placement)
     label = f"Placement {namespace}/{name}"
-    bound, wanted = _bound(setup, placement), words(placement, "spec", "clusterSets")
+    bound, wanted = _bound(setup, placement), get_strs(placement, "spec", "clusterSets")
     missing = [one for one in wanted if one not in bound]
     if not bound:
         yield fail(
@@ -108,7 +108,7 @@ def _also(setup: HubSetup, sets: list[str], placement: Object) -> str:
     """Return which other Placements would select from sets that are bound: those that name none."""
     namespace, _ = key_of(placement)
     found = (one for one in setup.dump.of(PLACEMENT) if key_of(one)[0] == namespace and one is not placement)
-    others = joined(key_of(one)[1] for one in found if not words(one, "spec", "clusterSets"))
+    others = joined(key_of(one)[1] for one in found if not get_strs(one, "spec", "clusterSets"))
     more = f" (once bound, Placement {others}, which names no set, selects from it as well)"
     return more if sets and others else ""
 

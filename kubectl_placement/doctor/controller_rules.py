@@ -19,7 +19,7 @@ from kubectl_placement.hub.controller_state import ControllerState, controller_s
 from kubectl_placement.hub.dump import Object
 from placement_ac.core.api.constants import CLUSTER_QUEUE, DEPLOYMENT, KUEUE, LEASE, MANAGED_BY
 from placement_ac.core.api.decode import checks_listed
-from placement_ac.core.api.fields import Obj, integer, key_of, listed, name_of, section, text
+from placement_ac.core.api.fields import Obj, get_dict, get_int, get_list, get_str, key_of, name_of
 from placement_ac.core.api.text import joined
 
 FIND: Final = f"kubectl get deployments -A -l {NAME_LABEL}={MANAGED_BY}"
@@ -132,7 +132,7 @@ def controller_rights(setup: HubSetup) -> Iterator[Finding]:
         yield from unknown
         return
     namespace, _ = key_of(found)
-    account = text(found, "spec", "template", "spec", "serviceAccountName") or "default"
+    account = get_str(found, "spec", "template", "spec", "serviceAccountName") or "default"
     missing = missing_permissions(rules_of(setup.dump, namespace, account), KUEUE, NEEDED)
     subject = f"ServiceAccount {namespace}/{account}, the controller's"
     if missing:
@@ -167,7 +167,7 @@ def _our_role(setup: HubSetup, deployment: Object) -> str:
         role for role in setup.dump.of(kinds.CLUSTER_ROLE) if has_our_label(role) or name_of(role) in names
     ]
     complete = {
-        name_of(role) for role in roles if not missing_permissions(listed(role, "rules"), KUEUE, NEEDED)
+        name_of(role) for role in roles if not missing_permissions(get_list(role, "rules"), KUEUE, NEEDED)
     }
     return next((name for name in (*names, *sorted(complete)) if name in complete), "")
 
@@ -218,11 +218,11 @@ def _listing(setup: HubSetup) -> list[str]:
 
 def _ready(deployment: Obj) -> int:
     """Return the number of ready Pods."""
-    return integer(deployment, "status", "readyReplicas") or 0
+    return get_int(deployment, "status", "readyReplicas") or 0
 
 
 def _is_wanted(deployment: Obj) -> bool:
-    return bool(section(deployment, "spec").get("replicas", 1))
+    return bool(get_dict(deployment, "spec").get("replicas", 1))
 
 
 def _label(deployment: Object) -> str:

@@ -15,7 +15,7 @@ from placement_ac.core.api.constants import (
     MULTIKUEUE_CONTROLLER,
 )
 from placement_ac.core.api.decode import checks_listed
-from placement_ac.core.api.fields import at, is_terminating, name_of, text, words
+from placement_ac.core.api.fields import get_str, get_strs, get_value, is_terminating, name_of
 from placement_ac.core.api.text import joined
 
 IN_USE: Final = "kueue.x-k8s.io/resource-in-use"
@@ -47,8 +47,8 @@ def check_deletion(setup: HubSetup) -> Iterator[Finding]:
 
 
 def _held(setup: HubSetup, check: Object) -> Finding:
-    name, since = name_of(check), text(check, "metadata", "deletionTimestamp")
-    finalizers = words(check, "metadata", "finalizers")
+    name, since = name_of(check), get_str(check, "metadata", "deletionTimestamp")
+    finalizers = get_strs(check, "metadata", "finalizers")
     queues = [one for one in setup.dump.of(CLUSTER_QUEUE) if name in checks_listed(one)]
     holders = f"finalizer {joined(finalizers)}" if finalizers else "no finalizer"
     message = f"AdmissionCheck {name} is being deleted since {since}, held by {holders}"
@@ -82,7 +82,7 @@ def _unlist(queue: Object, check: str) -> str:
 def _removals(queue: Object, check: str) -> Iterator[dict[str, str]]:
     """Yield the steps of the patch, for each of Kueue's two fields that lists the check."""
     for path in (("spec", "admissionChecks"), ("spec", "admissionChecksStrategy", "admissionChecks")):
-        entries = at(queue, *path)
+        entries = get_value(queue, *path)
         names = [one.get("name") if isinstance(one, dict) else one for one in _list(entries)]
         if check in names:
             place = f"/{'/'.join(path)}/{names.index(check)}"

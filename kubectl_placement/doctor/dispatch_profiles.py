@@ -7,7 +7,7 @@ from typing import Final
 from kubectl_placement.doctor.finding import Finding, fail, ok, warn
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
 from placement_ac.core.api.constants import ADMISSION_CHECK, ANNOTATION_DISPATCH_PROFILE
-from placement_ac.core.api.fields import name_of, text
+from placement_ac.core.api.fields import get_str, name_of
 from placement_ac.core.api.text import did_you_mean
 from placement_ac.core.dispatch.plugins import AssumedPlugins
 from placement_ac.core.dispatch.profiles import PROFILES, RANKED, ProfileError, parse_profile
@@ -29,7 +29,7 @@ def dispatch_profiles(setup: HubSetup) -> Iterator[Finding]:
     yield from _judged("dispatch-profile", profile, setup.set_setting("dispatch_profile", RANKED))
     ours = {one.meta.name for one in setup.view.our_checks}
     for check in setup.dump.of(ADMISSION_CHECK):
-        name, profile = name_of(check), text(check, "metadata", "annotations", ANNOTATION_DISPATCH_PROFILE)
+        name, profile = name_of(check), get_str(check, "metadata", "annotations", ANNOTATION_DISPATCH_PROFILE)
         if name in ours and profile:
             change = f"{ANNOTATION_DISPATCH_PROFILE}={RANKED}"
             fix = f"kubectl annotate --overwrite admissioncheck {shlex.quote(name)} {change}"

@@ -13,7 +13,7 @@ from kubectl_placement.doctor.kueue import NOT_FOUND
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
 from kubectl_placement.hub.kinds import CRD
 from placement_ac.core.api.constants import DEPLOYMENT, KUEUE, OCM_CLUSTER, OPTIONAL_KINDS, REQUIRED_KINDS
-from placement_ac.core.api.fields import integer, key_of, section
+from placement_ac.core.api.fields import get_dict, get_int, key_of
 from placement_ac.core.api.kueue_deployment import kueue_deployments
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs.rights import VersionRange
@@ -78,10 +78,10 @@ def kueue_deployment(setup: HubSetup) -> Iterator[Finding]:
         if other := next(spaces, None):
             message, fix = f"{message}; Kueue is in {other}", setup.set_setting("kueue_namespace", other)
         yield setup.settings_failure(message, fix)
-    elif not section(deployment, "spec").get("replicas", 1):
+    elif not get_dict(deployment, "spec").get("replicas", 1):
         fix = f"kubectl scale deployment -n {namespace} {name} --replicas=1"
         yield fail(f"{label} is scaled to 0", fix)
-    elif not (ready := integer(deployment, "status", "readyReplicas")):
+    elif not (ready := get_int(deployment, "status", "readyReplicas")):
         where = f"-n {namespace} deployment/{name}"
         fix = f"kubectl rollout restart {where} && kubectl rollout status {where}"
         yield fail(f"no Pod of {label} is ready", fix)

@@ -19,7 +19,7 @@ from kubectl_placement.doctor.finding import Finding, fail, ok, unknown
 from kubectl_placement.hub.dump import Dump, Object
 from kubectl_placement.hub.kinds import CONFIG_MAP, KUEUE_CONFIG_KEY, KUEUE_CONFIG_MAP
 from placement_ac.core.api.constants import DEPLOYMENT, KUEUE_MANAGER
-from placement_ac.core.api.fields import Obj, at, key_of, listed, section, text, words
+from placement_ac.core.api.fields import Obj, get_dict, get_list, get_str, get_strs, get_value, key_of
 from placement_ac.core.api.kueue_deployment import KUEUE_SELECTOR, kueue_deployments
 from placement_ac.core.inputs.fitness import release_of
 from placement_ac.core.inputs.rights import KueueRelease, VersionRange, parse_release
@@ -81,12 +81,12 @@ class HubKueue:
     @property
     def pod(self) -> Obj:
         """The spec of its Pods."""
-        return section(self.deployment, "spec", "template", "spec")
+        return get_dict(self.deployment, "spec", "template", "spec")
 
     @cached_property
     def manager(self) -> Obj:
         """The container that runs Kueue's manager."""
-        return next((one for one in listed(self.pod, "containers") if one.get("name") == CONTAINER), {})
+        return next((one for one in get_list(self.pod, "containers") if one.get("name") == CONTAINER), {})
 
     @cached_property
     def release(self) -> KueueRelease | None:
@@ -95,7 +95,7 @@ class HubKueue:
     @property
     def account(self) -> str:
         """Its ServiceAccount."""
-        return text(self.pod, "serviceAccountName") or self.name
+        return get_str(self.pod, "serviceAccountName") or self.name
 
     # -- its configuration
 
@@ -103,12 +103,12 @@ class HubKueue:
     def config_name(self) -> str:
         """The name of the ConfigMap that its Deployment mounts."""
         mounts = {
-            text(one, "name")
-            for one in listed(self.manager, "volumeMounts")
-            if FILE in (one.get("subPath"), text(one, "mountPath").rpartition("/")[2])
+            get_str(one, "name")
+            for one in get_list(self.manager, "volumeMounts")
+            if FILE in (one.get("subPath"), get_str(one, "mountPath").rpartition("/")[2])
         }
-        for volume in listed(self.pod, "volumes"):
-            if text(volume, "name") in mounts and (name := text(volume, "configMap", "name")):
+        for volume in get_list(self.pod, "volumes"):
+            if get_str(volume, "name") in mounts and (name := get_str(volume, "configMap", "name")):
                 return name
         return CONFIG_MAP_NAME
 
@@ -118,14 +118,14 @@ class HubKueue:
 
     @property
     def config_text(self) -> str:
-        return text(self.config_map, "data", FILE)
+        return get_str(self.config_map, "data", FILE)
 
     @cached_property
     def _parsed(self) -> tuple[Obj, str]:
         """Return the configuration and the problem with it."""
         if self.config_map is None:
             return {}, "does not exist"
-        if not isinstance(at(self.config_map, "data", FILE), str):
+        if not isinstance(get_value(self.config_map, "data", FILE), str):
             return {}, f"has no {FILE}"
         try:
             body = load_yaml(self.config_text)
@@ -148,30 +148,30 @@ class HubKueue:
 
     @property
     def multikueue(self) -> Obj:
-        return section(self.config, "multiKueue")
+        return get_dict(self.config, "multiKueue")
 
     @property
     def frameworks(self) -> tuple[str, ...]:
         """The names in integrations.frameworks; () if it does not name any."""
-        return tuple(words(self.config, "integrations", "frameworks"))
+        return tuple(get_strs(self.config, "integrations", "frameworks"))
 
     @property
     def external_frameworks(self) -> tuple[str, ...]:
         """The names in multiKueue.externalFrameworks."""
-        return tuple(str(one.get("name")) for one in listed(self.multikueue, "externalFrameworks"))
+        return tuple(str(one.get("name")) for one in get_list(self.multikueue, "externalFrameworks"))
 
     @property
     def access_providers(self) -> list[Obj]:
         """The access providers, under either name of the list."""
         return [
-            one for key in (ACCESS, CREDENTIALS) for one in listed(self.multikueue, "clusterProfile", key)
+            one for key in (ACCESS, CREDENTIALS) for one in get_list(self.multikueue, "clusterProfile", key)
         ]
 
     # -- its feature gates
 
     @property
     def _args(self) -> list[str]:
-        return words(self.manager, "args")
+        return get_strs(self.manager, "args")
 
     @cached_property
     def flags(self) -> dict[str, bool]:
@@ -187,7 +187,7 @@ class HubKueue:
 
     @property
     def _file_gates(self) -> dict[str, bool]:
-        return {str(gate): on is True for gate, on in section(self.config, "featureGates").items()}
+        return {str(gate): on is True for gate, on in get_dict(self.config, "featureGates").items()}
 
     def is_on(self, gate: str) -> bool:
         """Whether a feature gate is on; if it is not configured: whether it is on by default."""
@@ -218,7 +218,7 @@ class HubKueue:
         `value` is appended to a list and merged into a map. An editor, where variables of a plugin may be
         secret: a dump lacks their values.
         """
-        if not self.config or any("env" in section(one, "execConfig") for one in self.access_providers):
+        if not self.config or any("env" in get_dict(one, "execConfig") for one in self.access_providers):
             hint = f"{'.'.join(path)}: {json.dumps(value)}"
             return f"{self.open_config(hint)}\n{self._restart}"
         file = yaml.safe_dump(_with_field(self.config, path, value), sort_keys=False, width=1000)

@@ -16,7 +16,7 @@ from kubectl_placement.doctor.kueue import (
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
 from kubectl_placement.hub.kinds import CONFIG_MAP
 from placement_ac.core.api.constants import OUR_CONTROLLER
-from placement_ac.core.api.fields import at
+from placement_ac.core.api.fields import get_value
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs.rights import FRAMEWORKS, default_frameworks
 
@@ -111,7 +111,7 @@ def frameworks(setup: HubSetup) -> Iterator[Finding]:
     if unknown := setup.unknown_config():
         yield from unknown
         return
-    configured = at(kueue.config, "integrations", "frameworks")
+    configured = get_value(kueue.config, "integrations", "frameworks")
     sent = DEFAULT_FRAMEWORKS if configured is None else kueue.frameworks
     names = settings.frameworks or default_frameworks(kueue.release)
     for setting, kueues, ours in (

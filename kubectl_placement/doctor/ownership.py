@@ -19,7 +19,7 @@ from placement_ac.core.api.constants import (
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
 )
-from placement_ac.core.api.fields import key_of, labels_of, name_of, section, words
+from placement_ac.core.api.fields import get_dict, get_strs, key_of, labels_of, name_of
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs.state import is_shared
 from placement_ac.core.plan.conditions import is_taken
@@ -35,7 +35,7 @@ ADOPT_COMMAND: Final = "placement-ac adopt"
 def kueue_addon(setup: HubSetup) -> Iterator[Finding]:
     for one in setup.dump.of(DEPLOYMENT):
         namespace, name = key_of(one)
-        runs = section(one, "spec").get("replicas", 1) != 0 or section(one, "status").get("replicas")
+        runs = get_dict(one, "spec").get("replicas", 1) != 0 or get_dict(one, "status").get("replicas")
         if name == ADDON_CONTROLLER and runs:
             yield fail(
                 f"Deployment {namespace}/{name}, the Go kueue-addon, answers the same checks: each "
@@ -56,7 +56,7 @@ def kueue_addon_objects(setup: HubSetup) -> Iterator[Finding]:
     ours = {one.meta.name for one in setup.view.our_checks}
     checks = (one for one in setup.dump.of(ADMISSION_CHECK) if name_of(one) in ours)
     if names := joined(
-        name_of(one) for one in checks if ADDON_FINALIZER in words(one, "metadata", "finalizers")
+        name_of(one) for one in checks if ADDON_FINALIZER in get_strs(one, "metadata", "finalizers")
     ):
         message = f"the Go kueue-addon's finalizer is on AdmissionCheck {names}: no controller removes it"
         yield warn(message, ADOPT_COMMAND)
@@ -68,7 +68,7 @@ def kueue_addon_objects(setup: HubSetup) -> Iterator[Finding]:
 
 
 def _is_adopted(account: Object) -> bool:
-    adopted = section(account, "metadata", "annotations").get(ANNOTATION_ADOPT) == "true"
+    adopted = get_dict(account, "metadata", "annotations").get(ANNOTATION_ADOPT) == "true"
     return adopted or labels_of(account).get(LABEL_MANAGED_BY) == MANAGED_BY
 
 

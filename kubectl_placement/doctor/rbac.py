@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from kubectl_placement.hub.dump import Dump
 from kubectl_placement.hub.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING
-from placement_ac.core.api.fields import Obj, listed, name_of, text, words
+from placement_ac.core.api.fields import Obj, get_list, get_str, get_strs, name_of
 
 
 def rules_of(dump: Dump, namespace: str, account: str) -> list[Obj]:
@@ -16,13 +16,13 @@ def rules_of(dump: Dump, namespace: str, account: str) -> list[Obj]:
         ("Group", "", f"system:serviceaccounts:{namespace}"),
     }
     roles = {
-        text(binding, "roleRef", "name")
+        get_str(binding, "roleRef", "name")
         for binding in dump.of(CLUSTER_ROLE_BINDING)
-        for subject in listed(binding, "subjects")
-        if (text(subject, "kind"), text(subject, "namespace"), text(subject, "name")) in users
+        for subject in get_list(binding, "subjects")
+        if (get_str(subject, "kind"), get_str(subject, "namespace"), get_str(subject, "name")) in users
     }
     return [
-        rule for role in dump.of(CLUSTER_ROLE) if name_of(role) in roles for rule in listed(role, "rules")
+        rule for role in dump.of(CLUSTER_ROLE) if name_of(role) in roles for rule in get_list(role, "rules")
     ]
 
 
@@ -44,4 +44,6 @@ def _allows(rule: Obj, group: str, resource: str, verb: str) -> bool:
         "resources": {resource, "*", f"*/{subresource}" if slash else resource},
         "verbs": {verb, "*"},
     }
-    return not rule.get("resourceNames") and all(names & {*words(rule, key)} for key, names in wanted.items())
+    return not rule.get("resourceNames") and all(
+        names & {*get_strs(rule, key)} for key, names in wanted.items()
+    )

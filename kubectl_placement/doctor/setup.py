@@ -24,7 +24,7 @@ from placement_ac.core.api.constants import (
     WORKLOAD,
     Kind,
 )
-from placement_ac.core.api.fields import key_of, listed, words
+from placement_ac.core.api.fields import get_list, get_strs, key_of
 from placement_ac.core.inputs.fitness import WorkerRequirements
 from placement_ac.core.inputs.rights import FRAMEWORKS
 
@@ -88,7 +88,7 @@ class HubSetup:
         """Return the versions in which the hub serves a kind; None: unknown."""
         if definition := self.dump.find(CRD, str(kind)):
             return tuple(
-                str(one.get("name")) for one in listed(definition, "spec", "versions") if one.get("served")
+                str(one.get("name")) for one in get_list(definition, "spec", "versions") if one.get("served")
             )
         found = self.dump.served.get(kind)
         if found and (self.dump.live or not self.knows(CRD)):
@@ -185,8 +185,8 @@ class HubSetup:
         namespace, _, deployment = self.controller.partition("/")
         flag = f"--{name.replace('_', '-')}"
         found = self.dump.find(DEPLOYMENT, deployment, namespace)
-        for container in listed(found, "spec", "template", "spec", "containers"):
-            args = words(container, "args")
+        for container in get_list(found, "spec", "template", "spec", "containers"):
+            args = get_strs(container, "args")
             if any(one.partition("=")[0] == flag for one in args):
                 changed = {
                     "name": container.get("name"),

@@ -18,7 +18,7 @@ from kubectl_placement.hub.kinds import RESOURCE_FLAVOR, TOPOLOGY
 from kubectl_placement.status.check_status import check_statuses
 from kubectl_placement.status.model import CheckStatus, ClusterRow
 from placement_ac.core.api.constants import CLUSTER_QUEUE, KUEUE, KUEUE_VERSIONS, LOCAL_QUEUE, NAMESPACE, Kind
-from placement_ac.core.api.fields import Key, Obj, at, key_of, listed, name_of, section, text
+from placement_ac.core.api.fields import Key, Obj, get_dict, get_list, get_str, get_value, key_of, name_of
 from placement_ac.core.inputs.fitness import Unknown, WorkerFindings
 from placement_ac.core.inputs.rights import KueueRelease, parse_release
 from placement_ac.core.kubeconfig.dns import is_dns_name
@@ -119,7 +119,7 @@ def _expected_queues(setup: HubSetup, branch: CheckStatus) -> Iterator[ExpectedQ
     for queue in branch.queues:
         flavors = flavors_of(setup.dump.find(CLUSTER_QUEUE, queue.name))
         found = ((name, setup.dump.find(RESOURCE_FLAVOR, name)) for name in flavors)
-        flavor = next((name for name, one in found if at(one, "spec", "topologyName")), "")
+        flavor = next((name for name, one in found if get_value(one, "spec", "topologyName")), "")
         for label in queue.local_queues or ():
             namespace, _, name = label.partition("/")
             yield ExpectedQueue(namespace, name, queue.name, flavor)
@@ -127,8 +127,8 @@ def _expected_queues(setup: HubSetup, branch: CheckStatus) -> Iterator[ExpectedQ
 
 def flavors_of(cluster_queue: Object | None) -> tuple[str, ...]:
     """Return the ResourceFlavors that a ClusterQueue names."""
-    groups = listed(cluster_queue, "spec", "resourceGroups")
-    names = (text(flavor, "name") for group in groups for flavor in listed(group, "flavors"))
+    groups = get_list(cluster_queue, "spec", "resourceGroups")
+    names = (get_str(flavor, "name") for group in groups for flavor in get_list(group, "flavors"))
     return tuple(dict.fromkeys(filter(None, names)))
 
 
@@ -207,7 +207,7 @@ class InspectedWorker:
 
     def hub_spec(self, kind: Kind, name: str) -> Obj:
         """Return the spec of an object on the hub; empty if there is none."""
-        return section(self.setup.dump.find(kind, name), "spec")
+        return get_dict(self.setup.dump.find(kind, name), "spec")
 
     # -- its queues
 
@@ -217,7 +217,7 @@ class InspectedWorker:
         queues = self.objects[LOCAL_QUEUE]
         found: dict[str, ExpectedQueue] = {}
         for wanted in self.target.queues:
-            name = text(queues.get(wanted.key), "spec", "clusterQueue")
+            name = get_str(queues.get(wanted.key), "spec", "clusterQueue")
             if is_dns_name(name) and (name not in found or (wanted.flavor and not found[name].flavor)):
                 found[name] = wanted
         return found
@@ -238,7 +238,7 @@ class InspectedWorker:
 
     def topology_of(self, flavor: str) -> str:
         """Return the Topology that a ResourceFlavor names."""
-        return text(self.flavor(flavor), "spec", "topologyName")
+        return get_str(self.flavor(flavor), "spec", "topologyName")
 
     def has_topology(self, name: str) -> bool:
         return ("", name) in self.objects[TOPOLOGY]

@@ -37,7 +37,7 @@ from placement_ac.core.api.constants import (
     WORKLOAD,
 )
 from placement_ac.core.api.decode import active_of
-from placement_ac.core.api.fields import labels_of, section
+from placement_ac.core.api.fields import get_dict, labels_of
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs import fitness
 from placement_ac.core.kubeconfig.dns import is_dns_name
@@ -283,7 +283,7 @@ def _without_topology(
     left = f"the hub's ClusterQueue {wanted.cluster_queue} leaves topology requests to the worker"
     hub = worker.hub_spec(RESOURCE_FLAVOR, wanted.flavor)
     if known and not with_topology:
-        present = section(worker.flavor(known[0]), "spec")
+        present = get_dict(worker.flavor(known[0]), "spec")
         fields = [one for one in ("nodeLabels", "topologyName") if one in hub and not present.get(one)]
         yield fail(
             f"{left}, and no ResourceFlavor of ClusterQueue {name} names a Topology",

@@ -14,7 +14,7 @@ from kubectl_placement.explain.steps import ExplainStep, PlacementView, StepName
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.status.model import ClusterState
 from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, PLACEMENT, PLACEMENT_DECISION
-from placement_ac.core.api.fields import key_of, words
+from placement_ac.core.api.fields import get_strs, key_of
 from placement_ac.core.api.objects import Check
 from placement_ac.core.api.text import did_you_mean, joined
 from placement_ac.core.plan.conditions import parameters_problem
@@ -186,7 +186,7 @@ def _cluster_sets_step(case: PlacementView) -> ExplainStep:
     if case.scheduling.unsupported:
         return StepName.CLUSTER_SET.unknown(f"what OCM decides is unknown: {case.scheduling.unsupported}")
     pool, space = case.pool, case.namespace
-    named = words(case.placement, "spec", "clusterSets")
+    named = get_strs(case.placement, "spec", "clusterSets")
     if not pool.bound:
         message = f"no ManagedClusterSet is bound in namespace {space}: bind one to select clusters"
         return StepName.CLUSTER_SET.failed(message, f"namespace {space}")

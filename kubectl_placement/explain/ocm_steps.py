@@ -25,14 +25,14 @@ from kubectl_placement.scheduling.tolerations import TaintTolerance, taint_text,
 from placement_ac.core.api.constants import MANAGED_CLUSTER, PLACEMENT_DECISION
 from placement_ac.core.api.fields import (
     Obj,
-    at,
-    instant,
-    integer,
+    get_int,
+    get_list,
+    get_str,
+    get_strs,
+    get_time,
+    get_value,
     is_terminating,
     labels_of,
-    listed,
-    text,
-    words,
 )
 from placement_ac.core.api.label_selector import first_unmet
 from placement_ac.core.api.text import and_more, count_text, joined
@@ -86,7 +86,7 @@ def _cluster_step(case: PlacementView, name: str, cluster: Obj | None) -> Explai
             return StepName.CLUSTER.unknown("ManagedClusters are unknown")
         return StepName.CLUSTER.failed(f"there is no ManagedCluster {name}")
     if is_terminating(cluster):
-        since = text(cluster, "metadata", "deletionTimestamp")
+        since = get_str(cluster, "metadata", "deletionTimestamp")
         message = f"it is being deleted, since {since}: OCM no longer selects it"
         return StepName.CLUSTER.failed(message, source)
     conditions = [(word, condition_of(cluster, kind)) for kind, word in _STATES]
@@ -130,7 +130,7 @@ def _cluster_set_step(case: PlacementView, cluster: Obj) -> ExplainStep:
     holding = sets_holding(cluster, case.view.fleet)
     mine = [name for name in case.pool.eligible if name in holding]
     bindings = [f"{case.namespace}/{name}" for name in mine]
-    named = ", and spec.clusterSets names it" if words(case.placement, "spec", "clusterSets") else ""
+    named = ", and spec.clusterSets names it" if get_strs(case.placement, "spec", "clusterSets") else ""
     where = f"bound in namespace {case.namespace}{named}"
     message = f"it is in ManagedClusterSet {joined(mine)}, which is {where}"
     return StepName.CLUSTER_SET.passed(message, f"ManagedClusterSetBinding {joined(bindings)}")
@@ -148,7 +148,7 @@ def _why_in_no_set(case: PlacementView, cluster: Obj) -> str:
         message = ", nor in ".join(_why_not_in_set(one, cluster) for one in shown)
         parts.append(f"it is not in {message}{and_more(len(pool.eligible) - _SETS_SHOWN)}")
     elif pool.bound:
-        named = joined(words(case.placement, "spec", "clusterSets"))
+        named = joined(get_strs(case.placement, "spec", "clusterSets"))
         parts.append(f"spec.clusterSets names {named}, and none of them is bound in namespace {space}")
     parts += [
         f"ManagedClusterSetBinding {space}/{name} names a ManagedClusterSet that does not exist"
@@ -165,7 +165,7 @@ def _why_in_no_set(case: PlacementView, cluster: Obj) -> str:
 
 def _why_not_in_set(cluster_set: Obj, cluster: Obj) -> str:
     """Return a set with the label that keeps a cluster out of it."""
-    name, labels = text(cluster_set, "metadata", "name"), labels_of(cluster)
+    name, labels = get_str(cluster_set, "metadata", "name"), labels_of(cluster)
     selector = member_selector(cluster_set)
     unmet = first_unmet(selector, labels) if selector else None
     why = f"label {lack(unmet, labels, 'the set')}" if unmet else "it has no members"
@@ -195,10 +195,10 @@ def _taint_step(case: PlacementView, name: str, cluster: Obj) -> ExplainStep:
 def _toleration_text(taint: Obj, by: TaintTolerance) -> str:
     what = f"taint {taint_text(taint)}"
     if not by.by:
-        preferred = text(taint, "effect") == "PreferNoSelect"
+        preferred = get_str(taint, "effect") == "PreferNoSelect"
         why = "its effect is only a preference" if preferred else "the cluster is already selected"
         return f"{what} drops no cluster here: {why}"
-    toleration = text(by.by, "key") or "any key"
+    toleration = get_str(by.by, "key") or "any key"
     until = f" until {by.until.isoformat()}" if by.until else ""
     return f"{what} is tolerated{until}, by spec.tolerations of {toleration}"
 
@@ -226,16 +226,16 @@ def _score_source(case: PlacementView, scored: Scored, cluster: str) -> tuple[st
     if found is None:
         return f"there is no {source}", source
     if cluster in scored.expired:
-        return f"it has expired, validUntil {text(found, 'status', 'validUntil')}", source
-    if all(text(item, "name") != score for item in listed(found, "status", "scores")):
+        return f"it has expired, validUntil {get_str(found, 'status', 'validUntil')}", source
+    if all(get_str(item, "name") != score for item in get_list(found, "status", "scores")):
         return f"{source} has no score {score}", source
-    until = instant(found, "status", "validUntil")
+    until = get_time(found, "status", "validUntil")
     return f"from {source}" + (f", valid until {until.isoformat()}" if until else ""), source
 
 
 def _number_step(case: PlacementView, name: str, verdict: ClusterVerdict) -> ExplainStep:
     ranked = case.scheduling.ranked
-    number = integer(case.placement, "spec", "numberOfClusters")
+    number = get_int(case.placement, "spec", "numberOfClusters")
     message = f"total score {verdict.score}, rank {ranked.index(name) + 1} of {len(ranked)}"
     if number is None:
         message += "; numberOfClusters is not set: all clusters are selected"
@@ -252,15 +252,15 @@ def _number_step(case: PlacementView, name: str, verdict: ClusterVerdict) -> Exp
 
 
 def _group_steps(case: PlacementView, verdict: ClusterVerdict) -> Iterator[ExplainStep]:
-    groups = listed(case.scheduling.status, "decisionGroups")
+    groups = get_list(case.scheduling.status, "decisionGroups")
     if verdict.group is None:
         condition = condition_of({"status": case.scheduling.status}, "PlacementMisconfigured")
         message = f"correct the decision groups, they put it in no decision: {reason_and_message(condition)}"
         yield StepName.GROUP.failed(message, _placement(case))
-    elif at(case.placement, "spec", "decisionStrategy") is not None:
+    elif get_value(case.placement, "spec", "decisionStrategy") is not None:
         group = groups[verdict.group]
-        name = text(group, "decisionGroupName") or "without a name"
-        size = count_text(integer(group, "clusterCount") or 0, "cluster")
+        name = get_str(group, "decisionGroupName") or "without a name"
+        size = count_text(get_int(group, "clusterCount") or 0, "cluster")
         message = f"decision group {verdict.group} ({name}), of {size}; there are {len(groups)}"
         yield StepName.GROUP.passed(message, _placement(case))
 
@@ -282,7 +282,7 @@ def _decision_step(case: PlacementView, name: str) -> ExplainStep:
     if name not in now:
         return StepName.DECISION.failed(f"OCM has not selected it{differs}", _placement(case))
     where, entry = now[name]
-    score = f" with score {integer(entry, 'score')}" if integer(entry, "score") else ""
+    score = f" with score {get_int(entry, 'score')}" if get_int(entry, "score") else ""
     message = f"OCM has selected it: it is in PlacementDecision {where}{score}{differs}"
     return StepName.DECISION.passed(message, f"PlacementDecision {where}")
 
@@ -297,5 +297,5 @@ def is_selected(case: PlacementView, name: str) -> bool | None:
 def placement_problem_texts(placement: Obj) -> list[str]:
     """Return reason and message of each condition of a Placement that reports a problem."""
     problems = (("PlacementSatisfied", "False"), ("PlacementMisconfigured", "True"))
-    conditions = listed(placement, "status", "conditions")
+    conditions = get_list(placement, "status", "conditions")
     return [reason_and_message(one) for one in conditions if (one.get("type"), one.get("status")) in problems]

@@ -20,7 +20,7 @@ from kubectl_placement.scheduling.tolerations import TaintContext, taint_context
 from kubectl_placement.status.check_status import check_statuses
 from kubectl_placement.status.model import CheckStatus, ClusterRow
 from placement_ac.core.api.constants import MANAGED_CLUSTER, Kind
-from placement_ac.core.api.fields import Obj, key_of, listed, section, text
+from placement_ac.core.api.fields import Obj, get_dict, get_list, get_str, key_of
 from placement_ac.core.api.objects import Check
 from placement_ac.core.inputs.state import Plan, Snapshot
 from placement_ac.core.plan.targets import TargetClusters
@@ -137,11 +137,11 @@ class PlacementView:
     @cached_property
     def decisions(self) -> Mapping[str, tuple[str, Object]] | None:
         """Cluster → its PlacementDecision and its entry there; None: OCM has not decided."""
-        written = [one for one in own_decisions(self.placement, self.view.fleet) if section(one, "status")]
+        written = [one for one in own_decisions(self.placement, self.view.fleet) if get_dict(one, "status")]
         found: dict[str, tuple[str, Object]] = {}
         for one in written:
-            for entry in listed(one, "status", "decisions"):
-                found.setdefault(text(entry, "clusterName"), ("/".join(key_of(one)), dict(entry)))
+            for entry in get_list(one, "status", "decisions"):
+                found.setdefault(get_str(entry, "clusterName"), ("/".join(key_of(one)), dict(entry)))
         return found if written else None
 
     def predicts_selection(self, cluster: str) -> bool | None:

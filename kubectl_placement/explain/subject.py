@@ -18,7 +18,7 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.errors import PlacementAcError, UnusableArgument
-from placement_ac.core.api.fields import key_of, listed, section, text
+from placement_ac.core.api.fields import get_dict, get_list, get_str, key_of
 from placement_ac.core.api.objects import Check
 from placement_ac.core.api.text import did_you_mean, joined
 
@@ -161,17 +161,17 @@ def find_workload(view: HubView, name: str, namespaces: Sequence[str]) -> Object
     if len({key_of(one)[0] for one in found}) > 1:
         where = joined(sorted({key_of(one)[0] for one in found}))
         raise SubjectNotFound(f"choose a namespace with -n: Workload {name} exists in {where}")
-    return max(found, key=lambda one: text(one, "metadata", "creationTimestamp"))
+    return max(found, key=lambda one: get_str(one, "metadata", "creationTimestamp"))
 
 
 def owner_names(workload: Object) -> tuple[str, ...]:
     """Return the Jobs, or other objects, that own a Workload."""
-    return tuple(text(one, "name") for one in listed(workload, "metadata", "ownerReferences"))
+    return tuple(get_str(one, "name") for one in get_list(workload, "metadata", "ownerReferences"))
 
 
 def _is_of(workload: Object, job: str) -> bool:
     """Whether a Job of that name or uid owns the Workload."""
-    return job in owner_names(workload) or section(workload, "metadata", "labels").get(JOB_UID_LABEL) == job
+    return job in owner_names(workload) or get_dict(workload, "metadata", "labels").get(JOB_UID_LABEL) == job
 
 
 def placement_views(view: HubView, check: str, namespaces: Sequence[str]) -> tuple[PlacementView, ...]:

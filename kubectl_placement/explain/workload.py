@@ -16,7 +16,7 @@ from kubectl_placement.jobs.choice import PlacementChoice, choices
 from kubectl_placement.jobs.queue_path import QueuePath, queue_path
 from kubectl_placement.jobs.worker_quota import quota_notes
 from placement_ac.core.api.decode import workload_with_job
-from placement_ac.core.api.fields import text
+from placement_ac.core.api.fields import get_str
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.ignored import ignored
 
@@ -65,7 +65,7 @@ class WorkloadExplanation:
 def explain_workload(view: HubView, raw: Object) -> WorkloadExplanation:
     """Return the explanation of a Workload on the hub."""
     job = workload_with_job(raw)
-    queue = text(raw, "spec", "queueName")
+    queue = get_str(raw, "spec", "queueName")
     path = (
         queue_path(view, job.meta.namespace, queue)
         if queue
@@ -77,7 +77,7 @@ def explain_workload(view: HubView, raw: Object) -> WorkloadExplanation:
         name=job.meta.name,
         owners=owner_names(raw),
         queue=queue,
-        cluster_queue=text(raw, "status", "admission", "clusterQueue") or path.cluster_queue,
+        cluster_queue=get_str(raw, "status", "admission", "clusterQueue") or path.cluster_queue,
         active=job.active,
         finished=job.finished,
         quota_since=job.quota_since,

@@ -24,7 +24,7 @@ from placement_ac.core.api.constants import (
     LEASE,
     MANAGED_BY,
 )
-from placement_ac.core.api.fields import at, integer, key_of, listed, section, text, words
+from placement_ac.core.api.fields import get_dict, get_int, get_list, get_str, get_strs, get_value, key_of
 from placement_ac.core.api.text import joined
 from placement_ac.core.dispatch.plugins import AssumedPlugins
 
@@ -90,8 +90,8 @@ def find_settings(dump: Dump, given: Mapping[str, Any], namespace: str = "") -> 
     label = "/".join(key_of(deployment)) if deployment else ""
     lease = _published_on(dump)
     try:
-        if lease and (deployment is None or text(lease, "spec", "holderIdentity")):
-            words_there = text(lease, "metadata", "annotations", ANNOTATION_SETTINGS)
+        if lease and (deployment is None or get_str(lease, "spec", "holderIdentity")):
+            words_there = get_str(lease, "metadata", "annotations", ANNOTATION_SETTINGS)
             loaded = _loaded(read_published(words_there) | asked)
             return _used(ControllerSettings(loaded, label, lease="/".join(key_of(lease))))
         if deployment:
@@ -120,7 +120,7 @@ def _nearest(dump: Dump, namespace: str) -> list[Object]:
 
     def distance(one: Object) -> tuple[bool, bool, bool]:
         there = key_of(one)[0]
-        is_ready = bool(integer(one, "status", "readyReplicas"))
+        is_ready = bool(get_int(one, "status", "readyReplicas"))
         return there != (namespace or there), not is_ready, there != NAMESPACE
 
     return sorted(deployments(dump), key=distance)
@@ -131,21 +131,21 @@ def _published_on(dump: Dump) -> Object | None:
     found = [
         one
         for one in dump.of(LEASE)
-        if isinstance(at(one, "metadata", "annotations", ANNOTATION_SETTINGS), str)
+        if isinstance(get_value(one, "metadata", "annotations", ANNOTATION_SETTINGS), str)
     ]
-    return min(found, key=lambda one: not text(one, "spec", "holderIdentity"), default=None)
+    return min(found, key=lambda one: not get_str(one, "spec", "holderIdentity"), default=None)
 
 
 def _why_not_found(dump: Dump, namespace: str) -> str:
     """Return why the settings of a controller are unknown of which nothing was found; "": there is none."""
     if not dump.live:
         return ""
-    held = [one for one in dump.of(LEASE) if text(one, "spec", "holderIdentity")]
+    held = [one for one in dump.of(LEASE) if get_str(one, "spec", "holderIdentity")]
     of_it = (one.kind.plural for one in dump.missing if one.kind in (DEPLOYMENT, LEASE))
     rights = joined(dict.fromkeys(of_it), " and ")
     where = f" in namespace {namespace}" if namespace else ""
     if held:
-        leads = f"{text(held[0], 'spec', 'holderIdentity')} holds Lease {'/'.join(key_of(held[0]))}"
+        leads = f"{get_str(held[0], 'spec', 'holderIdentity')} holds Lease {'/'.join(key_of(held[0]))}"
         missing = f" (you may not list all {rights})" if rights else ""
         return f"{leads}, which does not name them, and no Deployment of it was found{where}{missing}"
     return f"no Deployment or Lease of it was found{where}: you may not list all {rights}" if rights else ""
@@ -162,12 +162,12 @@ def _of_deployment(dump: Dump, deployment: Object, asked: dict[str, Any]) -> Loa
 
 def installed_by_helm(obj: Object) -> str:
     """Return the Helm release that an object belongs to; "" if it was not installed by Helm."""
-    labels = section(obj, "metadata", "labels")
+    labels = get_dict(obj, "metadata", "labels")
     return str(labels.get(_RELEASE_LABEL, "")) if labels.get(LABEL_MANAGED_BY) == "Helm" else ""
 
 
 def has_our_label(obj: Object) -> bool:
-    labels = section(obj, "metadata", "labels")
+    labels = get_dict(obj, "metadata", "labels")
     return MANAGED_BY in (labels.get(NAME_LABEL), labels.get(_PART_LABEL))
 
 
@@ -177,7 +177,7 @@ def _has_our_image(container: Mapping[str, Any]) -> bool:
 
 
 def _containers(deployment: Object) -> Sequence[Mapping[str, Any]]:
-    return listed(deployment, "spec", "template", "spec", "containers")
+    return get_list(deployment, "spec", "template", "spec", "containers")
 
 
 def controller_container(deployment: Object) -> Mapping[str, Any] | None:
@@ -189,7 +189,7 @@ def controller_container(deployment: Object) -> Mapping[str, Any] | None:
 
 
 def _arguments(deployment: Object) -> dict[str, str]:
-    arguments = words(controller_container(deployment), "args")
+    arguments = get_strs(controller_container(deployment), "args")
     flags: dict[str, str] = {}
     for word, following in zip_longest(arguments, arguments[1:], fillvalue=""):
         if found := _FLAG.fullmatch(word):
@@ -200,7 +200,7 @@ def _arguments(deployment: Object) -> dict[str, str]:
 def _environment(deployment: Object) -> dict[str, str]:
     return {
         str(entry["name"]): str(entry["value"])
-        for entry in listed(controller_container(deployment), "env")
+        for entry in get_list(controller_container(deployment), "env")
         if str(entry.get("name", "")).startswith(PREFIX) and "value" in entry
     }
 
@@ -209,7 +209,7 @@ def _settings_file(dump: Dump, deployment: Object) -> str:
     """Return the controller's settings file, from its ConfigMap. Raises OSError if it is missing."""
     namespace, _ = key_of(deployment)
     name = config_map_name(deployment)
-    content = section(dump.find(CONFIG_MAP, name, namespace), "data").get(CONFIG_KEY)
+    content = get_dict(dump.find(CONFIG_MAP, name, namespace), "data").get(CONFIG_KEY)
     if content is None:
         raise OSError(0, f"ConfigMap {namespace}/{name} has no {CONFIG_KEY}, or cannot be read")
     return str(content)
@@ -217,6 +217,6 @@ def _settings_file(dump: Dump, deployment: Object) -> str:
 
 def config_map_name(deployment: Object) -> str:
     """Return the name of the mounted ConfigMap: a Helm release of another name has one of another name."""
-    volumes = listed(deployment, "spec", "template", "spec", "volumes")
-    names = (section(one, "configMap").get("name") for one in volumes if one.get("name") == _CONFIG_VOLUME)
+    volumes = get_list(deployment, "spec", "template", "spec", "volumes")
+    names = (get_dict(one, "configMap").get("name") for one in volumes if one.get("name") == _CONFIG_VOLUME)
     return str(next(filter(None, names), MANAGED_BY))

@@ -12,7 +12,7 @@ from kubectl_placement.hub.controller_settings import deployments
 from kubectl_placement.hub.hub_view import HubView
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import LEASE
-from placement_ac.core.api.fields import Key, instant, integer, key_of, text
+from placement_ac.core.api.fields import Key, get_int, get_str, get_time, key_of
 
 SKEW: Final = timedelta(seconds=60)
 """Tolerated difference between the clocks of two machines."""
@@ -46,7 +46,7 @@ def lease_key(settings: Settings) -> Key:
 
 def controller_state(view: HubView) -> ControllerState:
     """Return who leads; without leader election, whether the Deployment has ready Pods."""
-    ready = next((one for one in deployments(view.dump) if integer(one, "status", "readyReplicas")), None)
+    ready = next((one for one in deployments(view.dump) if get_int(one, "status", "readyReplicas")), None)
     deployment = "/".join(key_of(ready)) if ready else ""
     if not view.settings.leader_elect:
         problem = "" if ready else "it uses no Lease, and no Deployment of it is ready"
@@ -54,9 +54,9 @@ def controller_state(view: HubView) -> ControllerState:
     key = lease_key(view.settings)
     lease = view.dump.by_key(LEASE).get(key)
     problem = "" if lease else view.dump.why_not_read(LEASE)
-    since, renewed = instant(lease, "spec", "acquireTime"), instant(lease, "spec", "renewTime")
-    leader = text(lease, "spec", "holderIdentity")
-    valid = timedelta(seconds=integer(lease, "spec", "leaseDurationSeconds") or 0) + SKEW
+    since, renewed = get_time(lease, "spec", "acquireTime"), get_time(lease, "spec", "renewTime")
+    leader = get_str(lease, "spec", "holderIdentity")
+    valid = timedelta(seconds=get_int(lease, "spec", "leaseDurationSeconds") or 0) + SKEW
     is_current = not view.dump.live or (renewed is not None and view.now - renewed < valid)
     running = None if problem else bool(leader) and is_current
     return ControllerState(running, leader, since, renewed, "/".join(key), deployment, problem)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from kubectl_placement.hub.kinds import ALL_KINDS
 from placement_ac.core.api.constants import Kind, Resource
 from placement_ac.core.api.errors import PlacementAcError
-from placement_ac.core.api.fields import Key, key_of, listed
+from placement_ac.core.api.fields import Key, get_list, key_of
 
 Object = dict[str, Any]
 
@@ -134,7 +134,7 @@ def _are_same(old: tuple[Object, ...], new: tuple[Object, ...]) -> bool:
 
 def condition_of(obj: object, kind: str) -> Mapping[str, Any]:
     """Return the condition of that type of an object; {} if there is none."""
-    return next((one for one in listed(obj, "status", "conditions") if one.get("type") == kind), {})
+    return next((one for one in get_list(obj, "status", "conditions") if one.get("type") == kind), {})
 
 
 def kind_of(obj: Mapping[str, Any]) -> tuple[Kind | None, str]:

@@ -39,7 +39,7 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.decode import check, kueue_object
-from placement_ac.core.api.fields import Key, at, key_of, listed, text
+from placement_ac.core.api.fields import Key, get_list, get_str, get_value, key_of
 from placement_ac.core.api.objects import AppliedFields, Check, KueueObject
 from placement_ac.core.credentials.discovery import SOURCES
 from placement_ac.core.inputs import state
@@ -246,7 +246,7 @@ class HubView:
         return any(
             "score" in entry
             for decision in self.dump.of(PLACEMENT_DECISION)
-            for entry in listed(decision, "status", "decisions")
+            for entry in get_list(decision, "status", "decisions")
         )
 
     def schedule(self, placement: Object, fleet: Fleet | None = None) -> SchedulingResult:
@@ -260,7 +260,7 @@ class HubView:
         """Cluster → the unfinished Workloads that are placed there, whatever their checks."""
         found: dict[str, list[Key]] = {}
         for one in self.dump.of(WORKLOAD):
-            name = text(one, "status", "clusterName")
+            name = get_str(one, "status", "clusterName")
             if name and condition_of(one, "Finished").get("status") != "True":
                 found.setdefault(self._cluster_of(name), []).append(key_of(one))
         return {cluster: tuple(keys) for cluster, keys in found.items()}
@@ -341,7 +341,7 @@ def _table_with(table: Mapping[Key, Object], changes: Mapping[Key, Object | None
     for key, obj in changes.items():
         there = found.pop(key, None)
         if obj is not None:
-            version = str(at(there, "metadata", "resourceVersion") or "")
+            version = str(get_value(there, "metadata", "resourceVersion") or "")
             later = str(int(version) + 1) if version.isdecimal() else f"{version}+"
             found[key] = obj | {"metadata": obj["metadata"] | {"resourceVersion": later}}
     return found

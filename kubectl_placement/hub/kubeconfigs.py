@@ -9,7 +9,7 @@ from itertools import chain
 
 from kubectl_placement.hub.dump import Object
 from placement_ac.core.api.constants import KUBECONFIG_KEY
-from placement_ac.core.api.fields import text
+from placement_ac.core.api.fields import get_str
 from placement_ac.core.kubeconfig.read import read_kubeconfig
 from placement_ac.core.kubeconfig.source import ClusterAccess
 
@@ -20,7 +20,7 @@ def server_and_user(secret: Object | None) -> tuple[str, ...] | None:
     None: it cannot be read, or only Kueue can use it, and more may tell it apart (a file of its Pod).
     """
     try:
-        content = base64.b64decode(text(secret, "data", KUBECONFIG_KEY), validate=True)
+        content = base64.b64decode(get_str(secret, "data", KUBECONFIG_KEY), validate=True)
     except ValueError:
         return None
     access = read_kubeconfig(content)

@@ -28,7 +28,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.decode import checks_listed
 from placement_ac.core.api.fields import Key as ObjectKey
-from placement_ac.core.api.fields import key_of, text
+from placement_ac.core.api.fields import get_str, key_of
 from placement_ac.core.credentials.named_secret import clusters_of_secret
 from placement_ac.core.inputs.state import Key
 
@@ -141,7 +141,7 @@ def _checks_of_changes(before: Dump, now: Dump, changes: Changes) -> Iterator[se
     for kind, (was, present) in changes.items():
         for obj in (*was.values(), *present.values()):
             if kind is EVENT:
-                yield {text(obj, "involvedObject", "name")}
+                yield {get_str(obj, "involvedObject", "name")}
             elif kind is ADMISSION_CHECK:
                 yield {key_of(obj)[1]}
             elif kind in _QUEUES:
@@ -158,13 +158,13 @@ def _clusters_of_changes(changes: Changes) -> Iterator[str]:
                 if kind is SECRET:
                     yield from clusters_of_secret(name)
                 else:
-                    yield from (name, text(obj, "metadata", "labels", LABEL_CLUSTER))
+                    yield from (name, get_str(obj, "metadata", "labels", LABEL_CLUSTER))
 
 
 def _queue_of(kind: Kind, obj: Object) -> str:
     """Return the ClusterQueue whose row an object counts in."""
     if kind is CLUSTER_QUEUE:
         return key_of(obj)[1]
-    return text(
+    return get_str(
         obj, *(("status", "admission", "clusterQueue") if kind is WORKLOAD else ("spec", "clusterQueue"))
     )

@@ -37,7 +37,7 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.decode import secret
-from placement_ac.core.api.fields import Key, key_of, listed, name_of, section, text
+from placement_ac.core.api.fields import Key, get_dict, get_list, get_str, key_of, name_of
 from placement_ac.core.api.kueue_deployment import is_kueue
 from placement_ac.core.safe_yaml import NotYaml, load_yaml, yaml_errors
 
@@ -92,7 +92,7 @@ def _head(obj: Object, *fields: str) -> Object:
 
 
 def _is_ours(event: Object) -> bool:
-    return FIELD_MANAGER in (text(event, "reportingComponent"), text(event, "source", "component"))
+    return FIELD_MANAGER in (get_str(event, "reportingComponent"), get_str(event, "source", "component"))
 
 
 def _with_known_annotations(obj: Any) -> Any:
@@ -100,7 +100,7 @@ def _with_known_annotations(obj: Any) -> Any:
     return _changed(
         obj,
         "annotations",
-        lambda whole: {key: value for key, value in section(whole, "annotations").items() if is_read(key)},
+        lambda whole: {key: value for key, value in get_dict(whole, "annotations").items() if is_read(key)},
     )
 
 
@@ -116,7 +116,7 @@ def _changed(node: Any, field: str, value_of: Callable[[Object], Any]) -> Any:
 
 def _secret(obj: Object, number: int) -> Object:
     """Return a Secret without values. `number`: the same for kubeconfigs of the same server and user."""
-    data: dict[str, Any] = dict.fromkeys(section(obj, "data"), _REPLACED)
+    data: dict[str, Any] = dict.fromkeys(get_dict(obj, "data"), _REPLACED)
     found = secret(obj)
     if KUBECONFIG_KEY in data and not found.problem:
         times = {"iat": found.issued, "exp": found.expires}
@@ -136,17 +136,20 @@ def _token(claims: Mapping[str, object]) -> str:
 def _deployment(obj: Object) -> Object:
     """Return a Deployment; arguments are kept of the containers whose arguments are read."""
     one = controller_container(obj) or {}
-    with_args = {"manager"} if is_kueue(obj) else {text(one, "name")}
-    template = pod_template(section(obj, "spec", "template"), with_args)
-    spec = {key: section(obj, "spec")[key] for key in ("replicas", "selector") if key in section(obj, "spec")}
+    with_args = {"manager"} if is_kueue(obj) else {get_str(one, "name")}
+    template = pod_template(get_dict(obj, "spec", "template"), with_args)
+    spec = {
+        key: get_dict(obj, "spec")[key] for key in ("replicas", "selector") if key in get_dict(obj, "spec")
+    }
     return _head(obj, "status") | {"spec": spec | {"template": template}}
 
 
 def _workload(obj: Object) -> Object:
     pod_sets = [
-        {**one, "template": job_template(section(one, "template"))} for one in listed(obj, "spec", "podSets")
+        {**one, "template": job_template(get_dict(one, "template"))}
+        for one in get_list(obj, "spec", "podSets")
     ]
-    return _head(obj, "status") | {"spec": {**section(obj, "spec"), "podSets": pod_sets}}
+    return _head(obj, "status") | {"spec": {**get_dict(obj, "spec"), "podSets": pod_sets}}
 
 
 # -- ConfigMaps
@@ -157,15 +160,15 @@ def _files(dump: Dump) -> Mapping[Key, str]:
     found = {(key_of(one)[0], config_map_name(one)): CONFIG_KEY for one in deployments(dump)}
     for one in dump.of(DEPLOYMENT):
         if is_kueue(one):
-            volumes = listed(one, "spec", "template", "spec", "volumes")
-            names = (KUEUE_CONFIG_MAP, *(text(volume, "configMap", "name") for volume in volumes))
+            volumes = get_list(one, "spec", "template", "spec", "volumes")
+            names = (KUEUE_CONFIG_MAP, *(get_str(volume, "configMap", "name") for volume in volumes))
             found |= {(key_of(one)[0], name): KUEUE_CONFIG_KEY for name in names}
     return found
 
 
 def _config_map(obj: Object, file: str) -> Object:
     """Return a ConfigMap in which only the settings file still has its text."""
-    texts = section(obj, "data")
+    texts = get_dict(obj, "data")
     data = {key: _settings_text(str(value)) if key == file else REDACTED for key, value in texts.items()}
     return _head(obj) | {"data": data}
 
@@ -182,7 +185,7 @@ def _settings_text(content: str) -> str:
 
 
 def _hidden_variables(plugin: Object) -> list[Object]:
-    return [{**one, "value": REDACTED} for one in listed(plugin, "env")]
+    return [{**one, "value": REDACTED} for one in get_list(plugin, "env")]
 
 
 # -- ClusterProfiles
@@ -190,15 +193,15 @@ def _hidden_variables(plugin: Object) -> list[Object]:
 
 def _cluster_profile(obj: Object) -> Object:
     """Return a ClusterProfile without properties, and extensions of its clusters, which may hold anything."""
-    status = {key: value for key, value in section(obj, "status").items() if key != "properties"}
+    status = {key: value for key, value in get_dict(obj, "status").items() if key != "properties"}
     for field in ("accessProviders", "credentialProviders"):
         if field in status:
-            status[field] = [{**one, "cluster": _cluster(one)} for one in listed(status, field)]
+            status[field] = [{**one, "cluster": _cluster(one)} for one in get_list(status, field)]
     return _head(obj, "spec") | {"status": status}
 
 
 def _cluster(provider: Mapping[str, Any]) -> dict[str, Any]:
-    cluster = {key: value for key, value in section(provider, "cluster").items() if key != "extensions"}
+    cluster = {key: value for key, value in get_dict(provider, "cluster").items() if key != "extensions"}
     return cluster | {key: _without_user(cluster[key]) for key in ("server", "proxy-url") if key in cluster}
 
 
@@ -215,15 +218,15 @@ def _managed_cluster(obj: Object) -> Object:
     """Return a ManagedCluster without users and passwords in its addresses."""
     configs = [
         {**one, "url": _without_user(one.get("url"))}
-        for one in listed(obj, "spec", "managedClusterClientConfigs")
+        for one in get_list(obj, "spec", "managedClusterClientConfigs")
     ]
-    spec = dict(section(obj, "spec"))
+    spec = dict(get_dict(obj, "spec"))
     return obj | {"spec": spec | ({"managedClusterClientConfigs": configs} if configs else {})}
 
 
 def _definition(obj: Object) -> Object:
     """Return a CustomResourceDefinition without the address of its conversion webhook."""
-    spec = {key: value for key, value in section(obj, "spec").items() if key != "conversion"}
+    spec = {key: value for key, value in get_dict(obj, "spec").items() if key != "conversion"}
     return _head(obj, "status") | {"spec": spec}
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from kubectl_placement.scheduling.engine import DISABLE_ANNOTATION
 from placement_ac.config.load import PREFIX
 from placement_ac.core.api.constants import ANNOTATION_CLUSTER_NAMES
-from placement_ac.core.api.fields import listed, section
+from placement_ac.core.api.fields import get_dict, get_list
 
 REDACTED: Final = "redacted"
 OUR_ANNOTATIONS: Final = "placement-ac.open-cluster-management.io/"
@@ -31,10 +31,10 @@ def is_read(annotation: str) -> bool:
 def job_template(template: Mapping[str, Any]) -> dict[str, Any]:
     """Return the Pod template of a job, with all that decides to which cluster it goes."""
     kept = pod_template(template)
-    annotations = section(template, "metadata", "annotations")
+    annotations = get_dict(template, "metadata", "annotations")
     if chosen := {key: value for key, value in annotations.items() if is_read(key)}:
         kept["metadata"]["annotations"] = chosen
-    required = _kept(section(template, "spec", "affinity", "nodeAffinity"), (_REQUIRED,))
+    required = _kept(get_dict(template, "spec", "affinity", "nodeAffinity"), (_REQUIRED,))
     if required:
         kept["spec"]["affinity"] = {"nodeAffinity": required}
     return kept
@@ -42,14 +42,14 @@ def job_template(template: Mapping[str, Any]) -> dict[str, Any]:
 
 def pod_template(template: Mapping[str, Any], with_args: Collection[str] = ()) -> dict[str, Any]:
     """Return a Pod template; `with_args`: the containers that keep their arguments."""
-    spec = section(template, "spec")
+    spec = get_dict(template, "spec")
     kept = _kept(spec, _POD_FIELDS)
     for field in _CONTAINER_LISTS:
         if field in spec:
-            kept[field] = [_container(one, with_args) for one in listed(spec, field)]
+            kept[field] = [_container(one, with_args) for one in get_list(spec, field)]
     if "volumes" in spec:
-        kept["volumes"] = [_kept(one, ("name", *_VOLUME_SOURCES)) for one in listed(spec, "volumes")]
-    return {"metadata": _kept(section(template, "metadata"), ("labels",)), "spec": kept}
+        kept["volumes"] = [_kept(one, ("name", *_VOLUME_SOURCES)) for one in get_list(spec, "volumes")]
+    return {"metadata": _kept(get_dict(template, "metadata"), ("labels",)), "spec": kept}
 
 
 def _container(one: Mapping[str, Any], with_args: Collection[str]) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def _container(one: Mapping[str, Any], with_args: Collection[str]) -> dict[str, 
     if "args" in one and one.get("name") in with_args:
         kept["args"] = one["args"]
     if "env" in one:
-        kept["env"] = [_variable(entry) for entry in listed(one, "env")]
+        kept["env"] = [_variable(entry) for entry in get_list(one, "env")]
     return kept
 
 

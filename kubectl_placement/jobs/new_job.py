@@ -33,7 +33,7 @@ from placement_ac.core.api.constants import (
     WORKLOAD,
 )
 from placement_ac.core.api.decode import workload_with_job
-from placement_ac.core.api.fields import section, text
+from placement_ac.core.api.fields import get_dict, get_str
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.ignored import ignored
 
@@ -114,8 +114,8 @@ class _QueuedJob(NamedTuple):
 def _queued(view: HubView, manifest: Object) -> _QueuedJob:
     is_workload = manifest["kind"] == WORKLOAD.kind
     namespace = manifest["metadata"].get("namespace") or DEFAULT_NAMESPACE
-    spec = section(manifest, "spec") if is_workload else _workload_spec(view, manifest, namespace)
-    queue = text(spec, "queueName")
+    spec = get_dict(manifest, "spec") if is_workload else _workload_spec(view, manifest, namespace)
+    queue = get_str(spec, "queueName")
     path = queue_path(view, namespace, queue) if queue else QueuePath("", problem=_without_queue(is_workload))
     return _QueuedJob(namespace, dict(spec), path)
 
@@ -131,7 +131,7 @@ def _unknown(view: HubView) -> Iterator[str]:
 
 
 def _notes(job: Object) -> Iterator[str]:
-    annotations = {} if job["kind"] == WORKLOAD.kind else section(job, "metadata", "annotations")
+    annotations = {} if job["kind"] == WORKLOAD.kind else get_dict(job, "metadata", "annotations")
     for name in _ON_TEMPLATES:
         if name in annotations:
             yield f"move the annotation {name} to the Pod template: Kueue does not copy it from the Job"
@@ -139,7 +139,7 @@ def _notes(job: Object) -> Iterator[str]:
 
 def _workload_spec(view: HubView, job: Object, namespace: str) -> Object:
     """Return the spec of the Workload that Kueue makes for a Job."""
-    queue = text(job, "metadata", "labels", QUEUE_LABEL)
+    queue = get_str(job, "metadata", "labels", QUEUE_LABEL)
     if not queue and view.dump.find(LOCAL_QUEUE, DEFAULT_QUEUE, namespace):
         queue = DEFAULT_QUEUE
     return {"active": True, "queueName": queue, "podSets": [job_podset(job)]}

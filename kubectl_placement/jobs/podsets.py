@@ -12,7 +12,7 @@ from typing import Any, Final
 from kubectl_placement.hub.dump import Object
 from kubectl_placement.hub.hub_view import HubView
 from placement_ac.core.api.constants import CLUSTER_QUEUE
-from placement_ac.core.api.fields import integer, listed, section, text, words
+from placement_ac.core.api.fields import get_dict, get_int, get_list, get_str, get_strs
 from placement_ac.core.api.pod_requests import podset_requests
 from placement_ac.core.api.quantities import format_milli
 from placement_ac.core.api.text import joined
@@ -24,14 +24,14 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,10}")
 
 def job_podset(job: Object) -> dict[str, Any]:
     """Return the podSet of a Job."""
-    parallelism, completions = (integer(job, "spec", field) for field in ("parallelism", "completions"))
+    parallelism, completions = (get_int(job, "spec", field) for field in ("parallelism", "completions"))
     count = 1 if parallelism is None else parallelism
     podset = {
         "name": "main",
         "count": count if completions is None else min(count, completions),
-        "template": dict(section(job, "spec", "template")),
+        "template": dict(get_dict(job, "spec", "template")),
     }
-    least = text(job, "metadata", "annotations", MIN_PARALLELISM)
+    least = get_str(job, "metadata", "annotations", MIN_PARALLELISM)
     return podset | ({"minCount": int(least)} if _INTEGER.fullmatch(least) else {})
 
 
@@ -40,13 +40,13 @@ def admission(view: HubView, queue: str, spec: Object) -> dict[str, Any]:
     covered = _covered(view, queue)
     assignments = [
         {
-            "name": text(podset, "name"),
+            "name": get_str(podset, "name"),
             "count": _count(podset),
             "resourceUsage": {
                 name: format_milli(amount) for name, amount in _requests(podset) if name in covered
             },
         }
-        for podset in listed(spec, "podSets")
+        for podset in get_list(spec, "podSets")
     ]
     return {"clusterQueue": queue, "podSetAssignments": assignments}
 
@@ -54,7 +54,7 @@ def admission(view: HubView, queue: str, spec: Object) -> dict[str, Any]:
 def not_covered(view: HubView, queue: str, spec: Object) -> Iterator[str]:
     """Yield a note if the hub's ClusterQueue lacks resources that the job requests."""
     if covered := _covered(view, queue):
-        requested = (name for podset in listed(spec, "podSets") for name, _ in podset_requests(podset))
+        requested = (name for podset in get_list(spec, "podSets") for name, _ in podset_requests(podset))
         if missing := [name for name in dict.fromkeys(requested) if name not in covered]:
             yield (
                 f"ClusterQueue {queue} does not cover {joined(missing)}: the job gets quota only if Kueue's "
@@ -64,12 +64,12 @@ def not_covered(view: HubView, queue: str, spec: Object) -> Iterator[str]:
 
 def _covered(view: HubView, queue: str) -> frozenset[str]:
     """Return the resources for which the hub's ClusterQueue has quota."""
-    groups = listed(view.dump.find(CLUSTER_QUEUE, queue), "spec", "resourceGroups")
-    return frozenset(name for group in groups for name in words(group, "coveredResources"))
+    groups = get_list(view.dump.find(CLUSTER_QUEUE, queue), "spec", "resourceGroups")
+    return frozenset(name for group in groups for name in get_strs(group, "coveredResources"))
 
 
 def _count(podset: Any) -> int:
-    count = integer(podset, "count")
+    count = get_int(podset, "count")
     return 1 if count is None else count
 
 

@@ -7,7 +7,7 @@ from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.jobs.choice import placements_of
 from placement_ac.core.api.constants import CLUSTER_QUEUE, LOCAL_QUEUE, Kind
 from placement_ac.core.api.decode import checks_listed
-from placement_ac.core.api.fields import text
+from placement_ac.core.api.fields import get_str
 from placement_ac.core.api.text import did_you_mean, joined
 
 
@@ -26,7 +26,7 @@ def queue_path(view: HubView, namespace: str, queue: str) -> QueuePath:
     found = view.dump.find(LOCAL_QUEUE, queue, namespace)
     if found is None:
         return QueuePath(queue, problem=_missing(view.dump, LOCAL_QUEUE, queue, namespace))
-    name = text(found, "spec", "clusterQueue")
+    name = get_str(found, "spec", "clusterQueue")
     cluster_queue = view.dump.find(CLUSTER_QUEUE, name)
     if cluster_queue is None:
         return QueuePath(queue, name, problem=_missing(view.dump, CLUSTER_QUEUE, name))

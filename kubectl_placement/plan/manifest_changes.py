@@ -27,7 +27,7 @@ from placement_ac.core.api.constants import (
     Kind,
     Resource,
 )
-from placement_ac.core.api.fields import Key, at, key_of
+from placement_ac.core.api.fields import Key, get_value, key_of
 
 PLANNED_KINDS: Final = frozenset((*DECISION_KINDS, *QUEUE_KINDS)) - {WORKLOAD}
 """The kinds that a plan considers; other manifests are ignored."""
@@ -231,13 +231,13 @@ def _problems(obj: Object, kind: Kind, version: str) -> Iterator[str]:
         best = kind.at(kind.versions[0]).api_version
         yield f"write apiVersion {best}: {obj['apiVersion']} is unknown"
     for path, what in _SHAPES.get(kind, {"spec": _OBJECT}).items():
-        found = at(obj, *path.split("."))
+        found = get_value(obj, *path.split("."))
         if found is not None and not what.holds(found):
             yield f"{what.fix}: {path} is not {what.description}"
     if kind in _PARSERS and (problem := _PARSERS[kind](obj)):
         yield f"see `kubectl explain {kind.plural}.{problem.split(':')[0]}`: {problem}"
     name = obj["metadata"]["name"]
-    if kind == SET_BINDING and at(obj, "spec", "clusterSet") != name:
+    if kind == SET_BINDING and get_value(obj, "spec", "clusterSet") != name:
         yield f"write spec.clusterSet {name}: OCM requires the binding's own name"
 
 

@@ -16,7 +16,7 @@ from kubectl_placement.scheduling import SchedulingResult
 from kubectl_placement.scheduling.affected import AffectedPlacements
 from kubectl_placement.scheduling.fleet import Fleet, own_decisions
 from placement_ac.core.api.constants import MANAGED_CLUSTER, PLACEMENT, PLACEMENT_DECISION, PLACEMENT_SCORE
-from placement_ac.core.api.fields import Key, Obj, key_of, listed, name_of, section
+from placement_ac.core.api.fields import Key, Obj, get_dict, get_list, key_of, name_of
 
 ALREADY_DIFFERENT: Final = (
     "without these manifests, OCM would already decide differently for this Placement: scores have changed,"
@@ -105,13 +105,13 @@ def _reschedule_one(view: HubView, after: HubView, placement: Object, fleet: Fle
 def _is_decided(view: HubView, placement: Obj) -> bool:
     """Whether OCM has decided for a Placement."""
     has_status = any("status" in one for one in own_decisions(placement, view.fleet))
-    return has_status or "numberOfSelectedClusters" in section(placement, "status")
+    return has_status or "numberOfSelectedClusters" in get_dict(placement, "status")
 
 
 def _matches(outcome: SchedulingResult, placement: Obj, there: Iterable[Obj]) -> bool:
     """Whether it equals OCM's present decision."""
     status = {key: value for key, value in outcome.status.items() if key != "conditions"}
-    kept = section(placement, "status")
+    kept = get_dict(placement, "status")
     wanted, found = _entries(outcome.decisions), _entries(there)
     return (
         wanted.keys() == found.keys()
@@ -125,7 +125,7 @@ def _matches(outcome: SchedulingResult, placement: Obj, there: Iterable[Obj]) ->
 
 def _entries(decisions: Iterable[Obj]) -> dict[str, tuple[Any, ...]]:
     return {
-        name_of(one): (listed(one, "status", "decisions"), dict(section(one, "metadata", "labels")))
+        name_of(one): (get_list(one, "status", "decisions"), dict(get_dict(one, "metadata", "labels")))
         for one in decisions
     }
 
@@ -160,7 +160,7 @@ def decisions_as_changes(view: HubView, found: Mapping[Key, SchedulingResult | N
 
 
 def _decision_objects(placement: Obj, fleet: Fleet, outcome: SchedulingResult) -> list[Object]:
-    there = {key_of(one): section(one, "metadata") for one in own_decisions(placement, fleet)}
+    there = {key_of(one): get_dict(one, "metadata") for one in own_decisions(placement, fleet)}
     return [
         {
             **wanted,

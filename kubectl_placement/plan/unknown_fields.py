@@ -11,7 +11,7 @@ from typing import Any, Final
 from kubectl_placement.hub.dump import Dump, Object
 from kubectl_placement.plan.validity import Schema, schema_of
 from placement_ac.core.api.constants import Resource
-from placement_ac.core.api.fields import section
+from placement_ac.core.api.fields import get_dict
 
 _ALWAYS: Final = ("apiVersion", "kind", "metadata")
 MAX_SHOWN: Final = 10
@@ -33,22 +33,22 @@ def unknown_fields(obj: Object, resource: Resource, dump: Dump) -> Iterator[str]
 
 def spec_defaults(resource: Resource, dump: Dump) -> dict[str, Any]:
     """Return the values that the API server sets in `spec`; {} if no schema is known."""
-    known = section(schema_of(resource, dump), "properties", "spec", "properties")
+    known = get_dict(schema_of(resource, dump), "properties", "spec", "properties")
     return {key: one["default"] for key, one in known.items() if isinstance(one, dict) and "default" in one}
 
 
 def _unknown(value: Any, schema: Schema, path: str) -> Iterator[tuple[str, list[str]]]:
     """Yield the path of each unknown field, and the names that are known there."""
     if isinstance(value, list):
-        items = section(schema, "items")
+        items = get_dict(schema, "items")
         for number, item in enumerate(value):
             yield from _unknown(item, items, f"{path}[{number}]")
-    properties = section(schema, "properties")
+    properties = get_dict(schema, "properties")
     if not isinstance(value, dict) or not properties or schema.get(_PRESERVE):
         return  # a map of any keys, or a reference to a schema that was not read
     for key, below in value.items():
         here = f"{path}.{key}".removeprefix(".")
         if key in properties:
-            yield from _unknown(below, section(properties, key), here)
+            yield from _unknown(below, get_dict(properties, key), here)
         else:
             yield here, sorted(properties)

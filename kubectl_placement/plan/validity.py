@@ -14,7 +14,7 @@ from kubectl_placement.hub.kinds import CRD
 from kubectl_placement.structural_schema.schema_node import SchemaNode, prune_and_default
 from kubectl_placement.structural_schema.validation import StatusCause, validate
 from placement_ac.core.api.constants import Resource
-from placement_ac.core.api.fields import listed, section
+from placement_ac.core.api.fields import get_dict, get_list
 
 Schema = Mapping[str, Any]
 _IDENTITY: Final = ("apiVersion", "kind", "metadata")
@@ -49,8 +49,8 @@ def schema_of(resource: Resource, dump: Dump) -> Schema:
     if resource in dump.schemas:
         return dump.schemas[resource]
     crd = dump.find(CRD, f"{resource.of.plural}.{resource.of.group}") or {}
-    versions = (one for one in listed(crd, "spec", "versions") if one.get("name") == resource.version)
-    return next((section(one, "schema", "openAPIV3Schema") for one in versions), {})
+    versions = (one for one in get_list(crd, "spec", "versions") if one.get("name") == resource.version)
+    return next((get_dict(one, "schema", "openAPIV3Schema") for one in versions), {})
 
 
 def validity(before: Object | None, after: Object, schema: Schema) -> Validity:

@@ -39,7 +39,7 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.decode import placement, scores
-from placement_ac.core.api.fields import Key, key_of, listed, section, text
+from placement_ac.core.api.fields import Key, get_dict, get_list, get_str, key_of
 from placement_ac.core.api.schemas import Condition
 from placement_ac.core.api.text import enumeration
 from placement_ac.core.decisions.ocm import rank, read
@@ -137,7 +137,7 @@ def _relevant(view: HubView, applied: Iterable[ManifestChange]) -> Changes:
 def _placement_key(view: HubView, name: str) -> Key:
     """Return the key of the Placement of that name that the controller uses, or would use."""
     there = view.placement(name)
-    return (text(there, "metadata", "namespace") if there else view.settings.placement_namespace[0]), name
+    return (get_str(there, "metadata", "namespace") if there else view.settings.placement_namespace[0]), name
 
 
 def _warnings(
@@ -160,7 +160,7 @@ def _warnings(
 
 def _is_ours(view: HubView, change: ManifestChange) -> bool:
     """Whether the controller writes this object of Kueue, or will: others may write their own by hand."""
-    label = text(change.after, "metadata", "labels", LABEL_MANAGED_BY)
+    label = get_str(change.after, "metadata", "labels", LABEL_MANAGED_BY)
     names = {one.placement for one in view.our_checks}
     if label == MANAGED_BY or (change.kind == MULTIKUEUE_CONFIG and change.key[1] in names):
         return True
@@ -295,15 +295,15 @@ def _planned_placement(
     )
     is_edited = before.placement.get("spec") != after.placement.get("spec")
     targets = after.targets
-    status = section(after.placement, "status")
+    status = get_dict(after.placement, "status")
     return plan_report.PlannedPlacement(
         plan=plan_report.PlacementPlan(
             *after.key,
             decisions=after.decided_clusters,
-            groups=tuple(dict(group) for group in listed(status, "decisionGroups")),
+            groups=tuple(dict(group) for group in get_list(status, "decisionGroups")),
             conditions=tuple(
-                plan_report.PlacementCondition(*(text(one, key) for key in CONDITION_FIELDS))
-                for one in listed(status, "conditions")
+                plan_report.PlacementCondition(*(get_str(one, key) for key in CONDITION_FIELDS))
+                for one in get_list(status, "conditions")
             ),
             added=added,
             removed=removed,

@@ -15,7 +15,7 @@ import aiohttp
 
 from kubectl_placement.timeline.model import Point
 from placement_ac.core.api.errors import Refused, Unavailable
-from placement_ac.core.api.fields import text
+from placement_ac.core.api.fields import get_str
 from placement_ac.observability.logs import redacted
 from placement_ac.observability.metric_definitions import CLUSTERS
 
@@ -39,7 +39,7 @@ async def cluster_counts(
     answer = await _ask(f"{url.rstrip('/')}/api/v1/query_range", query)
     try:
         points = {
-            text(one, "metric", "state"): _points(one["values"], step) for one in answer["data"]["result"]
+            get_str(one, "metric", "state"): _points(one["values"], step) for one in answer["data"]["result"]
         }
     except (KeyError, TypeError, ValueError, OverflowError):
         raise Refused("set --prometheus to the URL of a Prometheus: the server at this URL is none") from None

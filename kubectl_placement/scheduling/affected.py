@@ -28,7 +28,7 @@ class AffectedPlacements:
 
     def of_decision(self, key: Key, fleet: Fleet) -> set[Key]:
         """Return the present and the former Placement of the decision."""
-        now = fields.text(fleet.decisions.get(key), "metadata", "labels", PLACEMENT_LABEL)
+        now = fields.get_str(fleet.decisions.get(key), "metadata", "labels", PLACEMENT_LABEL)
         before = self._placement_of.pop(key, "")
         if now:
             self._placement_of[key] = now
@@ -76,14 +76,14 @@ def sets_holding(cluster: Obj | None, fleet: Fleet) -> frozenset[str]:
 
 
 def _may_use(placement: Obj, cluster_set: str) -> bool:
-    asked = fields.words(placement, "spec", "clusterSets")
+    asked = fields.get_strs(placement, "spec", "clusterSets")
     return not asked or cluster_set in asked
 
 
 def _prioritizes(placement: Obj, score: str) -> bool:
-    configs = fields.listed(placement, "spec", "prioritizerPolicy", "configurations")
+    configs = fields.get_list(placement, "spec", "prioritizerPolicy", "configurations")
     return any(
-        fields.text(one, "scoreCoordinate", "type") == "AddOn"
-        and fields.text(one, "scoreCoordinate", "addOn", "resourceName") == score
+        fields.get_str(one, "scoreCoordinate", "type") == "AddOn"
+        and fields.get_str(one, "scoreCoordinate", "addOn", "resourceName") == score
         for one in configs
     )

@@ -33,7 +33,7 @@ from kubectl_placement.scheduling.cel_regex import Regex
 from kubectl_placement.scheduling.cel_syntax import plain_syntax
 from kubectl_placement.scheduling.fleet import Fleet
 from kubectl_placement.scheduling.selectors import UnsupportedError
-from placement_ac.core.api.fields import Obj, listed, name_of, section
+from placement_ac.core.api.fields import Obj, get_dict, get_list, name_of
 from placement_ac.core.api.label_selector import SelectorError
 
 _MACROS = frozenset(("map", "filter", "all", "exists", "exists_one"))
@@ -139,7 +139,7 @@ def _scores_of(fleet: Fleet) -> Function:
         found = fleet.scores.get((str(name_of(cluster)), str(name)))
         if found is None:
             raise ValueError(f"failed to get score {name}")
-        items = listed(found, "status", "scores")
+        items = get_list(found, "status", "scores")
         return json_to_cel([{"name": one.get("name"), "value": one.get("value")} for one in items])
 
     return scores
@@ -147,9 +147,9 @@ def _scores_of(fleet: Fleet) -> Function:
 
 def _as_typed(cluster: Obj) -> dict[str, Any]:
     """Return `cluster` with its quantities as text, as Go's typed object holds them."""
-    status = section(cluster, "status")
+    status = get_dict(cluster, "status")
     amounts = {
-        field: {name: str(value) for name, value in section(status, field).items()}
+        field: {name: str(value) for name, value in get_dict(status, field).items()}
         for field in ("allocatable", "capacity")
         if field in status
     }

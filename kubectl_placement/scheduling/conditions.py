@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from kubectl_placement.scheduling.sets import Pool
-from placement_ac.core.api.fields import Obj, format_time, text
+from placement_ac.core.api.fields import Obj, format_time, get_str
 
 
 class MisconfiguredError(ValueError):
@@ -59,12 +59,12 @@ def satisfied(asked: Sequence[str], pool: Pool, selected: int, unscheduled: int)
 
 def merged(existing: Sequence[Obj], wanted: Sequence[Obj], now: datetime) -> list[Obj]:
     """Put `wanted` into `existing`; the time of a condition changes with its status only."""
-    result = {text(condition, "type"): condition for condition in existing}
+    result = {get_str(condition, "type"): condition for condition in existing}
     for condition in wanted:
-        kind = text(condition, "type")
+        kind = get_str(condition, "type")
         before = result.get(kind, {})
-        same = text(before, "status") == text(condition, "status")
-        since = text(before, "lastTransitionTime") if same else format_time(now)
+        same = get_str(before, "status") == get_str(condition, "status")
+        since = get_str(before, "lastTransitionTime") if same else format_time(now)
         result[kind] = {**before, **condition, "lastTransitionTime": since or format_time(now)}
     return list(result.values())
 

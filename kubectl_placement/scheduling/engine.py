@@ -53,7 +53,7 @@ def schedule(placement: Obj, fleet: Fleet, now: datetime, *, write_scores: bool 
     """
     if fields.is_terminating(placement):
         return SchedulingResult(hold="the Placement is being deleted")
-    if fields.at(placement, "metadata", "annotations", DISABLE_ANNOTATION) == "true":
+    if fields.get_value(placement, "metadata", "annotations", DISABLE_ANNOTATION) == "true":
         return SchedulingResult(hold=f"the Placement is annotated {DISABLE_ANNOTATION}")
     try:
         pool = pool_for(placement, fleet)
@@ -69,9 +69,9 @@ def schedule(placement: Obj, fleet: Fleet, now: datetime, *, write_scores: bool 
 
 def _decide(placement: Obj, fleet: Fleet, pool: Pool, now: datetime, write_scores: bool) -> SchedulingResult:
     ranking = _rank(placement, pool, fleet, now)
-    number = fields.integer(placement, "spec", "numberOfClusters")
+    number = fields.get_int(placement, "spec", "numberOfClusters")
     chosen = ranking.ranked if number is None else ranking.ranked[: max(number, 0)]
-    by_score = write_scores and fields.text(placement, "spec", "sortBy") == "Score"
+    by_score = write_scores and fields.get_str(placement, "spec", "sortBy") == "Score"
     ordered = chosen if by_score else sorted(chosen)
     groups, objection = grouped(placement, [pool.members[name] for name in ordered])
     entries = {name: _entry(name, ranking.score[name] if write_scores else 0) for name in chosen}
@@ -80,7 +80,9 @@ def _decide(placement: Obj, fleet: Fleet, pool: Pool, now: datetime, write_score
     unscheduled = 0 if number is None or ranking.objection else number - len(chosen)
     wanted = [
         conditions.misconfigured(objection or ranking.objection),
-        conditions.satisfied(fields.words(placement, "spec", "clusterSets"), pool, len(chosen), unscheduled),
+        conditions.satisfied(
+            fields.get_strs(placement, "spec", "clusterSets"), pool, len(chosen), unscheduled
+        ),
     ]
     return SchedulingResult(
         make_verdicts=lambda: _verdicts(placement, fleet, pool, ranking, chosen, groups),
@@ -88,10 +90,10 @@ def _decide(placement: Obj, fleet: Fleet, pool: Pool, now: datetime, write_score
         prioritizers=ranking.scored,
         decisions=decisions,
         status={
-            **fields.section(placement, "status"),
+            **fields.get_dict(placement, "status"),
             "numberOfSelectedClusters": len(chosen),
             "decisionGroups": statuses,
-            "conditions": conditions.merged(fields.listed(placement, "status", "conditions"), wanted, now),
+            "conditions": conditions.merged(fields.get_list(placement, "status", "conditions"), wanted, now),
         },
         warnings=(
             *(

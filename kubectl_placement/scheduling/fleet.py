@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar
 
-from placement_ac.core.api.fields import Key, Obj, key_of, labels_of, listed, text
+from placement_ac.core.api.fields import Key, Obj, get_list, get_str, key_of, labels_of
 
 T = TypeVar("T")
 Memo: TypeAlias = dict[tuple[str, int], tuple[Obj, str]]
@@ -20,7 +20,10 @@ PLACEMENT_LABEL = f"{GROUP}/placement"
 
 def claims_of(cluster: Obj) -> dict[str, str]:
     """Return the ClusterClaims of a ManagedCluster; the last claim of a name wins."""
-    return {text(claim, "name"): text(claim, "value") for claim in listed(cluster, "status", "clusterClaims")}
+    return {
+        get_str(claim, "name"): get_str(claim, "value")
+        for claim in get_list(cluster, "status", "clusterClaims")
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ class Fleet:
         """Return the fleet of these objects. Other kinds are ignored; the last object of a key wins."""
         kinds: dict[str, dict[Key, Obj]] = {kind: {} for kind in KINDS}
         for obj in objects:
-            kinds.get(text(obj, "kind"), {})[key_of(obj)] = obj
+            kinds.get(get_str(obj, "kind"), {})[key_of(obj)] = obj
         clusters, cluster_sets, bindings, scores, decisions = kinds.values()
         return cls(clusters, cluster_sets, bindings, scores, decisions)
 
@@ -84,7 +87,7 @@ def _decisions_of(placement: Key, fleet: Fleet) -> list[Obj]:
     def by_placement() -> dict[Key, list[Obj]]:
         found: dict[Key, list[Obj]] = {}
         for (namespace, _), decision in fleet.decisions.items():
-            key = namespace, text(labels_of(decision), PLACEMENT_LABEL)
+            key = namespace, get_str(labels_of(decision), PLACEMENT_LABEL)
             found.setdefault(key, []).append(decision)
         return found
 
@@ -93,4 +96,6 @@ def _decisions_of(placement: Key, fleet: Fleet) -> list[Obj]:
 
 def decided_names(decisions: Iterable[Obj]) -> list[str]:
     """Return the names of the clusters in `decisions`, as often as they occur."""
-    return [text(entry, "clusterName") for one in decisions for entry in listed(one, "status", "decisions")]
+    return [
+        get_str(entry, "clusterName") for one in decisions for entry in get_list(one, "status", "decisions")
+    ]

@@ -42,12 +42,12 @@ def grouped(placement: Obj, chosen: Sequence[Obj]) -> tuple[list[Group], Misconf
     """
     groups: list[Group] = []
     left = {fields.name_of(cluster): cluster for cluster in chosen}
-    strategy = fields.section(placement, "spec", "decisionStrategy", "groupStrategy")
+    strategy = fields.get_dict(placement, "spec", "decisionStrategy", "groupStrategy")
     try:
-        length = group_length(fields.at(strategy, "clustersPerDecisionGroup"), len(left))
-        for group in fields.listed(strategy, "decisionGroups"):
-            taken = _taken(fields.section(group, "groupClusterSelector"), left)
-            groups += (Group(fields.text(group, "groupName"), part) for part in _parts(taken, length))
+        length = group_length(fields.get_value(strategy, "clustersPerDecisionGroup"), len(left))
+        for group in fields.get_list(strategy, "decisionGroups"):
+            taken = _taken(fields.get_dict(group, "groupClusterSelector"), left)
+            groups += (Group(fields.get_str(group, "groupName"), part) for part in _parts(taken, length))
             for name in taken:
                 del left[name]
     except MisconfiguredError as objection:
@@ -120,7 +120,7 @@ def _decision(placement: Obj, number: int, labels: Obj, entries: list[Obj]) -> O
         "apiVersion": f"{GROUP}/v1beta1",
         "kind": "Placement",
         "name": name,
-        "uid": fields.text(placement, "metadata", "uid"),
+        "uid": fields.get_str(placement, "metadata", "uid"),
         "controller": True,
         "blockOwnerDeletion": True,
     }

@@ -60,9 +60,9 @@ class Predicate:
 
 def parse_predicate(selector: Obj) -> Predicate:
     """Read a ClusterSelector; raise SelectorError, UnsupportedError. Claims have no `matchLabels`."""
-    labels = read_label_selector(fields.section(selector, "labelSelector"))
-    claims = read_label_selector({**fields.section(selector, "claimSelector"), "matchLabels": EMPTY})
-    texts = fields.words(selector, "celSelector", "celExpressions")
+    labels = read_label_selector(fields.get_dict(selector, "labelSelector"))
+    claims = read_label_selector({**fields.get_dict(selector, "claimSelector"), "matchLabels": EMPTY})
+    texts = fields.get_strs(selector, "celSelector", "celExpressions")
     if not texts:
         return Predicate(labels, claims)
     from kubectl_placement.scheduling.cel import compile_expression  # noqa: PLC0415  # 70 ms to load, and few need it
@@ -72,9 +72,9 @@ def parse_predicate(selector: Obj) -> Predicate:
 
 def predicates_of(placement: Obj) -> list[Predicate]:
     """Read all predicates of `placement`; raise MisconfiguredError, UnsupportedError."""
-    wanted = fields.listed(placement, "spec", "predicates")
+    wanted = fields.get_list(placement, "spec", "predicates")
     try:
-        return [parse_predicate(fields.section(one, "requiredClusterSelector")) for one in wanted]
+        return [parse_predicate(fields.get_dict(one, "requiredClusterSelector")) for one in wanted]
     except SelectorError as error:
         raise MisconfiguredError(FilterStep.PREDICATE, str(error)) from error
 
@@ -93,14 +93,16 @@ def passing(placement: Obj, pool: Pool, fleet: Fleet) -> dict[str, Obj]:
             if not predicates or any(one.matches(cluster, fleet) for one in predicates)
         }
 
-    key = (pool.bound, pool.eligible, repr(fields.at(placement, "spec", "predicates")))
+    key = (pool.bound, pool.eligible, repr(fields.get_value(placement, "spec", "predicates")))
     return dict(fleet.cached(key, matching))
 
 
 def costly_expressions(placement: Obj, fleet: Fleet) -> list[str]:
     """Return a warning for each CEL expression of `placement` that was too costly for a cluster."""
-    selectors = [one.get("requiredClusterSelector") for one in fields.listed(placement, "spec", "predicates")]
-    texts = {text for one in selectors for text in fields.words(one, "celSelector", "celExpressions")}
+    selectors = [
+        one.get("requiredClusterSelector") for one in fields.get_list(placement, "spec", "predicates")
+    ]
+    texts = {text for one in selectors for text in fields.get_strs(one, "celSelector", "celExpressions")}
     return [f"the CEL expression {text} {why}" for text, why in fleet.costly.items() if text in texts]
 
 

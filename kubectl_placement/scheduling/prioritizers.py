@@ -58,21 +58,21 @@ def prioritizers_for(placement: Obj) -> list[Prioritizer]:
     A built-in one given again replaces the former weight, an add-on's adds to
     it, as OCM's map of pointers does.
     """
-    policy = fields.section(placement, "spec", "prioritizerPolicy")
-    mode = fields.text(policy, "mode")
+    policy = fields.get_dict(placement, "spec", "prioritizerPolicy")
+    mode = fields.get_str(policy, "mode")
     if mode not in ("", "Additive", "Exact"):
         raise MisconfiguredError("", f"incorrect prioritizer policy mode: {mode}")
     weights = {} if mode == "Exact" else dict(DEFAULT_WEIGHTS)
     addons = []
-    for config in fields.listed(policy, "configurations"):
-        if fields.at(config, "scoreCoordinate") is None:
+    for config in fields.get_list(policy, "configurations"):
+        if fields.get_value(config, "scoreCoordinate") is None:
             raise MisconfiguredError("", "scoreCoordinate field is required")
-        weight = fields.integer(config, "weight")
+        weight = fields.get_int(config, "weight")
         weight = 1 if weight is None else weight
-        if fields.text(config, "scoreCoordinate", "type") in ("", "BuiltIn"):
-            weights[fields.text(config, "scoreCoordinate", "builtIn")] = weight
+        if fields.get_str(config, "scoreCoordinate", "type") in ("", "BuiltIn"):
+            weights[fields.get_str(config, "scoreCoordinate", "builtIn")] = weight
         elif weight:
-            addons.append(_addon(fields.section(config, "scoreCoordinate"), weight))
+            addons.append(_addon(fields.get_dict(config, "scoreCoordinate"), weight))
     return [_built_in(name, weight) for name, weight in weights.items() if weight] + addons
 
 
@@ -83,9 +83,12 @@ def _built_in(name: str, weight: int) -> Prioritizer:
 
 
 def _addon(coordinate: Obj, weight: int) -> Prioritizer:
-    if fields.at(coordinate, "addOn") is None:
+    if fields.get_value(coordinate, "addOn") is None:
         raise MisconfiguredError("", "addOn should not be empty")
-    addon = fields.text(coordinate, "addOn", "resourceName"), fields.text(coordinate, "addOn", "scoreName")
+    addon = (
+        fields.get_str(coordinate, "addOn", "resourceName"),
+        fields.get_str(coordinate, "addOn", "scoreName"),
+    )
     return Prioritizer(f"AddOn/{'/'.join(addon)}", weight, addon)
 
 
@@ -135,9 +138,9 @@ def allocatable(resource: str, view: PrioritizerInput) -> dict[str, int]:
 
 def _amount(cluster: Obj, resource: str) -> float | None:
     """Return the allocatable amount; OCM also requires the capacity."""
-    if exact(fields.at(cluster, "status", "capacity", resource)) is None:
+    if exact(fields.get_value(cluster, "status", "capacity", resource)) is None:
         return None
-    amount = exact(fields.at(cluster, "status", "allocatable", resource))
+    amount = exact(fields.get_value(cluster, "status", "allocatable", resource))
     return None if amount is None else float(amount)
 
 
@@ -148,13 +151,13 @@ def addon_scores(addon: tuple[str, str], view: PrioritizerInput) -> tuple[dict[s
     expired = []
     for name in view.clusters:
         found = view.fleet.scores.get((name, resource), {})
-        valid_until = fields.instant(found, "status", "validUntil")
+        valid_until = fields.get_time(found, "status", "validUntil")
         if valid_until is not None and view.now > valid_until:
             expired.append(name)
             continue
-        for item in fields.listed(found, "status", "scores"):
-            if fields.text(item, "name") == wanted:
-                scores[name] = fields.integer(item, "value") or 0
+        for item in fields.get_list(found, "status", "scores"):
+            if fields.get_str(item, "name") == wanted:
+                scores[name] = fields.get_int(item, "value") or 0
     return scores, tuple(expired)
 
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from kubectl_placement.scheduling.fleet import decided_names
 from kubectl_placement.scheduling.outcome import SchedulingResult
-from placement_ac.core.api.fields import Obj, at, format_time, instant, labels_of, name_of, text
+from placement_ac.core.api.fields import Obj, format_time, get_str, get_time, get_value, labels_of, name_of
 
 DEFAULT_LIMIT = timedelta(minutes=1)
 _UNITS = {"h": "hours", "m": "minutes", "s": "seconds"}
@@ -25,7 +25,7 @@ def limited(
 
     `existing`: the present decisions of the Placement.
     """
-    wanted, last = outcome.decisions, instant(placement, "status", "lastScoreUpdateTime")
+    wanted, last = outcome.decisions, get_time(placement, "status", "lastScoreUpdateTime")
     if last is not None and _entries(existing) != _entries(wanted) and _choose_the_same(existing, wanted):
         until = last + _limit_of(placement)
         if now < until:
@@ -39,7 +39,7 @@ def limited(
 
 
 def _limit_of(placement: Obj) -> timedelta:
-    found = re.fullmatch(r"(\d{1,6})([hms])", text(placement, "spec", "scoreRateLimit"))
+    found = re.fullmatch(r"(\d{1,6})([hms])", get_str(placement, "spec", "scoreRateLimit"))
     return timedelta(**{_UNITS[found[2]]: int(found[1])}) if found else DEFAULT_LIMIT
 
 
@@ -49,9 +49,9 @@ def _choose_the_same(existing: Sequence[Obj], wanted: Sequence[Obj]) -> bool:
 
 
 def _entries(decisions: Sequence[Obj]) -> dict[str, object]:
-    return {name_of(one): at(one, "status", "decisions") or [] for one in decisions}
+    return {name_of(one): get_value(one, "status", "decisions") or [] for one in decisions}
 
 
 def _scores(decisions: Sequence[Obj]) -> dict[str, object]:
     entries = (one for held in _entries(decisions).values() if isinstance(held, list) for one in held)
-    return {text(one, "clusterName"): at(one, "score") or 0 for one in entries}
+    return {get_str(one, "clusterName"): get_value(one, "score") or 0 for one in entries}

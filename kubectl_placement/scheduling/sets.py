@@ -49,7 +49,7 @@ def pool_for(placement: Obj, fleet: Fleet) -> Pool:
     """Return the pool of `placement`; raise BrokenSetError if a set cannot be read, UnsupportedError."""
     names = (name for where, name in fleet.bindings if where == fields.namespace_of(placement))
     bound = tuple(sorted(name for name in names if ("", name) in fleet.cluster_sets))
-    asked = fields.words(placement, "spec", "clusterSets")
+    asked = fields.get_strs(placement, "spec", "clusterSets")
     eligible = tuple(name for name in bound if not asked or name in asked)
     return fleet.cached((bound, eligible), lambda: _pool(bound, eligible, fleet))
 
@@ -65,13 +65,13 @@ def _pool(bound: tuple[str, ...], eligible: tuple[str, ...], fleet: Fleet) -> Po
     }
     leaving = frozenset(name for name, one in members.items() if fields.is_terminating(one))
     staying = {name: members[name] for name in sorted(members.keys() - leaving)}
-    tainted = tuple(name for name, one in staying.items() if fields.section(one, "spec").get("taints"))
+    tainted = tuple(name for name, one in staying.items() if fields.get_dict(one, "spec").get("taints"))
     return Pool(bound, eligible, staying, tainted, leaving)
 
 
 def member_selector(cluster_set: Obj) -> Selector | None:
     """Return the selector of a set's members, None if it has no members at all; raise BrokenSetError."""
-    kind = fields.text(cluster_set, "spec", "clusterSelector", "selectorType")
+    kind = fields.get_str(cluster_set, "spec", "clusterSelector", "selectorType")
     if kind in ("", "ExclusiveClusterSetLabel"):
         return (Requirement(SET_LABEL, "In", (fields.name_of(cluster_set),)),)
     if kind != "LabelSelector":
@@ -79,9 +79,9 @@ def member_selector(cluster_set: Obj) -> Selector | None:
             f"ManagedClusterSet {fields.name_of(cluster_set)}: selectorType is not right: {kind}"
         )
     where = ("spec", "clusterSelector", "labelSelector")
-    if fields.at(cluster_set, *where) is None:
+    if fields.get_value(cluster_set, *where) is None:
         return None
     try:
-        return read_label_selector(fields.section(cluster_set, *where))
+        return read_label_selector(fields.get_dict(cluster_set, *where))
     except SelectorError as error:
         raise BrokenSetError(f"ManagedClusterSet {fields.name_of(cluster_set)}: {error}") from error

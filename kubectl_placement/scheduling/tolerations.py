@@ -71,7 +71,7 @@ def tolerated_until(placement: Obj, fleet: Fleet, now: datetime) -> datetime | N
 
 def taint_context(placement: Obj, fleet: Fleet, now: datetime) -> TaintContext:
     decided = frozenset(decided_names(own_decisions(placement, fleet)))
-    return TaintContext(tuple(fields.listed(placement, "spec", "tolerations")), decided, now)
+    return TaintContext(tuple(fields.get_list(placement, "spec", "tolerations")), decided, now)
 
 
 def taint_tolerances(
@@ -79,20 +79,21 @@ def taint_tolerances(
 ) -> list[tuple[Obj, TaintTolerance | None]]:
     """Return each taint of the cluster `name` with its tolerance, None if it is not tolerated."""
     return [
-        (taint, _taint_tolerance(name, taint, context)) for taint in fields.listed(cluster, "spec", "taints")
+        (taint, _taint_tolerance(name, taint, context))
+        for taint in fields.get_list(cluster, "spec", "taints")
     ]
 
 
 def _check(toleration: Obj) -> None:
-    operator = fields.text(toleration, "operator")
-    if not fields.text(toleration, "key") and operator != "Exists":
+    operator = fields.get_str(toleration, "operator")
+    if not fields.get_str(toleration, "key") and operator != "Exists":
         raise MisconfiguredError(FilterStep.TAINT, "If the key is empty, operator must be Exists.")
-    if operator == "Exists" and fields.text(toleration, "value"):
+    if operator == "Exists" and fields.get_str(toleration, "value"):
         raise MisconfiguredError(FilterStep.TAINT, "If the operator is Exists, the value should be empty.")
 
 
 def _taint_tolerance(cluster: str, taint: Obj, context: TaintContext) -> TaintTolerance | None:
-    effect = fields.text(taint, "effect")
+    effect = fields.get_str(taint, "effect")
     if effect == "PreferNoSelect" or (effect == "NoSelectIfNew" and cluster in context.decided):
         return TaintTolerance()
     found = (_tolerance(taint, toleration, context.now) for toleration in context.tolerations)
@@ -102,7 +103,7 @@ def _taint_tolerance(cluster: str, taint: Obj, context: TaintContext) -> TaintTo
 def _tolerance(taint: Obj, toleration: Obj, now: datetime) -> TaintTolerance | None:
     if not _matches(toleration, taint):
         return None
-    seconds = fields.integer(toleration, "tolerationSeconds")
+    seconds = fields.get_int(toleration, "tolerationSeconds")
     if seconds is None:
         return TaintTolerance(by=toleration)
     until = _end(taint, seconds)
@@ -113,7 +114,7 @@ def _tolerance(taint: Obj, toleration: Obj, now: datetime) -> TaintTolerance | N
 
 def _end(taint: Obj, seconds: int) -> datetime | None:
     """Return when a toleration of `seconds` ends; `_NEVER` if Python has no such date."""
-    added = fields.instant(taint, "timeAdded")
+    added = fields.get_time(taint, "timeAdded")
     try:
         return None if added is None else added + timedelta(seconds=seconds)
     except OverflowError:
@@ -122,11 +123,11 @@ def _end(taint: Obj, seconds: int) -> datetime | None:
 
 def _matches(toleration: Obj, taint: Obj) -> bool:
     for part in ("effect", "key"):
-        if fields.text(toleration, part) not in ("", fields.text(taint, part)):
+        if fields.get_str(toleration, part) not in ("", fields.get_str(taint, part)):
             return False
-    operator = fields.text(toleration, "operator")
+    operator = fields.get_str(toleration, "operator")
     if operator in ("", "Equal"):
-        return fields.text(toleration, "value") == fields.text(taint, "value")
+        return fields.get_str(toleration, "value") == fields.get_str(taint, "value")
     return operator == "Exists"
 
 
@@ -135,7 +136,7 @@ def _objection(taint: Obj, context: TaintContext) -> str:
     ended = [one for one in context.tolerations if _matches(one, taint)]
     if not ended:
         return f"taint {taint_text(taint)} is not tolerated"
-    seconds = max(fields.integer(one, "tolerationSeconds") or 0 for one in ended)
+    seconds = max(fields.get_int(one, "tolerationSeconds") or 0 for one in ended)
     until = _end(taint, seconds)
     since = f"since {until.isoformat()}" if until else "because it has no timeAdded"
     return f"taint {taint_text(taint)} is no longer tolerated, {since} (tolerationSeconds {seconds})"
@@ -143,5 +144,5 @@ def _objection(taint: Obj, context: TaintContext) -> str:
 
 def taint_text(taint: Obj) -> str:
     """Return a taint as `key=value:effect`."""
-    value = f"={fields.text(taint, 'value')}" if fields.text(taint, "value") else ""
-    return f"{fields.text(taint, 'key')}{value}:{fields.text(taint, 'effect')}"
+    value = f"={fields.get_str(taint, 'value')}" if fields.get_str(taint, "value") else ""
+    return f"{fields.get_str(taint, 'key')}{value}:{fields.get_str(taint, 'effect')}"

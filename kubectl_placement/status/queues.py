@@ -10,7 +10,7 @@ from kubectl_placement.hub.dump import Dump, Object, condition_of
 from kubectl_placement.status.model import ConditionStatus, QueueRow, WorkloadRow
 from placement_ac.core.api.constants import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
 from placement_ac.core.api.decode import active_of, checks_listed
-from placement_ac.core.api.fields import integer, listed, name_of, namespace_of, section, text
+from placement_ac.core.api.fields import get_dict, get_int, get_list, get_str, name_of, namespace_of
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.quantities import milli
 from placement_ac.core.api.schemas import Condition
@@ -39,9 +39,9 @@ class QueueIndex:
             why=inactive_reason(active),
             lists=tuple(sorted(checks_listed(queue).intersection(checks))),
             local_queues=tuple(sorted(self._local.get(name_of(queue), ()))) if known else None,
-            pending=integer(queue, "status", "pendingWorkloads") or 0,
+            pending=get_int(queue, "status", "pendingWorkloads") or 0,
             # Kueue's count may be behind: it is not less than the jobs that run.
-            admitted=max(integer(queue, "status", "admittedWorkloads") or 0, self._placed[name_of(queue)]),
+            admitted=max(get_int(queue, "status", "admittedWorkloads") or 0, self._placed[name_of(queue)]),
         )
 
     @cached_property
@@ -56,9 +56,9 @@ class QueueIndex:
     def _placed(self) -> Counter[str]:
         """ClusterQueue → its unfinished Workloads that are placed on a cluster."""
         return Counter(
-            text(one, "status", "admission", "clusterQueue")
+            get_str(one, "status", "admission", "clusterQueue")
             for one in self.dump.of(WORKLOAD)
-            if text(one, "status", "clusterName") and condition_of(one, "Finished").get("status") != "True"
+            if get_str(one, "status", "clusterName") and condition_of(one, "Finished").get("status") != "True"
         )
 
     @cached_property
@@ -67,7 +67,7 @@ class QueueIndex:
         found: dict[str, list[str]] = {}
         for queue in self.dump.of(LOCAL_QUEUE):
             label = f"{namespace_of(queue)}/{name_of(queue)}"
-            found.setdefault(text(queue, "spec", "clusterQueue"), []).append(label)
+            found.setdefault(get_str(queue, "spec", "clusterQueue"), []).append(label)
         return found
 
 
@@ -104,7 +104,7 @@ def workload_rows(
         here = workload.cluster
         return WorkloadRow(
             *workload.meta.id,
-            queue=text(raw, "spec", "queueName"),
+            queue=get_str(raw, "spec", "queueName"),
             state="running" if here else "waiting" if workload.nominated else "pending",
             cluster=cluster_of(here) if here else "",
             nominated=() if here else tuple(map(cluster_of, workload.nominated)),
@@ -118,14 +118,14 @@ def workload_rows(
 def gpus_of(workload: Object) -> int:
     """Return the GPUs that all Pods of a Workload request; a quantity that cannot be read counts as 0."""
     total = 0
-    for pods in listed(workload, "spec", "podSets"):
-        count = integer(pods, "count")
-        containers = listed(pods, "template", "spec", "containers")
+    for pods in get_list(workload, "spec", "podSets"):
+        count = get_int(pods, "count")
+        containers = get_list(pods, "template", "spec", "containers")
         total += (1 if count is None else count) * sum(map(_milli_gpus, containers))
     return total // 1000
 
 
 def _milli_gpus(container: object) -> int:
     """Return the GPUs of a container, in thousandths; in Kubernetes a missing request equals the limit."""
-    wanted = {**section(container, "resources", "limits"), **section(container, "resources", "requests")}
+    wanted = {**get_dict(container, "resources", "limits"), **get_dict(container, "resources", "requests")}
     return sum(milli(amount) or 0 for name, amount in wanted.items() if name.endswith(GPU))

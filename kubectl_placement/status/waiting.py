@@ -26,7 +26,7 @@ from placement_ac.core.api.constants import (
     PENDING,
     WORKLOAD,
 )
-from placement_ac.core.api.fields import instant, integer, text
+from placement_ac.core.api.fields import get_int, get_str, get_time
 from placement_ac.core.api.list_change import list_change_of
 from placement_ac.core.inputs.state import HeldWorkloads, Snapshot, Timer, TimerAges, TimerKind
 from placement_ac.core.plan.list_writes import kueue_workloads
@@ -101,7 +101,7 @@ class ListEvents:
         return ListWrites(
             last_hour=None if self.dump.why_unknown(EVENT) else at_least,
             total=total,
-            since=instant(raw, "metadata", "creationTimestamp"),
+            since=get_time(raw, "metadata", "creationTimestamp"),
             workloads=jobs,
             clusters=len(config.listed),
             requests=None if jobs is None else jobs * len(config.listed),
@@ -115,7 +115,7 @@ class ListEvents:
             first_and_last = _times(event)
             recent = {one for one in first_and_last if self.now - one < HOUR}
             times |= recent
-            what = text(event, "reason")
+            what = get_str(event, "reason")
             is_whole = bool(recent) and recent == first_and_last
             counts[what] = counts.get(what, 0) + (_count(event) if is_whole else len(recent))
         return max(len(times), *counts.values()) if counts else 0
@@ -131,20 +131,20 @@ class ListEvents:
 
 def _check_of(event: Object) -> str:
     """Return the check that an event of ours about a changed list is on; "" for any other event."""
-    source = text(event, "reportingComponent") or text(event, "source", "component")
-    ours = source == FIELD_MANAGER and text(event, "reason") in _REASONS
-    is_check = text(event, "involvedObject", "kind") == ADMISSION_CHECK.kind
+    source = get_str(event, "reportingComponent") or get_str(event, "source", "component")
+    ours = source == FIELD_MANAGER and get_str(event, "reason") in _REASONS
+    is_check = get_str(event, "involvedObject", "kind") == ADMISSION_CHECK.kind
     change = list_change_of(event) if ours and is_check else None
     is_changed = change is not None and not all(one.again for one in change.clusters)
-    return text(event, "involvedObject", "name") if is_changed else ""
+    return get_str(event, "involvedObject", "name") if is_changed else ""
 
 
 def _times(event: Object) -> set[datetime]:
     """Return the first and the last time of an event."""
-    first = instant(event, "firstTimestamp") or instant(event, "eventTime")
-    last = instant(event, "series", "lastObservedTime") or instant(event, "lastTimestamp") or first
+    first = get_time(event, "firstTimestamp") or get_time(event, "eventTime")
+    last = get_time(event, "series", "lastObservedTime") or get_time(event, "lastTimestamp") or first
     return {one for one in (first, last) if one}
 
 
 def _count(event: Object) -> int:
-    return integer(event, "series", "count") or integer(event, "count") or 1
+    return get_int(event, "series", "count") or get_int(event, "count") or 1

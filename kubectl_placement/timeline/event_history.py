@@ -25,7 +25,7 @@ from placement_ac.core.api.constants import (
     CLUSTERS_SELECTED,
     FIELD_MANAGER,
 )
-from placement_ac.core.api.fields import instant, integer, listed, text
+from placement_ac.core.api.fields import get_int, get_list, get_str, get_time
 from placement_ac.core.api.list_change import Change, ClusterChange, ListChange, list_change_of
 from placement_ac.core.api.printable import one_line
 from placement_ac.core.api.text import count_text
@@ -54,19 +54,19 @@ def list_events(check: str, events: Iterable[Object]) -> list[ListEvent]:
 
 
 def _is_ours(event: Object, check: str) -> bool:
-    about = text(event, "involvedObject", "kind"), text(event, "involvedObject", "name")
-    source = text(event, "reportingComponent") or text(event, "source", "component")
+    about = get_str(event, "involvedObject", "kind"), get_str(event, "involvedObject", "name")
+    source = get_str(event, "reportingComponent") or get_str(event, "source", "component")
     ours = about == (ADMISSION_CHECK.kind, check) and source == FIELD_MANAGER
-    return ours and text(event, "reason") in REASONS
+    return ours and get_str(event, "reason") in REASONS
 
 
 def _occurrences(event: Object) -> Iterator[tuple[tuple[datetime, int, int], ListEvent]]:
     """Yield each known time with its sort key: within a second, events are in the order of writing."""
-    first = instant(event, "firstTimestamp") or instant(event, "eventTime")
-    last = instant(event, "series", "lastObservedTime") or instant(event, "lastTimestamp") or first
-    again = (integer(event, "series", "count") or integer(event, "count") or 1) != 1
-    version, reason = text(event, "metadata", "resourceVersion"), text(event, "reason")
-    change, message = list_change_of(event), f"{reason}: {text(event, 'message')}"
+    first = get_time(event, "firstTimestamp") or get_time(event, "eventTime")
+    last = get_time(event, "series", "lastObservedTime") or get_time(event, "lastTimestamp") or first
+    again = (get_int(event, "series", "count") or get_int(event, "count") or 1) != 1
+    version, reason = get_str(event, "metadata", "resourceVersion"), get_str(event, "reason")
+    change, message = list_change_of(event), f"{reason}: {get_str(event, 'message')}"
     for at in dict.fromkeys(one for one in (first, last) if one):
         newest = int(version) if version.isdecimal() and (at == last or not again) else 0
         yield (at, newest, REASONS.index(reason)), ListEvent(at, change, message)
@@ -168,7 +168,7 @@ def latest_time(objects: Iterable[Object]) -> datetime | None:
 
 
 def _times(obj: Object) -> Iterator[datetime | None]:
-    yield instant(obj, "metadata", "creationTimestamp")
-    yield instant(obj, "lastTimestamp")
-    yield instant(obj, "spec", "renewTime")
-    yield from (instant(one, "lastTransitionTime") for one in listed(obj, "status", "conditions"))
+    yield get_time(obj, "metadata", "creationTimestamp")
+    yield get_time(obj, "lastTimestamp")
+    yield get_time(obj, "spec", "renewTime")
+    yield from (get_time(one, "lastTransitionTime") for one in get_list(obj, "status", "conditions"))

@@ -25,7 +25,7 @@ from placement_ac.core.api.constants import (
     Resource,
 )
 from placement_ac.core.api.errors import ApiError, error_place
-from placement_ac.core.api.fields import text
+from placement_ac.core.api.fields import get_str
 from placement_ac.core.inputs.state import Key
 from placement_ac.kube.client import Object
 from placement_ac.kube.informer import Informer, KopfInformer
@@ -145,7 +145,7 @@ class Session:
 
     def event(self, resource: Resource, change: str | None, obj: Mapping[str, Any]) -> None:
         """Take in an object that kopf has listed (`change` None) or that has changed."""
-        namespaces = (text(obj, "metadata", "namespace"), EVERYWHERE)
+        namespaces = (get_str(obj, "metadata", "namespace"), EVERYWHERE)
         informers = (self._informers.get((resource.of, namespace)) for namespace in namespaces)
         if informer := next(filter(None, informers), None):
             informer.take(change, obj)

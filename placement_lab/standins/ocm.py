@@ -21,7 +21,7 @@ from kubectl_placement.scheduling.conditions import merged
 from kubectl_placement.scheduling.fleet import Memo, own_decisions
 from placement_ac.core.api.constants import OCM_CLUSTER, PLACEMENT, PLACEMENT_DECISION, PLACEMENT_SCORE, Kind
 from placement_ac.core.api.errors import NotFound
-from placement_ac.core.api.fields import Obj, key_of, listed, section, text
+from placement_ac.core.api.fields import Obj, get_dict, get_list, get_str, key_of
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
 from placement_lab.standins.informer import Key, Name, StandIn
@@ -124,38 +124,38 @@ class Scheduler(StandIn):
     async def _write_decisions(self, placement: Object, outcome: SchedulingResult) -> None:
         for wanted in outcome.decisions:
             await self._write_decision(wanted)
-        names = {text(one, "metadata", "name") for one in outcome.decisions}
+        names = {get_str(one, "metadata", "name") for one in outcome.decisions}
         for decision in own_decisions(placement, self._fleet()):
-            if text(decision, "metadata", "name") not in names:
+            if get_str(decision, "metadata", "name") not in names:
                 await self._delete(decision)
 
     async def _write_decision(self, wanted: Obj) -> None:
-        namespace, name = text(wanted, "metadata", "namespace"), text(wanted, "metadata", "name")
+        namespace, name = get_str(wanted, "metadata", "namespace"), get_str(wanted, "metadata", "name")
         existing = self.objects(PLACEMENT_DECISION).get((namespace, name))
         if existing is None:
             bare = {field: value for field, value in wanted.items() if field != "status"}
             existing = await self.client.create(self.informer.resources[PLACEMENT_DECISION], bare)
             self._remember(PLACEMENT_DECISION, existing)
             await asyncio.sleep(self._status_delay)
-        entries = listed(wanted, "status", "decisions")
-        if listed(existing, "status", "decisions") != entries:
+        entries = get_list(wanted, "status", "decisions")
+        if get_list(existing, "status", "decisions") != entries:
             patch: Object = {"status": {"decisions": entries}}
             await self._patch(PLACEMENT_DECISION, (namespace, name), patch, "status")
             # OCM writes the labels in the next reconcile, which the event of this write triggers.
             return
-        labels = section(wanted, "metadata", "labels")
-        if labels.items() - section(existing, "metadata", "labels").items():
+        labels = get_dict(wanted, "metadata", "labels")
+        if labels.items() - get_dict(existing, "metadata", "labels").items():
             await self._patch(PLACEMENT_DECISION, (namespace, name), {"metadata": {"labels": labels}})
 
     async def _delete(self, decision: Obj) -> None:
-        namespace, name = text(decision, "metadata", "namespace"), text(decision, "metadata", "name")
+        namespace, name = get_str(decision, "metadata", "namespace"), get_str(decision, "metadata", "name")
         try:
             await self.client.delete(self.informer.resources[PLACEMENT_DECISION], name, namespace)
         except NotFound:
             return
 
     async def _write_status(self, placement: Object, outcome: SchedulingResult) -> None:
-        before = {"numberOfSelectedClusters": 0, **section(placement, "status")}
+        before = {"numberOfSelectedClusters": 0, **get_dict(placement, "status")}
         changed = {field: value for field, value in outcome.status.items() if before.get(field) != value}
         if changed:
             await self._patch(PLACEMENT, key_of(placement), {"status": changed}, "status")
@@ -163,9 +163,9 @@ class Scheduler(StandIn):
     async def _reconcile_binding(self, key: Name) -> None:
         """Mark a binding as bound if its set exists."""
         binding = self.objects(SET_BINDING).get(key)
-        set_name = text(binding, "spec", "clusterSet")
-        existing = listed(binding, "status", "conditions")
-        bound = any(text(one, "type") == "Bound" and text(one, "status") == "True" for one in existing)
+        set_name = get_str(binding, "spec", "clusterSet")
+        existing = get_list(binding, "status", "conditions")
+        bound = any(get_str(one, "type") == "Bound" and get_str(one, "status") == "True" for one in existing)
         if binding is None or bound or ("", set_name) not in self.objects(CLUSTER_SET):
             return
         condition = {"type": "Bound", "status": "True", "reason": "ClusterSetBound", "message": ""}
@@ -213,5 +213,5 @@ class Scheduler(StandIn):
 
 def _version(item: Object) -> int:
     """Return the resourceVersion as a number: it increases with every write (KEP 5504)."""
-    version = text(item, "metadata", "resourceVersion")
+    version = get_str(item, "metadata", "resourceVersion")
     return int(version) if version.isdecimal() else 0

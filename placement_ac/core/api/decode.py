@@ -35,7 +35,7 @@ from placement_ac.core.api.constants import (
     TAINT_UNREACHABLE,
     TOKEN_KEY,
 )
-from placement_ac.core.api.fields import at, listed, parse_time, section, text, words
+from placement_ac.core.api.fields import get_dict, get_list, get_str, get_strs, get_value, parse_time
 from placement_ac.core.api.job_spec import job_spec
 from placement_ac.core.api.label_selector import CLAIM
 from placement_ac.core.api.managed_fields import spec_writer
@@ -105,13 +105,13 @@ def _those(keys: tuple[str, ...], pairs: Mapping[str, str] | None) -> Mapping[st
 def check(raw: Raw) -> objects.Check:
     spec, problem = validate(schemas.CheckSpec, raw, "spec")
     # A broken `parameters` must not hide whose check it is.
-    controller = spec.controller_name if spec else text(raw, "spec", "controllerName")
+    controller = spec.controller_name if spec else get_str(raw, "spec", "controllerName")
     return objects.Check(meta_of(raw), controller, spec.parameters if spec else None, active_of(raw), problem)
 
 
 def active_of(raw: Raw) -> schemas.Condition | None:
     """Return the condition `Active`, whatever the others look like: we must not write the same again."""
-    for entry in listed(raw, "status", "conditions"):
+    for entry in get_list(raw, "status", "conditions"):
         if entry.get("type") == CONDITION_ACTIVE:
             return validate(schemas.Condition, {"condition": entry}, "condition")[0]
     return None
@@ -187,7 +187,7 @@ def secret(raw: Raw) -> objects.Secret:
 
 def _kubeconfig(data: object) -> bytes | str:
     """Return the content of the key that Kueue reads, or what must change there, and why."""
-    encoded: Any = at(data, KUBECONFIG_KEY)
+    encoded: Any = get_value(data, KUBECONFIG_KEY)
     if encoded is None:
         return f"add key {KUBECONFIG_KEY}: it is missing"
     if not encoded:
@@ -203,7 +203,7 @@ def digest_of(kubeconfig: bytes) -> str:
 
 
 def account_token(raw: Raw) -> objects.AccountToken:
-    meta, data = meta_of(raw), section(raw, "data")
+    meta, data = meta_of(raw), get_dict(raw, "data")
     try:
         found = base64.b64decode(data.get(TOKEN_KEY) or "", validate=True).decode("ascii")
         authority = base64.b64decode(data.get(AUTHORITY_KEY) or "", validate=True)
@@ -231,7 +231,7 @@ def kueue_object(raw: Raw) -> objects.KueueObject:
     return objects.KueueObject(
         meta=meta_of(raw),
         owners=_owners(raw),
-        spec=section(raw, "spec"),
+        spec=get_dict(raw, "spec"),
         applied_fields=_applied_fields_of(raw),
         active=active.status == "True" if active else None,
         active_since=parse_time(active.last_transition_time) if active else None,
@@ -241,9 +241,9 @@ def kueue_object(raw: Raw) -> objects.KueueObject:
 
 def checks_listed(queue: Raw) -> frozenset[str]:
     """Return the AdmissionChecks that a ClusterQueue lists, in either of Kueue's two fields."""
-    rules = listed(queue, "spec", "admissionChecksStrategy", "admissionChecks")
+    rules = get_list(queue, "spec", "admissionChecksStrategy", "admissionChecks")
     named = [rule["name"] for rule in rules if isinstance(rule.get("name"), str)]
-    return frozenset((*words(queue, "spec", "admissionChecks"), *named))
+    return frozenset((*get_strs(queue, "spec", "admissionChecks"), *named))
 
 
 def flavors_left_out(queue: Raw) -> dict[str, tuple[str, ...]]:
@@ -251,12 +251,12 @@ def flavors_left_out(queue: Raw) -> dict[str, tuple[str, ...]]:
 
     A check without `onFlavors` applies to all, and is not in it.
     """
-    groups = listed(queue, "spec", "resourceGroups")
-    used = [text(flavor, "name") for group in groups for flavor in listed(group, "flavors")]
+    groups = get_list(queue, "spec", "resourceGroups")
+    used = [get_str(flavor, "name") for group in groups for flavor in get_list(group, "flavors")]
     return {
-        text(rule, "name"): tuple(name for name in used if name not in on)
-        for rule in listed(queue, "spec", "admissionChecksStrategy", "admissionChecks")
-        if (on := words(rule, "onFlavors"))
+        get_str(rule, "name"): tuple(name for name in used if name not in on)
+        for rule in get_list(queue, "spec", "admissionChecksStrategy", "admissionChecks")
+        if (on := get_strs(rule, "onFlavors"))
     }
 
 
@@ -275,7 +275,7 @@ def provisioned_object(raw: Raw) -> objects.ProvisionedObject:
     failed = [(c.reason, c.message.partition("\n")[0]) for c in conditions if c.status == "False"]
     failures = [f"{reason}: {message}".rstrip(": ") for reason, message in failed]
     done = any(c.type in DONE and c.status == "True" for c in conditions)
-    spec, owned = section(raw, "spec"), _applied_fields_of(raw)
+    spec, owned = get_dict(raw, "spec"), _applied_fields_of(raw)
     return objects.ProvisionedObject(
         meta_of(raw), _owners(raw), spec, owned, done, "; ".join(failures) or problem
     )
@@ -301,7 +301,7 @@ def workload(raw: Raw) -> objects.Workload:
         has_quota=has_quota,
         cluster=sys.intern(status.cluster_name or ""),
         nominated=tuple(map(sys.intern, status.nominated_cluster_names)),
-        active=at(raw, "spec", "active") is not False,
+        active=get_value(raw, "spec", "active") is not False,
         finished=conditions.get("Finished", False),
         sent_back_from=sys.intern(sent_back[1] or sent_back[2]) if sent_back else "",
         evicted_at=parse_time(evicted.last_transition_time) if evicted else None,
@@ -316,18 +316,18 @@ def workload_with_job(raw: Raw) -> objects.Workload:
 
 def _nominated_since(raw: Raw) -> datetime | None:
     """Return when a nomination was last written: the time of the manager that both dispatchers use."""
-    if not at(raw, "status", "nominatedClusterNames"):
+    if not get_value(raw, "status", "nominatedClusterNames"):
         return None
-    for entry in listed(raw, "metadata", "managedFields"):
-        fields = section(entry, "fieldsV1", "f:status")
+    for entry in get_list(raw, "metadata", "managedFields"):
+        fields = get_dict(entry, "fieldsV1", "f:status")
         if entry.get("manager") == constants.KUEUE_ADMISSION and "f:nominatedClusterNames" in fields:
-            return parse_time(text(entry, "time"))
+            return parse_time(get_str(entry, "time"))
     return None
 
 
 def _readable(raw: Raw) -> schemas.WorkloadStatus:
     """Return the readable parts of a status that does not fit as a whole: above all, where it runs."""
-    status = section(raw, "status")
+    status = get_dict(raw, "status")
     fields = ("conditions", "admissionChecks", "clusterName", "nominatedClusterNames")
     parts = {key: status[key] for key in fields if key in status}
     good = {
@@ -362,9 +362,9 @@ def dispatch_labels(raw: Raw) -> dict[str, str]:
 
     Of more than KEPT_BYTES, the first are returned: an agent may report any number of claims.
     """
-    claims = listed(raw, "status", "clusterClaims")
+    claims = get_list(raw, "status", "clusterClaims")
     claimed = ((f"{CLAIM}{claim.get('name')}", claim.get("value")) for claim in claims)
-    own = section(raw, "metadata", "labels")
+    own = get_dict(raw, "metadata", "labels")
     found: dict[str, str] = {}
     left = KEPT_BYTES
     for key, value in (*own.items(), *claimed):

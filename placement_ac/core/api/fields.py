@@ -16,7 +16,7 @@ Key: TypeAlias = tuple[str, str]
 EMPTY: Obj = {}
 
 
-def at(obj: object, *path: str) -> object:
+def get_value(obj: object, *path: str) -> object:
     """Return the value at `path`; None if the path does not exist."""
     for step in path:
         if not isinstance(obj, dict):
@@ -25,36 +25,36 @@ def at(obj: object, *path: str) -> object:
     return obj
 
 
-def section(obj: object, *path: str) -> Obj:
-    found = at(obj, *path)
+def get_dict(obj: object, *path: str) -> Obj:
+    found = get_value(obj, *path)
     return found if isinstance(found, dict) else EMPTY
 
 
-def listed(obj: object, *path: str) -> list[Obj]:
+def get_list(obj: object, *path: str) -> list[Obj]:
     """Return the objects of the list at `path`; other values are skipped."""
-    found = at(obj, *path)
+    found = get_value(obj, *path)
     return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
 
 
-def words(obj: object, *path: str) -> list[str]:
+def get_strs(obj: object, *path: str) -> list[str]:
     """Return the strings of the list at `path`."""
-    found = at(obj, *path)
+    found = get_value(obj, *path)
     return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []
 
 
-def text(obj: object, *path: str) -> str:
-    found = at(obj, *path)
+def get_str(obj: object, *path: str) -> str:
+    found = get_value(obj, *path)
     return found if isinstance(found, str) else ""
 
 
-def integer(obj: object, *path: str) -> int | None:
-    found = at(obj, *path)
+def get_int(obj: object, *path: str) -> int | None:
+    found = get_value(obj, *path)
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
-def instant(obj: object, *path: str) -> datetime | None:
+def get_time(obj: object, *path: str) -> datetime | None:
     """Return the RFC 3339 time at `path`; None if it is missing or invalid."""
-    return parse_time(text(obj, *path))
+    return parse_time(get_str(obj, *path))
 
 
 def parse_time(written: str) -> datetime | None:
@@ -72,11 +72,11 @@ def format_time(when: datetime) -> str:
 
 
 def name_of(obj: Obj) -> str:
-    return text(obj, "metadata", "name")
+    return get_str(obj, "metadata", "name")
 
 
 def namespace_of(obj: Obj) -> str:
-    return text(obj, "metadata", "namespace")
+    return get_str(obj, "metadata", "namespace")
 
 
 def key_of(obj: Obj) -> Key:
@@ -84,8 +84,8 @@ def key_of(obj: Obj) -> Key:
 
 
 def labels_of(obj: Obj) -> Mapping[str, str]:
-    return section(obj, "metadata", "labels")
+    return get_dict(obj, "metadata", "labels")
 
 
 def is_terminating(obj: Obj) -> bool:
-    return at(obj, "metadata", "deletionTimestamp") is not None
+    return get_value(obj, "metadata", "deletionTimestamp") is not None

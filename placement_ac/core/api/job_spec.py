@@ -22,7 +22,7 @@ from placement_ac.core.api.constants import (
     ANNOTATION_PREFERRED_CLUSTERS,
     OUR_DOMAIN,
 )
-from placement_ac.core.api.fields import Obj, listed, section, text, words
+from placement_ac.core.api.fields import Obj, get_dict, get_list, get_str, get_strs
 from placement_ac.core.api.label_selector import Requirement
 from placement_ac.core.api.pod_requests import PODS, Requests, podset_requests
 from placement_ac.core.api.text import shortened
@@ -105,10 +105,10 @@ _KNOWN: Final = WeakKeyDictionary[JobSpec, ref[JobSpec]]()
 
 def job_spec(raw: Obj) -> JobSpec:
     """Read the spec of a Workload; whatever has another shape counts as absent."""
-    podsets = listed(raw, "spec", "podSets")
-    pods = [section(one, "template", "spec") for one in podsets]
-    metas = [section(raw, "metadata"), *(section(one, "template", "metadata") for one in podsets)]
-    queue, counted = text(raw, "spec", "queueName"), _counted(raw)
+    podsets = get_list(raw, "spec", "podSets")
+    pods = [get_dict(one, "template", "spec") for one in podsets]
+    metas = [get_dict(raw, "metadata"), *(get_dict(one, "template", "metadata") for one in podsets)]
+    queue, counted = get_str(raw, "spec", "queueName"), _counted(raw)
     try:
         _limit("podSets", PODSETS_MAX, len(podsets))
         return _shared(
@@ -142,7 +142,7 @@ def _limit_names(texts: Iterable[str]) -> None:
 
 
 def _annotations(metas: Sequence[Obj]) -> Pairs:
-    found = _merged((_texts(section(meta, "annotations")) for meta in metas), _ANNOTATIONS)
+    found = _merged((_texts(get_dict(meta, "annotations")) for meta in metas), _ANNOTATIONS)
     for name, value in found:
         if len(value) > ANNOTATION_CHARS_MAX:
             why = f"at most {ANNOTATION_CHARS_MAX:,} characters are read, it has {len(value):,}"
@@ -152,13 +152,13 @@ def _annotations(metas: Sequence[Obj]) -> Pairs:
 
 def _ignored(metas: Sequence[Obj]) -> Iterator[str]:
     for meta in metas:
-        annotations, labels = section(meta, "annotations"), section(meta, "labels")
+        annotations, labels = get_dict(meta, "annotations"), get_dict(meta, "labels")
         wrong = (key for key in annotations if key not in _ANNOTATIONS)
         yield from (shortened(key) for key in (*wrong, *labels) if key.startswith(OUR_DOMAIN))
 
 
 def _labels(metas: Sequence[Obj]) -> Pairs:
-    found = _merged(_texts(section(meta, "labels")) for meta in metas)
+    found = _merged(_texts(get_dict(meta, "labels")) for meta in metas)
     _limit("labels", NAMES_MAX, len(found))
     _limit_names(chain.from_iterable(found))
     return found
@@ -173,8 +173,8 @@ def _requests(podset: Obj, counted: frozenset[str]) -> Requests:
 
 def _counted(raw: Obj) -> frozenset[str]:
     """Return the resources for which Kueue has reserved quota on the hub; none before it has."""
-    assignments = listed(raw, "status", "admission", "podSetAssignments")
-    return frozenset(name for one in assignments for name in section(one, "resourceUsage"))
+    assignments = get_list(raw, "status", "admission", "podSetAssignments")
+    return frozenset(name for one in assignments for name in get_dict(one, "resourceUsage"))
 
 
 def _shared(spec: JobSpec) -> JobSpec:
@@ -199,10 +199,10 @@ def _merged(parts: Iterable[Mapping[str, str]], names: tuple[str, ...] = ()) -> 
 
 def _node_terms(pod: Obj) -> tuple[NodeTerm, ...]:
     """Return the alternatives of a Pod: its nodeSelector, with each term of its required node affinity."""
-    selector = _texts(section(pod, "nodeSelector"))
+    selector = _texts(get_dict(pod, "nodeSelector"))
     required = "requiredDuringSchedulingIgnoredDuringExecution"
-    alternatives = listed(pod, "affinity", "nodeAffinity", required, "nodeSelectorTerms")
-    expressions = [one for term in alternatives for one in listed(term, "matchExpressions")]
+    alternatives = get_list(pod, "affinity", "nodeAffinity", required, "nodeSelectorTerms")
+    expressions = [one for term in alternatives for one in get_list(term, "matchExpressions")]
     values = sum(len(one["values"]) for one in expressions if isinstance(one.get("values"), list))
     size = 2 * len(selector) * max(len(alternatives), 1) + len(expressions) + values
     _limit(
@@ -216,8 +216,8 @@ def _node_terms(pod: Obj) -> tuple[NodeTerm, ...]:
 
 def _requirements(term: Obj) -> NodeTerm:
     return tuple(
-        Requirement(text(one, "key"), text(one, "operator"), tuple(words(one, "values")))
-        for one in listed(term, "matchExpressions")
+        Requirement(get_str(one, "key"), get_str(one, "operator"), tuple(get_strs(one, "values")))
+        for one in get_list(term, "matchExpressions")
     )
 
 

@@ -130,9 +130,9 @@ def _requirement(text: str) -> Requirement:
 
 def read_label_selector(obj: fields.Obj) -> Selector:
     """Return the requirements of `{matchLabels, matchExpressions}`. Raises SelectorError."""
-    labels = fields.section(obj, "matchLabels").items()
+    labels = fields.get_dict(obj, "matchLabels").items()
     equal = [Requirement(key, "In", (_label_value(value),)) for key, value in labels]
-    return tuple(map(_checked, [*equal, *map(_expression, fields.listed(obj, "matchExpressions"))]))
+    return tuple(map(_checked, [*equal, *map(_expression, fields.get_list(obj, "matchExpressions"))]))
 
 
 def _label_value(value: object) -> str:
@@ -142,11 +142,11 @@ def _label_value(value: object) -> str:
 
 
 def _expression(obj: fields.Obj) -> Requirement:
-    operator = fields.text(obj, "operator")
+    operator = fields.get_str(obj, "operator")
     if operator not in ("In", "NotIn", "Exists", "DoesNotExist"):
-        shown = operator or fields.at(obj, "operator")
+        shown = operator or fields.get_value(obj, "operator")
         raise SelectorError(f'"{shown}" is not a valid label selector operator')
-    return Requirement(fields.text(obj, "key"), operator, tuple(fields.words(obj, "values")))
+    return Requirement(fields.get_str(obj, "key"), operator, tuple(fields.get_strs(obj, "values")))
 
 
 def _checked(one: Requirement) -> Requirement:

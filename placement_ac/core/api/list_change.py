@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from placement_ac.core.api.fields import text
+from placement_ac.core.api.fields import get_str
 from placement_ac.core.api.schemas import Raw, SlottedModel
 
 ANNOTATION: Final = "placement-ac.open-cluster-management.io/event"
@@ -66,7 +66,7 @@ _SCHEMA: Final = TypeAdapter(ListChange)
 
 def list_change_of(event: Raw) -> ListChange | None:
     """Return the change that an Event carries; None: it carries none that can be read."""
-    annotation = text(event, "metadata", "annotations", ANNOTATION)
+    annotation = get_str(event, "metadata", "annotations", ANNOTATION)
     try:
         return _SCHEMA.validate_json(annotation) if len(annotation) <= SIZE_MAX else None
     except ValidationError:

@@ -27,7 +27,7 @@ from placement_ac.core.api.constants import (
     PLACEMENT,
     Kind,
 )
-from placement_ac.core.api.fields import parse_time, section, text
+from placement_ac.core.api.fields import get_dict, get_str, parse_time
 from placement_ac.core.api.job_spec import NO_JOB, JobSpec
 from placement_ac.core.api.schemas import Raw
 from placement_ac.core.kubeconfig.servers import Endpoints
@@ -307,10 +307,10 @@ def _draining(meta: Meta) -> Mapping[str, datetime]:
 
 
 def _source(spec: Raw) -> tuple[str, str]:
-    source = section(spec, "clusterSource") or spec
-    if location := text(source, "kubeConfig", "location"):
-        return text(source, "kubeConfig", "locationType") or "Secret", location
-    profile = text(source, "clusterProfileRef", "name")
+    source = get_dict(spec, "clusterSource") or spec
+    if location := get_str(source, "kubeConfig", "location"):
+        return get_str(source, "kubeConfig", "locationType") or "Secret", location
+    profile = get_str(source, "clusterProfileRef", "name")
     return ("ClusterProfile", profile) if profile else ("", "")
 
 

@@ -8,7 +8,7 @@ a container requests nothing. Kueue counts the Pods, too, where a ClusterQueue h
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 
-from placement_ac.core.api.fields import Obj, listed, section
+from placement_ac.core.api.fields import Obj, get_dict, get_list
 from placement_ac.core.api.quantities import milli
 
 Requests = tuple[tuple[str, int], ...]
@@ -24,7 +24,7 @@ def podset_requests(podset: Obj, counted: Collection[str] = ()) -> Requests:
     `counted`: the resources that Kueue counts, if that is known; a configuration of it may exclude others.
     The Pods are among the resources of a podSet that asks for any, or whose Pods are counted.
     """
-    pod = section(podset, "template", "spec")
+    pod = get_dict(podset, "template", "spec")
     count = _count(podset)
     total = {name: amount * count for name, amount in _pod_requests(pod).items()}
     wanted = {one: amount for one, amount in total.items() if amount > 0 and (not counted or one in counted)}
@@ -43,11 +43,11 @@ def _count(podset: Obj) -> int:
 def _pod_requests(pod: Obj) -> dict[str, int]:
     """Return the larger of all containers together and of each init container, plus the overhead."""
     total: dict[str, int] = {}
-    for container in listed(pod, "containers"):
+    for container in get_list(pod, "containers"):
         _add(total, _requests(container))
     sidecars: dict[str, int] = {}
     peak: dict[str, int] = {}
-    for container in listed(pod, "initContainers"):
+    for container in get_list(pod, "initContainers"):
         own = dict(_requests(container))
         if container.get("restartPolicy") == "Always":  # a sidecar: it goes on
             _add(sidecars, own.items())
@@ -56,13 +56,13 @@ def _pod_requests(pod: Obj) -> dict[str, int]:
     _add(total, sidecars.items())
     _raise(total, peak)
     total |= dict(_requests(pod))  # of the whole Pod
-    _add(total, _quantities(section(pod, "overhead")))
+    _add(total, _quantities(get_dict(pod, "overhead")))
     return total
 
 
 def _requests(holder: Obj) -> Iterator[tuple[str, int]]:
     yield from _quantities(
-        {**section(holder, "resources", "limits"), **section(holder, "resources", "requests")}
+        {**get_dict(holder, "resources", "limits"), **get_dict(holder, "resources", "requests")}
     )
 
 

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from placement_ac.core.api.constants import KUEUE, LABEL_RELEASE, WORKLOAD
-from placement_ac.core.api.fields import Obj, listed, text
+from placement_ac.core.api.fields import Obj, get_list, get_str
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs.rights import PREEMPTION_RIGHT, JobKind, Right, parse_release
 
@@ -214,8 +214,8 @@ def _kind_label(group: str, plural: str, version: str = "") -> str:
 
 def release_of(deployment: Obj) -> str:
     """Return the release in the tag of a Deployment's image, else in its label; "" when neither has one."""
-    containers = listed(deployment, "spec", "template", "spec", "containers")
+    containers = get_list(deployment, "spec", "template", "spec", "containers")
     managers = [one for one in containers if one.get("name") == "manager"] or containers
-    images = (text(one, "image").partition("@")[0].rpartition("/")[2] for one in managers)
+    images = (get_str(one, "image").partition("@")[0].rpartition("/")[2] for one in managers)
     tags = (image.partition(":")[2] for image in images)
-    return next(filter(parse_release, (*tags, text(deployment, "metadata", "labels", LABEL_RELEASE))), "")
+    return next(filter(parse_release, (*tags, get_str(deployment, "metadata", "labels", LABEL_RELEASE))), "")
