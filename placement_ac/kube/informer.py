@@ -10,7 +10,7 @@ kinds that kopf watches at the start, after a gap and every minute. Neither deci
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, Final
 
 import structlog
@@ -32,8 +32,8 @@ RELIST_SECONDS: Final = 600.0
 """How often everything is listed again although the watch goes on."""
 KOPF_RELIST_SECONDS: Final = 60.0
 """How often the kinds that kopf watches are listed: that finds what vanished, or never came."""
-KOPF_STARTS_SECONDS: Final = 2.0
-"""When they are listed for the second time: kopf, which starts later than this, watches them by then."""
+KOPF_STARTS_SECONDS: Final = (2.0, 4.0, 8.0)
+"""The pauses between the first lists: kopf says nothing of what vanishes before it watches."""
 PAUSE_SECONDS: Final = (0.2, 0.5, 1.0, 2.0, 5.0)
 """Pauses after a request that was refused; the last one is repeated."""
 UNREACHABLE_PAUSE_SECONDS: Final = 0.5
@@ -186,11 +186,11 @@ class Informer(Reflector):
 
 
 class KopfInformer(Informer):
-    """For a kind that kopf watches: lists it twice at the start, and every KOPF_RELIST_SECONDS."""
+    """For a kind that kopf watches: lists it a few times while kopf starts, and every KOPF_RELIST_SECONDS."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._pause = min(KOPF_STARTS_SECONDS, KOPF_RELIST_SECONDS)
+        self._pauses = iter(KOPF_STARTS_SECONDS)
         self._requested = asyncio.Event()
 
     def tasks(self) -> list[Coroutine[object, object, None]]:
@@ -203,10 +203,9 @@ class KopfInformer(Informer):
     async def events(self) -> AsyncGenerator[WatchEvent]:
         """End when it is time to list again."""
         yield BOOKMARK, {}
-        try:
-            async with asyncio.timeout(self._pause):
+        pause = min(next(self._pauses, KOPF_RELIST_SECONDS), KOPF_RELIST_SECONDS)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(pause):
                 await self._requested.wait()
-        except TimeoutError:
-            self._pause = KOPF_RELIST_SECONDS
         self._requested.clear()
         self.version = ""

@@ -118,7 +118,7 @@ def test_an_idle_controller_is_quiet(hub: Hub, running: Driver) -> None:
         time.sleep(2)  # what is tested: nothing happens, so nothing is asked
         return asked_by_controller(hub, since)
 
-    eventually(lambda: asked_in_two_seconds() == 0)  # at first, kopf's kinds are listed for the second time
+    eventually(lambda: asked_in_two_seconds() == 0)  # while kopf starts, its kinds are listed again
 
 
 def test_credentials_are_judged_anew_when_the_clock_was_set(
