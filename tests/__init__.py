@@ -1,5 +1,5 @@
-"""The tests. Every plan that they make is checked for timers that nobody starts."""
+"""The tests. Every plan that they make is checked for ages that it waits for and does not keep."""
 
-from tests.support import timers
+from tests.support import ages
 
-timers.check_all_plans()
+ages.check_all_plans()

@@ -1,7 +1,7 @@
 """
 A hub as the controller sees it: its cache, filled from a dump, and the plan that results from its rules.
 
-Pure, except that the cache is filled once. Timers count as elapsed: the result is the final state, not the
+Pure, except that the cache is filled once. All waits count as over: the result is the final state, not the
 steps to it.
 """
 
@@ -53,46 +53,46 @@ from placement_ac.core.selection.selection import listed_clusters
 SCHEDULING_KINDS: Final = (MANAGED_CLUSTER, CLUSTER_SET, SET_BINDING, PLACEMENT_SCORE, PLACEMENT_DECISION)
 """The kinds that OCM's scheduler reads, in the order of `Fleet`."""
 _LONG: Final = 1e6
-"""Seconds; longer than any timer."""
+"""Seconds; longer than any wait."""
 
 
 @dataclass(frozen=True)
-class _ElapsedTimers(Mapping[state.Timer, float]):
-    """Timer ages in which all timers of these kinds have elapsed, and no other has begun."""
+class _Elapsed(Mapping[state.Since, float]):
+    """Ages in which all of these kinds are old, and no other has begun."""
 
-    kinds: Collection[state.TimerKind]
+    kinds: Collection[state.SinceKind]
 
-    def __getitem__(self, timer: state.Timer) -> float:
-        if timer.kind in self.kinds:
+    def __getitem__(self, since: state.Since) -> float:
+        if since.kind in self.kinds:
             return _LONG
-        raise KeyError(timer)
+        raise KeyError(since)
 
-    def __iter__(self) -> Iterator[state.Timer]:
+    def __iter__(self) -> Iterator[state.Since]:
         return iter(())
 
     def __len__(self) -> int:
         return 0
 
 
-SETTLED: Final[state.TimerAges] = _ElapsedTimers(
+SETTLED: Final[state.Ages] = _Elapsed(
     (
-        state.TimerKind.REMOVAL_UNSETTLED,
-        state.TimerKind.DECISIONS_DOUBTED,
-        state.TimerKind.MASS_LOSS,
-        state.TimerKind.LIST_ORDER,
-        state.TimerKind.CREDENTIALS_MISSING,
-        state.TimerKind.CREDENTIALS_UNNEEDED,
-        state.TimerKind.FACTS_AWAITED,
+        state.SinceKind.REMOVAL_UNSETTLED,
+        state.SinceKind.DECISIONS_DOUBTED,
+        state.SinceKind.MASS_LOSS,
+        state.SinceKind.LIST_ORDER,
+        state.SinceKind.CREDENTIALS_MISSING,
+        state.SinceKind.CREDENTIALS_UNNEEDED,
+        state.SinceKind.FACTS_AWAITED,
     )
 )
-"""The timers that only need time have elapsed, and no drain has begun."""
-PASSED: Final[state.TimerAges] = _ElapsedTimers(frozenset(state.TimerKind))
-"""Every timer has elapsed, those of draining too."""
+"""What only needs time is over, and no drain has begun."""
+PASSED: Final[state.Ages] = _Elapsed(frozenset(state.SinceKind))
+"""Every wait is over, those of draining too."""
 
 
-def all_elapsed_but(*kinds: state.TimerKind) -> state.TimerAges:
-    """Return timer ages in which every timer has elapsed but those of these kinds."""
-    return _ElapsedTimers(frozenset(state.TimerKind) - set(kinds))
+def all_elapsed_but(*kinds: state.SinceKind) -> state.Ages:
+    """Return ages in which all are old but those of these kinds."""
+    return _Elapsed(frozenset(state.SinceKind) - set(kinds))
 
 
 Changes = Mapping[Kind, Mapping[Key, Object | None]]
@@ -232,7 +232,7 @@ class HubView:
 
         Only the controller knows for how long: listed clusters that are not draining count as held.
         """
-        seen = replace(self.snapshot(name), timer_ages={})
+        seen = replace(self.snapshot(name), all_ages={})
         guarded = hold_mass_loss(seen, self.targets(name).selection, listed_clusters(seen))
         return dict.fromkeys((one.cluster for one in guarded.held), guarded.why)
 

@@ -19,7 +19,7 @@ from placement_ac.core.api.decode import kueue_object
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.api.schemas import Condition
 from placement_ac.core.api.text import duration_text
-from placement_ac.core.inputs.state import Plan, Snapshot, TimerKind
+from placement_ac.core.inputs.state import Plan, SinceKind, Snapshot
 from placement_ac.core.plan.diff import Apply, Delete, Phase, SetCondition, diff
 from placement_ac.core.plan.plan import plan
 
@@ -59,21 +59,21 @@ def preview_writes(seen: Snapshot, dump: Dump, *, waits: bool) -> tuple[Plan, tu
 def _stages(seen: Snapshot, *, waits: bool) -> Iterator[tuple[Snapshot, str]]:
     """Yield what the controller sees one after the other, but for its own writes, and when that is."""
     ended, policy = replace(seen, workloads=()), seen.policy
-    standing_by = (TimerKind.STANDING_BY,) if policy.unlist_after else ()
-    retained = (TimerKind.RETAINED,) if policy.retention else ()
+    standing_by = (SinceKind.STANDING_BY,) if policy.unlist_after else ()
+    retained = (SinceKind.RETAINED,) if policy.retention else ()
     first = all_elapsed_but(*standing_by, *retained)
-    yield replace(seen if waits else ended, timer_ages=first), AT_ONCE
+    yield replace(seen if waits else ended, all_ages=first), AT_ONCE
     if waits:
-        yield replace(ended, timer_ages=first), JOBS_ENDED
+        yield replace(ended, all_ages=first), JOBS_ENDED
     if standing_by:
         then = all_elapsed_but(*retained)
         yield (
-            replace(ended, timer_ages=then),
+            replace(ended, all_ages=then),
             f"{duration_text(policy.unlist_after)} after its last job has ended",
         )
     if retained:
         yield (
-            replace(ended, timer_ages=PASSED),
+            replace(ended, all_ages=PASSED),
             f"{duration_text(policy.retention)} after it has left the list",
         )
 

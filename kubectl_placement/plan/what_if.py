@@ -212,7 +212,7 @@ class _PlacementSide:
         if not seen.checks.ours and (seen.objects.config is None or self.foreign_list):
             return None
         no_copies = dict.fromkeys(seen.objects.clusters, WorkerCopies())  # that the hub does not know of
-        return replace(seen, timer_ages=PASSED, fleet=replace(seen.fleet, worker_copies=no_copies))
+        return replace(seen, all_ages=PASSED, fleet=replace(seen.fleet, worker_copies=no_copies))
 
     @cached_property
     def foreign_list(self) -> tuple[str, ...]:
@@ -371,7 +371,7 @@ def _condition(one: Condition | Verdict) -> plan_report.CheckCondition:
 def _delays(side: _PlacementSide, removed: Sequence[str]) -> Iterator[str]:
     """Yield why the removal is delayed: the controller holds a mass loss."""
     if removed and side.snapshot and side.targets:
-        why = select_targets(replace(side.snapshot, timer_ages={})).mass_loss.why
+        why = select_targets(replace(side.snapshot, all_ages={})).mass_loss.why
         if why:
             yield why
 

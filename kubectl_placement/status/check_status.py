@@ -78,9 +78,9 @@ class _CheckReader:
 
     @cached_property
     def timed_snapshot(self) -> Snapshot:
-        """With the ages of the timers that the objects show."""
+        """With the ages that the objects show."""
         ages = ages_with_gate(self.snapshot)
-        return replace(self.snapshot, timer_ages=ages) if ages else self.snapshot
+        return replace(self.snapshot, all_ages=ages) if ages else self.snapshot
 
     @cached_property
     def targets(self) -> TargetClusters | None:

@@ -28,7 +28,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.fields import get_int, get_str, get_time
 from placement_ac.core.api.list_change import list_change_of
-from placement_ac.core.inputs.state import HeldWorkloads, Snapshot, Timer, TimerAges, TimerKind
+from placement_ac.core.inputs.state import Ages, HeldWorkloads, Since, SinceKind, Snapshot
 from placement_ac.core.plan.list_writes import kueue_workloads
 from placement_ac.core.plan.workload_states import our_entries
 from placement_ac.core.selection.selection import listed_clusters
@@ -39,8 +39,8 @@ _REASONS: Final = (CLUSTER_ADDED, CLUSTER_REMOVED)
 """One change posts at most one event of each. A draining cluster stays listed: at most the order changes."""
 
 
-def ages_with_gate(seen: Snapshot) -> TimerAges | None:
-    """Return the ages of the timers with those of a closed gate; None: no Workload may be held by it.
+def ages_with_gate(seen: Snapshot) -> Ages | None:
+    """Return the ages with those of a closed gate; None: no Workload may be held by it.
 
     No object says whether the gate is closed. If a Workload has quota and our entry is Pending, it counts as
     closed for all clusters that drain, since just now.
@@ -52,7 +52,7 @@ def ages_with_gate(seen: Snapshot) -> TimerAges | None:
         return None
     clusters = listed_clusters(seen)
     closed = {
-        Timer(TimerKind.GATE_CLOSED_FOR, cluster): 0.0
+        Since(SinceKind.GATE_CLOSED_FOR, cluster): 0.0
         for cluster, name in clusters.items()
         if name in config.draining
     }

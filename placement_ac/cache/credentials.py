@@ -15,7 +15,7 @@ from placement_ac.core.credentials.cluster_profile import disallowed_server, sup
 from placement_ac.core.credentials.discovery import find_credentials, find_external_credentials
 from placement_ac.core.credentials.source import ALWAYS, DiscoveryInputs
 from placement_ac.core.inputs.provisioning import CredentialUsage, ProvisioningInputs, ProvisioningObjects
-from placement_ac.core.inputs.state import TimerAges
+from placement_ac.core.inputs.state import Ages
 from placement_ac.core.kubeconfig.servers import AllowedServers
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 
@@ -89,7 +89,7 @@ class CredentialLookup:
 
     # -- the inputs for credentials that are provisioned
 
-    def provisioning_inputs(self, cluster: str, now: datetime, ages: TimerAges) -> ProvisioningInputs:
+    def provisioning_inputs(self, cluster: str, now: datetime, ages: Ages) -> ProvisioningInputs:
         """Return all that the provisioned credentials of a cluster depend on."""
         found = self._discovery(cluster, now)
         own, external = found.provisioned or self._own_inputs(cluster, now), find_external_credentials(found)

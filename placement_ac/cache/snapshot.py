@@ -33,7 +33,7 @@ class SnapshotBuilder:
         self,
         key: state.Key,
         now: datetime,
-        ages: state.TimerAges,
+        ages: state.Ages,
         worker_copies: Mapping[str, state.WorkerCopies],
         probe_results: Mapping[str, state.ProbeResult],
         queue_facts: Mapping[str, WorkerFacts],
@@ -54,7 +54,7 @@ class SnapshotBuilder:
             tables.decisions_beside(name),
             tables.scores.objects,
             now,
-            lambda about: ages.get(state.Timer(state.TimerKind.DECISIONS_DOUBTED, about), 0.0),
+            lambda about: ages.get(state.Since(state.SinceKind.DECISIONS_DOUBTED, about), 0.0),
         )
         config = tables.configs.get(("", name))
         credentials = self._credentials.sources((one.cluster for one in decisions.clusters), now)
@@ -105,10 +105,10 @@ class SnapshotBuilder:
                 probe_results=probe_results,
             ),
             workloads=workloads,
-            timer_ages=ages,
+            all_ages=ages,
         )
 
-    def _of_check(self, name: str, now: datetime, ages: state.TimerAges) -> state.Snapshot:
+    def _of_check(self, name: str, now: datetime, ages: state.Ages) -> state.Snapshot:
         """Return the inputs of a check of ours that names no Placement."""
         check = self._tables.checks.get(("", name))
         checks = (check,) if check and check.ours and not check.placement else ()
@@ -119,7 +119,7 @@ class SnapshotBuilder:
             hub=self._tables.hub,
             checks=state.Checks(ours=checks),
             workloads=workloads,
-            timer_ages=ages,
+            all_ages=ages,
         )
 
     def _workloads_of(self, *checks: Iterable[objects.Check]) -> tuple[objects.Workload, ...]:

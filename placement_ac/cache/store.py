@@ -36,12 +36,12 @@ from placement_ac.core.decisions.source import DecisionSource
 from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningPolicy
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.state import (
+    Ages,
     HubFacts,
     Key,
     PlacementPolicy,
     ProbeResult,
     Snapshot,
-    TimerAges,
     WorkerCopies,
 )
 from placement_ac.core.kubeconfig.servers import AllowedServers
@@ -156,7 +156,7 @@ class Cache:
         self,
         key: Key,
         now: datetime,
-        ages: TimerAges,
+        ages: Ages,
         worker_copies: Mapping[str, WorkerCopies] | None = None,
         probe_results: Mapping[str, ProbeResult] | None = None,
         queue_facts: Mapping[str, WorkerFacts] | None = None,
@@ -168,7 +168,7 @@ class Cache:
         )
 
     def provisioning_inputs(
-        self, cluster: str, now: datetime, ages: TimerAges | None = None
+        self, cluster: str, now: datetime, ages: Ages | None = None
     ) -> ProvisioningInputs:
         """Return all that the provisioned credentials of a cluster depend on."""
         return self.credentials.provisioning_inputs(cluster, now, ages or {})

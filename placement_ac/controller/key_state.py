@@ -1,5 +1,5 @@
 """
-In-memory state of each key: timers, and what workers answered.
+In-memory state of each key: since when things have been so, and what workers answered.
 
 It may be lost at any time: what must survive a restart is on the hub.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from placement_ac.core.inputs.queue_facts import WorkerFacts
-from placement_ac.core.inputs.state import Key, ProbeResult, Snapshot, Timer, WorkerCopies
+from placement_ac.core.inputs.state import Key, ProbeResult, Since, Snapshot, WorkerCopies
 from placement_ac.core.plan.waiting import placed_since_ready
 
 R = TypeVar("R", WorkerCopies, WorkerFacts, ProbeResult)
@@ -20,8 +20,8 @@ R = TypeVar("R", WorkerCopies, WorkerFacts, ProbeResult)
 class KeyState:
     """The state of one key; times are seconds of a monotonic clock."""
 
-    timers: dict[Timer, float] = field(default_factory=dict)
-    """Timer → when it started."""
+    lasting: dict[Since, float] = field(default_factory=dict)
+    """What is so → when it began."""
     copies: dict[str, tuple[float, WorkerCopies]] = field(default_factory=dict)
     """MultiKueueCluster → when its cluster was queried for copies, and the result."""
     queues: dict[str, tuple[float, WorkerFacts]] = field(default_factory=dict)
@@ -31,8 +31,8 @@ class KeyState:
     ready: dict[str, float] = field(default_factory=dict)
     """Uid of a Workload that no cluster has yet → when a write of ours made it Ready."""
 
-    def timer_ages(self, now: float) -> dict[Timer, float]:
-        return {timer: now - start for timer, start in self.timers.items()}
+    def ages(self, now: float) -> dict[Since, float]:
+        return {since: now - start for since, start in self.lasting.items()}
 
     def take_placed(self, seen: Snapshot, now: float) -> list[float]:
         """Return how long after its Ready each Workload was placed, and forget all that wait no longer."""
@@ -64,10 +64,10 @@ class KeyStates:
         """Return the state of `key`, a new one if it has none."""
         return self._states[key]
 
-    def keep(self, key: Key, timers: Collection[Timer]) -> None:
-        """Forget every other timer of `key`, and start those that are new."""
+    def keep(self, key: Key, lasting: Collection[Since]) -> None:
+        """Forget all others of `key`; those that are new begin now."""
         state, now = self._states[key], self.now()
-        state.timers = {timer: state.timers.get(timer, now) for timer in timers}
+        state.lasting = {since: state.lasting.get(since, now) for since in lasting}
         if state == KeyState():
             del self._states[key]
 

@@ -153,7 +153,7 @@ class Reconciler:
         seen = self._cache.snapshot(
             key,
             self._clock(),
-            state.timer_ages(now),
+            state.ages(now),
             with_ages(state.copies, now),
             with_ages(state.probes, now),
             with_ages(state.queues, now),
@@ -165,7 +165,7 @@ class Reconciler:
             self._metrics.workload_placed(seconds)
         config = seen.objects.config
         state.forget_stale_results(config.listed if config else (), seen.credentials.selected)
-        self._states.keep(key, wanted.timers)
+        self._states.keep(key, wanted.lasting)
         self._queries.start(key, seen, wanted)
         result = WriteResult()
         context = self._context(key, seen, wanted)
@@ -277,9 +277,9 @@ class Reconciler:
     # -- the credentials of a cluster
 
     async def _reconcile_credentials(self, key: Key, run: ReconcileRun) -> None:
-        ages = self._states.of(key).timer_ages(self._states.now())
+        ages = self._states.of(key).ages(self._states.now())
         wanted = plan_provisioning(self._cache.provisioning_inputs(key.name, self._clock(), ages))
-        self._states.keep(key, wanted.timers)
+        self._states.keep(key, wanted.lasting)
         context = WriteContext(Flow(key, key.name))
         try:
             await self._writer.execute(wanted.phases, context=context)

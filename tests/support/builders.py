@@ -25,9 +25,9 @@ from placement_ac.core.inputs.state import (
     Key,
     PlacementPolicy,
     Plan,
+    Since,
+    SinceKind,
     Snapshot,
-    Timer,
-    TimerKind,
     Verdict,
     WorkerCopies,
 )
@@ -341,12 +341,12 @@ def is_of(kind: Kind, raw: Raw) -> bool:
 
 
 AnyAges = Mapping[Any, float]
-"""Ages of timers; a plain name is a cluster that leaves before OCM has settled."""
+"""Ages; a plain name is a cluster that leaves before OCM has settled."""
 
 
 def snapshot(seen: Cache, name: str = "p", ages: AnyAges | None = None, **asked: WorkerCopies) -> Snapshot:
     marks = {
-        k if isinstance(k, Timer) else Timer(TimerKind.REMOVAL_UNSETTLED, k): age
+        k if isinstance(k, Since) else Since(SinceKind.REMOVAL_UNSETTLED, k): age
         for k, age in (ages or {}).items()
     }
     return seen.snapshot(Key("placement", name), NOW, marks, asked)
@@ -357,8 +357,8 @@ def selection_of(seen: Snapshot) -> Selection:
 
 
 def unmarked(answer: Plan) -> Plan:
-    """A plan without its timers."""
-    return replace(answer, timers=frozenset())
+    """A plan without its ages."""
+    return replace(answer, lasting=frozenset())
 
 
 def planned(*objects: Any, of: str = "p", ages: AnyAges | None = None, **rest: Any) -> Plan:

@@ -16,7 +16,7 @@ from placement_ac.core.api import constants
 from placement_ac.core.api.constants import Kind
 from placement_ac.core.credentials.provisioning import plan_provisioning
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
-from placement_ac.core.inputs.state import HubFacts, Key, Timer
+from placement_ac.core.inputs.state import HubFacts, Key, Since
 from placement_ac.core.plan.diff import Action, Apply, Delete, SetCondition, diff
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import AT_ONCE, NOW, Raw, is_of, kind_of, managed
@@ -148,19 +148,19 @@ LATE = 3600.0
 MOST_WRITES = 200
 
 
-class EverLate(Mapping[Timer, float]):
-    """Ages of all timers, once every wait is over."""
+class EverLate(Mapping[Since, float]):
+    """All ages, once every wait is over."""
 
-    def __getitem__(self, _: Timer) -> float:
+    def __getitem__(self, _: Since) -> float:
         return LATE
 
-    def __iter__(self) -> Iterator[Timer]:
+    def __iter__(self) -> Iterator[Since]:
         return iter(())
 
     def __len__(self) -> int:
         return 0
 
-    def get(self, _: Timer, default: Any = None) -> float:
+    def get(self, _: Since, default: Any = None) -> float:
         return LATE
 
 

@@ -29,12 +29,12 @@ from placement_ac.core.api.decode import digest_of
 from placement_ac.core.api.objects import WritableObject
 from placement_ac.core.credentials.provisioned import kubeconfig_of, name_conflict
 from placement_ac.core.inputs.provisioning import ProvisioningInputs
-from placement_ac.core.inputs.state import NOTHING, Body, Timer, TimerKind
+from placement_ac.core.inputs.state import NOTHING, Body, Since, SinceKind
 from placement_ac.core.kubeconfig.source import Unusable
 from placement_ac.core.plan.diff import Action, Apply, Delete, Phase, body_of, is_same
 
-MISSING: Final = Timer(TimerKind.CREDENTIALS_MISSING)
-UNNEEDED: Final = Timer(TimerKind.CREDENTIALS_UNNEEDED)
+MISSING: Final = Since(SinceKind.CREDENTIALS_MISSING)
+UNNEEDED: Final = Since(SinceKind.CREDENTIALS_UNNEEDED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class ProvisioningPlan:
     phases: tuple[Phase, ...] = ()
     orphan_phases: tuple[Phase, ...] = ()
     """The deletion of what was made under another name: that it fails delays nothing else."""
-    timers: frozenset[Timer] = frozenset()
+    lasting: frozenset[Since] = frozenset()
     requeue_after: float | None = None
     """Seconds after which the plan may change although nothing happens; None: it will not."""
 
@@ -64,15 +64,15 @@ def _plan(inputs: ProvisioningInputs) -> ProvisioningPlan:
         return _plan_removal(inputs)
     left = _seconds_to_wait(inputs)
     if left > 0:
-        return ProvisioningPlan(timers=frozenset({MISSING}), requeue_after=left)
-    timers = frozenset({MISSING} & inputs.ages.keys())
+        return ProvisioningPlan(lasting=frozenset({MISSING}), requeue_after=left)
+    lasting = frozenset({MISSING} & inputs.ages.keys())
     if not usage.owners or no_cluster:
-        return ProvisioningPlan(timers=timers)
+        return ProvisioningPlan(lasting=lasting)
     # Whatever else is refused, the token of a listed cluster must be renewed.
     actions = sorted(_applies(inputs), key=lambda action: not _is_renewal(inputs, action))
     if not inputs.policy.served or name_conflict(inputs):
         actions = [action for action in actions if _is_renewal(inputs, action)]
-    return ProvisioningPlan(tuple((action,) for action in actions), timers=timers)
+    return ProvisioningPlan(tuple((action,) for action in actions), lasting=lasting)
 
 
 def _plan_removal(inputs: ProvisioningInputs) -> ProvisioningPlan:
@@ -81,14 +81,14 @@ def _plan_removal(inputs: ProvisioningInputs) -> ProvisioningPlan:
     existing = (objects.secret, objects.account, objects.permission)
     left = inputs.policy.retention - inputs.ages.get(UNNEEDED, 0.0)
     if left > 0 and objects.managed_cluster and not external and any(existing):
-        return ProvisioningPlan(timers=frozenset({UNNEEDED}), requeue_after=left)
-    timers = frozenset({UNNEEDED} & inputs.ages.keys())  # a delete that fails does not wait again
+        return ProvisioningPlan(lasting=frozenset({UNNEEDED}), requeue_after=left)
+    lasting = frozenset({UNNEEDED} & inputs.ages.keys())  # a delete that fails does not wait again
     ends = external.expires if external else None
     requeue_after = max((ends - inputs.now).total_seconds(), 0.0) if ends else None
     kinds = zip((SECRET, ACCOUNT, PERMISSION), existing, strict=True)
     return ProvisioningPlan(
         tuple(_deletions((kind, obj) for kind, obj in kinds if obj)),
-        timers=timers,
+        lasting=lasting,
         requeue_after=requeue_after,
     )
 

@@ -20,18 +20,18 @@ from placement_ac.core.draining.leaving import NO_REPORT, LeavingCluster
 from placement_ac.core.draining.rules import state_of, waiting_grace, withdraw_waiting
 from placement_ac.core.draining.settling import seconds_left, settling
 from placement_ac.core.draining.state import ConfigWorkloads, DrainState, DrainStep
-from placement_ac.core.inputs.state import NOTHING, Snapshot, Timer, TimerKind
+from placement_ac.core.inputs.state import NOTHING, Since, SinceKind, Snapshot
 from placement_ac.core.selection.selection import listed_names, soonest
 
-GATE_CLOSED_TIMER = Timer(TimerKind.GATE_CLOSED)
-GATE_REOPENED_TIMER = Timer(TimerKind.GATE_REOPENED)
+GATE_CLOSED_SINCE = Since(SinceKind.GATE_CLOSED)
+GATE_REOPENED_SINCE = Since(SinceKind.GATE_REOPENED)
 
 
 class DrainPlan(NamedTuple):
     """The steps of all clusters that leave, and what follows from them together."""
 
     steps: tuple[DrainStep, ...] = ()
-    timers: frozenset[Timer] = frozenset()
+    lasting: frozenset[Since] = frozenset()
     requeue_after: float | None = None
     held_back: Mapping[str, str] = NOTHING
     """Uid of a Workload that was sent back → the cluster that may still hold a copy of it."""
@@ -69,11 +69,11 @@ def plan_drain(
     names = listed_names(seen)
     clusters = {name: cluster for cluster, name in listed.items()}
     excess = len({*names, *wanted}) - seen.hub.clusters_max
-    stands_by = seen.ages(TimerKind.STANDING_BY)
+    stands_by = seen.ages(SinceKind.STANDING_BY)
     longest_first = sorted(stands_by, key=lambda cluster: (-stands_by[cluster], cluster))
     replaced = {*renamed, *longest_first[: max(excess, 0)]}
     reopened = _is_reopened(seen)
-    wait, selection_timers = settling(seen, wanted, edited=edited)
+    wait, lasting_selection = settling(seen, wanted, edited=edited)
     leaving = [
         LeavingCluster(
             seen, workloads, cluster, name, seconds_left(seen, cluster, wait), reopened, cluster in replaced
@@ -87,12 +87,12 @@ def plan_drain(
     gated = () if seen.policy.dispatcher else steps
     closing = {step.cluster for step in gated if step.stays and step.state.closes_gate}
     being_unlisted = {step.cluster for step in steps if not step.stays}
-    timers = {
-        Timer(TimerKind.DESELECTED if step.stays else TimerKind.BEING_UNLISTED, step.cluster)
+    lasting = {
+        Since(SinceKind.DESELECTED if step.stays else SinceKind.BEING_UNLISTED, step.cluster)
         for step in steps
     }
-    timers |= {GATE_REOPENED_TIMER} if reopened else {GATE_CLOSED_TIMER} if closing else set()
-    timers |= just_unlisted | _made_ready(seen, workloads, steps)
+    lasting |= {GATE_REOPENED_SINCE} if reopened else {GATE_CLOSED_SINCE} if closing else set()
+    lasting |= just_unlisted | _made_ready(seen, workloads, steps)
     waits = [step.requeue_after for step in steps] + [step.settles_in or None for step in steps]
     waits += [
         *_gate_waits(seen, closing, just_unlisted, reopened=reopened),
@@ -100,11 +100,11 @@ def plan_drain(
     ]
     return DrainPlan(
         steps,
-        selection_timers.union(timers, *[step.timers for step in steps]),
+        lasting_selection.union(lasting, *[step.lasting for step in steps]),
         soonest(waits),
         held_back,
         tuple(dict.fromkeys((*[step.name for step in steps if step.ask_for_copies], *unsure))),
-        tuple(sorted(closing | being_unlisted | {timer.subject for timer in just_unlisted})),
+        tuple(sorted(closing | being_unlisted | {since.subject for since in just_unlisted})),
     )
 
 
@@ -131,7 +131,7 @@ def _recover_copies(leaving: LeavingCluster, step: DrainStep) -> DrainStep:
         w
         for w in sent
         if workloads.is_ready(w)
-        and seen.age(Timer(TimerKind.MADE_READY, w.meta.uid)) >= MIN_READY_SECONDS
+        and seen.age(Since(SinceKind.MADE_READY, w.meta.uid)) >= MIN_READY_SECONDS
         and w not in step.send_back
     ]
     return step._replace(
@@ -173,40 +173,40 @@ def _is_report_due(seen: Snapshot, step: DrainStep, workload: Workload) -> bool:
     return reported.age > (QUIET_SECONDS if early else COPIES_RETRY_SECONDS)
 
 
-# -- the gate as a whole, and the timers
+# -- the gate as a whole, and the ages
 
 
 def _is_reopened(seen: Snapshot) -> bool:
     """Whether the gate opens for a while: it has been closed for too long, for any clusters."""
-    reopened_for = seen.timer_ages.get(GATE_REOPENED_TIMER)
+    reopened_for = seen.all_ages.get(GATE_REOPENED_SINCE)
     if reopened_for is not None:
         return reopened_for < GATE_CLOSED_MAX_SECONDS
-    return seen.age(GATE_CLOSED_TIMER) >= waiting_grace(seen) + GATE_CLOSED_MAX_SECONDS
+    return seen.age(GATE_CLOSED_SINCE) >= waiting_grace(seen) + GATE_CLOSED_MAX_SECONDS
 
 
-def _made_ready(seen: Snapshot, workloads: ConfigWorkloads, steps: Iterable[DrainStep]) -> set[Timer]:
+def _made_ready(seen: Snapshot, workloads: ConfigWorkloads, steps: Iterable[DrainStep]) -> set[Since]:
     ready = {w.meta.uid for w in workloads.undecided if workloads.is_ready(w)}
-    before = ready & seen.ages(TimerKind.MADE_READY).keys()
+    before = ready & seen.ages(SinceKind.MADE_READY).keys()
     now = {workload.meta.uid for step in steps for workload in step.make_ready}
-    return {Timer(TimerKind.MADE_READY, uid) for uid in before | now}
+    return {Since(SinceKind.MADE_READY, uid) for uid in before | now}
 
 
-def _just_unlisted(seen: Snapshot, still_listed: Collection[str]) -> set[Timer]:
+def _just_unlisted(seen: Snapshot, still_listed: Collection[str]) -> set[Since]:
     """Return the clusters that were unlisted just now, from when the list was first seen without them."""
-    now = seen.ages(TimerKind.BEING_UNLISTED).keys() - still_listed
-    ages = seen.ages(TimerKind.JUST_UNLISTED)
+    now = seen.ages(SinceKind.BEING_UNLISTED).keys() - still_listed
+    ages = seen.ages(SinceKind.JUST_UNLISTED)
     before = {cluster for cluster, age in ages.items() if age < GATE_REOPEN_SECONDS}
-    return {Timer(TimerKind.JUST_UNLISTED, cluster) for cluster in now | before}
+    return {Since(SinceKind.JUST_UNLISTED, cluster) for cluster in now | before}
 
 
 def _gate_waits(
-    seen: Snapshot, closing: Collection[str], just_unlisted: Iterable[Timer], *, reopened: bool
+    seen: Snapshot, closing: Collection[str], just_unlisted: Iterable[Since], *, reopened: bool
 ) -> Iterable[float]:
     """Yield the seconds until the gate opens, closes again or reopens, though nothing else happens."""
-    for timer in just_unlisted if seen.workloads else ():  # a Workload that comes later is an event
-        yield GATE_REOPEN_SECONDS - seen.age(timer)
+    for since in just_unlisted if seen.workloads else ():  # a Workload that comes later is an event
+        yield GATE_REOPEN_SECONDS - seen.age(since)
     if reopened:
-        yield GATE_CLOSED_MAX_SECONDS - seen.age(GATE_REOPENED_TIMER)
+        yield GATE_CLOSED_MAX_SECONDS - seen.age(GATE_REOPENED_SINCE)
     elif closing:
         longest = waiting_grace(seen) + GATE_CLOSED_MAX_SECONDS
-        yield max(longest - seen.age(GATE_CLOSED_TIMER), 0.0)
+        yield max(longest - seen.age(GATE_CLOSED_SINCE), 0.0)

@@ -1,7 +1,7 @@
 """
 The facts about one cluster that is listed and no longer wanted, by which its state is decided.
 
-Pure. They are the API objects and the ages of timers, so a restarted controller continues from there.
+Pure. They are the API objects and the ages, so a restarted controller continues from there.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from typing import Final
 from placement_ac.core.api.constants import COPIES_FRESH_SECONDS, IMMEDIATE, QUIET_SECONDS
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.draining.state import ConfigWorkloads, DrainState
-from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind, WorkerCopies
+from placement_ac.core.inputs.state import Since, SinceKind, Snapshot, WorkerCopies
 
 NO_REPORT: Final = WorkerCopies(age=inf)
 
@@ -81,18 +81,18 @@ class LeavingCluster:
         """Whether jobs have just ended: Kueue cleans up while the cluster is listed."""
         config, is_stable = self.seen.objects.config, self.seen.policy.unlist_after > 0
         drained = config is not None and self.name in config.draining and not self.seen.workloads
-        return drained and not is_stable and self.age(TimerKind.QUIET) < QUIET_SECONDS
+        return drained and not is_stable and self.age(SinceKind.QUIET) < QUIET_SECONDS
 
-    def timer(self, kind: TimerKind) -> Timer:
-        return Timer(kind, self.cluster)
+    def since(self, kind: SinceKind) -> Since:
+        return Since(kind, self.cluster)
 
-    def age(self, kind: TimerKind) -> float:
-        return self.seen.age(self.timer(kind))
+    def age(self, kind: SinceKind) -> float:
+        return self.seen.age(self.since(kind))
 
     @property
     def passes_gate(self) -> bool:
         """Whether the gate has been closed for it."""
-        return self.needs_gate and self.timer(TimerKind.GATE_CLOSED_FOR) in self.seen.timer_ages
+        return self.needs_gate and self.since(SinceKind.GATE_CLOSED_FOR) in self.seen.all_ages
 
     @property
     def nears_gate(self) -> bool:
@@ -134,7 +134,7 @@ class LeavingCluster:
     @property
     def is_confirmed_quiet(self) -> bool:
         """Whether the cluster has reported its copies after nothing had been there for a while."""
-        return not self.seen.workloads or self.has_report(self.age(TimerKind.QUIET) - QUIET_SECONDS)
+        return not self.seen.workloads or self.has_report(self.age(SinceKind.QUIET) - QUIET_SECONDS)
 
     @cached_property
     def copies(self) -> list[Workload]:
@@ -168,7 +168,7 @@ class LeavingCluster:
         is_asked_to = config is not None and not {self.cluster, self.name}.isdisjoint(config.unlist)
         if is_asked_to or self.is_replaced or not self.seen.credentials.usable(self.cluster):
             return 0.0
-        return max(self.seen.policy.unlist_after - self.age(TimerKind.STANDING_BY), 0.0)
+        return max(self.seen.policy.unlist_after - self.age(SinceKind.STANDING_BY), 0.0)
 
     @property
     def stands_by(self) -> bool:

@@ -22,7 +22,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.draining.leaving import LeavingCluster
 from placement_ac.core.draining.state import DrainState, DrainStep
-from placement_ac.core.inputs.state import EventIntent, Snapshot, Timer, TimerKind
+from placement_ac.core.inputs.state import EventIntent, Since, SinceKind, Snapshot
 from placement_ac.core.selection.capacity import seconds_unchanged
 from placement_ac.core.selection.selection import soonest
 
@@ -60,8 +60,8 @@ def ask_later(it: LeavingCluster, step: DrainStep) -> DrainStep:
 
 
 def leave_gate_open(it: LeavingCluster, step: DrainStep) -> DrainStep:
-    timers = frozenset() if it.nears_gate else frozenset({it.timer(TimerKind.QUIET)})
-    return ask_later(it, step._replace(timers=timers))
+    lasting = frozenset() if it.nears_gate else frozenset({it.since(SinceKind.QUIET)})
+    return ask_later(it, step._replace(lasting=lasting))
 
 
 def wait_for_jobs(it: LeavingCluster, step: DrainStep) -> DrainStep:
@@ -76,7 +76,7 @@ def ask(_: LeavingCluster, step: DrainStep) -> DrainStep:
 
 
 def keep_gate_closed(it: LeavingCluster, step: DrainStep) -> DrainStep:
-    return step._replace(timers=step.timers | {it.timer(TimerKind.GATE_CLOSED_FOR)})
+    return step._replace(lasting=step.lasting | {it.since(SinceKind.GATE_CLOSED_FOR)})
 
 
 def close_gate(it: LeavingCluster, step: DrainStep) -> DrainStep:
@@ -107,9 +107,9 @@ def take_back_waiting(it: LeavingCluster, step: DrainStep) -> DrainStep:
 
 def confirm_quiet(it: LeavingCluster, step: DrainStep) -> DrainStep:
     """Ask the cluster when nothing has been there for a while."""
-    step = step._replace(timers=step.timers | {it.timer(TimerKind.QUIET)})
+    step = step._replace(lasting=step.lasting | {it.since(SinceKind.QUIET)})
     step = keep_gate_closed(it, step) if it.passes_gate else step
-    left = QUIET_SECONDS - it.age(TimerKind.QUIET)
+    left = QUIET_SECONDS - it.age(SinceKind.QUIET)
     return step._replace(requeue_after=left) if left > 0 else ask(it, step)
 
 
@@ -119,9 +119,9 @@ def make_ready(it: LeavingCluster, step: DrainStep) -> DrainStep:
 
 
 def keep_standby(it: LeavingCluster, step: DrainStep) -> DrainStep:
-    """Keep the timers of a cluster that stands by, also while it is unlisted: the write may fail."""
-    kinds = (TimerKind.STANDING_BY, TimerKind.QUIET) if it.seen.workloads else (TimerKind.STANDING_BY,)
-    return step._replace(timers=frozenset(map(it.timer, kinds if it.seen.policy.unlist_after else ())))
+    """Keep the ages of a cluster that stands by, also while it is unlisted: the write may fail."""
+    kinds = (SinceKind.STANDING_BY, SinceKind.QUIET) if it.seen.workloads else (SinceKind.STANDING_BY,)
+    return step._replace(lasting=frozenset(map(it.since, kinds if it.seen.policy.unlist_after else ())))
 
 
 def stand_by(it: LeavingCluster, step: DrainStep) -> DrainStep:
@@ -132,7 +132,7 @@ def stand_by(it: LeavingCluster, step: DrainStep) -> DrainStep:
 
 
 class Rule(NamedTuple):
-    """A state, when a cluster is in it, and what it asks for: questions, timers and writes."""
+    """A state, when a cluster is in it, and what it asks for: questions, ages and writes."""
 
     state: DrainState
     when: Callable[[LeavingCluster], object]
@@ -167,14 +167,14 @@ RULES: Final = (
 
 
 def _grace_left(it: LeavingCluster, workload: Workload) -> float:
-    made_ready = it.seen.timer_ages.get(Timer(TimerKind.MADE_READY, workload.meta.uid))
+    made_ready = it.seen.all_ages.get(Since(SinceKind.MADE_READY, workload.meta.uid))
     if made_ready is not None:
         return MIN_READY_SECONDS - made_ready
     grace, ready_for = waiting_grace(it.seen), _ready_for(it, workload)
     longer = max(grace, MIN_READY_SECONDS)
     if workload.sent_back_from:  # it gets a whole grace in which Kueue need not read another list
         return longer - min(ready_for, seconds_unchanged(it.seen))
-    return max(grace - it.age(TimerKind.GATE_CLOSED_FOR), longer - ready_for)
+    return max(grace - it.age(SinceKind.GATE_CLOSED_FOR), longer - ready_for)
 
 
 def waiting_grace(seen: Snapshot) -> float:
@@ -213,8 +213,8 @@ def _withdraw(it: LeavingCluster, step: DrainStep) -> DrainStep:
 
 def _confirm(it: LeavingCluster, step: DrainStep) -> DrainStep:
     """Ask once more, 2 s after nothing waits there, and nominate again what has quota there nevertheless."""
-    since = it.age(TimerKind.WITHDRAWN)
-    step = step._replace(timers=step.timers | {it.timer(TimerKind.WITHDRAWN)})
+    since = it.age(SinceKind.WITHDRAWN)
+    step = step._replace(lasting=step.lasting | {it.since(SinceKind.WITHDRAWN)})
     if since < QUIET_SECONDS:
         return _again(step, QUIET_SECONDS - since)
     if not it.has_report(since - QUIET_SECONDS):

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Self
 
 from placement_ac.core.api.constants import PENDING, READY, RETRY
 from placement_ac.core.api.objects import Workload
-from placement_ac.core.inputs.state import NOTHING, EventIntent, Snapshot, Timer
+from placement_ac.core.inputs.state import NOTHING, EventIntent, Since, Snapshot
 
 _NOTHING_RUNS: Final = "nothing runs there any more"
 
@@ -69,7 +69,7 @@ class DrainStep(NamedTuple):
     """Workloads of which it holds a copy that the hub does not know of: Kueue records one that is Ready."""
     denominate: tuple[Workload, ...] = ()
     """Workloads to take out of its nominations (our dispatcher)."""
-    timers: frozenset[Timer] = frozenset()
+    lasting: frozenset[Since] = frozenset()
     events: tuple[EventIntent, ...] = ()
     requeue_after: float | None = None
 

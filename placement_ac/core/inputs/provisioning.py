@@ -17,7 +17,7 @@ from placement_ac.core.api.objects import (
     Secret,
     WritableObject,
 )
-from placement_ac.core.inputs.state import Body, HubFacts, TimerAges
+from placement_ac.core.inputs.state import Ages, Body, HubFacts
 from placement_ac.core.kubeconfig.source import CredentialSource
 
 
@@ -113,7 +113,7 @@ class ProvisioningInputs:
     """The usable credentials that others have put on the hub."""
     error: str = ""
     """Why the API server refused the last write."""
-    ages: TimerAges = field(default_factory=dict)
+    ages: Ages = field(default_factory=dict)
 
     @property
     def secret_name(self) -> str:

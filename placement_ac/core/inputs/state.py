@@ -137,8 +137,8 @@ class PlacementPolicy:
     """Whether clusters are probed before they are listed."""
 
 
-class TimerKind(StrEnum):
-    """The event whose age a timer counts; the comment gives its subject."""
+class SinceKind(StrEnum):
+    """What has an age; the comment gives its subject."""
 
     REMOVAL_UNSETTLED = auto()  # a listed cluster that would go, though OCM has not settled it
     DECISIONS_DISAGREE = auto()  # decisions do not fit together, and their source will put that right
@@ -171,18 +171,15 @@ class TimerKind(StrEnum):
     CLUSTERS_UNUSABLE = auto()  # the message of an event about unusable clusters
 
 
-class Timer(NamedTuple):
-    """Something whose age matters: a plan names it while it lasts, the next snapshot gives its age.
+class Since(NamedTuple):
+    """Something whose age matters: a plan names it while it lasts, the next snapshot gives its age."""
 
-    It never fires: `requeue_after` requeues a key.
-    """
-
-    kind: TimerKind
+    kind: SinceKind
     subject: str = ""
 
 
-TimerAges = Mapping[Timer, float]
-"""Seconds since each timer began."""
+Ages = Mapping[Since, float]
+"""Seconds since each began."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,15 +327,15 @@ class Snapshot:
     fleet: FleetState = FleetState()
     workloads: tuple[Workload, ...] = ()
     """Unfinished Workloads that carry one of the checks, ours or Kueue's."""
-    timer_ages: TimerAges = field(default_factory=dict)
+    all_ages: Ages = field(default_factory=dict)
 
-    def age(self, timer: Timer) -> float:
-        """Return the seconds since the timer began; 0 if it has not."""
-        return self.timer_ages.get(timer, 0.0)
+    def age(self, since: Since) -> float:
+        """Return the seconds since it began; 0 if it has not."""
+        return self.all_ages.get(since, 0.0)
 
-    def ages(self, kind: TimerKind) -> dict[str, float]:
-        """Return subject → seconds, for each timer of that kind that has begun."""
-        return {timer.subject: age for timer, age in self.timer_ages.items() if timer.kind is kind}
+    def ages(self, kind: SinceKind) -> dict[str, float]:
+        """Return subject → seconds, for each of that kind that has begun."""
+        return {since.subject: age for since, age in self.all_ages.items() if since.kind is kind}
 
 
 @dataclass(frozen=True, slots=True)
@@ -457,7 +454,7 @@ class Plan:
     events: tuple[EventIntent, ...] = ()
     config_events: Callable[[], tuple[EventIntent, ...]] = field(default=tuple, compare=False)
     """Returns the events about the write of the list: called after it was written."""
-    timers: frozenset[Timer] = frozenset()
-    """The timers that run: the next snapshot gives the age of each."""
+    lasting: frozenset[Since] = frozenset()
+    """What lasts: the next snapshot gives the age of each."""
     requeue_after: float | None = None
     """Seconds after which the answer may change although nothing happens; None: it will not."""

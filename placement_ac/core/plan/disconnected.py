@@ -13,7 +13,7 @@ from typing import Final
 from placement_ac.core.api.constants import CLUSTER_DISCONNECTED, CLUSTER_RECONNECTED
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.api.text import count_text
-from placement_ac.core.inputs.state import EventIntent, Snapshot, Timer, TimerKind
+from placement_ac.core.inputs.state import EventIntent, Since, SinceKind, Snapshot
 from placement_ac.core.plan.event_intents import DueEvents, named_with_reasons
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.selection import soonest
@@ -33,7 +33,7 @@ def connection_events(seen: Snapshot, targets: TargetClusters) -> DueEvents:
     """Return the events about listed clusters that Kueue has lost, and about those that it has back."""
     clusters = {name: cluster for cluster, name in targets.listed.items()}
     lost = _lost(seen)
-    known = {timer.subject for timer in seen.timer_ages if timer.kind is TimerKind.DISCONNECTED}
+    known = {since.subject for since in seen.all_ages if since.kind is SinceKind.DISCONNECTED}
     back = [name for name in clusters if name in known and _object(seen, name).active]
     events = []
     if lost:
@@ -46,8 +46,8 @@ def connection_events(seen: Snapshot, targets: TargetClusters) -> DueEvents:
         verb = "is" if len(back) == 1 else "are"
         what = f"{count_text(len(back), 'cluster')} {verb} connected to Kueue again"
         events.append(EventIntent(CLUSTER_RECONNECTED, f"{what}: {named_with_reasons(reasons)}"))
-    timers = frozenset(Timer(TimerKind.DISCONNECTED, name) for name in lost)
-    return DueEvents(tuple(events), soonest(_left(seen)), timers)
+    lasting = frozenset(Since(SinceKind.DISCONNECTED, name) for name in lost)
+    return DueEvents(tuple(events), soonest(_left(seen)), lasting)
 
 
 def _lost(seen: Snapshot) -> Mapping[str, str]:

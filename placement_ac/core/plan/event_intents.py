@@ -39,9 +39,9 @@ from placement_ac.core.draining.state import DrainState, DrainStep
 from placement_ac.core.inputs.state import (
     EventIntent,
     Plan,
+    Since,
+    SinceKind,
     Snapshot,
-    Timer,
-    TimerKind,
     WantedCluster,
     WantedConfig,
 )
@@ -67,7 +67,7 @@ class DueEvents:
 
     events: tuple[EventIntent, ...] = ()
     requeue_after: float | None = None
-    timers: frozenset[Timer] = frozenset()
+    lasting: frozenset[Since] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def config_events(
 
 def _was_listed(seen: Snapshot, name: str) -> bool:
     """Whether the controller had listed a MultiKueueCluster: it exists, and has not left the list."""
-    return name in seen.objects.clusters and Timer(TimerKind.RETAINED, name) not in seen.timer_ages
+    return name in seen.objects.clusters and Since(SinceKind.RETAINED, name) not in seen.all_ages
 
 
 def unusable_clusters(seen: Snapshot, targets: TargetClusters) -> DueEvents:
@@ -165,11 +165,11 @@ def unusable_clusters(seen: Snapshot, targets: TargetClusters) -> DueEvents:
     }
     what = "selected cluster cannot" if len(reasons) == 1 else "selected clusters cannot"
     message = f"{len(reasons)} {what} be used: {named_with_reasons(reasons)}"
-    timer = Timer(TimerKind.CLUSTERS_UNUSABLE, message)
-    left = UNUSABLE_SECONDS - seen.age(timer)
+    since = Since(SinceKind.CLUSTERS_UNUSABLE, message)
+    left = UNUSABLE_SECONDS - seen.age(since)
     if left > 0:
-        return DueEvents(timers=frozenset({timer}), requeue_after=left)
-    return DueEvents((EventIntent(CLUSTER_UNUSABLE, message),), timers=frozenset({timer}))
+        return DueEvents(lasting=frozenset({since}), requeue_after=left)
+    return DueEvents((EventIntent(CLUSTER_UNUSABLE, message),), lasting=frozenset({since}))
 
 
 def _selected(seen: Snapshot, targets: TargetClusters, names: Collection[str]) -> EventIntent | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from placement_ac.core.inputs.queue_facts import WorkloadsThere
-from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind
+from placement_ac.core.inputs.state import Since, SinceKind, Snapshot
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.selection import soonest
 
@@ -27,7 +27,7 @@ class FactQuestions:
     """The MultiKueueClusters whose workers are to be asked for their queues."""
 
     ask: tuple[str, ...] = ()
-    timers: frozenset[Timer] = frozenset()
+    lasting: frozenset[Since] = frozenset()
     requeue_after: float | None = None
 
 
@@ -47,22 +47,22 @@ def askable_workers(seen: Snapshot, targets: TargetClusters) -> frozenset[str]:
 
 def is_awaited(seen: Snapshot, name: str) -> bool:
     """Whether a worker has not answered lately, and its answer is worth a short wait."""
-    return not _has_answered(seen, name) and seen.age(_timer(name)) < FACTS_WAIT_SECONDS
+    return not _has_answered(seen, name) and seen.age(_since(name)) < FACTS_WAIT_SECONDS
 
 
 def fact_questions(seen: Snapshot, names: Collection[str]) -> FactQuestions:
     """Return which of these MultiKueueClusters are to be asked now, and when to look again."""
-    ask, timers, waits = [], [], []
+    ask, lasting, waits = [], [], []
     for name in sorted(names):
         if not _has_answered(seen, name):
             ask.append(name)
-            timers.append(_timer(name))
-            waits.append(FACTS_WAIT_SECONDS - seen.age(timers[-1]))
+            lasting.append(_since(name))
+            waits.append(FACTS_WAIT_SECONDS - seen.age(lasting[-1]))
         elif (age := seen.fleet.queue_facts[name].age) >= FACTS_AGAIN_SECONDS:
             ask.append(name)
         else:
             waits.append(FACTS_AGAIN_SECONDS - age)
-    return FactQuestions(tuple(ask), frozenset(timers), soonest([left for left in waits if left > 0]))
+    return FactQuestions(tuple(ask), frozenset(lasting), soonest([left for left in waits if left > 0]))
 
 
 def workloads_on(seen: Snapshot, names: Collection[str]) -> dict[str, WorkloadsThere]:
@@ -81,5 +81,5 @@ def _has_answered(seen: Snapshot, name: str) -> bool:
     return facts is not None and facts.is_fresh
 
 
-def _timer(name: str) -> Timer:
-    return Timer(TimerKind.FACTS_AWAITED, name)
+def _since(name: str) -> Since:
+    return Since(SinceKind.FACTS_AWAITED, name)

@@ -14,7 +14,7 @@ from placement_ac.core.dispatch.cycle import DispatchCycle, Ranking, Refusals
 from placement_ac.core.dispatch.facts import Cluster
 from placement_ac.core.dispatch.profiles import RANKED, Profile, ProfileError, parse_profile
 from placement_ac.core.inputs.queue_facts import Queue, QueueFacts
-from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind
+from placement_ac.core.inputs.state import Since, SinceKind, Snapshot
 from placement_ac.core.plan.fact_questions import FACTS_WAIT_SECONDS, askable_workers, is_awaited
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.plan.turns import turn
@@ -84,9 +84,9 @@ class JobFit:
         self._cycle.nominated(workload, names)
 
 
-def round_timer(workload: Workload) -> Timer:
-    """Return the timer of the round in which a Workload was nominated last."""
-    return Timer(TimerKind.NOMINATION_ROUND, f"{workload.meta.uid}/{len(workload.nominated)}")
+def round_since(workload: Workload) -> Since:
+    """Return since when a Workload's last round has lasted."""
+    return Since(SinceKind.NOMINATION_ROUND, f"{workload.meta.uid}/{len(workload.nominated)}")
 
 
 def round_left(seen: Snapshot, workload: Workload) -> float:
@@ -95,7 +95,7 @@ def round_left(seen: Snapshot, workload: Workload) -> float:
         return seen.policy.round_timeout
     since = workload.nominated_since
     on_hub = (seen.now - since).total_seconds() if since else 0.0
-    return seen.policy.round_timeout - max(seen.age(round_timer(workload)), on_hub)
+    return seen.policy.round_timeout - max(seen.age(round_since(workload)), on_hub)
 
 
 def _is_judged(seen: Snapshot, workload: Workload) -> bool:

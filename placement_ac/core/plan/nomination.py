@@ -16,9 +16,9 @@ from placement_ac.core.api.constants import PENDING, READY, WAITS_FOR, WORKLOAD_
 from placement_ac.core.api.objects import AdmissionCheckState, Workload
 from placement_ac.core.dispatch.cycle import Refusals
 from placement_ac.core.draining.state import DrainState
-from placement_ac.core.inputs.state import Snapshot, Timer
+from placement_ac.core.inputs.state import Since, Snapshot
 from placement_ac.core.plan.fact_questions import FACTS_WAIT_SECONDS, FactQuestions, fact_questions
-from placement_ac.core.plan.job_fit import JobFit, round_left, round_timer
+from placement_ac.core.plan.job_fit import JobFit, round_left, round_since
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.selection import soonest
 
@@ -41,7 +41,7 @@ class Nominations:
     """Uids of new Workloads that wait for a worker's answer (FACTS_WAIT_SECONDS), or a later plan."""
     waiting_for_room: Mapping[str, str] = field(default_factory=dict)
     """Uid of a Workload that waits on full clusters → where, what is short there, and the next round."""
-    timers: frozenset[Timer] = frozenset()
+    lasting: frozenset[Since] = frozenset()
     requeue_after: float | None = None
 
 
@@ -53,7 +53,7 @@ def nominate(seen: Snapshot, targets: TargetClusters, fit: JobFit | None) -> Nom
     if fit is None:
         return Nominations()
     eligible = eligible_clusters(seen, targets)
-    nominations, unfit, timers, waits = [], [], set(), []
+    nominations, unfit, lasting, waits = [], [], set(), []
     refused: list[Refusals] = []
     asked_about: set[str] = set()
     awaiting: set[str] = set()
@@ -79,7 +79,7 @@ def nominate(seen: Snapshot, targets: TargetClusters, fit: JobFit | None) -> Nom
         elif len(waiting_for_room) < WORKLOAD_WRITES_AT_ONCE and (text := _waits_for(fit, case, seen)):
             waiting_for_room[workload.meta.uid] = text
         if workload.nominated:
-            timers.add(case.timer)  # its subject has their count: a write begins anew
+            lasting.add(case.since)  # its subject has their count: a write begins anew
         if more and workload.nominated:
             waits += [left for left in (case.left - FACTS_WAIT_SECONDS, case.left) if left > 0]
     questions = fact_questions(seen, asked_about)
@@ -90,7 +90,7 @@ def nominate(seen: Snapshot, targets: TargetClusters, fit: JobFit | None) -> Nom
         questions,
         frozenset(awaiting),
         waiting_for_room,
-        fit.turn.timers.union(timers),
+        fit.turn.lasting.union(lasting),
         soonest((*waits, fit.turn.requeue_after)),
     )
 
@@ -147,7 +147,7 @@ class _Case(NamedTuple):
     """Its nominations that stay."""
     more: frozenset[str]
     """The clusters to which it may be nominated as well."""
-    timer: Timer
+    since: Since
     """Of its round."""
     left: float
     """Seconds until its next round."""
@@ -179,7 +179,7 @@ def _cases(seen: Snapshot, targets: TargetClusters, eligible: frozenset[str]) ->
         uid = workload.meta.uid
         kept = _kept(seen, workload, denominated.get(uid, ()), made_ready.get(uid, ()))
         more = eligible.difference(kept) if _may_be_dispatched(seen, workload) else frozenset[str]()
-        yield _Case(workload, tuple(kept), more, round_timer(workload), round_left(seen, workload))
+        yield _Case(workload, tuple(kept), more, round_since(workload), round_left(seen, workload))
 
 
 def _by_filter(refused: Sequence[Refusals]) -> Mapping[str, int]:

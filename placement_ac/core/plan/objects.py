@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from placement_ac.core.api.constants import DISCONNECTED_RETENTION_SECONDS
 from placement_ac.core.draining.state import DrainStep
-from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind, WantedCluster, WantedConfig, is_shared
+from placement_ac.core.inputs.state import Since, SinceKind, Snapshot, WantedCluster, WantedConfig, is_shared
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.conditions import is_taken
 from placement_ac.core.plan.targets import TargetClusters
@@ -27,7 +27,7 @@ class TargetObjects(NamedTuple):
     clusters: tuple[WantedCluster, ...] = ()
     prepared: tuple[WantedCluster, ...] = ()
     """Those that exist before they are selected."""
-    timers: frozenset[Timer] = frozenset()
+    lasting: frozenset[Since] = frozenset()
     requeue_after: float | None = None
 
 
@@ -35,12 +35,12 @@ class TargetObjects(NamedTuple):
 class RetainedClusters:
     """MultiKueueClusters that stay for a while though nobody needs them."""
 
-    timers: frozenset[Timer] = frozenset()
+    lasting: frozenset[Since] = frozenset()
     requeue_after: float | None = None
 
     @property
     def names(self) -> frozenset[str]:
-        return frozenset(timer.subject for timer in self.timers)
+        return frozenset(since.subject for since in self.lasting)
 
 
 def owners_of(seen: Snapshot) -> dict[str, str]:
@@ -71,7 +71,7 @@ def target_objects(seen: Snapshot, targets: TargetClusters) -> TargetObjects:
         _target_config(seen, targets, ordered.names, owners),
         tuple(clusters),
         tuple(_prepared_clusters(seen, owners, {cluster.name for cluster in clusters})),
-        ordered.timers,
+        ordered.lasting,
         ordered.requeue_after,
     )
 
@@ -143,9 +143,9 @@ def retained_clusters(seen: Snapshot, objects: TargetObjects) -> RetainedCluster
     wanted = {cluster.name for cluster in (*objects.clusters, *objects.prepared)}
     wanted.update(objects.config.clusters if objects.config else ())
     unneeded = [obj.meta.name for obj in removable_clusters(seen) if obj.meta.name not in wanted]
-    timers = [Timer(TimerKind.RETAINED, name) for name in unneeded]
-    left = {timer: _retention(seen, timer.subject) - seen.age(timer) for timer in timers}
-    retained = {timer: seconds for timer, seconds in left.items() if seconds > 0}
+    lasting = [Since(SinceKind.RETAINED, name) for name in unneeded]
+    left = {since: _retention(seen, since.subject) - seen.age(since) for since in lasting}
+    retained = {since: seconds for since, seconds in left.items() if seconds > 0}
     return RetainedClusters(frozenset(retained), soonest(retained.values()))
 
 

@@ -16,7 +16,7 @@ from placement_ac.core.api.constants import NAME_CONFLICT_SECONDS, NO_CLUSTER_SE
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.ignored import ignored
 from placement_ac.core.draining.drain import DrainPlan
-from placement_ac.core.inputs.state import Plan, Snapshot, TimerKind, Verdict
+from placement_ac.core.inputs.state import Plan, SinceKind, Snapshot, Verdict
 from placement_ac.core.plan.conditions import has_name_conflict, judge, refused_checks, usable_message
 from placement_ac.core.plan.disconnected import connection_events
 from placement_ac.core.plan.event_intents import DueEvents, config_events, expiry_warnings, unusable_clusters
@@ -36,14 +36,14 @@ from placement_ac.core.selection.probe_schedule import due_probes
 from placement_ac.core.selection.selection import soonest
 
 LEAVING: Final = (
-    TimerKind.BEING_UNLISTED,
-    TimerKind.JUST_UNLISTED,
-    TimerKind.DESELECTED,
-    TimerKind.STANDING_BY,
-    TimerKind.SELECTION,
-    TimerKind.FLAPPING,
+    SinceKind.BEING_UNLISTED,
+    SinceKind.JUST_UNLISTED,
+    SinceKind.DESELECTED,
+    SinceKind.STANDING_BY,
+    SinceKind.SELECTION,
+    SinceKind.FLAPPING,
 )
-"""Timers of clusters that come, leave or stand by: kept while nothing can be decided."""
+"""The ages of clusters that come, leave or stand by: kept while nothing can be decided."""
 
 
 def plan(seen: Snapshot, targets: TargetClusters | None = None) -> Plan:
@@ -57,7 +57,7 @@ def plan(seen: Snapshot, targets: TargetClusters | None = None) -> Plan:
         objects = unchanged_objects(seen)
         return Plan(config=objects.config, clusters=objects.clusters)
     retained = retained_clusters(seen, TargetObjects())  # No check uses it: everything of ours is deleted.
-    return Plan(retained=retained.names, timers=retained.timers, requeue_after=retained.requeue_after)
+    return Plan(retained=retained.names, lasting=retained.lasting, requeue_after=retained.requeue_after)
 
 
 def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
@@ -65,7 +65,7 @@ def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
     selection, mass_loss = targets.selection, targets.mass_loss
     if paused := keeps_objects(verdict):  # changes resume when the reason is fixed
         objects, ready = unchanged_objects(seen), ""
-        drain = DrainPlan(timers=frozenset(timer for timer in seen.timer_ages if timer.kind in LEAVING))
+        drain = DrainPlan(lasting=frozenset(since for since in seen.all_ages if since.kind in LEAVING))
     else:
         objects, ready, drain = target_objects(seen, targets), usable_message(targets), targets.drain
     fit = None if paused else job_fit(seen, targets)
@@ -112,7 +112,7 @@ def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
             *(*connections.events, *expiry.events),
         ),
         config_events=tuple if paused else partial(config_events, seen, targets, objects.config),
-        timers=frozenset().union(*[part.timers for part in parts]),
+        lasting=frozenset().union(*[part.lasting for part in parts]),
         requeue_after=soonest((*waits, *[part.requeue_after for part in parts])),
     )
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from placement_ac.core.api.objects import Workload
-from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind
+from placement_ac.core.inputs.state import Since, SinceKind, Snapshot
 
 JUDGED_AGAIN_SECONDS: Final = 2.0
 """When the next ones are judged again, once all have been judged; a write brings the next plan at once."""
@@ -24,7 +24,7 @@ class Turn(NamedTuple):
 
     deferred: frozenset[str] = frozenset()
     """Their uids."""
-    timers: frozenset[Timer] = frozenset()
+    lasting: frozenset[Since] = frozenset()
     """They say when a Workload was judged last, and the how-manieth time that was."""
     requeue_after: float | None = None
 
@@ -48,16 +48,16 @@ def turn(seen: Snapshot, workloads: Sequence[Workload], cost: Cost) -> Turn:
     deferred = [one.meta.uid for one in waits_longest[len(chosen) :]]
     return Turn(
         frozenset(deferred),
-        frozenset(_timer(one.meta.uid, times[one.meta.uid]) for one in workloads if one.meta.uid in times),
+        frozenset(_since(one.meta.uid, times[one.meta.uid]) for one in workloads if one.meta.uid in times),
         0.0 if any(uid not in last for uid in deferred) else JUDGED_AGAIN_SECONDS,
     )
 
 
-def _timer(uid: str, number: int) -> Timer:
-    return Timer(TimerKind.JUDGED, f"{uid}/{number}")
+def _since(uid: str, number: int) -> Since:
+    return Since(SinceKind.JUDGED, f"{uid}/{number}")
 
 
 def _last_judged(seen: Snapshot) -> dict[str, tuple[float, int]]:
     """Return uid → how long ago it was judged, and how often it has been."""
-    parts = ((subject.rpartition("/"), age) for subject, age in seen.ages(TimerKind.JUDGED).items())
+    parts = ((subject.rpartition("/"), age) for subject, age in seen.ages(SinceKind.JUDGED).items())
     return {uid: (age, int(number)) for (uid, _, number), age in parts}

@@ -21,7 +21,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.objects import AdmissionCheckState, Workload
 from placement_ac.core.draining.drain import DrainPlan
-from placement_ac.core.inputs.state import CheckStateUpdate, Snapshot, Timer, TimerKind, Verdict
+from placement_ac.core.inputs.state import CheckStateUpdate, Since, SinceKind, Snapshot, Verdict
 from placement_ac.core.plan.job_fit import JobFit
 from placement_ac.core.selection.selection import soonest
 
@@ -52,7 +52,7 @@ class WorkloadAnswers:
     """The entries to write into Workloads, at most WORKLOAD_WRITES_AT_ONCE."""
 
     updates: tuple[CheckStateUpdate, ...] = ()
-    timers: frozenset[Timer] = frozenset()
+    lasting: frozenset[Since] = frozenset()
     requeue_after: float | None = None
 
 
@@ -61,13 +61,13 @@ def answer_workloads(seen: Snapshot, context: AnswerContext) -> WorkloadAnswers:
     if not seen.workloads:
         return WorkloadAnswers()
     updates = _rotated(tuple(_check_state_updates(seen, context)), seen)
-    timers = _no_cluster_timers(seen, context)
+    lasting = _without_cluster(seen, context)
     more = 0.0 if len(updates) > WORKLOAD_WRITES_AT_ONCE else None
-    left = [(seen.policy.retry_waiting_after or 0.0) - seen.age(timer) for timer in timers]
+    left = [(seen.policy.retry_waiting_after or 0.0) - seen.age(since) for since in lasting]
     stuck_ages = [_stuck_age(seen, workload, entry) for workload, entry in our_entries(seen)]
     left += [STUCK_READY_SECONDS - age for age in stuck_ages if age is not None]
     waits = (more, *[seconds for seconds in left if seconds > 0])
-    return WorkloadAnswers(updates[:WORKLOAD_WRITES_AT_ONCE], timers, soonest(waits))
+    return WorkloadAnswers(updates[:WORKLOAD_WRITES_AT_ONCE], lasting, soonest(waits))
 
 
 def _rotated(updates: tuple[CheckStateUpdate, ...], seen: Snapshot) -> tuple[CheckStateUpdate, ...]:
@@ -95,22 +95,22 @@ def _check_state_updates(seen: Snapshot, context: AnswerContext) -> Iterator[Che
             yield update
 
 
-def _no_cluster_timers(seen: Snapshot, context: AnswerContext) -> frozenset[Timer]:
-    """Return a timer for every Workload that holds quota and that no cluster can take."""
+def _without_cluster(seen: Snapshot, context: AnswerContext) -> frozenset[Since]:
+    """Return every Workload that holds quota and that no cluster can take."""
     if seen.policy.retry_waiting_after is None or (context.ready and not context.fit):
         return frozenset()
     waiting = (workload for workload, _ in our_entries(seen) if workload.has_quota and not workload.cluster)
-    return frozenset([_no_cluster_timer(one) for one in waiting if _has_no_cluster(seen, context, one)])
+    return frozenset([_no_cluster_since(one) for one in waiting if _has_no_cluster(seen, context, one)])
 
 
 def _has_no_cluster(seen: Snapshot, context: AnswerContext, workload: Workload) -> bool:
     if context.ready and context.fit and context.fit.defers(workload):  # as it was when it was judged
-        return _no_cluster_timer(workload) in seen.timer_ages
+        return _no_cluster_since(workload) in seen.all_ages
     return not context.ready or bool(_no_fit(context, workload))
 
 
-def _no_cluster_timer(workload: Workload) -> Timer:
-    return Timer(TimerKind.NO_CLUSTER, workload.meta.uid)
+def _no_cluster_since(workload: Workload) -> Since:
+    return Since(SinceKind.NO_CLUSTER, workload.meta.uid)
 
 
 def _update(
@@ -216,6 +216,6 @@ def _give_quota_back(
 ) -> CheckStateUpdate | None:
     """Send a Workload back after a long wait for a cluster (a setting), so that its quota is free."""
     after = seen.policy.retry_waiting_after
-    if after is None or seen.age(_no_cluster_timer(workload)) < after:
+    if after is None or seen.age(_no_cluster_since(workload)) < after:
         return None
     return CheckStateUpdate(workload, entry.check, RETRY, reason, seen.policy.requeue_after)

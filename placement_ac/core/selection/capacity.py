@@ -11,7 +11,7 @@ from itertools import combinations
 from typing import Final, NamedTuple
 
 from placement_ac.core.decisions.source import RankedCluster
-from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind
+from placement_ac.core.inputs.state import Since, SinceKind, Snapshot
 from placement_ac.core.selection.selection import ListableCluster
 
 NEVER: Final = float("inf")
@@ -24,8 +24,8 @@ class OrderedNames(NamedTuple):
     requeue_after: float | None = None
 
     @property
-    def timers(self) -> frozenset[Timer]:
-        return frozenset({_order_timer(self.names)})
+    def lasting(self) -> frozenset[Since]:
+        return frozenset({_order_since(self.names)})
 
 
 def apply_cluster_limit(
@@ -78,17 +78,17 @@ def order_names(
     waits = settling or any(entry.rank is None for entry in wanted)
     if draining_is_last and (waits or not _is_worth_a_write(wanted, listed, seen.policy.reorder_margin)):
         return OrderedNames(listed)
-    left = seen.policy.reorder_interval - seen.timer_ages.get(_order_timer(listed), NEVER)
+    left = seen.policy.reorder_interval - seen.all_ages.get(_order_since(listed), NEVER)
     return OrderedNames(listed, left) if left > 0 else OrderedNames(names)
 
 
 def seconds_unchanged(seen: Snapshot) -> float:
     """Return for how long the list has been as it is, as far as this process knows. Unit: seconds."""
-    return seen.age(_order_timer(seen.objects.listed))
+    return seen.age(_order_since(seen.objects.listed))
 
 
-def _order_timer(names: Sequence[str]) -> Timer:
-    return Timer(TimerKind.LIST_ORDER, ",".join(names))
+def _order_since(names: Sequence[str]) -> Since:
+    return Since(SinceKind.LIST_ORDER, ",".join(names))
 
 
 def _is_worth_a_write(wanted: Sequence[ListableCluster], listed: Sequence[str], margin: int) -> bool:

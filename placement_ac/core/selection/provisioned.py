@@ -11,7 +11,7 @@ those behind it: in the end there are `clusters_max` usable ones, or every clust
 from collections.abc import Collection
 from typing import Final, NamedTuple
 
-from placement_ac.core.inputs.state import Snapshot, Timer, TimerKind
+from placement_ac.core.inputs.state import Since, SinceKind, Snapshot
 from placement_ac.core.selection.capacity import best_first
 from placement_ac.core.selection.selection import Selection, soonest
 
@@ -24,7 +24,7 @@ class ProvisionedClusters(NamedTuple):
 
     clusters: frozenset[str] | None = None
     """None: all that are selected."""
-    timers: frozenset[Timer] = frozenset()
+    lasting: frozenset[Since] = frozenset()
     """Those of them that are not usable."""
     requeue_after: float | None = None
     """Seconds until the first of these no longer counts; None: none is waited for."""
@@ -38,7 +38,7 @@ def choose_provisioned(
     if not seen.credentials.provisioned or len(selection.ranked) <= most:
         return ProvisionedClusters()
     usable = {entry.cluster for entry in selection.listable}
-    waiting: dict[Timer, float] = {}
+    waiting: dict[Since, float] = {}
     chosen: list[str] = []
     counted = 0
     for cluster in best_first(seen, {entry.cluster: entry for entry in seen.decisions.clusters}, listed):
@@ -46,12 +46,12 @@ def choose_provisioned(
             break
         chosen.append(cluster)
         if cluster not in usable:
-            timer = Timer(TimerKind.PROVISIONED_UNUSABLE, cluster)
-            waiting[timer] = USABLE_WITHIN_SECONDS - seen.age(timer)
-        counted += cluster in usable or waiting[timer] > 0
+            since = Since(SinceKind.PROVISIONED_UNUSABLE, cluster)
+            waiting[since] = USABLE_WITHIN_SECONDS - seen.age(since)
+        counted += cluster in usable or waiting[since] > 0
     return ProvisionedClusters(
         clusters=frozenset(selection.ranked) & {*chosen, *listed, *within},
-        timers=frozenset(waiting),
+        lasting=frozenset(waiting),
         requeue_after=soonest(seconds for seconds in waiting.values() if seconds > 0),
     )
 

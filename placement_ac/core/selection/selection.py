@@ -20,7 +20,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.api.text import joined
 from placement_ac.core.decisions.source import Doubt, RankedCluster
-from placement_ac.core.inputs.state import NOTHING, Snapshot, Timer, TimerKind
+from placement_ac.core.inputs.state import NOTHING, Since, SinceKind, Snapshot
 from placement_ac.core.kubeconfig.dns import is_dns_name
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from placement_ac.core.selection.probe_schedule import probe_objection
@@ -54,7 +54,7 @@ class Selection(NamedTuple):
     """Cluster → why it is left out."""
     unreadable: Mapping[str, str] = NOTHING
     """Decision object → why it, or an entry of it, cannot be read."""
-    timers: frozenset[Timer] = frozenset()
+    lasting: frozenset[Since] = frozenset()
     """Listed clusters that would go though OCM has not settled it, whether or not they still wait."""
     requeue_after: float | None = None
     """Seconds until the first of them has waited long enough; None: none waits for time."""
@@ -96,14 +96,14 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
     pending |= dict.fromkeys(missing, seconds)
     waits = {_unsettled(cluster): seconds for cluster, seconds in pending.items()}
     waits |= dict.fromkeys(map(_doubted, decisions.doubts), SETTLE_SECONDS)
-    left = [seconds - seen.age(timer) for timer, seconds in waits.items()]
+    left = [seconds - seen.age(since) for since, seconds in waits.items()]
     return Selection(
         is_conclusive=bool(staying) or decisions.is_decided,
         ranked=tuple([entry.cluster for entry in decisions.clusters]),
         listable=(*listable, *staying),
         left_out=left_out,
         unreadable=decisions.unreadable,
-        timers=frozenset(waits),
+        lasting=frozenset(waits),
         requeue_after=soonest(seconds for seconds in left if seconds > 0),
         remarks=(
             *(one.remark for one in decisions.doubts if one.remark and _has_lasted(seen, one)),
@@ -113,9 +113,9 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
     )
 
 
-def _doubted(doubt: Doubt) -> Timer:
-    kind = TimerKind.DECISIONS_DISAGREE if doubt.passes else TimerKind.DECISIONS_DOUBTED
-    return Timer(kind, doubt.about)
+def _doubted(doubt: Doubt) -> Since:
+    kind = SinceKind.DECISIONS_DISAGREE if doubt.passes else SinceKind.DECISIONS_DOUBTED
+    return Since(kind, doubt.about)
 
 
 def _has_lasted(seen: Snapshot, doubt: Doubt) -> bool:
@@ -184,11 +184,11 @@ def _waits(seen: Snapshot, cluster: str, seconds: float) -> bool:
 def _has_left(seen: Snapshot, cluster: str, name: str) -> bool:
     """Whether a listed cluster drains or stands by: decisions that disagree do not bring it back."""
     config = seen.objects.config
-    return bool(config and name in config.draining) or Timer(TimerKind.DESELECTED, cluster) in seen.timer_ages
+    return bool(config and name in config.draining) or Since(SinceKind.DESELECTED, cluster) in seen.all_ages
 
 
-def _unsettled(cluster: str) -> Timer:
-    return Timer(TimerKind.REMOVAL_UNSETTLED, cluster)
+def _unsettled(cluster: str) -> Since:
+    return Since(SinceKind.REMOVAL_UNSETTLED, cluster)
 
 
 def _credentials_for(

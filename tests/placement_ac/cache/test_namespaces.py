@@ -4,7 +4,7 @@ import pytest
 
 from placement_ac.cache.store import Cache
 from placement_ac.core.api.constants import PLACEMENT, PLACEMENT_DECISION, SECRET
-from placement_ac.core.inputs.state import HubFacts, Key, PlacementPolicy, Plan, Timer, TimerKind
+from placement_ac.core.inputs.state import HubFacts, Key, PlacementPolicy, Plan, Since, SinceKind
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
     NOW,
@@ -140,14 +140,14 @@ def test_versions_that_begin_anew_in_one_namespace_leave_the_other_alone() -> No
 # -- mass loss
 
 
-def switched(ages: dict[Timer, float], **rest: int) -> Plan:
+def switched(ages: dict[Since, float], **rest: int) -> Plan:
     """The list was made of the first namespace's Placement; now only the second has one, for one cluster."""
     objects = [check(), placement(namespace="second", **rest), decision("a", namespace="second")]
     seen = world(objects, our_objects(*"abcd"), secrets(*"abcd"), hub=TWO, policy=HELD)
     return plan(snapshot(seen, ages=ages))
 
 
-FIRSTS = Timer(TimerKind.PLACEMENT_GENERATION, "first/Placement/p@first/1")
+FIRSTS = Since(SinceKind.PLACEMENT_GENERATION, "first/Placement/p@first/1")
 SECONDS = "second/Placement/p@second/{}"
 
 
@@ -157,22 +157,22 @@ def test_a_placement_that_went_is_no_edit_of_the_one_that_counts_now() -> None:
     assert answer.config.clusters == ("p-a", "p-b", "p-c", "p-d")
     assert {
         mark
-        for mark in answer.timers
-        if mark.kind in (TimerKind.PLACEMENT_GENERATION, TimerKind.PLACEMENT_EDITED, TimerKind.MASS_LOSS)
+        for mark in answer.lasting
+        if mark.kind in (SinceKind.PLACEMENT_GENERATION, SinceKind.PLACEMENT_EDITED, SinceKind.MASS_LOSS)
     } == {
-        Timer(TimerKind.PLACEMENT_GENERATION, SECONDS.format(1)),
-        Timer(TimerKind.MASS_LOSS),
+        Since(SinceKind.PLACEMENT_GENERATION, SECONDS.format(1)),
+        Since(SinceKind.MASS_LOSS),
     }
 
 
 def test_an_edit_of_the_one_that_counts_now_goes_through() -> None:
     answer = switched(
-        {Timer(TimerKind.PLACEMENT_GENERATION, SECONDS.format(1)): 9.0, Timer(TimerKind.MASS_LOSS): 9.0},
+        {Since(SinceKind.PLACEMENT_GENERATION, SECONDS.format(1)): 9.0, Since(SinceKind.MASS_LOSS): 9.0},
         generation=2,
     )
     assert answer.config
     assert answer.config.clusters == ("p-a",)
-    assert Timer(TimerKind.PLACEMENT_EDITED, SECONDS.format(2)) in answer.timers
+    assert Since(SinceKind.PLACEMENT_EDITED, SECONDS.format(2)) in answer.lasting
 
 
 # -- what is message

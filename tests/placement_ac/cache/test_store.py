@@ -25,7 +25,7 @@ from placement_ac.core.api.constants import (
     token_kind,
 )
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
-from placement_ac.core.inputs.state import HubFacts, Key, PlacementCluster, Timer, TimerKind
+from placement_ac.core.inputs.state import HubFacts, Key, PlacementCluster, Since, SinceKind
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from tests.support.builders import (
     NOW,
@@ -350,7 +350,7 @@ def test_a_snapshot_holds_all_that_a_placement_depends_on() -> None:
         dict(seen.credentials.selected),
         seen.objects.config and seen.objects.config.meta.name,
         list(seen.objects.clusters),
-        (seen.objects.name_conflicts, seen.objects.unneeded, seen.timer_ages, seen.now),
+        (seen.objects.name_conflicts, seen.objects.unneeded, seen.all_ages, seen.now),
     ) == (
         ["one"],
         ["mk"],
@@ -361,7 +361,7 @@ def test_a_snapshot_holds_all_that_a_placement_depends_on() -> None:
         {"a": CredentialSource("Secret", "multikueue-a")},
         "p",
         ["p-a"],
-        ({}, frozenset(), {Timer(TimerKind.REMOVAL_UNSETTLED, "a"): 1.0}, NOW),
+        ({}, frozenset(), {Since(SinceKind.REMOVAL_UNSETTLED, "a"): 1.0}, NOW),
     )
 
 

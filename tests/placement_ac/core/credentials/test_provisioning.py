@@ -335,16 +335,16 @@ def test_external_credentials_may_vanish_for_a_moment() -> None:
     seen = world(SELECTED, our_cluster("a"), provisioning=PROVISIONING)
     waits = frozenset({MISSING})
     assert plan_provisioning(provisioning_inputs(seen)) == ProvisioningPlan(
-        timers=waits, requeue_after=SETTLE_SECONDS
+        lasting=waits, requeue_after=SETTLE_SECONDS
     )
     assert plan_provisioning(provisioning_inputs(seen, ages={MISSING: 1.5})) == ProvisioningPlan(
-        timers=waits, requeue_after=0.5
+        lasting=waits, requeue_after=0.5
     )
     assert plan_provisioning(
         provisioning_inputs(
             world(SELECTED, our_cluster("a"), secret("multikueue-a"), provisioning=PROVISIONING)
         )
-    ).timers == (frozenset())
+    ).lasting == (frozenset())
 
 
 def test_credentials_that_stay_away_are_provisioned() -> None:

@@ -111,12 +111,12 @@ def test_a_flickering_decision_deletes_no_account() -> None:
     mine = our_grant(ACCOUNT, "a")
     waiting = world([check(), placement(), undecided(), managed_cluster("a")], mine, provisioning=PATIENT)
     assert plan_provisioning(provisioning_inputs(waiting)) == ProvisioningPlan(
-        timers=frozenset({UNNEEDED}), requeue_after=60.0
+        lasting=frozenset({UNNEEDED}), requeue_after=60.0
     )
     assert plan_provisioning(provisioning_inputs(waiting, ages={UNNEEDED: 20.0})).requeue_after == 40.0
     late = plan_provisioning(provisioning_inputs(waiting, ages={UNNEEDED: 60.0}))
     assert [[action.name for action in phase] for phase in late.phases] == [["placement-ac"]]
-    assert late.timers == {UNNEEDED}, "a delete that fails does not wait anew"
+    assert late.lasting == {UNNEEDED}, "a delete that fails does not wait anew"
 
 
 def test_deletion_does_not_wait_for_a_deleted_cluster_or_with_external_credentials() -> None:

@@ -19,7 +19,7 @@ from placement_ac.core.decisions.source import (
     ScoreTable,
 )
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
-from placement_ac.core.inputs.state import Key, Timer, TimerKind
+from placement_ac.core.inputs.state import Key, Since, SinceKind
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import AT_ONCE, Raw, an, check, placement, secrets, snapshot
 
@@ -83,7 +83,7 @@ def test_what_another_source_says_is_in_the_condition() -> None:
     assert late.verdicts["check"].message == (
         "Rankings has not decided yet for Placement kueue-system/p (the Ranking is late)"
     )
-    ages: dict[Any, float] = {Timer(TimerKind.DECISIONS_DOUBTED, "p"): 3.0}
+    ages: dict[Any, float] = {Since(SinceKind.DECISIONS_DOUBTED, "p"): 3.0}
     doubted = plan(snapshot(world(check(), placement(), ranking("a"), *secrets("a")), ages=ages))
     assert doubted.verdicts["check"].message.endswith("the Ranking has been in doubt for 3 s")
-    assert ages.keys() <= doubted.timers
+    assert ages.keys() <= doubted.lasting

@@ -15,9 +15,9 @@ from placement_ac.core.inputs.state import (
     HubFacts,
     PlacementPolicy,
     Plan,
+    Since,
+    SinceKind,
     Snapshot,
-    Timer,
-    TimerKind,
     WorkerCopies,
 )
 from placement_ac.core.plan.diff import Phase, diff
@@ -51,7 +51,7 @@ HUB = (
     *(check(), multikueue_check(), placement(), decision("b")),
     *(*secrets("a", "b"), *our_objects("a", "b", owners=["check", "mk"])),
 )
-CLOSED, QUIET = Timer(TimerKind.GATE_CLOSED_FOR, "a"), Timer(TimerKind.QUIET, "a")
+CLOSED, QUIET = Since(SinceKind.GATE_CLOSED_FOR, "a"), Since(SinceKind.QUIET, "a")
 UNGATED = {"mk": "Pending"}
 
 
@@ -163,7 +163,7 @@ def test_a_cluster_that_is_selected_again_simply_stays() -> None:
     objects = [*hub, running("job", "p-a"), *managed_clusters("a", "b")]
     answer = plan(snapshot(world(objects, policy=PATIENT), ages={CLOSED: 5.0}))
     assert (listed_in(answer), message(answer)) == (("p-a", "p-b"), "")
-    assert CLOSED not in answer.timers
+    assert CLOSED not in answer.lasting
 
 
 def test_what_somebody_else_put_on_the_list_stays_while_a_job_runs_there() -> None:
@@ -191,7 +191,7 @@ def test_the_gate_closes_only_for_a_cluster_that_answers() -> None:
     assert (problem.ask_for_copies, replies(problem)) == ((), {"new": "Ready"})
     assert message(problem) == "draining: a (it cannot be asked for copies: no answer)"
     then = scene(waiting, workload("new"), asked=NOBODY)
-    assert (replies(then), CLOSED in then.timers) == ({"new": "Pending"}, True)
+    assert (replies(then), CLOSED in then.lasting) == ({"new": "Pending"}, True)
 
 
 def test_a_cluster_that_could_not_be_asked_is_asked_again_later() -> None:
@@ -244,7 +244,7 @@ def test_workloads_without_our_check_are_waited_for_with_the_gate_open() -> None
 
 def test_it_is_quiet_for_a_while_before_the_cluster_is_asked() -> None:
     first = scene(workload(), ages={CLOSED: 3.0}, asked=NOBODY)
-    assert (first.ask_for_copies, first.requeue_after, QUIET in first.timers) == ((), 2.0, True)
+    assert (first.ask_for_copies, first.requeue_after, QUIET in first.lasting) == ((), 2.0, True)
     then = scene(workload(), ages={CLOSED: 5.0, QUIET: 2.0}, asked=NOBODY)
     assert (then.ask_for_copies, listed_in(then)) == (("p-a",), ("p-b", "p-a"))
 
@@ -264,13 +264,13 @@ def test_a_copy_that_the_hub_does_not_know_of_is_let_through_again(quota: bool) 
         asked=WorkerCopies({("default", "lost"): quota}),
     )
     assert (listed_in(answer), replies(answer)) == (("p-b", "p-a"), {"lost": "Ready", "other": "Pending"})
-    assert Timer(TimerKind.MADE_READY, "Workload/lost") in answer.timers
+    assert Since(SinceKind.MADE_READY, "Workload/lost") in answer.lasting
 
 
 def test_if_kueue_does_not_record_it_soon_it_is_sent_back_once_more() -> None:
     """By Kueue's code an admitted copy that is not nominated is never recorded."""
     lost = workload("lost", check="Ready", mk="Pending")
-    healed = Timer(TimerKind.MADE_READY, "Workload/lost")
+    healed = Since(SinceKind.MADE_READY, "Workload/lost")
     assert scene(lost, ages={CLOSED: 6.0, healed: 1.0}, asked=NOBODY).check_state_updates == ()
     assert replies(scene(lost, ages={CLOSED: 8.0, healed: 3.0}, asked=NOBODY)) == {"lost": "Retry"}
 
@@ -284,7 +284,7 @@ def test_a_copy_of_what_does_not_carry_our_check_is_waited_for_with_the_gate_ope
     copies = WorkerCopies({("default", "theirs"): True}, age=0.2)
     objects = [workload("theirs", **UNGATED), workload("new")]
     answer = scene(*objects, ages={CLOSED: 5.0, QUIET: 3.0}, asked=copies)
-    assert (listed_in(answer), replies(answer), CLOSED in answer.timers) == (
+    assert (listed_in(answer), replies(answer), CLOSED in answer.lasting) == (
         ("p-b", "p-a"),
         {"new": "Ready"},
         False,
@@ -307,7 +307,7 @@ def test_a_cluster_that_kueue_has_lost_is_left_alone() -> None:
 
 def test_a_cluster_that_cannot_be_asked_any_more_opens_the_gate() -> None:
     answer = scene(workload("new"), ages={CLOSED: 5.0, QUIET: 3.0}, asked=WorkerCopies({}, "no answer"))
-    assert (listed_in(answer), replies(answer), CLOSED in answer.timers) == (
+    assert (listed_in(answer), replies(answer), CLOSED in answer.lasting) == (
         ("p-b", "p-a"),
         {"new": "Ready"},
         False,
@@ -320,14 +320,14 @@ def test_a_cluster_that_cannot_be_asked_any_more_opens_the_gate() -> None:
 def test_the_gate_opens_a_moment_after_the_cluster_was_unlisted() -> None:
     """Kueue must have seen the new list before anything becomes Ready."""
     hub = [check(), multikueue_check(), placement(), decision("b"), *secrets("b"), *our_objects("b")]
-    left = Timer(TimerKind.JUST_UNLISTED, "a")
+    left = Since(SinceKind.JUST_UNLISTED, "a")
     early = plan(snapshot(world(hub, workload("new"), policy=PATIENT), ages={left: 0.4}))
     assert (replies(early), early.requeue_after) == ({"new": "Pending"}, 0.6)
     late = plan(snapshot(world(hub, workload("new"), policy=PATIENT), ages={left: 1.0}))
-    assert (replies(late), left in late.timers) == ({"new": "Ready"}, False)
+    assert (replies(late), left in late.lasting) == ({"new": "Ready"}, False)
 
 
-SHUT, AIRED = Timer(TimerKind.GATE_CLOSED), Timer(TimerKind.GATE_REOPENED)
+SHUT, AIRED = Since(SinceKind.GATE_CLOSED), Since(SinceKind.GATE_REOPENED)
 
 
 def test_the_gate_is_aired_when_it_has_been_closed_for_long() -> None:
@@ -336,11 +336,11 @@ def test_the_gate_is_aired_when_it_has_been_closed_for_long() -> None:
     assert (replies(closed), closed.requeue_after) == ({"new": "Pending"}, 1.0)
     aired = scene(sent, workload("new"), ages={CLOSED: 9.0, SHUT: 120.0}, asked=NOBODY)
     assert (replies(aired), listed_in(aired)) == ({"new": "Ready"}, ("p-b", "p-a"))
-    assert aired.timers & {AIRED, SHUT, CLOSED} == {AIRED}
+    assert aired.lasting & {AIRED, SHUT, CLOSED} == {AIRED}
     still = scene(sent, workload("new"), ages={AIRED: 59.0}, asked=NOBODY)
     assert (replies(still), still.requeue_after) == ({"new": "Ready"}, 1.0)
     again = scene(sent, workload("new"), ages={AIRED: 60.0}, asked=NOBODY)
-    assert again.timers & {AIRED, SHUT, CLOSED} == {SHUT, CLOSED}
+    assert again.lasting & {AIRED, SHUT, CLOSED} == {SHUT, CLOSED}
 
 
 def test_it_is_aired_whoever_closed_it() -> None:
@@ -348,7 +348,7 @@ def test_it_is_aired_whoever_closed_it() -> None:
     hub = [check(), multikueue_check(), placement(), decision("c"), *secrets("a", "b", "c")]
     hub += [*our_objects("a", "b", "c", owners=["check", "mk"]), *managed_clusters("a", "b", "c")]
     objects = [*hub, workload("sent", check="Retry", mk="Pending"), workload("new")]
-    ages = {CLOSED: 121.0, Timer(TimerKind.GATE_CLOSED_FOR, "b"): 30.0, SHUT: 121.0}
+    ages = {CLOSED: 121.0, Since(SinceKind.GATE_CLOSED_FOR, "b"): 30.0, SHUT: 121.0}
     asked = {"p-a": NOBODY, "p-b": NOBODY}
     assert replies(plan(snapshot(world(objects, policy=PATIENT), ages=ages, **asked))) == {"new": "Ready"}
 
@@ -365,7 +365,7 @@ def test_immediate_sends_back_what_runs_there_while_it_is_listed() -> None:
         ("p-b", "p-a"),
     )
     closing = scene(job, policy=AT_ONCE, asked=NOBODY)
-    assert (closing.check_state_updates, CLOSED in closing.timers) == ((), True)
+    assert (closing.check_state_updates, CLOSED in closing.lasting) == ((), True)
     answer = scene(job, workload("new"), policy=AT_ONCE, asked=NOBODY, ages={CLOSED: 0.1})
     assert (replies(answer), listed_in(answer)) == ({"job": "Retry", "new": "Pending"}, ("p-b", "p-a"))
     back = "sent back from cluster a, which leaves at once; it starts again elsewhere"
@@ -415,14 +415,14 @@ def test_a_copy_that_was_left_is_healed_whatever_else_keeps_the_cluster() -> Non
     others = workload("theirs", cluster="p-a", mk="Ready")
     left = WorkerCopies({("default", "job"): True}, age=1.0)
     healed = scene(evicted("job", 9), others, policy=AT_ONCE, asked=left)
-    assert (replies(healed), Timer(TimerKind.MADE_READY, "Workload/job") in healed.timers) == (
+    assert (replies(healed), Since(SinceKind.MADE_READY, "Workload/job") in healed.lasting) == (
         {"job": "Ready"},
         True,
     )
     ready = evicted("job", 20)
     ready["status"]["admissionChecks"][0]["state"] = "Ready"
     again = scene(
-        ready, others, policy=AT_ONCE, asked=left, ages={Timer(TimerKind.MADE_READY, "Workload/job"): 3.0}
+        ready, others, policy=AT_ONCE, asked=left, ages={Since(SinceKind.MADE_READY, "Workload/job"): 3.0}
     )
     assert replies(again) == {"job": "Retry"}
 
@@ -454,7 +454,7 @@ def test_a_multikueuecluster_that_kueue_has_lost_is_kept_for_long() -> None:
     lost = next(obj for obj in hub if obj["metadata"]["name"] == "p-a")
     lost["status"] = {"conditions": [{"type": "Active", "status": "False", "reason": "x", "message": ""}]}
     policy = PlacementPolicy(loss_grace=0.0)
-    old = {Timer(TimerKind.RETAINED, "p-a"): 600.0}
+    old = {Since(SinceKind.RETAINED, "p-a"): 600.0}
     assert plan(snapshot(world(hub, managed_clusters("a", "b"), policy=policy), ages=old)).retained == {"p-a"}
 
 
@@ -565,9 +565,9 @@ def test_an_unlisted_multikueuecluster_stays_for_a_while() -> None:
     policy = PlacementPolicy(loss_grace=0.0)
     answer = scene(policy=policy)
     assert (listed_in(answer), answer.retained) == (("p-b",), {"p-a"})
-    assert (Timer(TimerKind.RETAINED, "p-a") in answer.timers, answer.requeue_after) == (True, 3600.0)
+    assert (Since(SinceKind.RETAINED, "p-a") in answer.lasting, answer.requeue_after) == (True, 3600.0)
     assert write_names(phases_of(policy=policy)) == [["Apply MultiKueueConfig p"]]
-    assert write_names(phases_of(policy=policy, ages={Timer(TimerKind.RETAINED, "p-a"): 3600.0})) == [
+    assert write_names(phases_of(policy=policy, ages={Since(SinceKind.RETAINED, "p-a"): 3600.0})) == [
         ["Apply MultiKueueConfig p"],
         ["Delete MultiKueueCluster p-a"],
     ]
@@ -586,20 +586,20 @@ def test_one_that_served_all_placements_stays_for_a_while_as_well() -> None:
 def test_what_is_under_way_is_not_forgotten_while_nothing_can_be_decided() -> None:
     """The Placement is deleted and made again."""
     hub = [obj for obj in HUB if obj["kind"] != "Placement"]
-    ages = {Timer(TimerKind.JUST_UNLISTED, "c"): 0.3, Timer(TimerKind.BEING_UNLISTED, "d"): 0.1, QUIET: 1.0}
+    ages = {Since(SinceKind.JUST_UNLISTED, "c"): 0.3, Since(SinceKind.BEING_UNLISTED, "d"): 0.1, QUIET: 1.0}
     answer = plan(snapshot(world(hub, workload("job"), policy=PATIENT), ages=ages))
     assert answer.verdicts["check"].reason == "PlacementNotFound"
-    assert answer.timers & ages.keys() == {
-        Timer(TimerKind.JUST_UNLISTED, "c"),
-        Timer(TimerKind.BEING_UNLISTED, "d"),
+    assert answer.lasting & ages.keys() == {
+        Since(SinceKind.JUST_UNLISTED, "c"),
+        Since(SinceKind.BEING_UNLISTED, "d"),
     }
 
 
 def test_the_gate_opens_a_moment_after_the_list_was_seen_without_it_however_long_that_took() -> None:
     hub = [check(), multikueue_check(), placement(), decision("b"), *secrets("b"), *our_objects("b")]
-    slow = {Timer(TimerKind.BEING_UNLISTED, "a"): 9.0}
+    slow = {Since(SinceKind.BEING_UNLISTED, "a"): 9.0}
     answer = plan(snapshot(world(hub, workload("new"), policy=PATIENT), ages=slow))
-    assert (replies(answer), answer.requeue_after, Timer(TimerKind.JUST_UNLISTED, "a") in answer.timers) == (
+    assert (replies(answer), answer.requeue_after, Since(SinceKind.JUST_UNLISTED, "a") in answer.lasting) == (
         {"new": "Pending"},
         1.0,
         True,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from placement_ac.core.draining.state import DrainState
-from placement_ac.core.inputs.state import PlacementPolicy, Timer, TimerAges, TimerKind, WorkerCopies
+from placement_ac.core.inputs.state import Ages, PlacementPolicy, Since, SinceKind, WorkerCopies
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.targets import select_targets
 from tests.support.builders import (
@@ -26,15 +26,15 @@ from tests.support.builders import (
 
 POLICY = PlacementPolicy(retention=0.0, loss_grace=0.0, settle=30.0, waiting_grace=60.0)
 NOBODY = WorkerCopies({}, age=0.5)
-BEFORE, NOW_SELECTED = Timer(TimerKind.SELECTION, "p-a"), Timer(TimerKind.SELECTION, "p-b")
-FLAPPED, FLAPPING = Timer(TimerKind.FLAPPING, "p-a"), Timer(TimerKind.FLAPPING, "p-b")
-DESELECTED = Timer(TimerKind.DESELECTED, "a")
-CLOSED = Timer(TimerKind.GATE_CLOSED_FOR, "a")
-GENERATION = {Timer(TimerKind.PLACEMENT_GENERATION, "kueue-system/Placement/p/1"): 500.0}
+BEFORE, NOW_SELECTED = Since(SinceKind.SELECTION, "p-a"), Since(SinceKind.SELECTION, "p-b")
+FLAPPED, FLAPPING = Since(SinceKind.FLAPPING, "p-a"), Since(SinceKind.FLAPPING, "p-b")
+DESELECTED = Since(SinceKind.DESELECTED, "a")
+CLOSED = Since(SinceKind.GATE_CLOSED_FOR, "a")
+GENERATION = {Since(SinceKind.PLACEMENT_GENERATION, "kueue-system/Placement/p/1"): 500.0}
 
 
 def seen_with(
-    *jobs: Any, ages: TimerAges | None = None, policy: PlacementPolicy = POLICY, selected: str = "b"
+    *jobs: Any, ages: Ages | None = None, policy: PlacementPolicy = POLICY, selected: str = "b"
 ) -> Any:
     hub = [check(), multikueue_check(), placement(), decision(*selected), *secrets("a", "b")]
     objects = [*hub, *our_objects("a", "b", owners=["check", "mk"]), *managed_clusters("a", "b"), *jobs]
@@ -64,11 +64,11 @@ NEW = workload("new", check="Pending", mk="Pending")
         pytest.param({BEFORE: 10.0, DESELECTED: 300.0}, False, id="it has waited for too long"),
     ],
 )
-def test_while_decisions_flap_a_removal_waits_with_the_gate_open(ages: TimerAges, waits: bool) -> None:
+def test_while_decisions_flap_a_removal_waits_with_the_gate_open(ages: Ages, waits: bool) -> None:
     seen = seen_with(NEW, ages=ages)
     assert (state_of_a(seen) is DrainState.SETTLING) is waits
     assert bool(plan(seen).check_state_updates[0].state == "Ready") is waits
-    assert (FLAPPING in plan(seen).timers) is (waits or DESELECTED in ages)
+    assert (FLAPPING in plan(seen).lasting) is (waits or DESELECTED in ages)
 
 
 def test_its_time_is_looked_at_again() -> None:
@@ -91,11 +91,11 @@ def test_who_does_not_wait(policy: PlacementPolicy) -> None:
 def test_without_workloads_there_is_nothing_to_wait_for() -> None:
     seen = seen_with(ages={BEFORE: 10.0})
     assert state_of_a(seen) is DrainState.UNLISTED
-    assert FLAPPING in plan(seen).timers, "a job that comes meets a selection that flaps"
+    assert FLAPPING in plan(seen).lasting, "a job that comes meets a selection that flaps"
 
 
 def test_after_a_change_of_the_placement_the_next_change_does_not_wait() -> None:
-    edited = Timer(TimerKind.PLACEMENT_EDITED, "kueue-system/Placement/p/1")
+    edited = Since(SinceKind.PLACEMENT_EDITED, "kueue-system/Placement/p/1")
     assert state_of_a(seen_with(NEW, ages={BEFORE: 10.0, edited: 5.0})) is not DrainState.SETTLING
     assert state_of_a(seen_with(NEW, ages={BEFORE: 5.0, edited: 10.0})) is DrainState.SETTLING
     flapped = {NOW_SELECTED: 10.0, FLAPPING: 10.0, edited: 5.0}
@@ -112,7 +112,7 @@ def test_where_jobs_run_they_are_waited_for() -> None:
 def grace(ready_for: float, unchanged: float, *, sent_back: bool) -> list[str]:
     """Return the Workloads that are sent back when the gate has been closed for a minute."""
     job = workload("job", nominated=["p-a"], check="Ready", mk="Pending")
-    seen = seen_with(job, ages={CLOSED: 100.0, Timer(TimerKind.LIST_ORDER, "p-a,p-b"): unchanged})
+    seen = seen_with(job, ages={CLOSED: 100.0, Since(SinceKind.LIST_ORDER, "p-a,p-b"): unchanged})
     (old,) = seen.workloads
     entries = tuple(replace(one, since=seen.now - timedelta(seconds=ready_for)) for one in old.check_states)
     old = replace(old, check_states=entries, sent_back_from="c" if sent_back else "")
@@ -146,6 +146,6 @@ def test_a_flip_between_clusters_that_are_listed_changes_nothing_in_the_list() -
 
 def test_a_cluster_that_settles_is_no_mass_loss() -> None:
     policy = replace(POLICY, loss_grace=300.0)
-    assert DESELECTED in plan(seen_with(NEW, ages={BEFORE: 10.0})).timers
+    assert DESELECTED in plan(seen_with(NEW, ages={BEFORE: 10.0})).lasting
     seen = seen_with(NEW, ages={NOW_SELECTED: 10.0, FLAPPING: 10.0, DESELECTED: 10.0}, policy=policy)
     assert state_of_a(seen) is DrainState.SETTLING

@@ -12,8 +12,8 @@ from placement_ac.core.inputs.state import (
     HubFacts,
     PlacementPolicy,
     Plan,
-    Timer,
-    TimerKind,
+    Since,
+    SinceKind,
     WantedConfig,
     WorkerCopies,
 )
@@ -43,10 +43,10 @@ STABLE = PlacementPolicy(
 OWNERS = [uid_of(ADMISSION_CHECK, name) for name in ("check", "mk")]
 NOBODY = WorkerCopies({}, age=0.5)
 QUIET, STANDING_BY, DESELECTED = (
-    Timer(kind, "a") for kind in (TimerKind.QUIET, TimerKind.STANDING_BY, TimerKind.DESELECTED)
+    Since(kind, "a") for kind in (SinceKind.QUIET, SinceKind.STANDING_BY, SinceKind.DESELECTED)
 )
 STANDS = {QUIET: 100.0, STANDING_BY: 100.0, DESELECTED: 100.0}
-GENERATION = {Timer(TimerKind.PLACEMENT_GENERATION, "kueue-system/Placement/p/1"): 100.0}
+GENERATION = {Since(SinceKind.PLACEMENT_GENERATION, "kueue-system/Placement/p/1"): 100.0}
 JOB = ("default", "job")
 
 
@@ -58,7 +58,7 @@ class Answer:
         selected: str,
         *objects: Any,
         before: str = "abc",
-        ages: Mapping[Timer, float] | None = None,
+        ages: Mapping[Since, float] | None = None,
         asked: WorkerCopies | None = NOBODY,
         policy: PlacementPolicy = STABLE,
         hub: HubFacts | None = None,
@@ -191,7 +191,7 @@ def test_how_long_it_stands_by(how: dict[str, Any], stays: bool) -> None:
 
 def test_its_time_does_not_begin_anew_if_the_write_of_the_list_fails() -> None:
     answer = Answer("bc", ready("p-b"), ages=STANDS | {STANDING_BY: 3600.0})
-    assert ("p-a" in answer.listed, STANDING_BY in answer.plan.timers) == (False, True)
+    assert ("p-a" in answer.listed, STANDING_BY in answer.plan.lasting) == (False, True)
 
 
 def test_before_it_is_unlisted_it_is_asked_again() -> None:
@@ -210,7 +210,7 @@ def test_those_that_stand_by_are_no_mass_loss() -> None:
     names = "abcdef"
     lost = Answer("f", ready(), before=names)
     assert "held for 5 min" in lost.message
-    left_before = {Timer(TimerKind.DESELECTED, name): 9.0 for name in "abcde"}
+    left_before = {Since(SinceKind.DESELECTED, name): 9.0 for name in "abcde"}
     assert "standing by: a, b, c, d, e" in Answer("f", ready(), before=names, ages=left_before).message
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.inputs.state import PlacementPolicy, Plan, Timer, TimerKind
+from placement_ac.core.inputs.state import PlacementPolicy, Plan, Since, SinceKind
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.stats import placement_stats
 from tests.support.builders import (
@@ -45,8 +45,8 @@ def scene(
         obj["status"] = {"conditions": [condition]}
     fleet += managed_clusters(*"abc")
     hub = [check(), multikueue_check(), placement(), decision(*selected), *secrets(*"abc"), *fleet]
-    timers = {Timer(TimerKind.DISCONNECTED, f"p-{name}"): 60.0 for name in known}
-    return snapshot(world(hub, *jobs, policy=POLICY), ages=timers)
+    lasting = {Since(SinceKind.DISCONNECTED, f"p-{name}"): 60.0 for name in known}
+    return snapshot(world(hub, *jobs, policy=POLICY), ages=lasting)
 
 
 def said(answer: Plan) -> tuple[str, list[tuple[str, str]]]:
@@ -91,7 +91,7 @@ def test_what_is_reported(lost: dict[str, float], how: Any, message: str, events
 def test_a_loss_is_looked_at_again_when_it_is_due() -> None:
     answer = plan(scene({"b": 4.0, "c": 60.0}))
     assert answer.requeue_after == 6.0
-    assert answer.timers >= {Timer(TimerKind.DISCONNECTED, "p-c")}
+    assert answer.lasting >= {Since(SinceKind.DISCONNECTED, "p-c")}
 
 
 def test_the_condition_names_a_cluster_that_drains_once() -> None:

@@ -9,7 +9,7 @@ import pytest
 from placement_ac.core.api import decode, objects
 from placement_ac.core.api.constants import ANNOTATION_DRAINING, EVENTS, IMMEDIATE, UNUSABLE_SECONDS
 from placement_ac.core.api.list_change import ClusterChange, ListChange
-from placement_ac.core.inputs.state import EventIntent, PlacementPolicy, Plan, Timer, TimerKind
+from placement_ac.core.inputs.state import EventIntent, PlacementPolicy, Plan, Since, SinceKind
 from placement_ac.core.plan.event_intents import (
     NAMES_SHOWN,
     WORKLOAD_EVENTS_MAX,
@@ -54,7 +54,7 @@ class Hub:
     fleet: Any = ()
     policy: PlacementPolicy = field(default_factory=lambda: PlacementPolicy(retention=0.0, loss_grace=0.0))
 
-    def planned(self, ages: Mapping[Timer, float] | None = None) -> Plan:
+    def planned(self, ages: Mapping[Since, float] | None = None) -> Plan:
         names = [one if isinstance(one, str) else one[0] for one in self.selected]
         objects = our_objects(*self.listed, owners=["check", "mk"]) if self.listed else []
         if self.draining:
@@ -202,7 +202,7 @@ def test_a_change_of_the_list_is_data_as_well(hub: Hub, changes: list[ListChange
     assert [intent.change for intent in hub.planned().config_events()] == changes
 
 
-LEFT_BEFORE: Final = {Timer(TimerKind.RETAINED, "p-b"): 5.0}
+LEFT_BEFORE: Final = {Since(SinceKind.RETAINED, "p-b"): 5.0}
 
 
 @pytest.mark.parametrize(
@@ -232,14 +232,14 @@ LEFT_BEFORE: Final = {Timer(TimerKind.RETAINED, "p-b"): 5.0}
     ],
 )
 def test_a_change_by_hand_that_is_reverted_is_no_change_by_ocm(
-    hub: Hub, ages: Mapping[Timer, float], expected_events: list[tuple[str, str]]
+    hub: Hub, ages: Mapping[Since, float], expected_events: list[tuple[str, str]]
 ) -> None:
     assert on_checks(hub.planned(ages)) == expected_events
 
 
 def test_the_end_of_a_drain_is_reported() -> None:
     hub = Hub("a", "ab", "b")
-    quiet = Timer(TimerKind.QUIET, "b")
+    quiet = Since(SinceKind.QUIET, "b")
     assert on_checks(hub.planned()) == []  # Kueue has a moment to clear up
     expected_events = "1 cluster is no longer listed: b (not selected any more; drained)"
     assert on_checks(hub.planned({quiet: 2.0})) == [("ClusterRemoved", expected_events)]
@@ -262,8 +262,8 @@ def unusable(answer: Plan) -> list[str]:
     return [notice.message for notice in answer.events if notice.reason == "ClusterUnusable"]
 
 
-def the_mark(answer: Plan) -> Timer:
-    [mark] = [mark for mark in answer.timers if mark.kind is TimerKind.CLUSTERS_UNUSABLE]
+def the_mark(answer: Plan) -> Since:
+    [mark] = [mark for mark in answer.lasting if mark.kind is SinceKind.CLUSTERS_UNUSABLE]
     return mark
 
 
@@ -280,7 +280,7 @@ def test_a_cluster_that_cannot_be_used_is_reported_when_that_has_lasted() -> Non
 
 def test_one_that_stays_listed_though_it_cannot_be_used_is_reported_as_well() -> None:
     hub = Hub("ab", "ab", "b", without="b", jobs=A_JOB)
-    gone = {Timer(TimerKind.REMOVAL_UNSETTLED, "b"): 5.0}
+    gone = {Since(SinceKind.REMOVAL_UNSETTLED, "b"): 5.0}
     late = hub.planned(gone | {the_mark(hub.planned(gone)): UNUSABLE_SECONDS})
     [expected_events] = unusable(late)
     assert expected_events.startswith("1 selected cluster cannot be used: b (")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from placement_ac.core.inputs.queue_facts import NO_WORKLOADS, WorkerFacts, WorkloadsThere
-from placement_ac.core.inputs.state import PlacementPolicy, Plan, Timer, TimerKind
+from placement_ac.core.inputs.state import PlacementPolicy, Plan, Since, SinceKind
 from placement_ac.core.plan.plan import plan
 from tests.placement_ac.core.plan.test_nomination import nominated
 from tests.support.builders import (
@@ -30,16 +30,16 @@ JOB = raw_job(pods=gpu_pods(4), **READY)
 BOTH = ("p-a", "p-b")
 
 
-ROUND = Timer(TimerKind.NOMINATION_ROUND, "Workload/job/1")
+ROUND = Since(SinceKind.NOMINATION_ROUND, "Workload/job/1")
 
 
-def _round(job: Any) -> Timer:
+def _round(job: Any) -> Since:
     count = len(job["status"].get("nominatedClusterNames", ()))
-    return Timer(TimerKind.NOMINATION_ROUND, f"{job['metadata']['uid']}/{count}")
+    return Since(SinceKind.NOMINATION_ROUND, f"{job['metadata']['uid']}/{count}")
 
 
-def awaited(*names: str) -> set[Timer]:
-    return {Timer(TimerKind.FACTS_AWAITED, name) for name in names}
+def awaited(*names: str) -> set[Since]:
+    return {Since(SinceKind.FACTS_AWAITED, name) for name in names}
 
 
 def facts(gpus: int, age: float = 0.0, reserved: int = 0, **rest: Any) -> WorkerFacts:
@@ -65,10 +65,10 @@ def scene(
     hub = [check(), multikueue_check(), placement(), decision(*scored)]
     seen = snapshot(world([*hub, *secrets(*clusters), *fleet, *managed], *jobs, policy=policy))
     lost = frozenset(filter(None, [unreachable]))
-    timers = dict.fromkeys(awaited(*BOTH), waited) if waited else {}
-    timers |= {_round(job): in_round for job in jobs} if in_round else {}
+    lasting = dict.fromkeys(awaited(*BOTH), waited) if waited else {}
+    lasting |= {_round(job): in_round for job in jobs} if in_round else {}
     return plan(
-        replace(seen, timer_ages=timers, fleet=replace(seen.fleet, queue_facts=facts or {}, unreachable=lost))
+        replace(seen, all_ages=lasting, fleet=replace(seen.fleet, queue_facts=facts or {}, unreachable=lost))
     )
 
 
@@ -77,7 +77,7 @@ def test_a_new_job_waits_for_the_first_answer_but_not_for_long() -> None:
     for one in (JOB, new):
         answer = scene(one)
         assert (answer.ask_for_facts, answer.nominations, answer.check_state_updates) == (BOTH, (), ())
-        assert (answer.requeue_after, awaited(*BOTH) <= answer.timers) == (2.0, True)
+        assert (answer.requeue_after, awaited(*BOTH) <= answer.lasting) == (2.0, True)
     answer = scene(JOB, waited=2.0)
     assert (nominated(answer), answer.ask_for_facts) == ({"job": ("p-a",)}, BOTH)
     [update] = scene(new, waited=2.0).check_state_updates
@@ -157,7 +157,7 @@ def test_workers_are_asked_before_a_new_round_and_it_waits_for_no_answer() -> No
     waits = raw_job(pods=gpu_pods(4), nominated=["p-a"], **READY)
     before = scene(waits, in_round=298.0)
     assert (before.nominations, before.ask_for_facts, before.requeue_after) == ((), BOTH, 2.0)
-    assert {ROUND, *awaited(*BOTH)} <= before.timers
+    assert {ROUND, *awaited(*BOTH)} <= before.lasting
     assert nominated(scene(waits, in_round=300.0)) == {"job": BOTH}
 
 
@@ -171,7 +171,7 @@ def test_an_old_answer_of_a_worker_where_it_is_nominated_delays_no_round(age: fl
 
 
 def test_a_restart_does_not_begin_the_round_anew() -> None:
-    """Since when it is nominated stands in its managedFields; the timer has begun just now."""
+    """Since when it is nominated stands in its managedFields; the round has begun just now."""
     waits = raw_job(pods=gpu_pods(4), nominated=["p-a"], **READY)
     for seconds, nominations in ((299, {}), (300, {"job": BOTH})):
         when = f"{NOW - timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%SZ}"
@@ -193,7 +193,7 @@ def test_a_round_in_which_no_cluster_fits_is_looked_at_again_when_a_worker_has_a
     """The quota of b may grow, and no event says so."""
     waits = raw_job(pods=gpu_pods(4), nominated=["p-a"], **READY)
     answer = scene(waits, in_round=400.0, facts={"p-a": facts(8), "p-b": facts(2, 5.0)})
-    assert (answer.nominations, ROUND in answer.timers, answer.requeue_after) == ((), True, 10.0)
+    assert (answer.nominations, ROUND in answer.lasting, answer.requeue_after) == ((), True, 10.0)
 
 
 def test_headroom_counts_what_came_after_the_answer() -> None:

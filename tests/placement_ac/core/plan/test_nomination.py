@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.inputs.state import PlacementPolicy, Plan, Timer, TimerKind, WorkerCopies
+from placement_ac.core.inputs.state import PlacementPolicy, Plan, Since, SinceKind, WorkerCopies
 from placement_ac.core.plan.diff import Nominate, diff
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
@@ -86,18 +86,18 @@ def test_never_a_cluster_that_is_not_connected_or_not_listed_yet() -> None:
 
 def test_the_next_round_adds_the_next_ones() -> None:
     early = scene(
-        "abcde", ready("p-a", "p-b"), ages={Timer(TimerKind.NOMINATION_ROUND, "Workload/job/2"): 100.0}
+        "abcde", ready("p-a", "p-b"), ages={Since(SinceKind.NOMINATION_ROUND, "Workload/job/2"): 100.0}
     )
     assert (nominated(early), early.requeue_after) == ({}, 198.0)  # then the workers are asked
     late = scene(
-        "abcde", ready("p-a", "p-b"), ages={Timer(TimerKind.NOMINATION_ROUND, "Workload/job/2"): 300.0}
+        "abcde", ready("p-a", "p-b"), ages={Since(SinceKind.NOMINATION_ROUND, "Workload/job/2"): 300.0}
     )
     assert nominated(late) == {"job": ("p-a", "p-b", "p-c", "p-d")}
 
 
 def test_when_all_are_nominated_there_is_no_next_round() -> None:
     answer = scene(
-        "ab", ready("p-a", "p-b"), ages={Timer(TimerKind.NOMINATION_ROUND, "Workload/job/2"): 999.0}
+        "ab", ready("p-a", "p-b"), ages={Since(SinceKind.NOMINATION_ROUND, "Workload/job/2"): 999.0}
     )
     assert (nominated(answer), answer.requeue_after) == ({}, None)
 
@@ -134,7 +134,7 @@ def test_a_cluster_that_cannot_be_asked_is_never_taken_out() -> None:
 
 
 def test_it_is_asked_once_more_when_nothing_has_waited_there_for_a_while() -> None:
-    quiet = Timer(TimerKind.QUIET, "a")
+    quiet = Since(SinceKind.QUIET, "a")
     objects = [ready("p-b")]
     assert scene("bc", *objects, before="abc", ages={quiet: 1.0}, asked={"p-a": NOBODY}).ask_for_copies == ()
     assert scene("bc", *objects, before="abc", ages={quiet: 2.0}, asked={"p-a": NOBODY}).ask_for_copies == (
@@ -146,7 +146,7 @@ def test_it_is_asked_once_more_when_nothing_has_waited_there_for_a_while() -> No
 
 def test_a_copy_that_was_admitted_in_that_second_is_nominated_again() -> None:
     asked = {"p-a": WorkerCopies({JOB: True}, age=0.1)}
-    answer = scene("bc", ready("p-b"), before="abc", ages={Timer(TimerKind.QUIET, "a"): 2.5}, asked=asked)
+    answer = scene("bc", ready("p-b"), before="abc", ages={Since(SinceKind.QUIET, "a"): 2.5}, asked=asked)
     assert (nominated(answer), listed_in(answer)) == ({"job": ("p-b", "p-a")}, ("p-a", "p-b", "p-c"))
 
 
@@ -159,7 +159,7 @@ def test_meanwhile_new_workloads_go_to_the_others() -> None:
 # -- a cluster that leaves while a job runs there: it is not to start those that wait
 
 RUNS = workload("runs", cluster="p-a", check="Ready", mk="Ready")
-WITHDRAWN = Timer(TimerKind.WITHDRAWN, "a")
+WITHDRAWN = Since(SinceKind.WITHDRAWN, "a")
 STABLE = replace(OURS, unlist_after=3600.0)
 
 
@@ -186,7 +186,7 @@ def test_the_cluster_is_asked_once_more_after_the_withdrawal() -> None:
         return scene("bc", RUNS, ready("p-b"), before="abc", ages={WITHDRAWN: seconds}, asked=asked)
 
     early = later(0.5, {"p-a": NOBODY})
-    assert (early.ask_for_copies, early.requeue_after, WITHDRAWN in early.timers) == ((), 1.5, True)
+    assert (early.ask_for_copies, early.requeue_after, WITHDRAWN in early.lasting) == ((), 1.5, True)
     assert later(2.0, {"p-a": NOBODY}).ask_for_copies == ("p-a",)
     confirmed = later(60.0, {"p-a": WorkerCopies({}, age=57.0)})
     assert (confirmed.ask_for_copies, nominated(confirmed)) == ((), {})

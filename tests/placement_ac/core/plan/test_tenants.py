@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from placement_ac.config.policy import DISPATCH_STEPS
-from placement_ac.core.inputs.state import Plan, Snapshot, Timer, TimerKind
+from placement_ac.core.inputs.state import Plan, Since, SinceKind, Snapshot
 from placement_ac.core.plan.plan import plan
 from tests.placement_ac.core.plan import test_job_fit
 from tests.placement_ac.core.plan.test_nomination import nominated
+from tests.support.ages import unchecked_plan
 from tests.support.growth import calls_of
 from tests.support.jobs_to_dispatch import DOMAIN, raw_job
-from tests.support.timers import unchecked_plan
 
 READY = test_job_fit.READY
 SELECTOR, PREFERRED, ANTI = (
@@ -92,11 +92,11 @@ def test_a_job_that_is_made_to_be_slow(
 
 def passes(jobs: Sequence[Any], steps: int) -> Iterator[Plan]:
     """Plan after plan, each a second after the one before; nothing of them is written."""
-    ages: dict[Timer, float] = {}
+    ages: dict[Since, float] = {}
     while True:
         answer = plan(test_job_fit.inputs(*jobs, policy=replace(POLICY, dispatch_steps=steps), ages=ages))
         yield answer
-        ages = {timer: ages.get(timer, 0.0) + 1.0 for timer in answer.timers}
+        ages = {since: ages.get(since, 0.0) + 1.0 for since in answer.lasting}
 
 
 def unfit(answer: Plan) -> list[str]:
@@ -132,17 +132,17 @@ def test_a_deferred_job_keeps_its_nominations_its_round_and_its_answer() -> None
     waits = raw_job("waits", nominated=["p-a"], **READY)
     held = raw_job("held", check="Pending", mk="Pending")
     limited = replace(POLICY, dispatch_steps=1)
-    due = Timer(TimerKind.NOMINATION_ROUND, "Workload/waits/1")
+    due = Since(SinceKind.NOMINATION_ROUND, "Workload/waits/1")
     answer = plan(test_job_fit.inputs(slow, waits, held, policy=limited, ages={due: POLICY.round_timeout}))
     assert (nominated(answer), answer.check_state_updates) == ({}, ())
-    assert (due in answer.timers, answer.requeue_after) == (True, 0.0)
+    assert (due in answer.lasting, answer.requeue_after) == (True, 0.0)
 
 
 def test_without_a_limit_all_are_judged() -> None:
     jobs = [raw_job(f"j{n}", annotations={SELECTOR: f"gpu=none{n}"}, **READY) for n in range(50)]
     answer = plan(test_job_fit.inputs(*jobs, policy=POLICY))
     assert len(answer.unfit) == 50
-    assert not [timer for timer in answer.timers if timer.kind is TimerKind.JUDGED]
+    assert not [since for since in answer.lasting if since.kind is SinceKind.JUDGED]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.inputs.state import HeldWorkloads, PlacementPolicy, Timer, TimerKind, WorkerCopies
+from placement_ac.core.inputs.state import HeldWorkloads, PlacementPolicy, Since, SinceKind, WorkerCopies
 from placement_ac.core.plan.diff import diff
 from placement_ac.core.plan.list_writes import kueue_workloads, list_writes
 from placement_ac.core.plan.plan import plan
@@ -39,7 +39,7 @@ def hub(listed: str | list[str], selected: str | list[str]) -> list[Any]:
     return [check(), multikueue_check(), placement(), decision(*selected), *given, *objects]
 
 
-GATE = {Timer(TimerKind.GATE_CLOSED_FOR, name): 1.0 for name in ("a", "b", *NAMES)}
+GATE = {Since(SinceKind.GATE_CLOSED_FOR, name): 1.0 for name in ("a", "b", *NAMES)}
 
 
 def held(*jobs: Raw, leaves: str | list[str] = "a", more: tuple[Raw, ...] = ()) -> tuple[HeldWorkloads, ...]:

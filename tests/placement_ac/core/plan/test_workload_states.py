@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from placement_ac.core.api.constants import WORKLOAD, WORKLOAD_WRITES_AT_ONCE
-from placement_ac.core.inputs.state import Key, PlacementPolicy, Plan, Timer, TimerKind
+from placement_ac.core.inputs.state import Key, PlacementPolicy, Plan, Since, SinceKind
 from placement_ac.core.plan.diff import SetCheckStates, diff
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
@@ -141,7 +141,7 @@ def test_thousands_are_answered_in_portions() -> None:
 
 
 PATIENT = PlacementPolicy(retention=0.0, loss_grace=0.0, retry_waiting_after=300.0, requeue_after=60)
-STUCK = Timer(TimerKind.NO_CLUSTER, "Workload/job")
+STUCK = Since(SinceKind.NO_CLUSTER, "Workload/job")
 
 
 def test_after_a_long_wait_without_a_cluster_quota_is_given_back() -> None:
@@ -153,12 +153,12 @@ def test_after_a_long_wait_without_a_cluster_quota_is_given_back() -> None:
 
 def test_that_is_off_unless_it_is_set() -> None:
     answer = scene(workload("job"), selected="", ages={STUCK: 9e9})
-    assert ([state for _, state, _ in updates_of(answer)], STUCK in answer.timers) == (["Pending"], False)
+    assert ([state for _, state, _ in updates_of(answer)], STUCK in answer.lasting) == (["Pending"], False)
 
 
 def test_the_wait_begins_anew_when_there_was_a_cluster() -> None:
     answer = scene(workload("job"), policy=PATIENT, ages={STUCK: 299.0})
-    assert STUCK not in answer.timers
+    assert STUCK not in answer.lasting
 
 
 # -- the write

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.inputs.state import HubFacts, PlacementPolicy, Plan, Timer, TimerKind
+from placement_ac.core.inputs.state import HubFacts, PlacementPolicy, Plan, Since, SinceKind
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
     check,
@@ -46,8 +46,8 @@ def listed(answer: Plan) -> str:
     return "".join(name.removeprefix("p-") for name in answer.config.clusters) if answer.config else ""
 
 
-def written(order: str, age: float) -> dict[Timer, float]:
-    return {Timer(TimerKind.LIST_ORDER, ",".join(f"p-{name}" for name in order)): age}
+def written(order: str, age: float) -> dict[Since, float]:
+    return {Since(SinceKind.LIST_ORDER, ",".join(f"p-{name}" for name in order)): age}
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,9 @@ def test_a_group_that_comes_first_always_matters() -> None:
 def test_the_order_is_written_once_a_minute_at_most() -> None:
     after = [("b", 90), ("a", 10)]
     early = scene("ab", after, ages=written("ab", 20.0))
-    assert (listed(early), early.requeue_after, set(written("ab", 0)) <= early.timers) == ("ab", 40.0, True)
+    assert (listed(early), early.requeue_after, set(written("ab", 0)) <= early.lasting) == ("ab", 40.0, True)
     late = scene("ab", after, ages=written("ab", 60.0))
-    assert (listed(late), set(written("ba", 0)) <= late.timers) == ("ba", True)
+    assert (listed(late), set(written("ba", 0)) <= late.lasting) == ("ba", True)
 
 
 def test_scores_that_jitter_cost_nothing() -> None:

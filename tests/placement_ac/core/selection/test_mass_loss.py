@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from placement_ac.core.api.constants import ANNOTATION_DRAINING
-from placement_ac.core.inputs.state import PlacementPolicy, Plan, Timer, TimerKind
+from placement_ac.core.inputs.state import PlacementPolicy, Plan, Since, SinceKind
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import check, decision, our_objects, placement, secrets, snapshot, world
 
 HELD = PlacementPolicy(retention=0.0, loss_grace=300.0)
-LOSS = Timer(TimerKind.MASS_LOSS)
+LOSS = Since(SinceKind.MASS_LOSS)
 FOUR = ("a", "b", "c", "d")
 
 
@@ -66,7 +66,7 @@ def test_it_is_reported_in_the_condition_and_in_an_event() -> None:
     assert (verdict.status, verdict.reason) == ("True", "Active")
     assert verdict.message.endswith(f"; {expected_message}")
     assert [(notice.reason, notice.message) for notice in answer.events] == [("Held", expected_message)]
-    assert (LOSS in answer.timers, answer.requeue_after) == (True, 300.0)
+    assert (LOSS in answer.lasting, answer.requeue_after) == (True, 300.0)
 
 
 def test_after_the_grace_it_goes_through() -> None:
@@ -77,23 +77,23 @@ def test_after_the_grace_it_goes_through() -> None:
 
 def test_a_loss_that_ends_by_itself_leaves_no_trace() -> None:
     answer = scene("abc", "abc", {LOSS: 100.0})
-    assert (listed(answer), LOSS in answer.timers, answer.events) == (["a", "b", "c"], False, ())
+    assert (listed(answer), LOSS in answer.lasting, answer.events) == (["a", "b", "c"], False, ())
 
 
 def test_whoever_changes_the_placement_gets_it_at_once() -> None:
-    known = {Timer(TimerKind.PLACEMENT_GENERATION, "kueue-system/Placement/p/1"): 999.0}
+    known = {Since(SinceKind.PLACEMENT_GENERATION, "kueue-system/Placement/p/1"): 999.0}
     answer = scene("abc", "", known, generation=2)
     assert (
         answer.config,
-        Timer(TimerKind.PLACEMENT_EDITED, "kueue-system/Placement/p/2") in answer.timers,
+        Since(SinceKind.PLACEMENT_EDITED, "kueue-system/Placement/p/2") in answer.lasting,
     ) == (None, True)
 
 
 @pytest.mark.parametrize(("age", "kept"), [(59.0, []), (60.0, ["a", "b", "c"])])
 def test_a_change_counts_for_a_minute_as_ocm_may_follow_late(age: float, kept: list[str]) -> None:
     known = {
-        Timer(TimerKind.PLACEMENT_GENERATION, "kueue-system/Placement/p/2"): age,
-        Timer(TimerKind.PLACEMENT_EDITED, "kueue-system/Placement/p/2"): age,
+        Since(SinceKind.PLACEMENT_GENERATION, "kueue-system/Placement/p/2"): age,
+        Since(SinceKind.PLACEMENT_EDITED, "kueue-system/Placement/p/2"): age,
     }
     assert listed(scene("abc", "", known, generation=2)) == kept
 
@@ -103,7 +103,7 @@ def test_the_generation_found_at_the_start_is_no_change() -> None:
     answer = scene("abc", "", generation=7)
     assert (
         listed(answer),
-        Timer(TimerKind.PLACEMENT_GENERATION, "kueue-system/Placement/p/7") in answer.timers,
+        Since(SinceKind.PLACEMENT_GENERATION, "kueue-system/Placement/p/7") in answer.lasting,
     ) == (
         ["a", "b", "c"],
         True,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.inputs.state import HubFacts, PlacementPolicy, Plan, Timer, TimerKind
+from placement_ac.core.inputs.state import HubFacts, PlacementPolicy, Plan, Since, SinceKind
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.selection.provisioned import USABLE_WITHIN_SECONDS
 from tests.support.builders import (
@@ -49,7 +49,7 @@ def scene(
         policy=policy,
         hub=hub,
     )
-    late = {Timer(TimerKind.PROVISIONED_UNUSABLE, name): USABLE_WITHIN_SECONDS for name in given_up}
+    late = {Since(SinceKind.PROVISIONED_UNUSABLE, name): USABLE_WITHIN_SECONDS for name in given_up}
     return plan(snapshot(seen, ages=late | dict(ages or {})))
 
 
@@ -81,7 +81,7 @@ def test_the_first_in_rank_and_two_more_get_credentials(most: int, count: int, w
 def test_otherwise_nothing_is_chosen(count: int, rest: dict[str, Any]) -> None:
     answer = scene(selected=MANY[:count], **rest)
     assert (answer.to_provision, answer.unusable) == (None, tuple(MANY[:count]))
-    assert not [timer for timer in answer.timers if timer.kind is TimerKind.PROVISIONED_UNUSABLE]
+    assert not [since for since in answer.lasting if since.kind is SinceKind.PROVISIONED_UNUSABLE]
 
 
 def test_the_condition_counts_the_others_as_beyond_the_limit() -> None:
@@ -118,7 +118,9 @@ def test_20_usable_clusters_are_found_wherever_they_rank() -> None:
     for _ in range(4):  # each time, those that have got credentials become usable if they are the last 20
         usable = chosen(scene(given_up=given_up))[40:]
         answer = scene(given_up=given_up, usable=usable)
-        given_up |= {timer.subject for timer in answer.timers if timer.kind is TimerKind.PROVISIONED_UNUSABLE}
+        given_up |= {
+            since.subject for since in answer.lasting if since.kind is SinceKind.PROVISIONED_UNUSABLE
+        }
     assert answer.config is not None
     assert answer.config.clusters == tuple(f"p-{name}" for name in MANY[40:])
 
@@ -148,6 +150,6 @@ def test_another_score_brings_another_cluster_in() -> None:
 
 
 def test_a_cluster_is_looked_at_again_when_it_no_longer_counts() -> None:
-    waiting = Timer(TimerKind.PROVISIONED_UNUSABLE, "c21")
+    waiting = Since(SinceKind.PROVISIONED_UNUSABLE, "c21")
     answer = scene(usable=MANY[:21], ages={waiting: USABLE_WITHIN_SECONDS - 1.0})
-    assert (waiting in answer.timers, answer.requeue_after) == (True, 1.0)
+    assert (waiting in answer.lasting, answer.requeue_after) == (True, 1.0)

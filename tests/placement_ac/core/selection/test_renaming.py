@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.inputs.state import HubFacts, PlacementPolicy, Snapshot, Timer, TimerKind, WorkerCopies
+from placement_ac.core.inputs.state import HubFacts, PlacementPolicy, Since, SinceKind, Snapshot, WorkerCopies
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.targets import select_targets
 from tests.support.builders import (
@@ -28,8 +28,8 @@ HUB = [
     *(check(), multikueue_check(), placement(), decision("a", "b"), *secrets("a", "b")),
     *(*our_objects("a", "b"), *managed_clusters("a", "b")),
 ]
-CLOSED = Timer(TimerKind.GATE_CLOSED_FOR, "a")
-QUIET = Timer(TimerKind.QUIET, "a")
+CLOSED = Since(SinceKind.GATE_CLOSED_FOR, "a")
+QUIET = Since(SinceKind.QUIET, "a")
 NO_COPY = WorkerCopies({}, age=0.5)
 
 

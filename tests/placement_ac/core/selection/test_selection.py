@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.inputs.state import HubFacts, Timer, TimerKind
+from placement_ac.core.inputs.state import HubFacts, Since, SinceKind
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.targets import select_targets
 from placement_ac.core.selection.selection import ListableCluster, Selection
@@ -29,8 +29,8 @@ from tests.support.builders import (
 
 NOTHING_FOUND = "create Secret kueue-system/multikueue-{0} with key kubeconfig: {0} has no credentials"
 OCM = "cluster.open-cluster-management.io/v1beta1"
-WAITS = frozenset({Timer(TimerKind.REMOVAL_UNSETTLED, "b")})
-FOREIGN, DISAGREE = Timer(TimerKind.DECISIONS_DOUBTED), Timer(TimerKind.DECISIONS_DISAGREE)
+WAITS = frozenset({Since(SinceKind.REMOVAL_UNSETTLED, "b")})
+FOREIGN, DISAGREE = Since(SinceKind.DECISIONS_DOUBTED), Since(SinceKind.DECISIONS_DISAGREE)
 MANY = [f"c{number:02}" for number in range(23)]
 
 
@@ -149,7 +149,7 @@ def test_a_cluster_that_goes_waits_for_ocm_to_settle(
 def test_a_cluster_that_drains_does_not_come_back_while_decisions_disagree() -> None:
     objects = [placement(selected=2), decision("a"), secrets("a", "b"), our_objects("a", "b")]
     left = world(*objects)
-    ages = {Timer(TimerKind.DESELECTED, "b"): 600.0}
+    ages = {Since(SinceKind.DESELECTED, "b"): 600.0}
     seen = snapshot(left, ages=ages)
     assert [entry.cluster for entry in selection_of(seen).listable] == ["a"]
 
@@ -160,7 +160,7 @@ def test_a_wait_is_reported_so_that_its_age_is_known_next_time() -> None:
         is_conclusive=True,
         listable=(usable("a"), usable("b", None)),
         ranked=("a",),
-        timers=WAITS | {DISAGREE},
+        lasting=WAITS | {DISAGREE},
         requeue_after=2.0,
     )
 
@@ -176,7 +176,7 @@ def test_a_decision_that_its_placement_does_not_own_is_ignored(owners: list[Any]
     answer = selected(*objects)
     assert [entry.cluster for entry in answer.listable] == ["a"]
     # A Placement that is made again owns other decisions at once; the old ones stay a moment.
-    assert (answer.remarks, answer.timers, answer.requeue_after) == ((), {FOREIGN}, 2.0)
+    assert (answer.remarks, answer.lasting, answer.requeue_after) == ((), {FOREIGN}, 2.0)
     assert selected(*objects, ages={FOREIGN: 1.9}).remarks == ()
     assert selected(*objects, ages={FOREIGN: 2.0}).remarks == (
         "delete PlacementDecision kueue-system/p-decision-2: Placement p does not own it, so it is ignored",
@@ -184,7 +184,7 @@ def test_a_decision_that_its_placement_does_not_own_is_ignored(owners: list[Any]
 
 
 NAMED = placement(selected=1, groups=[(["p-decision-1"], 1)])
-UNNAMED = Timer(TimerKind.DECISIONS_DOUBTED, "p-decision-2")
+UNNAMED = Since(SinceKind.DECISIONS_DOUBTED, "p-decision-2")
 TWO_SECONDS_AGO = (NOW - timedelta(seconds=2.9)).isoformat()
 LONG_AGO = (NOW - timedelta(seconds=3)).isoformat()
 
@@ -222,7 +222,7 @@ def test_a_decision_that_the_status_does_not_name_counts_for_two_seconds(
         "kueue-system/p does not name it, so it is ignored"
     )
     assert answer.remarks == (() if "b" in clusters else (why,))
-    assert (UNNAMED in answer.timers) is (objects[0] is NAMED), "its age is known next time"
+    assert (UNNAMED in answer.lasting) is (objects[0] is NAMED), "its age is known next time"
 
 
 def test_forged_decisions_alone_decide_nothing() -> None:
@@ -256,7 +256,7 @@ def test_vanished_credentials_wait_as_well() -> None:
         is_conclusive=True,
         listable=(usable("a"), usable("b", None)),
         ranked=("a", "b"),
-        timers=WAITS,
+        lasting=WAITS,
         requeue_after=2.0,
     )
     assert chosen(*objects, ages={"b": 2.5}) == Selection(
@@ -264,7 +264,7 @@ def test_vanished_credentials_wait_as_well() -> None:
         listable=(usable("a"),),
         left_out={"b": NOTHING_FOUND.format("b")},
         ranked=("a", "b"),
-        timers=WAITS,
+        lasting=WAITS,
     )
 
 
