@@ -137,10 +137,10 @@ def pooled(rounds: Sequence[Figures], more_starts: Sequence[Figures] = ()) -> Fi
     for play in ("latency", "burst"):
         found[play] = [seconds for one in rounds for seconds in one[play]]
     restarts = [one["restart"] for one in rounds]
-    meanwhile = _median([one["afterChanges"] for one in restarts])
+    meanwhile = _median([restart["afterChanges"] for restart in restarts])
     found["restart"] = _median(restarts) | {"afterChanges": meanwhile}
     if found["restart"]["writes"] is not None:
-        found["restart"]["writes"] = max(one["writes"] for one in restarts)
+        found["restart"]["writes"] = max(restart["writes"] for restart in restarts)
     for memory in ("rssMb", "rssMbAfter"):
         found[memory] = max(one[memory] for one in rounds)
     if found["outage"] is not None:
@@ -190,9 +190,9 @@ def growth(sizes: Iterable[Figures]) -> dict[str, Figures]:
     found: dict[str, Figures] = {}
     for what, other in (("checks", "clusters"), ("clusters", "checks")):
         alike: dict[int, list[Figures]] = {}
-        for one in sizes:
-            if one[what] >= SMALLEST[what]:
-                alike.setdefault(one[other], []).append(one)
+        for size in sizes:
+            if size[what] >= SMALLEST[what]:
+                alike.setdefault(size[other], []).append(size)
         longest: list[Figures] = max(alike.values(), key=len, default=[])
         most = sorted(longest, key=itemgetter(what))
         if len(most) > 1:

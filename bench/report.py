@@ -126,7 +126,7 @@ class Row:
 
 def reference(sizes: Sequence[Figures]) -> Figures:
     """Return the size of the first table: 200 checks on the smallest measured number of clusters, if any."""
-    most = [one for one in sizes if one["checks"] == REFERENCE]
+    most = [size for size in sizes if size["checks"] == REFERENCE]
     return min(most, key=lambda one: int(one["clusters"])) if most else dict(*sizes[-1:])
 
 
@@ -142,7 +142,7 @@ def markdown(whole: Figures, *, every_size: bool = False) -> Iterator[str]:
     sizes = whole["sizes"] if every_size else [first] if first else []
     yield where_measured(whole["machine"])
     yield ""
-    cells = ([form.format(figure(one, path)) for _, path, form in SIZES] for one in whole["sizes"])
+    cells = ([form.format(figure(size, path)) for _, path, form in SIZES] for size in whole["sizes"])
     yield from markdown_table([title for title, _, _ in SIZES], cells)
     yield ""
     sections = [*_sizes(first, sizes), *_others(whole)]
@@ -166,13 +166,13 @@ def _cells(where: str, rows: Iterable[Row]) -> Iterator[tuple[str, ...]]:
 
 
 def _sizes(first: Figures, sizes: Iterable[Figures]) -> Iterator[tuple[str, Iterator[Row]]]:
-    for one in sizes:
-        yield _where(one), rows(one, judged=one is first and one["checks"] == REFERENCE)
+    for size in sizes:
+        yield _where(size), rows(size, judged=size is first and size["checks"] == REFERENCE)
 
 
 def _others(whole: Figures) -> Iterator[tuple[str, Iterator[Row]]]:
-    for one in whole["draws"]:
-        yield f"{_where(one)}, drawn anew, {VARIANTS[one['variant']].title}", draw_rows(one)
+    for draw in whole["draws"]:
+        yield f"{_where(draw)}, drawn anew, {VARIANTS[draw['variant']].title}", draw_rows(draw)
     for one in whole["memory"]:
         yield _where(one), _memory_rows(one)
     for what, found in whole["growth"].items():

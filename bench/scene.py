@@ -130,12 +130,12 @@ def owned_by(decision: Object, placement: Object) -> Object:
 async def create(client: Client, *objects: Object) -> None:
     """Create objects and their status, in order; a PlacementDecision is owned by its Placement."""
     kinds = {kind.kind: kind for kind in (NAMESPACE, *KINDS)}
-    for one in objects:
-        kind, name = kinds[one["kind"]], one["metadata"]["name"]
-        sent = await owned(client, one) if kind is api.PLACEMENT_DECISION else one
+    for obj in objects:
+        kind, name = kinds[obj["kind"]], obj["metadata"]["name"]
+        sent = await owned(client, obj) if kind is api.PLACEMENT_DECISION else obj
         await client.create(newest(kind), sent)
-        if "status" in one:
-            await _write_status(client, kind, name, one["status"])
+        if "status" in obj:
+            await _write_status(client, kind, name, obj["status"])
 
 
 async def select(client: Client, placement: str, scores: Mapping[str, int]) -> None:
@@ -220,7 +220,7 @@ async def until_listed(
 
 def is_active(item: Object) -> bool:
     conditions = (item.get("status") or {}).get("conditions") or ()
-    return any((one["type"], one["status"]) == ("Active", "True") for one in conditions)
+    return any((condition["type"], condition["status"]) == ("Active", "True") for condition in conditions)
 
 
 async def follow(client: Client, kind: api.Kind, take: Callable[[str, Object], None]) -> None:

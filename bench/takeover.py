@@ -141,7 +141,7 @@ def forced(times: int) -> dict[str, Any]:
         play.until(play.ready)
         audit = play.audit
     strays = [
-        {key: getattr(one, key) for key in ("user", "method", "path", "status")} for one in audit.strays
+        {key: getattr(stray, key) for key in ("user", "method", "path", "status")} for stray in audit.strays
     ]
     return {
         "n": dict(Counter(number.name for number in signals)),

@@ -179,11 +179,11 @@ def times(
 ) -> list[float]:
     """Return the milliseconds from each write until the observer has seen it."""
     found = []
-    for one in changes:
+    for change in changes:
         time.sleep(chance.uniform(0.2, 0.5))  # each change comes alone, at any moment of a beat
-        observer.expect(one)
+        observer.expect(change)
         began = time.time()
-        hub.write(one)
+        hub.write(change)
         found.append((observer.seen_at() - began) * 1000)
     return found
 

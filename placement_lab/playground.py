@@ -77,7 +77,7 @@ class Playground:
         found = self._hub.kubeconfig()
         for name, worker in self._fleet.hubs.items():
             theirs = worker.kubeconfig()
-            found["clusters"] += [one | {"name": name} for one in theirs["clusters"]]
-            found["users"] += [one | {"name": name} for one in theirs["users"]]
+            found["clusters"] += [cluster | {"name": name} for cluster in theirs["clusters"]]
+            found["users"] += [user | {"name": name} for user in theirs["users"]]
             found["contexts"].append({"name": name, "context": {"cluster": name, "user": name}})
         return found

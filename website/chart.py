@@ -46,7 +46,10 @@ def described(text: str) -> dict[str, str]:
             starts, words = bool(match[2]), match[3]
             comment = [words] if starts else comment and [*comment, words]
         elif match := _KEY.match(line):
-            parents = [*(one for one in parents if one[0] < len(match[1])), (len(match[1]), match[2])]
+            parents = [
+                *(parent for parent in parents if parent[0] < len(match[1])),
+                (len(match[1]), match[2]),
+            ]
             if comment:
                 found[".".join(name for _, name in parents)] = " ".join(comment)
             comment = None

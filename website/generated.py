@@ -143,7 +143,10 @@ def metrics() -> str:
         "values of the labels, the dashboard and the alerts.",
         "kubectl port-forward -n placement-ac-system deployment/placement-ac 8080 &\n"
         "curl -s http://127.0.0.1:8080/metrics | grep placement_ac_",
-        (_metric(one, [name for name, asked in alerts if one.name in asked]) for one in DEFINITIONS),
+        (
+            _metric(definition, [name for name, asked in alerts if definition.name in asked])
+            for definition in DEFINITIONS
+        ),
     )
 
 

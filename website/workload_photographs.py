@@ -69,8 +69,8 @@ def manifests(fleet: WorkerFleet) -> list[Object]:
     )
     label = "cluster.open-cluster-management.io/clusterset"
     clusters = fleet.managed_clusters()
-    for one in clusters:
-        one["metadata"]["labels"] = {label: "spoke", "accelerator": MODELS[one["metadata"]["name"]]}
+    for cluster in clusters:
+        cluster["metadata"]["labels"] = {label: "spoke", "accelerator": MODELS[cluster["metadata"]["name"]]}
     placement: Object = {
         "apiVersion": "cluster.open-cluster-management.io/v1beta1",
         "kind": "Placement",
@@ -144,7 +144,7 @@ async def _apply(kubeconfig: Path, objects: list[Object]) -> None:
 async def _nominated(kubeconfig: Path, name: str) -> list[str]:
     async with Client(Login(kubeconfig)) as client:
         found = await client.request("GET", WORKLOADS)
-    [one] = [one for one in found["items"] if one["metadata"]["name"].startswith(f"job-{name}-")] or [{}]
+    [one] = [item for item in found["items"] if item["metadata"]["name"].startswith(f"job-{name}-")] or [{}]
     return list((one.get("status") or {}).get("nominatedClusterNames") or ())
 
 

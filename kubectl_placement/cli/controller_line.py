@@ -8,27 +8,31 @@ from kubectl_placement.cli.output import age_text, safe_text
 from kubectl_placement.hub.controller_state import ControllerState
 
 
-def controller_line(one: ControllerState, now: datetime, *, renewed: bool = True) -> Text:
+def controller_line(controller: ControllerState, now: datetime, *, renewed: bool = True) -> Text:
     """Return the line; `renewed`: of one that leads, with the time of its last renewal."""
-    if one.running is None:
-        return safe_text(f"Controller: unknown whether it is running: {one.problem}", "yellow")
-    if not one.running:
+    if controller.running is None:
+        return safe_text(f"Controller: unknown whether it is running: {controller.problem}", "yellow")
+    if not controller.running:
         return safe_text(
-            f"No controller is running: what follows is what it last wrote ({_last(one, now)})", "red"
+            f"No controller is running: what follows is what it last wrote ({_last(controller, now)})", "red"
         )
-    if not one.lease:
-        return safe_text(f"Controller: Deployment {one.deployment} is ready; it uses no Lease")
-    since = f" since {one.since:%Y-%m-%dT%H:%M:%SZ}" if one.since else ""
-    last = f" (renewed {_age(one.renewed, now)})" if renewed else ""
-    return safe_text(f"Controller: {one.leader} leads{since}{last}")
+    if not controller.lease:
+        return safe_text(f"Controller: Deployment {controller.deployment} is ready; it uses no Lease")
+    since = f" since {controller.since:%Y-%m-%dT%H:%M:%SZ}" if controller.since else ""
+    last = f" (renewed {_age(controller.renewed, now)})" if renewed else ""
+    return safe_text(f"Controller: {controller.leader} leads{since}{last}")
 
 
-def _last(one: ControllerState, now: datetime) -> str:
+def _last(controller: ControllerState, now: datetime) -> str:
     """Return who has led last, and until when."""
-    if one.renewed is None:
-        return f"there is no Lease {one.lease}" if not one.leader else f"Lease {one.lease} has no renewTime"
-    what = f"{one.leader} renewed it last" if one.leader else "it was released"
-    return f"Lease {one.lease}: {what} {_age(one.renewed, now)}"
+    if controller.renewed is None:
+        return (
+            f"there is no Lease {controller.lease}"
+            if not controller.leader
+            else f"Lease {controller.lease} has no renewTime"
+        )
+    what = f"{controller.leader} renewed it last" if controller.leader else "it was released"
+    return f"Lease {controller.lease}: {what} {_age(controller.renewed, now)}"
 
 
 def _age(when: datetime | None, now: datetime) -> str:

@@ -61,8 +61,8 @@ def command(where: HubSource, wanted: WorkerOptions | None, only_list: bool, for
     """
     if only_list:
         rules: tuple[DoctorRule[Any], ...] = (*RULES, *WORKER_RULES)
-        listed = [{"check": one.check, "looksAt": one.looks_at, "fix": one.fix} for one in rules]
-        lines = (Text(f"{one.check}: {one.looks_at}\n{prompt(one.fix)}") for one in rules)
+        listed = [{"check": rule.check, "looksAt": rule.looks_at, "fix": rule.fix} for rule in rules]
+        lines = (Text(f"{rule.check}: {rule.looks_at}\n{prompt(rule.fix)}") for rule in rules)
         emit(form, listed, lambda _: lines)
         return
     findings = _examined(where, wanted)
@@ -73,14 +73,20 @@ def command(where: HubSource, wanted: WorkerOptions | None, only_list: bool, for
         "summary": {level.lower(): number for level, number in count.items()},
     }
     emit(form, document, lambda _: doctor_table(problems))
-    if any(one.fix for one in findings) and (where.kubeconfig or where.context or where.dump_files):
+    if any(finding.fix for finding in findings) and (where.kubeconfig or where.context or where.dump_files):
         click.echo("switch your current context to this hub before you paste the fixes", err=True)
     if count[Level.FAIL]:
         click.get_current_context().exit(FAILED_EXIT)
 
 
-def _entry(one: Finding, cause: str) -> dict[str, str]:
-    return {"check": one.check, "level": one.level, "message": one.message, "fix": one.fix, "cause": cause}
+def _entry(finding: Finding, cause: str) -> dict[str, str]:
+    return {
+        "check": finding.check,
+        "level": finding.level,
+        "message": finding.message,
+        "fix": finding.fix,
+        "cause": cause,
+    }
 
 
 def _examined(where: HubSource, wanted: WorkerOptions | None) -> tuple[Finding, ...]:

@@ -16,7 +16,7 @@ _INDENT: Final = " " * 6
 
 def doctor_table(problems: Sequence[FoldedFinding]) -> Iterator[Text]:
     """Yield the lines."""
-    wide = max((len(one.finding.check) for one in problems), default=0)
+    wide = max((len(problem.finding.check) for problem in problems), default=0)
     for one in problems:
         check, message = f"  {one.finding.check:<{wide}}  ", one_line(one.finding.message)
         yield Text.assemble((f"{one.level:<4}", _COLOURS[one.level]), f"{check}{message}")
@@ -33,7 +33,7 @@ def prompt(fix: str) -> str:
 
 def levels(problems: Sequence[FoldedFinding]) -> Mapping[Level, int]:
     """Return how many problems there are of each level; what follows from one does not count."""
-    found = [one.level for one in problems]
+    found = [problem.level for problem in problems]
     return {level: found.count(level) for level in Level}
 
 

@@ -177,7 +177,7 @@ def _controller(view: HubView, controller: ControllerState) -> Iterator[Renderab
 
 
 def _shown(subject: Subject, checks: Explanations, wide: bool) -> Iterator[RenderableType]:
-    chains = [one for one in checks if isinstance(one, ClusterExplanation)]
+    chains = [check for check in checks if isinstance(check, ClusterExplanation)]
     if not checks:
         yield Text("No Placement could select it.")
     elif len(chains) > WHOLE and not wide:

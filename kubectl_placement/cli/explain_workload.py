@@ -16,11 +16,15 @@ from placement_ac.core.api.text import joined
 NOTHING: Final = "-"
 
 
-def workload_texts(one: WorkloadExplanation, now: datetime, *, wide: bool) -> Iterator[RenderableType]:
+def workload_texts(
+    explanation: WorkloadExplanation, now: datetime, *, wide: bool
+) -> Iterator[RenderableType]:
     """Yield the state of the Workload, and a table for each of its Placements."""
-    yield safe_text(f"Workload {one.namespace}/{one.name}: {_state(one, now)}", "bold")
-    yield from (safe_text(f"({note})") for note in one.notes)
-    for choice in one.placements:
+    yield safe_text(
+        f"Workload {explanation.namespace}/{explanation.name}: {_state(explanation, now)}", "bold"
+    )
+    yield from (safe_text(f"({note})") for note in explanation.notes)
+    for choice in explanation.placements:
         yield Text()
         checks = f"check {joined(choice.checks)}"
         if not choice.dispatcher:
@@ -30,7 +34,7 @@ def workload_texts(one: WorkloadExplanation, now: datetime, *, wide: bool) -> It
         yield safe_text(f"Placement {choice.placement} ({checks}, profile {choice.profile})", "bold")
         for problem in filter(None, (choice.profile_problem, choice.problem)):
             yield safe_text(problem, "yellow")
-        yield _table(choice, _since(one, now), wide=wide)
+        yield _table(choice, _since(explanation, now), wide=wide)
 
 
 def kueue_decides(choice: PlacementChoice) -> str:
@@ -40,8 +44,8 @@ def kueue_decides(choice: PlacementChoice) -> str:
     return f"Kueue's dispatcher decides (--dispatcher is false) among, in the list's order: {order}"
 
 
-def _named(one: ClusterChoice) -> str:
-    return one.cluster if one.state == "eligible" else f"{one.cluster} ({one.state})"
+def _named(choice: ClusterChoice) -> str:
+    return choice.cluster if choice.state == "eligible" else f"{choice.cluster} ({choice.state})"
 
 
 def placed_text(choice: PlacementChoice) -> str:
@@ -53,20 +57,25 @@ def placed_text(choice: PlacementChoice) -> str:
     return f"{joined(map(_named, choice.fitting))}, best first"
 
 
-def _state(one: WorkloadExplanation, now: datetime) -> str:
+def _state(explanation: WorkloadExplanation, now: datetime) -> str:
     """Return the state of the Workload in one line."""
-    parts = [f"queue {one.queue}" + (f" (ClusterQueue {one.cluster_queue})" if one.cluster_queue else "")]
-    if one.owners:
-        parts.append(f"of {joined(one.owners)}")
-    if not one.active:
+    parts = [
+        f"queue {explanation.queue}"
+        + (f" (ClusterQueue {explanation.cluster_queue})" if explanation.cluster_queue else "")
+    ]
+    if explanation.owners:
+        parts.append(f"of {joined(explanation.owners)}")
+    if not explanation.active:
         parts.append("not active")
-    age = f" for {age_text((now - one.quota_since).total_seconds())}" if one.quota_since else ""
-    parts.append(f"has quota{age}" if one.has_quota else "no quota")
-    parts += [_check(entry, is_placed=bool(one.placed_on)) for entry in one.checks]
-    if one.nominated:
-        parts.append(f"nominated to {joined(one.nominated)}")
-    if one.placed_on:
-        parts.append(f"placed on {one.placed_on}")
+    age = (
+        f" for {age_text((now - explanation.quota_since).total_seconds())}" if explanation.quota_since else ""
+    )
+    parts.append(f"has quota{age}" if explanation.has_quota else "no quota")
+    parts += [_check(entry, is_placed=bool(explanation.placed_on)) for entry in explanation.checks]
+    if explanation.nominated:
+        parts.append(f"nominated to {joined(explanation.nominated)}")
+    if explanation.placed_on:
+        parts.append(f"placed on {explanation.placed_on}")
     return "; ".join(parts)
 
 
@@ -76,15 +85,17 @@ def _check(entry: CheckEntry, *, is_placed: bool) -> str:
     return f"{entry.check} {entry.state}{message}"
 
 
-def _since(one: WorkloadExplanation, now: datetime) -> str:
+def _since(explanation: WorkloadExplanation, now: datetime) -> str:
     """Return the time since the last nomination: of all of them, if there is only one."""
-    if one.nominated_since is None or len(one.nominated) > 1:
+    if explanation.nominated_since is None or len(explanation.nominated) > 1:
         return "yes"
-    return f"yes, {age_text((now - one.nominated_since).total_seconds())} ago"
+    return f"yes, {age_text((now - explanation.nominated_since).total_seconds())} ago"
 
 
 def _table(choice: PlacementChoice, since: str, *, wide: bool) -> RenderableType:
-    rates = {name for one in choice.clusters for name, points in one.points.items() if points is not None}
+    rates = {
+        name for cluster in choice.clusters for name, points in cluster.points.items() if points is not None
+    }
     weights = {name: weight for name, weight in choice.weights.items() if wide or name in rates}
     scores = [f"{name.upper()} x{weight}" for name, weight in weights.items()]
     table = plain_table(
@@ -114,10 +125,10 @@ def _table(choice: PlacementChoice, since: str, *, wide: bool) -> RenderableType
     return table
 
 
-def _filters(one: ClusterChoice) -> str:
-    if one.filter:
-        return f"{one.reason} ({one.filter})"
-    return f"comes last: {one.doubt}" if one.doubt else NOTHING
+def _filters(choice: ClusterChoice) -> str:
+    if choice.filter:
+        return f"{choice.reason} ({choice.filter})"
+    return f"comes last: {choice.doubt}" if choice.doubt else NOTHING
 
 
 def _number(points: float | None) -> str:

@@ -51,36 +51,36 @@ def command(where: HubSource, check: tuple[str, ...], form: Form, output_file: P
     seen = read_once(where, STATUS_KINDS)
     require_checks(seen, check)
     report_missing(seen)
-    branches = check_statuses(seen.view, check)
+    statuses = check_statuses(seen.view, check)
     if form == "html":
-        text = graph_file(branches, seen.view.facts.clusters_max, page_source(seen))
+        text = graph_file(statuses, seen.view.facts.clusters_max, page_source(seen))
     else:
-        text = _mermaid(branches)
+        text = _mermaid(statuses)
     write(text, output_file)
     exit_if_unreadable(seen)
 
 
-def require_checks(seen: HubReading, names: Collection[str]) -> None:
+def require_checks(reading: HubReading, names: Collection[str]) -> None:
     """Raise ClickException if a name is no check of ours, or if the checks cannot be read."""
-    require_checks_known(seen)
-    ours = {one.meta.name for one in seen.view.our_checks}
+    require_checks_known(reading)
+    ours = {check.meta.name for check in reading.view.our_checks}
     for name in names:
-        if name not in ours and seen.dump.knows(ADMISSION_CHECK):
+        if name not in ours and reading.dump.knows(ADMISSION_CHECK):
             meant = did_you_mean(name, ours)
             raise click.ClickException(f"there is no AdmissionCheck {name} that placement-ac answers{meant}")
 
 
-def _mermaid(branches: Sequence[CheckStatus]) -> str:
-    graph = build_graph(branches)
+def _mermaid(statuses: Sequence[CheckStatus]) -> str:
+    graph = build_graph(statuses)
     text = mermaid(graph)
     if len(graph.edges) > MERMAID_EDGES or len(text) > MERMAID_LETTERS:
         click.echo("name some checks, or use -o html: GitHub does not draw graphs of this size", err=True)
     return text
 
 
-def page_source(seen: HubReading) -> PageSource:
+def page_source(reading: HubReading) -> PageSource:
     """Return where the data of a page come from."""
-    return PageSource(seen.dump.server or "a dump", seen.view.now, missing_line(seen))
+    return PageSource(reading.dump.server or "a dump", reading.view.now, missing_line(reading))
 
 
 def write(text: str, file: Path | None) -> None:

@@ -269,7 +269,9 @@ async def _read_deployments(client: Client, where: HubSource) -> Dump:
 
 def _mounted(dump: Dump) -> tuple[OneObject, ...]:
     """Return the ConfigMaps that the controller's Deployments mount."""
-    found = (OneObject(key_of(one)[0], config_map_name(one)) for one in deployments(dump))
+    found = (
+        OneObject(key_of(deployment)[0], config_map_name(deployment)) for deployment in deployments(dump)
+    )
     return tuple(dict.fromkeys(found))
 
 

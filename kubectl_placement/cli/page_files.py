@@ -24,13 +24,16 @@ class PageSource:
     """The missing rights, and their effect."""
 
 
-def graph_file(branches: Sequence[CheckStatus], clusters_max: int, source: PageSource) -> str:
+def graph_file(statuses: Sequence[CheckStatus], clusters_max: int, source: PageSource) -> str:
     """Return the page of these checks. `clusters_max`: how many clusters Kueue takes."""
     return _page(
         source,
-        checks=[plain(summarize(one)) for one in branches],
-        details=[plain({"status": one, "slots": slots(one, clusters_max)}) for one in branches],
-        graph=plain(build_graph(branches)),
+        checks=[plain(summarize(check_status)) for check_status in statuses],
+        details=[
+            plain({"status": check_status, "slots": slots(check_status, clusters_max)})
+            for check_status in statuses
+        ],
+        graph=plain(build_graph(statuses)),
     )
 
 

@@ -78,7 +78,7 @@ def command(where: HubSource, files: tuple[str, ...], wanted: WorkerOptions | No
         raise click.UsageError("use a file for -f or --from-dump: stdin can be read only once")
     require_hub(where, wanted)
     manifests = read_manifests(files)
-    spaces = (one["metadata"].get("namespace") for one in manifests)
+    spaces = (manifest["metadata"].get("namespace") for manifest in manifests)
     namespaces = sorted({one for one in spaces if isinstance(one, str) and one})
     found = read_all_namespaces(where, namespaces=namespaces, schemas=planned_resources(manifests))
     require_served(found, _NEEDED)
@@ -92,14 +92,16 @@ def command(where: HubSource, files: tuple[str, ...], wanted: WorkerOptions | No
         after = with_quota(where, answer.after, workers_of_jobs(answer.after, manifests), wanted)
         answer = replace(answer, jobs=new_jobs(after, manifests))
     document = {
-        "placements": [one.plan for one in answer.entries],
+        "placements": [entry.plan for entry in answer.entries],
         "unknown": answer.unknown,
         "objects": answer.objects,
         "jobs": answer.jobs,
         "passedOver": answer.passed_over,
         "warnings": answer.warnings,
     }
-    names = [f"placement/{one.plan.namespace}/{one.plan.name}" for one in answer.entries if one.changed]
+    names = [
+        f"placement/{entry.plan.namespace}/{entry.plan.name}" for entry in answer.entries if entry.changed
+    ]
     emit(form, document, lambda _: _for_people(answer), lambda: names)
     for name in answer.passed_over:
         click.echo(f"ignored: {one_line(name)}", err=True)
@@ -159,7 +161,7 @@ def _of_placement(entry: PlannedPlacement) -> Iterator[RenderableType]:
     for cluster in plan.removed:
         yield safe_text(f"  - {cluster}{_in_brackets(_leaves(entry, cluster))}", "red")
     yield from (safe_text(f"  {line}") for line in _lines(entry))
-    yield from (safe_text(f"  warning: {one}", "yellow") for one in plan.warnings)
+    yield from (safe_text(f"  warning: {warning}", "yellow") for warning in plan.warnings)
 
 
 def _in_brackets(message: str) -> str:
@@ -183,7 +185,7 @@ def _leaves(entry: PlannedPlacement, cluster: str) -> str:
 
 def _counted(jobs: Sequence[AffectedWorkload]) -> Iterator[str]:
     for state in ("running", "waiting"):
-        of_it = [one for one in jobs if one.state == state]
+        of_it = [job for job in jobs if job.state == state]
         if of_it:
             gpus = sum(one.gpus for one in of_it)
             with_gpus = f" with {count_text(gpus, 'GPU')}" if gpus else ""
@@ -196,8 +198,8 @@ def _lines(entry: PlannedPlacement) -> Iterator[str]:
         more = f"beyond the {entry.clusters_max} clusters that Kueue takes"
         yield f"{len(plan.beyond)} {more}: {joined(plan.beyond)}"
     yield from (f"unusable: {cluster}: {why}" for cluster, why in plan.unusable.items())
-    for one in plan.conditions:
-        yield f"{one.type}: {one.status}, {one.reason}: {one.message}"
+    for condition in plan.conditions:
+        yield f"{condition.type}: {condition.status}, {condition.reason}: {condition.message}"
     for check in plan.checks:
         before = f"{check.before.status}, {check.before.reason}" if check.before else "nothing yet"
         after = f"{check.after.status}, {check.after.reason}"

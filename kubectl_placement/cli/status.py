@@ -89,10 +89,10 @@ async def _watch(client: Client, where: HubSource, check: Collection[str], form:
     reported = False
     with watch_printer(form) as printer:
         async with aclosing(watch_hub(client, where, KINDS)) as readings:
-            async for one in readings:
-                shown = _SelectedChecks(one.view, check)
+            async for reading in readings:
+                shown = _SelectedChecks(reading.view, check)
                 if not reported:
-                    _report_unreadable(one)
+                    _report_unreadable(reading)
                     shown.report_not_found()
                 reported = True
                 printer.show(shown.document_without_renewal, shown.trees, shown.by_name)
@@ -129,22 +129,23 @@ class _SelectedChecks:
     def trees(self, wide: bool) -> Iterator[RenderableType]:
         if self.view.dump.knows(LEASE) or self.view.dump.live:
             yield controller_line(self.controller, self.view.now)
-        for branch in self.statuses:
-            yield tree_of(branch, self.view.now, wide=wide)
+        for check_status in self.statuses:
+            yield tree_of(check_status, self.view.now, wide=wide)
 
     @property
     def by_name(self) -> dict[str, CheckStatus]:
-        return {f"{_SINGULAR}/{branch.name}": branch for branch in self.statuses}
+        return {f"{_SINGULAR}/{check_status.name}": check_status for check_status in self.statuses}
 
     def report_not_found(self) -> None:
         """Report that there are no checks. Raises ClickException for named checks that are missing."""
         if not self.statuses and not self.names:
             click.echo("No checks found", err=True)
-        shown = {branch.name for branch in self.statuses}
+        shown = {check_status.name for check_status in self.statuses}
         others = {
-            one.meta.name: f"is answered by {one.controller}, not by placement-ac" for one in self.view.checks
+            check.meta.name: f"is answered by {check.controller}, not by placement-ac"
+            for check in self.view.checks
         }
-        ours = [one.meta.name for one in self.view.our_checks]
+        ours = [check.meta.name for check in self.view.our_checks]
         problems = [
             f'{ADMISSION_CHECK} "{name}" {others.get(name) or "not found" + did_you_mean(name, ours)}'
             for name in dict.fromkeys(self.names)

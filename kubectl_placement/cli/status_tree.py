@@ -45,40 +45,45 @@ WHY_MAX: Final = 100
 """Letters of WHY in the table that is not wide: `-o wide`, `-o json` and `explain` have all."""
 
 
-def tree_of(branch: CheckStatus, now: datetime, *, wide: bool) -> Tree:
+def tree_of(check_status: CheckStatus, now: datetime, *, wide: bool) -> Tree:
     """Return the tree of a check."""
-    tree = Tree(_check(branch), guide_style="dim")
-    placement = tree.add(_placement(branch))
-    if branch.clusters:
-        placement.add(_clusters(branch.clusters, now, wide=wide))
-    for queue in branch.queues:
+    tree = Tree(_check(check_status), guide_style="dim")
+    placement = tree.add(_placement(check_status))
+    if check_status.clusters:
+        placement.add(_clusters(check_status.clusters, now, wide=wide))
+    for queue in check_status.queues:
         tree.add(_queue(queue))
-    if branch.jobs:
-        tree.add(safe_text(_jobs(branch.jobs)))
-    for held in branch.held:
+    if check_status.jobs:
+        tree.add(safe_text(_jobs(check_status.jobs)))
+    for held in check_status.held:
         tree.add(safe_text(_held(held, now), "yellow"))
-    for unfit in branch.unfit:
+    for unfit in check_status.unfit:
         tree.add(safe_text(_unfit(unfit), "yellow"))
-    for text in _waiting_for_room(branch.jobs):
+    for text in _waiting_for_room(check_status.jobs):
         tree.add(safe_text(text, "yellow"))
-    if (writes := branch.list_writes) and (writes.last_hour or wide):
+    if (writes := check_status.list_writes) and (writes.last_hour or wide):
         tree.add(safe_text(_list_writes(writes, wide=wide)))
     return tree
 
 
-def _check(branch: CheckStatus) -> Text:
-    message = f"{branch.reason}: {branch.message}".strip(": ") or "no controller has answered this check yet"
-    stale = "; it has changed since and has not been answered again" if branch.stale else ""
-    name = safe_text(f"AdmissionCheck {branch.name}", "bold")
-    return Text.assemble(name, "  Active=", _coloured(branch.active).rich, safe_text(f"  {message}{stale}"))
+def _check(check_status: CheckStatus) -> Text:
+    message = (
+        f"{check_status.reason}: {check_status.message}".strip(": ")
+        or "no controller has answered this check yet"
+    )
+    stale = "; it has changed since and has not been answered again" if check_status.stale else ""
+    name = safe_text(f"AdmissionCheck {check_status.name}", "bold")
+    return Text.assemble(
+        name, "  Active=", _coloured(check_status.active).rich, safe_text(f"  {message}{stale}")
+    )
 
 
-def _placement(branch: CheckStatus) -> Text:
-    name = f"Placement {branch.placement}" if branch.placement else "no Placement"
-    found = branch.config or NOT_KNOWN
-    config = "no MultiKueueConfig" if branch.config == "" else f"MultiKueueConfig {found}"
-    users = f", used by {', '.join(branch.users)}" if branch.users else ""
-    says = f"  {branch.placement_says}" if branch.placement_says else ""
+def _placement(check_status: CheckStatus) -> Text:
+    name = f"Placement {check_status.placement}" if check_status.placement else "no Placement"
+    found = check_status.config or NOT_KNOWN
+    config = "no MultiKueueConfig" if check_status.config == "" else f"MultiKueueConfig {found}"
+    users = f", used by {', '.join(check_status.users)}" if check_status.users else ""
+    says = f"  {check_status.placement_says}" if check_status.placement_says else ""
     return Text.assemble(
         safe_text(name, "bold"), safe_text(f"  ({config}{users})"), safe_text(says, "yellow")
     )

@@ -106,12 +106,12 @@ def _from_hub(where: HubSource, check: str | None, since: timedelta | None) -> m
     name = chosen_check(seen, check)
     report_missing(seen)
     events = list_events(name, seen.dump.of(EVENT))
-    branch = status_of_check(seen, name)
-    now = current_state(seen.view, branch) if branch else RecordedState(seen.view.now)
+    check_status = status_of_check(seen, name)
+    now = current_state(seen.view, check_status) if check_status else RecordedState(seen.view.now)
     if not seen.dump.live:
         latest = latest_time(obj for kind in ALL_KINDS for obj in seen.dump.of(kind))
         now = replace(now, time=latest or now.time)
-    clusters = branch.clusters if branch else ()
+    clusters = check_status.clusters if check_status else ()
     leaving = {row.name: row.draining_since for row in clusters if row.draining_since}
     begin = events[0].at if events else _before(now.time, since or HOUR)
     unlisted = seen.dump.why_unknown(MULTIKUEUE_CONFIG)
@@ -151,10 +151,10 @@ def text_of(found: model.Timeline, form: Form) -> str:
 def rows(lane: model.Lane, end: datetime) -> list[tuple[str, ...]]:
     """Return spans, scores and Workloads of a lane by time; those that last until `end` are open."""
     found: list[tuple[datetime, str, str, str, str]] = []
-    for one in lane.spans:
-        until = _until(one.end, end) if one.end_known else "?"
-        begin = _time(one.begin) if one.begin_known else f"before {_time(one.begin)}"
-        found.append((one.begin, one.state, begin, until, one.why))
+    for span in lane.spans:
+        until = _until(span.end, end) if span.end_known else "?"
+        begin = _time(span.begin) if span.begin_known else f"before {_time(span.begin)}"
+        found.append((span.begin, span.state, begin, until, span.why))
     for point in lane.scores:
         value = "none" if point.value is None else str(point.value)
         found.append((point.at, "how many" if lane.measure else "score", _time(point.at), "", value))

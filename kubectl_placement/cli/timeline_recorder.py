@@ -78,8 +78,8 @@ async def _record(
                     name = chosen_check(seen, check)
                     report_missing(seen)
                     click.echo(f"recording {name} …", err=True)
-                branch = status_of_check(seen, name)
-                now = current_state(seen.view, branch) if branch else RecordedState(seen.view.now)
+                check_status = status_of_check(seen, name)
+                now = current_state(seen.view, check_status) if check_status else RecordedState(seen.view.now)
                 if last is None or replace(last, time=now.time) != now:
                     write(now)
                 if first and lasts and (work := asyncio.current_task()):
@@ -89,12 +89,12 @@ async def _record(
             write(replace(last, time=datetime.now(UTC)))
 
 
-def chosen_check(seen: HubReading, check: str | None) -> str:
+def chosen_check(reading: HubReading, check: str | None) -> str:
     """Return the named check; without a name, the only one. Raises ClickException."""
-    require_checks(seen, (check,) if check else ())
+    require_checks(reading, (check,) if check else ())
     if check:
         return check
-    names = [one.meta.name for one in seen.view.our_checks]
+    names = [one.meta.name for one in reading.view.our_checks]
     if len(names) != 1:
         raise click.UsageError(
             f"name a check: {', '.join(names) or 'there is none that placement-ac answers'}"
@@ -102,6 +102,6 @@ def chosen_check(seen: HubReading, check: str | None) -> str:
     return names[0]
 
 
-def status_of_check(seen: HubReading, check: str) -> CheckStatus | None:
+def status_of_check(reading: HubReading, check: str) -> CheckStatus | None:
     """Return the present status of a check; None if it is unknown."""
-    return next(iter(check_statuses(seen.view, (check,))), None)
+    return next(iter(check_statuses(reading.view, (check,))), None)

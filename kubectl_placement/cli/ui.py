@@ -69,8 +69,8 @@ async def start(stack: AsyncExitStack, feed: Feed, port: int, stop: asyncio.Even
         stack.push_async_callback(_cancel, following)
         waits = [asyncio.create_task(one) for one in (feed.next_revision(0), stop.wait())]
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        for one in waits:
-            one.cancel()
+        for wait in waits:
+            wait.cancel()
         if not feed.revision:
             return ""
     return await stack.enter_async_context(serve(feed, port))

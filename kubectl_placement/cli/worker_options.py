@@ -101,13 +101,15 @@ async def inspect_workers(
 ) -> tuple[WorkerInspection, ...]:
     """Inspect the workers of all checks. Raises BadSettings, and UsageError for an unknown cluster."""
     targets = worker_targets(setup)
-    there = {one.cluster for one in targets}
+    there = {target.cluster for target in targets}
     if strange := [name for name in wanted.clusters if name not in there]:
         message = joined(sorted(there)) or "none"
         raise click.UsageError(f"use one of the clusters {message}: no check has {joined(strange)}")
     connector, plugins = _connector(client, setup.view, wanted), wanted.access_providers is not None
     visits = WorkerInspector(connector, setup.worker_requirements, setup.kueue_namespace, plugins=plugins)
-    return await visits.inspect([one for one in targets if one.cluster in (wanted.clusters or there)])
+    return await visits.inspect(
+        [target for target in targets if target.cluster in (wanted.clusters or there)]
+    )
 
 
 def _connector(client: Client, view: HubView, wanted: WorkerOptions) -> WorkerConnector:

@@ -47,28 +47,28 @@ _NOT_COMBINED: Final = (
     ADMISSION_CHECK,
 )
 def check_parameters(setup: HubSetup) -> Iterator[Finding]:
-    for one in setup.view.our_checks:
-        name = one.meta.name
-        if not one.placement:
+    for check in setup.view.our_checks:
+        name = check.meta.name
+        if not check.placement:
             placements = sorted({name_of(obj) for obj in setup.dump.of(PLACEMENT)})
-            fix = _set_parameters(one, PLACEMENT, [name] if name in placements else [], placements)
-            yield fail(f"AdmissionCheck {name}: {parameters_problem(one)}", fix, label(name))
-        elif setup.view.placement(one.placement) is None:
+            fix = _set_parameters(check, PLACEMENT, [name] if name in placements else [], placements)
+            yield fail(f"AdmissionCheck {name}: {parameters_problem(check)}", fix, label(name))
+        elif setup.view.placement(check.placement) is None:
             spaces = setup.settings.placement_namespace
             if unknown := setup.unknown(PLACEMENT, namespaces=setup.placement_namespaces):
                 yield from unknown
                 continue
-            labels = joined([f"{space}/{one.placement}" for space in spaces], " or ")
-            message = f"AdmissionCheck {name} names Placement {one.placement}: there is no {labels}"
+            labels = joined([f"{space}/{check.placement}" for space in spaces], " or ")
+            message = f"AdmissionCheck {name} names Placement {check.placement}: there is no {labels}"
             existing = {key_of(obj)[1] for obj in setup.dump.of(PLACEMENT) if key_of(obj)[0] in spaces}
-            meant = did_you_mean(one.placement, existing)
-            yield fail(message + meant, _name_another(one, closest(one.placement, existing)), label(name))
-        elif refused := refused_checks(setup.view.snapshot(one.placement)).get(name):
-            home = key_of(setup.view.placement(one.placement) or {})[0]
+            meant = did_you_mean(check.placement, existing)
+            yield fail(message + meant, _name_another(check, closest(check.placement, existing)), label(name))
+        elif refused := refused_checks(setup.view.snapshot(check.placement)).get(name):
+            home = key_of(setup.view.placement(check.placement) or {})[0]
             words = f"{ANNOTATION_PLACEMENT_NAMESPACE}={home}"
             fix = HUB.run("annotate", "admissioncheck", name, words, "--overwrite")
             yield fail(f"AdmissionCheck {name}: {refused.message}", fix, label(name))
-    names = [one.meta.name for one in setup.view.our_checks]
+    names = [check.meta.name for check in setup.view.our_checks]
     yield ok(f"the Placement of {joined(names)} exists" if names else "there is no check of ours")
 
 
@@ -79,14 +79,14 @@ def check_parameters(setup: HubSetup) -> Iterator[Finding]:
     ADMISSION_CHECK,
 )
 def check_condition(setup: HubSetup) -> Iterator[Finding]:
-    for one in setup.view.our_checks:
-        name, active = one.meta.name, one.active
+    for check in setup.view.our_checks:
+        name, active = check.meta.name, check.active
         logs = f"kubectl logs {setup.controller_words} --all-pods --tail=50"
         deleted = Cause("check-deletion", label(name))
         stopped = (deleted, Cause("controller"))
         if active is None:
             yield warn(f"AdmissionCheck {name} has no condition", logs, label(name), stopped)
-        elif active.observed_generation is not None and active.observed_generation < one.meta.generation:
+        elif active.observed_generation is not None and active.observed_generation < check.meta.generation:
             yield warn(
                 f"AdmissionCheck {name} was changed, and the controller has not reconciled it since",
                 logs,
@@ -95,13 +95,13 @@ def check_condition(setup: HubSetup) -> Iterator[Finding]:
             )
         elif active.status != "True":
             fix = f"kubectl describe admissioncheck {name}"
-            if one.placement and (placement := setup.view.placement(one.placement)):
+            if check.placement and (placement := setup.view.placement(check.placement)):
                 namespace, called = key_of(placement)
                 fix += f"; kubectl describe placement -n {namespace} {called}"
-            causes = (deleted, *_causes_of_reason(one, active.reason))
+            causes = (deleted, *_causes_of_reason(check, active.reason))
             message = f"AdmissionCheck {name} is not Active: {inactive_reason(active)}"
             yield fail(message, fix, label(name), causes)
-    names = [one.meta.name for one in setup.view.our_checks]
+    names = [check.meta.name for check in setup.view.our_checks]
     yield ok(f"AdmissionCheck {joined(names)} is Active" if names else "there is no check of ours")
 
 
@@ -109,12 +109,12 @@ def label(check: str) -> str:
     return f"AdmissionCheck {check}"
 
 
-def _causes_of_reason(one: Check, reason: str) -> tuple[Cause, ...]:
+def _causes_of_reason(check: Check, reason: str) -> tuple[Cause, ...]:
     """Return the findings that a reason of the condition `Active` follows from."""
-    about = f"Placement {one.placement}"
+    about = f"Placement {check.placement}"
     match reason:
         case constants.BAD_PARAMETERS | constants.PLACEMENT_NOT_FOUND:
-            return (Cause("check-parameters", label(one.meta.name)),)
+            return (Cause("check-parameters", label(check.meta.name)),)
         case constants.NO_CLUSTER_SELECTED:
             return (Cause("cluster-set-bindings", about), Cause("cluster-sets"))
         case constants.NO_CLUSTER_USABLE:
@@ -133,7 +133,7 @@ def _causes_of_reason(one: Check, reason: str) -> tuple[Cause, ...]:
     MULTIKUEUE_CONFIG,
 )
 def multikueue_checks(setup: HubSetup) -> Iterator[Finding]:
-    checks = [one for one in setup.view.checks if one.multikueue]
+    checks = [check for check in setup.view.checks if check.multikueue]
     existing = sorted(name_of(config) for config in setup.dump.of(MULTIKUEUE_CONFIG))
     ours = list(setup.checks_by_placement)
     for one in checks:
@@ -144,7 +144,7 @@ def multikueue_checks(setup: HubSetup) -> Iterator[Finding]:
                 _set_parameters(one, MULTIKUEUE_CONFIG, _placements_beside(setup, one), ours or existing),
                 label(one.meta.name),
             )
-    names = joined(one.meta.name for one in checks)
+    names = joined(check.meta.name for check in checks)
     yield ok(f"the list of {names} exists, or will exist" if names else "there are none")
 
 
@@ -160,10 +160,10 @@ def queue_checks(setup: HubSetup) -> Iterator[Finding]:
     queues = [queue for queue in setup.dump.of(CLUSTER_QUEUE) if checks_listed(queue)]
     for queue in queues:
         listed = checks_listed(queue)
-        checks = [one for one in setup.view.checks if one.meta.name in listed]
-        missing = listed - {one.meta.name for one in checks}
-        sends = any(one.multikueue for one in checks)
-        unsent = [] if sends else [one for one in checks if one.ours and one.placement]
+        checks = [check for check in setup.view.checks if check.meta.name in listed]
+        missing = listed - {check.meta.name for check in checks}
+        sends = any(check.multikueue for check in checks)
+        unsent = [] if sends else [check for check in checks if check.ours and check.placement]
         yield from _without_check(setup, queue, missing, unsent)
         yield from _not_combined(queue, checks)
         yield from _without_gate(setup, queue, checks)
@@ -181,7 +181,7 @@ def _without_check(
     setup: HubSetup, queue: Object, missing: Collection[str], unsent: list[Check]
 ) -> Iterator[Finding]:
     """Yield the listed checks that do not exist: a check of ours, or Kueue's, may have been deleted."""
-    existing = [one.meta.name for one in setup.view.checks if one.meta.name not in checks_listed(queue)]
+    existing = [check.meta.name for check in setup.view.checks if check.meta.name not in checks_listed(queue)]
     for name in sorted(missing):
         fix = f"kubectl describe clusterqueue {name_of(queue)}"
         meant = did_you_mean(name, existing)
@@ -196,7 +196,7 @@ def _without_check(
 def _without_gate(setup: HubSetup, queue: Object, checks: list[Check]) -> Iterator[Finding]:
     """Yield the multikueue checks of a queue with a list of ours, if our check is not among its checks."""
     gates = setup.checks_by_placement
-    guarded = {one.placement for one in checks if one.ours}
+    guarded = {check.placement for check in checks if check.ours}
     for one in checks:
         if one.config in gates.keys() - guarded:
             yield warn(
@@ -210,7 +210,7 @@ def _not_combined(queue: Object, checks: list[Check]) -> Iterator[Finding]:
     """Yield what Kueue does not combine (pkg/cache/scheduler/clusterqueue.go): the queue admits nothing."""
     name, about = name_of(queue), f"ClusterQueue {name_of(queue)}"
     edit = f"kubectl edit clusterqueue {shlex.quote(name)}  # spec.admissionChecksStrategy.admissionChecks: "
-    senders = sorted(one.meta.name for one in checks if one.multikueue)
+    senders = sorted(check.meta.name for check in checks if check.multikueue)
     if len(senders) > 1:
         yield fail(
             f"{about} lists the multikueue checks {joined(senders)}: Kueue allows one, so it admits nothing",
@@ -224,7 +224,7 @@ def _not_combined(queue: Object, checks: list[Check]) -> Iterator[Finding]:
             f"{edit}remove onFlavors of {one}",
             about,
         )
-    provisioning = sorted(one.meta.name for one in checks if one.controller == PROVISIONING_CONTROLLER)
+    provisioning = sorted(check.meta.name for check in checks if check.controller == PROVISIONING_CONTROLLER)
     if senders and provisioning:
         yield fail(
             f"{about} lists the multikueue check {joined(senders)} and the provisioning check "
@@ -237,24 +237,24 @@ def _not_combined(queue: Object, checks: list[Check]) -> Iterator[Finding]:
 def _gate_for_some_flavors(queue: Object, checks: list[Check]) -> Iterator[Finding]:
     """Yield our checks that do not apply to all flavors of a queue that sends jobs."""
     left_out = flavors_left_out(queue)
-    for one in checks:
-        without = left_out.get(one.meta.name)
-        if one.ours and without and any(other.config == one.placement for other in checks):
+    for check in checks:
+        without = left_out.get(check.meta.name)
+        if check.ours and without and any(other.config == check.placement for other in checks):
             yield warn(
-                f"ClusterQueue {name_of(queue)} lists our check {one.meta.name} with onFlavors, without "
+                f"ClusterQueue {name_of(queue)} lists our check {check.meta.name} with onFlavors, without "
                 f"{joined(without)}: a job with that flavor has no gate, and may run twice when a cluster "
                 "leaves",
                 f"kubectl edit clusterqueue {shlex.quote(name_of(queue))}  # remove onFlavors of "
-                f"{one.meta.name}",
+                f"{check.meta.name}",
             )
 
 
 def _add_multikueue_check(setup: HubSetup, queue: Object, placement: str) -> str:
     """Return the commands that list a multikueue check for a Placement, and create it if there is none."""
-    for one in setup.view.checks:
-        if one.config == placement:
-            return _list_check(queue, one.meta.name)
-    taken = {one.meta.name for one in setup.view.checks}
+    for check in setup.view.checks:
+        if check.config == placement:
+            return _list_check(queue, check.meta.name)
+    taken = {check.meta.name for check in setup.view.checks}
     name = f"multikueue-{placement}"
     while name in taken:
         name += "-2"
@@ -271,7 +271,7 @@ def _add_multikueue_check(setup: HubSetup, queue: Object, placement: str) -> str
 )
 def cluster_queues(setup: HubSetup) -> Iterator[Finding]:
     placements = setup.checks_by_placement
-    checks = {one.meta.name for one in setup.view.checks if one.ours or one.config in placements}
+    checks = {check.meta.name for check in setup.view.checks if check.ours or check.config in placements}
     queues = [one for one in setup.dump.of(CLUSTER_QUEUE) if checks & checks_listed(one)]
     for queue in queues:
         name, active = name_of(queue), active_of(queue)
@@ -304,16 +304,16 @@ def _placements_beside(setup: HubSetup, sender: Check) -> list[str]:
     queues = [checks_listed(queue) for queue in setup.dump.of(CLUSTER_QUEUE)]
     listed = {name for names in queues if sender.meta.name in names for name in names}
     return sorted(
-        {one.placement for one in setup.view.our_checks if one.meta.name in listed and one.placement}
+        {check.placement for check in setup.view.our_checks if check.meta.name in listed and check.placement}
     )
 
 
-def _name_another(one: Check, near: list[str]) -> str:
+def _name_another(check: Check, near: list[str]) -> str:
     """Return the command with which the admin names another Placement, or that shows all."""
-    return _set_parameters(one, PLACEMENT, [], near) if near else f"kubectl get {PLACEMENT} -A"
+    return _set_parameters(check, PLACEMENT, [], near) if near else f"kubectl get {PLACEMENT} -A"
 
 
-def _set_parameters(one: Check, kind: Kind, meant: list[str], choice: list[str]) -> str:
+def _set_parameters(check: Check, kind: Kind, meant: list[str], choice: list[str]) -> str:
     """Return the command that sets the parameters of a check.
 
     `meant`: the names that it is certainly about; the admin chooses if that is not one, from `choice`.
@@ -321,8 +321,8 @@ def _set_parameters(one: Check, kind: Kind, meant: list[str], choice: list[str])
     if len(meant) != 1:
         names = meant or choice
         hint = f"  # parameters.name: {joined(names, ' or ')}" if names else ""
-        return f"kubectl edit admissioncheck {one.meta.name}{hint}"
-    return HUB.patch("admissioncheck", one.meta.name, {"parameters": _parameters(kind, meant[0])})
+        return f"kubectl edit admissioncheck {check.meta.name}{hint}"
+    return HUB.patch("admissioncheck", check.meta.name, {"parameters": _parameters(kind, meant[0])})
 
 
 def _parameters(kind: Kind, name: str) -> dict[str, str]:

@@ -114,7 +114,7 @@ def access_providers(setup: HubSetup) -> Iterator[Finding]:
         yield from unknown
         return
     yield from _list_is_wrong(kueue)
-    names = sorted({str(one.get("name")) for one in kueue.access_providers})
+    names = sorted({str(access_provider.get("name")) for access_provider in kueue.access_providers})
     has = f"Kueue has {joined(names) or 'none'}"
     for name in used:
         label = f"ClusterProfile {kueue.namespace}/{name}"
@@ -203,8 +203,12 @@ def _add_provider(setup: HubSetup, profile_name: str, offered: tuple[str, ...]) 
 
 def _unusable_volume(kueue: HubKueue, names: list[str]) -> str:
     """Return why the volumes at the path of a command cannot contain it; "" if they can."""
-    volumes = {get_str(one, "name"): one for one in get_list(kueue.pod, "volumes")}
-    filled = {name for one in get_list(kueue.pod, "initContainers") for _, name in _mounts(one)}
+    volumes = {get_str(volume, "name"): volume for volume in get_list(kueue.pod, "volumes")}
+    filled = {
+        name
+        for init_container in get_list(kueue.pod, "initContainers")
+        for _, name in _mounts(init_container)
+    }
     for name in names:
         if name not in volumes:
             return f"volume {name} is not defined"
@@ -216,7 +220,7 @@ def _unusable_volume(kueue: HubKueue, names: list[str]) -> str:
 def _mounts(container: Obj) -> list[tuple[str, str]]:
     """Return the mount paths of a container, each with its volume."""
     mounts = get_list(container, "volumeMounts")
-    return [(get_str(one, "mountPath").rstrip("/") or "/", get_str(one, "name")) for one in mounts]
+    return [(get_str(mount, "mountPath").rstrip("/") or "/", get_str(mount, "name")) for mount in mounts]
 
 
 def _add_plugin(kueue: HubKueue, name: str, command: str) -> str:

@@ -47,7 +47,7 @@ def cluster_sets(setup: HubSetup) -> Iterator[Finding]:
     for placement in _placements(setup):
         named = get_strs(placement, "spec", "clusterSets")
         used |= {name for name in _bound(setup, placement) if not named or name in named}
-    for name in sorted(used - {name_of(one) for one in setup.dump.of(CLUSTER_SET)}):
+    for name in sorted(used - {name_of(cluster_set) for cluster_set in setup.dump.of(CLUSTER_SET)}):
         message = f"ManagedClusterSet {name} is bound, but does not exist"
         meant = did_you_mean(name, map(name_of, setup.dump.of(CLUSTER_SET)))
         create = HUB.apply(manifest(CLUSTER_SET, name))
@@ -57,7 +57,7 @@ def cluster_sets(setup: HubSetup) -> Iterator[Finding]:
 
 def _placements(setup: HubSetup) -> list[Object]:
     """Return the Placements that checks of ours name, each once, in the order of the checks."""
-    names = dict.fromkeys(one.placement for one in setup.view.our_checks if one.placement)
+    names = dict.fromkeys(check.placement for check in setup.view.our_checks if check.placement)
     found = (setup.view.placement(name) for name in names)
     return [one for one in found if one is not None]
 
@@ -65,14 +65,16 @@ def _placements(setup: HubSetup) -> list[Object]:
 def _bound(setup: HubSetup, placement: Object) -> list[str]:
     """Return the sets that are bound in a Placement's namespace."""
     namespace, _ = key_of(placement)
-    found = (one for one in setup.dump.of(SET_BINDING) if key_of(one)[0] == namespace)
+    found = (binding for binding in setup.dump.of(SET_BINDING) if key_of(binding)[0] == namespace)
     return [get_str(one, "spec", "clusterSet") or name_of(one) for one in found]
 
 
 def _not_bound(setup: HubSetup, placements: list[Object]) -> str:
     """Return the cluster sets that no namespace of these Placements binds: nothing selects from them."""
     bound = {name for placement in placements for name in _bound(setup, placement)}
-    others = sorted({name_of(one) for one in setup.dump.of(CLUSTER_SET)} - bound - {DEFAULT, GLOBAL})
+    others = sorted(
+        {name_of(cluster_set) for cluster_set in setup.dump.of(CLUSTER_SET)} - bound - {DEFAULT, GLOBAL}
+    )
     return f"; not bound there: ManagedClusterSet {joined(others)}" if others else ""
 
 

@@ -131,9 +131,9 @@ def _provide_credentials(setup: HubSetup, cluster: str) -> str:
     return f"kubectl describe {ACCOUNT},{PERMISSION} -n {shlex.quote(cluster)}"
 
 
-def _reconnect(setup: HubSetup, one: KueueObject, reason: str) -> str:
+def _reconnect(setup: HubSetup, obj: KueueObject, reason: str) -> str:
     """Return the command for a reason of a MultiKueueCluster's condition, as seen on real Kueue."""
-    namespace, (kind, name), cluster = setup.kueue_namespace, one.source, one.cluster or one.meta.name
+    namespace, (kind, name), cluster = setup.kueue_namespace, obj.source, obj.cluster or obj.meta.name
     match reason:
         case "BadKubeConfig" | "InsecureKubeConfig":
             return put_secret(namespace, name, cluster)
@@ -148,7 +148,7 @@ def _reconnect(setup: HubSetup, one: KueueObject, reason: str) -> str:
         case "MultiKueueClusterProfileFeatureDisabled":
             return setup.kueue.enable_gate(CLUSTER_PROFILE_GATE)
         case _:
-            return f"kubectl describe multikueuecluster {one.meta.name}"
+            return f"kubectl describe multikueuecluster {obj.meta.name}"
 
 
 @hub_rule(
@@ -159,13 +159,15 @@ def _reconnect(setup: HubSetup, one: KueueObject, reason: str) -> str:
     MULTIKUEUE_CLUSTER,
 )
 def shared_connections(setup: HubSetup) -> Iterator[Finding]:
-    objects = [one for one in setup.view.cluster_objects.values() if one.source[1]]
+    objects = [
+        cluster_object for cluster_object in setup.view.cluster_objects.values() if cluster_object.source[1]
+    ]
     workers = _by_worker(setup, objects)
     kept = count_text(len(objects), "connection")
     connections = f"Kueue keeps {kept} for {count_text(len(workers), 'worker')}"
     if len(objects) == len(workers):
         yield ok(connections)
-    elif len({one.cluster or one.meta.name for one in objects}) == len(objects):
+    elif len({obj.cluster or obj.meta.name for obj in objects}) == len(objects):
         double = next(names for names in workers.values() if len(names) > 1)
         yield warn(
             f"give MultiKueueClusters {joined(double)} credentials for different workers, or keep one: "
@@ -183,7 +185,7 @@ def shared_connections(setup: HubSetup) -> Iterator[Finding]:
 
 def _by_worker(setup: HubSetup, objects: list[KueueObject]) -> Mapping[tuple[str, ...], list[str]]:
     """Return the names of the MultiKueueClusters, together if they surely have the same server and user."""
-    secrets = {name for kind, name in (one.source for one in objects) if kind == SECRET.kind}
+    secrets = {name for kind, name in (obj.source for obj in objects) if kind == SECRET.kind}
     namespace = setup.kueue_namespace
     access = {
         (SECRET.kind, name): server_and_user(setup.dump.find(SECRET, name, namespace)) for name in secrets

@@ -46,7 +46,7 @@ NEEDED: Final = {
     INSTALL,
 )
 def controller(setup: HubSetup) -> Iterator[Finding]:
-    running = next((one for one in deployments(setup.dump) if _ready(one)), None)
+    running = next((deployment for deployment in deployments(setup.dump) if _ready(deployment)), None)
     state = controller_state(setup.view)
     holder = state.leader if state.running else ""
     namespace, _ = lease_key(setup.settings)
@@ -96,7 +96,7 @@ def controller_settings(setup: HubSetup) -> Iterator[Finding]:
 
 def _mounted_settings(setup: HubSetup) -> str:
     """Return the name of the ConfigMap in the Deployment whose settings are in use."""
-    found = (one for one in deployments(setup.dump) if _label(one) == setup.controller)
+    found = (deployment for deployment in deployments(setup.dump) if _label(deployment) == setup.controller)
     return next(map(config_map_name, found), MANAGED_BY)
 
 
@@ -212,8 +212,8 @@ def _start(setup: HubSetup) -> str:
 
 def _listing(setup: HubSetup) -> list[str]:
     """Return the ClusterQueues that list a check of ours."""
-    ours = {one.meta.name for one in setup.view.our_checks}
-    return sorted(name_of(one) for one in setup.dump.of(CLUSTER_QUEUE) if ours & checks_listed(one))
+    ours = {check.meta.name for check in setup.view.our_checks}
+    return sorted(name_of(queue) for queue in setup.dump.of(CLUSTER_QUEUE) if ours & checks_listed(queue))
 
 
 def _ready(deployment: Obj) -> int:

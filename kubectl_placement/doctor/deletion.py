@@ -67,7 +67,7 @@ def _held(setup: HubSetup, check: Object) -> Finding:
 def _effect(setup: HubSetup, queue: Object, name: str) -> str:
     """Return what happens to the queue's jobs when the check is taken off; "" if nothing does."""
     left = checks_listed(queue) - {name}
-    senders = {one.meta.name for one in setup.view.checks if one.controller == MULTIKUEUE_CONTROLLER}
+    senders = {check.meta.name for check in setup.view.checks if check.controller == MULTIKUEUE_CONTROLLER}
     if not left & senders:
         return RUN_ON_HUB
     return "" if name in senders or setup.settings.dispatcher else MAY_RUN_TWICE

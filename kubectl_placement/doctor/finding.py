@@ -78,5 +78,5 @@ class DoctorRule(Generic[S]):
         """Yield the problems; if there are none, the OK findings."""
         found = tuple(self.evaluate(setup))
         problems = tuple(one for one in found if one.level is not Level.OK)
-        for one in problems or found:
-            yield replace(one, check=self.check)
+        for problem in problems or found:
+            yield replace(problem, check=self.check)

@@ -25,8 +25,8 @@ def grouped(findings: Iterable[Finding], *, named: bool = False) -> tuple[Findin
     return tuple(_merged(group, named) for group in groups.values())
 
 
-def _of_any(text: str, one: Finding) -> str:
-    name = re.escape(one.cluster)
+def _of_any(text: str, finding: Finding) -> str:
+    name = re.escape(finding.cluster)
     return re.sub(rf"(?<![A-Za-z0-9]){name}(?![A-Za-z0-9]|[-.][A-Za-z0-9])", ANY, text)
 
 

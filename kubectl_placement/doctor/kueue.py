@@ -86,7 +86,14 @@ class HubKueue:
     @cached_property
     def manager(self) -> Obj:
         """The container that runs Kueue's manager."""
-        return next((one for one in get_list(self.pod, "containers") if one.get("name") == CONTAINER), {})
+        return next(
+            (
+                container
+                for container in get_list(self.pod, "containers")
+                if container.get("name") == CONTAINER
+            ),
+            {},
+        )
 
     @cached_property
     def release(self) -> KueueRelease | None:
@@ -103,9 +110,9 @@ class HubKueue:
     def config_name(self) -> str:
         """The name of the ConfigMap that its Deployment mounts."""
         mounts = {
-            get_str(one, "name")
-            for one in get_list(self.manager, "volumeMounts")
-            if FILE in (one.get("subPath"), get_str(one, "mountPath").rpartition("/")[2])
+            get_str(volume_mount, "name")
+            for volume_mount in get_list(self.manager, "volumeMounts")
+            if FILE in (volume_mount.get("subPath"), get_str(volume_mount, "mountPath").rpartition("/")[2])
         }
         for volume in get_list(self.pod, "volumes"):
             if get_str(volume, "name") in mounts and (name := get_str(volume, "configMap", "name")):
@@ -158,7 +165,10 @@ class HubKueue:
     @property
     def external_frameworks(self) -> tuple[str, ...]:
         """The names in multiKueue.externalFrameworks."""
-        return tuple(str(one.get("name")) for one in get_list(self.multikueue, "externalFrameworks"))
+        return tuple(
+            str(external_framework.get("name"))
+            for external_framework in get_list(self.multikueue, "externalFrameworks")
+        )
 
     @property
     def access_providers(self) -> list[Obj]:
@@ -218,7 +228,9 @@ class HubKueue:
         `value` is appended to a list and merged into a map. An editor, where variables of a plugin may be
         secret: a dump lacks their values.
         """
-        if not self.config or any("env" in get_dict(one, "execConfig") for one in self.access_providers):
+        if not self.config or any(
+            "env" in get_dict(access_provider, "execConfig") for access_provider in self.access_providers
+        ):
             hint = f"{'.'.join(path)}: {json.dumps(value)}"
             return f"{self.open_config(hint)}\n{self._restart}"
         file = yaml.safe_dump(_with_field(self.config, path, value), sort_keys=False, width=1000)

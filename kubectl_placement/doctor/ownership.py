@@ -33,9 +33,11 @@ ADOPT_COMMAND: Final = "placement-ac adopt"
     f"kubectl scale deployment -n NAMESPACE {ADDON_CONTROLLER} --replicas=0",
 )
 def kueue_addon(setup: HubSetup) -> Iterator[Finding]:
-    for one in setup.dump.of(DEPLOYMENT):
-        namespace, name = key_of(one)
-        runs = get_dict(one, "spec").get("replicas", 1) != 0 or get_dict(one, "status").get("replicas")
+    for deployment in setup.dump.of(DEPLOYMENT):
+        namespace, name = key_of(deployment)
+        runs = get_dict(deployment, "spec").get("replicas", 1) != 0 or get_dict(deployment, "status").get(
+            "replicas"
+        )
         if name == ADDON_CONTROLLER and runs:
             yield fail(
                 f"Deployment {namespace}/{name}, the Go kueue-addon, answers the same checks: each "
@@ -53,15 +55,15 @@ def kueue_addon(setup: HubSetup) -> Iterator[Finding]:
     ADMISSION_CHECK,
 )
 def kueue_addon_objects(setup: HubSetup) -> Iterator[Finding]:
-    ours = {one.meta.name for one in setup.view.our_checks}
-    checks = (one for one in setup.dump.of(ADMISSION_CHECK) if name_of(one) in ours)
+    ours = {check.meta.name for check in setup.view.our_checks}
+    checks = (check for check in setup.dump.of(ADMISSION_CHECK) if name_of(check) in ours)
     if names := joined(
-        name_of(one) for one in checks if ADDON_FINALIZER in get_strs(one, "metadata", "finalizers")
+        name_of(check) for check in checks if ADDON_FINALIZER in get_strs(check, "metadata", "finalizers")
     ):
         message = f"the Go kueue-addon's finalizer is on AdmissionCheck {names}: no controller removes it"
         yield warn(message, ADOPT_COMMAND)
-    accounts = (one for one in setup.dump.of(ACCOUNT) if name_of(one) == ADDON_ACCOUNT)
-    if names := joined("/".join(key_of(one)) for one in accounts if not _is_adopted(one)):
+    accounts = (account for account in setup.dump.of(ACCOUNT) if name_of(account) == ADDON_ACCOUNT)
+    if names := joined("/".join(key_of(account)) for account in accounts if not _is_adopted(account)):
         message = f"ManagedServiceAccount {names} is the Go kueue-addon's: no controller renews its Secret"
         yield warn(message, ADOPT_COMMAND)
     yield ok("no objects of the Go kueue-addon are left to hand over")

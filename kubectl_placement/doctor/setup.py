@@ -82,13 +82,15 @@ class HubSetup:
     def checks_by_placement(self) -> dict[str, str]:
         """Placement → the first check of ours that names it, by the name of the Placement."""
         checks = reversed(self.view.our_checks)
-        return dict(sorted({one.placement: one.meta.name for one in checks if one.placement}.items()))
+        return dict(sorted({check.placement: check.meta.name for check in checks if check.placement}.items()))
 
     def served_versions(self, kind: Kind) -> tuple[str, ...] | None:
         """Return the versions in which the hub serves a kind; None: unknown."""
         if definition := self.dump.find(CRD, str(kind)):
             return tuple(
-                str(one.get("name")) for one in get_list(definition, "spec", "versions") if one.get("served")
+                str(version.get("name"))
+                for version in get_list(definition, "spec", "versions")
+                if version.get("served")
             )
         found = self.dump.served.get(kind)
         if found and (self.dump.live or not self.knows(CRD)):
@@ -187,7 +189,7 @@ class HubSetup:
         found = self.dump.find(DEPLOYMENT, deployment, namespace)
         for container in get_list(found, "spec", "template", "spec", "containers"):
             args = get_strs(container, "args")
-            if any(one.partition("=")[0] == flag for one in args):
+            if any(arg.partition("=")[0] == flag for arg in args):
                 changed = {
                     "name": container.get("name"),
                     "args": [*without_flag(args, flag), f"{flag}={value}"],

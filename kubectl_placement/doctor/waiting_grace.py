@@ -54,8 +54,8 @@ def _placing_times(setup: HubSetup) -> Iterator[float]:
 
     The API has whole seconds. Where ours is later, it was written again after the placement.
     """
-    ours = {one.meta.name for one in setup.view.our_checks}
-    kueues = {one.meta.name for one in setup.view.checks if one.multikueue}
+    ours = {check.meta.name for check in setup.view.our_checks}
+    kueues = {check.meta.name for check in setup.view.checks if check.multikueue}
     for one in map(workload, setup.dump.of(WORKLOAD)):
         since, until = _ready_since(one, ours), _ready_since(one, kueues)
         if since is not None and until is not None and until >= since:

@@ -96,9 +96,11 @@ def worker_targets(setup: HubSetup) -> tuple[WorkerTarget, ...]:
     """Return the workers of all checks of ours by name, each with all queues that send jobs there."""
     credentials: dict[str, CredentialSource | Unusable | None] = {}
     queues: dict[str, dict[tuple[str, str], ExpectedQueue]] = {}
-    for branch in check_statuses(setup.view):
-        wanted = {one.key: one for one in _expected_queues(setup, branch)}
-        for row in branch.clusters:
+    for check_status in check_statuses(setup.view):
+        wanted = {
+            expected_queue.key: expected_queue for expected_queue in _expected_queues(setup, check_status)
+        }
+        for row in check_status.clusters:
             if not isinstance(credentials.get(row.name), CredentialSource):
                 credentials[row.name] = _credential(row, known=setup.view.credentials_known)
             queues.setdefault(row.name, {}).update(wanted)
@@ -115,8 +117,8 @@ def _credential(row: ClusterRow, *, known: bool) -> CredentialSource | Unusable 
     return Unusable(credential.problem or row.why or "none are known") if known else None
 
 
-def _expected_queues(setup: HubSetup, branch: CheckStatus) -> Iterator[ExpectedQueue]:
-    for queue in branch.queues:
+def _expected_queues(setup: HubSetup, check_status: CheckStatus) -> Iterator[ExpectedQueue]:
+    for queue in check_status.queues:
         flavors = flavors_of(setup.dump.find(CLUSTER_QUEUE, queue.name))
         found = ((name, setup.dump.find(RESOURCE_FLAVOR, name)) for name in flavors)
         flavor = next((name for name, one in found if get_value(one, "spec", "topologyName")), "")
@@ -134,7 +136,7 @@ def flavors_of(cluster_queue: Object | None) -> tuple[str, ...]:
 
 def with_valid_names(objects: tuple[Object, ...]) -> tuple[Object, ...]:
     """Return the objects with a valid name: a worker may answer anything."""
-    return tuple(one for one in objects if is_dns_name(name_of(one)))
+    return tuple(obj for obj in objects if is_dns_name(name_of(obj)))
 
 
 @dataclass(frozen=True)

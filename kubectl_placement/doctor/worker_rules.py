@@ -172,10 +172,10 @@ def reads(worker: InspectedWorker) -> Iterator[Finding]:
 
 @worker_rule("worker-namespaces", "the namespaces of the hub's LocalQueues exist", _APPLY, NAMESPACE)
 def namespaces(worker: InspectedWorker) -> Iterator[Finding]:
-    expected = sorted({one.namespace for one in worker.target.queues})
+    expected = sorted({queue.namespace for queue in worker.target.queues})
     if missing := [name for name in expected if not worker.has_namespace(name)]:
         created = [commands.manifest(NAMESPACE, name) for name in missing]
-        queues = [_local_queue(worker, one) for one in worker.target.queues if one.namespace in missing]
+        queues = [_local_queue(worker, queue) for queue in worker.target.queues if queue.namespace in missing]
         message = f"namespaces {joined(missing)} are missing: their jobs cannot run there"
         yield fail(message, worker.kubectl.apply(*created, *queues))
     yield ok(f"namespaces {joined(expected) or '(none needed)'}")
@@ -268,7 +268,7 @@ def flavors(worker: InspectedWorker) -> Iterator[Finding]:
     *(LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR, TOPOLOGY),
 )
 def topologies(worker: InspectedWorker) -> Iterator[Finding]:
-    delayed = [one for one in worker.cluster_queues() if one[2].flavor]
+    delayed = [cluster_queue for cluster_queue in worker.cluster_queues() if cluster_queue[2].flavor]
     for name, queue, wanted in delayed:
         yield from _without_topology(worker, name, queue, wanted)
     names = joined(name for name, _, _ in delayed)
@@ -287,7 +287,7 @@ def _without_topology(
         fields = [one for one in ("nodeLabels", "topologyName") if one in hub and not present.get(one)]
         yield fail(
             f"{left}, and no ResourceFlavor of ClusterQueue {name} names a Topology",
-            worker.kubectl.patch("resourceflavor", known[0], {one: hub[one] for one in fields}),
+            worker.kubectl.patch("resourceflavor", known[0], {field: hub[field] for field in fields}),
         )
     for flavor in with_topology:
         topology = worker.topology_of(flavor)
@@ -311,7 +311,7 @@ def examine_workers(setup: HubSetup, inspections: Iterable[WorkerInspection]) ->
 
     The first findings say what is unknown of the hub, and so of every worker.
     """
-    workers = [InspectedWorker(setup, one) for one in inspections]
+    workers = [InspectedWorker(setup, inspection) for inspection in inspections]
     of_hub = setup.unknown(*FROM_HUB) if workers else ()
     return (
         *(replace(finding, check=queues.check) for finding in of_hub),

@@ -152,7 +152,7 @@ def _missing_placement_step(view: HubView, name: str) -> ExplainStep:
     if unknown := view.dump.why_unknown(PLACEMENT):
         return StepName.PLACEMENT.unknown(f"whether it exists is {unknown}")
     looked_for = joined((f"{space}/{name}" for space in view.settings.placement_namespace), " or ")
-    names = (key_of(one)[1] for one in view.dump.of(PLACEMENT))
+    names = (key_of(placement)[1] for placement in view.dump.of(PLACEMENT))
     message = f"there is no Placement {looked_for}{did_you_mean(name, names)}"
     return StepName.PLACEMENT.failed(message, "setting placement-namespace")
 

@@ -150,7 +150,7 @@ def _removal_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainStep
         message = f"it stays listed for now: {held}"
         yield StepName.GUARD.note(message, "settings mass-loss-share, mass-loss-grace")
         return
-    one = next((one for one in case.targets.drain.steps if one.name == row.cluster_object), None)
+    one = next((step for step in case.targets.drain.steps if step.name == row.cluster_object), None)
     if one is None:
         return
     source = f"MultiKueueConfig {case.name}"

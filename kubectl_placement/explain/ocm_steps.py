@@ -209,10 +209,12 @@ def _toleration_text(taint: Obj, by: TaintTolerance) -> str:
 def _score_steps(case: PlacementView, name: str) -> Iterator[ExplainStep]:
     if not case.scheduling.prioritizers:
         yield StepName.SCORE.note("nothing scores: clusters are ordered by name", _placement(case))
-    for one in case.scheduling.prioritizers:
-        score = one.scores.get(name, 0)
-        why, source = _score_source(case, one, name)
-        message = f"{one.name}: {one.weight} times {score} is {one.weight * score} ({why})"
+    for prioritizer in case.scheduling.prioritizers:
+        score = prioritizer.scores.get(name, 0)
+        why, source = _score_source(case, prioritizer, name)
+        message = (
+            f"{prioritizer.name}: {prioritizer.weight} times {score} is {prioritizer.weight * score} ({why})"
+        )
         yield StepName.SCORE.note(message, source)
 
 
@@ -298,4 +300,8 @@ def placement_problem_texts(placement: Obj) -> list[str]:
     """Return reason and message of each condition of a Placement that reports a problem."""
     problems = (("PlacementSatisfied", "False"), ("PlacementMisconfigured", "True"))
     conditions = get_list(placement, "status", "conditions")
-    return [reason_and_message(one) for one in conditions if (one.get("type"), one.get("status")) in problems]
+    return [
+        reason_and_message(condition)
+        for condition in conditions
+        if (condition.get("type"), condition.get("status")) in problems
+    ]

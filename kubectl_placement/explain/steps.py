@@ -137,7 +137,11 @@ class PlacementView:
     @cached_property
     def decisions(self) -> Mapping[str, tuple[str, Object]] | None:
         """Cluster → its PlacementDecision and its entry there; None: OCM has not decided."""
-        written = [one for one in own_decisions(self.placement, self.view.fleet) if get_dict(one, "status")]
+        written = [
+            decision
+            for decision in own_decisions(self.placement, self.view.fleet)
+            if get_dict(decision, "status")
+        ]
         found: dict[str, tuple[str, Object]] = {}
         for one in written:
             for entry in get_list(one, "status", "decisions"):
@@ -162,7 +166,7 @@ class PlacementView:
     @cached_property
     def checks(self) -> tuple[Check, ...]:
         """The checks of ours that name it."""
-        return tuple(one for one in self.view.our_checks if self.is_used and one.placement == self.name)
+        return tuple(check for check in self.view.our_checks if self.is_used and check.placement == self.name)
 
     @cached_property
     def snapshot(self) -> Snapshot:

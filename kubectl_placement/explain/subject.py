@@ -83,7 +83,7 @@ def _type_of(name: str, view: HubView) -> Type:
         raise SubjectNotFound(message)
     if is_check:
         return "check"
-    if any(key_of(one)[1] == name for one in view.dump.of(PLACEMENT)):
+    if any(key_of(placement)[1] == name for placement in view.dump.of(PLACEMENT)):
         return "placement"
     kinds = [KINDS[one] for one in UNTYPED]
     unknown = _unknown_kinds_text(view.dump, *kinds)
@@ -101,8 +101,8 @@ def _unknown_kinds_text(dump: Dump, *kinds: Kind) -> str:
 
 def known_clusters(view: HubView) -> frozenset[str]:
     """Return the existing clusters, and those that a decision or one of our objects still names."""
-    existing = {key_of(one)[1] for one in view.dump.of(MANAGED_CLUSTER)}
-    ours = {one.cluster for one in view.cluster_objects.values() if one.ours}
+    existing = {key_of(cluster)[1] for cluster in view.dump.of(MANAGED_CLUSTER)}
+    ours = {cluster_object.cluster for cluster_object in view.cluster_objects.values() if cluster_object.ours}
     return frozenset(existing.union(ours, decided_names(view.dump.of(PLACEMENT_DECISION))) - {""})
 
 
@@ -115,13 +115,13 @@ def find_cluster(view: HubView, name: str) -> str:
 
 def find_check(view: HubView, name: str) -> Check:
     """Return a check of ours. Raises SubjectNotFound, which names the check of ours to use instead."""
-    found = next((one for one in view.checks if one.meta.name == name), None)
+    found = next((check for check in view.checks if check.meta.name == name), None)
     if found is None:
         raise _not_found(view, ADMISSION_CHECK, name)
     if found.ours:
         return found
     message = f"AdmissionCheck {name} is not ours: its spec.controllerName is {found.controller!r}"
-    ours = [one.meta.name for one in view.our_checks if found.config and one.placement == found.config]
+    ours = [check.meta.name for check in view.our_checks if found.config and check.placement == found.config]
     if ours:
         message = f"use `explain check {ours[0]}`: {message}; its MultiKueueConfig is that of {joined(ours)}"
     raise SubjectNotFound(message)
@@ -134,7 +134,7 @@ def find_placement(view: HubView, name: str, namespaces: Sequence[str]) -> Objec
     """
     space, slash, name = name.rpartition("/")
     namespaces = (space,) if slash else namespaces
-    found = [one for one in view.dump.of(PLACEMENT) if key_of(one)[1] == name]
+    found = [placement for placement in view.dump.of(PLACEMENT) if key_of(placement)[1] == name]
     if namespaces:
         found = [one for one in found if key_of(one)[0] in namespaces]
     elif (used := view.placement(name)) is not None:
@@ -154,7 +154,7 @@ def find_workload(view: HubView, name: str, namespaces: Sequence[str]) -> Object
     """
     space, slash, name = name.rpartition("/")
     spaces = (space,) if slash else namespaces
-    there = [one for one in view.dump.of(WORKLOAD) if not spaces or key_of(one)[0] in spaces]
+    there = [workload for workload in view.dump.of(WORKLOAD) if not spaces or key_of(workload)[0] in spaces]
     found = [one for one in there if key_of(one)[1] == name] or [one for one in there if _is_of(one, name)]
     if not found:
         raise _not_found(view, WORKLOAD, name)
@@ -166,7 +166,10 @@ def find_workload(view: HubView, name: str, namespaces: Sequence[str]) -> Object
 
 def owner_names(workload: Object) -> tuple[str, ...]:
     """Return the Jobs, or other objects, that own a Workload."""
-    return tuple(get_str(one, "name") for one in get_list(workload, "metadata", "ownerReferences"))
+    return tuple(
+        get_str(owner_reference, "name")
+        for owner_reference in get_list(workload, "metadata", "ownerReferences")
+    )
 
 
 def _is_of(workload: Object, job: str) -> bool:
@@ -189,7 +192,7 @@ def placement_views(view: HubView, check: str, namespaces: Sequence[str]) -> tup
     if unknown := view.dump.why_unknown(PLACEMENT):
         raise SubjectNotFound(f"Placements are {unknown}")
     spaces = namespaces or (view.settings.placement_namespace if view.dump.live else ())
-    cases = (PlacementView(view, one) for one in view.dump.of(PLACEMENT))
+    cases = (PlacementView(view, placement) for placement in view.dump.of(PLACEMENT))
     chosen = (case for case in cases if not spaces or case.namespace in spaces)
     return tuple(sorted(chosen, key=lambda case: (not case.checks, case.namespace, case.name)))
 

@@ -82,7 +82,9 @@ def explain_workload(view: HubView, raw: Object) -> WorkloadExplanation:
         finished=job.finished,
         quota_since=job.quota_since,
         has_quota=job.has_quota,
-        checks=tuple(CheckEntry(one.check, one.state, one.message, one.since) for one in job.check_states),
+        checks=tuple(
+            CheckEntry(state.check, state.state, state.message, state.since) for state in job.check_states
+        ),
         nominated=job.nominated,
         nominated_since=job.nominated_since,
         placed_on=job.cluster,

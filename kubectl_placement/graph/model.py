@@ -93,11 +93,11 @@ class Graph:
     edges: tuple[GraphEdge, ...]
 
 
-def build_graph(branches: Iterable[CheckStatus]) -> Graph:
+def build_graph(statuses: Iterable[CheckStatus]) -> Graph:
     """Return the graph of these checks; nodes that two of them share exist once."""
     graph = _GraphBuilder()
-    for branch in branches:
-        _add_check(graph, branch)
+    for check_status in statuses:
+        _add_check(graph, check_status)
     return Graph(tuple(graph.nodes.values()), tuple(graph.edges.values()))
 
 
@@ -134,59 +134,63 @@ def _join_nonempty(*parts: str, between: str = ", ") -> str:
     return between.join(filter(None, parts))
 
 
-def _add_check(graph: _GraphBuilder, branch: CheckStatus) -> None:
+def _add_check(graph: _GraphBuilder, check_status: CheckStatus) -> None:
     check = graph.node(
         CHECK,
-        branch.name,
-        style=_ACTIVE.get(branch.active, "plain"),
-        caption=_join_nonempty(f"Active={branch.active}", "" if branch.reason == ACTIVE else branch.reason),
-        why=branch.message
-        + (" (the controller has not reconciled it since it was changed)" if branch.stale else ""),
+        check_status.name,
+        style=_ACTIVE.get(check_status.active, "plain"),
+        caption=_join_nonempty(
+            f"Active={check_status.active}", "" if check_status.reason == ACTIVE else check_status.reason
+        ),
+        why=check_status.message
+        + (" (the controller has not reconciled it since it was changed)" if check_status.stale else ""),
     )
-    placement = _placement(graph, branch)
+    placement = _placement(graph, check_status)
     graph.edge(check, placement)
-    config = _config(graph, branch)
-    graph.edge(placement, config, in_use=branch.config != "")
-    clusters = _clusters(graph, branch, placement, config)
-    heads = {branch.name: check}
-    for name in branch.users:
+    config = _config(graph, check_status)
+    graph.edge(placement, config, in_use=check_status.config != "")
+    clusters = _clusters(graph, check_status, placement, config)
+    heads = {check_status.name: check}
+    for name in check_status.users:
         heads[name] = graph.node(CHECK, name, caption="Kueue's own: multikueue")
         graph.edge(heads[name], config)
-    paths = _queues(graph, branch, heads)
-    for jobs in _grouped_workloads(branch.jobs):
+    paths = _queues(graph, check_status, heads)
+    for jobs in _grouped_workloads(check_status.jobs):
         _add_workloads(graph, jobs, paths, (check, placement, config), clusters)
 
 
-def _placement(graph: _GraphBuilder, branch: CheckStatus) -> str:
-    exists = branch.placement_exists
+def _placement(graph: _GraphBuilder, check_status: CheckStatus) -> str:
+    exists = check_status.placement_exists
     return graph.node(
         PLACEMENT,
-        branch.placement or "none is named",
-        key=branch.placement or f"of {branch.name}",
+        check_status.placement or "none is named",
+        key=check_status.placement or f"of {check_status.name}",
         style="plain" if exists else "missing",
-        caption="" if exists or not branch.placement else "does not exist",
-        why=branch.placement_says,
+        caption="" if exists or not check_status.placement else "does not exist",
+        why=check_status.placement_says,
     )
 
 
-def _config(graph: _GraphBuilder, branch: CheckStatus) -> str:
-    listed = sum(row.state in LISTED_STATES for row in branch.clusters)
-    name, style, caption = branch.config, "plain", f"lists {count_text(listed, 'cluster')}"
+def _config(graph: _GraphBuilder, check_status: CheckStatus) -> str:
+    listed = sum(row.state in LISTED_STATES for row in check_status.clusters)
+    name, style, caption = check_status.config, "plain", f"lists {count_text(listed, 'cluster')}"
     if name == "":
         name, style, caption = "none", "missing", "nothing is listed"
     elif name is None:
         name, caption = "unknown", ""
-    key = branch.config or f"of {branch.placement or branch.name}"
+    key = check_status.config or f"of {check_status.placement or check_status.name}"
     return graph.node(CONFIG, name, key=key, style=style, caption=caption)
 
 
 # -- clusters
 
 
-def _clusters(graph: _GraphBuilder, branch: CheckStatus, placement: str, config: str) -> Mapping[str, str]:
+def _clusters(
+    graph: _GraphBuilder, check_status: CheckStatus, placement: str, config: str
+) -> Mapping[str, str]:
     """Return the node of each cluster; edges come from the list, or for unlisted clusters the Placement."""
     found: dict[str, str] = {}
-    for rows in _shown(branch.clusters):
+    for rows in _shown(check_status.clusters):
         names, state, one = [row.name for row in rows], rows[0].state, len(rows) == 1
         node = graph.node(
             CLUSTER,
@@ -257,17 +261,17 @@ def _ranks(rows: Sequence[ClusterRow]) -> str:
 
 
 def _queues(
-    graph: _GraphBuilder, branch: CheckStatus, heads: Mapping[str, str]
+    graph: _GraphBuilder, check_status: CheckStatus, heads: Mapping[str, str]
 ) -> Mapping[str, tuple[str, ...]]:
     """Return the path from each LocalQueue, as namespace/name, to the check that its ClusterQueue lists."""
-    busy = {f"{job.namespace}/{job.queue}" for job in branch.jobs}
+    busy = {f"{job.namespace}/{job.queue}" for job in check_status.jobs}
     paths: dict[str, tuple[str, ...]] = {}
-    for row in branch.queues:
+    for row in check_status.queues:
         queue = _queue(graph, row)
         listed = [heads[name] for name in row.lists if name in heads]
         for head in listed:
             graph.edge(queue, head)
-        ours = heads[branch.name]
+        ours = heads[check_status.name]
         onward = ours if ours in listed or not listed else listed[0]
         quiet = [name for name in row.local_queues or () if name not in busy]
         counted = quiet if len(quiet) > QUEUES_SHOWN else []

@@ -72,7 +72,9 @@ def deployments(dump: Dump) -> list[Object]:
     these Deployments.
     """
     return [
-        one for one in dump.of(DEPLOYMENT) if has_our_label(one) or any(map(_has_our_image, _containers(one)))
+        deployment
+        for deployment in dump.of(DEPLOYMENT)
+        if has_our_label(deployment) or any(map(_has_our_image, _containers(deployment)))
     ]
 
 
@@ -129,9 +131,9 @@ def _nearest(dump: Dump, namespace: str) -> list[Object]:
 def _published_on(dump: Dump) -> Object | None:
     """Return the Lease on which a leader has published its settings, one that is held first."""
     found = [
-        one
-        for one in dump.of(LEASE)
-        if isinstance(get_value(one, "metadata", "annotations", ANNOTATION_SETTINGS), str)
+        lease
+        for lease in dump.of(LEASE)
+        if isinstance(get_value(lease, "metadata", "annotations", ANNOTATION_SETTINGS), str)
     ]
     return min(found, key=lambda one: not get_str(one, "spec", "holderIdentity"), default=None)
 
@@ -140,7 +142,7 @@ def _why_not_found(dump: Dump, namespace: str) -> str:
     """Return why the settings of a controller are unknown of which nothing was found; "": there is none."""
     if not dump.live:
         return ""
-    held = [one for one in dump.of(LEASE) if get_str(one, "spec", "holderIdentity")]
+    held = [lease for lease in dump.of(LEASE) if get_str(lease, "spec", "holderIdentity")]
     of_it = (one.kind.plural for one in dump.missing if one.kind in (DEPLOYMENT, LEASE))
     rights = joined(dict.fromkeys(of_it), " and ")
     where = f" in namespace {namespace}" if namespace else ""
@@ -183,8 +185,8 @@ def _containers(deployment: Object) -> Sequence[Mapping[str, Any]]:
 def controller_container(deployment: Object) -> Mapping[str, Any] | None:
     """Return the container that runs the controller, in a Deployment of ours."""
     containers = _containers(deployment)
-    ours = (one for one in containers if _has_our_image(one))
-    named = (one for one in containers if one.get("name") == _CONTAINER)
+    ours = (container for container in containers if _has_our_image(container))
+    named = (container for container in containers if container.get("name") == _CONTAINER)
     return next(chain(ours, named), None)
 
 
@@ -218,5 +220,9 @@ def _settings_file(dump: Dump, deployment: Object) -> str:
 def config_map_name(deployment: Object) -> str:
     """Return the name of the mounted ConfigMap: a Helm release of another name has one of another name."""
     volumes = get_list(deployment, "spec", "template", "spec", "volumes")
-    names = (get_dict(one, "configMap").get("name") for one in volumes if one.get("name") == _CONFIG_VOLUME)
+    names = (
+        get_dict(volume, "configMap").get("name")
+        for volume in volumes
+        if volume.get("name") == _CONFIG_VOLUME
+    )
     return str(next(filter(None, names), MANAGED_BY))

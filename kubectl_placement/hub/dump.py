@@ -134,7 +134,10 @@ def _are_same(old: tuple[Object, ...], new: tuple[Object, ...]) -> bool:
 
 def condition_of(obj: object, kind: str) -> Mapping[str, Any]:
     """Return the condition of that type of an object; {} if there is none."""
-    return next((one for one in get_list(obj, "status", "conditions") if one.get("type") == kind), {})
+    return next(
+        (condition for condition in get_list(obj, "status", "conditions") if condition.get("type") == kind),
+        {},
+    )
 
 
 def kind_of(obj: Mapping[str, Any]) -> tuple[Kind | None, str]:

@@ -210,16 +210,16 @@ class HubView:
             return self.snapshot(one.placement)
         return self.cache.snapshot(state.Key("check", one.meta.name), self.now, SETTLED)
 
-    def _with_assumptions(self, seen: state.Snapshot) -> state.Snapshot:
+    def _with_assumptions(self, snapshot: state.Snapshot) -> state.Snapshot:
         if not self.dump.live:
-            clusters = {name: _as_applied(obj) for name, obj in seen.objects.clusters.items()}
-            config = _as_applied(seen.objects.config) if seen.objects.config else None
-            seen = replace(seen, objects=replace(seen.objects, config=config, clusters=clusters))
+            clusters = {name: _as_applied(obj) for name, obj in snapshot.objects.clusters.items()}
+            config = _as_applied(snapshot.objects.config) if snapshot.objects.config else None
+            snapshot = replace(snapshot, objects=replace(snapshot.objects, config=config, clusters=clusters))
         if self.credentials_known:
-            return seen
-        known = seen.credentials
+            return snapshot
+        known = snapshot.credentials
         usable = state.ClusterCredentials(_assume_usable(known.selected), _assume_usable(known.unselected))
-        return replace(seen, credentials=usable)
+        return replace(snapshot, credentials=usable)
 
     def targets(self, name: str) -> TargetClusters:
         """Return the clusters of a Placement that the controller lists, drains or leaves out."""
@@ -259,10 +259,10 @@ class HubView:
     def _running(self) -> Mapping[str, tuple[Key, ...]]:
         """Cluster → the unfinished Workloads that are placed there, whatever their checks."""
         found: dict[str, list[Key]] = {}
-        for one in self.dump.of(WORKLOAD):
-            name = get_str(one, "status", "clusterName")
-            if name and condition_of(one, "Finished").get("status") != "True":
-                found.setdefault(self._cluster_of(name), []).append(key_of(one))
+        for workload in self.dump.of(WORKLOAD):
+            name = get_str(workload, "status", "clusterName")
+            if name and condition_of(workload, "Finished").get("status") != "True":
+                found.setdefault(self._cluster_of(name), []).append(key_of(workload))
         return {cluster: tuple(keys) for cluster, keys in found.items()}
 
     def _cluster_of(self, name: str) -> str:
@@ -273,7 +273,7 @@ class HubView:
 
     def running_for_others(self, placement: str, cluster: str) -> tuple[Key, ...]:
         """Return the Workloads that run on a cluster and have none of the Placement's checks."""
-        mine = {one.meta.id for one in self.snapshot(placement).workloads}
+        mine = {workload.meta.id for workload in self.snapshot(placement).workloads}
         return tuple(one for one in self._running.get(cluster, ()) if one not in mine)
 
     # -- the effect of changes

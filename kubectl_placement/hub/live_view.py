@@ -73,7 +73,7 @@ class LiveView:
         keys = _put(self.view, changes)
         if any(was.keys() != now.keys() for kind, (was, now) in changes.items() if kind in _LOOKED_FOR):
             return self.view, Affected(everything=True)
-        checks = {name for one in _checks_of_changes(before.dump, dump, changes) for name in one}
+        checks = {name for change in _checks_of_changes(before.dump, dump, changes) for name in change}
         clusters = frozenset(_clusters_of_changes(changes))
         return self.view, Affected(keys=frozenset(keys), checks=frozenset(checks), clusters=clusters)
 
@@ -107,7 +107,7 @@ def _changes(before: Dump, now: Dump) -> Iterator[tuple[Kind, tuple[_Objects, _O
         if old is not objects:
             known, present = set(map(id, old)), set(map(id, objects))
             was = {key_of(one): one for one in old if id(one) not in present}
-            yield kind, (was, {key_of(one): one for one in objects if id(one) not in known})
+            yield kind, (was, {key_of(obj): obj for obj in objects if id(obj) not in known})
 
 
 def _successor(before: HubView, reading: HubView, dump: Dump, changes: Changes) -> HubView:

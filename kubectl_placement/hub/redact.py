@@ -146,8 +146,8 @@ def _deployment(obj: Object) -> Object:
 
 def _workload(obj: Object) -> Object:
     pod_sets = [
-        {**one, "template": job_template(get_dict(one, "template"))}
-        for one in get_list(obj, "spec", "podSets")
+        {**pod_set, "template": job_template(get_dict(pod_set, "template"))}
+        for pod_set in get_list(obj, "spec", "podSets")
     ]
     return _head(obj, "status") | {"spec": {**get_dict(obj, "spec"), "podSets": pod_sets}}
 
@@ -157,7 +157,9 @@ def _workload(obj: Object) -> Object:
 
 def _files(dump: Dump) -> Mapping[Key, str]:
     """Return the ConfigMaps that hold the settings of the controller and of Kueue, and the key of each."""
-    found = {(key_of(one)[0], config_map_name(one)): CONFIG_KEY for one in deployments(dump)}
+    found = {
+        (key_of(deployment)[0], config_map_name(deployment)): CONFIG_KEY for deployment in deployments(dump)
+    }
     for one in dump.of(DEPLOYMENT):
         if is_kueue(one):
             volumes = get_list(one, "spec", "template", "spec", "volumes")
@@ -217,8 +219,8 @@ def _without_user(address: object) -> object:
 def _managed_cluster(obj: Object) -> Object:
     """Return a ManagedCluster without users and passwords in its addresses."""
     configs = [
-        {**one, "url": _without_user(one.get("url"))}
-        for one in get_list(obj, "spec", "managedClusterClientConfigs")
+        {**config, "url": _without_user(config.get("url"))}
+        for config in get_list(obj, "spec", "managedClusterClientConfigs")
     ]
     spec = dict(get_dict(obj, "spec"))
     return obj | {"spec": spec | ({"managedClusterClientConfigs": configs} if configs else {})}

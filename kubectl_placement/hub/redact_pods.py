@@ -48,7 +48,7 @@ def pod_template(template: Mapping[str, Any], with_args: Collection[str] = ()) -
         if field in spec:
             kept[field] = [_container(one, with_args) for one in get_list(spec, field)]
     if "volumes" in spec:
-        kept["volumes"] = [_kept(one, ("name", *_VOLUME_SOURCES)) for one in get_list(spec, "volumes")]
+        kept["volumes"] = [_kept(volume, ("name", *_VOLUME_SOURCES)) for volume in get_list(spec, "volumes")]
     return {"metadata": _kept(get_dict(template, "metadata"), ("labels",)), "spec": kept}
 
 

@@ -77,8 +77,8 @@ class PlacementChoice:
     def fitting(self) -> tuple[ClusterChoice, ...]:
         """The clusters that fit, best first; if Kueue's dispatcher decides, those that it may choose."""
         if self.dispatcher:
-            return tuple(one for one in self.clusters if one.total is not None)
-        return tuple(one for one in self.clusters if one.state in ("eligible", "not connected"))
+            return tuple(cluster for cluster in self.clusters if cluster.total is not None)
+        return tuple(cluster for cluster in self.clusters if cluster.state in ("eligible", "not connected"))
 
 
 class _Judged(NamedTuple):
@@ -95,8 +95,8 @@ class _Judged(NamedTuple):
 class _RecordingFit(JobFit):
     """Notes the answer about one Workload at the moment when the controller's rules ask for it."""
 
-    def __init__(self, seen: Snapshot, targets: TargetClusters, uid: str) -> None:
-        super().__init__(seen, targets)
+    def __init__(self, snapshot: Snapshot, targets: TargetClusters, uid: str) -> None:
+        super().__init__(snapshot, targets)
         self._uid = uid
         self.judged: _Judged | None = None
 
@@ -113,8 +113,8 @@ class _RecordingFit(JobFit):
 
 def placements_of(view: HubView, checks: Sequence[str]) -> tuple[str, ...]:
     """Return the names of the Placements that these AdmissionChecks, ours or Kueue's, lead to."""
-    by_name = {one.meta.name: one for one in view.checks}
-    ours = {one.placement for one in view.our_checks}
+    by_name = {check.meta.name: check for check in view.checks}
+    ours = {check.placement for check in view.our_checks}
     named = (by_name[name].placement or by_name[name].config for name in checks if name in by_name)
     return tuple(name for name in dict.fromkeys(named) if name and name in ours)
 
@@ -154,17 +154,17 @@ def _choice(view: HubView, before: HubView, placement: str, workload: Workload) 
         weights=dict(judged.profile.weights) if judged else {},
         problem=paused if keeps_objects(verdict) else problem,
         clusters=tuple(
-            replace(one, quota=_quota(view, one, judged))
-            for one in _clusters(rows, judged, eligible_clusters(seen, targets), workload)
+            replace(cluster, quota=_quota(view, cluster, judged))
+            for cluster in _clusters(rows, judged, eligible_clusters(seen, targets), workload)
         ),
         profile_problem=_profile_problem(seen) if judged else "",
     )
 
 
-def _profile_problem(seen: Snapshot) -> str:
-    wrong = default_profile(seen)[1]
+def _profile_problem(snapshot: Snapshot) -> str:
+    wrong = default_profile(snapshot)[1]
     of_settings = f"the controller's profile cannot be used here: {wrong}" if wrong else ""
-    problems = (of_settings, *(profile_of(seen, check)[1] for check in seen.checks.ours))
+    problems = (of_settings, *(profile_of(snapshot, check)[1] for check in snapshot.checks.ours))
     return "; ".join(dict.fromkeys(filter(None, problems)))
 
 
@@ -198,12 +198,12 @@ def _clusters(
         )
 
 
-def _quota(view: HubView, one: ClusterChoice, judged: _Judged | None) -> QuotaState:
-    if judged is None or one.state != "eligible" or one.cluster_object not in judged.asks_about:
+def _quota(view: HubView, choice: ClusterChoice, judged: _Judged | None) -> QuotaState:
+    if judged is None or choice.state != "eligible" or choice.cluster_object not in judged.asks_about:
         return "not needed"
     if view.queue_facts is None:
         return "not read"
-    facts = view.queue_facts.get(one.cluster_object)
+    facts = view.queue_facts.get(choice.cluster_object)
     return "known" if facts and facts.known is not None else "unknown"
 
 

@@ -99,7 +99,7 @@ def new_job(view: HubView, manifest: Object) -> NewJob:
 
 def workers_of_jobs(view: HubView, manifests: Iterable[Object]) -> WorkloadsByWorker:
     """Return the workers whose quota matters to the jobs of manifests."""
-    queued = ((one, _queued(view, one)) for one in manifests if is_job(one))
+    queued = ((manifest, _queued(view, manifest)) for manifest in manifests if is_job(manifest))
     return merged(workers_to_ask(*_submitted(view, one, job)) for one, job in queued if not job.path.problem)
 
 
@@ -149,7 +149,7 @@ def _submitted(view: HubView, manifest: Object, job: _QueuedJob) -> tuple[HubVie
     """Return a copy of the hub with the job, on which it has quota and waits for a cluster."""
     namespace = job.namespace
     since = {"lastTransitionTime": f"{view.now:%Y-%m-%dT%H:%M:%SZ}"}
-    multikueue = {one.meta.name for one in view.checks if one.multikueue}
+    multikueue = {check.meta.name for check in view.checks if check.multikueue}
     states = [
         {"name": name, "state": PENDING if name in multikueue else READY, "message": ""} | since
         for name in job.path.checks

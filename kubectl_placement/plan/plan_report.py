@@ -138,4 +138,4 @@ class PlanReport:
 
     @property
     def changed(self) -> bool:
-        return any(one.changed for one in self.entries) or any(one.verb != "none" for one in self.objects)
+        return any(entry.changed for entry in self.entries) or any(obj.verb != "none" for obj in self.objects)

@@ -45,10 +45,10 @@ class PlannedWrite:
     diff: str
 
 
-def preview_writes(seen: Snapshot, dump: Dump, *, waits: bool) -> tuple[Plan, tuple[PlannedWrite, ...]]:
+def preview_writes(snapshot: Snapshot, dump: Dump, *, waits: bool) -> tuple[Plan, tuple[PlannedWrite, ...]]:
     """Return the plan in effect at once, and the writes that follow. `waits`: leaving clusters have jobs."""
     objects = _PreviewedObjects(dump)
-    stages = tuple(_stages(seen, waits=waits))
+    stages = tuple(_stages(snapshot, waits=waits))
     writes: list[PlannedWrite] = []
     for stage, when in stages:
         now = objects.snapshot_after(stage)
@@ -56,13 +56,13 @@ def preview_writes(seen: Snapshot, dump: Dump, *, waits: bool) -> tuple[Plan, tu
     return plan(stages[0][0]), tuple(writes)
 
 
-def _stages(seen: Snapshot, *, waits: bool) -> Iterator[tuple[Snapshot, str]]:
+def _stages(snapshot: Snapshot, *, waits: bool) -> Iterator[tuple[Snapshot, str]]:
     """Yield what the controller sees one after the other, but for its own writes, and when that is."""
-    ended, policy = replace(seen, workloads=()), seen.policy
+    ended, policy = replace(snapshot, workloads=()), snapshot.policy
     standing_by = (SinceKind.STANDING_BY,) if policy.unlist_after else ()
     retained = (SinceKind.RETAINED,) if policy.retention else ()
     first = all_elapsed_but(*standing_by, *retained)
-    yield replace(seen if waits else ended, all_ages=first), AT_ONCE
+    yield replace(snapshot if waits else ended, all_ages=first), AT_ONCE
     if waits:
         yield replace(ended, all_ages=first), JOBS_ENDED
     if standing_by:
@@ -105,10 +105,10 @@ class _PreviewedObjects:
                 self._conditions[action.name] = action.condition
                 yield _write("setCondition", action.kind, action.name, when, *sides)
 
-    def snapshot_after(self, seen: Snapshot) -> Snapshot:
+    def snapshot_after(self, snapshot: Snapshot) -> Snapshot:
         """Return the controller's inputs after the writes."""
-        clusters = dict(seen.objects.clusters)
-        config = seen.objects.config
+        clusters = dict(snapshot.objects.clusters)
+        config = snapshot.objects.config
         for (kind, name), obj in self._objects.items():
             if kind == MULTIKUEUE_CONFIG:
                 config = _as_kueue_object(obj, config) if obj else None
@@ -117,11 +117,13 @@ class _PreviewedObjects:
             else:
                 clusters[name] = _as_kueue_object(obj, clusters.get(name))
         active = {name: Condition.model_validate(one) for name, one in self._conditions.items()}
-        checks = [replace(one, active=active.get(one.meta.name, one.active)) for one in seen.checks.ours]
+        checks = [
+            replace(check, active=active.get(check.meta.name, check.active)) for check in snapshot.checks.ours
+        ]
         return replace(
-            seen,
-            checks=replace(seen.checks, ours=tuple(checks)),
-            objects=replace(seen.objects, config=config, clusters=clusters),
+            snapshot,
+            checks=replace(snapshot.checks, ours=tuple(checks)),
+            objects=replace(snapshot.objects, config=config, clusters=clusters),
         )
 
 

@@ -104,7 +104,7 @@ def _reschedule_one(view: HubView, after: HubView, placement: Object, fleet: Fle
 
 def _is_decided(view: HubView, placement: Obj) -> bool:
     """Whether OCM has decided for a Placement."""
-    has_status = any("status" in one for one in own_decisions(placement, view.fleet))
+    has_status = any("status" in decision for decision in own_decisions(placement, view.fleet))
     return has_status or "numberOfSelectedClusters" in get_dict(placement, "status")
 
 
@@ -125,8 +125,11 @@ def _matches(outcome: SchedulingResult, placement: Obj, there: Iterable[Obj]) ->
 
 def _entries(decisions: Iterable[Obj]) -> dict[str, tuple[Any, ...]]:
     return {
-        name_of(one): (get_list(one, "status", "decisions"), dict(get_dict(one, "metadata", "labels")))
-        for one in decisions
+        name_of(decision): (
+            get_list(decision, "status", "decisions"),
+            dict(get_dict(decision, "metadata", "labels")),
+        )
+        for decision in decisions
     }
 
 
@@ -154,13 +157,16 @@ def decisions_as_changes(view: HubView, found: Mapping[Key, SchedulingResult | N
         if outcome:
             placement = view.dump.by_key(PLACEMENT)[key]
             decisions |= dict.fromkeys(map(key_of, own_decisions(placement, view.fleet)), None)
-            decisions |= {key_of(one): one for one in _decision_objects(placement, view.fleet, outcome)}
+            decisions |= {
+                key_of(decision_object): decision_object
+                for decision_object in _decision_objects(placement, view.fleet, outcome)
+            }
             placements[key] = placement | {"status": dict(outcome.status)}
     return {PLACEMENT: placements, PLACEMENT_DECISION: decisions}
 
 
 def _decision_objects(placement: Obj, fleet: Fleet, outcome: SchedulingResult) -> list[Object]:
-    there = {key_of(one): get_dict(one, "metadata") for one in own_decisions(placement, fleet)}
+    there = {key_of(decision): get_dict(decision, "metadata") for decision in own_decisions(placement, fleet)}
     return [
         {
             **wanted,

@@ -49,8 +49,10 @@ def schema_of(resource: Resource, dump: Dump) -> Schema:
     if resource in dump.schemas:
         return dump.schemas[resource]
     crd = dump.find(CRD, f"{resource.of.plural}.{resource.of.group}") or {}
-    versions = (one for one in get_list(crd, "spec", "versions") if one.get("name") == resource.version)
-    return next((get_dict(one, "schema", "openAPIV3Schema") for one in versions), {})
+    versions = (
+        version for version in get_list(crd, "spec", "versions") if version.get("name") == resource.version
+    )
+    return next((get_dict(version, "schema", "openAPIV3Schema") for version in versions), {})
 
 
 def validity(before: Object | None, after: Object, schema: Schema) -> Validity:
@@ -81,8 +83,8 @@ def _with_identity(schema: Schema) -> dict[str, Any]:
 
 
 def _verdict(causes: list[StatusCause]) -> Validity:
-    refusals = tuple(str(one) for one in causes if one.evaluated)
-    return Validity(refusals, tuple(str(one) for one in causes if not one.evaluated))
+    refusals = tuple(str(cause) for cause in causes if cause.evaluated)
+    return Validity(refusals, tuple(str(cause) for cause in causes if not cause.evaluated))
 
 
 def _metadata_causes(metadata: Mapping[str, Any]) -> Iterator[StatusCause]:

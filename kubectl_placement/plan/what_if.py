@@ -101,7 +101,7 @@ def what_if(view: HubView, manifests: Iterable[Object]) -> plan_report.PlanRepor
 
 def new_jobs(after: HubView, manifests: Iterable[Object]) -> tuple[NewJob, ...]:
     """Return where the jobs among these manifests would go."""
-    return tuple(new_job(after, one) for one in manifests if is_job(one))
+    return tuple(new_job(after, manifest) for manifest in manifests if is_job(manifest))
 
 
 def _unknown_fields(dump: Dump, manifests: Iterable[Object]) -> Iterator[str]:
@@ -148,7 +148,7 @@ def _warnings(
 ) -> Iterator[str]:
     if not view.credentials_known:
         yield CREDENTIALS_ASSUMED
-    if any(one.listed and one.plan.removed and not one.jobs_known for one in entries):
+    if any(entry.listed and entry.plan.removed and not entry.jobs_known for entry in entries):
         yield f"the jobs on the clusters that leave are unknown: {view.dump.why_unknown(WORKLOAD)}"
     for one in applied:
         yield from (UNCHECKED.format(one, why) for why in one.unchecked)
@@ -161,13 +161,13 @@ def _warnings(
 def _is_ours(view: HubView, change: ManifestChange) -> bool:
     """Whether the controller writes this object of Kueue, or will: others may write their own by hand."""
     label = get_str(change.after, "metadata", "labels", LABEL_MANAGED_BY)
-    names = {one.placement for one in view.our_checks}
+    names = {check.placement for check in view.our_checks}
     if label == MANAGED_BY or (change.kind == MULTIKUEUE_CONFIG and change.key[1] in names):
         return True
     if change.kind == MULTIKUEUE_CONFIG:
         return False
     clusters = ((name, one) for name in names if name for one in view.targets(name).selection.ranked)
-    return any(view.facts.multikueue_cluster_name(*one) == change.key[1] for one in clusters)
+    return any(view.facts.multikueue_cluster_name(*cluster) == change.key[1] for cluster in clusters)
 
 
 # -- one side
@@ -191,14 +191,18 @@ class _PlacementSide:
 
     @cached_property
     def decided_clusters(self) -> tuple[str, ...]:
-        entries = (entry for one in self.decisions for entry in one.decided or ())
+        entries = (entry for decision in self.decisions for entry in decision.decided or ())
         return tuple(dict.fromkeys(entry.cluster_name for entry in entries))
 
     @cached_property
     def ranked(self) -> tuple[RankedCluster, ...]:
         """The selected clusters, in the controller's order."""
         prioritizers = placement(self.placement).prioritizers if self.placement else ()
-        ids = [(cluster, one.resource_name) for cluster in self.decided_clusters for one in prioritizers]
+        ids = [
+            (cluster, prioritizer.resource_name)
+            for cluster in self.decided_clusters
+            for prioritizer in prioritizers
+        ]
         found = {id_: self.view.dump.find(PLACEMENT_SCORE, id_[1], id_[0]) for id_ in ids}
         table = {id_: scores(raw) for id_, raw in found.items() if raw}
         return rank(self.decisions, prioritizers, table, self.view.now)
@@ -268,8 +272,8 @@ class _PlacementSide:
         )
 
 
-def _number(one: Decision) -> int:
-    number = one.meta.name.rpartition("-")[2]
+def _number(decision: Decision) -> int:
+    number = decision.meta.name.rpartition("-")[2]
     return int(number) if number.isdecimal() else 0
 
 
@@ -302,8 +306,8 @@ def _planned_placement(
             decisions=after.decided_clusters,
             groups=tuple(dict(group) for group in get_list(status, "decisionGroups")),
             conditions=tuple(
-                plan_report.PlacementCondition(*(get_str(one, key) for key in CONDITION_FIELDS))
-                for one in get_list(status, "conditions")
+                plan_report.PlacementCondition(*(get_str(condition, key) for key in CONDITION_FIELDS))
+                for condition in get_list(status, "conditions")
             ),
             added=added,
             removed=removed,
@@ -329,7 +333,7 @@ def _leaving_clusters(side: _PlacementSide) -> dict[str, str]:
     """Return the MultiKueueClusters that leave → their clusters."""
     if side.targets is None:
         return side.listed
-    return {one.name: one.cluster for one in side.targets.drain.steps}
+    return {step.name: step.cluster for step in side.targets.drain.steps}
 
 
 def _workloads_on(side: _PlacementSide, removed: Sequence[str]) -> Iterator[plan_report.AffectedWorkload]:
@@ -355,7 +359,7 @@ def _draining(side: _PlacementSide) -> list[str]:
     stuck = {
         one.cluster for one in side.targets.drain.staying if one.cluster in side.snapshot.fleet.unreachable
     }
-    return [one.cluster for one in side.targets.drain.steps if one.cluster in busy | stuck]
+    return [step.cluster for step in side.targets.drain.steps if step.cluster in busy | stuck]
 
 
 def _checks(side: _PlacementSide, wanted: Plan) -> Iterator[plan_report.CheckChange]:

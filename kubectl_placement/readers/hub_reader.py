@@ -100,7 +100,7 @@ def _with_kind(resource: Resource, item: Object) -> Object:
 
 
 async def _schemas(client: Client, resources: Iterable[Resource]) -> dict[Resource, Object]:
-    return {one: schema for one in resources if (schema := await client.schema(one))}
+    return {resource: schema for resource in resources if (schema := await client.schema(resource))}
 
 
 async def _list(client: Client, resource: Resource, place: Place) -> _KindList | MissingRight:

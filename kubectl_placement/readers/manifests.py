@@ -16,7 +16,8 @@ from pydantic import AfterValidator, Field
 
 from kubectl_placement.hub.dump import Dump, InvalidManifest, Object, dump_of, kind_of
 from placement_ac.core.api.constants import Resource
-from placement_ac.core.api.schemas import ApiModel, Raw, validate
+from placement_ac.core.api.fields import Obj
+from placement_ac.core.api.schemas import ApiModel, validate
 from placement_ac.core.safe_yaml import TOO_MANY_ALIASES, VALUES_PER_CHARACTER, NotYaml, load_documents
 
 SUFFIXES: Final = (".json", ".yaml", ".yml")
@@ -46,7 +47,9 @@ def read_manifests(names: Iterable[str]) -> list[Object]:
     One to be created with `generateName` has no name.
     """
     sources = (source for name in names for source in _sources(name))
-    return [obj for source in sources for one in _documents(source) for obj in _unfolded(one, source[0])]
+    return [
+        obj for source in sources for document in _documents(source) for obj in _unfolded(document, source[0])
+    ]
 
 
 def read_dump(names: Iterable[str]) -> Dump:
@@ -124,7 +127,7 @@ def _are_nested_too_deeply(documents: list[Any]) -> bool:
     level: Iterable[Any] = (documents,)
     for _ in range(MAX_LEVELS + 1):
         values = (one for node in level for one in (node.values() if isinstance(node, dict) else node))
-        level = {id(one): one for one in values if isinstance(one, dict | list | tuple)}.values()
+        level = {id(value): value for value in values if isinstance(value, dict | list | tuple)}.values()
         if not level:
             return False
     return True
@@ -136,7 +139,7 @@ def _count_values(node: Any, known: dict[int, int]) -> int:
         return 1
     if id(node) not in known:
         values = node.values() if isinstance(node, dict) else node
-        known[id(node)] = 1 + sum(_count_values(one, known) for one in values)
+        known[id(node)] = 1 + sum(_count_values(value, known) for value in values)
     return known[id(node)]
 
 
@@ -223,6 +226,6 @@ class _Metadata(_Strict):
     managed_fields: list[_Manager] | None = None
 
 
-def metadata_problem(obj: Raw) -> str:
+def metadata_problem(obj: Obj) -> str:
     """Return the field of `metadata` that is invalid, and why; "" if all are valid."""
     return validate(_Metadata, obj, "metadata")[1]

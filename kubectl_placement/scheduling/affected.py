@@ -83,7 +83,7 @@ def _may_use(placement: Obj, cluster_set: str) -> bool:
 def _prioritizes(placement: Obj, score: str) -> bool:
     configs = fields.get_list(placement, "spec", "prioritizerPolicy", "configurations")
     return any(
-        fields.get_str(one, "scoreCoordinate", "type") == "AddOn"
-        and fields.get_str(one, "scoreCoordinate", "addOn", "resourceName") == score
-        for one in configs
+        fields.get_str(config, "scoreCoordinate", "type") == "AddOn"
+        and fields.get_str(config, "scoreCoordinate", "addOn", "resourceName") == score
+        for config in configs
     )

@@ -140,7 +140,7 @@ def _scores_of(fleet: Fleet) -> Function:
         if found is None:
             raise ValueError(f"failed to get score {name}")
         items = get_list(found, "status", "scores")
-        return json_to_cel([{"name": one.get("name"), "value": one.get("value")} for one in items])
+        return json_to_cel([{"name": item.get("name"), "value": item.get("value")} for item in items])
 
     return scores
 

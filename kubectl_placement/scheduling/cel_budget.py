@@ -68,8 +68,8 @@ def paid_operators(budget: Budget, functions: dict[str, Any]) -> dict[str, Calla
     """Return the operators, paying for their operands: celpy also prints those of a wrong type."""
 
     def paid(operator: Callable[..., Any], *operands: Any) -> Any:
-        for one in operands:
-            budget.weigh(one)
+        for operand in operands:
+            budget.weigh(operand)
         return operator(*operands)
 
     known = {**base_functions, **functions}

@@ -140,7 +140,7 @@ def _ascii(change: Callable[[str], str]) -> Function:
 
 
 def _sum(values: Any) -> Any:
-    if not all(isinstance(one, IntType | UintType | DoubleType | DurationType) for one in values):
+    if not all(isinstance(value, IntType | UintType | DoubleType | DurationType) for value in values):
         raise TypeError("no such overload")  # Python adds lists as well, in quadratic time
     return sum(values[1:], values[0]) if values else IntType(0)
 

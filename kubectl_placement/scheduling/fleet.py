@@ -97,5 +97,7 @@ def _decisions_of(placement: Key, fleet: Fleet) -> list[Obj]:
 def decided_names(decisions: Iterable[Obj]) -> list[str]:
     """Return the names of the clusters in `decisions`, as often as they occur."""
     return [
-        get_str(entry, "clusterName") for one in decisions for entry in get_list(one, "status", "decisions")
+        get_str(entry, "clusterName")
+        for decision in decisions
+        for entry in get_list(decision, "status", "decisions")
     ]

@@ -37,7 +37,7 @@ class Predicate:
             return False
         if self.claims and first_unmet(self.claims, claims_of(cluster)):
             return False
-        return all(one.is_true(cluster, fleet) for one in self.expressions)
+        return all(expression.is_true(cluster, fleet) for expression in self.expressions)
 
     def objection(self, cluster: Obj, fleet: Fleet) -> str | None:
         """Return what `cluster` lacks; None if it matches."""
@@ -46,14 +46,14 @@ class Predicate:
             return f"label {lack(unmet, labels, 'the predicate')}"
         if unmet := first_unmet(self.claims, claims):
             return f"claim {lack(unmet, claims, 'the predicate')}"
-        found = ((one.text, one.lack(cluster, fleet)) for one in self.expressions)
+        found = ((expression.text, expression.lack(cluster, fleet)) for expression in self.expressions)
         return next((f"the CEL expression {text} {why}" for text, why in found if why), None)
 
     def __str__(self) -> str:
         parts = (
-            *(f"label {requirement_text(one)}" for one in self.labels),
-            *(f"claim {requirement_text(one)}" for one in self.claims),
-            *(f"CEL {one.text}" for one in self.expressions),
+            *(f"label {requirement_text(label)}" for label in self.labels),
+            *(f"claim {requirement_text(claim)}" for claim in self.claims),
+            *(f"CEL {expression.text}" for expression in self.expressions),
         )
         return ", ".join(parts) or "nothing in particular"
 
@@ -84,13 +84,15 @@ def passing(placement: Obj, pool: Pool, fleet: Fleet) -> dict[str, Obj]:
     if not pool.members:
         return {}
     predicates = predicates_of(placement)
-    require_affordable((part for one in predicates for part in (one.labels, one.claims)), len(pool.members))
+    require_affordable(
+        (part for predicate in predicates for part in (predicate.labels, predicate.claims)), len(pool.members)
+    )
 
     def matching() -> dict[str, Obj]:
         return {
             name: cluster
             for name, cluster in pool.members.items()
-            if not predicates or any(one.matches(cluster, fleet) for one in predicates)
+            if not predicates or any(predicate.matches(cluster, fleet) for predicate in predicates)
         }
 
     key = (pool.bound, pool.eligible, repr(fields.get_value(placement, "spec", "predicates")))
@@ -102,7 +104,9 @@ def costly_expressions(placement: Obj, fleet: Fleet) -> list[str]:
     selectors = [
         one.get("requiredClusterSelector") for one in fields.get_list(placement, "spec", "predicates")
     ]
-    texts = {text for one in selectors for text in fields.get_strs(one, "celSelector", "celExpressions")}
+    texts = {
+        text for selector in selectors for text in fields.get_strs(selector, "celSelector", "celExpressions")
+    }
     return [f"the CEL expression {text} {why}" for text, why in fleet.costly.items() if text in texts]
 
 
@@ -111,7 +115,7 @@ def predicate_objections(placement: Obj, clusters: Mapping[str, Obj], fleet: Fle
     predicates = predicates_of(placement) if clusters else []
     found: dict[str, str] = {}
     for name, cluster in clusters.items():
-        objections = [one.objection(cluster, fleet) for one in predicates]
+        objections = [predicate.objection(cluster, fleet) for predicate in predicates]
         if len(objections) > 1 and None not in objections:
             found[name] = "; ".join(f"predicate {n}: {why}" for n, why in enumerate(objections, start=1))
         elif len(objections) == 1 and objections[0] is not None:

@@ -49,9 +49,9 @@ def _choose_the_same(existing: Sequence[Obj], wanted: Sequence[Obj]) -> bool:
 
 
 def _entries(decisions: Sequence[Obj]) -> dict[str, object]:
-    return {name_of(one): get_value(one, "status", "decisions") or [] for one in decisions}
+    return {name_of(decision): get_value(decision, "status", "decisions") or [] for decision in decisions}
 
 
 def _scores(decisions: Sequence[Obj]) -> dict[str, object]:
     entries = (one for held in _entries(decisions).values() if isinstance(held, list) for one in held)
-    return {get_str(one, "clusterName"): get_value(one, "score") or 0 for one in entries}
+    return {get_str(entry, "clusterName"): get_value(entry, "score") or 0 for entry in entries}

@@ -17,24 +17,26 @@ class UnsupportedError(ValueError):
 def require_affordable(selectors: Iterable[Selector], clusters: int) -> None:
     """Raise UnsupportedError if so many clusters cannot be compared with these selectors in a second."""
     requirements = [one for selector in selectors for one in selector]
-    checks = clusters * sum(1 + len(one.values) // _VALUES_PER_CHECK for one in requirements)
+    checks = clusters * sum(1 + len(requirement.values) // _VALUES_PER_CHECK for requirement in requirements)
     if checks > CHECKS:
         raise UnsupportedError(
             f"the label selectors are too large: {len(requirements):,} requirements on {clusters:,} clusters"
         )
 
 
-def lack(one: Requirement, labels: Mapping[str, str], who: str) -> str:
+def lack(requirement: Requirement, labels: Mapping[str, str], who: str) -> str:
     """Return how `labels` differ from what `who` wants: `region is us, and the predicate wants eu`."""
-    has = f"is {labels[one.key] or 'empty'}" if one.key in labels else "is missing"
-    values = " or ".join(value or "an empty one" for value in _first(one.values))
-    wants = {"In": values, "NotIn": f"any but {values}", "Exists": "one"}.get(one.operator, "none")
-    return f"{one.key} {has}, and {who} wants {wants}"
+    has = f"is {labels[requirement.key] or 'empty'}" if requirement.key in labels else "is missing"
+    values = " or ".join(value or "an empty one" for value in _first(requirement.values))
+    wants = {"In": values, "NotIn": f"any but {values}", "Exists": "one"}.get(requirement.operator, "none")
+    return f"{requirement.key} {has}, and {who} wants {wants}"
 
 
-def requirement_text(one: Requirement) -> str:
+def requirement_text(requirement: Requirement) -> str:
     """Return a requirement as `region In (eu, us)`."""
-    return f"{one.key} {one.operator}" + (f" ({', '.join(_first(one.values))})" if one.values else "")
+    return f"{requirement.key} {requirement.operator}" + (
+        f" ({', '.join(_first(requirement.values))})" if requirement.values else ""
+    )
 
 
 def _first(values: Sequence[str]) -> list[str]:

@@ -61,7 +61,7 @@ def _pool(bound: tuple[str, ...], eligible: tuple[str, ...], fleet: Fleet) -> Po
     members = {
         name: cluster
         for (_, name), cluster in fleet.clusters.items()
-        if any(first_unmet(one, fields.labels_of(cluster)) is None for one in selectors)
+        if any(first_unmet(selector, fields.labels_of(cluster)) is None for selector in selectors)
     }
     leaving = frozenset(name for name, one in members.items() if fields.is_terminating(one))
     staying = {name: members[name] for name in sorted(members.keys() - leaving)}

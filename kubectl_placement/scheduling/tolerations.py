@@ -65,7 +65,7 @@ def tolerated_until(placement: Obj, fleet: Fleet, now: datetime) -> datetime | N
         cluster = fleet.clusters.get(("", name), {})
         tolerances = [one for _, one in taint_tolerances(name, cluster, context)]
         if None not in tolerances:
-            ends += (one.until for one in tolerances if one and one.until)
+            ends += (tolerance.until for tolerance in tolerances if tolerance and tolerance.until)
     return min(ends, default=None)
 
 
@@ -133,7 +133,7 @@ def _matches(toleration: Obj, taint: Obj) -> bool:
 
 def _objection(taint: Obj, context: TaintContext) -> str:
     """Return that the taint is not tolerated, or that its toleration has expired."""
-    ended = [one for one in context.tolerations if _matches(one, taint)]
+    ended = [toleration for toleration in context.tolerations if _matches(toleration, taint)]
     if not ended:
         return f"taint {taint_text(taint)} is not tolerated"
     seconds = max(fields.get_int(one, "tolerationSeconds") or 0 for one in ended)

@@ -52,9 +52,9 @@ def check_statuses(view: HubView, names: Collection[str] = ()) -> tuple[CheckSta
     """Return the status of each check of ours by name; only of `names`, if any are given."""
     queues, events = QueueIndex(view.dump), ListEvents(view.dump, view.now)
     return tuple(
-        _CheckReader(view, queues, events, one).status()
-        for one in view.our_checks
-        if not names or one.meta.name in names
+        _CheckReader(view, queues, events, check).status()
+        for check in view.our_checks
+        if not names or check.meta.name in names
     )
 
 
@@ -206,7 +206,7 @@ class _CheckReader:
         """Yield the selected clusters, best first; then those that are listed but not selected."""
         seen, others = self.snapshot, dict(self.listed)
         if self.targets:
-            others |= {one.name: one.cluster for one in self.targets.drain.steps}
+            others |= {step.name: step.cluster for step in self.targets.drain.steps}
             for rank, one in enumerate(seen.decisions.clusters, 1):
                 name = seen.hub.multikueue_cluster_name(seen.name, one.cluster)
                 others.pop(name, None)

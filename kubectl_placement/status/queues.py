@@ -56,9 +56,10 @@ class QueueIndex:
     def _placed(self) -> Counter[str]:
         """ClusterQueue → its unfinished Workloads that are placed on a cluster."""
         return Counter(
-            get_str(one, "status", "admission", "clusterQueue")
-            for one in self.dump.of(WORKLOAD)
-            if get_str(one, "status", "clusterName") and condition_of(one, "Finished").get("status") != "True"
+            get_str(workload, "status", "admission", "clusterQueue")
+            for workload in self.dump.of(WORKLOAD)
+            if get_str(workload, "status", "clusterName")
+            and condition_of(workload, "Finished").get("status") != "True"
         )
 
     @cached_property
@@ -109,7 +110,9 @@ def workload_rows(
             cluster=cluster_of(here) if here else "",
             nominated=() if here else tuple(map(cluster_of, workload.nominated)),
             gpus=gpus_of(raw),
-            why="" if here else next((one.message for one in workload.check_states if one.check in ours), ""),
+            why=""
+            if here
+            else next((state.message for state in workload.check_states if state.check in ours), ""),
         )
 
     return tuple(map(row, workloads))

@@ -39,18 +39,18 @@ _REASONS: Final = (CLUSTER_ADDED, CLUSTER_REMOVED)
 """One change posts at most one event of each. A draining cluster stays listed: at most the order changes."""
 
 
-def ages_with_gate(seen: Snapshot) -> Ages | None:
+def ages_with_gate(snapshot: Snapshot) -> Ages | None:
     """Return the ages with those of a closed gate; None: no Workload may be held by it.
 
     No object says whether the gate is closed. If a Workload has quota and our entry is Pending, it counts as
     closed for all clusters that drain, since just now.
     """
-    config = seen.objects.config
+    config = snapshot.objects.config
     if config is None or not any(
-        entry.state == PENDING and workload.has_quota for workload, entry in our_entries(seen)
+        entry.state == PENDING and workload.has_quota for workload, entry in our_entries(snapshot)
     ):
         return None
-    clusters = listed_clusters(seen)
+    clusters = listed_clusters(snapshot)
     closed = {
         Since(SinceKind.GATE_CLOSED_FOR, cluster): 0.0
         for cluster, name in clusters.items()
@@ -87,13 +87,13 @@ class ListEvents:
     dump: Dump
     now: datetime
 
-    def writes(self, check: str, seen: Snapshot) -> ListWrites | None:
+    def writes(self, check: str, snapshot: Snapshot) -> ListWrites | None:
         """Return how often the list of a check changed after it was created; None: it has none."""
-        config = seen.objects.config
+        config = snapshot.objects.config
         if config is None:
             return None
         raw = self.dump.find(MULTIKUEUE_CONFIG, config.meta.name) or {}
-        jobs = None if self.dump.why_unknown(WORKLOAD) else kueue_workloads(seen)
+        jobs = None if self.dump.why_unknown(WORKLOAD) else kueue_workloads(snapshot)
         total = config.meta.generation - 1 if config.meta.generation else None
         at_least = self._at_least(check)
         if total is not None:  # events may be about an earlier MultiKueueConfig of that name
@@ -135,7 +135,7 @@ def _check_of(event: Object) -> str:
     ours = source == FIELD_MANAGER and get_str(event, "reason") in _REASONS
     is_check = get_str(event, "involvedObject", "kind") == ADMISSION_CHECK.kind
     change = list_change_of(event) if ours and is_check else None
-    is_changed = change is not None and not all(one.again for one in change.clusters)
+    is_changed = change is not None and not all(cluster.again for cluster in change.clusters)
     return get_str(event, "involvedObject", "name") if is_changed else ""
 
 

@@ -213,7 +213,7 @@ def _call(name: Token, arguments: Any = None) -> Value:
     if name not in FUNCTIONS:
         raise OutsideError(name)
     values, call = [_function(one) for one in given], FUNCTIONS[str(name)]
-    return lambda names: call(*(one(names) for one in values))
+    return lambda names: call(*(value(names) for value in values))
 
 
 def _has(tree: Any) -> Value:

@@ -49,7 +49,7 @@ class ListEvent:
 
 def list_events(check: str, events: Iterable[Object]) -> list[ListEvent]:
     """Return our events about the list of a check, in order."""
-    found = [one for event in events if _is_ours(event, check) for one in _occurrences(event)]
+    found = [occurrence for event in events if _is_ours(event, check) for occurrence in _occurrences(event)]
     return [one for _, one in sorted(found, key=itemgetter(0))]
 
 
@@ -100,10 +100,10 @@ def timeline_of_events(
 
 def _notes(events: Iterable[ListEvent]) -> Iterator[str]:
     """Yield what is not in the lanes: the number of clusters that are not named, and events without data."""
-    for one in events:
-        if one.change and one.change.more:
-            yield f"{count_text(one.change.more, 'cluster')} more at {one.at:%H:%M:%S}, not named"
-    if old := [one for one in events if not one.change]:
+    for event in events:
+        if event.change and event.change.more:
+            yield f"{count_text(event.change.more, 'cluster')} more at {event.at:%H:%M:%S}, not named"
+    if old := [event for event in events if not event.change]:
         yield f"{count_text(len(old), 'event')} of an older version without data"
         yield from (f"{one.at:%H:%M:%S} {one_line(one.text)}" for one in old[-TEXTS_SHOWN:])
 
@@ -171,4 +171,6 @@ def _times(obj: Object) -> Iterator[datetime | None]:
     yield get_time(obj, "metadata", "creationTimestamp")
     yield get_time(obj, "lastTimestamp")
     yield get_time(obj, "spec", "renewTime")
-    yield from (get_time(one, "lastTransitionTime") for one in get_list(obj, "status", "conditions"))
+    yield from (
+        get_time(condition, "lastTransitionTime") for condition in get_list(obj, "status", "conditions")
+    )

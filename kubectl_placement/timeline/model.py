@@ -98,12 +98,12 @@ def _clip_lane(lane: Lane, since: datetime, exact: bool) -> Lane:
     before = [point for point in lane.scores if point.at < since and exact][-1:]
     return replace(
         lane,
-        spans=tuple(replace(one, begin=max(one.begin, since)) for one in lane.spans if one.end > since),
+        spans=tuple(replace(span, begin=max(span.begin, since)) for span in lane.spans if span.end > since),
         scores=(
             *(replace(point, at=since) for point in before if point.value is not None),
             *(point for point in lane.scores if point.at >= since),
         ),
-        runs=tuple(replace(one, begin=max(one.begin, since)) for one in lane.runs if one.end > since),
+        runs=tuple(replace(run, begin=max(run.begin, since)) for run in lane.runs if run.end > since),
     )
 
 

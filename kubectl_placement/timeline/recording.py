@@ -63,10 +63,10 @@ class RecordedState:
 # -- the present state
 
 
-def current_state(view: HubView, branch: CheckStatus, *, all_scores: bool = True) -> RecordedState:
+def current_state(view: HubView, check_status: CheckStatus, *, all_scores: bool = True) -> RecordedState:
     """Return the present state of a check. `all_scores` False: no scores of clusters without a row."""
-    clusters = {row.cluster_object: row.name for row in branch.clusters}
-    raw = view.dump.find(MULTIKUEUE_CONFIG, branch.config or "")
+    clusters = {row.cluster_object: row.name for row in check_status.clusters}
+    raw = view.dump.find(MULTIKUEUE_CONFIG, check_status.config or "")
     config = kueue_object(raw) if raw else None
     names = config.listed if config else ()
     leaving = config.draining if config else {}
@@ -74,27 +74,29 @@ def current_state(view: HubView, branch: CheckStatus, *, all_scores: bool = True
         time=view.now,
         listed=tuple(clusters.get(name, name) for name in names),
         draining=tuple(clusters.get(name, name) for name in names if name in leaving),
-        scores=_scores(view, branch, None if all_scores else [row.name for row in branch.clusters]),
+        scores=_scores(
+            view, check_status, None if all_scores else [row.name for row in check_status.clusters]
+        ),
         running={
             f"{job.namespace}/{job.name}": RunningWorkload(cluster=job.cluster, gpus=job.gpus)
-            for job in branch.jobs
+            for job in check_status.jobs
             if job.state == "running"
         },
     )
 
 
-def _scores(view: HubView, branch: CheckStatus, among: Collection[str] | None = None) -> dict[str, int]:
+def _scores(view: HubView, check_status: CheckStatus, among: Collection[str] | None = None) -> dict[str, int]:
     """Return the scores of the selected clusters, and of the others by the same prioritizers.
 
     If OCM writes scores into its decisions, only those of selected clusters are known. `among`: the others
     that count; None: all.
     """
-    selected = {row.name: row.score for row in branch.clusters if row.score is not None}
-    placement = view.placement(branch.placement.rpartition("/")[2])
+    selected = {row.name: row.score for row in check_status.clusters if row.score is not None}
+    placement = view.placement(check_status.placement.rpartition("/")[2])
     prioritizers = parsed(placement).prioritizers if placement else ()
     if view.writes_scores or not prioritizers:
         return selected if any(selected.values()) else {}
-    resources = {one.resource_name for one in prioritizers}
+    resources = {prioritizer.resource_name for prioritizer in prioritizers}
     found = {(one.meta.namespace, one.meta.name): one for one in map(scores, _raw(view, resources, among))}
     scored = {cluster for cluster, resource in found if resource in resources}
     return {name: score_of(name, prioritizers, found, view.now) for name in sorted(scored)} | selected

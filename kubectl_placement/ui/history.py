@@ -44,7 +44,7 @@ class History:
         begin = now - HOUR
         if first.time <= begin:
             return clip(seen, begin)
-        known = [one for one in events if one.at <= first.time]
+        known = [event for event in events if event.at <= first.time]
         since = min((one.at for one in known), default=first.time)
         leaving = {name: at for name, at in self.leaving.items() if name in first.draining}
         before = timeline_of_events(check, known, first, since, leaving=leaving)

@@ -48,7 +48,7 @@ class LiveStatus:
         `at`: the time of its objects, if it is an old one.
         """
         view, affected = self._live.update(reading)
-        ours = {one.meta.name: one.placement for one in view.our_checks}
+        ours = {check.meta.name: check.placement for check in view.our_checks}
         for name in self.statuses.keys() - ours.keys():
             del self.statuses[name], self._computed_at[name]
             self._histories.pop(name, None)
@@ -64,12 +64,12 @@ class LiveStatus:
         return old
 
     def _compute(self, view: HubView, names: Collection[str], at: datetime | None = None) -> None:
-        for branch in check_statuses(view, names) if names else ():
-            self.statuses[branch.name] = branch
-            self._computed_at[branch.name] = view.now
-            leaving = {row.name: row.draining_since for row in branch.clusters if row.draining_since}
-            history = self._histories.setdefault(branch.name, History())
-            state = current_state(view, branch, all_scores=False)
+        for check_status in check_statuses(view, names) if names else ():
+            self.statuses[check_status.name] = check_status
+            self._computed_at[check_status.name] = view.now
+            leaving = {row.name: row.draining_since for row in check_status.clusters if row.draining_since}
+            history = self._histories.setdefault(check_status.name, History())
+            state = current_state(view, check_status, all_scores=False)
             history.add(replace(state, time=at or view.now), leaving)
 
     def _concerns(self, affected: Affected, name: str, placement: str) -> bool:
@@ -100,9 +100,9 @@ class LiveStatus:
         return self._histories[check].states[0].time
 
 
-def _clusters_in(branch: CheckStatus) -> Iterator[str]:
+def _clusters_in(check_status: CheckStatus) -> Iterator[str]:
     """Yield the managed clusters and MultiKueueClusters that a status names."""
-    for row in branch.clusters:
+    for row in check_status.clusters:
         yield from (row.name, row.cluster_object)
-    for job in branch.jobs:
+    for job in check_status.jobs:
         yield from (job.cluster, *job.nominated)

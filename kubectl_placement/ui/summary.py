@@ -36,25 +36,25 @@ class Slots:
     most: int
 
 
-def summarize(branch: CheckStatus) -> CheckSummary:
+def summarize(check_status: CheckStatus) -> CheckSummary:
     """Return the line of a check."""
-    jobs = Counter(job.state for job in branch.jobs)
+    jobs = Counter(job.state for job in check_status.jobs)
     return CheckSummary(
-        name=branch.name,
-        active=branch.active,
-        reason=branch.reason,
-        stale=branch.stale,
-        placement=branch.placement,
-        states=dict(Counter(row.state for row in branch.clusters)),
-        disconnected=sum(row.connected == "False" for row in branch.clusters),
+        name=check_status.name,
+        active=check_status.active,
+        reason=check_status.reason,
+        stale=check_status.stale,
+        placement=check_status.placement,
+        states=dict(Counter(row.state for row in check_status.clusters)),
+        disconnected=sum(row.connected == "False" for row in check_status.clusters),
         running=jobs["running"],
         waiting=jobs["waiting"],
         pending=jobs["pending"],
-        gpus=sum(job.gpus for job in branch.jobs if job.state == "running"),
-        held=sum(held.workloads for held in branch.held),
+        gpus=sum(job.gpus for job in check_status.jobs if job.state == "running"),
+        held=sum(held.workloads for held in check_status.held),
     )
 
 
-def slots(branch: CheckStatus, most: int) -> Slots:
+def slots(check_status: CheckStatus, most: int) -> Slots:
     """Return the slots of a check, of the `most` that Kueue takes."""
-    return Slots(sum(row.state in LISTED_STATES for row in branch.clusters), most)
+    return Slots(sum(row.state in LISTED_STATES for row in check_status.clusters), most)

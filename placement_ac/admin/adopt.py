@@ -140,7 +140,7 @@ def _hand_over(resource: Resource, obj: Object) -> AdoptStep | None:
         if ADDON_FINALIZER not in finalizers:
             return None
         patch["resourceVersion"] = metadata["resourceVersion"]
-        patch["finalizers"] = [one for one in finalizers if one != ADDON_FINALIZER]
+        patch["finalizers"] = [finalizer for finalizer in finalizers if finalizer != ADDON_FINALIZER]
     else:
         ours = (metadata.get("labels") or {}).get(LABEL_MANAGED_BY) == MANAGED_BY
         if ours or (metadata.get("annotations") or {}).get(ANNOTATION_ADOPT) == "true":

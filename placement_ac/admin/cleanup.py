@@ -220,12 +220,12 @@ async def _jobs(client: Client, served: Served, clusters: Collection[str]) -> As
 # -- deletion
 
 
-def _depends_on(one: OwnedObject, thing: OwnedObject) -> bool:
+def _depends_on(owned: OwnedObject, thing: OwnedObject) -> bool:
     """Whether `one`, which is still there, needs `thing`."""
-    if one.resource.of is MULTIKUEUE_CONFIG:
-        return thing.resource.of is MULTIKUEUE_CLUSTER and thing.meta.name in one.lists
-    dependent, cluster = (each.meta.labels.get(LABEL_CLUSTER, "") for each in (one, thing))
-    return one.resource.of is MULTIKUEUE_CLUSTER and "" != cluster == dependent
+    if owned.resource.of is MULTIKUEUE_CONFIG:
+        return thing.resource.of is MULTIKUEUE_CLUSTER and thing.meta.name in owned.lists
+    dependent, cluster = (each.meta.labels.get(LABEL_CLUSTER, "") for each in (owned, thing))
+    return owned.resource.of is MULTIKUEUE_CLUSTER and "" != cluster == dependent
 
 
 async def _delete(client: Client, thing: OwnedObject) -> DeleteOutcome:

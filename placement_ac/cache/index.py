@@ -7,7 +7,7 @@ Pure: plain dicts and sets.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
-from placement_ac.core.api.schemas import Raw
+from placement_ac.core.api.fields import Obj
 
 Id = tuple[str, str]
 """(namespace, name); the namespace of a cluster-scoped object is ""."""
@@ -58,7 +58,7 @@ class Table(Generic[T]):
     `read` decodes one of them.
     """
 
-    def __init__(self, read: Callable[[Raw], T], **indexes: Callable[[Any], Iterable[str]]) -> None:
+    def __init__(self, read: Callable[[Obj], T], **indexes: Callable[[Any], Iterable[str]]) -> None:
         self.read = read
         self.objects: dict[Id, T] = {}
         self.indexes = {name: Index[T](keys_of) for name, keys_of in indexes.items()}

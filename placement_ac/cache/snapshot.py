@@ -132,14 +132,14 @@ class SnapshotBuilder:
     def _lost(self, clusters: Sequence[str]) -> tuple[frozenset[str], frozenset[str]]:
         """Return those that have gone from a hub with ManagedClusters, and those that OCM cannot reach."""
         known, served = self._tables.managed_clusters, self._listings.is_served(MANAGED_CLUSTER)
-        deleted = frozenset(one for one in clusters if served and ("", one) not in known.objects)
+        deleted = frozenset(cluster for cluster in clusters if served and ("", cluster) not in known.objects)
         unreachable = known.index("unreachable").ids("unreachable")
-        return deleted, frozenset(one for one in clusters if ("", one) in unreachable)
+        return deleted, frozenset(cluster for cluster in clusters if ("", cluster) in unreachable)
 
     def _labels(self, clusters: Iterable[str]) -> dict[str, Mapping[str, str]]:
         """Return the labels and claims of clusters, by which our dispatcher chooses."""
         known = self._tables.managed_clusters
-        found = {one: known.get(("", one)) for one in clusters} if self._policy.dispatcher else {}
+        found = {cluster: known.get(("", cluster)) for cluster in clusters} if self._policy.dispatcher else {}
         return {one: managed.labels for one, managed in found.items() if managed}
 
     def _last_by_group(

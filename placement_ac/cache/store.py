@@ -29,7 +29,7 @@ from placement_ac.core.api.constants import (
     CredentialMethod,
     Kind,
 )
-from placement_ac.core.api.schemas import Raw
+from placement_ac.core.api.fields import Obj
 from placement_ac.core.credentials.source import ALWAYS
 from placement_ac.core.decisions import SOURCE
 from placement_ac.core.decisions.source import DecisionSource
@@ -198,7 +198,7 @@ class Cache:
 
     # -- one change
 
-    def put(self, kind: Kind, raw: Raw) -> set[Key]:
+    def put(self, kind: Kind, raw: Obj) -> set[Key]:
         """Take in an object as it is now; an older version than the one known changes nothing."""
         version, table = decode.version_of(raw), self._tables.by_kind[kind]
         id_ = version.namespace, version.name
@@ -233,7 +233,7 @@ class Cache:
             return set()
         return self._keys_for(WORKLOAD, before, now)
 
-    def remove(self, kind: Kind, raw: Raw) -> set[Key]:
+    def remove(self, kind: Kind, raw: Obj) -> set[Key]:
         """Take in that an object is gone; a newer one of that name stays."""
         meta = decode.meta_of(raw)
         table = self._tables.by_kind[kind]
@@ -251,7 +251,7 @@ class Cache:
 
     # -- a list
 
-    def replace(self, kind: Kind, items: Iterable[Raw], resource_version: str) -> set[Key]:
+    def replace(self, kind: Kind, items: Iterable[Obj], resource_version: str) -> set[Key]:
         """Take in a complete list of a kind: what is not in it has gone, unless it is newer than the list."""
         touched = self.begin_replace(kind, resource_version)
         present: set[Id] = set()
@@ -289,7 +289,7 @@ class Cache:
             self._listings.set_synced(scope, resource_version)
         return touched
 
-    def load(self, kind: Kind, items: Iterable[Raw], resource_version: str) -> None:
+    def load(self, kind: Kind, items: Iterable[Obj], resource_version: str) -> None:
         """Take in the complete list of a kind that is not known yet, without its keys."""
         table = self._tables.by_kind[kind]
         for raw in items:

@@ -66,7 +66,9 @@ def clusters_of_our_secret(secret: objects.Secret, accounts: Iterable[str]) -> t
 
 def _after_account(secret: str, accounts: Iterable[str]) -> tuple[str, ...]:
     """Return the rest of a name that is made of an account's and a cluster's."""
-    return tuple(secret.removeprefix(f"{one}-") for one in accounts if secret.startswith(f"{one}-"))
+    return tuple(
+        secret.removeprefix(f"{account}-") for account in accounts if secret.startswith(f"{account}-")
+    )
 
 
 def empty_tables(
@@ -301,5 +303,7 @@ class Tables:
         """Return the clusters for which a Secret of that name may be ours, or be OCM's copy of a token."""
         known = self.secret(name)
         ours = clusters_of_our_secret(known, self._accounts) if known else ()
-        copies = (name.removesuffix(f"-{one}") for one in self._accounts if name.endswith(f"-{one}"))
+        copies = (
+            name.removesuffix(f"-{account}") for account in self._accounts if name.endswith(f"-{account}")
+        )
         return {*ours, *_after_account(name, self._accounts), *copies} - {""}

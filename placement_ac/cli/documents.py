@@ -90,4 +90,6 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
 @cache
 def _keys(type_: type) -> tuple[tuple[str, str], ...] | None:
     """Return the fields of a dataclass with their names in a document; None for another type."""
-    return tuple((one.name, to_camel(one.name)) for one in fields(type_)) if is_dataclass(type_) else None
+    return (
+        tuple((field.name, to_camel(field.name)) for field in fields(type_)) if is_dataclass(type_) else None
+    )

@@ -54,7 +54,7 @@ class LazyGroup(click.Group):
     def _found(self) -> dict[str, EntryPoint]:
         """The installed commands by name: ours in the order of `COMMANDS`, then others."""
         if self._entry_points is None:
-            found = {one.name: one for one in entry_points(group=ENTRY_POINTS)}
+            found = {entry_point.name: entry_point for entry_point in entry_points(group=ENTRY_POINTS)}
             names = [*(name for name in COMMANDS if name in found), *sorted(found.keys() - COMMANDS.keys())]
             self._entry_points = {name: found[name] for name in names if name not in self._without}
         return self._entry_points

@@ -119,8 +119,8 @@ async def _list(client: Client, kind: Kind, namespaces: Sequence[str]) -> list[s
             answer = await client.request("GET", path, query={"limit": str(MAX_NAMES)})
         except NotFound:
             continue
-        items = [one for one in answer["items"] if kind is not ADMISSION_CHECK or _is_ours(one)]
-        pairs = ((one["metadata"]["name"], one["metadata"].get("namespace")) for one in items)
+        items = [item for item in answer["items"] if kind is not ADMISSION_CHECK or _is_ours(item)]
+        pairs = ((item["metadata"]["name"], item["metadata"].get("namespace")) for item in items)
         wanted = [name for name, space in pairs if not kind.namespaced or space in (namespaces or (space,))]
         return [name for name in wanted if _is_word(name)]
     return []

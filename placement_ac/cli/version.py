@@ -65,7 +65,9 @@ async def _kueue_name(client: Client, namespace: str) -> str:
         found = await client.list(DEPLOYMENT.at("v1"), namespace, label_selector=KUEUE_SELECTOR)
     except Refused:
         return KUEUE_MANAGER
-    return next((key_of(one)[1] for one in kueue_deployments(found.items)), KUEUE_MANAGER)
+    return next(
+        (key_of(kueue_deployment)[1] for kueue_deployment in kueue_deployments(found.items)), KUEUE_MANAGER
+    )
 
 
 async def _release(client: Client, namespace: str, name: str) -> str:

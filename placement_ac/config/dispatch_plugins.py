@@ -42,8 +42,8 @@ class InstalledPlugins(Mapping[str, Plugin]):
     def _entries(self) -> dict[str, list[EntryPoint]]:
         """Name → its entry points; looking for them takes a while, which most profiles do not need."""
         found: dict[str, list[EntryPoint]] = {}
-        for one in entry_points(group=GROUP):
-            found.setdefault(one.name, []).append(one)
+        for entry_point in entry_points(group=GROUP):
+            found.setdefault(entry_point.name, []).append(entry_point)
         return found
 
     def __getitem__(self, name: str) -> Plugin:

@@ -77,7 +77,7 @@ def placement_policy(settings: Settings, dispatch_steps: int | None = None) -> P
         dispatch_steps=dispatch_steps,
         plugins=installed_plugins(),
         report_plugin_problem=PluginProblems(),
-        node_labels=dict(one.split("=", 1) for one in settings.node_labels),
+        node_labels=dict(node_label.split("=", 1) for node_label in settings.node_labels),
         expiry_warning=settings.credentials_warning,
         probe=settings.credentials_probe,
     )

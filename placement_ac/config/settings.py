@@ -257,9 +257,9 @@ class Settings(BaseModel):
     @field_validator("node_labels")
     @classmethod
     def _mapped(cls, labels: tuple[str, ...]) -> tuple[str, ...]:
-        for one in labels:
-            if not _NODE_LABEL.fullmatch(one):
-                raise ValueError(f"{one!r} is not NODE-LABEL=CLUSTER-LABEL or NODE-LABEL=claim:CLAIM")
+        for label in labels:
+            if not _NODE_LABEL.fullmatch(label):
+                raise ValueError(f"{label!r} is not NODE-LABEL=CLUSTER-LABEL or NODE-LABEL=claim:CLAIM")
         return labels
 
     @field_validator("frameworks")

@@ -56,16 +56,16 @@ class BackgroundQueries:
         self._logged = LogDeduplicator()
         self._tasks: dict[tuple[Key, object], asyncio.Task[None]] = {}
 
-    def start(self, key: Key, seen: Snapshot, wanted: Plan) -> None:
+    def start(self, key: Key, snapshot: Snapshot, wanted: Plan) -> None:
         """Start the queries that `wanted` asks for, unless they are running."""
         for name in wanted.ask_for_copies:
-            self._start((key, name), self._query_copies(key, name, seen.objects.clusters.get(name)))
+            self._start((key, name), self._query_copies(key, name, snapshot.objects.clusters.get(name)))
         if self._read_queues:
-            names = [one for one in wanted.ask_for_facts if (key, (QUEUES, one)) not in self._tasks]
-            for name, then in workloads_on(seen, names).items():
-                cluster = seen.objects.clusters[name]
+            names = [fact for fact in wanted.ask_for_facts if (key, (QUEUES, fact)) not in self._tasks]
+            for name, then in workloads_on(snapshot, names).items():
+                cluster = snapshot.objects.clusters[name]
                 self._start((key, (QUEUES, name)), self._query_queues(key, cluster, then, self._read_queues))
-        checks = [check.meta.name for check in (*seen.checks.ours, *seen.checks.multikueue)]
+        checks = [check.meta.name for check in (*snapshot.checks.ours, *snapshot.checks.multikueue)]
         if self._probe:
             for request in wanted.probe_requests:
                 self._start((key, request), self._query_fitness(key, request, checks, self._probe))

@@ -34,9 +34,9 @@ class KeyState:
     def ages(self, now: float) -> dict[Since, float]:
         return {since: now - start for since, start in self.lasting.items()}
 
-    def take_placed(self, seen: Snapshot, now: float) -> list[float]:
+    def take_placed(self, snapshot: Snapshot, now: float) -> list[float]:
         """Return how long after its Ready each Workload was placed, and forget all that wait no longer."""
-        found = placed_since_ready(self.ready, seen)
+        found = placed_since_ready(self.ready, snapshot)
         times = [now - self.ready[uid] for uid in found.placed]
         self.ready = {uid: self.ready[uid] for uid in found.waiting}
         return times

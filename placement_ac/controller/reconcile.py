@@ -88,7 +88,9 @@ class WriteResult:
 
     def _set_to(self, state: str) -> list[Workload]:
         answers = (action for action in self.done if isinstance(action, diff.SetCheckStates))
-        return [one.workload for one in answers if any(entry["state"] == state for entry in one.entries)]
+        return [
+            answer.workload for answer in answers if any(entry["state"] == state for entry in answer.entries)
+        ]
 
 
 class Reconciler:
@@ -195,14 +197,14 @@ class Reconciler:
         prepared = await self._prepare(key, diff.preparations(seen, wanted), context)
         self._finish(key, run, wrote=bool(result.done) or prepared, requeue_after=wanted.requeue_after)
 
-    def _context(self, key: Key, seen: Snapshot, wanted: Plan) -> WriteContext:
-        placement = seen.decisions.placement
+    def _context(self, key: Key, snapshot: Snapshot, wanted: Plan) -> WriteContext:
+        placement = snapshot.decisions.placement
 
         def late_end(action: diff.Action, error: BaseException | None) -> None:
             if error is None:
                 result = WriteResult([action])
                 self._states.made_ready(key, result.made_ready)
-                self._post(seen, wanted, result, is_late=True)
+                self._post(snapshot, wanted, result, is_late=True)
             elif isinstance(error, ApiError):
                 self._log_failure(key, error)
             else:
@@ -244,12 +246,12 @@ class Reconciler:
         except ApiError as error:
             result.error = result.error or error
 
-    def _measure(self, key: Key, seen: Snapshot, wanted: Plan, result: WriteResult) -> None:
-        self._metrics.record_stats(key, placement_stats(seen, wanted))
-        for requests in list_writes(seen, result.done):
+    def _measure(self, key: Key, snapshot: Snapshot, wanted: Plan, result: WriteResult) -> None:
+        self._metrics.record_stats(key, placement_stats(snapshot, wanted))
+        for requests in list_writes(snapshot, result.done):
             self._metrics.list_written(key, requests)
 
-    def _post(self, seen: Snapshot, wanted: Plan, result: WriteResult, *, is_late: bool = False) -> None:
+    def _post(self, snapshot: Snapshot, wanted: Plan, result: WriteResult, *, is_late: bool = False) -> None:
         """Post the events of what was done; of a late write, none about the state of then."""
         intents = (*wanted.events, *(wanted.config_events() if result.wrote_config else ()))
         events = postable_events(
@@ -259,17 +261,17 @@ class Reconciler:
             succeeded=not is_late
             and (result.error is None or isinstance(result.error, WorkloadWritesFailed)),
         )
-        reverted, dispatched = reverted_events(seen, result.done), dispatch_events(wanted, result.done)
-        self._recorder.post((*events, *reverted, *dispatched), seen.checks.ours)
+        reverted, dispatched = reverted_events(snapshot, result.done), dispatch_events(wanted, result.done)
+        self._recorder.post((*events, *reverted, *dispatched), snapshot.checks.ours)
 
-    async def _report(self, key: Key, seen: Snapshot, wanted: Plan, error: ApiError) -> None:
+    async def _report(self, key: Key, snapshot: Snapshot, wanted: Plan, error: ApiError) -> None:
         """Report a failure in the log and, if the API server refused a write, in the condition."""
         self._log_failure(key, error)
         if not isinstance(error, Refused):
             return
         verdicts = dict.fromkeys(wanted.verdicts, refuse(APPLY_FAILED, error.message))
         try:
-            await self._writer.execute((diff.conditions(seen, verdicts),))
+            await self._writer.execute((diff.conditions(snapshot, verdicts),))
         except ApiError as failure:
             level = self._logged.level((key, "condition"), failure.message)
             log.log(level, "the condition could not be set", key=key.name, error=failure.message)

@@ -57,16 +57,16 @@ class KubectlLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ign
 
     def _pairs_of(self, merged: yaml.Node) -> Iterator[tuple[yaml.Node, yaml.Node]]:
         parts = merged.value if isinstance(merged, yaml.SequenceNode) else [merged]
-        for one in reversed(parts):
-            if not isinstance(one, yaml.MappingNode):
+        for part in reversed(parts):
+            if not isinstance(part, yaml.MappingNode):
                 raise yaml.constructor.ConstructorError(
-                    None, None, "expected a mapping for merging", one.start_mark
+                    None, None, "expected a mapping for merging", part.start_mark
                 )
-            self.flatten_mapping(one)
-            self._copies_left -= len(one.value)
+            self.flatten_mapping(part)
+            self._copies_left -= len(part.value)
             if self._copies_left < 0:
                 raise _TooManyAliases
-            yield from one.value
+            yield from part.value
 
     def _as_text(self, key: yaml.Node) -> yaml.Node:
         if not isinstance(key, yaml.ScalarNode) or key.tag not in _NO_TEXT:

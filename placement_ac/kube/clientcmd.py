@@ -153,8 +153,10 @@ def _load(path: Path, *, alone: bool) -> Kubeconfig:
             raise
         raise KubeconfigRefused(f"{path}: {refused}") from None
     folder = path.absolute().parent
-    clusters = [_with_paths(one, "cluster", folder, "certificate_authority") for one in config.clusters]
-    users = [_with_paths(one, "user", folder, *_USER_PATHS) for one in config.users]
+    clusters = [
+        _with_paths(cluster, "cluster", folder, "certificate_authority") for cluster in config.clusters
+    ]
+    users = [_with_paths(user, "user", folder, *_USER_PATHS) for user in config.users]
     return config.model_copy(update={"clusters": clusters, "users": users})
 
 

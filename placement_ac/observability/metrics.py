@@ -225,13 +225,13 @@ UNLISTED: Final = DrainState.UNLISTED.name.lower()
 """The state of a cluster that is no longer listed: the gate opens a second later."""
 
 
-def _cluster_counts(one: PlacementStats) -> tuple[tuple[str, int], ...]:
+def _cluster_counts(stats: PlacementStats) -> tuple[tuple[str, int], ...]:
     return (
-        ("selected", len(one.selected)),
-        ("listed", one.listed),
-        ("standby", sum(state == STANDING_BY for state in one.drain_states.values())),
-        ("draining", len(one.draining)),
-        ("unusable", one.unusable),
+        ("selected", len(stats.selected)),
+        ("listed", stats.listed),
+        ("standby", sum(state == STANDING_BY for state in stats.drain_states.values())),
+        ("draining", len(stats.draining)),
+        ("unusable", stats.unusable),
     )
 
 

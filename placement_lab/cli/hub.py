@@ -168,7 +168,7 @@ def _hub_in(kubeconfig: Path) -> str:
         config = parse_kubeconfig(kubeconfig.read_bytes())
     except (OSError, KubeconfigRefused):  # a file that cannot be read names no server of ours
         return ""
-    servers = [one.cluster.server for one in config.clusters]
+    servers = [cluster.cluster.server for cluster in config.clusters]
     return servers[0] if servers and config.current_context == CONTEXT else ""
 
 

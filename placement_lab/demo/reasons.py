@@ -65,10 +65,11 @@ def _uid(obj: Object) -> str:
 def _as_waiting(dump: Dump, workload: Object) -> Object:
     """Return the Workload with quota on the hub and our check Ready, before any cluster is nominated."""
     status: dict[str, Any] = workload["status"]
-    conditions = [one for one in status["conditions"] if one["type"] == "QuotaReserved"]
-    others = {one["metadata"]["name"] for one in dump.of(ADMISSION_CHECK) if not is_multikueue(one)}
+    conditions = [condition for condition in status["conditions"] if condition["type"] == "QuotaReserved"]
+    others = {check["metadata"]["name"] for check in dump.of(ADMISSION_CHECK) if not is_multikueue(check)}
     checks = [
-        one | {"state": READY if one["name"] in others else PENDING} for one in status["admissionChecks"]
+        admission_check | {"state": READY if admission_check["name"] in others else PENDING}
+        for admission_check in status["admissionChecks"]
     ]
     kept = {"admission": status["admission"], "conditions": conditions, "admissionChecks": checks}
     return workload | {"status": kept}
@@ -81,11 +82,11 @@ def choice_lines(choice: PlacementChoice) -> Iterator[str]:
     yield from map(_cluster_line, () if choice.problem else choice.clusters)
 
 
-def _cluster_line(one: ClusterChoice) -> str:
-    if one.filter:
-        return f"{one.cluster}: {one.reason} ({one.filter})"
-    points = ", ".join(f"{name} {_number(rate)}" for name, rate in one.points.items() if rate is not None)
-    return f"{one.cluster}: {_number(one.total or 0.0)} points ({points})"
+def _cluster_line(choice: ClusterChoice) -> str:
+    if choice.filter:
+        return f"{choice.cluster}: {choice.reason} ({choice.filter})"
+    points = ", ".join(f"{name} {_number(rate)}" for name, rate in choice.points.items() if rate is not None)
+    return f"{choice.cluster}: {_number(choice.total or 0.0)} points ({points})"
 
 
 def choice_document(choice: PlacementChoice) -> dict[str, Any]:
@@ -95,13 +96,13 @@ def choice_document(choice: PlacementChoice) -> dict[str, Any]:
         "problem": choice.problem,
         "clusters": [
             {
-                "name": one.cluster,
-                "filter": one.filter,
-                "reason": one.reason,
-                "points": {name: _rounded(rate) for name, rate in one.points.items()},
-                "total": _rounded(one.total),
+                "name": cluster.cluster,
+                "filter": cluster.filter,
+                "reason": cluster.reason,
+                "points": {name: _rounded(rate) for name, rate in cluster.points.items()},
+                "total": _rounded(cluster.total),
             }
-            for one in choice.clusters
+            for cluster in choice.clusters
         ],
     }
 

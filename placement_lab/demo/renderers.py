@@ -104,8 +104,9 @@ def _credentials_document(credentials: ProvisionedCredentials) -> dict[str, list
 def last_document(results: Sequence[DemoStepResult], job_results: Sequence[JobResult]) -> dict[str, Any]:
     """Return the last JSON document: the workers' counts of each job, and whether all steps succeeded."""
     return {
-        "jobs": {job.name: job.counts for one in job_results for job in one.jobs},
-        "ok": all(one.succeeded for one in job_results) and all(one.succeeded for one in results),
+        "jobs": {job.name: job.counts for job_result in job_results for job in job_result.jobs},
+        "ok": all(job_result.succeeded for job_result in job_results)
+        and all(result.succeeded for result in results),
         "summary": " ".join(map(job_summary, job_results)),
     }
 
@@ -124,8 +125,8 @@ class TextRenderer:
         click.echo(f"  {step_summary(result)}\n")
 
     def demo_finished(self, results: Sequence[DemoStepResult], job_results: Sequence[JobResult] = ()) -> None:
-        for one in job_results:
-            click.echo(job_summary(one))
+        for job_result in job_results:
+            click.echo(job_summary(job_result))
         click.echo(summary(results))
 
 
@@ -303,8 +304,14 @@ def _workloads(job: JobStatus) -> list[Object]:
 
 def _job_row(workload: Object, check: str) -> tuple[str, ...]:
     status = workload.get("status") or {}
-    states = (one["state"] for one in status.get("admissionChecks") or () if one["name"] == check)
-    done = (one["status"] for one in status.get("conditions") or () if one["type"] == "Finished")
+    states = (
+        admission_check["state"]
+        for admission_check in status.get("admissionChecks") or ()
+        if admission_check["name"] == check
+    )
+    done = (
+        condition["status"] for condition in status.get("conditions") or () if condition["type"] == "Finished"
+    )
     owner = workload["metadata"]["ownerReferences"][0]["name"]
     return owner, status.get("clusterName", NONE), next(states, NONE), next(done, NONE)
 
@@ -352,9 +359,9 @@ class TerminalRenderer:
         self._live.update(Text(""))
 
     def demo_finished(self, results: Sequence[DemoStepResult], job_results: Sequence[JobResult] = ()) -> None:
-        for one in job_results:
-            style = "green" if one.succeeded else "bold red"
-            self._live.console.print(Text(job_summary(one), style=style))
+        for job_result in job_results:
+            style = "green" if job_result.succeeded else "bold red"
+            self._live.console.print(Text(job_summary(job_result), style=style))
         style = "green" if all(result.succeeded for result in results) else "bold red"
         self._live.console.print(Text(summary(results), style=style))
 

@@ -113,7 +113,7 @@ def finish(renderer: Renderer, played: Sequence[ScenarioResult]) -> bool:
     steps = [step for one in played for step in one.steps]
     jobs = [one.jobs for one in played if one.jobs]
     renderer.demo_finished(steps, jobs)
-    return all(one.succeeded for one in steps) and all(one.succeeded for one in jobs)
+    return all(one.succeeded for one in steps) and all(job.succeeded for job in jobs)
 
 
 async def _run_step(

@@ -270,8 +270,8 @@ def set_scores(**values: int) -> StepAction:
 
 def sequence(*acts: StepAction) -> StepAction:
     async def act(client: Client, environment: StepEnvironment) -> None:
-        for one in acts:
-            await one(client, environment)
+        for act in acts:
+            await act(client, environment)
 
     return act
 
@@ -296,7 +296,10 @@ async def create_fleet(client: Client, environment: StepEnvironment) -> None:
     """
     items = load(samples() / "fleet")
     if environment.managed_clusters:
-        specs = {one["metadata"]["name"]: one["spec"] for one in environment.managed_clusters}
+        specs = {
+            managed_cluster["metadata"]["name"]: managed_cluster["spec"]
+            for managed_cluster in environment.managed_clusters
+        }
         bare = (item for item in items if item["kind"] not in _CREDENTIAL_KINDS)
         await apply(client, [_with_address(item, specs) for item in bare])
         return

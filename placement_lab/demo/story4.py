@@ -37,7 +37,7 @@ def worker_quota(cluster: str) -> Quota:
     """Return the quota in the sample for the queue of a worker."""
     [queue] = (item for item in load(samples() / worker_file(cluster)) if item["kind"] == "ClusterQueue")
     return {
-        flavor["name"]: {one["name"]: one["nominalQuota"] for one in flavor["resources"]}
+        flavor["name"]: {resource["name"]: resource["nominalQuota"] for resource in flavor["resources"]}
         for group in queue["spec"]["resourceGroups"]
         for flavor in group["flavors"]
     }

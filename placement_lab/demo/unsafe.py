@@ -101,12 +101,17 @@ class UnsafeController(StandIn):
         if workload is None:
             return
         metadata = {key: workload["metadata"][key] for key in ("name", "namespace", "resourceVersion")}
-        for one in (workload.get("status") or {}).get("admissionChecks") or ():
-            check = self.objects(ADMISSION_CHECK).get(("", one["name"])) or {"spec": {}}
-            if check["spec"].get("controllerName") != OUR_CONTROLLER or one["state"] != PENDING:
+        for admission_check in (workload.get("status") or {}).get("admissionChecks") or ():
+            check = self.objects(ADMISSION_CHECK).get(("", admission_check["name"])) or {"spec": {}}
+            if check["spec"].get("controllerName") != OUR_CONTROLLER or admission_check["state"] != PENDING:
                 continue
             now = format_time(datetime.now(UTC))
-            entry = {"name": one["name"], "state": READY, "message": "go", "lastTransitionTime": now}
+            entry = {
+                "name": admission_check["name"],
+                "state": READY,
+                "message": "go",
+                "lastTransitionTime": now,
+            }
             body = {"metadata": metadata, "status": {"admissionChecks": [entry]}}
             resource = self.informer.resources[WORKLOAD]
             await self.client.apply(resource, body, subresource="status", force=True)

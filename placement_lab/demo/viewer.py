@@ -62,7 +62,7 @@ class JobStatus:
     def message_of(self, check: str) -> str:
         """Return the message of a check in its Workload."""
         entries = ((self.workload or {}).get("status") or {}).get("admissionChecks") or ()
-        return next((str(one.get("message", "")) for one in entries if one["name"] == check), "")
+        return next((str(entry.get("message", "")) for entry in entries if entry["name"] == check), "")
 
 
 class Viewer:
@@ -161,7 +161,7 @@ class Viewer:
 
 
 def _owners(workload: Object) -> list[str]:
-    return [one["name"] for one in workload["metadata"].get("ownerReferences") or ()]
+    return [owner_reference["name"] for owner_reference in workload["metadata"].get("ownerReferences") or ()]
 
 
 def _has(obj: Object, condition: str) -> bool:

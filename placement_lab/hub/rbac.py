@@ -118,7 +118,7 @@ class Rbac:
         selectors = _aggregation_selectors(role)
         if not selectors:
             return tuple(map(rbac_rules.parse_rule, role.get("rules") or ()))
-        tests = [rbac_validation.selector(one) for one in selectors]
+        tests = [rbac_validation.selector(selector) for selector in selectors]
         others = (record.obj for record in self._shelf("clusterroles").between(""))
         chosen = [one for one in others if one is not role and any(test(one) for test in tests)]
         return tuple(rbac_rules.parse_rule(rule) for one in chosen for rule in one.get("rules") or ())

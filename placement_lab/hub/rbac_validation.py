@@ -96,7 +96,7 @@ def _validate_subject(subject: Object, namespaced: bool, where: str) -> Iterator
 
 
 def _maps(values: Any) -> list[Object]:
-    return [one for one in values if isinstance(one, dict)] if isinstance(values, list) else []
+    return [value for value in values if isinstance(value, dict)] if isinstance(values, list) else []
 
 
 def _required(where: str, why: str = "") -> StatusCause:

@@ -30,15 +30,17 @@ def labels(text: str) -> Test:
         requirements = parse_label_selector(text)
     except SelectorError as error:
         raise bad_request(f"unable to parse requirement: {error}") from None
-    for one in requirements:
-        if one.key.startswith(CLAIM):
-            raise bad_request(f"unable to parse requirement: {str(one)!r} is not a label selector")
+    for requirement in requirements:
+        if requirement.key.startswith(CLAIM):
+            raise bad_request(f"unable to parse requirement: {str(requirement)!r} is not a label selector")
     if not requirements:
         return selects_all
     if len(requirements) == 1:
         only = requirements[0].is_met_by
         return lambda obj: only(obj["metadata"].get("labels") or {})
-    return lambda obj: all(one.is_met_by(obj["metadata"].get("labels") or {}) for one in requirements)
+    return lambda obj: all(
+        requirement.is_met_by(obj["metadata"].get("labels") or {}) for requirement in requirements
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -63,7 +63,7 @@ class ClusterAgent(StandIn):
         self._hub = hub
         self._refresh_delay = slack
         self._authority = "".join(
-            ssl.DER_cert_to_PEM_cert(one) for one in login.ssl.get_ca_certs(binary_form=True)
+            ssl.DER_cert_to_PEM_cert(cert) for cert in login.ssl.get_ca_certs(binary_form=True)
         )
         self._paused = False
         self._forced: set[str] = set()

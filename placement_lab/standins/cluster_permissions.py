@@ -98,7 +98,7 @@ def work_of(permission: Object, accounts: Collection[str], addon: Object | None)
 def owner_of(work: Object) -> str:
     """Return the name of the ClusterPermission that owns a ManifestWork, "" if none does."""
     owners = work["metadata"].get("ownerReferences") or ()
-    return next((str(one["name"]) for one in owners if one["kind"] == PERMISSION.kind), "")
+    return next((str(owner["name"]) for owner in owners if owner["kind"] == PERMISSION.kind), "")
 
 
 def _payload(permission: Object, accounts: Collection[str], addon: Object | None) -> list[Object]:
@@ -274,13 +274,13 @@ def status_from_work(permission: Object, work: Object, now: float) -> Object:
 
 
 def _applied(conditions: Iterable[Object]) -> Object | None:
-    return next((one for one in conditions if one["type"] == "Applied"), None)
+    return next((condition for condition in conditions if condition["type"] == "Applied"), None)
 
 
 def _resource_status(work: Object) -> Object:
     made: dict[str, list[Object]] = {}
-    for one in _manifests(work):
-        meta, applied = one["resourceMeta"], _applied(one["conditions"])
+    for manifest in _manifests(work):
+        meta, applied = manifest["resourceMeta"], _applied(manifest["conditions"])
         if applied is None:
             continue
         good = applied["status"] == "True"

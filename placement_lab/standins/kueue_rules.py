@@ -64,7 +64,7 @@ def is_active(item: Object | None) -> bool:
 def condition_of(item: Object) -> Object | None:
     """Return the object's condition `Active`, if it has one."""
     conditions = (item.get("status") or {}).get("conditions") or ()
-    return next((dict(one) for one in conditions if one["type"] == CONDITION_ACTIVE), None)
+    return next((dict(condition) for condition in conditions if condition["type"] == CONDITION_ACTIVE), None)
 
 
 # MultiKueueCluster

@@ -41,7 +41,7 @@ def with_type(item: Object, kind: Kind, version: str) -> Object:
 def owners_of(workload: Object | None) -> list[str]:
     """Return the names of the Jobs that own a Workload."""
     references = ((workload or {}).get("metadata") or {}).get("ownerReferences") or ()
-    return [one["name"] for one in references if one["kind"] == JOB.kind]
+    return [reference["name"] for reference in references if reference["kind"] == JOB.kind]
 
 
 def has_quota_in(queue: str, workload: Object) -> bool:

@@ -73,7 +73,11 @@ class WorkloadWriter:
             case SetActive(active):
                 return await self._merge(workload, {"spec": {"active": active}})
             case RemoveFinalizer():
-                kept = [one for one in workload["metadata"].get("finalizers") or () if one != IN_USE]
+                kept = [
+                    finalizer
+                    for finalizer in workload["metadata"].get("finalizers") or ()
+                    if finalizer != IN_USE
+                ]
                 return await self._merge(workload, {"metadata": {"finalizers": kept}})
             case WriteStatus(status):
                 return await self._write_status(workload, status, inputs.job)
@@ -93,12 +97,14 @@ class WorkloadWriter:
             raise Refused(why, status=403)
         if _names(status) != _names(workload.get("status") or {}):
             workload = await self.write_as_kueue(workload, status.get("admissionChecks") or (), job)
-        conditions = [one for one in status.get("conditions") or () if one["type"] != PODS_READY]
+        conditions = [
+            condition for condition in status.get("conditions") or () if condition["type"] != PODS_READY
+        ]
         return await self._apply(workload, status | {"conditions": conditions}, KUEUE_MANAGER)
 
     async def write_as_kueue(self, workload: Object, checks: Iterable[Object], job: Object | None) -> Object:
         """Write the fields that Kueue writes as "kueue": the checks' entries and PodsReady."""
-        entries = [{key: one[key] for key in _ENTRY} for one in checks]
+        entries = [{key: check[key] for key in _ENTRY} for check in checks]
         status: Object = {"conditions": [pods_ready(workload, job, time.time())], "admissionChecks": entries}
         return await self._apply(workload, status, "kueue")
 
@@ -160,4 +166,4 @@ class WorkloadWriter:
 
 
 def _names(status: Object) -> set[str]:
-    return {one["name"] for one in status.get("admissionChecks") or ()}
+    return {admission_check["name"] for admission_check in status.get("admissionChecks") or ()}

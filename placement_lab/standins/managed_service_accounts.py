@@ -142,11 +142,11 @@ def with_condition(
     conditions: Iterable[Object], kind: str, value: bool, reason: str, message: str, now: float, **more: int
 ) -> list[Object]:
     """Return `conditions` with this one set; its transition time changes only with its status."""
-    before = next((one for one in conditions if one["type"] == kind), {})
+    before = next((condition for condition in conditions if condition["type"] == kind), {})
     wanted: Object = {"type": kind, "status": str(value), "reason": reason, "message": message, **more}
     same = before.get("status") == wanted["status"]
     wanted["lastTransitionTime"] = before["lastTransitionTime"] if same else format_time(now)
-    kept = [wanted if one["type"] == kind else one for one in conditions]
+    kept = [wanted if condition["type"] == kind else condition for condition in conditions]
     return kept if before else [*kept, wanted]
 
 
@@ -200,7 +200,7 @@ def is_orphan(secret: Object, profile: Object, names: Iterable[str]) -> bool:
     return (
         source is not None
         and source not in names
-        and any(one["uid"] == profile["metadata"]["uid"] for one in owners)
+        and any(owner["uid"] == profile["metadata"]["uid"] for owner in owners)
     )
 
 

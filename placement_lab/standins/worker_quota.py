@@ -147,9 +147,9 @@ def used_quota(copies: Iterable[Object]) -> Used:
     """Return the quota that these copies have, by their assignments."""
     used: Used = Counter()
     for copy in copies:
-        for one in copy["status"]["admission"]["podSetAssignments"]:
-            for name, flavor in one.get("flavors", {}).items():
-                used[flavor, name] += milli(one["resourceUsage"][name]) or 0
+        for assignment in copy["status"]["admission"]["podSetAssignments"]:
+            for name, flavor in assignment.get("flavors", {}).items():
+                used[flavor, name] += milli(assignment["resourceUsage"][name]) or 0
     return used
 
 
@@ -159,8 +159,8 @@ def _by_flavor(queue: Object, used: Used) -> list[Object]:
         {
             "name": flavor["name"],
             "resources": [
-                {"name": one["name"], "total": format_milli(used[flavor["name"], one["name"]])}
-                for one in flavor["resources"]
+                {"name": resource["name"], "total": format_milli(used[flavor["name"], resource["name"]])}
+                for resource in flavor["resources"]
             ],
         }
         for group in queue["spec"]["resourceGroups"]

@@ -179,7 +179,7 @@ def test_the_quick_bench_writes_every_figure(tmp_path: Path) -> None:
     assert found["machine"]["hubsHaveOwnProcessor"] is (len(usable()) > 1)
     assert found["rssMb"] > 10
     assert found["outage"]["controller"]["awaySeconds"] == QUICK.outage
-    assert [one["checks"] for one in found["sizes"]] == [2]
+    assert [size["checks"] for size in found["sizes"]] == [2]
 
 
 @pytest.mark.timeout(240)

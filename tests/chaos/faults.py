@@ -185,7 +185,7 @@ class Target:
 
     def is_right(self) -> bool:
         state = self.state()
-        active = [one["status"] for one in state["conditions"] if one["type"] == "Active"]
+        active = [condition["status"] for condition in state["conditions"] if condition["type"] == "Active"]
         known = set(state["selected"]) <= set(state["listed"]) and bool(state["selected"])
         return known and active == ["True"] and len(state["ready"]) == len(self.ports)
 

@@ -105,7 +105,7 @@ class Agreement:
     def _disconnected(self) -> set[tuple[str, str]]:
         """Clusters that are selected and listed, have credentials, and do not answer."""
         sites, world = self.world.sites, self.world
-        down = [one for one in CLUSTERS if sites[one].down and not sites[one].expired]
+        down = [cluster for cluster in CLUSTERS if sites[cluster].down and not sites[cluster].expired]
         return {
             (placement, one)
             for one in down
@@ -119,7 +119,7 @@ class Agreement:
 
     def _compare(self, said: set[tuple[str, str, str]]) -> None:
         view = self._view()
-        statuses = {one.name: one for one in check_statuses(view)}
+        statuses = {check_status.name: check_status for check_status in check_statuses(view)}
         samples = self._samples()
         doubts: set[tuple[str, str]] = set()
         for placement in PLACEMENTS:
@@ -223,19 +223,19 @@ class Agreement:
         job = workload_with_job(waiting[0])
         (choice,) = choices(view, job)
         rows = {row.cluster_object: row for row in status.clusters}
-        for one in choice.clusters:
-            row = rows.get(one.cluster_object)
+        for cluster in choice.clusters:
+            row = rows.get(cluster.cluster_object)
             expected = row is not None and row.state == "listed" and row.connected == "True"
-            if (one.state == "eligible") != expected:
+            if (cluster.state == "eligible") != expected:
                 state = f"{row.state}, connected {row.connected}" if row else "not there"
-                yield f"explain says {one.state} of {one.cluster}, and status {state}"
-            if one.nominated != (one.cluster_object in job.nominated):
-                yield f"explain does not say that {job.meta.name} is nominated to {one.cluster}"
+                yield f"explain says {cluster.state} of {cluster.cluster}, and status {state}"
+            if cluster.nominated != (cluster.cluster_object in job.nominated):
+                yield f"explain does not say that {job.meta.name} is nominated to {cluster.cluster}"
 
     # -- reading
 
     def _placement(self, check: str) -> str:
-        return next(one for one in PLACEMENTS if checks_of(one)[1] == check)
+        return next(placement for placement in PLACEMENTS if checks_of(placement)[1] == check)
 
     def _has_event(self, check: str, cluster: str, since: float, reason: str = "") -> bool:
         """Whether an event names the cluster, or the controller has begun since: it repeats none."""

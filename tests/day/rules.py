@@ -154,7 +154,7 @@ class Rules:
 
     def _is_given_up(self, clusters: Collection[str]) -> bool:
         """Whether Kueue has given one of the clusters up."""
-        return any(self.world.sites[one].down for one in clusters)
+        return any(self.world.sites[cluster].down for cluster in clusters)
 
     def _is_fresh(self, cluster: str, seconds: float) -> bool:
         """Whether the cluster has just come back, or is away, or the controller has just begun."""
@@ -178,7 +178,7 @@ class Rules:
     def _look(self) -> None:
         """Take in who waits beside room for it, who is gone, and which leaving clusters are empty."""
         now = self.world.now
-        room = {one: self.world.kueue.slots_left(one) for one in CLUSTERS}
+        room = {cluster: self.world.kueue.slots_left(cluster) for cluster in CLUSTERS}
         for name, seen in self.jobs.items():
             placed = of.cluster_of(seen.raw)
             waits = not placed and of.is_condition_true(seen.raw, of.QUOTA_RESERVED)
@@ -251,7 +251,10 @@ class Rules:
     def _waits(self, name: str, seen: Seen) -> None:
         if not self.world.settings.dispatcher and self._may_run_elsewhere(seen):
             return
-        job, room = self.world.jobs[name], {one: self.world.kueue.slots_left(one) for one in CLUSTERS}
+        job, room = (
+            self.world.jobs[name],
+            {cluster: self.world.kueue.slots_left(cluster) for cluster in CLUSTERS},
+        )
         beside = ", ".join(f"{one} with {room[one]} free" for one in self._idle(name, room))
         waits = (self.world.now - (seen.idle_since or 0.0)) / 60
         on = ", ".join(of.nominated_of(seen.raw)) or "none"

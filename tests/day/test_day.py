@@ -62,26 +62,26 @@ def research(*, full: int, more: int = 0) -> tuple[Job, ...]:
     return tuple(job(n, 1 + n / 60) for n in range(full)) + tuple(job(full + n, 10) for n in range(more))
 
 
-def no_second_round(seen: Snapshot) -> Plan:
+def no_second_round(snapshot: Snapshot) -> Plan:
     """Nominate nothing more to who is nominated already."""
-    wanted = plan(seen)
+    wanted = plan(snapshot)
     first = tuple((one, names) for one, names in wanted.nominations if not one.nominated)
     return replace(wanted, nominations=first)
 
 
-def no_withdrawal(seen: Snapshot) -> Plan:
+def no_withdrawal(snapshot: Snapshot) -> Plan:
     """Leave the nominations to a cluster that leaves."""
-    wanted = plan(seen)
+    wanted = plan(snapshot)
     more = tuple((one, names) for one, names in wanted.nominations if set(one.nominated) <= set(names))
     return replace(wanted, nominations=more)
 
 
-def no_drain(seen: Snapshot) -> Plan:
+def no_drain(snapshot: Snapshot) -> Plan:
     """Unlist a cluster at once, whatever runs there."""
-    wanted = plan(seen)
+    wanted = plan(snapshot)
     if wanted.config is None:
         return wanted
-    staying = tuple(one for one in wanted.config.clusters if one not in wanted.config.draining)
+    staying = tuple(cluster for cluster in wanted.config.clusters if cluster not in wanted.config.draining)
     return replace(wanted, config=wanted.config._replace(clusters=staying, draining={}))
 
 
@@ -121,8 +121,8 @@ def test_a_withdrawn_nomination_delays_no_round() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_drain_that_no_metric_counts_is_found(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def uncounted(seen: Snapshot, wanted: Plan) -> PlacementStats:
-        return replace(placement_stats(seen, wanted), draining=(), drain_states={})
+    def uncounted(snapshot: Snapshot, wanted: Plan) -> PlacementStats:
+        return replace(placement_stats(snapshot, wanted), draining=(), drain_states={})
 
     assert play_day(mode, 1, TAINTED, HOUR, ["drains"]).finding is None
     monkeypatch.setattr(reconcile, "placement_stats", uncounted)

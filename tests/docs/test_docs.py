@@ -249,7 +249,7 @@ NO_TOKEN = decode.account_token(an(constants.SECRET, "placement-ac"))
 
 
 def grant(kind: constants.Kind, *conditions: dict[str, Any], **metadata: Any) -> objects.ProvisionedObject:
-    status = {"conditions": [{"message": "", **one} for one in conditions]}
+    status = {"conditions": [{"message": "", **condition} for condition in conditions]}
     return decode.provisioned_object(an(kind, "placement-ac", metadata=OURS | metadata, status=status))
 
 

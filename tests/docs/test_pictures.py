@@ -35,7 +35,7 @@ def test_the_timeline_is_what_its_picture_shows() -> None:
     assert (listed["state"], drains["state"]) == ("listed", "draining")
     scores = [(point["value"], point["at"]) for point in lanes["cluster3"]["scores"]]
     assert [value for value, _ in scores][:2] == [70, 10]
-    [cluster2] = [one for one in lanes["cluster2"]["spans"] if one["begin"] == drains["begin"]]
+    [cluster2] = [span for span in lanes["cluster2"]["spans"] if span["begin"] == drains["begin"]]
     assert (cluster2["state"], scores[1][1]) == ("listed", drains["begin"])
     [run] = lanes["cluster3"]["runs"]
     assert run["end"] <= drains["end"]

@@ -36,7 +36,7 @@ def sentences(path: Path) -> Iterator[str]:
 
 
 def test_no_sentence_begins_so() -> None:
-    found = [one for path in FILES if path != Path(__file__) for one in sentences(path)]
+    found = [sentence for path in FILES if path != Path(__file__) for sentence in sentences(path)]
     assert found == []
 
 

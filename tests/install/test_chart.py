@@ -94,7 +94,7 @@ def test_modes_go_together(tmp_path: Path) -> None:
 def test_it_can_be_installed_beside_kueue(namespace: str) -> None:
     """In a namespace for several things nothing has the name of another object."""
     objects = template(EVERYTHING | {"kueue": {}, "placements": {}}, namespace=namespace)
-    assert len({chart.key_of(one) for one in objects}) == len(objects)
+    assert len({chart.key_of(obj) for obj in objects}) == len(objects)
 
 
 def test_another_release_differs_by_its_name_alone() -> None:
@@ -162,10 +162,10 @@ EVERYTHING: Object = {
 def test_every_value_makes_valid_objects(release: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(utils, "schema_contents", functools.cache(utils.schema_contents))
     objects = template(EVERYTHING)
-    for one in objects:
-        if not one["apiVersion"].startswith("monitoring.coreos.com/"):
-            kubernetes_validate.validate(one, release, strict=True)
-    assert {"Pod", "PodMonitor", "PrometheusRule"} <= {one["kind"] for one in objects}
+    for obj in objects:
+        if not obj["apiVersion"].startswith("monitoring.coreos.com/"):
+            kubernetes_validate.validate(obj, release, strict=True)
+    assert {"Pod", "PodMonitor", "PrometheusRule"} <= {obj["kind"] for obj in objects}
 
 
 def test_the_pods_with_every_value() -> None:
@@ -200,9 +200,9 @@ def test_the_pods_with_every_value() -> None:
 def test_the_roles_follow_the_values() -> None:
     objects = template(EVERYTHING)
     roles = {
-        (one["metadata"].get("namespace", ""), one["metadata"]["name"].removeprefix(NAME)): one["rules"]
-        for one in objects
-        if one["kind"] in ("Role", "ClusterRole")
+        (obj["metadata"].get("namespace", ""), obj["metadata"]["name"].removeprefix(NAME)): obj["rules"]
+        for obj in objects
+        if obj["kind"] in ("Role", "ClusterRole")
     }
     assert {*roles} == {
         ("", ""), ("", "-probe"), ("", "-provisioning"), ("", "-viewer"),
@@ -213,7 +213,7 @@ def test_the_roles_follow_the_values() -> None:
     assert roles["leases", "-lease"][1]["resourceNames"] == ["lease"]
     assert roles["leases", "-viewer"][0]["resourceNames"] == ["lease"]
     assert roles["", "-provisioning"][-1]["resourceNames"] == ["hub", "multikueue"]
-    assert not [one for one in objects if one["kind"].endswith("Binding") and "viewer" in str(one)]
+    assert not [obj for obj in objects if obj["kind"].endswith("Binding") and "viewer" in str(obj)]
     providers = yaml.safe_load(
         of(objects, "ConfigMap", f"{NAME}-access-providers")["data"]["access-providers.yaml"]
     )["providers"]
@@ -235,7 +235,7 @@ def test_the_roles_follow_the_values() -> None:
 )
 def test_what_can_be_left_out(values: Object, gone: set[str]) -> None:
     def kinds(objects: list[Object]) -> set[str]:
-        return {one["kind"] for one in objects}
+        return {obj["kind"] for obj in objects}
 
     assert kinds(template()) - kinds(template(values)) == gone
 
@@ -264,7 +264,7 @@ def test_names_of_digits_are_texts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_account_that_is_there_already() -> None:
     objects = template({"serviceAccount": {"create": False, "name": "mine"}})
-    subjects = {subject["name"] for one in objects for subject in one.get("subjects", ())}
+    subjects = {subject["name"] for obj in objects for subject in obj.get("subjects", ())}
     assert (subjects, pod_of(objects)["serviceAccountName"]) == ({"mine"}, "mine")
 
 
@@ -329,7 +329,10 @@ def test_the_version_of_the_chart_is_that_of_the_project() -> None:
 def test_helm_lint() -> None:
     assert helm.helm_sdk_version().startswith("v4."), "docs/install.md, With Helm, says so"
     report = helm.lint(CHART, GIVEN, strict=True)
-    assert (report["errors"], [one["error"] for one in report["messages"]]) == ([], ["icon is recommended"])
+    assert (report["errors"], [message["error"] for message in report["messages"]]) == (
+        [],
+        ["icon is recommended"],
+    )
 
 
 def test_the_package_renders_the_same(tmp_path: Path) -> None:
@@ -486,7 +489,7 @@ def places(schema: Object, path: tuple[str | int, ...] = ()) -> list[tuple[str |
     if "string" in types:
         return [path]
     if "properties" in schema:
-        return [one for key, below in schema["properties"].items() for one in places(below, (*path, key))]
+        return [place for key, below in schema["properties"].items() for place in places(below, (*path, key))]
     if types == "array":
         return places(schema["items"], (*path, 0))
     return [(*path, "any")] if types == "object" else []
@@ -518,16 +521,16 @@ def opened(values: Object) -> list[Object]:
     """Return the rendered objects with the content of YAML files in ConfigMaps."""
     texts = [text for path, text in files(values).items() if path.endswith(".yaml")]
     objects = [one for text in texts for one in yaml.load_all(text, yaml.CSafeLoader) if one]
-    for one in objects:
+    for obj in objects:
         for name in chart.FILES:
-            if name in one.get("data", {}):
-                one["data"][name] = yaml.safe_load(one["data"][name])
+            if name in obj.get("data", {}):
+                obj["data"][name] = yaml.safe_load(obj["data"][name])
     return objects
 
 
 def unordered(objects: list[Object]) -> list[str]:
     """Return the objects as texts: roles are in the order of their namespaces."""
-    return sorted(json.dumps(one, sort_keys=True) for one in objects)
+    return sorted(json.dumps(obj, sort_keys=True) for obj in objects)
 
 
 @pytest.mark.parametrize("path", places(SCHEMA), ids=lambda path: ".".join(map(str, path)))

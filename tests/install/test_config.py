@@ -85,7 +85,7 @@ def test_each_component_works_alone(component: str, tmp_path: Path) -> None:
 def test_all_components_go_together(tmp_path: Path) -> None:
     _overlay(tmp_path, components=list(COMPONENTS))
     objects = list(yaml.safe_load_all(kubectl("kustomize", str(tmp_path))))
-    assert {one["kind"] for one in objects} >= {"ServiceMonitor", "PodMonitor"}
+    assert {obj["kind"] for obj in objects} >= {"ServiceMonitor", "PodMonitor"}
     assert set(environment_of(objects)) == {
         variable for overlay in OVERLAYS for variable in environment_of(rendered(overlay))
     } - {"PLACEMENT_AC_PLACEMENT_NAMESPACE", "PLACEMENT_AC_CREDENTIALS_FORM"}
@@ -143,12 +143,12 @@ def test_the_monitors() -> None:
     )
     service = of(rendered("overlays/monitoring"), "Service")
     assert service["metadata"]["labels"] == service["metadata"]["labels"] | LABELS
-    assert [one["port"] for one in monitor["spec"]["endpoints"]] == [
-        one["name"] for one in service["spec"]["ports"]
+    assert [endpoint["port"] for endpoint in monitor["spec"]["endpoints"]] == [
+        port["name"] for port in service["spec"]["ports"]
     ]
     pods = yaml.safe_load((CONFIG / "components" / "pod-monitor" / "podmonitor.yaml").read_text("utf-8"))
     assert pods["spec"]["selector"] == {"matchLabels": LABELS}
-    assert [one["port"] for one in pods["spec"]["podMetricsEndpoints"]] == ["metrics"]
+    assert [endpoint["port"] for endpoint in pods["spec"]["podMetricsEndpoints"]] == ["metrics"]
 
 
 # -- the Pod
@@ -196,7 +196,7 @@ def test_the_token_is_in_the_controllers_container_alone(overlay: str) -> None:
     objects = rendered(overlay)
     pod = pod_of(objects)
     assert not pod["automountServiceAccountToken"]
-    (account,) = (one for one in pod["volumes"] if "projected" in one)
+    (account,) = (volume for volume in pod["volumes"] if "projected" in volume)
     files = {
         file["path"]: kind
         for source in account["projected"]["sources"]
@@ -378,7 +378,9 @@ def test_the_table_of_modes() -> None:
     assert sorted(row[0] for row in rows) == sorted(f"config/{overlay}" for overlay in OVERLAYS)
     for folder, _, added in rows:
         text = (ROOT / folder / "kustomization.yaml").read_text("utf-8")
-        chosen = {Path(one).name for one in yaml.safe_load(text).get("components", ())} - {"labels"}
+        chosen = {Path(component).name for component in yaml.safe_load(text).get("components", ())} - {
+            "labels"
+        }
         assert chosen == {*COMPONENTS, "monitoring"} & set(re.findall(r"[\w-]+", added)), folder
 
 
@@ -417,10 +419,10 @@ def test_the_overlays_in_the_page(example: str, tmp_path: Path) -> None:
             "kueue",
             "managed-serviceaccount",
         )
-        assert {one["metadata"].get("namespace") for one in objects} == {None, NAMESPACE, "kueue", "default"}
+        assert {obj["metadata"].get("namespace") for obj in objects} == {None, NAMESPACE, "kueue", "default"}
     if "digest:" in example:
         (plugin,) = pod_of(objects)["initContainers"]
         assert (REFERENCE.fullmatch(plugin["image"]) is None, "@sha256:" in plugin["image"]) == (False, True)
     if "NetworkPolicy" in example:
         ports = of(objects, "NetworkPolicy")["spec"]["egress"][0]["ports"]
-        assert [one["port"] for one in ports] == [443, 6443, 9092]
+        assert [port["port"] for port in ports] == [443, 6443, 9092]

@@ -97,7 +97,7 @@ def assert_installed(admin: Driver, release: Helm, values: Object) -> None:
     live = of_the_release(admin)
     assert live.keys() == wanted.keys()
     assert [key for key, one in wanted.items() if not contains(live[key], one)] == []
-    assert {key_of(one) for one in release.objects()} == wanted.keys()
+    assert {key_of(obj) for obj in release.objects()} == wanted.keys()
 
 
 def run(kubeconfig: Path, *words: str) -> Result:
@@ -317,4 +317,4 @@ def test_helm_test_fails_without_rights(
     output, error = helm_test()
     assert "list admissionchecks" in output
     assert "failed" in error
-    assert [one["metadata"]["name"] for one in admin.ask("GET", PODS)["items"]] == [f"{NAME}-test"]
+    assert [item["metadata"]["name"] for item in admin.ask("GET", PODS)["items"]] == [f"{NAME}-test"]

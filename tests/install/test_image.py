@@ -155,7 +155,7 @@ def test_the_lock_has_the_packages_that_the_project_requires(lock: str, of: tupl
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_the_lock_of_the_demo_has_what_each_package_requires(folder: str) -> None:
     versions = locked("requirements-demo.lock") | OURS
-    wanted = [Requirement(one) for one in pyproject(folder)["project"]["dependencies"]]
+    wanted = [Requirement(dependency) for dependency in pyproject(folder)["project"]["dependencies"]]
     assert [
         str(one) for one in wanted if versions.get(canonicalize_name(one.name)) not in one.specifier
     ] == []
@@ -177,7 +177,10 @@ def test_the_image_holds_nothing_that_only_an_admin_or_a_test_needs() -> None:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_each_package_requires_exactly_what_it_imports(folder: str) -> None:
-    named = {canonicalize_name(Requirement(one).name) for one in pyproject(folder)["project"]["dependencies"]}
+    named = {
+        canonicalize_name(Requirement(dependency).name)
+        for dependency in pyproject(folder)["project"]["dependencies"]
+    }
     imported = {
         top
         for path in (ROOT / folder).rglob("*.py")
@@ -185,26 +188,32 @@ def test_each_package_requires_exactly_what_it_imports(folder: str) -> None:
         for name in _modules(node)
         if (top := name.partition(".")[0]) not in {*sys.stdlib_module_names, folder}
     }
-    of_modules = packages_distributions() | {one.replace("-", "_"): [one] for one in OURS}
+    of_modules = packages_distributions() | {check.replace("-", "_"): [check] for check in OURS}
     assert named == {canonicalize_name(of_modules[top][0]) for top in imported}
 
 
 def _modules(node: ast.AST) -> list[str]:
     if isinstance(node, ast.ImportFrom):
         return [node.module or ""]
-    return [one.name for one in node.names] if isinstance(node, ast.Import) else []
+    return [name.name for name in node.names] if isinstance(node, ast.Import) else []
 
 
 def test_the_three_packages_have_one_version() -> None:
     version = pyproject()["project"]["version"]
     assert {pyproject(folder)["project"]["version"] for folder in FOLDERS} == {version}
-    ours = [Requirement(one) for folder in FOLDERS for one in pyproject(folder)["project"]["dependencies"]]
-    assert {str(one.specifier) for one in ours if one.name in OURS} == {f"=={version}"}
+    ours = [
+        Requirement(dependency)
+        for folder in FOLDERS
+        for dependency in pyproject(folder)["project"]["dependencies"]
+    ]
+    assert {str(check.specifier) for check in ours if check.name in OURS} == {f"=={version}"}
 
 
 def test_the_help_names_each_command_and_its_package() -> None:
     groups = [pyproject(folder)["project"] for folder in FOLDERS]
-    commands = {name: one["name"] for one in groups for name in one["entry-points"]["placement_ac.commands"]}
+    commands = {
+        name: group["name"] for group in groups for name in group["entry-points"]["placement_ac.commands"]
+    }
     assert commands == {name: PACKAGES.get(name, "placement-ac") for name in COMMANDS}
 
 

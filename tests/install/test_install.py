@@ -94,14 +94,16 @@ class Installed:
         return [one for one in list(self.hub.journal)[self._began :] if one.user == ACCOUNT]
 
     def refused(self) -> list[str]:
-        return [f"{one.method} {one.path}" for one in self.requests() if one.status in (401, 403)]
+        return [
+            f"{request.method} {request.path}" for request in self.requests() if request.status in (401, 403)
+        ]
 
     def actions(self) -> set[RequestAttributes]:
         found = set()
-        for one in self.requests():
-            action = attributes_of(one.method, one.path, one.query)
+        for request in self.requests():
+            action = attributes_of(request.method, request.path, request.query)
             found.add(action)
-            if (one.method, one.status) == ("PATCH", 201):  # an apply that makes the object is both
+            if (request.method, request.status) == ("PATCH", 201):  # an apply that makes the object is both
                 found.add(replace(action, verb="create"))
         return found
 

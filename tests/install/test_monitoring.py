@@ -190,5 +190,5 @@ def test_the_component_has_what_is_there() -> None:
     assert (loaded["kind"], loaded["apiVersion"]) == ("Component", "kustomize.config.k8s.io/v1alpha1")
     [generated] = loaded["configMapGenerator"]
     assert generated["options"]["labels"]["grafana_dashboard"] == "1"
-    named = {*loaded["resources"], *(one.partition("=")[2] for one in generated["files"])}
+    named = {*loaded["resources"], *(file.partition("=")[2] for file in generated["files"])}
     assert named | {"kustomization.yaml"} == {path.name for path in FOLDER.iterdir()}

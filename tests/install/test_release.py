@@ -138,7 +138,9 @@ def test_ci_runs_what_a_developer_runs() -> None:
 def test_ci_tests_each_python_that_the_package_supports() -> None:
     matrix = jobs(GITHUB / "workflows" / "ci.yml")["test"]["strategy"]["matrix"]["python"]
     classifiers = pyproject()["project"]["classifiers"]
-    assert matrix == [one.rsplit(" :: ", 1)[1] for one in classifiers if re.search(r":: 3\.\d+$", one)]
+    assert matrix == [
+        classifier.rsplit(" :: ", 1)[1] for classifier in classifiers if re.search(r":: 3\.\d+$", classifier)
+    ]
     assert pyproject()["project"]["requires-python"] == f">={matrix[0]}"
     assert supported("Python") == matrix
 
@@ -300,7 +302,9 @@ def test_the_sbom_has_what_the_lock_has(tmp_path: Path) -> None:
         project["name"],
         project["version"],
     )
-    assert {one["name"]: one["version"] for one in sbom["components"]} == locked("requirements.lock")
+    assert {component["name"]: component["version"] for component in sbom["components"]} == locked(
+        "requirements.lock"
+    )
 
 
 # -- the version policy, the forms

@@ -96,10 +96,10 @@ def viewer(hub: Hub, admin: Driver, tmp_path: Path) -> Path:
 def asked(requests: list[RecordedRequest]) -> dict[str, set[int]]:
     """The lists of a user, as `resource.group`, and how the hub answered."""
     found: dict[str, set[int]] = {}
-    for one in requests:
-        action = attributes_of(one.method, one.path, one.query)
+    for request in requests:
+        action = attributes_of(request.method, request.path, request.query)
         if action.resource:
-            found.setdefault(f"{action.resource}.{action.group}".rstrip("."), set()).add(one.status)
+            found.setdefault(f"{action.resource}.{action.group}".rstrip("."), set()).add(request.status)
     return found
 
 
@@ -158,7 +158,11 @@ def test_the_commands_in_the_page_bind_the_roles(hub: Hub, tmp_path: Path) -> No
     with_roles(hub)
     hub.write_kubeconfig(tmp_path / "admin")
     commands = [one.command for one in shown_on(PAGE.read_text("utf-8")) if isinstance(one, Shown)]
-    binds = [one.split()[1:] for one in commands if one.startswith("kubectl create ") and VIEWER in one]
+    binds = [
+        command.split()[1:]
+        for command in commands
+        if command.startswith("kubectl create ") and VIEWER in command
+    ]
     for words in binds:
         kubectl(*words, KUBECONFIG=str(tmp_path / "admin"), HOME=str(tmp_path))
     jane = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "jane"}

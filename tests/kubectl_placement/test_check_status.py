@@ -63,7 +63,7 @@ def local_queue(name: str, of: str, namespace: str = "team") -> Raw:
 
 
 def workload(name: str, *carries: str, on: str = "", nominated: tuple[str, ...] = (), gpus: int = 0) -> Raw:
-    status: Raw = {"admissionChecks": [{"name": one, "state": "Ready", "message": ""} for one in carries]}
+    status: Raw = {"admissionChecks": [{"name": carry, "state": "Ready", "message": ""} for carry in carries]}
     status |= {"clusterName": on} if on else {"nominatedClusterNames": list(nominated)}
     container = {"resources": {"requests": {"nvidia.com/gpu": str(gpus)}}}
     pods = {"count": 2, "template": {"spec": {"containers": [container]}}}
@@ -290,7 +290,7 @@ def test_a_check_that_leads_nowhere(raw: Raw, wanted: tuple[Any, ...]) -> None:
     assert (found.active, found.reason, found.stale, found.placement, found.placement_says) == wanted
     assert (found.config, found.clusters, found.users) == ("", (), ())
     assert [one.name for one in found.queues] == ["gpus"]
-    assert [one.name for one in found.jobs] == ["job"]
+    assert [job.name for job in found.jobs] == ["job"]
 
 
 def test_what_a_placement_says_of_its_trouble() -> None:
@@ -400,8 +400,8 @@ def with_value(item: Raw, path: tuple[Any, ...], value: object) -> Raw:
 
 def test_names_choose_among_the_checks_of_ours() -> None:
     seen = view(check("one"), check("two"), check("three"), multikueue_check())
-    assert [one.name for one in check_statuses(seen)] == ["one", "three", "two"]
-    assert [one.name for one in check_statuses(seen, ("two", "mk", "none"))] == ["two"]
+    assert [check_status.name for check_status in check_statuses(seen)] == ["one", "three", "two"]
+    assert [check_status.name for check_status in check_statuses(seen, ("two", "mk", "none"))] == ["two"]
 
 
 def test_never_fewer_are_admitted_than_run() -> None:

@@ -85,7 +85,9 @@ def schema_of(kind: Kind) -> Any:
     for crd in published_crds():
         spec = crd["spec"]
         if (spec["group"], spec["names"]["kind"]) == (kind.group, kind.kind):
-            return next(one for one in spec["versions"] if one["storage"])["schema"]["openAPIV3Schema"]
+            return next(version for version in spec["versions"] if version["storage"])["schema"][
+                "openAPIV3Schema"
+            ]
     group = f"{kind.group.partition('.')[0]}-" if kind.group else ""
     return read(f"{kind.kind.lower()}-{group}{kind.versions[-1]}.json")
 

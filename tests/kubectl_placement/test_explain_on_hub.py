@@ -55,7 +55,7 @@ def explained(kubeconfig: Path, *words: str) -> dict[str, Any]:
 
 
 def sentences(found: dict[str, Any], *steps: str) -> list[tuple[str, str]]:
-    return [(one["step"], one["sentence"]) for one in found["links"] if one["step"] in steps]
+    return [(link["step"], link["sentence"]) for link in found["links"] if link["step"] in steps]
 
 
 def test_a_cluster_that_is_in_and_two_that_are_not(stage: DemoEnvironment) -> None:
@@ -64,7 +64,10 @@ def test_a_cluster_that_is_in_and_two_that_are_not(stage: DemoEnvironment) -> No
         eventually(lambda: admin.reason(P), "Active")
         eventually(lambda: connected(admin, f"{P}-cluster3"))
     check = explained(stage.kubeconfig, "check", P)
-    assert [(one["cluster"], one["state"], one["step"], one["why"]) for one in check["clusters"]] == [
+    assert [
+        (cluster["cluster"], cluster["state"], cluster["step"], cluster["why"])
+        for cluster in check["clusters"]
+    ] == [
         ("cluster3", "listed", "List", "it is number 1 of 1 on the list"),
         ("cluster1", "dropped", "Predicate", f"label accelerator is missing, and the predicate wants {GPU}"),
         (
@@ -106,7 +109,7 @@ def test_a_cluster_that_is_in_and_two_that_are_not(stage: DemoEnvironment) -> No
 def connected(admin: Driver, name: str) -> bool:
     found = admin.get(admin.kueue("multikueueclusters", name)) or {}
     conditions = (found.get("status") or {}).get("conditions") or []
-    return any(one["type"] == "Active" and one["status"] == "True" for one in conditions)
+    return any(condition["type"] == "Active" and condition["status"] == "True" for condition in conditions)
 
 
 def test_unreadable_kinds_are_unknown(hub: Hub, admin: Driver, tmp_path: Path) -> None:
@@ -125,7 +128,7 @@ def test_unreadable_kinds_are_unknown(hub: Hub, admin: Driver, tmp_path: Path) -
     assert "you may not list addonplacementscores, managedclusters, " in run.stderr
     assert "the roles do not give the right to list secrets in namespace kueue-system" in run.stderr
     (found,) = json.loads(run.stdout)["checks"]
-    outcomes = {one["step"]: one["outcome"] for one in found["links"]}
+    outcomes = {link["step"]: link["outcome"] for link in found["links"]}
     assert (outcomes["Placement"], outcomes["ClusterSet"], outcomes["Decision"]) == (
         "passed",
         "unknown",

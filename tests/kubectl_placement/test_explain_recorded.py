@@ -33,7 +33,9 @@ NO_SCORE_NEEDED = {"Balance": 100, "Steady": 0}
 
 def meets(selector: Raw, labels: Raw) -> bool:
     equal = all(labels.get(key) == value for key, value in (selector.get("matchLabels") or {}).items())
-    return equal and all(_meets(one, labels) for one in selector.get("matchExpressions") or [])
+    return equal and all(
+        _meets(match_expression, labels) for match_expression in selector.get("matchExpressions") or []
+    )
 
 
 def _meets(wanted: Raw, labels: Raw) -> bool:
@@ -48,26 +50,31 @@ def _meets(wanted: Raw, labels: Raw) -> bool:
 
 def in_a_set(fleet: Raw, cluster: Raw) -> bool:
     """Whether it is in a set that is bound in the Placement's namespace, and that the Placement names."""
-    bound = {one["spec"]["clusterSet"] for one in fleet["bindings"]}
+    bound = {binding["spec"]["clusterSet"] for binding in fleet["bindings"]}
     named = fleet["placement"]["spec"].get("clusterSets") or bound
     return any(
-        meets(one["spec"]["clusterSelector"]["labelSelector"], cluster["metadata"].get("labels") or {})
-        for one in fleet["clusterSets"]
-        if one["metadata"]["name"] in bound.intersection(named)
+        meets(
+            cluster_set["spec"]["clusterSelector"]["labelSelector"], cluster["metadata"].get("labels") or {}
+        )
+        for cluster_set in fleet["clusterSets"]
+        if cluster_set["metadata"]["name"] in bound.intersection(named)
     )
 
 
 def expressions(fleet: Raw) -> list[str]:
     predicates = fleet["placement"]["spec"].get("predicates") or []
-    selectors = [one["requiredClusterSelector"].get("celSelector") or {} for one in predicates]
-    return [text for one in selectors for text in one.get("celExpressions") or []]
+    selectors = [predicate["requiredClusterSelector"].get("celSelector") or {} for predicate in predicates]
+    return [text for selector in selectors for text in selector.get("celExpressions") or []]
 
 
 def taken(fleet: Raw, cluster: Raw) -> bool:
     """Whether a predicate matches it, as far as that is known without CEL."""
     predicates = fleet["placement"]["spec"].get("predicates") or []
     labels = cluster["metadata"].get("labels") or {}
-    claims = {one["name"]: one["value"] for one in cluster["status"].get("clusterClaims") or []}
+    claims = {
+        cluster_claim["name"]: cluster_claim["value"]
+        for cluster_claim in cluster["status"].get("clusterClaims") or []
+    }
     return not predicates or any(
         meets(one.get("labelSelector") or {}, labels) and meets(one.get("claimSelector") or {}, claims)
         for one in (predicate["requiredClusterSelector"] for predicate in predicates)
@@ -77,7 +84,7 @@ def taken(fleet: Raw, cluster: Raw) -> bool:
 def tolerated(fleet: Raw, cluster: Raw) -> bool:
     tolerations = fleet["placement"]["spec"].get("tolerations") or []
     return all(
-        taint["effect"] == "PreferNoSelect" or any(_bears(one, taint) for one in tolerations)
+        taint["effect"] == "PreferNoSelect" or any(_bears(toleration, taint) for toleration in tolerations)
         for taint in cluster["spec"].get("taints") or []
     )
 
@@ -94,12 +101,12 @@ def score(fleet: Raw, cluster: Raw, among: list[Raw]) -> int:
     policy = fleet["placement"]["spec"].get("prioritizerPolicy") or {}
     weights: dict[str, int] = {} if policy.get("mode") == "Exact" else {"Balance": 1, "Steady": 1}
     total = 0
-    for one in policy.get("configurations") or []:
-        coordinate = one["scoreCoordinate"]
+    for configuration in policy.get("configurations") or []:
+        coordinate = configuration["scoreCoordinate"]
         if coordinate.get("type") == "AddOn":
-            total += one.get("weight", 1) * add_on(fleet, cluster, coordinate["addOn"])
+            total += configuration.get("weight", 1) * add_on(fleet, cluster, coordinate["addOn"])
         else:
-            weights[coordinate["builtIn"]] = one.get("weight", 1)
+            weights[coordinate["builtIn"]] = configuration.get("weight", 1)
     return total + sum(weight * built_in(name, cluster, among) for name, weight in weights.items())
 
 
@@ -130,7 +137,11 @@ def amount(cluster: Raw, resource: str) -> float:
 
 
 def decided(fleet: Raw) -> set[str]:
-    return {one["clusterName"] for made in fleet["expect"]["decisions"] for one in made["decisions"] or []}
+    return {
+        decision["clusterName"]
+        for made in fleet["expect"]["decisions"]
+        for decision in made["decisions"] or []
+    }
 
 
 def confirmed(fleet: Raw, cluster: Raw, step: StepName, why: str) -> bool:
@@ -152,8 +163,16 @@ def stands_to_choice(fleet: Raw, cluster: Raw) -> bool:
 def is_behind(fleet: Raw, cluster: Raw) -> bool:
     """Whether as many as are wanted come before it, by score and then by name."""
     selected = decided(fleet)
-    chosen = [one for one in fleet["managedClusters"] if one["metadata"]["name"] in selected]
-    among = [one for one in fleet["managedClusters"] if stands_to_choice(fleet, one)]
+    chosen = [
+        managed_cluster
+        for managed_cluster in fleet["managedClusters"]
+        if managed_cluster["metadata"]["name"] in selected
+    ]
+    among = [
+        managed_cluster
+        for managed_cluster in fleet["managedClusters"]
+        if stands_to_choice(fleet, managed_cluster)
+    ]
 
     def place(one: Raw) -> tuple[int, str]:
         return -score(fleet, one, among), one["metadata"]["name"]
@@ -185,13 +204,13 @@ def decisions(fleet: Raw) -> list[Raw]:
             "apiVersion": "cluster.open-cluster-management.io/v1beta1",
             "kind": "PlacementDecision",
             "metadata": {
-                "name": one["name"],
+                "name": decision["name"],
                 "namespace": fleet["placement"]["metadata"]["namespace"],
-                "labels": one["labels"],
+                "labels": decision["labels"],
             },
-            "status": {"decisions": one["decisions"] or []},
+            "status": {"decisions": decision["decisions"] or []},
         }
-        for one in fleet["expect"]["decisions"]
+        for decision in fleet["expect"]["decisions"]
     ]
 
 
@@ -248,9 +267,9 @@ def test_the_command_on_a_dump(number: int, tmp_path: Path) -> None:
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     last = fleet["managedClusters"][-1]["metadata"]["name"]
     overview = explained("placement", fleet["name"], path)
-    states = {one["cluster"]: one["state"] for one in overview["clusters"]}
+    states = {cluster["cluster"]: cluster["state"] for cluster in overview["clusters"]}
     assert {name for name, state in states.items() if state == "selected"} == decided(fleet)
-    assert {one["cluster"]: one["step"] for one in overview["clusters"]} == steps(fleet["name"])
+    assert {cluster["cluster"]: cluster["step"] for cluster in overview["clusters"]} == steps(fleet["name"])
     found = explained("cluster", last, path)
     assert (found["placement"], found["state"]) == (f"{fleet['name']}/{fleet['name']}", states[last])
 

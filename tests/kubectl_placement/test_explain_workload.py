@@ -52,7 +52,10 @@ def view_of(*jobs: Raw, unconnected: str = "", **settings: Any) -> HubView:
     ours = [check(P, P), multikueue_check(MK, P), placement(P, 3, namespace="kueue-system")]
     managed = [managed_cluster(name, labels={"accelerator": GPUS[name]}) for name in NAMES]
     decided = decision(*NAMES, of=P, namespace="kueue-system")
-    keys = [one | {"metadata": one["metadata"] | {"namespace": "kueue-system"}} for one in secrets(*NAMES)]
+    keys = [
+        secret | {"metadata": secret["metadata"] | {"namespace": "kueue-system"}}
+        for secret in secrets(*NAMES)
+    ]
     objects = [*ours, decided, *keys, *managed, *fleet, local, cluster_queue, *jobs]
     given = {"dispatcher": True, "step_size": 1, **settings}
     return HubView(dump_of(objects), Settings.model_validate(given, context=ELSEWHERE), NOW)
@@ -106,7 +109,7 @@ def test_other_jobs_count_as_the_controller_counts_them() -> None:
     first, job = a_job("a-first"), a_job("job")
     view = view_of(first, job, dispatch_profile="spread")
     [choice] = explained(job, view).placements
-    assert [(one.cluster, one.total) for one in choice.clusters] == [
+    assert [(cluster.cluster, cluster.total) for cluster in choice.clusters] == [
         ("cluster2", 100.0),
         ("cluster3", 100.0),
         ("cluster1", 50.0),
@@ -121,7 +124,7 @@ def test_a_job_does_not_count_against_itself() -> None:
     """With Spread, the cluster to which it is nominated has as many points as before."""
     job = a_job(nominated=[f"{P}-cluster1"])
     [choice] = explained(job, view_of(job, dispatch_profile="spread")).placements
-    assert [(one.cluster, one.total, one.nominated) for one in choice.clusters] == [
+    assert [(cluster.cluster, cluster.total, cluster.nominated) for cluster in choice.clusters] == [
         ("cluster1", 100.0, True),
         ("cluster2", 100.0, False),
         ("cluster3", 100.0, False),
@@ -134,7 +137,7 @@ def test_a_plugin_that_is_not_installed_here_is_reported() -> None:
     [choice] = explained(job, view).placements
     why = "the controller's profile cannot be used here: 'Odd' is no profile: use one of ranked, spread,"
     assert choice.profile_problem.startswith(why)
-    assert (choice.profile, [one.cluster for one in choice.clusters]) == ("ranked", list(NAMES))
+    assert (choice.profile, [cluster.cluster for cluster in choice.clusters]) == ("ranked", list(NAMES))
     assert why in drawn(job, view)
 
 
@@ -157,7 +160,7 @@ def test_a_cluster_that_may_never_give_quota_says_why_it_comes_last() -> None:
     facts = {f"{P}-{name}": WorkerFacts(found) for name, found in per_worker.items()}
     view = view_of(job).with_queue_facts(facts)
     [choice] = explained(job, view).placements
-    assert {one.cluster: (round(one.total or 0.0), one.doubt) for one in choice.clusters} == {
+    assert {cluster.cluster: (round(cluster.total or 0.0), cluster.doubt) for cluster in choice.clusters} == {
         "cluster2": (67, ""),
         "cluster3": (33, ""),
         "cluster1": (0, f"ClusterQueue cluster-queue has no quota of {GPU}"),
@@ -170,7 +173,7 @@ def test_a_workload_without_quota_is_ranked_as_well() -> None:
     job = a_job(quota=False, **{P: "Pending"})
     found = explained(job, view_of(job))
     assert (found.has_quota, found.quota_since, found.cluster_queue) == (False, None, "cluster-queue-demo2")
-    assert [one.cluster for one in found.placements[0].clusters] == list(NAMES)
+    assert [cluster.cluster for cluster in found.placements[0].clusters] == list(NAMES)
 
 
 def test_without_checks_or_after_its_end_there_is_no_table() -> None:

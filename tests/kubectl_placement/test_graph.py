@@ -40,7 +40,7 @@ def test_the_path_of_a_workload() -> None:
 
 def test_where_only_kueues_own_check_is_listed_the_path_leads_by_it() -> None:
     queue = QueueRow("queue", "True", "", ("multikueue",), ("default/user-queue",))
-    story = pictures.branch(
+    story = pictures.check_status(
         clusters=(ClusterRow("cluster3", "listed", running=1),),
         queues=(queue,),
         users=("multikueue",),
@@ -56,11 +56,11 @@ def test_where_only_kueues_own_check_is_listed_the_path_leads_by_it() -> None:
 
 
 def test_what_two_checks_share_is_there_once() -> None:
-    one = pictures.branch(
+    one = pictures.check_status(
         "one", placement="kueue-system/p", config="p", clusters=(ClusterRow("a", "listed"),)
     )
     graph = build_graph(
-        [one, pictures.branch("two", placement=one.placement, config="p", clusters=one.clusters)]
+        [one, pictures.check_status("two", placement=one.placement, config="p", clusters=one.clusters)]
     )
     assert [node.name for node in graph.nodes] == ["one", "kueue-system/p", "p", "a", "two"]
 
@@ -77,7 +77,7 @@ def test_a_large_fleet_is_counted_by_state() -> None:
 def test_many_workloads_and_queues_are_counted() -> None:
     queues = tuple(f"team/queue-{n}" for n in range(100))
     jobs = tuple(WorkloadRow("team", f"job-{n}", "queue-7", "running", "a", gpus=2) for n in range(50))
-    many = pictures.branch(
+    many = pictures.check_status(
         clusters=(ClusterRow("a", "listed", running=50),),
         queues=(QueueRow("queue", "True", "", ("demo",), queues),),
         jobs=jobs,
@@ -90,7 +90,7 @@ def test_many_workloads_and_queues_are_counted() -> None:
     ]
 
 
-@pytest.mark.parametrize("draw", [pictures.graph_page, lambda branches: mermaid(build_graph(branches))])
+@pytest.mark.parametrize("draw", [pictures.graph_page, lambda statuses: mermaid(build_graph(statuses))])
 def test_the_same_tree_gives_the_same_picture(draw: Callable[[list[CheckStatus]], str]) -> None:
     once, again = (draw([pictures.story(), pictures.every_state()]) for _ in range(2))
     assert once == again
@@ -117,15 +117,15 @@ BRANCHES = {"hostile": pictures.hostile(), "large": pictures.large(), "nothing":
 
 
 @pytest.mark.parametrize("branch", BRANCHES.values(), ids=BRANCHES)
-def test_others_words_are_in_the_data_of_the_page_alone(branch: CheckStatus) -> None:
-    page, empty = (Elements(pictures.graph_page(branches)) for branches in ([branch], []))
+def test_others_words_are_in_the_data_of_the_page_alone(check_status: CheckStatus) -> None:
+    page, empty = (Elements(pictures.graph_page(statuses)) for statuses in ([check_status], []))
     assert page.found == empty.found
     assert [name for _, attributes in page.found for name in attributes if name.startswith("on")] == []
     assert {name for tag, attributes in page.found for name in attributes if name in ("src", "href")} == {
         "href"
     }
-    [status] = [one["status"] for one in json.loads(page.data)["details"]]
-    assert status["name"] == pictures.shown(branch.name)
+    [status] = [detail["status"] for detail in json.loads(page.data)["details"]]
+    assert status["name"] == pictures.shown(check_status.name)
 
 
 def test_mermaid_has_others_words_in_numbers() -> None:

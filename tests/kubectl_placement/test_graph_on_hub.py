@@ -48,7 +48,7 @@ def test_a_page_to_a_file(run: CliRunner) -> None:
     page = Path("page.html").read_text("utf-8")
     data = json.loads(page.partition('type="application/json">')[2].partition("</script>")[0])
     status = json.loads(run.invoke(main, ["status", "-o", "json", "--kubeconfig", KUBECONFIG]).stdout)
-    assert [one["status"] for one in data["details"]] == status["checks"]
+    assert [detail["status"] for detail in data["details"]] == status["checks"]
     assert data["hub"]["server"].startswith("http")
 
 

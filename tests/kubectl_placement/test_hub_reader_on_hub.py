@@ -42,7 +42,7 @@ def test_missing_rights_are_noted_and_the_rest_is_read(
     (tmp_path / "defaults").touch()
     found = read_once(HubSource(kubeconfig=reader, config=tmp_path / "defaults"), DECISION_KINDS)
     assert found.dump.missing == (MissingRight("list", SECRET, "kueue-system"),)
-    assert [one.meta.name for one in found.view.our_checks] == ["p"]
+    assert [check.meta.name for check in found.view.our_checks] == ["p"]
     assert (found.dump.knows(SECRET), found.dump.knows(PLACEMENT), found.view.credentials_known) == (
         False,
         True,

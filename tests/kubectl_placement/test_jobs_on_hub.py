@@ -41,7 +41,10 @@ def explained(run: Run, *words: str) -> dict[str, Any]:
 
 def rows(found: dict[str, Any]) -> list[tuple[str, str, dict[str, float | None], bool]]:
     [choice] = found["placements"]
-    return [(one["cluster"], one["filter"], one["points"], one["nominated"]) for one in choice["clusters"]]
+    return [
+        (cluster["cluster"], cluster["filter"], cluster["points"], cluster["nominated"])
+        for cluster in choice["clusters"]
+    ]
 
 
 def test_a_job_that_waits_is_explained_as_it_was_decided(there: Stage, run: Run) -> None:
@@ -55,8 +58,11 @@ def test_a_job_that_waits_is_explained_as_it_was_decided(there: Stage, run: Run)
         ("a", "ClusterNames", {}, False),
         ("b", "ClusterNames", {}, False),
     ]
-    assert {one["state"] for one in found["placements"][0]["clusters"]} == {"eligible"}
-    assert [(one["check"], one["state"]) for one in found["checks"]] == [("mk", "Pending"), ("p", "Ready")]
+    assert {cluster["state"] for cluster in found["placements"][0]["clusters"]} == {"eligible"}
+    assert [(check["check"], check["state"]) for check in found["checks"]] == [
+        ("mk", "Pending"),
+        ("p", "Ready"),
+    ]
     assert (found["nominated"], found["placedOn"], found["owners"]) == (["p-c"], "", ["named"])
     assert found["nominatedSince"]
     for words in (["workload/named"], ["wl", "default/named"], ["workloads", f"default/{name}"]):
@@ -74,9 +80,10 @@ def test_a_job_that_fits_nowhere(there: Stage, run: Run, admin: Driver) -> None:
         there.submit(name, annotations={SELECTOR: "gpu=b200"})
         soon(lambda name=name: entry(there, name), ("Pending", f"NoClusterFits: {NOWHERE}"))
     found = explained(run, "workload", "one")
-    assert [(one["filter"], one["reason"], one["total"]) for one in found["placements"][0]["clusters"]] == [
-        ("ClusterAffinity", "didn't match gpu=b200", None)
-    ] * 3
+    assert [
+        (cluster["filter"], cluster["reason"], cluster["total"])
+        for cluster in found["placements"][0]["clusters"]
+    ] == [("ClusterAffinity", "didn't match gpu=b200", None)] * 3
     assert found["placements"][0]["problem"] == NOWHERE
     [check] = json.loads(run("status", "-o", "json").stdout)["checks"]
     assert check["unfit"] == [{"why": NOWHERE, "workloads": 2}]
@@ -93,7 +100,7 @@ def test_a_cluster_that_leaves_or_is_not_connected_is_not_eligible(
     there.select("a", "c")
     soon(lambda: there.remark().startswith("draining: b"))
     [choice] = explained(run, "workload", "waits")["placements"]
-    states = {one["cluster"]: (one["state"], one["filter"]) for one in choice["clusters"]}
+    states = {cluster["cluster"]: (cluster["state"], cluster["filter"]) for cluster in choice["clusters"]}
     assert states == {"c": ("eligible", ""), "a": ("eligible", "ClusterNames"), "b": ("leaving", "")}
     assert explained(run, "workload", "runs")["placedOn"] == "p-b"
 

@@ -79,8 +79,8 @@ def drain(chance: random.Random, obj: Object) -> None:
 
 
 def flip_condition(_: random.Random, obj: Object) -> None:
-    for one in obj["status"]["conditions"]:
-        one["status"] = "False" if one["status"] == "True" else "True"
+    for condition in obj["status"]["conditions"]:
+        condition["status"] = "False" if condition["status"] == "True" else "True"
 
 
 def run_job(chance: random.Random, obj: Object) -> None:
@@ -100,9 +100,9 @@ def finish(_: random.Random, obj: Object) -> None:
 
 
 def other_answers(chance: random.Random, obj: Object) -> None:
-    for one in obj["status"]["admissionChecks"]:
-        one["name"] = f"{one['name'][:-3]}{chance.randrange(CHECKS):03}"
-        one["state"] = chance.choice(["Pending", "Ready"])
+    for admission_check in obj["status"]["admissionChecks"]:
+        admission_check["name"] = f"{admission_check['name'][:-3]}{chance.randrange(CHECKS):03}"
+        admission_check["state"] = chance.choice(["Pending", "Ready"])
 
 
 def other_controller(_: random.Random, obj: Object) -> None:
@@ -116,7 +116,7 @@ def other_config(chance: random.Random, obj: Object) -> None:
 
 def other_checks(chance: random.Random, obj: Object) -> None:
     names = [f"{kind}-{chance.randrange(CHECKS):03}" for kind in ("placement", "multikueue")]
-    checks = [{"name": one} for one in names]
+    checks = [{"name": name} for name in names]
     obj["spec"]["admissionChecksStrategy"] = {"admissionChecks": checks}
 
 
@@ -178,7 +178,7 @@ def changed(view: HubView, chance: random.Random, version: int, trash: list[Obje
         kind, objects = EVENT, [*view.dump.of(EVENT), event(chance, version)]
     elif trash and chance.random() < 0.15:
         back = trash.pop(chance.randrange(len(trash)))
-        kind = next(one for one in CHANGES if one.kind == back["kind"])
+        kind = next(change for change in CHANGES if change.kind == back["kind"])
         uid = f"00000000-0000-0000-0000-{version:012}"
         again = back | {"metadata": back["metadata"] | {"resourceVersion": str(version), "uid": uid}}
         objects = [*view.dump.of(kind), again]
@@ -205,7 +205,7 @@ def test_after_any_change_it_has_what_a_new_reading_has(seed: int, steps: int) -
     for step in range(steps):
         reading = changed(reading, chance, 10_000 + step, trash)
         computed += len(live.update(reading))
-        expected = {one.name: one for one in check_statuses(replace(reading))}
+        expected = {check_status.name: check_status for check_status in check_statuses(replace(reading))}
         assert live.statuses == expected, step
     assert computed < steps * CHECKS * 0.8  # else it proves nothing
 
@@ -234,7 +234,7 @@ def test_old_statuses_are_computed_again(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(live.refresh(later)) == CHECKS - 1
     assert len(live.refresh(later)) == 1
     assert live.refresh(later) == []
-    now = {one.name: one for one in check_statuses(replace(reading, now=later))}
+    now = {check_status.name: check_status for check_status in check_statuses(replace(reading, now=later))}
     assert before != now
     assert live.statuses == now
 
@@ -243,7 +243,7 @@ def test_a_check_that_is_gone_is_forgotten() -> None:
     live, reading = LiveStatus(), whole_fleet()
     live.update(reading)
     rest = tuple(
-        one for one in reading.dump.of(ADMISSION_CHECK) if one["metadata"]["name"] != "placement-001"
+        check for check in reading.dump.of(ADMISSION_CHECK) if check["metadata"]["name"] != "placement-001"
     )
     live.update(replace(reading, dump=reading.dump.with_objects({ADMISSION_CHECK: rest})))
     assert sorted(live.statuses) == ["placement-000", "placement-002", "placement-003"]

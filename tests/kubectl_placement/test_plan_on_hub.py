@@ -127,7 +127,7 @@ def test_story_3_matches_its_preview(
         end_job(admin, "train")
         eventually(lambda: admin.listed(DEMO2), [f"{DEMO2}-{cluster}" for cluster in output["order"]])
         eventually(admin.clusters, [C3])
-        later = [one for one in output["writes"] if one["when"] != "at once"]
+        later = [write for write in output["writes"] if write["when"] != "at once"]
         assert [(one["verb"], one["name"]) for one in later] == [
             ("apply", DEMO2),
             ("setCondition", DEMO2),

@@ -16,14 +16,19 @@ from tests.kubectl_placement.scheduling.test_recorded import PARTS, recorded
 def wanted(fleet: dict[str, Any]) -> dict[str, Any]:
     """The recording in the command's own words."""
     status, decisions = fleet["expect"]["placementStatus"], fleet["expect"]["decisions"]
-    entries = {one["name"]: [c["clusterName"] for c in one["decisions"] or []] for one in decisions}
+    entries = {
+        decision["name"]: [c["clusterName"] for c in decision["decisions"] or []] for decision in decisions
+    }
     groups = status.get("decisionGroups") or []
     return {
         "decisions": [
             cluster for group in groups for name in group["decisions"] for cluster in entries[name]
         ],
         "groups": groups,
-        "conditions": {(one["type"], one["status"], one["reason"]) for one in status["conditions"]},
+        "conditions": {
+            (condition["type"], condition["status"], condition["reason"])
+            for condition in status["conditions"]
+        },
         "count": status.get("numberOfSelectedClusters", 0),
     }
 
@@ -33,7 +38,9 @@ def predicted(output: str) -> dict[str, Any]:
     return {
         "decisions": plan["decisions"],
         "groups": plan["groups"],
-        "conditions": {(one["type"], one["status"], one["reason"]) for one in plan["conditions"]},
+        "conditions": {
+            (condition["type"], condition["status"], condition["reason"]) for condition in plan["conditions"]
+        },
         "count": len(plan["decisions"]),
     }
 

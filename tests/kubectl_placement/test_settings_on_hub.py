@@ -34,8 +34,8 @@ def rows(*words: str) -> Any:
     done = CliRunner().invoke(main, ["status", "-o", "json", *words])
     assert done.exit_code == 0, done.output
     return [
-        (one["name"], one["state"], one["clusterObject"])
-        for one in json.loads(done.stdout)["checks"][0]["clusters"]
+        (cluster["name"], cluster["state"], cluster["clusterObject"])
+        for cluster in json.loads(done.stdout)["checks"][0]["clusters"]
     ]
 
 
@@ -53,7 +53,11 @@ def test_a_release_in_another_namespace_is_found(admin: Driver, words: list[str]
     install(admin)
     assert rows(*words) == [("a", "listed", "a")]
     done = CliRunner().invoke(main, ["doctor", "-o", "json", *words])
-    [found] = [one for one in json.loads(done.stdout)["findings"] if one["check"] == "controller-settings"]
+    [found] = [
+        finding
+        for finding in json.loads(done.stdout)["findings"]
+        if finding["check"] == "controller-settings"
+    ]
     assert found["message"] == "the settings of Deployment gpu-platform/gpu-placement-ac"
 
 

@@ -71,11 +71,11 @@ SHOWN = CheckStatus(
 )  # fmt: skip
 
 
-def drawn(branch: CheckStatus, *, wide: bool = False, width: int = 200, colour: bool = False) -> str:
+def drawn(check_status: CheckStatus, *, wide: bool = False, width: int = 200, colour: bool = False) -> str:
     out = Console(
         file=io.StringIO(), width=width, highlight=False, force_terminal=colour, no_color=not colour
     )
-    out.print(tree_of(branch, NOW, wide=wide))
+    out.print(tree_of(check_status, NOW, wide=wide))
     assert isinstance(out.file, io.StringIO)
     return "\n".join(line.rstrip() for line in out.file.getvalue().splitlines())
 
@@ -279,8 +279,8 @@ BARE = CheckStatus("bad", "Unknown", "", "", False, "", "", "", (), (), (), ())
         ),
     ],
 )  # fmt: skip
-def test_what_is_drawn(branch: CheckStatus, expected: str) -> None:
-    assert drawn(branch) == expected
+def test_what_is_drawn(check_status: CheckStatus, expected: str) -> None:
+    assert drawn(check_status) == expected
 
 
 def test_states_have_colours_on_a_terminal() -> None:

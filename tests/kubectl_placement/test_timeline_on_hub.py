@@ -38,7 +38,7 @@ def invoke(run: Run) -> Run:
 def spans(result: Result) -> dict[str, list[tuple[str, bool, bool]]]:
     assert result.exit_code == 0, result.output
     return {
-        lane["name"]: [(one["state"], one["beginKnown"], one["endKnown"]) for one in lane["spans"]]
+        lane["name"]: [(span["state"], span["beginKnown"], span["endKnown"]) for span in lane["spans"]]
         for lane in json.loads(result.stdout)["lanes"]
     }
 
@@ -47,11 +47,11 @@ def test_by_the_events_of_the_controller(run: Run, admin: Driver, controllers: C
     admin.check("demo")
     admin.select("demo", ("a", 9), ("b", 5))
     controllers.start(cluster_retention=0)
-    eventually(lambda: [one["reason"] for one in admin.events()], ["ClustersSelected"])
+    eventually(lambda: [event["reason"] for event in admin.events()], ["ClustersSelected"])
     [selected] = admin.events()  # a cluster that comes and goes within a second has no span
     eventually(lambda: f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}" > selected["firstTimestamp"], True)
     admin.decide("demo", ("b", 5))
-    eventually(lambda: {one["reason"] for one in admin.events()}, {"ClustersSelected", "ClusterRemoved"})
+    eventually(lambda: {event["reason"] for event in admin.events()}, {"ClustersSelected", "ClusterRemoved"})
     assert list(spans(run("-o", "json"))) == ["a", "b"]
     table = run("demo", "--output-file", "table")
     assert (table.exit_code, table.output) == (0, "")
@@ -65,8 +65,8 @@ EVENTS = "/api/v1/namespaces/default/events"
 
 def change_events(admin: Driver, change: Object) -> None:
     """Merge a change into every event of the hub."""
-    for one in admin.events():
-        admin.ask("PATCH", f"{EVENTS}/{one['metadata']['name']}", change, "merge")
+    for event in admin.events():
+        admin.ask("PATCH", f"{EVENTS}/{event['metadata']['name']}", change, "merge")
 
 
 def placed_and_left(admin: Driver, controllers: Controllers) -> None:
@@ -75,9 +75,9 @@ def placed_and_left(admin: Driver, controllers: Controllers) -> None:
     admin.check("demo")
     admin.select("demo", *((name, 50 - place) for place, name in enumerate(names)))
     controller = controllers.start(cluster_retention=0)
-    eventually(lambda: [one["reason"] for one in admin.events()], ["ClustersSelected"])
+    eventually(lambda: [event["reason"] for event in admin.events()], ["ClustersSelected"])
     admin.decide("demo", *((name, 50 - place) for place, name in enumerate(names[:-1])))
-    eventually(lambda: [one["reason"] for one in admin.events()], ["ClustersSelected", "ClusterRemoved"])
+    eventually(lambda: [event["reason"] for event in admin.events()], ["ClustersSelected", "ClusterRemoved"])
     controller.stop()
 
 
@@ -91,7 +91,7 @@ def test_no_message_of_an_event_is_read(
         [check] = json.loads(invoke("status", "-o", "json").stdout)["checks"]
         steps = invoke("explain", "cluster", "c11", "-o", "json").stdout
         history = [
-            (lane["name"], [one["begin"] for one in lane["spans"]], lane["scores"][:1]) for lane in lanes
+            (lane["name"], [span["begin"] for span in lane["spans"]], lane["scores"][:1]) for lane in lanes
         ]
         return [history, check["listWrites"]["lastHour"], steps]
 

@@ -79,4 +79,4 @@ def test_the_same_state_is_not_kept_twice() -> None:
     history = History()
     history.add(listed(0, "a"), {})
     history.add(listed(1, "a"), {})
-    assert [one.time for one in history.states] == [at(0)]
+    assert [state.time for state in history.states] == [at(0)]

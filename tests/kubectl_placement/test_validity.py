@@ -156,12 +156,18 @@ def test_what_is_unknown_is_a_warning() -> None:
         "metadata": {"name": "mine"},
         "spec": {"clusters": ["a"]},
     }
-    crds = [one for one in published_crds() if one["metadata"]["name"].startswith("multikueueconfigs")]
-    view = view_of(*(_with_rule(one, "self.?a.hasValue()") for one in crds))
+    crds = [
+        published_crd
+        for published_crd in published_crds()
+        if published_crd["metadata"]["name"].startswith("multikueueconfigs")
+    ]
+    view = view_of(*(_with_rule(crd, "self.?a.hasValue()") for crd in crds))
     (warning, *_) = (one for one in what_if(view, [config]).warnings if "self.?a" in one)
     assert warning.startswith("whether the API server takes MultiKueueConfig mine is unknown: spec: ")
 
 
 def _with_rule(crd: Raw, rule: str) -> Raw:
-    versions = [one | {"schema": {"openAPIV3Schema": with_rule(rule)}} for one in crd["spec"]["versions"]]
+    versions = [
+        version | {"schema": {"openAPIV3Schema": with_rule(rule)}} for version in crd["spec"]["versions"]
+    ]
     return {**crd, "spec": crd["spec"] | {"versions": versions}}

@@ -65,7 +65,7 @@ FINE = (
 
 
 def writes(plan: PlacementPlan) -> list[str]:
-    return [f"{one.verb} {one.kind} {one.name} {one.when}" for one in plan.writes]
+    return [f"{write.verb} {write.kind} {write.name} {write.when}" for write in plan.writes]
 
 
 def test_story_3_as_a_what_if() -> None:
@@ -133,7 +133,7 @@ def test_a_write_is_a_diff() -> None:
 
 def lists(plan: PlacementPlan) -> list[list[str]]:
     """The change of Kueue's list by each write, from its diff: the removed entries, and the new ones."""
-    diffs = [one.diff.splitlines()[2:] for one in plan.writes if one.kind == "MultiKueueConfig"]
+    diffs = [write.diff.splitlines()[2:] for write in plan.writes if write.kind == "MultiKueueConfig"]
     return [[line for line in diff if line[:1] in "+-" and f"- {DEMO2}-" in line] for diff in diffs]
 
 
@@ -158,7 +158,7 @@ def test_a_cluster_that_stands_by_leaves_the_list_later() -> None:
     """With the dispatcher; without retention its object is deleted at once after that."""
     settings = Settings.model_validate({"dispatcher": True, "cluster_retention": "0", "unlist_after": "2h"})
     plan = the_plan(what_if(replace(story_2(), settings=settings), sample(STORY_3)))
-    assert [one for one in writes(plan) if "120 min" in one] == [
+    assert [write for write in writes(plan) if "120 min" in write] == [
         f"apply MultiKueueConfig {DEMO2} 120 min after its last job has ended",
         f"delete MultiKueueCluster {DEMO2}-cluster2 120 min after its last job has ended",
         f"setCondition AdmissionCheck {DEMO2} 120 min after its last job has ended",
@@ -191,7 +191,7 @@ def test_a_decision_that_would_be_another_already_now_is_no_change() -> None:
     decided = ocm_decides(what_if(view, [placement]).after)
     moved = [builders.scores("cluster2", "resource-usage-score", gpuClusterAvailable=99)]
     moved_on = view_of(
-        [one for objects in decided.dump.objects.values() for one in objects if one not in moved], moved
+        [obj for objects in decided.dump.objects.values() for obj in objects if obj not in moved], moved
     )
     labelled = placement | {"metadata": placement["metadata"] | {"labels": {"team": "a"}}}
     plan = the_plan(what_if(moved_on, [labelled]))
@@ -205,7 +205,9 @@ def test_a_decision_that_would_be_another_already_now_is_no_change() -> None:
 def fleet(size: int, *, without: Sequence[int] = (), placement: Raw | None = None) -> HubView:
     """So many clusters in a set, each with credentials but those `without`, and a check of ours."""
     members = [f"c{number:02}" for number in range(size)]
-    clusters = [builders.an(constants.MANAGED_CLUSTER, one, labels={SET_LABEL: "all"}) for one in members]
+    clusters = [
+        builders.an(constants.MANAGED_CLUSTER, member, labels={SET_LABEL: "all"}) for member in members
+    ]
     usable = [one for number, one in enumerate(members) if number not in without]
     return view_of(
         clusters,
@@ -269,7 +271,7 @@ def test_a_secret_that_is_added() -> None:
 def test_a_label_of_a_cluster_reaches_the_placements_that_it_concerns() -> None:
     view = story_2()
     clusters = [one for one in sample("fleet") if one["kind"] == "ManagedCluster"]
-    cluster1 = next(one for one in clusters if one["metadata"]["name"] == "cluster1")
+    cluster1 = next(cluster for cluster in clusters if cluster["metadata"]["name"] == "cluster1")
     cluster1["metadata"]["labels"]["accelerator"] = "nvidia-tesla-t4"
     answer = what_if(view, [cluster1])
     assert answer.objects == (ObjectChange("change", "ManagedCluster", "", "cluster1"),)
@@ -284,12 +286,12 @@ def test_the_parameters_of_a_check_change() -> None:
     view = ocm_decides(story_2(*(stored(one) for one in setup if one["kind"] == "Placement")))
     check = builders.check(DEMO2, "placement-demo1")
     del check["metadata"]["uid"], check["metadata"]["resourceVersion"], check["metadata"]["generation"]
-    plans = {one.plan.name: one.plan for one in what_if(view, [check]).entries}
+    plans = {entry.plan.name: entry.plan for entry in what_if(view, [check]).entries}
     assert plans["placement-demo1"].added == ("cluster1", "cluster2", "cluster3")
     # Kueue's own check names the old list: it stays as it is until that one goes, too.
     assert (plans[DEMO2].removed, plans[DEMO2].order) == ((), ("cluster2", "cluster3"))
     both = [check, builders.multikueue_check("multikueue-demo2", "placement-demo1")]
-    left = {one.plan.name: one.plan for one in what_if(view, both).entries}[DEMO2]
+    left = {entry.plan.name: entry.plan for entry in what_if(view, both).entries}[DEMO2]
     assert (left.removed, left.order) == (("cluster2", "cluster3"), ())
     assert f"delete MultiKueueConfig {DEMO2} at once" in writes(left)
 
@@ -315,10 +317,10 @@ def test_a_placement_that_no_check_names() -> None:
 )
 def test_a_config_that_is_somebody_elses(checks: list[Raw], order: tuple[str, ...]) -> None:
     theirs = builders.foreign_config("p", "theirs", "p-c00")
-    hub = [one for one in fleet(2).dump.objects.values() if one[0]["kind"] != "AdmissionCheck"]
+    hub = [obj for obj in fleet(2).dump.objects.values() if obj[0]["kind"] != "AdmissionCheck"]
     plan = the_plan(what_if(view_of(*hub, theirs, checks), [manifest("p")]))
     assert (plan.decisions, plan.order) == (("c00", "c01"), order)
-    assert [one.verb for one in plan.writes] == ["setCondition"] * len(checks)
+    assert [write.verb for write in plan.writes] == ["setCondition"] * len(checks)
     added = the_plan(what_if(view_of(*hub, theirs), [*checks, manifest("p")])).added
     assert added == (() if checks else ("c00", "c01"))
 
@@ -430,8 +432,8 @@ def test_what_looks_like_a_mishap_is_held_for_a_while() -> None:
     view = ocm_decides(fleet(2, placement=stored(manifest() | {"metadata": named("p")})))
     done = view_of(*view.dump.objects.values(), builders.our_objects("c00", "c01"))
     gone = [
-        {key: value for key, value in one.items() if key != "status"} | {"metadata": moved(one)}
-        for one in done.dump.of(constants.MANAGED_CLUSTER)
+        {key: value for key, value in cluster.items() if key != "status"} | {"metadata": moved(cluster)}
+        for cluster in done.dump.of(constants.MANAGED_CLUSTER)
     ]
     plan = the_plan(what_if(done, gone))
     assert (plan.removed, plan.order) == (("c00", "c01"), ())
@@ -482,7 +484,7 @@ def test_a_field_that_kubectl_apply_does_not_remove(applied: Raw, kept: bool) ->
     }
     warnings = what_if(view_of(stored(changed)), [there]).warnings
     expected = f"write spec.numberOfClusters into Placement kueue-system/{DEMO2}, or remove it there with"
-    assert any(one.startswith(expected) for one in warnings) is kept
+    assert any(warning.startswith(expected) for warning in warnings) is kept
 
 
 def test_the_fields_that_stay_are_one_warning() -> None:
@@ -506,7 +508,7 @@ def test_a_field_stays_in_the_object_of_the_manifests_own_namespace() -> None:
     }
     theirs = patched | {"metadata": patched["metadata"] | {"namespace": "team"}}
     warnings = what_if(view_of(stored(patched), stored(theirs)), [ours, theirs]).warnings
-    kept = [one for one in warnings if one.startswith("write spec.numberOfClusters into")]
+    kept = [warning for warning in warnings if warning.startswith("write spec.numberOfClusters into")]
     assert [one.partition(", or")[0].split()[-1] for one in kept] == [f"kueue-system/{DEMO2}"]
 
 

@@ -57,8 +57,13 @@ def rows(found: dict[str, Any]) -> dict[str, tuple[str, str, float | None, str]]
     """Cluster → filter, reason, points of Headroom, and whether its quota is known."""
     [choice] = found["placements"]
     return {
-        one["cluster"]: (one["filter"], one["reason"], one["points"].get("Headroom"), one["quota"])
-        for one in choice["clusters"]
+        cluster["cluster"]: (
+            cluster["filter"],
+            cluster["reason"],
+            cluster["points"].get("Headroom"),
+            cluster["quota"],
+        )
+        for cluster in choice["clusters"]
     }
 
 

@@ -80,10 +80,11 @@ def test_the_workers_are_registered_and_have_credentials(stack: ExitStack, tmp_p
         with Admin(Login(kubeconfig)) as admin:
             clusters = admin.list(MANAGED_CLUSTER.at("v1"))
             assert {
-                one["metadata"]["name"]: one["status"]["allocatable"]["nvidia.com/gpu"] for one in clusters
+                cluster["metadata"]["name"]: cluster["status"]["allocatable"]["nvidia.com/gpu"]
+                for cluster in clusters
             } == {"cluster1": "4", "cluster2": "4"}
             secrets = [one["metadata"] for one in admin.list(SECRET.at("v1"))]
-            assert [(one["namespace"], one["name"]) for one in secrets] == [
+            assert [(secret["namespace"], secret["name"]) for secret in secrets] == [
                 ("kueue-system", f"multikueue-{name}") for name in CLUSTERS
             ]
     finally:

@@ -223,7 +223,7 @@ def test_nothing_that_is_not_ours_is_touched(hub: MemoryHub, order: list[str]) -
             carry_out(hub, world, action)
 
 
-def may(action: Action, hub: MemoryHub, seen: Snapshot) -> bool:
+def may(action: Action, hub: MemoryHub, snapshot: Snapshot) -> bool:
     found = hub.objects.get((action.kind, "", action.name))
     if not isinstance(action, Apply | Delete):
         return found is not None and found["spec"]["controllerName"] == constants.OUR_CONTROLLER
@@ -232,7 +232,7 @@ def may(action: Action, hub: MemoryHub, seen: Snapshot) -> bool:
     metadata = found["metadata"]
     handed_over = metadata.get("annotations") == ADOPT and isinstance(action, Apply)
     labels = metadata.get("labels", {})
-    mine = labels.get(constants.LABEL_PLACEMENT, seen.name) == seen.name
+    mine = labels.get(constants.LABEL_PLACEMENT, snapshot.name) == snapshot.name
     return handed_over or ("managedFields" in metadata and mine)
 
 

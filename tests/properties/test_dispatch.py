@@ -69,7 +69,7 @@ class Wanted:
             labels={"app": "x"} if self.apart else {},
             pods=gpu_pods(self.size) if self.size else (),
             cluster=f"p-{self.on}" if self.on else "",
-            nominated=[f"p-{one}" for one in self.waits] if not self.on else [],
+            nominated=[f"p-{wait}" for wait in self.waits] if not self.on else [],
             check="Ready",
             mk="Ready" if self.on else "Pending",
         )
@@ -235,7 +235,7 @@ def test_nominations_do_not_flap(
 ) -> None:
     """New labels, quota and order of OCM take no nomination back: only a cluster that leaves does."""
     before = {
-        f"j{n}": tuple(f"p-{one}" for one in job.waits) for n, job in enumerate(scene.jobs) if not job.on
+        f"j{n}": tuple(f"p-{wait}" for wait in job.waits) for n, job in enumerate(scene.jobs) if not job.on
     }
     waits = before | nominations(scene.plan())
     selected = "".join(one for one in order if one in scene.selected)

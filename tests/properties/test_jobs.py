@@ -625,14 +625,14 @@ def test_a_cluster_that_leaves_may_admit_in_the_last_second(dispatcher: str, rem
 # -- what these stories can tell
 
 
-def careless(seen: Snapshot) -> Plan:
+def careless(snapshot: Snapshot) -> Plan:
     """List exactly what is selected, and let every Workload go: what the gate is there to prevent."""
     ready = (
         CheckStateUpdate(workload, OURS, READY, "go")
-        for workload in seen.workloads
+        for workload in snapshot.workloads
         if workload.has_quota and (answer := workload.check_state(OURS)) and answer.state == PENDING
     )
-    return replace(plan(replace(seen, workloads=())), check_state_updates=tuple(ready))
+    return replace(plan(replace(snapshot, workloads=())), check_state_updates=tuple(ready))
 
 
 @pytest.mark.parametrize("dispatcher", [ALL_AT_ONCE, INCREMENTAL])

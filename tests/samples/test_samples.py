@@ -186,7 +186,7 @@ def quota_of(queue: dict[str, Any]) -> dict[str, str]:
     """Resource → nominal quota, of a ClusterQueue with one flavor."""
     [group] = queue["spec"]["resourceGroups"]
     [flavor] = group["flavors"]
-    return {one["name"]: one["nominalQuota"] for one in flavor["resources"]}
+    return {resource["name"]: resource["nominalQuota"] for resource in flavor["resources"]}
 
 
 def test_the_profile_changes_only_an_annotation_of_the_check_of_story_2() -> None:
@@ -274,7 +274,10 @@ def environment(folder: str) -> dict[str, str]:
 
 
 def externals() -> list[ExternalFramework]:
-    names = [one["name"] for one in kueue_config("external-frameworks")["multiKueue"]["externalFrameworks"]]
+    names = [
+        external_framework["name"]
+        for external_framework in kueue_config("external-frameworks")["multiKueue"]["externalFrameworks"]
+    ]
     found = [parse_external(name) for name in names]
     return [one for one in found if isinstance(one, ExternalFramework)]
 
@@ -284,7 +287,7 @@ def test_the_controller_knows_of_the_job_kinds_of_kueue() -> None:
     assert config["featureGates"] == {"MultiKueueAdaptersForCustomJobs": True}
     assert environment("external-frameworks") == {
         "PLACEMENT_AC_FRAMEWORKS": ",".join(config["integrations"]["frameworks"]),
-        "PLACEMENT_AC_EXTERNAL_FRAMEWORKS": ",".join(one.name for one in externals()),
+        "PLACEMENT_AC_EXTERNAL_FRAMEWORKS": ",".join(external.name for external in externals()),
     }
     assert len(externals()) == 2
 
@@ -300,8 +303,12 @@ def test_kueue_follows_the_external_kinds_on_the_hub_and_writes_their_status() -
     [role] = of_kind("ClusterRole", "external-frameworks/kueue-rights.yaml").values()
     verbs = sorted({verb for allowed in VERBS.values() for verb in allowed})
     assert role["rules"] == [
-        {"apiGroups": [one.group], "resources": [one.plural, f"{one.plural}/status"], "verbs": verbs}
-        for one in externals()
+        {
+            "apiGroups": [external.group],
+            "resources": [external.plural, f"{external.plural}/status"],
+            "verbs": verbs,
+        }
+        for external in externals()
     ]
 
 
@@ -345,7 +352,9 @@ def test_no_sample_secret_opens_anything() -> None:
     for secret in of_kind("Secret").values():
         config = yaml.safe_load(secret["stringData"]["kubeconfig"])
         assert all("dummy" in user["user"]["token"] for user in config["users"])
-        assert all(one["cluster"]["server"].endswith(".example.com:6443") for one in config["clusters"])
+        assert all(
+            cluster["cluster"]["server"].endswith(".example.com:6443") for cluster in config["clusters"]
+        )
 
 
 def test_the_readme_names_every_file() -> None:

@@ -69,7 +69,7 @@ def test_the_hub_takes_every_document_of_a_sample(served: Driver, folder: str) -
 
 
 def test_the_samples_are_found() -> None:
-    kinds = {one["kind"] for folder in FOLDERS for one in documents(folder)}
+    kinds = {document["kind"] for folder in FOLDERS for document in documents(folder)}
     assert kinds >= {*JOBS, "Topology", "Placement", "ClusterQueue", "ClusterProfile"}
 
 

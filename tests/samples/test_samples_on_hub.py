@@ -101,9 +101,9 @@ class Stage:
         done = CliRunner().invoke(doctor, given)
         assert done.exit_code in (0, 2), done.output
         wrong: dict[str, list[Object]] = {}
-        for one in json.loads(done.stdout)["findings"]:
-            if one["level"] != "OK" and one["check"] != "shared-connections":
-                wrong.setdefault(one["check"], []).append(one)
+        for finding in json.loads(done.stdout)["findings"]:
+            if finding["level"] != "OK" and finding["check"] != "shared-connections":
+                wrong.setdefault(finding["check"], []).append(finding)
         return wrong
 
     def apply(self, *files: str) -> None:
@@ -126,7 +126,8 @@ class Stage:
     def active(self, plural: str, name: str) -> bool:
         conditions = (self.admin.get(self.admin.kueue(plural, name)) or {}).get("status", {})
         return any(
-            (one["type"], one["status"]) == ("Active", "True") for one in conditions.get("conditions") or ()
+            (condition["type"], condition["status"]) == ("Active", "True")
+            for condition in conditions.get("conditions") or ()
         )
 
     def until_it_works(self, name: str, *clusters: str) -> None:

@@ -38,15 +38,15 @@ class _Ages(dict[Since, float]):
         return super().get(since, default)
 
 
-def checked_plan(seen: Snapshot, targets: TargetClusters | None = None) -> Plan:
+def checked_plan(snapshot: Snapshot, targets: TargetClusters | None = None) -> Plan:
     """Return the plan; an AssertionError names an age that it waits for and does not keep."""
-    if not isinstance(seen.all_ages, dict):  # a preview, for which all time has passed
-        return unchecked_plan(seen, targets)
-    ages = _Ages(seen.all_ages)
-    made = unchecked_plan(replace(seen, all_ages=ages))
+    if not isinstance(snapshot.all_ages, dict):  # a preview, for which all time has passed
+        return unchecked_plan(snapshot, targets)
+    ages = _Ages(snapshot.all_ages)
+    made = unchecked_plan(replace(snapshot, all_ages=ages))
     awaited = {since for since in ages.missed if since.kind not in NOT_AWAITED}
     for since in awaited - made.lasting:
-        later = unchecked_plan(replace(seen, all_ages={**seen.all_ages, since: OLD}))
+        later = unchecked_plan(replace(snapshot, all_ages={**snapshot.all_ages, since: OLD}))
         changed = [name for name in _compared() if getattr(made, name) != getattr(later, name)]
         assert not changed, f"the plan waits for {since} and does not keep it: {changed} would change"
     return made

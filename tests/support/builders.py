@@ -344,12 +344,12 @@ AnyAges = Mapping[Any, float]
 """Ages; a plain name is a cluster that leaves before OCM has settled."""
 
 
-def snapshot(seen: Cache, name: str = "p", ages: AnyAges | None = None, **asked: WorkerCopies) -> Snapshot:
+def snapshot(cache: Cache, name: str = "p", ages: AnyAges | None = None, **asked: WorkerCopies) -> Snapshot:
     marks = {
         k if isinstance(k, Since) else Since(SinceKind.REMOVAL_UNSETTLED, k): age
         for k, age in (ages or {}).items()
     }
-    return seen.snapshot(Key("placement", name), NOW, marks, asked)
+    return cache.snapshot(Key("placement", name), NOW, marks, asked)
 
 
 def selection_of(seen: Snapshot) -> Selection:
@@ -565,10 +565,10 @@ def provisioned_cluster(cluster: str, secret: str = "", of: str = "p", **rest: A
 
 
 def provisioning_inputs(
-    seen: Cache, cluster: str = "a", ages: AnyAges | None = None, now: datetime = NOW
+    cache: Cache, cluster: str = "a", ages: AnyAges | None = None, now: datetime = NOW
 ) -> ProvisioningInputs:
     """The inputs of the plan for a cluster's credentials."""
-    return seen.provisioning_inputs(cluster, now, dict(ages or {}))
+    return cache.provisioning_inputs(cluster, now, dict(ages or {}))
 
 
 def writes(*objects: Any, cluster: str = "a", ages: AnyAges | None = None, **rest: Any) -> list[str]:

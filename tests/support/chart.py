@@ -54,13 +54,13 @@ Key = tuple[str, str, str]
 def comparable(objects: Iterable[Object]) -> dict[Key, Object]:
     """Return the objects by kind, namespace and name, without what Helm's conventions add."""
     found: dict[Key, Object] = {}
-    for one in objects:
-        if one["kind"] == HELM_CREATES or HOOK in one["metadata"].get("annotations", {}):
+    for obj in objects:
+        if obj["kind"] == HELM_CREATES or HOOK in obj["metadata"].get("annotations", {}):
             continue
-        data = one.get("data", {})
+        data = obj.get("data", {})
         data |= {name: yaml.safe_load(data[name]) for name in FILES if name in data}
-        assert key_of(one) not in found
-        found[key_of(one)] = _without_helms(one)
+        assert key_of(obj) not in found
+        found[key_of(obj)] = _without_helms(obj)
     return found
 
 
@@ -128,7 +128,10 @@ def images(overlay: str) -> list[Object]:
     """Return the images of an overlay's Pods as kustomize sets them: ours, and the plugins' with a digest."""
     objects = rendered(overlay)
     ours = re.split("[:@]", controller_of(objects)["image"])[0]
-    plugins = [one["image"].partition("@")[0] for one in pod_of(objects).get("initContainers", ())]
+    plugins = [
+        init_container["image"].partition("@")[0]
+        for init_container in pod_of(objects).get("initContainers", ())
+    ]
     return [
         {"name": ours, "newName": IMAGE, "newTag": TAG},
         *({"name": name, "digest": DIGEST} for name in plugins),

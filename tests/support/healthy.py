@@ -156,7 +156,7 @@ def _objects() -> tuple[Object, ...]:
 
 def _crd(crd: Object) -> Object:
     """A CRD reduced to the fields that `doctor` reads."""
-    versions = [{"name": one["name"], "served": one["served"]} for one in crd["spec"]["versions"]]
+    versions = [{"name": version["name"], "served": version["served"]} for version in crd["spec"]["versions"]]
     return {
         "apiVersion": crd["apiVersion"],
         "kind": crd["kind"],

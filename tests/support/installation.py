@@ -61,7 +61,7 @@ def _rendered(folder: str) -> bytes:
 
 def of(objects: Iterable[Object], kind: str, name: str = NAME) -> Object:
     """Return the only object of that kind and name."""
-    (found,) = (one for one in objects if (one["kind"], one["metadata"]["name"]) == (kind, name))
+    (found,) = (obj for obj in objects if (obj["kind"], obj["metadata"]["name"]) == (kind, name))
     return found
 
 
@@ -83,7 +83,7 @@ def environment_of(objects: Iterable[Object]) -> dict[str, str]:
 def flags_of(objects: Iterable[Object], folder: Path) -> dict[str, str]:
     """Return the flags of the container; the files that it mounts are written to `folder`."""
     objects = list(objects)
-    sources = {one["name"]: one.get("configMap") for one in pod_of(objects)["volumes"]}
+    sources = {volume["name"]: volume.get("configMap") for volume in pod_of(objects)["volumes"]}
     for mount in controller_of(objects)["volumeMounts"]:
         if source := sources[mount["name"]]:
             target = folder / mount["mountPath"].lstrip("/")
@@ -102,7 +102,7 @@ def grants(objects: Iterable[Object]) -> list[tuple[str, str, rbac_rules.RbacRul
     for binding in objects:
         if binding["kind"] in ("RoleBinding", "ClusterRoleBinding"):
             where = binding["metadata"].get("namespace", "")
-            role = next(one for one in objects if _is_role_of(binding, one))
+            role = next(obj for obj in objects if _is_role_of(binding, obj))
             rules = map(rbac_rules.parse_rule, role["rules"])
             found += [(role["metadata"]["name"], where, part) for rule in rules for part in rule.parts()]
     return found

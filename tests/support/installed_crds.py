@@ -87,7 +87,7 @@ def _name(crd: Object) -> str:
 
 
 def _versions(crd: Object) -> list[str]:
-    return [one["name"] for one in crd["spec"]["versions"] if one["served"]]
+    return [version["name"] for version in crd["spec"]["versions"] if version["served"]]
 
 
 def _sent(crd: Object) -> str:
@@ -96,4 +96,4 @@ def _sent(crd: Object) -> str:
 
 def _is_established(crd: Object) -> bool:
     conditions = crd.get("status", {}).get("conditions") or ()
-    return ("Established", "True") in [(one["type"], one["status"]) for one in conditions]
+    return ("Established", "True") in [(condition["type"], condition["status"]) for condition in conditions]

@@ -190,7 +190,9 @@ class Stage:
     def connected(self) -> int:
         """The number of MultiKueueClusters that Kueue reports as connected."""
         items = self.admin.ask("GET", self.admin.kueue("multikueueclusters"))["items"]
-        said = [one for item in items for one in (item.get("status") or {}).get("conditions") or ()]
+        said = [
+            condition for item in items for condition in (item.get("status") or {}).get("conditions") or ()
+        ]
         return sum((one["type"], one["status"]) == ("Active", "True") for one in said)
 
     def owned(self, job: str, manager: str) -> set[str]:

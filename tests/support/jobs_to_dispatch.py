@@ -49,7 +49,7 @@ def cluster(name: str = "a", rank: int = 0, number: int = 1, **rest: Any) -> Clu
 def gpu_pods(*numbers: Any, **others: Any) -> tuple[Raw, ...]:
     """Pod templates, each with so many GPUs, and `others` (such as cpu=1)."""
     amounts = ({GPU: number} | others for number in numbers)
-    return tuple({"spec": {"containers": [{"resources": {"requests": one}}]}} for one in amounts)
+    return tuple({"spec": {"containers": [{"resources": {"requests": amount}}]}} for amount in amounts)
 
 
 def quota(flavor: str, nominal: Any, reserved: Any = 0, borrowable: Any = 0) -> FlavorQuota:

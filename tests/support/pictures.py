@@ -26,7 +26,7 @@ def shown(text: str) -> str:
     return visible(text.replace("\ud800", "?"))
 
 
-def branch(name: str = "demo", **rest: Any) -> CheckStatus:
+def check_status(name: str = "demo", **rest: Any) -> CheckStatus:
     base = CheckStatus(
         name=name,
         active="True",
@@ -47,7 +47,7 @@ def branch(name: str = "demo", **rest: Any) -> CheckStatus:
 def story() -> CheckStatus:
     """cluster2 has taken over from cluster3, where a job still runs."""
     queue = QueueRow("queue", "True", "", ("demo", "multikueue"), ("default/user-queue",), 1, 1)
-    return branch(
+    return check_status(
         clusters=(
             ClusterRow(
                 "cluster2", "listed", rank=1, score=80, credential=Credential("Secret", "s"), connected="True"
@@ -81,17 +81,19 @@ def every_state() -> CheckStatus:
         WorkloadRow("team", long, long, "running", "cluster-2", gpus=2048),
         WorkloadRow("lost", "job", "nowhere", "waiting", nominated=("cluster-2",)),
     )
-    return branch(long, active="False", reason="NoClusterUsable", clusters=rows, queues=(queue,), jobs=jobs)
+    return check_status(
+        long, active="False", reason="NoClusterUsable", clusters=rows, queues=(queue,), jobs=jobs
+    )
 
 
 def nothing() -> CheckStatus:
     """A check whose Placement does not exist."""
-    return branch("lonely", active="Unknown", reason="", placement="nix", config="", stale=True)
+    return check_status("lonely", active="Unknown", reason="", placement="nix", config="", stale=True)
 
 
 def hostile() -> CheckStatus:
     """Every name and message is a script."""
-    return branch(
+    return check_status(
         BAD,
         reason=BAD,
         message=BAD,
@@ -112,12 +114,12 @@ def large(clusters: int = 1000) -> CheckStatus:
         )
         for n in range(clusters)
     ]
-    return branch("large", clusters=tuple(rows))
+    return check_status("large", clusters=tuple(rows))
 
 
-def graph_page(branches: list[CheckStatus]) -> str:
+def graph_page(statuses: list[CheckStatus]) -> str:
     """Return the page of `graph -o html`."""
-    return graph_file(branches, 20, PageSource("https://hub.example", at(0)))
+    return graph_file(statuses, 20, PageSource("https://hub.example", at(0)))
 
 
 # -- timelines

@@ -85,7 +85,7 @@ class Scene:
     def selected(self) -> list[str]:
         """Return the clusters that OCM has decided for."""
         found = (item.get("status", {}) for item in self.admin.list(api.PLACEMENT_DECISION.at("v1beta1")))
-        return [one["clusterName"] for status in found for one in status.get("decisions", ())]
+        return [decision["clusterName"] for status in found for decision in status.get("decisions", ())]
 
     def config(self) -> Object | None:
         return self.admin.get(api.MULTIKUEUE_CONFIG.at("v1beta2"), PLACEMENT)

@@ -680,7 +680,7 @@ def is_kueues(crd: dict[str, Any]) -> bool:
 
 
 def schema_of(crd: dict[str, Any]) -> SchemaNode:
-    (served,) = (one for one in crd["spec"]["versions"] if one["name"] == "v1beta2")
+    (served,) = (version for version in crd["spec"]["versions"] if version["name"] == "v1beta2")
     return SchemaNode(served["schema"]["openAPIV3Schema"])
 
 

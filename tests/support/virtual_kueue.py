@@ -679,7 +679,7 @@ class VirtualKueue:
         workers = {where: self._worker_seen(where, name) for where in order if self.workers[where].known}
         usable = any(self.workers[one].connected for one in order)
         checks = self._checks[name]
-        is_active = all(self._ours_active.get(one, True) for one in checks)
+        is_active = all(self._ours_active.get(check, True) for check in checks)
         return mk.WorkloadInputs(
             workload=self._cached[name],
             job=self._jobs.get(name),
@@ -907,7 +907,7 @@ def _version(item: Obj | None) -> int:
 def _short(workload: Obj) -> str:
     """Return the status as one line, for the log."""
     conditions = (workload.get("status") or {}).get("conditions") or ()
-    parts = [one["type"] for one in conditions if one["status"] == "True"]
+    parts = [condition["type"] for condition in conditions if condition["status"] == "True"]
     parts += [f"{one['name']}={one['state']}" for one in of.checks_of(workload)]
     if names := of.nominated_of(workload):
         parts.append(f"nominated={','.join(names)}")

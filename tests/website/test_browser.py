@@ -133,7 +133,7 @@ def test_it_has_no_errors_and_is_legible(look: Open, name: str) -> None:
         assert seen.page.evaluate("getComputedStyle(document.body).backgroundColor") == ground
         colours = seen.page.evaluate(COLOURS)
         assert len(colours) > 5
-        assert [one for one in colours if contrast(one[1], one[2]) < READABLE] == []
+        assert [colour for colour in colours if contrast(colour[1], colour[2]) < READABLE] == []
 
 
 @pytest.mark.parametrize("name", TREES)

@@ -84,7 +84,7 @@ def test_the_pages_in_chinese_say_so(site: Path) -> None:
 
 def test_the_search_index_has_the_pages_in_chinese(site: Path) -> None:
     index = json.loads((site / "search" / "search_index.json").read_text("utf-8"))
-    (gate,) = (one for one in index["docs"] if one["location"] == "zh/draining.html#闸门")
+    (gate,) = (doc for doc in index["docs"] if doc["location"] == "zh/draining.html#闸门")
     words = re.split(index["config"]["separator"], gate["text"])
     assert {"闸", "门", "placement", "Kueue"} < {word for word in words if word}
 

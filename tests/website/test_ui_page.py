@@ -99,7 +99,7 @@ def test_it_is_legible_and_no_script_gets_in(look: Open, scheme: str) -> None:
     seen.page.locator(".edge").first.wait_for()
     colours = seen.page.evaluate(COLOURS)
     assert len(colours) > 60
-    assert [one for one in colours if contrast(one[1], one[2]) < READABLE] == []
+    assert [colour for colour in colours if contrast(colour[1], colour[2]) < READABLE] == []
     assert seen.page.evaluate("getComputedStyle(document.body).backgroundColor") == SCHEMES[scheme]
     assert HOSTILE in seen.text("#card-placement")
     assert HOSTILE in seen.text("#clusters")

@@ -35,11 +35,11 @@ from placement_ac.core.api.constants import (
     TAINT_UNREACHABLE,
     TOKEN_KEY,
 )
-from placement_ac.core.api.fields import get_dict, get_list, get_str, get_strs, get_value, parse_time
+from placement_ac.core.api.fields import Obj, get_dict, get_list, get_str, get_strs, get_value, parse_time
 from placement_ac.core.api.job_spec import job_spec
 from placement_ac.core.api.label_selector import CLAIM
 from placement_ac.core.api.managed_fields import spec_writer
-from placement_ac.core.api.schemas import Raw, validate
+from placement_ac.core.api.schemas import validate
 from placement_ac.core.kubeconfig.read import read_kubeconfig
 from placement_ac.core.kubeconfig.servers import endpoints
 from placement_ac.core.kubeconfig.source import Unusable, UsableByKueueOnly
@@ -74,7 +74,7 @@ _OWNERS: Final = WeakValueDictionary[tuple[tuple[str, str], ...], _Owners]()
 _APPLIED: Final = WeakValueDictionary[tuple[object, ...], objects.AppliedFields]()
 
 
-def version_of(raw: Raw) -> objects.ObjectVersion:
+def version_of(raw: Obj) -> objects.ObjectVersion:
     m = raw.get("metadata") or {}
     version = m.get("resourceVersion") or ""
     return objects.ObjectVersion(
@@ -82,7 +82,7 @@ def version_of(raw: Raw) -> objects.ObjectVersion:
     )
 
 
-def meta_of(raw: Raw) -> objects.Meta:
+def meta_of(raw: Obj) -> objects.Meta:
     """Read `metadata`; fields that the API server fills in may be missing, those that are there are valid."""
     m = raw.get("metadata") or {}
     return objects.Meta(
@@ -102,14 +102,14 @@ def _those(keys: tuple[str, ...], pairs: Mapping[str, str] | None) -> Mapping[st
     return {key: pairs[key] for key in keys if key in pairs} or _NOTHING if pairs else _NOTHING
 
 
-def check(raw: Raw) -> objects.Check:
+def check(raw: Obj) -> objects.Check:
     spec, problem = validate(schemas.CheckSpec, raw, "spec")
     # A broken `parameters` must not hide whose check it is.
     controller = spec.controller_name if spec else get_str(raw, "spec", "controllerName")
     return objects.Check(meta_of(raw), controller, spec.parameters if spec else None, active_of(raw), problem)
 
 
-def active_of(raw: Raw) -> schemas.Condition | None:
+def active_of(raw: Obj) -> schemas.Condition | None:
     """Return the condition `Active`, whatever the others look like: we must not write the same again."""
     for entry in get_list(raw, "status", "conditions"):
         if entry.get("type") == CONDITION_ACTIVE:
@@ -117,7 +117,7 @@ def active_of(raw: Raw) -> schemas.Condition | None:
     return None
 
 
-def placement(raw: Raw) -> objects.Placement:
+def placement(raw: Obj) -> objects.Placement:
     spec, bad_spec = validate(schemas.PlacementSpec, raw, "spec")
     status, bad_status = validate(schemas.PlacementStatus, raw, "status")
     selected = (status.number_of_selected_clusters or 0) if status and raw.get("status") else None
@@ -142,11 +142,11 @@ def _add_ons(policy: schemas.PrioritizerPolicy) -> tuple[objects.AddOnPrioritize
     )
 
 
-def created_at(raw: Raw) -> datetime | None:
+def created_at(raw: Obj) -> datetime | None:
     return parse_time(str((raw.get("metadata") or {}).get("creationTimestamp")))
 
 
-def cluster_profile(raw: Raw) -> objects.ClusterProfile:
+def cluster_profile(raw: Obj) -> objects.ClusterProfile:
     meta = meta_of(raw)
     status, problem = validate(schemas.ProfileStatus, raw, "status")
     refs = [c.access_ref for c in status.credentials if c.consumer == CONSUMER] if status else []
@@ -154,7 +154,7 @@ def cluster_profile(raw: Raw) -> objects.ClusterProfile:
     secrets = tuple(objects.SecretRef(ref.kind, ref.namespace or meta.namespace, ref.name) for ref in refs)
     servers = {provider.name: endpoints(provider.cluster) for provider in providers if provider.name}
     texts = (*(text for one in refs for text in (one.kind, one.namespace, one.name)), *servers)
-    if not _is_small(chain(texts, *(one.values() for one in servers.values()))):
+    if not _is_small(chain(texts, *(server.values() for server in servers.values()))):
         secrets, servers = (), {}
         problem = (
             f"status: report fewer credentials and accessProviders: at most {KEPT_BYTES:,} bytes are read"
@@ -173,7 +173,7 @@ def _named_by_ocm(meta: objects.Meta) -> str:
     return meta.name if meta.labels.get(LABEL_MANAGER, OCM_MANAGER) == OCM_MANAGER else ""
 
 
-def secret(raw: Raw) -> objects.Secret:
+def secret(raw: Obj) -> objects.Secret:
     text = _kubeconfig(raw.get("data"))
     found = read_kubeconfig(text) if isinstance(text, bytes) else Unusable(text)
     digest = digest_of(text) if isinstance(text, bytes) else ""
@@ -202,7 +202,7 @@ def digest_of(kubeconfig: bytes) -> str:
     return hashlib.sha256(kubeconfig).hexdigest()
 
 
-def account_token(raw: Raw) -> objects.AccountToken:
+def account_token(raw: Obj) -> objects.AccountToken:
     meta, data = meta_of(raw), get_dict(raw, "data")
     try:
         found = base64.b64decode(data.get(TOKEN_KEY) or "", validate=True).decode("ascii")
@@ -213,7 +213,7 @@ def account_token(raw: Raw) -> objects.AccountToken:
     return objects.AccountToken(meta, found, authority, f"has no {missing[0]}" if missing else "")
 
 
-def scores(raw: Raw) -> objects.Scores:
+def scores(raw: Obj) -> objects.Scores:
     status, problem = validate(schemas.ScoreStatus, raw, "status")
     values = {entry.name: entry.value for entry in status.scores} if status else {}
     if not _is_small(values):
@@ -226,7 +226,7 @@ def _is_small(texts: Iterable[str]) -> bool:
     return sum(ENTRY_BYTES + len(text) for text in texts) <= KEPT_BYTES
 
 
-def kueue_object(raw: Raw) -> objects.KueueObject:
+def kueue_object(raw: Obj) -> objects.KueueObject:
     active = active_of(raw)
     return objects.KueueObject(
         meta=meta_of(raw),
@@ -239,14 +239,14 @@ def kueue_object(raw: Raw) -> objects.KueueObject:
     )
 
 
-def checks_listed(queue: Raw) -> frozenset[str]:
+def checks_listed(queue: Obj) -> frozenset[str]:
     """Return the AdmissionChecks that a ClusterQueue lists, in either of Kueue's two fields."""
     rules = get_list(queue, "spec", "admissionChecksStrategy", "admissionChecks")
     named = [rule["name"] for rule in rules if isinstance(rule.get("name"), str)]
     return frozenset((*get_strs(queue, "spec", "admissionChecks"), *named))
 
 
-def flavors_left_out(queue: Raw) -> dict[str, tuple[str, ...]]:
+def flavors_left_out(queue: Obj) -> dict[str, tuple[str, ...]]:
     """Return the checks with `onFlavors` → the ResourceFlavors of the ClusterQueue that each leaves out.
 
     A check without `onFlavors` applies to all, and is not in it.
@@ -260,7 +260,7 @@ def flavors_left_out(queue: Raw) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _owners(raw: Raw) -> Mapping[str, str]:
+def _owners(raw: Obj) -> Mapping[str, str]:
     owners = (raw.get("metadata") or {}).get("ownerReferences")
     if not owners:
         return _NOTHING
@@ -268,7 +268,7 @@ def _owners(raw: Raw) -> Mapping[str, str]:
     return _OWNERS.setdefault(checks, _Owners(checks))
 
 
-def provisioned_object(raw: Raw) -> objects.ProvisionedObject:
+def provisioned_object(raw: Obj) -> objects.ProvisionedObject:
     status, problem = validate(schemas.Conditions, raw, "status")
     conditions = status.conditions if status else ()
     # The first line of each message: the rest of OCM's is advice where to look.
@@ -281,7 +281,7 @@ def provisioned_object(raw: Raw) -> objects.ProvisionedObject:
     )
 
 
-def workload(raw: Raw) -> objects.Workload:
+def workload(raw: Obj) -> objects.Workload:
     status, _ = validate(schemas.WorkloadStatus, raw, "status")
     status = status or _readable(raw)
     conditions = {condition.type: condition.status == "True" for condition in status.conditions}
@@ -309,12 +309,12 @@ def workload(raw: Raw) -> objects.Workload:
     )
 
 
-def workload_with_job(raw: Raw) -> objects.Workload:
+def workload_with_job(raw: Obj) -> objects.Workload:
     """Read one with what it asks of a cluster, and since when it is nominated."""
     return replace(workload(raw), job=job_spec(raw), nominated_since=_nominated_since(raw))
 
 
-def _nominated_since(raw: Raw) -> datetime | None:
+def _nominated_since(raw: Obj) -> datetime | None:
     """Return when a nomination was last written: the time of the manager that both dispatchers use."""
     if not get_value(raw, "status", "nominatedClusterNames"):
         return None
@@ -325,7 +325,7 @@ def _nominated_since(raw: Raw) -> datetime | None:
     return None
 
 
-def _readable(raw: Raw) -> schemas.WorkloadStatus:
+def _readable(raw: Obj) -> schemas.WorkloadStatus:
     """Return the readable parts of a status that does not fit as a whole: above all, where it runs."""
     status = get_dict(raw, "status")
     fields = ("conditions", "admissionChecks", "clusterName", "nominatedClusterNames")
@@ -339,7 +339,7 @@ def _readable(raw: Raw) -> schemas.WorkloadStatus:
 
 
 def managed_cluster(
-    raw: Raw, *, with_server: bool = True, with_labels: bool = True
+    raw: Obj, *, with_server: bool = True, with_labels: bool = True
 ) -> objects.ManagedCluster:
     """Read one; without what nothing needs: the CA of its API server is most of it."""
     spec, _ = validate(schemas.ManagedClusterSpec, raw, "spec")
@@ -357,7 +357,7 @@ def managed_cluster(
     )
 
 
-def dispatch_labels(raw: Raw) -> dict[str, str]:
+def dispatch_labels(raw: Obj) -> dict[str, str]:
     """Return the labels of a ManagedCluster and, with the prefix `claim:`, its ClusterClaims.
 
     Of more than KEPT_BYTES, the first are returned: an agent may report any number of claims.
@@ -376,7 +376,7 @@ def dispatch_labels(raw: Raw) -> dict[str, str]:
     return found
 
 
-def _applied_fields_of(raw: Raw) -> objects.AppliedFields:
+def _applied_fields_of(raw: Obj) -> objects.AppliedFields:
     entries = (raw.get("metadata") or {}).get("managedFields") or ()
     for entry in entries:
         if entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply":

@@ -106,8 +106,8 @@ _KNOWN: Final = WeakKeyDictionary[JobSpec, ref[JobSpec]]()
 def job_spec(raw: Obj) -> JobSpec:
     """Read the spec of a Workload; whatever has another shape counts as absent."""
     podsets = get_list(raw, "spec", "podSets")
-    pods = [get_dict(one, "template", "spec") for one in podsets]
-    metas = [get_dict(raw, "metadata"), *(get_dict(one, "template", "metadata") for one in podsets)]
+    pods = [get_dict(podset, "template", "spec") for podset in podsets]
+    metas = [get_dict(raw, "metadata"), *(get_dict(podset, "template", "metadata") for podset in podsets)]
     queue, counted = get_str(raw, "spec", "queueName"), _counted(raw)
     try:
         _limit("podSets", PODSETS_MAX, len(podsets))
@@ -117,7 +117,7 @@ def job_spec(raw: Obj) -> JobSpec:
                 annotations=_annotations(metas),
                 labels=_labels(metas),
                 nodes=tuple(terms for terms in map(_node_terms, pods) if terms),
-                requests=tuple(filter(None, (_requests(one, counted) for one in podsets))),
+                requests=tuple(filter(None, (_requests(podset, counted) for podset in podsets))),
                 ignored=tuple(islice(dict.fromkeys(_ignored(metas)), _IGNORED_MAX)),
             )
         )
@@ -174,7 +174,7 @@ def _requests(podset: Obj, counted: frozenset[str]) -> Requests:
 def _counted(raw: Obj) -> frozenset[str]:
     """Return the resources for which Kueue has reserved quota on the hub; none before it has."""
     assignments = get_list(raw, "status", "admission", "podSetAssignments")
-    return frozenset(name for one in assignments for name in get_dict(one, "resourceUsage"))
+    return frozenset(name for assignment in assignments for name in get_dict(assignment, "resourceUsage"))
 
 
 def _shared(spec: JobSpec) -> JobSpec:
@@ -202,8 +202,12 @@ def _node_terms(pod: Obj) -> tuple[NodeTerm, ...]:
     selector = _texts(get_dict(pod, "nodeSelector"))
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     alternatives = get_list(pod, "affinity", "nodeAffinity", required, "nodeSelectorTerms")
-    expressions = [one for term in alternatives for one in get_list(term, "matchExpressions")]
-    values = sum(len(one["values"]) for one in expressions if isinstance(one.get("values"), list))
+    expressions = [
+        match_expression for term in alternatives for match_expression in get_list(term, "matchExpressions")
+    ]
+    values = sum(
+        len(expression["values"]) for expression in expressions if isinstance(expression.get("values"), list)
+    )
     size = 2 * len(selector) * max(len(alternatives), 1) + len(expressions) + values
     _limit(
         "keys and values in the requirements of a podSet on nodes", TERMS_MAX, max(size, len(alternatives))
@@ -216,8 +220,12 @@ def _node_terms(pod: Obj) -> tuple[NodeTerm, ...]:
 
 def _requirements(term: Obj) -> NodeTerm:
     return tuple(
-        Requirement(get_str(one, "key"), get_str(one, "operator"), tuple(get_strs(one, "values")))
-        for one in get_list(term, "matchExpressions")
+        Requirement(
+            get_str(match_expression, "key"),
+            get_str(match_expression, "operator"),
+            tuple(get_strs(match_expression, "values")),
+        )
+        for match_expression in get_list(term, "matchExpressions")
     )
 
 

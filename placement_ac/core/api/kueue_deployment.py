@@ -28,4 +28,8 @@ def is_kueue(deployment: Obj) -> bool:
 
 def kueue_deployments(deployments: Iterable[T], namespace: str = "") -> Iterator[T]:
     """Yield Kueue's Deployments in a namespace ("": in all)."""
-    return (one for one in deployments if is_kueue(one) and namespace in ("", key_of(one)[0]))
+    return (
+        deployment
+        for deployment in deployments
+        if is_kueue(deployment) and namespace in ("", key_of(deployment)[0])
+    )

@@ -149,20 +149,20 @@ def _expression(obj: fields.Obj) -> Requirement:
     return Requirement(fields.get_str(obj, "key"), operator, tuple(fields.get_strs(obj, "values")))
 
 
-def _checked(one: Requirement) -> Requirement:
-    has_values = one.operator in ("In", "NotIn")
-    if has_values and not one.values:
+def _checked(requirement: Requirement) -> Requirement:
+    has_values = requirement.operator in ("In", "NotIn")
+    if has_values and not requirement.values:
         raise SelectorError(
             "values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty"
         )
-    if one.values and not has_values:
+    if requirement.values and not has_values:
         raise SelectorError("values: Invalid value: values set must be empty for exists and does not exist")
-    if not _is_label_key(one.key):
-        raise SelectorError(f"key: Invalid value: {one.key!r}: must be a qualified name")
-    for value in one.values:
+    if not _is_label_key(requirement.key):
+        raise SelectorError(f"key: Invalid value: {requirement.key!r}: must be a qualified name")
+    for value in requirement.values:
         if value and not _NAME.fullmatch(value):
             raise SelectorError(f"values: Invalid value: {value!r}: must be a valid label value")
-    return one
+    return requirement
 
 
 def _is_label_key(key: str) -> bool:

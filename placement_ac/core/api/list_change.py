@@ -10,8 +10,8 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from placement_ac.core.api.fields import get_str
-from placement_ac.core.api.schemas import Raw, SlottedModel
+from placement_ac.core.api.fields import Obj, get_str
+from placement_ac.core.api.schemas import SlottedModel
 
 ANNOTATION: Final = "placement-ac.open-cluster-management.io/event"
 SIZE_MAX: Final = 32_768
@@ -64,7 +64,7 @@ def _says(value: object) -> bool:
 _SCHEMA: Final = TypeAdapter(ListChange)
 
 
-def list_change_of(event: Raw) -> ListChange | None:
+def list_change_of(event: Obj) -> ListChange | None:
     """Return the change that an Event carries; None: it carries none that can be read."""
     annotation = get_str(event, "metadata", "annotations", ANNOTATION)
     try:

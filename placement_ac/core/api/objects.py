@@ -27,9 +27,8 @@ from placement_ac.core.api.constants import (
     PLACEMENT,
     Kind,
 )
-from placement_ac.core.api.fields import get_dict, get_str, parse_time
+from placement_ac.core.api.fields import Obj, get_dict, get_str, parse_time
 from placement_ac.core.api.job_spec import NO_JOB, JobSpec
-from placement_ac.core.api.schemas import Raw
 from placement_ac.core.kubeconfig.servers import Endpoints
 
 
@@ -240,7 +239,7 @@ class WritableObject:
     meta: Meta
     owners: Mapping[str, str]
     """The AdmissionChecks that own it: uid → name."""
-    spec: Raw
+    spec: Obj
     applied_fields: AppliedFields
 
     ours: bool = field(init=False, repr=False, compare=False)
@@ -306,7 +305,7 @@ def _draining(meta: Meta) -> Mapping[str, datetime]:
     return {name: since for name, since in entries if since}
 
 
-def _source(spec: Raw) -> tuple[str, str]:
+def _source(spec: Obj) -> tuple[str, str]:
     source = get_dict(spec, "clusterSource") or spec
     if location := get_str(source, "kubeConfig", "location"):
         return get_str(source, "kubeConfig", "locationType") or "Secret", location

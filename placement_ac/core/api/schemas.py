@@ -4,16 +4,15 @@ The shapes of API objects in JSON: pydantic models with the fields that are used
 No I/O, no clock. `validate` returns the problem of a shape that does not fit; it never raises.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
+from placement_ac.core.api.fields import Obj
 from placement_ac.core.api.quantities import milli
 
-Raw = Mapping[str, Any]
 T = TypeVar("T")
 W = TypeVar("W", bound="ApiModel")
 
@@ -271,7 +270,7 @@ class LocalQueueSpec(ApiModel):
     stop_policy: str | None = None
 
 
-def validate(shape: type[W], raw: Raw, field: str) -> tuple[W | None, str]:
+def validate(shape: type[W], raw: Obj, field: str) -> tuple[W | None, str]:
     """Return the shape of `raw[field]`, or None and the problem with it."""
     try:
         return shape.model_validate(raw.get(field) or {}), ""

@@ -22,8 +22,9 @@ from placement_ac.core.api.constants import (
     SETTLE_SECONDS,
 )
 from placement_ac.core.api.decode import created_at, meta_of
+from placement_ac.core.api.fields import Obj
 from placement_ac.core.api.objects import AddOnPrioritizer, Placement, Scores
-from placement_ac.core.api.schemas import ApiModel, Condition, ListOf, Raw, validate
+from placement_ac.core.api.schemas import ApiModel, Condition, ListOf, validate
 from placement_ac.core.api.text import count_text, joined
 from placement_ac.core.decisions.source import (
     DecidedCluster,
@@ -53,7 +54,7 @@ class DecisionStatus(ApiModel):
     decisions: ListOf[DecidedCluster] = ()
 
 
-def read(raw: Raw) -> Decision:
+def read(raw: Obj) -> Decision:
     """Read a PlacementDecision."""
     meta = meta_of(raw)
     status, problem = validate(DecisionStatus, raw, "status")
@@ -71,7 +72,7 @@ def read(raw: Raw) -> Decision:
     )
 
 
-def _owning_placement(raw: Raw) -> str:
+def _owning_placement(raw: Obj) -> str:
     """Return the uid of the owner that is an OCM Placement; "" if there is none."""
     owners = (raw.get("metadata") or {}).get("ownerReferences") or ()
     uids = [
@@ -100,7 +101,7 @@ def decide(
     decisions = [one for one in owned if one not in ignored]
     prioritizers = placement.prioritizers if placement else ()
     clusters = rank(decisions, prioritizers, scores, now)
-    has_scores = any(entry.score for one in decisions for entry in one.decided or ())
+    has_scores = any(entry.score for decision in decisions for entry in decision.decided or ())
     by: RankedBy = "scores" if has_scores else "placement scores" if prioritizers else "groups"
     foreign = [one for one in labelled if one not in owned]
     return Decisions(
@@ -109,14 +110,20 @@ def decide(
         clusters=clusters,
         ranked_by=by,
         scored=frozenset(
-            one.cluster
-            for one in clusters
-            if has_scores or any((one.cluster, each.resource_name) in scores for each in prioritizers)
+            cluster.cluster
+            for cluster in clusters
+            if has_scores or any((cluster.cluster, each.resource_name) in scores for each in prioritizers)
         ),
         is_decided=_is_decided(placement, decisions),
         settle_seconds=_settle_seconds(placement, decisions, now),
-        malformed="; ".join(f"{_label(one)} {one.problem}" for one in decisions if one.problem),
-        unreadable={_label(one): why for one in decisions if (why := one.problem or _without_name(one))},
+        malformed="; ".join(
+            f"{_label(decision)} {decision.problem}" for decision in decisions if decision.problem
+        ),
+        unreadable={
+            _label(decision): why
+            for decision in decisions
+            if (why := decision.problem or _without_name(decision))
+        },
         doubts=(
             *_foreign(placement, foreign),
             *_disagreement(placement, decisions),
@@ -139,7 +146,7 @@ def confirmed(placement: Placement | None, decisions: Sequence[Decision]) -> Seq
     status. OCM writes a decision first and the status a moment later, so another counts for SETTLE_SECONDS.
     """
     named = {name for group in placement.groups for name in group.decisions} if placement else set()
-    return [one for one in decisions if one.meta.name in named] if named else decisions
+    return [decision for decision in decisions if decision.meta.name in named] if named else decisions
 
 
 def _is_ignored(decision: Decision, now: datetime, age: DoubtAge) -> bool:
@@ -268,7 +275,11 @@ def _problems(placement: Placement | None, explained: Collection[str] = ()) -> s
 
 def _fix(placement: Placement | None) -> str:
     """Return what to do if a Placement selects no cluster, by OCM's reason; "" if that says nothing."""
-    fixes = (_FIXES[one.reason] for one in _bad_conditions(placement) if one.reason in _FIXES)
+    fixes = (
+        _FIXES[bad_condition.reason]
+        for bad_condition in _bad_conditions(placement)
+        if bad_condition.reason in _FIXES
+    )
     return next(fixes, "").format(placement.meta.namespace if placement else "")
 
 

@@ -11,8 +11,9 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from placement_ac.core.api.constants import SETTLE_SECONDS, Kind
+from placement_ac.core.api.fields import Obj
 from placement_ac.core.api.objects import Meta, Placement, Scores
-from placement_ac.core.api.schemas import Raw, SlottedModel
+from placement_ac.core.api.schemas import SlottedModel
 
 ScoreTable = Mapping[tuple[str, str], Scores]
 """(cluster, AddOnPlacementScore name) → its scores."""
@@ -107,7 +108,7 @@ class DecisionSource(NamedTuple):
     """A source of decisions: the kind of its objects, and how they are read."""
 
     kind: Kind
-    read: Callable[[Raw], Decision]
+    read: Callable[[Obj], Decision]
     """Returns an object of that kind; a shape that does not fit is a finding, never an exception."""
     confirmed: Callable[[Placement | None, Sequence[Decision]], Sequence[Decision]]
     """Returns those of a Placement's objects that nobody else can have forged."""

@@ -113,7 +113,9 @@ class DispatchCycle:
         steps = (len(clusters) + READING) * (STEPS_PER_CLUSTER + 2 * job.job.size)
         if not _is_compared(job):
             return steps
-        return steps + STEPS_PER_OTHER * (before + sum(len(one.of_queue(queue_of(job))) for one in clusters))
+        return steps + STEPS_PER_OTHER * (
+            before + sum(len(cluster.of_queue(queue_of(job))) for cluster in clusters)
+        )
 
     def has_room(self, job: Workload, name: str) -> bool:
         """Whether a cluster is known to have room for the job now, beside those that wait there."""

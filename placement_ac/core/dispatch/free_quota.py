@@ -45,5 +45,5 @@ class FreeQuota:
 
 def _flavor_for(flavors: Free, asked: int) -> int:
     """Return the index of the first flavor whose nominal quota has room, or else of the one with most."""
-    unused = [one.nominal - one.reserved for one in flavors]
+    unused = [flavor.nominal - flavor.reserved for flavor in flavors]
     return next((at for at, left in enumerate(unused) if left >= asked), unused.index(max(unused)))

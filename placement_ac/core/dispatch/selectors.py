@@ -19,6 +19,6 @@ def parse_selector(text: str) -> tuple[Requirement, ...]:
 
 def limit_terms(requirements: Iterable[Requirement]) -> None:
     """Raise SelectorError if there are more keys and values than are read."""
-    size = sum(1 + len(one.values) for one in requirements)
+    size = sum(1 + len(requirement.values) for requirement in requirements)
     if size > TERMS_MAX:
         raise SelectorError(f"use fewer keys and values: at most {TERMS_MAX} are read, it has {size:,}")

@@ -53,7 +53,7 @@ class DrainPlan(NamedTuple):
 
 
 def plan_drain(
-    seen: Snapshot,
+    snapshot: Snapshot,
     wanted: Collection[str],
     workloads: ConfigWorkloads,
     listed: Mapping[str, str],
@@ -66,25 +66,31 @@ def plan_drain(
     It may have been listed by someone else: jobs may run on it nevertheless.
     `edited`: whether someone has just changed the Placement. `renamed`: clusters that get another name.
     """
-    names = listed_names(seen)
+    names = listed_names(snapshot)
     clusters = {name: cluster for cluster, name in listed.items()}
-    excess = len({*names, *wanted}) - seen.hub.clusters_max
-    stands_by = seen.ages(SinceKind.STANDING_BY)
+    excess = len({*names, *wanted}) - snapshot.hub.clusters_max
+    stands_by = snapshot.ages(SinceKind.STANDING_BY)
     longest_first = sorted(stands_by, key=lambda cluster: (-stands_by[cluster], cluster))
     replaced = {*renamed, *longest_first[: max(excess, 0)]}
-    reopened = _is_reopened(seen)
-    wait, lasting_selection = settling(seen, wanted, edited=edited)
+    reopened = _is_reopened(snapshot)
+    wait, lasting_selection = settling(snapshot, wanted, edited=edited)
     leaving = [
         LeavingCluster(
-            seen, workloads, cluster, name, seconds_left(seen, cluster, wait), reopened, cluster in replaced
+            snapshot,
+            workloads,
+            cluster,
+            name,
+            seconds_left(snapshot, cluster, wait),
+            reopened,
+            cluster in replaced,
         )
         for cluster, name in ((clusters.get(name, name), name) for name in names if name not in wanted)
     ]
     steps = tuple(map(_advance, leaving))
-    held_back, unsure = _held_back(seen, workloads, steps)
-    just_unlisted = _just_unlisted(seen, {clusters.get(name, name) for name in names})
+    held_back, unsure = _held_back(snapshot, workloads, steps)
+    just_unlisted = _just_unlisted(snapshot, {clusters.get(name, name) for name in names})
     # With our dispatcher the gate is closed only while the config is written without a cluster.
-    gated = () if seen.policy.dispatcher else steps
+    gated = () if snapshot.policy.dispatcher else steps
     closing = {step.cluster for step in gated if step.stays and step.state.closes_gate}
     being_unlisted = {step.cluster for step in steps if not step.stays}
     lasting = {
@@ -92,10 +98,10 @@ def plan_drain(
         for step in steps
     }
     lasting |= {GATE_REOPENED_SINCE} if reopened else {GATE_CLOSED_SINCE} if closing else set()
-    lasting |= just_unlisted | _made_ready(seen, workloads, steps)
+    lasting |= just_unlisted | _made_ready(snapshot, workloads, steps)
     waits = [step.requeue_after for step in steps] + [step.settles_in or None for step in steps]
     waits += [
-        *_gate_waits(seen, closing, just_unlisted, reopened=reopened),
+        *_gate_waits(snapshot, closing, just_unlisted, reopened=reopened),
         QUIET_SECONDS if held_back else None,
     ]
     return DrainPlan(
@@ -112,7 +118,7 @@ def _advance(leaving: LeavingCluster) -> DrainStep:
     step = state_of(leaving)
     if not step.stays:
         return step
-    if leaving.running and leaving.seen.policy.dispatcher and step.state is not DrainState.UNREACHABLE:
+    if leaving.running and leaving.snapshot.policy.dispatcher and step.state is not DrainState.UNREACHABLE:
         step = withdraw_waiting(leaving, step)
     return _recover_copies(leaving, step)
 
@@ -122,16 +128,16 @@ def _advance(leaving: LeavingCluster) -> DrainStep:
 
 def _recover_copies(leaving: LeavingCluster, step: DrainStep) -> DrainStep:
     """Make Ready the Workloads that were sent back from here and left a copy, in any state of the cluster."""
-    seen, workloads = leaving.seen, leaving.workloads
+    snapshot, workloads = leaving.snapshot, leaving.workloads
     sent = [w for w in workloads.undecided if w.sent_back_from == step.cluster and w not in step.make_ready]
     if not sent or leaving.obstacle:
         return step
-    left_copy = [w for w in sent if workloads.is_pending(w) and _holds_copy(seen, step, w)]
+    left_copy = [w for w in sent if workloads.is_pending(w) and _holds_copy(snapshot, step, w)]
     not_recorded = [
         w
         for w in sent
         if workloads.is_ready(w)
-        and seen.age(Since(SinceKind.MADE_READY, w.meta.uid)) >= MIN_READY_SECONDS
+        and snapshot.age(Since(SinceKind.MADE_READY, w.meta.uid)) >= MIN_READY_SECONDS
         and w not in step.send_back
     ]
     return step._replace(
@@ -140,7 +146,7 @@ def _recover_copies(leaving: LeavingCluster, step: DrainStep) -> DrainStep:
 
 
 def _held_back(
-    seen: Snapshot, workloads: ConfigWorkloads, steps: Iterable[DrainStep]
+    snapshot: Snapshot, workloads: ConfigWorkloads, steps: Iterable[DrainStep]
 ) -> tuple[dict[str, str], list[str]]:
     """Return the Workloads sent back from a cluster that may still run them, and the clusters to ask."""
     staying = {step.cluster: step for step in steps if step.stays}
@@ -148,65 +154,65 @@ def _held_back(
     ask: list[str] = []
     for workload in filter(workloads.is_pending, workloads.undecided):
         step = staying.get(workload.sent_back_from)
-        if step is None or workload in step.make_ready or _holds_copy(seen, step, workload) is False:
+        if step is None or workload in step.make_ready or _holds_copy(snapshot, step, workload) is False:
             continue
         held[workload.meta.uid] = step.cluster
-        if _is_report_due(seen, step, workload):
+        if _is_report_due(snapshot, step, workload):
             ask.append(step.name)
     return held, ask
 
 
-def _holds_copy(seen: Snapshot, step: DrainStep, workload: Workload) -> bool | None:
+def _holds_copy(snapshot: Snapshot, step: DrainStep, workload: Workload) -> bool | None:
     """Whether the cluster holds a copy; None: it was not asked well after Kueue took the Workload back."""
-    reported = seen.fleet.worker_copies.get(step.name)
+    reported = snapshot.fleet.worker_copies.get(step.name)
     if reported is None or reported.problem or workload.evicted_at is None:
         return None
-    since = (seen.now - workload.evicted_at).total_seconds() - reported.age
+    since = (snapshot.now - workload.evicted_at).total_seconds() - reported.age
     if since < QUIET_SECONDS + 1.0:  # the API gives whole seconds
         return None
     return workload.meta.id in reported.copies
 
 
-def _is_report_due(seen: Snapshot, step: DrainStep, workload: Workload) -> bool:
-    reported = seen.fleet.worker_copies.get(step.name, NO_REPORT)
-    early = not reported.problem and _holds_copy(seen, step, workload) is None
+def _is_report_due(snapshot: Snapshot, step: DrainStep, workload: Workload) -> bool:
+    reported = snapshot.fleet.worker_copies.get(step.name, NO_REPORT)
+    early = not reported.problem and _holds_copy(snapshot, step, workload) is None
     return reported.age > (QUIET_SECONDS if early else COPIES_RETRY_SECONDS)
 
 
 # -- the gate as a whole, and the ages
 
 
-def _is_reopened(seen: Snapshot) -> bool:
+def _is_reopened(snapshot: Snapshot) -> bool:
     """Whether the gate opens for a while: it has been closed for too long, for any clusters."""
-    reopened_for = seen.all_ages.get(GATE_REOPENED_SINCE)
+    reopened_for = snapshot.all_ages.get(GATE_REOPENED_SINCE)
     if reopened_for is not None:
         return reopened_for < GATE_CLOSED_MAX_SECONDS
-    return seen.age(GATE_CLOSED_SINCE) >= waiting_grace(seen) + GATE_CLOSED_MAX_SECONDS
+    return snapshot.age(GATE_CLOSED_SINCE) >= waiting_grace(snapshot) + GATE_CLOSED_MAX_SECONDS
 
 
-def _made_ready(seen: Snapshot, workloads: ConfigWorkloads, steps: Iterable[DrainStep]) -> set[Since]:
+def _made_ready(snapshot: Snapshot, workloads: ConfigWorkloads, steps: Iterable[DrainStep]) -> set[Since]:
     ready = {w.meta.uid for w in workloads.undecided if workloads.is_ready(w)}
-    before = ready & seen.ages(SinceKind.MADE_READY).keys()
+    before = ready & snapshot.ages(SinceKind.MADE_READY).keys()
     now = {workload.meta.uid for step in steps for workload in step.make_ready}
     return {Since(SinceKind.MADE_READY, uid) for uid in before | now}
 
 
-def _just_unlisted(seen: Snapshot, still_listed: Collection[str]) -> set[Since]:
+def _just_unlisted(snapshot: Snapshot, still_listed: Collection[str]) -> set[Since]:
     """Return the clusters that were unlisted just now, from when the list was first seen without them."""
-    now = seen.ages(SinceKind.BEING_UNLISTED).keys() - still_listed
-    ages = seen.ages(SinceKind.JUST_UNLISTED)
+    now = snapshot.ages(SinceKind.BEING_UNLISTED).keys() - still_listed
+    ages = snapshot.ages(SinceKind.JUST_UNLISTED)
     before = {cluster for cluster, age in ages.items() if age < GATE_REOPEN_SECONDS}
     return {Since(SinceKind.JUST_UNLISTED, cluster) for cluster in now | before}
 
 
 def _gate_waits(
-    seen: Snapshot, closing: Collection[str], just_unlisted: Iterable[Since], *, reopened: bool
+    snapshot: Snapshot, closing: Collection[str], just_unlisted: Iterable[Since], *, reopened: bool
 ) -> Iterable[float]:
     """Yield the seconds until the gate opens, closes again or reopens, though nothing else happens."""
-    for since in just_unlisted if seen.workloads else ():  # a Workload that comes later is an event
-        yield GATE_REOPEN_SECONDS - seen.age(since)
+    for since in just_unlisted if snapshot.workloads else ():  # a Workload that comes later is an event
+        yield GATE_REOPEN_SECONDS - snapshot.age(since)
     if reopened:
-        yield GATE_CLOSED_MAX_SECONDS - seen.age(GATE_REOPENED_SINCE)
+        yield GATE_CLOSED_MAX_SECONDS - snapshot.age(GATE_REOPENED_SINCE)
     elif closing:
-        longest = waiting_grace(seen) + GATE_CLOSED_MAX_SECONDS
-        yield max(longest - seen.age(GATE_CLOSED_SINCE), 0.0)
+        longest = waiting_grace(snapshot) + GATE_CLOSED_MAX_SECONDS
+        yield max(longest - snapshot.age(GATE_CLOSED_SINCE), 0.0)

@@ -21,7 +21,7 @@ NO_REPORT: Final = WorkerCopies(age=inf)
 class LeavingCluster:
     """A cluster that is listed and no longer wanted."""
 
-    seen: Snapshot
+    snapshot: Snapshot
     workloads: ConfigWorkloads
     """Those of its config."""
     cluster: str
@@ -46,11 +46,11 @@ class LeavingCluster:
     @property
     def deadline_left(self) -> float | None:
         """Seconds until running Workloads are sent back; None: they are never sent back."""
-        policy, config = self.seen.policy, self.seen.objects.config
+        policy, config = self.snapshot.policy, self.snapshot.objects.config
         if policy.removal == IMMEDIATE or policy.drain_deadline is None:
             return 0.0 if policy.removal == IMMEDIATE else None
         since = config.draining.get(self.name) if config else None
-        drained_for = (self.seen.now - since).total_seconds() if since else 0.0
+        drained_for = (self.snapshot.now - since).total_seconds() if since else 0.0
         return max(0.0, policy.drain_deadline - drained_for)
 
     @property
@@ -63,7 +63,7 @@ class LeavingCluster:
         """Whether it can be left only through the gate, for what runs or else for what waits there."""
         if self.running:
             return self.sends_back
-        return bool(self.seen.workloads) and not self.seen.policy.dispatcher
+        return bool(self.snapshot.workloads) and not self.snapshot.policy.dispatcher
 
     @property
     def is_gated(self) -> bool:
@@ -73,26 +73,28 @@ class LeavingCluster:
     @property
     def is_lost(self) -> bool:
         """Whether its ManagedCluster is deleted, and its name is ours."""
-        has_our_name = self.name == self.seen.hub.multikueue_cluster_name(self.seen.name, self.cluster)
-        return has_our_name and self.cluster in self.seen.fleet.deleted_clusters
+        has_our_name = self.name == self.snapshot.hub.multikueue_cluster_name(
+            self.snapshot.name, self.cluster
+        )
+        return has_our_name and self.cluster in self.snapshot.fleet.deleted_clusters
 
     @property
     def is_just_idle(self) -> bool:
         """Whether jobs have just ended: Kueue cleans up while the cluster is listed."""
-        config, is_stable = self.seen.objects.config, self.seen.policy.unlist_after > 0
-        drained = config is not None and self.name in config.draining and not self.seen.workloads
+        config, is_stable = self.snapshot.objects.config, self.snapshot.policy.unlist_after > 0
+        drained = config is not None and self.name in config.draining and not self.snapshot.workloads
         return drained and not is_stable and self.age(SinceKind.QUIET) < QUIET_SECONDS
 
     def since(self, kind: SinceKind) -> Since:
         return Since(kind, self.cluster)
 
     def age(self, kind: SinceKind) -> float:
-        return self.seen.age(self.since(kind))
+        return self.snapshot.age(self.since(kind))
 
     @property
     def passes_gate(self) -> bool:
         """Whether the gate has been closed for it."""
-        return self.needs_gate and self.since(SinceKind.GATE_CLOSED_FOR) in self.seen.all_ages
+        return self.needs_gate and self.since(SinceKind.GATE_CLOSED_FOR) in self.snapshot.all_ages
 
     @property
     def nears_gate(self) -> bool:
@@ -102,7 +104,7 @@ class LeavingCluster:
     @cached_property
     def to_take_back(self) -> list[Workload]:
         """The Workloads that are Ready though the gate is closed; with our dispatcher, nominated there."""
-        if self.seen.policy.dispatcher:
+        if self.snapshot.policy.dispatcher:
             return self.waiting
         return [w for w in self.workloads.undecided if self.passes_gate and self.workloads.is_ready(w)]
 
@@ -113,13 +115,13 @@ class LeavingCluster:
 
     @property
     def is_disconnected(self) -> bool:
-        observed = self.seen.objects.clusters.get(self.name)
+        observed = self.snapshot.objects.clusters.get(self.name)
         return observed is not None and observed.active is False
 
     @property
     def report(self) -> WorkerCopies:
         """The copies that the cluster reported last."""
-        return self.seen.fleet.worker_copies.get(self.name, NO_REPORT)
+        return self.snapshot.fleet.worker_copies.get(self.name, NO_REPORT)
 
     @property
     def obstacle(self) -> str:
@@ -134,13 +136,13 @@ class LeavingCluster:
     @property
     def is_confirmed_quiet(self) -> bool:
         """Whether the cluster has reported its copies after nothing had been there for a while."""
-        return not self.seen.workloads or self.has_report(self.age(SinceKind.QUIET) - QUIET_SECONDS)
+        return not self.snapshot.workloads or self.has_report(self.age(SinceKind.QUIET) - QUIET_SECONDS)
 
     @cached_property
     def copies(self) -> list[Workload]:
         """The unfinished Workloads of this config of which it holds copies, by a report that counts."""
         counts = self.report.copies and (self.nears_gate or self.is_confirmed_quiet)
-        return [w for w in self.seen.workloads if w.meta.id in self.report.copies] if counts else []
+        return [w for w in self.snapshot.workloads if w.meta.id in self.report.copies] if counts else []
 
     @property
     def copies_placed_elsewhere(self) -> list[Workload]:
@@ -148,7 +150,7 @@ class LeavingCluster:
 
     @property
     def copies_without_our_check(self) -> list[Workload]:
-        copies = () if self.seen.policy.dispatcher else self.copies
+        copies = () if self.snapshot.policy.dispatcher else self.copies
         return [w for w in copies if not w.cluster and not self.workloads.gated(w)]
 
     @property
@@ -164,16 +166,16 @@ class LeavingCluster:
     @property
     def standby_left(self) -> float:
         """Seconds for which it may still stand by; 0 if it must leave."""
-        config = self.seen.objects.config
+        config = self.snapshot.objects.config
         is_asked_to = config is not None and not {self.cluster, self.name}.isdisjoint(config.unlist)
-        if is_asked_to or self.is_replaced or not self.seen.credentials.usable(self.cluster):
+        if is_asked_to or self.is_replaced or not self.snapshot.credentials.usable(self.cluster):
             return 0.0
-        return max(self.seen.policy.unlist_after - self.age(SinceKind.STANDING_BY), 0.0)
+        return max(self.snapshot.policy.unlist_after - self.age(SinceKind.STANDING_BY), 0.0)
 
     @property
     def stands_by(self) -> bool:
         """Whether it stays listed; it leaves after a fresh report: someone else may have nominated it."""
-        seen, has_report = self.seen, self.is_confirmed_quiet
-        if seen.workloads and seen.credentials.usable(self.cluster):
+        snapshot, has_report = self.snapshot, self.is_confirmed_quiet
+        if snapshot.workloads and snapshot.credentials.usable(self.cluster):
             has_report = has_report and self.has_report()
-        return seen.policy.unlist_after > 0 and (self.standby_left > 0 or not has_report)
+        return snapshot.policy.unlist_after > 0 and (self.standby_left > 0 or not has_report)

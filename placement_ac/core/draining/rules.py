@@ -88,7 +88,7 @@ def send_back_running(it: LeavingCluster, step: DrainStep) -> DrainStep:
     send_back = tuple([w for w in it.running if not it.workloads.is_sent_back(w)])
     if not send_back:
         return step
-    cause = "at once" if it.seen.policy.removal == IMMEDIATE else "as the deadline has passed"
+    cause = "at once" if it.snapshot.policy.removal == IMMEDIATE else "as the deadline has passed"
     message = f"cluster {it.cluster} leaves {cause}; sent back"
     to_each = f"sent back from cluster {it.cluster}, which leaves {cause}; it starts again elsewhere"
     event = EventIntent(WORKLOADS_SENT_BACK, message, "answers", send_back, (WORKLOAD_SENT_BACK, to_each))
@@ -97,7 +97,7 @@ def send_back_running(it: LeavingCluster, step: DrainStep) -> DrainStep:
 
 def take_back_waiting(it: LeavingCluster, step: DrainStep) -> DrainStep:
     """Send back those whose grace is over; one placed meanwhile is seen in time, or conflicts."""
-    if it.seen.policy.dispatcher:
+    if it.snapshot.policy.dispatcher:
         return _withdraw(it, step)
     left = [(w, _grace_left(it, w)) for w in it.to_take_back]
     due = tuple([workload for workload, seconds in left if seconds <= 0])
@@ -120,8 +120,8 @@ def make_ready(it: LeavingCluster, step: DrainStep) -> DrainStep:
 
 def keep_standby(it: LeavingCluster, step: DrainStep) -> DrainStep:
     """Keep the ages of a cluster that stands by, also while it is unlisted: the write may fail."""
-    kinds = (SinceKind.STANDING_BY, SinceKind.QUIET) if it.seen.workloads else (SinceKind.STANDING_BY,)
-    return step._replace(lasting=frozenset(map(it.since, kinds if it.seen.policy.unlist_after else ())))
+    kinds = (SinceKind.STANDING_BY, SinceKind.QUIET) if it.snapshot.workloads else (SinceKind.STANDING_BY,)
+    return step._replace(lasting=frozenset(map(it.since, kinds if it.snapshot.policy.unlist_after else ())))
 
 
 def stand_by(it: LeavingCluster, step: DrainStep) -> DrainStep:
@@ -142,7 +142,7 @@ class Rule(NamedTuple):
 # Order matters: a rule may assume that none above it holds.
 RULES: Final = (
     Rule(DrainState.UNLISTED, lambda it: it.is_lost, report_loss),
-    Rule(DrainState.UNREACHABLE, lambda it: it.cluster in it.seen.fleet.unreachable, nothing),
+    Rule(DrainState.UNREACHABLE, lambda it: it.cluster in it.snapshot.fleet.unreachable, nothing),
     Rule(DrainState.SETTLING, lambda it: it.settles_in and not it.running, nothing),
     Rule(DrainState.WITHOUT_OUR_CHECK, lambda it: it.needs_gate and not it.is_gated, nothing),
     Rule(DrainState.GATE_REOPENED, lambda it: it.needs_gate and it.reopened, nothing),
@@ -151,8 +151,8 @@ RULES: Final = (
     Rule(DrainState.SEND_BACK_DUE, lambda it: it.sends_back and not it.must_be_asked, close_gate),
     Rule(DrainState.RUNNING, lambda it: it.running, wait_for_jobs),
     Rule(DrainState.CLEANING_UP, lambda it: it.is_just_idle, confirm_quiet),
-    Rule(DrainState.DISCONNECTED, lambda it: it.seen.workloads and it.is_disconnected, nothing),
-    Rule(DrainState.NOT_ANSWERING, lambda it: it.seen.workloads and it.report.problem, ask_later),
+    Rule(DrainState.DISCONNECTED, lambda it: it.snapshot.workloads and it.is_disconnected, nothing),
+    Rule(DrainState.NOT_ANSWERING, lambda it: it.snapshot.workloads and it.report.problem, ask_later),
     Rule(DrainState.WAITING, lambda it: it.to_take_back, take_back_waiting),
     Rule(DrainState.TAKING_BACK, lambda it: it.passes_gate and not it.is_taken_back, keep_gate_closed),
     Rule(DrainState.PLACED_ELSEWHERE, lambda it: it.copies_placed_elsewhere, leave_gate_open),
@@ -167,25 +167,25 @@ RULES: Final = (
 
 
 def _grace_left(it: LeavingCluster, workload: Workload) -> float:
-    made_ready = it.seen.all_ages.get(Since(SinceKind.MADE_READY, workload.meta.uid))
+    made_ready = it.snapshot.all_ages.get(Since(SinceKind.MADE_READY, workload.meta.uid))
     if made_ready is not None:
         return MIN_READY_SECONDS - made_ready
-    grace, ready_for = waiting_grace(it.seen), _ready_for(it, workload)
+    grace, ready_for = waiting_grace(it.snapshot), _ready_for(it, workload)
     longer = max(grace, MIN_READY_SECONDS)
     if workload.sent_back_from:  # it gets a whole grace in which Kueue need not read another list
-        return longer - min(ready_for, seconds_unchanged(it.seen))
+        return longer - min(ready_for, seconds_unchanged(it.snapshot))
     return max(grace - it.age(SinceKind.GATE_CLOSED_FOR), longer - ready_for)
 
 
-def waiting_grace(seen: Snapshot) -> float:
+def waiting_grace(snapshot: Snapshot) -> float:
     """Return how long a waiting Workload may still be placed. Unit: seconds."""
-    return 0.0 if seen.policy.removal == IMMEDIATE else seen.policy.waiting_grace
+    return 0.0 if snapshot.policy.removal == IMMEDIATE else snapshot.policy.waiting_grace
 
 
 def _ready_for(it: LeavingCluster, workload: Workload) -> float:
     ours = [entry for entry in workload.check_states if entry.check in it.workloads.checks]
     since = [entry.since for entry in ours if entry.state == READY and entry.since]
-    return (it.seen.now - max(since)).total_seconds() if since else float("inf")
+    return (it.snapshot.now - max(since)).total_seconds() if since else float("inf")
 
 
 # -- our dispatcher: Kueue records an admission on a worker a second after it happens, and only while the

@@ -123,15 +123,15 @@ class ConfigWorkloads(NamedTuple):
         return {entry.state for entry in workload.check_states if entry.check in self.checks}
 
 
-def group_workloads(seen: Snapshot) -> ConfigWorkloads:
+def group_workloads(snapshot: Snapshot) -> ConfigWorkloads:
     """Return the Workloads of this config, by where they are."""
     running: dict[str, list[Workload]] = {}
     waiting: dict[str, list[Workload]] = {}
-    for workload in seen.workloads:
+    for workload in snapshot.workloads:
         if workload.cluster:
             running.setdefault(workload.cluster, []).append(workload)
         for name in workload.nominated:
             waiting.setdefault(name, []).append(workload)
-    undecided = tuple([workload for workload in seen.workloads if not workload.cluster])
-    checks = frozenset([check.meta.name for check in seen.checks.ours])
+    undecided = tuple([workload for workload in snapshot.workloads if not workload.cluster])
+    checks = frozenset([check.meta.name for check in snapshot.checks.ours])
     return ConfigWorkloads(checks, running, waiting, undecided)

@@ -215,7 +215,7 @@ def _kind_label(group: str, plural: str, version: str = "") -> str:
 def release_of(deployment: Obj) -> str:
     """Return the release in the tag of a Deployment's image, else in its label; "" when neither has one."""
     containers = get_list(deployment, "spec", "template", "spec", "containers")
-    managers = [one for one in containers if one.get("name") == "manager"] or containers
-    images = (get_str(one, "image").partition("@")[0].rpartition("/")[2] for one in managers)
+    managers = [container for container in containers if container.get("name") == "manager"] or containers
+    images = (get_str(manager, "image").partition("@")[0].rpartition("/")[2] for manager in managers)
     tags = (image.partition(":")[2] for image in images)
     return next(filter(parse_release, (*tags, get_str(deployment, "metadata", "labels", LABEL_RELEASE))), "")

@@ -8,14 +8,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeVar
 
-from placement_ac.core.api.fields import name_of, namespace_of
+from placement_ac.core.api.fields import Obj, name_of, namespace_of
 from placement_ac.core.api.schemas import (
     ApiModel,
     ClusterQueueSpec,
     ClusterQueueStatus,
     Conditions,
     LocalQueueSpec,
-    Raw,
     validate,
 )
 
@@ -96,15 +95,15 @@ class WorkerFacts:
         return self.queues if self.is_fresh and not self.problem else None
 
 
-def worker_facts(local_queues: Iterable[Raw], cluster_queues: Iterable[Raw]) -> WorkerFacts:
+def worker_facts(local_queues: Iterable[Obj], cluster_queues: Iterable[Obj]) -> WorkerFacts:
     """Return the facts of each LocalQueue of a worker.
 
     A worker may say anything: if a field is not as Kueue writes it, nothing is known of the worker, and the
     problem names the field.
     """
     try:
-        by_name = {name_of(one): _cluster_queue(one) for one in cluster_queues}
-        return WorkerFacts(dict(_local_queue(one, by_name) for one in local_queues))
+        by_name = {name_of(cluster_queue): _cluster_queue(cluster_queue) for cluster_queue in cluster_queues}
+        return WorkerFacts(dict(_local_queue(local_queue, by_name) for local_queue in local_queues))
     except _WrongField as wrong:
         return WorkerFacts(problem=str(wrong))
 
@@ -113,7 +112,7 @@ class _WrongField(ValueError):
     """A field of a worker's object is not as Kueue writes it."""
 
 
-def _local_queue(raw: Raw, by_name: dict[str, QueueFacts]) -> tuple[Queue, QueueFacts]:
+def _local_queue(raw: Obj, by_name: dict[str, QueueFacts]) -> tuple[Queue, QueueFacts]:
     spec, status = _read(raw, "LocalQueue", LocalQueueSpec, Conditions)
     facts = by_name.setdefault(spec.cluster_queue, _missing(spec.cluster_queue))
     active = facts.active and _is_active(spec.stop_policy, status)
@@ -125,7 +124,7 @@ def _missing(name: str) -> QueueFacts:
     return QueueFacts(name, active=False, exists=False)
 
 
-def _cluster_queue(raw: Raw) -> QueueFacts:
+def _cluster_queue(raw: Obj) -> QueueFacts:
     spec, status = _read(raw, "ClusterQueue", ClusterQueueSpec, ClusterQueueStatus)
     in_cohort = bool(spec.cohort_name or spec.cohort)
     reserved = {
@@ -151,7 +150,7 @@ def _cluster_queue(raw: Raw) -> QueueFacts:
     )
 
 
-def _read(raw: Raw, kind: str, spec: type[S], status: type[T]) -> tuple[S, T]:
+def _read(raw: Obj, kind: str, spec: type[S], status: type[T]) -> tuple[S, T]:
     """Return both parts of an object. Raises _WrongField."""
     found_spec, wrong_spec = validate(spec, raw, "spec")
     found_status, wrong_status = validate(status, raw, "status")
@@ -162,4 +161,6 @@ def _read(raw: Raw, kind: str, spec: type[S], status: type[T]) -> tuple[S, T]:
 
 def _is_active(stop_policy: str | None, status: Conditions) -> bool:
     stopped = (stop_policy or "None") != "None"
-    return not stopped and not any((one.type, one.status) == ("Active", "False") for one in status.conditions)
+    return not stopped and not any(
+        (condition.type, condition.status) == ("Active", "False") for condition in status.conditions
+    )

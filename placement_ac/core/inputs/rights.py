@@ -310,9 +310,9 @@ def required_rights(
     on = {name: GATES[name] for name in gates}
     on |= {name: gate for name, gate in GATES.items() if gate.default_on.has(kueue)}
     rules = [rule for name in frameworks for rule in FRAMEWORKS[name].rules(kueue, on)]
-    rules += [one.rule for one in externals] if EXTERNAL_SINCE.has(kueue) else []
-    requirements = (*WORKLOADS, *(one for gate in on.values() for one in gate.requirements))
-    rules += [one.rule for one in requirements if one.since.has(kueue)]
+    rules += [external.rule for external in externals] if EXTERNAL_SINCE.has(kueue) else []
+    requirements = (*WORKLOADS, *(requirement for gate in on.values() for requirement in gate.requirements))
+    rules += [requirement.rule for requirement in requirements if requirement.since.has(kueue)]
     rights = {
         Right(group, *resource.partition("/")[::2], verb)
         for rule in rules

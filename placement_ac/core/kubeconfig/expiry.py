@@ -55,7 +55,7 @@ def authorities_lifetime(text: str) -> tuple[str, Lifetime | None]:
     certificates = tuple(_parsed(text)) if text else ()
     last = max(certificates, key=lambda one: one.expires, default=None)
     lifetime = Lifetime(AUTHORITY, last.issued, last.expires) if last else None
-    return "".join(f"{one.pem}\n" for one in certificates), lifetime
+    return "".join(f"{certificate.pem}\n" for certificate in certificates), lifetime
 
 
 def key_pair_lifetime(certificate: str, key: str) -> Lifetime:

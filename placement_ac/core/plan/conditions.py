@@ -38,24 +38,24 @@ from placement_ac.core.selection.probe_schedule import probe_remarks
 from placement_ac.core.selection.selection import ListableCluster
 
 
-def judge(seen: Snapshot, targets: TargetClusters) -> Verdict:
+def judge(snapshot: Snapshot, targets: TargetClusters) -> Verdict:
     """Return the first objection, else the verdict that the objects were generated."""
     for rule in RULES:
-        if objection := rule(seen, targets):
+        if objection := rule(snapshot, targets):
             return objection
-    message = "; ".join((GENERATED, *_remarks(seen, targets)))[:CONDITION_MESSAGE_MAX]
+    message = "; ".join((GENERATED, *_remarks(snapshot, targets)))[:CONDITION_MESSAGE_MAX]
     missing = targets.selection.problems or targets.over_limit or targets.waiting_for_slot
     return Verdict("True", SOME_CLUSTERS_UNUSABLE if missing else ACTIVE, message)
 
 
-def refused_checks(seen: Snapshot) -> dict[str, Verdict]:
+def refused_checks(snapshot: Snapshot) -> dict[str, Verdict]:
     """Return the checks that name another namespace than that of the Placement in use, and why not."""
-    home = seen.choice.named_home
+    home = snapshot.choice.named_home
     why = (
         f"correct the annotation {ANNOTATION_PLACEMENT_NAMESPACE}: all checks of one Placement's name share "
-        f"its MultiKueueConfig, and {home}/{seen.name} is in use"
+        f"its MultiKueueConfig, and {home}/{snapshot.name} is in use"
     )
-    return dict.fromkeys(seen.choice.contradicting, refuse(BAD_PARAMETERS, why))
+    return dict.fromkeys(snapshot.choice.contradicting, refuse(BAD_PARAMETERS, why))
 
 
 def usable_message(targets: TargetClusters) -> str:
@@ -80,18 +80,18 @@ def is_taken(obj: KueueObject | None, placement: str, cluster: str) -> bool:
 # -- the rules
 
 
-def parameters_are_wrong(seen: Snapshot, _: TargetClusters) -> Verdict | None:
-    problem = parameters_problem(seen.checks.ours[0])
-    return refuse(BAD_PARAMETERS, f"{_parameters_fix(seen)}: {problem}") if problem else None
+def parameters_are_wrong(snapshot: Snapshot, _: TargetClusters) -> Verdict | None:
+    problem = parameters_problem(snapshot.checks.ours[0])
+    return refuse(BAD_PARAMETERS, f"{_parameters_fix(snapshot)}: {problem}") if problem else None
 
 
-def placement_is_missing(seen: Snapshot, _: TargetClusters) -> Verdict | None:
-    if seen.decisions.placement:
+def placement_is_missing(snapshot: Snapshot, _: TargetClusters) -> Verdict | None:
+    if snapshot.decisions.placement:
         return None
-    home = seen.choice.named_home
-    spaces = (home,) if home else seen.hub.namespaces
-    looked_for = joined([f"{namespace}/{seen.name}" for namespace in spaces], " or ")
-    if home and home not in seen.hub.namespaces:
+    home = snapshot.choice.named_home
+    spaces = (home,) if home else snapshot.hub.namespaces
+    looked_for = joined([f"{namespace}/{snapshot.name}" for namespace in spaces], " or ")
+    if home and home not in snapshot.hub.namespaces:
         return refuse(
             PLACEMENT_NOT_FOUND,
             f"correct the annotation {ANNOTATION_PLACEMENT_NAMESPACE}, or add {home} to "
@@ -103,23 +103,23 @@ def placement_is_missing(seen: Snapshot, _: TargetClusters) -> Verdict | None:
     )
 
 
-def nothing_is_decided(seen: Snapshot, targets: TargetClusters) -> Verdict | None:
-    malformed = seen.decisions.malformed
+def nothing_is_decided(snapshot: Snapshot, targets: TargetClusters) -> Verdict | None:
+    malformed = snapshot.decisions.malformed
     if targets.selection.is_conclusive and (targets.to_list or not malformed):
         return None
-    where = _placement(seen)
+    where = _placement(snapshot)
     if malformed:
         return refuse(NO_DECISION, f"the decision of {where} cannot be read: {malformed}")
-    finding = f"{seen.decisions.by} has not decided yet for {where}{_quoted(seen.decisions.says)}"
+    finding = f"{snapshot.decisions.by} has not decided yet for {where}{_quoted(snapshot.decisions.says)}"
     return refuse(NO_DECISION, "; ".join((finding, *targets.selection.remarks)))
 
 
-def nothing_is_selected(seen: Snapshot, targets: TargetClusters) -> Verdict | None:
+def nothing_is_selected(snapshot: Snapshot, targets: TargetClusters) -> Verdict | None:
     if targets.to_list or targets.selection.problems or targets.over_limit or targets.waiting_for_slot:
         return None
-    decisions = seen.decisions
+    decisions = snapshot.decisions
     fix = f"{decisions.fix}: " if decisions.fix else ""
-    finding = f"{fix}{_placement(seen)} selects no cluster{_quoted(decisions.says_none)}"
+    finding = f"{fix}{_placement(snapshot)} selects no cluster{_quoted(decisions.says_none)}"
     return refuse(NO_CLUSTER_SELECTED, "; ".join((finding, *targets.selection.remarks, *_draining(targets))))
 
 
@@ -134,32 +134,32 @@ def nothing_is_usable(_: Snapshot, targets: TargetClusters) -> Verdict | None:
     return refuse(NO_CLUSTER_USABLE, "; ".join((finding, *_waiting_for_slot(targets), *_draining(targets))))
 
 
-def name_is_taken(seen: Snapshot, targets: TargetClusters) -> Verdict | None:
+def name_is_taken(snapshot: Snapshot, targets: TargetClusters) -> Verdict | None:
     entries = (*targets.to_list, *targets.renaming)
-    problems = [problem for entry in entries if (problem := cluster_name_conflict(seen, entry))]
-    if is_taken(seen.objects.config, seen.name, ""):
-        problems.insert(0, _conflict(MULTIKUEUE_CONFIG, seen.objects.config, seen.name))
+    problems = [problem for entry in entries if (problem := cluster_name_conflict(snapshot, entry))]
+    if is_taken(snapshot.objects.config, snapshot.name, ""):
+        problems.insert(0, _conflict(MULTIKUEUE_CONFIG, snapshot.objects.config, snapshot.name))
     return refuse(NAME_TAKEN, joined(problems, "; ")) if problems else None
 
 
-def cluster_name_conflict(seen: Snapshot, entry: ListableCluster) -> str:
+def cluster_name_conflict(snapshot: Snapshot, entry: ListableCluster) -> str:
     """Return the fix and the owner of a MultiKueueCluster's name; "" when it is free or ours."""
-    obj = seen.objects.clusters.get(entry.name)
+    obj = snapshot.objects.clusters.get(entry.name)
     # The label that it must have: shared ones name no Placement.
-    if is_taken(obj, "" if is_shared(entry.name, entry.cluster) else seen.name, entry.cluster):
+    if is_taken(obj, "" if is_shared(entry.name, entry.cluster) else snapshot.name, entry.cluster):
         return _conflict(MULTIKUEUE_CLUSTER, obj, entry.name)
-    if not has_name_conflict(seen, entry):
+    if not has_name_conflict(snapshot, entry):
         return ""
-    other = seen.objects.name_conflicts[entry.name]
+    other = snapshot.objects.name_conflicts[entry.name]
     return (
         f"rename one of the Placements: MultiKueueCluster {entry.name} is the name for cluster "
         f"{other.cluster} of Placement {other.placement} as well"
     )
 
 
-def has_name_conflict(seen: Snapshot, entry: ListableCluster) -> bool:
+def has_name_conflict(snapshot: Snapshot, entry: ListableCluster) -> bool:
     """Whether another Placement and cluster, which come first, use the name."""
-    return entry.name in seen.objects.name_conflicts and entry.name not in seen.objects.clusters
+    return entry.name in snapshot.objects.name_conflicts and entry.name not in snapshot.objects.clusters
 
 
 # Order matters: a rule may assume that those above it had no objection.
@@ -196,16 +196,16 @@ def refuse(reason: str, message: str) -> Verdict:
 # -- messages
 
 
-def _parameters_fix(seen: Snapshot) -> str:
+def _parameters_fix(snapshot: Snapshot) -> str:
     return (
         f"set spec.parameters to apiGroup: {OCM_CLUSTER}, kind: {PLACEMENT.kind} "
-        f"and the name of a Placement in namespace {joined(seen.hub.namespaces, ' or ')}"
+        f"and the name of a Placement in namespace {joined(snapshot.hub.namespaces, ' or ')}"
     )
 
 
-def _placement(seen: Snapshot) -> str:
-    placement = seen.decisions.placement
-    return f"{PLACEMENT.kind} {placement.namespace}/{seen.name}" if placement else ""
+def _placement(snapshot: Snapshot) -> str:
+    placement = snapshot.decisions.placement
+    return f"{PLACEMENT.kind} {placement.namespace}/{snapshot.name}" if placement else ""
 
 
 def _conflict(kind: Kind, obj: KueueObject | None, name: str) -> str:
@@ -223,23 +223,23 @@ def _quoted(problems: str) -> str:
     return f" ({problems})" if problems else ""
 
 
-def _remarks(seen: Snapshot, targets: TargetClusters) -> Iterator[str]:
+def _remarks(snapshot: Snapshot, targets: TargetClusters) -> Iterator[str]:
     problems, over_limit = targets.selection.problems, targets.over_limit
     if problems:
         yield f"left out: {_with_first_reason(problems)}"
     if over_limit:
-        limit = f"beyond the {seen.hub.clusters_max} clusters that Kueue takes"
+        limit = f"beyond the {snapshot.hub.clusters_max} clusters that Kueue takes"
         yield f"{len(over_limit)} {limit}: {joined(over_limit)}"
     yield from _waiting_for_slot(targets)
     yield from targets.selection.remarks
-    remarks = probe_remarks(seen, [entry.cluster for entry in targets.to_list])
+    remarks = probe_remarks(snapshot, [entry.cluster for entry in targets.to_list])
     yield from (f"{cluster}: {remark}" for cluster, remark in remarks.items())
-    if lost := disconnected_clusters(seen, targets):
+    if lost := disconnected_clusters(snapshot, targets):
         yield f"not connected: {_with_first_reason(lost)}"
     if targets.mass_loss.held:
         yield targets.mass_loss.why
     yield from _draining(targets)
-    yield from (f"check {check}: {problem}" for check, problem in profile_problems(seen).items())
+    yield from (f"check {check}: {problem}" for check, problem in profile_problems(snapshot).items())
 
 
 def _waiting_for_slot(targets: TargetClusters) -> Iterator[str]:

@@ -112,7 +112,7 @@ Phase = tuple[Action, ...]
 """Writes that do not depend on each other."""
 
 
-def diff(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
+def diff(snapshot: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     """Return the phases still to be done, none of them empty.
 
     A MultiKueueCluster exists before the config lists it (any other is created or repaired after that), and
@@ -121,20 +121,22 @@ def diff(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     Workloads come last: what becomes Ready must find the final config.
     """
     return (
-        phases_through_config(seen, wanted) + phases_after_config(seen, wanted) + preparations(seen, wanted)
+        phases_through_config(snapshot, wanted)
+        + phases_after_config(snapshot, wanted)
+        + preparations(snapshot, wanted)
     )
 
 
-def phases_through_config(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
+def phases_through_config(snapshot: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     """Return the phases up to the config: they put a decision of OCM into effect."""
-    early = _objections(seen, wanted.verdicts)
-    first, _ = _by_urgency(seen, wanted)
-    return _non_empty(early, tuple(_clusters(seen, first)), tuple(_config(seen, wanted.config)))
+    early = _objections(snapshot, wanted.verdicts)
+    first, _ = _by_urgency(snapshot, wanted)
+    return _non_empty(early, tuple(_clusters(snapshot, first)), tuple(_config(snapshot, wanted.config)))
 
 
-def unlists(seen: Snapshot, phases: Iterable[Phase]) -> bool:
+def unlists(snapshot: Snapshot, phases: Iterable[Phase]) -> bool:
     """Whether these phases take a cluster out of the list."""
-    listed = set(seen.objects.listed)
+    listed = set(snapshot.objects.listed)
     configs = (action for phase in phases for action in phase if action.kind is MULTIKUEUE_CONFIG)
     return any(
         isinstance(action, Delete) or not listed.issubset(action.body["spec"]["clusters"])
@@ -143,25 +145,25 @@ def unlists(seen: Snapshot, phases: Iterable[Phase]) -> bool:
     )
 
 
-def repairs(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
+def repairs(snapshot: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     """Return the phase that repairs listed MultiKueueClusters, and creates those with new names."""
-    _, later = _by_urgency(seen, wanted)
-    return _non_empty(tuple(_clusters(seen, later)))
+    _, later = _by_urgency(snapshot, wanted)
+    return _non_empty(tuple(_clusters(snapshot, later)))
 
 
-def preparations(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
+def preparations(snapshot: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     """Return the phase that creates what nobody needs yet: if it fails, no check is concerned."""
-    return _non_empty(tuple(_clusters(seen, wanted.prepared)))
+    return _non_empty(tuple(_clusters(snapshot, wanted.prepared)))
 
 
-def phases_after_config(seen: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
+def phases_after_config(snapshot: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     """Return the phases after the config."""
-    turned_false = {action.name for action in _objections(seen, wanted.verdicts)}
-    others = [check for check in seen.checks.ours if check.meta.name not in turned_false]
-    return repairs(seen, wanted) + _non_empty(
-        tuple(_superfluous(seen, wanted)),
-        tuple(_conditions(others, wanted.verdicts, seen)),
-        tuple(_check_states(seen, wanted.check_state_updates)),
+    turned_false = {action.name for action in _objections(snapshot, wanted.verdicts)}
+    others = [check for check in snapshot.checks.ours if check.meta.name not in turned_false]
+    return repairs(snapshot, wanted) + _non_empty(
+        tuple(_superfluous(snapshot, wanted)),
+        tuple(_conditions(others, wanted.verdicts, snapshot)),
+        tuple(_check_states(snapshot, wanted.check_state_updates)),
         tuple(Nominate(workload, clusters) for workload, clusters in wanted.nominations),
     )
 
@@ -170,24 +172,24 @@ def _non_empty(*phases: Phase) -> tuple[Phase, ...]:
     return tuple([phase for phase in phases if phase])
 
 
-def _objections(seen: Snapshot, verdicts: Mapping[str, Verdict]) -> tuple[SetCondition, ...]:
+def _objections(snapshot: Snapshot, verdicts: Mapping[str, Verdict]) -> tuple[SetCondition, ...]:
     objections = {name: verdict for name, verdict in verdicts.items() if verdict.status == "False"}
-    turn = [check for check in seen.checks.ours if check.active is None or check.active.status != "False"]
-    return tuple(_conditions(turn, objections, seen))
+    turn = [check for check in snapshot.checks.ours if check.active is None or check.active.status != "False"]
+    return tuple(_conditions(turn, objections, snapshot))
 
 
-def conditions(seen: Snapshot, verdicts: Mapping[str, Verdict]) -> Phase:
+def conditions(snapshot: Snapshot, verdicts: Mapping[str, Verdict]) -> Phase:
     """Return the conditions alone, for when the objects could not be written."""
-    return tuple(_conditions(seen.checks.ours, verdicts, seen))
+    return tuple(_conditions(snapshot.checks.ours, verdicts, snapshot))
 
 
 # -- objects
 
 
-def _by_urgency(seen: Snapshot, wanted: Plan) -> tuple[list[WantedCluster], list[WantedCluster]]:
+def _by_urgency(snapshot: Snapshot, wanted: Plan) -> tuple[list[WantedCluster], list[WantedCluster]]:
     """Return the MultiKueueClusters that the config is about to list, and all others."""
-    config = seen.objects.config
-    old = set(config.listed).intersection(seen.objects.clusters) if config else set()
+    config = snapshot.objects.config
+    old = set(config.listed).intersection(snapshot.objects.clusters) if config else set()
     new = set(wanted.config.clusters if wanted.config else ()) - old
     return (
         [cluster for cluster in wanted.clusters if cluster.name in new],
@@ -195,28 +197,28 @@ def _by_urgency(seen: Snapshot, wanted: Plan) -> tuple[list[WantedCluster], list
     )
 
 
-def _clusters(seen: Snapshot, wanted: Iterable[WantedCluster]) -> Iterable[Apply]:
+def _clusters(snapshot: Snapshot, wanted: Iterable[WantedCluster]) -> Iterable[Apply]:
     for cluster in wanted:
-        observed = seen.objects.clusters.get(cluster.name)
+        observed = snapshot.objects.clusters.get(cluster.name)
         labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_CLUSTER: cluster.cluster}
         if not is_shared(cluster.name, cluster.cluster):
-            labels[LABEL_PLACEMENT] = seen.name
+            labels[LABEL_PLACEMENT] = snapshot.name
         unchanged_spec = dict(observed.spec) if observed else {}
-        spec = source_spec(cluster.source, seen.hub) if cluster.source else unchanged_spec
+        spec = source_spec(cluster.source, snapshot.hub) if cluster.source else unchanged_spec
         if not is_same(observed, labels, cluster.owners, spec):
-            body = body_of(cluster.name, labels, cluster.owners, observed, seen.hub)
+            body = body_of(cluster.name, labels, cluster.owners, observed, snapshot.hub)
             yield Apply(MULTIKUEUE_CLUSTER, body | {"spec": spec}, observed)
 
 
-def _config(seen: Snapshot, wanted: WantedConfig | None) -> Iterable[Action]:
-    observed = seen.objects.config
+def _config(snapshot: Snapshot, wanted: WantedConfig | None) -> Iterable[Action]:
+    observed = snapshot.objects.config
     if wanted is None:
         # Labels are easily copied with an object, managed fields are not.
-        mine = observed and observed.applied_fields.applied and observed.placement in ("", seen.name)
+        mine = observed and observed.applied_fields.applied and observed.placement in ("", snapshot.name)
         if observed and mine and not observed.meta.deleting:
             meta = observed.meta
             yield Delete(MULTIKUEUE_CONFIG, meta.name, meta.uid, version=meta.resource_version)
-    elif write := _config_write(wanted, observed, seen.hub):
+    elif write := _config_write(wanted, observed, snapshot.hub):
         yield write
 
 
@@ -238,10 +240,10 @@ def _config_write(wanted: WantedConfig, observed: KueueObject | None, hub: HubFa
     return Apply(MULTIKUEUE_CONFIG, body, observed)
 
 
-def _superfluous(seen: Snapshot, wanted: Plan) -> Iterable[Delete]:
+def _superfluous(snapshot: Snapshot, wanted: Plan) -> Iterable[Delete]:
     keep = {cluster.name for cluster in (*wanted.clusters, *wanted.prepared)} | wanted.retained
     keep.update(wanted.config.clusters if wanted.config else ())
-    for obj in removable_clusters(seen):
+    for obj in removable_clusters(snapshot):
         if obj.meta.name not in keep and not obj.meta.deleting:
             yield Delete(MULTIKUEUE_CLUSTER, obj.meta.name, obj.meta.uid)
 
@@ -304,12 +306,12 @@ def body_of(
 
 
 def _conditions(
-    checks: Iterable[Check], verdicts: Mapping[str, Verdict], seen: Snapshot
+    checks: Iterable[Check], verdicts: Mapping[str, Verdict], snapshot: Snapshot
 ) -> Iterable[SetCondition]:
     for check in checks:
         verdict = verdicts.get(check.meta.name)
         if verdict and not _is_set(check, verdict):
-            yield SetCondition(check.meta.name, check.meta.uid, _condition(check, verdict, seen))
+            yield SetCondition(check.meta.name, check.meta.uid, _condition(check, verdict, snapshot))
 
 
 def _is_set(check: Check, verdict: Verdict) -> bool:
@@ -322,10 +324,10 @@ def _is_set(check: Check, verdict: Verdict) -> bool:
     )
 
 
-def _condition(check: Check, verdict: Verdict, seen: Snapshot) -> Body:
+def _condition(check: Check, verdict: Verdict, snapshot: Snapshot) -> Body:
     active = check.active
     turned = active is None or active.status != verdict.status or not active.last_transition_time
-    when = format_time(seen.now) if turned or not active else active.last_transition_time
+    when = format_time(snapshot.now) if turned or not active else active.last_transition_time
     return {
         "type": CONDITION_ACTIVE,
         "status": verdict.status,
@@ -339,22 +341,22 @@ def _condition(check: Check, verdict: Verdict, seen: Snapshot) -> Body:
 # -- Workloads
 
 
-def _check_states(seen: Snapshot, updates: Iterable[CheckStateUpdate]) -> Iterable[SetCheckStates]:
+def _check_states(snapshot: Snapshot, updates: Iterable[CheckStateUpdate]) -> Iterable[SetCheckStates]:
     """Yield one write per Workload: two on the same version would be in conflict."""
     by_workload: dict[tuple[str, str], list[CheckStateUpdate]] = {}
     for update in updates:
         by_workload.setdefault(update.workload.meta.id, []).append(update)
     for together in by_workload.values():
-        yield SetCheckStates(together[0].workload, tuple(_entry(update, seen) for update in together))
+        yield SetCheckStates(together[0].workload, tuple(_entry(update, snapshot) for update in together))
 
 
-def _entry(update: CheckStateUpdate, seen: Snapshot) -> Body:
+def _entry(update: CheckStateUpdate, snapshot: Snapshot) -> Body:
     before = update.workload.check_state(update.check)
     since = before.since if before and before.state == update.state else None
     entry: Body = {
         "name": update.check,
         "state": update.state,
-        "lastTransitionTime": format_time(since or seen.now),
+        "lastTransitionTime": format_time(since or snapshot.now),
         "message": update.message,
     }
     if update.requeue_after is not None:

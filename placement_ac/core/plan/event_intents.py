@@ -89,13 +89,15 @@ def undone_event(message: str) -> PostableEvent:
     return PostableEvent(WRITES_UNDONE, message, lasts=True)
 
 
-def reverted_events(seen: Snapshot, done: Iterable[Action]) -> Iterator[PostableEvent]:
+def reverted_events(snapshot: Snapshot, done: Iterable[Action]) -> Iterator[PostableEvent]:
     """Yield the events about changes of others that were changed back, on the object and on the checks."""
     for action in done:
         observed = action.observed if isinstance(action, Apply) else None
         if isinstance(observed, KueueObject) and (who := observed.applied_fields.changed_by):
             what = f"the spec of {action.kind.kind} {observed.meta.name}"
-            message = f"{_what_to_change(seen, observed)} instead: what {who} changed in {what} was reverted"
+            message = (
+                f"{_what_to_change(snapshot, observed)} instead: what {who} changed in {what} was reverted"
+            )
             yield PostableEvent(MANUAL_CHANGE_REVERTED, message, lasts=False)
             yield PostableEvent(MANUAL_CHANGE_REVERTED, message, False, observed, action.kind)
 
@@ -112,21 +114,21 @@ def dispatch_events(wanted: Plan, done: Iterable[Action]) -> Iterator[PostableEv
         yield PostableEvent(ANNOTATION_IGNORED, problem, lasts=True, about=workload)
 
 
-def _what_to_change(seen: Snapshot, obj: KueueObject) -> str:
+def _what_to_change(snapshot: Snapshot, obj: KueueObject) -> str:
     if obj.cluster:
         return f"change the credentials of cluster {obj.cluster}"
-    where = f"{seen.decisions.placement.namespace}/" if seen.decisions.placement else ""
-    return f"change Placement {where}{seen.name}"
+    where = f"{snapshot.decisions.placement.namespace}/" if snapshot.decisions.placement else ""
+    return f"change Placement {where}{snapshot.name}"
 
 
 # -- events about the list
 
 
 def config_events(
-    seen: Snapshot, targets: TargetClusters, wanted: WantedConfig | None
+    snapshot: Snapshot, targets: TargetClusters, wanted: WantedConfig | None
 ) -> tuple[EventIntent, ...]:
     """Return the events to post when the list is written: one per reason, however many clusters."""
-    config = seen.objects.config
+    config = snapshot.objects.config
     before, drained = (config.listed, config.draining) if config else ((), {})
     after, draining = (wanted.clusters, wanted.draining) if wanted else ((), {})
     live = [name for name in before if name not in drained]
@@ -135,23 +137,23 @@ def config_events(
     removed = [name for name in before if name not in after]
     if config and config.applied_fields.changed_by and not config.applied_fields.clusters:
         # `reverted_events` tells of the changes that somebody else has made in the list.
-        added = [name for name in added if name in before or not _was_listed(seen, name)]
-        removed = [name for name in removed if _was_listed(seen, name)]
+        added = [name for name in added if name in before or not _was_listed(snapshot, name)]
+        removed = [name for name in removed if _was_listed(snapshot, name)]
     events = (
-        _selected(seen, targets, added) if not live else _added(seen, targets, added, drained),
-        _draining(seen, targets, [name for name in draining if name not in drained]),
+        _selected(snapshot, targets, added) if not live else _added(snapshot, targets, added, drained),
+        _draining(snapshot, targets, [name for name in draining if name not in drained]),
         _drained(targets, [name for name in drained if name in stays and name not in draining]),
-        _removed(seen, targets, removed, drained),
+        _removed(snapshot, targets, removed, drained),
     )
     return tuple(filter(None, events))
 
 
-def _was_listed(seen: Snapshot, name: str) -> bool:
+def _was_listed(snapshot: Snapshot, name: str) -> bool:
     """Whether the controller had listed a MultiKueueCluster: it exists, and has not left the list."""
-    return name in seen.objects.clusters and Since(SinceKind.RETAINED, name) not in seen.all_ages
+    return name in snapshot.objects.clusters and Since(SinceKind.RETAINED, name) not in snapshot.all_ages
 
 
-def unusable_clusters(seen: Snapshot, targets: TargetClusters) -> DueEvents:
+def unusable_clusters(snapshot: Snapshot, targets: TargetClusters) -> DueEvents:
     """Return the event about selected clusters that cannot be used, listed for now or not.
 
     While credentials are made, one reason follows another: only a reason that lasts gives an event.
@@ -166,27 +168,27 @@ def unusable_clusters(seen: Snapshot, targets: TargetClusters) -> DueEvents:
     what = "selected cluster cannot" if len(reasons) == 1 else "selected clusters cannot"
     message = f"{len(reasons)} {what} be used: {named_with_reasons(reasons)}"
     since = Since(SinceKind.CLUSTERS_UNUSABLE, message)
-    left = UNUSABLE_SECONDS - seen.age(since)
+    left = UNUSABLE_SECONDS - snapshot.age(since)
     if left > 0:
         return DueEvents(lasting=frozenset({since}), requeue_after=left)
     return DueEvents((EventIntent(CLUSTER_UNUSABLE, message),), lasting=frozenset({since}))
 
 
-def _selected(seen: Snapshot, targets: TargetClusters, names: Collection[str]) -> EventIntent | None:
-    message = f"{count_text(len(names), 'cluster')}, {_by(seen)}"
+def _selected(snapshot: Snapshot, targets: TargetClusters, names: Collection[str]) -> EventIntent | None:
+    message = f"{count_text(len(names), 'cluster')}, {_by(snapshot)}"
     return _list_event(CLUSTERS_SELECTED, message, "added", _to_list(targets, names))
 
 
 def _added(
-    seen: Snapshot, targets: TargetClusters, names: Collection[str], drained: Collection[str]
+    snapshot: Snapshot, targets: TargetClusters, names: Collection[str], drained: Collection[str]
 ) -> EventIntent | None:
-    message = f"{count_text(len(names), 'cluster')} more, {_by(seen)}"
+    message = f"{count_text(len(names), 'cluster')} more, {_by(snapshot)}"
     return _list_event(CLUSTER_ADDED, message, "added", _to_list(targets, names, drained))
 
 
-def _by(seen: Snapshot) -> str:
-    where = f"{seen.decisions.placement.namespace}/" if seen.decisions.placement else ""
-    return f"by Placement {where}{seen.name}"
+def _by(snapshot: Snapshot) -> str:
+    where = f"{snapshot.decisions.placement.namespace}/" if snapshot.decisions.placement else ""
+    return f"by Placement {where}{snapshot.name}"
 
 
 def _to_list(
@@ -211,26 +213,26 @@ def _list_event(
 ) -> EventIntent | None:
     """Return the event about these clusters, as text and as data; None: there are none."""
     reasons = {
-        one.name: "; ".join(filter(None, (one.cause, one.state)))
-        or (f"score {one.score}" if one.score else "")
-        for one in clusters
+        cluster.name: "; ".join(filter(None, (cluster.cause, cluster.state)))
+        or (f"score {cluster.score}" if cluster.score else "")
+        for cluster in clusters
     }
     whole = f"{message}: {named_with_reasons(reasons)}{end}"
     data = ListChange(change, tuple(clusters))
     return EventIntent(reason, whole, "list", change=data) if clusters else None
 
 
-def _draining(seen: Snapshot, targets: TargetClusters, names: Collection[str]) -> EventIntent | None:
+def _draining(snapshot: Snapshot, targets: TargetClusters, names: Collection[str]) -> EventIntent | None:
     steps = [step for step in targets.drain.staying if step.name in names]
     clusters = [
         ClusterChange(
-            step.cluster, cause=_cause(seen, targets, step.cluster), state=_drain_message(targets, step)
+            step.cluster, cause=_cause(snapshot, targets, step.cluster), state=_drain_message(targets, step)
         )
         for step in steps
     ]
     verb = "drains" if len(clusters) == 1 else "drain"
     runs = any(targets.workloads.running.get(step.name) for step in steps)
-    policy = f"; {_removal_message(seen)}" if runs else ""
+    policy = f"; {_removal_message(snapshot)}" if runs else ""
     message = f"{count_text(len(clusters), 'cluster')} {verb}"
     return _list_event(CLUSTER_DRAINING, message, "draining", clusters, policy)
 
@@ -250,8 +252,8 @@ def _drain_message(targets: TargetClusters, step: DrainStep) -> str:
     return f"{count_text(running, 'Workload')} {'runs' if running == 1 else 'run'} there"
 
 
-def _removal_message(seen: Snapshot) -> str:
-    policy = seen.policy
+def _removal_message(snapshot: Snapshot) -> str:
+    policy = snapshot.policy
     if policy.removal == IMMEDIATE:
         return "Workloads are sent back at once"
     if policy.drain_deadline is None:
@@ -260,23 +262,23 @@ def _removal_message(seen: Snapshot) -> str:
 
 
 def _removed(
-    seen: Snapshot, targets: TargetClusters, names: Collection[str], drained: Collection[str]
+    snapshot: Snapshot, targets: TargetClusters, names: Collection[str], drained: Collection[str]
 ) -> EventIntent | None:
     of = {name: cluster for cluster, name in targets.listed.items()}
     clusters = []
     for name in names:
         cluster = of.get(name, name)
         state = "drained" if name in drained else "nothing ran there"
-        is_gone = cluster in seen.fleet.deleted_clusters
-        cause = _cause(seen, targets, cluster)
+        is_gone = cluster in snapshot.fleet.deleted_clusters
+        cause = _cause(snapshot, targets, cluster)
         clusters.append(ClusterChange(cluster, cause=cause, state="" if is_gone else state))
     verb = "is" if len(clusters) == 1 else "are"
     message = f"{count_text(len(clusters), 'cluster')} {verb} no longer listed"
     return _list_event(CLUSTER_REMOVED, message, "removed", clusters)
 
 
-def _cause(seen: Snapshot, targets: TargetClusters, cluster: str) -> str:
-    if cluster in seen.fleet.deleted_clusters:
+def _cause(snapshot: Snapshot, targets: TargetClusters, cluster: str) -> str:
+    if cluster in snapshot.fleet.deleted_clusters:
         return "its ManagedCluster is gone"
     if any(entry.cluster == cluster for entry in targets.renaming):
         return "its MultiKueueCluster gets another name"
@@ -298,14 +300,14 @@ def named_with_reasons(reasons: Mapping[str, str]) -> str:
 # -- credentials that expire soon
 
 
-def expiry_warnings(seen: Snapshot, clusters: Iterable[WantedCluster]) -> DueEvents:
+def expiry_warnings(snapshot: Snapshot, clusters: Iterable[WantedCluster]) -> DueEvents:
     """Return the warnings about the credentials of the clusters to list."""
-    warnings, times, now = [], [], seen.now
+    warnings, times, now = [], [], snapshot.now
     for cluster in clusters:
         source = cluster.source
         if source is None or source.expires is None:
             continue
-        warn_at = _warn_at(source.expires, source.issued, seen.policy.expiry_warning)
+        warn_at = _warn_at(source.expires, source.issued, snapshot.policy.expiry_warning)
         times.append(warn_at if warn_at > now else source.expires)
         if warn_at <= now < source.expires:
             credentials = f"the credentials of cluster {cluster.cluster} in {source.kind} {source.name}"

@@ -31,9 +31,9 @@ class FactQuestions:
     requeue_after: float | None = None
 
 
-def askable_workers(seen: Snapshot, targets: TargetClusters) -> frozenset[str]:
+def askable_workers(snapshot: Snapshot, targets: TargetClusters) -> frozenset[str]:
     """Return the MultiKueueClusters that get jobs and whose workers can be asked."""
-    clusters, listed = seen.objects.clusters, set(seen.objects.listed)
+    clusters, listed = snapshot.objects.clusters, set(snapshot.objects.listed)
     return frozenset(
         entry.name
         for entry in targets.to_list
@@ -41,43 +41,43 @@ def askable_workers(seen: Snapshot, targets: TargetClusters) -> frozenset[str]:
         and entry.name in clusters
         and clusters[entry.name].active
         and clusters[entry.name].source[0] in _READABLE
-        and entry.cluster not in seen.fleet.unreachable
+        and entry.cluster not in snapshot.fleet.unreachable
     )
 
 
-def is_awaited(seen: Snapshot, name: str) -> bool:
+def is_awaited(snapshot: Snapshot, name: str) -> bool:
     """Whether a worker has not answered lately, and its answer is worth a short wait."""
-    return not _has_answered(seen, name) and seen.age(_since(name)) < FACTS_WAIT_SECONDS
+    return not _has_answered(snapshot, name) and snapshot.age(_since(name)) < FACTS_WAIT_SECONDS
 
 
-def fact_questions(seen: Snapshot, names: Collection[str]) -> FactQuestions:
+def fact_questions(snapshot: Snapshot, names: Collection[str]) -> FactQuestions:
     """Return which of these MultiKueueClusters are to be asked now, and when to look again."""
     ask, lasting, waits = [], [], []
     for name in sorted(names):
-        if not _has_answered(seen, name):
+        if not _has_answered(snapshot, name):
             ask.append(name)
             lasting.append(_since(name))
-            waits.append(FACTS_WAIT_SECONDS - seen.age(lasting[-1]))
-        elif (age := seen.fleet.queue_facts[name].age) >= FACTS_AGAIN_SECONDS:
+            waits.append(FACTS_WAIT_SECONDS - snapshot.age(lasting[-1]))
+        elif (age := snapshot.fleet.queue_facts[name].age) >= FACTS_AGAIN_SECONDS:
             ask.append(name)
         else:
             waits.append(FACTS_AGAIN_SECONDS - age)
     return FactQuestions(tuple(ask), frozenset(lasting), soonest([left for left in waits if left > 0]))
 
 
-def workloads_on(seen: Snapshot, names: Collection[str]) -> dict[str, WorkloadsThere]:
+def workloads_on(snapshot: Snapshot, names: Collection[str]) -> dict[str, WorkloadsThere]:
     """Return MultiKueueCluster → the Workloads that it runs, and those that wait for it."""
     running: dict[str, set[str]] = {name: set() for name in names}
     waiting: dict[str, set[str]] = {name: set() for name in names}
-    for workload in seen.workloads if names else ():
+    for workload in snapshot.workloads if names else ():
         for name in (workload.cluster,) if workload.cluster else workload.nominated:
             if name in running:
                 (running if workload.cluster else waiting)[name].add(workload.meta.uid)
     return {name: WorkloadsThere(frozenset(running[name]), frozenset(waiting[name])) for name in names}
 
 
-def _has_answered(seen: Snapshot, name: str) -> bool:
-    facts = seen.fleet.queue_facts.get(name)
+def _has_answered(snapshot: Snapshot, name: str) -> bool:
+    facts = snapshot.fleet.queue_facts.get(name)
     return facts is not None and facts.is_fresh
 
 

@@ -23,15 +23,15 @@ from placement_ac.core.plan.turns import turn
 class JobFit:
     """Ranks the clusters for one Workload after the other; each knows the nominations of those before it."""
 
-    def __init__(self, seen: Snapshot, targets: TargetClusters) -> None:
-        self._seen = seen
-        self._profiles = {check.meta.name: profile_of(seen, check)[0] for check in seen.checks.ours}
-        self._default = default_profile(seen)[0]
-        policy, clusters = seen.policy, tuple(_clusters(seen, targets))
+    def __init__(self, snapshot: Snapshot, targets: TargetClusters) -> None:
+        self._seen = snapshot
+        self._profiles = {check.meta.name: profile_of(snapshot, check)[0] for check in snapshot.checks.ours}
+        self._default = default_profile(snapshot)[0]
+        policy, clusters = snapshot.policy, tuple(_clusters(snapshot, targets))
         self._cycle = DispatchCycle(clusters, policy.plugins, policy.report_plugin_problem)
-        self._askable = askable_workers(seen, targets)
-        undecided = [one for one in targets.workloads.undecided if _is_judged(seen, one)]
-        self.turn = turn(seen, undecided, self._cycle.cost)
+        self._askable = askable_workers(snapshot, targets)
+        undecided = [one for one in targets.workloads.undecided if _is_judged(snapshot, one)]
+        self.turn = turn(snapshot, undecided, self._cycle.cost)
 
     def ranking(self, workload: Workload) -> Ranking:
         """Return the clusters that fit the Workload, best first."""
@@ -89,34 +89,34 @@ def round_since(workload: Workload) -> Since:
     return Since(SinceKind.NOMINATION_ROUND, f"{workload.meta.uid}/{len(workload.nominated)}")
 
 
-def round_left(seen: Snapshot, workload: Workload) -> float:
+def round_left(snapshot: Snapshot, workload: Workload) -> float:
     """Return the seconds until the next round; a restart of the controller does not begin it anew."""
     if not workload.nominated:
-        return seen.policy.round_timeout
+        return snapshot.policy.round_timeout
     since = workload.nominated_since
-    on_hub = (seen.now - since).total_seconds() if since else 0.0
-    return seen.policy.round_timeout - max(seen.age(round_since(workload)), on_hub)
+    on_hub = (snapshot.now - since).total_seconds() if since else 0.0
+    return snapshot.policy.round_timeout - max(snapshot.age(round_since(workload)), on_hub)
 
 
-def _is_judged(seen: Snapshot, workload: Workload) -> bool:
+def _is_judged(snapshot: Snapshot, workload: Workload) -> bool:
     """Whether it has quota, and no nomination or a round that is near (with `retry_waiting_after`: any)."""
-    policy = seen.policy
+    policy = snapshot.policy
     if not (workload.has_quota and workload.active):
         return False
     waits = not workload.nominated or policy.retry_waiting_after is not None
-    return waits or round_left(seen, workload) <= FACTS_WAIT_SECONDS
+    return waits or round_left(snapshot, workload) <= FACTS_WAIT_SECONDS
 
 
-def job_fit(seen: Snapshot, targets: TargetClusters) -> JobFit | None:
+def job_fit(snapshot: Snapshot, targets: TargetClusters) -> JobFit | None:
     """Return what ranks the clusters; None if Kueue's own dispatcher does."""
-    return JobFit(seen, targets) if seen.policy.dispatcher else None
+    return JobFit(snapshot, targets) if snapshot.policy.dispatcher else None
 
 
-def _clusters(seen: Snapshot, targets: TargetClusters) -> Iterator[Cluster]:
+def _clusters(snapshot: Snapshot, targets: TargetClusters) -> Iterator[Cluster]:
     """Yield the clusters to which jobs may be sent, in the Placement's order, with what is known of them."""
     running, waiting = targets.workloads.running, targets.workloads.waiting
     for rank, entry in enumerate(targets.to_list):
-        labels = MappingProxyType(seen.fleet.labels.get(entry.cluster, {}))
+        labels = MappingProxyType(snapshot.fleet.labels.get(entry.cluster, {}))
         run, wait = list(running.get(entry.name, ())), list(waiting.get(entry.name, ()))
         yield Cluster(
             entry.name,
@@ -124,47 +124,47 @@ def _clusters(seen: Snapshot, targets: TargetClusters) -> Iterator[Cluster]:
             rank,
             len(targets.to_list),
             labels,
-            {key: labels.get(source) for key, source in seen.policy.node_labels.items()},
+            {key: labels.get(source) for key, source in snapshot.policy.node_labels.items()},
             run,
             wait,
-            seen.fleet.last_by_group,
-            *_facts(seen, entry.name, run, wait),  # the queues, and who came since they were read
+            snapshot.fleet.last_by_group,
+            *_facts(snapshot, entry.name, run, wait),  # the queues, and who came since they were read
         )
 
 
 def _facts(
-    seen: Snapshot, name: str, running: Iterable[Workload], waiting: Collection[Workload]
+    snapshot: Snapshot, name: str, running: Iterable[Workload], waiting: Collection[Workload]
 ) -> tuple[Mapping[Queue, QueueFacts] | None, list[Workload], int]:
     """Return the queues of a worker, if they are known, the Workloads there that take more of them,
     and how many came since.
     """
-    facts = seen.fleet.queue_facts.get(name)
+    facts = snapshot.fleet.queue_facts.get(name)
     if facts is None or facts.known is None:
         return None, [], 0
     came = [one for one in running if one.meta.uid not in facts.then.running]
     return facts.known, [*waiting, *came], sum(one.meta.uid not in facts.then.waiting for one in waiting)
 
 
-def profile_of(seen: Snapshot, check: Check) -> tuple[Profile, str]:
+def profile_of(snapshot: Snapshot, check: Check) -> tuple[Profile, str]:
     """Return the profile of a check, and what is wrong with its annotation; the default then counts."""
     text = check.meta.annotations.get(ANNOTATION_DISPATCH_PROFILE, "").strip()
     if not text:
-        return default_profile(seen)[0], ""
+        return default_profile(snapshot)[0], ""
     try:
-        return parse_profile(text, seen.policy.plugins), ""
+        return parse_profile(text, snapshot.policy.plugins), ""
     except ProfileError as error:
-        return default_profile(seen)[0], f"correct the annotation {ANNOTATION_DISPATCH_PROFILE}: {error}"
+        return default_profile(snapshot)[0], f"correct the annotation {ANNOTATION_DISPATCH_PROFILE}: {error}"
 
 
-def default_profile(seen: Snapshot) -> tuple[Profile, str]:
+def default_profile(snapshot: Snapshot) -> tuple[Profile, str]:
     """Return the profile of the settings, and why it cannot be used; a controller does not start then."""
     try:
-        return parse_profile(seen.policy.dispatch_profile, seen.policy.plugins), ""
+        return parse_profile(snapshot.policy.dispatch_profile, snapshot.policy.plugins), ""
     except ProfileError as error:
         return parse_profile(RANKED), str(error)
 
 
-def profile_problems(seen: Snapshot) -> Mapping[str, str]:
+def profile_problems(snapshot: Snapshot) -> Mapping[str, str]:
     """Return check → what is wrong with its profile."""
-    problems = {check.meta.name: profile_of(seen, check)[1] for check in seen.checks.ours}
-    return {name: problem for name, problem in problems.items() if problem and seen.policy.dispatcher}
+    problems = {check.meta.name: profile_of(snapshot, check)[1] for check in snapshot.checks.ours}
+    return {name: problem for name, problem in problems.items() if problem and snapshot.policy.dispatcher}

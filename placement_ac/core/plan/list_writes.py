@@ -14,17 +14,19 @@ from placement_ac.core.inputs.state import Snapshot
 from placement_ac.core.plan.diff import Action, Apply
 
 
-def list_writes(seen: Snapshot, done: Iterable[Action]) -> tuple[int, ...]:
+def list_writes(snapshot: Snapshot, done: Iterable[Action]) -> tuple[int, ...]:
     """Return, for each of these writes that changed a list, the requests to workers that it causes."""
-    before = seen.objects.config
+    before = snapshot.objects.config
     if before is None:
         return ()
     configs = (one for one in done if isinstance(one, Apply) and one.kind is MULTIKUEUE_CONFIG)
     lists = (tuple(config.body["spec"]["clusters"]) for config in configs)
-    return tuple(kueue_workloads(seen) * len(names) for names in lists if names != before.listed)
+    return tuple(kueue_workloads(snapshot) * len(names) for names in lists if names != before.listed)
 
 
-def kueue_workloads(seen: Snapshot) -> int:
+def kueue_workloads(snapshot: Snapshot) -> int:
     """Return the number of unfinished Workloads that Kueue reconciles when the list changes."""
-    checks = {check.meta.name for check in seen.checks.multikueue}
-    return sum(any(entry.check in checks for entry in one.check_states) for one in seen.workloads)
+    checks = {check.meta.name for check in snapshot.checks.multikueue}
+    return sum(
+        any(entry.check in checks for entry in workload.check_states) for workload in snapshot.workloads
+    )

@@ -45,22 +45,22 @@ class Nominations:
     requeue_after: float | None = None
 
 
-def nominate(seen: Snapshot, targets: TargetClusters, fit: JobFit | None) -> Nominations:
+def nominate(snapshot: Snapshot, targets: TargetClusters, fit: JobFit | None) -> Nominations:
     """Return the nominations of every Workload of this config that no cluster runs.
 
     `fit` None: Kueue's own dispatcher nominates.
     """
     if fit is None:
         return Nominations()
-    eligible = eligible_clusters(seen, targets)
+    eligible = eligible_clusters(snapshot, targets)
     nominations, unfit, lasting, waits = [], [], set(), []
     refused: list[Refusals] = []
     asked_about: set[str] = set()
     awaiting: set[str] = set()
     waiting_for_room: dict[str, str] = {}
-    for case in _cases(seen, targets, eligible):
+    for case in _cases(snapshot, targets, eligible):
         workload, more, deferred = case.workload, case.more, fit.defers(case.workload)
-        asked = frozenset[str]() if deferred else _asked_about(seen, fit, case, eligible)
+        asked = frozenset[str]() if deferred else _asked_about(snapshot, fit, case, eligible)
         asked_about |= asked
         is_awaiting = deferred or (case.is_new and fit.awaits(asked))
         if is_awaiting:
@@ -70,19 +70,19 @@ def nominate(seen: Snapshot, targets: TargetClusters, fit: JobFit | None) -> Nom
             refused.append(refusals)
             if problem:
                 unfit.append((workload, problem))
-        number = seen.policy.step_size if case.due else case.withdrawn
+        number = snapshot.policy.step_size if case.due else case.withdrawn
         new = _best(fit, workload, more)[:number] if more and number and not is_awaiting else []
         wanted = (*case.kept, *new)[:NOMINATED_MAX]
         if wanted != workload.nominated:
             nominations.append((workload, wanted))
             fit.nominated(workload, wanted[len(case.kept) :])
-        elif len(waiting_for_room) < WORKLOAD_WRITES_AT_ONCE and (text := _waits_for(fit, case, seen)):
+        elif len(waiting_for_room) < WORKLOAD_WRITES_AT_ONCE and (text := _waits_for(fit, case, snapshot)):
             waiting_for_room[workload.meta.uid] = text
         if workload.nominated:
             lasting.add(case.since)  # its subject has their count: a write begins anew
         if more and workload.nominated:
             waits += [left for left in (case.left - FACTS_WAIT_SECONDS, case.left) if left > 0]
-    questions = fact_questions(seen, asked_about)
+    questions = fact_questions(snapshot, asked_about)
     return Nominations(
         tuple(nominations),
         tuple(unfit),
@@ -95,7 +95,7 @@ def nominate(seen: Snapshot, targets: TargetClusters, fit: JobFit | None) -> Nom
     )
 
 
-def _waits_for(fit: JobFit, case: "_Case", seen: Snapshot) -> str:
+def _waits_for(fit: JobFit, case: "_Case", snapshot: Snapshot) -> str:
     """Return where a nominated Workload waits, what is short there, and when the next round comes.
 
     "": there may be room, or our entry says it already for these nominations.
@@ -104,28 +104,28 @@ def _waits_for(fit: JobFit, case: "_Case", seen: Snapshot) -> str:
     cluster, what = fit.shortage(workload) if workload.nominated else ("", "")
     others = f" and {len(workload.nominated) - 1} more" if len(workload.nominated) > 1 else ""
     where = f"{WAITS_FOR}{cluster}{others}: "
-    entries = _our_ready_entries(seen, workload) if what else ()
+    entries = _our_ready_entries(snapshot, workload) if what else ()
     if all(entry.message.startswith(where) for entry in entries):
         return ""
-    next_round = seen.now + timedelta(seconds=max(case.left, 0.0))
+    next_round = snapshot.now + timedelta(seconds=max(case.left, 0.0))
     goes_on = bool(case.more) and bool(_best(fit, workload, case.more))
     then = f"next round at {next_round:%H:%M:%SZ}" if goes_on else "no other cluster fits"
-    return f"{where}at {seen.now:%H:%M:%SZ}, {what}; {then}"
+    return f"{where}at {snapshot.now:%H:%M:%SZ}, {what}; {then}"
 
 
-def _our_ready_entries(seen: Snapshot, workload: Workload) -> list[AdmissionCheckState]:
-    ours = {check.meta.name for check in seen.checks.ours}
-    return [one for one in workload.check_states if one.check in ours and one.state == READY]
+def _our_ready_entries(snapshot: Snapshot, workload: Workload) -> list[AdmissionCheckState]:
+    ours = {check.meta.name for check in snapshot.checks.ours}
+    return [state for state in workload.check_states if state.check in ours and state.state == READY]
 
 
-def _asked_about(seen: Snapshot, fit: JobFit, case: "_Case", eligible: frozenset[str]) -> frozenset[str]:
+def _asked_about(snapshot: Snapshot, fit: JobFit, case: "_Case", eligible: frozenset[str]) -> frozenset[str]:
     """Return the workers whose quota matters: for the next round, and to say why the Workload waits."""
     others = eligible.difference(case.kept)
     about = fit.asks_about(case.workload) & others if case.asks and others else frozenset[str]()
-    entries = _our_ready_entries(seen, case.workload) if case.kept else ()
+    entries = _our_ready_entries(snapshot, case.workload) if case.kept else ()
     if all(entry.message.startswith(WAITS_FOR) for entry in entries):
         return about
-    facts = seen.fleet.queue_facts
+    facts = snapshot.fleet.queue_facts
     there = (name for name in case.kept if name not in facts or not facts[name].problem)
     return about | fit.askable(case.workload, there)
 
@@ -172,14 +172,14 @@ class _Case(NamedTuple):
         return self.is_new or (bool(self.more) and self.left <= FACTS_WAIT_SECONDS)
 
 
-def _cases(seen: Snapshot, targets: TargetClusters, eligible: frozenset[str]) -> Iterator[_Case]:
+def _cases(snapshot: Snapshot, targets: TargetClusters, eligible: frozenset[str]) -> Iterator[_Case]:
     denominated = _by_workload((step.name, step.denominate) for step in targets.drain.steps)
     made_ready = _by_workload((step.name, step.make_ready) for step in targets.drain.steps)
     for workload in targets.workloads.undecided:
         uid = workload.meta.uid
-        kept = _kept(seen, workload, denominated.get(uid, ()), made_ready.get(uid, ()))
-        more = eligible.difference(kept) if _may_be_dispatched(seen, workload) else frozenset[str]()
-        yield _Case(workload, tuple(kept), more, round_since(workload), round_left(seen, workload))
+        kept = _kept(snapshot, workload, denominated.get(uid, ()), made_ready.get(uid, ()))
+        more = eligible.difference(kept) if _may_be_dispatched(snapshot, workload) else frozenset[str]()
+        yield _Case(workload, tuple(kept), more, round_since(workload), round_left(snapshot, workload))
 
 
 def _by_filter(refused: Sequence[Refusals]) -> Mapping[str, int]:
@@ -194,29 +194,31 @@ def _by_filter(refused: Sequence[Refusals]) -> Mapping[str, int]:
 
 
 def _kept(
-    seen: Snapshot, workload: Workload, denominated: Collection[str], made_ready: Iterable[str]
+    snapshot: Snapshot, workload: Workload, denominated: Collection[str], made_ready: Iterable[str]
 ) -> list[str]:
     """Return its nominations without clusters that leave or are no longer listed."""
-    kept = [name for name in workload.nominated if name in seen.objects.listed and name not in denominated]
+    kept = [
+        name for name in workload.nominated if name in snapshot.objects.listed and name not in denominated
+    ]
     return kept + [name for name in made_ready if name not in kept]
 
 
-def eligible_clusters(seen: Snapshot, targets: TargetClusters) -> frozenset[str]:
+def eligible_clusters(snapshot: Snapshot, targets: TargetClusters) -> frozenset[str]:
     """Return the usable clusters that Kueue sees and is connected to.
 
     One that gets another name is not among them while its old one leaves.
     """
     leaving = {step.name for step in targets.drain.staying if step.state is not DrainState.NOT_ANSWERING}
     names = [entry.name for entry in targets.to_list if entry.name not in leaving]
-    clusters, listed = seen.objects.clusters, set(seen.objects.listed)
+    clusters, listed = snapshot.objects.clusters, set(snapshot.objects.listed)
     return frozenset(
         [name for name in names if name in listed and name in clusters and clusters[name].active]
     )
 
 
-def _may_be_dispatched(seen: Snapshot, workload: Workload) -> bool:
+def _may_be_dispatched(snapshot: Snapshot, workload: Workload) -> bool:
     """Whether Kueue's own check is the only one that is not Ready yet."""
-    multikueue = {check.meta.name for check in seen.checks.multikueue}
+    multikueue = {check.meta.name for check in snapshot.checks.multikueue}
     states = {entry.check: entry.state for entry in workload.check_states}
     return (
         workload.has_quota

@@ -43,20 +43,20 @@ class RetainedClusters:
         return frozenset(since.subject for since in self.lasting)
 
 
-def owners_of(seen: Snapshot) -> dict[str, str]:
+def owners_of(snapshot: Snapshot) -> dict[str, str]:
     """Return the AdmissionChecks that use the config, uid → name: it lives as long as any of them."""
-    checks = (*seen.checks.ours, *seen.checks.multikueue, *seen.checks.former)
+    checks = (*snapshot.checks.ours, *snapshot.checks.multikueue, *snapshot.checks.former)
     return {check.meta.uid: check.meta.name for check in checks}
 
 
-def target_objects(seen: Snapshot, targets: TargetClusters) -> TargetObjects:
+def target_objects(snapshot: Snapshot, targets: TargetClusters) -> TargetObjects:
     """List every usable cluster, and after them those that drain."""
-    owners, staying = owners_of(seen), targets.drain.staying
+    owners, staying = owners_of(snapshot), targets.drain.staying
     wanted = {entry.name for entry in targets.to_list}
     leaving = [step for step in staying if step.name not in wanted]
     settling = [step.name for step in leaving if step.settles_in]
     ordered = order_names(
-        seen, targets.to_list, [step.name for step in leaving if not step.settles_in], settling
+        snapshot, targets.to_list, [step.name for step in leaving if not step.settles_in], settling
     )
     renaming = [entry for entry in targets.renaming if entry.name not in wanted]
     clusters = [
@@ -64,13 +64,13 @@ def target_objects(seen: Snapshot, targets: TargetClusters) -> TargetObjects:
     ]
     ours = targets.listed.values()
     for step in leaving:
-        source = seen.credentials.usable(step.cluster)
-        if step.name in ours and (source or step.name in seen.objects.clusters):
+        source = snapshot.credentials.usable(step.cluster)
+        if step.name in ours and (source or step.name in snapshot.objects.clusters):
             clusters.append(_wanted(step.name, step.cluster, source, owners))
     return TargetObjects(
-        _target_config(seen, targets, ordered.names, owners),
+        _target_config(snapshot, targets, ordered.names, owners),
         tuple(clusters),
-        tuple(_prepared_clusters(seen, owners, {cluster.name for cluster in clusters})),
+        tuple(_prepared_clusters(snapshot, owners, {cluster.name for cluster in clusters})),
         ordered.lasting,
         ordered.requeue_after,
     )
@@ -84,37 +84,37 @@ def _wanted(
 
 
 def _prepared_clusters(
-    seen: Snapshot, owners: Mapping[str, str], others: Collection[str]
+    snapshot: Snapshot, owners: Mapping[str, str], others: Collection[str]
 ) -> Iterator[WantedCluster]:
     """Yield MultiKueueClusters for clusters that may be selected later, so that Kueue is connected then."""
-    for cluster, source in seen.credentials.prepared.items():
-        name = seen.hub.multikueue_cluster_name(seen.name, cluster)
-        label = "" if is_shared(name, cluster) else seen.name
-        is_free = name not in others and not is_taken(seen.objects.clusters.get(name), label, cluster)
+    for cluster, source in snapshot.credentials.prepared.items():
+        name = snapshot.hub.multikueue_cluster_name(snapshot.name, cluster)
+        label = "" if is_shared(name, cluster) else snapshot.name
+        is_free = name not in others and not is_taken(snapshot.objects.clusters.get(name), label, cluster)
         if isinstance(source, CredentialSource) and is_free and not name_problem(cluster, name):
             yield _wanted(name, cluster, source, owners)
 
 
 def _target_config(
-    seen: Snapshot, targets: TargetClusters, names: tuple[str, ...], owners: Mapping[str, str]
+    snapshot: Snapshot, targets: TargetClusters, names: tuple[str, ...], owners: Mapping[str, str]
 ) -> WantedConfig | None:
-    observed = seen.objects.config
+    observed = snapshot.objects.config
     known = observed.draining if observed and observed.ours else {}
-    draining = {step.name: known.get(step.name, seen.now) for step in _recorded(targets)}
-    if len(names) > seen.hub.clusters_max and observed:
+    draining = {step.name: known.get(step.name, snapshot.now) for step in _recorded(targets)}
+    if len(names) > snapshot.hub.clusters_max and observed:
         # Kueue's limit has shrunk: nothing can be written before enough clusters can leave together.
         names = observed.listed
-    return _config(seen, names, owners, draining) if names else None
+    return _config(snapshot, names, owners, draining) if names else None
 
 
 def _config(
-    seen: Snapshot, names: tuple[str, ...], owners: Mapping[str, str], draining: Mapping[str, datetime]
+    snapshot: Snapshot, names: tuple[str, ...], owners: Mapping[str, str], draining: Mapping[str, datetime]
 ) -> WantedConfig:
-    placement, several = seen.decisions.placement, len(seen.hub.namespaces) > 1
+    placement, several = snapshot.decisions.placement, len(snapshot.hub.namespaces) > 1
     in_use = f"{placement.namespace}/{placement.uid}" if placement and several else ""
-    if not in_use and several and seen.objects.config:
-        in_use = seen.objects.config.placement_in_use
-    return WantedConfig(seen.name, names, owners, draining, in_use, seen.choice.is_recorded)
+    if not in_use and several and snapshot.objects.config:
+        in_use = snapshot.objects.config.placement_in_use
+    return WantedConfig(snapshot.name, names, owners, draining, in_use, snapshot.choice.is_recorded)
 
 
 def _recorded(targets: TargetClusters) -> Iterable[DrainStep]:
@@ -122,34 +122,34 @@ def _recorded(targets: TargetClusters) -> Iterable[DrainStep]:
     return [step for step in targets.drain.staying if step.drains]
 
 
-def unchanged_objects(seen: Snapshot) -> TargetObjects:
+def unchanged_objects(snapshot: Snapshot) -> TargetObjects:
     """Keep the objects as they are; only their owners follow the checks."""
-    owners = owners_of(seen)
-    observed, config = seen.objects.config, None
-    if observed and not is_taken(observed, seen.name, ""):
-        config = _config(seen, observed.listed, owners, observed.draining)
+    owners = owners_of(snapshot)
+    observed, config = snapshot.objects.config, None
+    if observed and not is_taken(observed, snapshot.name, ""):
+        config = _config(snapshot, observed.listed, owners, observed.draining)
     listed = config.clusters if config else ()
     ours = [
-        _wanted(name, seen.hub.cluster_of(seen.name, name, obj), None, owners)
-        for name, obj in seen.objects.clusters.items()
+        _wanted(name, snapshot.hub.cluster_of(snapshot.name, name, obj), None, owners)
+        for name, obj in snapshot.objects.clusters.items()
         # Without a label it is shared, or someone removed the label.
-        if obj.ours and (obj.placement == seen.name or (not obj.placement and name in listed))
+        if obj.ours and (obj.placement == snapshot.name or (not obj.placement and name in listed))
     ]
     return TargetObjects(config, tuple(ours))
 
 
-def retained_clusters(seen: Snapshot, objects: TargetObjects) -> RetainedClusters:
+def retained_clusters(snapshot: Snapshot, objects: TargetObjects) -> RetainedClusters:
     """Keep unneeded MultiKueueClusters for a while, in which Kueue clears up there."""
     wanted = {cluster.name for cluster in (*objects.clusters, *objects.prepared)}
     wanted.update(objects.config.clusters if objects.config else ())
-    unneeded = [obj.meta.name for obj in removable_clusters(seen) if obj.meta.name not in wanted]
+    unneeded = [obj.meta.name for obj in removable_clusters(snapshot) if obj.meta.name not in wanted]
     lasting = [Since(SinceKind.RETAINED, name) for name in unneeded]
-    left = {since: _retention(seen, since.subject) - seen.age(since) for since in lasting}
+    left = {since: _retention(snapshot, since.subject) - snapshot.age(since) for since in lasting}
     retained = {since: seconds for since, seconds in left.items() if seconds > 0}
     return RetainedClusters(frozenset(retained), soonest(retained.values()))
 
 
-def _retention(seen: Snapshot, name: str) -> float:
+def _retention(snapshot: Snapshot, name: str) -> float:
     """Return the seconds for which a MultiKueueCluster is kept: longer while Kueue is not connected to it."""
-    retention, disconnected = seen.policy.retention, seen.objects.clusters[name].active is False
+    retention, disconnected = snapshot.policy.retention, snapshot.objects.clusters[name].active is False
     return max(retention, DISCONNECTED_RETENTION_SECONDS) if retention and disconnected else retention

@@ -46,52 +46,56 @@ LEAVING: Final = (
 """The ages of clusters that come, leave or stand by: kept while nothing can be decided."""
 
 
-def plan(seen: Snapshot, targets: TargetClusters | None = None) -> Plan:
+def plan(snapshot: Snapshot, targets: TargetClusters | None = None) -> Plan:
     """Return the objects, the verdict on each check and the answers to Workloads that `seen` calls for.
 
     `targets`: the result of `select_targets(seen)`, where the caller has it already.
     """
-    if seen.checks.ours:
-        return _plan_checks(seen, targets or select_targets(seen))
-    if owners_of(seen):  # Only Kueue's checks, or ours with unusable parameters, use it: nothing changes.
-        objects = unchanged_objects(seen)
+    if snapshot.checks.ours:
+        return _plan_checks(snapshot, targets or select_targets(snapshot))
+    if owners_of(snapshot):  # Only Kueue's checks, or ours with unusable parameters, use it: nothing changes.
+        objects = unchanged_objects(snapshot)
         return Plan(config=objects.config, clusters=objects.clusters)
-    retained = retained_clusters(seen, TargetObjects())  # No check uses it: everything of ours is deleted.
+    retained = retained_clusters(
+        snapshot, TargetObjects()
+    )  # No check uses it: everything of ours is deleted.
     return Plan(retained=retained.names, lasting=retained.lasting, requeue_after=retained.requeue_after)
 
 
-def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
-    verdict = judge(seen, targets)
+def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
+    verdict = judge(snapshot, targets)
     selection, mass_loss = targets.selection, targets.mass_loss
     if paused := keeps_objects(verdict):  # changes resume when the reason is fixed
-        objects, ready = unchanged_objects(seen), ""
-        drain = DrainPlan(lasting=frozenset(since for since in seen.all_ages if since.kind in LEAVING))
+        objects, ready = unchanged_objects(snapshot), ""
+        drain = DrainPlan(lasting=frozenset(since for since in snapshot.all_ages if since.kind in LEAVING))
     else:
-        objects, ready, drain = target_objects(seen, targets), usable_message(targets), targets.drain
-    fit = None if paused else job_fit(seen, targets)
-    nominations = nominate(seen, targets, fit)
-    refused = refused_checks(seen)
+        objects, ready, drain = target_objects(snapshot, targets), usable_message(targets), targets.drain
+    fit = None if paused else job_fit(snapshot, targets)
+    nominations = nominate(snapshot, targets, fit)
+    refused = refused_checks(snapshot)
     context = AnswerContext(
         verdict, ready, drain, fit, nominations.awaiting, nominations.waiting_for_room, refused
     )
-    answers = answer_workloads(seen, context)
-    expiry = DueEvents() if paused else expiry_warnings(seen, objects.clusters)
-    retained, unusable = retained_clusters(seen, objects), unusable_clusters(seen, targets)
-    connections = connection_events(seen, targets)
-    probe_requests, next_probe = due_probes(seen)
+    answers = answer_workloads(snapshot, context)
+    expiry = DueEvents() if paused else expiry_warnings(snapshot, objects.clusters)
+    retained, unusable = retained_clusters(snapshot, objects), unusable_clusters(snapshot, targets)
+    connections = connection_events(snapshot, targets)
+    probe_requests, next_probe = due_probes(snapshot)
     provisioned = targets.provisioned
     parts = (
         *(selection, mass_loss, unusable, drain, objects, answers, nominations, retained, expiry),
         *(provisioned, nominations.questions, connections),
     )
-    name_conflict = any(has_name_conflict(seen, entry) for entry in targets.to_list)
+    name_conflict = any(has_name_conflict(snapshot, entry) for entry in targets.to_list)
     waits = (next_probe, NAME_CONFLICT_SECONDS if name_conflict else None)
     drain_events = [event for step in drain.steps for event in step.events]
     return Plan(
         selected=selection.ranked,
         unusable=tuple(selection.left_out),
         drain_states={step.cluster: step.state.name.lower() for step in drain.steps},
-        verdicts={one.meta.name: verdict for one in seen.checks.ours if one.meta.name not in refused}
+        verdicts={
+            check.meta.name: verdict for check in snapshot.checks.ours if check.meta.name not in refused
+        }
         | refused,
         config=objects.config,
         clusters=objects.clusters,
@@ -99,7 +103,7 @@ def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
         to_provision=provisioned.clusters,
         retained=retained.names,
         check_state_updates=answers.updates,
-        held=held_workloads(seen, context),
+        held=held_workloads(snapshot, context),
         nominations=nominations.nominations,
         unfit=nominations.unfit,
         ignored=tuple(_ignored(targets, fit)) if fit else (),
@@ -111,7 +115,7 @@ def _plan_checks(seen: Snapshot, targets: TargetClusters) -> Plan:
             *(*mass_loss.events, *unusable.events, *drain_events),
             *(*connections.events, *expiry.events),
         ),
-        config_events=tuple if paused else partial(config_events, seen, targets, objects.config),
+        config_events=tuple if paused else partial(config_events, snapshot, targets, objects.config),
         lasting=frozenset().union(*[part.lasting for part in parts]),
         requeue_after=soonest((*waits, *[part.requeue_after for part in parts])),
     )

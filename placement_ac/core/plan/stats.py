@@ -34,13 +34,13 @@ class PlacementStats:
     """Filter → how often it has refused a cluster to a Workload with quota that is not nominated yet."""
 
 
-def placement_stats(seen: Snapshot, wanted: Plan) -> PlacementStats:
+def placement_stats(snapshot: Snapshot, wanted: Plan) -> PlacementStats:
     """Return the numbers of the Placement in `seen`, for which `wanted` was planned."""
-    listed = seen.objects.listed
-    conditions = ((check.meta.name, check.active) for check in seen.checks.ours)
-    since = seen.objects.config.draining if seen.objects.config else {}
+    listed = snapshot.objects.listed
+    conditions = ((check.meta.name, check.active) for check in snapshot.checks.ours)
+    since = snapshot.objects.config.draining if snapshot.objects.config else {}
     return PlacementStats(
-        placement=seen.name,
+        placement=snapshot.name,
         checks=tuple(
             (name, active.status == "True", active.reason) if active else (name, False, "")
             for name, active in conditions
@@ -51,13 +51,13 @@ def placement_stats(seen: Snapshot, wanted: Plan) -> PlacementStats:
         draining=tuple(when.timestamp() for name, when in since.items() if name in listed),
         drain_states=wanted.drain_states,
         held=wanted.held,
-        connected=dict(_connected(seen)),
+        connected=dict(_connected(snapshot)),
         unfit=len(wanted.unfit),
         refusals=wanted.refusals,
     )
 
 
-def _connected(seen: Snapshot) -> Iterator[tuple[str, bool]]:
-    for name in seen.objects.listed:
-        obj = seen.objects.clusters.get(name)
-        yield seen.hub.cluster_of(seen.name, name, obj), obj is not None and obj.active is True
+def _connected(snapshot: Snapshot) -> Iterator[tuple[str, bool]]:
+    for name in snapshot.objects.listed:
+        obj = snapshot.objects.clusters.get(name)
+        yield snapshot.hub.cluster_of(snapshot.name, name, obj), obj is not None and obj.active is True

@@ -41,22 +41,22 @@ class TargetClusters(NamedTuple):
     workloads: ConfigWorkloads = ConfigWorkloads(frozenset())
 
 
-def select_targets(seen: Snapshot) -> TargetClusters:
+def select_targets(snapshot: Snapshot) -> TargetClusters:
     """Return the clusters that the config is to list, and how the others leave."""
-    listed = listed_clusters(seen)
-    selection = select(seen, listed)
-    mass_loss = hold_mass_loss(seen, selection, listed)
-    within, over_limit = apply_cluster_limit(seen, (*selection.listable, *mass_loss.held), listed)
-    provisioned = choose_provisioned(seen, selection, listed, [entry.cluster for entry in within])
+    listed = listed_clusters(snapshot)
+    selection = select(snapshot, listed)
+    mass_loss = hold_mass_loss(snapshot, selection, listed)
+    within, over_limit = apply_cluster_limit(snapshot, (*selection.listable, *mass_loss.held), listed)
+    provisioned = choose_provisioned(snapshot, selection, listed, [entry.cluster for entry in within])
     selection, beyond = without_beyond(selection, provisioned)
-    workloads = group_workloads(seen)
-    renaming = begin_renaming(seen, within, listed, workloads.running)
+    workloads = group_workloads(snapshot)
+    renaming = begin_renaming(snapshot, within, listed, workloads.running)
     wanted = {entry.name for entry in renaming.wanted}
     renamed = [entry.cluster for entry in renaming.pending]
-    drain = plan_drain(seen, wanted, workloads, listed, edited=mass_loss.edited, renamed=renamed)
+    drain = plan_drain(snapshot, wanted, workloads, listed, edited=mass_loss.edited, renamed=renamed)
     leaving = {step.name for step in drain.staying}
     named = finish_renaming(renaming, listed, leaving)
-    slots = seen.hub.clusters_max - len(leaving.difference(entry.name for entry in named))
+    slots = snapshot.hub.clusters_max - len(leaving.difference(entry.name for entry in named))
     to_list, waiting = _with_free_slot(named, listed, slots)
     return TargetClusters(
         selection=selection,

@@ -29,12 +29,12 @@ class Turn(NamedTuple):
     requeue_after: float | None = None
 
 
-def turn(seen: Snapshot, workloads: Sequence[Workload], cost: Cost) -> Turn:
+def turn(snapshot: Snapshot, workloads: Sequence[Workload], cost: Cost) -> Turn:
     """Return which of the Workloads that are to be judged are left for later plans."""
-    most = seen.policy.dispatch_steps
+    most = snapshot.policy.dispatch_steps
     if most is None or sum(cost(one, at) for at, one in enumerate(workloads)) <= most:
         return Turn()
-    last = _last_judged(seen)
+    last = _last_judged(snapshot)
     waits_longest = sorted(workloads, key=lambda one: -last.get(one.meta.uid, (math.inf, 0))[0])
     chosen: list[str] = []
     for one in waits_longest:
@@ -48,7 +48,11 @@ def turn(seen: Snapshot, workloads: Sequence[Workload], cost: Cost) -> Turn:
     deferred = [one.meta.uid for one in waits_longest[len(chosen) :]]
     return Turn(
         frozenset(deferred),
-        frozenset(_since(one.meta.uid, times[one.meta.uid]) for one in workloads if one.meta.uid in times),
+        frozenset(
+            _since(workload.meta.uid, times[workload.meta.uid])
+            for workload in workloads
+            if workload.meta.uid in times
+        ),
         0.0 if any(uid not in last for uid in deferred) else JUDGED_AGAIN_SECONDS,
     )
 
@@ -57,7 +61,7 @@ def _since(uid: str, number: int) -> Since:
     return Since(SinceKind.JUDGED, f"{uid}/{number}")
 
 
-def _last_judged(seen: Snapshot) -> dict[str, tuple[float, int]]:
+def _last_judged(snapshot: Snapshot) -> dict[str, tuple[float, int]]:
     """Return uid → how long ago it was judged, and how often it has been."""
-    parts = ((subject.rpartition("/"), age) for subject, age in seen.ages(SinceKind.JUDGED).items())
+    parts = ((subject.rpartition("/"), age) for subject, age in snapshot.ages(SinceKind.JUDGED).items())
     return {uid: (age, int(number)) for (uid, _, number), age in parts}

@@ -14,10 +14,10 @@ from placement_ac.core.inputs.state import HeldWorkloads, Snapshot
 from placement_ac.core.plan.workload_states import AnswerContext, awaited_clusters, our_entries
 
 
-def held_workloads(seen: Snapshot, context: AnswerContext) -> tuple[HeldWorkloads, ...]:
+def held_workloads(snapshot: Snapshot, context: AnswerContext) -> tuple[HeldWorkloads, ...]:
     """Return the Workloads that the gate holds, by check and by the clusters that leave."""
     found: dict[tuple[str, tuple[str, ...]], list[datetime | None]] = {}
-    for workload, entry in our_entries(seen):
+    for workload, entry in our_entries(snapshot):
         waits = entry.state == PENDING and workload.has_quota and not workload.cluster
         if waits and context.ready and (clusters := awaited_clusters(context.drain, workload)):
             found.setdefault((entry.check, clusters), []).append(_held_since(workload, entry))
@@ -39,18 +39,18 @@ class Placed(NamedTuple):
     waiting: tuple[str, ...]
 
 
-def placed_since_ready(ready: Collection[str], seen: Snapshot) -> Placed:
+def placed_since_ready(ready: Collection[str], snapshot: Snapshot) -> Placed:
     """Return which of the `ready` uids a worker has admitted by now.
 
     One that was sent back, deleted or finished meanwhile is in neither.
     """
     placed, waiting = [], []
-    for workload in seen.workloads if ready else ():
+    for workload in snapshot.workloads if ready else ():
         if workload.meta.uid not in ready:
             continue
-        if workload.cluster or _is_ready(workload, seen.checks.multikueue):
+        if workload.cluster or _is_ready(workload, snapshot.checks.multikueue):
             placed.append(workload.meta.uid)
-        elif _is_ready(workload, seen.checks.ours):
+        elif _is_ready(workload, snapshot.checks.ours):
             waiting.append(workload.meta.uid)
     return Placed(tuple(placed), tuple(waiting))
 

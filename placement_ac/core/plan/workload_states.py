@@ -56,56 +56,58 @@ class WorkloadAnswers:
     requeue_after: float | None = None
 
 
-def answer_workloads(seen: Snapshot, context: AnswerContext) -> WorkloadAnswers:
+def answer_workloads(snapshot: Snapshot, context: AnswerContext) -> WorkloadAnswers:
     """Return the entries to write now; if there are too many for one go, the rest follows at once."""
-    if not seen.workloads:
+    if not snapshot.workloads:
         return WorkloadAnswers()
-    updates = _rotated(tuple(_check_state_updates(seen, context)), seen)
-    lasting = _without_cluster(seen, context)
+    updates = _rotated(tuple(_check_state_updates(snapshot, context)), snapshot)
+    lasting = _without_cluster(snapshot, context)
     more = 0.0 if len(updates) > WORKLOAD_WRITES_AT_ONCE else None
-    left = [(seen.policy.retry_waiting_after or 0.0) - seen.age(since) for since in lasting]
-    stuck_ages = [_stuck_age(seen, workload, entry) for workload, entry in our_entries(seen)]
+    left = [(snapshot.policy.retry_waiting_after or 0.0) - snapshot.age(since) for since in lasting]
+    stuck_ages = [_stuck_age(snapshot, workload, entry) for workload, entry in our_entries(snapshot)]
     left += [STUCK_READY_SECONDS - age for age in stuck_ages if age is not None]
     waits = (more, *[seconds for seconds in left if seconds > 0])
     return WorkloadAnswers(updates[:WORKLOAD_WRITES_AT_ONCE], lasting, soonest(waits))
 
 
-def _rotated(updates: tuple[CheckStateUpdate, ...], seen: Snapshot) -> tuple[CheckStateUpdate, ...]:
+def _rotated(updates: tuple[CheckStateUpdate, ...], snapshot: Snapshot) -> tuple[CheckStateUpdate, ...]:
     """Begin at another place each second: writes that fail must not block all others."""
     if len(updates) <= WORKLOAD_WRITES_AT_ONCE:
         return updates
-    start = int(seen.now.timestamp()) * WORKLOAD_WRITES_AT_ONCE % len(updates)
+    start = int(snapshot.now.timestamp()) * WORKLOAD_WRITES_AT_ONCE % len(updates)
     return updates[start:] + updates[:start]
 
 
-def our_entries(seen: Snapshot) -> Iterator[tuple[Workload, AdmissionCheckState]]:
+def our_entries(snapshot: Snapshot) -> Iterator[tuple[Workload, AdmissionCheckState]]:
     """Yield each Workload with each of its entries that is of a check of ours."""
-    ours = {check.meta.name for check in seen.checks.ours}
-    for workload in seen.workloads:
+    ours = {check.meta.name for check in snapshot.checks.ours}
+    for workload in snapshot.workloads:
         for entry in workload.check_states:
             if entry.check in ours:
                 yield workload, entry
 
 
-def _check_state_updates(seen: Snapshot, context: AnswerContext) -> Iterator[CheckStateUpdate]:
+def _check_state_updates(snapshot: Snapshot, context: AnswerContext) -> Iterator[CheckStateUpdate]:
     """Yield the entries that differ from the observed ones."""
     sent_back = {w.meta.uid: step.cluster for step in context.drain.steps for w in step.send_back}
-    for workload, entry in our_entries(seen):
-        if update := _update(seen, context, workload, entry, sent_back):
+    for workload, entry in our_entries(snapshot):
+        if update := _update(snapshot, context, workload, entry, sent_back):
             yield update
 
 
-def _without_cluster(seen: Snapshot, context: AnswerContext) -> frozenset[Since]:
+def _without_cluster(snapshot: Snapshot, context: AnswerContext) -> frozenset[Since]:
     """Return every Workload that holds quota and that no cluster can take."""
-    if seen.policy.retry_waiting_after is None or (context.ready and not context.fit):
+    if snapshot.policy.retry_waiting_after is None or (context.ready and not context.fit):
         return frozenset()
-    waiting = (workload for workload, _ in our_entries(seen) if workload.has_quota and not workload.cluster)
-    return frozenset([_no_cluster_since(one) for one in waiting if _has_no_cluster(seen, context, one)])
+    waiting = (
+        workload for workload, _ in our_entries(snapshot) if workload.has_quota and not workload.cluster
+    )
+    return frozenset([_no_cluster_since(one) for one in waiting if _has_no_cluster(snapshot, context, one)])
 
 
-def _has_no_cluster(seen: Snapshot, context: AnswerContext, workload: Workload) -> bool:
+def _has_no_cluster(snapshot: Snapshot, context: AnswerContext, workload: Workload) -> bool:
     if context.ready and context.fit and context.fit.defers(workload):  # as it was when it was judged
-        return _no_cluster_since(workload) in seen.all_ages
+        return _no_cluster_since(workload) in snapshot.all_ages
     return not context.ready or bool(_no_fit(context, workload))
 
 
@@ -114,13 +116,13 @@ def _no_cluster_since(workload: Workload) -> Since:
 
 
 def _update(
-    seen: Snapshot,
+    snapshot: Snapshot,
     context: AnswerContext,
     workload: Workload,
     entry: AdmissionCheckState,
     sent_back: dict[str, str],
 ) -> CheckStateUpdate | None:
-    if update := _taken_back(seen, context, workload, entry, sent_back):
+    if update := _taken_back(snapshot, context, workload, entry, sent_back):
         return update
     if entry.state == READY and (message := context.waiting_for_room.get(workload.meta.uid)):
         return CheckStateUpdate(workload, entry.check, READY, message[:MESSAGE_MAX])
@@ -138,7 +140,7 @@ def _update(
     if not reason:
         return CheckStateUpdate(workload, entry.check, READY, context.ready)
     no_cluster = not context.ready or reason == _no_fit(context, workload)
-    if no_cluster and (retry := _give_quota_back(seen, workload, entry, reason)):
+    if no_cluster and (retry := _give_quota_back(snapshot, workload, entry, reason)):
         return retry
     if entry.message == reason:
         return None
@@ -146,7 +148,7 @@ def _update(
 
 
 def _taken_back(
-    seen: Snapshot,
+    snapshot: Snapshot,
     context: AnswerContext,
     workload: Workload,
     entry: AdmissionCheckState,
@@ -159,25 +161,30 @@ def _taken_back(
     is_unplaced = not (workload.has_quota or workload.cluster)
     if entry.state == READY and is_unplaced and context.drain.gate_message:
         return CheckStateUpdate(workload, entry.check, PENDING, context.drain.gate_message)
-    if (_stuck_age(seen, workload, entry) or 0.0) >= STUCK_READY_SECONDS:
+    if (_stuck_age(snapshot, workload, entry) or 0.0) >= STUCK_READY_SECONDS:
         return CheckStateUpdate(workload, entry.check, RETRY, SENT_AGAIN.format(workload.sent_back_from))
     return None
 
 
-def _stuck_age(seen: Snapshot, workload: Workload, entry: AdmissionCheckState) -> float | None:
+def _stuck_age(snapshot: Snapshot, workload: Workload, entry: AdmissionCheckState) -> float | None:
     """Return the seconds for which a Workload that was sent back once is Ready and not dispatched, if it is.
 
     Kueue (by its code) does not dispatch a Workload that left an admitted copy and is not nominated.
     """
-    if not workload.sent_back_from or entry.state != READY or entry.since is None or seen.policy.dispatcher:
+    if (
+        not workload.sent_back_from
+        or entry.state != READY
+        or entry.since is None
+        or snapshot.policy.dispatcher
+    ):
         return None
     if workload.cluster or workload.nominated or not (workload.has_quota and workload.active):
         return None
-    multikueue = {check.meta.name for check in seen.checks.multikueue}
+    multikueue = {check.meta.name for check in snapshot.checks.multikueue}
     others = [entry.state for entry in workload.check_states if entry.check not in multikueue]
     if not multikueue or any(state != READY for state in others):
         return None
-    return (seen.now - entry.since).total_seconds()
+    return (snapshot.now - entry.since).total_seconds()
 
 
 def _pending_reason(context: AnswerContext, workload: Workload, check: str) -> str:
@@ -212,10 +219,10 @@ def _is_made_ready(drain: DrainPlan, workload: Workload) -> bool:
 
 
 def _give_quota_back(
-    seen: Snapshot, workload: Workload, entry: AdmissionCheckState, reason: str
+    snapshot: Snapshot, workload: Workload, entry: AdmissionCheckState, reason: str
 ) -> CheckStateUpdate | None:
     """Send a Workload back after a long wait for a cluster (a setting), so that its quota is free."""
-    after = seen.policy.retry_waiting_after
-    if after is None or seen.age(_no_cluster_since(workload)) < after:
+    after = snapshot.policy.retry_waiting_after
+    if after is None or snapshot.age(_no_cluster_since(workload)) < after:
         return None
-    return CheckStateUpdate(workload, entry.check, RETRY, reason, seen.policy.requeue_after)
+    return CheckStateUpdate(workload, entry.check, RETRY, reason, snapshot.policy.requeue_after)

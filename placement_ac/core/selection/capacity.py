@@ -29,13 +29,13 @@ class OrderedNames(NamedTuple):
 
 
 def apply_cluster_limit(
-    seen: Snapshot, listable: Sequence[ListableCluster], listed: Collection[str]
+    snapshot: Snapshot, listable: Sequence[ListableCluster], listed: Collection[str]
 ) -> tuple[tuple[ListableCluster, ...], tuple[str, ...]]:
     """Return the best clusters by score, in the Placement's order, and the names of the others."""
-    limit = seen.hub.clusters_max
+    limit = snapshot.hub.clusters_max
     if len(listable) <= limit:
         return tuple(listable), ()
-    within = set(best_first(seen, {entry.cluster: entry.rank for entry in listable}, listed)[:limit])
+    within = set(best_first(snapshot, {entry.cluster: entry.rank for entry in listable}, listed)[:limit])
     return (
         tuple(entry for entry in listable if entry.cluster in within),
         tuple(entry.cluster for entry in listable if entry.cluster not in within),
@@ -43,7 +43,7 @@ def apply_cluster_limit(
 
 
 def best_first(
-    seen: Snapshot, ranks: Mapping[str, RankedCluster | None], listed: Collection[str]
+    snapshot: Snapshot, ranks: Mapping[str, RankedCluster | None], listed: Collection[str]
 ) -> list[str]:
     """Return clusters by score, the best first; `ranks` is in the Placement's order, which breaks ties.
 
@@ -51,7 +51,7 @@ def best_first(
     comes before all others.
     """
     scored = any(rank and rank.score for rank in ranks.values())
-    bonus = dict.fromkeys(listed, seen.policy.reorder_margin) if scored else {}
+    bonus = dict.fromkeys(listed, snapshot.policy.reorder_margin) if scored else {}
     return sorted(ranks, key=lambda cluster: _sort_key(ranks[cluster], bonus.get(cluster, 0)))
 
 
@@ -61,30 +61,30 @@ def _sort_key(rank: RankedCluster | None, bonus: int) -> tuple[bool, int, int]:
 
 
 def order_names(
-    seen: Snapshot, wanted: Sequence[ListableCluster], staying: Sequence[str], settling: Sequence[str]
+    snapshot: Snapshot, wanted: Sequence[ListableCluster], staying: Sequence[str], settling: Sequence[str]
 ) -> OrderedNames:
     """Return the names to list: those wanted in their order, those that leave last.
 
     `settling`: names that keep their places, as they may be wanted again.
     """
     names = (*[entry.name for entry in wanted], *settling, *staying)
-    listed, config = seen.objects.listed, seen.objects.config
+    listed, config = snapshot.objects.listed, snapshot.objects.config
     is_not_applied = config is not None and not config.applied_fields.clusters
     if set(names) != set(listed) or is_not_applied:
         return OrderedNames(names)
-    if names == listed or seen.policy.dispatcher:  # our dispatcher nominates in the Placement's order
+    if names == listed or snapshot.policy.dispatcher:  # our dispatcher nominates in the Placement's order
         return OrderedNames(listed)
     draining_is_last = set(listed[len(listed) - len(staying) :]) == set(staying)
     waits = settling or any(entry.rank is None for entry in wanted)
-    if draining_is_last and (waits or not _is_worth_a_write(wanted, listed, seen.policy.reorder_margin)):
+    if draining_is_last and (waits or not _is_worth_a_write(wanted, listed, snapshot.policy.reorder_margin)):
         return OrderedNames(listed)
-    left = seen.policy.reorder_interval - seen.all_ages.get(_order_since(listed), NEVER)
+    left = snapshot.policy.reorder_interval - snapshot.all_ages.get(_order_since(listed), NEVER)
     return OrderedNames(listed, left) if left > 0 else OrderedNames(names)
 
 
-def seconds_unchanged(seen: Snapshot) -> float:
+def seconds_unchanged(snapshot: Snapshot) -> float:
     """Return for how long the list has been as it is, as far as this process knows. Unit: seconds."""
-    return seen.age(_order_since(seen.objects.listed))
+    return snapshot.age(_order_since(snapshot.objects.listed))
 
 
 def _order_since(names: Sequence[str]) -> Since:

@@ -30,66 +30,66 @@ class MassLossHold(NamedTuple):
     """Whether someone has just changed the Placement."""
 
 
-def hold_mass_loss(seen: Snapshot, selection: Selection, listed: Mapping[str, str]) -> MassLossHold:
+def hold_mass_loss(snapshot: Snapshot, selection: Selection, listed: Mapping[str, str]) -> MassLossHold:
     """Return the clusters to hold of those that `selection` would take away from `listed`."""
-    lasting, edited = _edits(seen)
+    lasting, edited = _edits(snapshot)
     selected = {entry.cluster for entry in selection.listable}
     gone = [cluster for cluster in listed if cluster not in selected]
-    lost = [cluster for cluster in gone if not _left_before(seen, cluster, listed[cluster])]
+    lost = [cluster for cluster in gone if not _left_before(snapshot, cluster, listed[cluster])]
     if not lost or edited or not selection.is_conclusive:
         return MassLossHold(lasting=lasting, edited=edited)
     remaining = len(listed) - len(gone)
-    if not _is_mass_loss(seen, len(lost), remaining, new=len(selected) - remaining):
+    if not _is_mass_loss(snapshot, len(lost), remaining, new=len(selected) - remaining):
         return MassLossHold(lasting=lasting)
-    age = seen.age(Since(SinceKind.MASS_LOSS))
-    if age >= seen.policy.loss_grace:
+    age = snapshot.age(Since(SinceKind.MASS_LOSS))
+    if age >= snapshot.policy.loss_grace:
         return MassLossHold(lasting=lasting | {Since(SinceKind.MASS_LOSS)})
     listed_now = count_text(len(lost) + remaining, "cluster")
     why = (
         f"{len(lost)} of {listed_now} would go at once though the Placement was not"
-        f" changed: held for {duration_text(seen.policy.loss_grace)}, or until the Placement is changed"
+        f" changed: held for {duration_text(snapshot.policy.loss_grace)}, or until the Placement is changed"
     )
     return MassLossHold(
         held=tuple(ListableCluster(cluster, listed[cluster], None) for cluster in lost),
         why=why,
         lasting=lasting | {Since(SinceKind.MASS_LOSS)},
         events=(EventIntent(HELD, why),),
-        requeue_after=seen.policy.loss_grace - age,
+        requeue_after=snapshot.policy.loss_grace - age,
     )
 
 
-def _left_before(seen: Snapshot, cluster: str, name: str) -> bool:
+def _left_before(snapshot: Snapshot, cluster: str, name: str) -> bool:
     """Whether a listed cluster was no longer selected before: it drains, settles, or stands by.
 
     Clusters that stand by are in no annotation: those that a new controller finds are not lost just now.
     """
-    if seen.objects.config and name in seen.objects.config.draining:
+    if snapshot.objects.config and name in snapshot.objects.config.draining:
         return True
-    is_first_look = not seen.ages(SinceKind.PLACEMENT_GENERATION)
-    is_found_standing_by = is_first_look and seen.policy.unlist_after > 0
-    return is_found_standing_by or Since(SinceKind.DESELECTED, cluster) in seen.all_ages
+    is_first_look = not snapshot.ages(SinceKind.PLACEMENT_GENERATION)
+    is_found_standing_by = is_first_look and snapshot.policy.unlist_after > 0
+    return is_found_standing_by or Since(SinceKind.DESELECTED, cluster) in snapshot.all_ages
 
 
-def _is_mass_loss(seen: Snapshot, lost: int, remaining: int, new: int) -> bool:
+def _is_mass_loss(snapshot: Snapshot, lost: int, remaining: int, new: int) -> bool:
     net = lost - new
     before = lost + remaining
-    if net <= 0 or seen.policy.loss_grace <= 0:
+    if net <= 0 or snapshot.policy.loss_grace <= 0:
         return False
-    return net == before or (before >= FEW and net > before * seen.policy.loss_share)
+    return net == before or (before >= FEW and net > before * snapshot.policy.loss_share)
 
 
-def _edits(seen: Snapshot) -> tuple[frozenset[Since], bool]:
+def _edits(snapshot: Snapshot) -> tuple[frozenset[Since], bool]:
     """Return the ages of the Placement's edits, and whether an edit is recent.
 
     The first generation that a controller sees is no edit: a restart must not end a hold. Nor is the
     generation of a Placement in another namespace, which takes over when one is created or deleted.
     """
-    known = frozenset(since for since in seen.all_ages if since.kind == SinceKind.PLACEMENT_GENERATION)
-    if (meta := seen.decisions.placement) is None:
+    known = frozenset(since for since in snapshot.all_ages if since.kind == SinceKind.PLACEMENT_GENERATION)
+    if (meta := snapshot.decisions.placement) is None:
         return known, False
     now = Since(SinceKind.PLACEMENT_GENERATION, f"{meta.namespace}/{meta.uid}/{meta.generation}")
     changed = now not in known and any(since.subject.startswith(f"{meta.namespace}/") for since in known)
     since = Since(SinceKind.PLACEMENT_EDITED, now.subject)
-    age = seen.all_ages.get(since)
+    age = snapshot.all_ages.get(since)
     edited = changed or (age is not None and age < EDIT_WINDOW_SECONDS)
     return frozenset((now, since) if edited else (now,)), edited

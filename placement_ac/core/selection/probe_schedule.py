@@ -19,37 +19,37 @@ BAD_SECONDS: Final = 30.0
 """How often a cluster with problems or warnings is probed."""
 
 
-def probe_objection(seen: Snapshot, cluster: str, source: CredentialSource) -> Unusable | None:
+def probe_objection(snapshot: Snapshot, cluster: str, source: CredentialSource) -> Unusable | None:
     """Return why a cluster may not be listed yet; None if it may."""
-    if not seen.policy.probe:
+    if not snapshot.policy.probe:
         return None
-    result = _result(seen, cluster, source)
+    result = _result(snapshot, cluster, source)
     if result is None:
         return Unusable("it is being asked whether it is fit to be a worker")
     return Unusable(joined(result.fitness.problems, "; ")) if result.fitness.problems else None
 
 
-def probe_remarks(seen: Snapshot, listed: Iterable[str]) -> Mapping[str, str]:
+def probe_remarks(snapshot: Snapshot, listed: Iterable[str]) -> Mapping[str, str]:
     """Return the problems and warnings of listed clusters: cluster → message."""
     found: dict[str, str] = {}
-    for cluster in listed if seen.fleet.probe_results else ():
-        source = seen.credentials.selected.get(cluster)
-        result = _result(seen, cluster, source) if isinstance(source, CredentialSource) else None
+    for cluster in listed if snapshot.fleet.probe_results else ():
+        source = snapshot.credentials.selected.get(cluster)
+        result = _result(snapshot, cluster, source) if isinstance(source, CredentialSource) else None
         remarks = (*result.fitness.problems, *result.fitness.warnings) if result else ()
         if remarks:
             found[cluster] = joined(remarks, "; ")
     return found
 
 
-def due_probes(seen: Snapshot) -> tuple[tuple[ProbeRequest, ...], float | None]:
+def due_probes(snapshot: Snapshot) -> tuple[tuple[ProbeRequest, ...], float | None]:
     """Return the probes that are due now, and the seconds until the next one is."""
-    if not seen.policy.probe:
+    if not snapshot.policy.probe:
         return (), None
     due, waits = [], []
-    for cluster, source in seen.credentials.selected.items():
+    for cluster, source in snapshot.credentials.selected.items():
         if not isinstance(source, CredentialSource):
             continue
-        result = _result(seen, cluster, source)
+        result = _result(snapshot, cluster, source)
         left = valid_for(result.fitness) - result.age if result and result.version == source.version else 0.0
         if left > 0:
             waits.append(left)
@@ -63,7 +63,7 @@ def valid_for(fitness: Fitness) -> float:
     return BAD_SECONDS if fitness.problems or fitness.warnings else GOOD_SECONDS
 
 
-def _result(seen: Snapshot, cluster: str, source: CredentialSource) -> ProbeResult | None:
+def _result(snapshot: Snapshot, cluster: str, source: CredentialSource) -> ProbeResult | None:
     """Return the cluster's last result, if the same credentials gave it."""
-    result = seen.fleet.probe_results.get(cluster)
+    result = snapshot.fleet.probe_results.get(cluster)
     return result if result and result.source == source else None

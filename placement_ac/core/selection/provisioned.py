@@ -31,23 +31,25 @@ class ProvisionedClusters(NamedTuple):
 
 
 def choose_provisioned(
-    seen: Snapshot, selection: Selection, listed: Collection[str], within: Collection[str]
+    snapshot: Snapshot, selection: Selection, listed: Collection[str], within: Collection[str]
 ) -> ProvisionedClusters:
     """Return the clusters that get credentials. Those that are listed, or `within` the limit, always do."""
-    most = seen.hub.provisioned_max
-    if not seen.credentials.provisioned or len(selection.ranked) <= most:
+    most = snapshot.hub.provisioned_max
+    if not snapshot.credentials.provisioned or len(selection.ranked) <= most:
         return ProvisionedClusters()
     usable = {entry.cluster for entry in selection.listable}
     waiting: dict[Since, float] = {}
     chosen: list[str] = []
     counted = 0
-    for cluster in best_first(seen, {entry.cluster: entry for entry in seen.decisions.clusters}, listed):
-        if len(chosen) >= most and counted >= seen.hub.clusters_max:
+    for cluster in best_first(
+        snapshot, {entry.cluster: entry for entry in snapshot.decisions.clusters}, listed
+    ):
+        if len(chosen) >= most and counted >= snapshot.hub.clusters_max:
             break
         chosen.append(cluster)
         if cluster not in usable:
             since = Since(SinceKind.PROVISIONED_UNUSABLE, cluster)
-            waiting[since] = USABLE_WITHIN_SECONDS - seen.age(since)
+            waiting[since] = USABLE_WITHIN_SECONDS - snapshot.age(since)
         counted += cluster in usable or waiting[since] > 0
     return ProvisionedClusters(
         clusters=frozenset(selection.ranked) & {*chosen, *listed, *within},

@@ -24,7 +24,10 @@ class Renaming(NamedTuple):
 
 
 def begin_renaming(
-    seen: Snapshot, clusters: Sequence[ListableCluster], listed: Mapping[str, str], running: Collection[str]
+    snapshot: Snapshot,
+    clusters: Sequence[ListableCluster],
+    listed: Mapping[str, str],
+    running: Collection[str],
 ) -> Renaming:
     """Return each cluster under its old name while anything runs there, or Kueue lacks the new connection.
 
@@ -36,7 +39,7 @@ def begin_renaming(
     kept = {
         entry.cluster
         for entry in pending
-        if listed[entry.cluster] in running or not _is_connected(seen, entry.name, listed[entry.cluster])
+        if listed[entry.cluster] in running or not _is_connected(snapshot, entry.name, listed[entry.cluster])
     }
     return Renaming(_with_old_names(clusters, kept, listed), pending)
 
@@ -57,7 +60,7 @@ def _with_old_names(
     )
 
 
-def _is_connected(seen: Snapshot, new: str, old: str) -> bool:
+def _is_connected(snapshot: Snapshot, new: str, old: str) -> bool:
     """Whether Kueue is connected by the new name, or by neither."""
-    now, before = seen.objects.clusters.get(new), seen.objects.clusters.get(old)
+    now, before = snapshot.objects.clusters.get(new), snapshot.objects.clusters.get(old)
     return now is not None and (bool(now.active) or not (before and before.active))

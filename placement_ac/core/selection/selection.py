@@ -67,36 +67,38 @@ class Selection(NamedTuple):
         return {**self.unreadable, **self.left_out}
 
 
-def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
+def select(snapshot: Snapshot, listed: Mapping[str, str]) -> Selection:
     """Return the selection by the decisions in `seen`; listed clusters that only stay for now come last.
 
     `listed`: the result of `listed_clusters`.
     """
     listable: list[ListableCluster] = []
     left_out: dict[str, str] = {}
-    decisions = seen.decisions
+    decisions = snapshot.decisions
     pending: dict[str, float] = {}
     for entry in decisions.clusters:
-        cluster, name = entry.cluster, seen.hub.multikueue_cluster_name(seen.name, entry.cluster)
-        found = _credentials_for(seen, cluster, name, listed)
+        cluster, name = entry.cluster, snapshot.hub.multikueue_cluster_name(snapshot.name, entry.cluster)
+        found = _credentials_for(snapshot, cluster, name, listed)
         if isinstance(found, CredentialSource):
             listable.append(ListableCluster(cluster, name, found, entry))
             continue
         if cluster in listed:
             pending[cluster] = SETTLE_SECONDS
-        if cluster in listed and _waits(seen, cluster, SETTLE_SECONDS):
+        if cluster in listed and _waits(snapshot, cluster, SETTLE_SECONDS):
             listable.append(ListableCluster(cluster, listed[cluster], None, entry))
         else:
             left_out[cluster] = found.why
     seconds = decisions.settle_seconds
     known = {entry.cluster for entry in listable} | left_out.keys()
     gone = [cluster for cluster in listed if cluster not in known] if seconds else []
-    missing = [cluster for cluster in gone if not _has_left(seen, cluster, listed[cluster])]
-    staying = [ListableCluster(name, listed[name], None) for name in missing if _waits(seen, name, seconds)]
+    missing = [cluster for cluster in gone if not _has_left(snapshot, cluster, listed[cluster])]
+    staying = [
+        ListableCluster(name, listed[name], None) for name in missing if _waits(snapshot, name, seconds)
+    ]
     pending |= dict.fromkeys(missing, seconds)
     waits = {_unsettled(cluster): seconds for cluster, seconds in pending.items()}
     waits |= dict.fromkeys(map(_doubted, decisions.doubts), SETTLE_SECONDS)
-    left = [seconds - seen.age(since) for since, seconds in waits.items()]
+    left = [seconds - snapshot.age(since) for since, seconds in waits.items()]
     return Selection(
         is_conclusive=bool(staying) or decisions.is_decided,
         ranked=tuple([entry.cluster for entry in decisions.clusters]),
@@ -106,9 +108,9 @@ def select(seen: Snapshot, listed: Mapping[str, str]) -> Selection:
         lasting=frozenset(waits),
         requeue_after=soonest(seconds for seconds in left if seconds > 0),
         remarks=(
-            *(one.remark for one in decisions.doubts if one.remark and _has_lasted(seen, one)),
+            *(doubt.remark for doubt in decisions.doubts if doubt.remark and _has_lasted(snapshot, doubt)),
             *decisions.remarks,
-            *_namesakes(seen),
+            *_namesakes(snapshot),
         ),
     )
 
@@ -118,18 +120,18 @@ def _doubted(doubt: Doubt) -> Since:
     return Since(kind, doubt.about)
 
 
-def _has_lasted(seen: Snapshot, doubt: Doubt) -> bool:
-    return seen.age(_doubted(doubt)) >= SETTLE_SECONDS
+def _has_lasted(snapshot: Snapshot, doubt: Doubt) -> bool:
+    return snapshot.age(_doubted(doubt)) >= SETTLE_SECONDS
 
 
-def _namesakes(seen: Snapshot) -> Iterator[str]:
+def _namesakes(snapshot: Snapshot) -> Iterator[str]:
     """Yield which other Placements have the same name."""
-    placement, namesakes = seen.decisions.placement, seen.choice.namesakes
+    placement, namesakes = snapshot.decisions.placement, snapshot.choice.namesakes
     if placement and namesakes:
-        names = joined([f"{space}/{seen.name}" for space in namesakes])
+        names = joined([f"{space}/{snapshot.name}" for space in namesakes])
         yield (
             f"rename Placement {names}, or annotate the check with {ANNOTATION_PLACEMENT_NAMESPACE}: it is "
-            f"ignored, because {placement.namespace}/{seen.name} is in use"
+            f"ignored, because {placement.namespace}/{snapshot.name} is in use"
         )
 
 
@@ -138,53 +140,55 @@ def soonest(waits: Iterable[float | None]) -> float | None:
     return min((seconds for seconds in waits if seconds is not None), default=None)
 
 
-def listed_names(seen: Snapshot) -> tuple[str, ...]:
+def listed_names(snapshot: Snapshot) -> tuple[str, ...]:
     """Return the MultiKueueClusters that our config lists now.
 
     If someone has deleted it, those on which Workloads are: Kueue leaves them there, so our list must hold
     them too.
     """
-    if seen.objects.config is not None:
-        return seen.objects.listed
-    named = {name for workload in seen.workloads for name in (workload.cluster, *workload.nominated)}
-    return tuple(sorted(name for name in named if (obj := seen.objects.clusters.get(name)) and obj.ours))
+    if snapshot.objects.config is not None:
+        return snapshot.objects.listed
+    named = {name for workload in snapshot.workloads for name in (workload.cluster, *workload.nominated)}
+    return tuple(sorted(name for name in named if (obj := snapshot.objects.clusters.get(name)) and obj.ours))
 
 
-def listed_clusters(seen: Snapshot) -> dict[str, str]:
+def listed_clusters(snapshot: Snapshot) -> dict[str, str]:
     """Return the clusters that our config lists now, each with its MultiKueueCluster's name, in its order."""
-    observed, placement = seen.objects.clusters.get, seen.name
+    observed, placement = snapshot.objects.clusters.get, snapshot.name
     return {
-        seen.hub.cluster_of(placement, name, obj): name
-        for name in listed_names(seen)
+        snapshot.hub.cluster_of(placement, name, obj): name
+        for name in listed_names(snapshot)
         # A label that someone removed is put back, and so is an object that someone deleted.
         if (
             obj.ours and obj.placement in ("", placement)
             if (obj := observed(name))
-            else seen.hub.is_for(placement, name)
+            else snapshot.hub.is_for(placement, name)
         )
     }
 
 
-def removable_clusters(seen: Snapshot) -> Iterable[KueueObject]:
+def removable_clusters(snapshot: Snapshot) -> Iterable[KueueObject]:
     """Yield the MultiKueueClusters that this Placement may remove when it no longer needs them."""
-    for name, obj in seen.objects.clusters.items():
+    for name, obj in snapshot.objects.clusters.items():
         if not obj.applied_fields.applied:
             continue  # labels are easily copied with an object, managed fields are not
-        ours = obj.placement == seen.name or name in seen.objects.unneeded
+        ours = obj.placement == snapshot.name or name in snapshot.objects.unneeded
         # After a change of `cluster_names` another may list it; the last to unlist it triggers us again.
-        if ours and name not in seen.objects.listed_elsewhere:
+        if ours and name not in snapshot.objects.listed_elsewhere:
             yield obj
 
 
-def _waits(seen: Snapshot, cluster: str, seconds: float) -> bool:
+def _waits(snapshot: Snapshot, cluster: str, seconds: float) -> bool:
     """Whether a cluster that would go stays for now; a decision that cannot be read takes nothing away."""
-    return bool(seen.decisions.malformed) or seen.age(_unsettled(cluster)) < seconds
+    return bool(snapshot.decisions.malformed) or snapshot.age(_unsettled(cluster)) < seconds
 
 
-def _has_left(seen: Snapshot, cluster: str, name: str) -> bool:
+def _has_left(snapshot: Snapshot, cluster: str, name: str) -> bool:
     """Whether a listed cluster drains or stands by: decisions that disagree do not bring it back."""
-    config = seen.objects.config
-    return bool(config and name in config.draining) or Since(SinceKind.DESELECTED, cluster) in seen.all_ages
+    config = snapshot.objects.config
+    return (
+        bool(config and name in config.draining) or Since(SinceKind.DESELECTED, cluster) in snapshot.all_ages
+    )
 
 
 def _unsettled(cluster: str) -> Since:
@@ -192,13 +196,13 @@ def _unsettled(cluster: str) -> Since:
 
 
 def _credentials_for(
-    seen: Snapshot, cluster: str, name: str, listed: Container[str]
+    snapshot: Snapshot, cluster: str, name: str, listed: Container[str]
 ) -> CredentialSource | Unusable:
     if problem := name_problem(cluster, name):
         return Unusable(problem)
-    found = seen.credentials.selected.get(cluster, _NO_CREDENTIALS)
+    found = snapshot.credentials.selected.get(cluster, _NO_CREDENTIALS)
     if isinstance(found, CredentialSource) and cluster not in listed:
-        return probe_objection(seen, cluster, found) or found
+        return probe_objection(snapshot, cluster, found) or found
     return found
 
 

@@ -47,12 +47,12 @@ from placement_lab.standins.multikueue.operations import (
 )
 
 
-def reconcile_workload(seen: WorkloadInputs) -> ReconcileResult:
+def reconcile_workload(inputs: WorkloadInputs) -> ReconcileResult:
     """Return the next step of Kueue's Workload controller."""
-    if is_deleted(seen.workload) or is_condition_true(seen.workload, FINISHED):
+    if is_deleted(inputs.workload) or is_condition_true(inputs.workload, FINISHED):
         return NO_OPERATIONS
     for rule in RULES:
-        decision = rule(seen)
+        decision = rule(inputs)
         if decision is not None:
             return decision
     return NO_OPERATIONS
@@ -62,13 +62,13 @@ def _write(workload: Obj) -> ReconcileResult:
     return ReconcileResult((WriteStatus(workload["status"]),))
 
 
-def _check_requests_delay(seen: WorkloadInputs) -> ReconcileResult | None:
+def _check_requests_delay(inputs: WorkloadInputs) -> ReconcileResult | None:
     """`requeueAfterSeconds` of a check in Retry (second-check-unanswered-then-ready.log, 236.88)."""
-    until = max((_waits_until(check) for check in checks_of(seen.workload)), default=0.0)
-    before = _requeue_at(seen.workload)
-    if until <= seen.now or (before is not None and before >= until):
+    until = max((_waits_until(check) for check in checks_of(inputs.workload)), default=0.0)
+    before = _requeue_at(inputs.workload)
+    if until <= inputs.now or (before is not None and before >= until):
         return None
-    workload = deep_copy(seen.workload)
+    workload = deep_copy(inputs.workload)
     state = workload["status"].get("requeueState") or {}
     workload["status"]["requeueState"] = state | {"requeueAt": format_time(until)}
     return _write(workload)
@@ -85,103 +85,103 @@ def _requeue_at(workload: Obj) -> float | None:
     return parse_time(state["requeueAt"]) if "requeueAt" in state else None
 
 
-def _deactivation_is_requested(seen: WorkloadInputs) -> ReconcileResult | None:
-    if is_active(seen.workload) and is_condition_true(seen.workload, DEACTIVATION_TARGET):
+def _deactivation_is_requested(inputs: WorkloadInputs) -> ReconcileResult | None:
+    if is_active(inputs.workload) and is_condition_true(inputs.workload, DEACTIVATION_TARGET):
         return ReconcileResult((SetActive(False),))
     return None
 
 
-def _requeue_is_delayed(seen: WorkloadInputs) -> ReconcileResult | None:
+def _requeue_is_delayed(inputs: WorkloadInputs) -> ReconcileResult | None:
     """Wait until `requeueAt`, even with the eviction (second-check-…log, 236.88 to 241.11)."""
-    at = _requeue_at(seen.workload)
-    if at is None or not is_active(seen.workload):
+    at = _requeue_at(inputs.workload)
+    if at is None or not is_active(inputs.workload):
         return None
-    if at > seen.now:
-        return ReconcileResult(requeue_after=at - seen.now)
-    if is_condition_true(seen.workload, QUOTA_RESERVED):
+    if at > inputs.now:
+        return ReconcileResult(requeue_after=at - inputs.now)
+    if is_condition_true(inputs.workload, QUOTA_RESERVED):
         return None
-    workload = deep_copy(seen.workload)
+    workload = deep_copy(inputs.workload)
     del workload["status"]["requeueState"]["requeueAt"]
     if not workload["status"]["requeueState"]:
         del workload["status"]["requeueState"]
     return _write(workload)
 
 
-def _requeue_is_allowed(seen: WorkloadInputs) -> ReconcileResult | None:
+def _requeue_is_allowed(inputs: WorkloadInputs) -> ReconcileResult | None:
     """Requeue a Workload that a check evicted, or that was deactivated and activated again."""
-    requeued = condition(seen.workload, REQUEUED)
-    if not is_active(seen.workload) or requeued is None or requeued["status"] == "True":
+    requeued = condition(inputs.workload, REQUEUED)
+    if not is_active(inputs.workload) or requeued is None or requeued["status"] == "True":
         return None
-    workload = deep_copy(seen.workload)
+    workload = deep_copy(inputs.workload)
     if requeued["reason"] == step.BY_CHECK:
-        step.requeue(workload, "BackoffFinished", "The workload backoff was finished", seen.now)
+        step.requeue(workload, "BackoffFinished", "The workload backoff was finished", inputs.now)
     else:
-        step.requeue(workload, "Reactivated", "The workload was reactivated", seen.now)
+        step.requeue(workload, "Reactivated", "The workload was reactivated", inputs.now)
     return _write(workload)
 
 
-def _workload_is_deactivated(seen: WorkloadInputs) -> ReconcileResult | None:
-    if is_active(seen.workload) or is_condition_true(seen.workload, EVICTED):
+def _workload_is_deactivated(inputs: WorkloadInputs) -> ReconcileResult | None:
+    if is_active(inputs.workload) or is_condition_true(inputs.workload, EVICTED):
         return None
-    workload = deep_copy(seen.workload)
+    workload = deep_copy(inputs.workload)
     target = condition(workload, DEACTIVATION_TARGET)
     reason, message = step.BY_DEACTIVATION, "The workload is deactivated"
     if target:
         reason, message = f"{reason}DueTo{target['reason']}", f"{message} due to {target['message']}"
     remove_condition(workload, DEACTIVATION_TARGET)
     workload.setdefault("status", {}).pop("requeueState", None)
-    step.evict(workload, reason, message, seen.now)
+    step.evict(workload, reason, message, inputs.now)
     return _write(workload)
 
 
-def _checks_differ_from_queue(seen: WorkloadInputs) -> ReconcileResult | None:
-    has = [check["name"] for check in checks_of(seen.workload)]
-    if set(has) == set(seen.queue.checks):
+def _checks_differ_from_queue(inputs: WorkloadInputs) -> ReconcileResult | None:
+    has = [check["name"] for check in checks_of(inputs.workload)]
+    if set(has) == set(inputs.queue.checks):
         return None
-    workload = deep_copy(seen.workload)
-    kept = [check for check in checks_of(workload) if check["name"] in seen.queue.checks]
+    workload = deep_copy(inputs.workload)
+    kept = [check for check in checks_of(workload) if check["name"] in inputs.queue.checks]
     fresh = [
-        {"name": name, "state": PENDING, "message": "", "lastTransitionTime": format_time(seen.now)}
-        for name in seen.queue.checks
+        {"name": name, "state": PENDING, "message": "", "lastTransitionTime": format_time(inputs.now)}
+        for name in inputs.queue.checks
         if name not in has
     ]
     workload.setdefault("status", {})["admissionChecks"] = kept + fresh
     return _write(workload)
 
 
-def _conditions_are_outdated(seen: WorkloadInputs) -> ReconcileResult | None:
+def _conditions_are_outdated(inputs: WorkloadInputs) -> ReconcileResult | None:
     """Update the conditions. An admitted Workload stays admitted until it is evicted."""
-    if is_condition_true(seen.workload, ADMITTED):
+    if is_condition_true(inputs.workload, ADMITTED):
         return None
-    workload = deep_copy(seen.workload)
+    workload = deep_copy(inputs.workload)
     workload.setdefault("status", {})
     if not is_condition_true(workload, QUOTA_RESERVED):
-        _explain_missing_quota(workload, seen)
-    step.sync_admitted(workload, seen.now)
-    return _write(workload) if workload["status"] != (seen.workload.get("status") or {}) else None
+        _explain_missing_quota(workload, inputs)
+    step.sync_admitted(workload, inputs.now)
+    return _write(workload) if workload["status"] != (inputs.workload.get("status") or {}) else None
 
 
-def _explain_missing_quota(workload: Obj, seen: WorkloadInputs) -> None:
+def _explain_missing_quota(workload: Obj, inputs: WorkloadInputs) -> None:
     if not is_active(workload):
         message = "The workload is deactivated"
-        set_condition(workload, QUOTA_RESERVED, False, "Deactivated", message, seen.now)
-    elif not seen.queue.active:
-        message = f"ClusterQueue {seen.queue.name} is inactive"
-        set_condition(workload, QUOTA_RESERVED, False, "Suspended", message, seen.now)
+        set_condition(workload, QUOTA_RESERVED, False, "Deactivated", message, inputs.now)
+    elif not inputs.queue.active:
+        message = f"ClusterQueue {inputs.queue.name} is inactive"
+        set_condition(workload, QUOTA_RESERVED, False, "Suspended", message, inputs.now)
 
 
-def _check_rejects_or_retries(seen: WorkloadInputs) -> ReconcileResult | None:
+def _check_rejects_or_retries(inputs: WorkloadInputs) -> ReconcileResult | None:
     """Deactivate after Rejected; evict after Retry, which resets all checks to Pending."""
-    if not is_condition_true(seen.workload, QUOTA_RESERVED) or is_condition_true(seen.workload, EVICTED):
+    if not is_condition_true(inputs.workload, QUOTA_RESERVED) or is_condition_true(inputs.workload, EVICTED):
         return None
-    rejected, retried = (_checks_in_state(seen.workload, state) for state in (REJECTED, RETRY))
+    rejected, retried = (_checks_in_state(inputs.workload, state) for state in (REJECTED, RETRY))
     if not rejected and not retried:
         return None
-    workload = deep_copy(seen.workload)
+    workload = deep_copy(inputs.workload)
     if rejected:
-        set_condition(workload, DEACTIVATION_TARGET, True, step.BY_CHECK, rejected, seen.now)
+        set_condition(workload, DEACTIVATION_TARGET, True, step.BY_CHECK, rejected, inputs.now)
     else:
-        step.evict(workload, step.BY_CHECK, f"Evicted due to {retried}", seen.now)
+        step.evict(workload, step.BY_CHECK, f"Evicted due to {retried}", inputs.now)
     return _write(workload)
 
 
@@ -189,7 +189,9 @@ def _checks_in_state(workload: Obj, state: str) -> str:
     checks = sorted(
         (one for one in checks_of(workload) if one["state"] == state), key=lambda one: one["name"]
     )
-    parts = [f'"{one["name"]}"' + (f" ({one['message']})" if one.get("message") else "") for one in checks]
+    parts = [
+        f'"{check["name"]}"' + (f" ({check['message']})" if check.get("message") else "") for check in checks
+    ]
     noun = "AdmissionChecks" if len(parts) > 1 else "AdmissionCheck"
     return f"{noun} in {state} state: {'; '.join(parts)}" if parts else ""
 
@@ -207,9 +209,9 @@ RULES: Final[tuple[Callable[[WorkloadInputs], ReconcileResult | None], ...]] = (
 )
 
 
-def reconcile_job(seen: WorkloadInputs) -> ReconcileResult:
+def reconcile_job(inputs: WorkloadInputs) -> ReconcileResult:
     """Return the next step of Kueue's Job reconciler on the hub: suspend, start, or release quota."""
-    workload = seen.workload
+    workload = inputs.workload
     if is_deleted(workload):
         return (
             ReconcileResult((RemoveFinalizer(),)) if workload["metadata"].get("finalizers") else NO_OPERATIONS
@@ -217,28 +219,28 @@ def reconcile_job(seen: WorkloadInputs) -> ReconcileResult:
     if is_condition_true(workload, FINISHED):
         return NO_OPERATIONS
     if is_condition_true(workload, EVICTED):
-        return ReconcileResult(tuple(_after_eviction(seen)))
+        return ReconcileResult(tuple(_after_eviction(inputs)))
     suspend = not is_condition_true(workload, ADMITTED)
-    if seen.job and is_suspended(seen.job) != suspend:
+    if inputs.job and is_suspended(inputs.job) != suspend:
         return ReconcileResult((SuspendJob(suspend),))
     return NO_OPERATIONS
 
 
-def _after_eviction(seen: WorkloadInputs) -> list[Operation]:
+def _after_eviction(inputs: WorkloadInputs) -> list[Operation]:
     """The quota stays while the hub's Job counts active Pods (cluster-unlisted-while-running.log, 12.97)."""
     done: list[Operation] = []
-    if seen.job and not is_suspended(seen.job):
+    if inputs.job and not is_suspended(inputs.job):
         done.append(SuspendJob(True))
-    if is_condition_true(seen.workload, QUOTA_RESERVED) and not job_is_busy(seen.job):
-        workload = deep_copy(seen.workload)
-        step.clear_after_eviction(workload, seen.now)
+    if is_condition_true(inputs.workload, QUOTA_RESERVED) and not job_is_busy(inputs.job):
+        workload = deep_copy(inputs.workload)
+        step.clear_after_eviction(workload, inputs.now)
         done.append(WriteStatus(workload["status"]))
     return done
 
 
-def schedule(seen: WorkloadInputs) -> ReconcileResult:
+def schedule(inputs: WorkloadInputs) -> ReconcileResult:
     """Return the next step of Kueue's scheduler: reserve quota if there is any."""
-    workload, at = seen.workload, _requeue_at(seen.workload)
+    workload, at = inputs.workload, _requeue_at(inputs.workload)
     if is_deleted(workload) or is_condition_true(workload, FINISHED) or not is_active(workload):
         return NO_OPERATIONS
     if (
@@ -246,10 +248,10 @@ def schedule(seen: WorkloadInputs) -> ReconcileResult:
         or condition_field(workload, REQUEUED, "status") == "False"
     ):
         return NO_OPERATIONS
-    if not (seen.queue.active and seen.queue.has_room) or (at is not None and at > seen.now):
+    if not (inputs.queue.active and inputs.queue.has_room) or (at is not None and at > inputs.now):
         return NO_OPERATIONS
     after = deep_copy(workload)
-    step.reserve(after, seen.queue.name, seen.now)
-    if {check["name"] for check in checks_of(after)} == set(seen.queue.checks):
-        step.sync_admitted(after, seen.now)
+    step.reserve(after, inputs.queue.name, inputs.now)
+    if {check["name"] for check in checks_of(after)} == set(inputs.queue.checks):
+        step.sync_admitted(after, inputs.now)
     return _write(after)

@@ -38,43 +38,43 @@ BACKOFF_SECONDS: Final = 1.0
 """The retry interval for a nominated cluster that is not connected; Kueue: exponential backoff."""
 
 
-def dispatch(seen: WorkloadInputs) -> ReconcileResult:
+def dispatch(inputs: WorkloadInputs) -> ReconcileResult:
     """Nominate (AllAtOnce), create a copy on every nominated worker, and delete the others."""
-    if not may_be_nominated(seen) or not others_are_ready(seen):
+    if not may_be_nominated(inputs) or not others_are_ready(inputs):
         return NO_OPERATIONS
-    nominated, done = nominated_of(seen.workload), list[Operation]()
-    if seen.settings.dispatcher == ALL_AT_ONCE:
-        wanted = sorted(seen.remotes)
+    nominated, done = nominated_of(inputs.workload), list[Operation]()
+    if inputs.settings.dispatcher == ALL_AT_ONCE:
+        wanted = sorted(inputs.remotes)
         if set(wanted) != set(nominated):
-            done.append(WriteStatus(_with_nominated(seen.workload, wanted)))
+            done.append(WriteStatus(_with_nominated(inputs.workload, wanted)))
         nominated = wanted
-    done += _copies(seen, nominated)
-    unreachable = [name for name in nominated if name not in seen.remotes]
+    done += _copies(inputs, nominated)
+    unreachable = [name for name in nominated if name not in inputs.remotes]
     return ReconcileResult(tuple(done), BACKOFF_SECONDS if unreachable else None)
 
 
-def may_be_nominated(seen: WorkloadInputs) -> bool:
+def may_be_nominated(inputs: WorkloadInputs) -> bool:
     """Return whether MultiKueue's check is Pending and the Workload has no cluster."""
-    return (seen.state or {}).get("state") == PENDING and not cluster_of(seen.workload)
+    return (inputs.state or {}).get("state") == PENDING and not cluster_of(inputs.workload)
 
 
-def others_are_ready(seen: WorkloadInputs) -> bool:
+def others_are_ready(inputs: WorkloadInputs) -> bool:
     """Return whether all other checks are Ready."""
-    return all(one["state"] == READY for one in checks_of(seen.workload) if one["name"] != seen.check)
+    return all(one["state"] == READY for one in checks_of(inputs.workload) if one["name"] != inputs.check)
 
 
-def all_at_once_would(seen: WorkloadInputs, name: str) -> bool:
+def all_at_once_would(inputs: WorkloadInputs, name: str) -> bool:
     """Return whether AllAtOnce would nominate the cluster `name` now."""
-    missing = name not in nominated_of(seen.workload)
-    asked = may_be_nominated(seen) and others_are_ready(seen)
-    return seen.settings.dispatcher == ALL_AT_ONCE and missing and asked
+    missing = name not in nominated_of(inputs.workload)
+    asked = may_be_nominated(inputs) and others_are_ready(inputs)
+    return inputs.settings.dispatcher == ALL_AT_ONCE and missing and asked
 
 
-def _copies(seen: WorkloadInputs, nominated: list[str]) -> list[Operation]:
+def _copies(inputs: WorkloadInputs, nominated: list[str]) -> list[Operation]:
     done: list[Operation] = []
-    for name, worker in seen.remotes.items():
+    for name, worker in inputs.remotes.items():
         if name in nominated and worker.copy is None:
-            done.append(CreateCopy(name, builders.copy_of(seen.workload, seen.settings.origin)))
+            done.append(CreateCopy(name, builders.copy_of(inputs.workload, inputs.settings.origin)))
         elif name not in nominated and worker.copy is not None:
             done += [DeleteJob(name)] if worker.job else []
             done.append(DeleteCopy(name))
@@ -89,31 +89,31 @@ def _with_nominated(workload: Obj, names: list[str]) -> Obj:
     return dict(after["status"])
 
 
-def reconcile_incremental(seen: WorkloadInputs) -> ReconcileResult:
+def reconcile_incremental(inputs: WorkloadInputs) -> ReconcileResult:
     """Return the next step of the Incremental dispatcher, which ignores other checks (Kueue's code)."""
-    if seen.settings.dispatcher != INCREMENTAL:
+    if inputs.settings.dispatcher != INCREMENTAL:
         return NO_OPERATIONS
-    if is_deleted(seen.workload):
-        return _forget(seen)
-    if not may_be_nominated(seen) or not seen.clusters:
+    if is_deleted(inputs.workload):
+        return _forget(inputs)
+    if not may_be_nominated(inputs) or not inputs.clusters:
         return NO_OPERATIONS
-    if is_condition_true(seen.workload, FINISHED) or not is_condition_true(seen.workload, QUOTA_RESERVED):
-        return _forget(seen)
-    return _next_round(seen, seen.clusters)
+    if is_condition_true(inputs.workload, FINISHED) or not is_condition_true(inputs.workload, QUOTA_RESERVED):
+        return _forget(inputs)
+    return _next_round(inputs, inputs.clusters)
 
 
-def _forget(seen: WorkloadInputs) -> ReconcileResult:
-    return NO_OPERATIONS if seen.round_started is None else ReconcileResult((ForgetRound(),))
+def _forget(inputs: WorkloadInputs) -> ReconcileResult:
+    return NO_OPERATIONS if inputs.round_started is None else ReconcileResult((ForgetRound(),))
 
 
-def _next_round(seen: WorkloadInputs, clusters: tuple[str, ...]) -> ReconcileResult:
+def _next_round(inputs: WorkloadInputs, clusters: tuple[str, ...]) -> ReconcileResult:
     """Nominate the next `step_size` clusters in the config's order once the round is over."""
-    if seen.round_started is not None:
-        left = seen.settings.round_seconds - (seen.now - seen.round_started)
+    if inputs.round_started is not None:
+        left = inputs.settings.round_seconds - (inputs.now - inputs.round_started)
         if left >= 0:
             return ReconcileResult(requeue_after=left + 0.001)
-    before = nominated_of(seen.workload)
-    fresh = [name for name in clusters if name not in before][: seen.settings.step_size]
+    before = nominated_of(inputs.workload)
+    fresh = [name for name in clusters if name not in before][: inputs.settings.step_size]
     if not fresh:
         return NO_OPERATIONS
-    return ReconcileResult((WriteStatus(_with_nominated(seen.workload, before + fresh)), StartRound()))
+    return ReconcileResult((WriteStatus(_with_nominated(inputs.workload, before + fresh)), StartRound()))

@@ -25,7 +25,7 @@ CONTROLLERS: Final[Mapping[str, Callable[[WorkloadInputs], ReconcileResult]]] = 
 """The next step of each controller, in the order of `decide`."""
 
 
-def decide(seen: WorkloadInputs, *, busy: bool = False) -> ReconcileResult:
+def decide(inputs: WorkloadInputs, *, busy: bool = False) -> ReconcileResult:
     """Return the next step on the hub: that of the first controller with operations.
 
     `busy`: skip MultiKueue. If it is busy between a Retry and the next quota reservation (30 ms on a real
@@ -35,7 +35,7 @@ def decide(seen: WorkloadInputs, *, busy: bool = False) -> ReconcileResult:
     for name, look in CONTROLLERS.items():
         if busy and name == MULTIKUEUE:
             continue
-        decision = look(seen)
+        decision = look(inputs)
         if decision.operations:
             return decision
         if decision.requeue_after is not None:

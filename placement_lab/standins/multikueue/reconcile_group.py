@@ -49,18 +49,18 @@ RETRY_SECONDS: Final = 1.0
 """The retry interval of a rejected write; Kueue: "about 20 times in 3 s", with exponential backoff."""
 
 
-def reconcile_group(seen: WorkloadInputs) -> ReconcileResult:
+def reconcile_group(inputs: WorkloadInputs) -> ReconcileResult:
     """Return MultiKueue's next step; without a config it does nothing (config-deleted.log)."""
-    state = seen.state
-    if seen.clusters is None or state is None or state["state"] == REJECTED:
+    state = inputs.state
+    if inputs.clusters is None or state is None or state["state"] == REJECTED:
         return NO_OPERATIONS
-    if is_deleted(seen.workload):
-        return ReconcileResult(tuple(remove_all(seen.remotes)))
+    if is_deleted(inputs.workload):
+        return ReconcileResult(tuple(remove_all(inputs.remotes)))
     for rule in RULES:
-        decision = rule(seen)
+        decision = rule(inputs)
         if decision is not None:
             return decision
-    return dispatcher.dispatch(seen)
+    return dispatcher.dispatch(inputs)
 
 
 def remove(name: str, worker: RemoteWorker) -> list[Operation]:
@@ -84,45 +84,47 @@ def longest_with(workers: Mapping[str, RemoteWorker], kind: str) -> str:
     return min(found, key=lambda name: found[name], default="")
 
 
-def _workload_has_no_quota(seen: WorkloadInputs) -> ReconcileResult | None:
+def _workload_has_no_quota(inputs: WorkloadInputs) -> ReconcileResult | None:
     """Delete all copies of a Workload that is finished or has no quota on the hub."""
-    if is_condition_true(seen.workload, QUOTA_RESERVED) and not is_condition_true(seen.workload, FINISHED):
+    if is_condition_true(inputs.workload, QUOTA_RESERVED) and not is_condition_true(
+        inputs.workload, FINISHED
+    ):
         return None
-    again = seen.settings.worker_lost_seconds if seen.unavailable else None
-    return ReconcileResult(tuple(remove_all(seen.remotes)), again)
+    again = inputs.settings.worker_lost_seconds if inputs.unavailable else None
+    return ReconcileResult(tuple(remove_all(inputs.remotes)), again)
 
 
-def _copy_is_finished(seen: WorkloadInputs) -> ReconcileResult | None:
-    name = longest_with(seen.remotes, FINISHED)
+def _copy_is_finished(inputs: WorkloadInputs) -> ReconcileResult | None:
+    name = longest_with(inputs.remotes, FINISHED)
     if not name:
         return None
-    worker = seen.remotes[name]
-    workload = deep_copy(seen.workload)
+    worker = inputs.remotes[name]
+    workload = deep_copy(inputs.workload)
     copy = worker.copy or {}
     step.finish(
-        workload, condition_field(copy, FINISHED, "reason"), condition_field(copy, FINISHED), seen.now
+        workload, condition_field(copy, FINISHED, "reason"), condition_field(copy, FINISHED), inputs.now
     )
-    return ReconcileResult((*_sync_job(seen, name), WriteStatus(workload["status"])))
+    return ReconcileResult((*_sync_job(inputs, name), WriteStatus(workload["status"])))
 
 
-def _copy_is_evicted(seen: WorkloadInputs) -> ReconcileResult | None:
+def _copy_is_evicted(inputs: WorkloadInputs) -> ReconcileResult | None:
     """Wait for the Job to stop if the hub evicted the Workload; if the worker did, retry on the hub."""
-    name = longest_with(seen.remotes, EVICTED)
+    name = longest_with(inputs.remotes, EVICTED)
     if not name:
         return None
-    if is_condition_true(seen.workload, EVICTED):
-        return ReconcileResult(tuple(_sync_job(seen, name)), _sync_delay(seen, name))
-    if _state(seen) != READY:
+    if is_condition_true(inputs.workload, EVICTED):
+        return ReconcileResult(tuple(_sync_job(inputs, name)), _sync_delay(inputs, name))
+    if _state(inputs) != READY:
         return None
-    where = cluster_of(seen.workload)
+    where = cluster_of(inputs.workload)
     why = f'Workload evicted on worker cluster: "{where}", resetting for re-admission. Previously: "Ready"'
-    return _retry(seen, why)
+    return _retry(inputs, why)
 
 
-def _copy_differs_from_workload(seen: WorkloadInputs) -> ReconcileResult | None:
+def _copy_differs_from_workload(inputs: WorkloadInputs) -> ReconcileResult | None:
     """Delete copies whose spec differs, including `active`."""
-    wanted = _spec(seen.workload)
-    gone = {name: one for name, one in seen.remotes.items() if one.copy and _spec(one.copy) != wanted}
+    wanted = _spec(inputs.workload)
+    gone = {name: one for name, one in inputs.remotes.items() if one.copy and _spec(one.copy) != wanted}
     return ReconcileResult(tuple(remove_all(gone)), 0.0) if gone else None
 
 
@@ -131,91 +133,91 @@ def _spec(workload: Obj) -> Obj:
     return spec | {"active": spec.get("active", True)}
 
 
-def _admitted_copy_is_missing(seen: WorkloadInputs) -> ReconcileResult | None:
+def _admitted_copy_is_missing(inputs: WorkloadInputs) -> ReconcileResult | None:
     """Retry at once if the copy is deleted or unlisted; after `worker_lost_seconds` if it is lost."""
-    if longest_with(seen.remotes, ADMITTED) or _state(seen) != READY:
+    if longest_with(inputs.remotes, ADMITTED) or _state(inputs) != READY:
         return None
-    where = cluster_of(seen.workload)
-    if where in seen.unavailable:
-        left = seen.settings.worker_lost_seconds - (seen.now - _lost_since(seen, where))
+    where = cluster_of(inputs.workload)
+    if where in inputs.unavailable:
+        left = inputs.settings.worker_lost_seconds - (inputs.now - _lost_since(inputs, where))
         if left > 0:
             return ReconcileResult(requeue_after=left)
-        return _retry(seen, 'Admitting remote lost, Previously: "Ready"')
+        return _retry(inputs, 'Admitting remote lost, Previously: "Ready"')
     if not where:
         why = "Admission check is Ready but no admitting cluster is recorded; this is unexpected"
-        return _retry(seen, f'{why}, please report it, Previously: "Ready"')
-    return _retry(seen, 'Admitting remote no longer exists, Previously: "Ready"')
+        return _retry(inputs, f'{why}, please report it, Previously: "Ready"')
+    return _retry(inputs, 'Admitting remote no longer exists, Previously: "Ready"')
 
 
-def _lost_since(seen: WorkloadInputs, name: str) -> float:
+def _lost_since(inputs: WorkloadInputs, name: str) -> float:
     """Return when the connection was lost; `now` for a missing MultiKueueCluster, which never times out."""
-    worker = seen.workers.get(name)
-    return seen.now if worker is None or worker.lost_since is None else worker.lost_since
+    worker = inputs.workers.get(name)
+    return inputs.now if worker is None or worker.lost_since is None else worker.lost_since
 
 
-def _retry(seen: WorkloadInputs, message: str) -> ReconcileResult:
-    workload = deep_copy(seen.workload)
-    set_check(workload, seen.check, seen.now, state=RETRY, message=message)
+def _retry(inputs: WorkloadInputs, message: str) -> ReconcileResult:
+    workload = deep_copy(inputs.workload)
+    set_check(workload, inputs.check, inputs.now, state=RETRY, message=message)
     return ReconcileResult((WriteStatus(workload["status"]),))
 
 
-def _copy_is_admitted(seen: WorkloadInputs) -> ReconcileResult | None:
+def _copy_is_admitted(inputs: WorkloadInputs) -> ReconcileResult | None:
     """Keep the copy that was admitted first: delete the others, create its Job, and record the cluster."""
-    name = longest_with(seen.remotes, ADMITTED)
+    name = longest_with(inputs.remotes, ADMITTED)
     if not name:
         return None
-    others = {other: one for other, one in seen.remotes.items() if other != name}
+    others = {other: one for other, one in inputs.remotes.items() if other != name}
     done = remove_all({other: one for other, one in others.items() if one.copy})
-    if is_condition_true(seen.workload, EVICTED):
-        return ReconcileResult((*done, *_deactivate(seen, name)))
-    if seen.settings.nominates_admitted and dispatcher.all_at_once_would(seen, name):
-        return dispatcher.dispatch(seen)
-    done += _sync_job(seen, name)
-    again = _sync_delay(seen, name) or seen.settings.worker_lost_seconds
-    if cluster_of(seen.workload) not in ("", name):
+    if is_condition_true(inputs.workload, EVICTED):
+        return ReconcileResult((*done, *_deactivate(inputs, name)))
+    if inputs.settings.nominates_admitted and dispatcher.all_at_once_would(inputs, name):
+        return dispatcher.dispatch(inputs)
+    done += _sync_job(inputs, name)
+    again = _sync_delay(inputs, name) or inputs.settings.worker_lost_seconds
+    if cluster_of(inputs.workload) not in ("", name):
         # Kueue fails with 'attempting to change immutable ClusterName' and writes nothing.
         return ReconcileResult(tuple(done), requeue_after=RETRY_SECONDS, failed=True)
-    return ReconcileResult((*done, *_record(seen, name)), again)
+    return ReconcileResult((*done, *_record(inputs, name)), again)
 
 
-def _record(seen: WorkloadInputs, name: str) -> list[Operation]:
-    workload = deep_copy(seen.workload)
+def _record(inputs: WorkloadInputs, name: str) -> list[Operation]:
+    workload = deep_copy(inputs.workload)
     status = workload["status"]
-    if _state(seen) not in (RETRY, REJECTED):
+    if _state(inputs) not in (RETRY, REJECTED):
         set_check(
             workload,
-            seen.check,
-            seen.now,
+            inputs.check,
+            inputs.now,
             state=READY,
             message=f'The workload was admitted on "{name}"',
         )
         status["clusterName"] = name
         status.pop("nominatedClusterNames", None)
-    return [WriteStatus(status)] if status != seen.workload["status"] else []
+    return [WriteStatus(status)] if status != inputs.workload["status"] else []
 
 
-def _deactivate(seen: WorkloadInputs, name: str) -> list[Operation]:
-    copy = deep_copy(seen.remotes[name].copy or {})
+def _deactivate(inputs: WorkloadInputs, name: str) -> list[Operation]:
+    copy = deep_copy(inputs.remotes[name].copy or {})
     if is_condition_true(copy, DEACTIVATION_TARGET):
         return []
-    message = f"Evicted on manager: {condition_field(seen.workload, EVICTED)}"
-    set_condition(copy, DEACTIVATION_TARGET, True, "EvictedOnManagerCluster", message, seen.now)
+    message = f"Evicted on manager: {condition_field(inputs.workload, EVICTED)}"
+    set_condition(copy, DEACTIVATION_TARGET, True, "EvictedOnManagerCluster", message, inputs.now)
     return [DeactivateCopy(name, copy["status"])]
 
 
-def _state(seen: WorkloadInputs) -> str:
-    return str((seen.state or {}).get("state", ""))
+def _state(inputs: WorkloadInputs) -> str:
+    return str((inputs.state or {}).get("state", ""))
 
 
-def _sync_job(seen: WorkloadInputs, name: str) -> list[Operation]:
+def _sync_job(inputs: WorkloadInputs, name: str) -> list[Operation]:
     """Create the worker's Job, or copy its status to the hub's Job if that is safe."""
-    job = seen.remotes[name].job
-    if seen.job is None:
+    job = inputs.remotes[name].job
+    if inputs.job is None:
         return []
     if job is None:
-        return [CreateJob(name, builders.worker_job(seen.job, seen.workload, seen.settings.origin))]
+        return [CreateJob(name, builders.worker_job(inputs.job, inputs.workload, inputs.settings.origin))]
     theirs = job.get("status") or {}
-    if _sync_must_wait(seen.job, job) or _without_zeros(theirs) == _without_zeros(seen.job.get("status")):
+    if _sync_must_wait(inputs.job, job) or _without_zeros(theirs) == _without_zeros(inputs.job.get("status")):
         return []
     return [WriteJobStatus(theirs)]
 
@@ -240,9 +242,9 @@ def _has_started(job: Obj) -> bool:
     return "startTime" in (job.get("status") or {})
 
 
-def _sync_delay(seen: WorkloadInputs, name: str) -> float | None:
-    job = seen.remotes[name].job
-    return SYNC_SECONDS if seen.job and job and _sync_must_wait(seen.job, job) else None
+def _sync_delay(inputs: WorkloadInputs, name: str) -> float | None:
+    job = inputs.remotes[name].job
+    return SYNC_SECONDS if inputs.job and job and _sync_must_wait(inputs.job, job) else None
 
 
 # The order is Kueue's (steps 2 to 6b; 8 is `dispatcher.dispatch`).

@@ -65,8 +65,8 @@ def reserve(workload: Obj, queue: str, now: float, flavors: Mapping[str, Obj] = 
     `flavors`: podSet → `flavors` and `resourceUsage` of its assignment.
     """
     pods = workload["spec"].get("podSets") or [{"name": "main", "count": 1}]
-    assignments: list[Obj] = [{"name": one.get("name", "main"), "count": one["count"]} for one in pods]
-    assignments = [one | flavors.get(one["name"], {}) for one in assignments]
+    assignments: list[Obj] = [{"name": pod.get("name", "main"), "count": pod["count"]} for pod in pods]
+    assignments = [assignment | flavors.get(assignment["name"], {}) for assignment in assignments]
     workload.setdefault("status", {})["admission"] = {
         "clusterQueue": queue,
         "podSetAssignments": assignments,

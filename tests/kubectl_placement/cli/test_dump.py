@@ -74,7 +74,10 @@ def test_the_other_commands_say_the_same_of_the_dump(dumped: str, login: str) ->
     )
     assert read["checks"][0]["links"] == live["checks"][0]["links"]
     clusters = [
-        [(one["cluster"], one["state"], one["step"]) for one in found["checks"][0]["clusters"]]
+        [
+            (cluster["cluster"], cluster["state"], cluster["step"])
+            for cluster in found["checks"][0]["clusters"]
+        ]
         for found in (live, read)
     ]
     assert clusters[0] == clusters[1] == [("a", "listed", "List"), ("b", "unusable", "Credential")]
@@ -106,7 +109,7 @@ def test_the_controllers_lease_is_in_the_dump_and_no_other(admin: Driver, login:
     path = tmp_path / "hub.yaml"
     path.write_text(run("dump", login).stdout)
     [found] = [one for one in lists_in(str(path)) if one["kind"] == "LeaseList"]
-    assert [one["metadata"]["name"] for one in found["items"]] == ["placement-ac"]
+    assert [item["metadata"]["name"] for item in found["items"]] == ["placement-ac"]
 
 
 def test_what_the_dump_lacks_is_unknown(dumped: str, tmp_path: Path) -> None:
@@ -123,7 +126,9 @@ def test_what_the_dump_lacks_is_unknown(dumped: str, tmp_path: Path) -> None:
 def shared(*objects: Raw) -> list[Raw]:
     """The objects as the dump has them, of all kinds."""
     dump = dump_of(objects)
-    return [one for kind in dump.objects for one in shared_objects(dump, kind, (NS, OURS))]
+    return [
+        shared_object for kind in dump.objects for shared_object in shared_objects(dump, kind, (NS, OURS))
+    ]
 
 
 OUR_DOMAIN = "placement-ac.open-cluster-management.io"
@@ -290,7 +295,7 @@ multiKueue:
 
 
 def test_a_config_map_has_the_settings_and_no_other_value() -> None:
-    objects = {healthy.key_of(one): one for one in healthy.objects()}
+    objects = {healthy.key_of(obj): obj for obj in healthy.objects()}
     maps = [objects["ConfigMap", OURS, "placement-ac"], objects["ConfigMap", NS, "kueue-manager-config"]]
     before = copy.deepcopy(maps)
     others = ["config.yaml", "controller_manager_config.yaml", "password"]
@@ -306,7 +311,7 @@ def test_a_config_map_has_the_settings_and_no_other_value() -> None:
 
 
 def test_the_variables_of_kueues_plugins_are_replaced() -> None:
-    objects = {healthy.key_of(one): one for one in healthy.objects()}
+    objects = {healthy.key_of(obj): obj for obj in healthy.objects()}
     objects["ConfigMap", NS, "kueue-manager-config"]["data"] = {"controller_manager_config.yaml": KUEUES}
     found = {one["metadata"]["name"]: one for one in shared(*objects.values()) if one["kind"] == "ConfigMap"}
     text = found["kueue-manager-config"]["data"]["controller_manager_config.yaml"]

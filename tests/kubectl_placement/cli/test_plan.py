@@ -136,9 +136,9 @@ def test_what_becomes_of_a_cluster_that_is_removed(
     jobs: list[Raw], taints: list[Raw], expected: str, tmp_path: Path
 ) -> None:
     items = [*json.loads(as_list(story_2().dump))["items"], *jobs]
-    for one in items:
-        if (one["kind"], one["metadata"]["name"]) == ("ManagedCluster", "cluster2"):
-            one["spec"]["taints"] = taints
+    for item in items:
+        if (item["kind"], item["metadata"]["name"]) == ("ManagedCluster", "cluster2"):
+            item["spec"]["taints"] = taints
     path = tmp_path / "hub.json"
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     done = plan("-f", STORY_3, "--from-dump", str(path))
@@ -199,9 +199,9 @@ STEERS = "\x1b[31mred\x1b]0;title\x07\x9b1m"
 def test_what_others_say_does_not_steer_the_terminal(form: str, tmp_path: Path) -> None:
     said = {"type": "Odd", "status": "True", "reason": STEERS, "message": STEERS}
     items = json.loads(as_list(story_2().dump))["items"]
-    for one in items:
-        if one["kind"] in ("Placement", "AdmissionCheck"):
-            one.setdefault("status", {}).setdefault("conditions", []).append(said)
+    for item in items:
+        if item["kind"] in ("Placement", "AdmissionCheck"):
+            item.setdefault("status", {}).setdefault("conditions", []).append(said)
     path = tmp_path / "hub.json"
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     other = {"apiVersion": "v1", "kind": f"Map{STEERS}", "metadata": {"name": "m"}}

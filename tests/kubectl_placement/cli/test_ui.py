@@ -84,7 +84,7 @@ def test_it_says_what_status_says(admin: Driver, url: str, says: Command, contro
     document = says("status", "p")
     with events(url, "p") as page:
         assert page.next()[0] == "hub"
-        assert {one["name"] for one in page.until("checks")["checks"]} == {"p", "q"}
+        assert {check["name"] for check in page.until("checks")["checks"]} == {"p", "q"}
         page.until("check", lambda one: one["status"]["clusters"] == document["checks"][0]["clusters"])
     with events(url, "p") as page:
         shown = page.until("check", lambda one: one["status"] == document["checks"][0])
@@ -98,7 +98,11 @@ def test_only_what_changes_is_sent(admin: Driver, url: str) -> None:
         page.until("timeline")
         admin.decide("q", ("a", 10))
         name, change = page.next()
-        assert (name, change["whole"], [one["name"] for one in change["checks"]]) == ("checks", False, ["q"])
+        assert (name, change["whole"], [check["name"] for check in change["checks"]]) == (
+            "checks",
+            False,
+            ["q"],
+        )
         assert change["checks"][0]["states"] == {"selected": 1}
         admin.decide("p", ("b", 5))
         assert [row["score"] for row in page.until("check")["status"]["clusters"]] == [5]
@@ -138,7 +142,7 @@ def test_a_new_check_appears(admin: Driver, url: str) -> None:
         page.until("checks")
         admin.check("new")
         change = page.until("checks")
-        assert [one["name"] for one in change["checks"]] == ["new"]
+        assert [check["name"] for check in change["checks"]] == ["new"]
         assert page.until("check")["status"]["placementSays"].startswith("it does not exist")
 
 
@@ -154,7 +158,7 @@ def test_it_explains_as_explain_does(url: str, says: Command) -> None:
     [expected] = says("explain", "check", "p")["checks"]
     found = asked(check="p")
     assert found["links"] == expected["links"]
-    assert sorted(name for one in found["clusters"] for name in one["names"]) == ["a", "b"]
+    assert sorted(name for cluster in found["clusters"] for name in cluster["names"]) == ["a", "b"]
     assert asked(check="none")["kind"] == "error"
     assert '"none" not found' in asked(check="none")["message"]
     assert '"none" not found' in asked(check="p", cluster="none")["message"]
@@ -245,13 +249,13 @@ def test_it_shows_no_secret(hub: Hub, url: str) -> None:
 def test_it_only_reads(hub: Hub, url: str) -> None:
     requests.get(f"{url}explain?check=p", timeout=20)
     ours = [one for one in hub.journal if one.user_agent == "placement-ac"]
-    assert {one.method for one in ours} == {"GET"}
+    assert {check.method for check in ours} == {"GET"}
 
 
 def reads_of_explanations(hub: Hub, since: int) -> list[str]:
     """The paths of the lists of all namespaces, which no page follows."""
     paths = (one.path for one in hub.journal[since:])
-    return [one for one in paths if one.endswith(("v1beta1/placements", "v1beta1/placementdecisions"))]
+    return [path for path in paths if path.endswith(("v1beta1/placements", "v1beta1/placementdecisions"))]
 
 
 OTHER_SITES = {

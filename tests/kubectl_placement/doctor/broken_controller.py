@@ -40,7 +40,7 @@ BINDING: Final[Key] = ("ClusterRoleBinding", "", "placement-ac")
 
 def one_right_less(objects: Objects) -> None:
     rules = objects["ClusterRole", "", "placement-ac"]["rules"]
-    rules[:] = [one for one in rules if one["resources"] != ["workloads/status"]]
+    rules[:] = [rule for rule in rules if rule["resources"] != ["workloads/status"]]
 
 
 def second_controller(objects: Objects) -> None:

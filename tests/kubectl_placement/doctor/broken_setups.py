@@ -127,7 +127,11 @@ def unlisted(check: str) -> How:
 
     def change(objects: Objects) -> None:
         strategy = objects[QUEUE]["spec"]["admissionChecksStrategy"]
-        strategy["admissionChecks"] = [one for one in strategy["admissionChecks"] if one["name"] != check]
+        strategy["admissionChecks"] = [
+            admission_check
+            for admission_check in strategy["admissionChecks"]
+            if admission_check["name"] != check
+        ]
 
     return change
 
@@ -147,7 +151,7 @@ RESTART: Final = f"kubectl rollout restart -n {NS} deployment/kueue-controller-m
 
 def edited(how: How, change: Callable[[Any], Any]) -> str:
     """Return how Kueue's configuration, broken by `how`, is applied with a change."""
-    objects = {(one["kind"], key_of(one)[0], key_of(one)[1]): one for one in healthy.objects()}
+    objects = {(obj["kind"], key_of(obj)[0], key_of(obj)[1]): obj for obj in healthy.objects()}
     how(objects)
     file = yaml.safe_load(objects[CONFIG]["data"][FILE])
     change(file)

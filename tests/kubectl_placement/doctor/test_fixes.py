@@ -42,10 +42,12 @@ def run(hub: Hub, folder: Path, *words: str) -> Result:
 def test_the_embedded_hub_is_known(hub: Hub, admin: Driver, tmp_path: Path) -> None:
     admin.check("p")
     findings = json.loads(run(hub, tmp_path, "doctor", "-o", "json").stdout)["findings"]
-    passed_over = {one["check"] for one in findings if one["message"].startswith("not on the embedded hub")}
+    passed_over = {
+        finding["check"] for finding in findings if finding["message"].startswith("not on the embedded hub")
+    }
     assert passed_over >= {"kueue-deployment", "kueue-release", "kueue-configuration", "multikueue-gate"}
     assert passed_over < {rule.check for rule in RULES}
-    problems = {one["check"]: one["fix"] for one in findings if one["level"] != "OK"}
+    problems = {finding["check"]: finding["fix"] for finding in findings if finding["level"] != "OK"}
     assert problems["controller"] == "placement-ac run"
     assert "kueue-deployment" not in problems
 

@@ -67,7 +67,7 @@ def test_findings_that_cause_each_other_are_all_there() -> None:
 def test_the_level_is_the_worst_and_the_summary_counts_causes() -> None:
     weak = of("child", warn("c", "mend c"))
     problems = fold([FINE, weak, GRANDCHILD])
-    assert [one.level for one in problems] == [Level.OK, Level.FAIL]
+    assert [problem.level for problem in problems] == [Level.OK, Level.FAIL]
     assert summary_text(levels(problems)) == "1 problem, 0 warnings, 1 check passed"
     assert causes_of([FINE, weak, GRANDCHILD]) == ("", "", "child")
 

@@ -465,7 +465,7 @@ def test_unreadable_kinds_are_warnings_never_failures() -> None:
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_of_a_kind_that_alone_may_not_be_read_nothing_is_held_against_the_hub(kind: Kind) -> None:
     dump = read(stored())
-    served = {one: one.at(one.versions[0]) for one in ALL_KINDS}
+    served = {all_kind: all_kind.at(all_kind.versions[0]) for all_kind in ALL_KINDS}
     spaces = ("", OURS, healthy.NS)
     missing = tuple(MissingRight("list", kind, space) for space in spaces)
     others = dict(dump.objects) | {kind: ()}
@@ -514,7 +514,9 @@ def test_where_there_is_no_kueue_nothing_is_said_of_its_configuration() -> None:
 
 def test_nothing_is_held_against_settings_that_are_not_known() -> None:
     """They may be right: the defaults are a guess."""
-    [broken] = [one for one in KUEUES if one.id == "Kueue waits for our nominations, and there are none"]
+    [broken] = [
+        kueue for kueue in KUEUES if kueue.id == "Kueue waits for our nominations, and there are none"
+    ]
     objects = stored()
     broken.how(objects)
     del objects["ConfigMap", OURS, "placement-ac"]
@@ -527,7 +529,9 @@ def test_nothing_is_held_against_settings_that_are_not_known() -> None:
 
 
 def test_settings_that_are_given_count(tmp_path: Path) -> None:
-    [broken] = [one for one in KUEUES if one.id == "Kueue waits for our nominations, and there are none"]
+    [broken] = [
+        kueue for kueue in KUEUES if kueue.id == "Kueue waits for our nominations, and there are none"
+    ]
     objects = stored()
     broken.how(objects)
     dump, given = tmp_path / "dump.json", tmp_path / "settings.yaml"

@@ -125,9 +125,9 @@ class Bench:
         """The findings of one check: level, message, fix."""
         _, document = self.doctor()
         return [
-            (one["level"], one["message"], one["fix"])
-            for one in document["findings"]
-            if one["check"] == check
+            (finding["level"], finding["message"], finding["fix"])
+            for finding in document["findings"]
+            if finding["check"] == check
         ]
 
 
@@ -155,7 +155,7 @@ def bench(a_hub: HubMaker, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 def test_a_hub_that_is_set_up_right(bench: Bench) -> None:
     code, document = bench.doctor()
-    assert [one for one in document["findings"] if one["level"] != "OK"] == []
+    assert [finding for finding in document["findings"] if finding["level"] != "OK"] == []
     assert (code, document["summary"]) == (0, {"ok": len(document["findings"]), "warn": 0, "fail": 0})
 
 
@@ -171,7 +171,9 @@ def of_another_release(objects: Objects) -> None:
     }
     config["metadata"]["name"] = f"{RELEASE}-manager-config"
     volumes = manager["spec"]["template"]["spec"]["volumes"]
-    next(one for one in volumes if "configMap" in one)["configMap"]["name"] = f"{RELEASE}-manager-config"
+    next(volume for volume in volumes if "configMap" in volume)["configMap"]["name"] = (
+        f"{RELEASE}-manager-config"
+    )
     objects.update({healthy.key_of(one): one for one in (manager, config)})
 
 
@@ -184,10 +186,10 @@ def test_kueue_of_another_helm_release_is_found_by_its_labels(bench: Bench, tmp_
         words = ["version", "-o", "json", "--kubeconfig", str(bench.kubeconfig)]
         assert json.loads(CliRunner().invoke(main, words).stdout)["kueue"] == "v0.19.2"
     for found in (live, of_dump):
-        messages = {one["check"]: one["message"] for one in found["findings"]}
+        messages = {finding["check"]: finding["message"] for finding in found["findings"]}
         manager = f"Deployment {healthy.NS}/{RELEASE}-controller-manager has 1 ready"
         assert (messages["kueue-deployment"], messages["kueue-release"]) == (manager, "Kueue 0.19.2")
-        assert [one for one in found["findings"] if one["level"] != "OK"] == []
+        assert [finding for finding in found["findings"] if finding["level"] != "OK"] == []
 
 
 def dump_of(bench: Bench, folder: Path, *more: str) -> str:
@@ -204,7 +206,10 @@ def test_the_findings_in_a_dump_are_those_of_its_hub(bench: Bench, tmp_path: Pat
     words = ["doctor", "-o", "json", "--from-dump", dump_of(bench, tmp_path)]
     of_dump = json.loads(CliRunner().invoke(main, words).stdout)
     assert of_dump["summary"] == live["summary"]
-    others = [[one for one in each["findings"] if one["check"] != "own-rights"] for each in (live, of_dump)]
+    others = [
+        [finding for finding in each["findings"] if finding["check"] != "own-rights"]
+        for each in (live, of_dump)
+    ]
     assert others[0] == others[1]
     messages = {one["check"]: one["message"] for one in others[0]}
     assert messages["controller"] == "Deployment placement-ac-system/placement-ac has 2 ready"
@@ -239,7 +244,10 @@ def test_without_the_right_to_all_deployments_a_dump_has_those_of_both_namespace
     reader = kubeconfig_of(bench.hub, tmp_path / "reader", token)
     lists = yaml.safe_load_all(Path(dump_of(bench, tmp_path, "--kubeconfig", str(reader))).read_text("utf-8"))
     [deployments] = [one["items"] for one in lists if one["kind"] == "DeploymentList"]
-    assert sorted(one["metadata"]["namespace"] for one in deployments) == [healthy.NS, healthy.OURS]
+    assert sorted(deployment["metadata"]["namespace"] for deployment in deployments) == [
+        healthy.NS,
+        healthy.OURS,
+    ]
 
 
 def test_missing_rights_are_reported_as_unknown(bench: Bench, tmp_path: Path) -> None:
@@ -249,7 +257,7 @@ def test_missing_rights_are_reported_as_unknown(bench: Bench, tmp_path: Path) ->
     allow(owner, *(rule("get list", group, "*") for group in groups))
     reader = kubeconfig_of(bench.hub, tmp_path / "reader", token_of(owner))
     code, document = bench.doctor("--kubeconfig", str(reader))
-    unsure = {one["check"]: one for one in document["findings"] if one["level"] != "OK"}
+    unsure = {finding["check"]: finding for finding in document["findings"] if finding["level"] != "OK"}
     assert (code, {one["level"] for one in unsure.values()}) == (0, {"WARN"})
     assert unsure["kueue-addon"] == {
         "check": "kueue-addon",

@@ -32,9 +32,11 @@ def doctor(hub: Hub, tmp_path: Path) -> Doctor:
 
     def run() -> dict[str, Found]:
         found: dict[str, Found] = {}
-        for one in json.loads(CliRunner().invoke(main, words).stdout)["findings"]:
-            if one["level"] != "OK":
-                found.setdefault(one["check"], []).append((one["level"], one["message"], one["fix"]))
+        for finding in json.loads(CliRunner().invoke(main, words).stdout)["findings"]:
+            if finding["level"] != "OK":
+                found.setdefault(finding["check"], []).append(
+                    (finding["level"], finding["message"], finding["fix"])
+                )
         return found
 
     return run

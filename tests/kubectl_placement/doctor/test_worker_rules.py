@@ -162,7 +162,11 @@ PIPELINES = "pipelineruns.v1.tekton.dev (PipelineRun.v1.tekton.dev)"
 )
 def test_job_kinds_are_those_that_kueue_sends(config: str, missing: str) -> None:
     known = setup(*kueue.installed(config=config), settings=Settings(frameworks=("jobset.x-k8s.io/jobset",)))
-    [output] = [one for one in examine_workers(known, [HEALTHY]) if one.check == "worker-jobs"]
+    [output] = [
+        examine_worker
+        for examine_worker in examine_workers(known, [HEALTHY])
+        if examine_worker.check == "worker-jobs"
+    ]
     assert output.message.startswith(f"c1: install the CRDs of {missing} on the worker")
 
 

@@ -92,7 +92,11 @@ class Pair:
         assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
         assert TOKEN not in done.output
         assert self.worker.hub.token not in done.output
-        found = [one for one in json.loads(done.stdout)["findings"] if one["check"].startswith("worker-")]
+        found = [
+            finding
+            for finding in json.loads(done.stdout)["findings"]
+            if finding["check"].startswith("worker-")
+        ]
         assert {one["message"].partition(": ")[0] for one in found} == {CLUSTER}
         return found
 
@@ -467,7 +471,7 @@ def test_eight_workers_are_inspected_at_once(pair: Pair) -> None:
     with shutting_when(CONCURRENT_WORKERS) as (port, most):
         targets = [target_at(pair, f"c{number}", port) for number in range(CONCURRENT_WORKERS + 4)]
         visits = asyncio.run(visited(pair.hub, targets))
-    assert [(one.target, one.access_problem) for one in visits] == [
+    assert [(visit.target, visit.access_problem) for visit in visits] == [
         (target, AccessProblem.UNREACHABLE) for target in targets
     ]
     assert max(most) == CONCURRENT_WORKERS

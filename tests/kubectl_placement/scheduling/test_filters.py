@@ -415,7 +415,7 @@ WHY = [
 
 @pytest.mark.parametrize(("predicates", "why"), WHY)
 def test_why_no_predicate_takes_a_cluster(predicates: list[dict[str, Any]], why: str) -> None:
-    wanted = placement(predicates=[{"requiredClusterSelector": one} for one in predicates])
+    wanted = placement(predicates=[{"requiredClusterSelector": predicate} for predicate in predicates])
     clusters = schedule(wanted, Fleet.of([cluster_set(), binding(), US]), NOW).clusters
     assert clusters == {"us": ClusterVerdict(FilterStep.PREDICATE, why)}
 

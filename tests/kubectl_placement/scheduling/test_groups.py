@@ -69,7 +69,10 @@ def test_groups(spec: dict[str, Any], expected: list[list[str]]) -> None:
 @pytest.mark.parametrize("length", ["2", "many%", "nan%", "inf%"])
 def test_a_length_that_is_no_percentage_is_misconfigured_and_leaves_no_decision(length: str) -> None:
     outcome = run(strategy(length), *FIVE)
-    said = {one["type"]: (one["status"], one["message"]) for one in outcome.status["conditions"]}
+    said = {
+        condition["type"]: (condition["status"], condition["message"])
+        for condition in outcome.status["conditions"]
+    }
     message = f":{length} invalid type: string is not a percentage"
     assert said["PlacementMisconfigured"] == ("True", message)
     assert (outcome.decisions, outcome.status["decisionGroups"]) == ((), [])
@@ -155,7 +158,8 @@ def test_conditions_keep_their_time_until_their_status_changes() -> None:
     written = run({}, *FIVE, status=status).status
     assert written["lastScoreUpdateTime"] == kept
     assert [
-        (one["type"], one.get("reason"), one.get("lastTransitionTime")) for one in written["conditions"]
+        (condition["type"], condition.get("reason"), condition.get("lastTransitionTime"))
+        for condition in written["conditions"]
     ] == [
         ("Other", None, None),
         ("PlacementSatisfied", "AllDecisionsScheduled", "2026-11-21T12:00:00Z"),
@@ -207,7 +211,7 @@ def test_scores_in_decisions(
 ) -> None:
     outcome = run(spec, *THREE, *scored(a=-3, b=9), write_scores=write_scores)
     entries = outcome.decisions[0]["status"]["decisions"]
-    assert [(one["clusterName"], one.get("score")) for one in entries] == expected
+    assert [(entry["clusterName"], entry.get("score")) for entry in entries] == expected
     assert ("lastScoreUpdateTime" in outcome.status) == write_scores
 
 

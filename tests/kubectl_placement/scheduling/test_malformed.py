@@ -111,7 +111,9 @@ def test_never_raises(place: tuple[Any, ...], value: Any, write_scores: bool) ->
         inner = inner[step]
     inner[last] = value
     outcome = schedule(objects[0], Fleet.of(objects[1:]), NOW, write_scores=write_scores)
-    assert outcome.hold or "PlacementSatisfied" in [one.get("type") for one in outcome.status["conditions"]]
+    assert outcome.hold or "PlacementSatisfied" in [
+        condition.get("type") for condition in outcome.status["conditions"]
+    ]
 
 
 @settings(max_examples=300)

@@ -23,7 +23,10 @@ def digest(status: Any, decisions: list[Any]) -> dict[str, Any]:
     groups = status.get("decisionGroups") or []
     fields = ("decisionGroupIndex", "decisionGroupName", "decisions", "clusterCount")
     return {
-        "conditions": sorted((one["type"], one["status"], one["reason"]) for one in status["conditions"]),
+        "conditions": sorted(
+            (condition["type"], condition["status"], condition["reason"])
+            for condition in status["conditions"]
+        ),
         "selected": status.get("numberOfSelectedClusters", 0),
         "groups": [[group.get(field) for field in fields] for group in groups],
         "decisions": decisions,
@@ -38,19 +41,19 @@ def decided(placement: dict[str, Any], fleet: Fleet) -> dict[str, Any]:
     outcome = schedule(placement, fleet, NOW)
     decisions = [
         (
-            one["metadata"]["name"],
-            one["metadata"]["labels"],
-            [c["clusterName"] for c in one["status"]["decisions"]],
+            decision["metadata"]["name"],
+            decision["metadata"]["labels"],
+            [c["clusterName"] for c in decision["status"]["decisions"]],
         )
-        for one in outcome.decisions
+        for decision in outcome.decisions
     ]
     return digest(outcome.status, sorted(decisions, key=lambda one: one[0]))
 
 
 def wanted(fleet: dict[str, Any]) -> dict[str, Any]:
     decisions = [
-        (one["name"], one["labels"], [c["clusterName"] for c in one["decisions"] or []])
-        for one in fleet["expect"]["decisions"]
+        (decision["name"], decision["labels"], [c["clusterName"] for c in decision["decisions"] or []])
+        for decision in fleet["expect"]["decisions"]
     ]
     return digest(fleet["expect"]["placementStatus"], decisions)
 
@@ -74,7 +77,7 @@ def test_a_second_look_changes_nothing(fleet: dict[str, Any]) -> None:
 def test_the_messages_are_the_recorded_ones_too() -> None:
     for fleet in recorded():
         outcome = schedule(fleet["placement"], fleet_of(fleet), NOW)
-        said = {one["type"]: one["message"] for one in outcome.status["conditions"]}
+        said = {condition["type"]: condition["message"] for condition in outcome.status["conditions"]}
         recorded_ones = fleet["expect"]["placementStatus"]["conditions"]
         assert said == {one["type"]: one["message"] for one in recorded_ones}
 

@@ -202,7 +202,7 @@ def bound(status: str) -> Object:
     ],
 )
 def test_bindings(objects: list[Object], expected: list[str]) -> None:
-    named = [one if "status" not in one else one | {"spec": {"clusterSet": "all"}} for one in objects]
+    named = [obj if "status" not in obj else obj | {"spec": {"clusterSet": "all"}} for obj in objects]
     hub = FakeHub(cluster_set(), *named)
     assert hub.look(("binding", "ns", "all")) == expected
 

@@ -287,7 +287,7 @@ def test_the_controller_takes_over_what_is_handed_over_and_no_cluster_is_dropped
 
     def managed() -> list[str | None]:
         labels = [(admin.ask("GET", at)["metadata"].get("labels") or {}) for at in _paths(admin)]
-        return [one.get("app.kubernetes.io/managed-by") for one in labels]
+        return [label.get("app.kubernetes.io/managed-by") for label in labels]
 
     eventually(managed, ["placement-ac"] * 5)
     assert admin.listed("p") == ["a"]

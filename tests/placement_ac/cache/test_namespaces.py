@@ -33,10 +33,10 @@ def here(namespace: str, *clusters: str) -> list[Raw]:
     return [placement(namespace=namespace), decision(*clusters, namespace=namespace)]
 
 
-def counts(seen: Cache) -> tuple[str, list[str]]:
+def counts(cache: Cache) -> tuple[str, list[str]]:
     """The namespace of the Placement that counts, "" if there is none, and what is decided for it."""
-    found = snapshot(seen)
-    clusters = [one.cluster for one in found.decisions.clusters]
+    found = snapshot(cache)
+    clusters = [cluster.cluster for cluster in found.decisions.clusters]
     return found.decisions.placement.namespace if found.decisions.placement else "", clusters
 
 

@@ -70,9 +70,9 @@ def placements(*names: str) -> set[Key]:
     return {Key("placement", name) for name in names}
 
 
-def decided_clusters(seen: Cache, name: str = "p") -> list[str]:
+def decided_clusters(cache: Cache, name: str = "p") -> list[str]:
     """The clusters that a Placement's decisions hold, by the cache."""
-    return [one.cluster for one in seen.snapshot(Key("placement", name), NOW, {}).decisions.clusters]
+    return [cluster.cluster for cluster in cache.snapshot(Key("placement", name), NOW, {}).decisions.clusters]
 
 
 def at(version: int, *clusters: str, uid: str = "1") -> Raw:
@@ -345,7 +345,7 @@ def test_a_snapshot_holds_all_that_a_placement_depends_on() -> None:
         [c.meta.name for c in seen.checks.multikueue],
         [c.meta.name for c in seen.checks.former],
         seen.decisions.placement and seen.decisions.placement.name,
-        [one.cluster for one in seen.decisions.clusters],
+        [cluster.cluster for cluster in seen.decisions.clusters],
         seen.decisions.scored,
         dict(seen.credentials.selected),
         seen.objects.config and seen.objects.config.meta.name,
@@ -597,8 +597,8 @@ MANY = [f"c{at:02}" for at in range(60)]
 FIRST = frozenset(MANY[:22])
 
 
-def needed(seen: Cache) -> list[str]:
-    return [cluster for cluster in MANY if seen.provisioning_inputs(cluster, NOW).usage.selected]
+def needed(cache: Cache) -> list[str]:
+    return [cluster for cluster in MANY if cache.provisioning_inputs(cluster, NOW).usage.selected]
 
 
 def test_only_the_clusters_that_come_or_go_are_touched_when_others_get_credentials() -> None:

@@ -701,7 +701,7 @@ def test_more_rubbish_never_ends_in_a_traceback(folder: Path, command: str) -> N
 
 def _form(option: Option, number: int) -> str:
     """Return an output format of the command, another one for each kind of rubbish; "" for the default."""
-    shared = next((one for one in _command(option.command).params if "--output" in one.opts), None)
+    shared = next((param for param in _command(option.command).params if "--output" in param.opts), None)
     if shared is None or shared is option.param or option.command == "run":
         return ""
     forms = ("", *getattr(shared.type, "choices", ()))

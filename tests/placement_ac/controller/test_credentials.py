@@ -195,7 +195,7 @@ def test_a_managed_cluster_that_is_deleted_while_it_is_selected(selected: Stage)
     selected.admin.ask("DELETE", f"{MANAGED}/a")
     selected.select("b")
     soon(lambda: selected.account("a") is None and selected.permission("a") is None)
-    soon(lambda: [one for one in selected.ours() if "/placement-ac-a" in one or " a/" in one], [])
+    soon(lambda: [check for check in selected.ours() if "/placement-ac-a" in check or " a/" in check], [])
 
 
 @pytest.mark.embedded("a bare API server has no garbage collector")
@@ -284,7 +284,12 @@ def test_found_credentials_are_used_and_nothing_is_made(play: Play, admin: Drive
     there.until_connected("a")
     admin.ask("POST", f"{CORE}/namespaces/{NS}/secrets", secret)
     soon(lambda: there.source("p-a").get("kubeConfig", {}).get("location"), "multikueue-a")
-    soon(lambda: [one for one in there.ours() if "Secret" in one or "Account" in one or "Perm" in one], [])
+    soon(
+        lambda: [
+            check for check in there.ours() if "Secret" in check or "Account" in check or "Perm" in check
+        ],
+        [],
+    )
 
 
 def test_one_account_serves_all_placements(selected: Stage) -> None:

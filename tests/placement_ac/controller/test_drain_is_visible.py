@@ -95,7 +95,7 @@ class Scene:
         return plain(live.timeline("p", reading.view.now))
 
     def events(self) -> list[str]:
-        found = [one["reason"] for one in self.there.admin.events("AdmissionCheck")]
+        found = [event["reason"] for event in self.there.admin.events("AdmissionCheck")]
         return [reason for reason in found if reason.startswith("Cluster")]
 
 

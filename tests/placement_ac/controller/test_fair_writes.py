@@ -24,7 +24,11 @@ def seconds_until(ask: Callable[[], object], wanted: object) -> float:
 
 def state(admin: Driver, namespace: str, name: str, check: str) -> str:
     workload = admin.ask("GET", f"{workloads_in(namespace)}/{name}")
-    return next(one["state"] for one in workload["status"]["admissionChecks"] if one["name"] == check)
+    return next(
+        admission_check["state"]
+        for admission_check in workload["status"]["admissionChecks"]
+        if admission_check["name"] == check
+    )
 
 
 def hangs(hub: Hub, path: str) -> None:

@@ -34,7 +34,7 @@ class Ocm:
 
     def answer(self) -> None:
         for path, condition in DONE.items():
-            waiting = [one for one in self.objects(path) if "status" not in one]
+            waiting = [obj for obj in self.objects(path) if "status" not in obj]
             for cluster in (one["metadata"]["namespace"] for one in waiting):
                 if path == ALL_ACCOUNTS:
                     self._report_token(cluster)
@@ -56,10 +56,10 @@ class Ocm:
         """The clusters with an account, with a permission, and with a kubeconfig."""
         self.answer()
         accounts, permissions = (
-            sorted(one["metadata"]["namespace"] for one in self.objects(path))
+            sorted(obj["metadata"]["namespace"] for obj in self.objects(path))
             for path in (ALL_ACCOUNTS, ALL_PERMISSIONS)
         )
-        names = (one["metadata"]["name"] for one in self.objects(f"{CORE}/namespaces/{NS}/secrets"))
+        names = (obj["metadata"]["name"] for obj in self.objects(f"{CORE}/namespaces/{NS}/secrets"))
         return accounts, permissions, sorted(name.removeprefix(f"{NAME}-") for name in names)
 
     def listed(self) -> list[str]:

@@ -43,18 +43,26 @@ def test_a_workload_is_ready_as_soon_as_it_has_quota_and_again_after_an_eviction
 
 
 def entry(workload: Object) -> tuple[str, str]:
-    [ours] = [one for one in workload["status"]["admissionChecks"] if one["name"] == "p"]
+    [ours] = [
+        admission_check
+        for admission_check in workload["status"]["admissionChecks"]
+        if admission_check["name"] == "p"
+    ]
     return ours["state"], ours["message"]
 
 
 def without_ours(workload: Object) -> Object:
     """The status without our entry, and the managers of it without what they own of our entry."""
     status = dict(workload["status"])
-    status["admissionChecks"] = [one for one in status["admissionChecks"] if one["name"] != "p"]
+    status["admissionChecks"] = [
+        admission_check for admission_check in status["admissionChecks"] if admission_check["name"] != "p"
+    ]
     managers = {}
-    for one in workload["metadata"]["managedFields"]:
-        fields = one["fieldsV1"].get("f:status", {})
-        managers[one["manager"]] = fields | {"f:admissionChecks": _others(fields.get("f:admissionChecks"))}
+    for managed_field in workload["metadata"]["managedFields"]:
+        fields = managed_field["fieldsV1"].get("f:status", {})
+        managers[managed_field["manager"]] = fields | {
+            "f:admissionChecks": _others(fields.get("f:admissionChecks"))
+        }
     managers.pop("placement-ac", None)
     return {"status": status, "managers": managers, "spec": workload["spec"]}
 

@@ -106,7 +106,7 @@ def test_a_level_for_each_module(capsys: pytest.CaptureFixture[str], levels: lis
         ),
         pytest.param(
             ["=info"],
-            f"there is no module ''; known are {', '.join(one for one in modules() if '.' not in one)}",
+            f"there is no module ''; known are {', '.join(name for name in modules() if '.' not in name)}",
             id="no module",
         ),
         pytest.param(["info", "debug"], "the level of all modules is given twice", id="two for all"),

@@ -273,8 +273,8 @@ def test_expiries_follow_the_latest_report() -> None:
     def token_secret(name: str, hours: float, version: int) -> Raw:
         return secret(f"multikueue-{name}", kubeconfig(jwt(hours=hours)), version=version)
 
-    def hours(seen: Cache) -> dict[str, float]:
-        return {name: (end - NOW) / timedelta(hours=1) for name, end in seen.credentials.expiries().items()}
+    def hours(cache: Cache) -> dict[str, float]:
+        return {name: (end - NOW) / timedelta(hours=1) for name, end in cache.credentials.expiries().items()}
 
     seen = world(check(), decision("a", "b"), token_secret("a", 1, 1))
     assert hours(seen) == hours(seen) == {"a": 1.0}

@@ -61,7 +61,7 @@ class Watched:
 
     def tokens(self) -> set[str]:
         """All tokens: of the hubs' admins, and in Secrets and their kubeconfigs."""
-        written = {one for content in self.secrets() for one in _tokens(content)}
+        written = {token for content in self.secrets() for token in _tokens(content)}
         return written | {hub.token for hub in self.hubs}
 
     def secrets(self) -> set[bytes]:
@@ -95,7 +95,7 @@ def traces_in(output: str, watched: Watched) -> list[str]:
     traces |= {base64.b64encode(one.encode()).decode() for one in tokens} | {
         base64.b64encode(content).decode() for content in contents
     }
-    return sorted(one for one in traces if one in output)
+    return sorted(trace for trace in traces if trace in output)
 
 
 def assert_no_traces(output: str, watched: Watched) -> None:

@@ -32,7 +32,7 @@ def test_the_demo_serves_the_page_while_it_plays(tmp_path: Path) -> None:
             draining = page.until("check", lambda one: _states(one).get("cluster3") == "draining")
             assert _states(draining)["cluster2"] in ("selected", "listed")
             assert [job["cluster"] for job in draining["status"]["jobs"]] == ["cluster3"]
-            lanes = {one["name"]: one for one in page.until("timeline")["lanes"]}
+            lanes = {lane["name"]: lane for lane in page.until("timeline")["lanes"]}
             assert lanes["cluster3"]["scores"][-1]["value"] == 10, "OCM no longer selects it"
             assert [run["gpus"] for run in lanes["cluster3"]["runs"]] == [1]
             page.until("check", lambda one: _states(one) == {"cluster2": "listed"})

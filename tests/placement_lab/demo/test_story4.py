@@ -45,17 +45,17 @@ def documents() -> list[dict[str, Any]]:
 
 def jobs() -> list[dict[str, Any]]:
     """The job of each step, with what decided about it."""
-    return [one["job"] for one in documents() if "job" in one]
+    return [document["job"] for document in documents() if "job" in document]
 
 
 def names_and(field: str, clusters: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    return {one["name"]: one[field] for one in clusters if one[field]}
+    return {cluster["name"]: cluster[field] for cluster in clusters if cluster[field]}
 
 
 def test_each_job_runs_once_on_the_cluster_that_fits_best() -> None:
     *steps, last = documents()
-    assert [(one["step"], one["ok"]) for one in steps] == [(number, True) for number in range(1, 11)]
-    assert [(one["name"], one["runsOn"]) for one in jobs()] == [
+    assert [(step["step"], step["ok"]) for step in steps] == [(number, True) for number in range(1, 11)]
+    assert [(job["name"], job["runsOn"]) for job in jobs()] == [
         ("h100", ["cluster1"]),
         ("ingest", ["cluster2"]),
         ("finetune", ["cluster2"]),
@@ -71,15 +71,15 @@ def test_each_job_runs_once_on_the_cluster_that_fits_best() -> None:
 
 
 def test_the_reason_agrees_with_where_the_job_runs() -> None:
-    for one in jobs():
-        [best, *_] = one["choice"]["clusters"]
-        assert one["runsOn"] == ([best["name"]] if best["total"] is not None else []), one["name"]
-        assert one["message"].startswith("NoClusterFits: ") == bool(one["choice"]["problem"])
+    for job in jobs():
+        [best, *_] = job["choice"]["clusters"]
+        assert job["runsOn"] == ([best["name"]] if best["total"] is not None else []), job["name"]
+        assert job["message"].startswith("NoClusterFits: ") == bool(job["choice"]["problem"])
 
 
 def test_the_filters_that_refuse() -> None:
     asked = "had too little quota: 12 nvidia.com/gpu asked"
-    assert [names_and("filter", one["choice"]["clusters"]) for one in jobs()] == [
+    assert [names_and("filter", job["choice"]["clusters"]) for job in jobs()] == [
         {"cluster3": "ClusterAffinity"},
         {"cluster3": "ClusterNames", "cluster1": "ClusterNames"},
         {},
@@ -98,9 +98,9 @@ def test_the_filters_that_refuse() -> None:
 
 def test_the_scores_that_decide() -> None:
     of_group, *small = (
-        {cluster["name"]: cluster["points"] for cluster in one["choice"]["clusters"]}
-        for one in jobs()
-        if one["name"] == "finetune" or one["name"].startswith("small")
+        {cluster["name"]: cluster["points"] for cluster in job["choice"]["clusters"]}
+        for job in jobs()
+        if job["name"] == "finetune" or job["name"].startswith("small")
     )
     assert {name: points["Sticky"] for name, points in of_group.items()} == {
         "cluster1": 0.0, "cluster2": 100.0, "cluster3": 0.0

@@ -32,10 +32,14 @@ def spec_paths(schema: Any) -> set[str]:
 def test_the_fields_are_those_of_the_published_crd(name: tuple[str, str, str]) -> None:
     group, version, kind = name
     shared_dir()
-    crds = [one["spec"] for one in published_crds()]
+    crds = [published_crd["spec"] for published_crd in published_crds()]
     (crd,) = [one for one in crds if (one["group"], one["names"]["kind"]) == (group, kind)]
     (there,) = [one["schema"]["openAPIV3Schema"] for one in crd["versions"] if one["name"] == version]
-    ours = {one for one in spec_paths(kinds.published()[name]) if not one.startswith(NOT_IN_GROUPS)}
+    ours = {
+        spec_path
+        for spec_path in spec_paths(kinds.published()[name])
+        if not spec_path.startswith(NOT_IN_GROUPS)
+    }
     assert ours == spec_paths(there)
 
 
@@ -52,7 +56,11 @@ def test_the_hub_takes_fields_that_it_does_not_publish() -> None:
 
 
 def test_a_crd_of_a_client_is_published_as_it_is() -> None:
-    crds = [one for one in published_crds() if one["spec"]["names"]["plural"] == "placements"]
+    crds = [
+        published_crd
+        for published_crd in published_crds()
+        if published_crd["spec"]["names"]["plural"] == "placements"
+    ]
     with Hub(crds=crds) as hub:
         documents = Client(hub).get("/openapi/v3/apis/cluster.open-cluster-management.io/v1beta1")
     schemas = documents["components"]["schemas"]

@@ -33,7 +33,10 @@ def permission(**spec: Any) -> Object:
 def manifests_of(item: Object, addon: Object | None = ADDON) -> list[tuple[Any, ...]]:
     """Kind, metadata, roleRef and subjects of each manifest."""
     manifests = work_of(item, {"a"}, addon)["spec"]["workload"]["manifests"]
-    return [(one["kind"], one["metadata"], one.get("roleRef"), one.get("subjects")) for one in manifests]
+    return [
+        (manifest["kind"], manifest["metadata"], manifest.get("roleRef"), manifest.get("subjects"))
+        for manifest in manifests
+    ]
 
 
 def role(kind: str, name: str) -> Object:

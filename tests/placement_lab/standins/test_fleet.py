@@ -138,7 +138,7 @@ def test_ocm_decides_the_samples_as_in_the_stories(admin: Admin, kubeconfig: Pat
             PLACEMENT_DECISION.at("v1beta1"), f"placement-demo{story}-decision-1", "kueue-system"
         )
         decisions = ((found or {}).get("status") or {}).get("decisions") or ()
-        return [one["clusterName"] for one in decisions]
+        return [decision["clusterName"] for decision in decisions]
 
     def sample(name: str) -> list[Any]:
         return manifests.load(manifests.samples() / name)

@@ -132,9 +132,9 @@ class KueueEnvironment(Admin):
             "MultiKueueCluster": (MULTIKUEUE_CLUSTER, None),
         }[kind]
         item = self.get(resource.at(V), name, where) or {}
-        for one in (item.get("status") or {}).get("conditions") or ():
-            assert one["type"] == "Active"
-            return f"{one['status']} {one['reason']} | {one['message']}"
+        for condition in (item.get("status") or {}).get("conditions") or ():
+            assert condition["type"] == "Active"
+            return f"{condition['status']} {condition['reason']} | {condition['message']}"
         return None
 
     def all_say(self, *clusters: str) -> dict[str, str | None]:
@@ -431,9 +431,9 @@ def test_the_status_is_written_by_server_side_apply_as_kueue(staged: Staged) -> 
     stage.expect("MultiKueueConfig mkd missing")
     item = stage.get(CLUSTER_QUEUE.at(V), "cqd") or {}
     owners = [
-        (one["manager"], one["operation"])
-        for one in item["metadata"]["managedFields"]
-        if "subresource" in one
+        (managed_field["manager"], managed_field["operation"])
+        for managed_field in item["metadata"]["managedFields"]
+        if "subresource" in managed_field
     ]
     assert owners == [("kueue", "Apply")]
     assert item["status"]["conditions"][0]["observedGeneration"] == item["metadata"]["generation"]
@@ -484,7 +484,7 @@ def crds(*versions: str) -> list[Object]:
     for file in sorted((shared_dir() / "crds").glob("*.yaml")):
         item = yaml.load(file.read_text(), Loader=yaml.CSafeLoader)
         if item["spec"]["group"] == "kueue.x-k8s.io":
-            kept = [one for one in item["spec"]["versions"] if one["name"] in versions]
+            kept = [version for version in item["spec"]["versions"] if version["name"] in versions]
             item["spec"]["versions"] = [one | {"storage": one["name"] == versions[-1]} for one in kept]
         found.append(item)
     return found
@@ -533,7 +533,9 @@ def test_crds_installed_later_are_discovered(a_hub: HubMaker, tmp_path: Path) ->
 
                 def reasons() -> Any:
                     item = admin.get(MULTIKUEUE_CLUSTER.at(V), "w") or {}
-                    return [one["reason"] for one in (item.get("status") or {}).get("conditions", ())]
+                    return [
+                        condition["reason"] for condition in (item.get("status") or {}).get("conditions", ())
+                    ]
 
                 admin.until(reasons, ["Active"])
         finally:
@@ -549,7 +551,7 @@ def test_changes_during_an_outage_are_noticed(a_hub: HubMaker, tmp_path: Path, h
 
             def reasons() -> Any:
                 item = admin.get(MULTIKUEUE_CLUSTER.at(V), "w") or {}
-                return [one["reason"] for one in (item.get("status") or {}).get("conditions", ())]
+                return [condition["reason"] for condition in (item.get("status") or {}).get("conditions", ())]
 
             admin.until(reasons, ["Active"])
             if how == "outage":

@@ -129,7 +129,7 @@ class WorkloadEnvironment(Admin):
 
     def checks(self, name: str) -> dict[str, str]:
         entries = (self.workload(name).get("status") or {}).get("admissionChecks") or ()
-        return {one["name"]: f'{one["state"]} "{one["message"]}"' for one in entries}
+        return {entry["name"]: f'{entry["state"]} "{entry["message"]}"' for entry in entries}
 
     def placed(self, name: str) -> tuple[str | None, list[str]]:
         """clusterName and nominatedClusterNames."""

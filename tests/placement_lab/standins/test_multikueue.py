@@ -132,7 +132,7 @@ def seen(
     listed: Iterable[str] | None = ALL,
     **fields: Any,
 ) -> WorkloadInputs:
-    checks = tuple(one["name"] for one in of["status"].get("admissionChecks", ()))
+    checks = tuple(admission_check["name"] for admission_check in of["status"].get("admissionChecks", ()))
     found = dict.fromkeys(ALL, EMPTY) | dict(workers or {})
     return WorkloadInputs(
         workload=of,
@@ -147,14 +147,14 @@ def seen(
 def steps(decision: ReconcileResult) -> list[str]:
     """The operations in order: type and, if any, cluster."""
     return [
-        " ".join(filter(None, (type(one).__name__, getattr(one, "cluster", ""))))
-        for one in decision.operations
+        " ".join(filter(None, (type(operation).__name__, getattr(operation, "cluster", ""))))
+        for operation in decision.operations
     ]
 
 
 def written(decision: ReconcileResult) -> Obj:
     """The Workload after the only write of its status."""
-    statuses = [one.status for one in decision.operations if isinstance(one, WriteStatus)]
+    statuses = [operation.status for operation in decision.operations if isinstance(operation, WriteStatus)]
     assert len(statuses) == 1, decision
     return workload() | {"status": statuses[0]}
 
@@ -259,9 +259,9 @@ def test_other_copies_are_deleted_then_the_job_created_then_the_cluster_recorded
 def test_the_workers_job_is_suspended_and_labelled() -> None:
     """dispatch.log 1.32; the labels by its code."""
     (created,) = [
-        one.job
-        for one in look(MK, seen(workload(nominated=ALL), {"worker2": ADMITTED})).operations
-        if isinstance(one, CreateJob)
+        operation.job
+        for operation in look(MK, seen(workload(nominated=ALL), {"worker2": ADMITTED})).operations
+        if isinstance(operation, CreateJob)
     ]
     assert created["metadata"]["labels"] == {
         "kueue.x-k8s.io/queue-name": "user-queue",

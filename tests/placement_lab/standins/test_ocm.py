@@ -58,10 +58,10 @@ class Api:
     def decided(self) -> list[list[str]] | None:
         """Return the decided clusters by name of the decision; None for no decision or one without status."""
         items = self("GET", DECISIONS)["items"]
-        if not items or any("status" not in one for one in items):
+        if not items or any("status" not in item for item in items):
             return None
         items.sort(key=lambda one: one["metadata"]["name"])
-        return [[entry["clusterName"] for entry in one["status"]["decisions"]] for one in items]
+        return [[entry["clusterName"] for entry in item["status"]["decisions"]] for item in items]
 
 
 @pytest.fixture(params=[False], ids=["today"])

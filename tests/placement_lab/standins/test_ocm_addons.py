@@ -136,7 +136,10 @@ def decoded(secret: Object | None, key: str) -> str:
 
 def conditions_of(item: Object) -> dict[str, str]:
     conditions = (item.get("status") or {}).get("conditions") or ()
-    return {one["type"]: f"{one['status']} {one['reason']} {one['message']}".strip() for one in conditions}
+    return {
+        condition["type"]: f"{condition['status']} {condition['reason']} {condition['message']}".strip()
+        for condition in conditions
+    }
 
 
 Staged = Callable[..., AbstractContextManager[AddonEnvironment]]
@@ -317,7 +320,7 @@ def test_permissions_in_one_namespace_and_for_other_subjects(stage: AddonEnviron
     subjects = (stage.worker.get(RBAC_KINDS["RoleBinding"].at("v1"), NAME, "default") or {})["subjects"]
     assert subjects == [{"kind": "ServiceAccount", "namespace": AGENT_NAMESPACE, "name": NAME}, someone]
     status = (stage.get(PERMISSIONS, NAME, W) or {})["status"]["resourceStatus"]
-    assert {kind: [one["name"] for one in items] for kind, items in status.items()} == {
+    assert {kind: [item["name"] for item in items] for kind, items in status.items()} == {
         "roles": [NAME],
         "roleBindings": [NAME],
     }

@@ -318,7 +318,7 @@ def _wait(state: State, cluster: str, call: Call) -> None:
     addons = {addon for chart, addon in ADDONS.items() if f"hub/{chart}" in state["releases"]}
     namespace = call.one("-n")
     never = {
-        "managedcluster": not all(state["managed"].get(one) for one in call.arguments[1:]),
+        "managedcluster": not all(state["managed"].get(argument) for argument in call.arguments[1:]),
         "managedclusteraddon": name not in addons or not state["managed"].get(namespace),
         "addonplacementscore": "resource-usage-collect" not in addons or name != "resource-usage-score",
     }

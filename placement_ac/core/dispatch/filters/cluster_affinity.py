@@ -18,7 +18,7 @@ def cluster_affinity(job: Workload, cluster: Cluster) -> str | None:
         requirements = parse_selector(text)
     except SelectorError as error:
         return f"couldn't be judged: correct the annotation {ANNOTATION_CLUSTER_SELECTOR}: {error}"
-    for one in requirements:
-        if not one.is_met_by(cluster.labels):
-            return f"didn't match {one}"
+    for requirement in requirements:
+        if not requirement.is_met_by(cluster.labels):
+            return f"didn't match {requirement}"
     return None

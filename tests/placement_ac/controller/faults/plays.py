@@ -80,7 +80,7 @@ class Scene:
         ours = [c["metadata"]["name"] for c in checks if c["spec"]["controllerName"].endswith("/placement")]
         actives = {name: self.admin.active(name) for name in ours}
         return {
-            "configs": {one["metadata"]["name"]: one["spec"]["clusters"] for one in configs},
+            "configs": {config["metadata"]["name"]: config["spec"]["clusters"] for config in configs},
             "clusters": self.admin.clusters(),
             "conditions": {name: (one.get("status"), one.get("reason")) for name, one in actives.items()},
         }
@@ -88,7 +88,9 @@ class Scene:
     def asked(self, since: int) -> int:
         """How many requests the controller has made, beside those for its Lease."""
         requests = list(self.hub.journal)[since:]
-        return sum(one.user_agent.startswith(OURS) and "/leases" not in one.path for one in requests)
+        return sum(
+            request.user_agent.startswith(OURS) and "/leases" not in request.path for request in requests
+        )
 
 
 def prepare(there: Stage, folder: Path) -> Scene:

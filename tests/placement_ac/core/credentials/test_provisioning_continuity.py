@@ -55,8 +55,8 @@ RENEWED = token("a", text=jwt("renewed"))
 PATIENT = replace(PROVISIONING, retention=60.0)
 
 
-def way(seen: Cache) -> CredentialSource | Unusable:
-    return snapshot(seen).credentials.selected["a"]
+def way(cache: Cache) -> CredentialSource | Unusable:
+    return snapshot(cache).credentials.selected["a"]
 
 
 @pytest.mark.parametrize("permission", [[], [our_grant(PERMISSION, "a", done=False)]], ids=["none", "slow"])

@@ -22,8 +22,8 @@ def fleet(**labels: str) -> list[Cluster]:
     return [cluster(name, at, 3, labels={"gpu": labels.get(name, "t4")}) for at, name in enumerate("abc")]
 
 
-def problem(cycle: DispatchCycle, one: Workload) -> str:
-    return cycle.problem_of(cycle.refusals(one, RANKED))
+def problem(cycle: DispatchCycle, workload: Workload) -> str:
+    return cycle.problem_of(cycle.refusals(workload, RANKED))
 
 
 def test_without_wishes_it_is_the_placements_order() -> None:

@@ -78,7 +78,7 @@ def test_a_filter_judges_equal_jobs_one_by_one() -> None:
 
 def test_one_that_wants_to_end_the_process_fails_as_others_do() -> None:
     refusals = DispatchCycle(fleet(), PLUGINS).refusals(job(), parse_profile("ranked,Leaves", PLUGINS))
-    assert {one.reason for one in refusals.values()} == {"could not be judged: SystemExit"}
+    assert {refusal.reason for refusal in refusals.values()} == {"could not be judged: SystemExit"}
 
 
 @pytest.mark.parametrize(

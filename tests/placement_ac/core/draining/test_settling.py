@@ -114,7 +114,9 @@ def grace(ready_for: float, unchanged: float, *, sent_back: bool) -> list[str]:
     job = workload("job", nominated=["p-a"], check="Ready", mk="Pending")
     seen = seen_with(job, ages={CLOSED: 100.0, Since(SinceKind.LIST_ORDER, "p-a,p-b"): unchanged})
     (old,) = seen.workloads
-    entries = tuple(replace(one, since=seen.now - timedelta(seconds=ready_for)) for one in old.check_states)
+    entries = tuple(
+        replace(state, since=seen.now - timedelta(seconds=ready_for)) for state in old.check_states
+    )
     old = replace(old, check_states=entries, sent_back_from="c" if sent_back else "")
     return [update.state for update in plan(replace(seen, workloads=(old,))).check_state_updates]
 

@@ -166,7 +166,9 @@ def test_how_a_drain_ends(selected: str, jobs: list[Any], asked: WorkerCopies, e
     since = {"p-a": NOW - timedelta(minutes=5)}
     answer = Answer(selected, *jobs, before="ab", draining=since, asked=asked)
     assert answer.listed == ("p-a", "p-b")
-    assert [(one.reason, one.message) for one in answer.plan.config_events()] == events
+    assert [
+        (config_event.reason, config_event.message) for config_event in answer.plan.config_events()
+    ] == events
     assert answer.writes == (["MultiKueueConfig"] if events else [])
 
 

@@ -67,7 +67,9 @@ def inputs(
 
 
 def states(answer: Plan) -> dict[str, tuple[str, str]]:
-    return {one.workload.meta.name: (one.state, one.message) for one in answer.check_state_updates}
+    return {
+        update.workload.meta.name: (update.state, update.message) for update in answer.check_state_updates
+    }
 
 
 @pytest.mark.parametrize("selector", ["gpu=h100", "claim:gpu=h100"])
@@ -210,7 +212,10 @@ NO_SUCH = "there is no such annotation, it is ignored; did you mean"
 def test_what_is_ignored_is_an_event_on_the_workload(where: Any, problem: str) -> None:
     answer = scene(raw_job(**where, **READY))
     assert nominated(answer) == {"job": ("p-a",)}
-    found = [(one.reason, one.message, one.about) for one in dispatch_events(answer, [])]
+    found = [
+        (dispatch_event.reason, dispatch_event.message, dispatch_event.about)
+        for dispatch_event in dispatch_events(answer, [])
+    ]
     assert [(reason, message) for reason, message, _ in found] == [("AnnotationIgnored", problem)] * bool(
         problem
     )

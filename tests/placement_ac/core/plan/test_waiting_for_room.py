@@ -26,7 +26,7 @@ def worker(used: int, age: float = 1.0, **rest: Any) -> WorkerFacts:
 
 
 def said(answer: Plan) -> list[tuple[str, str]]:
-    return [(one.state, one.message) for one in answer.check_state_updates]
+    return [(update.state, update.message) for update in answer.check_state_updates]
 
 
 @pytest.mark.parametrize(
