@@ -22,7 +22,7 @@ SBOM ?= build/placement-ac.cdx.json
 # second of every start.
 SBOM_VENV := build/sbom
 
-.PHONY: help demo pictures chart reference test test-long test-failed check unit coverage test-envtest test-kind lock sbom audit chaos day image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-ui bench-flips bench-nominations bench-makespan clean
+.PHONY: help demo pictures chart reference test test-long test-failed check unit coverage test-envtest test-kind test-real lock sbom audit chaos day image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-ui bench-flips bench-nominations bench-makespan clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,10 @@ test-envtest: $(VENV)/installed ## Run the hub tests on a real API server; needs
 
 test-kind: $(VENV)/installed ## Play stories 1 to 3 on what ./setup-env.sh has made
 	@$(BIN)/pytest --kind -v --timeout 1800 tests/kind
+
+test-real: $(VENV)/installed ## Check a real hub with Kueue: HUB=kubeconfig WORKER_KUBECONFIGS=name=kubeconfig,… DISPATCHER=yes
+	@$(BIN)/pytest -v -rs $(if $(HUB),--hub-kubeconfig '$(HUB)') $(if $(WORKER_KUBECONFIGS),--worker-kubeconfigs '$(WORKER_KUBECONFIGS)') \
+	  $(if $(DISPATCHER),--dispatcher) tests/real
 
 docs: $(VENV)/installed ## Build the documentation site into build/site; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet

@@ -41,6 +41,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="as --envtest, with an embedded hub in place of the API server: tests the proxy of the tests",
     )
     group.addoption("--crds", default=str(SHARED_CRDS), help="with --envtest: the folder of the CRDs on it")
+    group.addoption("--hub-kubeconfig", help="tests/real: a hub with OCM and Kueue")
+    group.addoption(
+        "--worker-kubeconfigs", help="tests/real: NAME=FILE of three of its clusters, with commas"
+    )
+    group.addoption(
+        "--dispatcher", action="store_true", help="tests/real: its Kueue leaves nominations to us"
+    )
     group.addoption("--kind", action="store_true", help="collect tests/kind, for what setup-env.sh has made")
 
 

@@ -1,0 +1,305 @@
+"""A real hub and its workers, read and written with kubectl, and the objects of these tests on them."""
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+NAME: Final = "placement-ac-real"
+"""Of every object of these tests; another name is never written."""
+MULTIKUEUE: Final = f"{NAME}-multikueue"
+QUEUES: Final = "kueue-system"
+JOBS: Final = "default"
+CHOSEN: Final = f"{NAME}.example.com/chosen"
+GPU: Final = f"{NAME}.example.com/accelerator"
+T4: Final = "nvidia-tesla-t4"
+SCORE: Final = "gpuClusterAvailable"
+THE_END: Final = "/tmp/end"  # in the Pod of a Job
+IMAGE: Final = "registry.k8s.io/e2e-test-images/busybox:1.36.1-1"
+POD_SECONDS: Final = 5.0
+"""After that without a Pod, the worker has no Job controller, and the tests write the Job's status."""
+T = TypeVar("T")
+Obj = dict[str, Any]
+
+
+class Timeout(AssertionError):
+    """What was waited for did not happen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """One API server."""
+
+    kubeconfig: Path
+
+    def kubectl(self, *words: str, given: object = None) -> str:
+        """Run kubectl; `given` is its input, as JSON. Raises AssertionError with what kubectl says."""
+        command = ["kubectl", f"--kubeconfig={self.kubeconfig}", *words]
+        text = None if given is None else json.dumps(given)
+        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{' '.join(words)}: {done.stderr.strip()}"
+        return done.stdout
+
+    def get(self, *words: str) -> Obj:
+        """Return an object, {} if there is none; or a list of objects."""
+        text = self.kubectl("get", *words, "--ignore-not-found", "--output=json")
+        return dict(json.loads(text)) if text else {}
+
+    def apply(self, *objects: Obj) -> None:
+        self.kubectl("apply", "--filename=-", given={"apiVersion": "v1", "kind": "List", "items": [*objects]})
+
+    def patch(self, what: str, change: Obj, *words: str) -> None:
+        self.kubectl("patch", what, "--type=merge", f"--patch={json.dumps(change)}", *words)
+
+    def delete(self, *what: str) -> None:
+        self.kubectl("delete", *what, "--ignore-not-found", "--wait=false")
+
+
+def until(wanted: Callable[[], T], seconds: float, about: Callable[[], object] | None = None) -> T:
+    """Wait for a result that is true, and return it. Raises Timeout with what `about` says."""
+    end = time.monotonic() + seconds
+    while not (result := wanted()):
+        if time.monotonic() > end:
+            raise Timeout(json.dumps(about() if about else result, indent=1, default=str))
+        time.sleep(0.5)
+    return result
+
+
+@dataclass(slots=True)
+class Fleet:
+    """The hub and three of its clusters, by name."""
+
+    hub: Cluster
+    workers: Mapping[str, Cluster]
+    seconds: float
+    """The most that a step may take."""
+
+    # -- what is on the hub
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.workers)
+
+    def listed(self) -> list[str]:
+        config = self.hub.get(f"multikueueconfig/{NAME}")
+        return [str(name) for name in config.get("spec", {}).get("clusters", ())]
+
+    def condition(self, what: str) -> Obj:
+        """Return the condition `Active` of an object, {} if it has none."""
+        conditions = self.hub.get(what).get("status", {}).get("conditions", ())
+        return next((dict(found) for found in conditions if found["type"] == "Active"), {})
+
+    def state(self) -> Obj:
+        """What a failed step shows."""
+        decisions = self.hub.get(
+            "placementdecisions", f"--namespace={QUEUES}", f"--selector={_OCM}/placement={NAME}"
+        )
+        return {
+            "listed": self.listed(),
+            "decided": [item.get("status") for item in decisions["items"]],
+            "check": self.condition(f"admissioncheck/{NAME}"),
+            "workloads": [item.get("status") for item in self.workloads()],
+        }
+
+    def workloads(self) -> list[Obj]:
+        items = self.hub.get("workloads.kueue.x-k8s.io", f"--namespace={JOBS}")["items"]
+        return [item for item in items if item["spec"].get("queueName") == NAME]
+
+    def workload_of(self, job: str) -> Obj:
+        owned = (w for w in self.workloads() if job in (o["name"] for o in _owners(w)))
+        return next(owned, {})
+
+    def wait_for_list(self, *clusters: str, draining: str = "") -> None:
+        """Wait for exactly these clusters, then the one that drains; connected, and with an Active queue."""
+        wanted, last = (
+            sorted(f"{NAME}-{cluster}" for cluster in clusters),
+            [f"{NAME}-{draining}"] * bool(draining),
+        )
+
+        def is_listed() -> bool:
+            listed = self.listed()
+            return sorted(listed[: len(wanted)]) == wanted and listed[len(wanted) :] == last
+
+        until(is_listed, self.seconds, self.state)
+        for what in (*(f"multikueuecluster/{name}" for name in wanted + last), f"clusterqueue/{NAME}"):
+            until(lambda what=what: self.condition(what).get("status") == "True", self.seconds, self.state)
+
+    # -- what an admin does
+
+    def select(self, spec: Obj, labels: Mapping[str, str]) -> None:
+        """Apply the Placement: the chosen clusters that have these labels, and what else `spec` says."""
+        selector = {"labelSelector": {"matchLabels": {CHOSEN: "yes", **labels}}}
+        self.hub.apply(_placement({"predicates": [{"requiredClusterSelector": selector}], **spec}))
+
+    def label(self, cluster: str, **labels: str | None) -> None:
+        self.hub.patch(f"managedcluster/{cluster}", {"metadata": {"labels": labels}})
+
+    def taint(self, cluster: str, *, tainted: bool) -> None:
+        """Set the taint by which an admin empties a cluster, or remove it; other taints stay."""
+        taints = self.hub.get(f"managedcluster/{cluster}").get("spec", {}).get("taints", [])
+        others = [taint for taint in taints if taint["key"] != NAME]
+        ours = [{"key": NAME, "effect": "NoSelect"}] if tainted else []
+        self.hub.patch(f"managedcluster/{cluster}", {"spec": {"taints": [*others, *ours] or None}})
+
+    def score(self, **scores: int) -> None:
+        for cluster, value in scores.items():
+            status = {"scores": [{"name": SCORE, "value": value}]}
+            what = f"addonplacementscore/{NAME}"
+            self.hub.patch(what, {"status": status}, f"--namespace={cluster}", "--subresource=status")
+
+    # -- jobs
+
+    def submit(self, name: str) -> None:
+        self.hub.apply(_job(name))
+
+    def runs(self) -> dict[str, dict[str, str]]:
+        """Return job → cluster → the uid of its Job there, of all that are not suspended and not deleted."""
+        found: dict[str, dict[str, str]] = {}
+        for cluster, worker in self.workers.items():
+            for job in worker.get("jobs", f"--namespace={JOBS}", f"--selector={_QUEUE}={NAME}")["items"]:
+                if job["spec"].get("suspend") is False and not _finished(job):
+                    found.setdefault(job["metadata"]["name"], {})[cluster] = job["metadata"]["uid"]
+        return found
+
+    def wait_for_start(self, job: str) -> tuple[str, str]:
+        """Return the cluster where it runs, and the uid of its Job there. It runs on one."""
+        [place] = until(lambda: self.runs().get(job), self.seconds, self.state).items()
+        return place
+
+    def end(self, job: str) -> None:
+        """Let a job succeed, and wait until the hub says so."""
+        [(cluster, _)] = self.runs()[job].items()
+        worker = self.workers[cluster]
+        try:
+            until(lambda: _running_pod(worker, job), POD_SECONDS)
+        except Timeout:
+            worker.patch(
+                f"job/{job}", {"status": _succeeded()}, f"--namespace={JOBS}", "--subresource=status"
+            )
+        else:
+            worker.kubectl("exec", f"job/{job}", f"--namespace={JOBS}", "--", "touch", THE_END)
+        until(lambda: _finished(self.workload_of(job)), self.seconds, self.state)
+
+    # -- all of it
+
+    def prepare(self) -> None:
+        """Make the queues, the checks and the binding, and label the clusters."""
+        self.hub.apply(_binding(), *_queues(with_checks=True), *_checks())
+        for name, worker in self.workers.items():
+            worker.apply(*_queues(with_checks=False))
+            self.label(name, **{CHOSEN: "yes", GPU: None})
+            self.hub.apply(
+                {"apiVersion": f"{_OCM}/v1alpha1", "kind": "AddOnPlacementScore"} | _meta(NAME, name)
+            )
+
+    def clear(self) -> None:
+        """Remove whatever these tests have made."""
+        for cluster in (self.hub, *self.workers.values()):
+            cluster.delete("jobs", f"--namespace={JOBS}", f"--selector={_QUEUE}={NAME}")
+        until(lambda: not self.workloads(), self.seconds, self.state)
+        self.hub.delete(f"admissioncheck/{NAME}", f"admissioncheck/{MULTIKUEUE}")
+        self.hub.delete(f"placement/{NAME}", f"managedclustersetbinding/{_SET}", f"--namespace={QUEUES}")
+        for cluster in (self.hub, *self.workers.values()):
+            cluster.delete(f"localqueue/{NAME}", f"--namespace={JOBS}")
+            cluster.delete(f"clusterqueue/{NAME}", f"resourceflavor/{NAME}")
+        for name in self.names:
+            self.hub.delete(f"addonplacementscore/{NAME}", f"--namespace={name}")
+            self.label(name, **{CHOSEN: None, GPU: None})
+            self.taint(name, tainted=False)
+        until(lambda: not self.listed(), self.seconds, self.state)
+
+
+_OCM: Final = "cluster.open-cluster-management.io"
+_KUEUE: Final = "kueue.x-k8s.io"
+_QUEUE: Final = f"{_KUEUE}/queue-name"
+_SET: Final = "global"
+
+
+def _meta(name: str, namespace: str = "") -> Obj:
+    return {"metadata": {"name": name} | ({"namespace": namespace} if namespace else {})}
+
+
+def _owners(obj: Obj) -> Sequence[Obj]:
+    return obj["metadata"].get("ownerReferences") or ()
+
+
+def _finished(obj: Obj) -> bool:
+    conditions = obj.get("status", {}).get("conditions", ())
+    return any(c["type"] in ("Complete", "Failed", "Finished") and c["status"] == "True" for c in conditions)
+
+
+def _running_pod(worker: Cluster, job: str) -> bool:
+    pods = worker.get("pods", f"--namespace={JOBS}", f"--selector=batch.kubernetes.io/job-name={job}")
+    return any(pod.get("status", {}).get("phase") == "Running" for pod in pods["items"])
+
+
+def _succeeded() -> Obj:
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    conditions = [
+        {
+            "type": kind,
+            "status": "True",
+            "reason": "CompletionsReached",
+            "message": "",
+            "lastTransitionTime": at,
+        }
+        for kind in ("SuccessCriteriaMet", "Complete")
+    ]
+    return {"startTime": at, "completionTime": at, "succeeded": 1, "conditions": conditions}
+
+
+def _placement(spec: Obj) -> Obj:
+    return {
+        "apiVersion": f"{_OCM}/v1beta1",
+        "kind": "Placement",
+        **_meta(NAME, QUEUES),
+        "spec": {"clusterSets": [_SET], **spec},
+    }
+
+
+def _binding() -> Obj:
+    kind = {"apiVersion": f"{_OCM}/v1beta2", "kind": "ManagedClusterSetBinding"}
+    return {**kind, **_meta(_SET, QUEUES), "spec": {"clusterSet": _SET}}
+
+
+def _checks() -> tuple[Obj, ...]:
+    kind = {"apiVersion": f"{_KUEUE}/v1beta2", "kind": "AdmissionCheck"}
+    config = {"apiGroup": _KUEUE, "kind": "MultiKueueConfig", "name": NAME}
+    placement = {"apiGroup": _OCM, "kind": "Placement", "name": NAME}
+    return tuple(
+        {**kind, **_meta(name), "spec": {"controllerName": controller, "parameters": parameters}}
+        for name, controller, parameters in (
+            (MULTIKUEUE, f"{_KUEUE}/multikueue", config),
+            (NAME, "open-cluster-management.io/placement", placement),
+        )
+    )
+
+
+def _queues(*, with_checks: bool) -> tuple[Obj, ...]:
+    version = {"apiVersion": f"{_KUEUE}/v1beta2"}
+    quota = [{"name": "cpu", "nominalQuota": "4"}, {"name": "memory", "nominalQuota": "8Gi"}]
+    group = {"coveredResources": ["cpu", "memory"], "flavors": [{"name": NAME, "resources": quota}]}
+    spec: Obj = {"namespaceSelector": {}, "resourceGroups": [group]}
+    if with_checks:
+        spec["admissionChecksStrategy"] = {"admissionChecks": [{"name": MULTIKUEUE}, {"name": NAME}]}
+    return (
+        {**version, "kind": "ResourceFlavor", **_meta(NAME)},
+        {**version, "kind": "ClusterQueue", **_meta(NAME), "spec": spec},
+        {**version, "kind": "LocalQueue", **_meta(NAME, JOBS), "spec": {"clusterQueue": NAME}},
+    )
+
+
+def _job(name: str) -> Obj:
+    container = {
+        "name": "waits",
+        "image": IMAGE,
+        "command": ["sh", "-c", f"until [ -e {THE_END} ]; do sleep 1; done"],
+        "resources": {"requests": {"cpu": "1", "memory": "64Mi"}},
+    }
+    meta = {"name": name, "namespace": JOBS, "labels": {_QUEUE: NAME}}
+    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    spec = {"parallelism": 1, "completions": 1, "suspend": True, "template": template}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec}

@@ -1,0 +1,78 @@
+"""A real hub with OCM, Kueue and placement-ac, and three of its clusters (`make test-real`)."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from placement_ac.core.api.constants import FIELD_MANAGER
+from placement_ac.core.api.fields import get_int, get_str, get_time
+from tests.real.clusters import QUEUES, Cluster, Fleet
+
+SECONDS = 240.0
+"""For a step: an image may have to be pulled, and Kueue tries again after up to 40 s."""
+
+
+@pytest.fixture(scope="session")
+def fleet(pytestconfig: pytest.Config) -> Fleet:
+    hub, workers = pytestconfig.getoption("hub_kubeconfig"), pytestconfig.getoption("worker_kubeconfigs")
+    if not (hub and workers):
+        pytest.skip(
+            "needs a real hub: --hub-kubeconfig FILE --worker-kubeconfigs NAME=FILE,NAME=FILE,NAME=FILE"
+        )
+    pairs = [pair.partition("=")[::2] for pair in workers.split(",")]
+    assert len(pairs) >= 3, "--worker-kubeconfigs: name three clusters of the hub, NAME=FILE each"
+    found = {name: Cluster(Path(file)) for name, file in pairs[:3]}
+    return Fleet(Cluster(Path(hub)), found, SECONDS)
+
+
+@pytest.fixture(scope="session")
+def has_our_dispatcher(pytestconfig: pytest.Config) -> bool:
+    """Whether Kueue on the hub leaves nominations to placement-ac."""
+    return bool(pytestconfig.getoption("dispatcher"))
+
+
+@pytest.fixture(scope="session")
+def _controller(
+    fleet: Fleet, has_our_dispatcher: bool, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """The controller that is installed, or one that is started for these tests."""
+    if _leads(fleet):
+        yield
+        return
+    options = ["--dispatcher", "true"] if has_our_dispatcher else []
+    command = [
+        sys.executable,
+        "-m",
+        "placement_ac",
+        "run",
+        "--kubeconfig",
+        str(fleet.hub.kubeconfig),
+        *options,
+    ]
+    with (tmp_path_factory.mktemp("controller") / "log").open("wb") as log:
+        running = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            yield
+        finally:
+            running.terminate()
+            running.wait(30)
+
+
+def _leads(fleet: Fleet) -> bool:
+    lease = fleet.hub.get(f"lease/{FIELD_MANAGER}", f"--namespace={QUEUES}")
+    renewed, lasts = get_time(lease, "spec", "renewTime"), get_int(lease, "spec", "leaseDurationSeconds") or 0
+    held = get_str(lease, "spec", "holderIdentity") and renewed
+    return bool(held and renewed and (datetime.now(UTC) - renewed).total_seconds() < lasts)
+
+
+@pytest.fixture
+def prepared(fleet: Fleet, _controller: None) -> Iterator[Fleet]:
+    """The fleet with the queues, checks and labels of these tests; cleared before and after."""
+    fleet.clear()
+    fleet.prepare()
+    yield fleet
+    fleet.clear()

@@ -1,0 +1,176 @@
+"""
+The three stories, a drain, a flip and the rights of the credentials, on a real hub (`make test-real`).
+
+Also for whoever installs placement-ac, to check an installation before production: every object that is made
+is named `placement-ac-real`, and all of them are removed again.
+"""
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from placement_ac.core.inputs.rights import default_frameworks, required_rights
+from tests.real.clusters import (
+    GPU,
+    NAME,
+    QUEUES,
+    SCORE,
+    T4,
+    Cluster,
+    Fleet,
+    until,
+)
+
+pytestmark = pytest.mark.timeout(1800)
+
+GENERATED = "MultiKueueConfig and MultiKueueCluster generated"
+ACTIVE = ("True", "Active", GENERATED)
+BY_SCORE = {
+    "numberOfClusters": 1,
+    "prioritizerPolicy": {
+        "mode": "Exact",
+        "configurations": [
+            {
+                "scoreCoordinate": {"type": "AddOn", "addOn": {"resourceName": NAME, "scoreName": SCORE}},
+                "weight": 1,
+            }
+        ],
+    },
+}
+
+
+def check_of(fleet: Fleet) -> tuple[Any, ...]:
+    condition = fleet.condition(f"admissioncheck/{NAME}")
+    return tuple(condition.get(field) for field in ("status", "reason", "message"))
+
+
+def test_story_1_all_clusters_are_listed_and_nothing_is_written_by_hand(prepared: Fleet) -> None:
+    prepared.select({}, {})
+    prepared.wait_for_list(*prepared.names)
+    assert check_of(prepared) == ACTIVE
+    prepared.submit("real-all")
+    prepared.wait_for_start("real-all")
+    prepared.end("real-all")
+
+
+def test_story_2_clusters_come_and_go_by_label(prepared: Fleet) -> None:
+    first, second, third = sorted(prepared.names)
+    for name in (second, third):
+        prepared.label(name, **{GPU: T4})
+    prepared.select({}, {GPU: T4})
+    prepared.wait_for_list(second, third)
+    assert check_of(prepared) == ACTIVE
+    prepared.label(first, **{GPU: T4})
+    prepared.wait_for_list(first, second, third)
+    prepared.label(first, **{GPU: None})
+    prepared.wait_for_list(second, third)
+
+
+def test_story_3_the_best_cluster_changes_while_a_job_runs_on(prepared: Fleet) -> None:
+    _, second, third = sorted(prepared.names)
+    for name in (second, third):
+        prepared.label(name, **{GPU: T4})
+    prepared.score(**{second: 30, third: 70})
+    prepared.select(BY_SCORE, {GPU: T4})
+    prepared.wait_for_list(third)
+    prepared.submit("real-before")
+    place = prepared.wait_for_start("real-before")
+    assert place[0] == third
+    prepared.score(**{second: 90})
+    prepared.wait_for_list(second, draining=third)
+    assert prepared.runs() == {"real-before": dict([place])}, "the job runs on, where it was"
+    status, reason, message = check_of(prepared)
+    assert (status, reason) == ("True", "Active")
+    assert message.startswith(f"{GENERATED}; draining: {third} (")
+    prepared.end("real-before")
+    prepared.wait_for_list(second)
+    until(lambda: check_of(prepared) == ACTIVE, prepared.seconds, prepared.state)
+    prepared.submit("real-after")
+    assert prepared.wait_for_start("real-after")[0] == second
+    prepared.end("real-after")
+
+
+def test_a_cluster_is_drained_by_a_taint_when_its_last_job_has_ended(prepared: Fleet) -> None:
+    names = sorted(prepared.names)
+    prepared.select({}, {})
+    prepared.wait_for_list(*names)
+    prepared.submit("real-drained")
+    place = prepared.wait_for_start("real-drained")
+    leaving = place[0]
+    prepared.taint(leaving, tainted=True)
+    stays = [name for name in names if name != leaving]
+    prepared.wait_for_list(*stays, draining=leaving)
+    until(lambda: f"draining: {leaving} (" in check_of(prepared)[2], prepared.seconds, prepared.state)
+    assert prepared.runs() == {"real-drained": dict([place])}
+    prepared.end("real-drained")
+    prepared.wait_for_list(*stays)
+    until(
+        lambda: not prepared.hub.get(f"multikueuecluster/{NAME}-{leaving}"), prepared.seconds, prepared.state
+    )
+
+
+def test_with_the_dispatcher_no_job_goes_to_a_cluster_that_leaves(
+    prepared: Fleet, has_our_dispatcher: bool
+) -> None:
+    if not has_our_dispatcher:
+        pytest.skip("needs Kueue with dispatcherName open-cluster-management.io/placement: --dispatcher")
+    first, second, third = sorted(prepared.names)
+    prepared.score(**{first: -50, second: 30, third: 70})
+    prepared.select(BY_SCORE, {})
+    prepared.wait_for_list(third)
+    prepared.submit("real-first")
+    place = prepared.wait_for_start("real-first")
+    prepared.score(**{second: 90})
+    prepared.wait_for_list(second, draining=third)
+    later = [f"real-later-{number}" for number in range(3)]
+    for name in later:
+        prepared.submit(name)
+    assert {prepared.wait_for_start(name)[0] for name in later} == {second}
+    assert prepared.runs()["real-first"] == dict([place]), "the job runs on, where it was"
+    for name in ("real-first", *later):
+        prepared.end(name)
+    prepared.wait_for_list(second)
+
+
+def test_each_credential_has_the_rights_that_kueue_needs_and_none_to_secrets(
+    prepared: Fleet, tmp_path: Path
+) -> None:
+    prepared.select({}, {})
+    prepared.wait_for_list(*prepared.names)
+    checked = [name for name in prepared.names if _check_rights(prepared, name, tmp_path)]
+    if not checked:
+        pytest.skip(
+            "no MultiKueueCluster of these names a Secret: their rights cannot be asked for from here"
+        )
+
+
+def _check_rights(fleet: Fleet, cluster: str, folder: Path) -> bool:
+    """Ask the worker with Kueue's own credentials; False: they are not in a Secret."""
+    source = fleet.hub.get(f"multikueuecluster/{NAME}-{cluster}")["spec"]["clusterSource"]
+    if "kubeConfig" not in source:
+        return False
+    secret = fleet.hub.get(f"secret/{source['kubeConfig']['location']}", f"--namespace={QUEUES}")
+    path = folder / cluster
+    path.touch(mode=0o600)
+    path.write_bytes(base64.b64decode(secret["data"]["kubeconfig"]))
+    worker = Cluster(path)
+    needed = required_rights(set(default_frameworks(None)) & {"batch/job"})
+    for right in needed:
+        resource = f"{right.resource}.{right.group}" if right.group else right.resource
+        words = [right.verb, resource, *([f"--subresource={right.subresource}"] if right.subresource else [])]
+        assert _may(worker, *words), f"{cluster}: Kueue may not {' '.join(words)}"
+    assert not _may(worker, "get", "secrets"), f"{cluster}: Kueue may read every Secret"
+    return True
+
+
+def _may(worker: Cluster, *words: str) -> bool:
+    """Ask the API server itself (SelfSubjectAccessReview), for all namespaces."""
+    asked = "auth", "can-i", *words, "--all-namespaces"
+    try:
+        return worker.kubectl(*asked).strip() == "yes"
+    except AssertionError as problem:
+        if str(problem).endswith(": "):  # exit code 1 and no message: "no"
+            return False
+        raise
