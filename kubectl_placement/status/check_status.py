@@ -140,6 +140,7 @@ class _CheckReader:
             message=active.message if active else "",
             stale=observed is not None and observed < check.meta.generation,
             placement="/".join(placement.id) if placement else check.placement,
+            placement_exists=placement is not None,
             placement_says=self._placement_says(),
             config=self._config,
             clusters=tuple(self._rows()),

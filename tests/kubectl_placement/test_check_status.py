@@ -124,6 +124,7 @@ def test_all_that_hangs_on_a_check() -> None:
         message="all is well",
         stale=False,
         placement="kueue-system/p",
+        placement_exists=True,
         placement_says="",
         config="p",
         clusters=(
