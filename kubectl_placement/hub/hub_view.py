@@ -85,7 +85,7 @@ SETTLED: Final[state.Ages] = _Elapsed(
         state.SinceKind.FACTS_AWAITED,
     )
 )
-"""What only needs time is over, and no drain has begun."""
+"""Waits for which only time is needed are over, and no drain has begun."""
 PASSED: Final[state.Ages] = _Elapsed(frozenset(state.SinceKind))
 """Every wait is over, those of draining too."""
 

@@ -225,7 +225,7 @@ BARE = CheckStatus("bad", "Unknown", "", "", False, "", "", "", (), (), (), ())
 
 
 @pytest.mark.parametrize(
-    ("branch", "expected"),
+    ("check_status", "expected"),
     [
         pytest.param(
             BARE,

@@ -138,7 +138,7 @@ class PlacementPolicy:
 
 
 class SinceKind(StrEnum):
-    """What has an age; the comment gives its subject."""
+    """Things with an age; the comment gives the subject."""
 
     REMOVAL_UNSETTLED = auto()  # a listed cluster that would go, though OCM has not settled it
     DECISIONS_DISAGREE = auto()  # decisions do not fit together, and their source will put that right
@@ -455,6 +455,6 @@ class Plan:
     config_events: Callable[[], tuple[EventIntent, ...]] = field(default=tuple, compare=False)
     """Returns the events about the write of the list: called after it was written."""
     lasting: frozenset[Since] = frozenset()
-    """What lasts: the next snapshot gives the age of each."""
+    """Those that last: the next snapshot gives the age of each."""
     requeue_after: float | None = None
     """Seconds after which the answer may change although nothing happens; None: it will not."""
