@@ -1,5 +1,5 @@
 """
-What is on the hub of the bench: a scene of clusters with Secrets, and checks with a Placement and a decision
+The hub of the bench has a scene of clusters with Secrets, and checks with a Placement and a decision
 each; and `FILLS`, objects that an embedded hub has from the start: a scene, Workloads, or a whole fleet.
 
 A scene is created over HTTP on any API server.

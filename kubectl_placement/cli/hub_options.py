@@ -27,7 +27,6 @@ from kubectl_placement.hub.controller_state import lease_key
 from kubectl_placement.hub.dump import Dump, MissingRight
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.kinds import (
-    CONFIG_MAP,
     DECISION_KINDS,
     PROVISIONED_KINDS,
     QUEUE_KINDS,
@@ -46,6 +45,7 @@ from placement_ac.cli.login_options import FILE, LOGIN, HubLogin, option_group, 
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import (
     CLUSTER_PROFILE,
+    CONFIG_MAP,
     DEPLOYMENT,
     EVENT,
     EVENTS_NAMESPACE,

@@ -14,7 +14,6 @@ from kubectl_placement.doctor.kueue import (
     ACCESS,
     CLUSTER_PROFILE_GATE,
     CONFIG_MAP_NAME,
-    CONTAINER,
     CREDENTIALS,
     NOT_FOUND,
     HubKueue,
@@ -23,6 +22,7 @@ from kubectl_placement.doctor.setup import HubSetup, hub_rule
 from placement_ac.core.api.constants import CLUSTER_PROFILE, MULTIKUEUE_CLUSTER
 from placement_ac.core.api.decode import cluster_profile
 from placement_ac.core.api.fields import Obj, get_dict, get_list, get_str
+from placement_ac.core.api.kueue_gates import KUEUE_CONTAINER
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs.rights import KueueRelease
 from placement_ac.core.kubeconfig.source import CredentialSource
@@ -240,7 +240,7 @@ def _add_plugin(kueue: HubKueue, name: str, command: str) -> str:
     return kueue.patch_pods(
         {
             "initContainers": [plugin],
-            "containers": [{"name": CONTAINER, "volumeMounts": [mount]}],
+            "containers": [{"name": KUEUE_CONTAINER, "volumeMounts": [mount]}],
             "volumes": [{"name": "plugins", "emptyDir": {}}],
         }
     )

@@ -17,7 +17,7 @@ from kubectl_placement.hub.controller_settings import (
 )
 from kubectl_placement.hub.controller_state import ControllerState, controller_state, lease_key
 from kubectl_placement.hub.dump import Object
-from placement_ac.core.api.constants import CLUSTER_QUEUE, DEPLOYMENT, KUEUE, LEASE, MANAGED_BY
+from placement_ac.core.api.constants import CLUSTER_QUEUE, CONFIG_MAP, DEPLOYMENT, KUEUE, LEASE, MANAGED_BY
 from placement_ac.core.api.decode import checks_listed
 from placement_ac.core.api.fields import Obj, get_dict, get_int, get_list, get_str, key_of, name_of
 from placement_ac.core.api.text import joined
@@ -86,7 +86,7 @@ def controller_settings(setup: HubSetup) -> Iterator[Finding]:
     elif not setup.settings_problem:
         yield ok(f"the settings of Deployment {setup.controller}")
     else:
-        right = setup.missing_right(kinds.CONFIG_MAP, namespace)
+        right = setup.missing_right(CONFIG_MAP, namespace)
         read = f"kubectl get configmap -n {namespace} {_mounted_settings(setup)} -o yaml"
         yield warn(
             f"unknown, so the defaults are assumed: {setup.settings_problem}",

@@ -17,18 +17,24 @@ import yaml
 from kubectl_placement.doctor.commands import HUB, as_yaml, manifest, patch_pods, without_flag
 from kubectl_placement.doctor.finding import Finding, fail, ok, unknown
 from kubectl_placement.hub.dump import Dump, Object
-from kubectl_placement.hub.kinds import CONFIG_MAP, KUEUE_CONFIG_KEY, KUEUE_CONFIG_MAP
-from placement_ac.core.api.constants import DEPLOYMENT, KUEUE_MANAGER
+from placement_ac.core.api.constants import CONFIG_MAP, DEPLOYMENT, KUEUE_MANAGER
 from placement_ac.core.api.fields import Obj, get_dict, get_list, get_str, get_strs, get_value, key_of
 from placement_ac.core.api.kueue_deployment import KUEUE_SELECTOR, kueue_deployments
+from placement_ac.core.api.kueue_gates import (
+    GATES_FLAG,
+    KUEUE_CONFIG_KEY,
+    KUEUE_CONFIG_MAP,
+    KUEUE_CONTAINER,
+    gates_in_arguments,
+    gates_in_config,
+)
 from placement_ac.core.inputs.fitness import release_of
-from placement_ac.core.inputs.rights import KueueRelease, VersionRange, parse_release
+from placement_ac.core.inputs.rights import KueueRelease, RunningKueue, VersionRange, is_on, parse_release
 from placement_ac.core.safe_yaml import NotYaml, load_yaml
 
 FILE: Final = KUEUE_CONFIG_KEY
 CONFIG_MAP_NAME: Final = KUEUE_CONFIG_MAP
 API_VERSIONS: Final = ("config.kueue.x-k8s.io/v1beta2", "config.kueue.x-k8s.io/v1beta1")
-CONTAINER: Final = "manager"
 ACCESS: Final = "accessProviders"
 CREDENTIALS: Final = "credentialsProviders"
 """Its name before 0.19; only one of the two may have entries (pkg/config/validation.go)."""
@@ -48,12 +54,6 @@ GATES: Final = {
 MANAGER: Final = "placement-ac-doctor"
 """A field manager of our own: with kubectl's, fields that this manifest lacks (labels) would be removed."""
 _APPLY: Final = f"kubectl apply --server-side --field-manager={MANAGER} --force-conflicts -f -"
-ALL_ALPHA, ALL_BETA = "AllAlpha", "AllBeta"
-"""Kubernetes' gates for all gates of a stage. A gate that is on by default is beta, else alpha."""
-_FLAG: Final = "--feature-gates"
-_TRUE: Final = ("1", "t", "T", "true", "TRUE", "True")
-"""Go: strconv.ParseBool."""
-
 NOT_FOUND: Final = unknown(
     "Kueue's Deployment was not found",
     f"kubectl get deployments -A -l {KUEUE_SELECTOR}",
@@ -90,7 +90,7 @@ class HubKueue:
             (
                 container
                 for container in get_list(self.pod, "containers")
-                if container.get("name") == CONTAINER
+                if container.get("name") == KUEUE_CONTAINER
             ),
             {},
         )
@@ -186,24 +186,20 @@ class HubKueue:
     @cached_property
     def flags(self) -> dict[str, bool]:
         """The feature gates in its arguments."""
-        found: dict[str, bool] = {}
-        for place, word in enumerate(self._args):
-            flag, _, value = word.partition("=")
-            if flag == _FLAG:
-                pairs = value or next(iter(self._args[place + 1 : place + 2]), "")
-                gates = (pair.partition("=") for pair in pairs.split(",") if pair)
-                found |= {gate.strip(): on.strip() in _TRUE for gate, _, on in gates}
-        return found
+        return gates_in_arguments(self._args)
+
+    @cached_property
+    def gates(self) -> dict[str, bool]:
+        """The feature gates that are set."""
+        return gates_in_config(self.config) | self.flags
 
     @property
-    def _file_gates(self) -> dict[str, bool]:
-        return {str(gate): on is True for gate, on in get_dict(self.config, "featureGates").items()}
+    def running(self) -> RunningKueue:
+        return RunningKueue(self.release, tuple(sorted(self.gates.items())))
 
     def is_on(self, gate: str) -> bool:
         """Whether a feature gate is on; if it is not configured: whether it is on by default."""
-        gates = self._file_gates | self.flags
-        default = GATES[gate].has(self.release)
-        return gates.get(gate, gates.get(ALL_BETA if default else ALL_ALPHA, default))
+        return is_on(gate, GATES[gate], self.gates, self.release)
 
     def gate_finding(self, gate: str, purpose: str, effect: str) -> Finding:
         """Return whether a gate is on; `purpose`: what needs it, `effect`: the effect if it is off."""
@@ -260,8 +256,8 @@ class HubKueue:
 
     def move_gates_to_config(self) -> str:
         """Return the commands that move the feature gates from the arguments into the file."""
-        leave = self._patch_args(without_flag(self._args, _FLAG))
-        missing = {gate: on for gate, on in self.flags.items() if gate not in self._file_gates}
+        leave = self._patch_args(without_flag(self._args, GATES_FLAG))
+        missing = {gate: on for gate, on in self.flags.items() if gate not in gates_in_config(self.config)}
         return f"{self.edit_config(('featureGates',), missing)} &&\n{leave}" if missing else leave
 
     def enable_gate(self, gate: str) -> str:
@@ -269,10 +265,10 @@ class HubKueue:
         if not self.flags:
             return self.edit_config(("featureGates", gate), True)
         gates = ",".join(f"{name}={str(on).lower()}" for name, on in {**self.flags, gate: True}.items())
-        return self._patch_args([*without_flag(self._args, _FLAG), f"{_FLAG}={gates}"])
+        return self._patch_args([*without_flag(self._args, GATES_FLAG), f"{GATES_FLAG}={gates}"])
 
     def _patch_args(self, args: list[str]) -> str:
-        return self.patch_pods({"containers": [{"name": CONTAINER, "args": args}]})
+        return self.patch_pods({"containers": [{"name": KUEUE_CONTAINER, "args": args}]})
 
     def patch_pods(self, pods: Mapping[str, Any]) -> str:
         """Return the command that merges `pods` into the Pods of its Deployment."""

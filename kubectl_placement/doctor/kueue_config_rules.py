@@ -14,8 +14,7 @@ from kubectl_placement.doctor.kueue import (
     HubKueue,
 )
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
-from kubectl_placement.hub.kinds import CONFIG_MAP
-from placement_ac.core.api.constants import OUR_CONTROLLER
+from placement_ac.core.api.constants import CONFIG_MAP, OUR_CONTROLLER
 from placement_ac.core.api.fields import get_value
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs.rights import FRAMEWORKS, default_frameworks

@@ -11,11 +11,12 @@ from kubectl_placement.doctor.finding import DoctorRule, Finding, fail, unknown,
 from kubectl_placement.doctor.kueue import DEFAULT_FRAMEWORKS, HubKueue
 from kubectl_placement.hub.dump import Dump, MissingRight
 from kubectl_placement.hub.hub_view import HubView
-from kubectl_placement.hub.kinds import CONFIG_MAP, CRD
+from kubectl_placement.hub.kinds import CRD
 from placement_ac.config.load import PREFIX
 from placement_ac.config.policy import worker_policy_rules, worker_requirements
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import (
+    CONFIG_MAP,
     DEPLOYMENT,
     KUEUE,
     KUEUE_VERSIONS,
@@ -149,12 +150,12 @@ class HubSetup:
         """The rights and kinds that the hub's Kueue needs on a worker."""
         served = self.dump.served.get(WORKLOAD)
         version = served.version if served else KUEUE_VERSIONS[0]
-        return worker_requirements(self._with_job_kinds, version, self.kueue.release)
+        return worker_requirements(self._with_job_kinds, version, self.kueue.running)
 
     @cached_property
     def worker_policy_rules(self) -> tuple[Mapping[str, Any], ...]:
         """The rights that the hub's Kueue needs on a worker, as PolicyRules."""
-        return worker_policy_rules(self._with_job_kinds, self.kueue.release)
+        return worker_policy_rules(self._with_job_kinds, self.kueue.running)
 
     @property
     def _with_job_kinds(self) -> Settings:

@@ -13,12 +13,12 @@ from itertools import chain, zip_longest
 from typing import Any, Final
 
 from kubectl_placement.hub.dump import Dump, Object
-from kubectl_placement.hub.kinds import CONFIG_MAP
 from placement_ac.config.load import PREFIX, LoadedSettings, load
 from placement_ac.config.published import read_published
 from placement_ac.config.settings import BadSettings, Settings
 from placement_ac.core.api.constants import (
     ANNOTATION_SETTINGS,
+    CONFIG_MAP,
     DEPLOYMENT,
     LABEL_MANAGED_BY,
     LEASE,

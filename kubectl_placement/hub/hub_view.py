@@ -46,6 +46,7 @@ from placement_ac.core.decisions import SOURCE
 from placement_ac.core.decisions.source import Decision
 from placement_ac.core.inputs import state
 from placement_ac.core.inputs.queue_facts import WorkerFacts
+from placement_ac.core.inputs.rights import UNKNOWN_KUEUE
 from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.targets import TargetClusters, select_targets
@@ -121,7 +122,7 @@ class HubView:
         served = {kind: kind.at(KUEUE_VERSIONS[0]) for kind in (ADMISSION_CHECK, MULTIKUEUE_CLUSTER)}
         schemas = self.dump.schemas.items()
         schema = next((found for resource, found in schemas if resource.of == MULTIKUEUE_CONFIG), None)
-        return hub_facts(self.settings, served | dict(self.dump.served), schema, None)
+        return hub_facts(self.settings, served | dict(self.dump.served), schema, UNKNOWN_KUEUE)
 
     @cached_property
     def cache(self) -> Cache:
@@ -129,7 +130,7 @@ class HubView:
         provisioning = replace(
             provisioning_policy(self.settings),
             served={ACCOUNT, PERMISSION} <= self.dump.served.keys(),
-            rules=worker_policy_rules(self.settings, None),
+            rules=worker_policy_rules(self.settings, UNKNOWN_KUEUE),
         )
         cache = Cache(
             self.facts,

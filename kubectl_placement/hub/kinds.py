@@ -6,6 +6,7 @@ from placement_ac.core.api.constants import (
     ACCOUNT,
     ADMISSION_CHECK,
     CLUSTER_QUEUE,
+    CONFIG_MAP,
     DEPLOYMENT,
     EVENT,
     KUEUE,
@@ -33,16 +34,10 @@ ADDON: Final = Kind(
 CRD: Final = Kind(
     "apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions", False, ("v1",)
 )
-CONFIG_MAP: Final = Kind("", "ConfigMap", "configmaps", True, ("v1",))
 CLUSTER_ROLE: Final = Kind("rbac.authorization.k8s.io", "ClusterRole", "clusterroles", False, ("v1",))
 CLUSTER_ROLE_BINDING: Final = Kind(
     "rbac.authorization.k8s.io", "ClusterRoleBinding", "clusterrolebindings", False, ("v1",)
 )
-
-KUEUE_CONFIG_MAP: Final = "kueue-manager-config"
-"""The ConfigMap with Kueue's configuration, unless its Deployment mounts another one."""
-KUEUE_CONFIG_KEY: Final = "controller_manager_config.yaml"
-"""The key of the configuration in it."""
 
 DECISION_KINDS: Final = (*WATCHED_KINDS, CLUSTER_SET, SET_BINDING)
 """The kinds that decide which clusters a check has: the controller's, and those OCM's scheduler reads."""

@@ -21,12 +21,13 @@ from kubectl_placement.hub.controller_settings import (
     deployments,
 )
 from kubectl_placement.hub.dump import Dump, Object
-from kubectl_placement.hub.kinds import CONFIG_MAP, CRD, KUEUE_CONFIG_KEY, KUEUE_CONFIG_MAP
+from kubectl_placement.hub.kinds import CRD
 from kubectl_placement.hub.kubeconfigs import server_and_user
 from kubectl_placement.hub.redact_pods import REDACTED, is_read, job_template, pod_template
 from placement_ac.core.api.constants import (
     ADDON_CONTROLLER,
     CLUSTER_PROFILE,
+    CONFIG_MAP,
     DEPLOYMENT,
     EVENT,
     FIELD_MANAGER,
@@ -39,6 +40,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.decode import secret
 from placement_ac.core.api.fields import Key, get_dict, get_list, get_str, key_of, name_of
 from placement_ac.core.api.kueue_deployment import is_kueue
+from placement_ac.core.api.kueue_gates import KUEUE_CONFIG_KEY, KUEUE_CONFIG_MAP
 from placement_ac.core.safe_yaml import NotYaml, load_yaml, yaml_errors
 
 _REPLACED: Final = base64.b64encode(REDACTED.encode()).decode()

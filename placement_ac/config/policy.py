@@ -17,6 +17,7 @@ from placement_ac.core.api.constants import (
     Kind,
     Resource,
 )
+from placement_ac.core.api.kueue_gates import parse_gate
 from placement_ac.core.inputs import rights
 from placement_ac.core.inputs.fitness import WorkerRequirements
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
@@ -28,7 +29,7 @@ def hub_facts(
     settings: Settings,
     resources: Mapping[Kind, Resource],
     schema: Body | None,
-    kueue: rights.KueueRelease | None,
+    kueue: rights.RunningKueue,
 ) -> HubFacts:
     """Return the facts of the whole hub; `schema` is the published schema of MultiKueueConfig."""
     return HubFacts(
@@ -83,10 +84,17 @@ def placement_policy(settings: Settings, dispatch_steps: int | None = None) -> P
     )
 
 
-def needs_kueue_release(settings: Settings) -> bool:
-    """Whether it matters which Kueue the hub has, and the settings do not say."""
+def needs_kueue(settings: Settings) -> bool:
+    """Whether it matters which Kueue the hub has, and the settings do not say all of it."""
     wanted = settings.credentials_provision != "none" or settings.credentials_probe
-    return wanted and not settings.kueue_version
+    return wanted and not (settings.kueue_version and settings.kueue_feature_gates)
+
+
+def known_kueue(settings: Settings, found: rights.RunningKueue) -> rights.RunningKueue:
+    """Return the hub's Kueue: what the settings say of it comes first."""
+    gates = dict(found.gates) | dict(filter(None, map(parse_gate, settings.kueue_feature_gates)))
+    release = rights.parse_release(settings.kueue_version) or found.release
+    return rights.RunningKueue(release, tuple(sorted(gates.items())))
 
 
 def lease_durations(settings: Settings) -> LeaseDurations:
@@ -98,19 +106,18 @@ def lease_durations(settings: Settings) -> LeaseDurations:
     )
 
 
-def worker_requirements(
-    settings: Settings, version: str, kueue: rights.KueueRelease | None
-) -> WorkerRequirements:
+def worker_requirements(settings: Settings, version: str, kueue: rights.RunningKueue) -> WorkerRequirements:
     """Return what a worker needs for the hub's Kueue; `version` is that of the Workloads which it gets."""
-    frameworks = _frameworks(settings, kueue)
-    return WorkerRequirements(
-        version, rights.job_kinds(*frameworks, kueue), rights.required_rights(*frameworks, kueue=kueue)
-    )
+    release, gates = kueue
+    frameworks = _frameworks(settings, release)
+    needed = rights.required_rights(*frameworks, dict(gates), release)
+    return WorkerRequirements(version, rights.job_kinds(*frameworks, release), needed)
 
 
-def worker_policy_rules(settings: Settings, kueue: rights.KueueRelease | None) -> tuple[Body, ...]:
+def worker_policy_rules(settings: Settings, kueue: rights.RunningKueue) -> tuple[Body, ...]:
     """Return the PolicyRules that the hub's Kueue needs on a worker, and our dispatcher if it is on."""
-    granted = rights.policy_rules(*_frameworks(settings, kueue), kueue=kueue)
+    release, gates = kueue
+    granted = rights.policy_rules(*_frameworks(settings, release), dict(gates), release)
     ours = (rights.DISPATCHER.rule,) if settings.dispatcher else ()
     return tuple(rule.as_dict() for rule in sorted((*granted, *ours)))
 

@@ -31,6 +31,7 @@ from placement_ac.core.api.constants import (
     RemovalPolicy,
 )
 from placement_ac.core.api.errors import UnusableArgument
+from placement_ac.core.api.kueue_gates import parse_gate
 from placement_ac.core.api.label_selector import CLAIM
 from placement_ac.core.dispatch.profiles import RANKED, parse_profile
 from placement_ac.core.inputs.rights import FRAMEWORKS, parse_external, parse_release
@@ -195,6 +196,9 @@ class Settings(BaseModel):
     """The CA of the proxy's certificate (PEM).  [default: the CA of each worker]"""
     kueue_version: str = ""
     """The release of the hub's Kueue, like 0.19.1.  [default: from Kueue's Deployment]"""
+    kueue_feature_gates: CommaSeparated[str] = ()
+    """Feature gates of the hub's Kueue, as Name=true or Name=false, comma-separated.  [default: from Kueue's
+    Deployment and its ConfigMap kueue-manager-config]"""
     frameworks: CommaSeparated[str] = ()
     """The job kinds in Kueue's integrations.frameworks, comma-separated.  [default: those that this Kueue
     release enables]"""
@@ -229,6 +233,13 @@ class Settings(BaseModel):
         if version and not parse_release(version):
             raise ValueError("a release is like 0.19.1 or v0.18.6")
         return version
+
+    @field_validator("kueue_feature_gates")
+    @classmethod
+    def _gates(cls, gates: tuple[str, ...]) -> tuple[str, ...]:
+        if bad := [gate for gate in gates if not parse_gate(gate)]:
+            raise ValueError(f"write {bad[0]!r} as Name=true or Name=false")
+        return gates
 
     @field_validator("waiting_grace")
     @classmethod

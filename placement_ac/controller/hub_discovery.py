@@ -9,13 +9,13 @@ from typing import Final
 import structlog
 
 from placement_ac.cache.tables import kinds_for
-from placement_ac.config.policy import hub_facts, needs_kueue_release
+from placement_ac.config.policy import hub_facts, known_kueue, needs_kueue
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import ACCOUNT, MULTIKUEUE_CONFIG, PERMISSION, Kind, Resource
 from placement_ac.core.api.errors import ApiError
 from placement_ac.core.inputs.kinds import OPTIONAL_KINDS, REQUIRED_KINDS
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
-from placement_ac.core.inputs.rights import KueueRelease, parse_release
+from placement_ac.core.inputs.rights import UNKNOWN_KUEUE, RunningKueue
 from placement_ac.core.inputs.state import HubFacts
 from placement_ac.kube.client import Client
 from placement_ac.observability.health import Health
@@ -42,8 +42,8 @@ class HubDiscovery:
         self._kinds = kinds_for(provisioning)
         self._health = health
         self._server = server
-        self._kueue = parse_release(settings.kueue_version)
-        """The release of the hub's Kueue, as it was known last."""
+        self._kueue = UNKNOWN_KUEUE
+        """The hub's Kueue, as it was known last."""
         self._unknown_logged = False
         self._logged = LogDeduplicator()
         self._missing_since: dict[Kind, float | None] = {}
@@ -90,25 +90,31 @@ class HubDiscovery:
     async def facts(self, client: Client, resources: Resources) -> HubFacts:
         """Return versions and limits of the hub. Raises ApiError."""
         schema = await client.schema(resources[MULTIKUEUE_CONFIG])
-        facts = hub_facts(self._settings, resources, schema, await self._kueue_release(client))
+        facts = hub_facts(self._settings, resources, schema, await self._running_kueue(client))
         log.log(
             self._logged.level("hub", str((facts, resources)), logging.INFO),
             "found the hub",
             server=self._server,
-            kueue=str(facts.kueue or ""),
+            kueue=str(facts.kueue.release or ""),
+            kueue_gates=dict(facts.kueue.gates),
             clusters_max=facts.clusters_max,
             versions={kind.kind: resource.api_version for kind, resource in resources.items()},
         )
         return facts
 
-    async def _kueue_release(self, client: Client) -> KueueRelease | None:
-        if needs_kueue_release(self._settings):
-            self._kueue = await running_kueue(client, self._settings.kueue_namespace) or self._kueue
-            if not (self._kueue or self._unknown_logged):
-                self._unknown_logged = True
-                log.info(
-                    "the release of the hub's Kueue is not known: what any release needs on a worker counts;"
-                    " allow to get its Deployment, or set kueue-version",
-                    namespace=self._settings.kueue_namespace,
-                )
-        return self._kueue
+    async def _running_kueue(self, client: Client) -> RunningKueue:
+        if needs_kueue(self._settings):
+            found, problem = await running_kueue(client, self._settings.kueue_namespace)
+            self._kueue = found if found.release else found._replace(release=self._kueue.release)
+            if problem:
+                level = self._logged.level("gates", problem)
+                log.log(level, "Kueue's feature gates are not known", why=problem)
+        known = known_kueue(self._settings, self._kueue)
+        if needs_kueue(self._settings) and not (known.release or self._unknown_logged):
+            self._unknown_logged = True
+            log.info(
+                "the release of the hub's Kueue is not known: what any release needs on a worker counts;"
+                " allow to get its Deployment, or set kueue-version",
+                namespace=self._settings.kueue_namespace,
+            )
+        return known

@@ -213,16 +213,18 @@ class Session:
         elif served != self._inputs.resources:
             log.info("the hub serves other kinds or versions than before; beginning anew")
         elif await self._has_another_kueue():
-            log.info("the hub has another release of Kueue than before; beginning anew")
+            log.info("the hub has another Kueue, or other feature gates, than before; beginning anew")
         else:
             return False
         return True
 
     async def _has_another_kueue(self) -> bool:
         settings, known = self._inputs.settings, self._inputs.facts.kueue
-        if not policy.needs_kueue_release(settings):
+        if not policy.needs_kueue(settings):
             return False
-        return await running_kueue(self._inputs.client, settings.kueue_namespace) not in (None, known)
+        found, _ = await running_kueue(self._inputs.client, settings.kueue_namespace)
+        now = policy.known_kueue(settings, found)
+        return now != known and (now.release is not None or known.release is None)
 
 
 async def run_task(part: Coroutine[object, object, None], stop_flag: asyncio.Event) -> None:

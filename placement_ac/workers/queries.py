@@ -7,6 +7,7 @@ which quotes nothing of the worker's.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -15,6 +16,7 @@ from cachetools import TTLCache
 
 from placement_ac.core.api.constants import (
     CLUSTER_QUEUE,
+    CONFIG_MAP,
     DEPLOYMENT,
     KUEUE,
     KUEUE_MANAGER,
@@ -25,9 +27,10 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.decode import checks_listed
 from placement_ac.core.api.errors import ApiError, NotFound, Refused, TooLarge
+from placement_ac.core.api.kueue_gates import KUEUE_CONFIG_MAP, gates_of_config_map, gates_of_deployment
 from placement_ac.core.inputs import fitness
 from placement_ac.core.inputs.fitness import ServedKind, Unknown
-from placement_ac.core.inputs.rights import KueueRelease, Right, parse_release
+from placement_ac.core.inputs.rights import Right, RunningKueue, parse_release
 from placement_ac.kube.client import PAGE_SIZE, Client, Object, gather_all
 from placement_ac.observability.logs import LogDeduplicator
 from placement_ac.workers.connector import WorkerError, worker_error_text
@@ -57,15 +60,22 @@ async def kueue_release(client: Client, namespace: str) -> str:
     return fitness.release_of(await client.get(DEPLOYMENT.at("v1"), KUEUE_MANAGER, namespace))
 
 
-async def running_kueue(client: Client, namespace: str) -> KueueRelease | None:
-    """Return the release that Kueue's Deployment names; None when it names none or cannot be read.
+async def running_kueue(client: Client, namespace: str) -> tuple[RunningKueue, str]:
+    """Return what Kueue's Deployment and ConfigMap say, as far as they can be read, and what is wrong.
 
     Raises ApiError when there is no answer.
     """
-    try:
-        return parse_release(await kueue_release(client, namespace))
-    except (NotFound, Refused):
-        return None
+    release, gates, problem = "", {}, ""
+    with suppress(NotFound, Refused):
+        deployment = await client.get(DEPLOYMENT.at("v1"), KUEUE_MANAGER, namespace)
+        release, gates = fitness.release_of(deployment), gates_of_deployment(deployment)
+    with suppress(NotFound, Refused):
+        in_file = gates_of_config_map(await client.get(CONFIG_MAP.at("v1"), KUEUE_CONFIG_MAP, namespace))
+        if isinstance(in_file, str):
+            problem = f"ConfigMap {namespace}/{KUEUE_CONFIG_MAP}: {in_file}"
+        else:
+            gates = in_file | gates
+    return RunningKueue(parse_release(release), tuple(sorted(gates.items()))), problem
 
 
 class HubLocalQueues:

@@ -11,7 +11,6 @@ import pytest
 from kubectl_placement.hub.dump import LAST_APPLIED, dump_of
 from kubectl_placement.hub.kinds import (
     ALL_KINDS,
-    CONFIG_MAP,
     CRD,
 )
 from kubectl_placement.hub.redact import shared_objects
@@ -19,6 +18,7 @@ from kubectl_placement.scheduling.engine import DISABLE_ANNOTATION
 from placement_ac.core.api.constants import (
     ANNOTATION_CLUSTER_NAMES,
     CLUSTER_PROFILE,
+    CONFIG_MAP,
     DEPLOYMENT,
     EVENT,
     FIELD_MANAGER,

@@ -96,11 +96,15 @@ them. */}}
   verbs: [list]
 {{- end }}
 
-{{/* To find Kueue's release, which decides which rights are probed and granted. */}}
+{{/* To find Kueue's release and feature gates, which decide which rights are probed and granted. */}}
 {{- define "placement-ac.rules.release" -}}
 - apiGroups: [apps]
   resources: [deployments]
   resourceNames: [kueue-controller-manager]
+  verbs: [get]
+- apiGroups: [""]
+  resources: [configmaps]
+  resourceNames: [kueue-manager-config]
   verbs: [get]
 {{- end }}
 

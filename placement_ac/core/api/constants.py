@@ -79,6 +79,7 @@ WORKLOAD: Final = Kind(KUEUE, "Workload", "workloads", True, ("v1beta2", "v1beta
 EVENT: Final = Kind("", "Event", "events", True, ("v1",))
 EVENTS_NAMESPACE: Final = "default"
 """Kubernetes: where events on cluster-scoped objects are."""
+CONFIG_MAP: Final = Kind("", "ConfigMap", "configmaps", True, ("v1",))
 DEPLOYMENT: Final = Kind("apps", "Deployment", "deployments", True, ("v1",))
 NAMESPACE: Final = Kind("", "Namespace", "namespaces", False, ("v1",))
 LEASE: Final = Kind("coordination.k8s.io", "Lease", "leases", True, ("v1",))

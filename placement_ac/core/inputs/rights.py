@@ -159,15 +159,15 @@ class RightsRequirement:
     """Rights that MultiKueue needs on a worker whatever the job kinds are."""
 
     resources: tuple[str, ...]
-    """Of Kueue's group."""
     verbs: tuple[str, ...]
     since: VersionRange
     source: str
+    group: str = KUEUE
 
     @property
     def rule(self) -> PolicyRule:
         """The rule that it needs."""
-        return PolicyRule((KUEUE,), self.resources, self.verbs)
+        return PolicyRule((self.group,), self.resources, self.verbs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,8 +273,33 @@ GATES: Final[Mapping[str, FeatureGate]] = {
             ),
         ),
     ),
+    "MultiKueueRayInTreeAutoscaling": FeatureGate(
+        VersionRange(""),
+        (
+            RightsRequirement(
+                ("rayclusters",), ("get", "list", "watch"), VersionRange("0.20"), "KEP-693", "ray.io"
+            ),
+        ),
+    ),
 }
 """Defaults: pkg/features/kube_features.go; of 0.20 by its changelog (16235)."""
+
+
+class RunningKueue(NamedTuple):
+    """The hub's Kueue, as far as it is known."""
+
+    release: KueueRelease | None = None
+    gates: tuple[tuple[str, bool], ...] = ()
+    """The feature gates that are set, sorted; the others are as the release has them by default."""
+
+
+UNKNOWN_KUEUE: Final = RunningKueue()
+
+
+def is_on(gate: str, default_on: VersionRange, gates: Mapping[str, bool], kueue: KueueRelease | None) -> bool:
+    """Whether a feature gate is on. AllAlpha and AllBeta count; a gate that is on by default is beta."""
+    default = default_on.has(kueue)
+    return gates.get(gate, gates.get("AllBeta" if default else "AllAlpha", default))
 
 
 def parse_release(text: str) -> KueueRelease | None:
@@ -304,17 +329,16 @@ def parse_external(text: str) -> ExternalFramework | str:
 def required_rights(
     frameworks: Iterable[str],
     externals: Iterable[ExternalFramework] = (),
-    gates: Iterable[str] = (),
+    gates: Mapping[str, bool] | None = None,
     kueue: KueueRelease | None = None,
 ) -> tuple[Right, ...]:
     """Return the rights that MultiKueue needs on a worker, sorted, for SelfSubjectAccessReviews.
 
-    `frameworks` are keys of FRAMEWORKS, `gates` those of GATES that are on beside those that are by default.
+    `frameworks` are keys of FRAMEWORKS, `gates` the feature gates that are set.
     `kueue`: the hub's; None: unknown, so what any release needs. A newer one than all that are known counts
-    as the newest. Raises KeyError for unknown names.
+    as the newest. Raises KeyError for an unknown framework.
     """
-    on = {name: GATES[name] for name in gates}
-    on |= {name: gate for name, gate in GATES.items() if gate.default_on.has(kueue)}
+    on = {name: gate for name, gate in GATES.items() if is_on(name, gate.default_on, gates or {}, kueue)}
     rules = [rule for name in frameworks for rule in FRAMEWORKS[name].rules(kueue, on)]
     rules += [external.rule for external in externals] if EXTERNAL_SINCE.has(kueue) else []
     requirements = (*WORKLOADS, *(requirement for gate in on.values() for requirement in gate.requirements))
@@ -332,7 +356,7 @@ def required_rights(
 def policy_rules(
     frameworks: Iterable[str],
     externals: Iterable[ExternalFramework] = (),
-    gates: Iterable[str] = (),
+    gates: Mapping[str, bool] | None = None,
     kueue: KueueRelease | None = None,
 ) -> tuple[PolicyRule, ...]:
     """Return `required_rights` as rules, merged and sorted: the same for any order."""

@@ -23,7 +23,7 @@ from placement_ac.core.api.objects import Check, KueueObject, Workload
 from placement_ac.core.decisions.source import Decisions
 from placement_ac.core.inputs.fitness import Fitness
 from placement_ac.core.inputs.queue_facts import WorkerFacts
-from placement_ac.core.inputs.rights import KueueRelease
+from placement_ac.core.inputs.rights import UNKNOWN_KUEUE, RunningKueue
 from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource
 
 Body = dict[str, Any]
@@ -56,8 +56,8 @@ class HubFacts:
     naming: str = PER_PLACEMENT
     prepare_sets: bool = False
     """Whether MultiKueueClusters exist for all clusters of a Placement's cluster sets, selected or not."""
-    kueue: KueueRelease | None = None
-    """The release of the hub's Kueue; None: unknown, or of no use."""
+    kueue: RunningKueue = UNKNOWN_KUEUE
+    """The hub's Kueue; nothing is known of it where that is of no use."""
 
     @property
     def provisioned_max(self) -> int:

@@ -11,7 +11,6 @@ import yaml
 from click.testing import CliRunner, Result
 
 from kubectl_placement.hub.dump import LAST_APPLIED, dump_of
-from kubectl_placement.hub.kinds import CONFIG_MAP
 from kubectl_placement.hub.kubeconfigs import server_and_user
 from kubectl_placement.hub.redact import shared_objects
 from placement_ac.cli.main import main
@@ -19,6 +18,7 @@ from placement_ac.core.api import decode
 from placement_ac.core.api.constants import (
     ANNOTATION_ADOPT,
     CLUSTER_PROFILE,
+    CONFIG_MAP,
     DEPLOYMENT,
     MULTIKUEUE_CONFIG,
     WORKLOAD,

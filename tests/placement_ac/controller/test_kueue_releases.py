@@ -6,6 +6,7 @@ from contextlib import ExitStack, redirect_stderr
 
 import pytest
 
+from placement_ac.core.api.kueue_gates import KUEUE_CONFIG_KEY, KUEUE_CONFIG_MAP
 from placement_ac.core.inputs import rights
 from placement_ac.observability import logs
 from tests.support.credentials import Stage, stage
@@ -21,6 +22,7 @@ UNKNOWN = (
     "the release of the hub's Kueue is not known: what any release needs on a worker counts;"
     " allow to get its Deployment, or set kueue-version"
 )
+QUOTA, PREEMPTION = "MultiKueueManagerQuotaAutomation", "MultiKueueOrchestratedPreemption"
 Play = Callable[[], Stage]
 
 
@@ -52,11 +54,11 @@ def log() -> Iterator[io.StringIO]:
     logs.configure("text", "error")
 
 
-def deploy(admin: Driver, tag: str) -> None:
-    """Roll out Kueue with this image."""
+def deploy(admin: Driver, tag: str, *args: str) -> None:
+    """Roll out Kueue with this image, and these arguments."""
     containers = [
         {"name": "proxy", "image": "proxy:v1.2.3"},
-        {"name": "manager", "image": f"registry.k8s.io/kueue/kueue:{tag}"},
+        {"name": "manager", "image": f"registry.k8s.io/kueue/kueue:{tag}", "args": [*args]},
     ]
     labels = {"app": MANAGER}
     template = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
@@ -70,8 +72,17 @@ def granted(there: Stage) -> object:
     return (there.permission("a") or {"spec": {"clusterRole": {}}})["spec"]["clusterRole"].get("rules")
 
 
-def needed(frameworks: tuple[str, ...], tag: str = "") -> list[object]:
-    return [rule.as_dict() for rule in rights.policy_rules(frameworks, kueue=rights.parse_release(tag))]
+def configure(admin: Driver, text: str) -> None:
+    """Write Kueue's configuration."""
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": KUEUE_CONFIG_MAP}}
+    path = f"/api/v1/namespaces/{NS}/configmaps/{KUEUE_CONFIG_MAP}"
+    admin.ask("PATCH", path, body | {"data": {KUEUE_CONFIG_KEY: text}}, "apply", force="true")
+
+
+def needed(frameworks: tuple[str, ...], tag: str = "", *on: str, **gates: bool) -> list[object]:
+    set_gates = dict.fromkeys(on, True) | gates
+    rules = rights.policy_rules(frameworks, gates=set_gates, kueue=rights.parse_release(tag))
+    return [rule.as_dict() for rule in rules]
 
 
 def asked_for_deployments(admin: Driver) -> int:
@@ -109,13 +120,34 @@ def test_the_job_kinds_are_those_that_this_release_ships(play: Play, admin: Driv
     soon(lambda: granted(there), needed(rights.default_frameworks(rights.KueueRelease(0, 18, 6)), "0.18.6"))
 
 
-def test_a_release_that_is_set_counts_and_nothing_is_read(play: Play, admin: Driver) -> None:
+def test_a_release_and_gates_that_are_set_count_and_nothing_is_read(play: Play, admin: Driver) -> None:
     there = play()
     deploy(admin, "v0.19.0")
-    there.start(kueue_version="0.17.3")
+    there.start(kueue_version="0.18.3", kueue_feature_gates=f"{QUOTA}=true")
     there.until_connected("a")
-    assert granted(there) == needed(JOB, "0.17.3")
+    assert granted(there) == needed(JOB, "0.18.3", QUOTA) != needed(JOB, "0.18.3")
     assert asked_for_deployments(admin) == 0
+
+
+def test_a_gate_in_the_configuration_changes_the_rights_and_moves_no_cluster(
+    play: Play, admin: Driver, log: io.StringIO
+) -> None:
+    there = play()
+    deploy(admin, "v0.20.0")
+    configure(admin, "featureGates: {}")
+    there.start()
+    there.until_connected("a")
+    assert granted(there) == needed(JOB, "0.20.0")
+    before = listed(there)
+    configure(admin, f"featureGates: {{{QUOTA}: true}}")
+    soon(lambda: granted(there), needed(JOB, "0.20.0", QUOTA))
+    configure(admin, "featureGates: [")
+    soon(lambda: granted(there), needed(JOB, "0.20.0"))
+    problem = f"ConfigMap {NS}/{KUEUE_CONFIG_MAP}: its {KUEUE_CONFIG_KEY} is not YAML"
+    assert problem in log.getvalue()
+    deploy(admin, "v0.20.0", f"--feature-gates={PREEMPTION}=false,{QUOTA}=true")
+    soon(lambda: granted(there), needed(JOB, "0.20.0", QUOTA, **{PREEMPTION: False}))
+    assert (listed(there), admin.listed("p")) == (before, ["p-a"])
 
 
 def test_with_our_dispatcher_the_queues_of_workers_may_be_listed(play: Play, admin: Driver) -> None:

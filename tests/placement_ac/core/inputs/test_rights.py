@@ -92,7 +92,7 @@ def test_the_order_is_always_the_same_and_nothing_is_there_twice() -> None:
 
 
 def test_nothing_is_granted_by_a_wildcard_and_nothing_that_grants_more() -> None:
-    for rule in policy_rules(FRAMEWORKS, [PIPELINE_RUN], GATES):
+    for rule in policy_rules(FRAMEWORKS, [PIPELINE_RUN], dict.fromkeys(GATES, True)):
         assert not any("*" in name for names in rule.as_dict().values() for name in names)
         assert not {"escalate", "bind", "impersonate", "deletecollection"} & {*rule.verbs}
         assert not {"secrets", "serviceaccounts", "roles", "clusterroles"} & {*rule.resources}
@@ -106,7 +106,8 @@ def test_an_external_kind_that_is_known_already_keeps_what_it_may() -> None:
 
 def test_a_gate_adds_to_the_rules() -> None:
     assert policy_rules(
-        [], gates=["MultiKueueOrchestratedPreemption", "MultiKueueManagerQuotaAutomation"]
+        [],
+        gates=dict.fromkeys(["MultiKueueOrchestratedPreemption", "MultiKueueManagerQuotaAutomation"], True),
     ) == (
         PolicyRule(("kueue.x-k8s.io",), ("clusterqueues", "localqueues"), ("list", "watch")),
         WORKLOAD_RULES[0],
@@ -117,6 +118,20 @@ def test_a_gate_adds_to_the_rules() -> None:
 @pytest.mark.parametrize(("release", "verbs"), [("0.19.2", ("patch",)), ("0.20.0", ("patch", "update"))])
 def test_the_gates_of_preemption_are_opened_from_0_20_on(release: str, verbs: tuple[str, ...]) -> None:
     assert policy_rules([], kueue=at(release))[1].verbs == verbs
+
+
+@pytest.mark.parametrize(
+    ("gates", "on"),
+    [
+        ({}, True),
+        ({"MultiKueueOrchestratedPreemption": False}, False),
+        ({"AllBeta": False}, False),
+        ({"AllBeta": False, "MultiKueueOrchestratedPreemption": True}, True),
+    ],
+)
+def test_a_gate_that_is_set_counts_more_than_its_default(gates: dict[str, bool], on: bool) -> None:
+    may_update = "update" in policy_rules([], gates=gates, kueue=at("0.20.0"))[-1].verbs
+    assert may_update is on
 
 
 def test_an_unknown_name_is_an_error() -> None:
@@ -235,12 +250,12 @@ def test_external_kinds_begin_with_0_14() -> None:
 
 
 def test_a_gate_that_is_on_before_its_time() -> None:
-    elastic = policy_rules(["batch/job"], gates=["ElasticJobsViaWorkloadSlices"], kueue=at("0.17.0"))
+    elastic = policy_rules(["batch/job"], gates={"ElasticJobsViaWorkloadSlices": True}, kueue=at("0.17.0"))
     assert PolicyRule(("batch",), ("jobs",), ("create", "delete", "get", "patch", "watch")) in elastic
 
 
 def test_a_gate_that_a_release_does_not_have() -> None:
-    quota = ["MultiKueueManagerQuotaAutomation"]
+    quota = {"MultiKueueManagerQuotaAutomation": True}
     assert policy_rules([], gates=quota, kueue=at("0.17.0")) == policy_rules([], kueue=at("0.17.0"))
 
 
