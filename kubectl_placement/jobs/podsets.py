@@ -13,12 +13,11 @@ from kubectl_placement.hub.dump import Object
 from kubectl_placement.hub.hub_view import HubView
 from placement_ac.core.api.constants import CLUSTER_QUEUE
 from placement_ac.core.api.fields import get_dict, get_int, get_list, get_str, get_strs
-from placement_ac.core.api.pod_requests import podset_requests
+from placement_ac.core.api.pod_requests import PODS, podset_requests
 from placement_ac.core.api.quantities import format_milli
 from placement_ac.core.api.text import joined
 
 MIN_PARALLELISM: Final = "kueue.x-k8s.io/job-min-parallelism"
-PODS: Final = "pods"
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,10}")
 
 
@@ -52,10 +51,13 @@ def admission(view: HubView, queue: str, spec: Object) -> dict[str, Any]:
 
 
 def not_covered(view: HubView, queue: str, spec: Object) -> Iterator[str]:
-    """Yield a note if the hub's ClusterQueue lacks resources that the job requests."""
+    """Yield a note if the hub's ClusterQueue lacks resources that the job requests.
+
+    Kueue counts Pods only where a ClusterQueue names them.
+    """
     if covered := _covered(view, queue):
         requested = (name for podset in get_list(spec, "podSets") for name, _ in podset_requests(podset))
-        if missing := [name for name in dict.fromkeys(requested) if name not in covered]:
+        if missing := [name for name in dict.fromkeys(requested) if name not in {*covered, PODS}]:
             yield (
                 f"ClusterQueue {queue} does not cover {joined(missing)}: the job gets quota only if Kueue's "
                 "configuration excludes it"

@@ -375,6 +375,7 @@ def run(file: Path, *words: str, **options: Any) -> Any:
     [
         ["cluster", "c"],
         ["managedclusters", "c"],
+        ["mcl", "c"],
         ["ManagedCluster/c"],
         ["managedclusters.cluster.open-cluster-management.io", "c"],
         ["c"],
@@ -395,6 +396,7 @@ def test_words_for_a_cluster(file: Path, words: list[str]) -> None:
     [
         (["check", "check"], "Placement kueue-system/p (check check)"),
         (["admissionchecks/check"], "Placement kueue-system/p (check check)"),
+        (["ac/check"], "Placement kueue-system/p (check check)"),
         (["admissioncheck", "lost"], "Placement gone (check lost)"),
         (["placement", "p"], "Placement kueue-system/p (check check)"),
         (["p"], "Placement kueue-system/p (check check)"),

@@ -59,3 +59,8 @@ def test_a_resource_that_the_hub_leaves_out_is_named() -> None:
     (note,) = not_covered(view_of(QUEUE), "cq", SPEC)
     assert note.startswith("ClusterQueue cq does not cover ephemeral-storage: the job gets quota only if")
     assert list(not_covered(view_of(), "cq", SPEC)) == []
+
+
+def test_pods_that_the_hub_does_not_count_are_no_resource_that_it_leaves_out() -> None:
+    queue = an(CLUSTER_QUEUE, "cq", spec={"resourceGroups": [{"coveredResources": ["cpu"]}]})
+    assert list(not_covered(view_of(queue), "cq", {"podSets": [podset(4, cpu="500m")]})) == []

@@ -46,6 +46,7 @@ from tests.support.driver import Driver, eventually
         pytest.param(["demo", "--story", "5"], "5 is not in the range 1<=x<=4", id="no such story"),
         pytest.param(["demo", "-o", "xml"], "'xml' is not 'json'", id="no such output"),
         pytest.param(["dance"], "No such command 'dance'", id="no such command"),
+        pytest.param(["statu"], "No such command 'statu'; did you mean status?", id="a misspelt command"),
     ],
 )
 def test_usage_errors_exit_with_2(words: list[str], expected: str) -> None:
