@@ -295,7 +295,7 @@ def test_the_controller_knows_of_the_job_kinds_of_kueue() -> None:
 def test_kueue_has_only_the_permissions_on_workers_that_it_needs() -> None:
     frameworks = kueue_config("external-frameworks")["integrations"]["frameworks"]
     [role] = of_kind("ClusterRole", "external-frameworks/worker-rights.yaml").values()
-    needed = policy_rules(frameworks, externals(), kueue=parse_release("0.19.2"))
+    needed = policy_rules(frameworks, externals(), kueue=parse_release("0.20.0"))
     assert role["rules"] == [one.as_dict() for one in needed]
 
 
