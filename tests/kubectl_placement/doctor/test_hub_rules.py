@@ -4,9 +4,11 @@ import base64
 import copy
 import functools
 import json
+import pkgutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,10 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from kubectl_placement import doctor
 from kubectl_placement.cli.doctor import KINDS
-from kubectl_placement.doctor.finding import Finding, Level
+from kubectl_placement.doctor import worker_rules
+from kubectl_placement.doctor.finding import DoctorRule, Finding, Level
 from kubectl_placement.doctor.hub_rules import RULES, examine_hub
 from kubectl_placement.doctor.setup import HubSetup
 from kubectl_placement.hub.controller_settings import find_settings
@@ -97,6 +101,13 @@ def test_so_it_is_on_the_release_before() -> None:
     findings = examined(read(objects))
     assert levels(findings) == levels(of_the_healthy_hub())
     assert "Kueue 0.19.2" in [one.message for one in findings if one.check == "kueue-release"]
+
+
+def test_every_rule_is_in_a_table() -> None:
+    names = (module.name for module in pkgutil.iter_modules(doctor.__path__))
+    modules = [vars(import_module(f"{doctor.__name__}.{name}")) for name in names]
+    rules = {value.check for module in modules for value in module.values() if isinstance(value, DoctorRule)}
+    assert rules == {rule.check for rule in (*RULES, *worker_rules.RULES)}
 
 
 def test_so_it_is_in_a_dump_of_it() -> None:
