@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from placement_lab.standins.multikueue import NEWEST_PACE
 from tests.kind import environment
 from tests.support.fakes import tools
 from tests.support.installation import controller_of, kubectl, pod_of
@@ -232,6 +233,11 @@ def test_the_workers_have_the_queues_of_the_samples(story: int) -> None:
         found = there[one["kind"], one["metadata"]["name"]]
         assert found | {"spec": found.get("spec", {})} == one
     assert [one["kind"] for one in wanted] == ["ResourceFlavor", "ClusterQueue", "LocalQueue"]
+
+
+def test_kueue_reconciles_as_many_workloads_at_once_as_it_does_as_shipped() -> None:
+    at_once = _configuration("kueue.yaml")["controller"]["groupKindConcurrency"]
+    assert at_once["Workload.kueue.x-k8s.io"] == NEWEST_PACE.workloads_at_once
 
 
 def test_profiles_only_add_to_kueues_configuration() -> None:

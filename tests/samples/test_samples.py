@@ -14,6 +14,7 @@ from placement_ac.core.api.quantities import milli
 from placement_ac.core.dispatch.profiles import parse_profile
 from placement_ac.core.inputs.rights import ExternalFramework, parse_external, parse_release, policy_rules
 from placement_lab.standins import manifests
+from placement_lab.standins.multikueue import NEWEST_PACE
 from tests.support import installation, kueue
 from tests.support.crds import job_crds, topology_crd
 from tests.support.shared import shared_dir
@@ -265,6 +266,14 @@ def kueue_config(folder: str) -> dict[str, Any]:
     [config_map] = manifests.load(manifests.samples() / folder / "kueue-config.yaml")
     config: dict[str, Any] = yaml.safe_load(config_map["data"][kueue.KEY])
     return config
+
+
+@pytest.mark.parametrize(
+    "folder", ["external-frameworks", "cluster-profile/ocm", "cluster-profile/secret-reader"]
+)
+def test_kueue_reconciles_as_many_workloads_at_once_as_it_does_as_shipped(folder: str) -> None:
+    at_once = kueue_config(folder)["controller"]["groupKindConcurrency"]
+    assert at_once["Workload.kueue.x-k8s.io"] == NEWEST_PACE.workloads_at_once
 
 
 def environment(folder: str) -> dict[str, str]:
