@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 # Tests on a hub mostly wait: two for each CPU.
 WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 CRDS ?= ../shared/crds
+KUEUE ?= 0.20
 
 # The tests start some hundred processes: without bytecode each of them compiles the package anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -142,13 +143,13 @@ bench-ui: $(VENV)/installed ## Measure how soon the page of `placement-ac ui` sh
 	$(BIN)/python -m bench.inspection page
 
 bench-flips: $(VENV)/installed ## Measure how long jobs wait to start while the best cluster changes
-	$(BIN)/python -m bench.flips --parallel 3
+	$(BIN)/python -m bench.flips --parallel 3 --kueue "$(KUEUE)"
 
 bench-nominations: $(VENV)/installed ## Measure how soon our dispatcher nominates clusters for a Workload
 	$(BIN)/python -m bench.nominations
 
 bench-makespan: $(VENV)/installed ## Measure how long 300 jobs of mixed size take, with Kueue's dispatcher and ours
-	$(BIN)/python -m bench.makespan
+	$(BIN)/python -m bench.makespan --kueue "$(KUEUE)"
 
 clean: ## Remove the virtual environment and what the tools left
 	rm -rf $(VENV) build .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -2,9 +2,9 @@
 Measure how long jobs wait to start while the best cluster changes, with each of Kueue's dispatchers.
 
 `make bench-flips`: a hub with the stand-ins for OCM and Kueue, three workers, and the controller in a process
-of its own. Kueue reconciles one Workload after the other and sends 5 requests a second to each worker. A
-Placement takes the best cluster by score; jobs come at random (the same ones in every row); further Workloads
-run all the time, on all workers. Prints a table; `--output` writes JSON.
+of its own. `--kueue`: the release whose pace Kueue has, such as 0.19 or 0.20. A Placement takes the best
+cluster by score; jobs come at random (the same ones in every row); further Workloads run all the time, on all
+workers. Prints a table; `--output` writes JSON.
 """
 
 import json
@@ -19,10 +19,10 @@ from typing import Any, Final
 
 import click
 
-from bench.jobs import DISPATCHERS, OURS, scene, ticks, until
+from bench.jobs import DISPATCHERS, OURS, kueue_option, scene, ticks, until
 from bench.report import markdown_table
 from placement_ac.observability import logs
-from placement_lab.standins.multikueue import KueueSettings
+from placement_lab.standins.multikueue import NEWEST_PACE, PACES, KueueSettings
 from tests.support.scored_jobs import MOST_FLIPS, WORKERS, Ledger, Scene, arrivals
 
 Object = dict[str, Any]
@@ -55,7 +55,7 @@ class Row:
     """The play. `gap`: seconds between flips; `running`: Workloads that run all the time.
 
     `placement_seconds`: from a nomination until Kueue records the placement (Kueue: about 1 s). `flags`: of
-    `placement-ac run`.
+    `placement-ac run`. `kueue`: the profile of Kueue's pace.
     """
 
     dispatcher: str
@@ -68,11 +68,12 @@ class Row:
     seed: int = 1
     patience: float = 120.0
     flags: tuple[str, ...] = ()
+    kueue: str = NEWEST_PACE.name
 
     @property
     def name(self) -> str:
         flips = f", {self.flips} flips, one every {self.gap:g} s" if self.flips else ""
-        return f"{self.dispatcher}, {self.running} running{flips}"
+        return f"Kueue {self.kueue}, {self.dispatcher}, {self.running} running{flips}"
 
     def flip_times(self) -> Iterator[float]:
         return (self.gap * (number + 1) for number in range(self.flips))
@@ -101,7 +102,9 @@ def rows(kinds: Sequence[str], running: Sequence[int], seconds: float) -> Iterat
 def play(row: Row) -> Object:
     """Play a row and return its figures; see `figures`."""
     logs.configure("text", "error")
-    settings = KueueSettings(DISPATCHERS[row.dispatcher], events_batch_seconds=row.placement_seconds)
+    settings = KueueSettings(
+        DISPATCHERS[row.dispatcher], events_batch_seconds=row.placement_seconds, pace=PACES[row.kueue]
+    )
     dispatcher = ("--dispatcher=true",) if row.dispatcher == OURS else ()
     with scene(settings, (*dispatcher, *row.flags), row.running) as there:
         best = set_up(there, row.running)
@@ -158,6 +161,7 @@ def figures(row: Row, ledger: Ledger, requests: dict[str, int], last_flip: float
     after = None if last is None or last_flip is None else round(max(0.0, last - last_flip), 2)
     return {
         "row": row.name,
+        "kueue": row.kueue,
         "dispatcher": row.dispatcher,
         "running": row.running,
         "flips": row.flips,
@@ -208,6 +212,7 @@ def _cells(one: Object) -> tuple[str, ...]:
     default=RUNNING,
     help="Workloads that run all the time.",
 )
+@kueue_option
 @click.option("--flips", type=click.IntRange(0, MOST_FLIPS), help="Number of flips in rows with flips.")
 @click.option("--gap", type=click.FloatRange(0, min_open=True), help="Seconds between two flips.")
 @click.option("--seconds", default=120.0, type=click.FloatRange(1), help="How long jobs are created.")

@@ -16,7 +16,7 @@ import click
 
 from bench.processes import controller
 from placement_ac.core.api.constants import OUR_CONTROLLER
-from placement_lab.standins.multikueue import ALL_AT_ONCE, INCREMENTAL, KueueSettings
+from placement_lab.standins.multikueue import ALL_AT_ONCE, INCREMENTAL, NEWEST_PACE, PACES, KueueSettings
 from tests.support.scored_jobs import Arrival, Ledger, Quotas, Scene, stage
 
 OURS: Final = "placement-ac"
@@ -25,6 +25,12 @@ DISPATCHERS: Final = {"AllAtOnce": ALL_AT_ONCE, "Incremental": INCREMENTAL, OURS
 GPU: Final = "nvidia.com/gpu"
 TICK_SECONDS: Final = 0.05
 SET_UP_SECONDS: Final = 240.0
+kueue_option: Final = click.option(
+    "--kueue",
+    default=NEWEST_PACE.name,
+    type=click.Choice(list(PACES)),
+    help="The release whose pace Kueue has.",
+)
 
 
 @contextmanager

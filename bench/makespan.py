@@ -2,8 +2,8 @@
 Measure how long 300 jobs of mixed size take on five workers: AllAtOnce, and our dispatcher with Headroom.
 
 `make bench-makespan`: as `bench.flips`, but each worker has a quota of GPUs, and all jobs, the same ones for
-each dispatcher, are created at once. Kueue reconciles one Workload after the other and sends 5 requests a
-second to each worker. Prints one JSON object; times are in seconds.
+each dispatcher, are created at once. `--kueue`: the release whose pace Kueue has, such as 0.19 or 0.20.
+Prints one JSON object; times are in seconds.
 """
 
 import json
@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import click
 
-from bench.jobs import DISPATCHERS, GPU, OURS, scene, ticks, until
+from bench.jobs import DISPATCHERS, GPU, OURS, kueue_option, scene, ticks, until
 from placement_ac.observability import logs
-from placement_lab.standins.multikueue import KueueSettings
+from placement_lab.standins.multikueue import PACES, KueueSettings
 from tests.support.scored_jobs import Arrival, Ledger
 
 Object = dict[str, Any]
@@ -41,10 +41,10 @@ def arrivals(number: int, seed: int) -> list[Arrival]:
     ]
 
 
-def play(dispatcher: str, jobs: list[Arrival]) -> Object:
-    """Play the jobs with that dispatcher, and return the figures."""
+def play(dispatcher: str, jobs: list[Arrival], kueue: str) -> Object:
+    """Play the jobs with that dispatcher and that pace of Kueue, and return the figures."""
     logs.configure("text", "error")
-    settings = KueueSettings(dispatcher=DISPATCHERS[dispatcher], events_batch_seconds=1.0)
+    settings = KueueSettings(DISPATCHERS[dispatcher], events_batch_seconds=1.0, pace=PACES[kueue])
     quotas = {name: {"default": {GPU: str(gpus)}} for name, gpus in QUOTAS.items()}
     with scene(settings, FLAGS if dispatcher == OURS else (), quotas=quotas) as there:
         until(lambda: sorted(there.listed()) == sorted(QUOTAS))
@@ -56,6 +56,7 @@ def play(dispatcher: str, jobs: list[Arrival]) -> Object:
         posts = [one for one in there.to_workers() if one.method == "POST" and one.status == CREATED]
         copies = sum(one.path.endswith("/workloads") for one in posts)
         return {
+            "kueue": kueue,
             "dispatcher": dispatcher,
             "seconds": round(seconds, 1),
             "copiesPerJob": round(copies / len(jobs), 2),
@@ -64,20 +65,21 @@ def play(dispatcher: str, jobs: list[Arrival]) -> Object:
         }
 
 
-def compare(jobs: list[Arrival]) -> Object:
+def compare(jobs: list[Arrival], kueue: str) -> Object:
     """Play the jobs with AllAtOnce and with our dispatcher; `ratio`: our seconds by those of AllAtOnce."""
-    theirs, ours = play(ALL_AT_ONCE, jobs), play(OURS, jobs)
+    theirs, ours = play(ALL_AT_ONCE, jobs, kueue), play(OURS, jobs, kueue)
     return {"allAtOnce": theirs, "ours": ours, "ratio": round(ours["seconds"] / theirs["seconds"], 2)}
 
 
 @click.command(context_settings={"show_default": True})
+@kueue_option
 @click.option("--jobs", "number", default=300)
 @click.option("--seed", default=1)
 @click.option("--only", type=click.Choice([ALL_AT_ONCE, OURS]), help="Play only this dispatcher.")
-def main(number: int, seed: int, only: str | None) -> None:
+def main(number: int, seed: int, only: str | None, kueue: str) -> None:
     """Measure how long jobs of mixed size take with AllAtOnce and with our dispatcher."""
     jobs = arrivals(number, seed)
-    click.echo(json.dumps(play(only, jobs) if only else compare(jobs), indent=2))
+    click.echo(json.dumps(play(only, jobs, kueue) if only else compare(jobs, kueue), indent=2))
 
 
 if __name__ == "__main__":

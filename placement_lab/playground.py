@@ -15,7 +15,7 @@ from placement_lab.hub import Hub
 from placement_lab.standins.fleet import NAMESPACE, WorkerFleet, apply_to, login_to
 from placement_lab.standins.informer import StandIn
 from placement_lab.standins.manifests import load, samples
-from placement_lab.standins.multikueue import KueueSettings
+from placement_lab.standins.multikueue import PACES, KueueSettings
 from placement_lab.standins.runner import OCM_ACCESS_PROVIDER
 
 SPEED: Final = 20.0
@@ -68,9 +68,14 @@ class Playground:
         """Return the stand-in for Kueue that sends Jobs to the workers."""
         from placement_lab.standins.kueue_manager import Kueue  # noqa: PLC0415  # imported only if used
 
-        settings = KueueSettings(dispatcher=self._dispatcher)
-        providers = (OCM_ACCESS_PROVIDER,)
-        return Kueue(login, settings=settings, speed=SPEED, cluster_profiles=True, access_providers=providers)
+        return Kueue(
+            login,
+            settings=KueueSettings(dispatcher=self._dispatcher, pace=PACES["0.20"]),
+            speed=SPEED,
+            throttled=True,
+            cluster_profiles=True,
+            access_providers=(OCM_ACCESS_PROVIDER,),
+        )
 
     def kubeconfig(self) -> dict[str, Any]:
         """Return the hub's kubeconfig with a context for each worker, which has the worker's name."""

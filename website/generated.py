@@ -67,7 +67,7 @@ SETTINGS_IN_USE: Final = {
     "credentials_probe": "true",
     "cluster_proxy": "https://cluster-proxy.example:9092",
     "cluster_proxy_ca": "/etc/placement-ac/proxy-ca.crt",
-    "kueue_version": "0.19.2",
+    "kueue_version": "0.20.0",
     "kueue_feature_gates": "MultiKueueManagerQuotaAutomation=true",
     "frameworks": "batch/job,jobset.x-k8s.io/jobset",
     "external_frameworks": "PipelineRun.v1.tekton.dev",

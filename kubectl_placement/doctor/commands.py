@@ -20,7 +20,7 @@ from placement_ac.core.api.constants import KUBECONFIG_KEY, Kind
 from placement_ac.core.inputs.rights import KueueRelease
 
 KUEUE_MANIFESTS: Final = "https://github.com/kubernetes-sigs/kueue/releases/download/v{}/manifests.yaml"
-KUEUE_TO_INSTALL: Final = "0.19.2"
+KUEUE_TO_INSTALL: Final = "0.20.0"
 """The newest release that `core.inputs.rights` covers."""
 READER: Final = "placement-ac-doctor"
 """Prefix of the ClusterRole that lets an account list the inspected kinds; a hash of the account follows."""

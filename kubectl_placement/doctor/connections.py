@@ -143,7 +143,7 @@ def _reconnect(setup: HubSetup, obj: KueueObject, reason: str) -> str:
             read = f"kubectl get secret -n {namespace} {secret} -o jsonpath='{{.data.kubeconfig}}'"
             ask = f"kubectl --kubeconfig {file} auth can-i watch workloads.kueue.x-k8s.io -A"
             return f"(umask 077; {read} | base64 -d > {file}) && {ask}"
-        case "ClientConnectionFailed" | "BadClusterProfile":
+        case "ClientConnectionFailed" | "BadClusterProfile" | "BadRestConfig":
             return f"kubectl get clusterprofile -n {namespace} {shlex.quote(name)} -o yaml"
         case "MultiKueueClusterProfileFeatureDisabled":
             return setup.kueue.enable_gate(CLUSTER_PROFILE_GATE)

@@ -30,7 +30,7 @@ from placement_lab.hub import Hub
 from placement_lab.standins.fleet import WorkerFleet
 from placement_lab.standins.informer import StandIn
 from placement_lab.standins.kueue import NAMESPACE as KUEUES_NAMESPACE
-from placement_lab.standins.multikueue import ALL_AT_ONCE, KueueSettings
+from placement_lab.standins.multikueue import ALL_AT_ONCE, PACES, KueueSettings
 from placement_lab.standins.runner import OCM_ACCESS_PROVIDER, StandInFactory, StandIns
 from placement_lab.standins.worker_quota import Quota
 
@@ -47,8 +47,9 @@ def _kueue(login: Login, dispatcher: str = ALL_AT_ONCE) -> StandIn:
 
     return Kueue(
         login,
-        settings=KueueSettings(dispatcher=dispatcher),
+        settings=KueueSettings(dispatcher=dispatcher, pace=PACES["0.20"]),
         speed=SPEED,
+        throttled=True,
         cluster_profiles=True,
         access_providers=(OCM_ACCESS_PROVIDER,),
     )

@@ -198,7 +198,7 @@ def _version(item: Object) -> int:
 class StandIn(ABC):
     """A small controller: maps events to keys, and reconciles each key from the informer's objects.
 
-    Each of its queues reconciles one key at a time.
+    Its queues reconcile one key at a time, if `new_queue` does not say otherwise.
     """
 
     name: ClassVar[str]
@@ -215,10 +215,10 @@ class StandIn(ABC):
         self._failure: asyncio.Future[None] | None = None
         """Done when an unexpected error has to end it."""
 
-    def new_queue(self) -> Workqueue[Key]:
-        """Return another queue, whose keys are reconciled while those of the first one are."""
+    def new_queue(self, parallel: int = 1) -> Workqueue[Key]:
+        """Return another queue: its keys are reconciled beside those of the first, `parallel` at once."""
         backoffs = (FIRST_BACKOFF_SECONDS, LONGEST_BACKOFF_SECONDS)
-        self._queues.append(Workqueue(self._work, parallel=1, backoff=backoffs))
+        self._queues.append(Workqueue(self._work, parallel=parallel, backoff=backoffs))
         return self._queues[-1]
 
     @abstractmethod

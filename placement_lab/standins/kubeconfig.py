@@ -104,7 +104,7 @@ def _cluster_objections(name: str, cluster: dict[str, Any]) -> Iterator[str]:
 
 
 def _current_objections(server: str, user: dict[str, Any]) -> Iterator[str]:
-    if not _is_host(server):
+    if not is_host(server):
         yield "untrusted server endpoint"
     if user.get("username") or user.get("password"):
         yield "basic auth is not allowed"
@@ -114,7 +114,7 @@ def _current_objections(server: str, user: dict[str, Any]) -> Iterator[str]:
         yield "auth providers are not allowed"
 
 
-def _is_host(server: str) -> bool:
+def is_host(server: str) -> bool:
     """Return whether the server's host is an IP address or a DNS-1123 name."""
     try:
         host = urlsplit(server).hostname or ""

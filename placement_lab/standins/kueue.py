@@ -147,15 +147,20 @@ class MultiKueue(StandIn):
 
     async def _write_condition(self, kind: Kind, item: Object, wanted: ActiveCondition) -> None:
         before = condition_of(item) or {}
-        now = {"status": str(wanted.active), "reason": wanted.reason, "message": wanted.message}
+        metadata = item["metadata"]
+        now = {
+            "status": str(wanted.active),
+            "reason": wanted.reason,
+            "message": wanted.message,
+            # Before 0.20, it was not refreshed if nothing else had changed (15962, 14838).
+            "observedGeneration": metadata.get("generation", 0),
+        }
         if all(before.get(field) == value for field, value in now.items()):
             return
         same = before.get("status") == now["status"]
-        metadata = item["metadata"]
         condition = now | {
             "type": CONDITION_ACTIVE,
             "lastTransitionTime": before["lastTransitionTime"] if same else format_time(datetime.now(UTC)),
-            "observedGeneration": metadata.get("generation", 0),
         }
         identity = {field: metadata[field] for field in ("name", "namespace") if field in metadata}
         body = {"metadata": identity, "status": {"conditions": [condition]}}

@@ -5,8 +5,9 @@ The pure package `multikueue` decides; this module collects its inputs and calls
 on the hub, and after the batch period for a change on a worker, as Kueue does.
 
 With `throttled`, MultiKueue also takes the time that it takes in Kueue (shared/kueue/flips.md): it reconciles
-one Workload after the other, in a queue of its own, each with a GET to each listed worker, and each worker
-gets 5 requests a second. A changed list enqueues every Workload of its check. Other controllers do not wait.
+Workloads in a queue of its own, as many at once as `KueueSettings.pace` says, each with a GET to each listed
+worker, within the pace's limit of requests. A changed list enqueues every Workload of its check after the
+batch period. Other controllers do not wait.
 """
 
 import asyncio
@@ -136,7 +137,7 @@ class Kueue(MultiKueue):
         self._last_seen: dict[Name, Object] = {}
         self._rounds: dict[Name, float] = {}
         self._lists: dict[str, tuple[str, ...]] = {}
-        self._group_queue = self.new_queue()
+        self._group_queue = self.new_queue(self.settings.pace.workloads_at_once)
         self._judges[MULTIKUEUE_CLUSTER] = self._judge_worker
 
     async def run(self) -> None:
@@ -259,6 +260,7 @@ class Kueue(MultiKueue):
                 notify,
                 partial(self._on_connection_change, name),
                 speed=self._speed,
+                pace=self.settings.pace,
                 throttled=lambda: self.throttled,
             )
             self._remotes[name] = remote, self._tasks.create_task(remote.run())

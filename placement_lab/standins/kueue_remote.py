@@ -26,12 +26,11 @@ from placement_ac.core.api.errors import (
     Unavailable,
 )
 from placement_ac.core.api.fields import key_of
-from placement_ac.core.token_bucket import TokenBucket
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_lab.standins.informer import HubInformer, Name, OnChange
 from placement_lab.standins.kueue_jobs import JOB
-from placement_lab.standins.multikueue import RemoteWorker
+from placement_lab.standins.multikueue import Pace, RemoteWorker, WorkerRateLimiter
 from placement_lab.standins.multikueue.objects import (
     ADMITTED,
     WORKLOAD_LABEL,
@@ -39,11 +38,6 @@ from placement_lab.standins.multikueue.objects import (
     is_condition_true,
 )
 
-QPS: Final = 5.0
-"""client-go `rest.DefaultQPS`: requests a second. Kueue sets no other limit for its clients of workers
-(shared/kueue/flips.md: "client-side throttling", 0.19 s for each request)."""
-BURST: Final = 10
-"""client-go `rest.DefaultBurst`: requests at once after a pause."""
 FIRST_RETRY_SECONDS: Final = 5.0
 RETRY_DOUBLINGS: Final = 6
 TIMEOUT_SECONDS: Final = 5.0
@@ -55,7 +49,7 @@ class RemoteClient:
 
     `on_change` is called after every change on the worker, `on_state` when the connection is opened, lost
     or fails. `failure`: Kueue's message if the connection failed, None while connected or before the first
-    attempt. `throttled`: whether requests to the worker wait for client-go's rate limiter.
+    attempt. `throttled`: whether requests to the worker wait for the rate limiter of `pace`.
     """
 
     def __init__(
@@ -65,11 +59,12 @@ class RemoteClient:
         on_state: Callable[[], None],
         *,
         speed: float,
+        pace: Pace,
         throttled: Callable[[], bool],
     ) -> None:
         self.kubeconfig = kubeconfig
         self._throttled = throttled
-        self._bucket = TokenBucket(QPS * speed, BURST)
+        self._limiter = WorkerRateLimiter(pace, speed)
         self.failure: str | None = None
         self.lost_since: float | None = None
         self._notify = on_change
@@ -113,7 +108,7 @@ class RemoteClient:
 
     async def get(self, workload: Name) -> RemoteWorker:
         """Return `worker_of` with the copy as the worker has it now, after a GET. Raises ApiError."""
-        await self._wait_for_limiter()
+        await self._wait_for_limiter(WORKLOAD)
         client, informer = self._connection()
         try:
             copy = await client.get(informer.resources[WORKLOAD], workload[1], workload[0])
@@ -121,20 +116,20 @@ class RemoteClient:
             copy = None
         return RemoteWorker(copy=copy, job=self.job_of(workload))
 
-    async def _wait_for_limiter(self) -> None:
+    async def _wait_for_limiter(self, kind: Kind) -> None:
         if self._throttled():
-            await asyncio.sleep(self._bucket.reserve(time.monotonic()))
+            await asyncio.sleep(self._limiter.reserve(kind, time.monotonic()))
 
     # -- writing: all methods raise ApiError
 
     async def create(self, kind: Kind, body: Object) -> None:
-        await self._wait_for_limiter()
+        await self._wait_for_limiter(kind)
         client, informer = self._connection()
         informer.remember(kind, await client.create(informer.resources[kind], body))
 
     async def write_status(self, kind: Kind, item: Object, status: Object) -> None:
         """Merge `status` into the object's status; raises Conflict if it has changed since it was read."""
-        await self._wait_for_limiter()
+        await self._wait_for_limiter(kind)
         client, informer = self._connection()
         metadata = item["metadata"]
         patch = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "status": status}
@@ -151,7 +146,7 @@ class RemoteClient:
 
     async def delete(self, kind: Kind, key: Name) -> None:
         """Delete the object if it exists."""
-        await self._wait_for_limiter()
+        await self._wait_for_limiter(kind)
         client, informer = self._connection()
         with contextlib.suppress(NotFound):
             await client.delete(informer.resources[kind], key[1], key[0])

@@ -101,13 +101,12 @@ def _profile_failure(name: str, found: WorkerCredentials) -> tuple[str, str] | N
     if not found.access_providers:
         return "BadClusterProfile", "no access provider configured"
     status = found.profiles[name].get("status") or {}
-    offered = {
-        provider["name"]
-        for field in ("accessProviders", "credentialProviders")
-        for provider in status.get(field) or ()
-    }
-    if not offered & found.access_providers:
+    offered = (*(status.get("accessProviders") or ()), *(status.get("credentialProviders") or ()))
+    provider = next((offer for offer in offered if offer["name"] in found.access_providers), None)
+    if provider is None:
         return "BadClusterProfile", f'no matching cluster accessor found for cluster profile "{name}"'
+    if not kubeconfig.is_host((provider.get("cluster") or {}).get("server", "")):
+        return "BadRestConfig", "untrusted server endpoint"  # by Kueue's code: `validateRestConfig`
     return None
 
 

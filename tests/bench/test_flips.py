@@ -59,7 +59,8 @@ def test_jobs_that_have_not_started_or_were_interrupted_are_reported() -> None:
     assert (found["notStarted"], found["unfinished"], found["longestWaitWithQuota"]) == (1, 2, 0.5)
     assert found["interrupted"] == 1
     assert found["lastStartAfterLastFlip"] is None
-    assert "AllAtOnce, 0 running, 1 flips" in table([found])
+    assert found["kueue"] == "0.20"
+    assert "Kueue 0.20, AllAtOnce, 0 running, 1 flips" in table([found])
 
 
 @pytest.mark.long
@@ -67,8 +68,8 @@ def test_jobs_that_have_not_started_or_were_interrupted_are_reported() -> None:
 @pytest.mark.embedded("the benchmark measures on the embedded hub")
 def test_a_tiny_run_loses_no_job_and_writes_its_figures(tmp_path: Path) -> None:
     output = tmp_path / "flips.json"
-    words = "--rows placement-ac --running 3 --seconds 6 --flips 2 --gap 2 --rate 1 --parallel 2 --output"
-    command = [sys.executable, "-m", "bench.flips", *words.split(), str(output)]
+    words = "--rows placement-ac --running 3 --seconds 6 --flips 2 --gap 2 --rate 1 --parallel 2 --kueue 0.19"
+    command = [sys.executable, "-m", "bench.flips", *words.split(), "--output", str(output)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     still, flipped = json.loads(output.read_text())["rows"]
@@ -77,4 +78,5 @@ def test_a_tiny_run_loses_no_job_and_writes_its_figures(tmp_path: Path) -> None:
     for row in (still, flipped):
         assert (row["unfinished"], row["interrupted"], row["ranTwice"], row["startedAgain"]) == (0, 0, 0, 0)
         assert row["listChanges"] == 0, "with our dispatcher a flip among listed clusters changes no list"
-    assert "| placement-ac, 3 running |" in done.stdout
+        assert row["kueue"] == "0.19"
+    assert "| Kueue 0.19, placement-ac, 3 running |" in done.stdout

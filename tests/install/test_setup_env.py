@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from placement_lab.standins.multikueue import NEWEST_PACE
 from tests.kind import environment
 from tests.support.fakes import tools
 from tests.support.installation import controller_of, kubectl, pod_of
@@ -92,7 +93,7 @@ def test_it_creates_everything_once(machine: Machine, options: list[str]) -> Non
     assert created["clusters"] == CLUSTERS
     assert created["managed"] == dict.fromkeys(CLUSTERS[1:], True)
     assert created["hub"] == {"gates": "ClusterProfile=true" if options else ""}
-    kueue = {f"{cluster}/kueue": "0.19.2" for cluster in CLUSTERS}
+    kueue = {f"{cluster}/kueue": "0.20.0" for cluster in CLUSTERS}
     assert created["releases"] == kueue | {
         f"hub/{name}": "" for name in ("cluster-permission", *tools.ADDONS)
     }
@@ -133,14 +134,15 @@ def test_a_dry_run_needs_none_of_the_tools(machine: Machine) -> None:
     assert "+ kind create cluster --name hub --wait 180s" in machine.runs("--dry-run")
 
 
-def test_a_release_of_kueue(machine: Machine) -> None:
+@pytest.mark.parametrize("release", ["0.18.6", "0.19.2"])
+def test_a_release_of_kueue(machine: Machine, release: str) -> None:
     versions = [
         line
-        for line in printed_commands(machine.runs("--kueue-version", "0.18.6", "--dry-run"))
+        for line in printed_commands(machine.runs("--kueue-version", release, "--dry-run"))
         if "/kueue " in line
     ]
     assert len(versions) == 4
-    assert all(" --version 0.18.6 " in line for line in versions)
+    assert all(f" --version {release} " in line for line in versions)
 
 
 def test_clean_deletes_the_existing_clusters(machine: Machine) -> None:
@@ -158,8 +160,8 @@ def test_clean_deletes_the_existing_clusters(machine: Machine) -> None:
     ("options", "said"),
     [
         (["--kueue"], "unknown option --kueue; --help lists them"),
-        (["--kueue-version"], "give --kueue-version a version, such as v0.19.2"),
-        (["--kueue-version", "latest"], "vlatest is not a version such as v0.19.2"),
+        (["--kueue-version"], "give --kueue-version a version, such as v0.20.0"),
+        (["--kueue-version", "latest"], "vlatest is not a version such as v0.20.0"),
         (["--kueue-version", "v0.14.9"], "choose Kueue 0.15.0 or newer: v0.14.9 is too old"),
         (
             ["--cluster-profile", "--kueue-version", "v0.18.6"],
@@ -231,6 +233,11 @@ def test_the_workers_have_the_queues_of_the_samples(story: int) -> None:
         found = there[one["kind"], one["metadata"]["name"]]
         assert found | {"spec": found.get("spec", {})} == one
     assert [one["kind"] for one in wanted] == ["ResourceFlavor", "ClusterQueue", "LocalQueue"]
+
+
+def test_kueue_reconciles_as_many_workloads_at_once_as_it_does_as_shipped() -> None:
+    at_once = _configuration("kueue.yaml")["controller"]["groupKindConcurrency"]
+    assert at_once["Workload.kueue.x-k8s.io"] == NEWEST_PACE.workloads_at_once
 
 
 def test_profiles_only_add_to_kueues_configuration() -> None:

@@ -41,7 +41,14 @@ from placement_ac.core.inputs.state import CheckStateUpdate, PlacementPolicy, Pl
 from placement_ac.core.plan import targets
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.selection.renaming import Renaming
-from placement_lab.standins.multikueue import ALL_AT_ONCE, INCREMENTAL, KueueSettings
+from placement_lab.standins.multikueue import (
+    ALL_AT_ONCE,
+    INCREMENTAL,
+    NEWEST_PACE,
+    PACES,
+    KueueSettings,
+    Pace,
+)
 from placement_lab.standins.multikueue import objects as of
 from tests.support.virtual_controller import Odds, VirtualController, VirtualHub, object_of, play
 from tests.support.virtual_kueue import CHECK, OURS, Delays, VirtualKueue
@@ -106,8 +113,8 @@ class Story:
     fails: float = 0.0
     late: float = 0.05
     left_behind: float = 1 / 8
-    throttled: bool = False
-    """Whether Kueue reconciles one Workload after the other, within the limits of its client for a worker."""
+    pace: Pace | None = None
+    """How fast MultiKueue asks its workers; None: no limit."""
     checks: tuple[str, ...] = GATED
     profile: str = "ranked"
     """How our dispatcher scores clusters."""
@@ -138,6 +145,7 @@ class Story:
             dispatcher=self.dispatcher,
             nominates_admitted=self.nominates_admitted,
             events_batch_seconds=self.batch,
+            pace=self.pace or NEWEST_PACE,
         )
 
 
@@ -326,7 +334,7 @@ def run(story: Story, then: Callable[[Stage], Any] | None = None) -> Stage:
     slots = {object_of(cluster): number for cluster, number in zip(CLUSTERS, SLOTS, strict=True)}
     delays = Delays(left_behind=story.left_behind)
     kueue = VirtualKueue(story.seed, slots, settings=story.kueue, delays=delays, config="p")
-    kueue.throttled = story.throttled
+    kueue.throttled = story.pace is not None
     hub = VirtualHub(kueue, CLUSTERS)
     for cluster in CLUSTERS:
         kueue.add_alias(object_of(cluster), cluster)
@@ -418,7 +426,7 @@ stories = st.builds(
     settle=st.sampled_from((0.0, 30.0)),
     fails=st.sampled_from((0.0, 0.0, 0.05)),
     late=st.sampled_from((0.05, 0.05, 1.0)),
-    throttled=st.booleans(),
+    pace=st.sampled_from((None, *PACES.values())),
 )
 dispatchers = pytest.mark.parametrize(
     "dispatcher", [ALL_AT_ONCE, INCREMENTAL, OUR_CONTROLLER], ids=["AllAtOnce", "Incremental", "ours"]
@@ -578,7 +586,8 @@ def test_a_hundred_flips_among_listed_clusters_change_no_list(crashes: bool) -> 
         await all_finish(at)
 
     for seed in range(EXAMPLES or 5):
-        stable = Story(seed, (), OUR_CONTROLLER, unlist_after=3600.0, loss_grace=300.0, throttled=True)
+        pace = PACES[("0.19", "0.20")[seed % 2]]
+        stable = Story(seed, (), OUR_CONTROLLER, unlist_after=3600.0, loss_grace=300.0, pace=pace)
         at = run(stable, ends)
         assert (seed, ran_twice(at), by_us(at)) == (seed, [], [])
         assert {len(starts) for starts in at.kueue.starts.values()} == {1}

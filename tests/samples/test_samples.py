@@ -14,6 +14,7 @@ from placement_ac.core.api.quantities import milli
 from placement_ac.core.dispatch.profiles import parse_profile
 from placement_ac.core.inputs.rights import ExternalFramework, parse_external, parse_release, policy_rules
 from placement_lab.standins import manifests
+from placement_lab.standins.multikueue import NEWEST_PACE
 from tests.support import installation, kueue
 from tests.support.crds import job_crds, topology_crd
 from tests.support.shared import shared_dir
@@ -267,6 +268,14 @@ def kueue_config(folder: str) -> dict[str, Any]:
     return config
 
 
+@pytest.mark.parametrize(
+    "folder", ["external-frameworks", "cluster-profile/ocm", "cluster-profile/secret-reader"]
+)
+def test_kueue_reconciles_as_many_workloads_at_once_as_it_does_as_shipped(folder: str) -> None:
+    at_once = kueue_config(folder)["controller"]["groupKindConcurrency"]
+    assert at_once["Workload.kueue.x-k8s.io"] == NEWEST_PACE.workloads_at_once
+
+
 def environment(folder: str) -> dict[str, str]:
     """The environment variables that the patch of the controller's Deployment sets."""
     [patch] = manifests.load(manifests.samples() / folder / "controller-patch.yaml")
@@ -295,7 +304,7 @@ def test_the_controller_knows_of_the_job_kinds_of_kueue() -> None:
 def test_kueue_has_only_the_permissions_on_workers_that_it_needs() -> None:
     frameworks = kueue_config("external-frameworks")["integrations"]["frameworks"]
     [role] = of_kind("ClusterRole", "external-frameworks/worker-rights.yaml").values()
-    needed = policy_rules(frameworks, externals(), kueue=parse_release("0.19.2"))
+    needed = policy_rules(frameworks, externals(), kueue=parse_release("0.20.0"))
     assert role["rules"] == [one.as_dict() for one in needed]
 
 

@@ -46,7 +46,7 @@ CONTROLLER = f"/apis/apps/v1/namespaces/{installation.NAMESPACE}/deployments/{in
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 JOBSETS = [
     rule.as_dict()
-    for rule in policy_rules(["jobset.x-k8s.io/jobset"], kueue=parse_release("0.19.2"))
+    for rule in policy_rules(["jobset.x-k8s.io/jobset"], kueue=parse_release("0.20.0"))
     if "jobsets" in rule.resources
 ]
 """The manifest that Kueue needs on a worker for JobSets."""

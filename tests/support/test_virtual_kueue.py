@@ -14,7 +14,7 @@ from kubectl_placement.structural_schema.schema_node import SchemaNode
 from kubectl_placement.structural_schema.validation import validate
 from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, WORKLOAD, Kind
 from placement_ac.core.api.errors import Conflict, NotFound, Refused, Unavailable
-from placement_lab.standins.multikueue import INCREMENTAL, KueueSettings
+from placement_lab.standins.multikueue import INCREMENTAL, PACES, KueueSettings
 from tests.support.shared import published_crds
 from tests.support.virtual_kueue import CHECK, Delays, VirtualKueue
 
@@ -746,9 +746,12 @@ def trouble(at: VirtualKueue, name: str) -> None:
 # The cost of a list write (flips.md)
 
 
-def throttled(running: int) -> VirtualKueue:
+UP_TO_019 = ["0.19", "0.19 without groupKindConcurrency"]
+
+
+def throttled(running: int, pace: str = "0.19") -> VirtualKueue:
     """A hub with that many running jobs, on all workers, and MultiKueue at rest."""
-    at = kueue(1, slots=running)
+    at = kueue(1, slots=running, settings=KueueSettings(pace=PACES[pace]))
     for number in range(running):
         at.submit(f"running-{number}", ONLY_MULTIKUEUE)
     at.until(lambda: all(at.placed(f"running-{number}") for number in range(running)))
@@ -766,13 +769,24 @@ def test_without_a_list_write_running_workloads_delay_no_placement() -> None:
     assert seconds_to_place(throttled(60)) < 3
 
 
-@pytest.mark.parametrize("running", [30, 60])
-def test_a_list_write_delays_a_placement_by_a_fifth_of_a_second_for_each_workload(running: int) -> None:
-    at = throttled(running)
+@pytest.mark.parametrize("running", [30, 100])
+@pytest.mark.parametrize("pace", UP_TO_019)
+def test_a_list_write_delays_a_placement_by_a_fifth_of_a_second_for_each_workload(
+    running: int, pace: str
+) -> None:
+    at = throttled(running, pace)
     at.set_config(ALL[::-1])
     at.advance(0.5)
     delay = seconds_to_place(at)
     assert running / 5 - 3 < delay < running / 5 + 3
+
+
+@pytest.mark.parametrize("running", [30, 100])
+def test_a_list_write_hardly_delays_a_placement_on_kueue_0_20(running: int) -> None:
+    at = throttled(running, "0.20")
+    at.set_config(ALL[::-1])
+    at.advance(0.5)
+    assert seconds_to_place(at) < 3
 
 
 @pytest.mark.long

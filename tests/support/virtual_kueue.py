@@ -17,9 +17,8 @@ from typing import Any
 
 from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, WORKLOAD, Kind
 from placement_ac.core.api.errors import Conflict, NotFound, Refused, Unavailable
-from placement_ac.core.token_bucket import TokenBucket
 from placement_lab.standins import multikueue as mk
-from placement_lab.standins.kueue_remote import BURST, QPS
+from placement_lab.standins.kueue_jobs import JOB
 from placement_lab.standins.multikueue import objects as of
 from placement_lab.standins.multikueue import transitions as step
 
@@ -93,8 +92,8 @@ class VirtualKueue:
 
     `config`: the MultiKueueConfig; `configs`: multikueue check → its config, if there are several.
     `listed`: spec.clusters at the start (all workers). Returned objects are copies. `throttled` may be set at
-    any time: MultiKueue then reconciles one Workload after the other, and each GET of a copy and each write
-    to a worker waits for the limiter of Kueue's client.
+    any time: MultiKueue then reconciles as many Workloads at once as the settings' pace says, and each GET
+    of a copy and each write to a worker waits for the limiter of Kueue's client.
     """
 
     def __init__(
@@ -114,9 +113,9 @@ class VirtualKueue:
         self.delays = delays or Delays()
         self.workers = {name: VirtualWorker(slots) for name, slots in workers.items()}
         self.throttled = False
-        self._limiters: dict[str, TokenBucket] = defaultdict(lambda: TokenBucket(QPS, BURST))
+        self._limiters = defaultdict(partial(mk.WorkerRateLimiter, self.settings.pace))
         self._groups: dict[str, None] = {}
-        self._group_at_work = False
+        self._groups_at_work: set[str] = set()
         self.listeners: list[Listener] = []
         self.connections: list[Callable[[str, bool], None]] = []
         """Called with (worker, connected) when Kueue's connection to the worker changes."""
@@ -633,32 +632,36 @@ class VirtualKueue:
             return
         if controller == "multikueue" and self.throttled:
             self._groups[name] = None
-            self._read_next_group()
+            self._read_next_groups()
         else:
             self._reconcile(controller, name)
 
-    def _read_next_group(self) -> None:
-        """Read the copies of the next Workload in MultiKueue's queue, unless it is still at another one."""
-        if self._group_at_work or not self._groups:
-            return
-        name = next(iter(self._groups))
-        del self._groups[name]
-        self._group_at_work = True
+    def _read_next_groups(self) -> None:
+        """Read the copies of the next Workloads in MultiKueue's queue, as many as it reconciles at once."""
+        for name in [name for name in self._groups if name not in self._groups_at_work]:
+            if len(self._groups_at_work) >= self.settings.pace.workloads_at_once:
+                return
+            del self._groups[name]
+            self._groups_at_work.add(name)
+            self.later(self._read_seconds(name), partial(self._reconcile_group, name))
+
+    def _read_seconds(self, name: str) -> float:
+        """Return how long the GETs of a Workload's copies wait, one after the other."""
         ready = self.now
         for where in self._listed_for(name) or ():
             if where in self.workers and self.workers[where].connected:
-                ready += self._limiters[where].reserve(ready)
-        self.later(ready - self.now, partial(self._reconcile_group, name))
+                ready += self._limiters[where].reserve(WORKLOAD, ready)
+        return ready - self.now
 
     def _reconcile_group(self, name: str) -> None:
         if name in self._cached:
             self._reconcile("multikueue", name)
         if not self._turns["multikueue", name].at_work:
-            self._end_group()
+            self._end_group(name)
 
-    def _end_group(self) -> None:
-        self._group_at_work = False
-        self._read_next_group()
+    def _end_group(self, name: str) -> None:
+        self._groups_at_work.discard(name)
+        self._read_next_groups()
 
     def _reconcile(self, controller: str, name: str) -> None:
         turn = self._turns[controller, name]
@@ -720,7 +723,8 @@ class VirtualKueue:
 
     def _limiter_wait(self, operation: mk.Operation) -> float:
         where = getattr(operation, "cluster", "")
-        return self._limiters[where].reserve(self.now) if where and self.throttled else 0.0
+        kind = JOB if isinstance(operation, mk.CreateJob | mk.DeleteJob) else WORKLOAD
+        return self._limiters[where].reserve(kind, self.now) if where and self.throttled else 0.0
 
     def _done(self, controller: str, name: str, again: float | None) -> None:
         turn = self._turns[controller, name]
@@ -731,7 +735,7 @@ class VirtualKueue:
         if again is not None:
             self._ask(controller, name, again)
         if controller == "multikueue":
-            self._end_group()
+            self._end_group(name)
 
     # Carrying out
 

@@ -11,6 +11,7 @@ reconcile again).
 - `reconcile_copy(copy, job, ...)`: the next step of a worker's Kueue.
 - `orphans(copies, workloads)`: the copies that Kueue's garbage collection deletes.
 - `hub_job`, `workload_of`, `copy_of`, `worker_job`: the objects that Kueue creates.
+- `PACES`, `WorkerRateLimiter`: how fast each release of Kueue asks its workers.
 - `refusal`, `keep_what_others_own`: the effect of a write to the status.
 
 Source: shared/kueue and shared/DESIGN.md, and where they are silent the code of Kueue at the commit of
@@ -46,6 +47,7 @@ from placement_lab.standins.multikueue.operations import (
     WriteJobStatus,
     WriteStatus,
 )
+from placement_lab.standins.multikueue.pace import NEWEST_PACE, PACES, Pace, WorkerRateLimiter
 from placement_lab.standins.multikueue.webhook import KUEUE_MANAGER, keep_what_others_own, refusal
 from placement_lab.standins.multikueue.worker_kueue import (
     has_quota,
@@ -59,6 +61,8 @@ __all__ = [
     "CONTROLLERS",
     "INCREMENTAL",
     "KUEUE_MANAGER",
+    "NEWEST_PACE",
+    "PACES",
     "CreateCopy",
     "CreateJob",
     "DeactivateCopy",
@@ -68,12 +72,14 @@ __all__ = [
     "HubQueue",
     "KueueSettings",
     "Operation",
+    "Pace",
     "ReconcileResult",
     "RemoteWorker",
     "RemoveFinalizer",
     "SetActive",
     "StartRound",
     "SuspendJob",
+    "WorkerRateLimiter",
     "WorkloadInputs",
     "WriteJobStatus",
     "WriteStatus",

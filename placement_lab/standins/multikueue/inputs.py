@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Final
 
 from placement_lab.standins.multikueue.objects import Obj, check_of
+from placement_lab.standins.multikueue.pace import NEWEST_PACE, Pace
 
 ALL_AT_ONCE: Final = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once"
 INCREMENTAL: Final = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
@@ -17,7 +18,7 @@ INCREMENTAL: Final = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
 
 @dataclass(frozen=True, slots=True)
 class KueueSettings:
-    """Kueue's configuration, with Kueue's defaults.
+    """Kueue's configuration, with the defaults of the newest supported release.
 
     `dispatcher`: ALL_AT_ONCE, INCREMENTAL, or the name of an external dispatcher, with which Kueue
     nominates nothing. `nominates_admitted`: AllAtOnce nominates the cluster of a running copy that is not
@@ -34,6 +35,7 @@ class KueueSettings:
     gc_seconds: float = 60.0
     origin: str = "multikueue"
     nominates_admitted: bool = False
+    pace: Pace = NEWEST_PACE
 
 
 @dataclass(frozen=True, slots=True)

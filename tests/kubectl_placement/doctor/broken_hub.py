@@ -446,6 +446,7 @@ WORKERS: Final = (
                 edited(NOTHING, lambda file: None),
             ),
             ("BadClusterProfile", "cluster1", f"kubectl get clusterprofile -n {NS} cluster1 -o yaml"),
+            ("BadRestConfig", "cluster1", f"kubectl get clusterprofile -n {NS} cluster1 -o yaml"),
             ("Another", "cluster1", "kubectl describe multikueuecluster placement-demo1-cluster1"),
         )
     ),

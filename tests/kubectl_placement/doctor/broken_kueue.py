@@ -33,7 +33,7 @@ from tests.support.healthy import NS
 
 INSTALL: Final = (
     "kubectl apply --server-side -f "
-    "https://github.com/kubernetes-sigs/kueue/releases/download/v0.19.2/manifests.yaml"
+    "https://github.com/kubernetes-sigs/kueue/releases/download/v0.20.0/manifests.yaml"
 )
 CHOOSE: Final = "choose the context of a hub, or install"
 POD: Final = ("spec", "template", "spec")

@@ -95,6 +95,14 @@ def test_on_a_hub_that_is_set_up_right_every_line_is_ok() -> None:
     assert [one.check for one in of_the_healthy_hub()] == [rule.check for rule in RULES]
 
 
+def test_so_it_is_on_the_release_before() -> None:
+    objects = stored()
+    put(KUEUE, *POD, "containers", 0, "image", "registry.k8s.io/kueue/kueue:v0.19.2")(objects)
+    findings = examined(read(objects))
+    assert levels(findings) == levels(of_the_healthy_hub())
+    assert "Kueue 0.19.2" in [one.message for one in findings if one.check == "kueue-release"]
+
+
 def test_every_rule_is_in_a_table() -> None:
     names = (module.name for module in pkgutil.iter_modules(doctor.__path__))
     modules = [vars(import_module(f"{doctor.__name__}.{name}")) for name in names]

@@ -115,7 +115,7 @@ def test_credentials_that_were_made_are_not_replaced_by_hand() -> None:
 FOUND = WorkerFindings(
     "Secret kueue-system/s",
     frozenset((ServedKind("kueue.x-k8s.io", "v1beta2", "workloads"), ServedKind("batch", "v1", "jobs"))),
-    kueue_version="v0.19.2",
+    kueue_version="v0.20.0",
 )
 HEALTHY = WorkerInspection(TARGET, found=FOUND, objects=dict.fromkeys(INSPECTED_KINDS, ()))
 

@@ -41,6 +41,7 @@ from tests.support.shared import shared_dir
 
 V = "v1beta2"
 PROVIDER = "kubeconfig-provider"
+OFFERED = {"name": PROVIDER, "cluster": {"server": "https://worker1.example:6443"}}
 BROKEN = "broken-configuration.txt"
 PROFILE = "cluster-profile.txt"
 
@@ -271,7 +272,7 @@ STEPS = {
     "e4b": ({"cluster_profiles": True, "access_providers": [PROVIDER]}, profile()),
     "e5": (
         {"cluster_profiles": True, "access_providers": [PROVIDER]},
-        profile(accessProviders=[{"name": PROVIDER}]),
+        profile(accessProviders=[OFFERED]),
     ),
 }
 
@@ -291,7 +292,7 @@ def test_cluster_profile(staged: Staged, step: str) -> None:
 
 def test_cluster_profile_e6_deleted_while_connected(staged: Staged) -> None:
     stage = staged(cluster_profiles=True, access_providers=[PROVIDER])
-    stage.apply(by_profile(), profile(accessProviders=[{"name": PROVIDER}]))
+    stage.apply(by_profile(), profile(accessProviders=[OFFERED]))
     stage.until(lambda: stage.says("MultiKueueCluster", "ex-cp"), recorded_profile("e5")[0])
     stage.delete(CLUSTER_PROFILE.at("v1alpha1"), "worker1", "kueue-system")
     stage.until(lambda: stage.says("MultiKueueCluster", "ex-cp"), recorded_profile("e6")[0])
@@ -454,6 +455,20 @@ def test_nothing_is_written_when_nothing_has_changed(staged: Staged, tmp_path: P
     with StandIns(tmp_path / "kubeconfig", [MultiKueue]):
         stage.pause(0.3)
     assert versions() == before
+
+
+def test_the_condition_names_the_generation_that_was_evaluated_last(staged: Staged) -> None:
+    stage = staged()
+    stage.apply(secret("w", kubeconfig()), secret("w2", kubeconfig()), cluster("w"))
+    stage.until(lambda: (stage.says("MultiKueueCluster", "w") or "")[:4], "True")
+    stage.apply(cluster("w", "w2"))
+
+    def generations() -> tuple[bool, int]:
+        found = stage.get(MULTIKUEUE_CLUSTER.at(V), "w") or {}
+        generation = found["metadata"]["generation"]
+        return found["status"]["conditions"][0]["observedGeneration"] == generation, generation
+
+    stage.until(generations, (True, 2))
 
 
 def test_the_transition_time_changes_only_with_the_status(staged: Staged) -> None:

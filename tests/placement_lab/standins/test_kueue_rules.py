@@ -54,12 +54,24 @@ def test_the_old_list_of_checks() -> None:
     assert said == ActiveCondition(False, "AdmissionCheckNotFound", message)
 
 
-def test_access_providers_of_both_generations() -> None:
+def judged(field: str, server: str) -> ActiveCondition:
+    """The condition of a MultiKueueCluster whose ClusterProfile offers this server in this field."""
+    provider = {"name": "ocm", "cluster": {"server": server}}
     found = WorkerCredentials(
         secrets={},
-        profiles={"p": {"status": {"credentialProviders": [{"name": "old"}]}}},
+        profiles={"p": {"status": {field: [{"name": "other"}, provider]}}},
         cluster_profiles=True,
-        access_providers=frozenset({"old"}),
+        access_providers=frozenset({"ocm"}),
     )
-    cluster = {"spec": {"clusterSource": {"clusterProfileRef": {"name": "p"}}}}
-    assert judge_cluster(cluster, found) == ActiveCondition(True, "Active", "Connected")
+    return judge_cluster({"spec": {"clusterSource": {"clusterProfileRef": {"name": "p"}}}}, found)
+
+
+@pytest.mark.parametrize("field", ["accessProviders", "credentialProviders"])
+def test_access_providers_of_both_generations(field: str) -> None:
+    assert judged(field, "https://worker.example:6443") == ActiveCondition(True, "Active", "Connected")
+
+
+@pytest.mark.parametrize("server", ["", "https://un_der.example", "https://"])
+def test_an_access_provider_that_leads_to_no_host(server: str) -> None:
+    message = "load client config failed: untrusted server endpoint"
+    assert judged("accessProviders", server) == ActiveCondition(False, "BadRestConfig", message)

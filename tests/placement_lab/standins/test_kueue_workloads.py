@@ -28,7 +28,7 @@ from placement_lab.standins.fleet import WorkerFleet
 from placement_lab.standins.kueue import IN_USE
 from placement_lab.standins.kueue_jobs import JOB
 from placement_lab.standins.kueue_manager import Kueue
-from placement_lab.standins.multikueue import INCREMENTAL, KueueSettings, hub_job
+from placement_lab.standins.multikueue import INCREMENTAL, PACES, KueueSettings, hub_job
 from placement_lab.standins.multikueue.objects import (
     ORIGIN_LABEL,
     condition,
@@ -706,6 +706,12 @@ def copies_read(stage: WorkloadEnvironment) -> dict[str, list[str]]:
     }
 
 
+def read_at(stage: WorkloadEnvironment) -> list[float]:
+    """When Kueue has read a copy, sorted."""
+    journals = [request for hub in stage.fleet.hubs.values() for request in hub.journal[:]]
+    return sorted(r.at for r in journals if r.method == "GET" and "/workloads/job-" in r.path)
+
+
 def test_a_list_write_reads_each_copy_from_each_worker(staged: Staged) -> None:
     stage = staged()
     names = [f"one{number}" for number in range(6)]
@@ -717,6 +723,24 @@ def test_a_list_write_reads_each_copy_from_each_worker(staged: Staged) -> None:
     stage.apply(config(*reversed(stage.fleet.names)))
     stage.wait(lambda: all(len(set(read)) == 6 for read in copies_read(stage).values()))
     assert not any(before.values())
+
+
+@pytest.mark.parametrize("pace", ["0.18", "0.19 without groupKindConcurrency", "0.20"])
+def test_after_a_list_write_as_many_workloads_are_read_at_once_as_the_release_does(
+    staged: Staged, pace: str
+) -> None:
+    stage, at_once = staged(settings=KueueSettings(pace=PACES[pace])), PACES[pace].workloads_at_once
+    names = [f"one{number}" for number in range(at_once + 1)]
+    for name in names:
+        stage.submit(name)
+    stage.wait(lambda: all(stage.placed(name)[0] for name in names))
+    for hub in stage.fleet.hubs.values():
+        hub.faults.add("GET", "/workloads/job-", delay=1.0, times=1000)
+    stage.kueue().throttled = True
+    stage.apply(config(*reversed(stage.fleet.names)))
+    stage.wait(lambda: len(read_at(stage)) > at_once)
+    first, *_ = times = read_at(stage)
+    assert sum(at < first + 0.8 for at in times) == at_once
 
 
 def test_a_job_runs_on_one_worker_although_kueue_is_throttled(staged: Staged) -> None:
