@@ -22,7 +22,13 @@ from kubectl_placement.cli.missing_kinds import (
     require_settings,
 )
 from kubectl_placement.cli.output import emit, plain_table, safe_text
-from kubectl_placement.cli.worker_options import WorkerOptions, quota_options, require_hub, with_quota
+from kubectl_placement.cli.worker_options import (
+    WorkerOptions,
+    foreign_job_notes,
+    quota_options,
+    require_hub,
+    with_quota,
+)
 from kubectl_placement.explain.explanations import (
     CheckExplanation,
     ClusterExplanation,
@@ -135,10 +141,11 @@ def _explain_workload(
     require_settings(found)
     raw = find_workload(found.view, parse_subject(words, found.view).name, where.namespace)
     report_missing(found)
-    view = found.view
+    view, notes = found.view, tuple[str, ...]()
     if wanted:
         view = with_quota(where, view, workers_to_ask(view, workload_with_job(raw)), wanted)
-    workload, controller = explain_workload(view, raw), controller_state(view)
+        notes = foreign_job_notes(where, view, raw, wanted)
+    workload, controller = explain_workload(view, raw, notes), controller_state(view)
     subject = Subject("workload", workload.name, workload.namespace)
     document = {"controller": controller, "subject": subject, "workload": workload}
 

@@ -7,7 +7,7 @@ Workload. `worker_quota` simulates one with a ClusterQueue.
 
 import asyncio
 import time
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import ClassVar, Final
 
 from placement_ac.core.api.constants import WORKLOAD, Kind
@@ -26,7 +26,8 @@ from placement_lab.standins.multikueue import (
     reconcile_copy,
     runs,
 )
-from placement_lab.standins.multikueue.objects import WORKLOAD_LABEL
+from placement_lab.standins.multikueue.objects import WORKLOAD_LABEL, deep_copy
+from placement_lab.standins.multikueue.transitions import finish
 
 QUEUE: Final = "cluster-queue"
 """The name of a worker's only ClusterQueue, as in the recordings."""
@@ -39,7 +40,7 @@ class KueueWorker(StandIn):
 
     `pods`: also simulate the Job controller, which gives a running Job a start time and an active Pod.
     `sleeps`: also complete a Job whose container sleeps, when it has slept; others run until `finish`.
-    `hold`, `release`, `resize` and `finish` may be called from any thread except the stand-in's own.
+    `hold`, `release`, `resize`, `finish`, `end_copy`: from any thread except the stand-in's own.
     """
 
     name = "kueue"
@@ -75,7 +76,14 @@ class KueueWorker(StandIn):
 
     def finish(self, name: str, namespace: str = "default") -> bool:
         """Complete the Job if it runs here; return whether it did. Raises ApiError, TimeoutError."""
-        return self._wait_for(self._finish((namespace, name)))
+        return self._wait_for(self._written(lambda: self._finish((namespace, name))))
+
+    def end_copy(self, name: str, reason: str, namespace: str = "default") -> bool:
+        """Finish the copy of a Job with this reason, as if the worker's Kueue had found them out of sync.
+
+        Return whether the Job was here. Raises ApiError, TimeoutError.
+        """
+        return self._wait_for(self._written(lambda: self._end_copy((namespace, name), reason)))
 
     def _wait_for(self, work: Coroutine[object, object, bool]) -> bool:
         if self._loop is None:
@@ -89,19 +97,32 @@ class KueueWorker(StandIn):
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._reconcile_waiting)
 
-    async def _finish(self, key: Name) -> bool:
+    async def _written(self, write: Callable[[], Awaitable[bool]]) -> bool:
+        """Return what `write` returns: call it again after a Conflict; False if the object has gone."""
         while True:
-            job = self.objects(JOB).get(key)
-            if job is None or not runs(job):
-                return False
             try:
-                await self.patch(JOB, job, {"status": completed(time.time())}, "status")
+                return await write()
             except Conflict:
                 await asyncio.sleep(0.01)  # wait for the event of the conflicting write
             except NotFound:
                 return False
-            else:
-                return True
+
+    async def _finish(self, key: Name) -> bool:
+        job = self.objects(JOB).get(key)
+        if job is None or not runs(job):
+            return False
+        await self.patch(JOB, job, {"status": completed(time.time())}, "status")
+        return True
+
+    async def _end_copy(self, key: Name, reason: str) -> bool:
+        job = self.objects(JOB).get(key)
+        copy = self.objects(WORKLOAD).get((key[0], _prebuilt(job))) if job else None
+        if copy is None:
+            return False
+        ended = deep_copy(copy)
+        finish(ended, reason, "The prebuilt workload is out of sync with its user job", time.time())
+        await self.replace_status(WORKLOAD, copy, ended["status"])
+        return True
 
     # -- the stand-in
 

@@ -225,7 +225,7 @@ BARE = CheckStatus("bad", "Unknown", "", "", False, "", "", "", (), (), (), ())
 
 
 @pytest.mark.parametrize(
-    ("branch", "expected"),
+    ("check_status", "expected"),
     [
         pytest.param(
             BARE,
@@ -281,6 +281,13 @@ BARE = CheckStatus("bad", "Unknown", "", "", False, "", "", "", (), (), (), ())
 )  # fmt: skip
 def test_what_is_drawn(check_status: CheckStatus, expected: str) -> None:
     assert drawn(check_status) == expected
+
+
+def test_jobs_that_are_sent_again_are_counted_by_what_to_do() -> None:
+    jobs = [WorkloadRow("team", f"j{n}", "q", "pending", failure="compare the Job on a") for n in range(2)]
+    assert drawn(replace(BARE, jobs=(*jobs, replace(jobs[0], failure="")))).endswith(
+        "└── 2 jobs: compare the Job on a"
+    )
 
 
 def test_states_have_colours_on_a_terminal() -> None:

@@ -11,8 +11,11 @@ from click.testing import CliRunner, Result
 from kubectl_placement.explain.workload import PLACED
 from placement_ac.cli.main import main
 from placement_ac.core.api.constants import FIELD_MANAGER
+from placement_lab.standins.kueue_jobs import JOB
+from placement_lab.standins.multikueue import hub_job
 from tests.placement_ac.controller.test_dispatch import SELECTOR, entry
 from tests.support.accounts import kubeconfig_of
+from tests.support.admin import Admin
 from tests.support.driver import Controllers, Driver
 from tests.support.hub_client import Client as HubClient
 from tests.support.jobs import Stage, dispatched, secrets_of, soon
@@ -109,6 +112,22 @@ def test_quota_refuses_and_gives_points(there: Stage, run: Run) -> None:
     table = run("explain", "workload", "large", "--workers").stdout
     assert f"{TOO_LITTLE.format(8)} (Capacity)" in table
     assert NOT_READ not in table
+
+
+def test_a_job_that_waits_beside_one_of_the_same_name_says_so(there: Stage, run: Run) -> None:
+    """Kueue admits its copy beside the other Job, records nothing, and the job never runs (issue 12404)."""
+    with Admin(there.fleet.login("c")) as worker:
+        worker.apply(hub_job("large", "default", "another-queue"))
+        there.submit("large", requests={GPU: "16"})
+        problem = (
+            "c: rename or delete Job default/large there, or the hub's: it is another one of the same name,"
+            " and the hub's has quota there, so it is sent nowhere else and never runs"
+        )
+        soon(lambda: problem in explained(run, "large", "--workers")["notes"])
+        assert there.account("large")[1] == 0
+        worker.delete(JOB.at("v1"), "large", "default")
+    there.until_runs("large", "c")
+    soon(lambda: explained(run, "large", "--workers")["notes"] == [PLACED])
 
 
 def test_jobs_that_are_there_are_not_counted_twice(there: Stage, run: Run) -> None:

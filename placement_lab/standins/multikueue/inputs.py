@@ -34,6 +34,8 @@ class KueueSettings:
     gc_seconds: float = 60.0
     origin: str = "multikueue"
     nominates_admitted: bool = False
+    sync_failures: frozenset[str] = frozenset({"OutOfSync", "OwnerNotFound"})
+    """The reasons with which a copy ends that has not run its Job: Retry. Up to 0.19.2 OutOfSync alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +43,14 @@ class RemoteWorker:
     """One MultiKueueCluster, with the worker's copy and Job of this Workload.
 
     `copy` and `job` are valid only while `connected`. `lost_since`: when the connection was lost.
+    `has_foreign_job`: whether the worker has a Job of that name which no MultiKueue of this origin created.
     """
 
     connected: bool = True
     lost_since: float | None = None
     copy: Obj | None = None
     job: Obj | None = None
+    has_foreign_job: bool = False
 
 
 @dataclass(frozen=True, slots=True)
