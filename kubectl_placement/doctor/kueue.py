@@ -18,6 +18,7 @@ from kubectl_placement.doctor.commands import HUB, as_yaml, manifest, patch_pods
 from kubectl_placement.doctor.finding import Finding, fail, ok, unknown
 from kubectl_placement.hub.dump import Dump, Object
 from kubectl_placement.hub.kinds import CONFIG_MAP, KUEUE_CONFIG_KEY, KUEUE_CONFIG_MAP
+from kubectl_placement.jobs.finished_jobs import TTL_GATE
 from placement_ac.core.api.constants import DEPLOYMENT, KUEUE_MANAGER
 from placement_ac.core.api.fields import Obj, get_dict, get_list, get_str, get_strs, get_value, key_of
 from placement_ac.core.api.kueue_deployment import KUEUE_SELECTOR, kueue_deployments
@@ -42,6 +43,7 @@ GATES: Final = {
     MULTIKUEUE: VersionRange("0.9"),
     CLUSTER_PROFILE_GATE: VersionRange(""),
     CUSTOM_JOBS: VersionRange("0.15"),
+    TTL_GATE: VersionRange(""),
 }
 """The releases in which each is on by default (pkg/features/kube_features.go)."""
 

@@ -64,7 +64,7 @@ class WorkloadExplanation:
 
 
 def explain_workload(view: HubView, raw: Object, notes: Iterable[str] = ()) -> WorkloadExplanation:
-    """Return the explanation of a Workload on the hub, with these notes about the workers."""
+    """Return the explanation of a Workload on the hub, with these notes about its Job and the workers."""
     job = workload_with_job(raw)
     queue = get_str(raw, "spec", "queueName")
     path = (

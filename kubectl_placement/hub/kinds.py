@@ -38,6 +38,9 @@ CLUSTER_ROLE: Final = Kind("rbac.authorization.k8s.io", "ClusterRole", "clusterr
 CLUSTER_ROLE_BINDING: Final = Kind(
     "rbac.authorization.k8s.io", "ClusterRoleBinding", "clusterrolebindings", False, ("v1",)
 )
+JOB: Final = Kind("batch", "Job", "jobs", True, ("v1",))
+"""Only `doctor` and `explain workload` read it, and no dump has it: Pods may contain secrets."""
+QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 
 KUEUE_CONFIG_MAP: Final = "kueue-manager-config"
 """The ConfigMap with Kueue's configuration, unless its Deployment mounts another one."""

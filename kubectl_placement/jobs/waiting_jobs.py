@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from kubectl_placement.hub.dump import Dump, Object, condition_of
 from placement_ac.core.api.constants import WORKLOAD, Kind, Resource
-from placement_ac.core.api.fields import get_list, get_str, get_strs, key_of
+from placement_ac.core.api.fields import Obj, get_list, get_str, get_strs, key_of
 from placement_ac.core.inputs.rights import parse_external
 
 WORKLOAD_LABEL: Final = "kueue.x-k8s.io/prebuilt-workload-name"
@@ -47,9 +47,14 @@ class ForeignJob(NamedTuple):
         return f"{fix}, and the hub's never runs if it gets quota there"
 
 
+def owner_of(workload: Object) -> Obj | None:
+    """Return the ownerReference of a Workload to its job."""
+    return next(iter(get_list(workload, "metadata", "ownerReferences")), None)
+
+
 def waiting_job(workload: Object) -> WaitingJob | None:
     """Return the job of a Workload; None if it does not wait for a worker, or is a Pod."""
-    owner = next(iter(get_list(workload, "metadata", "ownerReferences")), None)
+    owner = owner_of(workload)
     group, _, version = get_str(owner, "apiVersion").partition("/")
     kind = parse_external(f"{get_str(owner, 'kind')}.{version}.{group}")
     is_placed = get_str(workload, "status", "clusterName")

@@ -16,7 +16,7 @@ from placement_ac.core.api.fields import key_of
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
 from placement_lab.standins.informer import Key, Name, StandIn
-from placement_lab.standins.kueue_jobs import JOB, completed, end_of_sleep, job_status
+from placement_lab.standins.kueue_jobs import JOB, completed, end_of_sleep, job_status, removed_at
 from placement_lab.standins.multikueue import (
     Operation,
     SetActive,
@@ -26,7 +26,12 @@ from placement_lab.standins.multikueue import (
     reconcile_copy,
     runs,
 )
-from placement_lab.standins.multikueue.objects import WORKLOAD_LABEL, deep_copy
+from placement_lab.standins.multikueue.objects import (
+    FINISHED,
+    WORKLOAD_LABEL,
+    deep_copy,
+    is_condition_true,
+)
 from placement_lab.standins.multikueue.transitions import finish
 
 QUEUE: Final = "cluster-queue"
@@ -38,7 +43,8 @@ TIMEOUT_SECONDS: Final = 10.0
 class KueueWorker(StandIn):
     """Simulates Kueue on a worker. `slots`: the number of Workloads that can have quota at the same time.
 
-    `pods`: also simulate the Job controller, which gives a running Job a start time and an active Pod.
+    `pods`: also simulate the Job controller, which gives a running Job a start time and an active Pod, and
+    the TTL controller, which removes a finished one after its `ttlSecondsAfterFinished`.
     `sleeps`: also complete a Job whose container sleeps, when it has slept; others run until `finish`.
     `hold`, `release`, `resize`, `finish`, `end_copy`: from any thread except the stand-in's own.
     """
@@ -164,6 +170,8 @@ class KueueWorker(StandIn):
         status = job_status(job, time.time()) if job else None
         if job and status:
             await self.patch(JOB, job, {"status": status}, "status")
+        elif job and (end := removed_at(job)):
+            await self._remove_at(end, job)
         elif job and self._sleeps and (end := end_of_sleep(job)):
             await self._end_at(end, job)
 
@@ -174,6 +182,22 @@ class KueueWorker(StandIn):
             self.enqueue(("job", *key_of(job)), after=left)
         else:
             await self.patch(JOB, job, {"status": completed(time.time())}, "status")
+
+    async def _remove_at(self, end: float, job: Object) -> None:
+        """Remove a finished Job whose time is over, with its copy, which it owns; else look again then.
+
+        Kubernetes' TTL controller removes it with what it owns: first Kueue must have finished the copy, and
+        released it from its finalizer.
+        """
+        namespace, name = key_of(job)
+        copy = self.objects(WORKLOAD).get((namespace, _prebuilt(job)))
+        left = end - time.time()
+        if left > 0 or (copy and not is_condition_true(copy, FINISHED)):
+            self.enqueue(("job", namespace, name), after=max(left, 0.01))
+            return
+        if copy:
+            await self.client.delete(self.informer.resources[WORKLOAD], _prebuilt(job), namespace)
+        await self.client.delete(self.informer.resources[JOB], name, namespace)
 
     async def _reconcile_workload(self, where: Name) -> None:
         copy, job = self.objects(WORKLOAD).get(where), self._job_of(where)

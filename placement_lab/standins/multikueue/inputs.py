@@ -34,6 +34,8 @@ class KueueSettings:
     gc_seconds: float = 60.0
     origin: str = "multikueue"
     nominates_admitted: bool = False
+    clears_ttl: bool = False
+    """Kueue's gate MultiKueueBatchJobClearingTTLSecondsAfterFinishedOnWorkerCluster (0.20: off)."""
     sync_failures: frozenset[str] = frozenset({"OutOfSync", "OwnerNotFound"})
     """The reasons with which a copy ends that has not run its Job: Retry. Up to 0.19.2 OutOfSync alone."""
 

@@ -234,7 +234,11 @@ def _sync_job(inputs: WorkloadInputs, name: str) -> list[Operation]:
     if inputs.job is None:
         return []
     if job is None:
-        return [CreateJob(name, builders.worker_job(inputs.job, inputs.workload, inputs.settings.origin))]
+        settings = inputs.settings
+        made = builders.worker_job(
+            inputs.job, inputs.workload, settings.origin, clears_ttl=settings.clears_ttl
+        )
+        return [CreateJob(name, made)]
     theirs = job.get("status") or {}
     if _sync_must_wait(inputs.job, job) or _without_zeros(theirs) == _without_zeros(inputs.job.get("status")):
         return []

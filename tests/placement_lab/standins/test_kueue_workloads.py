@@ -463,6 +463,34 @@ def test_a_worker_that_lacks_a_job_kind_is_not_connected(staged: Staged) -> None
     stage.until_placed("b1", "worker1")
 
 
+# jobs that a worker removes
+
+
+@pytest.mark.parametrize(
+    ("ttl", "settings", "starts"),
+    [
+        pytest.param(0, {}, 2, id="it runs twice"),
+        pytest.param(0, {"clears_ttl": True}, 1, id="with the gate, it does not"),
+        pytest.param(900, {}, 1, id="a time in which the hub sees the end"),
+    ],
+)
+def test_a_finished_job_that_its_worker_removes_runs_again(
+    staged: Staged, ttl: int, settings: Any, starts: int
+) -> None:
+    """By its code (issue 14734): the hub looks after its batch period, and finds neither Job nor copy."""
+    stage = staged(1, settings=KueueSettings(events_batch_seconds=SPEED, **settings))
+    job = hub_job("b1", "default", "cluster-queue")
+    stage.apply(job | {"spec": job["spec"] | {"ttlSecondsAfterFinished": ttl}})
+    stage.until(lambda: (stage.job("b1") or {}).get("status", {}).get("active"), 1)  # it looks at nothing now
+    assert stage.fleet.finish("b1") == ["worker1"]
+    if starts == 1:
+        stage.wait(lambda: is_condition_true(stage.workload("b1"), "Finished"))
+    else:
+        stage.wait(lambda: "no longer exists" in (stage.condition_line("b1", "Evicted") or ""))
+    stage.until(lambda: stage.fleet.counter.counts_of("b1")["starts"], starts)
+    assert is_condition_true(stage.workload("b1"), "Finished") is (starts == 1)
+
+
 # copies that do not run their Job
 
 
