@@ -130,16 +130,16 @@ image: ## Build the image; IMAGE names it
 	docker build --tag '$(IMAGE)' .
 
 bench-faults: $(VENV)/installed ## Measure how soon all is right again after each fault, at full size
-	$(BIN)/python -m bench.faults
+	$(BIN)/python -m bench.faults faults
 
 bench-takeover: $(VENV)/installed ## Measure how soon another replica takes over, and force 100 takeovers
-	$(BIN)/python -m bench.takeover
+	$(BIN)/python -m bench.faults takeover
 
 bench-inspection: $(VENV)/installed ## Measure the commands that look at a hub, with 1,000 clusters and 200 checks
-	$(BIN)/python -m bench.inspection
+	$(BIN)/python -m bench.inspection commands
 
 bench-ui: $(VENV)/installed ## Measure how soon the page of `placement-ac ui` shows a change
-	$(BIN)/python -m bench.ui
+	$(BIN)/python -m bench.inspection page
 
 bench-flips: $(VENV)/installed ## Measure how long jobs wait to start while the best cluster changes
 	$(BIN)/python -m bench.flips --parallel 3

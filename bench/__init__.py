@@ -1,7 +1,7 @@
 """
 The benchmarks: a module for each question, and what they share.
 
-Shared are `scene` (checks on a hub), `jobs` (jobs on a hub with workers), `objects` (what a hub has from the
-start), `hubs`, `processes`, `driver` (plays controller and floor), `measure` (arithmetic) and `report`. The
-random faults of `make chaos` are in `tests/chaos`.
+Shared are `scene` (what is on the hub), `jobs` (jobs on a hub with workers), `processes` (hub, controller,
+floor), `driver` (plays controller and floor) and `report` (arithmetic and tables). The random faults of
+`make chaos` are in `tests/chaos`.
 """

@@ -19,21 +19,22 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from bench.hubs import AGENT, Theirs, embedded_scene
-from bench.measure import Figures, cpu_per_1000, lists_per_kind, per_change, per_minute, watched_kinds, writes
 from bench.processes import (
+    AGENT,
     CONTROLLER,
     FLOOR,
-    NEVER_SECONDS,
     Process,
     Side,
+    Theirs,
+    embedded_scene,
     of_their_own,
     running,
     shared_out,
     until_idle,
     usable,
 )
-from bench.scene import Scene, decide, decide_all, follow, is_active
+from bench.report import Figures, cpu_per_1000, lists_per_kind, per_change, per_minute, watched_kinds, writes
+from bench.scene import NEVER_SECONDS, Scene, decide, decide_all, follow, is_active
 from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CONFIG, Kind
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login

@@ -19,8 +19,8 @@ from typing import Final
 import click
 
 from bench import scene
-from bench.hubs import embedded
-from bench.processes import NEVER_SECONDS, controller
+from bench.processes import controller, embedded
+from bench.scene import NEVER_SECONDS
 from placement_ac.core.api import constants as api
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login

@@ -19,10 +19,8 @@ from typing import Final
 
 import click
 
-from bench.comparison import VARIANTS
 from bench.driver import latency, rest, staged, swaps
-from bench.hubs import embedded_scene
-from bench.processes import CONTROLLER
+from bench.processes import CONTROLLER, VARIANTS, embedded_scene
 from bench.scene import Scene
 
 BEGIN: Final = signal.SIGUSR1

@@ -20,9 +20,8 @@ from typing import Final
 import click
 
 from bench import scene
-from bench.hubs import embedded
-from bench.objects import CHECK, TEAMS
-from bench.processes import controller, cpu_seconds, memory, until_idle
+from bench.processes import controller, cpu_seconds, embedded, memory, until_idle
+from bench.scene import CHECK, TEAMS
 from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CONFIG, PLACEMENT
 from placement_ac.kube.client import Client, Object, WatchEvent
 from placement_ac.kube.login import Login

@@ -24,7 +24,8 @@ from playwright.sync_api import sync_playwright
 
 from kubectl_placement.hub.kinds import QUEUE_KINDS
 from kubectl_placement.readers.hub_reader import read_kinds
-from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET, WATCHED_KINDS
+from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET
+from placement_ac.core.inputs.kinds import WATCHED_KINDS
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_lab.demo.environment import DemoEnvironment

@@ -56,20 +56,20 @@ from placement_ac.core.api.constants import (
     LEASE,
     MANAGED_BY,
     PLACEMENT,
-    PLACEMENT_DECISION,
     SECRET,
-    WATCHED_KINDS,
     Kind,
     Resource,
 )
 from placement_ac.core.api.fields import get_str, key_of
+from placement_ac.core.decisions import SOURCE
+from placement_ac.core.inputs.kinds import WATCHED_KINDS
 from placement_ac.kube.client import Client
 
 T = TypeVar("T")
 
 STATUS_KINDS: Final = (*WATCHED_KINDS, *QUEUE_KINDS, *PROVISIONED_KINDS)
 EXPLAIN_KINDS: Final = (*DECISION_KINDS, *QUEUE_KINDS, *PROVISIONED_KINDS)
-ALL_NAMESPACES_KINDS: Final = (PLACEMENT, PLACEMENT_DECISION)
+ALL_NAMESPACES_KINDS: Final = (PLACEMENT, SOURCE.kind)
 """Kinds read in all namespaces: OCM's Balance counts the decisions of all Placements."""
 
 
@@ -333,7 +333,7 @@ def namespaces_of(settings: Settings) -> Namespaces:
         SECRET: (settings.kueue_namespace,),
         CLUSTER_PROFILE: (settings.kueue_namespace,),
         PLACEMENT: settings.placement_namespace,
-        PLACEMENT_DECISION: settings.placement_namespace,
+        SOURCE.kind: settings.placement_namespace,
         EVENT: (EVENTS_NAMESPACE,),
         JOB: (Labelled("", QUEUE_LABEL),),
     }

@@ -28,7 +28,8 @@ from kubectl_placement.timeline.recording import RecordedState, current_state, r
 from placement_ac.cli.documents import PLAIN_WIDTH, in_json, output, plain
 from placement_ac.cli.login_options import FILE, duration
 from placement_ac.cli.read_command import ReadCommand
-from placement_ac.core.api.constants import EVENT, MULTIKUEUE_CONFIG, WATCHED_KINDS
+from placement_ac.core.api.constants import EVENT, MULTIKUEUE_CONFIG
+from placement_ac.core.inputs.kinds import WATCHED_KINDS
 
 KINDS: Final = (*WATCHED_KINDS, EVENT)
 HOUR: Final = timedelta(hours=1)

@@ -17,7 +17,7 @@ from kubectl_placement.status.check_status import check_statuses
 from kubectl_placement.status.model import CheckStatus
 from kubectl_placement.timeline.recording import RecordedState, current_state, record_line
 from placement_ac.cli.login_options import with_client
-from placement_ac.core.api.constants import WATCHED_KINDS
+from placement_ac.core.inputs.kinds import WATCHED_KINDS
 from placement_ac.kube.client import Client
 
 PAUSE_SECONDS: Final = 0.02

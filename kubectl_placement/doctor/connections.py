@@ -22,7 +22,6 @@ from placement_ac.core.api.constants import (
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
     PERMISSION,
-    PLACEMENT_DECISION,
     SECRET,
     SHARED,
 )
@@ -30,6 +29,7 @@ from placement_ac.core.api.decode import active_of, kueue_object
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.api.schemas import Condition
 from placement_ac.core.api.text import count_text, joined
+from placement_ac.core.decisions import SOURCE
 from placement_ac.core.plan.event_intents import expiry_warnings
 
 _CAUSES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -74,7 +74,7 @@ def connections(setup: HubSetup) -> Iterator[Finding]:
 
 def _unknown(setup: HubSetup) -> tuple[Finding, ...]:
     """Return a warning if it is unknown which clusters are selected or have credentials."""
-    decisions = setup.unknown(PLACEMENT_DECISION, namespaces=setup.placement_namespaces)
+    decisions = setup.unknown(SOURCE.kind, namespaces=setup.placement_namespaces)
     if decisions or setup.view.credentials_known:
         return decisions
     return setup.unknown(SECRET, CLUSTER_PROFILE, namespaces=[setup.kueue_namespace])

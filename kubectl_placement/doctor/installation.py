@@ -4,7 +4,7 @@ Rules for what must be installed: the kinds of Kueue and OCM, and Kueue's Deploy
 Pure.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from kubectl_placement.doctor.commands import HUB, KUEUE_MANIFESTS, KUEUE_TO_INSTALL
@@ -12,10 +12,12 @@ from kubectl_placement.doctor.finding import Finding, fail, ok, warn
 from kubectl_placement.doctor.kueue import NOT_FOUND
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
 from kubectl_placement.hub.kinds import CRD
-from placement_ac.core.api.constants import DEPLOYMENT, KUEUE, OCM_CLUSTER, OPTIONAL_KINDS, REQUIRED_KINDS
+from placement_ac.core.api.constants import DEPLOYMENT, KUEUE, OCM_CLUSTER
 from placement_ac.core.api.fields import get_dict, get_int, key_of
 from placement_ac.core.api.kueue_deployment import kueue_deployments
 from placement_ac.core.api.text import joined
+from placement_ac.core.decisions import SOURCE
+from placement_ac.core.inputs.kinds import OPTIONAL_KINDS, REQUIRED_KINDS
 from placement_ac.core.inputs.rights import VersionRange
 
 CHOOSE: Final = "kubectl config get-contexts"
@@ -29,21 +31,21 @@ KEEPS_ORDER: Final = VersionRange("0.19")
 
 @hub_rule("kueue-crds", "Kueue's kinds are served, in versions that the controller supports", CHOOSE)
 def kueue_crds(setup: HubSetup) -> Iterator[Finding]:
-    yield from _served(setup, KUEUE, "Kueue", HUB.install_kueue())
+    yield from _served(setup, {KUEUE}, "Kueue", HUB.install_kueue())
 
 
 @hub_rule("ocm-crds", "OCM's Placements and decisions are served; so are ManagedClusters and scores", CHOOSE)
 def ocm_crds(setup: HubSetup) -> Iterator[Finding]:
     see = f"kubectl api-resources --api-group={OCM_CLUSTER}"
-    yield from _served(setup, OCM_CLUSTER, "OCM", see)
+    yield from _served(setup, {OCM_CLUSTER, SOURCE.kind.group}, "OCM", see)
     for kind in OPTIONAL_KINDS:
         if kind.group == OCM_CLUSTER and setup.served_versions(kind) == ():
             yield warn(f"{kind} are not served, so they are not used", see)
 
 
-def _served(setup: HubSetup, group: str, owner: str, upgrade: str) -> Iterator[Finding]:
-    """Yield the findings on the required kinds of a group."""
-    served = {kind: setup.served_versions(kind) for kind in REQUIRED_KINDS if kind.group == group}
+def _served(setup: HubSetup, groups: Collection[str], owner: str, upgrade: str) -> Iterator[Finding]:
+    """Yield the findings on the required kinds of these groups."""
+    served = {kind: setup.served_versions(kind) for kind in REQUIRED_KINDS if kind.group in groups}
     if None in served.values():
         yield from setup.unknown(CRD)
     if lacking := [str(kind) for kind, versions in served.items() if versions == ()]:

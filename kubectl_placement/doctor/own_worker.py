@@ -11,8 +11,9 @@ from typing import Final
 from kubectl_placement.doctor.finding import Finding, fail, ok
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
 from kubectl_placement.hub.kubeconfigs import server_and_user
-from placement_ac.core.api.constants import ADMISSION_CHECK, MANAGED_CLUSTER, PLACEMENT_DECISION, SECRET
+from placement_ac.core.api.constants import ADMISSION_CHECK, MANAGED_CLUSTER, SECRET
 from placement_ac.core.api.fields import key_of, labels_of
+from placement_ac.core.decisions import SOURCE
 from placement_ac.core.kubeconfig.source import CredentialSource
 
 LABEL: Final = "local-cluster"
@@ -26,7 +27,7 @@ _NAME: Final = "name"
     "no Placement selects the hub itself: Kueue does not support the manager cluster as its own worker",
     "kubectl edit placement -n NAMESPACE PLACEMENT  # spec.predicates",
     ADMISSION_CHECK,
-    unknown=lambda setup: setup.unknown(PLACEMENT_DECISION, namespaces=setup.placement_namespaces),
+    unknown=lambda setup: setup.unknown(SOURCE.kind, namespaces=setup.placement_namespaces),
 )
 def hub_as_worker(setup: HubSetup) -> Iterator[Finding]:
     for name, check in setup.checks_by_placement.items():

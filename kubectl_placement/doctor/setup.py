@@ -25,6 +25,7 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.fields import get_list, get_strs, key_of
+from placement_ac.core.decisions import SOURCE
 from placement_ac.core.inputs.fitness import WorkerRequirements
 from placement_ac.core.inputs.rights import FRAMEWORKS
 
@@ -32,7 +33,7 @@ OWN_RIGHTS: Final = "own-rights"
 """The check of the caller's own rights."""
 EMBEDDED: Final = "+placement-ac"
 """The end of the embedded hub's version."""
-CRDS: Final = {KUEUE: "kueue-crds", OCM_CLUSTER: "ocm-crds"}
+CRDS: Final = {KUEUE: "kueue-crds", OCM_CLUSTER: "ocm-crds", SOURCE.kind.group: "ocm-crds"}
 """Group → the check that its kinds are served."""
 
 

@@ -11,12 +11,13 @@ from typing import Literal
 
 from kubectl_placement.explain import kueue_steps, ocm_steps
 from kubectl_placement.explain.steps import ExplainStep, PlacementView, StepName, StepResult
-from kubectl_placement.hub.hub_view import HubView
+from kubectl_placement.hub.hub_view import OCM_DECIDES, HubView
 from kubectl_placement.status.model import ClusterState
-from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, PLACEMENT, PLACEMENT_DECISION
+from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, PLACEMENT
 from placement_ac.core.api.fields import get_strs, key_of
 from placement_ac.core.api.objects import Check
 from placement_ac.core.api.text import did_you_mean, joined
+from placement_ac.core.decisions import SOURCE
 from placement_ac.core.plan.conditions import parameters_problem
 from placement_ac.core.plan.plan import plan
 
@@ -161,7 +162,8 @@ def _all_clusters(
     case: PlacementView, before: Iterable[ExplainStep], checks: Sequence[Check]
 ) -> CheckExplanation:
     clusters = tuple(_summaries(case))
-    links = [*before, _cluster_sets_step(case), _decision_step(case, len(clusters))]
+    cluster_sets = (_cluster_sets_step(case),) if OCM_DECIDES else ()
+    links = [*before, *cluster_sets, _decision_step(case, len(clusters))]
     if checks:
         links += _list_steps(case)
         links += kueue_steps.condition_steps(case, checks)
@@ -202,12 +204,12 @@ def _cluster_sets_step(case: PlacementView) -> ExplainStep:
 
 def _decision_step(case: PlacementView, clusters: int) -> ExplainStep:
     source = f"Placement {case.label}"
-    if unknown := case.view.dump.why_unknown(PLACEMENT_DECISION):
-        return StepName.DECISION.unknown(f"OCM's decision is {unknown}", source)
+    if unknown := case.view.dump.why_unknown(SOURCE.kind):
+        return StepName.DECISION.unknown(f"{SOURCE.name}'s decision is {unknown}", source)
     if case.decisions is None:
-        return StepName.DECISION.note("OCM has not decided yet", source)
+        return StepName.DECISION.note(f"{SOURCE.name} has not decided yet", source)
     outcome = StepResult.PASSED if case.decisions else StepResult.FAILED
-    message = f"OCM has selected {len(case.decisions)} of {clusters} clusters"
+    message = f"{SOURCE.name} has selected {len(case.decisions)} of {clusters} clusters"
     return ExplainStep(StepName.DECISION, outcome, message, source)
 
 

@@ -16,19 +16,19 @@ from placement_ac.core.api.constants import (
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
     PLACEMENT,
-    PLACEMENT_DECISION,
     PLACEMENT_SCORE,
     WORKLOAD,
 )
 from placement_ac.core.api.objects import Check
 from placement_ac.core.api.text import count_text, joined
+from placement_ac.core.decisions import SOURCE
 from placement_ac.core.decisions.source import RankedBy
 from placement_ac.core.inputs.state import Verdict
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.conditions import cluster_name_conflict
 from placement_ac.core.selection.selection import name_problem
 
-_VERDICT_KINDS: Final = (PLACEMENT, PLACEMENT_DECISION, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
+_VERDICT_KINDS: Final = (PLACEMENT, SOURCE.kind, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
 """The kinds that the controller needs to set the condition of a check."""
 _QUEUE_STATES: Final[Mapping[ConditionStatus, tuple[StepResult, str]]] = {
     "True": (StepResult.PASSED, "is active"),
@@ -36,8 +36,8 @@ _QUEUE_STATES: Final[Mapping[ConditionStatus, tuple[StepResult, str]]] = {
     "Unknown": (StepResult.NOTE, "has not reported whether it is active"),
 }
 _RANKED_BY: Final[Mapping[RankedBy, str]] = {
-    "scores": "the scores in OCM's decisions",
-    "placement scores": "AddOnPlacementScores, because OCM's decisions contain no score",
+    "scores": f"the scores in {SOURCE.name}'s decisions",
+    "placement scores": f"AddOnPlacementScores, because {SOURCE.name}'s decisions contain no score",
     "groups": "decision group and name, because there is no score",
 }
 

@@ -15,6 +15,7 @@ from kubectl_placement.explain.steps import (
     reason_and_message,
 )
 from kubectl_placement.hub.dump import condition_of
+from kubectl_placement.hub.hub_view import OCM_DECIDES
 from kubectl_placement.scheduling.affected import sets_holding
 from kubectl_placement.scheduling.outcome import ClusterVerdict
 from kubectl_placement.scheduling.outcome import FilterStep as Dropped
@@ -22,7 +23,7 @@ from kubectl_placement.scheduling.prioritizers import Scored
 from kubectl_placement.scheduling.selectors import lack
 from kubectl_placement.scheduling.sets import member_selector
 from kubectl_placement.scheduling.tolerations import TaintTolerance, taint_text, taint_tolerances
-from placement_ac.core.api.constants import MANAGED_CLUSTER, PLACEMENT_DECISION
+from placement_ac.core.api.constants import MANAGED_CLUSTER
 from placement_ac.core.api.fields import (
     Obj,
     get_int,
@@ -36,6 +37,7 @@ from placement_ac.core.api.fields import (
 )
 from placement_ac.core.api.label_selector import first_unmet
 from placement_ac.core.api.text import and_more, count_text, joined
+from placement_ac.core.decisions import SOURCE
 
 _SETS_SHOWN: Final = 3
 _BUILT_IN: Final = {
@@ -52,7 +54,16 @@ _STATES: Final = (
 
 
 def ocm_steps(case: PlacementView, name: str) -> Iterator[ExplainStep]:
-    """Yield the steps of OCM's scheduler for a cluster, up to the one that drops it; then the decision."""
+    """Yield the steps of OCM's scheduler for a cluster, up to the one that drops it; then the decision.
+
+    The decision alone, if OCM's scheduler does not make it.
+    """
+    if OCM_DECIDES:
+        yield from _steps_before_decision(case, name)
+    yield _decision_step(case, name)
+
+
+def _steps_before_decision(case: PlacementView, name: str) -> Iterator[ExplainStep]:
     cluster = case.view.fleet.clusters.get(("", name))
     there = _cluster_step(case, name, cluster)
     yield there
@@ -65,7 +76,6 @@ def ocm_steps(case: PlacementView, name: str) -> Iterator[ExplainStep]:
         yield StepName.PREDICATE.unknown(f"what OCM decides is unknown: {case.scheduling.unsupported}")
     elif cluster is not None and there.outcome is not StepResult.FAILED:
         yield from _scheduling_steps(case, name, cluster)
-    yield _decision_step(case, name)
 
 
 def unknown_kinds_text(case: PlacementView) -> str:
@@ -271,26 +281,26 @@ def _group_steps(case: PlacementView, verdict: ClusterVerdict) -> Iterator[Expla
 
 
 def _decision_step(case: PlacementView, name: str) -> ExplainStep:
-    if case.view.dump.why_unknown(PLACEMENT_DECISION):
-        return StepName.DECISION.unknown("PlacementDecisions are unknown")
+    by = SOURCE.name
+    if case.view.dump.why_unknown(SOURCE.kind):
+        return StepName.DECISION.unknown(f"{SOURCE.kind.kind}s are unknown")
     expected, now = case.predicts_selection(name), case.decisions
     if now is None:
         will = "" if expected is None else f"; it will {'' if expected else 'not '}select this cluster"
         outcome = StepResult.FAILED if expected is False else StepResult.NOTE
-        return ExplainStep(StepName.DECISION, outcome, f"OCM has not decided yet{will}", _placement(case))
+        return ExplainStep(StepName.DECISION, outcome, f"{by} has not decided yet{will}", _placement(case))
     outdated = "OCM has not scheduled again yet, or it sees objects that are unknown here"
     is_expected = expected in (None, name in now)
     differs = "" if is_expected else f", although the steps above say otherwise: {outdated}"
     if name not in now:
-        return StepName.DECISION.failed(f"OCM has not selected it{differs}", _placement(case))
-    where, entry = now[name]
-    score = f" with score {get_int(entry, 'score')}" if get_int(entry, "score") else ""
-    message = f"OCM has selected it: it is in PlacementDecision {where}{score}{differs}"
-    return StepName.DECISION.passed(message, f"PlacementDecision {where}")
+        return StepName.DECISION.failed(f"{by} has not selected it{differs}", _placement(case))
+    where, score = now[name]
+    with_score = f" with score {score}" if score else ""
+    return StepName.DECISION.passed(f"{by} has selected it: it is in {where}{with_score}{differs}", where)
 
 
 def is_selected(case: PlacementView, name: str) -> bool | None:
-    """Whether OCM has selected the cluster or, before its decision, would select it; None: unknown."""
+    """Whether the cluster is selected or, before OCM's decision, would be; None: unknown."""
     if case.decisions is None:
         return case.predicts_selection(name)
     return name in case.decisions

@@ -10,18 +10,18 @@ from enum import StrEnum
 from functools import cached_property
 
 from kubectl_placement.hub.dump import Object
-from kubectl_placement.hub.hub_view import SCHEDULING_KINDS, HubView
+from kubectl_placement.hub.hub_view import OCM_DECIDES, SCHEDULING_KINDS, HubView
 from kubectl_placement.hub.kinds import CLUSTER_SET
 from kubectl_placement.scheduling import SchedulingResult
-from kubectl_placement.scheduling.fleet import own_decisions
 from kubectl_placement.scheduling.predicates import Predicate, predicates_of
 from kubectl_placement.scheduling.sets import Pool, pool_for
 from kubectl_placement.scheduling.tolerations import TaintContext, taint_context
 from kubectl_placement.status.check_status import check_statuses
 from kubectl_placement.status.model import CheckStatus, ClusterRow
 from placement_ac.core.api.constants import MANAGED_CLUSTER, Kind
-from placement_ac.core.api.fields import Obj, get_dict, get_list, get_str, key_of
+from placement_ac.core.api.fields import Obj, key_of
 from placement_ac.core.api.objects import Check
+from placement_ac.core.decisions import SOURCE
 from placement_ac.core.inputs.state import Plan, Snapshot
 from placement_ac.core.plan.targets import TargetClusters
 
@@ -135,22 +135,20 @@ class PlacementView:
         return taint_context(self.placement, self.view.fleet, self.view.now)
 
     @cached_property
-    def decisions(self) -> Mapping[str, tuple[str, Object]] | None:
-        """Cluster → its PlacementDecision and its entry there; None: OCM has not decided."""
-        written = [
-            decision
-            for decision in own_decisions(self.placement, self.view.fleet)
-            if get_dict(decision, "status")
-        ]
-        found: dict[str, tuple[str, Object]] = {}
-        for one in written:
-            for entry in get_list(one, "status", "decisions"):
-                found.setdefault(get_str(entry, "clusterName"), ("/".join(key_of(one)), dict(entry)))
+    def decisions(self) -> Mapping[str, tuple[str, int]] | None:
+        """Cluster → the object that selects it, and its score there; None: nothing is decided yet."""
+        there = self.view.decisions.get((self.namespace, self.name), ())
+        found: dict[str, tuple[str, int]] = {}
+        for decision in there:
+            label = f"{SOURCE.kind.kind} {'/'.join(decision.meta.id)}"
+            for entry in decision.decided or ():
+                found.setdefault(entry.cluster_name, (label, entry.score))
+        written = any(decision.decided is not None or decision.problem for decision in there)
         return found if written else None
 
     def predicts_selection(self, cluster: str) -> bool | None:
-        """Whether OCM would select the cluster; None: unknown."""
-        if self.unknown_kinds or self.scheduling.hold or self.scheduling.unsupported:
+        """Whether OCM would select the cluster; None: unknown, or another source decides."""
+        if not OCM_DECIDES or self.unknown_kinds or self.scheduling.hold or self.scheduling.unsupported:
             return None
         verdict = self.scheduling.clusters.get(cluster)
         return verdict is not None and verdict.dropped is None and verdict.group is not None

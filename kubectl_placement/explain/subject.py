@@ -8,12 +8,10 @@ from kubectl_placement.explain.steps import PlacementView
 from kubectl_placement.hub.dump import Dump, Object
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.kinds import names_of_kind
-from kubectl_placement.scheduling.fleet import decided_names
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     MANAGED_CLUSTER,
     PLACEMENT,
-    PLACEMENT_DECISION,
     WORKLOAD,
     Kind,
 )
@@ -103,7 +101,8 @@ def known_clusters(view: HubView) -> frozenset[str]:
     """Return the existing clusters, and those that a decision or one of our objects still names."""
     existing = {key_of(cluster)[1] for cluster in view.dump.of(MANAGED_CLUSTER)}
     ours = {cluster_object.cluster for cluster_object in view.cluster_objects.values() if cluster_object.ours}
-    return frozenset(existing.union(ours, decided_names(view.dump.of(PLACEMENT_DECISION))) - {""})
+    decided = {name for decisions in view.decisions.values() for one in decisions for name in one.clusters}
+    return frozenset(existing.union(ours, decided) - {""})
 
 
 def find_cluster(view: HubView, name: str) -> str:

@@ -42,6 +42,8 @@ from placement_ac.core.api.decode import check, kueue_object
 from placement_ac.core.api.fields import Key, get_list, get_str, get_value, key_of
 from placement_ac.core.api.objects import AppliedFields, Check, KueueObject
 from placement_ac.core.credentials.discovery import SOURCES
+from placement_ac.core.decisions import SOURCE
+from placement_ac.core.decisions.source import Decision
 from placement_ac.core.inputs import state
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource
@@ -52,6 +54,8 @@ from placement_ac.core.selection.selection import listed_clusters
 
 SCHEDULING_KINDS: Final = (MANAGED_CLUSTER, CLUSTER_SET, SET_BINDING, PLACEMENT_SCORE, PLACEMENT_DECISION)
 """The kinds that OCM's scheduler reads, in the order of `Fleet`."""
+OCM_DECIDES: Final = SOURCE.kind == PLACEMENT_DECISION
+"""Whether `schedule` computes decisions: those of another source are only read."""
 _LONG: Final = 1e6
 """Seconds; longer than any wait."""
 
@@ -85,7 +89,7 @@ SETTLED: Final[state.Ages] = _Elapsed(
         state.SinceKind.FACTS_AWAITED,
     )
 )
-"""What only needs time is over, and no drain has begun."""
+"""Waits for which only time is needed are over, and no drain has begun."""
 PASSED: Final[state.Ages] = _Elapsed(frozenset(state.SinceKind))
 """Every wait is over, those of draining too."""
 
@@ -239,6 +243,14 @@ class HubView:
     def plan(self, name: str) -> state.Plan:
         """Return the controller's plan for a Placement."""
         return plan(self.snapshot(name))
+
+    @cached_property
+    def decisions(self) -> Mapping[Key, tuple[Decision, ...]]:
+        """Namespace and name of a Placement → the decisions that name it there, whoever made them."""
+        found: dict[Key, list[Decision]] = {}
+        for decision in map(SOURCE.read, self.dump.of(SOURCE.kind)):
+            found.setdefault((decision.meta.namespace, decision.placement), []).append(decision)
+        return {key: tuple(decisions) for key, decisions in found.items()}
 
     @cached_property
     def writes_scores(self) -> bool:

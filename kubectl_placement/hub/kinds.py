@@ -16,10 +16,10 @@ from placement_ac.core.api.constants import (
     NAMESPACE,
     OCM_CLUSTER,
     PERMISSION,
-    WATCHED_KINDS,
     WORKLOAD,
     Kind,
 )
+from placement_ac.core.inputs.kinds import WATCHED_KINDS
 
 CLUSTER_SET: Final = Kind(OCM_CLUSTER, "ManagedClusterSet", "managedclustersets", False, ("v1beta2",))
 SET_BINDING: Final = Kind(

@@ -15,12 +15,13 @@ from placement_ac.core.api.constants import (
     MANAGED_CLUSTER,
     NAMESPACE,
     OCM_CLUSTER,
-    REQUIRED_KINDS,
     SECRET,
     WORKLOAD,
     Kind,
 )
 from placement_ac.core.api.text import joined
+from placement_ac.core.decisions import SOURCE
+from placement_ac.core.inputs.kinds import REQUIRED_KINDS
 
 SERVED_KINDS: Final = tuple(kind for kind in REQUIRED_KINDS if kind != SECRET)
 """Kueue's and OCM's kinds that the controller needs: without one of them, a hub shows nothing."""
@@ -33,7 +34,7 @@ FIND_VIEWER_ROLES: Final = f"kubectl get clusterroles,roles -A -l app.kubernetes
 """The roles of config/rbac/viewer.yaml end in -viewer; before that is the name of a Helm release."""
 VIEWER_KINDS: Final = frozenset(ALL_KINDS) - {SECRET, NAMESPACE, ADDON}
 """The kinds that they let a user read: those that the commands read, except Secrets."""
-_OWNERS: Final = ((KUEUE, "Kueue"), (OCM_CLUSTER, "OCM"))
+_OWNERS: Final = {KUEUE: "Kueue", OCM_CLUSTER: "OCM", SOURCE.kind.group: SOURCE.name}
 
 
 def not_served_text(dump: Dump, kinds: Iterable[Kind]) -> str:
@@ -42,7 +43,8 @@ def not_served_text(dump: Dump, kinds: Iterable[Kind]) -> str:
     if not lacking:
         return ""
     of_owner = (
-        (owner, joined(kind.plural for kind in lacking if kind.group == group)) for group, owner in _OWNERS
+        (owner, joined(kind.plural for kind in lacking if kind.group == group))
+        for group, owner in _OWNERS.items()
     )
     names = " and ".join(f"{owner}'s {plurals}" for owner, plurals in of_owner if plurals)
     server = dump.server or "the server"

@@ -10,17 +10,21 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kubectl_placement.hub.dump import Object
-from kubectl_placement.hub.hub_view import Changes, HubView
+from kubectl_placement.hub.hub_view import OCM_DECIDES, Changes, HubView
 from kubectl_placement.hub.kinds import CLUSTER_SET, SET_BINDING
 from kubectl_placement.scheduling import SchedulingResult
 from kubectl_placement.scheduling.affected import AffectedPlacements
 from kubectl_placement.scheduling.fleet import Fleet, own_decisions
 from placement_ac.core.api.constants import MANAGED_CLUSTER, PLACEMENT, PLACEMENT_DECISION, PLACEMENT_SCORE
 from placement_ac.core.api.fields import Key, Obj, get_dict, get_list, key_of, name_of
+from placement_ac.core.decisions import SOURCE
 
 ALREADY_DIFFERENT: Final = (
     "without these manifests, OCM would already decide differently for this Placement: scores have changed,"
     " or a decision is pending"
+)
+NOT_COMPUTED: Final = (
+    f"{SOURCE.name}'s present decisions count: what it would decide after the change is unknown"
 )
 _TIME_FIELDS: Final = ("lastTransitionTime", "lastScoreUpdateTime", "observedGeneration")
 
@@ -65,8 +69,11 @@ def reschedule(
     """Return the effect on the decisions of the affected Placements, and of those that are named as well.
 
     Existing Placements are scheduled with the present decisions, so that only the change makes a difference.
-    For a new Placement, Balance also counts the decisions of the new ones before it.
+    For a new Placement, Balance also counts the decisions of the new ones before it. The decisions of another
+    source than OCM stay as they are.
     """
+    if not OCM_DECIDES:
+        return dict.fromkeys(named, RescheduleResult(warnings=(NOT_COMPUTED,)))
     fleet, existing = after.fleet, view.dump.by_key(PLACEMENT)
     found = {}
     for key in sorted({*affected, *named}, key=lambda key: (key not in existing, key)):

@@ -23,7 +23,6 @@ from kubectl_placement.plan.reschedule import (
     reschedule,
 )
 from kubectl_placement.plan.unknown_fields import spec_defaults, unknown_fields
-from kubectl_placement.scheduling.fleet import own_decisions
 from kubectl_placement.status.queues import workload_rows
 from placement_ac.core.api.constants import (
     CLUSTER_PROFILE,
@@ -42,7 +41,7 @@ from placement_ac.core.api.decode import placement, scores
 from placement_ac.core.api.fields import Key, get_dict, get_list, get_str, key_of
 from placement_ac.core.api.schemas import Condition
 from placement_ac.core.api.text import enumeration
-from placement_ac.core.decisions.ocm import rank, read
+from placement_ac.core.decisions import SOURCE
 from placement_ac.core.decisions.source import Decision, RankedCluster
 from placement_ac.core.inputs.state import Plan, Snapshot, Verdict, WorkerCopies
 from placement_ac.core.kubeconfig.source import CredentialSource
@@ -186,8 +185,8 @@ class _PlacementSide:
 
     @cached_property
     def decisions(self) -> tuple[Decision, ...]:
-        found = own_decisions(self.placement, self.view.fleet) if self.placement else []
-        return tuple(sorted(map(read, found), key=lambda one: (one.group, _number(one))))
+        found = self.view.decisions.get(self.key, ()) if self.placement else ()
+        return tuple(sorted(found, key=lambda one: (one.group, _number(one))))
 
     @cached_property
     def decided_clusters(self) -> tuple[str, ...]:
@@ -197,15 +196,17 @@ class _PlacementSide:
     @cached_property
     def ranked(self) -> tuple[RankedCluster, ...]:
         """The selected clusters, in the controller's order."""
-        prioritizers = placement(self.placement).prioritizers if self.placement else ()
+        if not self.placement:
+            return ()
+        read = placement(self.placement)
         ids = [
             (cluster, prioritizer.resource_name)
             for cluster in self.decided_clusters
-            for prioritizer in prioritizers
+            for prioritizer in read.prioritizers
         ]
         found = {id_: self.view.dump.find(PLACEMENT_SCORE, id_[1], id_[0]) for id_ in ids}
         table = {id_: scores(raw) for id_, raw in found.items() if raw}
-        return rank(self.decisions, prioritizers, table, self.view.now)
+        return SOURCE.decide(read, self.decisions, table, self.view.now, lambda _: 0.0).clusters
 
     @cached_property
     def snapshot(self) -> Snapshot | None:

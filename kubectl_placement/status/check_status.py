@@ -29,12 +29,12 @@ from placement_ac.core.api.constants import (
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
     PLACEMENT,
-    PLACEMENT_DECISION,
     WORKLOAD,
 )
 from placement_ac.core.api.decode import active_of, kueue_object
 from placement_ac.core.api.objects import Check, KueueObject
 from placement_ac.core.api.text import did_you_mean, joined
+from placement_ac.core.decisions import SOURCE
 from placement_ac.core.decisions.source import RankedCluster
 from placement_ac.core.draining.state import DrainState
 from placement_ac.core.inputs.state import Plan, Snapshot
@@ -43,9 +43,9 @@ from placement_ac.core.plan.conditions import judge
 from placement_ac.core.plan.plan import keeps_objects, plan
 from placement_ac.core.plan.targets import TargetClusters, select_targets
 
-NEEDED: Final = (PLACEMENT, PLACEMENT_DECISION)
+NEEDED: Final = (PLACEMENT, SOURCE.kind)
 """Without these kinds it is unknown which clusters are selected."""
-NOT_SELECTED: Final = "OCM no longer selects it"
+NOT_SELECTED: Final = f"{SOURCE.name} no longer selects it"
 
 
 def check_statuses(view: HubView, names: Collection[str] = ()) -> tuple[CheckStatus, ...]:
@@ -140,6 +140,7 @@ class _CheckReader:
             message=active.message if active else "",
             stale=observed is not None and observed < check.meta.generation,
             placement="/".join(placement.id) if placement else check.placement,
+            placement_exists=placement is not None,
             placement_says=self._placement_says(),
             config=self._config,
             clusters=tuple(self._rows()),

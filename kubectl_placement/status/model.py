@@ -156,6 +156,7 @@ class CheckStatus:
     """Whether the condition is of an older generation: the controller has not reconciled it since."""
     placement: str
     """As namespace/name; without namespace if it does not exist; "" if the check names none."""
+    placement_exists: bool
     placement_says: str
     """Reason and message of the Placement's conditions that report a problem; or why it is unknown."""
     config: str | None
@@ -172,8 +173,3 @@ class CheckStatus:
     """Workloads that no cluster fits, the most common reason first."""
     list_writes: ListWrites | None = None
     """None: there is no MultiKueueConfig, or it is unknown."""
-
-    @property
-    def placement_exists(self) -> bool:
-        """Whether its Placement exists: only then is its namespace known."""
-        return "/" in self.placement

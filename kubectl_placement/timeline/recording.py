@@ -16,7 +16,7 @@ import orjson
 from pydantic import AfterValidator, AwareDatetime, Field, ValidationError
 
 from kubectl_placement.hub.dump import InvalidManifest, Object
-from kubectl_placement.hub.hub_view import HubView
+from kubectl_placement.hub.hub_view import OCM_DECIDES, HubView
 from kubectl_placement.status.model import CheckStatus
 from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, PLACEMENT_SCORE
 from placement_ac.core.api.decode import kueue_object, scores
@@ -94,7 +94,7 @@ def _scores(view: HubView, check_status: CheckStatus, among: Collection[str] | N
     selected = {row.name: row.score for row in check_status.clusters if row.score is not None}
     placement = view.placement(check_status.placement.rpartition("/")[2])
     prioritizers = parsed(placement).prioritizers if placement else ()
-    if view.writes_scores or not prioritizers:
+    if not OCM_DECIDES or view.writes_scores or not prioritizers:
         return selected if any(selected.values()) else {}
     resources = {prioritizer.resource_name for prioritizer in prioritizers}
     found = {(one.meta.namespace, one.meta.name): one for one in map(scores, _raw(view, resources, among))}

@@ -258,7 +258,7 @@ function expires(one) {
 }
 
 function score(row, most) {
-  const text = number(row.score, row.rank === null ? '-' : '?');
+  const text = number(row.score, '-');
   if (row.score === null || most <= 0) return text;
   const bar = make('span', 'bar');
   bar.style.width = Math.max(0, Math.round(48 * row.score / most)) + 'px';

@@ -22,23 +22,22 @@ from placement_ac.core.api.constants import (
     MULTIKUEUE_CONFIG,
     PERMISSION,
     PLACEMENT,
-    PLACEMENT_DECISION,
     PLACEMENT_SCORE,
     SECRET,
-    WATCHED_KINDS,
     WORKLOAD,
     Kind,
     token_kind,
 )
 from placement_ac.core.decisions import SOURCE
 from placement_ac.core.decisions.source import Decision, DecisionSource
+from placement_ac.core.inputs.kinds import WATCHED_KINDS
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
 from placement_ac.core.inputs.state import HubFacts
 
 
 def kinds_for(policy: ProvisioningPolicy, source: DecisionSource = SOURCE) -> tuple[Kind, ...]:
     """Return the kinds that are watched: more of them where credentials are provisioned."""
-    watched = tuple(source.kind if kind is PLACEMENT_DECISION else kind for kind in WATCHED_KINDS)
+    watched = tuple(source.kind if kind is SOURCE.kind else kind for kind in WATCHED_KINDS)
     if not policy.provision:
         return watched
     tokens = (token_kind(name) for name in sorted({policy.account, ADDON_ACCOUNT}))

@@ -69,6 +69,8 @@ class FairSlots:
             self._hanging.update(part for part, _ in flow.shares())
             self._quick[flow] -= 1
             on_hang()
+            if self._postponed(flow):
+                self._end_postponed()
             self._grant()
 
         timer = asyncio.get_running_loop().call_later(QUICK_SECONDS, hang)
@@ -84,6 +86,8 @@ class FairSlots:
             self._grant()
 
     async def _acquire(self, flow: Flow) -> None:
+        if postponed := self._postponed(flow):
+            raise postponed
         granted = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(flow, deque()).append(granted)
         self._grant()
@@ -99,22 +103,23 @@ class FairSlots:
         """Give the free slots to the flows that wait, one after another."""
         self._quick += Counter()
         free, blocked = QUICK_SLOTS - self._quick.total(), 0
-        while len(self._waiting) > blocked:
+        while free > 0 and len(self._waiting) > blocked:
             flow = next(iter(self._waiting))
             queue = self._waiting.pop(flow)
-            postponed = self._postponed(flow)
-            if postponed:
-                while queue:
-                    _end(queue.popleft(), postponed)
-            elif free > 0 and self._quick[flow] < QUICK_OF_FLOW:
-                if _end(queue.popleft()):
-                    self._quick[flow] += 1
-                    free -= 1
-                blocked = 0
-            else:
+            if self._quick[flow] >= QUICK_OF_FLOW:
                 blocked += 1
+            elif _end(queue.popleft()):
+                self._quick[flow] += 1
+                free, blocked = free - 1, 0
             if queue:
                 self._waiting[flow] = queue
+
+    def _end_postponed(self) -> None:
+        """End the wait of every flow of which too many writes hang."""
+        for flow in [*self._waiting]:
+            if postponed := self._postponed(flow):
+                for granted in self._waiting.pop(flow):
+                    _end(granted, postponed)
 
     def _postponed(self, flow: Flow) -> Postponed | None:
         if all(self._hanging[part] < share for part, share in flow.shares()):

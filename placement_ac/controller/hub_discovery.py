@@ -11,16 +11,9 @@ import structlog
 from placement_ac.cache.tables import kinds_for
 from placement_ac.config.policy import hub_facts, needs_kueue_release
 from placement_ac.config.settings import Settings
-from placement_ac.core.api.constants import (
-    ACCOUNT,
-    MULTIKUEUE_CONFIG,
-    OPTIONAL_KINDS,
-    PERMISSION,
-    REQUIRED_KINDS,
-    Kind,
-    Resource,
-)
+from placement_ac.core.api.constants import ACCOUNT, MULTIKUEUE_CONFIG, PERMISSION, Kind, Resource
 from placement_ac.core.api.errors import ApiError
+from placement_ac.core.inputs.kinds import OPTIONAL_KINDS, REQUIRED_KINDS
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
 from placement_ac.core.inputs.rights import KueueRelease, parse_release
 from placement_ac.core.inputs.state import HubFacts

@@ -21,7 +21,7 @@ class KeyState:
     """The state of one key; times are seconds of a monotonic clock."""
 
     lasting: dict[Since, float] = field(default_factory=dict)
-    """What is so → when it began."""
+    """Each → when it began."""
     copies: dict[str, tuple[float, WorkerCopies]] = field(default_factory=dict)
     """MultiKueueCluster → when its cluster was queried for copies, and the result."""
     queues: dict[str, tuple[float, WorkerFacts]] = field(default_factory=dict)

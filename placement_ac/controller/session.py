@@ -16,16 +16,10 @@ from placement_ac.cache.listing import EVERYWHERE, Scope
 from placement_ac.cache.tables import kinds_for
 from placement_ac.config import policy
 from placement_ac.controller.build import SessionInputs, new_cache, new_reconciler
-from placement_ac.core.api.constants import (
-    KOPF_KINDS,
-    MULTIKUEUE_CLUSTER,
-    MULTIKUEUE_CONFIG,
-    WORKLOAD,
-    Kind,
-    Resource,
-)
+from placement_ac.core.api.constants import MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG, WORKLOAD, Kind, Resource
 from placement_ac.core.api.errors import ApiError, error_place
 from placement_ac.core.api.fields import get_str
+from placement_ac.core.inputs.kinds import KOPF_KINDS
 from placement_ac.core.inputs.state import Key
 from placement_ac.kube.client import Object
 from placement_ac.kube.informer import Informer, KopfInformer

@@ -5,24 +5,28 @@ from typing import Any
 import pytest
 
 from bench.__main__ import MEMORY, SIZES, Plan
-from bench.comparison import VARIANTS
 from bench.driver import FROM_THE_HUB
-from bench.measure import (
+from bench.processes import VARIANTS, named
+from bench.report import (
     Figures,
+    Row,
     bursts,
     cpu_per_1000,
+    draw_rows,
     growth,
     latencies,
     lists_per_kind,
-    named,
+    markdown,
     per_change,
     per_minute,
     pooled,
+    reference,
+    rows,
     spread,
     watched_kinds,
+    where_measured,
     writes,
 )
-from bench.report import Row, draw_rows, markdown, reference, rows, where_measured
 from bench.scene import MINE, NS, PER_CHECK, Scene, is_mine, objects
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,

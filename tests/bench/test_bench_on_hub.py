@@ -15,8 +15,7 @@ import pytest
 
 from bench.__main__ import QUICK
 from bench.driver import Where, hubs
-from bench.hubs import Ours, embedded_scene
-from bench.processes import usable
+from bench.processes import Ours, embedded_scene, usable
 from bench.scene import KINDS, NAMESPACE, Scene, body, clear, newest, prepare, refuse_what_is_in_use
 from placement_ac.core.api.constants import MANAGED_CLUSTER, MULTIKUEUE_CONFIG
 from placement_ac.kube.client import Client, Object

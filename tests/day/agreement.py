@@ -20,6 +20,7 @@ from kubectl_placement.status.model import CheckStatus
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import CLUSTER_DRAINING
 from placement_ac.core.api.decode import workload_with_job
+from placement_ac.core.inputs.kinds import WATCHED_KINDS
 from placement_ac.core.inputs.state import Key
 from placement_lab.standins.multikueue import objects as of
 from tests.day.rules import Rules
@@ -260,11 +261,11 @@ class Agreement:
 
     def _view(self) -> HubView:
         hub, served = self.world.hub, {}
-        objects: dict[Any, list[Any]] = {kind: [] for kind in constants.WATCHED_KINDS}
+        objects: dict[Any, list[Any]] = {kind: [] for kind in WATCHED_KINDS}
         for (kind, _, _), raw in hub.objects.items():
             objects.setdefault(kind, []).append(raw)
         objects[constants.WORKLOAD] = self.world.kueue.workloads()
         objects[constants.EVENT] = list(hub.kept_events.values())
-        served = {kind: kind.at(kind.versions[0]) for kind in constants.WATCHED_KINDS}
+        served = {kind: kind.at(kind.versions[0]) for kind in WATCHED_KINDS}
         dump = Dump({kind: tuple(found) for kind, found in objects.items()}, served, live=True)
         return HubView(dump, self.world.settings, datetime.fromtimestamp(self.world.kueue.now, UTC))

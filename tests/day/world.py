@@ -23,6 +23,7 @@ from placement_ac.core.api.constants import (
     TAINT_UNREACHABLE,
 )
 from placement_ac.core.api.objects import KueueObject
+from placement_ac.core.inputs.kinds import WATCHED_KINDS
 from placement_ac.core.inputs.queue_facts import FlavorQuota, QueueFacts, WorkerFacts
 from placement_lab.standins.multikueue import ALL_AT_ONCE, KueueSettings
 from placement_lab.standins.multikueue import objects as of
@@ -98,7 +99,7 @@ class World:
         self._chance = random.Random(seed)
         self._odds = Odds(random.Random(seed))
         policy = placement_policy(self.settings)
-        served = {kind: kind.at(kind.versions[0]) for kind in constants.WATCHED_KINDS}
+        served = {kind: kind.at(kind.versions[0]) for kind in WATCHED_KINDS}
         facts = hub_facts(self.settings, served, None, None)
         dispatcher = OUR_CONTROLLER if self.settings.dispatcher else ALL_AT_ONCE
         self.kueue = VirtualKueue(

@@ -44,6 +44,8 @@ from placement_ac.controller import hub_discovery, recorder, session
 from placement_ac.core.api import constants, decode, list_change, objects
 from placement_ac.core.credentials import named_secret, provisioned
 from placement_ac.core.credentials.cluster_profile import disallowed_server
+from placement_ac.core.dispatch.filters import FILTERS
+from placement_ac.core.dispatch.scores import SCORES
 from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningObjects, ProvisioningPolicy
 from placement_ac.core.kubeconfig.source import Unusable
 from placement_ac.core.selection import probe_schedule
@@ -117,6 +119,12 @@ def test_the_sources_of_credentials_in_their_order() -> None:
     assert [row[0] for row in rows] == list(constants.CREDENTIAL_METHODS)
     looked_for = re.findall(r"Secrets (\S+), then (\S+), in", rows[1][1])
     assert looked_for == [named_secret.secret_names("<cluster>")]
+
+
+def test_every_filter_and_score_of_the_dispatcher() -> None:
+    page = ROOT / "docs" / "dispatch.md"
+    assert [row[0] for row in table(page, "Filters")] == list(FILTERS)
+    assert {row[0] for row in table(page, "Scores and profiles")} == set(SCORES)
 
 
 def test_names_labels_and_annotations() -> None:

@@ -24,11 +24,8 @@ from kubectl_placement.status.queues import gpus_of
 from placement_ac.cli.documents import plain
 from placement_ac.config.settings import Settings
 from placement_ac.core.api import constants
-from placement_ac.core.api.constants import (
-    CLUSTER_QUEUE,
-    LOCAL_QUEUE,
-    Kind,
-)
+from placement_ac.core.api.constants import CLUSTER_QUEUE, LOCAL_QUEUE, Kind
+from placement_ac.core.inputs.kinds import WATCHED_KINDS
 from tests.support.builders import (
     NOW,
     Raw,
@@ -75,7 +72,7 @@ def view(*objects: Raw | list[Raw], live: bool = True, without: tuple[Kind, ...]
     flat = [one for part in objects for one in (part if isinstance(part, list) else [part])]
     dump = dump_of(flat)
     if live:
-        known = {kind: dump.of(kind) for kind in (*constants.WATCHED_KINDS, CLUSTER_QUEUE, LOCAL_QUEUE)}
+        known = {kind: dump.of(kind) for kind in (*WATCHED_KINDS, CLUSTER_QUEUE, LOCAL_QUEUE)}
         missing = tuple(MissingRight("list", kind) for kind in without)
         objects_ = known | dict.fromkeys(without, ())
         dump = Dump(objects_, dump.served, missing, live=True)
@@ -127,6 +124,7 @@ def test_all_that_hangs_on_a_check() -> None:
         message="all is well",
         stale=False,
         placement="kueue-system/p",
+        placement_exists=True,
         placement_says="",
         config="p",
         clusters=(

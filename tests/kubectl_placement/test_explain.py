@@ -22,10 +22,8 @@ from kubectl_placement.hub.kinds import (
 from placement_ac.cli.main import main
 from placement_ac.config.settings import Settings
 from placement_ac.core.api import constants
-from placement_ac.core.api.constants import (
-    CLUSTER_QUEUE,
-    LOCAL_QUEUE,
-)
+from placement_ac.core.api.constants import CLUSTER_QUEUE, LOCAL_QUEUE
+from placement_ac.core.inputs.kinds import WATCHED_KINDS
 from tests.kubectl_placement.explain_builders import (
     ALL,
     DROPPED,
@@ -161,9 +159,7 @@ def test_a_mass_loss_that_is_held() -> None:
 def blind(*kinds: constants.Kind, more: Sequence[Raw] = ()) -> PlacementView:
     """A hub on which some kinds may not be listed; `more`: objects that it has as well."""
     whole = dump(*ALL, more)
-    empty = dict.fromkeys(
-        (*constants.WATCHED_KINDS, CLUSTER_SET, SET_BINDING, CLUSTER_QUEUE, LOCAL_QUEUE), ()
-    )
+    empty = dict.fromkeys((*WATCHED_KINDS, CLUSTER_SET, SET_BINDING, CLUSTER_QUEUE, LOCAL_QUEUE), ())
     objects = {kind: of for kind, of in (empty | dict(whole.objects)).items() if kind not in kinds}
     missing = tuple(MissingRight("list", kind) for kind in kinds)
     view = HubView(

@@ -116,7 +116,7 @@ class Elements(HTMLParser):
 BRANCHES = {"hostile": pictures.hostile(), "large": pictures.large(), "nothing": pictures.nothing()}
 
 
-@pytest.mark.parametrize("branch", BRANCHES.values(), ids=BRANCHES)
+@pytest.mark.parametrize("check_status", BRANCHES.values(), ids=BRANCHES)
 def test_others_words_are_in_the_data_of_the_page_alone(check_status: CheckStatus) -> None:
     page, empty = (Elements(pictures.graph_page(statuses)) for statuses in ([check_status], []))
     assert page.found == empty.found

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bench.objects import fleet
+from bench.scene import fleet
 from kubectl_placement.cli.ui_feed import KINDS
 from kubectl_placement.hub.dump import dump_of
 from kubectl_placement.hub.hub_view import HubView

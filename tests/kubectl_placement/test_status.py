@@ -36,6 +36,7 @@ SHOWN = CheckStatus(
     message=GENERATED,
     stale=False,
     placement="kueue-system/placement-demo2",
+    placement_exists=True,
     placement_says="",
     config="placement-demo2",
     clusters=(
@@ -221,7 +222,7 @@ def test_what_has_no_room_comes_below(width: int, wide: bool, header: str, whys:
     assert [cell for cell in ("cluster1", "ClusterProfile", "23h", "False") if cell not in output] == []
 
 
-BARE = CheckStatus("bad", "Unknown", "", "", False, "", "", "", (), (), (), ())
+BARE = CheckStatus("bad", "Unknown", "", "", False, "", False, "", "", (), (), (), ())
 
 
 @pytest.mark.parametrize(
@@ -242,7 +243,7 @@ BARE = CheckStatus("bad", "Unknown", "", "", False, "", "", "", (), (), (), ())
         ),
         pytest.param(
             CheckStatus(
-                "c", "True", "Active", "", False, "ns/p", "it says so", "p",
+                "c", "True", "Active", "", False, "ns/p", True, "it says so", "p",
                 (
                     ClusterRow(
                         "a", "listed", running=None, waiting=None,

@@ -13,6 +13,7 @@ from kubectl_placement.status.model import CheckStatus, HeldRow, ListWrites
 from placement_ac.config.settings import Settings
 from placement_ac.core.api import constants
 from placement_ac.core.api.list_change import ANNOTATION, Change, ClusterChange, ListChange
+from placement_ac.core.inputs.kinds import WATCHED_KINDS
 from tests.support.builders import (
     NOW,
     Raw,
@@ -27,7 +28,7 @@ from tests.support.builders import (
     workload,
 )
 
-KINDS = (*constants.WATCHED_KINDS, *QUEUE_KINDS, constants.EVENT)
+KINDS = (*WATCHED_KINDS, *QUEUE_KINDS, constants.EVENT)
 
 
 def status(

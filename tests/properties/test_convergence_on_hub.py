@@ -24,8 +24,9 @@ from placement_ac.cache.store import Cache
 from placement_ac.controller.reconcile import Reconciler
 from placement_ac.controller.recorder import Recorder
 from placement_ac.controller.writer import Writer
-from placement_ac.core.api.constants import WATCHED_KINDS, Kind
+from placement_ac.core.api.constants import Kind
 from placement_ac.core.api.objects import KueueObject
+from placement_ac.core.inputs.kinds import WATCHED_KINDS
 from placement_ac.core.inputs.state import HubFacts, Key, WorkerCopies
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from placement_ac.cache.store import Cache
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import ACCOUNT, ADDON_ACCOUNT, MULTIKUEUE_CLUSTER, PERMISSION, SECRET
+from placement_ac.core.inputs.kinds import WATCHED_KINDS
 from placement_ac.core.inputs.state import HubFacts, Key
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.diff import Action, Apply, Delete
@@ -172,7 +173,7 @@ def test_whatever_is_changed_or_deleted_by_hand_the_keys_it_touches_are_enough(
         raw["metadata"]["uid"] += f"/{hub.version}"
         hub.put(raw)
         work(hub, world, show(hub, world, before, hub.objects[id_of(raw)]))
-    for kinds in ([MULTIKUEUE_CLUSTER], [SECRET, ACCOUNT, PERMISSION], constants.WATCHED_KINDS):
+    for kinds in ([MULTIKUEUE_CLUSTER], [SECRET, ACCOUNT, PERMISSION], WATCHED_KINDS):
         found = sorted((id_ for id_ in hub.objects if id_[0] in kinds), key=str)
         before = hub.objects.pop(data.draw(st.sampled_from(found)), None) if found else None
         work(hub, world, show(hub, world, before, None))

@@ -11,6 +11,8 @@ from typing import Any, Final, TypeVar
 NAME: Final = "placement-ac-real"
 """Of every object of these tests; another name is never written."""
 MULTIKUEUE: Final = f"{NAME}-multikueue"
+SECOND: Final = f"{NAME}-second"
+"""The other queue of the cohort."""
 QUEUES: Final = "kueue-system"
 JOBS: Final = "default"
 CHOSEN: Final = f"{NAME}.example.com/chosen"
@@ -26,7 +28,7 @@ Obj = dict[str, Any]
 
 
 class Timeout(AssertionError):
-    """What was waited for did not happen."""
+    """A wait has ended in vain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ class Fleet:
         return next((dict(found) for found in conditions if found["type"] == "Active"), {})
 
     def state(self) -> Obj:
-        """What a failed step shows."""
+        """Return the state that a failed step shows."""
         decisions = self.hub.get(
             "placementdecisions", f"--namespace={QUEUES}", f"--selector={_OCM}/placement={NAME}"
         )
@@ -106,7 +108,7 @@ class Fleet:
 
     def workloads(self) -> list[Obj]:
         items = self.hub.get("workloads.kueue.x-k8s.io", f"--namespace={JOBS}")["items"]
-        return [item for item in items if item["spec"].get("queueName") == NAME]
+        return [item for item in items if item["spec"].get("queueName") in (NAME, SECOND)]
 
     def workload_of(self, job: str) -> Obj:
         owned = (w for w in self.workloads() if job in (o["name"] for o in _owners(w)))
@@ -152,14 +154,14 @@ class Fleet:
 
     # -- jobs
 
-    def submit(self, name: str) -> None:
-        self.hub.apply(_job(name))
+    def submit(self, name: str, *, cpu: int = 1, queue: str = NAME) -> None:
+        self.hub.apply(_job(name, cpu, queue))
 
     def runs(self) -> dict[str, dict[str, str]]:
         """Return job → cluster → the uid of its Job there, of all that are not suspended and not deleted."""
         found: dict[str, dict[str, str]] = {}
         for cluster, worker in self.workers.items():
-            for job in worker.get("jobs", f"--namespace={JOBS}", f"--selector={_QUEUE}={NAME}")["items"]:
+            for job in worker.get("jobs", f"--namespace={JOBS}", f"--selector={_OURS}")["items"]:
                 if job["spec"].get("suspend") is False and not _finished(job):
                     found.setdefault(job["metadata"]["name"], {})[cluster] = job["metadata"]["uid"]
         return found
@@ -198,13 +200,13 @@ class Fleet:
     def clear(self) -> None:
         """Remove whatever these tests have made."""
         for cluster in (self.hub, *self.workers.values()):
-            cluster.delete("jobs", f"--namespace={JOBS}", f"--selector={_QUEUE}={NAME}")
+            cluster.delete("jobs", f"--namespace={JOBS}", f"--selector={_OURS}")
         until(lambda: not self.workloads(), self.seconds, self.state)
         self.hub.delete(f"admissioncheck/{NAME}", f"admissioncheck/{MULTIKUEUE}")
         self.hub.delete(f"placement/{NAME}", f"managedclustersetbinding/{_SET}", f"--namespace={QUEUES}")
         for cluster in (self.hub, *self.workers.values()):
-            cluster.delete(f"localqueue/{NAME}", f"--namespace={JOBS}")
-            cluster.delete(f"clusterqueue/{NAME}", f"resourceflavor/{NAME}")
+            cluster.delete(f"localqueue/{NAME}", f"localqueue/{SECOND}", f"--namespace={JOBS}")
+            cluster.delete(f"clusterqueue/{NAME}", f"clusterqueue/{SECOND}", f"resourceflavor/{NAME}")
         for name in self.names:
             self.hub.delete(f"addonplacementscore/{NAME}", f"--namespace={name}")
             self.label(name, **{CHOSEN: None, GPU: None})
@@ -215,6 +217,7 @@ class Fleet:
 _OCM: Final = "cluster.open-cluster-management.io"
 _KUEUE: Final = "kueue.x-k8s.io"
 _QUEUE: Final = f"{_KUEUE}/queue-name"
+_OURS: Final = f"{_QUEUE} in ({NAME},{SECOND})"
 _SET: Final = "global"
 
 
@@ -279,27 +282,36 @@ def _checks() -> tuple[Obj, ...]:
 
 
 def _queues(*, with_checks: bool) -> tuple[Obj, ...]:
+    """Two queues; a worker's share 4 CPUs in a cohort, the hub's have room for whatever waits."""
     version = {"apiVersion": f"{_KUEUE}/v1beta2"}
-    quota = [{"name": "cpu", "nominalQuota": "4"}, {"name": "memory", "nominalQuota": "8Gi"}]
+    quota = [
+        {"name": "cpu", "nominalQuota": "16" if with_checks else "2"},
+        {"name": "memory", "nominalQuota": "8Gi"},
+    ]
     group = {"coveredResources": ["cpu", "memory"], "flavors": [{"name": NAME, "resources": quota}]}
     spec: Obj = {"namespaceSelector": {}, "resourceGroups": [group]}
     if with_checks:
         spec["admissionChecksStrategy"] = {"admissionChecks": [{"name": MULTIKUEUE}, {"name": NAME}]}
-    return (
-        {**version, "kind": "ResourceFlavor", **_meta(NAME)},
-        {**version, "kind": "ClusterQueue", **_meta(NAME), "spec": spec},
-        {**version, "kind": "LocalQueue", **_meta(NAME, JOBS), "spec": {"clusterQueue": NAME}},
+    else:
+        spec |= {"cohortName": NAME, "preemption": {"reclaimWithinCohort": "Any"}}
+    queues = (
+        ({**version, "kind": "ClusterQueue", **_meta(name), "spec": spec} for name in (NAME, SECOND)),
+        (
+            {**version, "kind": "LocalQueue", **_meta(name, JOBS), "spec": {"clusterQueue": name}}
+            for name in (NAME, SECOND)
+        ),
     )
+    return {**version, "kind": "ResourceFlavor", **_meta(NAME)}, *queues[0], *queues[1]
 
 
-def _job(name: str) -> Obj:
+def _job(name: str, cpu: int, queue: str) -> Obj:
     container = {
         "name": "waits",
         "image": IMAGE,
         "command": ["sh", "-c", f"until [ -e {THE_END} ]; do sleep 1; done"],
-        "resources": {"requests": {"cpu": "1", "memory": "64Mi"}},
+        "resources": {"requests": {"cpu": str(cpu), "memory": "64Mi"}},
     }
-    meta = {"name": name, "namespace": JOBS, "labels": {_QUEUE: NAME}}
+    meta = {"name": name, "namespace": JOBS, "labels": {_QUEUE: queue}}
     template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
     spec = {"parallelism": 1, "completions": 1, "suspend": True, "template": template}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec}

@@ -17,6 +17,7 @@ from tests.real.clusters import (
     NAME,
     QUEUES,
     SCORE,
+    SECOND,
     T4,
     Cluster,
     Fleet,
@@ -174,3 +175,22 @@ def _may(worker: Cluster, *words: str) -> bool:
         if str(problem).endswith(": "):  # exit code 1 and no message: "no"
             return False
         raise
+
+
+def test_a_job_takes_its_queues_quota_back_on_a_full_worker(prepared: Fleet) -> None:
+    """With Kueue 0.20, the hub opens the preemption gate of one copy: that needs `update` on its status."""
+    prepared.select({}, {})
+    prepared.wait_for_list(*prepared.names)
+    borrowing = [f"real-borrows-{number}" for number in range(len(prepared.names))]
+    for name in borrowing:
+        prepared.submit(name, cpu=4)
+    before = {prepared.wait_for_start(name)[0]: name for name in borrowing}
+    assert len(before) == len(borrowing), "each worker is full"
+    prepared.submit("real-reclaims", cpu=2, queue=SECOND)
+    place, _ = prepared.wait_for_start("real-reclaims")
+    until(lambda: len(prepared.runs()) == len(borrowing), prepared.seconds, prepared.state)
+    assert {*borrowing, "real-reclaims"} - set(prepared.runs()) == {before[place]}, "one job has made room"
+    prepared.end("real-reclaims")
+    for name in borrowing:
+        prepared.wait_for_start(name)
+        prepared.end(name)

@@ -34,6 +34,7 @@ def check_status(name: str = "demo", **rest: Any) -> CheckStatus:
         message="the MultiKueueConfig is generated",
         stale=False,
         placement=f"kueue-system/{name}",
+        placement_exists=True,
         placement_says="",
         config=name,
         clusters=(),
@@ -88,7 +89,9 @@ def every_state() -> CheckStatus:
 
 def nothing() -> CheckStatus:
     """A check whose Placement does not exist."""
-    return check_status("lonely", active="Unknown", reason="", placement="nix", config="", stale=True)
+    return check_status(
+        "lonely", active="Unknown", reason="", placement="nix", placement_exists=False, config="", stale=True
+    )
 
 
 def hostile() -> CheckStatus:

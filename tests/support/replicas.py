@@ -54,6 +54,7 @@ class Replica:
         *,
         log: IO[bytes] | None = None,
         environment: Mapping[str, str] | None = None,
+        program: str = "placement_ac",
         **settings: str,
     ) -> None:
         options = [f"--{key.replace('_', '-')}={value}" for key, value in (AT_ONCE | settings).items()]
@@ -61,7 +62,8 @@ class Replica:
         self.name = name
         self._log = log
         self._environment = environment or {}
-        self._command = [sys.executable, "-m", "placement_ac", "run", f"--kubeconfig={path}", *options]
+        self.kubeconfig = path
+        self._command = [sys.executable, "-m", program, "run", f"--kubeconfig={path}", *options]
 
     def __enter__(self) -> Self:
         self.start()

@@ -26,6 +26,7 @@ from placement_ac.core.api import constants, decode
 from placement_ac.core.api.constants import KUEUE_ADMISSION, WORKLOAD, Kind, Resource
 from placement_ac.core.api.errors import ApiError, Conflict, NotFound, Unavailable
 from placement_ac.core.api.objects import KueueObject
+from placement_ac.core.inputs.kinds import WATCHED_KINDS
 from placement_ac.core.inputs.state import HubFacts, Key, PlacementPolicy, WorkerCopies
 from placement_ac.core.plan.diff import Apply, SetCondition
 from placement_ac.kube.informer import RELIST_SECONDS
@@ -532,7 +533,7 @@ class _Life:
         self._dispatches = policy.dispatcher
         self.metrics = Metrics(leading=lambda: True)
         client: Any = VirtualClient(hub, odds)  # VirtualClient has the used part of `kube.Client`
-        served = {kind: kind.at(kind.versions[0]) for kind in constants.WATCHED_KINDS}
+        served = {kind: kind.at(kind.versions[0]) for kind in WATCHED_KINDS}
         self._reconciler = Reconciler(
             self._cache,
             Writer(client, served, self._wrote, self.metrics, monotonic=self._loop.time),
@@ -565,7 +566,7 @@ class _Life:
     async def _list(self) -> None:
         """List every kind, and again every RELIST_SECONDS."""
         while True:
-            for kind in constants.WATCHED_KINDS:
+            for kind in WATCHED_KINDS:
                 await asyncio.sleep(self._odds.event())
                 items, version = self._hub.items(kind)
                 await asyncio.sleep(self._odds.event())

@@ -132,6 +132,15 @@ def test_it_follows_the_hub(look: Open, admin: Driver) -> None:
     assert seen.page.locator("#checks .check").count() == 1
 
 
+def test_where_nothing_scores_there_is_no_score(look: Open, admin: Driver) -> None:
+    """As in `status`."""
+    seen = look()
+    scores = seen.page.locator("#clusters td[data-label=Score]")
+    assert scores.all_inner_texts() == ["90", "30"]
+    admin.decide("p", "a", "b")
+    eventually(scores.all_inner_texts, ["-", "-"])
+
+
 def test_what_changes_is_marked_unless_motion_is_reduced(look: Open, admin: Driver) -> None:
     moving, still = look(), look(reduced_motion="reduce")
     running = "document.getAnimations().length"

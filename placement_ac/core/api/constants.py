@@ -94,32 +94,6 @@ def token_kind(account: str) -> Kind:
     return SECRET._replace(only=account)
 
 
-REQUIRED_KINDS: Final = (
-    ADMISSION_CHECK,
-    MULTIKUEUE_CONFIG,
-    MULTIKUEUE_CLUSTER,
-    PLACEMENT,
-    PLACEMENT_DECISION,
-    SECRET,
-    WORKLOAD,
-)
-OPTIONAL_KINDS: Final = (CLUSTER_PROFILE, PLACEMENT_SCORE, MANAGED_CLUSTER)
-"""Kinds that a hub need not serve: it has no such objects then."""
-WATCHED_KINDS: Final = REQUIRED_KINDS + OPTIONAL_KINDS
-KOPF_KINDS: Final = (
-    ADMISSION_CHECK,
-    MULTIKUEUE_CONFIG,
-    PLACEMENT,
-    PLACEMENT_DECISION,
-    ACCOUNT,
-    PERMISSION,
-)
-"""Kinds that kopf follows; an informer follows the others.
-
-Of those there may be very many, or (ClusterProfile) they hold anything: kopf ends at an object that is nested
-1,000 levels deep.
-"""
-
 OUR_CONTROLLER: Final = "open-cluster-management.io/placement"
 """`AdmissionCheck.spec.controllerName` of the checks that this controller answers."""
 MULTIKUEUE_CONTROLLER: Final = "kueue.x-k8s.io/multikueue"

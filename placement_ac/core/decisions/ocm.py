@@ -106,7 +106,7 @@ def decide(
     foreign = [one for one in labelled if one not in owned]
     return Decisions(
         placement=placement.meta if placement else None,
-        by="OCM",
+        by=OCM.name,
         clusters=clusters,
         ranked_by=by,
         scored=frozenset(
@@ -329,4 +329,4 @@ def _score(scores: Scores | None, prioritizer: AddOnPrioritizer, now: datetime) 
     return scores.values.get(prioritizer.score_name, 0)
 
 
-OCM: Final = DecisionSource(PLACEMENT_DECISION, read, confirmed, decide)
+OCM: Final = DecisionSource("OCM", PLACEMENT_DECISION, read, confirmed, decide)

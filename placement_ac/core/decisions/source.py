@@ -49,7 +49,7 @@ class Decisions:
     placement: Meta | None = None
     """The Placement; None: there is none."""
     by: str = ""
-    """Who decides."""
+    """The source's name."""
     clusters: tuple[RankedCluster, ...] = ()
     """Every selected cluster once, the best first."""
     ranked_by: RankedBy = "groups"
@@ -107,6 +107,8 @@ class Decision(NamedTuple):
 class DecisionSource(NamedTuple):
     """A source of decisions: the kind of its objects, and how they are read."""
 
+    name: str
+    """Who decides, as texts call it."""
     kind: Kind
     read: Callable[[Obj], Decision]
     """Returns an object of that kind; a shape that does not fit is a finding, never an exception."""

@@ -1,5 +1,5 @@
 """
-The states of a cluster that drains, as one ordered table: state, when, and what it asks for.
+The states of a cluster that drains, as one ordered table: state, when, what it asks for, and when it ends.
 
 Pure. The first rule that holds counts; each snapshot alone decides. docs/draining.md shows
 the same table, with the gate and the reason in the condition from `DrainState`. It matters most that no job
@@ -29,9 +29,9 @@ from placement_ac.core.selection.selection import soonest
 
 def state_of(leaving: LeavingCluster) -> DrainStep:
     """Return the state of the cluster, and what it asks for."""
-    state, _, ask = next(rule for rule in RULES if rule.when(leaving))
+    rule = next(rule for rule in RULES if rule.holds(leaving))
     detail = leaving.obstacle if leaving.running else leaving.report.problem
-    return ask(leaving, DrainStep(leaving.cluster, leaving.name, state, detail, leaving.settles_in))
+    return rule.ask(leaving, DrainStep(leaving.cluster, leaving.name, rule.state, detail, leaving.settles_in))
 
 
 # -- what it asks for
@@ -132,37 +132,175 @@ def stand_by(it: LeavingCluster, step: DrainStep) -> DrainStep:
 
 
 class Rule(NamedTuple):
-    """A state, when a cluster is in it, and what it asks for: questions, ages and writes."""
+    """A state, when a cluster is in it, and what it asks for: questions, ages and writes.
+
+    The texts are those of docs/draining.md; like the conditions, they assume that no rule above holds.
+    """
 
     state: DrainState
-    when: Callable[[LeavingCluster], object]
+    when: str
+    holds: Callable[[LeavingCluster], object]
     ask: Callable[[LeavingCluster, DrainStep], DrainStep]
+    ends_when: str
 
 
 # Order matters: a rule may assume that none above it holds.
 RULES: Final = (
-    Rule(DrainState.UNLISTED, lambda it: it.is_lost, report_loss),
-    Rule(DrainState.UNREACHABLE, lambda it: it.cluster in it.snapshot.fleet.unreachable, nothing),
-    Rule(DrainState.SETTLING, lambda it: it.settles_in and not it.running, nothing),
-    Rule(DrainState.WITHOUT_OUR_CHECK, lambda it: it.needs_gate and not it.is_gated, nothing),
-    Rule(DrainState.GATE_REOPENED, lambda it: it.needs_gate and it.reopened, nothing),
-    Rule(DrainState.CANNOT_SEND_BACK, lambda it: it.sends_back and it.obstacle, ask_later),
-    Rule(DrainState.SENDING_BACK, lambda it: it.sends_back and it.passes_gate, send_back_running),
-    Rule(DrainState.SEND_BACK_DUE, lambda it: it.sends_back and not it.must_be_asked, close_gate),
-    Rule(DrainState.RUNNING, lambda it: it.running, wait_for_jobs),
-    Rule(DrainState.CLEANING_UP, lambda it: it.is_just_idle, confirm_quiet),
-    Rule(DrainState.DISCONNECTED, lambda it: it.snapshot.workloads and it.is_disconnected, nothing),
-    Rule(DrainState.NOT_ANSWERING, lambda it: it.snapshot.workloads and it.report.problem, ask_later),
-    Rule(DrainState.WAITING, lambda it: it.to_take_back, take_back_waiting),
-    Rule(DrainState.TAKING_BACK, lambda it: it.passes_gate and not it.is_taken_back, keep_gate_closed),
-    Rule(DrainState.PLACED_ELSEWHERE, lambda it: it.copies_placed_elsewhere, leave_gate_open),
-    Rule(DrainState.WITHOUT_OUR_CHECK, lambda it: it.copies_without_our_check, leave_gate_open),
-    Rule(DrainState.ASKING, lambda it: it.nears_gate and it.must_be_asked, ask),
-    Rule(DrainState.CLOSING, lambda it: it.nears_gate, close_gate),
-    Rule(DrainState.COPY_FOUND, lambda it: it.copies, make_ready),
-    Rule(DrainState.STANDING_BY, lambda it: it.stands_by, stand_by),
-    Rule(DrainState.QUIET, lambda it: not it.is_confirmed_quiet, confirm_quiet),
-    Rule(DrainState.UNLISTED, lambda _: True, keep_standby),
+    Rule(
+        DrainState.UNLISTED,
+        "its ManagedCluster is deleted",
+        lambda it: it.is_lost,
+        report_loss,
+        "the list is written without it; a second later the gate opens",
+    ),
+    Rule(
+        DrainState.UNREACHABLE,
+        "OCM cannot reach it (taint `unreachable`)",
+        lambda it: it.cluster in it.snapshot.fleet.unreachable,
+        nothing,
+        "OCM takes the taint `unreachable` away, or the ManagedCluster is deleted",
+    ),
+    Rule(
+        DrainState.SETTLING,
+        "no job runs there, and the selection changed again within `--settle`",
+        lambda it: it.settles_in and not it.running,
+        nothing,
+        "the selection has been the same for `--settle`; then the gate is closed",
+    ),
+    Rule(
+        DrainState.WITHOUT_OUR_CHECK,
+        "a job that is to be sent back, or one that waits there, does not carry placement-ac's check",
+        lambda it: it.needs_gate and not it.is_gated,
+        nothing,
+        "they have finished",
+    ),
+    Rule(
+        DrainState.GATE_REOPENED,
+        "the gate was closed for too long",
+        lambda it: it.needs_gate and it.reopened,
+        nothing,
+        "a minute has passed",
+    ),
+    Rule(
+        DrainState.CANNOT_SEND_BACK,
+        "jobs are to be sent back (deadline, or `Immediate`), but the cluster does not answer, or Kueue is"
+        " not connected to it",
+        lambda it: it.sends_back and it.obstacle,
+        ask_later,
+        "the cluster answers, and Kueue is connected to it",
+    ),
+    Rule(
+        DrainState.SENDING_BACK,
+        "jobs are to be sent back, and the gate is closed",
+        lambda it: it.sends_back and it.passes_gate,
+        send_back_running,
+        "Kueue has taken them back",
+    ),
+    Rule(
+        DrainState.SEND_BACK_DUE,
+        "jobs are to be sent back, and the cluster has reported its copies",
+        lambda it: it.sends_back and not it.must_be_asked,
+        close_gate,
+        "the gate has been closed; then they are sent back",
+    ),
+    Rule(
+        DrainState.RUNNING,
+        "jobs run there",
+        lambda it: it.running,
+        wait_for_jobs,
+        "the last of them ends, the deadline passes, or the policy is `Immediate`",
+    ),
+    Rule(
+        DrainState.CLEANING_UP,
+        "the last Workload of the config has just ended (without the stable list)",
+        lambda it: it.is_just_idle,
+        confirm_quiet,
+        "2 s have passed since the last Workload of the config ended",
+    ),
+    Rule(
+        DrainState.DISCONNECTED,
+        "Kueue is not connected to it",
+        lambda it: it.snapshot.workloads and it.is_disconnected,
+        nothing,
+        "Kueue is connected to it",
+    ),
+    Rule(
+        DrainState.NOT_ANSWERING,
+        "it could not be asked for its copies",
+        lambda it: it.snapshot.workloads and it.report.problem,
+        ask_later,
+        "it reports its copies; it is asked every 15 s",
+    ),
+    Rule(
+        DrainState.WAITING,
+        "the gate is closed, and Workloads are `Ready`; with the dispatcher: Workloads are nominated there",
+        lambda it: it.to_take_back,
+        take_back_waiting,
+        "they are placed, or sent back after `--waiting-grace`",
+    ),
+    Rule(
+        DrainState.TAKING_BACK,
+        "the gate is closed, and a Workload that was sent back is not yet `Pending`",
+        lambda it: it.passes_gate and not it.is_taken_back,
+        keep_gate_closed,
+        "Kueue has set every Workload that was sent back to `Pending`",
+    ),
+    Rule(
+        DrainState.PLACED_ELSEWHERE,
+        "it holds copies of Workloads that run elsewhere",
+        lambda it: it.copies_placed_elsewhere,
+        leave_gate_open,
+        "Kueue has removed these copies",
+    ),
+    Rule(
+        DrainState.WITHOUT_OUR_CHECK,
+        "it holds copies of Workloads without placement-ac's check",
+        lambda it: it.copies_without_our_check,
+        leave_gate_open,
+        "they have finished",
+    ),
+    Rule(
+        DrainState.ASKING,
+        "the gate is open, and the cluster has not reported its copies lately",
+        lambda it: it.nears_gate and it.must_be_asked,
+        ask,
+        "the cluster has reported its copies; then the gate is closed",
+    ),
+    Rule(
+        DrainState.CLOSING,
+        "the gate is open, and the cluster has reported its copies",
+        lambda it: it.nears_gate,
+        close_gate,
+        "the gate has been closed",
+    ),
+    Rule(
+        DrainState.COPY_FOUND,
+        "it holds copies of Workloads that run nowhere",
+        lambda it: it.copies,
+        make_ready,
+        "Kueue records the Workload, which is `Ready` for 3 s, or it is sent back once more",
+    ),
+    Rule(
+        DrainState.STANDING_BY,
+        "with the stable list: it may stand by",
+        lambda it: it.stands_by,
+        stand_by,
+        "it is selected again, `--unlist-after` has passed, its slot is needed, or its credentials are gone",
+    ),
+    Rule(
+        DrainState.QUIET,
+        "nothing has been there for less than 2 s, or it has not reported its copies since",
+        lambda it: not it.is_confirmed_quiet,
+        confirm_quiet,
+        "after 2 s the cluster is asked again, and reports no copy",
+    ),
+    Rule(
+        DrainState.UNLISTED,
+        "otherwise",
+        lambda _: True,
+        keep_standby,
+        "the list is written without it; a second later the gate opens",
+    ),
 )
 
 

@@ -13,6 +13,7 @@ from placement_ac.core.api.objects import Workload
 from placement_ac.core.inputs.state import NOTHING, EventIntent, Since, Snapshot
 
 _NOTHING_RUNS: Final = "nothing runs there any more"
+_JOBS_RUN: Final = "Workloads run there"
 
 
 @unique
@@ -30,9 +31,14 @@ class DrainState(Enum):
         state.message, state.closes_gate = message, closes_gate
         return state
 
-    RUNNING = ("Workloads run there", False)
-    SEND_BACK_DUE = ("Workloads run there", True)
-    CANNOT_SEND_BACK = ("Workloads run there; {}", False)
+    @property
+    def waits_for_jobs(self) -> bool:
+        """Whether the reason is that Workloads run there: an event says how many."""
+        return self.message.startswith(_JOBS_RUN)
+
+    RUNNING = (_JOBS_RUN, False)
+    SEND_BACK_DUE = (_JOBS_RUN, True)
+    CANNOT_SEND_BACK = (f"{_JOBS_RUN}; {{}}", False)
     SENDING_BACK = ("its Workloads are sent back", True)
     WAITING = ("Workloads wait there", True)
     ASKING = (_NOTHING_RUNS, False)

@@ -247,14 +247,21 @@ FRAMEWORKS: Final[Mapping[str, Framework]] = {
 }
 """Shipped: config/components/manager/controller_manager_config.yaml, from 0.8.0 on."""
 
-PREEMPTION: Final = RightsRequirement(("workloads/status",), ("update",), VersionRange("0.17"), _WORKLOAD)
+PREEMPTION_RIGHT: Final = Right(KUEUE, "workloads", "status", "update")
 """To open the preemption gates of a copy (MultiKueueOrchestratedPreemption). A worker without it connects and
 runs jobs, so it is used, with a warning."""
 
 GATES: Final[Mapping[str, FeatureGate]] = {
     _ELASTIC: FeatureGate(VersionRange("0.18")),
     _SPEC_SYNC: FeatureGate(VersionRange("0.18.5, 0.19.1")),
-    "MultiKueueOrchestratedPreemption": FeatureGate(VersionRange("0.20"), (PREEMPTION,)),
+    "MultiKueueOrchestratedPreemption": FeatureGate(
+        VersionRange("0.20"),
+        (
+            RightsRequirement(
+                (PREEMPTION_RIGHT.rule_resource,), (PREEMPTION_RIGHT.verb,), VersionRange("0.17"), _WORKLOAD
+            ),
+        ),
+    ),
     "MultiKueueManagerQuotaAutomation": FeatureGate(
         VersionRange(""),
         (
@@ -268,7 +275,6 @@ GATES: Final[Mapping[str, FeatureGate]] = {
     ),
 }
 """Defaults: pkg/features/kube_features.go; of 0.20 by its changelog (16235)."""
-PREEMPTION_RIGHT: Final = Right(KUEUE, "workloads", "status", "update")
 
 
 def parse_release(text: str) -> KueueRelease | None:

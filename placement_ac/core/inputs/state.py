@@ -138,7 +138,7 @@ class PlacementPolicy:
 
 
 class SinceKind(StrEnum):
-    """What has an age; the comment gives its subject."""
+    """Things with an age; the comment gives the subject."""
 
     REMOVAL_UNSETTLED = auto()  # a listed cluster that would go, though OCM has not settled it
     DECISIONS_DISAGREE = auto()  # decisions do not fit together, and their source will put that right
@@ -164,8 +164,8 @@ class SinceKind(StrEnum):
     RETAINED = auto()  # a MultiKueueCluster that is no longer listed
     LIST_ORDER = auto()  # the names of the list in their order
     NO_CLUSTER = auto()  # uid of a Workload with quota that no cluster can take
-    JUDGED = auto()  # uid/count of a Workload that was judged, while there are too many for one plan
-    NOMINATION_ROUND = auto()  # uid/count of a Workload's nominations
+    JUDGED = auto()  # uid of a Workload that was judged, while there are too many for one plan; how often
+    NOMINATION_ROUND = auto()  # uid of a Workload; the number of clusters that it is nominated to
     FACTS_AWAITED = auto()  # a MultiKueueCluster whose worker is asked for its queues, and has not answered
     DISCONNECTED = auto()  # a listed MultiKueueCluster to which Kueue has lost its connection
     CLUSTERS_UNUSABLE = auto()  # the message of an event about unusable clusters
@@ -176,6 +176,8 @@ class Since(NamedTuple):
 
     kind: SinceKind
     subject: str = ""
+    number: int = 0
+    """With another number, it is another age."""
 
 
 Ages = Mapping[Since, float]
@@ -455,6 +457,6 @@ class Plan:
     config_events: Callable[[], tuple[EventIntent, ...]] = field(default=tuple, compare=False)
     """Returns the events about the write of the list: called after it was written."""
     lasting: frozenset[Since] = frozenset()
-    """What lasts: the next snapshot gives the age of each."""
+    """Those that last: the next snapshot gives the age of each."""
     requeue_after: float | None = None
     """Seconds after which the answer may change although nothing happens; None: it will not."""

@@ -35,7 +35,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.list_change import Change, ClusterChange, ListChange
 from placement_ac.core.api.objects import KueueObject, Workload
 from placement_ac.core.api.text import and_more, count_text, duration_text, joined
-from placement_ac.core.draining.state import DrainState, DrainStep
+from placement_ac.core.draining.state import DrainStep
 from placement_ac.core.inputs.state import (
     EventIntent,
     Plan,
@@ -56,9 +56,6 @@ WORKLOAD_EVENTS_MAX: Final = 20
 """So many Workloads get an event of their own at once; the event on the check names all."""
 LAST_SHARE: Final = 0.1
 """Of its life: OCM renews a token when a fifth of it is left, so with a tenth left nobody does."""
-
-RUNNING_STATES: Final = (DrainState.RUNNING, DrainState.SEND_BACK_DUE, DrainState.CANNOT_SEND_BACK)
-"""States in which an event says how many Workloads run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +244,7 @@ def _drained(targets: TargetClusters, names: Collection[str]) -> EventIntent | N
 def _drain_message(targets: TargetClusters, step: DrainStep) -> str:
     """Return why a cluster is still listed; where Workloads run, how many."""
     running = len(targets.workloads.running.get(step.name, ()))
-    if not running or step.state not in RUNNING_STATES:
+    if not running or not step.state.waits_for_jobs:
         return step.message
     return f"{count_text(running, 'Workload')} {'runs' if running == 1 else 'run'} there"
 

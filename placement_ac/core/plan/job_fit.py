@@ -86,7 +86,7 @@ class JobFit:
 
 def round_since(workload: Workload) -> Since:
     """Return since when a Workload's last round has lasted."""
-    return Since(SinceKind.NOMINATION_ROUND, f"{workload.meta.uid}/{len(workload.nominated)}")
+    return Since(SinceKind.NOMINATION_ROUND, workload.meta.uid, len(workload.nominated))
 
 
 def round_left(snapshot: Snapshot, workload: Workload) -> float:

@@ -49,7 +49,7 @@ def turn(snapshot: Snapshot, workloads: Sequence[Workload], cost: Cost) -> Turn:
     return Turn(
         frozenset(deferred),
         frozenset(
-            _since(workload.meta.uid, times[workload.meta.uid])
+            Since(SinceKind.JUDGED, workload.meta.uid, times[workload.meta.uid])
             for workload in workloads
             if workload.meta.uid in times
         ),
@@ -57,11 +57,7 @@ def turn(snapshot: Snapshot, workloads: Sequence[Workload], cost: Cost) -> Turn:
     )
 
 
-def _since(uid: str, number: int) -> Since:
-    return Since(SinceKind.JUDGED, f"{uid}/{number}")
-
-
 def _last_judged(snapshot: Snapshot) -> dict[str, tuple[float, int]]:
     """Return uid → how long ago it was judged, and how often it has been."""
-    parts = ((subject.rpartition("/"), age) for subject, age in snapshot.ages(SinceKind.JUDGED).items())
-    return {uid: (age, int(number)) for (uid, _, number), age in parts}
+    ages = snapshot.all_ages.items()
+    return {since.subject: (age, since.number) for since, age in ages if since.kind is SinceKind.JUDGED}

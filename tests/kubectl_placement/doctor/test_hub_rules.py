@@ -4,9 +4,11 @@ import base64
 import copy
 import functools
 import json
+import pkgutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,10 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from kubectl_placement import doctor
 from kubectl_placement.cli.doctor import KINDS
-from kubectl_placement.doctor.finding import Finding, Level
+from kubectl_placement.doctor import worker_rules
+from kubectl_placement.doctor.finding import DoctorRule, Finding, Level
 from kubectl_placement.doctor.hub_rules import RULES, examine_hub
 from kubectl_placement.doctor.setup import HubSetup
 from kubectl_placement.hub.controller_settings import find_settings
@@ -99,6 +103,13 @@ def levels(findings: tuple[Finding, ...]) -> dict[str, Level]:
 def test_on_a_hub_that_is_set_up_right_every_line_is_ok() -> None:
     assert [one for one in of_the_healthy_hub() if one.level is not Level.OK or one.fix] == []
     assert [one.check for one in of_the_healthy_hub()] == [rule.check for rule in RULES]
+
+
+def test_every_rule_is_in_a_table() -> None:
+    names = (module.name for module in pkgutil.iter_modules(doctor.__path__))
+    modules = [vars(import_module(f"{doctor.__name__}.{name}")) for name in names]
+    rules = {value.check for module in modules for value in module.values() if isinstance(value, DoctorRule)}
+    assert rules == {rule.check for rule in (*RULES, *worker_rules.RULES)}
 
 
 def test_so_it_is_in_a_dump_of_it() -> None:

@@ -21,9 +21,9 @@ from placement_ac.core.api.constants import (
     PLACEMENT,
     PLACEMENT_DECISION,
     SECRET,
-    WATCHED_KINDS,
     token_kind,
 )
+from placement_ac.core.inputs.kinds import WATCHED_KINDS
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
 from placement_ac.core.inputs.state import HubFacts, Key, PlacementCluster, Since, SinceKind
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable

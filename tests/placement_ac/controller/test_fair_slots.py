@@ -113,3 +113,31 @@ def test_who_is_cancelled_while_it_waits_leaves_nothing() -> None:
         assert (writers.began[P_A], now() > 0) == (32, True)
 
     play(story)
+
+
+class Looked:
+    """A Placement whose waiting writes count how often they are looked at."""
+
+    times = 0
+
+    def __hash__(self) -> int:
+        Looked.times += 1
+        return id(self)
+
+
+def test_a_write_does_not_look_at_all_that_wait() -> None:
+    """A thousand Placements write at a start: looking at each for each would stop the event loop."""
+
+    async def story(writers: Writers) -> None:
+        for _ in range(500):
+            writers.start(Flow(Looked()), 0.1)
+        await asyncio.sleep(0)
+        Looked.times = 0
+        for _ in range(10):
+            writers.start(Flow(Looked()), 0.1)
+        await asyncio.sleep(0)
+        assert Looked.times < 500
+        await asyncio.sleep(2.0)
+        assert writers.began.total() == 510
+
+    play(story)

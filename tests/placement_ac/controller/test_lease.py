@@ -13,7 +13,7 @@ import pytest
 
 from placement_ac.config.settings import Settings
 from placement_ac.controller.lease import Lease
-from placement_ac.core.api.constants import KOPF_KINDS
+from placement_ac.core.inputs.kinds import KOPF_KINDS
 from placement_ac.core.leader_election import LeaseDurations
 from placement_ac.kube.login import Login
 from placement_lab.demo.environment import ControllerThread

@@ -14,8 +14,9 @@ from placement_ac.controller.reconcile import Reconciler
 from placement_ac.controller.recorder import Recorder
 from placement_ac.controller.write_limits import PACED_SECONDS, UNDONE_MAX
 from placement_ac.controller.writer import Writer, merge_patch
-from placement_ac.core.api.constants import ANNOTATION_ADOPT, MULTIKUEUE_CONFIG, WATCHED_KINDS, Kind
+from placement_ac.core.api.constants import ANNOTATION_ADOPT, MULTIKUEUE_CONFIG, Kind
 from placement_ac.core.api.objects import KueueObject
+from placement_ac.core.inputs.kinds import WATCHED_KINDS
 from placement_ac.core.inputs.state import Key, WorkerCopies
 from placement_ac.core.plan.diff import diff
 from placement_ac.core.plan.plan import plan

@@ -11,14 +11,9 @@ import pytest
 
 from placement_ac.cache.store import Cache
 from placement_ac.cache.tables import kinds_for
-from placement_ac.core.api.constants import (
-    ADMISSION_CHECK,
-    PLACEMENT_DECISION,
-    WATCHED_KINDS,
-    WORKLOAD,
-    token_kind,
-)
+from placement_ac.core.api.constants import ADMISSION_CHECK, PLACEMENT_DECISION, WORKLOAD, token_kind
 from placement_ac.core.api.errors import Gone, Malformed, Unavailable
+from placement_ac.core.inputs.kinds import WATCHED_KINDS
 from placement_ac.core.inputs.state import Key
 from placement_ac.kube.client import Client
 from placement_ac.kube.informer import PAUSE_SECONDS, UNREACHABLE_PAUSE_SECONDS, Informer

@@ -21,7 +21,7 @@ from placement_ac.core.api.errors import (
     Unavailable,
     WorkloadWritesFailed,
 )
-from placement_ac.core.api.schemas import Raw
+from placement_ac.core.api.fields import Obj
 from placement_ac.core.plan.stats import PlacementStats
 from placement_ac.core.plan.waiting import HeldWorkloads
 from placement_ac.kube.workqueue import Requeue
@@ -270,7 +270,7 @@ def test_several_controllers_in_one_process_count_for_themselves() -> None:
 
 
 def test_expiries_follow_the_latest_report() -> None:
-    def token_secret(name: str, hours: float, version: int) -> Raw:
+    def token_secret(name: str, hours: float, version: int) -> Obj:
         return secret(f"multikueue-{name}", kubeconfig(jwt(hours=hours)), version=version)
 
     def hours(cache: Cache) -> dict[str, float]:

@@ -12,11 +12,11 @@ from placement_ac.core.api.constants import (
     LABEL_PLACEMENT,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
-    WATCHED_KINDS,
 )
 from placement_ac.core.api.objects import AddOnPrioritizer, AppliedFields, SecretRef
 from placement_ac.core.api.schemas import Condition, DecisionGroup, Parameters
 from placement_ac.core.decisions import ocm
+from placement_ac.core.inputs.kinds import WATCHED_KINDS
 from tests.support.builders import (
     an,
     check,

@@ -19,16 +19,17 @@ def test_the_table_of_states() -> None:
     _, _, after = PAGE.partition("### The states of a draining cluster\n")
     lines = [line for line in after.partition("\n## ")[0].splitlines() if line.startswith("|")]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
-    assert all(when and ends_when for _, when, *_, ends_when in rows)
-    assert [(state, reason, gate) for state, _, reason, gate, _ in rows] == [
-        (
-            title(state),
-            f"`{state.message.format('…')}`" if state.message else "",
-            "closed" if state.closes_gate else "open",
-        )
-        for state, *_ in RULES
+    assert rows == [
+        [
+            title(rule.state),
+            rule.when,
+            f"`{rule.state.message.format('…')}`" if rule.state.message else "",
+            "closed" if rule.state.closes_gate else "open",
+            rule.ends_when,
+        ]
+        for rule in RULES
     ]
-    assert {state for state, *_ in RULES} == {*DrainState}
+    assert {rule.state for rule in RULES} == {*DrainState}
 
 
 def test_the_drawing_names_states_of_the_table() -> None:
@@ -43,3 +44,12 @@ def test_a_cluster_stays_in_every_state_but_unlisted_and_its_message_says_why(st
     step = DrainStep("a", "p-a", state, "detail")
     assert step.stays is bool(step.message) is (state is not DrainState.UNLISTED)
     assert ("detail" in step.message) is ("{}" in state.message)
+
+
+def test_an_event_says_how_many_jobs_a_cluster_waits_for() -> None:
+    """By the reason in the table, so that a new state cannot be forgotten."""
+    assert {state for state in DrainState if state.waits_for_jobs} == {
+        DrainState.RUNNING,
+        DrainState.SEND_BACK_DUE,
+        DrainState.CANNOT_SEND_BACK,
+    }

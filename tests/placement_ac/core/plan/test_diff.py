@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG
+from placement_ac.core.api.managed_fields import spec_writer
 from placement_ac.core.inputs.state import HubFacts, Verdict
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.diff import Apply, Delete, SetCondition, conditions, diff, source_spec
@@ -388,6 +389,33 @@ def test_owners_are_written_in_the_version_that_the_hub_serves() -> None:
 )
 def test_each_version_has_its_own_form(source: CredentialSource, version: str, spec: Raw) -> None:
     assert source_spec(source, HubFacts(cluster_version=version)) == spec
+    assert by_hand(spec) == {"kubectl-edit"}
+
+
+def test_whoever_edits_the_list_is_found() -> None:
+    _, (config,), _ = phases(check(), placement(), decision("a"), secrets("a"))
+    assert isinstance(config, Apply)
+    assert by_hand(config.body["spec"]) == {"kubectl-edit"}
+
+
+def by_hand(spec: Raw) -> set[str]:
+    """Who has written a field of a `spec` that we write, when somebody has edited each of them."""
+    return {
+        spec_writer({"metadata": {"managedFields": [edit(path)]}}, "placement-ac") for path in leaves(spec)
+    }
+
+
+def leaves(spec: Any, *path: str) -> list[tuple[str, ...]]:
+    if not isinstance(spec, dict):
+        return [path]
+    return [leaf for key, below in spec.items() for leaf in leaves(below, *path, key)]
+
+
+def edit(path: tuple[str, ...]) -> Raw:
+    fields: Raw = {}
+    for key in reversed(path):
+        fields = {f"f:{key}": fields}
+    return {"manager": "kubectl-edit", "operation": "Update", "fieldsV1": {"f:spec": fields}}
 
 
 def test_the_message_of_a_condition_is_the_verdicts() -> None:

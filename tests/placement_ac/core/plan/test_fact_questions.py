@@ -30,12 +30,12 @@ JOB = raw_job(pods=gpu_pods(4), **READY)
 BOTH = ("p-a", "p-b")
 
 
-ROUND = Since(SinceKind.NOMINATION_ROUND, "Workload/job/1")
+ROUND = Since(SinceKind.NOMINATION_ROUND, "Workload/job", 1)
 
 
 def _round(job: Any) -> Since:
     count = len(job["status"].get("nominatedClusterNames", ()))
-    return Since(SinceKind.NOMINATION_ROUND, f"{job['metadata']['uid']}/{count}")
+    return Since(SinceKind.NOMINATION_ROUND, job["metadata"]["uid"], count)
 
 
 def awaited(*names: str) -> set[Since]:

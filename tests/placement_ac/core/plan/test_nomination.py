@@ -86,18 +86,18 @@ def test_never_a_cluster_that_is_not_connected_or_not_listed_yet() -> None:
 
 def test_the_next_round_adds_the_next_ones() -> None:
     early = scene(
-        "abcde", ready("p-a", "p-b"), ages={Since(SinceKind.NOMINATION_ROUND, "Workload/job/2"): 100.0}
+        "abcde", ready("p-a", "p-b"), ages={Since(SinceKind.NOMINATION_ROUND, "Workload/job", 2): 100.0}
     )
     assert (nominated(early), early.requeue_after) == ({}, 198.0)  # then the workers are asked
     late = scene(
-        "abcde", ready("p-a", "p-b"), ages={Since(SinceKind.NOMINATION_ROUND, "Workload/job/2"): 300.0}
+        "abcde", ready("p-a", "p-b"), ages={Since(SinceKind.NOMINATION_ROUND, "Workload/job", 2): 300.0}
     )
     assert nominated(late) == {"job": ("p-a", "p-b", "p-c", "p-d")}
 
 
 def test_when_all_are_nominated_there_is_no_next_round() -> None:
     answer = scene(
-        "ab", ready("p-a", "p-b"), ages={Since(SinceKind.NOMINATION_ROUND, "Workload/job/2"): 999.0}
+        "ab", ready("p-a", "p-b"), ages={Since(SinceKind.NOMINATION_ROUND, "Workload/job", 2): 999.0}
     )
     assert (nominated(answer), answer.requeue_after) == ({}, None)
 

@@ -132,7 +132,7 @@ def test_a_deferred_job_keeps_its_nominations_its_round_and_its_answer() -> None
     waits = raw_job("waits", nominated=["p-a"], **READY)
     held = raw_job("held", check="Pending", mk="Pending")
     limited = replace(POLICY, dispatch_steps=1)
-    due = Since(SinceKind.NOMINATION_ROUND, "Workload/waits/1")
+    due = Since(SinceKind.NOMINATION_ROUND, "Workload/waits", 1)
     answer = plan(test_job_fit.inputs(slow, waits, held, policy=limited, ages={due: POLICY.round_timeout}))
     assert (nominated(answer), answer.check_state_updates) == ({}, ())
     assert (due in answer.lasting, answer.requeue_after) == (True, 0.0)

@@ -1,0 +1,44 @@
+"""The kinds of objects that the controller reads on a hub; that of decisions is the source's. Pure data."""
+
+from typing import Final
+
+from placement_ac.core.api.constants import (
+    ACCOUNT,
+    ADMISSION_CHECK,
+    CLUSTER_PROFILE,
+    MANAGED_CLUSTER,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    PERMISSION,
+    PLACEMENT,
+    PLACEMENT_SCORE,
+    SECRET,
+    WORKLOAD,
+)
+from placement_ac.core.decisions import SOURCE
+
+REQUIRED_KINDS: Final = (
+    ADMISSION_CHECK,
+    MULTIKUEUE_CONFIG,
+    MULTIKUEUE_CLUSTER,
+    PLACEMENT,
+    SOURCE.kind,
+    SECRET,
+    WORKLOAD,
+)
+OPTIONAL_KINDS: Final = (CLUSTER_PROFILE, PLACEMENT_SCORE, MANAGED_CLUSTER)
+"""Kinds that a hub need not serve: it has no such objects then."""
+WATCHED_KINDS: Final = REQUIRED_KINDS + OPTIONAL_KINDS
+KOPF_KINDS: Final = (
+    ADMISSION_CHECK,
+    MULTIKUEUE_CONFIG,
+    PLACEMENT,
+    SOURCE.kind,
+    ACCOUNT,
+    PERMISSION,
+)
+"""Kinds that kopf follows; an informer follows the others.
+
+Of those there may be very many, or (ClusterProfile) they hold anything: kopf ends at an object that is nested
+1,000 levels deep.
+"""
