@@ -40,7 +40,7 @@ from placement_ac.kube.client import Client
 FAILED_EXIT: Final = 2
 """The exit code if a line is FAIL."""
 _UNUSED: Final = {EVENT, NAMESPACE, kinds.ADDON, *WORKER_QUEUE_KINDS}
-KINDS: Final = tuple(kind for kind in kinds.ALL_KINDS if kind not in _UNUSED)
+KINDS: Final = (*(kind for kind in kinds.ALL_KINDS if kind not in _UNUSED), kinds.JOB)
 """The kinds that the rules for the hub read."""
 
 

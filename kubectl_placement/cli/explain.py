@@ -13,7 +13,13 @@ from rich.text import Text
 from kubectl_placement.cli.controller_line import controller_line
 from kubectl_placement.cli.explain_workload import workload_texts
 from kubectl_placement.cli.hub_names import check_references, named_checks, subject_words
-from kubectl_placement.cli.hub_options import EXPLAIN_KINDS, HubSource, hub_options, read_all_namespaces
+from kubectl_placement.cli.hub_options import (
+    EXPLAIN_KINDS,
+    HubSource,
+    hub_options,
+    may_run_again,
+    read_all_namespaces,
+)
 from kubectl_placement.cli.missing_kinds import (
     exit_if_unreadable,
     report_missing,
@@ -22,7 +28,13 @@ from kubectl_placement.cli.missing_kinds import (
     require_settings,
 )
 from kubectl_placement.cli.output import emit, plain_table, safe_text
-from kubectl_placement.cli.worker_options import WorkerOptions, quota_options, require_hub, with_quota
+from kubectl_placement.cli.worker_options import (
+    WorkerOptions,
+    foreign_job_notes,
+    quota_options,
+    require_hub,
+    with_quota,
+)
 from kubectl_placement.explain.explanations import (
     CheckExplanation,
     ClusterExplanation,
@@ -48,6 +60,7 @@ from kubectl_placement.explain.workload import explain_workload
 from kubectl_placement.hub.controller_state import ControllerState, controller_state
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.requirements import READ_KINDS, SCHEDULING_KINDS, SERVED_KINDS
+from kubectl_placement.jobs.finished_jobs import RUNS_AGAIN, fix_text
 from kubectl_placement.jobs.worker_quota import workers_to_ask
 from placement_ac.cli.documents import Form, output
 from placement_ac.cli.read_command import ReadCommand
@@ -70,6 +83,8 @@ MARKS: Final = {
     StepResult.UNKNOWN: ("?", "?", "yellow"),
 }
 """The mark of each result, the one for terminals without Unicode, and the style."""
+
+RUNS_AGAIN_NOTE: Final = f"{fix_text('its Job')}: {RUNS_AGAIN}"
 
 Explanations = tuple[ClusterExplanation | CheckExplanation, ...]
 
@@ -135,10 +150,11 @@ def _explain_workload(
     require_settings(found)
     raw = find_workload(found.view, parse_subject(words, found.view).name, where.namespace)
     report_missing(found)
-    view = found.view
+    view, notes = found.view, [RUNS_AGAIN_NOTE] if may_run_again(where, found, raw) else []
     if wanted:
         view = with_quota(where, view, workers_to_ask(view, workload_with_job(raw)), wanted)
-    workload, controller = explain_workload(view, raw), controller_state(view)
+        notes += foreign_job_notes(where, view, raw, wanted)
+    workload, controller = explain_workload(view, raw, notes), controller_state(view)
     subject = Subject("workload", workload.name, workload.namespace)
     document = {"controller": controller, "subject": subject, "workload": workload}
 

@@ -24,14 +24,18 @@ from kubectl_placement.hub.controller_settings import (
     find_settings,
 )
 from kubectl_placement.hub.controller_state import lease_key
-from kubectl_placement.hub.dump import Dump, MissingRight
+from kubectl_placement.hub.dump import Dump, MissingRight, Object, condition_of
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.kinds import (
     DECISION_KINDS,
+    JOB,
     PROVISIONED_KINDS,
     QUEUE_KINDS,
+    QUEUE_LABEL,
     SETTINGS_KINDS,
 )
+from kubectl_placement.jobs.finished_jobs import TTL_GATE, short_ttl
+from kubectl_placement.jobs.waiting_jobs import owner_of
 from kubectl_placement.readers.hub_reader import (
     PAUSE_SECONDS,
     Labelled,
@@ -56,7 +60,7 @@ from placement_ac.core.api.constants import (
     Kind,
     Resource,
 )
-from placement_ac.core.api.fields import key_of
+from placement_ac.core.api.fields import get_str, key_of
 from placement_ac.core.decisions import SOURCE
 from placement_ac.core.inputs.kinds import WATCHED_KINDS
 from placement_ac.kube.client import Client
@@ -219,6 +223,27 @@ async def with_all_namespaces(
     return replace(found, view=view, elsewhere=elsewhere)
 
 
+def may_run_again(where: HubSource, reading: HubReading, workload: Object) -> bool:
+    """Whether a worker may remove the Workload's Job before the hub's Kueue has seen its end.
+
+    False if that is unknown: a dump has no Jobs.
+    """
+    owner, namespace = owner_of(workload), key_of(workload)[0]
+    is_finished = condition_of(workload, "Finished").get("status") == "True"
+    if where.dump_files or is_finished or get_str(owner, "kind") != JOB.kind:
+        return False
+    place = OneObject(namespace, get_str(owner, "name"))
+
+    async def read(client: Client) -> bool:
+        jobs = (await read_kinds(client, (JOB,), {JOB: (place,)})).of(JOB)
+        if all(short_ttl(job) is None for job in jobs):
+            return False
+        settings, dump = reading.view.settings, await read_installations(client, reading)
+        return not HubKueue(dump, settings.kueue_namespace, settings.kueue_version).is_on(TTL_GATE)
+
+    return with_client(where, read)
+
+
 async def watch_hub(
     client: Client, where: HubSource, kinds: Collection[Kind], pause: float = PAUSE_SECONDS
 ) -> AsyncGenerator[HubReading]:
@@ -310,4 +335,5 @@ def namespaces_of(settings: Settings) -> Namespaces:
         PLACEMENT: settings.placement_namespace,
         SOURCE.kind: settings.placement_namespace,
         EVENT: (EVENTS_NAMESPACE,),
+        JOB: (Labelled("", QUEUE_LABEL),),
     }

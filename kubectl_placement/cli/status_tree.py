@@ -61,6 +61,9 @@ def tree_of(check_status: CheckStatus, now: datetime, *, wide: bool) -> Tree:
         tree.add(safe_text(_unfit(unfit), "yellow"))
     for text in _waiting_for_room(check_status.jobs):
         tree.add(safe_text(text, "yellow"))
+    failures = Counter(job.failure for job in check_status.jobs if job.failure)
+    for failure, number in failures.most_common():
+        tree.add(safe_text(f"{count_text(number, 'job')}: {failure}", "yellow"))
     if (writes := check_status.list_writes) and (writes.last_hour or wide):
         tree.add(safe_text(_list_writes(writes, wide=wide)))
     return tree

@@ -14,13 +14,17 @@ import click
 from kubectl_placement.cli.hub_options import HubSource
 from kubectl_placement.doctor.setup import HubSetup
 from kubectl_placement.doctor.worker_inspection import WorkerInspection, worker_targets
+from kubectl_placement.hub.dump import Object
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.kinds import RESOURCE_FLAVOR, TOPOLOGY
+from kubectl_placement.jobs.waiting_jobs import waiting_job
 from kubectl_placement.jobs.worker_quota import WorkloadsByWorker
+from kubectl_placement.readers.foreign_jobs import ForeignJobReader
 from kubectl_placement.readers.quota_reader import read_quota
 from kubectl_placement.readers.worker_inspector import WorkerInspector
 from placement_ac.cli.login_options import FILE, duration, option_group, with_client
 from placement_ac.core.api.constants import CLUSTER_PROFILE, LOCAL_QUEUE, SECRET
+from placement_ac.core.api.fields import get_strs
 from placement_ac.core.api.text import joined
 from placement_ac.kube.client import Client
 from placement_ac.workers.connector import WorkerConnector
@@ -94,6 +98,21 @@ def with_quota(where: HubSource, view: HubView, workers: WorkloadsByWorker, want
         return await read_quota(_connector(client, view, wanted), view, workers)
 
     return with_client(where, read) if workers else view.with_queue_facts({})
+
+
+def foreign_job_notes(
+    where: HubSource, view: HubView, workload: Object, wanted: WorkerOptions
+) -> tuple[str, ...]:
+    """Return what the workers that a Workload waits for have instead of its job. Raises BadSettings."""
+    job, names = waiting_job(workload), get_strs(workload, "status", "nominatedClusterNames")
+    if job is None or not (known := [name for name in names if name in view.cluster_objects]):
+        return ()
+    clusters = {view.managed_cluster_of(name): view.cluster_objects[name] for name in known}
+
+    async def read(client: Client) -> tuple[str, ...]:
+        return await ForeignJobReader(_connector(client, view, wanted), job).notes(clusters)
+
+    return with_client(where, read)
 
 
 async def inspect_workers(

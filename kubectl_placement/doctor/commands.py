@@ -74,6 +74,11 @@ def put_secret(namespace: str, name: str, cluster: str) -> str:
     return f"{created} -o yaml | kubectl apply -f -"
 
 
+def copy_crds(cluster: str, *names: str) -> str:
+    """Return the command that copies CRDs from the hub to a worker."""
+    return f"{HUB.run('get', 'crd', *names)} -o yaml | {Kubectl(cluster).run('create', '-f', '-')}"
+
+
 def as_yaml(*objects: Object) -> str:
     """Return the manifest of these objects."""
     return yaml.safe_dump_all(objects, sort_keys=False, width=1000, default_flow_style=None)

@@ -8,11 +8,12 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from kubectl_placement.doctor.commands import put_secret
+from kubectl_placement.doctor.commands import copy_crds, put_secret
 from kubectl_placement.doctor.finding import Cause, Finding, fail, ok, warn
 from kubectl_placement.doctor.kueue import CLUSTER_PROFILE_GATE
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
 from kubectl_placement.hub.kubeconfigs import server_and_user
+from kubectl_placement.status.kueue_failures import missing_kind
 from kubectl_placement.status.queues import inactive_reason
 from placement_ac.core.api.constants import (
     ACCOUNT,
@@ -26,6 +27,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.decode import active_of, kueue_object
 from placement_ac.core.api.objects import KueueObject
+from placement_ac.core.api.schemas import Condition
 from placement_ac.core.api.text import count_text, joined
 from placement_ac.core.decisions import SOURCE
 from placement_ac.core.plan.event_intents import expiry_warnings
@@ -60,7 +62,7 @@ def connections(setup: HubSetup) -> Iterator[Finding]:
             message = f"MultiKueueCluster {name} has no condition yet"
             yield warn(message, f"kubectl describe multikueuecluster {name}", cluster=name)
         elif active.status != "True":
-            fix = _reconnect(setup, kueue_object(raw), active.reason)
+            fix = _reconnect(setup, kueue_object(raw), active)
             message = f"Kueue is not connected to MultiKueueCluster {name}: {inactive_reason(active)}"
             causes = map(Cause, _CAUSES.get(active.reason, ()))
             cluster = kueue_object(raw).cluster or name
@@ -131,10 +133,12 @@ def _provide_credentials(setup: HubSetup, cluster: str) -> str:
     return f"kubectl describe {ACCOUNT},{PERMISSION} -n {shlex.quote(cluster)}"
 
 
-def _reconnect(setup: HubSetup, obj: KueueObject, reason: str) -> str:
+def _reconnect(setup: HubSetup, obj: KueueObject, active: Condition) -> str:
     """Return the command for a reason of a MultiKueueCluster's condition, as seen on real Kueue."""
     namespace, (kind, name), cluster = setup.kueue_namespace, obj.source, obj.cluster or obj.meta.name
-    match reason:
+    if lacking := missing_kind(active.message):
+        return copy_crds(cluster, f"{lacking.plural}.{lacking.group}")
+    match active.reason:
         case "BadKubeConfig" | "InsecureKubeConfig":
             return put_secret(namespace, name, cluster)
         case "ClientConnectionFailed" if kind == SECRET.kind:

@@ -17,6 +17,7 @@ from kubectl_placement.doctor import (
     deletion,
     dispatch_profiles,
     external_frameworks,
+    finished_jobs,
     installation,
     kueue_config_rules,
     own_rights,
@@ -45,6 +46,7 @@ RULES: Final[tuple[HubRule, ...]] = (
     *own_worker.RULES,
     *connections.RULES,
     *waiting_grace.RULES,
+    *finished_jobs.RULES,
 )
 _NEED_KUEUE: Final = frozenset(
     rule.check

@@ -17,6 +17,7 @@ import yaml
 from kubectl_placement.doctor.commands import HUB, as_yaml, manifest, patch_pods, without_flag
 from kubectl_placement.doctor.finding import Finding, fail, ok, unknown
 from kubectl_placement.hub.dump import Dump, Object
+from kubectl_placement.jobs.finished_jobs import TTL_GATE
 from placement_ac.core.api.constants import CONFIG_MAP, DEPLOYMENT, KUEUE_MANAGER
 from placement_ac.core.api.fields import Obj, get_dict, get_list, get_str, get_strs, get_value, key_of
 from placement_ac.core.api.kueue_deployment import KUEUE_SELECTOR, kueue_deployments
@@ -48,6 +49,7 @@ GATES: Final = {
     MULTIKUEUE: VersionRange("0.9"),
     CLUSTER_PROFILE_GATE: VersionRange(""),
     CUSTOM_JOBS: VersionRange("0.15"),
+    TTL_GATE: VersionRange(""),
 }
 """The releases in which each is on by default (pkg/features/kube_features.go)."""
 

@@ -15,6 +15,7 @@ from kubectl_placement.doctor.finding import DoctorRule, Finding
 from kubectl_placement.doctor.setup import HubSetup
 from kubectl_placement.hub.dump import Object
 from kubectl_placement.hub.kinds import RESOURCE_FLAVOR, TOPOLOGY
+from kubectl_placement.jobs.waiting_jobs import MOST_JOBS, ForeignJob, WaitingJob, waiting_jobs
 from kubectl_placement.status.check_status import check_statuses
 from kubectl_placement.status.model import CheckStatus, ClusterRow
 from placement_ac.core.api.constants import CLUSTER_QUEUE, KUEUE, KUEUE_VERSIONS, LOCAL_QUEUE, NAMESPACE, Kind
@@ -76,6 +77,8 @@ class WorkerTarget:
     """None: the caller may not read it."""
     queues: tuple[ExpectedQueue, ...] = ()
     """By namespace and name."""
+    jobs: tuple[WaitingJob, ...] = ()
+    """The oldest jobs that wait for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,8 @@ class WorkerInspection:
     found: WorkerFindings | None = None
     objects: Mapping[Kind, Answer] = field(default_factory=dict)
     """Of INSPECTED_KINDS."""
+    foreign_jobs: tuple[ForeignJob, ...] = ()
+    """Those that have the name of one of the target's jobs."""
     user: str = ""
     """The user name on the worker, as the worker reports it; "": unknown."""
 
@@ -96,6 +101,7 @@ def worker_targets(setup: HubSetup) -> tuple[WorkerTarget, ...]:
     """Return the workers of all checks of ours by name, each with all queues that send jobs there."""
     credentials: dict[str, CredentialSource | Unusable | None] = {}
     queues: dict[str, dict[tuple[str, str], ExpectedQueue]] = {}
+    waiting, jobs = waiting_jobs(setup.dump), dict[str, dict[WaitingJob, None]]()
     for check_status in check_statuses(setup.view):
         wanted = {
             expected_queue.key: expected_queue for expected_queue in _expected_queues(setup, check_status)
@@ -104,8 +110,11 @@ def worker_targets(setup: HubSetup) -> tuple[WorkerTarget, ...]:
             if not isinstance(credentials.get(row.name), CredentialSource):
                 credentials[row.name] = _credential(row, known=setup.view.credentials_known)
             queues.setdefault(row.name, {}).update(wanted)
+            jobs.setdefault(row.name, {}).update(dict.fromkeys(waiting.get(row.cluster_object, ())))
     return tuple(
-        WorkerTarget(name, credentials[name], tuple(found[key] for key in sorted(found)))
+        WorkerTarget(
+            name, credentials[name], tuple(found[key] for key in sorted(found)), tuple(jobs[name])[:MOST_JOBS]
+        )
         for name, found in sorted(queues.items())
     )
 

@@ -136,11 +136,25 @@ def kueue(worker: InspectedWorker) -> Iterator[Finding]:
 def jobs(worker: InspectedWorker) -> Iterator[Finding]:
     kinds = worker.setup.worker_requirements.kinds
     crds = (f"{kind.plural}.{kind.group}" for kind in fitness.missing_kinds(worker.found, kinds))
-    copy = f"{commands.HUB.run('get', 'crd', *crds)} -o yaml | {worker.kubectl.run('create', '-f', '-')}"
+    copy = commands.copy_crds(worker.cluster, *crds)
     for problem in fitness.kind_problems(worker.found, kinds):
         message = f"{problem}; the CRD lets Kueue connect, and the controller of the kind runs the jobs"
         yield fail(message, copy)
     yield ok("it serves the job kinds that the hub's Kueue sends")
+
+
+@worker_rule(
+    "worker-same-names",
+    "no job that waits for the worker has the name of somebody else's there",
+    "kubectl --context CLUSTER get job -n NAMESPACE NAME -o yaml",
+)
+def same_names(worker: InspectedWorker) -> Iterator[Finding]:
+    for found in worker.inspection.foreign_jobs:
+        job = found.job
+        kind = f"{job.resource.of.plural}.{job.resource.of.group}"
+        show = worker.kubectl.run("get", kind, "-n", job.namespace, job.name, "-o", "yaml")
+        yield fail(found.problem, show) if found.has_quota else warn(found.problem, show)
+    yield ok(f"none of {len(worker.target.jobs)} jobs that wait for it has the name of another one there")
 
 
 @worker_rule("worker-rights", "the account has the rights that MultiKueue needs", _APPLY)
@@ -301,7 +315,7 @@ def _without_topology(
 
 
 RULES: Final[tuple[DoctorRule[InspectedWorker], ...]] = (
-    *(access, kueue, jobs, rights, reads),
+    *(access, kueue, jobs, same_names, rights, reads),
     *(namespaces, queues, cluster_queues, flavors, topologies),
 )
 

@@ -4,7 +4,7 @@ Explain where a Workload goes: its state, and for each of its Placements the clu
 Pure.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -15,6 +15,7 @@ from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.jobs.choice import PlacementChoice, choices
 from kubectl_placement.jobs.queue_path import QueuePath, queue_path
 from kubectl_placement.jobs.worker_quota import quota_notes
+from kubectl_placement.status.kueue_failures import sync_failure
 from placement_ac.core.api.decode import workload_with_job
 from placement_ac.core.api.fields import get_str
 from placement_ac.core.api.objects import Workload
@@ -62,8 +63,8 @@ class WorkloadExplanation:
     notes: tuple[str, ...]
 
 
-def explain_workload(view: HubView, raw: Object) -> WorkloadExplanation:
-    """Return the explanation of a Workload on the hub."""
+def explain_workload(view: HubView, raw: Object, notes: Iterable[str] = ()) -> WorkloadExplanation:
+    """Return the explanation of a Workload on the hub, with these notes about its Job and the workers."""
     job = workload_with_job(raw)
     queue = get_str(raw, "spec", "queueName")
     path = (
@@ -89,8 +90,23 @@ def explain_workload(view: HubView, raw: Object) -> WorkloadExplanation:
         nominated_since=job.nominated_since,
         placed_on=job.cluster,
         placements=found,
-        notes=(*_notes(job, found, path.problem), *quota_notes(view, found), *_ignored(job, found)),
+        notes=(
+            *_notes(job, found, path.problem),
+            *_failures(view, raw, job),
+            *notes,
+            *quota_notes(view, found),
+            *_ignored(job, found),
+        ),
     )
+
+
+def _failures(view: HubView, raw: Object, job: Workload) -> Iterator[str]:
+    """Yield why Kueue sends it again, and how it goes on if Kueue does not (issue 14521)."""
+    failure = "" if job.finished else sync_failure(raw, view.managed_cluster_of)
+    if failure and job.has_quota and not job.nominated:
+        yield f"{failure}; if it is nominated nowhere for a minute, delete its finished copy there"
+    elif failure:
+        yield failure
 
 
 def _ignored(job: Workload, found: tuple[PlacementChoice, ...]) -> Iterator[str]:

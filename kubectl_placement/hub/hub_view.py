@@ -275,10 +275,10 @@ class HubView:
         for workload in self.dump.of(WORKLOAD):
             name = get_str(workload, "status", "clusterName")
             if name and condition_of(workload, "Finished").get("status") != "True":
-                found.setdefault(self._cluster_of(name), []).append(key_of(workload))
+                found.setdefault(self.managed_cluster_of(name), []).append(key_of(workload))
         return {cluster: tuple(keys) for cluster, keys in found.items()}
 
-    def _cluster_of(self, name: str) -> str:
+    def managed_cluster_of(self, name: str) -> str:
         """Return the cluster of a MultiKueueCluster, whichever Placement it is of."""
         there, facts = self.cluster_objects.get(name), self.facts
         of = (one.placement for one in self.our_checks if one.placement and facts.is_for(one.placement, name))

@@ -38,6 +38,9 @@ CLUSTER_ROLE: Final = Kind("rbac.authorization.k8s.io", "ClusterRole", "clusterr
 CLUSTER_ROLE_BINDING: Final = Kind(
     "rbac.authorization.k8s.io", "ClusterRoleBinding", "clusterrolebindings", False, ("v1",)
 )
+JOB: Final = Kind("batch", "Job", "jobs", True, ("v1",))
+"""Only `doctor` and `explain workload` read it, and no dump has it: Pods may contain secrets."""
+QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 
 DECISION_KINDS: Final = (*WATCHED_KINDS, CLUSTER_SET, SET_BINDING)
 """The kinds that decide which clusters a check has: the controller's, and those OCM's scheduler reads."""

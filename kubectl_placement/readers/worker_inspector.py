@@ -17,6 +17,8 @@ from kubectl_placement.doctor.worker_inspection import (
     WorkerTarget,
     with_valid_names,
 )
+from kubectl_placement.readers.foreign_jobs import find_foreign_jobs
+from placement_ac.core.api.constants import WORKLOAD
 from placement_ac.core.api.errors import ApiError
 from placement_ac.core.inputs.fitness import Unknown, WorkerRequirements
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
@@ -95,8 +97,12 @@ class WorkerInspector:
         async with self.connector.client(login) as client:
             ask = WorkerQueries(client, login.described_as)
             found = await ask.findings(self.needs, self.kueue_namespace)
-            things, user = await asyncio.gather(ask.objects(INSPECTED_KINDS), ask.user())
+            things, user, foreign = await asyncio.gather(
+                ask.objects(INSPECTED_KINDS),
+                ask.user(),
+                find_foreign_jobs(client, WORKLOAD.at(self.needs.version), target.jobs),
+            )
         named = {
             kind: one if isinstance(one, Unknown) else with_valid_names(one) for kind, one in things.items()
         }
-        return WorkerInspection(target, found=found, objects=named, user=user)
+        return WorkerInspection(target, found=found, objects=named, foreign_jobs=foreign, user=user)

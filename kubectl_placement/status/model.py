@@ -54,6 +54,8 @@ class WorkloadRow:
     """The sum of its requests for resources whose name ends in `/gpu`, over all Pods."""
     why: str = ""
     """Of one that does not run: the message of our entry, as `waits for cluster3: …`."""
+    failure: str = ""
+    """Why Kueue sends it again although it was placed, with the fix; "" if it does not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Final
 
 from kubectl_placement.hub.dump import Dump, Object, condition_of
+from kubectl_placement.status.kueue_failures import missing_kind_fix, sync_failure
 from kubectl_placement.status.model import ConditionStatus, QueueRow, WorkloadRow
 from placement_ac.core.api.constants import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
 from placement_ac.core.api.decode import active_of, checks_listed
@@ -80,10 +81,11 @@ def condition_status(condition: Condition | None) -> ConditionStatus:
 
 
 def inactive_reason(condition: Condition | None) -> str:
-    """Return reason and message of a condition that is not True; "" otherwise."""
+    """Return reason and message of a condition that is not True, after the fix if it is known; "" if True."""
     if condition is None or condition.status == "True":
         return ""
-    return f"{condition.reason}: {condition.message}".strip(": ")
+    message = f"{condition.reason}: {condition.message}".strip(": ")
+    return "; ".join(filter(None, (missing_kind_fix(condition.message), message)))
 
 
 # -- Workloads
@@ -113,6 +115,7 @@ def workload_rows(
             why=""
             if here
             else next((state.message for state in workload.check_states if state.check in ours), ""),
+            failure=sync_failure(raw, cluster_of),
         )
 
     return tuple(map(row, workloads))

@@ -246,6 +246,10 @@ class WorkerFleet:
         """Complete the Job on all workers that run it, and return them. Raises ApiError for a lost one."""
         return [name for name in self.names if self._workers[name].finish(job, namespace)]
 
+    def end_copy(self, job: str, reason: str, namespace: str = "default") -> list[str]:
+        """End the copies of the Job with this reason, as `OutOfSync`, and return their workers."""
+        return [name for name in self.names if self._workers[name].end_copy(job, reason, namespace)]
+
     def kill(self, name: str) -> None:
         """Make a worker's API server unreachable; its jobs keep running."""
         self.hubs[name].go_down()

@@ -10,6 +10,7 @@ from typing import Final
 
 from placement_ac.core.api.constants import Kind
 from placement_ac.kube.client import Object
+from placement_lab.standins.multikueue.builders import TTL
 from placement_lab.standins.multikueue.objects import (
     format_time,
     is_suspended,
@@ -46,6 +47,12 @@ def end_of_sleep(job: Object) -> float | None:
     if slept is None or not started or job_is_finished(job):
         return None
     return parse_time(started) + float(slept[1]) * _UNITS[slept[2]]
+
+
+def removed_at(job: Object) -> float | None:
+    """Return when a finished Job is removed (`ttlSecondsAfterFinished`); None if it is not."""
+    ttl, end = job["spec"].get(TTL), (job.get("status") or {}).get("completionTime")
+    return None if ttl is None or not end or not job_is_finished(job) else parse_time(end) + ttl
 
 
 def completed(now: float) -> Object:

@@ -103,7 +103,8 @@ class Kueue(MultiKueue):
 
     `settings`: Kueue's configuration; `speed` divides its times and the retry intervals for workers.
     `slots`: the number of Workloads that can have quota in a ClusterQueue at the same time. `throttled`: see
-    the module; it may also be set later, from any thread. For other arguments see `MultiKueue`.
+    the module; it may also be set later, from any thread. `job_kinds`: the kinds of jobs, beside Jobs, that
+    its configuration enables, and that it watches on each worker. For other arguments see `MultiKueue`.
     """
 
     kinds = (*MultiKueue.kinds, WORKLOAD, JOB)
@@ -116,6 +117,7 @@ class Kueue(MultiKueue):
         speed: float = 1.0,
         slots: int = SLOTS,
         throttled: bool = False,
+        job_kinds: Iterable[Kind] = (),
         namespace: str = NAMESPACE,
         cluster_profiles: bool = False,
         access_providers: Iterable[str] = (),
@@ -133,6 +135,7 @@ class Kueue(MultiKueue):
         self._speed = speed
         self.settings = scaled(settings or KueueSettings(), speed)
         self._slots = slots
+        self._job_kinds = tuple(job_kinds)
         self._remotes: dict[str, tuple[RemoteClient, asyncio.Task[None]]] = {}
         self._last_seen: dict[Name, Object] = {}
         self._rounds: dict[Name, float] = {}
@@ -262,6 +265,8 @@ class Kueue(MultiKueue):
                 speed=self._speed,
                 pace=self.settings.pace,
                 throttled=lambda: self.throttled,
+                job_kinds=self._job_kinds,
+                origin=self.settings.origin,
             )
             self._remotes[name] = remote, self._tasks.create_task(remote.run())
 
@@ -347,7 +352,8 @@ class Kueue(MultiKueue):
     async def _read_group(self, inputs: WorkloadInputs, where: Name) -> dict[str, RemoteWorker]:
         """Return the workers' copies, read one after the other from those that are listed and connected."""
         remotes = {name: remote for name, (remote, _) in self._remotes.items() if name in inputs.remotes}
-        read = {name: await remote.get(where) for name, remote in remotes.items()}
+        job = self._job_of(where)
+        read = {name: await remote.get(where, job) for name, remote in remotes.items()}
         return {name: read.get(name, worker) for name, worker in self._workers_of(where).items()}
 
     async def _execute(self, key: Key, decision: ReconcileResult, inputs: WorkloadInputs) -> None:
@@ -397,7 +403,12 @@ class Kueue(MultiKueue):
         """Return each worker's copy and Job of a Workload; the worker that admitted it first comes first."""
         remotes = {name: remote for name, (remote, _) in self._remotes.items()}
         order = sorted(remotes, key=lambda name: (remotes[name].admitted_at(workload), name))
-        return {name: remotes[name].worker_of(workload) for name in order}
+        job = self._job_of(workload)
+        return {name: remotes[name].worker_of(workload, job) for name in order}
+
+    def _job_of(self, workload: Name) -> Name | None:
+        owners = owners_of(self._last_seen.get(workload))
+        return (workload[0], owners[0]) if owners else None
 
     def _queue_of(self, workload: Object) -> HubQueue:
         asked = workload["spec"].get("queueName", "")

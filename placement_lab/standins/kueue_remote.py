@@ -33,6 +33,7 @@ from placement_lab.standins.kueue_jobs import JOB
 from placement_lab.standins.multikueue import Pace, RemoteWorker, WorkerRateLimiter
 from placement_lab.standins.multikueue.objects import (
     ADMITTED,
+    ORIGIN_LABEL,
     WORKLOAD_LABEL,
     format_time,
     is_condition_true,
@@ -49,7 +50,8 @@ class RemoteClient:
 
     `on_change` is called after every change on the worker, `on_state` when the connection is opened, lost
     or fails. `failure`: Kueue's message if the connection failed, None while connected or before the first
-    attempt. `throttled`: whether requests to the worker wait for the rate limiter of `pace`.
+    attempt. `throttled`: whether requests wait for the rate limiter of `pace`. `job_kinds`: those that the
+    worker must serve, or Kueue does not connect. `origin`: of the Jobs that Kueue creates there.
     """
 
     def __init__(
@@ -61,8 +63,12 @@ class RemoteClient:
         speed: float,
         pace: Pace,
         throttled: Callable[[], bool],
+        job_kinds: tuple[Kind, ...] = (),
+        origin: str = "",
     ) -> None:
         self.kubeconfig = kubeconfig
+        self._job_kinds = job_kinds
+        self._origin = origin
         self._throttled = throttled
         self._limiter = WorkerRateLimiter(pace, speed)
         self.failure: str | None = None
@@ -81,11 +87,17 @@ class RemoteClient:
     def connected(self) -> bool:
         return self._informer is not None
 
-    def worker_of(self, workload: Name) -> RemoteWorker:
-        """Return this worker's state of a Workload for the engine."""
+    def worker_of(self, workload: Name, job: Name | None) -> RemoteWorker:
+        """Return this worker's state of a Workload of that Job for the engine."""
         if self._informer is None:
             return RemoteWorker(connected=False, lost_since=self.lost_since)
-        return RemoteWorker(copy=self._informer.objects[WORKLOAD].get(workload), job=self.job_of(workload))
+        return self._worker(self._informer.objects[WORKLOAD].get(workload), workload, job)
+
+    def _worker(self, copy: Object | None, workload: Name, job: Name | None) -> RemoteWorker:
+        named = self.objects(JOB).get(job) if job else None
+        labels = (named or {}).get("metadata", {}).get("labels") or {}
+        is_foreign = named is not None and labels.get(ORIGIN_LABEL) != self._origin
+        return RemoteWorker(copy=copy, job=self.job_of(workload), has_foreign_job=is_foreign)
 
     def admitted_at(self, workload: Name) -> float:
         """Return when the copy was first seen admitted (monotonic seconds; infinity: not admitted).
@@ -106,7 +118,7 @@ class RemoteClient:
     def objects(self, kind: Kind) -> dict[Name, Object]:
         return self._informer.objects[kind] if self._informer else {}
 
-    async def get(self, workload: Name) -> RemoteWorker:
+    async def get(self, workload: Name, job: Name | None) -> RemoteWorker:
         """Return `worker_of` with the copy as the worker has it now, after a GET. Raises ApiError."""
         await self._wait_for_limiter(WORKLOAD)
         client, informer = self._connection()
@@ -114,7 +126,7 @@ class RemoteClient:
             copy = await client.get(informer.resources[WORKLOAD], workload[1], workload[0])
         except NotFound:
             copy = None
-        return RemoteWorker(copy=copy, job=self.job_of(workload))
+        return self._worker(copy, workload, job)
 
     async def _wait_for_limiter(self, kind: Kind) -> None:
         if self._throttled():
@@ -190,7 +202,16 @@ class RemoteClient:
                 await client.request("GET", "/api")
             except ApiError as error:
                 raise Unavailable(_discovery_failure(error, login.server)) from None
+            await self._require_job_kinds(client)
             await self._follow(client)
+
+    async def _require_job_kinds(self, client: Client) -> None:
+        """Raise if a kind is not served: Kueue watches the jobs of all integrations that are on."""
+        served = await client.discover(self._job_kinds)
+        for kind in self._job_kinds:
+            if kind not in served:
+                version = kind.at(kind.versions[0]).api_version
+                raise Unavailable(f'no matches for kind "{kind.kind}" in version "{version}"')
 
     async def _follow(self, client: Client) -> None:
         lost: asyncio.Future[ApiError] = asyncio.get_running_loop().create_future()

@@ -7,7 +7,7 @@ Workload. `worker_quota` simulates one with a ClusterQueue.
 
 import asyncio
 import time
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import ClassVar, Final
 
 from placement_ac.core.api.constants import WORKLOAD, Kind
@@ -16,7 +16,7 @@ from placement_ac.core.api.fields import key_of
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
 from placement_lab.standins.informer import Key, Name, StandIn
-from placement_lab.standins.kueue_jobs import JOB, completed, end_of_sleep, job_status
+from placement_lab.standins.kueue_jobs import JOB, completed, end_of_sleep, job_status, removed_at
 from placement_lab.standins.multikueue import (
     Operation,
     SetActive,
@@ -26,7 +26,13 @@ from placement_lab.standins.multikueue import (
     reconcile_copy,
     runs,
 )
-from placement_lab.standins.multikueue.objects import WORKLOAD_LABEL
+from placement_lab.standins.multikueue.objects import (
+    FINISHED,
+    WORKLOAD_LABEL,
+    deep_copy,
+    is_condition_true,
+)
+from placement_lab.standins.multikueue.transitions import finish
 
 QUEUE: Final = "cluster-queue"
 """The name of a worker's only ClusterQueue, as in the recordings."""
@@ -37,9 +43,10 @@ TIMEOUT_SECONDS: Final = 10.0
 class KueueWorker(StandIn):
     """Simulates Kueue on a worker. `slots`: the number of Workloads that can have quota at the same time.
 
-    `pods`: also simulate the Job controller, which gives a running Job a start time and an active Pod.
+    `pods`: also simulate the Job controller, which gives a running Job a start time and an active Pod, and
+    the TTL controller, which removes a finished one after its `ttlSecondsAfterFinished`.
     `sleeps`: also complete a Job whose container sleeps, when it has slept; others run until `finish`.
-    `hold`, `release`, `resize` and `finish` may be called from any thread except the stand-in's own.
+    `hold`, `release`, `resize`, `finish`, `end_copy`: from any thread except the stand-in's own.
     """
 
     name = "kueue"
@@ -75,7 +82,14 @@ class KueueWorker(StandIn):
 
     def finish(self, name: str, namespace: str = "default") -> bool:
         """Complete the Job if it runs here; return whether it did. Raises ApiError, TimeoutError."""
-        return self._wait_for(self._finish((namespace, name)))
+        return self._wait_for(self._written(lambda: self._finish((namespace, name))))
+
+    def end_copy(self, name: str, reason: str, namespace: str = "default") -> bool:
+        """Finish the copy of a Job with this reason, as if the worker's Kueue had found them out of sync.
+
+        Return whether the Job was here. Raises ApiError, TimeoutError.
+        """
+        return self._wait_for(self._written(lambda: self._end_copy((namespace, name), reason)))
 
     def _wait_for(self, work: Coroutine[object, object, bool]) -> bool:
         if self._loop is None:
@@ -89,19 +103,32 @@ class KueueWorker(StandIn):
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._reconcile_waiting)
 
-    async def _finish(self, key: Name) -> bool:
+    async def _written(self, write: Callable[[], Awaitable[bool]]) -> bool:
+        """Return what `write` returns: call it again after a Conflict; False if the object has gone."""
         while True:
-            job = self.objects(JOB).get(key)
-            if job is None or not runs(job):
-                return False
             try:
-                await self.patch(JOB, job, {"status": completed(time.time())}, "status")
+                return await write()
             except Conflict:
                 await asyncio.sleep(0.01)  # wait for the event of the conflicting write
             except NotFound:
                 return False
-            else:
-                return True
+
+    async def _finish(self, key: Name) -> bool:
+        job = self.objects(JOB).get(key)
+        if job is None or not runs(job):
+            return False
+        await self.patch(JOB, job, {"status": completed(time.time())}, "status")
+        return True
+
+    async def _end_copy(self, key: Name, reason: str) -> bool:
+        job = self.objects(JOB).get(key)
+        copy = self.objects(WORKLOAD).get((key[0], _prebuilt(job))) if job else None
+        if copy is None:
+            return False
+        ended = deep_copy(copy)
+        finish(ended, reason, "The prebuilt workload is out of sync with its user job", time.time())
+        await self.replace_status(WORKLOAD, copy, ended["status"])
+        return True
 
     # -- the stand-in
 
@@ -143,6 +170,8 @@ class KueueWorker(StandIn):
         status = job_status(job, time.time()) if job else None
         if job and status:
             await self.patch(JOB, job, {"status": status}, "status")
+        elif job and (end := removed_at(job)):
+            await self._remove_at(end, job)
         elif job and self._sleeps and (end := end_of_sleep(job)):
             await self._end_at(end, job)
 
@@ -153,6 +182,22 @@ class KueueWorker(StandIn):
             self.enqueue(("job", *key_of(job)), after=left)
         else:
             await self.patch(JOB, job, {"status": completed(time.time())}, "status")
+
+    async def _remove_at(self, end: float, job: Object) -> None:
+        """Remove a finished Job whose time is over, with its copy, which it owns; else look again then.
+
+        Kubernetes' TTL controller removes it with what it owns: first Kueue must have finished the copy, and
+        released it from its finalizer.
+        """
+        namespace, name = key_of(job)
+        copy = self.objects(WORKLOAD).get((namespace, _prebuilt(job)))
+        left = end - time.time()
+        if left > 0 or (copy and not is_condition_true(copy, FINISHED)):
+            self.enqueue(("job", namespace, name), after=max(left, 0.01))
+            return
+        if copy:
+            await self.client.delete(self.informer.resources[WORKLOAD], _prebuilt(job), namespace)
+        await self.client.delete(self.informer.resources[JOB], name, namespace)
 
     async def _reconcile_workload(self, where: Name) -> None:
         copy, job = self.objects(WORKLOAD).get(where), self._job_of(where)

@@ -145,6 +145,20 @@ def test_all_that_hangs_on_a_check() -> None:
     )  # fmt: skip
 
 
+def test_a_job_that_kueue_sends_again_says_what_to_compare() -> None:
+    evicted = 'Previously: … (Remote workload on worker cluster "p-b" is out of sync with its user job, …)'
+    again, moved = workload("one", "check", nominated=("p-a",)), workload("two", "check", on="p-a")
+    for job in (again, moved):
+        condition = {"type": "Evicted", "status": "False", "message": evicted}
+        job["status"]["conditions"] = [*job["status"].get("conditions", ()), condition]
+    status = only(view(check("check", "p"), LISTED, again, moved))
+    expected = (
+        "compare the Job on b with the hub's: its copy there ended out of sync with it, because something on"
+        " that worker changes or deletes Jobs, such as a webhook; Kueue sends it again"
+    )
+    assert {row.name: row.failure for row in status.jobs} == {"one": expected, "two": ""}
+
+
 NO_SECRET = "create Secret kueue-system/multikueue-{0} with key kubeconfig: {0} has no credentials"
 
 

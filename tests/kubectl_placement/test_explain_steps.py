@@ -53,6 +53,10 @@ from tests.support.builders import (
     workload,
 )
 
+LACKS_JOBSETS = condition(
+    "False", "ClientConnectionFailed", 'no matches for kind "JobSet" in version "jobset.x-k8s.io/v1alpha2"'
+)
+
 AWAY = {
     "type": "ManagedClusterConditionAvailable",
     "status": "Unknown",
@@ -581,6 +585,24 @@ CONTROLLERS_STEPS = [
         StepName.CONNECTED,
         ["failed: Kueue is not connected to it: ClientConnectionFailed: nobody is there"],
         id="not connected",
+    ),
+    pytest.param(
+        [
+            *LIVE,
+            decision("c"),
+            our_config("p-c"),
+            our_cluster("c", status={"conditions": [LACKS_JOBSETS]}),
+        ],
+        StepName.CONNECTED,
+        [
+            (
+                "failed: Kueue is not connected to it: install the CRD jobsets.jobset.x-k8s.io there, or"
+                " disable JobSet in the hub's Kueue: it connects only to workers that serve every job kind"
+                " which it has enabled, so no job goes there; ClientConnectionFailed:"
+                f" {LACKS_JOBSETS['message']}"
+            )
+        ],
+        id="a job kind is missing",
     ),
     pytest.param(
         [*HUB, secret("multikueue-c"), our_config("p-c"), our_cluster("other")],

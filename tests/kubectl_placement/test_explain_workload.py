@@ -141,6 +141,26 @@ def test_a_plugin_that_is_not_installed_here_is_reported() -> None:
     assert why in drawn(job, view)
 
 
+@pytest.mark.parametrize(
+    ("nominated", "after"),
+    [
+        pytest.param([f"{P}-cluster2"], "", id="sent again"),
+        pytest.param(
+            [], "; if it is nominated nowhere for a minute, delete its finished copy there", id="not yet"
+        ),
+    ],
+)
+def test_a_copy_that_ended_out_of_sync_says_what_to_compare(nominated: list[str], after: str) -> None:
+    job = a_job(nominated=nominated)
+    why = f'Previously: … (Remote workload on worker cluster "{P}-cluster1" is out of sync with its user job)'
+    job["status"]["conditions"].append({"type": "Evicted", "status": "False", "message": why})
+    expected = (
+        "compare the Job on cluster1 with the hub's: its copy there ended out of sync with it, because"
+        f" something on that worker changes or deletes Jobs, such as a webhook; Kueue sends it again{after}"
+    )
+    assert expected in explained(job, view_of(job)).notes
+
+
 def test_a_cluster_that_is_not_connected_says_why() -> None:
     job = a_job()
     view = view_of(job, unconnected="cluster1")

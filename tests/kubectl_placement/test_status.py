@@ -284,6 +284,13 @@ def test_what_is_drawn(check_status: CheckStatus, expected: str) -> None:
     assert drawn(check_status) == expected
 
 
+def test_jobs_that_are_sent_again_are_counted_by_what_to_do() -> None:
+    jobs = [WorkloadRow("team", f"j{n}", "q", "pending", failure="compare the Job on a") for n in range(2)]
+    assert drawn(replace(BARE, jobs=(*jobs, replace(jobs[0], failure="")))).endswith(
+        "└── 2 jobs: compare the Job on a"
+    )
+
+
 def test_states_have_colours_on_a_terminal() -> None:
     shown = drawn(SHOWN, colour=True)
     assert "\x1b[31munusable" in shown

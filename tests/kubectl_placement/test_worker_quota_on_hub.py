@@ -9,13 +9,18 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kubectl_placement.explain.workload import PLACED
+from kubectl_placement.jobs.finished_jobs import TTL_GATE
 from placement_ac.cli.main import main
 from placement_ac.core.api.constants import FIELD_MANAGER
+from placement_lab.standins.kueue_jobs import JOB
+from placement_lab.standins.multikueue import hub_job
 from tests.placement_ac.controller.test_dispatch import SELECTOR, entry
+from tests.support import kueue
 from tests.support.accounts import kubeconfig_of
+from tests.support.admin import Admin, login_to
 from tests.support.driver import Controllers, Driver
 from tests.support.hub_client import Client as HubClient
-from tests.support.jobs import Stage, dispatched, secrets_of, soon
+from tests.support.jobs import JOBS, Stage, dispatched, secrets_of, soon
 from tests.support.rights import ACCOUNTS, ME, RBAC, allow, bound_to, rule, token_of
 
 Run = Callable[..., Result]
@@ -109,6 +114,37 @@ def test_quota_refuses_and_gives_points(there: Stage, run: Run) -> None:
     table = run("explain", "workload", "large", "--workers").stdout
     assert f"{TOO_LITTLE.format(8)} (Capacity)" in table
     assert NOT_READ not in table
+
+
+def test_a_job_that_waits_beside_one_of_the_same_name_says_so(there: Stage, run: Run) -> None:
+    """Kueue admits its copy beside the other Job, records nothing, and the job never runs (issue 12404)."""
+    with Admin(there.fleet.login("c")) as worker:
+        worker.apply(hub_job("large", "default", "another-queue"))
+        there.submit("large", requests={GPU: "16"})
+        problem = (
+            "c: rename or delete Job default/large there, or the hub's: it is another one of the same name,"
+            " and the hub's has quota there, so it is sent nowhere else and never runs"
+        )
+        soon(lambda: problem in explained(run, "large", "--workers")["notes"])
+        assert there.account("large")[1] == 0
+        worker.delete(JOB.at("v1"), "large", "default")
+    there.until_runs("large", "c")
+    soon(lambda: explained(run, "large", "--workers")["notes"] == [PLACED])
+
+
+def test_a_job_that_may_be_removed_before_its_end_is_seen_says_so(there: Stage, run: Run) -> None:
+    there.submit("large", requests={GPU: "16"})
+    there.until_runs("large", "c")
+    there.admin.ask("PATCH", f"{JOBS}/large", {"spec": {"ttlSecondsAfterFinished": 5}}, "merge")
+    note = (
+        f"set ttlSecondsAfterFinished of its Job to 900 or more, or turn on Kueue's gate {TTL_GATE}: a worker"
+        " may remove a finished Job before the hub's Kueue has seen its end, and Kueue then runs it again"
+    )
+    assert note in explained(run, "large")["notes"]
+    config = f"{kueue.SHIPPED}featureGates:\n  {TTL_GATE}: true\n"
+    with Admin(login_to(there.admin.hub)) as admin:
+        admin.apply(*kueue.installed(config=config))
+    assert note not in explained(run, "large")["notes"]
 
 
 def test_jobs_that_are_there_are_not_counted_twice(there: Stage, run: Run) -> None:

@@ -1,6 +1,9 @@
 """
 Whatever happens, no job runs twice and none is sent away: the whole controller against MultiKueue.
 
+No worker removes a finished Job here before the hub has seen its end: that one Kueue runs again, and no
+controller of a list can help it (docs/limits.md; `test_a_finished_job_that_its_worker_removes_runs_again`).
+
 The real queue, reconciler and actor play on the virtual clock of `tests.support.virtual_kueue`. Run it long
 by hand: `JOBS_EXAMPLES=2000 pytest tests/properties/test_jobs.py --timeout 0`.
 """

@@ -17,6 +17,7 @@ from placement_lab.standins.multikueue.objects import (
 
 API_VERSION: Final = "kueue.x-k8s.io/v1beta2"
 QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
+TTL: Final = "ttlSecondsAfterFinished"
 JOB_UID_LABEL: Final = "kueue.x-k8s.io/job-uid"
 
 
@@ -91,11 +92,13 @@ def copy_of(workload: Mapping[str, Any], origin: str) -> Obj:
     }
 
 
-def worker_job(job: Mapping[str, Any], workload: Mapping[str, Any], origin: str) -> Obj:
+def worker_job(
+    job: Mapping[str, Any], workload: Mapping[str, Any], origin: str, *, clears_ttl: bool = False
+) -> Obj:
     """Return the Job that MultiKueue creates on the worker: suspended, and labelled with its Workload."""
     metadata = _metadata(job, origin)
     metadata["labels"][WORKLOAD_LABEL] = workload["metadata"]["name"]
-    left_out = ("managedBy", "selector")
+    left_out = ("managedBy", "selector", *([TTL] if clears_ttl else ()))
     spec = {field: value for field, value in job["spec"].items() if field not in left_out}
     return {
         "apiVersion": job["apiVersion"],

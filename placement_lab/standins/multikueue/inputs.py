@@ -36,6 +36,10 @@ class KueueSettings:
     origin: str = "multikueue"
     nominates_admitted: bool = False
     pace: Pace = NEWEST_PACE
+    clears_ttl: bool = False
+    """Kueue's gate MultiKueueBatchJobClearingTTLSecondsAfterFinishedOnWorkerCluster (0.20: off)."""
+    sync_failures: frozenset[str] = frozenset({"OutOfSync", "OwnerNotFound"})
+    """The reasons with which a copy ends that has not run its Job: Retry. Up to 0.19.2 OutOfSync alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +47,14 @@ class RemoteWorker:
     """One MultiKueueCluster, with the worker's copy and Job of this Workload.
 
     `copy` and `job` are valid only while `connected`. `lost_since`: when the connection was lost.
+    `has_foreign_job`: whether the worker has a Job of that name which no MultiKueue of this origin created.
     """
 
     connected: bool = True
     lost_since: float | None = None
     copy: Obj | None = None
     job: Obj | None = None
+    has_foreign_job: bool = False
 
 
 @dataclass(frozen=True, slots=True)

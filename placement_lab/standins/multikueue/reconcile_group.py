@@ -6,6 +6,7 @@ rule with a result decides. Only listed and connected workers are changed; copie
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from placement_lab.standins.multikueue import builders, dispatcher
@@ -47,6 +48,9 @@ SYNC_SECONDS: Final = 2.0
 """Kueue `syncDeferredRequeueAfter`: the retry interval while the hub's Job is still suspended."""
 RETRY_SECONDS: Final = 1.0
 """The retry interval of a rejected write; Kueue: "about 20 times in 3 s", with exponential backoff."""
+
+_NOT_OWNED: Final = ReconcileResult(requeue_after=RETRY_SECONDS, failed=True)
+"""Kueue fails with 'remote object is not owned by MultiKueue' and records nothing (issue 12404)."""
 
 
 def reconcile_group(inputs: WorkloadInputs) -> ReconcileResult:
@@ -98,13 +102,24 @@ def _copy_is_finished(inputs: WorkloadInputs) -> ReconcileResult | None:
     name = longest_with(inputs.remotes, FINISHED)
     if not name:
         return None
-    worker = inputs.remotes[name]
+    copy = inputs.remotes[name].copy or {}
+    if condition_field(copy, FINISHED, "reason") in inputs.settings.sync_failures:
+        return _copy_is_out_of_sync(inputs, name)
+    if inputs.remotes[name].has_foreign_job:
+        return _NOT_OWNED
     workload = deep_copy(inputs.workload)
-    copy = worker.copy or {}
     step.finish(
         workload, condition_field(copy, FINISHED, "reason"), condition_field(copy, FINISHED), inputs.now
     )
     return ReconcileResult((*_sync_job(inputs, name), WriteStatus(workload["status"])))
+
+
+def _copy_is_out_of_sync(inputs: WorkloadInputs, name: str) -> ReconcileResult:
+    """Retry while Ready; afterwards the copy hides all later steps, until quota is missed (issue 14521)."""
+    if _state(inputs) != READY:
+        return NO_OPERATIONS
+    why = f'Remote workload on worker cluster "{name}" is out of sync with its user job'
+    return _retry(inputs, f'{why}, resetting for re-dispatch, Previously: "Ready"')
 
 
 def _copy_is_evicted(inputs: WorkloadInputs) -> ReconcileResult | None:
@@ -113,6 +128,8 @@ def _copy_is_evicted(inputs: WorkloadInputs) -> ReconcileResult | None:
     if not name:
         return None
     if is_condition_true(inputs.workload, EVICTED):
+        if inputs.remotes[name].has_foreign_job:
+            return _NOT_OWNED
         return ReconcileResult(tuple(_sync_job(inputs, name)), _sync_delay(inputs, name))
     if _state(inputs) != READY:
         return None
@@ -172,6 +189,8 @@ def _copy_is_admitted(inputs: WorkloadInputs) -> ReconcileResult | None:
         return ReconcileResult((*done, *_deactivate(inputs, name)))
     if inputs.settings.nominates_admitted and dispatcher.all_at_once_would(inputs, name):
         return dispatcher.dispatch(inputs)
+    if inputs.remotes[name].has_foreign_job:
+        return replace(_NOT_OWNED, operations=tuple(done))
     done += _sync_job(inputs, name)
     again = _sync_delay(inputs, name) or inputs.settings.worker_lost_seconds
     if cluster_of(inputs.workload) not in ("", name):
@@ -215,7 +234,11 @@ def _sync_job(inputs: WorkloadInputs, name: str) -> list[Operation]:
     if inputs.job is None:
         return []
     if job is None:
-        return [CreateJob(name, builders.worker_job(inputs.job, inputs.workload, inputs.settings.origin))]
+        settings = inputs.settings
+        made = builders.worker_job(
+            inputs.job, inputs.workload, settings.origin, clears_ttl=settings.clears_ttl
+        )
+        return [CreateJob(name, made)]
     theirs = job.get("status") or {}
     if _sync_must_wait(inputs.job, job) or _without_zeros(theirs) == _without_zeros(inputs.job.get("status")):
         return []

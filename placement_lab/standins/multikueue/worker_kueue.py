@@ -52,8 +52,8 @@ def reconcile_copy(
     """
     if copy is None:
         return ReconcileResult((SuspendJob(True),)) if job and runs(job) else NO_OPERATIONS
-    if is_condition_true(copy, FINISHED):
-        return NO_OPERATIONS
+    if is_condition_true(copy, FINISHED):  # out of sync with its Job, if that still runs
+        return ReconcileResult((SuspendJob(True),)) if job and runs(job) else NO_OPERATIONS
     if job and job_is_finished(job):
         return _finish(copy, job, now)
     if is_condition_true(copy, DEACTIVATION_TARGET) or (

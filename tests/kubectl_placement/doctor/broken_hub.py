@@ -418,6 +418,22 @@ WORKERS: Final = (
         "MultiKueueCluster placement-demo1-cluster2 has no condition yet",
         "kubectl describe multikueuecluster placement-demo1-cluster2",
     ),
+    Break(
+        "a worker lacks a job kind",
+        said(
+            worker("cluster3"),
+            "False",
+            "ClientConnectionFailed",
+            'no matches for kind "JobSet" in version "jobset.x-k8s.io/v1alpha2"',
+        ),
+        "connections",
+        FAIL,
+        "Kueue is not connected to MultiKueueCluster placement-demo1-cluster3: install the CRD"
+        " jobsets.jobset.x-k8s.io there, or disable JobSet in the hub's Kueue: it connects only to workers"
+        " that serve every job kind which it has enabled, so no job goes there; ClientConnectionFailed:"
+        ' no matches for kind "JobSet" in version "jobset.x-k8s.io/v1alpha2"',
+        "kubectl get crd jobsets.jobset.x-k8s.io -o yaml | kubectl --context cluster3 create -f -",
+    ),
     *(
         Break(
             f"{reason} of {cluster}",

@@ -2,7 +2,7 @@
 
 import copy
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 from tests.kubectl_placement.doctor.broken_setups import DEPLOYED, WARN, Break, How, Objects, both, worker
 from tests.support import healthy
@@ -44,7 +44,43 @@ def placed_jobs(number: int, seconds: float, name: str = "job") -> How:
     return change
 
 
+def short_lived_jobs(number: int, ttl: int = 0, **state: Any) -> How:
+    """Return what adds Jobs of our checks that are removed so many seconds after their end."""
+    checks = {"placement-demo1": "Ready", "multikueue-demo1": "Ready"}
+
+    def change(objects: Objects) -> None:
+        for at in range(number):
+            metadata = {"name": f"train-{at}", "namespace": "default", "uid": f"uid-{at}"}
+            owner = {
+                "apiVersion": "batch/v1",
+                "kind": "Job",
+                "name": metadata["name"],
+                "uid": metadata["uid"],
+            }
+            job = workload(f"job-train-{at}", **checks, **state)
+            job["metadata"]["ownerReferences"] = [owner]
+            objects["Workload", "default", f"job-train-{at}"] = job
+            spec = {"ttlSecondsAfterFinished": ttl}
+            objects["Job", "default", f"train-{at}"] = {"kind": "Job", "metadata": metadata, "spec": spec}
+
+    return change
+
+
+TTL_GATE: Final = "MultiKueueBatchJobClearingTTLSecondsAfterFinishedOnWorkerCluster"
 SCALE: Final = (
+    Break(
+        "Jobs may be removed before the hub has seen their end",
+        short_lived_jobs(5),
+        "finished-jobs",
+        WARN,
+        "set ttlSecondsAfterFinished of 5 Jobs (default/train-0, default/train-1, default/train-2, 2 more)"
+        f" to 900 or more, or turn on Kueue's gate {TTL_GATE}: a worker may remove a finished Job before the"
+        " hub's Kueue has seen its end, and Kueue then runs it again",
+        "\n".join(
+            f'kubectl patch job -n default train-{at} -p \'{{"spec":{{"ttlSecondsAfterFinished":900}}}}\''
+            for at in range(3)
+        ),
+    ),
     Break(
         "several MultiKueueClusters have the same credentials",
         both(shared_worker("placement-b", "cluster1"), shared_worker("placement-b", "cluster2")),

@@ -25,7 +25,7 @@ from kubectl_placement.doctor.setup import HubSetup
 from kubectl_placement.hub.controller_settings import find_settings
 from kubectl_placement.hub.dump import Dump, MissingRight, dump_of
 from kubectl_placement.hub.hub_view import HubView
-from kubectl_placement.hub.kinds import ALL_KINDS
+from kubectl_placement.hub.kinds import ALL_KINDS, JOB
 from placement_ac.cli.main import main
 from placement_ac.core.api.constants import LEASE as LEASE_KIND
 from placement_ac.core.api.constants import SECRET, Kind
@@ -33,7 +33,14 @@ from tests.kubectl_placement.doctor.broken_controller import CONTROLLERS
 from tests.kubectl_placement.doctor.broken_credentials import PROFILES
 from tests.kubectl_placement.doctor.broken_hub import CHECKS, DECISION, PLACEMENT, WORKERS
 from tests.kubectl_placement.doctor.broken_kueue import KUEUES, POD
-from tests.kubectl_placement.doctor.broken_scale import SCALE, SECRETS, placed_jobs, shared_worker
+from tests.kubectl_placement.doctor.broken_scale import (
+    SCALE,
+    SECRETS,
+    TTL_GATE,
+    placed_jobs,
+    shared_worker,
+    short_lived_jobs,
+)
 from tests.kubectl_placement.doctor.broken_setups import (
     CHECK,
     CONFIG,
@@ -47,6 +54,7 @@ from tests.kubectl_placement.doctor.broken_setups import (
     Objects,
     both,
     configured,
+    gate,
     image,
     put,
     said,
@@ -72,7 +80,9 @@ def read(objects: Objects) -> Dump:
     crds = {name for kind, _, name in objects if kind == "CustomResourceDefinition"}
     newest = {kind: kind.at(kind.versions[0]) for kind in ALL_KINDS} | dict(dump.served)
     served = {kind: at for kind, at in newest.items() if "." not in kind.group or str(kind) in crds}
-    return replace(dump, objects=dict.fromkeys(ALL_KINDS, ()) | dict(dump.objects), served=served, live=True)
+    jobs = {JOB: tuple(obj for (kind, *_), obj in objects.items() if kind == JOB.kind)}
+    known = dict.fromkeys(ALL_KINDS, ()) | dict(dump.objects) | jobs
+    return replace(dump, objects=known, served=served, live=True)
 
 
 def examined(dump: Dump, **given: Any) -> tuple[Finding, ...]:
@@ -259,6 +269,36 @@ def test_secrets_alone_are_in_no_role_of_ours() -> None:
     dump = replace(read(stored()), missing=(MissingRight("list", SECRET, healthy.NS),))
     [found] = [one for one in examined(dump) if one.check == "own-rights"]
     assert found.fix == f"kubectl auth can-i list secrets -n {healthy.NS}"
+
+
+@pytest.mark.parametrize(
+    ("how", "level", "fix"),
+    [
+        pytest.param(short_lived_jobs(1, 900), Level.OK, "", id="the hub has time to see the end"),
+        pytest.param(short_lived_jobs(1, finished=True), Level.OK, "", id="the hub has seen it"),
+        pytest.param(both(short_lived_jobs(1), gate(f"{TTL_GATE}: true")), Level.OK, "", id="gate on"),
+        pytest.param(
+            both(
+                short_lived_jobs(1),
+                put(KUEUE, *POD, "containers", 0, "image", "registry.k8s.io/kueue/kueue:v0.20.0"),
+            ),
+            Level.WARN,
+            f"    {TTL_GATE}: true\n",
+            id="Kueue has the gate",
+        ),
+    ],
+)
+def test_jobs_that_are_removed_early(how: How, level: Level, fix: str) -> None:
+    objects = stored()
+    how(objects)
+    [found] = [one for one in examined(read(objects)) if one.check == "finished-jobs"]
+    assert (found.level, fix in found.fix) == (level, True)
+
+
+def test_without_the_right_to_jobs_it_is_unknown_which_are_removed_early() -> None:
+    dump = replace(read(stored()), missing=(MissingRight("list", JOB),))
+    [found] = [one for one in examined(dump) if one.check == "finished-jobs"]
+    assert (found.level, found.message) == (Level.WARN, "unknown: the right to list jobs.batch is missing")
 
 
 def test_every_rule_has_been_broken() -> None:
@@ -467,7 +507,7 @@ def test_a_grace_that_is_long_enough_or_not_used(how: How, message: str) -> None
 
 
 def test_unreadable_kinds_are_warnings_never_failures() -> None:
-    everywhere = [MissingRight("list", kind) for kind in ALL_KINDS]
+    everywhere = [MissingRight("list", kind) for kind in (*ALL_KINDS, JOB)]
     ours, kueues = ([MissingRight("list", kind, space) for kind in ALL_KINDS] for space in (OURS, healthy.NS))
     nothing = Dump(dict.fromkeys(ALL_KINDS, ()), {}, (*everywhere, *ours, *kueues), live=True)
     findings = examined(replace(nothing, served={kind: kind.at(kind.versions[0]) for kind in ALL_KINDS}))

@@ -273,5 +273,12 @@ def test_where_the_hubs_queues_may_not_be_read_no_worker_has_the_right_ones() ->
         "kubectl auth can-i list localqueues.kueue.x-k8s.io -A",
     )
     assert [one.check for one in found[1:]] == [
-        *("worker-access", "worker-kueue", "worker-jobs", "worker-rights", "worker-reads")
+        *(
+            "worker-access",
+            "worker-kueue",
+            "worker-jobs",
+            "worker-same-names",
+            "worker-rights",
+            "worker-reads",
+        )
     ]

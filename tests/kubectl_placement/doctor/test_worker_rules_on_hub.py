@@ -28,6 +28,7 @@ from placement_ac.kube.client import Client
 from placement_ac.workers.connector import WorkerConnector
 from placement_lab.hub import Hub
 from placement_lab.standins import manifests
+from placement_lab.standins.multikueue import copy_of, hub_job, workload_of
 from tests.support import kueue
 from tests.support.admin import Admin, login_to
 from tests.support.crds import plain_crd, topology_crd
@@ -234,6 +235,26 @@ def plain_flavor(labels: Object) -> Callable[[Pair], Any]:
     return change
 
 
+def namesake(*, quota: bool) -> Callable[[Pair], Any]:
+    """Return what makes a job of the hub wait for the worker, where a Job of somebody else has its name."""
+    job = hub_job("train", "team", "q")
+    nominated = {"nominatedClusterNames": [f"placement-tas-{CLUSTER}"]}
+    reserved = {"type": "QuotaReserved", "status": str(quota), "reason": "QuotaReserved", "message": ""}
+    reserved["lastTransitionTime"] = "2026-01-01T00:00:00Z"
+
+    def change(pair: Pair) -> None:
+        with Admin(login_to(pair.hub.hub)) as admin:
+            [made] = admin.apply(job)
+            waiting = workload_of(job | {"metadata": made["metadata"]})
+            admin.apply(waiting | {"status": nominated})
+        with Admin(login_to(pair.worker.hub)) as admin:
+            admin.apply(job, copy_of(waiting, "multikueue") | {"status": {"conditions": [reserved]}})
+
+    return change
+
+
+JOB = "/apis/batch/v1/namespaces/team/jobs/train"
+SAME_NAME = "it is another one of the same name"
 TOLERATION = {"key": "spot", "operator": "Exists"}
 PUT_SECRET = (
     "kubectl create secret generic -n kueue-system multikueue-cluster2"
@@ -285,6 +306,21 @@ BREAKS = (
         "FAIL",
         "install the CRDs of jobsets.v1alpha2.jobset.x-k8s.io (jobset.x-k8s.io/jobset) on the worker",
         "kubectl get crd jobsets.jobset.x-k8s.io -o yaml | kubectl --context cluster2 create -f -",
+    ),
+    *(
+        Break(
+            f"somebody's Job has the name of one that waits, {level}",
+            namesake(quota=level == "FAIL"),
+            "worker-same-names",
+            level,
+            f"rename or delete Job team/train there, or the hub's: {SAME_NAME}, and {end}",
+            "kubectl --context cluster2 get jobs.batch -n team train -o yaml",
+            mends=without(JOB),
+        )
+        for level, end in (
+            ("FAIL", "the hub's has quota there, so it is sent nowhere else and never runs"),
+            ("WARN", "the hub's never runs if it gets quota there"),
+        )
     ),
     Break(
         "a right is missing",

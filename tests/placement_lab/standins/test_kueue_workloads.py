@@ -19,6 +19,7 @@ from placement_ac.core.api.constants import (
     OUR_CONTROLLER,
     SECRET,
     WORKLOAD,
+    Kind,
 )
 from placement_ac.core.api.errors import Conflict, Refused
 from placement_ac.core.api.managed_fields import nomination_body
@@ -37,11 +38,13 @@ from placement_lab.standins.multikueue.objects import (
 )
 from placement_lab.standins.runner import StandIns
 from tests.support.admin import Admin, login_to
+from tests.support.crds import plain_crd
 from tests.support.kueue_objects import admission_check, kueue_object, multikueue_config, namespace, queues
 from tests.support.real_hub import HubMaker
 
 V = "v1beta2"
 WORKLOADS, JOBS = WORKLOAD.at(V), JOB.at("v1")
+TRAINJOB = Kind("trainer.kubeflow.org", "TrainJob", "trainjobs", True, ("v1alpha1",))
 SPEED = 20.0
 EXTERNAL = "open-cluster-management.io/placement"
 KUEUE_ADMISSION = "kueue-admission"
@@ -76,13 +79,17 @@ class WorkloadEnvironment(Admin):
         for worker in self._workers.values():
             worker.__exit__()
 
-    def set_up(self) -> None:
+    def on(self, worker: str) -> Admin:
+        return self._workers[worker]
+
+    def set_up(self, *, ready: bool = True) -> None:
         self.apply(namespace("kueue-system"))
         self.apply(*self.fleet.secrets(), *self.fleet.multikueue_clusters(), config(*self.fleet.names))
         self.apply(admission_check("multikueue", "mkconfig"), our_check())
         queue, gated = queues("cluster-queue", "multikueue"), queues("cq-two", "multikueue", "placement")
         self.apply(*queue, *gated)
-        self.until(lambda: self.says("multikueue"), "True Active | The admission check is active")
+        if ready:
+            self.until(lambda: self.says("multikueue"), "True Active | The admission check is active")
 
     # -- writing
 
@@ -181,7 +188,9 @@ def staged(a_hub: HubMaker) -> Iterator[Staged]:
     """Starts a hub, workers and Kueue with the given options."""
     with ExitStack() as opened:
 
-        def start(workers: int = 3, held: Any = (), pods: bool = True, **options: Any) -> WorkloadEnvironment:
+        def start(
+            workers: int = 3, held: Any = (), pods: bool = True, ready: bool = True, **options: Any
+        ) -> WorkloadEnvironment:
             names = [f"worker{index + 1}" for index in range(workers)]
             hub = opened.enter_context(a_hub())
             fleet = opened.enter_context(WorkerFleet(names, held=held, pods=pods))
@@ -193,7 +202,7 @@ def staged(a_hub: HubMaker) -> Iterator[Staged]:
 
             opened.enter_context(StandIns(lambda: login_to(hub), [make]))
             stage = opened.enter_context(WorkloadEnvironment(login_to(hub), fleet, lambda: kueues[0]))
-            stage.set_up()
+            stage.set_up(ready=ready)
             return stage
 
         yield start
@@ -440,6 +449,91 @@ def test_broken_configuration_invalid_ca(staged: Staged) -> None:
     patch = {"stringData": {"kubeconfig": json.dumps(found)}}
     stage.merge(SECRET.at("v1"), "multikueue-worker1", patch, namespace="kueue-system")
     stage.wait(lambda: (stage.says("worker1") or "").startswith("False ClientConnectionFailed | "))
+
+
+def test_a_worker_that_lacks_a_job_kind_is_not_connected(staged: Staged) -> None:
+    """By its code: one missing CRD disconnects the worker for all jobs (issue 15157)."""
+    stage = staged(2, job_kinds=[TRAINJOB], ready=False)
+    missing = 'no matches for kind "TrainJob" in version "trainer.kubeflow.org/v1alpha1"'
+    refused = f"False ClientConnectionFailed | {missing}"
+    stage.wait(lambda: (stage.says("worker2") or "").startswith(refused))
+    stage.on("worker1").apply(plain_crd(TRAINJOB.group, TRAINJOB.kind, "v1alpha1"))
+    stage.until(lambda: stage.says("worker1"), "True Active | Connected")
+    stage.submit("b1")
+    stage.until_placed("b1", "worker1")
+
+
+# jobs that a worker removes
+
+
+@pytest.mark.parametrize(
+    ("ttl", "settings", "starts"),
+    [
+        pytest.param(0, {}, 2, id="it runs twice"),
+        pytest.param(0, {"clears_ttl": True}, 1, id="with the gate, it does not"),
+        pytest.param(900, {}, 1, id="a time in which the hub sees the end"),
+    ],
+)
+def test_a_finished_job_that_its_worker_removes_runs_again(
+    staged: Staged, ttl: int, settings: Any, starts: int
+) -> None:
+    """By its code (issue 14734): the hub looks after its batch period, and finds neither Job nor copy."""
+    stage = staged(1, settings=KueueSettings(events_batch_seconds=SPEED, **settings))
+    job = hub_job("b1", "default", "cluster-queue")
+    stage.apply(job | {"spec": job["spec"] | {"ttlSecondsAfterFinished": ttl}})
+    stage.until(lambda: (stage.job("b1") or {}).get("status", {}).get("active"), 1)  # it looks at nothing now
+    assert stage.fleet.finish("b1") == ["worker1"]
+    if starts == 1:
+        stage.wait(lambda: is_condition_true(stage.workload("b1"), "Finished"))
+    else:
+        stage.wait(lambda: "no longer exists" in (stage.condition_line("b1", "Evicted") or ""))
+    stage.until(lambda: stage.fleet.counter.counts_of("b1")["starts"], starts)
+    assert is_condition_true(stage.workload("b1"), "Finished") is (starts == 1)
+
+
+# copies that do not run their Job
+
+
+@pytest.mark.parametrize("reason", ["OutOfSync", "OwnerNotFound"])
+def test_a_copy_that_ends_out_of_sync_is_dispatched_again(staged: Staged, reason: str) -> None:
+    """By its code: Kueue compares the two when the Job is new, before it has Pods."""
+    stage = staged(1, pods=False)
+    stage.submit("b1")
+    stage.until_placed("b1", "worker1")
+    assert stage.fleet.end_copy("b1", reason) == ["worker1"]
+    stage.until(lambda: stage.fleet.counter.counts_of("b1")["starts"], 2)
+    stage.until_placed("b1", "worker1")
+    evicted = stage.condition_line("b1", "Evicted") or ""
+    assert 'Remote workload on worker cluster "worker1" is out of sync with its user job' in evicted
+    assert not condition(stage.workload("b1"), "Finished")
+
+
+def test_a_copy_that_ends_while_its_pods_run_blocks_the_job(staged: Staged) -> None:
+    """By its code (issue 14521): the hub's Job seems to have Pods, so quota and copy stay."""
+    stage = staged(1)
+    stage.submit("b1")
+    stage.until(lambda: (stage.job("b1") or {}).get("status", {}).get("active"), 1)
+    stage.fleet.end_copy("b1", "OutOfSync")
+    stage.wait(lambda: is_condition_true(stage.workload("b1"), "Evicted"))
+    stage.until_another_is_placed()
+    assert (stage.placed("b1"), stage.fleet.counter.running("b1")) == ((None, []), [])
+    assert is_condition_true(stage.workload("b1"), "QuotaReserved")
+    stage.on("worker1").delete(WORKLOADS, stage.identity("b1")["name"], "default")
+    stage.until_placed("b1", "worker1")
+
+
+def test_a_copy_beside_a_foreign_job_takes_quota_and_never_runs(staged: Staged) -> None:
+    stage = staged(2, held=["worker2"])
+    stage.on("worker1").apply(hub_job("b1", "default", "user-queue"))
+    stage.submit("b1")
+    stage.wait(lambda: is_condition_true(stage.copy("b1", "worker1") or {}, "Admitted"))
+    stage.until(lambda: stage.copies("b1"), ["worker1"])
+    stage.fleet.release("worker2")
+    stage.until_another_is_placed()
+    assert stage.placed("b1") == (None, ["worker1", "worker2"])
+    assert stage.fleet.counter.running("b1") == []
+    stage.on("worker1").delete(JOBS, "b1", "default")
+    stage.until_placed("b1", "worker1")
 
 
 def test_a_deleted_cluster_is_ignored(staged: Staged) -> None:

@@ -760,6 +760,55 @@ def test_a_finished_copy_finishes_the_workload_and_is_deleted() -> None:
     assert then.operations == (DeleteJob("worker2"), DeleteCopy("worker2"))
 
 
+OUT_OF_SYNC = (
+    'Remote workload on worker cluster "worker2" is out of sync with its user job, resetting for re-dispatch,'
+    ' Previously: "Ready"'
+)
+
+
+def ended(reason: str) -> RemoteWorker:
+    copy = copy_of(workload(), "multikueue")
+    set_condition(copy, "Finished", True, reason, "", NOW - 5)
+    return RemoteWorker(copy=copy)
+
+
+@pytest.mark.parametrize(
+    ("reason", "of", "settings", "state", "finished"),
+    [
+        pytest.param("OutOfSync", placed(), {}, ("Retry", OUT_OF_SYNC), False, id="out of sync"),
+        pytest.param("OwnerNotFound", placed(), {}, ("Retry", OUT_OF_SYNC), False, id="owner not found"),
+        pytest.param(
+            "OwnerNotFound",
+            placed(),
+            {"sync_failures": frozenset({"OutOfSync"})},
+            ("Ready", 'The workload was admitted on "worker2"'),
+            True,
+            id="owner not found up to 0.19.2",
+        ),
+        pytest.param("OutOfSync", workload(), {}, ("Pending", ""), False, id="quota again, too soon"),
+    ],
+)
+def test_a_copy_that_has_not_run_its_job_is_retried(
+    reason: str, of: Obj, settings: Any, state: tuple[str, str], finished: bool
+) -> None:
+    """By its code and, for OwnerNotFound, by the changelog of 0.20; a copy that stays blocks everything."""
+    inputs = seen(of, {"worker2": ended(reason)}, settings=KueueSettings(**settings))
+    written = [one.status for one in LOOKS[MK](inputs).operations if isinstance(one, WriteStatus)]
+    after = of | {"status": written[-1]} if written else of
+    entry = check_of(after, MK) or {}
+    assert (entry["state"], entry["message"]) == state
+    assert is_condition_true(after, "Finished") is finished
+
+
+def test_a_copy_beside_a_foreign_job_is_admitted_and_never_recorded() -> None:
+    """By its code (issue 12404): the other copies are deleted, then Kueue fails, again and again."""
+    foreign = replace(ADMITTED, has_foreign_job=True)
+    inputs = seen(workload(nominated=ALL), {"worker1": WAITS, "worker2": foreign})
+    decision = LOOKS[MK](inputs)
+    assert decision.operations == (DeleteCopy("worker1"),)
+    assert decision.failed
+
+
 def test_an_eviction_by_the_worker_evicts_on_the_hub() -> None:
     """By its code, step 4."""
     out = there("QuotaReserved", "Admitted", "Evicted", with_job=True)

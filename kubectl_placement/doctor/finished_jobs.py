@@ -1,0 +1,58 @@
+"""A rule for Jobs that are removed soon after their end: they may run again. Pure."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from kubectl_placement.doctor.commands import HUB
+from kubectl_placement.doctor.finding import Finding, ok, warn
+from kubectl_placement.doctor.setup import HubSetup, hub_rule
+from kubectl_placement.hub.kinds import JOB
+from kubectl_placement.jobs.finished_jobs import RUNS_AGAIN, SHORT_SECONDS, TTL_GATE, fix_text, short_ttl
+from kubectl_placement.jobs.waiting_jobs import owner_of
+from placement_ac.core.api.constants import WORKLOAD
+from placement_ac.core.api.fields import Key, get_str, key_of
+from placement_ac.core.api.text import count_text, joined
+from placement_ac.core.inputs.rights import VersionRange
+
+NAMED: Final = 3
+"""So many Jobs are named."""
+_HAVE_GATE: Final = VersionRange("0.20")
+
+
+@hub_rule(
+    "finished-jobs",
+    f"no unfinished Job behind our checks has a `ttlSecondsAfterFinished` below {SHORT_SECONDS}, or Kueue's"
+    f" gate `{TTL_GATE}` is on",
+    f'kubectl patch job -n NAMESPACE NAME -p \'{{"spec":{{"ttlSecondsAfterFinished":{SHORT_SECONDS}}}}}\'',
+    # A dump has no Jobs: their Pods may contain secrets.
+    unknown=lambda setup: setup.unknown(JOB) if setup.missing_right(JOB) else (),
+)
+def finished_jobs(setup: HubSetup) -> Iterator[Finding]:
+    kueue = setup.kueue
+    found = () if kueue.is_on(TTL_GATE) else sorted(_short_lived(setup))
+    if found:
+        names = ["/".join(key) for key in found[:NAMED]]
+        more = [f"{len(found) - NAMED} more"] if len(found) > NAMED else []
+        number = count_text(len(found), "Job")
+        patch = f'{{"spec":{{"ttlSecondsAfterFinished":{SHORT_SECONDS}}}}}'
+        patches = (HUB.run("patch", "job", "-n", space, name, "-p", patch) for space, name in found[:NAMED])
+        has_gate = kueue.release and _HAVE_GATE.has(kueue.release) and not kueue.config_problem
+        yield warn(
+            f"{fix_text(f'{number} ({joined([*names, *more])})')}: {RUNS_AGAIN}",
+            kueue.enable_gate(TTL_GATE) if has_gate else "\n".join(patches),
+        )
+    yield ok("no finished Job is removed on its worker before the hub's Kueue can have seen its end")
+
+
+def _short_lived(setup: HubSetup) -> Iterator[Key]:
+    """Yield the Jobs of unfinished Workloads of our checks that are removed soon after their end."""
+    jobs = {get_str(job, "metadata", "uid"): job for job in setup.dump.of(JOB) if short_ttl(job) is not None}
+    snapshots = map(setup.view.snapshot, setup.checks_by_placement)
+    ids = {workload.meta.id for snapshot in snapshots for workload in snapshot.workloads} if jobs else set()
+    for workload_id in ids:
+        owner = owner_of(setup.dump.by_key(WORKLOAD)[workload_id])
+        if job := jobs.get(get_str(owner, "uid")):
+            yield key_of(job)
+
+
+RULES: Final = (finished_jobs,)

@@ -1,0 +1,31 @@
+"""
+Jobs that a worker may remove before the hub's Kueue has seen their end: it then sends them again.
+
+Pure. Kueue copies `ttlSecondsAfterFinished` to the worker, unless a gate is on (kubernetes-sigs/kueue 14734,
+15126). It cannot see the end of a job while it does not run, or is not connected to the worker.
+"""
+
+from typing import Final
+
+from kubectl_placement.hub.dump import Object
+from placement_ac.core.api.fields import get_int
+
+TTL_GATE: Final = "MultiKueueBatchJobClearingTTLSecondsAfterFinishedOnWorkerCluster"
+"""Kueue's gate that leaves the field out on workers (0.20: alpha, off)."""
+SHORT_SECONDS: Final = 900
+"""Kueue's default `workerLostTimeout`: a job whose worker is away for longer is sent again anyway."""
+RUNS_AGAIN: Final = (
+    "a worker may remove a finished Job before the hub's Kueue has seen its end, and Kueue then runs it again"
+)
+
+
+def short_ttl(job: Object) -> int | None:
+    """Return the Job's `ttlSecondsAfterFinished` if it is short."""
+    ttl = get_int(job, "spec", "ttlSecondsAfterFinished")
+    return ttl if ttl is not None and ttl < SHORT_SECONDS else None
+
+
+def fix_text(jobs: str) -> str:
+    """Return what to do about these Jobs."""
+    ttl = f"set ttlSecondsAfterFinished of {jobs} to {SHORT_SECONDS} or more"
+    return f"{ttl}, or turn on Kueue's gate {TTL_GATE}"
