@@ -1,5 +1,5 @@
 """
-What Kueue reports of a worker or a job that it cannot use, in plain words: the fix first, then the reason.
+A worker or a job that Kueue cannot use, in plain words: the fix first, then the reason that Kueue reports.
 
 Pure. Source: Kueue's pkg/controller/admissionchecks/multikueue.
 """

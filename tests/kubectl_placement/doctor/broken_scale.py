@@ -4,7 +4,16 @@ import copy
 from datetime import timedelta
 from typing import Any, Final
 
-from tests.kubectl_placement.doctor.broken_setups import DEPLOYED, WARN, Break, How, Objects, both, worker
+from tests.kubectl_placement.doctor.broken_setups import (
+    DEPLOYED,
+    WARN,
+    Break,
+    How,
+    Objects,
+    both,
+    image,
+    worker,
+)
 from tests.support import healthy
 from tests.support.builders import workload
 from tests.support.healthy import NS
@@ -70,7 +79,7 @@ TTL_GATE: Final = "MultiKueueBatchJobClearingTTLSecondsAfterFinishedOnWorkerClus
 SCALE: Final = (
     Break(
         "Jobs may be removed before the hub has seen their end",
-        short_lived_jobs(5),
+        both(image("0.19.2"), short_lived_jobs(5)),  # which lacks the gate
         "finished-jobs",
         WARN,
         "set ttlSecondsAfterFinished of 5 Jobs (default/train-0, default/train-1, default/train-2, 2 more)"
