@@ -45,8 +45,11 @@ class Cluster:
         assert done.returncode == 0, f"{' '.join(words)}: {done.stderr.strip()}"
         return done.stdout
 
+    def list(self, *words: str) -> list[Obj]:
+        return [dict(item) for item in self.get(*words).get("items", ())]
+
     def get(self, *words: str) -> Obj:
-        """Return an object, {} if there is none; or a list of objects."""
+        """Return an object, {} if there is none; or a List."""
         text = self.kubectl("get", *words, "--ignore-not-found", "--output=json")
         return dict(json.loads(text)) if text else {}
 
@@ -96,18 +99,18 @@ class Fleet:
 
     def state(self) -> Obj:
         """Return the state that a failed step shows."""
-        decisions = self.hub.get(
+        decisions = self.hub.list(
             "placementdecisions", f"--namespace={QUEUES}", f"--selector={_OCM}/placement={NAME}"
         )
         return {
             "listed": self.listed(),
-            "decided": [item.get("status") for item in decisions["items"]],
+            "decided": [item.get("status") for item in decisions],
             "check": self.condition(f"admissioncheck/{NAME}"),
             "workloads": [item.get("status") for item in self.workloads()],
         }
 
     def workloads(self) -> list[Obj]:
-        items = self.hub.get("workloads.kueue.x-k8s.io", f"--namespace={JOBS}")["items"]
+        items = self.hub.list("workloads.kueue.x-k8s.io", f"--namespace={JOBS}")
         return [item for item in items if item["spec"].get("queueName") in (NAME, SECOND)]
 
     def workload_of(self, job: str) -> Obj:
@@ -161,7 +164,7 @@ class Fleet:
         """Return job → cluster → the uid of its Job there, of all that are not suspended and not deleted."""
         found: dict[str, dict[str, str]] = {}
         for cluster, worker in self.workers.items():
-            for job in worker.get("jobs", f"--namespace={JOBS}", f"--selector={_OURS}")["items"]:
+            for job in worker.list("jobs", f"--namespace={JOBS}", f"--selector={_OURS}"):
                 if job["spec"].get("suspend") is False and not _finished(job):
                     found.setdefault(job["metadata"]["name"], {})[cluster] = job["metadata"]["uid"]
         return found
@@ -235,8 +238,8 @@ def _finished(obj: Obj) -> bool:
 
 
 def _running_pod(worker: Cluster, job: str) -> bool:
-    pods = worker.get("pods", f"--namespace={JOBS}", f"--selector=batch.kubernetes.io/job-name={job}")
-    return any(pod.get("status", {}).get("phase") == "Running" for pod in pods["items"])
+    pods = worker.list("pods", f"--namespace={JOBS}", f"--selector=batch.kubernetes.io/job-name={job}")
+    return any(pod.get("status", {}).get("phase") == "Running" for pod in pods)
 
 
 def _succeeded() -> Obj:

@@ -107,9 +107,7 @@ def test_a_cluster_is_drained_by_a_taint_when_its_last_job_has_ended(prepared: F
     assert prepared.runs() == {"real-drained": dict([place])}
     prepared.end("real-drained")
     prepared.wait_for_list(*stays)
-    until(
-        lambda: not prepared.hub.get(f"multikueuecluster/{NAME}-{leaving}"), prepared.seconds, prepared.state
-    )
+    until(lambda: check_of(prepared) == ACTIVE, prepared.seconds, prepared.state)
 
 
 def test_with_the_dispatcher_no_job_goes_to_a_cluster_that_leaves(

@@ -240,6 +240,7 @@ HELD: Final = "Held"
 WORKLOADS_SENT_BACK: Final = "WorkloadsSentBack"
 CLUSTER_LOST: Final = "ClusterLost"
 EXPIRES_SOON: Final = "CredentialsExpireSoon"
+CLUSTER_LACKS: Final = "ClusterLacks"
 NO_CLUSTER_FITS: Final = "NoClusterFits"
 NOMINATED: Final = "Nominated"
 ANNOTATION_IGNORED: Final = "AnnotationIgnored"
@@ -261,6 +262,7 @@ EVENTS: Final = {
     WORKLOAD_SENT_BACK: ("Warning", "the job is sent back from a cluster that leaves"),
     CLUSTER_LOST: ("Warning", "a ManagedCluster was deleted while jobs ran or waited there"),
     EXPIRES_SOON: ("Warning", "the credentials of a listed cluster expire soon"),
+    CLUSTER_LACKS: ("Warning", "a listed cluster lacks what the probe looks for"),
     NOMINATED: ("Normal", "the dispatcher nominates clusters for the job"),
     NO_CLUSTER_FITS: ("Warning", "none of the Placement's clusters fits the job"),
     ANNOTATION_IGNORED: ("Warning", "an annotation of the job is misspelt or cannot be read, and is ignored"),

@@ -19,6 +19,7 @@ from placement_ac.core.api.constants import (
     CLUSTER_ADDED,
     CLUSTER_DRAINED,
     CLUSTER_DRAINING,
+    CLUSTER_LACKS,
     CLUSTER_REMOVED,
     CLUSTER_UNUSABLE,
     CLUSTERS_SELECTED,
@@ -47,6 +48,7 @@ from placement_ac.core.inputs.state import (
 )
 from placement_ac.core.plan.diff import Action, Apply, Nominate
 from placement_ac.core.plan.targets import TargetClusters
+from placement_ac.core.selection.probe_schedule import probe_remarks
 
 SELECTED_AGAIN: Final = "selected again while it drained"
 """Why a cluster is added that is listed already."""
@@ -169,6 +171,13 @@ def unusable_clusters(snapshot: Snapshot, targets: TargetClusters) -> DueEvents:
     if left > 0:
         return DueEvents(lasting=frozenset({since}), requeue_after=left)
     return DueEvents((EventIntent(CLUSTER_UNUSABLE, message),), lasting=frozenset({since}))
+
+
+def lacking_clusters(snapshot: Snapshot, targets: TargetClusters) -> tuple[EventIntent, ...]:
+    """Return the event about clusters that stay listed although the probe finds that they lack something."""
+    remarks = probe_remarks(snapshot, [entry.cluster for entry in targets.to_list])
+    what = f"{count_text(len(remarks), 'listed cluster')}: {named_with_reasons(remarks)}"
+    return (EventIntent(CLUSTER_LACKS, what),) if remarks else ()
 
 
 def _selected(snapshot: Snapshot, targets: TargetClusters, names: Collection[str]) -> EventIntent | None:

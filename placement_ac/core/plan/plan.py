@@ -19,7 +19,13 @@ from placement_ac.core.draining.drain import DrainPlan
 from placement_ac.core.inputs.state import Plan, SinceKind, Snapshot, Verdict
 from placement_ac.core.plan.conditions import has_name_conflict, judge, refused_checks, usable_message
 from placement_ac.core.plan.disconnected import connection_events
-from placement_ac.core.plan.event_intents import DueEvents, config_events, expiry_warnings, unusable_clusters
+from placement_ac.core.plan.event_intents import (
+    DueEvents,
+    config_events,
+    expiry_warnings,
+    lacking_clusters,
+    unusable_clusters,
+)
 from placement_ac.core.plan.job_fit import JobFit, job_fit
 from placement_ac.core.plan.nomination import nominate
 from placement_ac.core.plan.objects import (
@@ -79,6 +85,7 @@ def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
     answers = answer_workloads(snapshot, context)
     expiry = DueEvents() if paused else expiry_warnings(snapshot, objects.clusters)
     retained, unusable = retained_clusters(snapshot, objects), unusable_clusters(snapshot, targets)
+    lacking = lacking_clusters(snapshot, targets)
     connections = connection_events(snapshot, targets)
     probe_requests, next_probe = due_probes(snapshot)
     provisioned = targets.provisioned
@@ -113,7 +120,7 @@ def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
         probe_requests=probe_requests,
         events=(
             *(*mass_loss.events, *unusable.events, *drain_events),
-            *(*connections.events, *expiry.events),
+            *(*connections.events, *expiry.events, *lacking),
         ),
         config_events=tuple if paused else partial(config_events, snapshot, targets, objects.config),
         lasting=frozenset().union(*[part.lasting for part in parts]),

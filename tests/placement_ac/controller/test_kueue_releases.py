@@ -9,7 +9,7 @@ import pytest
 from placement_ac.core.api.kueue_gates import KUEUE_CONFIG_KEY, KUEUE_CONFIG_MAP
 from placement_ac.core.inputs import rights
 from placement_ac.observability import logs
-from tests.support.credentials import Stage, stage
+from tests.support.credentials import Stage, put, stage, token_of
 from tests.support.driver import KUEUE, NS, Controllers, Driver
 from tests.support.hub_client import CRDS, crd
 from tests.support.jobs import soon
@@ -111,6 +111,46 @@ def test_another_release_of_kueue_changes_the_rights_and_moves_no_cluster(play: 
     deploy(admin, "v0.19.0")
     soon(lambda: granted(there), needed(JOB, "0.19.0"))
     assert (listed(there), admin.listed("p")) == (before, ["p-a"])
+
+
+def test_an_upgrade_to_0_20_moves_no_cluster_that_lacks_its_new_right_and_says_so(
+    play: Play, admin: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shorten(monkeypatch, GOOD_SECONDS=0.5, BAD_SECONDS=0.5)
+    there = play()
+    with Driver(there.fleet.hubs["a"]) as worker:
+        token = token_of(worker, 3600)
+        grant(worker, needed(JOB, "0.19.2"))
+        put(there, "a", token)
+    deploy(admin, "v0.19.2")
+    there.start(credentials_probe=True, credentials_provision="none")
+    there.until_connected("a")
+    soon(lambda: admin.active("p")["message"], "MultiKueueConfig and MultiKueueCluster generated")
+    before = listed(there)
+    deploy(admin, "v0.20.0")
+    lacks = "a: grant update workloads/status.kueue.x-k8s.io on the worker"
+    soon(lambda: f"; {lacks}" in admin.active("p")["message"])
+    assert (listed(there), admin.listed("p"), admin.reason("p")) == (before, ["p-a"], "Active")
+    soon(
+        lambda: [event["reason"] for event in admin.events() if event["type"] == "Warning"], ["ClusterLacks"]
+    )
+    with Driver(there.fleet.hubs["a"]) as worker:
+        grant(worker, needed(JOB, "0.20.0"))
+    soon(lambda: admin.active("p")["message"], "MultiKueueConfig and MultiKueueCluster generated")
+    assert listed(there) == before
+
+
+def grant(worker: Driver, rules: list[object]) -> None:
+    """Give the account of `token_of` exactly these rights."""
+    rbac = "/apis/rbac.authorization.k8s.io/v1"
+    version = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "k"}}
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "k"}
+    subject = {"kind": "ServiceAccount", "namespace": "default", "name": "k"}
+    for plural, body in (
+        ("clusterroles", {"kind": "ClusterRole", "rules": rules}),
+        ("clusterrolebindings", {"kind": "ClusterRoleBinding", "roleRef": reference, "subjects": [subject]}),
+    ):
+        worker.ask("PATCH", f"{rbac}/{plural}/k", version | body, "apply", force="true")
 
 
 def test_the_job_kinds_are_those_that_this_release_ships(play: Play, admin: Driver) -> None:

@@ -4,6 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from placement_ac.core.inputs.fitness import (
     Fitness,
@@ -16,7 +18,14 @@ from placement_ac.core.inputs.fitness import (
     release_of,
     with_queues,
 )
-from placement_ac.core.inputs.rights import JobKind, Right
+from placement_ac.core.inputs.rights import (
+    FRAMEWORKS,
+    PREEMPTION_RIGHT,
+    JobKind,
+    KueueRelease,
+    Right,
+    required_rights,
+)
 
 JOBSET = JobKind("jobset.x-k8s.io/jobset", "jobset.x-k8s.io", "jobsets", "v1alpha2")
 PIPELINE = JobKind("PipelineRun.v1.tekton.dev", "tekton.dev", "pipelineruns", "v1")
@@ -190,3 +199,28 @@ def test_the_release_of_kueue(image: Any, label: Any, release: str) -> None:
         "spec": {"template": {"spec": {"containers": containers}}},
     }
     assert release_of(deployment) == release
+
+
+RELEASES = [KueueRelease(0, minor, patch) for minor in (16, 17, 18, 19) for patch in (2, 6)]
+
+
+@given(st.sampled_from(RELEASES), st.sets(st.sampled_from(sorted(FRAMEWORKS)), min_size=1), st.data())
+def test_an_upgrade_of_the_hubs_kueue_to_0_20_makes_no_worker_unfit(
+    before: KueueRelease, frameworks: set[str], data: st.DataObject
+) -> None:
+    """Whatever else an account may do: with the rights that the old release needs, its cluster stays listed.
+
+    Job kinds that MultiKueue has only since a later release count from the upgrade on, so they are left out.
+    """
+    sent = {name for name in frameworks if FRAMEWORKS[name].is_sent(before)}
+    old = required_rights(sent, kueue=before)
+    new = required_rights(sent, kueue=KueueRelease(0, 20, 0))
+    grown = set(new) - set(old)
+    also = data.draw(st.sets(st.sampled_from(sorted(grown)))) if grown else set()
+    rights = dict.fromkeys(new, False) | dict.fromkeys((*old, *also), True)
+    found = evaluate(replace(FINDINGS, rights=rights), WorkerRequirements("v1beta2", rights=new))
+    since = {right for right in grown - also if right != PREEMPTION_RIGHT}
+    assert (found.problems == ()) is (not since)
+    assert bool(found.warnings) is (PREEMPTION_RIGHT in grown - also)
+    if before >= KueueRelease(0, 19, 2):
+        assert grown == {PREEMPTION_RIGHT}, "from 0.19.2 on, it is the only right that 0.20 adds"
