@@ -41,7 +41,10 @@ def finished_jobs(setup: HubSetup) -> Iterator[Finding]:
             f"{fix_text(f'{number} ({joined([*names, *more])})')}: {RUNS_AGAIN}",
             kueue.enable_gate(TTL_GATE) if has_gate else "\n".join(patches),
         )
-    yield ok("no finished Job is removed on its worker before the hub's Kueue can have seen its end")
+    yield ok(
+        "no Job is to be removed before the hub's Kueue can have seen its end; one that was sent before it"
+        " was changed keeps its time on the worker"
+    )
 
 
 def _short_lived(setup: HubSetup) -> Iterator[Key]:

@@ -47,8 +47,13 @@ def kueue_configuration(setup: HubSetup) -> Iterator[Finding]:
             f"feature gates are set both in {label} and by --feature-gates: Kueue exits at once",
             kueue.move_gates_to_config(),
         )
+    elif (version := kueue.config.get("apiVersion")) != API_VERSIONS[0]:
+        yield warn(
+            f"{label} is of {version}: write it as {API_VERSIONS[0]} before a Kueue that no longer reads it",
+            kueue.open_config(f"apiVersion: {API_VERSIONS[0]}"),
+        )
     else:
-        yield ok(f"{label} is read as {kueue.config.get('apiVersion')}")
+        yield ok(f"{label} is read as {version}")
 
 
 @hub_rule(

@@ -13,7 +13,7 @@ from kubectl_placement.hub.dump import Dump, MissingRight
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.kinds import CRD
 from placement_ac.config.load import PREFIX
-from placement_ac.config.policy import worker_policy_rules, worker_requirements
+from placement_ac.config.policy import known_kueue, worker_policy_rules, worker_requirements
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import (
     CONFIG_MAP,
@@ -28,7 +28,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.fields import get_list, get_strs, key_of
 from placement_ac.core.decisions import SOURCE
 from placement_ac.core.inputs.fitness import WorkerRequirements
-from placement_ac.core.inputs.rights import FRAMEWORKS
+from placement_ac.core.inputs.rights import FRAMEWORKS, UNKNOWN_KUEUE, RunningKueue
 
 OWN_RIGHTS: Final = "own-rights"
 """The check of the caller's own rights."""
@@ -150,12 +150,17 @@ class HubSetup:
         """The rights and kinds that the hub's Kueue needs on a worker."""
         served = self.dump.served.get(WORKLOAD)
         version = served.version if served else KUEUE_VERSIONS[0]
-        return worker_requirements(self._with_job_kinds, version, self.kueue.running)
+        return worker_requirements(self._with_job_kinds, version, self._kueue_by_settings)
 
     @cached_property
     def worker_policy_rules(self) -> tuple[Mapping[str, Any], ...]:
         """The rights that the hub's Kueue needs on a worker, as PolicyRules."""
-        return worker_policy_rules(self._with_job_kinds, self.kueue.running)
+        return worker_policy_rules(self._with_job_kinds, self._kueue_by_settings)
+
+    @property
+    def _kueue_by_settings(self) -> RunningKueue:
+        """The hub's Kueue as the controller takes it."""
+        return known_kueue(self.settings, self.kueue.running, UNKNOWN_KUEUE)
 
     @property
     def _with_job_kinds(self) -> Settings:

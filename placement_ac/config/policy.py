@@ -90,10 +90,16 @@ def needs_kueue(settings: Settings) -> bool:
     return wanted and not (settings.kueue_version and settings.kueue_feature_gates)
 
 
-def known_kueue(settings: Settings, found: rights.RunningKueue) -> rights.RunningKueue:
-    """Return the hub's Kueue: what the settings say of it comes first."""
-    gates = dict(found.gates) | dict(filter(None, map(parse_gate, settings.kueue_feature_gates)))
-    release = rights.parse_release(settings.kueue_version) or found.release
+def known_kueue(
+    settings: Settings, found: rights.RunningKueue, before: rights.RunningKueue
+) -> rights.RunningKueue:
+    """Return the hub's Kueue: by the settings, else as it was found, else as it was known before.
+
+    A configuration that can no longer be read withdraws no right: Kueue still runs with what it read.
+    """
+    known = before.gates if found.gates is None else found.gates
+    gates = dict(known or ()) | dict(filter(None, map(parse_gate, settings.kueue_feature_gates)))
+    release = rights.parse_release(settings.kueue_version) or found.release or before.release
     return rights.RunningKueue(release, tuple(sorted(gates.items())))
 
 
@@ -110,14 +116,14 @@ def worker_requirements(settings: Settings, version: str, kueue: rights.RunningK
     """Return what a worker needs for the hub's Kueue; `version` is that of the Workloads which it gets."""
     release, gates = kueue
     frameworks = _frameworks(settings, release)
-    needed = rights.required_rights(*frameworks, dict(gates), release)
+    needed = rights.required_rights(*frameworks, dict(gates or ()), release)
     return WorkerRequirements(version, rights.job_kinds(*frameworks, release), needed)
 
 
 def worker_policy_rules(settings: Settings, kueue: rights.RunningKueue) -> tuple[Body, ...]:
     """Return the PolicyRules that the hub's Kueue needs on a worker, and our dispatcher if it is on."""
     release, gates = kueue
-    granted = rights.policy_rules(*_frameworks(settings, release), dict(gates), release)
+    granted = rights.policy_rules(*_frameworks(settings, release), dict(gates or ()), release)
     ours = (rights.DISPATCHER.rule,) if settings.dispatcher else ()
     return tuple(rule.as_dict() for rule in sorted((*granted, *ours)))
 

@@ -108,9 +108,11 @@ class FairSlots:
             queue = self._waiting.pop(flow)
             if self._quick[flow] >= QUICK_OF_FLOW:
                 blocked += 1
-            elif _end(queue.popleft()):
-                self._quick[flow] += 1
-                free, blocked = free - 1, 0
+            else:
+                blocked = 0
+                if _end(queue.popleft()):
+                    self._quick[flow] += 1
+                    free -= 1
             if queue:
                 self._waiting[flow] = queue
 

@@ -13,6 +13,7 @@ from placement_ac.config.policy import hub_facts, known_kueue, needs_kueue
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import ACCOUNT, MULTIKUEUE_CONFIG, PERMISSION, Kind, Resource
 from placement_ac.core.api.errors import ApiError
+from placement_ac.core.api.kueue_gates import KUEUE_CONFIG_MAP
 from placement_ac.core.inputs.kinds import OPTIONAL_KINDS, REQUIRED_KINDS
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
 from placement_ac.core.inputs.rights import UNKNOWN_KUEUE, RunningKueue
@@ -96,25 +97,26 @@ class HubDiscovery:
             "found the hub",
             server=self._server,
             kueue=str(facts.kueue.release or ""),
-            kueue_gates=dict(facts.kueue.gates),
+            kueue_gates=dict(facts.kueue.gates or ()),
             clusters_max=facts.clusters_max,
             versions={kind.kind: resource.api_version for kind, resource in resources.items()},
         )
         return facts
 
     async def _running_kueue(self, client: Client) -> RunningKueue:
-        if needs_kueue(self._settings):
+        needed, found = needs_kueue(self._settings), UNKNOWN_KUEUE
+        if needed:
             found, problem = await running_kueue(client, self._settings.kueue_namespace)
-            self._kueue = found if found.release else found._replace(release=self._kueue.release)
             if problem:
+                name = f"{self._settings.kueue_namespace}/{KUEUE_CONFIG_MAP}"
                 level = self._logged.level("gates", problem)
-                log.log(level, "Kueue's feature gates are not known", why=problem)
-        known = known_kueue(self._settings, self._kueue)
-        if needs_kueue(self._settings) and not (known.release or self._unknown_logged):
+                log.log(level, "Kueue's feature gates cannot be read", config_map=name, why=problem)
+        self._kueue = known_kueue(self._settings, found, self._kueue)
+        if needed and not (self._kueue.release or self._unknown_logged):
             self._unknown_logged = True
             log.info(
                 "the release of the hub's Kueue is not known: what any release needs on a worker counts;"
                 " allow to get its Deployment, or set kueue-version",
                 namespace=self._settings.kueue_namespace,
             )
-        return known
+        return self._kueue

@@ -223,8 +223,7 @@ class Session:
         if not policy.needs_kueue(settings):
             return False
         found, _ = await running_kueue(self._inputs.client, settings.kueue_namespace)
-        now = policy.known_kueue(settings, found)
-        return now != known and (now.release is not None or known.release is None)
+        return policy.known_kueue(settings, found, known) != known
 
 
 async def run_task(part: Coroutine[object, object, None], stop_flag: asyncio.Event) -> None:

@@ -61,21 +61,26 @@ async def kueue_release(client: Client, namespace: str) -> str:
 
 
 async def running_kueue(client: Client, namespace: str) -> tuple[RunningKueue, str]:
-    """Return what Kueue's Deployment and ConfigMap say, as far as they can be read, and what is wrong.
+    """Return what Kueue's Deployment and ConfigMap say, and why its gates are not known.
 
     Raises ApiError when there is no answer.
     """
-    release, gates, problem = "", {}, ""
+    release, problem = "", ""
+    flags: dict[str, bool] | None = None
+    gates: dict[str, bool] = {}
     with suppress(NotFound, Refused):
         deployment = await client.get(DEPLOYMENT.at("v1"), KUEUE_MANAGER, namespace)
-        release, gates = fitness.release_of(deployment), gates_of_deployment(deployment)
-    with suppress(NotFound, Refused):
+        release, flags = fitness.release_of(deployment), gates_of_deployment(deployment)
+    try:
         in_file = gates_of_config_map(await client.get(CONFIG_MAP.at("v1"), KUEUE_CONFIG_MAP, namespace))
-        if isinstance(in_file, str):
-            problem = f"ConfigMap {namespace}/{KUEUE_CONFIG_MAP}: {in_file}"
-        else:
-            gates = in_file | gates
-    return RunningKueue(parse_release(release), tuple(sorted(gates.items()))), problem
+        gates, problem = ({}, in_file) if isinstance(in_file, str) else (in_file, "")
+    except NotFound:
+        pass
+    except Refused as refused:
+        problem = refused.message
+    is_known = flags if problem else flags is not None or gates
+    known = tuple(sorted((gates | (flags or {})).items())) if is_known else None
+    return RunningKueue(parse_release(release), known), problem
 
 
 class HubLocalQueues:

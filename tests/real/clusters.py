@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 NAME: Final = "placement-ac-real"
-"""Of every object of these tests; another name is never written."""
+"""Of every object of these tests but the Jobs (real-…), and the set `global` if it is not bound."""
 MULTIKUEUE: Final = f"{NAME}-multikueue"
 SECOND: Final = f"{NAME}-second"
 """The other queue of the cohort."""
@@ -81,6 +81,8 @@ class Fleet:
     workers: Mapping[str, Cluster]
     seconds: float
     """The most that a step may take."""
+    dispatcher: bool = False
+    """Whether Kueue on the hub leaves nominations to placement-ac."""
 
     # -- what is on the hub
 
@@ -126,7 +128,8 @@ class Fleet:
 
         def is_listed() -> bool:
             listed = self.listed()
-            return sorted(listed[: len(wanted)]) == wanted and listed[len(wanted) :] == last
+            is_last = self.dispatcher or listed[len(wanted) :] == last  # with it, no order is written
+            return sorted(listed) == sorted(wanted + last) and is_last
 
         until(is_listed, self.seconds, self.state)
         for what in (*(f"multikueuecluster/{name}" for name in wanted + last), f"clusterqueue/{NAME}"):
@@ -179,12 +182,13 @@ class Fleet:
         [(cluster, _)] = self.runs()[job].items()
         worker = self.workers[cluster]
         try:
-            until(lambda: _running_pod(worker, job), POD_SECONDS)
+            until(lambda: _pods(worker, job), POD_SECONDS)
         except Timeout:
             worker.patch(
                 f"job/{job}", {"status": _succeeded()}, f"--namespace={JOBS}", "--subresource=status"
             )
         else:
+            until(lambda: "Running" in _pods(worker, job), self.seconds, lambda: _pods(worker, job))
             worker.kubectl("exec", f"job/{job}", f"--namespace={JOBS}", "--", "touch", THE_END)
         until(lambda: _finished(self.workload_of(job)), self.seconds, self.state)
 
@@ -192,7 +196,9 @@ class Fleet:
 
     def prepare(self) -> None:
         """Make the queues, the checks and the binding, and label the clusters."""
-        self.hub.apply(_binding(), *_queues(with_checks=True), *_checks())
+        if not self.hub.get(f"managedclustersetbinding/{_SET}", f"--namespace={QUEUES}"):
+            self.hub.apply(_binding())
+        self.hub.apply(*_queues(with_checks=True), *_checks())
         for name, worker in self.workers.items():
             worker.apply(*_queues(with_checks=False))
             self.label(name, **{CHOSEN: "yes", GPU: None})
@@ -206,7 +212,8 @@ class Fleet:
             cluster.delete("jobs", f"--namespace={JOBS}", f"--selector={_OURS}")
         until(lambda: not self.workloads(), self.seconds, self.state)
         self.hub.delete(f"admissioncheck/{NAME}", f"admissioncheck/{MULTIKUEUE}")
-        self.hub.delete(f"placement/{NAME}", f"managedclustersetbinding/{_SET}", f"--namespace={QUEUES}")
+        self.hub.delete(f"placement/{NAME}", f"--namespace={QUEUES}")
+        self.hub.delete("managedclustersetbinding", f"--selector={NAME}=made", f"--namespace={QUEUES}")
         for cluster in (self.hub, *self.workers.values()):
             cluster.delete(f"localqueue/{NAME}", f"localqueue/{SECOND}", f"--namespace={JOBS}")
             cluster.delete(f"clusterqueue/{NAME}", f"clusterqueue/{SECOND}", f"resourceflavor/{NAME}")
@@ -237,9 +244,10 @@ def _finished(obj: Obj) -> bool:
     return any(c["type"] in ("Complete", "Failed", "Finished") and c["status"] == "True" for c in conditions)
 
 
-def _running_pod(worker: Cluster, job: str) -> bool:
+def _pods(worker: Cluster, job: str) -> list[str]:
+    """Return the phases of a Job's Pods."""
     pods = worker.list("pods", f"--namespace={JOBS}", f"--selector=batch.kubernetes.io/job-name={job}")
-    return any(pod.get("status", {}).get("phase") == "Running" for pod in pods)
+    return [str(pod.get("status", {}).get("phase")) for pod in pods]
 
 
 def _succeeded() -> Obj:
@@ -268,7 +276,8 @@ def _placement(spec: Obj) -> Obj:
 
 def _binding() -> Obj:
     kind = {"apiVersion": f"{_OCM}/v1beta2", "kind": "ManagedClusterSetBinding"}
-    return {**kind, **_meta(_SET, QUEUES), "spec": {"clusterSet": _SET}}
+    meta = {"name": _SET, "namespace": QUEUES, "labels": {NAME: "made"}}
+    return {**kind, "metadata": meta, "spec": {"clusterSet": _SET}}
 
 
 def _checks() -> tuple[Obj, ...]:

@@ -26,24 +26,21 @@ def fleet(pytestconfig: pytest.Config) -> Fleet:
     pairs = [pair.partition("=")[::2] for pair in workers.split(",")]
     assert len(pairs) >= 3, "--worker-kubeconfigs: name three clusters of the hub, NAME=FILE each"
     found = {name: Cluster(Path(file)) for name, file in pairs[:3]}
-    return Fleet(Cluster(Path(hub)), found, SECONDS)
+    return Fleet(Cluster(Path(hub)), found, SECONDS, bool(pytestconfig.getoption("dispatcher")))
 
 
 @pytest.fixture(scope="session")
-def has_our_dispatcher(pytestconfig: pytest.Config) -> bool:
-    """Whether Kueue on the hub leaves nominations to placement-ac."""
-    return bool(pytestconfig.getoption("dispatcher"))
-
-
-@pytest.fixture(scope="session")
-def _controller(
-    fleet: Fleet, has_our_dispatcher: bool, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[None]:
+def _controller(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The controller that is installed, or one that is started for these tests."""
     if _leads(fleet):
+        if fleet.dispatcher:
+            pytest.skip(
+                "stop the controller: with the dispatcher, these tests start one without the stable list"
+            )
         yield
         return
-    options = ["--dispatcher", "true"] if has_our_dispatcher else []
+    # The stable list would keep clusters that stand by: these tests look at the list.
+    options = ["--dispatcher", "true", "--unlist-after", "0"] if fleet.dispatcher else []
     command = [
         sys.executable,
         "-m",

@@ -2,7 +2,8 @@
 The three stories, a drain, a flip and the rights of the credentials, on a real hub (`make test-real`).
 
 Also for whoever installs placement-ac, to check an installation before production: every object that is made
-is named `placement-ac-real`, and all of them are removed again.
+is named `placement-ac-real` (the Jobs: `real-…`), and all of them are removed again. A binding of the cluster
+set `global` is made, and removed, if there is none.
 """
 
 import base64
@@ -11,7 +12,9 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.inputs.rights import default_frameworks, required_rights
+from placement_ac.core.api.constants import KUEUE_MANAGER
+from placement_ac.core.inputs.fitness import release_of
+from placement_ac.core.inputs.rights import parse_release, required_rights
 from tests.real.clusters import (
     GPU,
     NAME,
@@ -110,10 +113,8 @@ def test_a_cluster_is_drained_by_a_taint_when_its_last_job_has_ended(prepared: F
     until(lambda: check_of(prepared) == ACTIVE, prepared.seconds, prepared.state)
 
 
-def test_with_the_dispatcher_no_job_goes_to_a_cluster_that_leaves(
-    prepared: Fleet, has_our_dispatcher: bool
-) -> None:
-    if not has_our_dispatcher:
+def test_with_the_dispatcher_no_job_goes_to_a_cluster_that_leaves(prepared: Fleet) -> None:
+    if not prepared.dispatcher:
         pytest.skip("needs Kueue with dispatcherName open-cluster-management.io/placement: --dispatcher")
     first, second, third = sorted(prepared.names)
     prepared.score(**{first: -50, second: 30, third: 70})
@@ -155,7 +156,8 @@ def _check_rights(fleet: Fleet, cluster: str, folder: Path) -> bool:
     path.touch(mode=0o600)
     path.write_bytes(base64.b64decode(secret["data"]["kubeconfig"]))
     worker = Cluster(path)
-    needed = required_rights(set(default_frameworks(None)) & {"batch/job"})
+    deployment = fleet.hub.get(f"deployment/{KUEUE_MANAGER}", f"--namespace={QUEUES}")
+    needed = required_rights({"batch/job"}, kueue=parse_release(release_of(deployment)))
     for right in needed:
         resource = f"{right.resource}.{right.group}" if right.group else right.resource
         words = [right.verb, resource, *([f"--subresource={right.subresource}"] if right.subresource else [])]

@@ -27,9 +27,9 @@ def gates_in_arguments(arguments: Sequence[str]) -> dict[str, bool]:
     """Return the gates that a manager's arguments set."""
     found: dict[str, bool] = {}
     for place, word in enumerate(arguments):
-        flag, _, value = word.partition("=")
+        flag, has_value, value = word.partition("=")
         if flag == GATES_FLAG:
-            pairs = value or next(iter(arguments[place + 1 : place + 2]), "")
+            pairs = value if has_value else next(iter(arguments[place + 1 : place + 2]), "")
             gates = (pair.partition("=") for pair in pairs.split(",") if pair)
             found |= {gate.strip(): on.strip() in _TRUE for gate, _, on in gates}
     return found
@@ -54,7 +54,12 @@ def gates_of_config_map(config_map: Obj) -> dict[str, bool] | str:
         config = load_yaml(text)
     except NotYaml:
         return f"its {KUEUE_CONFIG_KEY} is not YAML"
-    return gates_in_config(config) if isinstance(config, Mapping) else f"it has no {KUEUE_CONFIG_KEY}"
+    if not isinstance(config, Mapping):
+        return f"it has no {KUEUE_CONFIG_KEY}"
+    gates = config.get("featureGates") or {}
+    if not isinstance(gates, Mapping) or any(not isinstance(on, bool) for on in gates.values()):
+        return "its featureGates are not names with true or false"
+    return gates_in_config(config)
 
 
 def parse_gate(text: str) -> tuple[str, bool] | None:

@@ -289,8 +289,8 @@ class RunningKueue(NamedTuple):
     """The hub's Kueue, as far as it is known."""
 
     release: KueueRelease | None = None
-    gates: tuple[tuple[str, bool], ...] = ()
-    """The feature gates that are set, sorted; the others are as the release has them by default."""
+    gates: tuple[tuple[str, bool], ...] | None = None
+    """The feature gates that are set, sorted; the others are as the release has them. None: unknown."""
 
 
 UNKNOWN_KUEUE: Final = RunningKueue()

@@ -169,6 +169,7 @@ class SinceKind(StrEnum):
     FACTS_AWAITED = auto()  # a MultiKueueCluster whose worker is asked for its queues, and has not answered
     DISCONNECTED = auto()  # a listed MultiKueueCluster to which Kueue has lost its connection
     CLUSTERS_UNUSABLE = auto()  # the message of an event about unusable clusters
+    CLUSTERS_LACK = auto()  # the message of an event about listed clusters that lack something
 
 
 class Since(NamedTuple):

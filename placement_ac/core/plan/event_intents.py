@@ -166,18 +166,25 @@ def unusable_clusters(snapshot: Snapshot, targets: TargetClusters) -> DueEvents:
     }
     what = "selected cluster cannot" if len(reasons) == 1 else "selected clusters cannot"
     message = f"{len(reasons)} {what} be used: {named_with_reasons(reasons)}"
-    since = Since(SinceKind.CLUSTERS_UNUSABLE, message)
+    return _once_it_lasts(SinceKind.CLUSTERS_UNUSABLE, CLUSTER_UNUSABLE, message, snapshot)
+
+
+def lacking_clusters(snapshot: Snapshot, targets: TargetClusters) -> DueEvents:
+    """Return the event about clusters that stay listed although the probe finds that they lack something.
+
+    One cluster is probed after another: only what lasts gives an event.
+    """
+    remarks = probe_remarks(snapshot, sorted(entry.cluster for entry in targets.to_list))
+    what = f"{count_text(len(remarks), 'listed cluster')}: {named_with_reasons(remarks)}"
+    return _once_it_lasts(SinceKind.CLUSTERS_LACK, CLUSTER_LACKS, what, snapshot) if remarks else DueEvents()
+
+
+def _once_it_lasts(kind: SinceKind, reason: str, message: str, snapshot: Snapshot) -> DueEvents:
+    since = Since(kind, message)
     left = UNUSABLE_SECONDS - snapshot.age(since)
     if left > 0:
         return DueEvents(lasting=frozenset({since}), requeue_after=left)
-    return DueEvents((EventIntent(CLUSTER_UNUSABLE, message),), lasting=frozenset({since}))
-
-
-def lacking_clusters(snapshot: Snapshot, targets: TargetClusters) -> tuple[EventIntent, ...]:
-    """Return the event about clusters that stay listed although the probe finds that they lack something."""
-    remarks = probe_remarks(snapshot, [entry.cluster for entry in targets.to_list])
-    what = f"{count_text(len(remarks), 'listed cluster')}: {named_with_reasons(remarks)}"
-    return (EventIntent(CLUSTER_LACKS, what),) if remarks else ()
+    return DueEvents((EventIntent(reason, message),), lasting=frozenset({since}))
 
 
 def _selected(snapshot: Snapshot, targets: TargetClusters, names: Collection[str]) -> EventIntent | None:

@@ -91,7 +91,7 @@ def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
     provisioned = targets.provisioned
     parts = (
         *(selection, mass_loss, unusable, drain, objects, answers, nominations, retained, expiry),
-        *(provisioned, nominations.questions, connections),
+        *(provisioned, nominations.questions, connections, lacking),
     )
     name_conflict = any(has_name_conflict(snapshot, entry) for entry in targets.to_list)
     waits = (next_probe, NAME_CONFLICT_SECONDS if name_conflict else None)
@@ -120,7 +120,7 @@ def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
         probe_requests=probe_requests,
         events=(
             *(*mass_loss.events, *unusable.events, *drain_events),
-            *(*connections.events, *expiry.events, *lacking),
+            *(*connections.events, *expiry.events, *lacking.events),
         ),
         config_events=tuple if paused else partial(config_events, snapshot, targets, objects.config),
         lasting=frozenset().union(*[part.lasting for part in parts]),

@@ -64,6 +64,11 @@ def moved(objects: Objects) -> None:
     objects["Deployment", "kueue", KUEUE[2]] = deployment
 
 
+def old_configuration(objects: Objects) -> None:
+    data = objects[CONFIG]["data"]
+    data[FILE] = data[FILE].replace("config.kueue.x-k8s.io/v1beta2", "config.kueue.x-k8s.io/v1beta1")
+
+
 def flags(*args: str) -> str:
     containers: Any = [{"name": "manager", "args": args}]
     return patched(json.dumps({"containers": containers}))
@@ -214,6 +219,15 @@ KUEUES: Final = (
             ("of no kind", "a: b", "that is no Configuration"),
             ("too new", "{kind: Configuration, apiVersion: v9}", "of v9, which is unknown"),
         )
+    ),
+    Break(
+        "Kueue's configuration is of an old version",
+        old_configuration,
+        "kueue-configuration",
+        WARN,
+        f"ConfigMap {NS}/kueue-manager-config is of config.kueue.x-k8s.io/v1beta1: write it as"
+        " config.kueue.x-k8s.io/v1beta2 before a Kueue that no longer reads it",
+        f"kubectl edit {KUBE_CONFIG}  # apiVersion: config.kueue.x-k8s.io/v1beta2",
     ),
     Break(
         "a feature gate is set in both places",

@@ -23,6 +23,7 @@ UNKNOWN = (
     " allow to get its Deployment, or set kueue-version"
 )
 QUOTA, PREEMPTION = "MultiKueueManagerQuotaAutomation", "MultiKueueOrchestratedPreemption"
+CLUSTER_PROFILES = ("clusterprofiles.multicluster.x-k8s.io",)
 Play = Callable[[], Stage]
 
 
@@ -181,10 +182,16 @@ def test_a_gate_in_the_configuration_changes_the_rights_and_moves_no_cluster(
     before = listed(there)
     configure(admin, f"featureGates: {{{QUOTA}: true}}")
     soon(lambda: granted(there), needed(JOB, "0.20.0", QUOTA))
-    configure(admin, "featureGates: [")
+    for text, problem in (
+        ("featureGates: [", f"its {KUEUE_CONFIG_KEY} is not YAML"),
+        (f'featureGates: {{{QUOTA}: "true"}}', "its featureGates are not names with true or false"),
+    ):
+        configure(admin, text)
+        restart(admin, log)
+        assert problem in log.getvalue()
+        assert granted(there) == needed(JOB, "0.20.0", QUOTA), "Kueue runs as it was configured"
+    configure(admin, "featureGates: {}")
     soon(lambda: granted(there), needed(JOB, "0.20.0"))
-    problem = f"ConfigMap {NS}/{KUEUE_CONFIG_MAP}: its {KUEUE_CONFIG_KEY} is not YAML"
-    assert problem in log.getvalue()
     deploy(admin, "v0.20.0", f"--feature-gates={PREEMPTION}=false,{QUOTA}=true")
     soon(lambda: granted(there), needed(JOB, "0.20.0", QUOTA, **{PREEMPTION: False}))
     assert (listed(there), admin.listed("p")) == (before, ["p-a"])
@@ -248,7 +255,11 @@ def test_a_release_that_was_known_is_not_forgotten(play: Play, admin: Driver, lo
 
 def restart(admin: Driver, log: io.StringIO) -> None:
     """Let the hub serve one kind less: the controller begins anew."""
-    admin.ask("DELETE", f"{CRDS}/addonplacementscores.cluster.open-cluster-management.io")
-    soon(lambda: log.getvalue().count("found the hub"), 2)
+    found = log.getvalue().count("found the hub")
+    for name in ("addonplacementscores.cluster.open-cluster-management.io", *CLUSTER_PROFILES):
+        if admin.get(f"{CRDS}/{name}"):
+            admin.ask("DELETE", f"{CRDS}/{name}")
+            break
+    soon(lambda: log.getvalue().count("found the hub"), found + 1)
     seen = asked_for_deployments(admin)
     soon(lambda: asked_for_deployments(admin) > seen + 1)
