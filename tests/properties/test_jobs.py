@@ -40,6 +40,7 @@ from placement_ac.core.api.constants import (
     RemovalPolicy,
 )
 from placement_ac.core.dispatch.profiles import PROFILES
+from placement_ac.core.inputs.fitness import Fitness
 from placement_ac.core.inputs.state import CheckStateUpdate, PlacementPolicy, Plan, Snapshot
 from placement_ac.core.plan import targets
 from placement_ac.core.plan.plan import plan
@@ -85,6 +86,8 @@ WISHES: Final[Sequence[dict[str, Any]]] = (
 """The metadata of the Pod templates of the jobs, by number. The label `name` is the cluster's name."""
 FORBIDDEN: Final = {"j0": "ad", "j5": "ab"}
 """Job → the clusters that its wishes forbid."""
+LISTED_SECONDS: Final = 60.0
+"""How long it takes at most until all selected clusters are listed."""
 CALM_SECONDS: Final = 1200.0
 END_SECONDS: Final = 3000.0
 
@@ -121,6 +124,8 @@ class Story:
     checks: tuple[str, ...] = GATED
     profile: str = "ranked"
     """How our dispatcher scores clusters."""
+    probe: bool = False
+    """Whether clusters are probed before they are listed."""
     wishes: bool = False
     """Whether jobs say where they want to run; only our dispatcher reads that."""
 
@@ -136,6 +141,7 @@ class Story:
             unlist_after=self.unlist_after if self.dispatcher == OUR_CONTROLLER else 0.0,
             dispatch_profile=self.profile,
             step_size=1 if self.profile == "spread" else 3,
+            probe=self.probe,
         )
 
     @property
@@ -306,6 +312,13 @@ def rename(at: Stage, _: int, away: int) -> None:
     crash(at, 0, away)
 
 
+def upgrade(at: Stage, which: int, away: int) -> None:
+    """Upgrade the hub's Kueue: it needs a right that some workers lack, and the controller begins anew."""
+    lacks = Fitness(problems=("grant update workloads/status.kueue.x-k8s.io on the worker",))
+    at.hub.fitness = {cluster: lacks for bit, cluster in enumerate(CLUSTERS) if which >> bit & 1}
+    crash(at, 0, away)
+
+
 def score(at: Stage, which: int, value: int) -> None:
     at.hub.score(CLUSTERS[which % len(CLUSTERS)], value * 13)
 
@@ -325,7 +338,10 @@ HAPPENINGS: Final[dict[str, Callable[[Stage, int, int], None]]] = {
 }
 OFTEN: Final = ("select", "select", "select", "submit", "submit", "hold", "release", "release", "crash")
 KINDS: Final = (*HAPPENINGS, *OFTEN)
+MOVING: Final = ("select", "score", "lose", "find")
+"""Happenings by which clusters come and go."""
 HAPPENINGS["rename"] = rename
+HAPPENINGS["upgrade"] = upgrade
 
 
 # -- a run
@@ -509,6 +525,26 @@ def test_a_change_of_names_under_running_jobs_harms_none(
         assert by_us(at) == []
     listed = set(at.hub.objects[MULTIKUEUE_CONFIG, "", "p"]["spec"]["clusters"])
     assert listed == {at.hub.facts.multikueue_cluster_name("p", cluster) for cluster in at.hub.selected}
+
+
+@dispatchers
+@settings(suppress_health_check=list(HealthCheck), **LONG)  # type: ignore[arg-type]
+@given(story=stories, when=st.integers(0, 999), lacking=st.integers(1, 15))
+def test_an_upgrade_of_kueue_moves_no_cluster_and_harms_no_job(
+    dispatcher: str, story: Story, when: int, lacking: int
+) -> None:
+    async def ends(at: Stage) -> None:
+        for which in range(len(CLUSTERS)):
+            release(at, which, 0)
+        await asyncio.sleep(CALM_SECONDS)
+        await all_finish(at)
+
+    steps = [step for step in story.steps if step.what not in MOVING]
+    steps.insert(0, Step("submit", 0, 0, LISTED_SECONDS))
+    steps.insert(1 + when % len(steps), Step("upgrade", lacking, when % 4, PAUSES[when % len(PAUSES)]))
+    at = run(replace(story, dispatcher=dispatcher, steps=tuple(steps), probe=True), ends)
+    assert (at.unlisted, set(at.hub.listed())) == ([], set("abc"))
+    assert (ran_twice(at), by_us(at)) == ([], [])
 
 
 @pytest.mark.parametrize("dispatcher", [ALL_AT_ONCE, OUR_CONTROLLER], ids=["AllAtOnce", "ours"])

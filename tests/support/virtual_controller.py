@@ -26,8 +26,10 @@ from placement_ac.core.api import constants, decode
 from placement_ac.core.api.constants import KUEUE_ADMISSION, WORKLOAD, Kind, Resource
 from placement_ac.core.api.errors import ApiError, Conflict, NotFound, Unavailable
 from placement_ac.core.api.objects import KueueObject
+from placement_ac.core.inputs.fitness import Fitness
 from placement_ac.core.inputs.kinds import WATCHED_KINDS
 from placement_ac.core.inputs.state import HubFacts, Key, PlacementPolicy, WorkerCopies
+from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.diff import Apply, SetCondition
 from placement_ac.kube.informer import RELIST_SECONDS
 from placement_ac.kube.workqueue import Workqueue
@@ -161,6 +163,8 @@ class VirtualHub(MemoryHub):
         self.kept_events: dict[str, Raw] = {}
         self.writes: Counter[Kind] = Counter()
         """The controller's writes, but for events."""
+        self.fitness: dict[str, Fitness] = {}
+        """Cluster → what a probe of it finds; without one: it is fit."""
         self._wanted: dict[str, tuple[str | tuple[str, int], ...]] = {}
         self.strike_in = 0
         self.struck: Callable[[], None] = lambda: None
@@ -540,6 +544,7 @@ class _Life:
             Recorder(client, served, self._clock),
             read_copies=self._ask,
             read_queues=read_queues,
+            probe=self._probe if policy.probe else None,
             clock=self._clock,
             monotonic=self._loop.time,
             add_after=self._queue.add_after,
@@ -607,3 +612,7 @@ class _Life:
         said = {one.meta.id: one.has_quota and not one.finished for one in copies}
         await asyncio.sleep(self._odds.draw(ASK_SECONDS))
         return WorkerCopies(said)
+
+    async def _probe(self, source: CredentialSource, _: object) -> Fitness:
+        await asyncio.sleep(self._odds.draw(ASK_SECONDS))
+        return self._hub.fitness.get(source.name.removeprefix("multikueue-"), Fitness())
