@@ -7,16 +7,21 @@ from kubectl_placement.doctor.commands import HUB
 from kubectl_placement.doctor.finding import Finding, ok, warn
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
 from kubectl_placement.hub.kinds import JOB
-from kubectl_placement.jobs.finished_jobs import RUNS_AGAIN, SHORT_SECONDS, TTL_GATE, fix_text, short_ttl
+from kubectl_placement.jobs.finished_jobs import (
+    RUNS_AGAIN,
+    SHORT_SECONDS,
+    TTL_GATE,
+    TTL_GATE_SINCE,
+    fix_text,
+    short_ttl,
+)
 from kubectl_placement.jobs.waiting_jobs import owner_of
 from placement_ac.core.api.constants import WORKLOAD
 from placement_ac.core.api.fields import Key, get_str, key_of
 from placement_ac.core.api.text import count_text, joined
-from placement_ac.core.inputs.rights import VersionRange
 
 NAMED: Final = 3
 """So many Jobs are named."""
-_HAVE_GATE: Final = VersionRange("0.20")
 
 
 @hub_rule(
@@ -36,7 +41,7 @@ def finished_jobs(setup: HubSetup) -> Iterator[Finding]:
         number = count_text(len(found), "Job")
         patch = f'{{"spec":{{"ttlSecondsAfterFinished":{SHORT_SECONDS}}}}}'
         patches = (HUB.run("patch", "job", "-n", space, name, "-p", patch) for space, name in found[:NAMED])
-        has_gate = kueue.release and _HAVE_GATE.has(kueue.release) and not kueue.config_problem
+        has_gate = kueue.release and TTL_GATE_SINCE.has(kueue.release) and not kueue.config_problem
         yield warn(
             f"{fix_text(f'{number} ({joined([*names, *more])})')}: {RUNS_AGAIN}",
             kueue.enable_gate(TTL_GATE) if has_gate else "\n".join(patches),

@@ -20,6 +20,7 @@ from kubectl_placement.doctor import (
     finished_jobs,
     installation,
     kueue_config_rules,
+    kueue_gates,
     own_rights,
     own_worker,
     ownership,
@@ -35,6 +36,7 @@ RULES: Final[tuple[HubRule, ...]] = (
     *own_rights.RULES,
     *installation.RULES,
     *kueue_config_rules.RULES,
+    *kueue_gates.RULES,
     *cluster_profiles.RULES,
     *external_frameworks.RULES,
     *controller_rules.RULES,
@@ -54,6 +56,7 @@ _NEED_KUEUE: Final = frozenset(
         installation.kueue_deployment,
         installation.kueue_release,
         *kueue_config_rules.RULES,
+        *kueue_gates.RULES,
         *cluster_profiles.RULES,
         *external_frameworks.RULES,
     )

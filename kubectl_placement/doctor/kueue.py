@@ -30,6 +30,7 @@ from placement_ac.core.api.kueue_gates import (
     gates_in_config,
 )
 from placement_ac.core.inputs.fitness import release_of
+from placement_ac.core.inputs.rights import GATES as GATES_FOR_RIGHTS
 from placement_ac.core.inputs.rights import KueueRelease, RunningKueue, VersionRange, is_on, parse_release
 from placement_ac.core.safe_yaml import NotYaml, load_yaml
 
@@ -45,11 +46,18 @@ DEFAULT_FRAMEWORKS: Final = ("batch/job",)
 MULTIKUEUE: Final = "MultiKueue"
 CLUSTER_PROFILE_GATE: Final = "MultiKueueClusterProfile"
 CUSTOM_JOBS: Final = "MultiKueueAdaptersForCustomJobs"
+ORDER_GATE: Final = "MultiKueueIncrementalDispatcherRespectConfigOrder"
+REUSE_LIMITS_GATE: Final = "MultiKueueReuseClientConnectionConfigForWorkers"
+MERGE_PATCH_GATE: Final = "WorkloadRequestUseMergePatch"
 GATES: Final = {
     MULTIKUEUE: VersionRange("0.9"),
-    CLUSTER_PROFILE_GATE: VersionRange(""),
     CUSTOM_JOBS: VersionRange("0.15"),
+    **{name: gate.default_on for name, gate in GATES_FOR_RIGHTS.items()},
+    CLUSTER_PROFILE_GATE: VersionRange(""),
     TTL_GATE: VersionRange(""),
+    ORDER_GATE: VersionRange("0.19"),
+    REUSE_LIMITS_GATE: VersionRange("0.20"),
+    MERGE_PATCH_GATE: VersionRange(""),
 }
 """The releases in which each is on by default (pkg/features/kube_features.go)."""
 

@@ -9,9 +9,12 @@ from typing import Final
 
 from kubectl_placement.hub.dump import Object
 from placement_ac.core.api.fields import get_int
+from placement_ac.core.inputs.rights import VersionRange
 
 TTL_GATE: Final = "MultiKueueBatchJobClearingTTLSecondsAfterFinishedOnWorkerCluster"
-"""Kueue's gate that leaves the field out on workers (0.20: alpha, off)."""
+"""Kueue's gate that leaves the field out on workers (alpha, off)."""
+TTL_GATE_SINCE: Final = VersionRange("0.18.7, 0.19.3")
+"""The releases that have it (kubernetes-sigs/kueue 14827, 14828)."""
 SHORT_SECONDS: Final = 900
 """Kueue's default `workerLostTimeout`: a job whose worker is away for longer is sent again anyway."""
 RUNS_AGAIN: Final = (

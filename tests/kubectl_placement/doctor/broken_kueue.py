@@ -3,6 +3,7 @@
 import json
 from typing import Any, Final
 
+from kubectl_placement.doctor.kueue import ORDER_GATE
 from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE
 from placement_ac.core.dispatch.scores import SCORES
 from tests.kubectl_placement.doctor.broken_setups import (
@@ -45,6 +46,7 @@ STEPS_CONFIG: Final = "incrementalDispatcherConfig"
 CONFIGURED: Final = (
     "multikueue-gate",
     "dispatcher-name",
+    "kueue-gates",
     "cluster-profile-gate",
     "access-providers",
     "access-provider-plugin",
@@ -67,6 +69,31 @@ def moved(objects: Objects) -> None:
 def old_configuration(objects: Objects) -> None:
     data = objects[CONFIG]["data"]
     data[FILE] = data[FILE].replace("config.kueue.x-k8s.io/v1beta2", "config.kueue.x-k8s.io/v1beta1")
+
+
+def renamed(objects: Objects) -> None:
+    """Kueue's Deployment mounts a ConfigMap of another name, which the controller may not get."""
+    config = objects.pop(CONFIG)
+    config["metadata"]["name"] = "ours"
+    objects["ConfigMap", NS, "ours"] = config
+    put(KUEUE, *POD, "volumes", 1, "configMap", "name", "ours")(objects)
+
+
+QUOTA: Final = "MultiKueueManagerQuotaAutomation"
+RUN_WITH_KINDS: Final = [
+    "run",
+    "--external-frameworks=PipelineRun.v1.tekton.dev",
+    "--frameworks=batch/job,jobset.x-k8s.io/jobset",
+]
+QUEUE_RIGHTS: Final = " and ".join(
+    f"{verb} {plural}.kueue.x-k8s.io"
+    for plural in ("clusterqueues", "localqueues")
+    for verb in ("list", "watch")
+)
+NO_ORDER: Final = both(
+    gate(f"{ORDER_GATE}: false"),
+    configured("  gcInterval: 1m\n", f"  gcInterval: 1m\n  dispatcherName: {STEPS}\n"),
+)
 
 
 def flags(*args: str) -> str:
@@ -156,7 +183,7 @@ KUEUES: Final = (
         FAIL,
         f"there is no Deployment of Kueue in namespace {NS}",
         "kubectl get deployments -A -l control-plane=controller-manager",
-        unknown=("kueue-release", "access-provider-plugin"),
+        unknown=("kueue-release", "kueue-gates", "access-provider-plugin"),
     ),
     Break(
         "Kueue is elsewhere",
@@ -166,7 +193,7 @@ KUEUES: Final = (
         f"there is no Deployment of Kueue in namespace {NS}; Kueue is in kueue",
         "kubectl set env -n placement-ac-system deployment/placement-ac PLACEMENT_AC_KUEUE_NAMESPACE=kueue",
         runs=True,
-        unknown=("kueue-release", "access-provider-plugin"),
+        unknown=("kueue-release", "kueue-gates", "access-provider-plugin"),
     ),
     Break(
         "Kueue is scaled to 0",
@@ -260,6 +287,58 @@ KUEUES: Final = (
         FAIL,
         "the gate MultiKueue is off: no job is sent to a worker",
         flags("-v", "--feature-gates=MultiKueue=true,MultiKueueClusterProfile=true"),
+        runs=True,
+    ),
+    Break(
+        "the controller cannot know a gate on which rights depend",
+        both(
+            gate(f"{QUOTA}: true"),
+            setting("CREDENTIALS_PROBE", "true"),
+            put(CONTROLLER, *ARGS, RUN_WITH_KINDS),
+            renamed,
+        ),
+        "kueue-gates",
+        FAIL,
+        f"set --kueue-feature-gates to {QUOTA}=true: {QUOTA} is on by ConfigMap {NS}/ours, and the controller"
+        f" counts it as off (with it, accounts on workers need {QUEUE_RIGHTS})",
+        "kubectl set env -n placement-ac-system deployment/placement-ac"
+        " PLACEMENT_AC_KUEUE_FEATURE_GATES=MultiKueueManagerQuotaAutomation=true",
+        runs=True,
+    ),
+    Break(
+        "the settings have a gate that is off",
+        both(
+            setting("CREDENTIALS_PROVISION", "managed-serviceaccount"),
+            put(
+                CONTROLLER,
+                *ARGS,
+                [
+                    *RUN_WITH_KINDS,
+                    f"--kueue-feature-gates=A=true,{QUOTA}=true",
+                ],
+            ),
+        ),
+        "kueue-gates",
+        WARN,
+        f"set --kueue-feature-gates to A=true,{QUOTA}=false: {QUOTA} is off by default in Kueue 0.20.0, and"
+        f" the controller counts it as on (with it, accounts on workers need {QUEUE_RIGHTS})",
+        """kubectl patch -n placement-ac-system deployment/placement-ac -p '{"spec": {"template": {"spec": """
+        """{"containers": [{"name": "controller", "args": ["run", """
+        """"--external-frameworks=PipelineRun.v1.tekton.dev", """
+        """"--frameworks=batch/job,jobset.x-k8s.io/jobset", """
+        """"--kueue-feature-gates=A=true,MultiKueueManagerQuotaAutomation=false"]}]}}}}'""",
+        runs=True,
+    ),
+    Break(
+        "Incremental goes by the alphabet",
+        NO_ORDER,
+        "kueue-gates",
+        WARN,
+        f"turn on {ORDER_GATE}: without it, Kueue nominates clusters by name, not in the list's order",
+        edited(
+            NO_ORDER,
+            lambda file: file["featureGates"].update({ORDER_GATE: True}),
+        ),
         runs=True,
     ),
     Break(
