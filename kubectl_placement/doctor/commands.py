@@ -22,6 +22,8 @@ from placement_ac.core.inputs.rights import KueueRelease
 KUEUE_MANIFESTS: Final = "https://github.com/kubernetes-sigs/kueue/releases/download/v{}/manifests.yaml"
 KUEUE_TO_INSTALL: Final = "0.20.0"
 """The newest release that `core.inputs.rights` covers."""
+KUEUE_TO_UPGRADE_FROM: Final = KueueRelease(0, 19, 2)
+"""A release that still serves v1beta1, and stores v1beta2: objects are migrated there before 0.20."""
 READER: Final = "placement-ac-doctor"
 """Prefix of the ClusterRole that lets an account list the inspected kinds; a hash of the account follows."""
 SENDER: Final = "placement-ac-multikueue"

@@ -24,6 +24,7 @@ from kubectl_placement.doctor import (
     own_rights,
     own_worker,
     ownership,
+    stored_versions,
     waiting_grace,
 )
 from kubectl_placement.doctor.finding import Finding, ok
@@ -35,6 +36,7 @@ from placement_ac.core.api.kueue_deployment import is_kueue
 RULES: Final[tuple[HubRule, ...]] = (
     *own_rights.RULES,
     *installation.RULES,
+    *stored_versions.RULES,
     *kueue_config_rules.RULES,
     *kueue_gates.RULES,
     *cluster_profiles.RULES,

@@ -251,6 +251,17 @@ class HubKueue:
         made = f'kubectl create {self.config_words} --from-literal={FILE}="$config" --dry-run=client -o yaml'
         return f"config=$({get}) && {{\n{command}\n{made} |\n{_APPLY} &&\n{self._restart}\n}}"
 
+    def upgrade(self, release: KueueRelease | None = None) -> str:
+        """Return the command that installs a release (None: KUEUE_TO_INSTALL) and keeps the configuration.
+
+        kubectl removes fields that the release lacks: if that may be a plugin, it only shows the diff.
+        """
+        install = HUB.install_kueue(release)
+        if self.access_providers:
+            shown = install.replace("apply", "diff", 1)
+            return f"{shown}  # apply it with the plugins of your access providers"
+        return self.keep_config(install)
+
     def create_config(self) -> str:
         """Return the command that creates a configuration with Kueue's defaults."""
         file = f"apiVersion: {API_VERSIONS[0]}\nkind: Configuration\n"

@@ -14,7 +14,9 @@ from kubectl_placement.doctor import commands
 from kubectl_placement.doctor.finding import DoctorRule, Finding, fail, ok, warn
 from kubectl_placement.doctor.grouping import grouped
 from kubectl_placement.doctor.setup import HubSetup
+from kubectl_placement.doctor.stored_versions import FIX, LOOKS_AT, stored_version_findings
 from kubectl_placement.doctor.worker_inspection import (
+    DEFINITION_KINDS,
     FROM_HUB,
     AccessProblem,
     ExpectedQueue,
@@ -24,7 +26,7 @@ from kubectl_placement.doctor.worker_inspection import (
     worker_rule,
 )
 from kubectl_placement.hub.dump import MissingRight, Object
-from kubectl_placement.hub.kinds import RESOURCE_FLAVOR, TOPOLOGY
+from kubectl_placement.hub.kinds import CRD, KUEUE_CRDS, RESOURCE_FLAVOR, TOPOLOGY
 from placement_ac.core.api.constants import (
     CLUSTER_PROFILE,
     CLUSTER_QUEUE,
@@ -51,6 +53,12 @@ READS: Final = (
         "verbs": ["list"],
     },
     {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get"]},
+    {
+        "apiGroups": [CRD.group],
+        "resources": [CRD.plural],
+        "resourceNames": [*KUEUE_CRDS],
+        "verbs": ["list"],
+    },
 )
 """The rights that an inspection needs beside those of MultiKueue."""
 STOPPED: Final = "Stopped"
@@ -126,6 +134,13 @@ def kueue(worker: InspectedWorker) -> Iterator[Finding]:
         yield warn(f"Kueue {release} there is older than {hub} on the hub", install)
     label = release or "of an unknown release"
     yield ok(f"Kueue {label} runs, with Workloads {worker.setup.worker_requirements.version}")
+
+
+@worker_rule("worker-stored-versions", LOOKS_AT, FIX.replace("kubectl", "kubectl --context CLUSTER"))
+def stored_versions(worker: InspectedWorker) -> Iterator[Finding]:
+    if worker.definitions and not worker.unknown.keys() & DEFINITION_KINDS:
+        upgrade = worker.kubectl.install_kueue(commands.KUEUE_TO_UPGRADE_FROM)
+        yield from stored_version_findings(worker.definitions, worker.kubectl, upgrade)
 
 
 @worker_rule(
@@ -315,7 +330,7 @@ def _without_topology(
 
 
 RULES: Final[tuple[DoctorRule[InspectedWorker], ...]] = (
-    *(access, kueue, jobs, same_names, rights, reads),
+    *(access, kueue, stored_versions, jobs, same_names, rights, reads),
     *(namespaces, queues, cluster_queues, flavors, topologies),
 )
 

@@ -4,6 +4,7 @@ import json
 from typing import Any, Final
 
 from kubectl_placement.doctor.kueue import ORDER_GATE
+from kubectl_placement.hub.kinds import KUEUE_CRDS
 from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE
 from placement_ac.core.dispatch.scores import SCORES
 from tests.kubectl_placement.doctor.broken_setups import (
@@ -36,6 +37,7 @@ INSTALL: Final = (
     "kubectl apply --server-side -f "
     "https://github.com/kubernetes-sigs/kueue/releases/download/v0.20.0/manifests.yaml"
 )
+LOCAL_QUEUES: Final = "localqueues.kueue.x-k8s.io"
 CHOOSE: Final = "choose the context of a hub, or install"
 POD: Final = ("spec", "template", "spec")
 ARGS: Final = (*POD, "containers", 0, "args")
@@ -94,6 +96,16 @@ NO_ORDER: Final = both(
     gate(f"{ORDER_GATE}: false"),
     configured("  gcInterval: 1m\n", f"  gcInterval: 1m\n  dispatcherName: {STEPS}\n"),
 )
+
+
+def migrated(script: str) -> str:
+    """Return how stored objects are written again, and the old version leaves the CRD."""
+    return (
+        "curl -fsSLO https://raw.githubusercontent.com/kubernetes-sigs/kueue/main/hack/migrate-to-v1beta2.sh"
+        " &&\n"
+        f"{script} &&\nkubectl patch crd {LOCAL_QUEUES} --subresource=status --type=merge"
+        """ -p '{"status": {"storedVersions": ["v1beta2"]}}'"""
+    )
 
 
 def flags(*args: str) -> str:
@@ -158,6 +170,47 @@ KUEUES: Final = (
         FAIL,
         "workloads.kueue.x-k8s.io are served as v1, but the controller needs v1beta2, v1beta1",
         INSTALL,
+    ),
+    Break(
+        "objects of Kueue may be stored in a version of before",
+        put(crd(LOCAL_QUEUES), "status", "storedVersions", ["v1beta1", "v1beta2"]),
+        "stored-versions",
+        WARN,
+        "migrate Kueue's objects to v1beta2 before Kueue is upgraded to 0.20, which does not serve v1beta1:"
+        f" objects of {LOCAL_QUEUES} may be stored in v1beta1",
+        migrated("bash migrate-to-v1beta2.sh"),
+    ),
+    Break(
+        "objects of Kueue may be stored in a version that is not served",
+        both(
+            put(crd(LOCAL_QUEUES), "status", "storedVersions", ["v1beta1", "v1beta2"]),
+            put(crd(LOCAL_QUEUES), "spec", "versions", 0, "served", False),
+        ),
+        "stored-versions",
+        WARN,
+        "migrate Kueue's objects to v1beta2 before Kueue is upgraded to 0.20, which does not serve v1beta1:"
+        f" objects of {LOCAL_QUEUES} may be stored in v1beta1",
+        migrated("bash migrate-to-v1beta2.sh --kubectl-get-api-version=v1beta2"),
+    ),
+    Break(
+        "Kueue stores a version of before",
+        both(
+            put(crd(LOCAL_QUEUES), "status", "storedVersions", ["v1beta1"]),
+            put(crd(LOCAL_QUEUES), "spec", "versions", 0, "storage", True),
+        ),
+        "stored-versions",
+        WARN,
+        "upgrade Kueue to 0.19.2 and migrate its objects before it is upgraded to 0.20, which does not serve"
+        f" v1beta1: it stores {LOCAL_QUEUES} in v1beta1",
+        SHOWN.replace("0.20.0", "0.19.2"),
+    ),
+    Break(
+        "a CRD of Kueue's says nothing of stored versions",
+        put(crd(LOCAL_QUEUES), "status", {}),
+        "stored-versions",
+        WARN,
+        "unknown: Kueue's CRDs do not say in which versions objects are stored",
+        f"kubectl get crd {' '.join(KUEUE_CRDS)}",
     ),
     Break(
         "OCM's CRD is missing",

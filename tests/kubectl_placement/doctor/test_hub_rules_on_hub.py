@@ -308,6 +308,18 @@ def paste(bench: Bench, fix: str, folder: Path) -> None:
     assert pasted.returncode == 0, pasted.stderr
 
 
+def test_a_hub_whose_objects_may_be_stored_in_a_version_of_before(bench: Bench, tmp_path: Path) -> None:
+    """Kueue's script, which writes them again, is not here; the rest of the fix is."""
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/workloads.kueue.x-k8s.io/status"
+    bench.admin.ask("PATCH", path, {"status": {"storedVersions": ["v1beta1", "v1beta2"]}}, "merge")
+    [(level, message, fix)] = bench.line("stored-versions")
+    assert (level, "objects of workloads.kueue.x-k8s.io may be" in message) == ("WARN", True)
+    paste(bench, fix.splitlines()[-1], tmp_path)
+    assert bench.line("stored-versions") == [("OK", "Kueue's objects are stored in v1beta2", "")]
+    lists = [one for one in bench.hub.journal if one.path.endswith("/customresourcedefinitions")]
+    assert {"metadata.name=" in str(one.query) for one in lists} == {True}, "all CRDs may be many megabytes"
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("broken", FIXED, ids=lambda broken: broken.id)
 def test_the_fix_repairs_it(bench: Bench, broken: Break, tmp_path: Path) -> None:

@@ -189,6 +189,12 @@ class Break:
     mends: Callable[[Pair], Any] | None = None
 
 
+def stored_in(*versions: str) -> Callable[[Pair], Any]:
+    """Return what says that the worker has stored Workloads in these versions."""
+    path, status = f"{CRDS}/workloads.kueue.x-k8s.io/status", {"status": {"storedVersions": [*versions]}}
+    return lambda pair: pair.worker.ask("PATCH", path, status, "merge")
+
+
 def queue_with(*flavors: str) -> Callable[[Pair], Any]:
     """Return what gives the worker's ClusterQueue these flavors."""
 
@@ -300,6 +306,16 @@ BREAKS = (
         mends=Pair.set_up,
     ),
     Break(
+        "objects may be stored in a version of before",
+        stored_in("v1beta1", "v1beta2"),
+        "worker-stored-versions",
+        "WARN",
+        "migrate Kueue's objects to v1beta2 before Kueue is upgraded to 0.20, which does not serve v1beta1:"
+        " objects of workloads.kueue.x-k8s.io may be stored in v1beta1",
+        "before=$(kubectl config current-context) &&\nkubectl config use-context cluster2 &&\ncurl ",
+        mends=stored_in("v1beta2"),
+    ),
+    Break(
         "a job kind is missing",
         without(f"{CRDS}/jobsets.jobset.x-k8s.io"),
         "worker-jobs",
@@ -336,7 +352,7 @@ BREAKS = (
         "worker-reads",
         "WARN",
         f"unknown, because the account of Secret {NS}/multikueue-cluster2 may not read it: localqueues,"
-        " clusterqueues, resourceflavors, topologies, the release of Kueue",
+        " clusterqueues, resourceflavors, topologies, customresourcedefinitions, the release of Kueue",
         APPLY + "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole",
     ),
     Break(
