@@ -93,7 +93,7 @@ class WorkerInspection:
     found: WorkerFindings | None = None
     objects: Mapping[Kind, Answer] = field(default_factory=dict)
     """Of INSPECTED_KINDS and DEFINITION_KINDS."""
-    foreign_jobs: tuple[ForeignJob, ...] = ()
+    foreign_jobs: tuple[ForeignJob, ...] | Unknown = ()
     """Those that have the name of one of the target's jobs."""
     user: str = ""
     """The user name on the worker, as the worker reports it; "": unknown."""

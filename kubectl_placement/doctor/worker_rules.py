@@ -164,7 +164,11 @@ def jobs(worker: InspectedWorker) -> Iterator[Finding]:
     "kubectl --context CLUSTER get job -n NAMESPACE NAME -o yaml",
 )
 def same_names(worker: InspectedWorker) -> Iterator[Finding]:
-    for found in worker.inspection.foreign_jobs:
+    foreign_jobs = worker.inspection.foreign_jobs
+    if isinstance(foreign_jobs, fitness.Unknown):
+        yield warn(f"unknown: {foreign_jobs.why}", _run_again(worker))
+        return
+    for found in foreign_jobs:
         job = found.job
         kind = f"{job.resource.of.plural}.{job.resource.of.group}"
         show = worker.kubectl.run("get", kind, "-n", job.namespace, job.name, "-o", "yaml")

@@ -101,7 +101,10 @@ class WorkerInspector:
             things, user, foreign = await asyncio.gather(
                 ask.objects((*INSPECTED_KINDS, *DEFINITION_KINDS)),
                 ask.user(),
-                find_foreign_jobs(client, WORKLOAD.at(self.needs.version), target.jobs),
+                ask.request(
+                    "get jobs",
+                    lambda: find_foreign_jobs(client, WORKLOAD.at(self.needs.version), target.jobs),
+                ),
             )
         named = {
             kind: one if isinstance(one, Unknown) else with_valid_names(one) for kind, one in things.items()

@@ -450,6 +450,25 @@ def test_each_problem_is_reported_and_its_fix_repairs_it(broken_pair: Pair, brok
     assert broken_pair.levels() == ALL_OK
 
 
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_worker_that_does_not_say_which_jobs_it_has_is_inspected_in_all_else(
+    broken_pair: Pair, status: int
+) -> None:
+    namesake(quota=True)(broken_pair)
+    broken_pair.worker.hub.faults.add("GET", "/jobs/train$", status=status, times=99)
+    try:
+        found = broken_pair.doctor()
+    finally:
+        broken_pair.worker.hub.faults.clear()
+        without(JOB)(broken_pair)
+    assert [(one["check"], one["level"]) for one in found] == [
+        (check, "WARN" if check == "worker-same-names" else "OK") for check, _ in ALL_OK
+    ]
+    [wrong] = [one for one in found if one["level"] != "OK"]
+    assert wrong["message"] == f"{CLUSTER}: unknown: the worker answered with HTTP {status}"
+    assert wrong["fix"] == f"placement-ac doctor --workers --cluster {CLUSTER}"
+
+
 def test_a_fix_keeps_the_fields_of_a_flavor(broken_pair: Pair) -> None:
     plain_flavor({"pool": "a"})(broken_pair)
     [wrong] = [one for one in broken_pair.doctor() if one["level"] != "OK"]
