@@ -7,7 +7,13 @@ Pure.
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from kubectl_placement.doctor.commands import HUB, KUEUE_MANIFESTS
+from kubectl_placement.doctor.commands import (
+    HUB,
+    KUEUE_MANIFESTS,
+    KUEUE_TO_INSTALL,
+    WATCH_CACHES,
+    WATCH_CACHES_FAIL,
+)
 from kubectl_placement.doctor.finding import Cause, Finding, fail, ok, warn
 from kubectl_placement.doctor.kueue import NOT_FOUND
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
@@ -94,8 +100,8 @@ def kueue_deployment(setup: HubSetup) -> Iterator[Finding]:
 
 @hub_rule(
     "kueue-release",
-    "its release does not evict healthy jobs (from 0.17.8, 0.18.4 on) and follows the order of the list "
-    "(from 0.19 on)",
+    "its release does not evict healthy jobs (from 0.17.8, 0.18.4 on), follows the order of the list "
+    f"(from 0.19 on), and does not break watch caches (from {KUEUE_TO_INSTALL} on, of 0.20)",
     UPGRADE,
 )
 def kueue_release(setup: HubSetup) -> Iterator[Finding]:
@@ -118,6 +124,8 @@ def kueue_release(setup: HubSetup) -> Iterator[Finding]:
             setup.kueue.upgrade(),
             causes=migrate_first,
         )
+    elif WATCH_CACHES_FAIL.has(release):
+        yield warn(f"upgrade Kueue {release}: with it, {WATCH_CACHES}", setup.kueue.upgrade())
     else:
         yield ok(f"Kueue {release}")
 

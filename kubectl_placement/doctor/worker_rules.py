@@ -117,7 +117,8 @@ def _run_again(worker: InspectedWorker) -> str:
 
 @worker_rule(
     "worker-kueue",
-    "Kueue runs, serves Workloads in the hub's version, and is not older than the hub's",
+    "Kueue runs, serves Workloads in the hub's version, is not older than the hub's, and breaks no watch "
+    "caches",
     f"kubectl --context CLUSTER apply --server-side -f {commands.KUEUE_MANIFESTS.format('RELEASE')}",
 )
 def kueue(worker: InspectedWorker) -> Iterator[Finding]:
@@ -132,6 +133,9 @@ def kueue(worker: InspectedWorker) -> Iterator[Finding]:
         yield fail(problem, install)
     if not problems and release and hub and release[:2] < hub[:2]:
         yield warn(f"Kueue {release} there is older than {hub} on the hub", install)
+    elif not problems and release and commands.WATCH_CACHES_FAIL.has(release):
+        upgrade = worker.kubectl.install_kueue()
+        yield warn(f"upgrade Kueue {release} there: with it, {commands.WATCH_CACHES}", upgrade)
     label = release or "of an unknown release"
     yield ok(f"Kueue {label} runs, with Workloads {worker.setup.worker_requirements.version}")
 

@@ -46,7 +46,7 @@ spec:
         - {name: plugins, mountPath: /plugins}
       containers:
       - name: manager
-        image: registry.k8s.io/kueue/kueue:v0.20.0
+        image: registry.k8s.io/kueue/kueue:v0.20.6
         command: [/manager]
         args: [--config=/controller_manager_config.yaml, --zap-log-level=2]
         volumeMounts:

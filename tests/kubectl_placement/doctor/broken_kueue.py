@@ -3,6 +3,7 @@
 import json
 from typing import Any, Final
 
+from kubectl_placement.doctor.commands import WATCH_CACHES
 from kubectl_placement.doctor.kueue import ORDER_GATE
 from kubectl_placement.hub.kinds import KUEUE_CRDS
 from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE
@@ -35,7 +36,7 @@ from tests.support.healthy import NS
 
 INSTALL: Final = (
     "kubectl apply --server-side -f "
-    "https://github.com/kubernetes-sigs/kueue/releases/download/v0.20.0/manifests.yaml"
+    "https://github.com/kubernetes-sigs/kueue/releases/download/v0.20.6/manifests.yaml"
 )
 LOCAL_QUEUES: Final = "localqueues.kueue.x-k8s.io"
 CHOOSE: Final = "choose the context of a hub, or install"
@@ -139,6 +140,17 @@ RELEASES: Final = (
         )
         for release in ("0.17.8", "0.18.4")
     ),
+    *(
+        Break(
+            f"with Kueue {release}, watch caches fail",
+            put(KUEUE, *POD, "containers", 0, "image", f"registry.k8s.io/kueue/kueue:v{release}"),
+            "kueue-release",
+            WARN,
+            f"upgrade Kueue {release}: with it, {WATCH_CACHES}",
+            SHOWN,
+        )
+        for release in ("0.20.0", "0.20.5")
+    ),
     Break(
         "Kueue tells no release",
         put(KUEUE, *POD, "containers", 0, "image", "kueue:latest"),
@@ -202,7 +214,7 @@ KUEUES: Final = (
         WARN,
         "upgrade Kueue to 0.19.2 and migrate its objects before it is upgraded to 0.20, which does not serve"
         f" v1beta1: it stores {LOCAL_QUEUES} in v1beta1",
-        SHOWN.replace("0.20.0", "0.19.2"),
+        SHOWN.replace("0.20.6", "0.19.2"),
     ),
     Break(
         "a CRD of Kueue's says nothing of stored versions",
@@ -373,7 +385,7 @@ KUEUES: Final = (
         ),
         "kueue-gates",
         WARN,
-        f"set --kueue-feature-gates to A=true,{QUOTA}=false: {QUOTA} is off by default in Kueue 0.20.0, and"
+        f"set --kueue-feature-gates to A=true,{QUOTA}=false: {QUOTA} is off by default in Kueue 0.20.6, and"
         f" the controller counts it as on (with it, accounts on workers need {QUEUE_RIGHTS})",
         """kubectl patch -n placement-ac-system deployment/placement-ac -p '{"spec": {"template": {"spec": """
         """{"containers": [{"name": "controller", "args": ["run", """

@@ -288,7 +288,7 @@ def test_secrets_alone_are_in_no_role_of_ours() -> None:
                 f"    {TTL_GATE}: true\n" if has_gate else "kubectl patch job ",
                 id=f"{release} {'has' if has_gate else 'does not have'} the gate",
             )
-            for release, has_gate in (("0.20.0", True), ("0.19.3", True), ("0.19.2", False))
+            for release, has_gate in (("0.20.6", True), ("0.19.3", True), ("0.19.2", False))
         ),
     ],
 )
@@ -343,7 +343,7 @@ RAY = "MultiKueueRayInTreeAutoscaling"
 def test_the_gates_that_matter_are_named_with_their_source_and_what_follows() -> None:
     config_map = f"by ConfigMap {healthy.NS}/kueue-manager-config"
     assert gates_line() == {
-        "by default in Kueue 0.20.0": (
+        "by default in Kueue 0.20.6": (
             "ElasticJobsViaWorkloadSlices on (accounts on workers need patch jobs.batch),"
             f" {PREEMPTION} on (accounts on workers need update workloads/status.kueue.x-k8s.io),"
             f" {QUOTA} off, {RAY} off, {TTL_GATE} off (see finished-jobs),"

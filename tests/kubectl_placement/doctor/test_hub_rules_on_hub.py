@@ -184,11 +184,11 @@ def test_kueue_of_another_helm_release_is_found_by_its_labels(bench: Bench, tmp_
         words = ["doctor", "-o", "json", "--from-dump", dump_of(bench, tmp_path)]
         of_dump = json.loads(CliRunner().invoke(main, words).stdout)
         words = ["version", "-o", "json", "--kubeconfig", str(bench.kubeconfig)]
-        assert json.loads(CliRunner().invoke(main, words).stdout)["kueue"] == "v0.20.0"
+        assert json.loads(CliRunner().invoke(main, words).stdout)["kueue"] == "v0.20.6"
     for found in (live, of_dump):
         messages = {finding["check"]: finding["message"] for finding in found["findings"]}
         manager = f"Deployment {healthy.NS}/{RELEASE}-controller-manager has 1 ready"
-        assert (messages["kueue-deployment"], messages["kueue-release"]) == (manager, "Kueue 0.20.0")
+        assert (messages["kueue-deployment"], messages["kueue-release"]) == (manager, "Kueue 0.20.6")
         assert [finding for finding in found["findings"] if finding["level"] != "OK"] == []
 
 
@@ -213,7 +213,7 @@ def test_the_findings_in_a_dump_are_those_of_its_hub(bench: Bench, tmp_path: Pat
     assert others[0] == others[1]
     messages = {one["check"]: one["message"] for one in others[0]}
     assert messages["controller"] == "Deployment placement-ac-system/placement-ac has 2 ready"
-    assert messages["kueue-release"] == "Kueue 0.20.0"
+    assert messages["kueue-release"] == "Kueue 0.20.6"
 
 
 def test_the_first_line_of_status_in_a_dump_is_that_of_its_hub(bench: Bench, tmp_path: Path) -> None:
@@ -282,7 +282,7 @@ def test_a_warning_if_the_current_context_may_be_another_hub(bench: Bench, tmp_p
     assert (shown.exit_code, shown.stderr, shown.stdout.splitlines()[4]) == (
         0,
         "",
-        "OK    kueue-release               Kueue 0.20.0",
+        "OK    kueue-release               Kueue 0.20.6",
     )
     dump = tmp_path / "dump.json"
     dump.write_text('{"apiVersion": "v1", "kind": "List", "items": []}')

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from kubectl_placement.doctor.commands import Kubectl
+from kubectl_placement.doctor.commands import WATCH_CACHES, Kubectl
 from kubectl_placement.doctor.finding import Finding, Level
 from kubectl_placement.doctor.setup import HubSetup
 from kubectl_placement.doctor.worker_inspection import (
@@ -112,7 +112,7 @@ def test_credentials_that_were_made_are_not_replaced_by_hand() -> None:
 FOUND = WorkerFindings(
     "Secret kueue-system/s",
     frozenset((ServedKind("kueue.x-k8s.io", "v1beta2", "workloads"), ServedKind("batch", "v1", "jobs"))),
-    kueue_version="v0.20.0",
+    kueue_version="v0.20.6",
 )
 HEALTHY = WorkerInspection(TARGET, found=FOUND, objects=dict.fromkeys(INSPECTED_KINDS, ()))
 
@@ -230,6 +230,18 @@ def test_a_worker_without_kueue() -> None:
     visit = replace(HEALTHY, found=replace(FOUND, served=served))
     message = "c1: install Kueue on the worker: it serves no Workloads"
     assert findings_of(visit) == [("worker-kueue", Level.FAIL, message)]
+
+
+def test_a_worker_whose_kueue_breaks_watch_caches() -> None:
+    visit = replace(HEALTHY, found=replace(FOUND, kueue_version="v0.20.5"))
+    known = setup(*kueue.installed(config=ONLY_JOBS), settings=Settings(kueue_version="0.20.5"))
+    [found] = [one for one in examine_workers(known, [visit]) if one.level is not Level.OK]
+    assert (found.check, found.level, found.message) == (
+        "worker-kueue",
+        Level.WARN,
+        f"c1: upgrade Kueue 0.20.5 there: with it, {WATCH_CACHES}",
+    )
+    assert found.fix.endswith("/v0.20.6/manifests.yaml")
 
 
 def test_a_worker_whose_kueue_speaks_another_version() -> None:

@@ -140,7 +140,7 @@ class Pair:
 
 def needed() -> list[Object]:
     """The rules that MultiKueue needs on the worker."""
-    return [rule.as_dict() for rule in policy_rules(FRAMEWORKS, kueue=parse_release("0.20.0"))]
+    return [rule.as_dict() for rule in policy_rules(FRAMEWORKS, kueue=parse_release("0.20.6"))]
 
 
 @pytest.fixture(scope="module")
@@ -300,9 +300,9 @@ BREAKS = (
         lambda pair: pair.worker.ask("PATCH", DEPLOYMENT, _image("0.18.6"), "merge"),
         "worker-kueue",
         "WARN",
-        "Kueue 0.18.6 there is older than 0.20.0 on the hub",
+        "Kueue 0.18.6 there is older than 0.20.6 on the hub",
         "kubectl --context cluster2 apply --server-side -f"
-        " https://github.com/kubernetes-sigs/kueue/releases/download/v0.20.0/manifests.yaml",
+        " https://github.com/kubernetes-sigs/kueue/releases/download/v0.20.6/manifests.yaml",
         mends=Pair.set_up,
     ),
     Break(
