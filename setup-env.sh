@@ -13,7 +13,7 @@ readonly IMAGE=localhost/placement-ac:v0.1.0 # the same as in kind/: the node ha
 readonly OLDEST_KUEUE=0.15.0 OLDEST_KUEUE_WITH_PROFILES=0.19.0                            # v1beta2, accessProviders
 readonly PATIENCE=600s
 
-KUEUE_VERSION=v0.20.0
+KUEUE_VERSION=v0.20.6
 MODE=provisioning
 DRY_RUN=false
 CLEAN=false
@@ -80,7 +80,7 @@ check_version() {
     local oldest=$OLDEST_KUEUE
     [[ $MODE != cluster-profile ]] || oldest=$OLDEST_KUEUE_WITH_PROFILES
     [[ $KUEUE_VERSION =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[a-z0-9.]+)?$ ]] ||
-        refuse "$KUEUE_VERSION is not a version such as v0.20.0"
+        refuse "$KUEUE_VERSION is not a version such as v0.20.6"
     is_at_least "${KUEUE_VERSION#v}" "$oldest" ||
         refuse "choose Kueue $oldest or newer: $KUEUE_VERSION is too old"
 }

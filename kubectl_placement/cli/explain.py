@@ -60,12 +60,13 @@ from kubectl_placement.explain.workload import explain_workload
 from kubectl_placement.hub.controller_state import ControllerState, controller_state
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.requirements import READ_KINDS, SCHEDULING_KINDS, SERVED_KINDS
-from kubectl_placement.jobs.finished_jobs import RUNS_AGAIN, fix_text
+from kubectl_placement.jobs.finished_jobs import warning_text
 from kubectl_placement.jobs.worker_quota import workers_to_ask
 from placement_ac.cli.documents import Form, output
 from placement_ac.cli.read_command import ReadCommand
 from placement_ac.core.api.constants import LEASE, WORKLOAD
 from placement_ac.core.api.decode import workload_with_job
+from placement_ac.core.api.fields import get_str
 from placement_ac.core.api.text import joined
 
 NEEDED: Final = (*SERVED_KINDS, *SCHEDULING_KINDS)
@@ -84,7 +85,6 @@ MARKS: Final = {
 }
 """The mark of each result, the one for terminals without Unicode, and the style."""
 
-RUNS_AGAIN_NOTE: Final = f"{fix_text('its Job')}: {RUNS_AGAIN}"
 
 Explanations = tuple[ClusterExplanation | CheckExplanation, ...]
 
@@ -150,7 +150,9 @@ def _explain_workload(
     require_settings(found)
     raw = find_workload(found.view, parse_subject(words, found.view).name, where.namespace)
     report_missing(found)
-    view, notes = found.view, [RUNS_AGAIN_NOTE] if may_run_again(where, found, raw) else []
+    view, notes = found.view, list[str]()
+    if may_run_again(where, found, raw):
+        notes.append(warning_text("its Job", sent=bool(get_str(raw, "status", "clusterName"))))
     if wanted:
         view = with_quota(where, view, workers_to_ask(view, workload_with_job(raw)), wanted)
         notes += foreign_job_notes(where, view, raw, wanted)

@@ -27,6 +27,8 @@ from kubectl_placement.hub.controller_state import lease_key
 from kubectl_placement.hub.dump import Dump, MissingRight, Object, condition_of
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.kinds import (
+    CRD,
+    CRDS_READ,
     DECISION_KINDS,
     JOB,
     PROVISIONED_KINDS,
@@ -336,4 +338,5 @@ def namespaces_of(settings: Settings) -> Namespaces:
         SOURCE.kind: settings.placement_namespace,
         EVENT: (EVENTS_NAMESPACE,),
         JOB: (Labelled("", QUEUE_LABEL),),
+        CRD: tuple(OneObject("", name) for name in CRDS_READ),
     }

@@ -17,11 +17,19 @@ import yaml
 from kubectl_placement.hub.dump import Object
 from kubectl_placement.hub.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING
 from placement_ac.core.api.constants import KUBECONFIG_KEY, Kind
-from placement_ac.core.inputs.rights import KueueRelease
+from placement_ac.core.inputs.rights import KueueRelease, VersionRange
 
 KUEUE_MANIFESTS: Final = "https://github.com/kubernetes-sigs/kueue/releases/download/v{}/manifests.yaml"
-KUEUE_TO_INSTALL: Final = "0.20.0"
-"""The newest release that `core.inputs.rights` covers."""
+KUEUE_TO_INSTALL: Final = "0.20.6"
+"""The newest release that `core.inputs.rights` covers; of 0.20, the first without `WATCH_CACHES_FAIL`."""
+WATCH_CACHES_FAIL: Final = VersionRange("0.20", until=KUEUE_TO_INSTALL)
+"""Releases whose CRDs name a conversion webhook that they do not serve (kubernetes-sigs/kueue 18411)."""
+WATCH_CACHES: Final = (
+    "the API server repeatedly fails to initialise its watch caches for ClusterQueues, Cohorts, LocalQueues,"
+    f" MultiKueueClusters and Workloads (kubernetes-sigs/kueue 18411): fixed in {KUEUE_TO_INSTALL}"
+)
+KUEUE_TO_UPGRADE_FROM: Final = KueueRelease(0, 19, 2)
+"""A release that still serves v1beta1, and stores v1beta2: objects are migrated there before 0.20."""
 READER: Final = "placement-ac-doctor"
 """Prefix of the ClusterRole that lets an account list the inspected kinds; a hash of the account follows."""
 SENDER: Final = "placement-ac-multikueue"

@@ -3,20 +3,25 @@
 from collections.abc import Iterator
 from typing import Final
 
-from kubectl_placement.doctor.commands import HUB
+from kubectl_placement.doctor.commands import HUB, Kubectl
 from kubectl_placement.doctor.finding import Finding, ok, warn
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
 from kubectl_placement.hub.kinds import JOB
-from kubectl_placement.jobs.finished_jobs import RUNS_AGAIN, SHORT_SECONDS, TTL_GATE, fix_text, short_ttl
+from kubectl_placement.jobs.finished_jobs import (
+    SHORT_SECONDS,
+    TTL_GATE,
+    TTL_GATE_SINCE,
+    short_ttl,
+    warning_text,
+)
 from kubectl_placement.jobs.waiting_jobs import owner_of
 from placement_ac.core.api.constants import WORKLOAD
 from placement_ac.core.api.fields import Key, get_str, key_of
 from placement_ac.core.api.text import count_text, joined
-from placement_ac.core.inputs.rights import VersionRange
 
+_LONGER: Final = f'{{"spec":{{"ttlSecondsAfterFinished":{SHORT_SECONDS}}}}}'
 NAMED: Final = 3
 """So many Jobs are named."""
-_HAVE_GATE: Final = VersionRange("0.20")
 
 
 @hub_rule(
@@ -29,17 +34,18 @@ _HAVE_GATE: Final = VersionRange("0.20")
 )
 def finished_jobs(setup: HubSetup) -> Iterator[Finding]:
     kueue = setup.kueue
-    found = () if kueue.is_on(TTL_GATE) else sorted(_short_lived(setup))
+    found = {} if kueue.is_on(TTL_GATE) else dict(sorted(_short_lived(setup)))
     if found:
-        names = ["/".join(key) for key in found[:NAMED]]
+        named = list(found.items())[:NAMED]
+        names = ["/".join(key) for key, _ in named]
         more = [f"{len(found) - NAMED} more"] if len(found) > NAMED else []
         number = count_text(len(found), "Job")
-        patch = f'{{"spec":{{"ttlSecondsAfterFinished":{SHORT_SECONDS}}}}}'
-        patches = (HUB.run("patch", "job", "-n", space, name, "-p", patch) for space, name in found[:NAMED])
-        has_gate = kueue.release and _HAVE_GATE.has(kueue.release) and not kueue.config_problem
+        has_gate = kueue.release and TTL_GATE_SINCE.has(kueue.release) and not kueue.config_problem
+        on_hub = [kueue.enable_gate(TTL_GATE)] if has_gate else [_patch(HUB, key) for key, _ in named]
+        on_workers = [_patch(Kubectl(cluster), key) for key, cluster in named if cluster]
         yield warn(
-            f"{fix_text(f'{number} ({joined([*names, *more])})')}: {RUNS_AGAIN}",
-            kueue.enable_gate(TTL_GATE) if has_gate else "\n".join(patches),
+            warning_text(f"{number} ({joined([*names, *more])})", sent=any(found.values())),
+            "\n".join((*on_hub, *on_workers)),
         )
     yield ok(
         "no Job is to be removed before the hub's Kueue can have seen its end; one that was sent before it"
@@ -47,15 +53,23 @@ def finished_jobs(setup: HubSetup) -> Iterator[Finding]:
     )
 
 
-def _short_lived(setup: HubSetup) -> Iterator[Key]:
-    """Yield the Jobs of unfinished Workloads of our checks that are removed soon after their end."""
+def _patch(kubectl: Kubectl, job: Key) -> str:
+    return kubectl.run("patch", "job", "-n", *job, "-p", _LONGER)
+
+
+def _short_lived(setup: HubSetup) -> Iterator[tuple[Key, str]]:
+    """Yield the Jobs of unfinished Workloads of our checks that are removed soon after their end.
+
+    With the cluster that has a copy; "": none has.
+    """
     jobs = {get_str(job, "metadata", "uid"): job for job in setup.dump.of(JOB) if short_ttl(job) is not None}
     snapshots = map(setup.view.snapshot, setup.checks_by_placement)
     ids = {workload.meta.id for snapshot in snapshots for workload in snapshot.workloads} if jobs else set()
     for workload_id in ids:
-        owner = owner_of(setup.dump.by_key(WORKLOAD)[workload_id])
-        if job := jobs.get(get_str(owner, "uid")):
-            yield key_of(job)
+        workload = setup.dump.by_key(WORKLOAD)[workload_id]
+        if job := jobs.get(get_str(owner_of(workload), "uid")):
+            placed = get_str(workload, "status", "clusterName")
+            yield key_of(job), setup.view.managed_cluster_of(placed) if placed else ""
 
 
 RULES: Final = (finished_jobs,)

@@ -20,9 +20,11 @@ from kubectl_placement.doctor import (
     finished_jobs,
     installation,
     kueue_config_rules,
+    kueue_gates,
     own_rights,
     own_worker,
     ownership,
+    stored_versions,
     waiting_grace,
 )
 from kubectl_placement.doctor.finding import Finding, ok
@@ -34,7 +36,9 @@ from placement_ac.core.api.kueue_deployment import is_kueue
 RULES: Final[tuple[HubRule, ...]] = (
     *own_rights.RULES,
     *installation.RULES,
+    *stored_versions.RULES,
     *kueue_config_rules.RULES,
+    *kueue_gates.RULES,
     *cluster_profiles.RULES,
     *external_frameworks.RULES,
     *controller_rules.RULES,
@@ -54,6 +58,7 @@ _NEED_KUEUE: Final = frozenset(
         installation.kueue_deployment,
         installation.kueue_release,
         *kueue_config_rules.RULES,
+        *kueue_gates.RULES,
         *cluster_profiles.RULES,
         *external_frameworks.RULES,
     )

@@ -7,10 +7,17 @@ Pure.
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from kubectl_placement.doctor.commands import HUB, KUEUE_MANIFESTS, KUEUE_TO_INSTALL
-from kubectl_placement.doctor.finding import Finding, fail, ok, warn
+from kubectl_placement.doctor.commands import (
+    HUB,
+    KUEUE_MANIFESTS,
+    KUEUE_TO_INSTALL,
+    WATCH_CACHES,
+    WATCH_CACHES_FAIL,
+)
+from kubectl_placement.doctor.finding import Cause, Finding, fail, ok, warn
 from kubectl_placement.doctor.kueue import NOT_FOUND
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
+from kubectl_placement.doctor.stored_versions import stored_in_old, stored_versions
 from kubectl_placement.hub.kinds import CRD
 from placement_ac.core.api.constants import DEPLOYMENT, KUEUE, OCM_CLUSTER
 from placement_ac.core.api.fields import get_dict, get_int, key_of
@@ -93,12 +100,13 @@ def kueue_deployment(setup: HubSetup) -> Iterator[Finding]:
 
 @hub_rule(
     "kueue-release",
-    "its release does not evict healthy jobs (from 0.17.8, 0.18.4 on) and follows the order of the list "
-    "(from 0.19 on)",
+    "its release does not evict healthy jobs (from 0.17.8, 0.18.4 on), follows the order of the list "
+    f"(from 0.19 on), and does not break watch caches (from {KUEUE_TO_INSTALL} on, of 0.20)",
     UPGRADE,
 )
 def kueue_release(setup: HubSetup) -> Iterator[Finding]:
     kueue, release = setup.kueue, setup.kueue.release
+    migrate_first = [Cause(stored_versions.check)] if stored_in_old(setup.dump.of(CRD)) else []
     if kueue.deployment is None and release is None:
         yield NOT_FOUND
     elif release is None:
@@ -107,26 +115,19 @@ def kueue_release(setup: HubSetup) -> Iterator[Finding]:
         yield fail(
             f"Kueue {release} evicts healthy jobs when a watch of a worker restarts: "
             "fixed in 0.17.8, 0.18.4 and 0.19.0",
-            _upgrade(setup),
+            setup.kueue.upgrade(),
+            causes=migrate_first,
         )
     elif not KEEPS_ORDER.has(release):
         yield warn(
             f"Kueue {release} nominates clusters by name, not in the Placement's order: fixed in 0.19.0",
-            _upgrade(setup),
+            setup.kueue.upgrade(),
+            causes=migrate_first,
         )
+    elif WATCH_CACHES_FAIL.has(release):
+        yield warn(f"upgrade Kueue {release}: with it, {WATCH_CACHES}", setup.kueue.upgrade())
     else:
         yield ok(f"Kueue {release}")
-
-
-def _upgrade(setup: HubSetup) -> str:
-    """Return the command that installs a newer release and keeps the configuration.
-
-    kubectl removes fields that the release lacks: if that may be a plugin, the command only shows the diff.
-    """
-    if setup.kueue.access_providers:
-        release = f"--server-side -f {KUEUE_MANIFESTS.format(KUEUE_TO_INSTALL)}"
-        return f"kubectl diff {release}  # apply it with the plugins of your access providers"
-    return setup.kueue.keep_config(HUB.install_kueue())
 
 
 RULES: Final = (kueue_crds, ocm_crds, kueue_deployment, kueue_release)

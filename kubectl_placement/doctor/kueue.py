@@ -30,6 +30,7 @@ from placement_ac.core.api.kueue_gates import (
     gates_in_config,
 )
 from placement_ac.core.inputs.fitness import release_of
+from placement_ac.core.inputs.rights import GATES as GATES_FOR_RIGHTS
 from placement_ac.core.inputs.rights import KueueRelease, RunningKueue, VersionRange, is_on, parse_release
 from placement_ac.core.safe_yaml import NotYaml, load_yaml
 
@@ -45,11 +46,18 @@ DEFAULT_FRAMEWORKS: Final = ("batch/job",)
 MULTIKUEUE: Final = "MultiKueue"
 CLUSTER_PROFILE_GATE: Final = "MultiKueueClusterProfile"
 CUSTOM_JOBS: Final = "MultiKueueAdaptersForCustomJobs"
+ORDER_GATE: Final = "MultiKueueIncrementalDispatcherRespectConfigOrder"
+REUSE_LIMITS_GATE: Final = "MultiKueueReuseClientConnectionConfigForWorkers"
+MERGE_PATCH_GATE: Final = "WorkloadRequestUseMergePatch"
 GATES: Final = {
     MULTIKUEUE: VersionRange("0.9"),
-    CLUSTER_PROFILE_GATE: VersionRange(""),
     CUSTOM_JOBS: VersionRange("0.15"),
+    **{name: gate.default_on for name, gate in GATES_FOR_RIGHTS.items()},
+    CLUSTER_PROFILE_GATE: VersionRange(""),
     TTL_GATE: VersionRange(""),
+    ORDER_GATE: VersionRange("0.19"),
+    REUSE_LIMITS_GATE: VersionRange("0.20"),
+    MERGE_PATCH_GATE: VersionRange(""),
 }
 """The releases in which each is on by default (pkg/features/kube_features.go)."""
 
@@ -242,6 +250,17 @@ class HubKueue:
         get = f"kubectl get {self.config_words} -o jsonpath='{{.data.{key}}}'"
         made = f'kubectl create {self.config_words} --from-literal={FILE}="$config" --dry-run=client -o yaml'
         return f"config=$({get}) && {{\n{command}\n{made} |\n{_APPLY} &&\n{self._restart}\n}}"
+
+    def upgrade(self, release: KueueRelease | None = None) -> str:
+        """Return the command that installs a release (None: KUEUE_TO_INSTALL) and keeps the configuration.
+
+        kubectl removes fields that the release lacks: if that may be a plugin, it only shows the diff.
+        """
+        install = HUB.install_kueue(release)
+        if self.access_providers:
+            shown = install.replace("apply", "diff", 1)
+            return f"{shown}  # apply it with the plugins of your access providers"
+        return self.keep_config(install)
 
     def create_config(self) -> str:
         """Return the command that creates a configuration with Kueue's defaults."""

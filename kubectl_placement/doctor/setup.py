@@ -148,9 +148,13 @@ class HubSetup:
     @cached_property
     def worker_requirements(self) -> WorkerRequirements:
         """The rights and kinds that the hub's Kueue needs on a worker."""
+        return self.requirements_of(self._kueue_by_settings)
+
+    def requirements_of(self, kueue: RunningKueue) -> WorkerRequirements:
+        """Return the rights and kinds that such a Kueue needs on a worker."""
         served = self.dump.served.get(WORKLOAD)
         version = served.version if served else KUEUE_VERSIONS[0]
-        return worker_requirements(self._with_job_kinds, version, self._kueue_by_settings)
+        return worker_requirements(self._with_job_kinds, version, kueue)
 
     @cached_property
     def worker_policy_rules(self) -> tuple[Mapping[str, Any], ...]:

@@ -14,7 +14,7 @@ from kubectl_placement.doctor.commands import Kubectl, manifest
 from kubectl_placement.doctor.finding import DoctorRule, Finding
 from kubectl_placement.doctor.setup import HubSetup
 from kubectl_placement.hub.dump import Object
-from kubectl_placement.hub.kinds import RESOURCE_FLAVOR, TOPOLOGY
+from kubectl_placement.hub.kinds import CRD, KUEUE_CRDS, RESOURCE_FLAVOR, TOPOLOGY
 from kubectl_placement.jobs.waiting_jobs import MOST_JOBS, ForeignJob, WaitingJob, waiting_jobs
 from kubectl_placement.status.check_status import check_statuses
 from kubectl_placement.status.model import CheckStatus, ClusterRow
@@ -27,6 +27,8 @@ from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 
 INSPECTED_KINDS: Final = (NAMESPACE, LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR, TOPOLOGY)
 """The kinds that are listed on a worker."""
+DEFINITION_KINDS: Final = tuple(CRD._replace(only=name) for name in KUEUE_CRDS)
+"""Kueue's CRDs, each read by its name."""
 FROM_HUB: Final = (CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR)
 """The hub's kinds that define which queues a worker should have."""
 Answer = tuple[Object, ...] | Unknown
@@ -90,8 +92,8 @@ class WorkerInspection:
     problem: str = ""
     found: WorkerFindings | None = None
     objects: Mapping[Kind, Answer] = field(default_factory=dict)
-    """Of INSPECTED_KINDS."""
-    foreign_jobs: tuple[ForeignJob, ...] = ()
+    """Of INSPECTED_KINDS and DEFINITION_KINDS."""
+    foreign_jobs: tuple[ForeignJob, ...] | Unknown = ()
     """Those that have the name of one of the target's jobs."""
     user: str = ""
     """The user name on the worker, as the worker reports it; "": unknown."""
@@ -187,8 +189,8 @@ class InspectedWorker:
 
     @cached_property
     def unknown(self) -> Mapping[Kind, Unknown]:
-        """The kinds of INSPECTED_KINDS that could not be listed."""
-        found = ((kind, self.inspection.objects.get(kind)) for kind in INSPECTED_KINDS)
+        """The kinds of INSPECTED_KINDS and DEFINITION_KINDS that could not be listed."""
+        found = self.inspection.objects.items()
         return {kind: answer for kind, answer in found if isinstance(answer, Unknown)}
 
     def knows(self, *kinds: Kind) -> bool:
@@ -196,6 +198,12 @@ class InspectedWorker:
         if self.inspection.found is None or self.unknown.keys() & kinds:
             return False
         return not kinds or all(map(self.setup.knows, FROM_HUB))
+
+    @property
+    def definitions(self) -> tuple[Object, ...]:
+        """Kueue's CRDs, as far as they could be read."""
+        answers = (self.inspection.objects.get(kind, ()) for kind in DEFINITION_KINDS)
+        return tuple(one for answer in answers if not isinstance(answer, Unknown) for one in answer)
 
     @cached_property
     def objects(self) -> Mapping[Kind, Mapping[Key, Object]]:

@@ -14,7 +14,9 @@ from kubectl_placement.doctor import commands
 from kubectl_placement.doctor.finding import DoctorRule, Finding, fail, ok, warn
 from kubectl_placement.doctor.grouping import grouped
 from kubectl_placement.doctor.setup import HubSetup
+from kubectl_placement.doctor.stored_versions import FIX, LOOKS_AT, stored_version_findings
 from kubectl_placement.doctor.worker_inspection import (
+    DEFINITION_KINDS,
     FROM_HUB,
     AccessProblem,
     ExpectedQueue,
@@ -24,7 +26,7 @@ from kubectl_placement.doctor.worker_inspection import (
     worker_rule,
 )
 from kubectl_placement.hub.dump import MissingRight, Object
-from kubectl_placement.hub.kinds import RESOURCE_FLAVOR, TOPOLOGY
+from kubectl_placement.hub.kinds import CRD, KUEUE_CRDS, RESOURCE_FLAVOR, TOPOLOGY
 from placement_ac.core.api.constants import (
     CLUSTER_PROFILE,
     CLUSTER_QUEUE,
@@ -51,6 +53,12 @@ READS: Final = (
         "verbs": ["list"],
     },
     {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get"]},
+    {
+        "apiGroups": [CRD.group],
+        "resources": [CRD.plural],
+        "resourceNames": [*KUEUE_CRDS],
+        "verbs": ["list"],
+    },
 )
 """The rights that an inspection needs beside those of MultiKueue."""
 STOPPED: Final = "Stopped"
@@ -109,7 +117,8 @@ def _run_again(worker: InspectedWorker) -> str:
 
 @worker_rule(
     "worker-kueue",
-    "Kueue runs, serves Workloads in the hub's version, and is not older than the hub's",
+    "Kueue runs, serves Workloads in the hub's version, is not older than the hub's, and breaks no watch "
+    "caches",
     f"kubectl --context CLUSTER apply --server-side -f {commands.KUEUE_MANIFESTS.format('RELEASE')}",
 )
 def kueue(worker: InspectedWorker) -> Iterator[Finding]:
@@ -124,8 +133,18 @@ def kueue(worker: InspectedWorker) -> Iterator[Finding]:
         yield fail(problem, install)
     if not problems and release and hub and release[:2] < hub[:2]:
         yield warn(f"Kueue {release} there is older than {hub} on the hub", install)
+    elif not problems and release and commands.WATCH_CACHES_FAIL.has(release):
+        upgrade = worker.kubectl.install_kueue()
+        yield warn(f"upgrade Kueue {release} there: with it, {commands.WATCH_CACHES}", upgrade)
     label = release or "of an unknown release"
     yield ok(f"Kueue {label} runs, with Workloads {worker.setup.worker_requirements.version}")
+
+
+@worker_rule("worker-stored-versions", LOOKS_AT, FIX.replace("kubectl", "kubectl --context CLUSTER"))
+def stored_versions(worker: InspectedWorker) -> Iterator[Finding]:
+    if worker.definitions and not worker.unknown.keys() & DEFINITION_KINDS:
+        upgrade = worker.kubectl.install_kueue(commands.KUEUE_TO_UPGRADE_FROM)
+        yield from stored_version_findings(worker.definitions, worker.kubectl, upgrade)
 
 
 @worker_rule(
@@ -149,7 +168,11 @@ def jobs(worker: InspectedWorker) -> Iterator[Finding]:
     "kubectl --context CLUSTER get job -n NAMESPACE NAME -o yaml",
 )
 def same_names(worker: InspectedWorker) -> Iterator[Finding]:
-    for found in worker.inspection.foreign_jobs:
+    foreign_jobs = worker.inspection.foreign_jobs
+    if isinstance(foreign_jobs, fitness.Unknown):
+        yield warn(f"unknown: {foreign_jobs.why}", _run_again(worker))
+        return
+    for found in foreign_jobs:
         job = found.job
         kind = f"{job.resource.of.plural}.{job.resource.of.group}"
         show = worker.kubectl.run("get", kind, "-n", job.namespace, job.name, "-o", "yaml")
@@ -315,7 +338,7 @@ def _without_topology(
 
 
 RULES: Final[tuple[DoctorRule[InspectedWorker], ...]] = (
-    *(access, kueue, jobs, same_names, rights, reads),
+    *(access, kueue, stored_versions, jobs, same_names, rights, reads),
     *(namespaces, queues, cluster_queues, flavors, topologies),
 )
 

@@ -68,6 +68,25 @@ ALL_KINDS: Final = (
 )
 """Every kind that a dump may contain; other kinds are ignored."""
 
+KUEUE_CRDS: Final = tuple(
+    f"{plural}.{KUEUE}"
+    for plural in (
+        *("admissionchecks", "clusterqueues", "cohorts", "localqueues", "multikueueclusters"),
+        *("multikueueconfigs", "provisioningrequestconfigs", "resourceflavors", "topologies"),
+        *("workloadpriorityclasses", "workloads"),
+    )
+)
+"""Kueue's CRDs that had v1beta1 (hack/migrate-to-v1beta2.sh)."""
+CRDS_READ: Final = tuple(
+    dict.fromkeys(
+        (
+            *KUEUE_CRDS,
+            *(str(kind) for kind in ALL_KINDS if "." in kind.group and not kind.group.endswith(".k8s.io")),
+        )
+    )
+)
+"""The only CRDs that are read of a hub: there may be hundreds, of a megabyte each."""
+
 
 _SHORT_NAMES: Final = {
     ADMISSION_CHECK: ("ac",),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kubectl_placement.doctor.worker_inspection import (
+    DEFINITION_KINDS,
     INSPECTED_KINDS,
     AccessProblem,
     WorkerInspection,
@@ -98,9 +99,12 @@ class WorkerInspector:
             ask = WorkerQueries(client, login.described_as)
             found = await ask.findings(self.needs, self.kueue_namespace)
             things, user, foreign = await asyncio.gather(
-                ask.objects(INSPECTED_KINDS),
+                ask.objects((*INSPECTED_KINDS, *DEFINITION_KINDS)),
                 ask.user(),
-                find_foreign_jobs(client, WORKLOAD.at(self.needs.version), target.jobs),
+                ask.request(
+                    "get jobs",
+                    lambda: find_foreign_jobs(client, WORKLOAD.at(self.needs.version), target.jobs),
+                ),
             )
         named = {
             kind: one if isinstance(one, Unknown) else with_valid_names(one) for kind, one in things.items()

@@ -183,7 +183,7 @@ class WorkerQueries:
         if not group:
             return await self._served_kinds_in("", "v1")
         path = f"/apis/{group}"
-        answer = await self._request(f"read {path}", partial(self._client.request, "GET", path))
+        answer = await self.request(f"read {path}", partial(self._client.request, "GET", path))
         if isinstance(answer, Unknown):
             return frozenset() if answer.status == 404 else answer
         versions = {str(entry["version"]) for entry in answer["versions"]}
@@ -197,7 +197,7 @@ class WorkerQueries:
 
     async def _served_kinds_in(self, group: str, version: str) -> frozenset[ServedKind] | Unknown:
         path = f"/apis/{group}/{version}" if group else f"/api/{version}"
-        answer = await self._request(f"read {path}", partial(self._client.request, "GET", path))
+        answer = await self.request(f"read {path}", partial(self._client.request, "GET", path))
         if isinstance(answer, Unknown):
             return frozenset() if answer.status == 404 else answer
         resources = answer["resources"]
@@ -213,18 +213,18 @@ class WorkerQueries:
     async def _review(self, permission: str, resource: Resource, **spec: Object) -> Object | Unknown:
         """Create a review of the account, and return its status."""
         body = {"apiVersion": resource.api_version, "kind": resource.of.kind, "metadata": {}} | spec
-        answer = await self._request(permission, partial(self._client.request, "POST", resource.path(), body))
+        answer = await self.request(permission, partial(self._client.request, "POST", resource.path(), body))
         return answer if isinstance(answer, Unknown) else dict(answer["status"])
 
     async def _kueue_release(self, namespace: str) -> str | Unknown:
-        answer = await self._request(
+        answer = await self.request(
             f"get the Deployment {namespace}/{KUEUE_MANAGER}", partial(kueue_release, self._client, namespace)
         )
         return answer or Unknown("neither its image nor its label names a release")
 
     async def _names(self, resource: Resource) -> frozenset[tuple[str, str]] | Unknown:
         """Return namespace and name of all objects."""
-        return await self._request(_permission_to_list(resource), partial(self._read_names, resource))
+        return await self.request(_permission_to_list(resource), partial(self._read_names, resource))
 
     async def _read_names(self, resource: Resource) -> frozenset[tuple[str, str]]:
         names: set[tuple[str, str]] = set()
@@ -237,10 +237,11 @@ class WorkerQueries:
         return frozenset(names)
 
     async def _list(self, resource: Resource) -> tuple[Object, ...] | Unknown:
-        answer = await self._request(_permission_to_list(resource), partial(self._client.list, resource))
+        answer = await self.request(_permission_to_list(resource), partial(self._client.list, resource))
         return answer if isinstance(answer, Unknown) else answer.items
 
-    async def _request(self, permission: str, send: Callable[[], Awaitable[T]]) -> T | Unknown:
+    async def request(self, permission: str, send: Callable[[], Awaitable[T]]) -> T | Unknown:
+        """Return what `send` returns, or why the worker refuses; `permission`: the right that it needs."""
         async with self._slots:
             try:
                 return await send()

@@ -78,7 +78,7 @@ def _crd(obj: Object, live: Object | None) -> Object:
     names = spec.get("names") or {}
     kind = str(names.get("kind", ""))
     names = {"singular": kind.lower(), "listKind": kind + "List"} | names
-    before = (live or {}).get("status") or {}
+    before = (obj.get("status") or {}) if live else {}
     stored = [v["name"] for v in spec.get("versions") or () if isinstance(v, dict) and v.get("storage")]
     status = {
         "acceptedNames": names,

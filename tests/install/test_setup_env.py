@@ -93,7 +93,7 @@ def test_it_creates_everything_once(machine: Machine, options: list[str]) -> Non
     assert created["clusters"] == CLUSTERS
     assert created["managed"] == dict.fromkeys(CLUSTERS[1:], True)
     assert created["hub"] == {"gates": "ClusterProfile=true" if options else ""}
-    kueue = {f"{cluster}/kueue": "0.20.0" for cluster in CLUSTERS}
+    kueue = {f"{cluster}/kueue": "0.20.6" for cluster in CLUSTERS}
     assert created["releases"] == kueue | {
         f"hub/{name}": "" for name in ("cluster-permission", *tools.ADDONS)
     }
@@ -160,8 +160,8 @@ def test_clean_deletes_the_existing_clusters(machine: Machine) -> None:
     ("options", "said"),
     [
         (["--kueue"], "unknown option --kueue; --help lists them"),
-        (["--kueue-version"], "give --kueue-version a version, such as v0.20.0"),
-        (["--kueue-version", "latest"], "vlatest is not a version such as v0.20.0"),
+        (["--kueue-version"], "give --kueue-version a version, such as v0.20.6"),
+        (["--kueue-version", "latest"], "vlatest is not a version such as v0.20.6"),
         (["--kueue-version", "v0.14.9"], "choose Kueue 0.15.0 or newer: v0.14.9 is too old"),
         (
             ["--cluster-profile", "--kueue-version", "v0.18.6"],

@@ -46,7 +46,7 @@ spec:
         - {name: plugins, mountPath: /plugins}
       containers:
       - name: manager
-        image: registry.k8s.io/kueue/kueue:v0.20.0
+        image: registry.k8s.io/kueue/kueue:v0.20.6
         command: [/manager]
         args: [--config=/controller_manager_config.yaml, --zap-log-level=2]
         volumeMounts:
@@ -156,11 +156,13 @@ def _objects() -> tuple[Object, ...]:
 
 def _crd(crd: Object) -> Object:
     """A CRD reduced to the fields that `doctor` reads."""
-    versions = [{"name": version["name"], "served": version["served"]} for version in crd["spec"]["versions"]]
+    fields = ("name", "served", "storage")
+    versions = [{field: version[field] for field in fields} for version in crd["spec"]["versions"]]
     return {
         "apiVersion": crd["apiVersion"],
         "kind": crd["kind"],
         "metadata": {"name": crd["metadata"]["name"]},
+        "status": {"storedVersions": [version["name"] for version in versions if version["storage"]]},
         "spec": {"versions": versions},
     }
 

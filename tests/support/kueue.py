@@ -15,8 +15,8 @@ MANAGER = "kueue-controller-manager"
 """Its Deployment, and its ServiceAccount."""
 CONFIG = "kueue-manager-config"
 KEY = "controller_manager_config.yaml"
-IMAGE = "registry.k8s.io/kueue/kueue:v0.20.0"
-MANIFESTS = "https://github.com/kubernetes-sigs/kueue/releases/download/v0.20.0/manifests.yaml"
+IMAGE = "registry.k8s.io/kueue/kueue:v0.20.6"
+MANIFESTS = "https://github.com/kubernetes-sigs/kueue/releases/download/v0.20.6/manifests.yaml"
 SHIPPED = """\
 apiVersion: config.kueue.x-k8s.io/v1beta2
 kind: Configuration

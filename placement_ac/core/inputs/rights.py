@@ -17,6 +17,7 @@ _MULTIKUEUE: Final = "pkg/controller/admissionchecks/multikueue/"
 _VERBS_TO_SEND: Final = ("create", "delete", "get", "watch")
 _ELASTIC: Final = "ElasticJobsViaWorkloadSlices"
 _SPEC_SYNC: Final = "MultiKueueRemoteSpecSync"
+_RAY_AUTOSCALING: Final = "MultiKueueRayInTreeAutoscaling"
 
 _KIND: Final = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
 _VERSION: Final = re.compile(r"v[1-9][0-9]{0,3}((alpha|beta)[1-9][0-9]{0,3})?")
@@ -199,9 +200,14 @@ EXTERNAL_SINCE: Final = VersionRange("0.14")
 _EXTRA_VERBS: Final = {
     "batch/job": (ExtraVerbs(("patch",), VersionRange("0.14"), _ELASTIC),),
     "ray.io/raycluster": (ExtraVerbs(("patch",), VersionRange("0.19"), _ELASTIC),),
-    "ray.io/rayservice": (ExtraVerbs(("patch",), VersionRange("0.18.5, 0.19.1"), _SPEC_SYNC),),
+    "ray.io/rayjob": (ExtraVerbs(("patch",), VersionRange("0.20"), _RAY_AUTOSCALING),),
+    "ray.io/rayservice": (
+        ExtraVerbs(("patch",), VersionRange("0.18.5, 0.19.1"), _SPEC_SYNC),
+        ExtraVerbs(("patch",), VersionRange("0.20.3"), _RAY_AUTOSCALING),
+    ),
     "pod": (ExtraVerbs(("list",), VersionRange("0.11.4", until="0.17.4")),),
 }
+"""By Kueue's code; its published rights for workers have `update` on RayClusters, too, which nothing uses."""
 _NOT_SENT: Final = ("deployment", "sparkoperator.k8s.io/sparkapplication")
 _GROUPS: Final = {"deployment": "apps", "statefulset": "apps"}
 """The group of a kind where Kueue's name for the kind does not begin with it."""
@@ -273,11 +279,12 @@ GATES: Final[Mapping[str, FeatureGate]] = {
             ),
         ),
     ),
-    "MultiKueueRayInTreeAutoscaling": FeatureGate(
+    # The autoscaler resizes the RayCluster of a RayJob, which has no copy on the hub.
+    _RAY_AUTOSCALING: FeatureGate(
         VersionRange(""),
         (
             RightsRequirement(
-                ("rayclusters",), ("get", "list", "watch"), VersionRange("0.20"), "KEP-693", "ray.io"
+                ("rayclusters",), ("get",), VersionRange("0.20"), "pkg/controller/jobs/rayjob", "ray.io"
             ),
         ),
     ),

@@ -181,12 +181,12 @@ PROFILES: Final = (
         "no plugin comes with a volume, and Kueue's image is one's own",
         both(
             put(KUEUE, *POD, "containers", 0, "volumeMounts", healthy.MOUNTS),
-            put(KUEUE, *POD, "containers", 0, "image", "example.com/kueue:v0.20.0"),
+            put(KUEUE, *POD, "containers", 0, "image", "example.com/kueue:v0.20.6"),
         ),
         "access-provider-plugin",
         WARN,
         "plugin /plugins/cp-creds of access provider open-cluster-management: no volume is mounted at "
-        "/plugins (mounted: /controller_manager_config.yaml); is it in the image example.com/kueue:v0.20.0?",
+        "/plugins (mounted: /controller_manager_config.yaml); is it in the image example.com/kueue:v0.20.6?",
         f"kubectl get deployment -n {NS} kueue-controller-manager "
         "-o jsonpath='{.spec.template.spec.containers[*].image}'",
     ),

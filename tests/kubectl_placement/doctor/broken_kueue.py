@@ -3,6 +3,9 @@
 import json
 from typing import Any, Final
 
+from kubectl_placement.doctor.commands import WATCH_CACHES
+from kubectl_placement.doctor.kueue import ORDER_GATE
+from kubectl_placement.hub.kinds import KUEUE_CRDS
 from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE
 from placement_ac.core.dispatch.scores import SCORES
 from tests.kubectl_placement.doctor.broken_setups import (
@@ -33,8 +36,9 @@ from tests.support.healthy import NS
 
 INSTALL: Final = (
     "kubectl apply --server-side -f "
-    "https://github.com/kubernetes-sigs/kueue/releases/download/v0.20.0/manifests.yaml"
+    "https://github.com/kubernetes-sigs/kueue/releases/download/v0.20.6/manifests.yaml"
 )
+LOCAL_QUEUES: Final = "localqueues.kueue.x-k8s.io"
 CHOOSE: Final = "choose the context of a hub, or install"
 POD: Final = ("spec", "template", "spec")
 ARGS: Final = (*POD, "containers", 0, "args")
@@ -45,6 +49,7 @@ STEPS_CONFIG: Final = "incrementalDispatcherConfig"
 CONFIGURED: Final = (
     "multikueue-gate",
     "dispatcher-name",
+    "kueue-gates",
     "cluster-profile-gate",
     "access-providers",
     "access-provider-plugin",
@@ -67,6 +72,41 @@ def moved(objects: Objects) -> None:
 def old_configuration(objects: Objects) -> None:
     data = objects[CONFIG]["data"]
     data[FILE] = data[FILE].replace("config.kueue.x-k8s.io/v1beta2", "config.kueue.x-k8s.io/v1beta1")
+
+
+def renamed(objects: Objects) -> None:
+    """Kueue's Deployment mounts a ConfigMap of another name, which the controller may not get."""
+    config = objects.pop(CONFIG)
+    config["metadata"]["name"] = "ours"
+    objects["ConfigMap", NS, "ours"] = config
+    put(KUEUE, *POD, "volumes", 1, "configMap", "name", "ours")(objects)
+
+
+QUOTA: Final = "MultiKueueManagerQuotaAutomation"
+RUN_WITH_KINDS: Final = [
+    "run",
+    "--external-frameworks=PipelineRun.v1.tekton.dev",
+    "--frameworks=batch/job,jobset.x-k8s.io/jobset",
+]
+QUEUE_RIGHTS: Final = " and ".join(
+    f"{verb} {plural}.kueue.x-k8s.io"
+    for plural in ("clusterqueues", "localqueues")
+    for verb in ("list", "watch")
+)
+NO_ORDER: Final = both(
+    gate(f"{ORDER_GATE}: false"),
+    configured("  gcInterval: 1m\n", f"  gcInterval: 1m\n  dispatcherName: {STEPS}\n"),
+)
+
+
+def migrated(script: str) -> str:
+    """Return how stored objects are written again, and the old version leaves the CRD."""
+    return (
+        "curl -fsSLO https://raw.githubusercontent.com/kubernetes-sigs/kueue/main/hack/migrate-to-v1beta2.sh"
+        " &&\n"
+        f"{script} &&\nkubectl patch crd {LOCAL_QUEUES} --subresource=status --type=merge"
+        """ -p '{"status": {"storedVersions": ["v1beta2"]}}'"""
+    )
 
 
 def flags(*args: str) -> str:
@@ -99,6 +139,17 @@ RELEASES: Final = (
             SHOWN,
         )
         for release in ("0.17.8", "0.18.4")
+    ),
+    *(
+        Break(
+            f"with Kueue {release}, watch caches fail",
+            put(KUEUE, *POD, "containers", 0, "image", f"registry.k8s.io/kueue/kueue:v{release}"),
+            "kueue-release",
+            WARN,
+            f"upgrade Kueue {release}: with it, {WATCH_CACHES}",
+            SHOWN,
+        )
+        for release in ("0.20.0", "0.20.5")
     ),
     Break(
         "Kueue tells no release",
@@ -133,6 +184,47 @@ KUEUES: Final = (
         INSTALL,
     ),
     Break(
+        "objects of Kueue may be stored in a version of before",
+        put(crd(LOCAL_QUEUES), "status", "storedVersions", ["v1beta1", "v1beta2"]),
+        "stored-versions",
+        WARN,
+        "migrate Kueue's objects to v1beta2 before Kueue is upgraded to 0.20, which does not serve v1beta1:"
+        f" objects of {LOCAL_QUEUES} may be stored in v1beta1",
+        migrated("bash migrate-to-v1beta2.sh"),
+    ),
+    Break(
+        "objects of Kueue may be stored in a version that is not served",
+        both(
+            put(crd(LOCAL_QUEUES), "status", "storedVersions", ["v1beta1", "v1beta2"]),
+            put(crd(LOCAL_QUEUES), "spec", "versions", 0, "served", False),
+        ),
+        "stored-versions",
+        WARN,
+        "migrate Kueue's objects to v1beta2 before Kueue is upgraded to 0.20, which does not serve v1beta1:"
+        f" objects of {LOCAL_QUEUES} may be stored in v1beta1",
+        migrated("bash migrate-to-v1beta2.sh --kubectl-get-api-version=v1beta2"),
+    ),
+    Break(
+        "Kueue stores a version of before",
+        both(
+            put(crd(LOCAL_QUEUES), "status", "storedVersions", ["v1beta1"]),
+            put(crd(LOCAL_QUEUES), "spec", "versions", 0, "storage", True),
+        ),
+        "stored-versions",
+        WARN,
+        "upgrade Kueue to 0.19.2 and migrate its objects before it is upgraded to 0.20, which does not serve"
+        f" v1beta1: it stores {LOCAL_QUEUES} in v1beta1",
+        SHOWN.replace("0.20.6", "0.19.2"),
+    ),
+    Break(
+        "a CRD of Kueue's says nothing of stored versions",
+        put(crd(LOCAL_QUEUES), "status", {}),
+        "stored-versions",
+        WARN,
+        "unknown: Kueue's CRDs do not say in which versions objects are stored",
+        f"kubectl get crd {' '.join(KUEUE_CRDS)}",
+    ),
+    Break(
         "OCM's CRD is missing",
         without(crd("placementdecisions.cluster.open-cluster-management.io")),
         "ocm-crds",
@@ -156,7 +248,7 @@ KUEUES: Final = (
         FAIL,
         f"there is no Deployment of Kueue in namespace {NS}",
         "kubectl get deployments -A -l control-plane=controller-manager",
-        unknown=("kueue-release", "access-provider-plugin"),
+        unknown=("kueue-release", "kueue-gates", "access-provider-plugin"),
     ),
     Break(
         "Kueue is elsewhere",
@@ -166,7 +258,7 @@ KUEUES: Final = (
         f"there is no Deployment of Kueue in namespace {NS}; Kueue is in kueue",
         "kubectl set env -n placement-ac-system deployment/placement-ac PLACEMENT_AC_KUEUE_NAMESPACE=kueue",
         runs=True,
-        unknown=("kueue-release", "access-provider-plugin"),
+        unknown=("kueue-release", "kueue-gates", "access-provider-plugin"),
     ),
     Break(
         "Kueue is scaled to 0",
@@ -260,6 +352,58 @@ KUEUES: Final = (
         FAIL,
         "the gate MultiKueue is off: no job is sent to a worker",
         flags("-v", "--feature-gates=MultiKueue=true,MultiKueueClusterProfile=true"),
+        runs=True,
+    ),
+    Break(
+        "the controller cannot know a gate on which rights depend",
+        both(
+            gate(f"{QUOTA}: true"),
+            setting("CREDENTIALS_PROBE", "true"),
+            put(CONTROLLER, *ARGS, RUN_WITH_KINDS),
+            renamed,
+        ),
+        "kueue-gates",
+        FAIL,
+        f"set --kueue-feature-gates to {QUOTA}=true: {QUOTA} is on by ConfigMap {NS}/ours, and the controller"
+        f" counts it as off (with it, accounts on workers need {QUEUE_RIGHTS})",
+        "kubectl set env -n placement-ac-system deployment/placement-ac"
+        " PLACEMENT_AC_KUEUE_FEATURE_GATES=MultiKueueManagerQuotaAutomation=true",
+        runs=True,
+    ),
+    Break(
+        "the settings have a gate that is off",
+        both(
+            setting("CREDENTIALS_PROVISION", "managed-serviceaccount"),
+            put(
+                CONTROLLER,
+                *ARGS,
+                [
+                    *RUN_WITH_KINDS,
+                    f"--kueue-feature-gates=A=true,{QUOTA}=true",
+                ],
+            ),
+        ),
+        "kueue-gates",
+        WARN,
+        f"set --kueue-feature-gates to A=true,{QUOTA}=false: {QUOTA} is off by default in Kueue 0.20.6, and"
+        f" the controller counts it as on (with it, accounts on workers need {QUEUE_RIGHTS})",
+        """kubectl patch -n placement-ac-system deployment/placement-ac -p '{"spec": {"template": {"spec": """
+        """{"containers": [{"name": "controller", "args": ["run", """
+        """"--external-frameworks=PipelineRun.v1.tekton.dev", """
+        """"--frameworks=batch/job,jobset.x-k8s.io/jobset", """
+        """"--kueue-feature-gates=A=true,MultiKueueManagerQuotaAutomation=false"]}]}}}}'""",
+        runs=True,
+    ),
+    Break(
+        "Incremental goes by the alphabet",
+        NO_ORDER,
+        "kueue-gates",
+        WARN,
+        f"turn on {ORDER_GATE}: without it, Kueue nominates clusters by name, not in the list's order",
+        edited(
+            NO_ORDER,
+            lambda file: file["featureGates"].update({ORDER_GATE: True}),
+        ),
         runs=True,
     ),
     Break(

@@ -91,6 +91,19 @@ SCALE: Final = (
         ),
     ),
     Break(
+        "a Job that may be removed early is on a worker already",
+        both(short_lived_jobs(1, cluster="placement-demo1-cluster2"), image("0.19.2")),
+        "finished-jobs",
+        WARN,
+        "set ttlSecondsAfterFinished of 1 Job (default/train-0) to 900 or more, or turn on Kueue's gate"
+        f" {TTL_GATE}: a worker may remove a finished Job before the hub's Kueue has seen its end, and Kueue"
+        " then runs it again; a copy that is on a worker already keeps its time, so patch it there, too",
+        "\n".join(
+            f'{kubectl} patch job -n default train-0 -p \'{{"spec":{{"ttlSecondsAfterFinished":900}}}}\''
+            for kubectl in ("kubectl", "kubectl --context cluster2")
+        ),
+    ),
+    Break(
         "several MultiKueueClusters have the same credentials",
         both(shared_worker("placement-b", "cluster1"), shared_worker("placement-b", "cluster2")),
         "shared-connections",

@@ -128,7 +128,7 @@ def problems_of(how: How) -> list[FoldedFinding]:
         pytest.param(
             without(KUEUE),
             "kueue-deployment",
-            ["kueue-release", "access-provider-plugin"],
+            ["kueue-release", "kueue-gates", "access-provider-plugin"],
             id="there is no Kueue",
         ),
     ],

@@ -21,6 +21,7 @@ from kubectl_placement.cli.doctor import KINDS
 from kubectl_placement.doctor import worker_rules
 from kubectl_placement.doctor.finding import DoctorRule, Finding, Level
 from kubectl_placement.doctor.hub_rules import RULES, examine_hub
+from kubectl_placement.doctor.kueue import ORDER_GATE, REUSE_LIMITS_GATE
 from kubectl_placement.doctor.setup import HubSetup
 from kubectl_placement.hub.controller_settings import find_settings
 from kubectl_placement.hub.dump import Dump, MissingRight, dump_of
@@ -32,7 +33,7 @@ from placement_ac.core.api.constants import SECRET, Kind
 from tests.kubectl_placement.doctor.broken_controller import CONTROLLERS
 from tests.kubectl_placement.doctor.broken_credentials import PROFILES
 from tests.kubectl_placement.doctor.broken_hub import CHECKS, DECISION, PLACEMENT, WORKERS
-from tests.kubectl_placement.doctor.broken_kueue import KUEUES, POD
+from tests.kubectl_placement.doctor.broken_kueue import ARGS, KUEUES, POD, QUOTA
 from tests.kubectl_placement.doctor.broken_scale import (
     SCALE,
     SECRETS,
@@ -277,14 +278,17 @@ def test_secrets_alone_are_in_no_role_of_ours() -> None:
         pytest.param(short_lived_jobs(1, 900), Level.OK, "", id="the hub has time to see the end"),
         pytest.param(short_lived_jobs(1, finished=True), Level.OK, "", id="the hub has seen it"),
         pytest.param(both(short_lived_jobs(1), gate(f"{TTL_GATE}: true")), Level.OK, "", id="gate on"),
-        pytest.param(
-            both(
-                short_lived_jobs(1),
-                put(KUEUE, *POD, "containers", 0, "image", "registry.k8s.io/kueue/kueue:v0.20.0"),
-            ),
-            Level.WARN,
-            f"    {TTL_GATE}: true\n",
-            id="Kueue has the gate",
+        *(
+            pytest.param(
+                both(
+                    short_lived_jobs(1),
+                    put(KUEUE, *POD, "containers", 0, "image", f"registry.k8s.io/kueue/kueue:v{release}"),
+                ),
+                Level.WARN,
+                f"    {TTL_GATE}: true\n" if has_gate else "kubectl patch job ",
+                id=f"{release} {'has' if has_gate else 'does not have'} the gate",
+            )
+            for release, has_gate in (("0.20.6", True), ("0.19.3", True), ("0.19.2", False))
         ),
     ],
 )
@@ -323,6 +327,47 @@ def test_an_older_kueue_calls_access_providers_otherwise() -> None:
             "Kueue 0.18.6 does not know accessProviders: they are called credentialsProviders there",
         )
     ]
+
+
+def gates_line(*hows: How) -> dict[str, str]:
+    """Source → its gates, of the finding about gates."""
+    level, message = finding("kueue-gates", *hows)
+    assert level is Level.OK
+    return dict(part.split(": ", 1) for part in message.split("; "))
+
+
+PREEMPTION = "MultiKueueOrchestratedPreemption"
+RAY = "MultiKueueRayInTreeAutoscaling"
+
+
+def test_the_gates_that_matter_are_named_with_their_source_and_what_follows() -> None:
+    config_map = f"by ConfigMap {healthy.NS}/kueue-manager-config"
+    assert gates_line() == {
+        "by default in Kueue 0.20.6": (
+            "ElasticJobsViaWorkloadSlices on (accounts on workers need patch jobs.batch),"
+            f" {PREEMPTION} on (accounts on workers need update workloads/status.kueue.x-k8s.io),"
+            f" {QUOTA} off, {RAY} off, {TTL_GATE} off (see finished-jobs),"
+            f" {ORDER_GATE} on (Kueue's Incremental dispatcher follows the list's order), {REUSE_LIMITS_GATE}"
+            " on (requests to a worker have the limits of Kueue's clientConnection),"
+            " WorkloadRequestUseMergePatch off"
+        ),
+        config_map: "MultiKueueClusterProfile on (credentials may be ClusterProfiles)",
+    }
+    older = gates_line(put(KUEUE, *POD, "containers", 0, "image", "registry.k8s.io/kueue/kueue:v0.19.2"))
+    assert f"{PREEMPTION} off, {QUOTA} off, Multi" in older["by default in Kueue 0.19.2"], (
+        "it has no gate of Ray's"
+    )
+    all_alpha = gates_line(gate("AllAlpha: true"), setting("CREDENTIALS_PROVISION", "managed-serviceaccount"))
+    queues = "made accounts get list clusterqueues.kueue.x-k8s.io and watch"
+    assert f"{QUOTA} on ({queues}" in all_alpha[f"by AllAlpha of ConfigMap {healthy.NS}/kueue-manager-config"]
+    args = ["--feature-gates=MultiKueueClusterProfile=true,MultiKueueOrchestratedPreemption=false"]
+    by_flag = gates_line(
+        configured("featureGates:\n  MultiKueueClusterProfile: true\n", ""), put(KUEUE, *ARGS, args)
+    )
+    assert by_flag["by --feature-gates"].startswith(f"{PREEMPTION} off, MultiKueueClusterProfile on")
+    unknown = gates_line(put(KUEUE, *POD, "containers", 0, "image", "kueue:latest"))
+    assert PREEMPTION in unknown["assumed, because Kueue's release is unknown"]
+    assert QUOTA in unknown["by default in each release"]
 
 
 def test_kueue_takes_an_empty_list_and_no_gates_beside_those_that_count() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from kubectl_placement.doctor.commands import Kubectl
+from kubectl_placement.doctor.commands import WATCH_CACHES, Kubectl
 from kubectl_placement.doctor.finding import Finding, Level
 from kubectl_placement.doctor.setup import HubSetup
 from kubectl_placement.doctor.worker_inspection import (
@@ -19,12 +19,9 @@ from kubectl_placement.doctor.worker_inspection import (
     worker_targets,
 )
 from kubectl_placement.doctor.worker_rules import examine_workers
-from kubectl_placement.hub.dump import Dump, MissingRight, dump_of
+from kubectl_placement.hub.dump import Dump, MissingRight, Object, dump_of
 from kubectl_placement.hub.hub_view import HubView
-from kubectl_placement.hub.kinds import (
-    RESOURCE_FLAVOR,
-    TOPOLOGY,
-)
+from kubectl_placement.hub.kinds import CRD, RESOURCE_FLAVOR, TOPOLOGY
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import (
     CLUSTER_QUEUE,
@@ -115,7 +112,7 @@ def test_credentials_that_were_made_are_not_replaced_by_hand() -> None:
 FOUND = WorkerFindings(
     "Secret kueue-system/s",
     frozenset((ServedKind("kueue.x-k8s.io", "v1beta2", "workloads"), ServedKind("batch", "v1", "jobs"))),
-    kueue_version="v0.20.0",
+    kueue_version="v0.20.6",
 )
 HEALTHY = WorkerInspection(TARGET, found=FOUND, objects=dict.fromkeys(INSPECTED_KINDS, ()))
 
@@ -170,11 +167,81 @@ def test_job_kinds_are_those_that_kueue_sends(config: str, missing: str) -> None
     assert output.message.startswith(f"c1: install the CRDs of {missing} on the worker")
 
 
+def queues_stored_in(*versions: str) -> tuple[Object, ...]:
+    """The CRD of LocalQueues, of which objects were stored in these versions."""
+    spec = {"versions": [{"name": name, "served": True} for name in ("v1beta1", "v1beta2")]}
+    stored = {"metadata": {"name": QUEUES.only}, "spec": spec, "status": {"storedVersions": list(versions)}}
+    return (stored,)
+
+
+QUEUES = CRD._replace(only="localqueues.kueue.x-k8s.io")
+FORBIDDEN = Unknown("the account of Secret kueue-system/s may not list them", 403)
+
+
+MIGRATE = (
+    "c1: migrate Kueue's objects to v1beta2 before Kueue is upgraded to 0.20, which does not serve v1beta1:"
+    f" objects of {QUEUES.only} may be stored in v1beta1"
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "findings"),
+    [
+        pytest.param(queues_stored_in("v1beta2"), [], id="migrated"),
+        pytest.param(
+            queues_stored_in("v1beta1", "v1beta2"),
+            [("worker-stored-versions", Level.WARN, MIGRATE)],
+            id="not migrated",
+        ),
+        pytest.param(
+            FORBIDDEN,
+            [
+                (
+                    "worker-reads",
+                    Level.WARN,
+                    f"c1: unknown, because the account of {FOUND.account} may not read it: {CRD.plural}",
+                )
+            ],
+            id="unknown",
+        ),
+    ],
+)
+def test_the_versions_in_which_a_worker_stores_objects(
+    answer: tuple[Object, ...] | Unknown, findings: list[tuple[str, Level, str]]
+) -> None:
+    visit = replace(HEALTHY, objects={**HEALTHY.objects, QUEUES: answer})
+    assert findings_of(visit) == findings
+    checked = {one.check: one.fix for one in examine_workers(setup(), [visit])}
+    assert ("worker-stored-versions" in checked) is (answer is not FORBIDDEN)
+    if fix := checked.get("worker-stored-versions"):
+        [before, use, *_, patch, again] = fix.splitlines()
+        assert (before, use) == (
+            "before=$(kubectl config current-context) &&",
+            "kubectl config use-context c1 &&",
+        )
+        assert patch.startswith(
+            "kubectl --context c1 patch crd localqueues.kueue.x-k8s.io --subresource=status "
+        )
+        assert again == 'kubectl config use-context "$before"'
+
+
 def test_a_worker_without_kueue() -> None:
     served = frozenset((ServedKind("batch", "v1", "jobs"),))
     visit = replace(HEALTHY, found=replace(FOUND, served=served))
     message = "c1: install Kueue on the worker: it serves no Workloads"
     assert findings_of(visit) == [("worker-kueue", Level.FAIL, message)]
+
+
+def test_a_worker_whose_kueue_breaks_watch_caches() -> None:
+    visit = replace(HEALTHY, found=replace(FOUND, kueue_version="v0.20.5"))
+    known = setup(*kueue.installed(config=ONLY_JOBS), settings=Settings(kueue_version="0.20.5"))
+    [found] = [one for one in examine_workers(known, [visit]) if one.level is not Level.OK]
+    assert (found.check, found.level, found.message) == (
+        "worker-kueue",
+        Level.WARN,
+        f"c1: upgrade Kueue 0.20.5 there: with it, {WATCH_CACHES}",
+    )
+    assert found.fix.endswith("/v0.20.6/manifests.yaml")
 
 
 def test_a_worker_whose_kueue_speaks_another_version() -> None:

@@ -140,7 +140,7 @@ class Pair:
 
 def needed() -> list[Object]:
     """The rules that MultiKueue needs on the worker."""
-    return [rule.as_dict() for rule in policy_rules(FRAMEWORKS, kueue=parse_release("0.20.0"))]
+    return [rule.as_dict() for rule in policy_rules(FRAMEWORKS, kueue=parse_release("0.20.6"))]
 
 
 @pytest.fixture(scope="module")
@@ -187,6 +187,12 @@ class Break:
     message: str
     fix: str
     mends: Callable[[Pair], Any] | None = None
+
+
+def stored_in(*versions: str) -> Callable[[Pair], Any]:
+    """Return what says that the worker has stored Workloads in these versions."""
+    path, status = f"{CRDS}/workloads.kueue.x-k8s.io/status", {"status": {"storedVersions": [*versions]}}
+    return lambda pair: pair.worker.ask("PATCH", path, status, "merge")
 
 
 def queue_with(*flavors: str) -> Callable[[Pair], Any]:
@@ -294,10 +300,20 @@ BREAKS = (
         lambda pair: pair.worker.ask("PATCH", DEPLOYMENT, _image("0.18.6"), "merge"),
         "worker-kueue",
         "WARN",
-        "Kueue 0.18.6 there is older than 0.20.0 on the hub",
+        "Kueue 0.18.6 there is older than 0.20.6 on the hub",
         "kubectl --context cluster2 apply --server-side -f"
-        " https://github.com/kubernetes-sigs/kueue/releases/download/v0.20.0/manifests.yaml",
+        " https://github.com/kubernetes-sigs/kueue/releases/download/v0.20.6/manifests.yaml",
         mends=Pair.set_up,
+    ),
+    Break(
+        "objects may be stored in a version of before",
+        stored_in("v1beta1", "v1beta2"),
+        "worker-stored-versions",
+        "WARN",
+        "migrate Kueue's objects to v1beta2 before Kueue is upgraded to 0.20, which does not serve v1beta1:"
+        " objects of workloads.kueue.x-k8s.io may be stored in v1beta1",
+        "before=$(kubectl config current-context) &&\nkubectl config use-context cluster2 &&\ncurl ",
+        mends=stored_in("v1beta2"),
     ),
     Break(
         "a job kind is missing",
@@ -336,7 +352,7 @@ BREAKS = (
         "worker-reads",
         "WARN",
         f"unknown, because the account of Secret {NS}/multikueue-cluster2 may not read it: localqueues,"
-        " clusterqueues, resourceflavors, topologies, the release of Kueue",
+        " clusterqueues, resourceflavors, topologies, customresourcedefinitions, the release of Kueue",
         APPLY + "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole",
     ),
     Break(
@@ -432,6 +448,25 @@ def test_each_problem_is_reported_and_its_fix_repairs_it(broken_pair: Pair, brok
         broken_pair.paste(wrong["fix"])
         broken_pair.kueue_looks()
     assert broken_pair.levels() == ALL_OK
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_worker_that_does_not_say_which_jobs_it_has_is_inspected_in_all_else(
+    broken_pair: Pair, status: int
+) -> None:
+    namesake(quota=True)(broken_pair)
+    broken_pair.worker.hub.faults.add("GET", "/jobs/train$", status=status, times=99)
+    try:
+        found = broken_pair.doctor()
+    finally:
+        broken_pair.worker.hub.faults.clear()
+        without(JOB)(broken_pair)
+    assert [(one["check"], one["level"]) for one in found] == [
+        (check, "WARN" if check == "worker-same-names" else "OK") for check, _ in ALL_OK
+    ]
+    [wrong] = [one for one in found if one["level"] != "OK"]
+    assert wrong["message"] == f"{CLUSTER}: unknown: the worker answered with HTTP {status}"
+    assert wrong["fix"] == f"placement-ac doctor --workers --cluster {CLUSTER}"
 
 
 def test_a_fix_keeps_the_fields_of_a_flavor(broken_pair: Pair) -> None:

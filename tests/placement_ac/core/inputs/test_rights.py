@@ -115,6 +115,26 @@ def test_a_gate_adds_to_the_rules() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("kind", "release", "more"),
+    [
+        ("ray.io/rayjob", "0.19.2", set()),
+        ("ray.io/rayjob", "0.20.0", {("rayclusters", "get"), ("rayjobs", "patch")}),
+        ("ray.io/raycluster", "0.20.0", set()),
+        ("ray.io/rayservice", "0.20.2", {("rayclusters", "get")}),
+        ("ray.io/rayservice", "0.20.3", {("rayclusters", "get"), ("rayservices", "patch")}),
+    ],
+)
+def test_autoscaled_ray_jobs(kind: str, release: str, more: set[tuple[str, str]]) -> None:
+    """Kueue reads the size of the RayCluster on the worker, and points the copy to the next Workload."""
+    gates = {"MultiKueueRemoteSpecSync": False}
+    before, after = (
+        {*required_rights([kind], gates=gates | {"MultiKueueRayInTreeAutoscaling": on}, kueue=at(release))}
+        for on in (False, True)
+    )
+    assert {(right.resource, right.verb) for right in after - before} == more
+
+
 @pytest.mark.parametrize(("release", "verbs"), [("0.19.2", ("patch",)), ("0.20.0", ("patch", "update"))])
 def test_the_gates_of_preemption_are_opened_from_0_20_on(release: str, verbs: tuple[str, ...]) -> None:
     assert policy_rules([], kueue=at(release))[1].verbs == verbs
