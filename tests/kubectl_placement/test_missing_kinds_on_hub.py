@@ -120,7 +120,7 @@ def test_a_user_without_rights_gets_one_line(
     ("words", "shows"),
     [(["status"], "AdmissionCheck p"), (["graph"], "AdmissionCheck<br/>p"), (["explain", "p"], "Condition")],
 )
-def test_what_can_be_read_is_shown_and_the_exit_code_tells(
+def test_with_some_rights_missing_the_rest_is_shown_and_the_exit_code_is_1(
     hub: Hub, admin: Driver, tmp_path: Path, words: list[str], shows: str
 ) -> None:
     admin.check("p")

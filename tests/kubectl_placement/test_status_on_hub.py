@@ -49,7 +49,7 @@ def states(of: HubReading) -> dict[str, str]:
     return {row.name: row.state for branch in check_statuses(of.view) for row in branch.clusters}
 
 
-def test_what_the_controller_has_made_is_listed(
+def test_clusters_are_selected_and_once_the_controller_runs_listed(
     admin: Driver, controllers: Controllers, status: Status
 ) -> None:
     admin.check("p")

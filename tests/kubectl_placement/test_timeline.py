@@ -190,7 +190,7 @@ def test_scores_of_events_are_points() -> None:
     assert not found.exact
 
 
-def test_what_events_only_count_is_noted() -> None:
+def test_clusters_that_an_event_only_counts_are_noted() -> None:
     output = list_events("demo", [event("ClustersSelected", replace(SELECTED, more=7), 10)])
     assert timeline_of_events("demo", output, RecordedState(at(100)), at(0)).notes == (
         "7 clusters more at 12:00:10, not named",
@@ -263,7 +263,7 @@ def lines(states: list[RecordedState]) -> list[str]:
     return [record_line("demo", before, now) for before, now in zip((None, *states), states, strict=False)]
 
 
-def test_what_is_recorded_is_read_back() -> None:
+def test_a_recording_is_read_back() -> None:
     assert read_recording("".join(lines(STATES)).splitlines(), "file") == ("demo", STATES)
 
 
@@ -418,7 +418,7 @@ NOT_RECORDED = [
 
 
 @pytest.mark.parametrize(("words", "expected"), NOT_RECORDED)
-def test_what_is_not_recorded_there(
+def test_a_recording_of_another_check_or_encoding_is_an_error(
     words: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -437,7 +437,9 @@ NO_PROMETHEUS = [
 
 
 @pytest.mark.parametrize(("code", "text", "expected"), NO_PROMETHEUS)
-def test_what_is_no_prometheus(code: int, text: str, expected: str) -> None:
+def test_an_answer_that_is_not_of_prometheus_is_an_error_without_the_token(
+    code: int, text: str, expected: str
+) -> None:
     with (
         prometheus(lambda _: (code, text)) as url,
         pytest.raises(ApiError, match=re.escape(expected)) as raised,

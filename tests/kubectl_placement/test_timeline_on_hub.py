@@ -169,7 +169,7 @@ def story(admin: Driver, record: Path, failures: list[BaseException]) -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_what_is_recorded_until_ctrl_c(run: Run, admin: Driver) -> None:
+def test_states_and_scores_are_recorded_until_ctrl_c(run: Run, admin: Driver) -> None:
     add_on = {"resourceName": "usage", "scoreName": "gpus"}
     admin.check("demo")
     admin.placement(

@@ -112,7 +112,7 @@ def test_the_controllers_lease_is_in_the_dump_and_no_other(admin: Driver, login:
     assert [item["metadata"]["name"] for item in found["items"]] == ["placement-ac"]
 
 
-def test_what_the_dump_lacks_is_unknown(dumped: str, tmp_path: Path) -> None:
+def test_kinds_that_the_dump_lacks_are_unknown(dumped: str, tmp_path: Path) -> None:
     lists = [one for one in lists_in(dumped) if one["kind"] != f"{CONFIG}List"]
     path = tmp_path / "less.yaml"
     path.write_text(yaml.dump_all(lists, Dumper=yaml.CSafeDumper))

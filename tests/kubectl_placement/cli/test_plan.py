@@ -77,7 +77,7 @@ def test_the_answer_comes_first_then_warnings_then_diffs(dump: str) -> None:
     assert not any(line.startswith("warning: ") for line in lines[warning + 1 :])
 
 
-def test_what_only_ocm_can_evaluate_is_unknown(dump: str) -> None:
+def test_an_expression_that_only_ocm_can_evaluate_makes_the_plan_unknown(dump: str) -> None:
     document = yaml.safe_load(Path(STORY_3).read_text())
     selector = {"celSelector": {"celExpressions": ['isIP("10.0.0.1")']}}
     document["spec"]["predicates"] = [{"requiredClusterSelector": selector}]
@@ -132,7 +132,7 @@ def test_a_cluster_that_comes_has_its_score_and_its_credentials(tmp_path: Path) 
         ),
     ],
 )
-def test_what_becomes_of_a_cluster_that_is_removed(
+def test_the_jobs_of_a_removed_cluster_are_counted(
     jobs: list[Raw], taints: list[Raw], expected: str, tmp_path: Path
 ) -> None:
     items = [*json.loads(as_list(story_2().dump))["items"], *jobs]
@@ -196,7 +196,7 @@ STEERS = "\x1b[31mred\x1b]0;title\x07\x9b1m"
 
 
 @pytest.mark.parametrize("form", ["", "--output=json", "--output=yaml"])
-def test_what_others_say_does_not_steer_the_terminal(form: str, tmp_path: Path) -> None:
+def test_control_characters_of_objects_are_not_printed(form: str, tmp_path: Path) -> None:
     said = {"type": "Odd", "status": "True", "reason": STEERS, "message": STEERS}
     items = json.loads(as_list(story_2().dump))["items"]
     for item in items:

@@ -67,7 +67,7 @@ def test_the_embedded_hub_is_known(hub: Hub, admin: Driver, tmp_path: Path) -> N
         pytest.param(["explain", "check", "zzz"], '"zzz" not found\n', id="none is close"),
     ],
 )
-def test_what_somebody_meant(
+def test_an_unknown_name_gets_a_suggestion(
     hub: Hub, admin: Driver, tmp_path: Path, words: list[str], expected: str
 ) -> None:
     admin.check("placement-demo1", "placement-x")

@@ -54,7 +54,7 @@ SAME = of("same", warn("s", "mend r"))
         ),
     ],
 )
-def test_what_follows_is_below_its_cause(findings: list[Finding], expected: Any) -> None:
+def test_a_finding_that_follows_from_another_is_below_it(findings: list[Finding], expected: Any) -> None:
     assert [(one.finding, list(one.follows)) for one in fold(findings)] == expected
 
 

@@ -488,7 +488,7 @@ def test_a_worker_behind_a_clusterprofile(broken_pair: Pair, tmp_path: Path) -> 
     pair.hub.ask("DELETE", f"{PROFILES}/{CLUSTER}")
 
 
-def test_what_is_checked_on_workers_is_listed() -> None:
+def test_doctor_lists_the_checks_of_workers() -> None:
     done = CliRunner().invoke(command, ["--list", "-ojson"])
     assert [one["check"] for one in json.loads(done.stdout)][-len(RULES) :] == [rule.check for rule in RULES]
 
