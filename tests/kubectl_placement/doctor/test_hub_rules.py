@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner
 
 from kubectl_placement import doctor
 from kubectl_placement.cli.doctor import KINDS
@@ -26,7 +25,6 @@ from kubectl_placement.hub.controller_settings import find_settings
 from kubectl_placement.hub.dump import Dump, MissingRight, dump_of
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.kinds import ALL_KINDS, JOB
-from placement_ac.cli.main import main
 from placement_ac.core.api.constants import LEASE as LEASE_KIND
 from placement_ac.core.api.constants import SECRET, Kind
 from tests.kubectl_placement.doctor.broken_controller import CONTROLLERS
@@ -63,8 +61,9 @@ from tests.kubectl_placement.doctor.broken_setups import (
     without,
     worker,
 )
-from tests.support import healthy
+from tests.support import commands, healthy
 from tests.support.builders import kubeconfig
+from tests.support.commands import write_list
 from tests.support.healthy import OURS, Key
 
 BREAKS = (*KUEUES, *PROFILES, *CONTROLLERS, *CHECKS, *WORKERS, *SCALE)
@@ -593,13 +592,12 @@ def test_settings_that_are_given_count(tmp_path: Path) -> None:
     ]
     objects = stored()
     broken.how(objects)
-    dump, given = tmp_path / "dump.json", tmp_path / "settings.yaml"
-    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects.values())}))
+    dump, given = write_list(tmp_path / "dump.json", objects.values()), tmp_path / "settings.yaml"
     given.write_text("dispatcher: true")
     words = ["doctor", "-o", "json", "--from-dump", str(dump)]
     all_ok = {"ok": len(RULES)}
     for more, output in (((), {"ok": len(RULES) - 1, "fail": 1}), (("--config", str(given)), all_ok)):
-        shown = CliRunner().invoke(main, [*words, *more])
+        shown = commands.run(*words, *more)
         assert json.loads(shown.stdout)["summary"] == {"warn": 0, "fail": 0} | output
 
 
