@@ -11,7 +11,7 @@ from tests.support.driver import Driver
 
 @pytest.fixture
 def run(admin: Driver, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs commands in a folder with nothing but a kubeconfig, on a hub with a check that has two clusters."""
+    """Runs commands in a folder with nothing but a kubeconfig, on a hub with a check of two clusters."""
     monkeypatch.chdir(tmp_path)
     admin.check("demo")
     admin.select("demo", ("a", 30), ("b", 70))
