@@ -7,7 +7,7 @@ import pytest
 
 from kubectl_placement.doctor.hub_rules import RULES
 from tests.kubectl_placement.doctor.broken_setups import Break
-from tests.kubectl_placement.doctor.test_hub_rules import BREAKS, examined, read, stored
+from tests.kubectl_placement.doctor.examined_hub import BREAKS, examined, read, stored
 from tests.support.commands import Run
 from tests.support.driver import Driver
 

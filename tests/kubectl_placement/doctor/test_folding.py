@@ -20,7 +20,7 @@ from tests.kubectl_placement.doctor.broken_setups import (
     said,
     without,
 )
-from tests.kubectl_placement.doctor.test_hub_rules import examined, read, stored
+from tests.kubectl_placement.doctor.examined_hub import examined, read, stored
 from tests.support.documents import INSPECT
 from tests.support.healthy import NS
 

@@ -29,7 +29,7 @@ from tests.kubectl_placement.doctor.broken_setups import (
     configured,
     image,
 )
-from tests.kubectl_placement.doctor.test_hub_rules import BREAKS, stored
+from tests.kubectl_placement.doctor.examined_hub import BREAKS, stored
 from tests.support import commands, healthy
 from tests.support.accounts import kubeconfig_of
 from tests.support.builders import KUBECONFIG
