@@ -31,7 +31,7 @@ class JobFit:
         self._cycle = DispatchCycle(clusters, policy.plugins, policy.report_plugin_problem)
         self._askable = askable_workers(snapshot, targets)
         undecided = [one for one in targets.workloads.undecided if _is_judged(snapshot, one)]
-        self.turn = turn(snapshot, undecided, self._cycle.cost)
+        self.turn = turn(snapshot, undecided, self._cycle.cost, awaits_answers=self.awaits(self._askable))
 
     def ranking(self, workload: Workload) -> Ranking:
         """Return the clusters that fit the Workload, best first."""
@@ -62,6 +62,11 @@ class JobFit:
     def askable(self, workload: Workload, names: Iterable[str]) -> frozenset[str]:
         """Return those MultiKueueClusters whose queues matter to a Workload that is nominated there."""
         return self._askable.intersection(names) if workload.job.requests else frozenset()
+
+    @property
+    def asked_early(self) -> frozenset[str]:
+        """The MultiKueueClusters that are asked now, to have answered when others have their turn."""
+        return self._askable if self.turn.deferred else frozenset()
 
     def awaits(self, names: Collection[str]) -> bool:
         """Whether one of these MultiKueueClusters, which are asked for their queues, may soon answer."""

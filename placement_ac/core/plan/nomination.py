@@ -55,7 +55,7 @@ def nominate(snapshot: Snapshot, targets: TargetClusters, fit: JobFit | None) ->
     eligible = eligible_clusters(snapshot, targets)
     nominations, unfit, lasting, waits = [], [], set(), []
     refused: list[Refusals] = []
-    asked_about: set[str] = set()
+    asked_about = set(fit.asked_early)
     awaiting: set[str] = set()
     waiting_for_room: dict[str, str] = {}
     for case in _cases(snapshot, targets, eligible):
@@ -90,7 +90,7 @@ def nominate(snapshot: Snapshot, targets: TargetClusters, fit: JobFit | None) ->
         questions,
         frozenset(awaiting),
         waiting_for_room,
-        fit.turn.lasting.union(lasting),
+        fit.turn.lasting(awaiting).union(lasting),
         soonest((*waits, fit.turn.requeue_after)),
     )
 

@@ -2,11 +2,13 @@
 Which Workloads are judged in this plan, if they are too many for one (our dispatcher).
 
 Pure. The event loop waits for a plan, so it takes a limited number of steps, and the next plan goes on: with
-those that were not judged yet, and then with those that were judged the longest time ago.
+those that were not judged yet, then with those whose turn has passed while a worker was asked for its queues,
+and then with those that were judged the longest time ago.
 """
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from placement_ac.core.api.objects import Workload
@@ -14,6 +16,8 @@ from placement_ac.core.inputs.state import Since, SinceKind, Snapshot
 
 JUDGED_AGAIN_SECONDS: Final = 2.0
 """When the next ones are judged again, once all have been judged; a write brings the next plan at once."""
+AWAITED_ANSWER: Final = 0
+"""In place of how often a Workload was judged: it waited for a worker's answer in its turn."""
 
 Cost = Callable[[Workload, int], int]
 """The steps to judge a Workload after so many others."""
@@ -24,37 +28,53 @@ class Turn(NamedTuple):
 
     deferred: frozenset[str] = frozenset()
     """Their uids."""
-    lasting: frozenset[Since] = frozenset()
-    """They say when a Workload was judged last, and the how-manieth time that was."""
+    judged: Mapping[str, int] = MappingProxyType({})
+    """Uid → the how-manieth time it was judged last, AWAITED_ANSWER: it waited for a worker's answer."""
+    chosen: frozenset[str] = frozenset()
+    """The uids of those that are judged now."""
     requeue_after: float | None = None
 
+    def lasting(self, awaiting: Collection[str]) -> frozenset[Since]:
+        """Return when each was judged last; of those chosen, `awaiting` wait for a worker's answer."""
+        waits = self.chosen.intersection(awaiting)
+        return frozenset(
+            Since(SinceKind.JUDGED, uid, AWAITED_ANSWER if uid in waits else number)
+            for uid, number in self.judged.items()
+        )
 
-def turn(snapshot: Snapshot, workloads: Sequence[Workload], cost: Cost) -> Turn:
-    """Return which of the Workloads that are to be judged are left for later plans."""
+
+def turn(
+    snapshot: Snapshot, workloads: Sequence[Workload], cost: Cost, *, awaits_answers: bool = False
+) -> Turn:
+    """Return which of the Workloads that are to be judged are left for later plans.
+
+    `awaits_answers`: whether a worker's answer about its queues is awaited.
+    """
     most = snapshot.policy.dispatch_steps
-    if most is None or sum(cost(one, at) for at, one in enumerate(workloads)) <= most:
+    if most is None or sum(cost(workload, at) for at, workload in enumerate(workloads)) <= most:
         return Turn()
     last = _last_judged(snapshot)
-    waits_longest = sorted(workloads, key=lambda one: -last.get(one.meta.uid, (math.inf, 0))[0])
+    order = sorted((workload.meta.uid for workload in workloads), key=lambda uid: _precedence(last.get(uid)))
+    costs = {workload.meta.uid: partial(cost, workload) for workload in workloads}
     chosen: list[str] = []
-    for one in waits_longest:
-        most -= cost(one, len(chosen))
+    for uid in order:
+        most -= costs[uid](len(chosen))
         if most < 0 and chosen:
             break
-        chosen.append(one.meta.uid)
-    times = {uid: number for uid, (_, number) in last.items()} | {
-        uid: last[uid][1] + 1 if uid in last else 1 for uid in chosen
-    }
-    deferred = [one.meta.uid for one in waits_longest[len(chosen) :]]
-    return Turn(
-        frozenset(deferred),
-        frozenset(
-            Since(SinceKind.JUDGED, workload.meta.uid, times[workload.meta.uid])
-            for workload in workloads
-            if workload.meta.uid in times
-        ),
-        0.0 if any(uid not in last for uid in deferred) else JUDGED_AGAIN_SECONDS,
-    )
+        chosen.append(uid)
+    deferred = order[len(chosen) :]
+    due = any(uid not in last or (last[uid][1] == AWAITED_ANSWER and not awaits_answers) for uid in deferred)
+    judged = {uid: last[uid][1] for uid in order if uid in last}
+    judged |= {uid: judged.get(uid, AWAITED_ANSWER) + 1 for uid in chosen}
+    return Turn(frozenset(deferred), judged, frozenset(chosen), 0.0 if due else JUDGED_AGAIN_SECONDS)
+
+
+def _precedence(last: tuple[float, int] | None) -> tuple[int, float]:
+    """Return the rank of a Workload: never judged, judged without an answer, judged the longest time ago."""
+    if last is None:
+        return 0, 0.0
+    age, number = last
+    return (1 if number == AWAITED_ANSWER else 2), -age
 
 
 def _last_judged(snapshot: Snapshot) -> dict[str, tuple[float, int]]:

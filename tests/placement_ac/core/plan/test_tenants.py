@@ -14,7 +14,7 @@ from tests.placement_ac.core.plan import test_job_fit
 from tests.placement_ac.core.plan.test_nomination import nominated
 from tests.support.ages import unchecked_plan
 from tests.support.growth import calls_of
-from tests.support.jobs_to_dispatch import DOMAIN, raw_job
+from tests.support.jobs_to_dispatch import DOMAIN, gpu_pods, raw_job
 
 READY = test_job_fit.READY
 SELECTOR, PREFERRED, ANTI = (
@@ -116,6 +116,17 @@ def test_jobs_that_are_too_many_for_one_plan_take_turns() -> None:
     ]
     assert [one.requeue_after for one in found] == [0.0, 0.0, 2.0, 2.0, 2.0, 2.0]
     assert [len(one.check_state_updates) for one in found] == [0] * 6, "they are Ready: nothing is written"
+
+
+def test_jobs_whose_turn_passed_while_workers_were_asked_come_first_once_none_is_awaited() -> None:
+    jobs = [
+        raw_job("small", **READY),
+        *(raw_job(f"j{n}", annotations={SELECTOR: "gpu"}, pods=gpu_pods(1), **READY) for n in range(3)),
+    ]
+    found = list(islice(passes(jobs, 1), 7))
+    assert found[0].ask_for_facts == ("p-a", "p-b", "p-c"), "for those whose turn comes"
+    assert [list(nominated(one)) for one in found] == [[], [], ["j2"], ["small"], ["j0"], ["j1"], ["j2"]]
+    assert [one.requeue_after for one in found] == [0.0] * 5 + [2.0] * 2
 
 
 def test_those_that_fit_nowhere_do_not_hold_back_a_new_one() -> None:
