@@ -28,7 +28,7 @@ def test_manifests_that_the_api_server_refuses() -> None:
         assert "plan: rc=1" in section(output, name)
 
 
-def test_what_only_ocm_can_compile_is_unknown() -> None:
+def test_a_plan_with_an_expression_that_only_ocm_can_compile_is_unknown() -> None:
     output = run_case("09")
     codes = {int(number): code for number, code in re.findall(r"^ *(\d+) rc=(\d)", output, re.MULTILINE)}
     assert {number for number, code in codes.items() if code == "2"} == {7, 8, 9, 15, 16}

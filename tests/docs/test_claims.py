@@ -257,5 +257,5 @@ def test_another_entry_is_an_error(entry: dict[str, list[str]]) -> None:
         ("measured", "bench/nothing.py", False),
     ],
 )
-def test_what_exists(kind: str, name: str, is_there: bool) -> None:
+def test_whether_a_test_or_benchmark_exists(kind: str, name: str, is_there: bool) -> None:
     assert exists(kind, name) is is_there

@@ -209,7 +209,7 @@ def test_every_command_of_a_page(page: Path, tmp_path: Path) -> None:
     assert [problem for problem in problems if problem] == []
 
 
-def test_what_is_tested_elsewhere_is_on_a_page_and_its_test_exists() -> None:
+def test_each_example_that_another_test_covers_is_on_a_page_and_its_test_exists() -> None:
     on_pages = [one for page in PAGES for one in shown_on(page.read_text("utf-8"))]
     commands = {one.command for one in on_pages if isinstance(one, Shown)}
     outputs = [one.output or "" for one in on_pages]

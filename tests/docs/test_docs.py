@@ -1,17 +1,14 @@
 """The documents agree with the code: tables, commands, links and output are compared with it."""
 
-import base64
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import fields, replace
-from datetime import UTC, datetime
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args
 
 import click
 import pytest
-import trustme
 from pydantic.alias_generators import to_camel
 
 from kubectl_placement.explain.steps import StepName
@@ -41,13 +38,10 @@ from placement_ac.cli.main import COMMANDS, main
 from placement_ac.config.load import PREFIX
 from placement_ac.config.settings import Settings, default_of
 from placement_ac.controller import hub_discovery, recorder, session
-from placement_ac.core.api import constants, decode, list_change, objects
-from placement_ac.core.credentials import named_secret, provisioned
-from placement_ac.core.credentials.cluster_profile import disallowed_server
+from placement_ac.core.api import constants, list_change
+from placement_ac.core.credentials import named_secret
 from placement_ac.core.dispatch.filters import FILTERS
 from placement_ac.core.dispatch.scores import SCORES
-from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningObjects, ProvisioningPolicy
-from placement_ac.core.kubeconfig.source import Unusable
 from placement_ac.core.selection import probe_schedule
 from placement_ac.kube import client, informer, workqueue
 from placement_ac.observability import health
@@ -60,7 +54,6 @@ from tests.support.documents import (
     ARCHITECTURE,
     CHANGELOG,
     CONTRIBUTING,
-    CREDENTIALS,
     DOCUMENTS,
     INSPECT,
     JSON,
@@ -81,11 +74,7 @@ from tests.support.installation import pyproject
 from website import options
 from website.markdown import section
 
-NOW = datetime(2026, 8, 1, tzinfo=UTC)
-
-
 # -- conditions, settings, names, times
-
 GOOD = (constants.ACTIVE, constants.SOME_CLUSTERS_UNUSABLE)
 
 
@@ -231,104 +220,6 @@ def test_events() -> None:
 def test_metrics() -> None:
     wanted = [(m.name, m.type, ", ".join(m.labels), m.help.replace("`", "")) for m in DEFINITIONS]
     assert table(MONITORING, "Metrics") == wanted
-
-
-# -- credentials
-
-
-def an(kind: constants.Kind, name: str, **rest: Any) -> dict[str, Any]:
-    metadata = {"name": name, "namespace": "c", **rest.pop("metadata", {})}
-    return {
-        "apiVersion": kind.at(kind.versions[0]).api_version,
-        "kind": kind.kind,
-        "metadata": metadata,
-    } | rest
-
-
-def encoded(token: str) -> dict[str, str]:
-    """Return data as OCM reports it."""
-    data = {"token": token.encode(), "ca.crt": trustme.CA().cert_pem.bytes()}
-    return {key: base64.b64encode(value).decode() for key, value in data.items()}
-
-
-OURS = {"labels": {constants.LABEL_MANAGED_BY: constants.MANAGED_BY}}
-REPORTED = an(constants.SECRET, "placement-ac", data=encoded("token"))
-NO_TOKEN = decode.account_token(an(constants.SECRET, "placement-ac"))
-
-
-def grant(kind: constants.Kind, *conditions: dict[str, Any], **metadata: Any) -> objects.ProvisionedObject:
-    status = {"conditions": [{"message": "", **condition} for condition in conditions]}
-    return decode.provisioned_object(an(kind, "placement-ac", metadata=OURS | metadata, status=status))
-
-
-def cluster(**config: str) -> objects.ManagedCluster:
-    return decode.managed_cluster(
-        an(constants.MANAGED_CLUSTER, "c", spec={"managedClusterClientConfigs": [config]})
-    )
-
-
-IN_FORCE, REFUSED = (
-    {"type": constants.DONE[0], "status": status, "reason": "Because"} for status in ("True", "False")
-)
-WITH_CLUSTER = ProvisioningInputs(
-    "c",
-    NOW,
-    policy=ProvisioningPolicy(provision=True),
-    objects=ProvisioningObjects(managed_cluster=cluster(url="https://c")),
-)
-
-
-def having(inputs: ProvisioningInputs, **objects: Any) -> ProvisioningInputs:
-    return replace(inputs, objects=replace(inputs.objects, **objects))
-
-
-WITH_ACCOUNT = having(WITH_CLUSTER, account=grant(constants.ACCOUNT, IN_FORCE))
-WITH_TOKEN = having(WITH_ACCOUNT, token=decode.account_token(REPORTED))
-USED = replace(WITH_TOKEN, policy=ProvisioningPolicy())
-PROFILES = replace(USED, policy=ProvisioningPolicy(form="cluster-profile"))
-EXPIRED = replace(
-    decode.secret(an(constants.SECRET, "placement-ac-c")), problem="", expires_what="token", expires=NOW
-)
-PROFILE = decode.cluster_profile(
-    an(constants.CLUSTER_PROFILE, "c", status={"accessProviders": [{"name": "ocm"}]})
-)
-
-MESSAGES = [
-    replace(WITH_CLUSTER, policy=ProvisioningPolicy(provision=True, served=False)),
-    having(WITH_CLUSTER, managed_cluster=None),
-    having(WITH_CLUSTER, account=grant(constants.ACCOUNT, labels={})),
-    WITH_CLUSTER,
-    having(WITH_CLUSTER, account=grant(constants.ACCOUNT)),
-    having(WITH_CLUSTER, account=grant(constants.ACCOUNT, REFUSED)),
-    WITH_ACCOUNT,
-    having(WITH_ACCOUNT, token=NO_TOKEN),
-    having(WITH_TOKEN, managed_cluster=cluster()),
-    having(WITH_TOKEN, managed_cluster=cluster(url="https://c", caBundle="?")),
-    having(WITH_TOKEN, managed_cluster=cluster(url="http://c")),
-    having(WITH_TOKEN, permission=grant(constants.PERMISSION)),
-    USED,
-    having(USED, secret=EXPIRED),
-    PROFILES,
-    having(
-        PROFILES,
-        profile=PROFILE,
-        profile_problem=disallowed_server(PROFILE, {"ocm": (".x",)}),
-    ),
-    having(PROFILES, profile=PROFILE),
-]
-"""Inputs that result in each of the messages, in their order in the table."""
-
-
-def test_every_message_about_credentials_has_a_fix() -> None:
-    rows = table(CREDENTIALS, "What a message means")
-    assert [row for row in rows if not row[1]] == []
-    found = [provisioned.provisioned_credentials(seen) for seen in MESSAGES]
-    patterns = [re.sub(r"<\w+>", "(.+)", re.escape(row[0])) for row in rows]
-    assert [
-        (pattern, source)
-        for pattern, source in zip(patterns, found, strict=True)
-        if not (isinstance(source, Unusable) and re.fullmatch(pattern, source.why))
-    ] == []
 
 
 # -- commands
@@ -489,7 +380,6 @@ def _multikueue_cluster(name: str, secret: str) -> dict[str, Any]:
 
 
 # -- the tree
-
 PACKAGE = ROOT / "placement_ac"
 
 

@@ -69,7 +69,7 @@ def strangers(text: str) -> list[str]:
         ("docker build --tag localhost/placement-ac:v0.1.0 .", []),
     ],
 )
-def test_what_a_stranger_could_register(text: str, found: list[str]) -> None:
+def test_names_in_registries_that_a_stranger_could_register_are_found(text: str, found: list[str]) -> None:
     assert strangers(text) == found
 
 

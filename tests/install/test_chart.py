@@ -233,7 +233,7 @@ def test_the_roles_follow_the_values() -> None:
     ],
     ids=["rbac", "account", "budget", "network"],
 )
-def test_what_can_be_left_out(values: Object, gone: set[str]) -> None:
+def test_objects_that_a_value_leaves_out(values: Object, gone: set[str]) -> None:
     def kinds(objects: list[Object]) -> set[str]:
         return {obj["kind"] for obj in objects}
 

@@ -253,7 +253,7 @@ def test_a_wrong_value_installs_nothing(admin: Driver, release: Helm) -> None:
     assert everything(admin).keys() == before
 
 
-def test_what_kustomize_has_installed_is_not_taken_over(admin: Driver, release: Helm) -> None:
+def test_an_installation_by_kustomize_is_not_taken_over(admin: Driver, release: Helm) -> None:
     role = {"metadata": {"name": NAME}, "rules": []}
     admin.ask("POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", role)
     with pytest.raises(helm.HelmError, match=r'ClusterRole "placement-ac" .* cannot be imported'):

@@ -200,7 +200,7 @@ def test_a_tag_releases_its_version(
     )
 
 
-def test_what_a_release_has(release: dict[str, Workflow]) -> None:
+def test_the_files_images_and_chart_of_a_release(release: dict[str, Workflow]) -> None:
     text = RELEASE.read_text("utf-8")
     (build,) = (
         step["with"]
@@ -240,7 +240,7 @@ def test_no_image_runs_in_a_workflow_that_is_not_pinned_by_its_digest() -> None:
         assert "sbom" not in given or "@sha256:" in str(given["sbom"]), step
 
 
-def test_what_a_release_signs(release: dict[str, Workflow]) -> None:
+def test_the_artifacts_that_a_release_signs(release: dict[str, Workflow]) -> None:
     signed = [
         (
             job,

@@ -259,7 +259,9 @@ LISTED = [placement(selected=1), decision("a"), *fleet("a", "b"), *our_objects("
         ),
     ],
 )  # fmt: skip
-def test_what_a_cluster_is(objects: list[Raw], wanted: list[tuple[str, str, str]]) -> None:
+def test_the_state_of_each_cluster_and_its_reason(
+    objects: list[Raw], wanted: list[tuple[str, str, str]]
+) -> None:
     assert states(only(view(check(), objects))) == wanted
 
 
@@ -305,7 +307,7 @@ def test_a_check_that_leads_nowhere(raw: Raw, wanted: tuple[Any, ...]) -> None:
     assert [job.name for job in found.jobs] == ["job"]
 
 
-def test_what_a_placement_says_of_its_trouble() -> None:
+def test_an_unsatisfied_placement_gives_its_reason() -> None:
     says = ("PlacementSatisfied", "False", "NoIntersection", "no set in common")
     found = only(view(check(), placement(selected=0, says=says)))
     assert found.placement_says == "NoIntersection: no set in common"
@@ -357,7 +359,7 @@ ROW = ClusterRow("a", "listed", "", 1, None, 0, "p-a", Credential("Secret", "mul
         ),
     ],
 )  # fmt: skip
-def test_what_is_not_known_is_called_unknown(seen: HubView, wanted: ClusterRow) -> None:
+def test_fields_without_rights_or_data_are_unknown(seen: HubView, wanted: ClusterRow) -> None:
     assert only(seen).clusters == (wanted,)
 
 

@@ -59,6 +59,7 @@ from tests.support.builders import (
     secret,
     secrets,
 )
+from tests.support.commands import write_list
 
 # -- which one decides
 
@@ -354,7 +355,6 @@ def test_clusters_that_drop_out_for_one_reason_share_a_line() -> None:
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """A dump in which `c` is a cluster, and `both` a cluster and a check."""
-    path = tmp_path / "dump.yaml"
     others = [
         cluster("both"),
         check("both", "q"),
@@ -362,8 +362,7 @@ def file(tmp_path: Path) -> Path:
         check("lost", "gone"),
         placement("q", namespace="x"),
     ]
-    path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [*ALL, *others]}))
-    return path
+    return write_list(tmp_path / "dump.yaml", [*ALL, *others])
 
 
 def run(file: Path, *words: str, **options: Any) -> Any:
@@ -463,9 +462,8 @@ def test_a_terminal_that_knows_no_marks_gets_plain_ones(file: Path) -> None:
 
 
 def test_no_message_of_others_steers_the_terminal_or_breaks_it(tmp_path: Path) -> None:
-    path = tmp_path / "dump.yaml"
     said = condition("False", "NoDecision", "\x1b[31mπ [bold]red")
-    path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [check(active=said)]}))
+    path = write_list(tmp_path / "dump.yaml", [check(active=said)])
     done = run(path, "check", "check", charset="ascii")
     assert done.exit_code == 0, done.output
     assert "\\x1b[31m? [bold]red" in done.output
@@ -488,9 +486,8 @@ def test_placements_that_may_not_be_seen_are_an_error() -> None:
 
 
 def test_many_placements_are_summed_up(tmp_path: Path) -> None:
-    path = tmp_path / "dump.yaml"
     many = [placement(f"p{number}") for number in range(6)]
-    path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [*FLEET, *many]}))
+    path = write_list(tmp_path / "dump.yaml", [*FLEET, *many])
     lines = run(path, "c").output.splitlines()
     assert [line.split()[0] for line in lines[1:7]] == [f"kueue-system/p{number}" for number in range(6)]
     assert lines[-1] == "For all steps: explain cluster c --check NAME, or -o wide"

@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from placement_ac.cli.main import main
 from placement_ac.core.api.constants import INVENTORY, KUEUE, OCM_CLUSTER
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
@@ -17,10 +15,9 @@ from placement_lab.demo.environment import DemoEnvironment
 from placement_lab.demo.steps import StepAction, apply_samples, sequence, set_label, set_scores
 from placement_lab.demo.steps import create_fleet as put_fleet
 from placement_lab.hub import Hub
-from tests.support.accounts import kubeconfig_of
+from tests.support.commands import default_settings, on_hub, reader
 from tests.support.driver import Driver, eventually
-from tests.support.hub_client import Client as HubClient
-from tests.support.rights import ACCOUNTS, allow, rule, token_of
+from tests.support.rights import rule
 
 P = "placement-demo2"
 GPU = "nvidia-tesla-t4"
@@ -48,7 +45,7 @@ async def done(stage: DemoEnvironment, act: StepAction) -> None:
 
 
 def explained(kubeconfig: Path, *words: str) -> dict[str, Any]:
-    run = CliRunner().invoke(main, ["explain", *words, "--kubeconfig", str(kubeconfig), "-o", "json"])
+    run = on_hub(kubeconfig)("explain", *words, "-o", "json")
     assert run.exit_code == 0, run.output
     (found,) = json.loads(run.output)["checks"]
     return dict(found)
@@ -115,15 +112,10 @@ def connected(admin: Driver, name: str) -> bool:
 def test_unreadable_kinds_are_unknown(hub: Hub, admin: Driver, tmp_path: Path) -> None:
     admin.check("p")
     admin.select("p", "a")
-    owner = HubClient(hub)
-    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
     may = [(KUEUE, "*"), (INVENTORY, "*"), (OCM_CLUSTER, "placements"), (OCM_CLUSTER, "placementdecisions")]
-    allow(owner, *(rule("get list", group, plural) for group, plural in may))
-    kubeconfig = kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
+    explain = on_hub(reader(hub, tmp_path, *(rule("get list", *kind) for kind in may)))
     hub.journal.clear()
-    (tmp_path / "defaults").touch()
-    words = ["--kubeconfig", str(kubeconfig), "-o", "json", "--settings", str(tmp_path / "defaults")]
-    run = CliRunner().invoke(main, ["explain", "check/p", *words])
+    run = explain("explain", "check/p", "-o", "json", *default_settings(tmp_path))
     assert run.exit_code == 1, run.output
     assert "you may not list addonplacementscores, managedclusters, " in run.stderr
     assert "the roles do not give the right to list secrets in namespace kueue-system" in run.stderr

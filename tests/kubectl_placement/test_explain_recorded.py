@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from kubectl_placement.explain.explanations import explain_cluster, explain_placement
 from kubectl_placement.explain.steps import PlacementView, StepName
 from kubectl_placement.hub.dump import dump_of
 from kubectl_placement.hub.hub_view import HubView
-from placement_ac.cli.main import main
 from placement_ac.config.settings import Settings
 from tests.kubectl_placement.scheduling.test_recorded import NOW, PARTS, recorded
+from tests.support import commands
+from tests.support.commands import write_list
 
 Raw = dict[str, Any]
 FLEETS = pytest.mark.parametrize("fleet", recorded(), ids=lambda fleet: fleet["name"])
@@ -263,8 +263,7 @@ def test_there_are_clusters_for_each_step() -> None:
 def test_the_command_on_a_dump(number: int, tmp_path: Path) -> None:
     fleet = recorded()[number]
     objects = [*(obj for part in PARTS for obj in fleet[part]), fleet["placement"], *decisions(fleet)]
-    path = tmp_path / "dump.yaml"
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    path = write_list(tmp_path / "dump.yaml", objects)
     last = fleet["managedClusters"][-1]["metadata"]["name"]
     overview = explained("placement", fleet["name"], path)
     states = {cluster["cluster"]: cluster["state"] for cluster in overview["clusters"]}
@@ -275,7 +274,7 @@ def test_the_command_on_a_dump(number: int, tmp_path: Path) -> None:
 
 
 def explained(type_: str, name: str, path: Path) -> Raw:
-    run = CliRunner().invoke(main, ["explain", type_, name, "--from-dump", str(path), "-o", "json"])
+    run = commands.run("explain", type_, name, "--from-dump", str(path), "-o", "json")
     assert run.exit_code == 0, run.output
     document = json.loads(run.output)
     assert (document["subject"]["type"], document["subject"]["name"]) == (type_, name)

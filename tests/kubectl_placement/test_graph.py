@@ -55,7 +55,7 @@ def test_where_only_kueues_own_check_is_listed_the_path_leads_by_it() -> None:
     ]
 
 
-def test_what_two_checks_share_is_there_once() -> None:
+def test_nodes_that_two_checks_share_are_drawn_once() -> None:
     one = pictures.check_status(
         "one", placement="kueue-system/p", config="p", clusters=(ClusterRow("a", "listed"),)
     )

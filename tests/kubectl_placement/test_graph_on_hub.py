@@ -4,23 +4,18 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from placement_ac.cli.main import main
-from placement_lab.hub import Hub
+from tests.support.commands import Run
 from tests.support.driver import Driver
-
-KUBECONFIG = "kubeconfig"
 
 
 @pytest.fixture
-def run(hub: Hub, admin: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
-    """A shell in a folder with a kubeconfig, and a check that has two clusters."""
+def run(admin: Driver, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs commands in a folder with nothing but a kubeconfig, on a hub with a check of two clusters."""
     monkeypatch.chdir(tmp_path)
-    hub.write_kubeconfig(tmp_path / KUBECONFIG)
     admin.check("demo")
     admin.select("demo", ("a", 30), ("b", 70))
-    return CliRunner()
+    return run
 
 
 MERMAID = """flowchart LR
@@ -36,18 +31,17 @@ MERMAID = """flowchart LR
 """
 
 
-def test_mermaid_to_stdout(run: CliRunner) -> None:
-    result = run.invoke(main, ["graph", "demo", "--kubeconfig", KUBECONFIG])
+def test_mermaid_to_stdout(run: Run) -> None:
+    result = run("graph", "demo")
     assert (result.exit_code, result.stdout.partition("    classDef")[0]) == (0, MERMAID)
 
 
-def test_a_page_to_a_file(run: CliRunner) -> None:
-    words = ["graph", "-o", "html", "--output-file", "page.html", "--kubeconfig", KUBECONFIG]
-    result = run.invoke(main, words)
+def test_a_page_to_a_file(run: Run) -> None:
+    result = run("graph", "-o", "html", "--output-file", "page.html")
     assert (result.exit_code, result.stdout) == (0, "")
     page = Path("page.html").read_text("utf-8")
     data = json.loads(page.partition('type="application/json">')[2].partition("</script>")[0])
-    status = json.loads(run.invoke(main, ["status", "-o", "json", "--kubeconfig", KUBECONFIG]).stdout)
+    status = json.loads(run("status", "-o", "json").stdout)
     assert [detail["status"] for detail in data["details"]] == status["checks"]
     assert data["hub"]["server"].startswith("http")
 
@@ -60,6 +54,6 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("words", "code", "expected"), WRONG)
-def test_errors(run: CliRunner, words: list[str], code: int, expected: str) -> None:
-    result = run.invoke(main, [*words, "--kubeconfig", KUBECONFIG])
+def test_errors(run: Run, words: list[str], code: int, expected: str) -> None:
+    result = run(*words)
     assert (result.exit_code, expected in result.stderr) == (code, True)

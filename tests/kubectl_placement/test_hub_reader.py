@@ -108,7 +108,7 @@ def test_aliases_that_stand_for_far_more_than_the_text_are_refused(tmp_path: Pat
 
 
 @pytest.mark.parametrize("value", ["!s3cret", "*s3cret", "'s3cret\n", "s3cret: s3cret: 1", "%s3cret"])
-def test_what_is_no_yaml_is_not_quoted(tmp_path: Path, value: str) -> None:
+def test_an_error_about_invalid_yaml_quotes_no_secret(tmp_path: Path, value: str) -> None:
     file = tmp_path / "secret.yaml"
     file.write_text(f"kind: Secret\nstringData:\n  password: {value}\n")
     with pytest.raises(InvalidManifest, match=r"it is not YAML: line \d+: ") as bad:
@@ -365,7 +365,7 @@ def test_a_right_that_no_way_needs_hides_no_credentials() -> None:
     assert (by_name.credentials_known, HubView(dump, Settings(), NOW).credentials_known) == (True, False)
 
 
-def test_what_time_alone_brings_about_has_come_about() -> None:
+def test_waits_of_the_controller_have_passed_in_a_view() -> None:
     """A cluster in no decision any more is not waited for, as it would be in the first two seconds."""
     objects = [check(), placement(selected=1), decision("a"), *secrets("a", "b"), *our_objects("a", "b")]
     view = view_of(*objects)

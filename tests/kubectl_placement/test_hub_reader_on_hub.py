@@ -17,21 +17,16 @@ from placement_ac.cli.login_options import with_client
 from placement_ac.core.api.constants import ADMISSION_CHECK, PLACEMENT, SECRET
 from placement_ac.core.api.errors import ApiError
 from placement_lab.hub import Hub
-from tests.support.accounts import kubeconfig_of
+from tests.support import commands
+from tests.support.commands import READ_GROUPS, default_settings, listing
 from tests.support.driver import Driver
-from tests.support.hub_client import Client
 from tests.support.real_hub import HubMaker
-from tests.support.rights import ACCOUNTS, allow, rule, token_of
 
 
 @pytest.fixture
 def reader(hub: Hub, admin: Driver, tmp_path: Path) -> Path:
     """A kubeconfig of who may list all but Secrets."""
-    owner = Client(hub)
-    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
-    groups = ("kueue.x-k8s.io", "cluster.open-cluster-management.io", "multicluster.x-k8s.io")
-    allow(owner, *(rule("get list", group, "*") for group in groups))
-    return kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
+    return commands.reader(hub, tmp_path, *listing(*READ_GROUPS))
 
 
 def test_missing_rights_are_noted_and_the_rest_is_read(
@@ -39,8 +34,8 @@ def test_missing_rights_are_noted_and_the_rest_is_read(
 ) -> None:
     admin.check("p")
     admin.select("p", "a")
-    (tmp_path / "defaults").touch()
-    found = read_once(HubSource(kubeconfig=reader, config=tmp_path / "defaults"), DECISION_KINDS)
+    _, defaults = default_settings(tmp_path)
+    found = read_once(HubSource(kubeconfig=reader, config=Path(defaults)), DECISION_KINDS)
     assert found.dump.missing == (MissingRight("list", SECRET, "kueue-system"),)
     assert [check.meta.name for check in found.view.our_checks] == ["p"]
     assert (found.dump.knows(SECRET), found.dump.knows(PLACEMENT), found.view.credentials_known) == (
@@ -55,27 +50,24 @@ def test_missing_rights_are_noted_and_the_rest_is_read(
     )
 
 
-def test_nothing_is_written_and_nothing_is_watched(hub: Hub, admin: Driver, tmp_path: Path) -> None:
-    hub.write_kubeconfig(tmp_path / "admin")
+def test_nothing_is_written_and_nothing_is_watched(hub: Hub, kubeconfig: Path) -> None:
     hub.journal.clear()
-    read_once(HubSource(kubeconfig=tmp_path / "admin"), ALL_KINDS)
+    read_once(HubSource(kubeconfig=kubeconfig), ALL_KINDS)
     assert {(entry.method, "watch" in entry.query) for entry in hub.journal} == {("GET", False)}
     assert len(hub.journal) > len(ALL_KINDS)
 
 
-def test_the_schema_says_how_many_clusters_kueue_takes(hub: Hub, admin: Driver, tmp_path: Path) -> None:
-    hub.write_kubeconfig(tmp_path / "admin")
-    view = read_once(HubSource(kubeconfig=tmp_path / "admin"), DECISION_KINDS).view
+def test_the_schema_says_how_many_clusters_kueue_takes(kubeconfig: Path) -> None:
+    view = read_once(HubSource(kubeconfig=kubeconfig), DECISION_KINDS).view
     assert (view.facts.clusters_max, view.facts.cluster_version) == (20, "v1beta2")
 
 
-def test_a_hub_that_does_not_answer_is_an_error(tmp_path: Path, hub: Hub) -> None:
-    hub.write_kubeconfig(tmp_path / "admin")
-    content = yaml.safe_load((tmp_path / "admin").read_text())
+def test_a_hub_that_does_not_answer_is_an_error(kubeconfig: Path) -> None:
+    content = yaml.safe_load(kubeconfig.read_text())
     content["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1"
-    (tmp_path / "admin").write_text(yaml.safe_dump(content))
+    kubeconfig.write_text(yaml.safe_dump(content))
     with pytest.raises(ApiError):
-        read_once(HubSource(kubeconfig=tmp_path / "admin"), DECISION_KINDS)
+        read_once(HubSource(kubeconfig=kubeconfig), DECISION_KINDS)
 
 
 def test_a_kind_that_the_hub_does_not_serve_is_none_at_all(a_hub: HubMaker, tmp_path: Path) -> None:

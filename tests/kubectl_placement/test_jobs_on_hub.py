@@ -1,19 +1,17 @@
 """`explain workload`, `plan` of a Job and `status` on a hub where our dispatcher has decided."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from placement_ac.cli.main import main
 from tests.placement_ac.controller.test_dispatch import ALL, SELECTOR, entry
+from tests.support.commands import Run, run_with
 from tests.support.driver import Controllers, Driver
 from tests.support.jobs import Stage, dispatched, soon
 
-Run = Callable[..., Result]
 NOWHERE = "0/3 clusters fit: 3 didn't match gpu=b200 (ClusterAffinity)"
 NAMES = "kueue.x-k8s.io/multikueue-cluster-names"
 
@@ -29,8 +27,8 @@ def there(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
 def run(there: Stage, tmp_path: Path) -> Run:
     settings = tmp_path / "settings.yaml"
     settings.write_text("dispatcher: true\nstep-size: 1\n")
-    hub = ["--kubeconfig", str(there.controllers.kubeconfig), "--config", str(settings)]
-    return lambda *words: CliRunner().invoke(main, [*words, *hub], env={"COLUMNS": "200"})
+    hub = f"--kubeconfig={there.controllers.kubeconfig}"
+    return run_with(hub, f"--config={settings}", env={"COLUMNS": "200"})
 
 
 def explained(run: Run, *words: str) -> dict[str, Any]:

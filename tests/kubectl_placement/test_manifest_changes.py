@@ -31,7 +31,7 @@ def applied(there: Raw, wanted: Raw) -> PlanReport:
         pytest.param({"clusterSets": ["a"]}, {"clusterSets": None}, "change", id="null takes it away"),
     ],
 )
-def test_what_is_applied(before: Raw, after: Raw, verb: str) -> None:
+def test_the_verb_of_an_applied_manifest(before: Raw, after: Raw, verb: str) -> None:
     there = stored(manifest(**before) | {"metadata": named("p")})
     assert applied(there, manifest(**after)).objects[0].verb == verb
 
@@ -81,7 +81,7 @@ def test_fields_that_are_no_longer_applied_are_removed() -> None:
         ),
     ],
 )
-def test_what_an_api_server_would_not_take(bad: Raw, expected: str) -> None:
+def test_a_manifest_that_an_api_server_would_refuse_is_an_error(bad: Raw, expected: str) -> None:
     with pytest.raises(InvalidManifest) as error:
         what_if(view_of(), [bad])
     assert str(error.value) == expected

@@ -5,15 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from placement_ac.cli.main import main
 from placement_lab.hub import Hub
-from tests.support.accounts import kubeconfig_of
+from tests.support.commands import default_settings, listing, on_hub, reader
 from tests.support.driver import Driver
-from tests.support.hub_client import Client as HubClient
 from tests.support.real_hub import HubMaker
-from tests.support.rights import ACCOUNTS, allow, rule, token_of
+from tests.support.rights import rule
 from tests.support.shared import published_crds
 from tests.support.whatif import SAMPLES
 
@@ -32,7 +29,7 @@ COMMANDS = [
 
 
 def run(kubeconfig: Path, *words: str) -> tuple[int, str, str]:
-    done = CliRunner().invoke(main, [*words, "--kubeconfig", str(kubeconfig)])
+    done = on_hub(kubeconfig)(*words)
     return done.exit_code, done.stdout, done.stderr
 
 
@@ -51,9 +48,8 @@ def elsewhere(a_hub: HubMaker, tmp_path: Path) -> Iterator[Path]:
 
 
 def test_without_the_settings_of_the_controller_what_depends_on_them_is_refused(
-    hub: Hub, admin: Driver, tmp_path: Path
+    admin: Driver, kubeconfig: Path, tmp_path: Path
 ) -> None:
-    hub.write_kubeconfig(tmp_path / "kubeconfig")
     metadata = {"name": "placement-ac", "labels": {"app.kubernetes.io/name": "placement-ac"}}
     container = {"name": "controller", "image": "placement-ac", "args": ["run", "--settle=never"]}
     labels = {"app": "x"}
@@ -67,12 +63,11 @@ def test_without_the_settings_of_the_controller_what_depends_on_them_is_refused(
         {"metadata": metadata, "spec": spec},
     )
     admin.check("p")
-    (tmp_path / "defaults").touch()
     for words in (["status"], ["explain", "check", "p"], ["graph"]):
-        code, stdout, stderr = run(tmp_path / "kubeconfig", *words)
+        code, stdout, stderr = run(kubeconfig, *words)
         assert (code, stdout) == (1, "")
         assert "the controller's settings are unknown: settle: 'never' is not possible" in stderr
-        assert run(tmp_path / "kubeconfig", *words, "--settings", str(tmp_path / "defaults"))[0] == 0
+        assert run(kubeconfig, *words, *default_settings(tmp_path))[0] == 0
 
 
 @pytest.mark.parametrize("words", COMMANDS)
@@ -108,9 +103,7 @@ def test_a_user_without_rights_gets_one_line(
     hub: Hub, admin: Driver, tmp_path: Path, words: list[str]
 ) -> None:
     admin.check("p")
-    owner = HubClient(hub)
-    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
-    code, stdout, stderr = run(kubeconfig_of(hub, tmp_path / "reader", token_of(owner)), *words)
+    code, stdout, stderr = run(reader(hub, tmp_path), *words)
     assert (code, stdout, len(stderr.splitlines())) == (error_code(words), "", 1)
     assert stderr.startswith("Error: ask an admin to bind placement-ac's viewer roles to you (kubectl get ")
     assert "you may not list admissionchecks, multikueueconfigs, multikueueclusters, " in stderr
@@ -120,17 +113,13 @@ def test_a_user_without_rights_gets_one_line(
     ("words", "shows"),
     [(["status"], "AdmissionCheck p"), (["graph"], "AdmissionCheck<br/>p"), (["explain", "p"], "Condition")],
 )
-def test_what_can_be_read_is_shown_and_the_exit_code_tells(
+def test_with_some_rights_missing_the_rest_is_shown_and_the_exit_code_is_1(
     hub: Hub, admin: Driver, tmp_path: Path, words: list[str], shows: str
 ) -> None:
     admin.check("p")
     admin.select("p", "a")
-    owner = HubClient(hub)
-    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
-    allow(owner, rule("get list", KUEUE, "*"), rule("get list", OCM, "placements"))
-    (tmp_path / "defaults").touch()
-    given = ["--settings", str(tmp_path / "defaults")]
-    code, stdout, stderr = run(kubeconfig_of(hub, tmp_path / "reader", token_of(owner)), *words, *given)
+    kubeconfig = reader(hub, tmp_path, *listing(KUEUE), rule("get list", OCM, "placements"))
+    code, stdout, stderr = run(kubeconfig, *words, *default_settings(tmp_path))
     assert (code, shows in stdout, len(stderr.splitlines())) == (1, True, 1)
     assert stderr.startswith("missing rights: ask an admin to bind placement-ac's viewer roles to you")
     assert stderr.endswith("; what depends on that is unknown\n")

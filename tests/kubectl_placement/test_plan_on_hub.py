@@ -7,18 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from placement_ac.cli.main import main
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_lab.hub import Hub
 from placement_lab.standins.manifests import apply
 from placement_lab.standins.runner import StandIns
-from tests.support.accounts import kubeconfig_of
+from tests.support.commands import Run, default_settings, on_hub, reader
 from tests.support.driver import OCM, Controllers, Driver, Object, eventually
-from tests.support.hub_client import Client as HubClient
-from tests.support.rights import ACCOUNTS, allow, rule, token_of
+from tests.support.rights import rule
 from tests.support.whatif import DEMO2, SAMPLES, job, sample
 
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
@@ -81,22 +78,12 @@ def conditions(admin: Driver) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def kubeconfig(hub: Hub, tmp_path: Path) -> Path:
-    path = tmp_path / "admin"
-    hub.write_kubeconfig(path)
-    return path
-
-
-@pytest.fixture
-def plan(kubeconfig: Path) -> Any:
-    def plan(*words: str) -> Result:
-        return CliRunner().invoke(main, ["plan", *words, "--kubeconfig", str(kubeconfig)])
-
-    return plan
+def plan(run: Run) -> Run:
+    return lambda *words: run("plan", *words)
 
 
 def test_story_3_matches_its_preview(
-    admin: Driver, controllers: Controllers, kubeconfig: Path, plan: Any
+    admin: Driver, controllers: Controllers, kubeconfig: Path, plan: Run
 ) -> None:
     put(kubeconfig, fleet())
     admin.secrets_for("cluster2", "cluster3")
@@ -160,11 +147,11 @@ def test_a_misspelt_field_on_the_demo_hub(manifest: Object, said: str, tmp_path:
     path.write_text(json.dumps(manifest | {"apiVersion": api_version, "metadata": {"name": "typo"}}))
     with Hub() as hub:
         hub.write_kubeconfig(kubeconfig)
-        done = CliRunner().invoke(main, ["plan", "-f", str(path), "--kubeconfig", str(kubeconfig)])
+        done = on_hub(kubeconfig)("plan", "-f", str(path))
     assert said in " ".join(done.output.split())
 
 
-def test_it_only_reads(hub: Hub, admin: Driver, kubeconfig: Path, plan: Any) -> None:
+def test_it_only_reads(hub: Hub, admin: Driver, kubeconfig: Path, plan: Run) -> None:
     put(kubeconfig, [*fleet(), *sample("multikueue-setup-demo2.yaml")])
     admin.secrets_for("cluster2", "cluster3")
     hub.journal.clear()
@@ -202,14 +189,10 @@ def test_rights_that_are_missing(
     may: tuple[str, ...], code: int, expected: list[str], hub: Hub, kubeconfig: Path, tmp_path: Path
 ) -> None:
     put(kubeconfig, [*fleet(), *sample("multikueue-setup-demo2.yaml")])
-    owner = HubClient(hub)
-    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
     rules = [rule("get list", OCM_GROUP, plural) for plural in may]
-    allow(owner, *rules, *(rule("get list", KUEUE_GROUP, plural) for plural in OF_KUEUE))
-    reader = kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
-    (tmp_path / "defaults").touch()
-    words = ["--kubeconfig", str(reader), "--settings", str(tmp_path / "defaults")]
-    done = CliRunner().invoke(main, ["plan", "-f", str(SAMPLES / STORY_3), *words])
+    rules += [rule("get list", KUEUE_GROUP, plural) for plural in OF_KUEUE]
+    plan = on_hub(reader(hub, tmp_path, *rules))
+    done = plan("plan", "-f", str(SAMPLES / STORY_3), *default_settings(tmp_path))
     assert done.exit_code == code, done.output
     lines = done.stderr.splitlines()
     assert [line[: len(start)] for line, start in zip(lines, expected, strict=True)] == expected

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from placement_ac.cli.main import main
 from tests.kubectl_placement.scheduling.test_recorded import PARTS, recorded
+from tests.support import commands
+from tests.support.commands import write_list
 
 
 def wanted(fleet: dict[str, Any]) -> dict[str, Any]:
@@ -47,16 +47,15 @@ def predicted(output: str) -> dict[str, Any]:
 
 def written(fleet: dict[str, Any], folder: Path) -> list[str]:
     """The arguments of the command, for a dump of the fleet and the manifest of its Placement."""
-    dump, manifest = folder / "dump.json", folder / "placement.json"
-    items = [obj for part in PARTS for obj in fleet[part]]
-    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    dump = write_list(folder / "dump.json", (obj for part in PARTS for obj in fleet[part]))
+    manifest = folder / "placement.json"
     manifest.write_text(json.dumps(fleet["placement"]))
     return ["plan", "-f", str(manifest), "--from-dump", str(dump), "-o", "json"]
 
 
 @pytest.mark.parametrize("fleet", recorded(), ids=lambda fleet: fleet["name"])
 def test_the_preview_matches_what_was_recorded(fleet: dict[str, Any], tmp_path: Path) -> None:
-    done = CliRunner().invoke(main, written(fleet, tmp_path))
+    done = commands.run(*written(fleet, tmp_path))
     assert done.exit_code == 1, done.output  # a new Placement is a change
     assert predicted(done.stdout) == wanted(fleet)
 

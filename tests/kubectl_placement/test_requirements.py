@@ -46,7 +46,7 @@ def hub(*served: Kind, read: tuple[Kind, ...] = ALL_KINDS, live: bool = True) ->
         pytest.param(hub(live=False), "", id="a file"),
     ],
 )
-def test_what_a_hub_does_not_serve(dump: Dump, expected: str) -> None:
+def test_kinds_that_a_hub_does_not_serve_are_named(dump: Dump, expected: str) -> None:
     assert not_served_text(dump, SERVED_KINDS) == expected
 
 

@@ -5,12 +5,10 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from placement_ac.cli.main import main
-from placement_lab.hub import Hub
 from placement_lab.standins.manifests import samples
-from tests.support.builders import jwt, kubeconfig
+from tests.support import builders, commands
+from tests.support.builders import jwt
 from tests.support.driver import CORE, KUEUE, OCM, Driver
 
 COMMANDS = [
@@ -44,7 +42,7 @@ def secrets(admin: Driver) -> list[str]:
     admin.placement("p")
     admin.decide("p", "a", "broken")
     token = jwt("top-secret")
-    valid, refused = kubeconfig(token), b"users: [{user: {password: hunter2-hunter2}}]"
+    valid, refused = builders.kubeconfig(token), b"users: [{user: {password: hunter2-hunter2}}]"
     for name, text in (("a", valid), ("broken", refused)):
         admin.secret(f"multikueue-{name}", value=base64.b64encode(text).decode())
     texts = [token, token.split(".")[1], "hunter2-hunter2", admin.hub.token]
@@ -53,14 +51,13 @@ def secrets(admin: Driver) -> list[str]:
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_no_command_prints_a_secret(
-    hub: Hub, admin: Driver, secrets: list[str], tmp_path: Path, words: list[str]
+    admin: Driver, kubeconfig: Path, secrets: list[str], tmp_path: Path, words: list[str]
 ) -> None:
-    hub.write_kubeconfig(tmp_path / "kubeconfig")
     dumps = [tmp_path / f"{number}.json" for number in range(len(DUMPED))]
     for path, file in zip(DUMPED, dumps, strict=True):
         file.write_text(json.dumps(admin.ask("GET", path)))
-    for source in ([f"--kubeconfig={tmp_path / 'kubeconfig'}"], [f"--from-dump={file}" for file in dumps]):
-        run = CliRunner().invoke(main, [*words, *source])
+    for source in ([f"--kubeconfig={kubeconfig}"], [f"--from-dump={file}" for file in dumps]):
+        run = commands.run(*words, *source)
         assert run.exception is None or isinstance(run.exception, SystemExit), run.output
         assert run.output
         assert [secret for secret in secrets if secret in run.output] == []

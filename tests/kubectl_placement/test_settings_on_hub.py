@@ -1,17 +1,14 @@
 """The commands find the controller's settings, wherever it is installed, or refuse what depends on them."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from placement_ac.cli.main import main
 from placement_ac.core.api.constants import ANNOTATION_SETTINGS
-from placement_lab.hub import Hub
 from tests.support import chart
+from tests.support.commands import Run
 from tests.support.driver import Controllers, Driver, eventually
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kueue-system/leases"
@@ -20,18 +17,17 @@ VALUES = {"image": {"repository": "r/pac"}, "clusterNames": "{cluster}", "dispat
 
 
 @pytest.fixture
-def words(hub: Hub, admin: Driver, controllers: Controllers, tmp_path: Path) -> Iterator[list[str]]:
-    """The options for a hub whose controller shares MultiKueueClusters, and has listed one."""
-    hub.write_kubeconfig(tmp_path / "kubeconfig")
+def run(admin: Driver, controllers: Controllers, run: Run) -> Run:
+    """Runs commands on a hub whose controller shares MultiKueueClusters, and has listed one."""
     admin.check("p")
     admin.select("p", "a")
     with controllers(**SHARED):
         eventually(lambda: admin.reason("p"), "Active")
-    return ["--kubeconfig", str(tmp_path / "kubeconfig")]
+    return run
 
 
-def rows(*words: str) -> Any:
-    done = CliRunner().invoke(main, ["status", "-o", "json", *words])
+def rows(run: Run) -> Any:
+    done = run("status", "-o", "json")
     assert done.exit_code == 0, done.output
     return [
         (cluster["name"], cluster["state"], cluster["clusterObject"])
@@ -48,11 +44,11 @@ def install(admin: Driver, namespace: str = "gpu-platform") -> None:
             admin.ask("POST", f"{group}/namespaces/{namespace}/{obj['kind'].lower()}s", obj)
 
 
-def test_a_release_in_another_namespace_is_found(admin: Driver, words: list[str]) -> None:
-    assert len(rows(*words)) == 2, "without the settings, one cluster is shown twice"
+def test_a_release_in_another_namespace_is_found(admin: Driver, run: Run) -> None:
+    assert len(rows(run)) == 2, "without the settings, one cluster is shown twice"
     install(admin)
-    assert rows(*words) == [("a", "listed", "a")]
-    done = CliRunner().invoke(main, ["doctor", "-o", "json", *words])
+    assert rows(run) == [("a", "listed", "a")]
+    done = run("doctor", "-o", "json")
     [found] = [
         finding
         for finding in json.loads(done.stdout)["findings"]
@@ -62,30 +58,30 @@ def test_a_release_in_another_namespace_is_found(admin: Driver, words: list[str]
 
 
 def test_the_lease_alone_names_them(
-    admin: Driver, words: list[str], controllers: Controllers, tmp_path: Path
+    admin: Driver, run: Run, controllers: Controllers, tmp_path: Path
 ) -> None:
     """Of a controller that runs outside of the hub."""
     with controllers(**SHARED, leader_elect=True):
         eventually(lambda: "holderIdentity" in (admin.get(f"{LEASE}/placement-ac") or {}).get("spec", {}))
-        assert rows(*words) == [("a", "listed", "a")]
+        assert rows(run) == [("a", "listed", "a")]
         lease = admin.get(f"{LEASE}/placement-ac") or {}
         published = json.loads(lease["metadata"]["annotations"][ANNOTATION_SETTINGS])
         assert (published["cluster-names"], published["dispatcher"]) == ("{cluster}", "true")
         assert "kubeconfig" not in published, "it names a file of the process"
-    assert rows(*words) == [("a", "listed", "a")], "they are the last ones known"
+    assert rows(run) == [("a", "listed", "a")], "they are the last ones known"
 
 
 @pytest.mark.parametrize("command", [["status"], ["explain", "check", "p"], ["graph"], ["timeline", "p"]])
 def test_a_leader_that_names_no_settings_is_not_taken_for_one_with_the_defaults(
-    admin: Driver, words: list[str], command: list[str], tmp_path: Path
+    admin: Driver, run: Run, command: list[str], tmp_path: Path
 ) -> None:
     """Of an older release, or one whose Deployment cannot be found."""
     spec = {"holderIdentity": "pod_1", "leaseDurationSeconds": 15, "renewTime": "2026-11-25T10:00:00.000000Z"}
     admin.ask("POST", LEASE, {"metadata": {"name": "placement-ac"}, "spec": spec})
-    done = CliRunner().invoke(main, [*command, *words])
+    done = run(*command)
     assert (done.exit_code, done.stdout) == (1, "")
     assert "name the controller's settings with --settings FILE" in done.stderr
     assert "pod_1 holds Lease kueue-system/placement-ac, which does not name them" in done.stderr
     (tmp_path / "settings.yaml").write_text("cluster-names: '{cluster}'\ndispatcher: true\n")
     given = ["--settings", str(tmp_path / "settings.yaml")]
-    assert CliRunner().invoke(main, [*command, *words, *given]).exit_code == 0
+    assert run(*command, *given).exit_code == 0

@@ -211,7 +211,9 @@ def test_wide_has_kueues_names_and_words() -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_has_no_room_comes_below(width: int, wide: bool, header: str, whys: list[str]) -> None:
+def test_columns_that_do_not_fit_are_on_lines_below(
+    width: int, wide: bool, header: str, whys: list[str]
+) -> None:
     lines = drawn(SHOWN, width=width, wide=wide).splitlines()
     assert max(map(len, lines)) <= width
     head = next(at for at, line in enumerate(lines) if "CLUSTER" in line)
@@ -280,7 +282,7 @@ BARE = CheckStatus("bad", "Unknown", "", "", False, "", False, "", "", (), (), (
         ),
     ],
 )  # fmt: skip
-def test_what_is_drawn(check_status: CheckStatus, expected: str) -> None:
+def test_a_check_is_drawn_as_a_tree(check_status: CheckStatus, expected: str) -> None:
     assert drawn(check_status) == expected
 
 

@@ -13,44 +13,33 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 from kubectl_placement.cli.hub_options import STATUS_KINDS, HubReading, HubSource, watch_hub
 from kubectl_placement.readers import hub_reader
 from kubectl_placement.status.check_status import check_statuses
-from placement_ac.cli.main import main
 from placement_ac.core.api.errors import ApiError
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_lab.hub import Hub
-from tests.support.accounts import kubeconfig_of
+from tests.support import commands
+from tests.support.commands import READ_GROUPS, Run, default_settings, listing, on_hub, reader
 from tests.support.driver import Controllers, Driver, eventually
 from tests.support.hub_client import Client as HubClient
 from tests.support.jobs import Play, soon
-from tests.support.rights import ACCOUNTS, CLUSTER_ROLES, allow, rule, token_of
-
-GROUPS = ("kueue.x-k8s.io", "cluster.open-cluster-management.io", "multicluster.x-k8s.io")
-Status = Callable[..., Result]
+from tests.support.rights import CLUSTER_ROLES
 
 
 @pytest.fixture
-def kubeconfig(hub: Hub, admin: Driver, tmp_path: Path) -> Path:
-    hub.write_kubeconfig(tmp_path / "admin")
-    return tmp_path / "admin"
-
-
-@pytest.fixture
-def status(kubeconfig: Path) -> Status:
-    words = ["status", "--kubeconfig", str(kubeconfig)]
-    return lambda *more: CliRunner().invoke(main, [*words, *more])
+def status(run: Run) -> Run:
+    return lambda *words: run("status", *words)
 
 
 def states(of: HubReading) -> dict[str, str]:
     return {row.name: row.state for branch in check_statuses(of.view) for row in branch.clusters}
 
 
-def test_what_the_controller_has_made_is_listed(
-    admin: Driver, controllers: Controllers, status: Status
+def test_clusters_are_selected_and_once_the_controller_runs_listed(
+    admin: Driver, controllers: Controllers, status: Run
 ) -> None:
     admin.check("p")
     admin.multikueue_check("mk", "p")
@@ -71,7 +60,7 @@ def test_what_the_controller_has_made_is_listed(
 
 
 def test_other_namespaces_than_the_controllers_are_named(
-    admin: Driver, controllers: Controllers, status: Status
+    admin: Driver, controllers: Controllers, status: Run
 ) -> None:
     controllers.start(leader_elect=True)
     admin.check("p")
@@ -96,7 +85,7 @@ def test_other_namespaces_than_the_controllers_are_named(
     )
 
 
-def test_it_begins_with_who_leads(admin: Driver, controllers: Controllers, status: Status) -> None:
+def test_it_begins_with_who_leads(admin: Driver, controllers: Controllers, status: Run) -> None:
     admin.check("p")
     controller = controllers.start(leader_elect=True)
     eventually(lambda: admin.reason("p"), "PlacementNotFound")
@@ -114,7 +103,7 @@ def test_it_begins_with_who_leads(admin: Driver, controllers: Controllers, statu
     )
 
 
-def test_who_waits_for_the_gate_and_how_often_the_list_changed(play: Play, status: Status) -> None:
+def test_who_waits_for_the_gate_and_how_often_the_list_changed(play: Play, status: Run) -> None:
     there = play("b", "c", held=["b", "c"])
     there.select("c")
     there.controllers.start()
@@ -159,7 +148,7 @@ sys.exit(" ".join({unneeded} & {{*sys.modules}}))
     )
 
 
-def test_without_any_check_it_says_so(status: Status) -> None:
+def test_without_any_check_it_says_so(status: Run) -> None:
     result = status()
     assert (result.exit_code, result.stderr) == (0, "No checks found\n")
     assert result.stdout.startswith("No controller is running")
@@ -194,7 +183,7 @@ def test_without_any_check_it_says_so(status: Status) -> None:
     ],
 )
 def test_how_it_ends(
-    admin: Driver, status: Status, words: list[str], code: int, stdout: str, stderr: str
+    admin: Driver, status: Run, words: list[str], code: int, stdout: str, stderr: str
 ) -> None:
     admin.check("p")
     admin.multikueue_check("mk", "p")
@@ -203,12 +192,12 @@ def test_how_it_ends(
 
 
 def test_a_dump_cannot_be_watched(tmp_path: Path) -> None:
-    result = CliRunner().invoke(main, ["status", "-w", "--from-dump", str(tmp_path / "none")])
+    result = commands.run("status", "-w", "--from-dump", str(tmp_path / "none"))
     assert (result.exit_code, "a dump never changes" in result.stderr) == (2, True)
 
 
 def test_only_checks_are_shown() -> None:
-    result = CliRunner().invoke(main, ["status", "placement/p"])
+    result = commands.run("status", "placement/p")
     assert (result.exit_code, "'placement/p' is not the name of an AdmissionCheck" in result.stderr) == (
         2,
         True,
@@ -217,10 +206,7 @@ def test_only_checks_are_shown() -> None:
 
 def test_the_missing_right_to_checks_is_an_error(hub: Hub, admin: Driver, tmp_path: Path) -> None:
     admin.check("p")
-    owner = HubClient(hub)
-    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
-    reader = kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
-    result = CliRunner().invoke(main, ["status", "--kubeconfig", str(reader)])
+    result = on_hub(reader(hub, tmp_path))("status")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("Error: ask an admin to bind placement-ac's viewer roles to you (")
     assert ": you may not list admissionchecks, multikueueconfigs, " in result.stderr
@@ -229,13 +215,8 @@ def test_the_missing_right_to_checks_is_an_error(hub: Hub, admin: Driver, tmp_pa
 def test_missing_rights_are_reported_and_the_rest_is_shown(hub: Hub, admin: Driver, tmp_path: Path) -> None:
     admin.check("p")
     admin.select("p", "a")
-    owner = HubClient(hub)
-    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
-    allow(owner, *(rule("get list", group, "*") for group in GROUPS))
-    reader = kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
-    (tmp_path / "defaults").touch()
-    words = ["-o", "json", "--kubeconfig", str(reader), "--settings", str(tmp_path / "defaults")]
-    result = CliRunner().invoke(main, ["status", *words])
+    status = on_hub(reader(hub, tmp_path, *listing(*READ_GROUPS)))
+    result = status("status", "-o", "json", *default_settings(tmp_path))
     found = json.loads(result.stdout)
     assert (result.exit_code, found["missingRights"]) == (
         0,
@@ -354,20 +335,16 @@ def test_a_hub_that_stays_away_ends_it(hub: Hub, admin: Driver, kubeconfig: Path
 
 @pytest.mark.usefixtures("impatient")
 def test_a_right_that_is_taken_away_ends_it(hub: Hub, admin: Driver, tmp_path: Path) -> None:
-    owner = HubClient(hub)
-    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
-    allow(owner, *(rule("get list watch", group, "*") for group in GROUPS))
-    reader = kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
 
     async def play(looks: AsyncGenerator[HubReading]) -> None:
         await anext(looks)
-        await asyncio.to_thread(owner.ask, "DELETE", f"{CLUSTER_ROLES}/r")
+        await asyncio.to_thread(HubClient(hub).ask, "DELETE", f"{CLUSTER_ROLES}/r")
         await asyncio.to_thread(hub.drop_watches, "close")
         async for _ in looks:
             pass
 
     with pytest.raises(ApiError, match=r"cannot watch|a right was taken away"):
-        following(reader, play)
+        following(reader(hub, tmp_path, *listing(*READ_GROUPS, verbs="get list watch")), play)
 
 
 @contextmanager

@@ -202,7 +202,7 @@ def test_a_change_costs_each_workload_on_each_cluster() -> None:
     assert status(*jobs).list_writes == ListWrites(0, 0, None, 2, 3, 6)
 
 
-def test_what_cannot_be_read_is_unknown() -> None:
+def test_counts_of_events_and_workloads_that_cannot_be_read_are_unknown() -> None:
     writes = status(missing=(constants.EVENT, constants.WORKLOAD)).list_writes
     assert writes == ListWrites(None, 0, None, None, 3, None)
 

@@ -18,7 +18,6 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import trustme
-from click.testing import CliRunner
 
 from kubectl_placement.cli.timeline import text_of
 from kubectl_placement.hub.dump import InvalidManifest
@@ -40,10 +39,10 @@ from kubectl_placement.timeline.recording import (
     read_recording,
     record_line,
 )
-from placement_ac.cli.main import main
 from placement_ac.core.api.errors import ApiError
 from placement_ac.core.api.list_change import ANNOTATION, ClusterChange, ListChange
-from tests.support import pictures
+from tests.support import commands, pictures
+from tests.support.commands import write_list
 from tests.support.pictures import at
 
 Object = dict[str, Any]
@@ -171,9 +170,8 @@ def test_the_timeline_of_a_dump_ends_at_its_latest_time(tmp_path: Path) -> None:
         "spec": {"controllerName": "open-cluster-management.io/placement"},
         "status": {"conditions": [{"type": "Active", "lastTransitionTime": "2026-08-01T12:00:40Z"}]},
     }
-    dump = tmp_path / "dump.json"
-    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [selected, check]}))
-    result = CliRunner().invoke(main, ["timeline", "demo", "--from-dump", str(dump), "-o", "json"])
+    dump = write_list(tmp_path / "dump.json", [selected, check])
+    result = commands.run("timeline", "demo", "--from-dump", str(dump), "-o", "json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     assert (found["begin"], found["end"]) == ("2026-08-01T12:00:10Z", "2026-08-01T12:00:40Z")
@@ -190,7 +188,7 @@ def test_scores_of_events_are_points() -> None:
     assert not found.exact
 
 
-def test_what_events_only_count_is_noted() -> None:
+def test_clusters_that_an_event_only_counts_are_noted() -> None:
     output = list_events("demo", [event("ClustersSelected", replace(SELECTED, more=7), 10)])
     assert timeline_of_events("demo", output, RecordedState(at(100)), at(0)).notes == (
         "7 clusters more at 12:00:10, not named",
@@ -263,7 +261,7 @@ def lines(states: list[RecordedState]) -> list[str]:
     return [record_line("demo", before, now) for before, now in zip((None, *states), states, strict=False)]
 
 
-def test_what_is_recorded_is_read_back() -> None:
+def test_a_recording_is_read_back() -> None:
     assert read_recording("".join(lines(STATES)).splitlines(), "file") == ("demo", STATES)
 
 
@@ -379,8 +377,8 @@ def test_prometheus_is_asked_of_the_time_that_is_shown(tmp_path: Path) -> None:
         return 200, json.dumps({"data": {"result": [{"metric": {"state": "selected"}, "values": values}]}})
 
     with prometheus(answer) as url:
-        words = ["timeline", "demo", "--from", str(record), "--since", "10s", "--prometheus", url]
-        result = CliRunner().invoke(main, words)
+        words = ("demo", "--from", str(record), "--since", "10s", "--prometheus", url)
+        result = commands.run("timeline", *words)
     assert result.exit_code == 0, result.output
     assert (asked["start"], asked["end"]) == (f"{at(10).timestamp():.3f}", f"{at(20).timestamp():.3f}")
     assert [line.split() for line in result.stdout.splitlines()[1:]] == [
@@ -418,13 +416,13 @@ NOT_RECORDED = [
 
 
 @pytest.mark.parametrize(("words", "expected"), NOT_RECORDED)
-def test_what_is_not_recorded_there(
+def test_a_recording_of_another_check_or_encoding_is_an_error(
     words: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("record.jsonl").write_text("".join(lines(STATES)))
     Path("latin").write_bytes(b"\xe9")
-    result = CliRunner().invoke(main, ["timeline", "--from", "record.jsonl", *words])
+    result = commands.run("timeline", "--from", "record.jsonl", *words)
     assert result.exit_code == 1
     assert expected in result.stderr
 
@@ -437,7 +435,9 @@ NO_PROMETHEUS = [
 
 
 @pytest.mark.parametrize(("code", "text", "expected"), NO_PROMETHEUS)
-def test_what_is_no_prometheus(code: int, text: str, expected: str) -> None:
+def test_an_answer_that_is_not_of_prometheus_is_an_error_without_the_token(
+    code: int, text: str, expected: str
+) -> None:
     with (
         prometheus(lambda _: (code, text)) as url,
         pytest.raises(ApiError, match=re.escape(expected)) as raised,

@@ -4,35 +4,26 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from placement_ac.cli.main import main
 from placement_ac.core.api.list_change import ANNOTATION
-from placement_lab.hub import Hub
+from tests.support import commands
+from tests.support.commands import Run
 from tests.support.driver import SCORES, Controllers, Driver, Object, eventually
 
-Run = Callable[..., Result]
 DRAINING = "placement-ac.open-cluster-management.io/draining"
 
 
 @pytest.fixture
-def run(hub: Hub, admin: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Call `placement-ac timeline` in a folder with a kubeconfig."""
+def timeline(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Calls `placement-ac timeline` in a folder with nothing but a kubeconfig."""
     monkeypatch.chdir(tmp_path)
-    hub.write_kubeconfig(tmp_path / "kubeconfig")
-    return lambda *words: CliRunner().invoke(main, ["timeline", *words, "--kubeconfig", "kubeconfig"])
-
-
-@pytest.fixture
-def invoke(run: Run) -> Run:
-    """Call any command, in the same folder."""
-    return lambda *words: CliRunner().invoke(main, [*words, "--kubeconfig", "kubeconfig"])
+    return lambda *words: run("timeline", *words)
 
 
 def spans(result: Result) -> dict[str, list[tuple[str, bool, bool]]]:
@@ -43,7 +34,7 @@ def spans(result: Result) -> dict[str, list[tuple[str, bool, bool]]]:
     }
 
 
-def test_by_the_events_of_the_controller(run: Run, admin: Driver, controllers: Controllers) -> None:
+def test_by_the_events_of_the_controller(timeline: Run, admin: Driver, controllers: Controllers) -> None:
     admin.check("demo")
     admin.select("demo", ("a", 9), ("b", 5))
     controllers.start(cluster_retention=0)
@@ -52,8 +43,8 @@ def test_by_the_events_of_the_controller(run: Run, admin: Driver, controllers: C
     eventually(lambda: f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}" > selected["firstTimestamp"], True)
     admin.decide("demo", ("b", 5))
     eventually(lambda: {event["reason"] for event in admin.events()}, {"ClustersSelected", "ClusterRemoved"})
-    assert list(spans(run("-o", "json"))) == ["a", "b"]
-    table = run("demo", "--output-file", "table")
+    assert list(spans(timeline("-o", "json"))) == ["a", "b"]
+    table = timeline("demo", "--output-file", "table")
     assert (table.exit_code, table.output) == (0, "")
     output = Path("table").read_text("utf-8")
     assert "its ManagedCluster is gone" in output
@@ -82,14 +73,14 @@ def placed_and_left(admin: Driver, controllers: Controllers) -> None:
 
 
 def test_no_message_of_an_event_is_read(
-    run: Run, admin: Driver, controllers: Controllers, invoke: Run
+    timeline: Run, admin: Driver, controllers: Controllers, run: Run
 ) -> None:
     placed_and_left(admin, controllers)
 
     def shown() -> list[Any]:
-        lanes = json.loads(run("-o", "json").stdout)["lanes"]
-        [check] = json.loads(invoke("status", "-o", "json").stdout)["checks"]
-        steps = invoke("explain", "cluster", "c11", "-o", "json").stdout
+        lanes = json.loads(timeline("-o", "json").stdout)["lanes"]
+        [check] = json.loads(run("status", "-o", "json").stdout)["checks"]
+        steps = run("explain", "cluster", "c11", "-o", "json").stdout
         history = [
             (lane["name"], [span["begin"] for span in lane["spans"]], lane["scores"][:1]) for lane in lanes
         ]
@@ -100,8 +91,8 @@ def test_no_message_of_an_event_is_read(
     assert [scores[0]["value"] for _, _, scores in before[0]] == [50 - place for place in range(12)]
     change_events(admin, {"message": "2 clusters more, by Placement kueue-system/demo: x (score 9); y"})
     assert shown() == before
-    Path("dump.yaml").write_text(invoke("dump").stdout, "utf-8")
-    of_dump = CliRunner().invoke(main, ["timeline", "demo", "--from-dump", "dump.yaml", "-o", "json"])
+    Path("dump.yaml").write_text(run("dump").stdout, "utf-8")
+    of_dump = commands.run("timeline", "demo", "--from-dump", "dump.yaml", "-o", "json")
     assert [lane["name"] for lane in json.loads(of_dump.stdout)["lanes"]] == [name for name, *_ in before[0]]
 
 
@@ -113,30 +104,30 @@ def test_no_message_of_an_event_is_read(
     ],
 )
 def test_events_of_an_older_version_are_shown_as_text(
-    run: Run, admin: Driver, controllers: Controllers, invoke: Run, annotations: Object | None
+    timeline: Run, admin: Driver, controllers: Controllers, run: Run, annotations: Object | None
 ) -> None:
     placed_and_left(admin, controllers)
     change_events(admin, {"metadata": {"annotations": annotations}, "message": "1 cluster more: x\x1b[31m"})
-    found = json.loads(run("-o", "json").stdout)
+    found = json.loads(timeline("-o", "json").stdout)
     assert len(found["lanes"]) == 11, "the present list alone"
     assert {span["beginKnown"] for lane in found["lanes"] for span in lane["spans"]} == {False}
     assert [note[9:] for note in found["notes"][1:]] == [
         "ClustersSelected: 1 cluster more: x\\x1b[31m",
         "ClusterRemoved: 1 cluster more: x\\x1b[31m",
     ]
-    table = run()
+    table = timeline()
     assert table.stderr.splitlines() == found["notes"]
     assert table.stderr.count("2 events of an older version without data") == 1
-    [check] = json.loads(invoke("status", "-o", "json").stdout)["checks"]
+    [check] = json.loads(run("status", "-o", "json").stdout)["checks"]
     assert check["listWrites"]["lastHour"] == 0
 
 
-def test_without_events_it_says_so(run: Run, admin: Driver) -> None:
+def test_without_events_it_says_so(timeline: Run, admin: Driver) -> None:
     admin.check("demo")
     admin.select("demo", "a")
     admin.cluster("demo-a")
     admin.config("demo", "demo-a")
-    result = run()
+    result = timeline()
     assert result.exit_code == 0
     assert "a        listed  before" in result.stdout
     assert "there are no events about the list" in result.stderr
@@ -169,7 +160,7 @@ def story(admin: Driver, record: Path, failures: list[BaseException]) -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_what_is_recorded_until_ctrl_c(run: Run, admin: Driver) -> None:
+def test_states_and_scores_are_recorded_until_ctrl_c(timeline: Run, admin: Driver) -> None:
     add_on = {"resourceName": "usage", "scoreName": "gpus"}
     admin.check("demo")
     admin.placement(
@@ -190,22 +181,22 @@ def test_what_is_recorded_until_ctrl_c(run: Run, admin: Driver) -> None:
     failures: list[BaseException] = []
     player = threading.Thread(target=story, args=(admin, Path("story.jsonl"), failures))
     player.start()
-    recorded = run("--record", "story.jsonl")
+    recorded = timeline("--record", "story.jsonl")
     player.join()
     assert (recorded.exit_code, failures) == (0, [])
     assert "recording demo" in recorded.stderr
-    assert spans(run("--from", "story.jsonl", "-o", "json")) == {
+    assert spans(timeline("--from", "story.jsonl", "-o", "json")) == {
         "a": [("listed", False, True), ("draining", True, True)],
         "b": [("listed", True, True)],
     }
-    again = run("--record", "story.jsonl")
+    again = timeline("--record", "story.jsonl")
     assert (again.exit_code, "name a new file" in again.stderr) == (1, True)
 
 
-def test_a_recording_ends_by_itself(run: Run, admin: Driver) -> None:
+def test_a_recording_ends_by_itself(timeline: Run, admin: Driver) -> None:
     admin.check("demo")
-    assert run("--record", "short.jsonl", "--for", "300ms").exit_code == 0
-    assert run("--from", "short.jsonl").exit_code == 0
+    assert timeline("--record", "short.jsonl", "--for", "300ms").exit_code == 0
+    assert timeline("--from", "short.jsonl").exit_code == 0
     assert len(Path("short.jsonl").read_text("utf-8").splitlines()) == 2
 
 
@@ -229,9 +220,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("words", "code", "expected"), WRONG)
-def test_wrong_words(run: Run, admin: Driver, words: list[str], code: int, expected: str) -> None:
+def test_wrong_words(timeline: Run, admin: Driver, words: list[str], code: int, expected: str) -> None:
     admin.check("demo")
     admin.check("other")
-    result = run(*words)
+    result = timeline(*words)
     assert (result.exit_code, expected in result.stderr) == (code, True)
-    assert {path.name for path in Path().iterdir()} == {"kubeconfig"}
+    assert {path.name for path in Path().iterdir()} == {"admin"}

@@ -128,7 +128,7 @@ def with_rule(rule: str) -> Raw:
         ),
     ],
 )
-def test_what_cannot_be_evaluated_is_unknown_and_not_refused(schema: Raw, expected: str) -> None:
+def test_a_rule_that_cannot_be_evaluated_is_unknown_and_refuses_nothing(schema: Raw, expected: str) -> None:
     verdict = validity(None, placement() | {"spec": {"a": "1"}}, schema)
     assert verdict.refusals == ()
     assert expected in verdict.unknown[0]
@@ -149,7 +149,7 @@ def test_every_object_that_is_refused_is_named() -> None:
     ]
 
 
-def test_what_is_unknown_is_a_warning() -> None:
+def test_an_unknown_validity_is_a_warning() -> None:
     config = {
         "apiVersion": MULTIKUEUE_CONFIG.at("v1beta2").api_version,
         "kind": "MultiKueueConfig",

@@ -165,7 +165,7 @@ def test_a_cluster_that_stands_by_leaves_the_list_later() -> None:
     ]
 
 
-def test_what_is_there_changes_nothing() -> None:
+def test_manifests_that_are_applied_already_change_nothing() -> None:
     answer = what_if(story_2(*JOBS), sample("placement-demo2-1.yaml", "multikueue-setup-demo2.yaml"))
     assert not answer.changed
     assert (the_plan(answer).order, the_plan(answer).writes) == (("cluster2", "cluster3"), ())
@@ -335,7 +335,7 @@ def test_a_check_of_a_placement_that_is_not_there() -> None:
     assert (plan.name, plan.decisions, plan.checks[0].after.reason) == ("nowhere", (), "PlacementNotFound")
 
 
-def test_what_ocm_and_the_controller_own_is_warned_about() -> None:
+def test_objects_that_ocm_or_the_controller_owns_get_a_warning() -> None:
     mine = decision("c00", of="p")
     answer = what_if(fleet(1), [manifest(), mine, builders.foreign_config("p")])
     output = (
@@ -427,7 +427,7 @@ def test_a_set_and_its_binding_come() -> None:
     assert (plan.added, plan.order) == (("lone",), ("c00", "c01", "lone"))
 
 
-def test_what_looks_like_a_mishap_is_held_for_a_while() -> None:
+def test_a_loss_of_all_clusters_at_once_is_held_for_a_while() -> None:
     """A set loses its clusters though no Placement was changed: the controller waits before it follows."""
     view = ocm_decides(fleet(2, placement=stored(manifest() | {"metadata": named("p")})))
     done = view_of(*view.dump.objects.values(), builders.our_objects("c00", "c01"))

@@ -1,29 +1,26 @@
 """`--workers` of `explain workload` and `plan`: the quota of workers counts as for the controller."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 from kubectl_placement.explain.workload import PLACED
 from kubectl_placement.jobs.finished_jobs import TTL_GATE
-from placement_ac.cli.main import main
 from placement_ac.core.api.constants import FIELD_MANAGER
 from placement_lab.standins.kueue_jobs import JOB
 from placement_lab.standins.multikueue import hub_job
 from tests.placement_ac.controller.test_dispatch import SELECTOR, entry
-from tests.support import kueue
-from tests.support.accounts import kubeconfig_of
+from tests.support import commands, kueue
 from tests.support.admin import Admin, login_to
+from tests.support.commands import READ_GROUPS, Run, listing, on_hub, reader, run_with
 from tests.support.driver import Controllers, Driver
 from tests.support.hub_client import Client as HubClient
 from tests.support.jobs import JOBS, Stage, dispatched, secrets_of, soon
-from tests.support.rights import ACCOUNTS, ME, RBAC, allow, bound_to, rule, token_of
+from tests.support.rights import ME, RBAC, bound_to, rule
 
-Run = Callable[..., Result]
 GPU = "nvidia.com/gpu"
 SIZES = {"a": "2", "b": "8", "c": "16"}
 TOO_LITTLE = "had too little quota: 16 nvidia.com/gpu asked, {} at most"
@@ -33,7 +30,6 @@ REFUSED = (
     "the worker does not let the account of Secret kueue-system/multikueue-a list "
     "clusterqueues.kueue.x-k8s.io and localqueues.kueue.x-k8s.io"
 )
-GROUPS = ("kueue.x-k8s.io", "cluster.open-cluster-management.io", "multicluster.x-k8s.io", "apps")
 
 
 @pytest.fixture
@@ -48,8 +44,8 @@ def there(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
 def run(there: Stage, tmp_path: Path) -> Run:
     settings = tmp_path / "settings.yaml"
     settings.write_text("dispatcher: true\nstep-size: 1\ndispatch-profile: headroom\n")
-    hub = ["--kubeconfig", str(there.controllers.kubeconfig), "--config", str(settings)]
-    return lambda *words: CliRunner().invoke(main, [*words, *hub], env={"COLUMNS": "200"})
+    hub = f"--kubeconfig={there.controllers.kubeconfig}"
+    return run_with(hub, f"--config={settings}", env={"COLUMNS": "200"})
 
 
 def explained(run: Run, job: str, *words: str) -> dict[str, Any]:
@@ -191,13 +187,12 @@ def test_plan_says_where_a_job_would_go(there: Stage, run: Run, tmp_path: Path) 
     assert "goes to a, b, c, best first" in done.stdout
     assert f"  note: {NOT_READ}\n" in done.stdout
     dump = tmp_path / "dump.yaml"
-    there.admin.hub.write_kubeconfig(tmp_path / "hub")
-    written = CliRunner().invoke(main, ["dump", f"--kubeconfig={tmp_path / 'hub'}", f"--output-file={dump}"])
+    written = on_hub(there.controllers.kubeconfig)("dump", f"--output-file={dump}")
     assert written.exit_code == 0, written.output
     asked = ["plan", "-f", job_file(tmp_path, "16"), f"--from-dump={dump}"]
     settings = f"--config={tmp_path / 'settings.yaml'}"
     assert "note: a dump has no quota of the workers: Capacity and Headroom abstain" in (
-        CliRunner().invoke(main, [*asked, settings]).stdout
+        commands.run(*asked, settings).stdout
     )
 
 
@@ -226,29 +221,26 @@ def test_a_worker_that_cannot_be_asked_is_named_with_the_reason(
 
 
 @pytest.fixture
-def reader(there: Stage, tmp_path: Path) -> list[str]:
-    """Options for a user who may read all but Secrets."""
-    owner = HubClient(there.admin.hub)
-    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
-    allow(owner, *(rule("get list", group, "*") for group in GROUPS))
-    account = kubeconfig_of(there.admin.hub, tmp_path / "reader", token_of(owner))
+def run_without_secrets(there: Stage, tmp_path: Path) -> Run:
+    """Runs commands as a user who may read all but Secrets."""
+    account = reader(there.admin.hub, tmp_path, *listing(*READ_GROUPS, "apps"))
     settings = tmp_path / "settings.yaml"
     settings.write_text("dispatcher: true\n")
-    return [f"--kubeconfig={account}", f"--config={settings}"]
+    return run_with(f"--kubeconfig={account}", f"--config={settings}")
 
 
-def test_without_the_right_to_read_secrets_one_line_says_so(reader: list[str], tmp_path: Path) -> None:
-    done = CliRunner().invoke(main, ["plan", "-f", job_file(tmp_path, "16"), "--workers", *reader])
+def test_without_the_right_to_read_secrets_one_line_says_so(run_without_secrets: Run, tmp_path: Path) -> None:
+    done = run_without_secrets("plan", "-f", job_file(tmp_path, "16"), "--workers")
     assert done.exit_code == 0, done.output
     assert done.stdout.count("note: ") == 1
     assert f"  note: {NO_RIGHT.format('a, b, c')}\n" in done.stdout
 
 
-def test_it_only_reads(there: Stage, reader: list[str], tmp_path: Path) -> None:
+def test_it_only_reads(there: Stage, run_without_secrets: Run, tmp_path: Path) -> None:
     owner, here = HubClient(there.admin.hub), f"{RBAC}/namespaces/kueue-system"
     owner.create(f"{here}/roles", {"metadata": {"name": "r"}, "rules": [rule("get", "", "secrets")]})
     owner.create(f"{here}/rolebindings", bound_to("Role", "r"))
-    done = CliRunner().invoke(main, ["plan", "-f", job_file(tmp_path, "16"), "--workers", *reader])
+    done = run_without_secrets("plan", "-f", job_file(tmp_path, "16"), "--workers")
     assert "goes to c, best first" in done.stdout
     mine = [one for one in list(there.admin.hub.journal) if one.user == ME]
     assert {one.method for one in mine} == {"GET"}
@@ -273,5 +265,5 @@ def test_it_only_reads(there: Stage, reader: list[str], tmp_path: Path) -> None:
     ids=["no-workload", "explain-a-dump", "plan-a-dump", "timeout"],
 )
 def test_wrong_words(words: tuple[str, ...], code: int, expected: str) -> None:
-    done = CliRunner().invoke(main, words, input="")
+    done = commands.run(*words, input="")
     assert (done.exit_code, expected in done.output) == (code, True), done.output

@@ -141,7 +141,7 @@ def test_where_nothing_scores_there_is_no_score(look: Open, admin: Driver) -> No
     eventually(scores.all_inner_texts, ["-", "-"])
 
 
-def test_what_changes_is_marked_unless_motion_is_reduced(look: Open, admin: Driver) -> None:
+def test_changes_are_marked_unless_motion_is_reduced(look: Open, admin: Driver) -> None:
     moving, still = look(), look(reduced_motion="reduce")
     running = "document.getAnimations().length"
     eventually(lambda: moving.page.evaluate(running), 0)

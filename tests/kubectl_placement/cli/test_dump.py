@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner, Result
 
 from kubectl_placement.hub.dump import LAST_APPLIED, dump_of
 from kubectl_placement.hub.kubeconfigs import server_and_user
 from kubectl_placement.hub.redact import shared_objects
-from placement_ac.cli.main import main
 from placement_ac.core.api import decode
 from placement_ac.core.api.constants import (
     ANNOTATION_ADOPT,
@@ -25,9 +23,10 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.job_spec import job_spec
 from placement_lab.hub import Hub
-from tests.support import healthy
+from tests.support import builders, healthy
 from tests.support.accounts import kubeconfig_of
-from tests.support.builders import Raw, an, kubeconfig, secret
+from tests.support.builders import Raw, an, secret
+from tests.support.commands import run
 from tests.support.driver import Controllers, Driver, eventually
 from tests.support.healthy import NS, OURS
 
@@ -39,20 +38,15 @@ def lists_in(path: str) -> list[Any]:
     return list(yaml.load_all(Path(path).read_text(), yaml.CSafeLoader))
 
 
-def run(*words: str) -> Result:
-    return CliRunner().invoke(main, words)
-
-
 @pytest.fixture
-def login(hub: Hub, tmp_path: Path) -> str:
-    hub.write_kubeconfig(tmp_path / "kubeconfig")
-    return f"--kubeconfig={tmp_path / 'kubeconfig'}"
+def login(kubeconfig: Path) -> str:
+    return f"--kubeconfig={kubeconfig}"
 
 
 @pytest.fixture
 def dumped(admin: Driver, controllers: Controllers, login: str, tmp_path: Path) -> str:
     """Two clusters are selected; the kubeconfig of one of them is refused."""
-    for name, text in (("a", kubeconfig(TOKEN)), ("b", b"password: hunter2-hunter2")):
+    for name, text in (("a", builders.kubeconfig(TOKEN)), ("b", b"password: hunter2-hunter2")):
         admin.secret(f"multikueue-{name}", value=base64.b64encode(text).decode())
     admin.check("p")
     admin.placement("p")
@@ -85,7 +79,7 @@ def test_the_other_commands_say_the_same_of_the_dump(dumped: str, login: str) ->
 
 def test_no_secret_is_in_the_dump(dumped: str) -> None:
     text = Path(dumped).read_text()
-    for part in ("hunter2", *TOKEN.split("."), base64.b64encode(kubeconfig(TOKEN)).decode()):
+    for part in ("hunter2", *TOKEN.split("."), base64.b64encode(builders.kubeconfig(TOKEN)).decode()):
         assert part not in text
     assert "multikueue-a" in text
 
@@ -112,7 +106,7 @@ def test_the_controllers_lease_is_in_the_dump_and_no_other(admin: Driver, login:
     assert [item["metadata"]["name"] for item in found["items"]] == ["placement-ac"]
 
 
-def test_what_the_dump_lacks_is_unknown(dumped: str, tmp_path: Path) -> None:
+def test_kinds_that_the_dump_lacks_are_unknown(dumped: str, tmp_path: Path) -> None:
     lists = [one for one in lists_in(dumped) if one["kind"] != f"{CONFIG}List"]
     path = tmp_path / "less.yaml"
     path.write_text(yaml.dump_all(lists, Dumper=yaml.CSafeDumper))
@@ -143,7 +137,7 @@ def raw_secret(name: str = "multikueue-a", **data: str) -> Raw:
 
 
 def encoded(token: str) -> str:
-    return base64.b64encode(kubeconfig(token)).decode()
+    return base64.b64encode(builders.kubeconfig(token)).decode()
 
 
 @pytest.mark.parametrize(

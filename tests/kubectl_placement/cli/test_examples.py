@@ -6,14 +6,12 @@ import shlex
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from placement_ac.cli.main import COMMANDS, main
+from placement_ac.cli.main import COMMANDS
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
-from placement_lab.hub import Hub
 from placement_lab.standins.manifests import apply, load, samples
-from tests.support.driver import Driver
+from tests.support import commands
 
 NOT_RUN = {
     "hub": "runs until it is stopped: tests/placement_ac/cli/test_commands.py runs and stops it",
@@ -31,16 +29,14 @@ async def put_samples(kubeconfig: Path) -> None:
 
 
 def examples(name: str) -> list[str]:
-    shown = CliRunner().invoke(main, [name, "--help"], terminal_width=200).output
+    shown = commands.run(name, "--help", terminal_width=200).output
     return re.findall(r"(?:^|\s)placement-ac (\S.*)$", shown.partition("Example")[2], re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS.keys() - NOT_RUN))
 def test_the_examples_run(
-    name: str, hub: Hub, admin: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, kubeconfig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kubeconfig = tmp_path / "kubeconfig"
-    hub.write_kubeconfig(kubeconfig)
     asyncio.run(put_samples(kubeconfig))
     (tmp_path / "samples").symlink_to(samples())
     monkeypatch.chdir(tmp_path)
@@ -48,5 +44,5 @@ def test_the_examples_run(
     assert lines != []
     for line in lines:
         words = shlex.split(line) + ([] if name in ON_NO_HUB else ["--kubeconfig", str(kubeconfig)])
-        result = CliRunner().invoke(main, words)
+        result = commands.run(*words)
         assert result.exit_code == ENDS.get(name, 0), f"{line}: {result.output}"

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from placement_ac.cli.main import main
 from placement_ac.core.api.constants import TAINT_UNREACHABLE
+from tests.support import commands
 from tests.support.builders import Raw, workload
+from tests.support.commands import write_list
 from tests.support.whatif import DEMO2, SAMPLES, as_list, job, story_2
 
 STORY_2, STORY_3 = (str(SAMPLES / f"placement-demo2-{number}.yaml") for number in (1, 2))
@@ -29,7 +30,7 @@ def dump(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def plan(*words: str, stdin: str | None = None) -> Result:
-    return CliRunner().invoke(main, ["plan", *words], input=stdin)
+    return commands.run("plan", *words, input=stdin)
 
 
 def test_nothing_changes(dump: str) -> None:
@@ -77,7 +78,7 @@ def test_the_answer_comes_first_then_warnings_then_diffs(dump: str) -> None:
     assert not any(line.startswith("warning: ") for line in lines[warning + 1 :])
 
 
-def test_what_only_ocm_can_evaluate_is_unknown(dump: str) -> None:
+def test_an_expression_that_only_ocm_can_evaluate_makes_the_plan_unknown(dump: str) -> None:
     document = yaml.safe_load(Path(STORY_3).read_text())
     selector = {"celSelector": {"celExpressions": ['isIP("10.0.0.1")']}}
     document["spec"]["predicates"] = [{"requiredClusterSelector": selector}]
@@ -132,7 +133,7 @@ def test_a_cluster_that_comes_has_its_score_and_its_credentials(tmp_path: Path) 
         ),
     ],
 )
-def test_what_becomes_of_a_cluster_that_is_removed(
+def test_the_jobs_of_a_removed_cluster_are_counted(
     jobs: list[Raw], taints: list[Raw], expected: str, tmp_path: Path
 ) -> None:
     items = [*json.loads(as_list(story_2().dump))["items"], *jobs]
@@ -140,7 +141,7 @@ def test_what_becomes_of_a_cluster_that_is_removed(
         if (item["kind"], item["metadata"]["name"]) == ("ManagedCluster", "cluster2"):
             item["spec"]["taints"] = taints
     path = tmp_path / "hub.json"
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    write_list(path, items)
     done = plan("-f", STORY_3, "--from-dump", str(path))
     assert f"  - cluster2 ({expected})" in done.stdout.splitlines()
 
@@ -196,14 +197,14 @@ STEERS = "\x1b[31mred\x1b]0;title\x07\x9b1m"
 
 
 @pytest.mark.parametrize("form", ["", "--output=json", "--output=yaml"])
-def test_what_others_say_does_not_steer_the_terminal(form: str, tmp_path: Path) -> None:
+def test_control_characters_of_objects_are_not_printed(form: str, tmp_path: Path) -> None:
     said = {"type": "Odd", "status": "True", "reason": STEERS, "message": STEERS}
     items = json.loads(as_list(story_2().dump))["items"]
     for item in items:
         if item["kind"] in ("Placement", "AdmissionCheck"):
             item.setdefault("status", {}).setdefault("conditions", []).append(said)
     path = tmp_path / "hub.json"
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    write_list(path, items)
     other = {"apiVersion": "v1", "kind": f"Map{STEERS}", "metadata": {"name": "m"}}
     manifests = yaml.safe_dump_all([other, yaml.safe_load(Path(STORY_2).read_text())])
     done = plan("-f", "-", "--from-dump", str(path), *filter(None, [form]), stdin=manifests)

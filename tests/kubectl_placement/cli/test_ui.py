@@ -26,39 +26,22 @@ from kubectl_placement.readers import hub_reader
 from placement_ac.cli.main import main
 from placement_ac.core.api.constants import LABEL_CLUSTER, LABEL_MANAGED_BY, LABEL_PLACEMENT, MANAGED_BY
 from placement_lab.hub import Hub
-from tests.support.accounts import kubeconfig_of
+from tests.support.commands import READ_GROUPS, Run, listing, on_hub, reader
 from tests.support.documents import ROOT
 from tests.support.driver import KUBECONFIG, SCORES, Controllers, Driver, eventually
 from tests.support.hub_client import Client as HubClient
-from tests.support.rights import ACCOUNTS, CLUSTER_ROLES, allow, rule, token_of
+from tests.support.rights import CLUSTER_ROLES
 from tests.support.ui import events
 
-GROUPS = (
-    "kueue.x-k8s.io",
-    "cluster.open-cluster-management.io",
-    "multicluster.x-k8s.io",
-    "coordination.k8s.io",
-    "apps",
-)
+READ = listing(*READ_GROUPS, "coordination.k8s.io", "apps", verbs="get list watch")
 DUMP = str(ROOT / "docs" / "images" / "story3.yaml")
 Command = Callable[..., Any]
 
 
 @pytest.fixture
-def kubeconfig(hub: Hub, admin: Driver, tmp_path: Path) -> Path:
-    hub.write_kubeconfig(tmp_path / "admin")
-    return tmp_path / "admin"
-
-
-@pytest.fixture
-def says(kubeconfig: Path) -> Command:
+def says(run: Run) -> Command:
     """The answer of another command, as JSON."""
-
-    def run(*words: str) -> Any:
-        result = CliRunner().invoke(main, [*words, "-o", "json", "--kubeconfig", str(kubeconfig)])
-        return json.loads(result.stdout)
-
-    return run
+    return lambda *words: json.loads(run(*words, "-o", "json").stdout)
 
 
 @pytest.fixture
@@ -357,23 +340,17 @@ def test_streams_beyond_the_limit_are_refused(url: str, monkeypatch: pytest.Monk
 
 
 def test_missing_rights_are_the_line_of_status(hub: Hub, two_checks: None, tmp_path: Path) -> None:
-    owner = HubClient(hub)
-    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
-    allow(owner, *(rule("get list watch", group, "*") for group in GROUPS))
-    reader = kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
-    line = CliRunner().invoke(main, ["status", "--kubeconfig", str(reader)]).stderr.strip()
+    kubeconfig = reader(hub, tmp_path, *READ)
+    line = on_hub(kubeconfig)("status").stderr.strip()
     assert line.startswith("missing rights: ")
-    with UiThread(reader) as page, events(page.url, "p") as shown:
+    with UiThread(kubeconfig) as page, events(page.url, "p") as shown:
         assert shown.until("hub")["missing"] == line
         [row, _] = shown.until("check")["status"]["clusters"]
         assert row["credential"]["problem"] == "unknown: no right to list secrets in namespace kueue-system"
 
 
 def test_without_the_right_to_checks_nothing_is_served(hub: Hub, two_checks: None, tmp_path: Path) -> None:
-    owner = HubClient(hub)
-    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
-    reader = kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
-    result = CliRunner().invoke(main, ["ui", "--kubeconfig", str(reader)])
+    result = on_hub(reader(hub, tmp_path))("ui")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("Error: ask an admin to bind placement-ac's viewer roles to you (")
 
@@ -399,13 +376,9 @@ def test_an_outage_is_shown_until_it_ends(hub: Hub, admin: Driver, url: str) -> 
 
 @pytest.mark.usefixtures("impatient")
 def test_a_right_that_is_revoked_is_shown(hub: Hub, two_checks: None, tmp_path: Path) -> None:
-    owner = HubClient(hub)
-    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
-    allow(owner, *(rule("get list watch", group, "*") for group in GROUPS))
-    reader = kubeconfig_of(hub, tmp_path / "reader", token_of(owner))
-    with UiThread(reader) as page, events(page.url, "p") as shown:
+    with UiThread(reader(hub, tmp_path, *READ)) as page, events(page.url, "p") as shown:
         shown.until("timeline")
-        owner.ask("DELETE", f"{CLUSTER_ROLES}/r")
+        HubClient(hub).ask("DELETE", f"{CLUSTER_ROLES}/r")
         hub.drop_watches("close")
         assert shown.until("hub", lambda one: one["problem"])
 
@@ -413,11 +386,10 @@ def test_a_right_that_is_revoked_is_shown(hub: Hub, two_checks: None, tmp_path: 
 # -- the command
 
 
-def test_a_port_in_use_is_an_error(two_checks: None, kubeconfig: Path) -> None:
+def test_a_port_in_use_is_an_error(two_checks: None, run: Run) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        words = ["ui", "--kubeconfig", str(kubeconfig), "--port", str(port)]
-        result = CliRunner().invoke(main, words)
+        result = run("ui", "--port", str(port))
     assert (result.exit_code, result.stderr) == (
         1,
         f"Error: choose another --port: 127.0.0.1:{port}: Address already in use\n",

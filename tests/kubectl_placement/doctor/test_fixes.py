@@ -2,16 +2,13 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 from kubectl_placement.doctor.hub_rules import RULES
-from placement_ac.cli.main import main
-from placement_lab.hub import Hub
 from tests.kubectl_placement.doctor.broken_setups import Break
-from tests.kubectl_placement.doctor.test_hub_rules import BREAKS, examined, read, stored
+from tests.kubectl_placement.doctor.examined_hub import BREAKS, examined, read, stored
+from tests.support.commands import Run
 from tests.support.driver import Driver
 
 INSTALLS = re.compile(
@@ -33,15 +30,10 @@ def test_no_fix_installs_or_widens(broken: Break) -> None:
             assert ("Deployment", "kueue-system", "kueue-controller-manager") in objects, one
 
 
-def run(hub: Hub, folder: Path, *words: str) -> Result:
-    hub.write_kubeconfig(folder / "admin")
-    return CliRunner().invoke(main, [*words, "--kubeconfig", str(folder / "admin")])
-
-
 @pytest.mark.embedded("an API server in another process is no embedded hub, which doctor knows")
-def test_the_embedded_hub_is_known(hub: Hub, admin: Driver, tmp_path: Path) -> None:
+def test_the_embedded_hub_is_known(admin: Driver, run: Run) -> None:
     admin.check("p")
-    findings = json.loads(run(hub, tmp_path, "doctor", "-o", "json").stdout)["findings"]
+    findings = json.loads(run("doctor", "-o", "json").stdout)["findings"]
     passed_over = {
         finding["check"] for finding in findings if finding["message"].startswith("not on the embedded hub")
     }
@@ -67,19 +59,17 @@ def test_the_embedded_hub_is_known(hub: Hub, admin: Driver, tmp_path: Path) -> N
         pytest.param(["explain", "check", "zzz"], '"zzz" not found\n', id="none is close"),
     ],
 )
-def test_what_somebody_meant(
-    hub: Hub, admin: Driver, tmp_path: Path, words: list[str], expected: str
-) -> None:
+def test_an_unknown_name_gets_a_suggestion(admin: Driver, run: Run, words: list[str], expected: str) -> None:
     admin.check("placement-demo1", "placement-x")
     admin.placement("placement-y")
-    done = run(hub, tmp_path, *words)
+    done = run(*words)
     assert (done.exit_code, expected in done.stderr) == (1, True), done.stderr
 
 
-def test_a_check_whose_placement_is_called_otherwise(hub: Hub, admin: Driver, tmp_path: Path) -> None:
+def test_a_check_whose_placement_is_called_otherwise(admin: Driver, run: Run) -> None:
     admin.check("p", "placement-x")
     admin.placement("placement-y")
-    says = json.loads(run(hub, tmp_path, "status", "-o", "json").stdout)["checks"][0]["placementSays"]
+    says = json.loads(run("status", "-o", "json").stdout)["checks"][0]["placementSays"]
     assert says == "it does not exist in namespace kueue-system; did you mean placement-y?"
-    explained = run(hub, tmp_path, "explain", "check", "p").stdout
+    explained = run("explain", "check", "p").stdout
     assert "there is no Placement kueue-system/placement-x; did you mean placement-y?" in explained

@@ -20,7 +20,7 @@ from tests.kubectl_placement.doctor.broken_setups import (
     said,
     without,
 )
-from tests.kubectl_placement.doctor.test_hub_rules import examined, read, stored
+from tests.kubectl_placement.doctor.examined_hub import examined, read, stored
 from tests.support.documents import INSPECT
 from tests.support.healthy import NS
 
@@ -54,7 +54,7 @@ SAME = of("same", warn("s", "mend r"))
         ),
     ],
 )
-def test_what_follows_is_below_its_cause(findings: list[Finding], expected: Any) -> None:
+def test_a_finding_that_follows_from_another_is_below_it(findings: list[Finding], expected: Any) -> None:
     assert [(one.finding, list(one.follows)) for one in fold(findings)] == expected
 
 

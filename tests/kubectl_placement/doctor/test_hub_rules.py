@@ -2,40 +2,26 @@
 
 import base64
 import copy
-import functools
 import json
 import pkgutil
-import subprocess
-from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner
 
 from kubectl_placement import doctor
-from kubectl_placement.cli.doctor import KINDS
 from kubectl_placement.doctor import worker_rules
 from kubectl_placement.doctor.finding import DoctorRule, Finding, Level
-from kubectl_placement.doctor.hub_rules import RULES, examine_hub
+from kubectl_placement.doctor.hub_rules import RULES
 from kubectl_placement.doctor.kueue import ORDER_GATE, REUSE_LIMITS_GATE
-from kubectl_placement.doctor.setup import HubSetup
-from kubectl_placement.hub.controller_settings import find_settings
-from kubectl_placement.hub.dump import Dump, MissingRight, dump_of
-from kubectl_placement.hub.hub_view import HubView
-from kubectl_placement.hub.kinds import ALL_KINDS, JOB
-from placement_ac.cli.main import main
-from placement_ac.core.api.constants import LEASE as LEASE_KIND
-from placement_ac.core.api.constants import SECRET, Kind
-from tests.kubectl_placement.doctor.broken_controller import CONTROLLERS
-from tests.kubectl_placement.doctor.broken_credentials import PROFILES
-from tests.kubectl_placement.doctor.broken_hub import CHECKS, DECISION, PLACEMENT, WORKERS
-from tests.kubectl_placement.doctor.broken_kueue import ARGS, KUEUES, POD, QUOTA
+from kubectl_placement.hub.dump import MissingRight, dump_of
+from kubectl_placement.hub.kinds import JOB
+from placement_ac.core.api.constants import SECRET
+from tests.kubectl_placement.doctor.broken_hub import DECISION, PLACEMENT
+from tests.kubectl_placement.doctor.broken_kueue import ARGS, POD, QUOTA
 from tests.kubectl_placement.doctor.broken_scale import (
-    SCALE,
     SECRETS,
     TTL_GATE,
     placed_jobs,
@@ -44,7 +30,6 @@ from tests.kubectl_placement.doctor.broken_scale import (
 )
 from tests.kubectl_placement.doctor.broken_setups import (
     CHECK,
-    CONFIG,
     CONTROLLER,
     KUEUE,
     LEASE,
@@ -58,47 +43,21 @@ from tests.kubectl_placement.doctor.broken_setups import (
     gate,
     image,
     put,
-    said,
     setting,
     unlisted,
     without,
-    worker,
+)
+from tests.kubectl_placement.doctor.examined_hub import (
+    BREAKS,
+    examined,
+    levels,
+    of_the_healthy_hub,
+    read,
+    stored,
 )
 from tests.support import healthy
 from tests.support.builders import kubeconfig
-from tests.support.healthy import OURS, Key
-
-BREAKS = (*KUEUES, *PROFILES, *CONTROLLERS, *CHECKS, *WORKERS, *SCALE)
-
-
-def stored() -> Objects:
-    return {healthy.key_of(obj): obj for obj in healthy.objects()}
-
-
-def read(objects: Objects) -> Dump:
-    """The dump of a hub with these objects, read with all rights."""
-    dump = dump_of(objects.values())
-    crds = {name for kind, _, name in objects if kind == "CustomResourceDefinition"}
-    newest = {kind: kind.at(kind.versions[0]) for kind in ALL_KINDS} | dict(dump.served)
-    served = {kind: at for kind, at in newest.items() if "." not in kind.group or str(kind) in crds}
-    jobs = {JOB: tuple(obj for (kind, *_), obj in objects.items() if kind == JOB.kind)}
-    known = dict.fromkeys(ALL_KINDS, ()) | dict(dump.objects) | jobs
-    return replace(dump, objects=known, served=served, live=True)
-
-
-def examined(dump: Dump, **given: Any) -> tuple[Finding, ...]:
-    found = find_settings(dump, given)
-    view = HubView(dump, found.loaded.settings, healthy.NOW)
-    return examine_hub(HubSetup(view, found.deployment, found.problem, OURS))
-
-
-@functools.cache
-def of_the_healthy_hub() -> tuple[Finding, ...]:
-    return examined(read(stored()))
-
-
-def levels(findings: tuple[Finding, ...]) -> dict[str, Level]:
-    return {one.check: one.level for one in findings}
+from tests.support.healthy import Key
 
 
 def test_on_a_hub_that_is_set_up_right_every_line_is_ok() -> None:
@@ -546,197 +505,3 @@ def test_only_the_same_server_and_user_are_certainly_one_worker(
 )
 def test_a_grace_that_is_long_enough_or_not_used(how: How, message: str) -> None:
     assert finding("waiting-grace", how) == (Level.OK, message)
-
-
-# -- what cannot be read, and what cannot be
-
-
-def test_unreadable_kinds_are_warnings_never_failures() -> None:
-    everywhere = [MissingRight("list", kind) for kind in (*ALL_KINDS, JOB)]
-    ours, kueues = ([MissingRight("list", kind, space) for kind in ALL_KINDS] for space in (OURS, healthy.NS))
-    nothing = Dump(dict.fromkeys(ALL_KINDS, ()), {}, (*everywhere, *ours, *kueues), live=True)
-    findings = examined(replace(nothing, served={kind: kind.at(kind.versions[0]) for kind in ALL_KINDS}))
-    assert [one for one in findings if one.level is Level.FAIL] == []
-    unknown = [one for one in findings if one.level is Level.WARN]
-    assert [one for one in unknown if "unknown" not in one.message or "kubectl" not in one.fix] == []
-    output = {rule.check for rule in RULES} - {one.check for one in unknown}
-    assert output == {
-        *("kueue-crds", "ocm-crds", "inventory-crd"),  # by discovery
-        *("frameworks", "controller-rights"),  # without a controller there is nothing to compare
-    }
-
-
-@pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_of_a_kind_that_alone_may_not_be_read_nothing_is_held_against_the_hub(kind: Kind) -> None:
-    dump = read(stored())
-    served = {all_kind: all_kind.at(all_kind.versions[0]) for all_kind in ALL_KINDS}
-    spaces = ("", OURS, healthy.NS)
-    missing = tuple(MissingRight("list", kind, space) for space in spaces)
-    others = dict(dump.objects) | {kind: ()}
-    findings = examined(replace(dump, objects=others, served=served, missing=missing))
-    wrong = [one for one in findings if one.level is not Level.OK]
-    assert {one.check for one in findings} == {rule.check for rule in RULES}
-    assert [one for one in wrong if one.level is Level.FAIL or "unknown" not in one.message] == []
-
-
-def test_a_controller_may_run_elsewhere_where_its_lease_may_not_be_read() -> None:
-    objects = stored()
-    without(CONTROLLER, LEASE)(objects)
-    dump = read(objects)
-    findings = examined(replace(dump, missing=(MissingRight("list", LEASE_KIND, healthy.NS),)))
-    assert [one for one in findings if one.level is not Level.OK] == [
-        Finding(
-            "own-rights",
-            Level.WARN,
-            "unknown without more rights: you may not list leases in namespace kueue-system",
-            "kubectl get clusterroles,roles -A -l app.kubernetes.io/name=placement-ac"
-            "  # an admin binds those that end in -viewer to you: docs/inspect.md",
-        ),
-        Finding(
-            "controller",
-            Level.WARN,
-            "unknown: the right to list leases.coordination.k8s.io in namespace kueue-system is missing",
-            "kubectl auth can-i list leases.coordination.k8s.io -n kueue-system",
-        ),
-        Finding(
-            "controller-settings",
-            Level.WARN,
-            "unknown, so the defaults are assumed: no Deployment or Lease of it was found: you may not list "
-            "all leases",
-            "kubectl get deployments -A -l app.kubernetes.io/name=placement-ac",
-        ),
-    ]
-
-
-def test_where_there_is_no_kueue_nothing_is_said_of_its_configuration() -> None:
-    objects = stored()
-    without(KUEUE, CONFIG)(objects)
-    wrong = {one.check: one for one in examined(read(objects)) if one.level is not Level.OK}
-    assert [one.check for one in wrong.values() if one.level is Level.FAIL] == ["kueue-deployment"]
-    assert wrong["kueue-configuration"].message == "unknown: Kueue's Deployment was not found"
-
-
-def test_nothing_is_held_against_settings_that_are_not_known() -> None:
-    """They may be right: the defaults are a guess."""
-    [broken] = [
-        kueue for kueue in KUEUES if kueue.id == "Kueue waits for our nominations, and there are none"
-    ]
-    objects = stored()
-    broken.how(objects)
-    del objects["ConfigMap", OURS, "placement-ac"]
-    wrong = [one for one in examined(read(objects)) if one.level is not Level.OK]
-    assert [(one.check, one.level) for one in wrong] == [
-        ("dispatcher-name", Level.WARN),
-        ("controller-settings", Level.WARN),
-    ]
-    assert wrong[0].message.endswith(", if the controller uses the defaults: see controller-settings")
-
-
-def test_settings_that_are_given_count(tmp_path: Path) -> None:
-    [broken] = [
-        kueue for kueue in KUEUES if kueue.id == "Kueue waits for our nominations, and there are none"
-    ]
-    objects = stored()
-    broken.how(objects)
-    dump, given = tmp_path / "dump.json", tmp_path / "settings.yaml"
-    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects.values())}))
-    given.write_text("dispatcher: true")
-    words = ["doctor", "-o", "json", "--from-dump", str(dump)]
-    all_ok = {"ok": len(RULES)}
-    for more, output in (((), {"ok": len(RULES) - 1, "fail": 1}), (("--config", str(given)), all_ok)):
-        shown = CliRunner().invoke(main, [*words, *more])
-        assert json.loads(shown.stdout)["summary"] == {"warn": 0, "fail": 0} | output
-
-
-def test_a_dump_of_kueues_namespace_says_nothing_of_the_controller() -> None:
-    kueues = [obj for key, obj in stored().items() if key[1] != OURS and key != LEASE]
-    wrong = [one for one in examined(dump_of(kueues)) if one.level is not Level.OK]
-    fix = f"kubectl get deployments.apps -n {OURS} -o yaml > deployments.yaml"
-    output = f"unknown: the dump has no deployments of namespace {OURS}"
-    assert wrong == [
-        Finding(check, Level.WARN, output, fix) for check in ("controller", "controller-settings")
-    ]
-
-
-@pytest.mark.parametrize("junk", [None, 0, "'$(x)", [], {}, [[None]], [{"name": 1}], {"a": {}}], ids=repr)
-def test_no_field_of_any_shape_makes_it_fall(junk: Any) -> None:
-    """Of each object, every so-manieth field is such."""
-    places = [(key, path) for key, obj in stored().items() for path in paths(obj) if path[0] in FUZZED]
-    for key, path in places[len(repr(junk)) :: 61]:
-        objects = stored()
-        put(key, *path, junk)(objects)
-        assert {one.check for one in examined(read(objects))} == {rule.check for rule in RULES}
-
-
-FUZZED = ("spec", "status", "data", "rules", "subjects", "roleRef")
-
-
-def paths(node: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    entries = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
-    for key, value in entries:
-        yield (*at, key)
-        yield from paths(value, (*at, key))
-
-
-HOSTILE = "x'\nEOF\n$(touch pwned) `touch pwned`; touch pwned #"
-
-
-@pytest.mark.parametrize(
-    "how",
-    [
-        put(PLACEMENT, "spec", "clusterSets", [HOSTILE]),
-        put(("ManagedClusterSetBinding", healthy.NS, "spoke"), "spec", "clusterSet", HOSTILE),
-        both(
-            put(worker("cluster2"), "spec", "clusterSource", "kubeConfig", "location", HOSTILE),
-            said(worker("cluster2"), "False", "ClientConnectionFailed", HOSTILE),
-        ),
-        both(
-            put(worker("cluster1"), "spec", "clusterSource", "clusterProfileRef", "name", HOSTILE),
-            said(worker("cluster1"), "False", "BadClusterProfile", HOSTILE),
-        ),
-        both(
-            put(
-                KUEUE,
-                "spec",
-                "template",
-                "spec",
-                "containers",
-                0,
-                "args",
-                [HOSTILE, "--feature-gates=A=true"],
-            ),
-        ),
-        both(
-            put(KUEUE, "spec", "template", "spec", "serviceAccountName", HOSTILE),
-        ),
-        put(KUEUE, *POD, "volumes", 1, "configMap", "name", HOSTILE),
-        configured("- name: open-cluster-management", f"- name: {json.dumps(HOSTILE)}"),
-        put(QUEUE, "spec", "admissionChecksStrategy", "admissionChecks", [{"name": HOSTILE}]),
-        both(
-            without(SENDER),
-            unlisted("multikueue-demo1"),
-            put(CHECK, "spec", "parameters", "name", HOSTILE),
-        ),
-        both(
-            put(("ClusterProfile", healthy.NS, "cluster1"), "status", "accessProviders", 0, "name", HOSTILE),
-            put(worker("cluster1"), "status", {}),
-        ),
-        put(DECISION, "status", "decisions", [{"clusterName": HOSTILE, "reason": ""}]),
-    ],
-)
-def test_a_fix_runs_no_text_from_the_hub(how: How, tmp_path: Path) -> None:
-    objects = stored()
-    how(objects)
-    fixes = [one.fix for one in examined(read(objects)) if one.fix]
-    assert fixes != []
-    nowhere = {"PATH": "/nowhere", "HOME": str(tmp_path)}
-    touching = "touch() { : > pwned; }; export -f touch\n"
-    for fix in fixes:
-        subprocess.run(
-            ["/bin/bash", "-c", touching + fix],
-            cwd=tmp_path,
-            env=nowhere,
-            capture_output=True,
-            check=False,
-        )
-    assert not (tmp_path / "pwned").exists()

@@ -13,12 +13,10 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner
 
 from kubectl_placement.doctor.finding import Level
 from kubectl_placement.doctor.hub_rules import RULES
 from kubectl_placement.hub.kinds import ALL_KINDS
-from placement_ac.cli.main import main
 from placement_lab.hub import Hub
 from tests.kubectl_placement.doctor.broken_hub import DECISION
 from tests.kubectl_placement.doctor.broken_setups import (
@@ -31,10 +29,11 @@ from tests.kubectl_placement.doctor.broken_setups import (
     configured,
     image,
 )
-from tests.kubectl_placement.doctor.test_hub_rules import BREAKS, stored
-from tests.support import healthy
+from tests.kubectl_placement.doctor.examined_hub import BREAKS, stored
+from tests.support import commands, healthy
 from tests.support.accounts import kubeconfig_of
 from tests.support.builders import KUBECONFIG
+from tests.support.commands import READ_GROUPS, listing, on_hub, reader, write_list
 from tests.support.driver import Driver, owner_reference
 from tests.support.healthy import Key, Object
 from tests.support.hub_client import Client as HubClient
@@ -44,10 +43,8 @@ from tests.support.rights import (
     BINDINGS,
     CLUSTER_BINDINGS,
     CLUSTER_ROLES,
-    allow,
     bound_to,
     rule,
-    token_of,
 )
 from tests.support.shared import published_crds
 
@@ -116,8 +113,7 @@ class Bench:
                 self.create(wanted[key])
 
     def doctor(self, *more: str) -> tuple[int, Any]:
-        words = ["doctor", "-o", "json", "--kubeconfig", str(self.kubeconfig), *more]
-        result = CliRunner().invoke(main, words)
+        result = commands.run("doctor", "-o", "json", f"--kubeconfig={self.kubeconfig}", *more)
         assert result.exit_code in (0, 2), result.output
         return result.exit_code, json.loads(result.stdout)
 
@@ -181,10 +177,11 @@ def test_kueue_of_another_helm_release_is_found_by_its_labels(bench: Bench, tmp_
     """Its Deployment and its ConfigMap, on the hub and in a dump of it."""
     with bench.broken(Break("", of_another_release, "", Level.OK, "", "")):
         _, live = bench.doctor()
-        words = ["doctor", "-o", "json", "--from-dump", dump_of(bench, tmp_path)]
-        of_dump = json.loads(CliRunner().invoke(main, words).stdout)
-        words = ["version", "-o", "json", "--kubeconfig", str(bench.kubeconfig)]
-        assert json.loads(CliRunner().invoke(main, words).stdout)["kueue"] == "v0.20.6"
+        of_dump = json.loads(
+            commands.run("doctor", "-o", "json", "--from-dump", dump_of(bench, tmp_path)).stdout
+        )
+        version = json.loads(on_hub(bench.kubeconfig)("version", "-o", "json").stdout)
+        assert version["kueue"] == "v0.20.6"
     for found in (live, of_dump):
         messages = {finding["check"]: finding["message"] for finding in found["findings"]}
         manager = f"Deployment {healthy.NS}/{RELEASE}-controller-manager has 1 ready"
@@ -194,8 +191,8 @@ def test_kueue_of_another_helm_release_is_found_by_its_labels(bench: Bench, tmp_
 
 def dump_of(bench: Bench, folder: Path, *more: str) -> str:
     path = folder / "hub.yaml"
-    words = ["dump", "--kubeconfig", str(bench.kubeconfig), "--output-file", str(path), *more]
-    done = CliRunner().invoke(main, words)
+    words = ("--kubeconfig", str(bench.kubeconfig), "--output-file", str(path), *more)
+    done = commands.run("dump", *words)
     assert done.exit_code == 0, done.output
     return str(path)
 
@@ -203,8 +200,7 @@ def dump_of(bench: Bench, folder: Path, *more: str) -> str:
 def test_the_findings_in_a_dump_are_those_of_its_hub(bench: Bench, tmp_path: Path) -> None:
     """But for the rights to read it."""
     _, live = bench.doctor()
-    words = ["doctor", "-o", "json", "--from-dump", dump_of(bench, tmp_path)]
-    of_dump = json.loads(CliRunner().invoke(main, words).stdout)
+    of_dump = json.loads(commands.run("doctor", "-o", "json", "--from-dump", dump_of(bench, tmp_path)).stdout)
     assert of_dump["summary"] == live["summary"]
     others = [
         [finding for finding in each["findings"] if finding["check"] != "own-rights"]
@@ -219,7 +215,7 @@ def test_the_findings_in_a_dump_are_those_of_its_hub(bench: Bench, tmp_path: Pat
 def test_the_first_line_of_status_in_a_dump_is_that_of_its_hub(bench: Bench, tmp_path: Path) -> None:
     path = dump_of(bench, tmp_path)
     live, of_dump = (
-        CliRunner().invoke(main, ["status", "-o", "json", *source]).stdout
+        commands.run("status", "-o", "json", *source).stdout
         for source in (("--kubeconfig", str(bench.kubeconfig)), ("--from-dump", path))
     )
     found = json.loads(of_dump)["controller"]
@@ -241,8 +237,8 @@ def test_without_the_right_to_all_deployments_a_dump_has_those_of_both_namespace
     for namespace in (healthy.NS, healthy.OURS):
         owner.create(BINDINGS.replace("default", namespace), binding)
     token = owner.create(f"{ACCOUNTS}/two/token", {"spec": {"expirationSeconds": 3600}})["status"]["token"]
-    reader = kubeconfig_of(bench.hub, tmp_path / "reader", token)
-    lists = yaml.safe_load_all(Path(dump_of(bench, tmp_path, "--kubeconfig", str(reader))).read_text("utf-8"))
+    two = kubeconfig_of(bench.hub, tmp_path / "two", token)
+    lists = yaml.safe_load_all(Path(dump_of(bench, tmp_path, "--kubeconfig", str(two))).read_text("utf-8"))
     [deployments] = [one["items"] for one in lists if one["kind"] == "DeploymentList"]
     assert sorted(deployment["metadata"]["namespace"] for deployment in deployments) == [
         healthy.NS,
@@ -251,12 +247,8 @@ def test_without_the_right_to_all_deployments_a_dump_has_those_of_both_namespace
 
 
 def test_missing_rights_are_reported_as_unknown(bench: Bench, tmp_path: Path) -> None:
-    owner = HubClient(bench.hub)
-    owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})
-    groups = ("kueue.x-k8s.io", "cluster.open-cluster-management.io", "multicluster.x-k8s.io")
-    allow(owner, *(rule("get list", group, "*") for group in groups))
-    reader = kubeconfig_of(bench.hub, tmp_path / "reader", token_of(owner))
-    code, document = bench.doctor("--kubeconfig", str(reader))
+    kubeconfig = reader(bench.hub, tmp_path, *listing(*READ_GROUPS))
+    code, document = bench.doctor("--kubeconfig", str(kubeconfig))
     unsure = {finding["check"]: finding for finding in document["findings"] if finding["level"] != "OK"}
     assert (code, {one["level"] for one in unsure.values()}) == (0, {"WARN"})
     assert unsure["kueue-addon"] == {
@@ -278,15 +270,13 @@ def test_missing_rights_are_reported_as_unknown(bench: Bench, tmp_path: Path) ->
 
 
 def test_a_warning_if_the_current_context_may_be_another_hub(bench: Bench, tmp_path: Path) -> None:
-    shown = CliRunner().invoke(main, ["doctor", "--kubeconfig", str(bench.kubeconfig)])
+    shown = on_hub(bench.kubeconfig)("doctor")
     assert (shown.exit_code, shown.stderr, shown.stdout.splitlines()[4]) == (
         0,
         "",
         "OK    kueue-release               Kueue 0.20.6",
     )
-    dump = tmp_path / "dump.json"
-    dump.write_text('{"apiVersion": "v1", "kind": "List", "items": []}')
-    shown = CliRunner().invoke(main, ["doctor", "--from-dump", str(dump)])
+    shown = commands.run("doctor", "--from-dump", str(write_list(tmp_path / "dump.json", [])))
     assert (shown.exit_code, shown.stderr) == (
         0,
         "switch your current context to this hub before you paste the fixes\n",

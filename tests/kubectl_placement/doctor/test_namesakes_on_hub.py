@@ -2,14 +2,11 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from placement_ac.cli.main import main
 from placement_ac.core.api.constants import ANNOTATION_PLACEMENT_NAMESPACE
-from placement_lab.hub import Hub
+from tests.support.commands import Run
 from tests.support.driver import Controllers, Driver, eventually
 
 NAMESAKE = (
@@ -25,25 +22,23 @@ Doctor = Callable[[], dict[str, Found]]
 
 
 @pytest.fixture
-def doctor(hub: Hub, tmp_path: Path) -> Doctor:
+def doctor(run: Run) -> Doctor:
     """Returns the findings that are not OK, as level, message and fix, by their check."""
-    hub.write_kubeconfig(tmp_path / "kubeconfig")
-    words = ["doctor", "-o", "json", "--kubeconfig", str(tmp_path / "kubeconfig"), "-n", "first,second"]
 
-    def run() -> dict[str, Found]:
+    def examine() -> dict[str, Found]:
         found: dict[str, Found] = {}
-        for finding in json.loads(CliRunner().invoke(main, words).stdout)["findings"]:
+        for finding in json.loads(run("doctor", "-o", "json", "-n", "first,second").stdout)["findings"]:
             if finding["level"] != "OK":
                 found.setdefault(finding["check"], []).append(
                     (finding["level"], finding["message"], finding["fix"])
                 )
         return found
 
-    return run
+    return examine
 
 
 def test_a_second_placement_of_the_name_is_reported(
-    admin: Driver, controllers: Controllers, doctor: Doctor, tmp_path: Path
+    admin: Driver, controllers: Controllers, doctor: Doctor, run: Run
 ) -> None:
     first, second = admin.in_namespace("first"), admin.in_namespace("second")
     admin.check("p")
@@ -53,8 +48,7 @@ def test_a_second_placement_of_the_name_is_reported(
         assert "credentials" not in doctor()
         first.select("p", "a")
         eventually(lambda: "first/p" in admin.active("p")["message"])
-    words = ["explain", "check", "p", "--kubeconfig", str(tmp_path / "kubeconfig"), "-n", "first,second"]
-    assert "Placement second/p exists" in CliRunner().invoke(main, words).stdout
+    assert "Placement second/p exists" in run("explain", "check", "p", "-n", "first,second").stdout
     [(level, message, _)] = doctor()["credentials"]
     assert (level, message) == (
         "WARN",

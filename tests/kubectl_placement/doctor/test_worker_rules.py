@@ -126,7 +126,7 @@ def test_a_worker_that_needs_nothing_has_all_of_it() -> None:
     assert findings_of(HEALTHY) == []
 
 
-def test_what_a_worker_did_not_tell_in_time_is_unknown_and_nothing_is_held_against_it() -> None:
+def test_kinds_that_a_worker_does_not_list_in_time_are_unknown_and_fail_no_rule() -> None:
     wanted = WorkerTarget("c1", TARGET.credential, (ExpectedQueue("team", "q", "cq"),))
     late = dict.fromkeys(INSPECTED_KINDS, Unknown("the worker answered with HTTP 503", 503))
     assert findings_of(replace(HEALTHY, target=wanted, objects=late)) == [

@@ -116,7 +116,7 @@ def test_a_memo_answers_for_the_same_object_and_no_other(monkeypatch: pytest.Mon
     assert len(fleet.memo or {}) == 1
 
 
-def test_what_reads_scores_is_never_remembered() -> None:
+def test_an_expression_that_reads_scores_is_evaluated_each_time() -> None:
     reads = compile_expression('managedCluster.scores("usage").size() == 2')
     fleet = Fleet(scores={("c", "usage"): SCORES}, memo={})
     assert Expression.is_true(reads, CLUSTER, fleet)
@@ -142,7 +142,7 @@ def test_a_cluster_without_status_is_judged_too() -> None:
         ("(" * 300 + "true" + ")" * 300, "recursion limit exceeded"),
     ],
 )
-def test_what_does_not_compile(text: str, objection: str) -> None:
+def test_an_expression_that_does_not_compile_is_an_error_that_says_why(text: str, objection: str) -> None:
     with pytest.raises(CelError, match=r"^compilation failed: ") as caught:
         compile_expression(text)
     assert objection in str(caught.value)
@@ -170,7 +170,7 @@ def test_what_does_not_compile(text: str, objection: str) -> None:
         ("[1].transformList(i, v, v + i) == [1]", "transformList"),
     ],
 )
-def test_what_only_ocm_can_evaluate(text: str, name: str) -> None:
+def test_an_expression_that_only_ocm_can_evaluate_is_named_as_unsupported(text: str, name: str) -> None:
     with pytest.raises(UnsupportedError) as caught:
         compile_expression(text)
     assert str(caught.value) == f"the CEL expression uses {name}, which only OCM can evaluate: {text}"
@@ -185,7 +185,7 @@ def test_what_only_ocm_can_evaluate(text: str, name: str) -> None:
         ("nosuch(isIP('::1'))", "undeclared reference to 'nosuch'"),
     ],
 )
-def test_what_ocm_does_not_compile_either(text: str, objection: str) -> None:
+def test_an_unsupported_expression_with_a_compile_error_is_a_compile_error(text: str, objection: str) -> None:
     with pytest.raises(CelError) as caught:
         compile_expression(text)
     assert objection in str(caught.value)

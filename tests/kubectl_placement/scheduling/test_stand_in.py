@@ -142,7 +142,7 @@ def test_labels_follow_one_look_later() -> None:
     assert hub.look() == []
 
 
-def test_what_is_no_longer_wanted_goes() -> None:
+def test_decisions_that_are_no_longer_needed_are_deleted() -> None:
     hub = hub_of(A, decision("z", number=2), decision("z", owner="q"))
     assert hub.look() == [CREATE, DECIDE, "delete p-decision-2", TELL]
     assert hub.look() == ["delete p-decision-2"], "its deletion has not been seen yet, and is no error"

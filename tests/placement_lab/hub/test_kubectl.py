@@ -63,7 +63,7 @@ def kubectl(environment: dict[str, str]) -> Kubectl:
     return run
 
 
-def test_what_it_serves(kubectl: Kubectl) -> None:
+def test_kubectl_lists_kinds_rights_the_user_and_fields(kubectl: Kubectl) -> None:
     assert "multikueueconfigs " in kubectl("api-resources")
     assert kubectl("auth can-i create secrets") == "yes\n"
     assert "kubernetes-admin" in kubectl("auth whoami")
@@ -130,7 +130,7 @@ def test_a_list_is_validated_and_applied(kubectl: Kubectl) -> None:
     assert kubectl("create --dry-run=client -f -", LIST).count("created") == 2
 
 
-def test_what_get_prints_is_applied_again(kubectl: Kubectl) -> None:
+def test_the_output_of_get_can_be_applied(kubectl: Kubectl) -> None:
     """Of every sort of kind, with all fields that the server sets."""
     kubectl("apply -f -", LIST)
     printed = kubectl(f"get {KINDS_OF_ALL_SORTS} -o yaml --show-managed-fields")
@@ -180,7 +180,7 @@ def test_a_deployment_is_scaled(kubectl: Kubectl) -> None:
     assert "not found" in kubectl("scale deployment nowhere --replicas=1", fails=True)
 
 
-def test_what_it_makes_by_itself(kubectl: Kubectl) -> None:
+def test_objects_without_a_manifest_are_created(kubectl: Kubectl) -> None:
     kubectl("create namespace made")
     kubectl("create secret generic s -n made --from-literal=k=v")
     kubectl("create configmap m -n made --from-literal=k=v")

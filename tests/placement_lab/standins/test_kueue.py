@@ -5,15 +5,12 @@ Each test names the block of the recording that it replays, and compares the rec
 (`KIND or NAME: Active STATUS REASON | MESSAGE`) with the objects on the hub.
 """
 
-import base64
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
@@ -25,136 +22,30 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
-from placement_lab.standins.kueue import CLUSTER_QUEUE, IN_USE, LOCAL_QUEUE, RESOURCE_FLAVOR, MultiKueue
+from placement_lab.standins.kueue import CLUSTER_QUEUE, IN_USE, RESOURCE_FLAVOR, MultiKueue
 from placement_lab.standins.runner import StandIns
-from tests.support.admin import Admin
+from tests.placement_lab.standins.kueue_environment import (
+    OFFERED,
+    PROVIDER,
+    KueueEnvironment,
+    Staged,
+    V,
+    by_profile,
+    check,
+    cluster,
+    config,
+    kubeconfig,
+    profile,
+    queue,
+    recorded_profile,
+    secret,
+)
 from tests.support.kueue_objects import (
-    admission_check,
-    cluster_queue,
     kueue_object,
     local_queue,
-    multikueue_config,
     namespace,
 )
 from tests.support.real_hub import HubMaker
-from tests.support.shared import shared_dir
-
-V = "v1beta2"
-PROVIDER = "kubeconfig-provider"
-OFFERED = {"name": PROVIDER, "cluster": {"server": "https://worker1.example:6443"}}
-BROKEN = "broken-configuration.txt"
-PROFILE = "cluster-profile.txt"
-
-
-def recorded(file: str, title: str) -> dict[str, str]:
-    """The conditions in one block of a recording, by the text before the colon."""
-    text = (shared_dir() / "kueue" / file).read_text()
-    block = text.split(f"--- {title}\n", 1)[1].split("\n---", 1)[0]
-    lines = (re.fullmatch(r" +([\w-]+): +Active (.*)", line) for line in block.splitlines())
-    return {found[1]: found[2] for found in lines if found}
-
-
-def recorded_profile(step: str) -> tuple[str, str]:
-    """The conditions of MultiKueueCluster and check in a step of cluster-profile.txt."""
-    block = (shared_dir() / "kueue" / PROFILE).read_text().split(f"##### {step} ", 1)[1].split("#####", 1)[0]
-    [cluster] = re.findall(r"ex-cp \[\('Active', '(\w+)', '(\w+)', '(.*)'\)\]", block)
-    [check] = re.findall(r"AdmissionCheck multikueue: (.*)", block)
-    return f"{cluster[0]} {cluster[1]} | {cluster[2]}", check
-
-
-# Builders; their default names are those of the recording.
-
-
-def check(name: str = "acd") -> Object:
-    return admission_check(name, "mkd")
-
-
-def queue(*checks: str, flavor: str = "default") -> Object:
-    quota = {"name": flavor, "resources": [{"name": "cpu", "nominalQuota": "9"}]}
-    return cluster_queue("cqd", *checks, resourceGroups=[{"coveredResources": ["cpu"], "flavors": [quota]}])
-
-
-def config(*clusters: str) -> Object:
-    return multikueue_config("mkd", *clusters)
-
-
-def cluster(name: str, secret: str | None = None) -> Object:
-    reference = {"locationType": "Secret", "location": secret or name}
-    return kueue_object("MultiKueueCluster", name, {"clusterSource": {"kubeConfig": reference}})
-
-
-def by_profile(name: str = "ex-cp", profile: str = "worker1") -> Object:
-    return kueue_object(
-        "MultiKueueCluster", name, {"clusterSource": {"clusterProfileRef": {"name": profile}}}
-    )
-
-
-def kubeconfig(*, user: Any = None, cluster: Any = None) -> str:
-    server = {"server": "https://127.0.0.1:6443"}
-    return yaml.safe_dump(
-        {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "w", "cluster": server | (cluster or {})}],
-            "users": [{"name": "u", "user": {"token": "t"} | (user or {})}],
-            "contexts": [{"name": "c", "context": {"cluster": "w", "user": "u"}}],
-            "current-context": "c",
-        }
-    )
-
-
-def secret(name: str, content: str, key: str = "kubeconfig", namespace: str = "kueue-system") -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": name, "namespace": namespace},
-        "data": {key: base64.b64encode(content.encode()).decode()},
-    }
-
-
-def profile(**status: Any) -> Object:
-    return {
-        "apiVersion": "multicluster.x-k8s.io/v1alpha1",
-        "kind": "ClusterProfile",
-        "metadata": {"name": "worker1", "namespace": "kueue-system"},
-        "spec": {"clusterManager": {"name": "open-cluster-management"}},
-        "status": status,
-    }
-
-
-class KueueEnvironment(Admin):
-    """A hub with the stand-in, whose conditions are read in the recordings' form."""
-
-    def says(self, kind: str, name: str) -> str | None:
-        resource, where = {
-            "AdmissionCheck": (ADMISSION_CHECK, None),
-            "ClusterQueue": (CLUSTER_QUEUE, None),
-            "LocalQueue": (LOCAL_QUEUE, "default"),
-            "MultiKueueCluster": (MULTIKUEUE_CLUSTER, None),
-        }[kind]
-        item = self.get(resource.at(V), name, where) or {}
-        for condition in (item.get("status") or {}).get("conditions") or ():
-            assert condition["type"] == "Active"
-            return f"{condition['status']} {condition['reason']} | {condition['message']}"
-        return None
-
-    def all_say(self, *clusters: str) -> dict[str, str | None]:
-        """The current conditions of the objects in a block of broken-configuration.txt."""
-        words = {
-            "AdmissionCheck": self.says("AdmissionCheck", "acd"),
-            "ClusterQueue": self.says("ClusterQueue", "cqd"),
-            "LocalQueue": self.says("LocalQueue", "lqd"),
-        }
-        return words | {name: self.says("MultiKueueCluster", name) for name in clusters}
-
-    def expect(self, title: str, *clusters: str) -> None:
-        """Wait until check, queues and `clusters` have the conditions of that block."""
-        block = recorded(BROKEN, title)
-        wanted = ("AdmissionCheck", "ClusterQueue", "LocalQueue", *clusters)
-        self.until(lambda: self.all_say(*clusters), {name: block[name] for name in wanted})
-
-
-Staged = Callable[..., KueueEnvironment]
 
 
 @pytest.fixture
@@ -178,50 +69,49 @@ def staged(a_hub: HubMaker, tmp_path: Path) -> Iterator[Staged]:
         yield start
 
 
-def test_broken_configuration_config_missing(staged: Staged) -> None:
-    staged().expect("MultiKueueConfig mkd missing")
-
-
-def test_broken_configuration_missing_cluster_only(staged: Staged) -> None:
-    stage = staged()
-    stage.apply(config("dx-missing"))
-    stage.expect("config names only a missing MultiKueueCluster")
-
-
-def test_broken_configuration_worker1_and_a_missing_cluster(staged: Staged) -> None:
-    stage = staged()
-    stage.apply(secret("worker1", kubeconfig()), cluster("worker1"), config("worker1", "dx-missing"))
-    stage.expect("worker1 + a missing MultiKueueCluster")
-
-
-def test_broken_configuration_secret_does_not_exist(staged: Staged) -> None:
-    stage = staged()
-    stage.apply(cluster("dx-nosecret", "nosuch-secret"), config("dx-nosecret"))
-    stage.expect("cluster whose secret does not exist", "dx-nosecret")
-
-
-@pytest.mark.parametrize(
-    ("title", "content"),
-    [
-        pytest.param("secret without key 'kubeconfig'", secret("dx-nokey", "x", key="other"), id="no key"),
-        pytest.param("kubeconfig is garbage", secret("dx-garbage", "garbage"), id="garbage"),
+BROKEN_CONFIGURATIONS = [
+    pytest.param("MultiKueueConfig mkd missing", [], id="no config"),
+    pytest.param(
+        "config names only a missing MultiKueueCluster", [config("dx-missing")], id="a missing cluster"
+    ),
+    pytest.param(
+        "worker1 + a missing MultiKueueCluster",
+        [secret("worker1", kubeconfig()), cluster("worker1"), config("worker1", "dx-missing")],
+        id="worker1 and a missing cluster",
+    ),
+    pytest.param(
+        "cluster whose secret does not exist",
+        [cluster("dx-nosecret", "nosuch-secret"), config("dx-nosecret")],
+        id="no Secret",
+    ),
+    *(
         pytest.param(
-            "kubeconfig with insecure-skip-tls-verify",
-            secret("dx-insecure", kubeconfig(cluster={"insecure-skip-tls-verify": True})),
-            id="insecure",
-        ),
-        pytest.param(
-            "kubeconfig with tokenFile",
-            secret("dx-tokfile", kubeconfig(user={"tokenFile": "/t"})),
-            id="token file",
-        ),
-    ],
-)
-def test_broken_configuration_bad_secret(staged: Staged, title: str, content: Object) -> None:
+            title, [item, cluster(item["metadata"]["name"]), config(item["metadata"]["name"])], id=name
+        )
+        for name, title, item in (
+            ("no key", "secret without key 'kubeconfig'", secret("dx-nokey", "x", key="other")),
+            ("garbage", "kubeconfig is garbage", secret("dx-garbage", "garbage")),
+            (
+                "insecure",
+                "kubeconfig with insecure-skip-tls-verify",
+                secret("dx-insecure", kubeconfig(cluster={"insecure-skip-tls-verify": True})),
+            ),
+            (
+                "token file",
+                "kubeconfig with tokenFile",
+                secret("dx-tokfile", kubeconfig(user={"tokenFile": "/t"})),
+            ),
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("title", "objects"), BROKEN_CONFIGURATIONS)
+def test_broken_configuration(staged: Staged, title: str, objects: list[Object]) -> None:
     stage = staged()
-    name = content["metadata"]["name"]
-    stage.apply(content, cluster(name), config(name))
-    stage.expect(title, name)
+    stage.apply(*objects)
+    clusters = [item["metadata"]["name"] for item in objects if item["kind"] == "MultiKueueCluster"]
+    stage.expect(title, *(name for name in clusters if name.startswith("dx-")))
 
 
 def test_broken_configuration_after_repair(staged: Staged) -> None:
@@ -488,94 +378,3 @@ def test_the_transition_time_changes_only_with_the_status(staged: Staged) -> Non
     stage.apply(secret("nosuch", kubeconfig()))
     stage.until(lambda: condition()["reason"], "Active")
     assert condition()["lastTransitionTime"] > "2026-01-01T00:00:00Z"
-
-
-# Faults and API versions.
-
-
-def crds(*versions: str) -> list[Object]:
-    """The CRDs of shared/crds; Kueue's with `versions` only, the last one stored."""
-    found = []
-    for file in sorted((shared_dir() / "crds").glob("*.yaml")):
-        item = yaml.load(file.read_text(), Loader=yaml.CSafeLoader)
-        if item["spec"]["group"] == "kueue.x-k8s.io":
-            kept = [version for version in item["spec"]["versions"] if version["name"] in versions]
-            item["spec"]["versions"] = [one | {"storage": one["name"] == versions[-1]} for one in kept]
-        found.append(item)
-    return found
-
-
-def old(item: Object) -> Object:
-    return item | {"apiVersion": "kueue.x-k8s.io/v1beta1"}
-
-
-def test_a_hub_that_serves_only_v1beta1(a_hub: HubMaker, tmp_path: Path) -> None:
-    with a_hub(crds=crds("v1beta1")) as hub:
-        hub.write_kubeconfig(tmp_path / "kubeconfig")
-        with StandIns(tmp_path / "kubeconfig", [MultiKueue]), Admin(Login(tmp_path / "kubeconfig")) as admin:
-            old_queue = queue()
-            old_queue["spec"] |= {"admissionChecks": ["acd"]}
-            del old_queue["spec"]["admissionChecksStrategy"]
-            by_secret = cluster("w")
-            by_secret["spec"] = by_secret["spec"]["clusterSource"]
-            admin.apply(namespace("kueue-system"), secret("w", kubeconfig()))
-            admin.apply(
-                *map(
-                    old,
-                    (kueue_object("ResourceFlavor", "default"), check(), old_queue, by_secret, config("w")),
-                )
-            )
-
-            def reasons() -> list[Any]:
-                kinds = ((MULTIKUEUE_CLUSTER, "w"), (ADMISSION_CHECK, "acd"), (CLUSTER_QUEUE, "cqd"))
-                found = [admin.get(kind.at("v1beta1"), name) or {} for kind, name in kinds]
-                return [(item.get("status") or {}).get("conditions", [{}])[0].get("reason") for item in found]
-
-            admin.until(reasons, ["Active", "Active", "Ready"])
-
-
-def test_crds_installed_later_are_discovered(a_hub: HubMaker, tmp_path: Path) -> None:
-    with a_hub(crds=[]) as hub:
-        hub.write_kubeconfig(tmp_path / "kubeconfig")
-        stand_ins = StandIns(tmp_path / "kubeconfig", [MultiKueue])
-        stand_ins.start(timeout=0.2)
-        try:
-            assert not stand_ins.wait_synced(0)
-            with Admin(Login(tmp_path / "kubeconfig")) as admin:
-                admin.apply(namespace("kueue-system"), *crds("v1beta1", "v1beta2"))
-                assert stand_ins.wait_synced(10)
-                admin.apply(secret("w", kubeconfig()), cluster("w"))
-
-                def reasons() -> Any:
-                    item = admin.get(MULTIKUEUE_CLUSTER.at(V), "w") or {}
-                    return [
-                        condition["reason"] for condition in (item.get("status") or {}).get("conditions", ())
-                    ]
-
-                admin.until(reasons, ["Active"])
-        finally:
-            stand_ins.stop()
-
-
-@pytest.mark.parametrize("how", ["close", "garbage", "error-410", "error-500", "outage", "forgotten"])
-def test_changes_during_an_outage_are_noticed(a_hub: HubMaker, tmp_path: Path, how: Any) -> None:
-    with a_hub() as hub:
-        hub.write_kubeconfig(tmp_path / "kubeconfig")
-        with StandIns(tmp_path / "kubeconfig", [MultiKueue]), Admin(Login(tmp_path / "kubeconfig")) as admin:
-            admin.apply(namespace("kueue-system"), secret("w", kubeconfig()), cluster("w"), cluster("v"))
-
-            def reasons() -> Any:
-                item = admin.get(MULTIKUEUE_CLUSTER.at(V), "w") or {}
-                return [condition["reason"] for condition in (item.get("status") or {}).get("conditions", ())]
-
-            admin.until(reasons, ["Active"])
-            if how == "outage":
-                with hub.outage():
-                    admin.pause(0.1)
-            elif how == "forgotten":
-                hub.forget_history()
-                hub.drop_watches()
-            else:
-                hub.drop_watches(how)
-            admin.delete(SECRET.at("v1"), "w", "kueue-system")
-            admin.until(reasons, ["BadKubeConfig"])

@@ -1,0 +1,370 @@
+"""
+MultiKueue on the hub evicts: a cluster leaves the list, its worker is lost, another check says Retry.
+
+The recordings are in shared/kueue (seconds of the trace behind the name); behaviour that they do not
+show is marked "by its code" (Kueue at the commit of the recordings).
+"""
+
+from dataclasses import replace
+
+import pytest
+
+from placement_lab.standins.multikueue import (
+    CreateCopy,
+    CreateJob,
+    DeactivateCopy,
+    DeleteCopy,
+    DeleteJob,
+    KueueSettings,
+    Operation,
+    ReconcileResult,
+    RemoteWorker,
+    SetActive,
+    SuspendJob,
+    WorkloadInputs,
+    WriteJobStatus,
+    WriteStatus,
+    decide,
+    hub_job,
+    reconcile_copy,
+    refusal,
+)
+from placement_lab.standins.multikueue.objects import (
+    check_of,
+    condition,
+    condition_field,
+    format_time,
+    is_condition_true,
+    set_condition,
+)
+from tests.placement_lab.standins.workload_inputs import (
+    ADMITTED,
+    ALL,
+    EXTERNAL,
+    MK,
+    NOW,
+    RUNS,
+    UNLISTED,
+    WAITS,
+    inputs_of,
+    job,
+    placed,
+    reconcile,
+    steps,
+    with_retry,
+    worker_with,
+    workload,
+    written,
+)
+
+# A cluster that leaves
+
+
+def test_unlisting_a_running_cluster_retries_at_once() -> None:
+    """cluster-unlisted-while-running.log 9.82; workerLostTimeout plays no part."""
+    at = inputs_of(placed(), {"worker2": RUNS}, listed=("worker1", "worker3"))
+    after = written(reconcile(MK, at))
+    assert check_of(after, MK) == {
+        "name": MK,
+        "state": "Retry",
+        "message": UNLISTED,
+        "lastTransitionTime": format_time(NOW),
+    }
+
+
+def test_retry_evicts_and_resets_cluster_and_checks() -> None:
+    """cluster-unlisted-while-running.log 9.84; second-check-unanswered-then-ready.log 241.11."""
+    running = placed()
+    running["status"]["admissionChecks"] = [
+        {"name": MK, "state": "Retry", "message": UNLISTED},
+        {"name": "placement", "state": "Ready", "message": "ok"},
+    ]
+    after = written(reconcile("workload", inputs_of(running)))
+    message = f'Evicted due to AdmissionCheck in Retry state: "multikueue" ({UNLISTED})'
+    assert condition_field(after, "Evicted") == message
+    assert condition_field(after, "Evicted", "reason") == "AdmissionCheck"
+    assert "clusterName" not in after["status"]
+    reset = "Reset to Pending after eviction. Previously:"
+    at = {"state": "Pending", "lastTransitionTime": format_time(NOW)}
+    assert after["status"]["admissionChecks"] == [
+        {"name": MK, "message": f"{reset} Retry", "retryCount": 1} | at,
+        {"name": "placement", "message": f"{reset} Ready"} | at,
+    ]
+    assert is_condition_true(after, "Admitted"), "until the quota is given back (13.01)"
+
+
+def test_an_evicted_workload_with_quota_is_nominated_elsewhere_at_once() -> None:
+    """cluster-unlisted-while-running.log 9.85."""
+    evicted = workload(true=("QuotaReserved", "Admitted", "Evicted"))
+    decision = reconcile(MK, inputs_of(evicted, {"worker2": RUNS}, listed=("worker1",)))
+    assert steps(decision) == ["WriteStatus", "CreateCopy worker1"]
+    assert written(decision)["status"]["nominatedClusterNames"] == ["worker1"]
+
+
+def test_quota_stays_while_the_hubs_job_counts_active_pods() -> None:
+    """cluster-unlisted-while-running.log 9.85 (suspended), 13.01 (quota gone, once 12.97 copied active 0)."""
+    evicted = workload(true=("QuotaReserved", "Admitted", "Evicted"))
+    busy = reconcile("job", inputs_of(evicted, job=job(suspend=False, active=1)))
+    assert busy.operations == (SuspendJob(True),)
+    after = written(reconcile("job", inputs_of(evicted)))
+    assert condition_field(after, "QuotaReserved", "reason") == "PendingEvaluation"
+    assert condition_field(after, "Admitted", "reason") == "NoReservation"
+    assert (condition(after, "Requeued") or {})["status"] == "False"
+    assert "admission" not in after["status"]
+
+
+def test_a_copy_admitted_while_the_hub_evicts_is_deactivated() -> None:
+    """cluster-unlisted-while-running.log 10.90."""
+    evicted = workload(true=("QuotaReserved", "Admitted", "Evicted"), nominated=["worker1"])
+    decision = reconcile(MK, inputs_of(evicted, {"worker1": ADMITTED}, listed=("worker1",)))
+    (operation,) = decision.operations
+    assert isinstance(operation, DeactivateCopy)
+    assert (
+        condition_field({"status": operation.status}, "DeactivationTarget")
+        == "Evicted on manager: why Evicted"
+    )
+
+
+def test_an_evicted_jobs_status_is_copied_so_that_the_hubs_job_stops() -> None:
+    """cluster-unlisted-while-running.log 11.93, 12.97."""
+    evicted = workload(true=("QuotaReserved", "Admitted", "Evicted"), nominated=["worker1"])
+    busy = job(suspend=True, active=1)
+    first = reconcile(
+        MK, inputs_of(evicted, {"worker1": worker_with("Evicted")}, listed=("worker1",), job=busy)
+    )
+    assert steps(first) == ["CreateJob worker1"]
+    stopped = worker_with("Evicted", with_job=True, suspend=True)
+    then = reconcile(MK, inputs_of(evicted, {"worker1": stopped}, listed=("worker1",), job=busy))
+    assert then.operations == (WriteJobStatus({"active": 0}),)
+
+
+def test_the_hubs_job_is_suspended_before_it_loses_its_start_time() -> None:
+    """An API server refuses the worker's status as long as the hub's Job is not suspended."""
+    evicted = workload(true=("QuotaReserved", "Admitted", "Evicted"), nominated=["worker1"])
+    stopped = {"worker1": worker_with("Evicted", with_job=True, suspend=True)}
+    started = {"startTime": format_time(NOW - 60)}
+    runs, suspended = job(suspend=False, active=1), job(active=1)
+    for hubs_job in (runs, suspended):
+        hubs_job["status"] |= started
+    at = inputs_of(evicted, stopped, listed=("worker1",))
+    assert decide(replace(at, job=runs)).operations == (SuspendJob(True),)
+    assert decide(replace(at, job=suspended)).operations == (WriteJobStatus({"active": 0}),)
+
+
+def test_a_status_is_copied_once_though_an_api_server_leaves_out_zeros() -> None:
+    evicted = workload(true=("QuotaReserved", "Admitted", "Evicted"), nominated=["worker1"])
+    stopped = {"worker1": worker_with("Evicted", with_job=True, suspend=True)}
+    assert reconcile(MK, inputs_of(evicted, stopped, listed=("worker1",), job=job())).operations == ()
+
+
+def test_a_job_has_limits_so_that_an_api_server_accepts_its_gpus() -> None:
+    gpus = {"nvidia.com/gpu": "4"}
+    [container] = hub_job("b1", "default", "user-queue", gpus)["spec"]["template"]["spec"]["containers"]
+    assert container["resources"] == {"requests": gpus, "limits": gpus}
+
+
+def test_without_quota_on_the_hub_all_reachable_copies_are_deleted() -> None:
+    """cluster-unlisted-while-running.log 13.02, 13.04: on worker1; on worker2, not listed, it runs on."""
+    at = inputs_of(
+        workload(true=("Evicted",)),
+        {"worker1": worker_with("Evicted", with_job=True), "worker2": RUNS},
+        listed=("worker1",),
+    )
+    assert reconcile(MK, at).operations == (DeleteJob("worker1"), DeleteCopy("worker1"))
+
+
+def test_the_backoff_ends_and_quota_is_reserved_again() -> None:
+    """cluster-unlisted-while-running.log 13.06, 13.11."""
+    evicted = workload(true=("Evicted",))
+    set_condition(evicted, "Requeued", False, "AdmissionCheck", "", NOW)
+    requeued = written(reconcile("workload", inputs_of(evicted)))
+    assert condition_field(requeued, "Requeued", "reason") == "BackoffFinished"
+    assert reconcile("scheduler", inputs_of(evicted)) == ReconcileResult(), "not before that"
+    reserved = written(reconcile("scheduler", inputs_of(requeued)))
+    assert condition(reserved, "Evicted") == {
+        "type": "Evicted",
+        "status": "False",
+        "reason": "QuotaReserved",
+        "message": "Previously: why Evicted",
+        "lastTransitionTime": format_time(NOW),
+        "observedGeneration": 1,
+    }
+
+
+def test_after_listing_again_the_older_copy_wins_and_the_status_is_wrong() -> None:
+    """cluster-unlisted-variants.log 19.74 to 94.91: worker1's go, clusterName stays worker1."""
+    older = worker_with("QuotaReserved", "Admitted", since=NOW - 90, with_job=True)
+    running = job(suspend=False)
+    at = inputs_of(placed("worker1"), {"worker1": RUNS, "worker2": older}, job=running)
+    decision = reconcile(MK, at)
+    assert steps(decision) == ["DeleteJob worker1", "DeleteCopy worker1", "WriteJobStatus"]
+
+
+def test_a_waiting_copy_on_an_unlisted_cluster_stays_and_is_admitted_later() -> None:
+    """nominated-cluster-unlisted-incremental.log; DESIGN.md: it "stays behind and later reserved quota"."""
+    at = inputs_of(
+        workload(nominated=["worker3"]), {"worker3": WAITS}, listed=("worker1",), settings=EXTERNAL
+    )
+    assert reconcile(MK, at).operations == ()
+    admitted = reconcile_copy(WAITS.copy, None, queue="cluster-queue", room=True, now=NOW)
+    assert is_condition_true(written(admitted), "Admitted")
+
+
+def test_a_deleted_config_stops_everything() -> None:
+    """config-deleted.log 5.20 to 56.84: nothing evicted, no status copied, nothing taken off."""
+    for of in (placed(), workload(true=("Evicted",)), workload(nominated=ALL)):
+        assert reconcile(MK, inputs_of(of, {"worker2": RUNS}, listed=None)) == ReconcileResult()
+
+
+# A worker that is lost
+
+
+@pytest.mark.parametrize(
+    ("lost", "expected"),
+    [pytest.param(29.0, None, id="not yet"), pytest.param(30.5, "Admitting remote lost", id="too long")],
+)
+def test_a_lost_worker_is_retried_elsewhere_after_the_timeout(lost: float, expected: str | None) -> None:
+    """worker-lost-and-back.log 9.33 to 38.31, workerLostTimeout 30 s."""
+    gone = RemoteWorker(connected=False, lost_since=NOW - lost)
+    decision = reconcile(
+        MK, inputs_of(placed(), {"worker2": gone}, settings=KueueSettings(worker_lost_seconds=30))
+    )
+    if expected is None:
+        assert decision == ReconcileResult(requeue_after=1.0)
+    else:
+        message = (check_of(written(decision), MK) or {})["message"]
+        assert message == f'{expected}, Previously: "Ready"'
+
+
+def test_a_listed_cluster_without_an_object_never_times_out() -> None:
+    """DESIGN.md, by its code."""
+    at = inputs_of(placed())
+    without = {name: worker for name, worker in at.workers.items() if name != "worker2"}
+    assert reconcile(MK, replace(at, workers=without)) == ReconcileResult(requeue_after=900.0)
+
+
+def test_after_reconnecting_the_old_copy_wins() -> None:
+    """worker-lost-and-back.log 85.40."""
+    old = worker_with("QuotaReserved", "Admitted", since=NOW - 60, with_job=True)
+    at = inputs_of(placed("worker1"), {"worker1": RUNS, "worker2": old}, job=job(suspend=False))
+    assert steps(reconcile(MK, at))[:2] == ["DeleteJob worker1", "DeleteCopy worker1"]
+
+
+# Our check
+
+
+def test_pending_on_an_admitted_workload_is_ignored() -> None:
+    """second-check-unanswered-then-ready.log 230.54."""
+    running = placed()
+    running["status"]["admissionChecks"].append({"name": "placement", "state": "Pending", "message": ""})
+    at = inputs_of(running, {"worker2": RUNS}, job=job(suspend=False, active=1))
+    assert decide(at).operations == ()
+
+
+def test_retry_with_a_delay_takes_effect_after_it() -> None:
+    """second-check-unanswered-then-ready.log 236.85, 236.88, 241.11."""
+    at = inputs_of(with_retry(5))
+    waits = written(reconcile("workload", at))
+    assert waits["status"]["requeueState"] == {"requeueAt": format_time(NOW + 5)}
+    assert reconcile("workload", replace(at, workload=waits)) == ReconcileResult(requeue_after=5.0)
+    later = replace(at, workload=waits, now=NOW + 5)
+    assert is_condition_true(written(reconcile("workload", later)), "Evicted")
+
+
+def test_the_delay_is_removed_before_requeueing() -> None:
+    """second-check-unanswered-then-ready.log 241.20, 241.22."""
+    evicted = workload(true=("Evicted",))
+    evicted["status"]["requeueState"] = {"requeueAt": format_time(NOW - 1)}
+    assert "requeueState" not in written(reconcile("workload", inputs_of(evicted)))["status"]
+
+
+def test_rejected_deactivates() -> None:
+    """second-check-unanswered-then-ready.log 262.20 to 262.23."""
+    running = placed()
+    entry = {"name": "placement", "state": "Rejected", "message": "no cluster matches"}
+    running["status"]["admissionChecks"].append(entry)
+    target = written(reconcile("workload", inputs_of(running)))
+    why = 'AdmissionCheck in Rejected state: "placement" (no cluster matches)'
+    assert condition_field(target, "DeactivationTarget") == why
+    assert reconcile("workload", inputs_of(target)).operations == (SetActive(False),)
+    inactive = target | {"spec": target["spec"] | {"active": False}}
+    evicted = written(reconcile("workload", inputs_of(inactive)))
+    assert condition_field(evicted, "Evicted") == f"The workload is deactivated due to {why}"
+    assert condition_field(evicted, "Evicted", "reason") == "DeactivatedDueToAdmissionCheck"
+    assert condition(evicted, "DeactivationTarget") is None
+
+
+# The gate
+
+
+def test_retry_on_a_waiting_workload_deletes_its_copies() -> None:
+    """gate.txt: all copies gone after 0.23 s, checks Pending, nothing nominated while ours is."""
+    checks = {MK: "Pending", "placement": "Retry"}
+    at = inputs_of(workload(checks, nominated=ALL), dict.fromkeys(ALL, WAITS))
+    done = _until_nothing_is_left(at)
+    assert {"DeleteCopy worker1", "DeleteCopy worker2", "DeleteCopy worker3"} < set(done)
+    assert done[-1] == "WriteStatus", "quota again"
+    assert not [step for step in done[done.index("DeleteCopy worker1") :] if step.startswith("Create")]
+
+
+def test_retry_deletes_a_copy_that_was_just_admitted() -> None:
+    """gate.txt: 0.05 s and 0.2 s after the admission, clusterName still empty."""
+    checks = {MK: "Pending", "placement": "Retry"}
+    at = inputs_of(workload(checks, nominated=ALL), {"worker1": WAITS, "worker2": ADMITTED})
+    assert "DeleteCopy worker2" in _until_nothing_is_left(at)
+
+
+def test_copies_stay_if_multikueue_is_busy_until_quota_is_reserved() -> None:
+    """gate.txt, second series: Retry 0.7 s after the admission, worker2's copy ran on."""
+    checks = {MK: "Pending", "placement": "Retry"}
+    at = inputs_of(workload(checks, nominated=ALL), {"worker2": RUNS})
+    done = _until_nothing_is_left(at, busy=True)
+    assert done == ["WriteStatus"] * 4, "evicted, quota given back, requeued, quota again"
+
+
+UNRECORDED = workload({MK: "Pending", "placement": "Ready"})
+
+
+def test_an_old_running_copy_is_not_recorded_without_a_nomination() -> None:
+    """By its code: Kueue tries to record it before any nomination, and is refused (DESIGN.md hopes not)."""
+    decision = reconcile(MK, inputs_of(UNRECORDED, {"worker2": RUNS}))
+    assert steps(decision) == ["WriteStatus"]
+    assert refusal(UNRECORDED, written(decision)) is not None
+
+
+def test_an_old_running_copy_is_recorded_after_a_nomination() -> None:
+    """external-dispatcher.txt, heal; DESIGN.md, the gate, 3."""
+    hopeful = KueueSettings(nominates_admitted=True)
+    first = written(reconcile(MK, inputs_of(UNRECORDED, {"worker2": RUNS}, settings=hopeful)))
+    assert first["status"]["nominatedClusterNames"] == list(ALL)
+    assert refusal(UNRECORDED, first) is None
+    then = written(reconcile(MK, inputs_of(first, {"worker2": RUNS}, settings=hopeful)))
+    assert then["status"]["clusterName"] == "worker2"
+
+
+def _until_nothing_is_left(at: WorkloadInputs, *, busy: bool = False) -> list[str]:
+    """Carry out the hub's operations until none is left; return them."""
+    done: list[str] = []
+    for _ in range(20):
+        decision = decide(at, busy=busy)
+        if not decision.operations:
+            return done
+        done += steps(decision)
+        for operation in decision.operations:
+            at = _carried_out(at, operation)
+    raise AssertionError(done)
+
+
+def _carried_out(at: WorkloadInputs, operation: Operation) -> WorkloadInputs:
+    match operation:
+        case WriteStatus(status):
+            return replace(at, workload=at.workload | {"status": status})
+        case DeleteCopy(cluster):
+            return replace(at, workers={**at.workers, cluster: replace(at.workers[cluster], copy=None)})
+        case DeactivateCopy(cluster, status):
+            found = at.workers[cluster]
+            evicted = (found.copy or {}) | {"status": status}
+            return replace(at, workers={**at.workers, cluster: replace(found, copy=evicted)})
+        case CreateCopy() | DeleteJob() | CreateJob():
+            return at
+    raise AssertionError(operation)
