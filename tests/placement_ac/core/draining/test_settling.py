@@ -7,25 +7,16 @@ from typing import Any
 import pytest
 
 from placement_ac.core.draining.state import DrainState
-from placement_ac.core.inputs.state import Ages, PlacementPolicy, Since, SinceKind, WorkerCopies
+from placement_ac.core.inputs.state import Ages, PlacementPolicy, Since, SinceKind, Snapshot
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.targets import select_targets
 from tests.support.builders import (
-    check,
-    decision,
-    managed_clusters,
-    multikueue_check,
-    our_objects,
-    placement,
     running,
-    secrets,
-    snapshot,
     workload,
-    world,
 )
+from tests.support.decided import NO_COPIES, decided_inputs
 
 POLICY = PlacementPolicy(retention=0.0, loss_grace=0.0, settle=30.0, waiting_grace=60.0)
-NOBODY = WorkerCopies({}, age=0.5)
 BEFORE, NOW_SELECTED = Since(SinceKind.SELECTION, "p-a"), Since(SinceKind.SELECTION, "p-b")
 FLAPPED, FLAPPING = Since(SinceKind.FLAPPING, "p-a"), Since(SinceKind.FLAPPING, "p-b")
 DESELECTED = Since(SinceKind.DESELECTED, "a")
@@ -35,13 +26,12 @@ GENERATION = {Since(SinceKind.PLACEMENT_GENERATION, "kueue-system/Placement/p/1"
 
 def seen_with(
     *jobs: Any, ages: Ages | None = None, policy: PlacementPolicy = POLICY, selected: str = "b"
-) -> Any:
-    hub = [check(), multikueue_check(), placement(), decision(*selected), *secrets("a", "b")]
-    objects = [*hub, *our_objects("a", "b", owners=["check", "mk"]), *managed_clusters("a", "b"), *jobs]
-    return snapshot(world(objects, policy=policy), ages=GENERATION | dict(ages or {}), **{"p-a": NOBODY})
+) -> Snapshot:
+    lasting = GENERATION | dict(ages or {})
+    return decided_inputs(selected, *jobs, listed="ab", ages=lasting, copies=NO_COPIES, policy=policy)
 
 
-def state_of_a(seen: Any) -> DrainState:
+def state_of_a(seen: Snapshot) -> DrainState:
     (step,) = select_targets(seen).drain.steps
     return step.state
 

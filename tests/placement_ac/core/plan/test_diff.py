@@ -17,6 +17,7 @@ from tests.support.builders import (
     check,
     condition,
     decision,
+    inputs,
     kubeconfig_spec,
     labels_of,
     managed,
@@ -28,10 +29,8 @@ from tests.support.builders import (
     placement,
     references,
     secrets,
-    snapshot,
     undecided,
     workload,
-    world,
     write_names,
 )
 
@@ -271,7 +270,7 @@ def test_what_is_ours_is_put_back_and_nothing_else(edit: Any, writes: list[str])
 def test_what_is_put_back_is_applied_to_the_object_that_was_seen() -> None:
     objects = copy.deepcopy(at_rest("a"))
     the(objects, CONFIG, "p")["spec"] = {"clusters": ["x"]}
-    seen = snapshot(world(*objects))
+    seen = inputs(*objects)
     wanted = body(CONFIG, "p", labels_of("p"), {"clusters": ["p-a"]})
     wanted["metadata"] |= {"uid": "MultiKueueConfig/p", "resourceVersion": "1"}
     assert diff(seen, plan(seen)) == ((Apply(MULTIKUEUE_CONFIG, wanted, seen.objects.config),),)
@@ -337,7 +336,7 @@ def test_conditions_always_carry_the_observed_generation() -> None:
 
 
 def test_conditions_can_be_written_alone() -> None:
-    seen = snapshot(world(check(), placement()))
+    seen = inputs(check(), placement())
     (action,) = conditions(seen, {"check": Verdict("False", "ApplyFailed", "no")})
     assert (action.kind, action.name) == (ADMISSION_CHECK, "check")
     assert conditions(seen, {}) == ()

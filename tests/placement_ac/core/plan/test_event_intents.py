@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any, Final
 
 import pytest
 
 from placement_ac.core.api import decode, objects
-from placement_ac.core.api.constants import ANNOTATION_DRAINING, EVENTS, IMMEDIATE, UNUSABLE_SECONDS
+from placement_ac.core.api.constants import EVENTS, IMMEDIATE, UNUSABLE_SECONDS
 from placement_ac.core.api.list_change import ClusterChange, ListChange
 from placement_ac.core.inputs.state import EventIntent, PlacementPolicy, Plan, Since, SinceKind
 from placement_ac.core.plan.event_intents import (
@@ -17,18 +18,15 @@ from placement_ac.core.plan.event_intents import (
     postable_events,
 )
 from tests.support.builders import (
-    check,
-    decision,
+    NOW,
     managed_clusters,
-    multikueue_check,
-    our_objects,
-    placement,
     planned,
     posts,
     running,
-    secrets,
+    the,
     workload,
 )
+from tests.support.decided import decided
 
 BY: Final = "by Placement kueue-system/p"
 SINCE: Final = "2026-08-01T11:00:00Z"
@@ -55,19 +53,20 @@ class Hub:
     policy: PlacementPolicy = field(default_factory=lambda: PlacementPolicy(retention=0.0, loss_grace=0.0))
 
     def planned(self, ages: Mapping[Since, float] | None = None) -> Plan:
-        names = [one if isinstance(one, str) else one[0] for one in self.selected]
-        objects = our_objects(*self.listed, owners=["check", "mk"]) if self.listed else []
-        if self.draining:
-            expected_events = ",".join(f"p-{name}={SINCE}" for name in self.draining)
-            objects[0]["metadata"]["annotations"] = {ANNOTATION_DRAINING: expected_events}
+        names = [entry if isinstance(entry, str) else entry[0] for entry in self.selected]
+        hub = decided(
+            self.selected,
+            self.listed,
+            credentials=sorted({*names, *self.listed} - set(self.without)),
+            fleet=self.fleet or None,
+            draining=dict.fromkeys(self.draining, NOW - timedelta(hours=1)),
+        )
         if self.by_hand is not None:
-            objects[0] |= {"spec": {"clusters": [f"p-{name}" for name in self.by_hand]}}
-            other, ours = objects[0]["metadata"]["managedFields"]
+            config = the(hub, "MultiKueueConfig")
+            config["spec"] = {"clusters": [f"p-{name}" for name in self.by_hand]}
+            other, ours = config["metadata"]["managedFields"]
             other["fieldsV1"] = {"f:spec": ours["fieldsV1"].pop("f:spec")}
-        usable = secrets(*sorted({*names, *self.listed} - set(self.without)))
-        fleet = self.fleet or managed_clusters(*names, *self.listed)
-        hub = (check(), multikueue_check(), placement(), decision(*self.selected), usable, objects, fleet)
-        return planned(*hub, *self.jobs, policy=self.policy, ages=ages)
+        return planned(hub, *self.jobs, policy=self.policy, ages=ages)
 
 
 def on_checks(answer: Plan) -> list[tuple[str, str]]:
