@@ -1,23 +1,13 @@
 """Fixtures of the tests that reconcile one key at a time."""
 
 from asyncio import Runner
-from pathlib import Path
 
 import pytest
 
 from placement_ac.core.inputs.kinds import WATCHED_KINDS
 from placement_ac.kube.client import Client
-from placement_ac.kube.login import Login
-from placement_lab.hub import Hub
-from tests.support.async_tests import Enter
 from tests.support.driver import Driver
 from tests.support.reconciling import Rig
-
-
-@pytest.fixture
-def client(hub: Hub, tmp_path: Path, enter: Enter[Client]) -> Client:
-    hub.write_kubeconfig(tmp_path / "kubeconfig")
-    return enter(Client(Login(tmp_path / "kubeconfig")))
 
 
 @pytest.fixture

@@ -223,15 +223,11 @@ async def in_a_library() -> None:
 
 
 @pytest.mark.parametrize("where", [in_a_queue, in_a_part_of_the_session, in_a_library])
-def test_an_unexpected_error_is_logged_by_its_type_and_place_alone(
+async def test_an_unexpected_error_is_logged_by_its_type_and_place_alone(
     capsys: pytest.CaptureFixture[str], where: Callable[[], Awaitable[None]]
 ) -> None:
     logs.configure("json", "debug")
-
-    async def run() -> None:
-        await where()
-
-    asyncio.run(run())
+    await where()
     logged = capsys.readouterr().err
     line = fail.__code__.co_firstlineno + 1
     assert json.loads(logged)["error"].startswith("KeyError /")
