@@ -96,7 +96,7 @@ def test_all_goes_once_and_the_conditions_stay(hub: Hub, left: Driver, clean: Cl
     assert (again.exit_code, again.output, writes(hub, since)) == (0, "nothing to delete\n", [])
 
 
-def test_what_is_somebody_elses_stays(left: Driver, clean: Clean) -> None:
+def test_objects_of_other_owners_stay(left: Driver, clean: Clean) -> None:
     given_away = LABELS | {"annotations": {"placement-ac.open-cluster-management.io/adopt": "false"}}
     left.config("theirs", "theirs-a", labels={"app.kubernetes.io/managed-by": "helm"})
     left.cluster("theirs-a")
@@ -314,7 +314,7 @@ def test_a_recreated_object_stays(hub: Hub, left: Driver, clean: Clean) -> None:
     assert all("uid" in str(body) for body in uids)
 
 
-def test_what_is_gone_meanwhile_or_held_by_a_finalizer_is_no_failure(
+def test_an_object_that_is_gone_or_held_by_a_finalizer_is_no_failure(
     hub: Hub, left: Driver, clean: Clean
 ) -> None:
     hub.faults.add("DELETE", "multikueueclusters/p-b", status=404)

@@ -662,7 +662,7 @@ def test_a_managed_cluster_touches_the_placements_that_prepare_it() -> None:
     assert world(*objects).put(MANAGED_CLUSTER, joined) == set()
 
 
-def test_what_is_prepared_no_more_is_removed_at_once() -> None:
+def test_a_change_that_ends_a_preparation_touches_the_keys_of_shared_clusters() -> None:
     """The key of its own name removes a shared MultiKueueCluster that nobody needs."""
     label = {"cluster.open-cluster-management.io/clusterset": "spoke"}
     hub = replace(SHARED, prepare_sets=True)

@@ -118,7 +118,7 @@ def _may(worker: Driver, group: str, resource: str, subresource: str, verb: str)
     return bool(worker.ask("POST", path, body)["status"]["allowed"])
 
 
-def test_what_is_made_is_labelled_and_owned_by_the_checks_that_use_it(selected: Stage) -> None:
+def test_provisioned_objects_are_labelled_and_owned_by_the_checks_that_use_them(selected: Stage) -> None:
     uids = {
         selected.admin.ask("GET", selected.admin.kueue("admissionchecks", n))["metadata"]["uid"]
         for n in ("p", "mk")
@@ -227,7 +227,7 @@ def test_a_revoked_token_is_replaced(selected: Stage) -> None:
 
 
 @pytest.mark.parametrize("what", ["account", "permission", "reported", "secret"])
-def test_what_is_deleted_by_hand_comes_again(selected: Stage, what: str) -> None:
+def test_provisioned_objects_that_are_deleted_by_hand_come_again(selected: Stage, what: str) -> None:
     paths = {
         "account": f"{ACCOUNTS}/namespaces/a/managedserviceaccounts/placement-ac",
         "permission": f"{PERMISSIONS}/namespaces/a/clusterpermissions/placement-ac",
@@ -242,7 +242,7 @@ def test_what_is_deleted_by_hand_comes_again(selected: Stage, what: str) -> None
     selected.until_connected("a", "b")
 
 
-def test_what_is_changed_by_hand_is_put_back(selected: Stage) -> None:
+def test_provisioned_objects_that_are_changed_by_hand_are_put_back(selected: Stage) -> None:
     path = f"{CORE}/namespaces/{NS}/secrets/placement-ac-a"
     selected.admin.ask("PATCH", path, {"data": {"kubeconfig": "e30="}}, "merge")
     selected.until_current("a")

@@ -98,7 +98,7 @@ async def test_a_refused_write_is_reported_once_and_mended_when_it_may_be(
     assert condition_of(p) == ("True", "Active", GENERATED)
 
 
-async def test_what_is_listed_is_put_right_although_the_list_is_refused(
+async def test_a_listed_multikueuecluster_is_repaired_although_the_config_is_refused(
     hub: Hub, p: Driver, rig: Rig
 ) -> None:
     await rig.list()
@@ -202,7 +202,7 @@ async def test_an_object_that_was_replaced_meanwhile_is_not_deleted(p: Driver, r
     assert p.listed("p") == ["by-hand"]
 
 
-async def test_what_has_gone_already_need_not_be_deleted(p: Driver, rig: Rig) -> None:
+async def test_a_delete_of_a_cluster_that_is_gone_is_no_error(p: Driver, rig: Rig) -> None:
     await rig.list()
     await rig.look()
     p.decide("p", "a")
@@ -212,7 +212,7 @@ async def test_what_has_gone_already_need_not_be_deleted(p: Driver, rig: Rig) ->
     assert p.clusters() == ["p-a"]
 
 
-async def test_what_a_finalizer_holds_is_waited_for(p: Driver, rig: Rig) -> None:
+async def test_an_object_that_a_finalizer_holds_is_waited_for(p: Driver, rig: Rig) -> None:
     await rig.list()
     await rig.look()
     patch: dict[str, Any] = {"metadata": {"finalizers": ["example.com/held"]}}
@@ -311,7 +311,7 @@ async def test_a_check_that_has_gone_needs_no_condition(hub: Hub, admin: Driver,
     assert await rig.look() is None
 
 
-async def test_what_others_put_on_an_old_kueues_list_is_taken_off(p: Driver, rig: Rig) -> None:
+async def test_clusters_that_others_list_on_an_old_kueue_are_taken_off(p: Driver, rig: Rig) -> None:
     """There the list is a set in which an apply takes away only what it put in."""
     rig.resources[MULTIKUEUE_CONFIG] = MULTIKUEUE_CONFIG.at("v1beta1")
     await rig.list()
@@ -342,7 +342,7 @@ async def test_an_unexpected_error_is_not_swallowed(p: Driver, rig: Rig) -> None
         pytest.param({"kubeConfig": {"location": "elsewhere"}}, id="another Secret"),
     ],
 )
-async def test_what_others_put_into_our_spec_is_taken_out(
+async def test_fields_that_others_put_into_our_spec_are_taken_out(
     p: Driver, source: dict[str, Any], rig: Rig
 ) -> None:
     await rig.list()

@@ -142,7 +142,9 @@ async def test_a_new_token_writes_the_secret_alone_and_what_others_change_is_put
         ]
 
 
-async def test_what_nobody_needs_goes_the_secret_first(hub: Hub, ocm: Ocm, rig: Rig) -> None:
+async def test_credentials_that_nobody_needs_are_deleted_the_secret_first(
+    hub: Hub, ocm: Ocm, rig: Rig
+) -> None:
     await made(rig, ocm)
     ocm.admin.decide("p")
     await rig.list()

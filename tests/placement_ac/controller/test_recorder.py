@@ -76,7 +76,7 @@ def counts(admin: Driver, kind: str = "AdmissionCheck") -> list[tuple[str, int, 
     return [(event["message"], event["count"], event["lastTimestamp"][11:19]) for event in found]
 
 
-async def test_an_event_says_who_tells_what_of_which_object(admin: Driver, rig: Rig) -> None:
+async def test_an_event_has_its_source_reason_and_object(admin: Driver, rig: Rig) -> None:
     await rig.post(ADDED, BACK)
     [on_check], [on_job] = admin.events(), admin.events("Workload")
     metadata = {key: on_check["metadata"][key] for key in ("name", "namespace")}
@@ -113,9 +113,7 @@ async def test_an_event_says_who_tells_what_of_which_object(admin: Driver, rig: 
     assert (on_job["type"], on_job["reason"]) == ("Warning", "SentBack")
 
 
-async def test_what_happens_again_and_again_is_counted_and_posted_now_and_then(
-    hub: Hub, admin: Driver, rig: Rig
-) -> None:
+async def test_a_repeated_event_is_counted_and_posted_now_and_then(hub: Hub, admin: Driver, rig: Rig) -> None:
     rig.count_seconds = 1.0
     rig.restart()
     for second in range(5):
@@ -174,7 +172,7 @@ async def test_an_event_with_other_data_is_another_event(admin: Driver, rig: Rig
     assert found == [(None, 1), ({ANNOTATION: first}, 3), ({ANNOTATION: other}, 1)]
 
 
-async def test_what_lasts_is_counted_once_in_ten_minutes_whoever_says_it(
+async def test_a_lasting_event_is_counted_once_in_ten_minutes_whoever_posts_it(
     hub: Hub, admin: Driver, rig: Rig
 ) -> None:
     await rig.post(HELD)
@@ -253,7 +251,7 @@ async def test_a_hub_that_takes_no_events_is_not_asked_for_ever(
     assert counts(admin) == [("held", 1, "12:00:00")]
 
 
-async def test_what_could_not_be_posted_for_a_while_is_posted_when_it_is_found_again(
+async def test_an_event_that_could_not_be_posted_is_posted_when_it_recurs(
     hub: Hub, admin: Driver, monkeypatch: pytest.MonkeyPatch, rig: Rig
 ) -> None:
     shorten(monkeypatch, PAUSES=(0.01, 0.01))

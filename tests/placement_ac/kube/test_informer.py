@@ -172,7 +172,9 @@ async def test_only_unfinished_workloads_with_checks_are_kept(
         assert rig.lacks("finished", "unchecked", "done")
 
 
-async def test_what_changes_nothing_for_us_touches_no_key(workloads: Workloads, follow: Follow) -> None:
+async def test_a_change_of_fields_that_are_not_read_touches_no_key(
+    workloads: Workloads, follow: Follow
+) -> None:
     workloads.make("a", "p")
     async with follow() as rig:
         await until(lambda: rig.world.has_synced)
@@ -342,7 +344,9 @@ def _watched(hub: Hub) -> bool:
     return any(r.path == PATH and "watch" in r.query for r in hub.journal)
 
 
-async def test_what_vanished_in_a_gap_is_noticed(hub: Hub, workloads: Workloads, follow: Follow) -> None:
+async def test_an_object_that_vanished_in_a_gap_is_noticed(
+    hub: Hub, workloads: Workloads, follow: Follow
+) -> None:
     workloads.make("a", "p")
     workloads.make("b", "p")
     async with follow() as rig:
@@ -459,7 +463,7 @@ async def test_a_watch_raises_nothing_but_api_errors(
         assert type(caught.value) is error
 
 
-async def test_a_watch_tells_objects_of_any_size_and_bookmarks(hub: Hub, tmp_path: Path) -> None:
+async def test_a_watch_yields_objects_of_any_size_and_bookmarks(hub: Hub, tmp_path: Path) -> None:
     hub.write_kubeconfig(tmp_path / "kubeconfig")
     big = {"metadata": {"name": "big", "annotations": {"x": "y" * 300_000}}}
     mark = {"metadata": {"resourceVersion": "7"}}

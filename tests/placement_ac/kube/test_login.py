@@ -356,7 +356,7 @@ async def test_a_list_is_read_page_by_page_and_begun_again_when_a_page_has_expir
     assert set(limits) == {"2"}
 
 
-async def test_what_is_not_served_is_not_found(client: Client) -> None:
+async def test_a_version_or_object_that_is_not_served_is_not_found(client: Client) -> None:
     assert await client.schema(MULTIKUEUE_CONFIG.at("v9")) is None
     assert await client.discover([SECRET]) == {SECRET: SECRET.at("v1")}
     with pytest.raises(NotFound):

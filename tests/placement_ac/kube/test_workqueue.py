@@ -117,7 +117,7 @@ async def test_a_change_is_looked_at_although_a_failure_waits() -> None:
     assert worker.times[turns:] == [8.0]
 
 
-async def test_what_has_failed_is_tried_at_once_when_the_cause_may_be_over() -> None:
+async def test_failed_keys_are_tried_at_once_when_the_cause_may_be_over() -> None:
     """Also what has to wait longer, and only that."""
     worker = Worker(*[Requeue()] * 8, Requeue(60.0), None)
     queue = Workqueue(worker)
@@ -160,7 +160,7 @@ async def test_retry_after_is_kept_whatever_comes(appointment: float | None) -> 
     assert [when for key, when in worker.turns if key == "a"] == [0.0, 60.0]
 
 
-async def test_what_came_during_a_failure_with_retry_after_waits_as_well() -> None:
+async def test_a_key_added_during_a_failure_with_retry_after_waits_as_well() -> None:
     worker = Worker(Requeue(60), None, takes=1.0)
     queue = Workqueue(worker)
     queue.add("a")
@@ -238,7 +238,7 @@ async def test_a_key_whose_work_was_cancelled_can_come_again() -> None:
     assert worker.times == [0.0, 1.0]
 
 
-async def test_the_load_tells_who_waits_who_is_worked_on_and_who_failed() -> None:
+async def test_the_load_counts_waiting_running_and_failed_keys() -> None:
     worker = Worker(takes=2.0)
     queue = Workqueue(worker, parallel=1)
     assert queue.load() == QueueLoad()

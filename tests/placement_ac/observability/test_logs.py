@@ -176,7 +176,7 @@ def test_messages_are_constant(path: Path) -> None:
         "log.msg('a')",
     ],
 )
-def test_what_is_not_constant_is_seen(line: str) -> None:
+def test_a_log_message_that_is_not_constant_is_found(line: str) -> None:
     assert list(objections(f"log.info('a', b=c)\nlog.log(level, 'a')\n{line}")) == [line]
 
 

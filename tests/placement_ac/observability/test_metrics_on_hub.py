@@ -167,7 +167,7 @@ def test_a_check_that_is_deleted_leaves_no_series(
     )
 
 
-def test_only_who_leads_tells_of_checks(
+def test_only_the_leader_exports_metrics_of_checks(
     admin: Driver, controllers: Controllers, read: Reads, port: int
 ) -> None:
     admin.check("p")

@@ -178,7 +178,7 @@ def test_capacity(pods: Any, there: Any, reason: str | None) -> None:
     assert FILTERS["Capacity"](job(pods=pods), cluster("a", queue_facts=there)) == reason
 
 
-def test_what_is_over_a_limit_fits_nowhere_and_the_reason_names_the_limit() -> None:
+def test_a_job_over_a_limit_fits_nowhere_and_the_reason_names_the_limit() -> None:
     text = ",".join(f"l{n}=x" for n in range(129))
     names = ",".join(f"c{n}" for n in range(257))
     most = "at most 256 are read, it has"

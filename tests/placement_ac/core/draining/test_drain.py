@@ -135,7 +135,7 @@ def test_a_cluster_that_is_selected_again_simply_stays() -> None:
     assert CLOSED not in answer.lasting
 
 
-def test_what_somebody_else_put_on_the_list_stays_while_a_job_runs_there() -> None:
+def test_a_cluster_that_somebody_else_listed_stays_while_a_job_runs_there() -> None:
     hub = decided("b", "ab")
     the(hub, "MultiKueueConfig")["spec"] = {"clusters": ["p-b", "theirs"]}
     answer = planned(hub, running("job", "theirs"))
@@ -179,7 +179,7 @@ def test_behind_a_closed_gate_nothing_becomes_ready_but_what_is_placed() -> None
 # -- step 2, second half: what only waits
 
 
-def test_what_only_waits_has_its_grace_and_is_then_sent_back() -> None:
+def test_a_job_that_only_waits_has_its_grace_and_is_then_sent_back() -> None:
     waits = workload("waits", nominated=["p-a"], check="Ready", mk="Pending", since=A_LONG_TIME_AGO)
     early = leaving(waits, ages={CLOSED: 20.0}, copies=NO_COPIES)
     assert (early.check_state_updates, early.requeue_after) == ((), 40.0)
@@ -188,7 +188,7 @@ def test_what_only_waits_has_its_grace_and_is_then_sent_back() -> None:
     assert late.check_state_updates[0].message == "cluster a is leaving the Placement"
 
 
-def test_what_has_just_become_ready_has_its_grace_as_well() -> None:
+def test_a_job_that_has_just_become_ready_has_its_grace_as_well() -> None:
     waits = workload("waits", check="Ready", mk="Pending", since=NOW - timedelta(seconds=10))
     answer = leaving(waits, ages={CLOSED: 60.0}, copies=NO_COPIES)
     assert (answer.check_state_updates, answer.requeue_after) == ((), 50.0)
@@ -357,7 +357,7 @@ def evicted(name: str, seconds: float) -> Any:
 
 
 @pytest.mark.parametrize("policy", [AT_ONCE, PATIENT, replace(AT_ONCE, dispatcher=True)])
-def test_what_was_sent_back_waits_until_the_cluster_has_let_go_of_it(policy: PlacementPolicy) -> None:
+def test_a_job_that_was_sent_back_waits_until_the_cluster_has_let_go_of_it(policy: PlacementPolicy) -> None:
     """Though the gate be open, and the controller new: nobody knows whether it still runs there."""
     answer = leaving(evicted("job", 9), workload("new"), policy=policy, copies=WorkerCopies({}, "no answer"))
     assert check_states(answer) == {"job": "Pending", "new": "Ready"}
@@ -529,7 +529,7 @@ def test_one_that_served_all_placements_stays_for_a_while_as_well() -> None:
         assert "Delete MultiKueueCluster a" not in writes
 
 
-def test_what_is_under_way_is_not_forgotten_while_nothing_can_be_decided() -> None:
+def test_a_drain_under_way_is_not_forgotten_while_nothing_can_be_decided() -> None:
     """The Placement is deleted and made again."""
     hub = [obj for obj in decided("b", "ab") if obj["kind"] != "Placement"]
     ages = {Since(SinceKind.JUST_UNLISTED, "c"): 0.3, Since(SinceKind.BEING_UNLISTED, "d"): 0.1, QUIET: 1.0}

@@ -68,7 +68,9 @@ ONE = ("ClusterDisconnected", "1 listed cluster is not connected to Kueue: b")
         ),
     ],
 )
-def test_what_is_reported(lost: dict[str, float], how: Any, message: str, events: Any) -> None:
+def test_lost_and_reconnected_clusters_are_reported(
+    lost: dict[str, float], how: Any, message: str, events: Any
+) -> None:
     assert problems_and_events(plan(inputs(lost, **how))) == (message, events)
 
 

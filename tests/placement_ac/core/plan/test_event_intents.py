@@ -286,7 +286,7 @@ def test_one_that_stays_listed_though_it_cannot_be_used_is_reported_as_well() ->
     assert expected_events.endswith("; listed until it has drained)")
 
 
-def test_what_cannot_be_used_for_another_reason_now_has_to_last_anew() -> None:
+def test_unusable_for_another_reason_has_to_last_anew() -> None:
     before = the_mark(Hub("abc", "a", without="bc").planned())
     now = Hub("abc", "a", without="c").planned({before: 60.0})
     assert (unusable(now), now.requeue_after, the_mark(now) == before) == ([], UNUSABLE_SECONDS, False)
@@ -345,14 +345,14 @@ BOTH: Final = (W0.meta.uid, W1.meta.uid)
         ),
     ],
 )
-def test_an_event_comes_after_the_write_it_tells_of(
+def test_an_event_comes_after_the_write_that_it_reports(
     notice: EventIntent, done: Any, expected_events: list[PostableEvent]
 ) -> None:
     nothing: Any = {"listed": False, "answered": (), "succeeded": False}
     assert list(postable_events([notice], **nothing | done)) == expected_events
 
 
-def test_of_many_workloads_some_get_an_event_and_the_check_tells_of_all() -> None:
+def test_of_many_workloads_some_get_an_event_and_that_on_the_check_counts_all() -> None:
     notice = EventIntent("ClusterLost", "lost", "list", workloads(100), ("ClusterLost", "it is lost"))
     first, *each = postable_events([notice], listed=True, answered=(), succeeded=True)
     assert first.message.endswith("default/w9 and 90 more")

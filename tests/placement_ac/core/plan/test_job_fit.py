@@ -193,7 +193,7 @@ NO_SUCH = "there is no such annotation, it is ignored; did you mean"
         pytest.param({"annotations": {SELECTOR: "gpu=t4", "example.com/selector": "x"}}, "", id="nothing"),
     ],
 )
-def test_what_is_ignored_is_an_event_on_the_workload(where: Any, problem: str) -> None:
+def test_an_ignored_annotation_is_an_event_on_the_workload(where: Any, problem: str) -> None:
     answer = answer_to(raw_job(**where, **READY))
     assert nominated(answer) == {"job": ("p-a",)}
     found = [

@@ -134,7 +134,7 @@ STABLE = replace(OURS, unlist_after=3600.0)
 
 
 @pytest.mark.parametrize("policy", [OURS, STABLE], ids=["unlisted", "stable list"])
-def test_what_waits_on_a_leaving_cluster_is_withdrawn_though_a_job_runs_there(
+def test_jobs_that_wait_on_a_leaving_cluster_are_withdrawn_though_a_job_runs_there(
     policy: PlacementPolicy,
 ) -> None:
     def leaves(*jobs: Any, **how: Any) -> Plan:

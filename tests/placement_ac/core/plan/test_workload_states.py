@@ -93,7 +93,7 @@ def test_nothing_is_taken_back_from_an_admitted_workload() -> None:
     assert updates_of(answer_to(running("job", "p-a"), selected="")) == []
 
 
-def test_a_check_that_cannot_be_answered_tells_why() -> None:
+def test_a_check_without_its_placement_says_so_on_its_workloads() -> None:
     objects = [check(), multikueue_check(), workload("job")]
     ((_, state, message),) = updates_of(planned(objects))
     assert (state, message) == (
@@ -105,7 +105,7 @@ def test_a_check_that_cannot_be_answered_tells_why() -> None:
     )
 
 
-def test_a_check_with_unusable_parameters_tells_its_workloads_so() -> None:
+def test_a_check_with_bad_parameters_says_so_on_its_workloads() -> None:
     objects = [check_with(None, "bad"), workload("job", bad="Pending")]
     seen = world(objects).snapshot(Key("check", "bad"), NOW, {})
     ((_, state, message),) = updates_of(plan(seen))

@@ -37,7 +37,7 @@ def listed(answer: Plan) -> list[str]:
         pytest.param("abcd", "z", "zabcd", id="one for four"),
     ],
 )
-def test_what_is_held_and_what_is_not(before: str, after: str, kept: str) -> None:
+def test_a_loss_of_more_than_half_is_held_unless_others_take_over(before: str, after: str, kept: str) -> None:
     assert sorted(listed(answer_for(before, after))) == sorted(kept)
 
 
@@ -100,7 +100,7 @@ def test_vanished_credentials_are_a_loss_as_well() -> None:
     assert listed(answer) == ["a", "b", "c"]
 
 
-def test_what_goes_already_does_not_count_again_though_the_controller_be_new() -> None:
+def test_clusters_that_drain_already_are_no_mass_loss_for_a_new_controller() -> None:
     draining = dict.fromkeys("abc", NOW - timedelta(hours=1))
     quiet = {Since(SinceKind.QUIET, name): 2.0 for name in "abc"}
     assert listed(answer_for("dabc", "d", quiet, draining=draining)) == ["d"]

@@ -306,7 +306,7 @@ def test_labels_that_were_taken_off_end_no_wait(objects: list[Any]) -> None:
         pytest.param(our_config("p-a", "nowhere"), id="no cluster at all"),
     ],
 )
-def test_what_was_put_on_the_list_by_hand_has_no_wait(stray: Any) -> None:
+def test_a_name_that_was_listed_by_hand_has_no_wait(stray: Any) -> None:
     objects = [stray, our_cluster("a"), our_cluster("b", "q"), secrets("a")]
     assert order(placement(selected=2), decision("a"), *objects) == ["a"]
 
