@@ -152,7 +152,7 @@ def test_with_headroom_jobs_go_where_most_is_free(stage: Stage, monkeypatch: pyt
     assert [stage.account(job)[:2] for job in stage.jobs] == [(1, 1)] * 4
 
 
-def asked_of(stage: Stage, settings: Path, *command: str) -> str:
+def output_of(stage: Stage, settings: Path, *command: str) -> str:
     settings.write_text("dispatcher: true\n")
     options = [f"--kubeconfig={stage.controllers.kubeconfig}", f"--config={settings}"]
     done = CliRunner().invoke(main, [*command, *options], env={"COLUMNS": "200"})
@@ -171,11 +171,11 @@ def test_a_job_that_waits_on_a_full_cluster_says_where_and_what_is_short(
     state, message = entry(stage, "second")
     assert state == "Ready"
     settings = tmp_path / "settings.yaml"
-    assert f"1 job {message}" in asked_of(stage, settings, "status", "p")
-    assert message in asked_of(stage, settings, "explain", "workload/second")
-    [check] = json.loads(asked_of(stage, settings, "status", "p", "-o", "json"))["checks"]
+    assert f"1 job {message}" in output_of(stage, settings, "status", "p")
+    assert message in output_of(stage, settings, "explain", "workload/second")
+    [check] = json.loads(output_of(stage, settings, "status", "p", "-o", "json"))["checks"]
     assert [job["why"] for job in check["jobs"]] == ["", message]
     stage.finish("first")
     stage.until_runs("second", "c")
     assert [entry(stage, "second")[1], stage.account("second")[:2]] == [message, (1, 1)]
-    assert message not in asked_of(stage, settings, "explain", "workload/second")
+    assert message not in output_of(stage, settings, "explain", "workload/second")

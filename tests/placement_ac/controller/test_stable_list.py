@@ -33,7 +33,7 @@ def changes(stage: Stage) -> int:
     return int(found["metadata"]["generation"])
 
 
-def asked(stage: Stage, settings: Path, *command: str) -> str:
+def output_of(stage: Stage, settings: Path, *command: str) -> str:
     settings.write_text("dispatcher: true\n")
     kubeconfig = f"--kubeconfig={stage.controllers.kubeconfig}"
     done = CliRunner().invoke(main, [*command, kubeconfig, f"--config={settings}"])
@@ -67,7 +67,7 @@ def test_status_and_explain_show_which_clusters_stand_by(stage: Stage, tmp_path:
     stage.select("a")
     soon(stage.remark, "listed, standing by: b, c")
     settings = tmp_path / "config.yaml"
-    (check,) = json.loads(asked(stage, settings, "status", "-o", "json"))["checks"]
+    (check,) = json.loads(output_of(stage, settings, "status", "-o", "json"))["checks"]
     found = {row["name"]: row["state"] for row in check["clusters"]}
     assert found == {"a": "listed", "b": "standby", "c": "standby"}
-    assert "stands by: no job is sent there" in asked(stage, settings, "explain", "cluster/b")
+    assert "stands by: no job is sent there" in output_of(stage, settings, "explain", "cluster/b")

@@ -39,7 +39,7 @@ class Gate:
 
 
 @pytest.fixture
-def way_in(hub: Hub, tmp_path: Path) -> Login:
+def hub_login(hub: Hub, tmp_path: Path) -> Login:
     hub.write_kubeconfig(tmp_path / "kubeconfig")
     return Login(tmp_path / "kubeconfig")
 
@@ -49,8 +49,8 @@ def written(hub: Hub) -> list[str]:
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-async def test_a_closed_gate_lets_nothing_out(hub: Hub, way_in: Login, write: Write) -> None:
-    async with Client(way_in, write_fence=Gate(None)) as client:
+async def test_a_closed_gate_lets_nothing_out(hub: Hub, hub_login: Login, write: Write) -> None:
+    async with Client(hub_login, write_fence=Gate(None)) as client:
         await client.list(CONFIG)
         with pytest.raises(NotLeading):
             await write(client)
@@ -59,12 +59,12 @@ async def test_a_closed_gate_lets_nothing_out(hub: Hub, way_in: Login, write: Wr
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 async def test_a_write_that_waits_for_a_connection_is_asked_when_it_has_one(
-    hub: Hub, way_in: Login, write: Write, monkeypatch: pytest.MonkeyPatch
+    hub: Hub, hub_login: Login, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shorten(monkeypatch, MAX_CONNECTIONS=1)
     hub.faults.add("GET", "multikueueconfigs", delay=0.3)
     gate = Gate()
-    async with Client(way_in, write_fence=gate) as client:
+    async with Client(hub_login, write_fence=gate) as client:
         reading = asyncio.create_task(client.list(CONFIG))
         await asyncio.sleep(0.1)
         writing = asyncio.ensure_future(write(client))
@@ -80,7 +80,7 @@ async def test_a_write_that_waits_for_a_connection_is_asked_when_it_has_one(
 
 
 async def test_a_write_that_waits_for_its_login_is_asked_afterwards(
-    hub: Hub, way_in: Login, monkeypatch: pytest.MonkeyPatch
+    hub: Hub, hub_login: Login, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = Gate()
     to_thread = asyncio.to_thread
@@ -90,14 +90,14 @@ async def test_a_write_that_waits_for_its_login_is_asked_afterwards(
         return await to_thread(renew, *arguments)
 
     monkeypatch.setattr(login.asyncio, "to_thread", lose_it)
-    async with Client(way_in, write_fence=gate) as client:
+    async with Client(hub_login, write_fence=gate) as client:
         with pytest.raises(NotLeading):
             await WRITES["apply"](client)
     assert written(hub) == []
 
 
 @pytest.mark.parametrize("write", [WRITES["apply"], WRITES["merge"]], ids=["apply", "merge"])
-async def test_the_body_is_the_last_to_be_asked(hub: Hub, way_in: Login, write: Write) -> None:
+async def test_the_body_is_the_last_to_be_asked(hub: Hub, hub_login: Login, write: Write) -> None:
     """aiohttp sends it in a task of its own, a turn of the loop after `send`."""
     asked = 0
 
@@ -108,19 +108,19 @@ async def test_the_body_is_the_last_to_be_asked(hub: Hub, way_in: Login, write: 
             raise NotLeading("closed")
         return 30.0
 
-    async with Client(way_in, write_fence=gate) as client:
+    async with Client(hub_login, write_fence=gate) as client:
         with pytest.raises(NotLeading):
             await write(client)
     assert (written(hub), asked) == ([], 3)
 
 
-async def test_nobody_waits_for_an_answer_past_the_end_of_the_lease(hub: Hub, way_in: Login) -> None:
+async def test_nobody_waits_for_an_answer_past_the_end_of_the_lease(hub: Hub, hub_login: Login) -> None:
     hub.faults.add("PATCH", "multikueueconfigs", delay=30)
-    async with asyncio.timeout(10), Client(way_in, write_fence=Gate(0.2)) as client:
+    async with asyncio.timeout(10), Client(hub_login, write_fence=Gate(0.2)) as client:
         with pytest.raises(Unavailable, match="no answer in time"):
             await WRITES["merge"](client)
 
 
-async def test_reading_asks_nobody(way_in: Login) -> None:
-    async with Client(way_in, write_fence=Gate(None)) as client:
+async def test_reading_asks_nobody(hub_login: Login) -> None:
+    async with Client(hub_login, write_fence=Gate(None)) as client:
         assert (await client.list(CONFIG)).items == ()

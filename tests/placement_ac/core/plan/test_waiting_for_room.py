@@ -25,7 +25,7 @@ def worker(used: int, age: float = 1.0, **rest: Any) -> WorkerFacts:
     return WorkerFacts(queues((GPU, "default", 8, used), reserving=2, **rest), age=age)
 
 
-def said(answer: Plan) -> list[tuple[str, str]]:
+def check_entries(answer: Plan) -> list[tuple[str, str]]:
     return [(update.state, update.message) for update in answer.check_state_updates]
 
 
@@ -70,4 +70,4 @@ def said(answer: Plan) -> list[tuple[str, str]]:
 )
 def test_message(job: Any, known: Any, how: Any, message: str | None) -> None:
     answer = answer_to(job, facts=known, policy=POLICY, **how)
-    assert said(answer) == ([("Ready", message)] if message else [])
+    assert check_entries(answer) == ([("Ready", message)] if message else [])
