@@ -53,18 +53,18 @@ def scene_of(*clusters: str) -> Iterator[plays.Scene]:
         admin = opened.enter_context(Driver(opened.enter_context(Hub())))
         admin.namespace("kueue-system")
         controllers = opened.enter_context(Controllers(folder / "kubeconfig"))
-        yield plays.prepare(opened.enter_context(jobs.stage(admin, controllers, clusters)), folder)
+        yield plays.prepare(opened.enter_context(jobs.open_stage(admin, controllers, clusters)), folder)
 
 
 @contextmanager
 def running(scene: plays.Scene, fault: plays.Fault) -> Iterator[None]:
     if fault.play is plays.clock_that_jumps:
         before, session.utc_now = session.utc_now, scene.clock
-        with scene.there.controllers(leader_elect=True):
+        with scene.stage.controllers(leader_elect=True):
             yield
         session.utc_now = before
     else:
-        with Process(scene.there.controllers.kubeconfig, removal_policy="drain", leader_elect="true"):
+        with Process(scene.stage.controllers.kubeconfig, removal_policy="drain", leader_elect="true"):
             yield
 
 
@@ -96,13 +96,13 @@ def after(fault: plays.Fault) -> dict[str, float]:
 
 def killed(number: int, *, after: bool) -> float | None:
     """Play the scene with a kill at that write; return the seconds it took, None without such a write."""
-    with scene_of("a", "b") as scene, Process(scene.there.controllers.kubeconfig) as process:
+    with scene_of("a", "b") as scene, Process(scene.stage.controllers.kubeconfig) as process:
         began = time.monotonic()
         process.kill_at(scene, number, after=after)
         right = send_a_job_back(scene) == END
         took = time.monotonic() - began
         rests = right and plays.comes_to_rest(scene, QUIET_SECONDS)
-        ended = scene.there.account("j") == (1, 2, True)
+        ended = scene.stage.account("j") == (1, 2, True)
     if not rests or not ended:
         raise click.ClickException(f"the hub is not correct after a kill at write {number}")
     return took if process.kills else None
@@ -123,7 +123,7 @@ def kills() -> dict[str, Any]:
 
 
 def _undisturbed() -> float:
-    with scene_of("a", "b") as scene, Process(scene.there.controllers.kubeconfig):
+    with scene_of("a", "b") as scene, Process(scene.stage.controllers.kubeconfig):
         began = time.monotonic()
         send_a_job_back(scene)
         return time.monotonic() - began

@@ -132,7 +132,7 @@ def test_a_drain_that_no_metric_counts_is_found(mode: str, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("rule", ["drains", "lost-clusters"])
-def test_what_no_event_says_is_found(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_without_an_event_is_found(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     items = (*TAINTED, Trouble(40 * MINUTE, "away", "a100-eu-2", 4 * MINUTE))
     monkeypatch.setattr(Recorder, "post", lambda *_: None)
     finding = play_day("dispatcher", 1, items, HOUR, [rule]).finding

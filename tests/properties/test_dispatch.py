@@ -22,16 +22,10 @@ from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.state import PlacementPolicy, Plan
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
-    check,
-    connected_objects,
-    decision,
+    inputs,
     managed_cluster,
-    multikueue_check,
-    placement,
-    secrets,
-    snapshot,
-    world,
 )
+from tests.support.decided import decided, nominated, ranked
 from tests.support.jobs_to_dispatch import GPU, gpu_pods, queues, raw_job
 
 CLUSTERS: Final = "abcde"
@@ -119,12 +113,11 @@ class Scene:
 
     def plan(self, waits: dict[str, tuple[str, ...]] | None = None) -> Plan:
         """Return the plan; `waits`: the nominations of jobs, if they are not those of the scene."""
-        fleet = connected_objects(*self.listed, off={*self.listed} - {*self.connected})
         managed = [
             managed_cluster(name, labels={"gpu": gpu}) for name, gpu in zip(CLUSTERS, self.gpus, strict=True)
         ]
-        decided = decision(*((name, 100 - at) for at, name in enumerate(self.selected)))
-        hub = [check(), multikueue_check(), placement(), decided, *secrets(*CLUSTERS), *fleet, *managed]
+        off = {*self.listed} - {*self.connected}
+        hub = decided(ranked(self.selected), self.listed, credentials=CLUSTERS, fleet=managed, off=off)
         jobs = [job.raw(f"j{n}") for n, job in enumerate(self.jobs)]
         for raw in jobs:
             if waits and raw["metadata"]["name"] in waits:
@@ -136,7 +129,7 @@ class Scene:
             step_size=self.step_size,
             loss_grace=0.0,
         )
-        seen = snapshot(world(hub, *jobs, policy=policy))
+        seen = inputs(hub, *jobs, policy=policy)
         facts = {
             f"p-{name}": WorkerFacts(problem="forbidden")
             if most is None
@@ -166,10 +159,6 @@ scenes = st.builds(
 often: Callable[[Any], Any] = settings(max_examples=40, derandomize=True)
 
 
-def nominations(answer: Plan) -> dict[str, tuple[str, ...]]:
-    return {workload.meta.name: names for workload, names in answer.nominations}
-
-
 def new_of(scene: Scene, name: str, names: Sequence[str]) -> list[str]:
     """Return the clusters that a job is nominated to anew."""
     before = scene.jobs[int(name[1:])].waits
@@ -179,7 +168,7 @@ def new_of(scene: Scene, name: str, names: Sequence[str]) -> list[str]:
 @often
 @given(scene=scenes)
 def test_nothing_is_nominated_that_is_refused_or_not_authorised(scene: Scene) -> None:
-    for name, names in nominations(scene.plan()).items():
+    for name, names in nominated(scene.plan()).items():
         job, new = scene.jobs[int(name[1:])], new_of(scene, name, names)
         assert set(new) <= scene.eligible
         assert all(job.takes(cluster, scene.gpus, scene.quota) for cluster in new)
@@ -200,7 +189,7 @@ def test_a_plugin_is_asked_about_each_job(scene: Scene) -> None:
 
 def never_together(scene: Scene, numbers: Sequence[int]) -> None:
     """None of these jobs comes to a cluster where another one of them is."""
-    written = nominations(scene.plan())
+    written = nominated(scene.plan())
     places: dict[str, set[str]] = {}
     for number in numbers:
         before = scene.jobs[number].on or scene.jobs[number].waits
@@ -216,7 +205,7 @@ def never_together(scene: Scene, numbers: Sequence[int]) -> None:
 @given(scene=scenes)
 def test_if_a_cluster_fits_one_is_nominated_and_if_none_does_the_job_is_reported(scene: Scene) -> None:
     answer = scene.plan()
-    written, unfit = nominations(answer), {workload.meta.name for workload, _ in answer.unfit}
+    written, unfit = nominated(answer), {workload.meta.name for workload, _ in answer.unfit}
     for number, job in enumerate(scene.jobs):
         name = f"j{number}"
         if job.on or set(job.waits) & set(scene.listed) or job.apart:
@@ -237,13 +226,13 @@ def test_nominations_do_not_flap(
     before = {
         f"j{n}": tuple(f"p-{wait}" for wait in job.waits) for n, job in enumerate(scene.jobs) if not job.on
     }
-    waits = before | nominations(scene.plan())
+    waits = before | nominated(scene.plan())
     selected = "".join(one for one in order if one in scene.selected)
     later = replace(scene, selected=selected, gpus=gpus, quota=quota)
     kept = {
         name: tuple(one for one in names if one.removeprefix("p-") in scene.listed)
         for name, names in waits.items()
     }
-    for name, names in nominations(later.plan(waits)).items():
+    for name, names in nominated(later.plan(waits)).items():
         assert set(names) >= set(kept[name])
         assert not kept[name] or names == kept[name]

@@ -95,7 +95,7 @@ def login(a_hub: HubMaker) -> Iterator[Login]:
 
 @given(first=specs, story=st.lists(writes, max_size=5))
 @settings(max_examples=100)
-def test_what_was_taken_out_and_applied_again_changes_nothing(
+def test_fields_that_were_taken_out_and_applied_again_change_nothing(
     login: Login, first: Raw, story: list[tuple[str, bool, Raw]]
 ) -> None:
     name = f"t{next(COUNT)}"

@@ -46,7 +46,7 @@ def of_fleet(found: dict[str, dict[str, Any]], with_way: set[str]) -> list[Raw]:
 
 @settings(max_examples=100)
 @given(clusters, st.sets(st.sampled_from(CLUSTERS)), placements(), st.lists(placements(), max_size=2))
-def test_what_is_done_is_planned_no_more(
+def test_a_change_that_is_done_is_planned_no_more(
     found: dict[str, dict[str, Any]], with_way: set[str], there: Raw, wanted: list[Raw]
 ) -> None:
     there = stored(there | {"metadata": named(there["metadata"]["name"])})

@@ -362,9 +362,25 @@ def unmarked(answer: Plan) -> Plan:
     return replace(answer, lasting=frozenset())
 
 
-def planned(*objects: Any, of: str = "p", ages: AnyAges | None = None, **rest: Any) -> Plan:
-    """The plan for the Placement `of` on a hub with these objects."""
-    return plan(snapshot(world(*objects, **rest), of, ages))
+def inputs(
+    *objects: Any,
+    of: str = "p",
+    ages: AnyAges | None = None,
+    copies: Mapping[str, WorkerCopies] | None = None,
+    **rest: Any,
+) -> Snapshot:
+    """The inputs of the plan for the Placement `of` on a hub with these objects; `rest`: of `world`."""
+    return snapshot(world(*objects, **rest), of, ages, **(copies or {}))
+
+
+def planned(*objects: Any, **rest: Any) -> Plan:
+    """The plan for `inputs`."""
+    return plan(inputs(*objects, **rest))
+
+
+def the(objects: Iterable[Raw], kind: str, name: str = "") -> Raw:
+    """The first of these objects of that kind, or that one."""
+    return next(raw for raw in objects if raw["kind"] == kind and name in ("", raw["metadata"]["name"]))
 
 
 def posts(answer: Plan) -> list[tuple[str, str, str]]:
@@ -390,9 +406,9 @@ def listed_in(answer: Plan) -> tuple[str, ...]:
     return answer.config.clusters if answer.config else ()
 
 
-def phases(*objects: Any, of: str = "p", ages: AnyAges | None = None, **rest: Any) -> tuple[Phase, ...]:
-    """The phases of writes that the Placement `of` still needs on a hub with these objects."""
-    seen = snapshot(world(*objects, **rest), of, ages)
+def phases(*objects: Any, **rest: Any) -> tuple[Phase, ...]:
+    """The phases of writes that are still needed with `inputs`."""
+    seen = inputs(*objects, **rest)
     return diff(seen, plan(seen))
 
 

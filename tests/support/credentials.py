@@ -137,7 +137,7 @@ class Stage:
 
 
 @contextmanager
-def stage(
+def open_stage(
     admin: Driver,
     controllers: Controllers,
     workers: Sequence[str],
@@ -147,14 +147,14 @@ def stage(
     """Set up the stage with its ManagedClusters, without Placement and controller."""
     with ExitStack() as opened:
         fleet = opened.enter_context(WorkerFleet(workers, shortest_token_seconds=1))
-        there = Stage(admin, controllers, fleet)
-        makers = [there.make_ocm, there.make_kueue, *others]
+        stage = Stage(admin, controllers, fleet)
+        makers = [stage.make_ocm, stage.make_kueue, *others]
         opened.enter_context(StandIns(lambda: login_to(admin.hub), makers))
         for cluster in fleet.managed_clusters():
             status = {"status": cluster.pop("status")}
             admin.ask("POST", MANAGED, cluster)
             admin.ask("PATCH", f"{MANAGED}/{cluster['metadata']['name']}/status", status, "merge")
-        yield there
+        yield stage
 
 
 def tokens_in(text: str, *hubs: Driver) -> list[str]:
@@ -182,16 +182,16 @@ def token_of(worker: Driver, seconds: int) -> str:
     return str(answer["status"]["token"])
 
 
-def put(there: Stage | jobs.Stage, cluster: str, token: str) -> None:
+def put(stage: Stage | jobs.Stage, cluster: str, token: str) -> None:
     """Write a Secret with a kubeconfig of another owner."""
-    [entry] = there.fleet.hubs[cluster].kubeconfig()["clusters"]
+    [entry] = stage.fleet.hubs[cluster].kubeconfig()["clusters"]
     authority = base64.b64decode(entry["cluster"]["certificate-authority-data"])
     content = write_kubeconfig(entry["cluster"]["server"], authority, token, cluster)
     assert isinstance(content, bytes)
     data = {"kubeconfig": base64.b64encode(content).decode()}
     path = f"{CORE}/namespaces/{NS}/secrets"
     body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": f"multikueue-{cluster}"}, "data": data}
-    if there.admin.get(f"{path}/multikueue-{cluster}"):
-        there.admin.ask("PATCH", f"{path}/multikueue-{cluster}", {"data": data}, "merge")
+    if stage.admin.get(f"{path}/multikueue-{cluster}"):
+        stage.admin.ask("PATCH", f"{path}/multikueue-{cluster}", {"data": data}, "merge")
     else:
-        there.admin.ask("POST", path, body)
+        stage.admin.ask("POST", path, body)

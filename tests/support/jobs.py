@@ -291,7 +291,7 @@ Play = Callable[..., Stage]
 
 
 @contextmanager
-def stage(
+def open_stage(
     admin: Driver,
     controllers: Controllers,
     workers: Sequence[str],
@@ -309,30 +309,30 @@ def stage(
         fleet = opened.enter_context(
             WorkerFleet(workers, held=held, quotas=quotas or {}, queues=("gated", "open"))
         )
-        there = Stage(admin, controllers, fleet)
+        stage = Stage(admin, controllers, fleet)
 
         def make(login: Login) -> Kueue:
-            there.kueue = Kueue(login, speed=SPEED, **kueue)
-            return there.kueue
+            stage.kueue = Kueue(login, speed=SPEED, **kueue)
+            return stage.kueue
 
-        admin.hub.write_kubeconfig(there.kueue_kubeconfig)
-        opened.enter_context(StandIns(lambda: Login(there.kueue_kubeconfig), [make]))
+        admin.hub.write_kubeconfig(stage.kueue_kubeconfig)
+        opened.enter_context(StandIns(lambda: Login(stage.kueue_kubeconfig), [make]))
         for name in workers:
             admin.secret(f"multikueue-{name}", value=base64.b64encode(fleet.kubeconfig(name)).decode())
         managed(admin, *workers)
         admin.check("p")
         admin.multikueue_check("mk", "p")
-        there.queue("gated", "mk", "p")
-        there.queue("open", "mk")
-        yield there
-        assert {job: there.account(job)[0] for job in there.jobs if there.account(job)[0] > 1} == {}
+        stage.queue("gated", "mk", "p")
+        stage.queue("open", "mk")
+        yield stage
+        assert {job: stage.account(job)[0] for job in stage.jobs if stage.account(job)[0] > 1} == {}
 
 
-def secrets_of(there: Stage) -> list[str]:
+def secrets_of(stage: Stage) -> list[str]:
     """All texts that must never be printed: tokens, and the other long values of kubeconfigs."""
-    found = [there.admin.hub.token]
-    for name in there.fleet.names:
-        text = there.fleet.kubeconfig(name).decode()
+    found = [stage.admin.hub.token]
+    for name in stage.fleet.names:
+        text = stage.fleet.kubeconfig(name).decode()
         found += [text, base64.b64encode(text.encode()).decode(), *_long_ones(json.loads(text))]
     return found
 
@@ -380,8 +380,8 @@ def has_quota(admin: Driver, name: str, *checks: str, namespace: str = "default"
 
 def is_admitted_on(admin: Driver, name: str, cluster: str) -> Object:
     """Record the admission by a worker as Kueue does, with all fields that Kueue owns."""
-    there = admin.ask("GET", f"{WORKLOADS}/{name}")
-    status = owned_by(there, KUEUE_ADMISSION)["status"]
+    stage = admin.ask("GET", f"{WORKLOADS}/{name}")
+    status = owned_by(stage, KUEUE_ADMISSION)["status"]
     status["conditions"] = [*status["conditions"], _true("Admitted")]
     ready = {
         "name": "mk",
@@ -434,10 +434,10 @@ def dispatched(
 ) -> Iterator[Stage]:
     """Open a stage on which OCM selects all clusters, and our dispatcher nominates the best one alone.
 
-    `labels`: cluster → labels of its ManagedCluster; `controller`: further settings; `options`: of `stage`.
+    `labels`: cluster → labels of its ManagedCluster; `controller`: more settings; `options`: of `open_stage`.
     """
     settings = KueueSettings(dispatcher=OUR_CONTROLLER)
-    with stage(admin, controllers, clusters, settings=settings, **options) as opened:
+    with open_stage(admin, controllers, clusters, settings=settings, **options) as opened:
         for name, added in labels.items():
             label(admin, name, **added)
         opened.select(*clusters)

@@ -9,7 +9,7 @@ import pytest
 
 from placement_ac.observability import logs
 from tests.support.driver import Controllers, Driver
-from tests.support.jobs import Play, Stage, said_in_public, secrets_of, stage
+from tests.support.jobs import Play, Stage, open_stage, said_in_public, secrets_of
 
 KUEUE_IS_FAST = {"QUIET_SECONDS": 0.6, "MIN_READY_SECONDS": 1.0, "GATE_REOPEN_SECONDS": 0.3}
 """The controller's wait for Kueue, whose times pass 10 times as fast here: it records after 0.1 s."""
@@ -29,7 +29,7 @@ def play(admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatc
     with ExitStack() as opened:
 
         def start(*names: str, **options: object) -> Stage:
-            stages.append(opened.enter_context(stage(admin, controllers, names, **options)))
+            stages.append(opened.enter_context(open_stage(admin, controllers, names, **options)))
             return stages[0]
 
         yield start

@@ -398,7 +398,7 @@ def test_a_second_hub_at_the_same_time_is_an_error() -> None:
         ({"shortest_token_seconds": 1}, "issues no token for less than 10 minutes"),
     ],
 )
-def test_what_an_api_server_does_not_have_is_skipped(options: dict[str, int], reason: str) -> None:
+def test_options_that_an_api_server_does_not_have_are_skipped(options: dict[str, int], reason: str) -> None:
     with stand_in() as server, RealHub(server, []) as hub:
         with pytest.raises(pytest.skip.Exception, match=reason), hub.cleared(**options):
             pass

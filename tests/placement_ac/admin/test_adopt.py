@@ -159,7 +159,9 @@ def test_single_clusters_are_handed_over_without_the_checks(addon: Addon, adopt:
     assert adopt("nobody").output == "nothing to hand over\n"
 
 
-def test_what_is_missing_or_somebody_elses_is_passed_over(addon: Addon, admin: Driver, adopt: Adopt) -> None:
+def test_missing_objects_and_those_of_other_owners_are_passed_over(
+    addon: Addon, admin: Driver, adopt: Adopt
+) -> None:
     admin.ask("DELETE", f"{SECRETS}/multikueue-a")
     admin.ask("DELETE", objects_of(PERMISSION, "a", "multikueue"))
     body = {"metadata": {"name": "another", "namespace": "a"}, "spec": {"rotation": {}}}
@@ -173,7 +175,7 @@ def test_what_is_missing_or_somebody_elses_is_passed_over(addon: Addon, admin: D
     assert (run.exit_code, run.output) == (0, "ManagedServiceAccount a/multikueue handed over\n")
 
 
-def test_what_two_checks_list_is_handed_over_once(addon: Addon, admin: Driver, adopt: Adopt) -> None:
+def test_clusters_of_two_checks_are_handed_over_once(addon: Addon, admin: Driver, adopt: Adopt) -> None:
     addon.check("p", "a")
     addon.check("q", "a")
     admin.check("another-on-p", "p")

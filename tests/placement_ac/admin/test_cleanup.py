@@ -15,7 +15,7 @@ from placement_ac.admin import cleanup
 from placement_ac.cli.main import main
 from placement_ac.core.api.constants import LEASE, MANAGED_BY
 from placement_lab.hub import Hub
-from tests.support.credentials import Stage, stage
+from tests.support.credentials import Stage, open_stage
 from tests.support.driver import CORE, NS, Controllers, Driver, eventually
 from tests.support.hub_line import run_and_take_hub_line
 from tests.support.jobs import has_quota, is_admitted_on, soon
@@ -96,7 +96,7 @@ def test_all_goes_once_and_the_conditions_stay(hub: Hub, left: Driver, clean: Cl
     assert (again.exit_code, again.output, writes(hub, since)) == (0, "nothing to delete\n", [])
 
 
-def test_what_is_somebody_elses_stays(left: Driver, clean: Clean) -> None:
+def test_objects_of_other_owners_stay(left: Driver, clean: Clean) -> None:
     given_away = LABELS | {"annotations": {"placement-ac.open-cluster-management.io/adopt": "false"}}
     left.config("theirs", "theirs-a", labels={"app.kubernetes.io/managed-by": "helm"})
     left.cluster("theirs-a")
@@ -314,7 +314,7 @@ def test_a_recreated_object_stays(hub: Hub, left: Driver, clean: Clean) -> None:
     assert all("uid" in str(body) for body in uids)
 
 
-def test_what_is_gone_meanwhile_or_held_by_a_finalizer_is_no_failure(
+def test_an_object_that_is_gone_or_held_by_a_finalizer_is_no_failure(
     hub: Hub, left: Driver, clean: Clean
 ) -> None:
     hub.faults.add("DELETE", "multikueueclusters/p-b", status=404)
@@ -343,22 +343,22 @@ def test_a_missing_kubeconfig_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def made(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
-    with stage(admin, controllers, ["a"]) as there:
+def stage(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
+    with open_stage(admin, controllers, ["a"]) as stage:
         admin.check("p")
         admin.placement("p")
-        there.select("a")
-        yield there
+        stage.select("a")
+        yield stage
 
 
 @pytest.mark.embedded("a bare API server has no garbage collector")
 def test_after_it_nothing_of_ours_is_there_and_a_new_controller_makes_it_again(
-    made: Stage, clean: Clean
+    stage: Stage, clean: Clean
 ) -> None:
-    with made.controllers(**PROVISION, leader_elect=True):
-        made.until_connected("a")
+    with stage.controllers(**PROVISION, leader_elect=True):
+        stage.until_connected("a")
         assert "holds its Lease) and would recreate everything" in clean("--yes").output
-    before = made.ours()
+    before = stage.ours()
     run = clean("--yes")
     assert (run.exit_code, run.stderr) == (0, "")
     assert [line.split()[0] for line in run.output.splitlines()] == [
@@ -369,8 +369,8 @@ def test_after_it_nothing_of_ours_is_there_and_a_new_controller_makes_it_again(
         "Secret",
         "Lease",
     ]
-    soon(made.ours, [])
-    soon(lambda: made.on_worker("a"), [])
-    with made.controllers(**PROVISION, leader_elect=True):
-        made.until_connected("a")
-    assert made.ours() == before != []
+    soon(stage.ours, [])
+    soon(lambda: stage.on_worker("a"), [])
+    with stage.controllers(**PROVISION, leader_elect=True):
+        stage.until_connected("a")
+    assert stage.ours() == before != []

@@ -38,6 +38,7 @@ from tests.support.builders import (
     foreign_cluster,
     foreign_config,
     grant,
+    inputs,
     jwt,
     kind_of,
     kubeconfig,
@@ -339,7 +340,7 @@ def test_a_snapshot_holds_all_that_a_placement_depends_on() -> None:
         *(scores("a", gpu=1), scores("a", "other", gpu=1), scores("b", gpu=1)),
         *(secrets("a", "b"), our_objects("a", owners=["one", "held"]), our_cluster("b", "q")),
     ]
-    seen = snapshot(world(*objects), ages={"a": 1.0})
+    seen = inputs(*objects, ages={"a": 1.0})
     assert (
         [c.meta.name for c in seen.checks.ours],
         [c.meta.name for c in seen.checks.multikueue],
@@ -367,11 +368,9 @@ def test_a_snapshot_holds_all_that_a_placement_depends_on() -> None:
 
 def test_methods_and_kueues_version_decide_the_source() -> None:
     objects = [placement(), decision("a", "b"), *secrets("a"), profile("a", providers=["x"])]
-    seen = snapshot(
-        world(*objects, profile("b", "other", providers=["x"]), methods=["access-provider", "secret"])
-    )
+    seen = inputs(*objects, profile("b", "other", providers=["x"]), methods=["access-provider", "secret"])
     assert seen.credentials.selected["a"] == CredentialSource("ClusterProfile", "a")
-    old = snapshot(world(*objects, hub=HubFacts(cluster_version="v1beta1"), methods=["access-provider"]))
+    old = inputs(*objects, hub=HubFacts(cluster_version="v1beta1"), methods=["access-provider"])
     assert "too old" in getattr(old.credentials.selected["a"], "why", "")
 
 
@@ -424,9 +423,7 @@ def test_whatever_frees_a_name_touches_the_placement_that_waits_for_it(free: Any
 def test_a_label_that_is_off_a_config_does_not_free_its_holder() -> None:
     config, cluster = our_objects("a")
     config["metadata"]["labels"] = {}
-    assert [c.meta.name for c in snapshot(world(check_with(None), config, cluster)).checks.former] == [
-        "check"
-    ]
+    assert [c.meta.name for c in inputs(check_with(None), config, cluster).checks.former] == ["check"]
 
 
 @pytest.mark.parametrize(
@@ -449,7 +446,7 @@ def test_a_shared_cluster_that_no_placement_needs(objects: list[Raw], naming: st
 def test_an_object_is_not_changed_by_being_looked_at() -> None:
     raw = decision("a")
     before = copy.deepcopy(raw)
-    snapshot(world(raw, check(), placement()))
+    inputs(raw, check(), placement())
     assert raw == before
     assert world(raw).remove(CLUSTER_PROFILE, profile("a")) == set()
 
@@ -665,7 +662,7 @@ def test_a_managed_cluster_touches_the_placements_that_prepare_it() -> None:
     assert world(*objects).put(MANAGED_CLUSTER, joined) == set()
 
 
-def test_what_is_prepared_no_more_is_removed_at_once() -> None:
+def test_a_change_that_ends_a_preparation_touches_the_keys_of_shared_clusters() -> None:
     """The key of its own name removes a shared MultiKueueCluster that nobody needs."""
     label = {"cluster.open-cluster-management.io/clusterset": "spoke"}
     hub = replace(SHARED, prepare_sets=True)

@@ -37,7 +37,7 @@ def test_completions_for_kubectl(words: list[str], values: list[str], directive:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_what_a_shell_is_given(shell: str) -> None:
+def test_each_shell_gets_its_completion_script(shell: str) -> None:
     run = CliRunner().invoke(main, ["completion", shell])
     assert run.exit_code == 0
     assert f"_PLACEMENT_AC_COMPLETE={shell}_complete" in run.output

@@ -30,7 +30,7 @@ EVIL = "a\u202eb\u200bc\x1b[31md\x9be\x07f\r\u2066g\ufeffh\U000e0041"
 SHOWN = r"a\u202eb\u200bc\x1b[31md\x9be\x07f\x0d\u2066g\ufeffh\U000e0041"
 
 
-def test_what_is_shown() -> None:
+def test_control_characters_are_shown_escaped() -> None:
     assert visible(EVIL) == SHOWN
     kept = "two\nlines\tüber ✓ 日本 └──"
     assert visible(kept) == kept

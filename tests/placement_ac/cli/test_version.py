@@ -49,7 +49,7 @@ def test_all_versions(admin: Driver, kubeconfig: Path) -> None:
     assert found == {"placementAc": version("placement-ac"), "kueue": "v0.19.1", "ocm": "v1.1.0"}
 
 
-def test_what_is_not_installed_is_said(admin: Driver, kubeconfig: Path) -> None:
+def test_a_missing_kueue_is_reported_as_unknown(admin: Driver, kubeconfig: Path) -> None:
     done = shown(kubeconfig)
     assert (done.exit_code, len(done.stdout.splitlines())) == (0, 5)
     assert "unknown: there is no Deployment kueue-system/kueue-controller-manager" in done.stdout

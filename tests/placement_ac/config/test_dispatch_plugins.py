@@ -25,7 +25,7 @@ def test_one_is_imported_when_a_profile_names_it(plugins: Installer, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("labels", "there", "reason"),
+    ("labels", "candidate_labels", "reason"),
     [
         ({}, {}, None),
         ({"acme.com/product": "solver"}, {}, "had no license for solver"),
@@ -33,10 +33,12 @@ def test_one_is_imported_when_a_profile_names_it(plugins: Installer, monkeypatch
     ],
 )
 def test_the_samples_filter(
-    plugins: Installer, labels: dict[str, str], there: dict[str, str], reason: str | None
+    plugins: Installer, labels: dict[str, str], candidate_labels: dict[str, str], reason: str | None
 ) -> None:
     plugins.install_sample()
-    assert installed_plugins()["Licensed"].refuse(job(labels=labels), cluster(labels=there)) == reason
+    assert (
+        installed_plugins()["Licensed"].refuse(job(labels=labels), cluster(labels=candidate_labels)) == reason
+    )
 
 
 @pytest.mark.parametrize(("price", "points"), [("30", 70.0), ("300", 0.0), ("dear", None), ("", None)])

@@ -63,7 +63,7 @@ def from_file(path: Path, text: str, environment: Any = None, **flags: Any) -> S
         ),
     ],
 )
-def test_what_may_stand_in_the_file(path: Path, text: str, expected: Any) -> None:
+def test_a_config_file_is_read_into_settings(path: Path, text: str, expected: Any) -> None:
     assert from_file(path, text) == Settings(**expected)
 
 

@@ -225,7 +225,7 @@ def test_every_setting_is_described() -> None:
         pytest.param({"unlist_after": "1h"}, "set dispatcher to true", id="a stable list without dispatcher"),
     ],
 )
-def test_what_would_harm_jobs_is_refused(flags: dict[str, str], message: str) -> None:
+def test_settings_that_would_harm_jobs_are_refused(flags: dict[str, str], message: str) -> None:
     with pytest.raises(BadSettings, match=message):
         load(flags)
 

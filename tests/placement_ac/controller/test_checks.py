@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 import requests
 
-from tests.support.credentials import Stage, put, stage, token_of
+from tests.support.credentials import Stage, open_stage, put, token_of
 from tests.support.driver import CORE, Controllers, Driver, Object, free_port
 from tests.support.jobs import soon
 from tests.support.stage import shorten
@@ -24,23 +24,23 @@ def play(admin: Driver, controllers: Controllers) -> Iterator[Play]:
     with ExitStack() as opened:
 
         def start(*names: str) -> Stage:
-            there = opened.enter_context(stage(admin, controllers, names))
+            stage = opened.enter_context(open_stage(admin, controllers, names))
             admin.check("p")
             admin.placement("p")
-            return there
+            return stage
 
         yield start
 
 
 def test_an_expiry_is_reported_before_the_cluster_leaves(play: Play, admin: Driver) -> None:
-    there = play("a", "b")
-    with Driver(there.fleet.hubs["a"]) as a, Driver(there.fleet.hubs["b"]) as b:
-        put(there, "b", token_of(b, 3600))
-        put(there, "a", token_of(a, 30))
-        there.select("a", "b")
-        there.controllers.start()
+    stage = play("a", "b")
+    with Driver(stage.fleet.hubs["a"]) as a, Driver(stage.fleet.hubs["b"]) as b:
+        put(stage, "b", token_of(b, 3600))
+        put(stage, "a", token_of(a, 30))
+        stage.select("a", "b")
+        stage.controllers.start()
         soon(lambda: admin.listed("p"), ["p-a", "p-b"])
-        put(there, "a", token_of(a, 4))
+        put(stage, "a", token_of(a, 4))
         soon(lambda: admin.listed("p"), ["p-b"])
         expired = "left out: a (in Secret kueue-system/multikueue-a, renew the token: it expired at 20"
         soon(lambda: expired in admin.active("p")["message"])
@@ -52,21 +52,21 @@ def test_an_expiry_is_reported_before_the_cluster_leaves(play: Play, admin: Driv
             "of cluster a in Secret multikueue-a: they expire at 20" in event["message"] for event in warned
         )
         assert not any("cluster b" in event["message"] for event in warned)
-        put(there, "a", token_of(a, 3600))
+        put(stage, "a", token_of(a, 3600))
         soon(lambda: admin.listed("p"), ["p-a", "p-b"])
 
 
 def test_prometheus_has_the_time_at_which_credentials_expire(play: Play, admin: Driver) -> None:
-    there, port = play("a"), free_port()
-    there.select("a")
-    there.start(metrics_bind_address=f"127.0.0.1:{port}")
-    there.until_connected("a")
+    stage, port = play("a"), free_port()
+    stage.select("a")
+    stage.start(metrics_bind_address=f"127.0.0.1:{port}")
+    stage.until_connected("a")
     page = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=5)
     assert page.headers["Content-Type"].startswith("text/plain")
     [line] = [one for one in page.text.splitlines() if one.startswith("placement_ac_credential_expiration")]
     name, _, value = line.rpartition(" ")
     assert name == 'placement_ac_credential_expiration_timestamp_seconds{cluster="a"}'
-    claims = jwt_claims(there.token_in_kubeconfig("a"))
+    claims = jwt_claims(stage.token_in_kubeconfig("a"))
     assert datetime.fromtimestamp(float(value), UTC) == datetime.fromtimestamp(claims["exp"], UTC)
     assert 86000 < float(value) - time.time() <= 86400
 
@@ -80,18 +80,18 @@ def jwt_claims(token: str) -> Object:
 
 
 def test_a_cluster_is_asked_before_it_is_listed(play: Play, admin: Driver) -> None:
-    there = play("a")
-    there.select("a")
-    there.start(credentials_probe=True, frameworks="batch/job,kubeflow.org/pytorchjob")
+    stage = play("a")
+    stage.select("a")
+    stage.start(credentials_probe=True, frameworks="batch/job,kubeflow.org/pytorchjob")
     soon(lambda: "install the CRDs of pytorchjobs" in admin.active("p").get("message", ""))
     assert (admin.reason("p"), admin.listed("p")) == ("NoClusterUsable", None)
 
 
 def test_a_cluster_that_is_fit_is_listed(play: Play, admin: Driver) -> None:
-    there = play("a")
-    there.select("a")
-    there.start(credentials_probe=True)
-    there.until_connected("a")
+    stage = play("a")
+    stage.select("a")
+    stage.start(credentials_probe=True)
+    stage.until_connected("a")
     soon(lambda: admin.active("p")["message"], "MultiKueueConfig and MultiKueueCluster generated")
 
 
@@ -99,13 +99,13 @@ def test_a_dead_cluster_keeps_no_other_waiting_and_comes_when_it_is_back(
     play: Play, admin: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shorten(monkeypatch, BAD_SECONDS=0.5)
-    there = play("a", "b")
+    stage = play("a", "b")
     for cluster in ("a", "b"):
-        with Driver(there.fleet.hubs[cluster]) as worker:
-            put(there, cluster, worker.hub.token)
-    there.fleet.kill("b")
-    there.select("a", "b")
-    there.start(credentials_probe=True)
+        with Driver(stage.fleet.hubs[cluster]) as worker:
+            put(stage, cluster, worker.hub.token)
+    stage.fleet.kill("b")
+    stage.select("a", "b")
+    stage.start(credentials_probe=True)
     soon(lambda: admin.listed("p"), ["p-a"])
     soon(
         lambda: (
@@ -113,7 +113,7 @@ def test_a_dead_cluster_keeps_no_other_waiting_and_comes_when_it_is_back(
             in admin.active("p")["message"]
         )
     )
-    there.fleet.revive("b")
+    stage.fleet.revive("b")
     soon(lambda: admin.listed("p"), ["p-a", "p-b"])
 
 
@@ -121,11 +121,11 @@ def test_a_cluster_that_is_listed_stays_and_is_reported(
     play: Play, admin: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shorten(monkeypatch, GOOD_SECONDS=0.5, BAD_SECONDS=0.5)
-    there = play("a")
-    there.select("a")
-    there.start(credentials_probe=True)
-    there.until_connected("a")
-    there.fleet.kill("a")
+    stage = play("a")
+    stage.select("a")
+    stage.start(credentials_probe=True)
+    stage.until_connected("a")
+    stage.fleet.kill("a")
     soon(
         lambda: (
             "; a: the worker of Secret kueue-system/placement-ac-a cannot be reached"
@@ -133,14 +133,14 @@ def test_a_cluster_that_is_listed_stays_and_is_reported(
         )
     )
     assert (admin.reason("p"), admin.listed("p")) == ("Active", ["p-a"])
-    there.fleet.revive("a")
+    stage.fleet.revive("a")
     soon(lambda: admin.active("p")["message"], "MultiKueueConfig and MultiKueueCluster generated")
 
 
 def test_queues_that_the_worker_lacks_are_reported(play: Play, admin: Driver) -> None:
-    there = play("a")
-    with Driver(there.fleet.hubs["a"]) as worker:
-        put(there, "a", worker.hub.token)
+    stage = play("a")
+    with Driver(stage.fleet.hubs["a"]) as worker:
+        put(stage, "a", worker.hub.token)
     version = {"apiVersion": "kueue.x-k8s.io/v1beta2"}
     queue = {"namespaceSelector": {}, "admissionChecksStrategy": {"admissionChecks": [{"name": "p"}]}}
     admin.ask(
@@ -151,7 +151,7 @@ def test_queues_that_the_worker_lacks_are_reported(play: Play, admin: Driver) ->
     admin.namespace("team")
     local = version | {"kind": "LocalQueue", "metadata": {"name": "gpu"}, "spec": {"clusterQueue": "q"}}
     admin.ask("POST", "/apis/kueue.x-k8s.io/v1beta2/namespaces/team/localqueues", local)
-    there.select("a")
-    there.start(credentials_probe=True)
+    stage.select("a")
+    stage.start(credentials_probe=True)
     soon(lambda: "; a: create namespaces team on the worker" in admin.active("p").get("message", ""))
     assert (admin.reason("p"), admin.listed("p")) == ("Active", ["p-a"])

@@ -12,7 +12,7 @@ from placement_ac.kube.login import Login
 from placement_ac.observability import logs
 from placement_lab.standins.manifests import load
 from tests.support.admin import Admin, login_to
-from tests.support.credentials import ACCOUNTS, MANAGED, NAME, PERMISSIONS, Stage, stage, tokens_in
+from tests.support.credentials import ACCOUNTS, MANAGED, NAME, PERMISSIONS, Stage, open_stage, tokens_in
 from tests.support.driver import CORE, NS, Controllers, Driver, Object
 from tests.support.hub_client import CRDS
 from tests.support.jobs import soon
@@ -33,7 +33,7 @@ def play(admin: Driver, controllers: Controllers) -> Iterator[Play]:
     with ExitStack() as opened:
 
         def start(*names: str, **options: object) -> Stage:
-            return opened.enter_context(stage(admin, controllers, names, **options))
+            return opened.enter_context(open_stage(admin, controllers, names, **options))
 
         yield start
         output = log.getvalue()
@@ -45,18 +45,18 @@ def play(admin: Driver, controllers: Controllers) -> Iterator[Play]:
 @pytest.fixture
 def selected(play: Play, admin: Driver) -> Stage:
     """Two workers that are selected and connected."""
-    there = play("a", "b")
+    stage = play("a", "b")
     admin.check("p")
     admin.multikueue_check("mk", "p")
     admin.placement("p")
-    there.select("a", "b")
-    there.start()
-    there.until_connected("a", "b")
-    return there
+    stage.select("a", "b")
+    stage.start()
+    stage.until_connected("a", "b")
+    return stage
 
 
 def test_story_2_from_nothing_but_managed_clusters_and_its_manifests(play: Play, admin: Driver) -> None:
-    there = play("cluster1", "cluster2", "cluster3", others=["ocm"])
+    stage = play("cluster1", "cluster2", "cluster3", others=["ocm"])
     for name in ("cluster2", "cluster3"):
         labels = {"metadata": {"labels": {"accelerator": "nvidia-tesla-t4"}}}
         admin.ask("PATCH", f"{MANAGED}/{name}", labels, "merge")
@@ -68,15 +68,15 @@ def test_story_2_from_nothing_but_managed_clusters_and_its_manifests(play: Play,
         kubectl.apply(
             *load(SAMPLES / "placement-demo2-1.yaml"), *load(SAMPLES / "multikueue-setup-demo2.yaml")
         )
-    there.start()
+    stage.start()
     soon(lambda: admin.listed("placement-demo2"), ["placement-demo2-cluster2", "placement-demo2-cluster3"])
-    soon(there.connected, ["placement-demo2-cluster2", "placement-demo2-cluster3"])
+    soon(stage.connected, ["placement-demo2-cluster2", "placement-demo2-cluster3"])
     soon(
         lambda: admin.active("placement-demo2").get("message"),
         "MultiKueueConfig and MultiKueueCluster generated",
     )
-    assert there.account("cluster1") is None, "no check selects it"
-    assert there.source("placement-demo2-cluster2") == {
+    assert stage.account("cluster1") is None, "no check selects it"
+    assert stage.source("placement-demo2-cluster2") == {
         "kubeConfig": {"location": "placement-ac-cluster2", "locationType": "Secret"}
     }
 
@@ -118,7 +118,7 @@ def _may(worker: Driver, group: str, resource: str, subresource: str, verb: str)
     return bool(worker.ask("POST", path, body)["status"]["allowed"])
 
 
-def test_what_is_made_is_labelled_and_owned_by_the_checks_that_use_it(selected: Stage) -> None:
+def test_provisioned_objects_are_labelled_and_owned_by_the_checks_that_use_them(selected: Stage) -> None:
     uids = {
         selected.admin.ask("GET", selected.admin.kueue("admissionchecks", n))["metadata"]["uid"]
         for n in ("p", "mk")
@@ -227,7 +227,7 @@ def test_a_revoked_token_is_replaced(selected: Stage) -> None:
 
 
 @pytest.mark.parametrize("what", ["account", "permission", "reported", "secret"])
-def test_what_is_deleted_by_hand_comes_again(selected: Stage, what: str) -> None:
+def test_provisioned_objects_that_are_deleted_by_hand_come_again(selected: Stage, what: str) -> None:
     paths = {
         "account": f"{ACCOUNTS}/namespaces/a/managedserviceaccounts/placement-ac",
         "permission": f"{PERMISSIONS}/namespaces/a/clusterpermissions/placement-ac",
@@ -242,7 +242,7 @@ def test_what_is_deleted_by_hand_comes_again(selected: Stage, what: str) -> None
     selected.until_connected("a", "b")
 
 
-def test_what_is_changed_by_hand_is_put_back(selected: Stage) -> None:
+def test_provisioned_objects_that_are_changed_by_hand_are_put_back(selected: Stage) -> None:
     path = f"{CORE}/namespaces/{NS}/secrets/placement-ac-a"
     selected.admin.ask("PATCH", path, {"data": {"kubeconfig": "e30="}}, "merge")
     selected.until_current("a")
@@ -254,39 +254,39 @@ def test_what_is_changed_by_hand_is_put_back(selected: Stage) -> None:
 
 
 def test_a_cluster_without_an_agent_keeps_no_other_waiting(play: Play, admin: Driver) -> None:
-    there = play("a", "b")
-    there.ocm.pause("a")
+    stage = play("a", "b")
+    stage.ocm.pause("a")
     admin.check("p")
     admin.placement("p")
-    there.select("a", "b")
-    there.start()
+    stage.select("a", "b")
+    stage.start()
     soon(lambda: admin.listed("p"), ["p-b"])
     soon(lambda: admin.reason("p"), "SomeClustersUnusable")
     soon(lambda: "a (wait, or enable OCM's addon managed-serviceaccount" in admin.active("p")["message"])
-    there.ocm.resume("a")
-    there.until_connected("a", "b")
+    stage.ocm.resume("a")
+    stage.until_connected("a", "b")
     soon(lambda: admin.reason("p"), "Active")
 
 
 def test_found_credentials_are_used_and_nothing_is_made(play: Play, admin: Driver) -> None:
-    there = play("a")
-    secret = next(one for one in there.fleet.secrets() if one["metadata"]["name"] == "multikueue-a")
+    stage = play("a")
+    secret = next(one for one in stage.fleet.secrets() if one["metadata"]["name"] == "multikueue-a")
     admin.ask("POST", f"{CORE}/namespaces/{NS}/secrets", secret)
     admin.check("p")
     admin.placement("p")
-    there.select("a")
-    there.start()
-    there.until_connected("a")
-    assert there.source("p-a")["kubeConfig"]["location"] == "multikueue-a"
-    assert there.account("a") is None
+    stage.select("a")
+    stage.start()
+    stage.until_connected("a")
+    assert stage.source("p-a")["kubeConfig"]["location"] == "multikueue-a"
+    assert stage.account("a") is None
     admin.ask("DELETE", f"{CORE}/namespaces/{NS}/secrets/multikueue-a")
-    soon(lambda: there.source("p-a").get("kubeConfig", {}).get("location"), "placement-ac-a")
-    there.until_connected("a")
+    soon(lambda: stage.source("p-a").get("kubeConfig", {}).get("location"), "placement-ac-a")
+    stage.until_connected("a")
     admin.ask("POST", f"{CORE}/namespaces/{NS}/secrets", secret)
-    soon(lambda: there.source("p-a").get("kubeConfig", {}).get("location"), "multikueue-a")
+    soon(lambda: stage.source("p-a").get("kubeConfig", {}).get("location"), "multikueue-a")
     soon(
         lambda: [
-            check for check in there.ours() if "Secret" in check or "Account" in check or "Perm" in check
+            check for check in stage.ours() if "Secret" in check or "Account" in check or "Perm" in check
         ],
         [],
     )
@@ -316,12 +316,15 @@ def test_a_hub_with_the_old_version_of_accounts_alone(a_hub: HubMaker, tmp_path:
     with a_hub(crds=_old_only(published_crds())) as hub, Driver(hub) as admin:
         admin.namespace(NS)
         hub.write_kubeconfig(tmp_path / "kubeconfig")
-        with Controllers(tmp_path / "kubeconfig") as controllers, stage(admin, controllers, ["a"]) as there:
+        with (
+            Controllers(tmp_path / "kubeconfig") as controllers,
+            open_stage(admin, controllers, ["a"]) as stage,
+        ):
             admin.check("p")
             admin.placement("p")
-            there.select("a")
-            there.start()
-            there.until_connected("a")
+            stage.select("a")
+            stage.start()
+            stage.until_connected("a")
 
 
 def test_a_hub_without_accounts_says_so(a_hub: HubMaker, tmp_path: Path) -> None:

@@ -17,14 +17,14 @@ SELECTOR = f"{DOMAIN}/cluster-selector"
 
 
 @pytest.fixture
-def there(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
+def stage(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
     nodes = {"node_labels": ("gpu.product=gpu",)}
     with dispatched(admin, controllers, ALL, labels={"b": {"gpu": "h100"}}, controller=nodes) as opened:
         yield opened
 
 
-def entry(there: Stage, job: str) -> tuple[str, str]:
-    entries = (there.workload(job).get("status") or {}).get("admissionChecks", ())
+def entry(stage: Stage, job: str) -> tuple[str, str]:
+    entries = (stage.workload(job).get("status") or {}).get("admissionChecks", ())
     return next(((one["state"], one["message"]) for one in entries if one["name"] == "p"), ("", ""))
 
 
@@ -32,73 +32,73 @@ def events(admin: Driver, reason: str) -> list[str]:
     return [event["message"] for event in admin.events("Workload") if event["reason"] == reason]
 
 
-def test_a_job_goes_where_its_annotations_say(there: Stage, admin: Driver) -> None:
-    there.submit("anywhere")
-    there.until_runs("anywhere", "a")
-    there.submit("selected", annotations={SELECTOR: "gpu=h100"})
-    there.until_runs("selected", "b")
-    there.submit("named", annotations={"kueue.x-k8s.io/multikueue-cluster-names": "c"})
-    there.until_runs("named", "c")
-    assert [there.account(job)[:2] for job in there.jobs] == [(1, 1)] * 3
+def test_a_job_goes_where_its_annotations_say(stage: Stage, admin: Driver) -> None:
+    stage.submit("anywhere")
+    stage.until_runs("anywhere", "a")
+    stage.submit("selected", annotations={SELECTOR: "gpu=h100"})
+    stage.until_runs("selected", "b")
+    stage.submit("named", annotations={"kueue.x-k8s.io/multikueue-cluster-names": "c"})
+    stage.until_runs("named", "c")
+    assert [stage.account(job)[:2] for job in stage.jobs] == [(1, 1)] * 3
     soon(lambda: sorted(events(admin, "Nominated")), [f"nominated to p-{name}" for name in ALL])
 
 
-def test_a_job_that_fits_nowhere_waits_until_a_cluster_fits(there: Stage, admin: Driver) -> None:
-    there.submit("picky", annotations={SELECTOR: "gpu=b200"})
+def test_a_job_that_fits_nowhere_waits_until_a_cluster_fits(stage: Stage, admin: Driver) -> None:
+    stage.submit("picky", annotations={SELECTOR: "gpu=b200"})
     why = "0/3 clusters fit: 3 didn't match gpu=b200 (ClusterAffinity)"
-    soon(lambda: entry(there, "picky"), ("Pending", f"NoClusterFits: {why}"))
+    soon(lambda: entry(stage, "picky"), ("Pending", f"NoClusterFits: {why}"))
     soon(lambda: events(admin, "NoClusterFits"), [why])
     label(admin, "c", gpu="b200")
-    there.until_runs("picky", "c")
-    assert there.account("picky")[:2] == (1, 1)
+    stage.until_runs("picky", "c")
+    assert stage.account("picky")[:2] == (1, 1)
 
 
 def test_a_job_whose_admission_was_applied_in_a_version_that_is_not_served_any_more_is_nominated(
-    there: Stage, admin: Driver
+    stage: Stage, admin: Driver
 ) -> None:
     """Kueue 0.20 does not serve v1beta1."""
-    there.submit("old", annotations={SELECTOR: "gpu=b200"})
-    soon(lambda: entry(there, "old")[0], "Pending")
-    workload = there.workload("old")
+    stage.submit("old", annotations={SELECTOR: "gpu=b200"})
+    soon(lambda: entry(stage, "old")[0], "Pending")
+    workload = stage.workload("old")
     for fields in workload["metadata"]["managedFields"]:
         if fields["manager"] == "kueue-admission":
             fields["apiVersion"] = "kueue.x-k8s.io/v1alpha1"
     metadata = {"metadata": {"managedFields": workload["metadata"]["managedFields"]}}
     admin.ask("PATCH", f"{workloads_in('default')}/{workload['metadata']['name']}", metadata, "merge")
     label(admin, "c", gpu="b200")
-    there.until_runs("old", "c")
-    assert there.account("old")[:2] == (1, 1)
+    stage.until_runs("old", "c")
+    assert stage.account("old")[:2] == (1, 1)
 
 
-def test_a_job_with_a_huge_annotation_waits_with_the_reason_and_delays_nobody(there: Stage) -> None:
-    there.submit("huge", annotations={SELECTOR: "," * 200_000})
-    there.submit("other")
-    there.until_runs("other", "a")
+def test_a_job_with_a_huge_annotation_waits_with_the_reason_and_delays_nobody(stage: Stage) -> None:
+    stage.submit("huge", annotations={SELECTOR: "," * 200_000})
+    stage.submit("other")
+    stage.until_runs("other", "a")
     limit = "at most 8,192 characters are read, it has 200,000"
     why = f"0/3 clusters fit: 3 couldn't be judged: shorten the annotation {SELECTOR}: {limit} (Limits)"
-    soon(lambda: entry(there, "huge"), ("Pending", f"NoClusterFits: {why}"))
+    soon(lambda: entry(stage, "huge"), ("Pending", f"NoClusterFits: {why}"))
 
 
 def test_a_job_that_fits_has_its_turn_though_the_jobs_before_it_fit_nowhere(
     admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(policy, "DISPATCH_STEPS", 1)
-    with dispatched(admin, controllers, ALL) as there:
+    with dispatched(admin, controllers, ALL) as stage:
         for n in range(7):
-            there.submit(f"picky{n}", annotations={SELECTOR: f"gpu=x{n}"})
-        there.submit("last", annotations={SELECTOR: "gpu!=x"})
-        there.until_runs("last", "a")
-        assert there.account("last")[:2] == (1, 1)
+            stage.submit(f"picky{n}", annotations={SELECTOR: f"gpu=x{n}"})
+        stage.submit("last", annotations={SELECTOR: "gpu!=x"})
+        stage.until_runs("last", "a")
+        assert stage.account("last")[:2] == (1, 1)
 
 
-def test_jobs_that_must_not_share_a_cluster(there: Stage) -> None:
+def test_jobs_that_must_not_share_a_cluster(stage: Stage) -> None:
     apart: Any = {"labels": {"app": "x"}, "annotations": {f"{DOMAIN}/anti-affinity": "app=x"}}
     for name in ("one", "two", "three", "four"):
-        there.submit(name, **apart)
-    running = there.fleet.counter.running
-    soon(lambda: sorted(functools.reduce(operator.iadd, (running(name) for name in there.jobs), [])), ALL)
-    [last] = [name for name in there.jobs if not running(name)]
-    [first] = [name for name in there.jobs if running(name) == ["a"]]
-    there.finish(first)
-    there.until_runs(last, "a")
-    assert [there.account(job)[:2] for job in there.jobs] == [(1, 1)] * 4
+        stage.submit(name, **apart)
+    running = stage.fleet.counter.running
+    soon(lambda: sorted(functools.reduce(operator.iadd, (running(name) for name in stage.jobs), [])), ALL)
+    [last] = [name for name in stage.jobs if not running(name)]
+    [first] = [name for name in stage.jobs if running(name) == ["a"]]
+    stage.finish(first)
+    stage.until_runs(last, "a")
+    assert [stage.account(job)[:2] for job in stage.jobs] == [(1, 1)] * 4

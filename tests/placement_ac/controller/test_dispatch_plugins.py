@@ -11,7 +11,7 @@ from placement_ac.observability import logs
 from placement_lab.standins.multikueue import KueueSettings
 from tests.placement_ac.controller.test_dispatch import ALL, entry
 from tests.support.driver import Controllers, Driver
-from tests.support.jobs import Stage, label, soon, stage
+from tests.support.jobs import Stage, label, open_stage, soon
 from tests.support.plugins import SAMPLE, Installer
 
 MODULE = """
@@ -23,7 +23,7 @@ def fails(job, cluster):
 
 
 @pytest.fixture
-def there(
+def stage(
     admin: Driver,
     controllers: Controllers,
     plugins: Installer,
@@ -34,7 +34,7 @@ def there(
     (plugins.folder / "acme_all.py").write_text(MODULE)
     functions = {"Licensed": "licensed", "Cheap": "cheap", "Fails": "fails"}
     plugins.install({name: f"acme_all:{one}" for name, one in functions.items()})
-    with stage(admin, controllers, ALL, settings=KueueSettings(dispatcher=OUR_CONTROLLER)) as opened:
+    with open_stage(admin, controllers, ALL, settings=KueueSettings(dispatcher=OUR_CONTROLLER)) as opened:
         for cluster, price in zip(ALL, ("80", "60", "10"), strict=True):
             label(admin, cluster, **{"acme.com/price": price})
         label(admin, "b", **{"acme.com/license-solver": ""})
@@ -54,24 +54,24 @@ def use(admin: Driver, profile: str) -> None:
 
 
 @pytest.mark.parametrize("profile", ["Licensed,Cheap=1"])
-def test_jobs_go_where_they_say(there: Stage) -> None:
-    there.submit("any")
-    there.until_runs("any", "c")
-    there.submit("solver", labels={"acme.com/product": "solver"})
-    there.until_runs("solver", "b")
-    assert [there.account(job)[:2] for job in there.jobs] == [(1, 1)] * 2
+def test_jobs_go_where_they_say(stage: Stage) -> None:
+    stage.submit("any")
+    stage.until_runs("any", "c")
+    stage.submit("solver", labels={"acme.com/product": "solver"})
+    stage.until_runs("solver", "b")
+    assert [stage.account(job)[:2] for job in stage.jobs] == [(1, 1)] * 2
 
 
 @pytest.mark.parametrize("profile", ["ranked,Fails"])
-def test_jobs_wait_for_a_filter_that_fails_and_its_error_is_logged_once(there: Stage, admin: Driver) -> None:
+def test_jobs_wait_for_a_filter_that_fails_and_its_error_is_logged_once(stage: Stage, admin: Driver) -> None:
     output = io.StringIO()
     with redirect_stderr(output):
         logs.configure("text", "info")
-    there.submit("one")
+    stage.submit("one")
     why = "NoClusterFits: 0/3 clusters fit: 3 could not be judged: LookupError (Fails)"
-    soon(lambda: entry(there, "one"), ("Pending", why))
+    soon(lambda: entry(stage, "one"), ("Pending", why))
     use(admin, "ranked")
-    there.until_runs("one", "a")
+    stage.until_runs("one", "a")
     logs.configure("text", "error")
     logged = [line for line in output.getvalue().splitlines() if "a plugin of the dispatcher failed" in line]
     assert len(logged) == 1
@@ -80,7 +80,7 @@ def test_jobs_wait_for_a_filter_that_fails_and_its_error_is_logged_once(there: S
 
 
 @pytest.mark.parametrize("profile", ["ranked,Missing"])
-def test_one_that_is_not_installed_is_reported_and_the_default_counts(there: Stage, admin: Driver) -> None:
+def test_one_that_is_not_installed_is_reported_and_the_default_counts(stage: Stage, admin: Driver) -> None:
     soon(lambda: "'Missing' is no profile" in (admin.active("p") or {}).get("message", ""))
-    there.submit("one")
-    there.until_runs("one", "a")
+    stage.submit("one")
+    stage.until_runs("one", "a")

@@ -17,7 +17,7 @@ from placement_ac.core.api.constants import OUR_CONTROLLER
 from placement_lab.standins.multikueue import KueueSettings
 from tests.placement_ac.observability.test_metrics_on_hub import Page, reads
 from tests.support.driver import Controllers, Driver, free_port
-from tests.support.jobs import Stage, soon, stage
+from tests.support.jobs import Stage, open_stage, soon
 
 MODES: dict[str, dict[str, Any]] = {
     "gate": {},
@@ -54,12 +54,12 @@ def everywhere(state: str) -> Places:
 class Scene:
     """Two clusters, of which a is to leave, and the commands that look at it."""
 
-    def __init__(self, there: Stage, mode: str, read: Callable[[], Page], settings: Path) -> None:
-        self.there, self.mode, self.read = there, mode, read
+    def __init__(self, stage: Stage, mode: str, read: Callable[[], Page], settings: Path) -> None:
+        self.stage, self.mode, self.read = stage, mode, read
         settings.write_text(
             "".join(f"{name.replace('_', '-')}: {value!r}\n" for name, value in MODES[mode].items())
         )
-        self._options = [f"--kubeconfig={there.controllers.kubeconfig}", f"--config={settings}"]
+        self._options = [f"--kubeconfig={stage.controllers.kubeconfig}", f"--config={settings}"]
 
     def command(self, *words: str) -> Any:
         done = CliRunner().invoke(main, [*words, *self._options, "-o", "json"])
@@ -69,7 +69,7 @@ class Scene:
     def places(self) -> Places:
         (check,) = self.command("status", "p")["checks"]
         status = next((row["state"] for row in check["clusters"] if row["name"] == "a"), "")
-        remark, page = self.there.remark(), self.read()
+        remark, page = self.stage.remark(), self.read()
         return Places(
             next(
                 (
@@ -95,7 +95,7 @@ class Scene:
         return plain(live.timeline("p", reading.view.now))
 
     def events(self) -> list[str]:
-        found = [event["reason"] for event in self.there.admin.events("AdmissionCheck")]
+        found = [event["reason"] for event in self.stage.admin.events("AdmissionCheck")]
         return [reason for reason in found if reason.startswith("Cluster")]
 
 
@@ -112,29 +112,29 @@ def scene(
 ) -> Iterator[Scene]:
     mode, port = request.param, free_port()
     settings = KueueSettings(dispatcher=OUR_CONTROLLER) if "dispatcher" in mode else KueueSettings()
-    with stage(admin, controllers, ["a", "b"], settings=settings) as there:
-        there.select("a", "b")
+    with open_stage(admin, controllers, ["a", "b"], settings=settings) as stage:
+        stage.select("a", "b")
         controllers.start(metrics_bind_address=f"127.0.0.1:{port}", **MODES[mode])
-        soon(there.connected, 2)
-        yield Scene(there, mode, reads(port), tmp_path / "settings.yaml")
+        soon(stage.connected, 2)
+        yield Scene(stage, mode, reads(port), tmp_path / "settings.yaml")
 
 
 @pytest.mark.parametrize("scene", MODES, indirect=True)
 def test_every_place_says_the_same(scene: Scene) -> None:
-    there, mode = scene.there, scene.mode
-    there.select("a")
-    there.submit("runs")
-    there.until_runs("runs", "a")
-    there.select("a", "b")
+    stage, mode = scene.stage, scene.mode
+    stage.select("a")
+    stage.submit("runs")
+    stage.until_runs("runs", "a")
+    stage.select("a", "b")
     soon(scene.places, everywhere("listed"))
-    there.select("b")
+    stage.select("b")
     soon(scene.places, everywhere("draining"))
     assert scene.events()[-1] == "ClusterDraining"
-    there.select("a", "b")
+    stage.select("a", "b")
     soon(scene.places, everywhere("listed"))
-    there.select("b")
+    stage.select("b")
     soon(scene.places, everywhere("draining"))
-    there.finish("runs")
+    stage.finish("runs")
     if MODES[mode].get("unlist_after"):
         soon(scene.places, everywhere("standby"))
         assert scene.events()[-1] == "ClusterDrained"

@@ -26,39 +26,39 @@ def on_events(hub: Hub, since: int = 0) -> list[tuple[str, int]]:
 
 
 def test_events_of_changes_and_a_drain_come_in_order_and_are_counted_on(play: Play) -> None:
-    there = play("b", "c")
-    there.select("c")
-    first = there.controllers.start()
-    there.submit("j")
-    there.until_runs("j", "c")
-    there.select("b")
-    there.until_listed("b", "c")
-    there.finish("j")
-    there.until_listed("b")
+    stage = play("b", "c")
+    stage.select("c")
+    first = stage.controllers.start()
+    stage.submit("j")
+    stage.until_runs("j", "c")
+    stage.select("b")
+    stage.until_listed("b", "c")
+    stage.finish("j")
+    stage.until_listed("b")
     story = [
         SELECTED,
         ("ClusterAdded", f"1 cluster more, {BY}: b", 1),
         ("ClusterDraining", DRAINS, 1),
         ("ClusterRemoved", DRAINED, 1),
     ]
-    soon(lambda: posted_events(there.admin), story)
+    soon(lambda: posted_events(stage.admin), story)
     first.stop()
 
-    since = len(there.admin.hub.journal)
-    there.controllers.start()
-    there.submit("k")
-    there.until_runs("k", "b")
-    assert on_events(there.admin.hub, since) == [], "a restart alone tells nothing"
-    there.select("b", "c")
-    there.until_listed("b", "c")
-    there.finish("k")
-    there.until_finished("k")
-    there.select("c")
-    there.until_listed("c")
-    there.select("b", "c")
-    there.until_listed("b", "c")
-    soon(lambda: posted_events(there.admin)[1], ("ClusterAdded", f"1 cluster more, {BY}: b", 2))
-    assert [reason for reason, _, count in posted_events(there.admin)[4:] if count == 1] == [
+    since = len(stage.admin.hub.journal)
+    stage.controllers.start()
+    stage.submit("k")
+    stage.until_runs("k", "b")
+    assert on_events(stage.admin.hub, since) == [], "a restart alone tells nothing"
+    stage.select("b", "c")
+    stage.until_listed("b", "c")
+    stage.finish("k")
+    stage.until_finished("k")
+    stage.select("c")
+    stage.until_listed("c")
+    stage.select("b", "c")
+    stage.until_listed("b", "c")
+    soon(lambda: posted_events(stage.admin)[1], ("ClusterAdded", f"1 cluster more, {BY}: b", 2))
+    assert [reason for reason, _, count in posted_events(stage.admin)[4:] if count == 1] == [
         "ClusterAdded",
         "ClusterRemoved",
     ]

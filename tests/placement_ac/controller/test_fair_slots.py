@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Iterator
 from typing import Final
 
 import pytest
@@ -10,7 +10,9 @@ import pytest
 from placement_ac.controller import fair_slots
 from placement_ac.controller.fair_slots import QUICK_SECONDS, FairSlots, Flow
 from placement_ac.core.api.errors import Postponed
-from tests.placement_ac.kube.test_workqueue import now, run
+from tests.support.async_tests import loop_time
+
+pytestmark = pytest.mark.virtual_time
 
 HANG: Final = 100.0
 P_A, P_B, Q_A, Q_C = Flow("p", "a"), Flow("p", "b"), Flow("q", "a"), Flow("q", "c")
@@ -38,44 +40,39 @@ class Writers:
             asyncio.get_running_loop().create_task(self.write(flow, seconds)) for _ in range(times)
         }
 
-
-def play(story: Callable[[Writers], Awaitable[None]]) -> None:
-    async def test() -> None:
-        writers = Writers(FairSlots())
-        await story(writers)
-        for task in writers.tasks:
+    async def end(self) -> None:
+        for task in self.tasks:
             task.cancel()
-        await asyncio.gather(*writers.tasks, return_exceptions=True)
-
-    run(test())
+        await asyncio.gather(*self.tasks, return_exceptions=True)
 
 
-def test_a_burst_runs_in_turns_that_flows_share() -> None:
-    async def story(writers: Writers) -> None:
-        writers.start(P_A, 0.1, 100)
-        await asyncio.sleep(0)
-        writers.start(Q_C, 0.1, 4)
-        await asyncio.sleep(0.05)
-        assert writers.began == {P_A: 16, Q_C: 4}
-        await asyncio.sleep(0.7)
-        assert writers.began == {P_A: 100, Q_C: 4}
-
-    play(story)
+@pytest.fixture
+def writers(runner: asyncio.Runner) -> Iterator[Writers]:
+    writers = Writers(FairSlots())
+    yield writers
+    runner.run(writers.end())
 
 
-def test_of_what_hangs_each_flow_has_a_share() -> None:
-    async def story(writers: Writers) -> None:
-        writers.start(P_A, HANG, 100)
-        await asyncio.sleep(QUICK_SECONDS + 0.1)
-        assert (writers.began[P_A], writers.postponed[P_A]) == (23, 77)
-        for other in (P_B, Q_A, Q_C):
-            await writers.write(other, 0.0)
-        assert [writers.began[other] for other in (P_B, Q_A, Q_C)] == [1, 1, 1]
-        await asyncio.sleep(HANG)
-        await writers.write(P_A, 0.0)
-        assert writers.began[P_A] == 24, "as before, when none hangs any more"
+async def test_a_burst_runs_in_turns_that_flows_share(writers: Writers) -> None:
+    writers.start(P_A, 0.1, 100)
+    await asyncio.sleep(0)
+    writers.start(Q_C, 0.1, 4)
+    await asyncio.sleep(0.05)
+    assert writers.began == {P_A: 16, Q_C: 4}
+    await asyncio.sleep(0.7)
+    assert writers.began == {P_A: 100, Q_C: 4}
 
-    play(story)
+
+async def test_of_what_hangs_each_flow_has_a_share(writers: Writers) -> None:
+    writers.start(P_A, HANG, 100)
+    await asyncio.sleep(QUICK_SECONDS + 0.1)
+    assert (writers.began[P_A], writers.postponed[P_A]) == (23, 77)
+    for other in (P_B, Q_A, Q_C):
+        await writers.write(other, 0.0)
+    assert [writers.began[other] for other in (P_B, Q_A, Q_C)] == [1, 1, 1]
+    await asyncio.sleep(HANG)
+    await writers.write(P_A, 0.0)
+    assert writers.began[P_A] == 24, "as before, when none hangs any more"
 
 
 @pytest.mark.parametrize(
@@ -86,33 +83,27 @@ def test_of_what_hangs_each_flow_has_a_share() -> None:
         pytest.param([Flow(str(n), str(n)) for n in range(30)], Flow("x", "x"), 96, id="all"),
     ],
 )
-def test_shares(flows: list[Flow], same: Flow, share: int) -> None:
-    async def story(writers: Writers) -> None:
-        for flow in flows:
-            writers.start(flow, HANG, 8)
-        await asyncio.sleep(10 * QUICK_SECONDS)
-        assert share <= writers.began.total() < share + fair_slots.QUICK_SLOTS
-        await writers.write(same, 0.0)
-        assert writers.postponed[same] == 1
-        await writers.write(Flow("other", "other"), 0.0)
-        assert writers.began[Flow("other", "other")] == (share < fair_slots.HANGING_SLOTS)
-
-    play(story)
+async def test_shares(flows: list[Flow], same: Flow, share: int, writers: Writers) -> None:
+    for flow in flows:
+        writers.start(flow, HANG, 8)
+    await asyncio.sleep(10 * QUICK_SECONDS)
+    assert share <= writers.began.total() < share + fair_slots.QUICK_SLOTS
+    await writers.write(same, 0.0)
+    assert writers.postponed[same] == 1
+    await writers.write(Flow("other", "other"), 0.0)
+    assert writers.began[Flow("other", "other")] == (share < fair_slots.HANGING_SLOTS)
 
 
-def test_who_is_cancelled_while_it_waits_leaves_nothing() -> None:
-    async def story(writers: Writers) -> None:
-        writers.start(P_A, 0.1, 16)
-        await asyncio.sleep(0)
-        waiting = asyncio.create_task(writers.write(P_A, 0.1))
-        await asyncio.sleep(0.05)
-        waiting.cancel()
-        await asyncio.sleep(1)
-        writers.start(P_A, 0.1, 16)
-        await asyncio.sleep(0.05)
-        assert (writers.began[P_A], now() > 0) == (32, True)
-
-    play(story)
+async def test_who_is_cancelled_while_it_waits_leaves_nothing(writers: Writers) -> None:
+    writers.start(P_A, 0.1, 16)
+    await asyncio.sleep(0)
+    waiting = asyncio.create_task(writers.write(P_A, 0.1))
+    await asyncio.sleep(0.05)
+    waiting.cancel()
+    await asyncio.sleep(1)
+    writers.start(P_A, 0.1, 16)
+    await asyncio.sleep(0.05)
+    assert (writers.began[P_A], loop_time() > 0) == (32, True)
 
 
 class Looked:
@@ -125,19 +116,15 @@ class Looked:
         return id(self)
 
 
-def test_a_write_does_not_look_at_all_that_wait() -> None:
+async def test_a_write_does_not_look_at_all_that_wait(writers: Writers) -> None:
     """A thousand Placements write at a start: looking at each for each would stop the event loop."""
-
-    async def story(writers: Writers) -> None:
-        for _ in range(500):
-            writers.start(Flow(Looked()), 0.1)
-        await asyncio.sleep(0)
-        Looked.times = 0
-        for _ in range(10):
-            writers.start(Flow(Looked()), 0.1)
-        await asyncio.sleep(0)
-        assert Looked.times < 500
-        await asyncio.sleep(2.0)
-        assert writers.began.total() == 510
-
-    play(story)
+    for _ in range(500):
+        writers.start(Flow(Looked()), 0.1)
+    await asyncio.sleep(0)
+    Looked.times = 0
+    for _ in range(10):
+        writers.start(Flow(Looked()), 0.1)
+    await asyncio.sleep(0)
+    assert Looked.times < 500
+    await asyncio.sleep(2.0)
+    assert writers.began.total() == 510

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.support.credentials import Stage, stage
+from tests.support.credentials import Stage, open_stage
 from tests.support.driver import Controllers, Driver, eventually
 from tests.support.jobs import managed, soon
 
@@ -13,7 +13,7 @@ from tests.support.jobs import managed, soon
 @pytest.fixture
 def provisioning(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
     """A stage with two workers, whose controller is not started yet."""
-    with stage(admin, controllers, ("a", "b")) as found:
+    with open_stage(admin, controllers, ("a", "b")) as found:
         admin.check("p")
         admin.placement("p")
         yield found

@@ -87,7 +87,7 @@ def test_kinds_in_other_namespaces_are_followed_there_alone(
     }
 
 
-def test_what_vanished_while_kopf_was_away_is_noticed(
+def test_objects_that_vanished_while_kopf_was_away_are_noticed(
     hub: Hub, admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shorten(monkeypatch, KOPF_RELIST_SECONDS=1.0)

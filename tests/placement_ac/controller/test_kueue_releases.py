@@ -9,7 +9,7 @@ import pytest
 from placement_ac.core.api.kueue_gates import KUEUE_CONFIG_KEY, KUEUE_CONFIG_MAP
 from placement_ac.core.inputs import rights
 from placement_ac.observability import logs
-from tests.support.credentials import Stage, put, stage, token_of
+from tests.support.credentials import Stage, open_stage, put, token_of
 from tests.support.driver import KUEUE, NS, Controllers, Driver
 from tests.support.hub_client import CRDS, crd
 from tests.support.jobs import soon
@@ -37,11 +37,11 @@ def play(admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatc
     with ExitStack() as opened:
 
         def start() -> Stage:
-            there = opened.enter_context(stage(admin, controllers, ["a"]))
+            stage = opened.enter_context(open_stage(admin, controllers, ["a"]))
             admin.check("p")
             admin.placement("p")
-            there.select("a")
-            return there
+            stage.select("a")
+            return stage
 
         yield start
 
@@ -69,8 +69,8 @@ def deploy(admin: Driver, tag: str, *args: str) -> None:
     admin.ask("PATCH", path, {"apiVersion": "apps/v1", "kind": "Deployment"} | body, "apply", force="true")
 
 
-def granted(there: Stage) -> object:
-    return (there.permission("a") or {"spec": {"clusterRole": {}}})["spec"]["clusterRole"].get("rules")
+def granted(stage: Stage) -> object:
+    return (stage.permission("a") or {"spec": {"clusterRole": {}}})["spec"]["clusterRole"].get("rules")
 
 
 def configure(admin: Driver, text: str) -> None:
@@ -93,52 +93,52 @@ def asked_for_deployments(admin: Driver) -> int:
     )
 
 
-def listed(there: Stage) -> tuple[object, object]:
+def listed(stage: Stage) -> tuple[object, object]:
     """How Kueue gets into the worker: what its MultiKueueCluster names, and which object that is."""
-    found = there.admin.get(there.admin.kueue("multikueueclusters", "p-a")) or {"metadata": {}}
-    return there.source("p-a"), found["metadata"].get("uid")
+    found = stage.admin.get(stage.admin.kueue("multikueueclusters", "p-a")) or {"metadata": {}}
+    return stage.source("p-a"), found["metadata"].get("uid")
 
 
 JOB = ("batch/job",)
 
 
 def test_another_release_of_kueue_changes_the_rights_and_moves_no_cluster(play: Play, admin: Driver) -> None:
-    there = play()
+    stage = play()
     deploy(admin, "v0.17.3")
-    there.start(credentials_probe=True)
-    there.until_connected("a")
-    assert granted(there) == needed(JOB, "0.17.3") != needed(JOB, "0.19.0")
-    before = listed(there)
+    stage.start(credentials_probe=True)
+    stage.until_connected("a")
+    assert granted(stage) == needed(JOB, "0.17.3") != needed(JOB, "0.19.0")
+    before = listed(stage)
     deploy(admin, "v0.19.0")
-    soon(lambda: granted(there), needed(JOB, "0.19.0"))
-    assert (listed(there), admin.listed("p")) == (before, ["p-a"])
+    soon(lambda: granted(stage), needed(JOB, "0.19.0"))
+    assert (listed(stage), admin.listed("p")) == (before, ["p-a"])
 
 
 def test_an_upgrade_to_0_20_moves_no_cluster_that_lacks_its_new_right_and_says_so(
     play: Play, admin: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shorten(monkeypatch, GOOD_SECONDS=0.5, BAD_SECONDS=0.5)
-    there = play()
-    with Driver(there.fleet.hubs["a"]) as worker:
+    stage = play()
+    with Driver(stage.fleet.hubs["a"]) as worker:
         token = token_of(worker, 3600)
         grant(worker, needed(JOB, "0.19.2"))
-        put(there, "a", token)
+        put(stage, "a", token)
     deploy(admin, "v0.19.2")
-    there.start(credentials_probe=True, credentials_provision="none")
-    there.until_connected("a")
+    stage.start(credentials_probe=True, credentials_provision="none")
+    stage.until_connected("a")
     soon(lambda: admin.active("p")["message"], "MultiKueueConfig and MultiKueueCluster generated")
-    before = listed(there)
+    before = listed(stage)
     deploy(admin, "v0.20.0")
     lacks = "a: grant update workloads/status.kueue.x-k8s.io on the worker"
     soon(lambda: f"; {lacks}" in admin.active("p")["message"])
-    assert (listed(there), admin.listed("p"), admin.reason("p")) == (before, ["p-a"], "Active")
+    assert (listed(stage), admin.listed("p"), admin.reason("p")) == (before, ["p-a"], "Active")
     soon(
         lambda: [event["reason"] for event in admin.events() if event["type"] == "Warning"], ["ClusterLacks"]
     )
-    with Driver(there.fleet.hubs["a"]) as worker:
+    with Driver(stage.fleet.hubs["a"]) as worker:
         grant(worker, needed(JOB, "0.20.0"))
     soon(lambda: admin.active("p")["message"], "MultiKueueConfig and MultiKueueCluster generated")
-    assert listed(there) == before
+    assert listed(stage) == before
 
 
 def grant(worker: Driver, rules: list[object]) -> None:
@@ -155,33 +155,33 @@ def grant(worker: Driver, rules: list[object]) -> None:
 
 
 def test_the_job_kinds_are_those_that_this_release_ships(play: Play, admin: Driver) -> None:
-    there = play()
+    stage = play()
     deploy(admin, "v0.18.6")
-    there.start(frameworks="")
-    soon(lambda: granted(there), needed(rights.default_frameworks(rights.KueueRelease(0, 18, 6)), "0.18.6"))
+    stage.start(frameworks="")
+    soon(lambda: granted(stage), needed(rights.default_frameworks(rights.KueueRelease(0, 18, 6)), "0.18.6"))
 
 
 def test_a_release_and_gates_that_are_set_count_and_nothing_is_read(play: Play, admin: Driver) -> None:
-    there = play()
+    stage = play()
     deploy(admin, "v0.19.0")
-    there.start(kueue_version="0.18.3", kueue_feature_gates=f"{QUOTA}=true")
-    there.until_connected("a")
-    assert granted(there) == needed(JOB, "0.18.3", QUOTA) != needed(JOB, "0.18.3")
+    stage.start(kueue_version="0.18.3", kueue_feature_gates=f"{QUOTA}=true")
+    stage.until_connected("a")
+    assert granted(stage) == needed(JOB, "0.18.3", QUOTA) != needed(JOB, "0.18.3")
     assert asked_for_deployments(admin) == 0
 
 
 def test_a_gate_in_the_configuration_changes_the_rights_and_moves_no_cluster(
     play: Play, admin: Driver, log: io.StringIO
 ) -> None:
-    there = play()
+    stage = play()
     deploy(admin, "v0.20.0")
     configure(admin, "featureGates: {}")
-    there.start()
-    there.until_connected("a")
-    assert granted(there) == needed(JOB, "0.20.0")
-    before = listed(there)
+    stage.start()
+    stage.until_connected("a")
+    assert granted(stage) == needed(JOB, "0.20.0")
+    before = listed(stage)
     configure(admin, f"featureGates: {{{QUOTA}: true}}")
-    soon(lambda: granted(there), needed(JOB, "0.20.0", QUOTA))
+    soon(lambda: granted(stage), needed(JOB, "0.20.0", QUOTA))
     for text, problem in (
         ("featureGates: [", f"its {KUEUE_CONFIG_KEY} is not YAML"),
         (f'featureGates: {{{QUOTA}: "true"}}', "its featureGates are not names with true or false"),
@@ -189,22 +189,22 @@ def test_a_gate_in_the_configuration_changes_the_rights_and_moves_no_cluster(
         configure(admin, text)
         restart(admin, log)
         assert problem in log.getvalue()
-        assert granted(there) == needed(JOB, "0.20.0", QUOTA), "Kueue runs as it was configured"
+        assert granted(stage) == needed(JOB, "0.20.0", QUOTA), "Kueue runs as it was configured"
     configure(admin, "featureGates: {}")
-    soon(lambda: granted(there), needed(JOB, "0.20.0"))
+    soon(lambda: granted(stage), needed(JOB, "0.20.0"))
     deploy(admin, "v0.20.0", f"--feature-gates={PREEMPTION}=false,{QUOTA}=true")
-    soon(lambda: granted(there), needed(JOB, "0.20.0", QUOTA, **{PREEMPTION: False}))
-    assert (listed(there), admin.listed("p")) == (before, ["p-a"])
+    soon(lambda: granted(stage), needed(JOB, "0.20.0", QUOTA, **{PREEMPTION: False}))
+    assert (listed(stage), admin.listed("p")) == (before, ["p-a"])
 
 
 def test_with_our_dispatcher_the_queues_of_workers_may_be_listed(play: Play, admin: Driver) -> None:
-    there = play()
-    there.start(kueue_version="0.19.0", dispatcher=True)
-    there.until_connected("a")
+    stage = play()
+    stage.start(kueue_version="0.19.0", dispatcher=True)
+    stage.until_connected("a")
     ours = rights.DISPATCHER.rule.as_dict()
-    assert granted(there) == sorted([*needed(JOB, "0.19.0"), ours], key=lambda rule: list(rule.values()))
-    with Driver(there.fleet.hubs["a"]) as worker:
-        worker.session.headers["Authorization"] = f"Bearer {there.token_in_kubeconfig('a')}"
+    assert granted(stage) == sorted([*needed(JOB, "0.19.0"), ours], key=lambda rule: list(rule.values()))
+    with Driver(stage.fleet.hubs["a"]) as worker:
+        worker.session.headers["Authorization"] = f"Bearer {stage.token_in_kubeconfig('a')}"
         asked = [
             worker.try_(method, f"{KUEUE}/v1beta2/{plural}").status_code
             for method, plural in (
@@ -218,10 +218,10 @@ def test_with_our_dispatcher_the_queues_of_workers_may_be_listed(play: Play, adm
 
 
 def test_nothing_is_read_when_nothing_is_made_or_asked(play: Play, admin: Driver) -> None:
-    there = play()
+    stage = play()
     deploy(admin, "v0.19.0")
     admin.secrets_for("a")
-    there.start(credentials_provision="none")
+    stage.start(credentials_provision="none")
     soon(lambda: admin.listed("p"), ["p-a"])
     assert asked_for_deployments(admin) == 0
 
@@ -229,28 +229,28 @@ def test_nothing_is_read_when_nothing_is_made_or_asked(play: Play, admin: Driver
 def test_a_release_that_may_not_be_read_is_reported_once_and_found_later(
     play: Play, admin: Driver, log: io.StringIO
 ) -> None:
-    there = play()
+    stage = play()
     deploy(admin, "v0.17.3")
     forbidden = {"kind": "Status", "code": 403, "reason": "Forbidden", "message": "no"}
     admin.hub.faults.add("GET", DEPLOYMENTS, status=403, body=forbidden, times=1000)
-    there.start()
-    there.until_connected("a")
-    assert granted(there) == needed(JOB)
+    stage.start()
+    stage.until_connected("a")
+    assert granted(stage) == needed(JOB)
     restart(admin, log)
-    assert granted(there) == needed(JOB)
+    assert granted(stage) == needed(JOB)
     admin.hub.faults.clear()
-    soon(lambda: granted(there), needed(JOB, "0.17.3"))
+    soon(lambda: granted(stage), needed(JOB, "0.17.3"))
     assert log.getvalue().count(UNKNOWN) == 1
 
 
 def test_a_release_that_was_known_is_not_forgotten(play: Play, admin: Driver, log: io.StringIO) -> None:
-    there = play()
+    stage = play()
     deploy(admin, "v0.17.3")
-    there.start()
-    there.until_connected("a")
+    stage.start()
+    stage.until_connected("a")
     deploy(admin, "main")
     restart(admin, log)
-    assert granted(there) == needed(JOB, "0.17.3")
+    assert granted(stage) == needed(JOB, "0.17.3")
 
 
 def restart(admin: Driver, log: io.StringIO) -> None:

@@ -180,7 +180,7 @@ def test_who_comes_back_after_an_outage_leads_before_it_writes(hub: Hub, admin: 
 
 
 @pytest.mark.usefixtures("admin")
-def test_a_term_that_ended_while_it_was_asleep_is_reported_before_the_next_one_begins(
+async def test_a_term_that_ended_while_it_was_asleep_is_reported_before_the_next_one_begins(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The clock of the Lease goes on while the machine sleeps, that of the event loop does not."""
@@ -192,35 +192,26 @@ def test_a_term_that_ended_while_it_was_asleep_is_reported_before_the_next_one_b
 
     monkeypatch.setattr(time, "clock_gettime", now)
     audit: list[bool] = []
-
-    async def test() -> None:
-        login = Login(kubeconfig_of(hub, tmp_path / "one", hub.add_user("one")))
-        lease = Lease(
-            login, LeaseDurations(15.0, 10.0, 0.1), namespace=NS, name="placement-ac", on_change=audit.append
-        )
-        async with lease.run_election():
-            await asyncio.to_thread(soon, lambda: audit, [True])
-            hub.faults.add("PUT", "leases", status=409)
-            await asyncio.to_thread(soon, lambda: audit[1:], [False, True])
-
-    asyncio.run(test())
+    login = Login(kubeconfig_of(hub, tmp_path / "one", hub.add_user("one")))
+    lease = Lease(
+        login, LeaseDurations(15.0, 10.0, 0.1), namespace=NS, name="placement-ac", on_change=audit.append
+    )
+    async with lease.run_election():
+        await asyncio.to_thread(soon, lambda: audit, [True])
+        hub.faults.add("PUT", "leases", status=409)
+        await asyncio.to_thread(soon, lambda: audit[1:], [False, True])
 
 
 @pytest.mark.usefixtures("admin")
-def test_the_election_goes_on_though_its_callback_fails(hub: Hub, tmp_path: Path) -> None:
+async def test_the_election_goes_on_though_its_callback_fails(hub: Hub, tmp_path: Path) -> None:
     def fails(_: bool) -> None:
         raise RuntimeError
 
-    async def test() -> None:
-        login = Login(kubeconfig_of(hub, tmp_path / "one", hub.add_user("one")))
-        lease = Lease(
-            login, LeaseDurations(3.0, 2.0, 0.1), namespace=NS, name="placement-ac", on_change=fails
-        )
-        async with lease.run_election():
-            await asyncio.to_thread(soon, lambda: renewals(hub) > 3)
-            assert lease.leading
-
-    asyncio.run(test())
+    login = Login(kubeconfig_of(hub, tmp_path / "one", hub.add_user("one")))
+    lease = Lease(login, LeaseDurations(3.0, 2.0, 0.1), namespace=NS, name="placement-ac", on_change=fails)
+    async with lease.run_election():
+        await asyncio.to_thread(soon, lambda: renewals(hub) > 3)
+        assert lease.leading
 
 
 def renewals(hub: Hub) -> int:

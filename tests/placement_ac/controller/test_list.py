@@ -12,38 +12,38 @@ UPDATES: Final = 200
 # -- the guard
 
 
-def held_for(there: Stage) -> str:
-    return there.remark().rpartition("held for ")[2].partition(",")[0]
+def held_for(stage: Stage) -> str:
+    return stage.remark().rpartition("held for ")[2].partition(",")[0]
 
 
 def test_the_loss_of_all_clusters_is_held_unless_the_placement_was_changed(play: Play) -> None:
-    there = play("a", "b", "c")
-    there.select("a", "b", "c")
-    first = there.controllers.start(mass_loss_grace=2)
-    there.until_listed("a", "b", "c")
-    there.select()
-    soon(there.listed, [])
+    stage = play("a", "b", "c")
+    stage.select("a", "b", "c")
+    first = stage.controllers.start(mass_loss_grace=2)
+    stage.until_listed("a", "b", "c")
+    stage.select()
+    soon(stage.listed, [])
     expected_message = (
         "3 of 3 clusters would go at once though the Placement was not changed: "
         "held for 2 s, or until the Placement is changed"
     )
-    soon(there.warnings, [("Held", expected_message)])
-    conditions = [r for r in there.writes("/admissionchecks/p/status") if expected_message in r.raw.decode()]
-    [deleted] = [r for r in there.config_writes() if r.method == "DELETE"]
+    soon(stage.warnings, [("Held", expected_message)])
+    conditions = [r for r in stage.writes("/admissionchecks/p/status") if expected_message in r.raw.decode()]
+    [deleted] = [r for r in stage.config_writes() if r.method == "DELETE"]
     assert (len(conditions), deleted.at - conditions[0].at > 1) == (1, True)
-    assert there.admin.reason("p") == "NoClusterSelected"
+    assert stage.admin.reason("p") == "NoClusterSelected"
     first.stop()
 
-    there.controllers.start(mass_loss_grace=300)
-    there.select("a", "b", "c")
-    there.until_listed("a", "b", "c")
-    there.select()
-    soon(lambda: held_for(there), "5 min")
-    assert (there.listed(), there.admin.reason("p")) == (["a", "b", "c"], "Active")
+    stage.controllers.start(mass_loss_grace=300)
+    stage.select("a", "b", "c")
+    stage.until_listed("a", "b", "c")
+    stage.select()
+    soon(lambda: held_for(stage), "5 min")
+    assert (stage.listed(), stage.admin.reason("p")) == (["a", "b", "c"], "Active")
     edit = {"spec": {"numberOfClusters": 7}}
-    there.admin.ask("PATCH", f"{OCM}/placements/p", edit, "merge")
-    soon(there.listed, [])
-    assert there.admin.reason("p") == "NoClusterSelected"
+    stage.admin.ask("PATCH", f"{OCM}/placements/p", edit, "merge")
+    soon(stage.listed, [])
+    assert stage.admin.reason("p") == "NoClusterSelected"
 
 
 # -- damping

@@ -144,7 +144,9 @@ def what_matters(admin: Driver) -> list[Any]:
         _take_condition_away,
     ],
 )
-def test_what_is_ours_is_put_back(hub: Hub, admin: Driver, controllers: Controllers, edit: Any) -> None:
+def test_changes_of_others_to_our_objects_are_reverted(
+    hub: Hub, admin: Driver, controllers: Controllers, edit: Any
+) -> None:
     admin.check("p")
     admin.select("p", "a", "b")
     controllers.start()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from placement_ac.core.api.constants import LABEL_CLUSTER, LABEL_MANAGER, LABEL_SYNC, OCM_MANAGER
-from tests.support.credentials import Stage, stage
+from tests.support.credentials import Stage, open_stage
 from tests.support.driver import CORE, NS, PROFILES, Controllers, Driver, Object
 from tests.support.jobs import soon
 
@@ -16,13 +16,13 @@ BY_SECRET = {"kubeConfig": {"location": "placement-ac-a", "locationType": "Secre
 
 
 @pytest.fixture
-def there(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
-    with stage(admin, controllers, ["a"]) as there:
+def stage(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
+    with open_stage(admin, controllers, ["a"]) as stage:
         admin.check("p")
         admin.multikueue_check("mk", "p")
         admin.placement("p")
-        there.select("a")
-        yield there
+        stage.select("a")
+        yield stage
 
 
 def add_profile(admin: Driver, server: str = "https://a") -> None:
@@ -33,13 +33,13 @@ def add_profile(admin: Driver, server: str = "https://a") -> None:
     admin.ask("PATCH", f"{PROFILES}/a", {"metadata": {"labels": labels}}, "merge")
 
 
-def copied(there: Stage) -> bool:
+def copied(stage: Stage) -> bool:
     """Whether OCM's copy of the token is in Kueue's namespace."""
-    return there.admin.get(f"{CORE}/namespaces/{NS}/secrets/a-placement-ac") is not None
+    return stage.admin.get(f"{CORE}/namespaces/{NS}/secrets/a-placement-ac") is not None
 
 
-def is_synced(there: Stage) -> bool:
-    account = there.account("a")
+def is_synced(stage: Stage) -> bool:
+    account = stage.account("a")
     return account is not None and account["metadata"]["labels"].get(LABEL_SYNC) == "true"
 
 
@@ -78,44 +78,44 @@ def test_a_server_that_is_not_allowed_is_reported(
 
 
 def test_provisioned_credentials_wait_for_an_allowed_server(
-    there: Stage, admin: Driver, tmp_path: Path
+    stage: Stage, admin: Driver, tmp_path: Path
 ) -> None:
-    there.start(credentials_form="cluster-profile", access_providers=allows(tmp_path, "example.com"))
+    stage.start(credentials_form="cluster-profile", access_providers=allows(tmp_path, "example.com"))
     add_profile(admin, "https://a.evil.test")
     soon(lambda: NOT_ALLOWED in admin.active("p").get("message", ""))
     status = {"status": offer_at("https://a.example.com")}
     admin.ask("PATCH", f"{PROFILES}/a/status", status, "merge")
-    soon(lambda: there.source("p-a"), BY_PROFILE)
+    soon(lambda: stage.source("p-a"), BY_PROFILE)
 
 
-def test_no_secret_of_ours_is_written(there: Stage, admin: Driver) -> None:
-    there.start(credentials_form="cluster-profile")
+def test_no_secret_of_ours_is_written(stage: Stage, admin: Driver) -> None:
+    stage.start(credentials_form="cluster-profile")
     soon(lambda: "the ClusterProfile of a" in admin.active("p").get("message", ""))
     add_profile(admin)
-    soon(lambda: there.source("p-a"), BY_PROFILE)
-    assert (is_synced(there), copied(there), there.secret("a")) == (True, True, None)
+    soon(lambda: stage.source("p-a"), BY_PROFILE)
+    assert (is_synced(stage), copied(stage), stage.secret("a")) == (True, True, None)
     assert not [path for _, path in admin.writes() if "/secrets" in path]
-    there.select()
-    soon(lambda: there.account("a") is None and there.permission("a") is None and not copied(there))
+    stage.select()
+    soon(lambda: stage.account("a") is None and stage.permission("a") is None and not copied(stage))
 
 
-def test_there_and_back(there: Stage, admin: Driver) -> None:
+def test_there_and_back(stage: Stage, admin: Driver) -> None:
     """At no time does the MultiKueueCluster stand on what is not there."""
     add_profile(admin)
     only_made = {"credentials": "profile-secret,secret"}
-    first = there.start(**only_made)
-    there.until_connected("a")
-    assert there.source("p-a") == BY_SECRET
+    first = stage.start(**only_made)
+    stage.until_connected("a")
+    assert stage.source("p-a") == BY_SECRET
     first.stop()
 
-    second = there.start(credentials_form="cluster-profile")
-    soon(lambda: there.source("p-a"), BY_PROFILE)
-    assert copied(there)
-    soon(lambda: there.secret("a") is None)
+    second = stage.start(credentials_form="cluster-profile")
+    soon(lambda: stage.source("p-a"), BY_PROFILE)
+    assert copied(stage)
+    soon(lambda: stage.secret("a") is None)
     second.stop()
 
-    there.start()  # with the way access-provider: the ClusterProfile is ours, not found
-    soon(lambda: there.source("p-a"), BY_SECRET)
-    there.until_connected("a")
-    soon(lambda: not is_synced(there) and not copied(there))
-    assert there.account("a") is not None
+    stage.start()  # with the way access-provider: the ClusterProfile is ours, not found
+    soon(lambda: stage.source("p-a"), BY_SECRET)
+    stage.until_connected("a")
+    soon(lambda: not is_synced(stage) and not copied(stage))
+    assert stage.account("a") is not None

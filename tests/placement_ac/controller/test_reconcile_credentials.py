@@ -1,12 +1,10 @@
 """The credentials of a cluster, one key at a time on a real hub: made, renewed, refused and taken away."""
 
-import asyncio
 import io
 import itertools
-from collections.abc import Callable
+from asyncio import Runner
 from contextlib import redirect_stderr
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,12 +17,11 @@ from placement_ac.core.api.errors import ApiError
 from placement_ac.core.credentials.provisioning import plan_provisioning
 from placement_ac.core.inputs.state import Key
 from placement_ac.kube.client import Client
-from placement_ac.kube.login import Login
 from placement_ac.observability import logs
 from placement_lab.hub import Hub
-from tests.placement_ac.controller.test_reconcile import FORBIDDEN, WHEN, P, Rig, Test, said
 from tests.support.builders import AT_ONCE, PROVISIONING, SERVER, authority, encoded, jwt
 from tests.support.driver import CORE, NS, Driver
+from tests.support.reconciling import FORBIDDEN, WHEN, P, Rig, condition_of
 
 A = Key("cluster", "a")
 RULE = {"apiGroups": ["batch"], "resources": ["jobs", "jobs/status"], "verbs": ["get", "list"]}
@@ -71,18 +68,12 @@ def ocm(request: pytest.FixtureRequest, admin: Driver) -> Ocm:
 
 
 @pytest.fixture
-def providing(hub: Hub, tmp_path: Path, ocm: Ocm) -> Callable[[Test], None]:
-    """Runs an async test with a rig that makes credentials, in that version of OCM's accounts."""
-    hub.write_kubeconfig(tmp_path / "kubeconfig")
+def rig(client: Client, runner: Runner, ocm: Ocm) -> Rig:
+    """A reconciler that provides credentials, with that version of OCM's accounts."""
     provisioning = replace(PROVISIONING, rules=(RULE,))
-
-    async def whole(test: Test) -> None:
-        async with Client(Login(tmp_path / "kubeconfig")) as client:
-            resources = await client.discover(kinds_for(provisioning))
-            resources[ACCOUNT] = ACCOUNT.at(ocm.account.split("/")[3])
-            await test(Rig(client, resources, world=Cache(policy=AT_ONCE, provisioning=provisioning)))
-
-    return lambda test: asyncio.run(whole(test))
+    resources = runner.run(client.discover(kinds_for(provisioning)))
+    resources[ACCOUNT] = ACCOUNT.at(ocm.account.split("/")[3])
+    return Rig(client, resources, world=Cache(policy=AT_ONCE, provisioning=provisioning))
 
 
 async def made(rig: Rig, ocm: Ocm) -> None:
@@ -96,202 +87,169 @@ async def made(rig: Rig, ocm: Ocm) -> None:
     await rig.list()
 
 
-def test_credentials_are_made_and_a_second_look_writes_nothing(
-    hub: Hub, ocm: Ocm, providing: Callable[[Test], None]
-) -> None:
-    async def test(rig: Rig) -> None:
-        await made(rig, ocm)
-        paths = [ocm.account, ocm.permission, ocm.secret]
-        assert ocm.admin.writes() == [("PATCH", path) for path in paths]
-        assert [ocm.admin.ask("GET", path)["spec"] for path in paths[:2]] == [
-            {"rotation": {"enabled": True, "validity": "24h0m0s"}},
-            {
-                "clusterRole": {"rules": [RULE]},
-                "clusterRoleBinding": {
-                    "subject": {
-                        "apiGroup": "authentication.open-cluster-management.io",
-                        "kind": "ManagedServiceAccount",
-                        "name": "placement-ac",
-                    }
-                },
+async def test_credentials_are_made_and_a_second_look_writes_nothing(hub: Hub, ocm: Ocm, rig: Rig) -> None:
+    await made(rig, ocm)
+    paths = [ocm.account, ocm.permission, ocm.secret]
+    assert ocm.admin.writes() == [("PATCH", path) for path in paths]
+    assert [ocm.admin.ask("GET", path)["spec"] for path in paths[:2]] == [
+        {"rotation": {"enabled": True, "validity": "24h0m0s"}},
+        {
+            "clusterRole": {"rules": [RULE]},
+            "clusterRoleBinding": {
+                "subject": {
+                    "apiGroup": "authentication.open-cluster-management.io",
+                    "kind": "ManagedServiceAccount",
+                    "name": "placement-ac",
+                }
             },
-        ]
-        since = len(hub.journal)
-        for _ in range(2):
-            assert await rig.look(A) is None
-            await rig.list()
-        assert ocm.admin.writes(since) == []
-        assert await rig.look() is None
-        assert (said(ocm.admin)[:2], ocm.admin.listed("p")) == (("True", "Active"), ["p-a"])
-        await rig.list()
-        since = len(hub.journal)
+        },
+    ]
+    since = len(hub.journal)
+    for _ in range(2):
         assert await rig.look(A) is None
-        assert ocm.admin.writes(since) == [], "a user of theirs changes nothing"
+        await rig.list()
+    assert ocm.admin.writes(since) == []
+    assert await rig.look() is None
+    assert (condition_of(ocm.admin)[:2], ocm.admin.listed("p")) == (("True", "Active"), ["p-a"])
+    await rig.list()
+    since = len(hub.journal)
+    assert await rig.look(A) is None
+    assert ocm.admin.writes(since) == [], "a user of theirs changes nothing"
 
-    providing(test)
 
-
-def test_a_new_token_writes_the_secret_alone_and_what_others_change_is_put_back(
-    hub: Hub, ocm: Ocm, providing: Callable[[Test], None]
+async def test_a_new_token_writes_the_secret_alone_and_what_others_change_is_put_back(
+    hub: Hub, ocm: Ocm, rig: Rig
 ) -> None:
-    async def test(rig: Rig) -> None:
-        await made(rig, ocm)
-        ocm.reports(jwt("second"))
+    await made(rig, ocm)
+    ocm.reports(jwt("second"))
+    await rig.list()
+    since = len(hub.journal)
+    assert await rig.look(A) is None
+    assert ocm.admin.writes(since) == [("PATCH", ocm.secret)]
+    changes: list[tuple[str, dict[str, Any]]] = [
+        (ocm.account, {"spec": {"rotation": {"validity": "1h"}}}),
+        (ocm.permission, {"spec": {"clusterRole": {"rules": []}}}),
+        (ocm.secret, {"data": {"kubeconfig": encoded("x")}}),
+    ]
+    for path, patch in changes:
+        before = ocm.admin.ask("GET", path)
+        ocm.admin.ask("PATCH", path, patch, "merge")
         await rig.list()
-        since = len(hub.journal)
         assert await rig.look(A) is None
-        assert ocm.admin.writes(since) == [("PATCH", ocm.secret)]
-        changes: list[tuple[str, dict[str, Any]]] = [
-            (ocm.account, {"spec": {"rotation": {"validity": "1h"}}}),
-            (ocm.permission, {"spec": {"clusterRole": {"rules": []}}}),
-            (ocm.secret, {"data": {"kubeconfig": encoded("x")}}),
+        after = ocm.admin.ask("GET", path)
+        assert [after.get(part) for part in ("spec", "data")] == [
+            before.get(part) for part in ("spec", "data")
         ]
-        for path, patch in changes:
-            before = ocm.admin.ask("GET", path)
-            ocm.admin.ask("PATCH", path, patch, "merge")
-            await rig.list()
-            assert await rig.look(A) is None
-            after = ocm.admin.ask("GET", path)
-            assert [after.get(part) for part in ("spec", "data")] == [
-                before.get(part) for part in ("spec", "data")
-            ]
-
-    providing(test)
 
 
-def test_what_nobody_needs_goes_the_secret_first(
-    hub: Hub, ocm: Ocm, providing: Callable[[Test], None]
+async def test_credentials_that_nobody_needs_are_deleted_the_secret_first(
+    hub: Hub, ocm: Ocm, rig: Rig
 ) -> None:
-    async def test(rig: Rig) -> None:
-        await made(rig, ocm)
-        ocm.admin.decide("p")
-        await rig.list()
-        since = len(hub.journal)
-        assert await rig.look(A) is None
-        assert ocm.admin.writes(since) == [
-            ("DELETE", path) for path in (ocm.secret, ocm.account, ocm.permission)
-        ]
-        assert await rig.look(A) is None
-        assert len(ocm.admin.writes(since)) == 3
-
-    providing(test)
+    await made(rig, ocm)
+    ocm.admin.decide("p")
+    await rig.list()
+    since = len(hub.journal)
+    assert await rig.look(A) is None
+    assert ocm.admin.writes(since) == [("DELETE", path) for path in (ocm.secret, ocm.account, ocm.permission)]
+    assert await rig.look(A) is None
+    assert len(ocm.admin.writes(since)) == 3
 
 
 @pytest.mark.parametrize("status", [400, 403, 409, 422, 500, 503])
-def test_a_refused_secret_is_reported_and_its_token_is_not(
-    hub: Hub, ocm: Ocm, providing: Callable[[Test], None], status: int
+async def test_a_refused_secret_is_reported_and_its_token_is_not(
+    hub: Hub, ocm: Ocm, status: int, rig: Rig
 ) -> None:
     """An admission webhook may quote what it refuses."""
-
-    async def test(rig: Rig) -> None:
-        token = jwt("first")
-        quoted = f"denied: token {token} in {encoded(token)}"
-        body = {"kind": "Status", "message": quoted, "reason": f"Denied {token}", "code": status}
-        hub.faults.add("PATCH", "secrets", status=status, body=body, times=3)
-        log = io.StringIO()
-        with redirect_stderr(log):
-            logs.configure("text", "debug")
-            await rig.list()
-            await rig.look(A)
-            ocm.provides(token)
-            await rig.list()
-            assert await rig.look(A) is not None
-            ocm.grants(ocm.permission, "AppliedRBACManifestWork")
-            await rig.list()
-            await rig.look()
-            provided = plan_provisioning(rig.world.provisioning_inputs("a", WHEN, {}))
-            actor = Writer(rig.client, rig.resources, lambda *_: None)
-            with pytest.raises(ApiError) as caught:
-                await actor.execute(provided.phases)
-        logs.configure("text", "error")
-        message = said(ocm.admin)[2]
-        if status in (400, 403, 422):
-            assert f"Secret kueue-system/placement-ac-a: refused with HTTP {status}: may we" in message
-        messages = (
-            log.getvalue(),
-            message,
-            str(caught.value),
-            repr(caught.value),
-            repr(provided),
-            repr(rig.world),
-        )
-        parts = [token, token.split(".")[1], encoded(token)[:40]]
-        assert [part for part, text in itertools.product(parts, messages) if part in text] == []
-        assert log.getvalue()
-
-    providing(test)
-
-
-def test_a_refused_account_is_reported_on_the_checks_until_it_may_be_made(
-    hub: Hub, ocm: Ocm, providing: Callable[[Test], None]
-) -> None:
-    async def test(rig: Rig) -> None:
+    token = jwt("first")
+    quoted = f"denied: token {token} in {encoded(token)}"
+    body = {"kind": "Status", "message": quoted, "reason": f"Denied {token}", "code": status}
+    hub.faults.add("PATCH", "secrets", status=status, body=body, times=3)
+    log = io.StringIO()
+    with redirect_stderr(log):
+        logs.configure("text", "debug")
         await rig.list()
-        hub.faults.add("PATCH", "managedserviceaccounts", status=403, body=FORBIDDEN)
+        await rig.look(A)
+        ocm.provides(token)
+        await rig.list()
         assert await rig.look(A) is not None
-        assert rig.later == [(P, 0.0)]
+        ocm.grants(ocm.permission, "AppliedRBACManifestWork")
+        await rig.list()
         await rig.look()
-        assert said(ocm.admin)[2] == "you shall not; no selected cluster is usable: a"
-        assert await rig.look(A) is None
-        assert [key for key, seconds in rig.later if seconds == 0.0] == [P, P]
-        await rig.look()
-        assert "is not in force yet" in said(ocm.admin)[2]
+        provided = plan_provisioning(rig.world.provisioning_inputs("a", WHEN, {}))
+        actor = Writer(rig.client, rig.resources, lambda *_: None)
+        with pytest.raises(ApiError) as caught:
+            await actor.execute(provided.phases)
+    logs.configure("text", "error")
+    message = condition_of(ocm.admin)[2]
+    if status in (400, 403, 422):
+        assert f"Secret kueue-system/placement-ac-a: refused with HTTP {status}: may we" in message
+    messages = (
+        log.getvalue(),
+        message,
+        str(caught.value),
+        repr(caught.value),
+        repr(provided),
+        repr(rig.world),
+    )
+    parts = [token, token.split(".")[1], encoded(token)[:40]]
+    assert [part for part, text in itertools.product(parts, messages) if part in text] == []
+    assert log.getvalue()
 
-    providing(test)
 
-
-def test_a_token_is_renewed_though_all_else_is_refused(
-    hub: Hub, ocm: Ocm, providing: Callable[[Test], None]
+async def test_a_refused_account_is_reported_on_the_checks_until_it_may_be_made(
+    hub: Hub, ocm: Ocm, rig: Rig
 ) -> None:
-    async def test(rig: Rig) -> None:
-        await made(rig, ocm)
-        for key in (A, P):
-            await rig.look(key)
-        ocm.admin.ask("PATCH", ocm.account, {"spec": {"rotation": {"validity": "1h"}}}, "merge")
-        ocm.reports(jwt("second"))
-        await rig.list()
-        hub.faults.add("PATCH", "managedserviceaccounts", status=403, body=FORBIDDEN)
-        before = ocm.admin.ask("GET", ocm.secret)["data"]
-        assert await rig.look(A) is not None
-        assert ocm.admin.ask("GET", ocm.secret)["data"] != before
-
-    providing(test)
+    await rig.list()
+    hub.faults.add("PATCH", "managedserviceaccounts", status=403, body=FORBIDDEN)
+    assert await rig.look(A) is not None
+    assert rig.later == [(P, 0.0)]
+    await rig.look()
+    assert condition_of(ocm.admin)[2] == "you shall not; no selected cluster is usable: a"
+    assert await rig.look(A) is None
+    assert [key for key, seconds in rig.later if seconds == 0.0] == [P, P]
+    await rig.look()
+    assert "is not in force yet" in condition_of(ocm.admin)[2]
 
 
-def test_a_stranger_that_was_quicker_keeps_his_secret(ocm: Ocm, providing: Callable[[Test], None]) -> None:
-    async def test(rig: Rig) -> None:
-        await rig.list()
-        await rig.look(A)
-        ocm.provides(jwt("first"))
-        await rig.list()
-        ocm.admin.secret("placement-ac-a", value=encoded("theirs"))
-        before = ocm.admin.ask("GET", ocm.secret)
-        assert await rig.look(A) is not None
-        await rig.list()
-        assert await rig.look(A) is None
-        assert ocm.admin.ask("GET", ocm.secret) == before
-        await rig.look()
-        assert "delete Secret kueue-system/placement-ac-a, or hand it over" in said(ocm.admin)[2]
-
-    providing(test)
+async def test_a_token_is_renewed_though_all_else_is_refused(hub: Hub, ocm: Ocm, rig: Rig) -> None:
+    await made(rig, ocm)
+    for key in (A, P):
+        await rig.look(key)
+    ocm.admin.ask("PATCH", ocm.account, {"spec": {"rotation": {"validity": "1h"}}}, "merge")
+    ocm.reports(jwt("second"))
+    await rig.list()
+    hub.faults.add("PATCH", "managedserviceaccounts", status=403, body=FORBIDDEN)
+    before = ocm.admin.ask("GET", ocm.secret)["data"]
+    assert await rig.look(A) is not None
+    assert ocm.admin.ask("GET", ocm.secret)["data"] != before
 
 
-def test_credentials_that_vanished_are_waited_for_and_then_made(
-    ocm: Ocm, providing: Callable[[Test], None]
-) -> None:
-    async def test(rig: Rig) -> None:
-        ocm.admin.secrets_for("a")
-        await rig.list()
-        for key in (P, A):
-            assert await rig.look(key) is None
-        ocm.admin.ask("DELETE", f"{CORE}/namespaces/{NS}/secrets/multikueue-a")
-        await rig.list()
-        await rig.look(A)
-        rig.ticks = 1.5
-        await rig.look(A)
-        assert (ocm.admin.get(ocm.account), rig.later) == (None, [(A, 2.0), (A, 0.5)])
-        rig.ticks = 2.0
-        await rig.look(A)
-        assert ocm.admin.get(ocm.account)
+async def test_a_stranger_that_was_quicker_keeps_his_secret(ocm: Ocm, rig: Rig) -> None:
+    await rig.list()
+    await rig.look(A)
+    ocm.provides(jwt("first"))
+    await rig.list()
+    ocm.admin.secret("placement-ac-a", value=encoded("theirs"))
+    before = ocm.admin.ask("GET", ocm.secret)
+    assert await rig.look(A) is not None
+    await rig.list()
+    assert await rig.look(A) is None
+    assert ocm.admin.ask("GET", ocm.secret) == before
+    await rig.look()
+    assert "delete Secret kueue-system/placement-ac-a, or hand it over" in condition_of(ocm.admin)[2]
 
-    providing(test)
+
+async def test_credentials_that_vanished_are_waited_for_and_then_made(ocm: Ocm, rig: Rig) -> None:
+    ocm.admin.secrets_for("a")
+    await rig.list()
+    for key in (P, A):
+        assert await rig.look(key) is None
+    ocm.admin.ask("DELETE", f"{CORE}/namespaces/{NS}/secrets/multikueue-a")
+    await rig.list()
+    await rig.look(A)
+    rig.ticks = 1.5
+    await rig.look(A)
+    assert (ocm.admin.get(ocm.account), rig.later) == (None, [(A, 2.0), (A, 0.5)])
+    rig.ticks = 2.0
+    await rig.look(A)
+    assert ocm.admin.get(ocm.account)

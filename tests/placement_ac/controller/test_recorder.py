@@ -2,11 +2,9 @@
 
 import asyncio
 import socket
-from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -23,7 +21,6 @@ from placement_ac.core.api.constants import ADMISSION_CHECK, WORKLOAD
 from placement_ac.core.api.list_change import ANNOTATION, ClusterChange, ListChange
 from placement_ac.core.plan.event_intents import PostableEvent
 from placement_ac.kube.client import Client
-from placement_ac.kube.login import Login
 from placement_lab.hub import Hub
 from tests.support import builders
 from tests.support.driver import Driver, eventually
@@ -67,20 +64,10 @@ class Rig:
         await asyncio.gather(*(task for task in asyncio.all_tasks() if task.get_name() == "post events"))
 
 
-Test = Callable[[Rig], Coroutine[Any, Any, None]]
-
-
 @pytest.fixture
-def on(hub: Hub, admin: Driver, tmp_path: Path) -> Callable[[Test], None]:
-    """Runs an async test with a rig on the hub."""
+def rig(client: Client, admin: Driver) -> Rig:
     admin.namespace("default")
-    hub.write_kubeconfig(tmp_path / "kubeconfig")
-
-    async def whole(test: Test) -> None:
-        async with Client(Login(tmp_path / "kubeconfig")) as client:
-            await test(Rig(client))
-
-    return lambda test: asyncio.run(whole(test))
+    return Rig(client)
 
 
 def counts(admin: Driver, kind: str = "AdmissionCheck") -> list[tuple[str, int, str]]:
@@ -89,11 +76,8 @@ def counts(admin: Driver, kind: str = "AdmissionCheck") -> list[tuple[str, int, 
     return [(event["message"], event["count"], event["lastTimestamp"][11:19]) for event in found]
 
 
-def test_an_event_says_who_tells_what_of_which_object(admin: Driver, on: Callable[[Test], None]) -> None:
-    async def test(rig: Rig) -> None:
-        await rig.post(ADDED, BACK)
-
-    on(test)
+async def test_an_event_has_its_source_reason_and_object(admin: Driver, rig: Rig) -> None:
+    await rig.post(ADDED, BACK)
     [on_check], [on_job] = admin.events(), admin.events("Workload")
     metadata = {key: on_check["metadata"][key] for key in ("name", "namespace")}
     assert on_check | {"metadata": metadata} == {
@@ -129,27 +113,22 @@ def test_an_event_says_who_tells_what_of_which_object(admin: Driver, on: Callabl
     assert (on_job["type"], on_job["reason"]) == ("Warning", "SentBack")
 
 
-def test_what_happens_again_and_again_is_counted_and_posted_now_and_then(
-    hub: Hub, admin: Driver, on: Callable[[Test], None]
-) -> None:
-    async def test(rig: Rig) -> None:
-        rig.count_seconds = 1.0
-        rig.restart()
-        for second in range(5):
-            rig.now += timedelta(seconds=1)
-            await rig.post(ADDED, *[PostableEvent("ClusterAdded", "once", lasts=False)] * (second == 2))
-        assert counts(admin) == [("1 cluster more", 1, "12:00:01"), ("once", 1, "12:00:03")]
-        before = len(hub.journal)
-        await asyncio.to_thread(eventually, lambda: counts(admin)[0][1:], (5, "12:00:05"))
-        assert [(r.method, r.status) for r in hub.journal[before:] if r.method != "GET"] == [("PATCH", 200)]
+async def test_a_repeated_event_is_counted_and_posted_now_and_then(hub: Hub, admin: Driver, rig: Rig) -> None:
+    rig.count_seconds = 1.0
+    rig.restart()
+    for second in range(5):
         rig.now += timedelta(seconds=1)
-        await rig.post(ADDED)
-        await asyncio.sleep(1.2)
-        assert counts(admin)[0][1:] == (5, "12:00:05"), "from now on it takes longer"
-        await asyncio.to_thread(eventually, lambda: counts(admin)[0][1:], (6, "12:00:06"))
-        await rig.events.close()
-
-    on(test)
+        await rig.post(ADDED, *[PostableEvent("ClusterAdded", "once", lasts=False)] * (second == 2))
+    assert counts(admin) == [("1 cluster more", 1, "12:00:01"), ("once", 1, "12:00:03")]
+    before = len(hub.journal)
+    await asyncio.to_thread(eventually, lambda: counts(admin)[0][1:], (5, "12:00:05"))
+    assert [(r.method, r.status) for r in hub.journal[before:] if r.method != "GET"] == [("PATCH", 200)]
+    rig.now += timedelta(seconds=1)
+    await rig.post(ADDED)
+    await asyncio.sleep(1.2)
+    assert counts(admin)[0][1:] == (5, "12:00:05"), "from now on it takes longer"
+    await asyncio.to_thread(eventually, lambda: counts(admin)[0][1:], (6, "12:00:06"))
+    await rig.events.close()
 
 
 @pytest.mark.parametrize(
@@ -166,193 +145,146 @@ def test_a_repeated_event_is_posted_more_and_more_seldom(before: RepeatWindow, s
     assert before.after(100.0, 10.0) == RepeatWindow(100.0 + seconds, seconds)
 
 
-def test_a_change_that_happens_again_is_counted_up_also_after_a_restart(
-    admin: Driver, on: Callable[[Test], None]
+async def test_a_change_that_happens_again_is_counted_up_also_after_a_restart(
+    admin: Driver, rig: Rig
 ) -> None:
-    async def test(rig: Rig) -> None:
-        await rig.post(ADDED)
-        rig.now += timedelta(seconds=5)
-        await rig.post(ADDED)
-        rig.restart()
-        rig.now += timedelta(seconds=5)
-        await rig.post(ADDED, PostableEvent("ClusterAdded", "another", lasts=False))
-
-    on(test)
+    await rig.post(ADDED)
+    rig.now += timedelta(seconds=5)
+    await rig.post(ADDED)
+    rig.restart()
+    rig.now += timedelta(seconds=5)
+    await rig.post(ADDED, PostableEvent("ClusterAdded", "another", lasts=False))
     assert counts(admin) == [("1 cluster more", 3, "12:00:10"), ("another", 1, "12:00:10")]
 
 
-def test_an_event_with_other_data_is_another_event(admin: Driver, on: Callable[[Test], None]) -> None:
+async def test_an_event_with_other_data_is_another_event(admin: Driver, rig: Rig) -> None:
     first, other = (
         ListChange("added", (ClusterChange("a"), ClusterChange(name))).to_json() for name in ("b", "c")
     )
-
-    async def test(rig: Rig) -> None:
-        await rig.post(ADDED)  # as an older version does, before this one takes over
-        rig.restart()
-        await rig.post(replace(ADDED, data=first))
-        rig.now += timedelta(seconds=5)
-        await rig.post(replace(ADDED, data=first), replace(ADDED, data=other))
-        rig.restart()
-        await rig.post(replace(ADDED, data=first))
-
-    on(test)
+    await rig.post(ADDED)  # as an older version does, before this one takes over
+    rig.restart()
+    await rig.post(replace(ADDED, data=first))
+    rig.now += timedelta(seconds=5)
+    await rig.post(replace(ADDED, data=first), replace(ADDED, data=other))
+    rig.restart()
+    await rig.post(replace(ADDED, data=first))
     found = [(event["metadata"].get("annotations"), event["count"]) for event in admin.events()]
     assert found == [(None, 1), ({ANNOTATION: first}, 3), ({ANNOTATION: other}, 1)]
 
 
-def test_what_lasts_is_counted_once_in_ten_minutes_whoever_says_it(
-    hub: Hub, admin: Driver, on: Callable[[Test], None]
+async def test_a_lasting_event_is_counted_once_in_ten_minutes_whoever_posts_it(
+    hub: Hub, admin: Driver, rig: Rig
 ) -> None:
-    async def test(rig: Rig) -> None:
-        await rig.post(HELD)
-        since = len(hub.journal)
-        rig.now += timedelta(seconds=REPEAT_SECONDS - 1)
-        await rig.post(HELD)
-        assert hub.journal[since:] == [], "the same process knows"
-        rig.restart()
-        await rig.post(HELD)
-        assert counts(admin) == [("held", 1, "12:00:00")]
-        rig.restart()
-        rig.now += timedelta(seconds=1)
-        await rig.post(HELD)
-        assert counts(admin) == [("held", 2, "12:10:00")]
-
-    on(test)
+    await rig.post(HELD)
+    since = len(hub.journal)
+    rig.now += timedelta(seconds=REPEAT_SECONDS - 1)
+    await rig.post(HELD)
+    assert hub.journal[since:] == [], "the same process knows"
+    rig.restart()
+    await rig.post(HELD)
+    assert counts(admin) == [("held", 1, "12:00:00")]
+    rig.restart()
+    rig.now += timedelta(seconds=1)
+    await rig.post(HELD)
+    assert counts(admin) == [("held", 2, "12:10:00")]
 
 
-def test_one_that_expires_before_it_is_counted_is_posted_anew(
-    hub: Hub, admin: Driver, on: Callable[[Test], None]
+async def test_one_that_expires_before_it_is_counted_is_posted_anew(
+    hub: Hub, admin: Driver, rig: Rig
 ) -> None:
-    async def test(rig: Rig) -> None:
-        hub.faults.add("POST", "/events$", status=409)
-        await rig.post(ADDED)
-
-    on(test)
+    hub.faults.add("POST", "/events$", status=409)
+    await rig.post(ADDED)
     assert [r.status for r in hub.journal if "/events" in r.path and r.method != "GET"][:3] == [409, 404, 201]
     assert counts(admin) == [("1 cluster more", 1, "12:00:00")]
 
 
-def test_a_name_that_is_as_long_as_can_be_has_room_for_an_event(
-    admin: Driver, on: Callable[[Test], None]
-) -> None:
+async def test_a_name_that_is_as_long_as_can_be_has_room_for_an_event(admin: Driver, rig: Rig) -> None:
     long = decode.check(builders.check("c" * 253))
-
-    async def test(rig: Rig) -> None:
-        rig.events.post([ADDED], [long])
-        await rig.sent()
-
-    on(test)
+    rig.events.post([ADDED], [long])
+    await rig.sent()
     assert [event["involvedObject"]["name"] for event in admin.events()] == [long.meta.name]
 
 
 # -- nobody waits, and nothing is in the way
 
 
-def test_a_burst_is_queued_at_once_and_what_is_too_much_is_left_out(
-    hub: Hub, admin: Driver, on: Callable[[Test], None]
+async def test_a_burst_is_queued_at_once_and_what_is_too_much_is_left_out(
+    hub: Hub, admin: Driver, rig: Rig
 ) -> None:
     many = [
         PostableEvent("SentBack", f"number {number}", lasts=False, about=JOB) for number in range(2 * QUEUED)
     ]
-
-    async def test(rig: Rig) -> None:
-        rig.events.post(many, [])
-        rig.events.post([HELD], [CHECK])
-        assert [r.path for r in hub.journal if r.path.endswith("/events")] == []
-        await rig.sent()
-        await rig.post(HELD)  # an event that was left out does not count as posted
-
-    on(test)
+    rig.events.post(many, [])
+    rig.events.post([HELD], [CHECK])
+    assert [r.path for r in hub.journal if r.path.endswith("/events")] == []
+    await rig.sent()
+    await rig.post(HELD)  # an event that was left out does not count as posted
     assert [message for message, *_ in counts(admin, "Workload")] == [post.message for post in many[:QUEUED]]
     assert counts(admin) == [("held", 1, "12:00:00")]
 
 
-def test_many_go_out_at_a_pace_and_warnings_first(admin: Driver, on: Callable[[Test], None]) -> None:
-    async def test(rig: Rig) -> None:
-        rig.per_second = 4.0
-        rig.restart()
-        news = [PostableEvent("ClusterAdded", f"news {number}", lasts=False) for number in range(AT_ONCE + 2)]
-        warning = PostableEvent("WorkloadsSentBack", "warning", lasts=False)
-        rig.events.post([*news, warning], [CHECK])
-        began = asyncio.get_running_loop().time()
-        await rig.sent()
-        assert asyncio.get_running_loop().time() - began > 0.5, "three of them wait"
-        first, *others = sorted(admin.events(), key=lambda event: int(event["metadata"]["resourceVersion"]))
-        assert (first["message"], len(others)) == ("warning", AT_ONCE + 2)
-
-    on(test)
+async def test_many_go_out_at_a_pace_and_warnings_first(admin: Driver, rig: Rig) -> None:
+    rig.per_second = 4.0
+    rig.restart()
+    news = [PostableEvent("ClusterAdded", f"news {number}", lasts=False) for number in range(AT_ONCE + 2)]
+    warning = PostableEvent("WorkloadsSentBack", "warning", lasts=False)
+    rig.events.post([*news, warning], [CHECK])
+    began = asyncio.get_running_loop().time()
+    await rig.sent()
+    assert asyncio.get_running_loop().time() - began > 0.5, "three of them wait"
+    first, *others = sorted(admin.events(), key=lambda event: int(event["metadata"]["resourceVersion"]))
+    assert (first["message"], len(others)) == ("warning", AT_ONCE + 2)
 
 
 @pytest.mark.parametrize(
     ("status", "tries"), [pytest.param(403, 1, id="refused"), pytest.param(500, 3, id="not available")]
 )
-def test_a_hub_that_takes_no_events_is_not_asked_for_ever(
-    hub: Hub,
-    admin: Driver,
-    on: Callable[[Test], None],
-    monkeypatch: pytest.MonkeyPatch,
-    status: int,
-    tries: int,
+async def test_a_hub_that_takes_no_events_is_not_asked_for_ever(
+    hub: Hub, admin: Driver, monkeypatch: pytest.MonkeyPatch, status: int, tries: int, rig: Rig
 ) -> None:
     shorten(monkeypatch, PAUSES=(0.01, 0.01))
     hub.faults.add("POST", "/events$", status=status, times=tries)
-
-    async def test(rig: Rig) -> None:
-        await rig.post(HELD)
-        assert [r.status for r in hub.journal if r.path.endswith("/events")] == [status] * tries
-        rig.restart()
-        await rig.post(HELD)
-
-    on(test)
+    await rig.post(HELD)
+    assert [r.status for r in hub.journal if r.path.endswith("/events")] == [status] * tries
+    rig.restart()
+    await rig.post(HELD)
     assert counts(admin) == [("held", 1, "12:00:00")]
 
 
-def test_what_could_not_be_posted_for_a_while_is_posted_when_it_is_found_again(
-    hub: Hub, admin: Driver, on: Callable[[Test], None], monkeypatch: pytest.MonkeyPatch
+async def test_an_event_that_could_not_be_posted_is_posted_when_it_recurs(
+    hub: Hub, admin: Driver, monkeypatch: pytest.MonkeyPatch, rig: Rig
 ) -> None:
     shorten(monkeypatch, PAUSES=(0.01, 0.01))
     hub.faults.add("POST", "/events$", status=503, times=3)
-
-    async def test(rig: Rig) -> None:
-        await rig.post(HELD)
-        await rig.post(HELD)
-
-    on(test)
+    await rig.post(HELD)
+    await rig.post(HELD)
     assert counts(admin) == [("held", 1, "12:00:00")]
 
 
-def test_nothing_is_posted_any_more_when_it_ends(hub: Hub, admin: Driver, on: Callable[[Test], None]) -> None:
+async def test_nothing_is_posted_any_more_when_it_ends(hub: Hub, admin: Driver, rig: Rig) -> None:
     hub.faults.add("POST", "/events$", delay=30)
-
-    async def test(rig: Rig) -> None:
-        rig.events.post([ADDED, HELD], [CHECK])
-        await asyncio.sleep(0.05)
-        await rig.events.close()
-        hub.faults.clear()
-        rig.events.post([ADDED, HELD], [CHECK])
-        await rig.sent()
-
-    on(test)
+    rig.events.post([ADDED, HELD], [CHECK])
+    await asyncio.sleep(0.05)
+    await rig.events.close()
+    hub.faults.clear()
+    rig.events.post([ADDED, HELD], [CHECK])
+    await rig.sent()
     assert counts(admin) == []
 
 
-def test_the_events_of_one_check_keep_no_other_waiting(admin: Driver, on: Callable[[Test], None]) -> None:
+async def test_the_events_of_one_check_keep_no_other_waiting(admin: Driver, rig: Rig) -> None:
     other = decode.check(builders.check("q"))
     noise = [PostableEvent("SentBack", f"number {number}", lasts=False) for number in range(4 * QUEUED)]
     waited: list[float] = []
-
-    async def test(rig: Rig) -> None:
-        rig.per_second = PER_SECOND
-        rig.restart()
-        rig.events.post(noise[: 2 * QUEUED], [CHECK])
-        await asyncio.sleep(0.5)  # the burst is over
-        began = asyncio.get_running_loop().time()
-        rig.events.post([ADDED], [other])
-        rig.events.post(noise[2 * QUEUED :], [CHECK])
-        ask = lambda: "1 cluster more" in [message for message, *_ in counts(admin)]  # noqa: E731  # for a thread
-        await asyncio.to_thread(eventually, ask, seconds=40)
-        waited.append(asyncio.get_running_loop().time() - began)
-        await rig.events.close()
-
-    on(test)
+    rig.per_second = PER_SECOND
+    rig.restart()
+    rig.events.post(noise[: 2 * QUEUED], [CHECK])
+    await asyncio.sleep(0.5)  # the burst is over
+    began = asyncio.get_running_loop().time()
+    rig.events.post([ADDED], [other])
+    rig.events.post(noise[2 * QUEUED :], [CHECK])
+    ask = lambda: "1 cluster more" in [message for message, *_ in counts(admin)]  # noqa: E731  # for a thread
+    await asyncio.to_thread(eventually, ask, seconds=40)
+    waited.append(asyncio.get_running_loop().time() - began)
+    await rig.events.close()
     assert waited[0] < 1.0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.credentials import ACCOUNTS, PERMISSIONS, Stage, stage
+from tests.support.credentials import ACCOUNTS, PERMISSIONS, Stage, open_stage
 from tests.support.driver import CORE, NS, Controllers, Driver
 from tests.support.jobs import soon
 
@@ -37,20 +37,20 @@ def _token_in(kubeconfig: str) -> str:
 
 
 @pytest.fixture
-def there(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
-    with stage(admin, controllers, ["a", "b"]) as there:
+def stage(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
+    with open_stage(admin, controllers, ["a", "b"]) as stage:
         admin.check("p")
         admin.multikueue_check("mk", "p")
         admin.placement("p")
-        there.select("a", "b")
-        yield there
+        stage.select("a", "b")
+        yield stage
 
 
 @pytest.mark.long
-def test_a_full_run_shows_no_token(there: Stage, admin: Driver, tmp_path: Path) -> None:
+def test_a_full_run_shows_no_token(stage: Stage, admin: Driver, tmp_path: Path) -> None:
     """Made, listed, renewed, refused by the hub and by a worker, left out, removed, stopped: a whole life."""
     heard, printed = Heard(), tmp_path / "printed"
-    command = [sys.executable, "-m", "placement_ac", "run", "--kubeconfig", str(there.controllers.kubeconfig)]
+    command = [sys.executable, "-m", "placement_ac", "run", "--kubeconfig", str(stage.controllers.kubeconfig)]
     flags = {
         "credentials-provision": "managed-serviceaccount",
         "frameworks": "batch/job",
@@ -65,18 +65,18 @@ def test_a_full_run_shows_no_token(there: Stage, admin: Driver, tmp_path: Path) 
             [*command, *(f"--{name}={value}" for name, value in flags.items())], stdout=output, stderr=output
         ) as process,
     ):
-        there.until_connected("a", "b")
+        stage.until_connected("a", "b")
         heard.listen(admin)
-        before = there.token("a")
-        there.ocm.refresh("a")
-        there.until_renewed("a", before)
+        before = stage.token("a")
+        stage.ocm.refresh("a")
+        stage.until_renewed("a", before)
         heard.listen(admin)
-        _let_a_webhook_quote_the_secret(there, admin)
+        _let_a_webhook_quote_the_secret(stage, admin)
         heard.listen(admin)
-        there.fleet.kill("b")
-        before = there.token("a")
-        there.ocm.revoke("a")
-        there.until_renewed("a", before)
+        stage.fleet.kill("b")
+        before = stage.token("a")
+        stage.ocm.revoke("a")
+        stage.until_renewed("a", before)
         heard.listen(admin)
         admin.ask(
             "PATCH",
@@ -84,9 +84,9 @@ def test_a_full_run_shows_no_token(there: Stage, admin: Driver, tmp_path: Path) 
             {"data": {"kubeconfig": "Zm9v"}},
             "merge",
         )
-        there.until_current("a")
-        there.select("b")
-        soon(lambda: there.account("a") is None and there.secret("a") is None)
+        stage.until_current("a")
+        stage.select("b")
+        soon(lambda: stage.account("a") is None and stage.secret("a") is None)
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
     output_found = printed.read_text()
@@ -103,11 +103,11 @@ def test_a_full_run_shows_no_token(there: Stage, admin: Driver, tmp_path: Path) 
     assert heard.in_("\n".join(json.dumps(admin.ask("GET", path)) for path in public)) == []
 
 
-def _let_a_webhook_quote_the_secret(there: Stage, admin: Driver) -> None:
+def _let_a_webhook_quote_the_secret(stage: Stage, admin: Driver) -> None:
     """The next write of the Secret is refused, with words that quote all of it."""
-    before = there.token("a")
-    quoted = f"admission webhook denied {before} and {json.dumps(there.secret('a'))}"
+    before = stage.token("a")
+    quoted = f"admission webhook denied {before} and {json.dumps(stage.secret('a'))}"
     body = {"kind": "Status", "status": "Failure", "code": 403, "reason": "Forbidden", "message": quoted}
     admin.hub.faults.add("PATCH", "/secrets/placement-ac-a$", status=403, body=body)
-    there.ocm.refresh("a")
-    there.until_renewed("a", before)
+    stage.ocm.refresh("a")
+    stage.until_renewed("a", before)

@@ -10,15 +10,15 @@ from click.testing import CliRunner
 from placement_ac.cli.main import main
 from placement_lab.standins.multikueue import KueueSettings
 from tests.support.driver import Controllers, Driver
-from tests.support.jobs import Stage, soon, stage
+from tests.support.jobs import Stage, open_stage, soon
 
 EXTERNAL = "open-cluster-management.io/placement"
 ALL = ["a", "b", "c"]
 
 
 @pytest.fixture
-def there(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
-    with stage(admin, controllers, ALL, settings=KueueSettings(dispatcher=EXTERNAL)) as opened:
+def stage(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
+    with open_stage(admin, controllers, ALL, settings=KueueSettings(dispatcher=EXTERNAL)) as opened:
         opened.select(*ALL)
         controllers.start(dispatcher=True, unlist_after=3600)
         soon(opened.connected, 3)
@@ -26,48 +26,48 @@ def there(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
         yield opened
 
 
-def changes(there: Stage) -> int:
+def changes(stage: Stage) -> int:
     """How often the spec of the config has changed: Kueue reacts to nothing else."""
-    found = there.admin.get(there.admin.kueue("multikueueconfigs", "p"))
+    found = stage.admin.get(stage.admin.kueue("multikueueconfigs", "p"))
     assert found
     return int(found["metadata"]["generation"])
 
 
-def asked(there: Stage, settings: Path, *command: str) -> str:
+def output_of(stage: Stage, settings: Path, *command: str) -> str:
     settings.write_text("dispatcher: true\n")
-    kubeconfig = f"--kubeconfig={there.controllers.kubeconfig}"
+    kubeconfig = f"--kubeconfig={stage.controllers.kubeconfig}"
     done = CliRunner().invoke(main, [*command, kubeconfig, f"--config={settings}"])
     assert done.exit_code in (0, 2), done.output
     return done.stdout
 
 
-def test_flips_change_no_list_and_jobs_follow_the_decision(there: Stage) -> None:
-    before = changes(there)
+def test_flips_change_no_list_and_jobs_follow_the_decision(stage: Stage) -> None:
+    before = changes(stage)
     for number, best in enumerate("abcabc"):
-        there.select(best)
-        soon(lambda best=best: f"standing by: {', '.join(sorted(set(ALL) - {best}))}" in there.remark())
-        there.submit(f"j{number}")
-        there.until_runs(f"j{number}", best)
-        there.finish(f"j{number}")
-    assert changes(there) == before
-    assert there.listed() == ALL
-    assert [there.account(job)[:2] for job in there.jobs] == [(1, 1)] * 6
+        stage.select(best)
+        soon(lambda best=best: f"standing by: {', '.join(sorted(set(ALL) - {best}))}" in stage.remark())
+        stage.submit(f"j{number}")
+        stage.until_runs(f"j{number}", best)
+        stage.finish(f"j{number}")
+    assert changes(stage) == before
+    assert stage.listed() == ALL
+    assert [stage.account(job)[:2] for job in stage.jobs] == [(1, 1)] * 6
 
 
-def test_an_admin_lets_one_leave(there: Stage, admin: Driver) -> None:
-    there.select("a")
-    soon(there.remark, "listed, standing by: b, c")
+def test_an_admin_lets_one_leave(stage: Stage, admin: Driver) -> None:
+    stage.select("a")
+    soon(stage.remark, "listed, standing by: b, c")
     note = {"metadata": {"annotations": {"placement-ac.open-cluster-management.io/unlist": "b"}}}
     admin.ask("PATCH", admin.kueue("multikueueconfigs", "p"), note, "merge")
-    there.until_listed("a", "c")
-    soon(there.remark, "listed, standing by: c")
+    stage.until_listed("a", "c")
+    soon(stage.remark, "listed, standing by: c")
 
 
-def test_status_and_explain_show_which_clusters_stand_by(there: Stage, tmp_path: Path) -> None:
-    there.select("a")
-    soon(there.remark, "listed, standing by: b, c")
+def test_status_and_explain_show_which_clusters_stand_by(stage: Stage, tmp_path: Path) -> None:
+    stage.select("a")
+    soon(stage.remark, "listed, standing by: b, c")
     settings = tmp_path / "config.yaml"
-    (check,) = json.loads(asked(there, settings, "status", "-o", "json"))["checks"]
+    (check,) = json.loads(output_of(stage, settings, "status", "-o", "json"))["checks"]
     found = {row["name"]: row["state"] for row in check["clusters"]}
     assert found == {"a": "listed", "b": "standby", "c": "standby"}
-    assert "stands by: no job is sent there" in asked(there, settings, "explain", "cluster/b")
+    assert "stands by: no job is sent there" in output_of(stage, settings, "explain", "cluster/b")

@@ -1,6 +1,5 @@
 """Findings of a reviewer: a stop while the API server hangs, silent refusals, tokens, changed names."""
 
-import asyncio
 import time
 from pathlib import Path
 
@@ -69,7 +68,7 @@ def test_names_may_change_while_a_placement_is_missing(
 
 
 @pytest.mark.parametrize("form", ["token", "tokenFile"])
-def test_a_token_that_was_renewed_on_disk_is_read_when_the_old_one_is_refused(
+async def test_a_token_that_was_renewed_on_disk_is_read_when_the_old_one_is_refused(
     hub: Hub, tmp_path: Path, form: str
 ) -> None:
     path, file = tmp_path / "kubeconfig", tmp_path / "token"
@@ -92,7 +91,7 @@ def test_a_token_that_was_renewed_on_disk_is_read_when_the_old_one_is_refused(
             assert (await client.list(checks)).items == ()
 
     write("expired")
-    asyncio.run(ask())
+    await ask()
 
 
 @pytest.mark.parametrize(

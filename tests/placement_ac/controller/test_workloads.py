@@ -17,26 +17,26 @@ ONLY_A = ("Ready", "1 of 1 selected clusters usable: a")
 
 
 def test_a_workload_is_ready_as_soon_as_it_has_quota_and_again_after_an_eviction(play: Play) -> None:
-    there = play("a", "b")
-    there.another_check("budget")
-    there.select("a", "b")
-    there.controllers.start()
-    there.submit("j", "budget")
-    there.submit("unlisted", "open")
-    soon(lambda: there.check_state("j"), BOTH)
-    there.another_says("budget", "j", "Ready")
+    stage = play("a", "b")
+    stage.another_check("budget")
+    stage.select("a", "b")
+    stage.controllers.start()
+    stage.submit("j", "budget")
+    stage.submit("unlisted", "open")
+    soon(lambda: stage.check_state("j"), BOTH)
+    stage.another_says("budget", "j", "Ready")
     for job in ("j", "unlisted"):
-        soon(lambda job=job: there.placed(job))
-    assert (there.answers("j"), there.answers("unlisted")) == ([BOTH], [])
-    there.another_says("budget", "j", "Retry")
-    soon(lambda: there.answers("j"), [BOTH, BOTH])
-    there.another_says("budget", "j", "Ready")
-    soon(lambda: there.account("j"), (1, 2, False))
+        soon(lambda job=job: stage.placed(job))
+    assert (stage.answers("j"), stage.answers("unlisted")) == ([BOTH], [])
+    stage.another_says("budget", "j", "Retry")
+    soon(lambda: stage.answers("j"), [BOTH, BOTH])
+    stage.another_says("budget", "j", "Ready")
+    soon(lambda: stage.account("j"), (1, 2, False))
     for job in ("j", "unlisted"):
-        soon(lambda job=job: there.placed(job))
-        there.finish(job)
-        there.until_finished(job)
-    assert (there.answers("j"), there.answers("unlisted")) == ([BOTH, BOTH], [])
+        soon(lambda job=job: stage.placed(job))
+        stage.finish(job)
+        stage.until_finished(job)
+    assert (stage.answers("j"), stage.answers("unlisted")) == ([BOTH, BOTH], [])
 
 
 # -- answers, with Kueue's part written by hand
@@ -131,120 +131,120 @@ def test_a_workload_that_no_cluster_can_take_gives_its_quota_back(
 
 def test_it_nominates_in_order_and_by_rounds(play: Play) -> None:
     names = ("a", "b", "c", "d")
-    there = play(*names, held=names, settings=KueueSettings(dispatcher=EXTERNAL))
-    there.select(("a", 10), ("b", 20), ("c", 40), ("d", 30))
-    there.controllers.start(dispatcher=True, step_size=2, round_timeout=0.5)
-    soon(there.connected, 4)
-    there.submit("j")
-    there.submit("unlisted", "open")
+    stage = play(*names, held=names, settings=KueueSettings(dispatcher=EXTERNAL))
+    stage.select(("a", 10), ("b", 20), ("c", 40), ("d", 30))
+    stage.controllers.start(dispatcher=True, step_size=2, round_timeout=0.5)
+    soon(stage.connected, 4)
+    stage.submit("j")
+    stage.submit("unlisted", "open")
     for job in ("j", "unlisted"):
-        there.until_waits(job, *names)
-        assert there.nominations(job) == [["p-c", "p-d"], ["p-c", "p-d", "p-b", "p-a"]]
-    assert (len(there.answers("j")), there.answers("unlisted")) == (1, [])
-    there.fleet.release("b")
+        stage.until_waits(job, *names)
+        assert stage.nominations(job) == [["p-c", "p-d"], ["p-c", "p-d", "p-b", "p-a"]]
+    assert (len(stage.answers("j")), stage.answers("unlisted")) == (1, [])
+    stage.fleet.release("b")
     for job in ("j", "unlisted"):
-        there.until_runs(job, "b")
-        soon(lambda job=job: there.copies(job), ["b"])
-        assert (there.nominated(job), there.account(job)) == ([], (1, 1, False))
-        owned = there.owned(job, KUEUE_ADMISSION)
+        stage.until_runs(job, "b")
+        soon(lambda job=job: stage.copies(job), ["b"])
+        assert (stage.nominated(job), stage.account(job)) == ([], (1, 1, False))
+        owned = stage.owned(job, KUEUE_ADMISSION)
         assert {"f:admission", "f:admissionChecks", "f:clusterName", "f:conditions"} <= owned
-        assert "f:nominatedClusterNames" not in owned | there.owned(job, "placement-ac")
+        assert "f:nominatedClusterNames" not in owned | stage.owned(job, "placement-ac")
         whole = {"admission", "admissionChecks", "conditions", "nominatedClusterNames"}
-        assert there.nominated_with(job) == [whole, whole]
+        assert stage.nominated_with(job) == [whole, whole]
 
 
 def test_a_cluster_that_leaves_is_taken_out_of_the_nominations_first(
     play: Play, ask_again_soon: None
 ) -> None:
-    there = play("a", "b", held=["a", "b"], settings=KueueSettings(dispatcher=EXTERNAL))
-    there.select("a", "b")
-    first = there.controllers.start(dispatcher=True)
-    soon(there.connected, 2)
-    there.submit("j")
-    there.submit("unlisted", "open")
+    stage = play("a", "b", held=["a", "b"], settings=KueueSettings(dispatcher=EXTERNAL))
+    stage.select("a", "b")
+    first = stage.controllers.start(dispatcher=True)
+    soon(stage.connected, 2)
+    stage.submit("j")
+    stage.submit("unlisted", "open")
     for job in ("j", "unlisted"):
-        there.until_waits(job, "a", "b")
+        stage.until_waits(job, "a", "b")
 
-    there.fleet.kill("b")
-    there.select("a")
-    soon(lambda: there.is_out_of_reach("b"))
+    stage.fleet.kill("b")
+    stage.select("a")
+    soon(lambda: stage.is_out_of_reach("b"))
     first.stop()  # whoever comes next goes on
-    there.controllers.start(dispatcher=True)
-    there.submit("new")
-    soon(lambda: there.nominated("new"), ["p-a"])
+    stage.controllers.start(dispatcher=True)
+    stage.submit("new")
+    soon(lambda: stage.nominated("new"), ["p-a"])
     for job in ("j", "unlisted"):
-        assert there.nominations(job) == [["p-a", "p-b"]], "what cannot be asked is not taken out"
-    assert there.listed() == ["a", "b"]
+        assert stage.nominations(job) == [["p-a", "p-b"]], "what cannot be asked is not taken out"
+    assert stage.listed() == ["a", "b"]
 
-    there.fleet.revive("b")
-    there.until_listed("a")
+    stage.fleet.revive("b")
+    stage.until_listed("a")
     for job in ("j", "unlisted"):
-        assert there.nominations(job) == [["p-a", "p-b"], ["p-a"]]
-        there.until_waits(job, "a")
-    assert (there.answers("j"), there.answers("new")) == ([BOTH], [ONLY_A])
-    there.fleet.release("a", "b")
+        assert stage.nominations(job) == [["p-a", "p-b"], ["p-a"]]
+        stage.until_waits(job, "a")
+    assert (stage.answers("j"), stage.answers("new")) == ([BOTH], [ONLY_A])
+    stage.fleet.release("a", "b")
     for job in ("j", "unlisted", "new"):
-        there.until_runs(job, "a")
-        assert there.account(job) == (1, 1, False)
+        stage.until_runs(job, "a")
+        assert stage.account(job) == (1, 1, False)
 
 
 def test_a_copy_that_is_admitted_as_it_is_taken_out_is_nominated_again(play: Play) -> None:
     """The race of shared/kueue/external-dispatcher.txt: Kueue could never record it, and nothing tells."""
-    there = play("a", "b", held=["a", "b"], settings=KueueSettings(dispatcher=EXTERNAL))
-    there.select("a", "b")
-    there.controllers.start(dispatcher=True)
-    soon(there.connected, 2)
-    there.kueue_looks_late(100)
-    there.submit("j")
-    there.until_waits("j", "a", "b")
-    there.delay_next_write("j", 1.5)
-    there.select("a")
-    soon(there.write_is_delayed)
-    there.fleet.release("b")
-    soon(lambda: there.has_quota_on("j", "b"))
-    assert there.nominated("j") == ["p-a", "p-b"]
-    soon(lambda: there.nominations("j"), [["p-a", "p-b"], ["p-a"], ["p-a", "p-b"]])
-    there.kueue_looks_late(0.1)
-    there.until_runs("j", "b")
-    there.finish("j")
-    there.until_finished("j")
-    there.until_listed("a")
-    assert (there.account("j"), there.answers("j")) == ((1, 1, True), [BOTH])
+    stage = play("a", "b", held=["a", "b"], settings=KueueSettings(dispatcher=EXTERNAL))
+    stage.select("a", "b")
+    stage.controllers.start(dispatcher=True)
+    soon(stage.connected, 2)
+    stage.kueue_looks_late(100)
+    stage.submit("j")
+    stage.until_waits("j", "a", "b")
+    stage.delay_next_write("j", 1.5)
+    stage.select("a")
+    soon(stage.write_is_delayed)
+    stage.fleet.release("b")
+    soon(lambda: stage.has_quota_on("j", "b"))
+    assert stage.nominated("j") == ["p-a", "p-b"]
+    soon(lambda: stage.nominations("j"), [["p-a", "p-b"], ["p-a"], ["p-a", "p-b"]])
+    stage.kueue_looks_late(0.1)
+    stage.until_runs("j", "b")
+    stage.finish("j")
+    stage.until_finished("j")
+    stage.until_listed("a")
+    assert (stage.account("j"), stage.answers("j")) == ((1, 1, True), [BOTH])
 
 
 # -- shared clusters
 
 
 def test_a_cluster_that_two_placements_share_leaves_one_of_them(play: Play) -> None:
-    there = play("a", "b", "c", held=["a", "b"])
-    there.add_placement("q")
-    there.select("a", "c")
-    there.select("b", "c", placement="q")
-    there.controllers.start(cluster_names="{cluster}", waiting_grace=0)
-    there.until_listed("b", "c", config="q")
-    there.submit("of-p")
-    there.submit("of-q", "gated-q")
-    there.until_runs("of-p", "c")
-    there.until_runs("of-q", "c")
-    there.select("a")
-    there.until_listed("a", "c")
-    soon(there.remark, "draining: c (Workloads run there)")
-    there.submit("waits")  # on a, and on c when there is room
-    there.until_runs("waits", "c")
-    there.fleet.hold("c")
-    there.submit("later")
-    there.until_waits("later", "a", "c")
-    there.admin.hub.faults.add("PATCH", "/multikueueconfigs/p$", status=503, times=10_000)
+    stage = play("a", "b", "c", held=["a", "b"])
+    stage.add_placement("q")
+    stage.select("a", "c")
+    stage.select("b", "c", placement="q")
+    stage.controllers.start(cluster_names="{cluster}", waiting_grace=0)
+    stage.until_listed("b", "c", config="q")
+    stage.submit("of-p")
+    stage.submit("of-q", "gated-q")
+    stage.until_runs("of-p", "c")
+    stage.until_runs("of-q", "c")
+    stage.select("a")
+    stage.until_listed("a", "c")
+    soon(stage.remark, "draining: c (Workloads run there)")
+    stage.submit("waits")  # on a, and on c when there is room
+    stage.until_runs("waits", "c")
+    stage.fleet.hold("c")
+    stage.submit("later")
+    stage.until_waits("later", "a", "c")
+    stage.admin.hub.faults.add("PATCH", "/multikueueconfigs/p$", status=503, times=10_000)
     for job in ("of-p", "waits"):
-        there.finish(job)
-    soon(lambda: there.refused("/multikueueconfigs/p"))
-    assert (there.check_state("later")[0], there.listed()) == ("Pending", ["a", "c"])
-    there.submit("new", "gated-q")  # the gate of p is closed, and none of q
-    there.until_waits("new", "b", "c")
-    there.admin.hub.faults.clear()
-    there.until_listed("a")
-    there.until_waits("later", "a")
-    assert (there.listed("q"), there.admin.clusters()) == (["b", "c"], ["a", "b", "c"])
-    assert (there.remark("q"), len(there.config_writes("q"))) == ("", 1)
-    assert (there.account("of-q"), len(there.answers("of-q"))) == ((1, 1, False), 1)
-    assert there.account("of-p") == (1, 1, True)
+        stage.finish(job)
+    soon(lambda: stage.refused("/multikueueconfigs/p"))
+    assert (stage.check_state("later")[0], stage.listed()) == ("Pending", ["a", "c"])
+    stage.submit("new", "gated-q")  # the gate of p is closed, and none of q
+    stage.until_waits("new", "b", "c")
+    stage.admin.hub.faults.clear()
+    stage.until_listed("a")
+    stage.until_waits("later", "a")
+    assert (stage.listed("q"), stage.admin.clusters()) == (["b", "c"], ["a", "b", "c"])
+    assert (stage.remark("q"), len(stage.config_writes("q"))) == ("", 1)
+    assert (stage.account("of-q"), len(stage.answers("of-q"))) == ((1, 1, False), 1)
+    assert stage.account("of-p") == (1, 1, True)

@@ -96,7 +96,7 @@ def test_decisions_that_change_do_not_wait() -> None:
         assert waits_of(limits, many, turn / 10) == [0.0] * len(many)
 
 
-def test_what_is_written_often_takes_tokens() -> None:
+def test_an_object_that_is_written_often_takes_tokens() -> None:
     limits = WriteLimits(10)
     for turn in range(FREE_WRITES):
         waits_of(limits, [apply(str(turn))], 0.0)

@@ -97,7 +97,7 @@ def test_when_a_lease_is_free(seen: Object, free_in: float) -> None:
     assert claimed(mine, 100 + free_in) is not None
 
 
-def test_what_cannot_be_read_is_held_by_nobody_known_and_is_taken_in_the_end() -> None:
+def test_an_unreadable_lease_is_held_by_nobody_known_and_is_taken_in_the_end() -> None:
     mine = election()
     mine.saw({"metadata": {"resourceVersion": "1"}, "spec": ["x"]}, 0)
     assert mine.holder == UNREADABLE
@@ -206,7 +206,7 @@ def test_a_refused_claim_is_no_lead() -> None:
         pytest.param("BOOKMARK", {"metadata": {"resourceVersion": "9"}}, False, id="a bookmark"),
     ],
 )
-def test_what_is_news(change: str, seen: Object, news: bool) -> None:
+def test_which_watch_events_of_the_lease_are_news(change: str, seen: Object, news: bool) -> None:
     assert leading(100).is_news(change, seen) is news
 
 

@@ -47,7 +47,7 @@ def too_deep_for_python() -> None:
 
 
 @pytest.mark.parametrize("load", [too_deep_for_libyaml, too_deep_for_python])
-def test_what_is_nested_too_deeply(load: Callable[[], None]) -> None:
+def test_yaml_that_is_nested_too_deeply_is_refused(load: Callable[[], None]) -> None:
     with pytest.raises(NotYaml, match=TOO_DEEP) as error, yaml_errors():
         load()
     assert error.value.is_too_deep

@@ -26,7 +26,7 @@ def deep(levels: int, inner: bytes = b"1", opening: bytes = b'{"a":', closing: b
 
 @pytest.mark.parametrize("levels", [2_000, 10_000, 100_000])
 @pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}")])
-def test_what_lies_too_deep_is_cut_out(levels: int, opening: bytes, closing: bytes) -> None:
+def test_json_that_is_nested_too_deeply_is_cut_out(levels: int, opening: bytes, closing: bytes) -> None:
     value, has_cuts = loads(deep(levels, opening=opening, closing=closing))
     assert has_cuts
     assert is_cut(value)
@@ -45,7 +45,7 @@ def test_everything_else_is_left_as_it_is(value: Any) -> None:
 
 
 @pytest.mark.parametrize("text", [b"[" * 5_000, deep(5_000) + b"}", b"{", b""])
-def test_what_is_no_json_is_none(text: bytes) -> None:
+def test_text_that_is_no_json_is_refused(text: bytes) -> None:
     with pytest.raises(orjson.JSONDecodeError):
         loads(text)
 

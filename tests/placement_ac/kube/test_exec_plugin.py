@@ -1,6 +1,5 @@
 """Credential plugins of the hub's kubeconfig: what they leave behind, what is shown, what is never sent."""
 
-import asyncio
 import json
 import os
 import signal
@@ -66,31 +65,31 @@ def eventually_ended(pid: int) -> None:
 
 
 @pytest.mark.parametrize("output", ["", ">/dev/null", ">/dev/null 2>&1"])
-def test_a_child_does_not_outlive_its_plugin(plugin: Plugin, tmp_path: Path, output: str) -> None:
+async def test_a_child_does_not_outlive_its_plugin(plugin: Plugin, tmp_path: Path, output: str) -> None:
     """Nor does anybody wait for a child that keeps the output open."""
     command = plugin(f"sleep 300 {output} & echo $! > {tmp_path}/pid; {gives()}")
-    got = asyncio.run(run_plugin(ExecPlugin(command, V1), None, lambda _: None))
+    got = await run_plugin(ExecPlugin(command, V1), None, lambda _: None)
     assert got.token == SECRET
     eventually_ended(child_of(tmp_path))
 
 
 @pytest.mark.parametrize("script", ["wait", "trap '' TERM; wait", "exec >&-; wait"])
-def test_a_child_does_not_outlive_the_time_of_its_plugin(
+async def test_a_child_does_not_outlive_the_time_of_its_plugin(
     plugin: Plugin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
 ) -> None:
     monkeypatch.setattr(exec_plugin, "PLUGIN_SECONDS", 2.0)
     command = plugin(f"sleep 300 & echo $! > {tmp_path}/pid; echo log in first >&2; {script}")
     with pytest.raises(PluginFailed, match="gave no credentials within 2 s: log in first"):
-        asyncio.run(run_plugin(ExecPlugin(command, V1), None, lambda _: None))
+        await run_plugin(ExecPlugin(command, V1), None, lambda _: None)
     eventually_ended(child_of(tmp_path))
 
 
-def test_a_message_is_shown_without_control_characters_and_up_to_a_limit(plugin: Plugin) -> None:
+async def test_a_message_is_shown_without_control_characters_and_up_to_a_limit(plugin: Plugin) -> None:
     shown: list[str] = []
     noise = "\\033[31mred\\033[0m \\342\\200\\256bidi\\n"
     command = plugin(f"printf '{noise}' >&2; yes x | head -n 20000 >&2; printf 'the end\\n' >&2; exit 3")
     with pytest.raises(PluginFailed) as failed:
-        asyncio.run(run_plugin(ExecPlugin(command, V1), None, shown.append))
+        await run_plugin(ExecPlugin(command, V1), None, shown.append)
     text = "".join(shown)
     assert text.startswith(" [31mred [0m  bidi\nx\n")
     assert len(text) == exec_plugin.MAX_SHOWN
@@ -147,7 +146,7 @@ def test_a_command_shows_the_messages_of_a_plugin_that_succeeds(
     assert (done.exit_code, done.stdout, done.stderr) == (0, "", "use code ABC\nNo checks found\n")
 
 
-def test_a_plugin_is_run_again_when_its_token_has_expired_or_is_refused(
+async def test_a_plugin_is_run_again_when_its_token_has_expired_or_is_refused(
     hub: Hub, plugin: Plugin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("placement_ac.kube.login.HEADERS_SECONDS", 0.0)
@@ -161,23 +160,19 @@ def test_a_plugin_is_run_again_when_its_token_has_expired_or_is_refused(
 
     script(hub.token)
     path = kubeconfig(hub, tmp_path, str(tmp_path / "plugin"))
-
-    async def ask() -> None:
-        async with Client(Login(path)) as client:
-            checks = ADMISSION_CHECK.at("v1beta2")
+    async with Client(Login(path)) as client:
+        checks = ADMISSION_CHECK.at("v1beta2")
+        await client.list(checks)
+        await client.list(checks)
+        assert count() == 1
+        hub.faults.add("GET", "admissionchecks", status=401)
+        script("refused")
+        with pytest.raises(Unavailable):
             await client.list(checks)
+        with pytest.raises(Unavailable):
             await client.list(checks)
-            assert count() == 1
-            hub.faults.add("GET", "admissionchecks", status=401)
-            script("refused")
-            with pytest.raises(Unavailable):
-                await client.list(checks)
-            with pytest.raises(Unavailable):
-                await client.list(checks)
-            script(hub.token, expirationTimestamp="2020-01-01T00:00:00Z")
-            await client.list(checks)
-            before = count()
-            await client.list(checks)
-            assert count() == before + 1
-
-    asyncio.run(ask())
+        script(hub.token, expirationTimestamp="2020-01-01T00:00:00Z")
+        await client.list(checks)
+        before = count()
+        await client.list(checks)
+        assert count() == before + 1

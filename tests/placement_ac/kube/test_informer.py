@@ -2,8 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -105,9 +105,10 @@ async def until(reached: Callable[[], bool]) -> None:
 
 
 @asynccontextmanager
-async def following(kubeconfig: Path) -> AsyncIterator[Rig]:
+async def following(kubeconfig: Path, of: Callable[[Client], Any] | None = None) -> AsyncIterator[Any]:
+    """Run an informer on a hub; `of`: its rig, of Workloads if none is named."""
     async with Client(Login(kubeconfig)) as client:
-        rig = Rig(client)
+        rig = (of or Rig)(client)
         parts = [asyncio.create_task(part) for part in rig.feed.tasks()]
         try:
             yield rig
@@ -118,22 +119,14 @@ async def following(kubeconfig: Path) -> AsyncIterator[Rig]:
             assert [end for end in ends if not isinstance(end, asyncio.CancelledError)] == []
 
 
-Story = Callable[[Rig], Coroutine[object, object, None]]
+Follow = Callable[[], AbstractAsyncContextManager[Rig]]
 
 
 @pytest.fixture
-def follow(hub: Hub, tmp_path: Path) -> Callable[[Story], None]:
-    """Runs a story beside a feed on the hub."""
+def follow(hub: Hub, tmp_path: Path) -> Follow:
+    """Runs an informer on the hub."""
     hub.write_kubeconfig(tmp_path / "kubeconfig")
-
-    def run(story: Story) -> None:
-        async def both() -> None:
-            async with following(tmp_path / "kubeconfig") as rig:
-                await story(rig)
-
-        asyncio.run(both())
-
-    return run
+    return lambda: following(tmp_path / "kubeconfig")
 
 
 def lists(hub: Hub) -> int:
@@ -148,8 +141,9 @@ def lists(hub: Hub) -> int:
 # -- what the world comes to know
 
 
-def test_workloads_come_change_and_go(workloads: Workloads, follow: Callable[[Story], None]) -> None:
-    async def story(rig: Rig) -> None:
+async def test_workloads_come_change_and_go(workloads: Workloads, follow: Follow) -> None:
+    workloads.make("a", "p")
+    async with follow() as rig:
         await until(lambda: rig.holds("a"))
         workloads.make("b", "q")
         await until(lambda: rig.holds("b"))
@@ -161,33 +155,28 @@ def test_workloads_come_change_and_go(workloads: Workloads, follow: Callable[[St
         await until(lambda: rig.lacks("b"))
         assert rig.touched[1:] == [{Q}, {P}, {P}, {Q}]
 
-    workloads.make("a", "p")
-    follow(story)
 
-
-def test_only_unfinished_workloads_with_checks_are_kept(
-    workloads: Workloads, follow: Callable[[Story], None], monkeypatch: pytest.MonkeyPatch
+async def test_only_unfinished_workloads_with_checks_are_kept(
+    workloads: Workloads, follow: Follow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("placement_ac.kube.reflector.PAGE_SIZE", 2)
-
-    async def story(rig: Rig) -> None:
-        await until(lambda: rig.world.has_synced)
-        assert rig.holds("ours", "theirs")
-        assert rig.lacks("finished", "unchecked", "done")
-
     workloads.make("ours", "p")
     workloads.make("theirs", "another")
     workloads.make("unchecked")
     for name in ("finished", "done"):
         workloads.make(name, "p")
         workloads.finish(name)
-    follow(story)
+    async with follow() as rig:
+        await until(lambda: rig.world.has_synced)
+        assert rig.holds("ours", "theirs")
+        assert rig.lacks("finished", "unchecked", "done")
 
 
-def test_what_changes_nothing_for_us_touches_no_key(
-    workloads: Workloads, follow: Callable[[Story], None]
+async def test_a_change_of_fields_that_are_not_read_touches_no_key(
+    workloads: Workloads, follow: Follow
 ) -> None:
-    async def story(rig: Rig) -> None:
+    workloads.make("a", "p")
+    async with follow() as rig:
         await until(lambda: rig.world.has_synced)
         before = list(rig.touched)
         workloads.patch("a", {"metadata": {"labels": {"x": "y"}}})
@@ -199,14 +188,12 @@ def test_what_changes_nothing_for_us_touches_no_key(
         await until(lambda: rig.holds("last"))
         assert rig.touched == [*before, {Q}]
 
-    workloads.make("a", "p")
-    follow(story)
 
-
-def test_a_workload_that_loses_its_checks_and_gets_them_again_is_seen(
-    workloads: Workloads, follow: Callable[[Story], None]
+async def test_a_workload_that_loses_its_checks_and_gets_them_again_is_seen(
+    workloads: Workloads, follow: Follow
 ) -> None:
-    async def story(rig: Rig) -> None:
+    workloads.make("a", "p")
+    async with follow() as rig:
         await until(lambda: rig.world.has_synced)
         workloads.says("a")
         await until(lambda: len(rig.touched) == 2)
@@ -214,29 +201,23 @@ def test_a_workload_that_loses_its_checks_and_gets_them_again_is_seen(
         await until(lambda: len(rig.touched) == 3)
         assert rig.touched[1:] == [{P}, {Q}]
 
-    workloads.make("a", "p")
-    follow(story)
-
 
 # -- the list
 
 
-def test_nothing_is_complete_before_the_list_is_and_then_all_is_looked_at(
-    hub: Hub, workloads: Workloads, follow: Callable[[Story], None], monkeypatch: pytest.MonkeyPatch
+async def test_nothing_is_complete_before_the_list_is_and_then_all_is_looked_at(
+    hub: Hub, workloads: Workloads, follow: Follow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("placement_ac.kube.reflector.PAGE_SIZE", 1)
-
-    async def story(rig: Rig) -> None:
-        await until(lambda: rig.holds("a"))
-        assert not rig.world.has_synced
-        await until(lambda: rig.world.has_synced)
-        assert rig.touched == [{P, Q}]
-
     workloads.make("a", "p")
     workloads.make("b", "p")
     hub.faults.add("GET", "workloads", delay=0)
     hub.faults.add("GET", "workloads", status=503, times=2)
-    follow(story)
+    async with follow() as rig:
+        await until(lambda: rig.holds("a"))
+        assert not rig.world.has_synced
+        await until(lambda: rig.world.has_synced)
+        assert rig.touched == [{P, Q}]
 
 
 @pytest.mark.parametrize(
@@ -247,54 +228,48 @@ def test_nothing_is_complete_before_the_list_is_and_then_all_is_looked_at(
         pytest.param([10] * 20 + [200_000] * 12, "20 200 50 12 3 4 4 4", id="large ones after small ones"),
     ],
 )
-def test_the_next_page_is_as_long_as_the_size_of_the_objects_allows(
+async def test_the_next_page_is_as_long_as_the_size_of_the_objects_allows(
     sizes: list[int],
     limits: str,
     hub: Hub,
     workloads: Workloads,
-    follow: Callable[[Story], None],
+    follow: Follow,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("placement_ac.kube.client.PAGE_BYTES", 1_000_000)
     monkeypatch.setattr("placement_ac.kube.client.MAX_PAGE_BYTES", 2_000_000)
-
-    async def story(rig: Rig) -> None:
-        await until(lambda: rig.world.has_synced)
-
     for number, size in enumerate(sizes):
         workloads.make(f"w{number:02}", "p")
         workloads.patch(f"w{number:02}", {"metadata": {"annotations": {"note": "x" * size}}})
-    follow(story)
+    async with follow() as rig:
+        await until(lambda: rig.world.has_synced)
     asked = [r.query["limit"] for r in hub.journal if r.path == PATH and "limit" in r.query]
     assert asked == limits.split()
 
 
-def test_a_page_that_expired_makes_what_came_before_forgotten(
-    hub: Hub, workloads: Workloads, follow: Callable[[Story], None], monkeypatch: pytest.MonkeyPatch
+async def test_a_page_that_expired_makes_what_came_before_forgotten(
+    hub: Hub, workloads: Workloads, follow: Follow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("placement_ac.kube.reflector.PAGE_SIZE", 2)
-
-    async def story(rig: Rig) -> None:
+    for name in "abcd":
+        workloads.make(name, "p")
+    hub.faults.add("GET", "workloads", delay=0)
+    hub.faults.add("GET", "workloads", delay=0.5, status=410)
+    async with follow() as rig:
         await until(lambda: rig.holds("a", "b"))
         workloads.delete("a")
         await until(lambda: rig.world.has_synced)
         assert rig.holds("b", "c", "d")
         assert rig.lacks("a")
-
-    for name in "abcd":
-        workloads.make(name, "p")
-    hub.faults.add("GET", "workloads", delay=0)
-    hub.faults.add("GET", "workloads", delay=0.5, status=410)
-    follow(story)
     assert lists(hub) == 2
 
 
-def test_a_slow_relist_finds_what_the_watch_missed_and_looks_at_everything(
-    hub: Hub, workloads: Workloads, follow: Callable[[Story], None], monkeypatch: pytest.MonkeyPatch
+async def test_a_slow_relist_finds_what_the_watch_missed_and_looks_at_everything(
+    hub: Hub, workloads: Workloads, follow: Follow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("placement_ac.kube.informer.RELIST_SECONDS", 0.3)
-
-    async def story(rig: Rig) -> None:
+    workloads.make("a", "p")
+    async with follow() as rig:
         await until(lambda: rig.world.has_synced and _watched(hub))
         hub.drop_watches("hang")
         workloads.delete("a")
@@ -303,16 +278,12 @@ def test_a_slow_relist_finds_what_the_watch_missed_and_looks_at_everything(
         await until(lambda: rig.touched[-1] == {P, Q})
         assert lists(hub) > 1
 
-    workloads.make("a", "p")
-    follow(story)
 
-
-def test_a_relist_that_fails_is_made_up_for(
-    hub: Hub, workloads: Workloads, follow: Callable[[Story], None], monkeypatch: pytest.MonkeyPatch
+async def test_a_relist_that_fails_is_made_up_for(
+    hub: Hub, workloads: Workloads, follow: Follow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("placement_ac.kube.informer.RELIST_SECONDS", 1.0)
-
-    async def story(rig: Rig) -> None:
+    async with follow() as rig:
         await until(lambda: rig.world.has_synced and _watched(hub))
         hub.faults.add("GET", "workloads", status=503, delay=0.3)
         await until(lambda: hub.faults.all_met)
@@ -323,16 +294,14 @@ def test_a_relist_that_fails_is_made_up_for(
         workloads.make("b", "p")
         await until(lambda: rig.holds("b"))
 
-    follow(story)
 
-
-def test_a_list_that_comes_late_takes_nothing_back(
-    hub: Hub, workloads: Workloads, follow: Callable[[Story], None], monkeypatch: pytest.MonkeyPatch
+async def test_a_list_that_comes_late_takes_nothing_back(
+    hub: Hub, workloads: Workloads, follow: Follow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The watch is forgotten, and so all is listed anew, while the slow relist waits for its answer."""
     monkeypatch.setattr("placement_ac.kube.informer.RELIST_SECONDS", 0.5)
-
-    async def story(rig: Rig) -> None:
+    workloads.make("a", "p")
+    async with follow() as rig:
         await until(lambda: rig.world.has_synced and _watched(hub))
         hub.faults.add("GET", "workloads", delay=1.0, after=True)
         await until(lambda: hub.faults.all_met)
@@ -344,9 +313,6 @@ def test_a_list_that_comes_late_takes_nothing_back(
         await asyncio.sleep(0.2)  # what came is taken in
         assert rig.holds("a", "b")
         assert rig.world.has_synced
-
-    workloads.make("a", "p")
-    follow(story)
 
 
 # -- the watch
@@ -361,18 +327,16 @@ def test_a_list_that_comes_late_takes_nothing_back(
         pytest.param("garbage", 2, id="garbage"),
     ],
 )
-def test_a_watch_that_ends_is_continued_or_all_is_listed_anew(
-    hub: Hub, workloads: Workloads, follow: Callable[[Story], None], how: Any, begun: int
+async def test_a_watch_that_ends_is_continued_or_all_is_listed_anew(
+    hub: Hub, workloads: Workloads, follow: Follow, how: Any, begun: int
 ) -> None:
-    async def story(rig: Rig) -> None:
+    workloads.make("a", "p")
+    async with follow() as rig:
         await until(lambda: rig.world.has_synced and _watched(hub))
         hub.drop_watches(how)
         workloads.delete("a")
         workloads.make("b", "p")
         await until(lambda: rig.holds("b") and rig.lacks("a"))
-
-    workloads.make("a", "p")
-    follow(story)
     assert lists(hub) == begun
 
 
@@ -380,10 +344,12 @@ def _watched(hub: Hub) -> bool:
     return any(r.path == PATH and "watch" in r.query for r in hub.journal)
 
 
-def test_what_vanished_in_a_gap_is_noticed(
-    hub: Hub, workloads: Workloads, follow: Callable[[Story], None]
+async def test_an_object_that_vanished_in_a_gap_is_noticed(
+    hub: Hub, workloads: Workloads, follow: Follow
 ) -> None:
-    async def story(rig: Rig) -> None:
+    workloads.make("a", "p")
+    workloads.make("b", "p")
+    async with follow() as rig:
         await until(lambda: rig.holds("a", "b") and _watched(hub))
         hub.drop_watches("hang")
         workloads.delete("a")
@@ -393,70 +359,45 @@ def test_what_vanished_in_a_gap_is_noticed(
         assert rig.holds("b")
         assert rig.touched[-1] == {P}
 
-    workloads.make("a", "p")
-    workloads.make("b", "p")
-    follow(story)
 
-
-def test_a_watch_that_hangs_is_noticed_and_continued(
-    hub: Hub, workloads: Workloads, follow: Callable[[Story], None], monkeypatch: pytest.MonkeyPatch
+async def test_a_watch_that_hangs_is_noticed_and_continued(
+    hub: Hub, workloads: Workloads, follow: Follow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("placement_ac.kube.client.WATCH_IDLE_SECONDS", 0.5)
-
-    async def story(rig: Rig) -> None:
+    async with follow() as rig:
         await until(lambda: rig.world.has_synced and _watched(hub))
         hub.drop_watches("hang")
         workloads.make("a", "p")
         await until(lambda: rig.holds("a"))
-
-    follow(story)
     assert lists(hub) == 1
 
 
-def test_an_outage_is_lived_through(hub: Hub, workloads: Workloads, follow: Callable[[Story], None]) -> None:
-    async def story(rig: Rig) -> None:
+async def test_an_outage_is_lived_through(hub: Hub, workloads: Workloads, follow: Follow) -> None:
+    async with follow() as rig:
         await until(lambda: rig.world.has_synced and _watched(hub))
         with hub.outage():
             await asyncio.sleep(1)  # what is tested: it must not give up
         workloads.make("a", "p")
         await until(lambda: rig.holds("a"))
-
-    follow(story)
     assert lists(hub) == 1
 
 
-def test_retry_after_is_obeyed(hub: Hub, workloads: Workloads, follow: Callable[[Story], None]) -> None:
-    async def story(rig: Rig) -> None:
-        await until(lambda: rig.world.has_synced)
-
+async def test_retry_after_is_obeyed(hub: Hub, workloads: Workloads, follow: Follow) -> None:
     hub.faults.add("GET", "workloads", status=429, headers={"Retry-After": "1"})
-    follow(story)
+    async with follow() as rig:
+        await until(lambda: rig.world.has_synced)
     refused, served = [r for r in hub.journal if r.path == PATH and "limit" in r.query]
     assert (refused.status, served.status) == (429, 200)
     assert served.at - refused.at >= 1.0
 
 
 @pytest.mark.embedded("an API server for all tests is not replaced by another one")
-def test_a_hub_that_was_restored_begins_its_history_anew(
+async def test_a_hub_that_was_restored_begins_its_history_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its versions are lower than those known: a watch from there stays silent, only a list can tell."""
     monkeypatch.setattr("placement_ac.kube.client.WATCH_SECONDS", 1)
     monkeypatch.setattr("placement_ac.kube.informer.RELIST_SECONDS", 0.5)
-
-    async def story(first: Hub) -> None:
-        async with following(tmp_path / "kubeconfig") as rig:
-            await until(lambda: rig.holds("before"))
-            first.stop()
-            with Hub(port=port, token=first.token, crds=published_crds()) as second, Driver(second) as admin:
-                admin.namespace(NS)
-                Workloads(admin).make("after", "q")
-                await until(lambda: rig.holds("after") and rig.lacks("before") and rig.world.has_synced)
-                begun = lists(second)
-                await until(lambda: lists(second) > begun and rig.world.has_synced)
-                monkeypatch.setattr("placement_ac.kube.informer.RELIST_SECONDS", 600.0)
-                Workloads(admin).make("later", "q")
-                await until(lambda: rig.holds("later"))
 
     first = Hub(crds=published_crds()).start()
     port = first.port
@@ -468,7 +409,18 @@ def test_a_hub_that_was_restored_begins_its_history_anew(
             admin.namespace(f"more-{number}")
         admin.namespace(NS)
         Workloads(admin).make("before", "p")
-    asyncio.run(story(first))
+    async with following(tmp_path / "kubeconfig") as rig:
+        await until(lambda: rig.holds("before"))
+        first.stop()
+        with Hub(port=port, token=first.token, crds=published_crds()) as second, Driver(second) as admin:
+            admin.namespace(NS)
+            Workloads(admin).make("after", "q")
+            await until(lambda: rig.holds("after") and rig.lacks("before") and rig.world.has_synced)
+            begun = lists(second)
+            await until(lambda: lists(second) > begun and rig.world.has_synced)
+            monkeypatch.setattr("placement_ac.kube.informer.RELIST_SECONDS", 600.0)
+            Workloads(admin).make("later", "q")
+            await until(lambda: rig.holds("later"))
 
 
 # -- what a watch tells
@@ -493,7 +445,7 @@ def test_a_hub_that_was_restored_begins_its_history_anew(
         ),
     ],
 )
-def test_a_watch_raises_nothing_but_api_errors(
+async def test_a_watch_raises_nothing_but_api_errors(
     hub: Hub, tmp_path: Path, answer: dict[str, Any], error: type[Exception] | None
 ) -> None:
     hub.write_kubeconfig(tmp_path / "kubeconfig")
@@ -504,14 +456,14 @@ def test_a_watch_raises_nothing_but_api_errors(
             return [event async for event in client.watch(RESOURCE, "1")]
 
     if error is None:
-        assert asyncio.run(watch()) == []
+        assert await watch() == []
     else:
         with pytest.raises(error) as caught:
-            asyncio.run(watch())
+            await watch()
         assert type(caught.value) is error
 
 
-def test_a_watch_tells_objects_of_any_size_and_bookmarks(hub: Hub, tmp_path: Path) -> None:
+async def test_a_watch_yields_objects_of_any_size_and_bookmarks(hub: Hub, tmp_path: Path) -> None:
     hub.write_kubeconfig(tmp_path / "kubeconfig")
     big = {"metadata": {"name": "big", "annotations": {"x": "y" * 300_000}}}
     mark = {"metadata": {"resourceVersion": "7"}}
@@ -522,7 +474,7 @@ def test_a_watch_tells_objects_of_any_size_and_bookmarks(hub: Hub, tmp_path: Pat
         async with Client(Login(tmp_path / "kubeconfig")) as client:
             return [event async for event in client.watch(RESOURCE, "1")]
 
-    assert asyncio.run(watch()) == [("ADDED", big), ("BOOKMARK", mark)]
+    assert await watch() == [("ADDED", big), ("BOOKMARK", mark)]
 
 
 # -- the Secrets in which OCM reports tokens
@@ -550,13 +502,11 @@ class Tokens:
         self.admin.ask("DELETE", f"{CORE}/namespaces/{cluster}/secrets/placement-ac")
 
 
-def test_a_hub_that_is_back_is_asked_soon_but_not_hammered(follow: Callable[[Story], None]) -> None:
-    async def story(rig: Rig) -> None:
+async def test_a_hub_that_is_back_is_asked_soon_but_not_hammered(follow: Follow) -> None:
+    async with follow() as rig:
         away, gone = Unavailable("no answer"), Gone("too old", status=410)
         pauses = [rig.feed.pause_after(error) for error in (*[away] * 6, *[gone] * 6)]
         assert pauses == [0.2, *[UNREACHABLE_PAUSE_SECONDS] * 5, *PAUSE_SECONDS, PAUSE_SECONDS[-1]]
-
-    follow(story)
 
 
 class TokenRig:
@@ -589,38 +539,28 @@ class TokenRig:
         return {cluster: token.token for cluster, token in found.items() if token}
 
 
-def test_tokens_come_change_and_go_and_no_other_secret_is_asked_for(
+async def test_tokens_come_change_and_go_and_no_other_secret_is_asked_for(
     hub: Hub, admin: Driver, tmp_path: Path
 ) -> None:
     hub.write_kubeconfig(tmp_path / "kubeconfig")
     ocm = Tokens(admin)
 
-    async def story() -> None:
-        async with Client(Login(tmp_path / "kubeconfig")) as client:
-            rig = TokenRig(client)
-            parts = [asyncio.create_task(part) for part in rig.feed.tasks()]
-            try:
-                await until(lambda: rig.world.has_synced)
-                assert rig.tokens() == {"a": "one"}
-                ocm.report("b", "two")
-                ocm.report("b", "noise", "another")
-                await until(lambda: rig.tokens() == {"a": "one", "b": "two"})
-                ocm.report("a", "one more")
-                await until(lambda: rig.tokens() == {"a": "one more", "b": "two"})
-                ocm.delete("b")
-                await until(lambda: rig.tokens() == {"a": "one more"})
-                hub.drop_watches()
-                ocm.report("c", "three")
-                await until(lambda: rig.tokens() == {"a": "one more", "c": "three"})
-                keys = [sorted(key.name for key in keys) for keys in rig.touched[-4:]]
-                assert keys == [["b"], ["a"], ["b"], ["c"]]
-            finally:
-                for part in parts:
-                    part.cancel()
-                await asyncio.gather(*parts, return_exceptions=True)
-
     ocm.report("a", "one")
     ocm.report("a", "noise", "default-token")
-    asyncio.run(story())
+    async with following(tmp_path / "kubeconfig", TokenRig) as rig:
+        await until(lambda: rig.world.has_synced)
+        assert rig.tokens() == {"a": "one"}
+        ocm.report("b", "two")
+        ocm.report("b", "noise", "another")
+        await until(lambda: rig.tokens() == {"a": "one", "b": "two"})
+        ocm.report("a", "one more")
+        await until(lambda: rig.tokens() == {"a": "one more", "b": "two"})
+        ocm.delete("b")
+        await until(lambda: rig.tokens() == {"a": "one more"})
+        hub.drop_watches()
+        ocm.report("c", "three")
+        await until(lambda: rig.tokens() == {"a": "one more", "c": "three"})
+        keys = [sorted(key.name for key in keys) for keys in rig.touched[-4:]]
+        assert keys == [["b"], ["a"], ["b"], ["c"]]
     asked = [r.query.get("fieldSelector") for r in hub.journal if r.path == TOKENS.at("v1").path()]
     assert set(asked) == {"metadata.name=placement-ac"}

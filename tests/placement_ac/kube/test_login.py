@@ -10,6 +10,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -43,31 +44,28 @@ def kubeconfig(hub: Hub, path: Path, user: dict[str, Any], **cluster: Any) -> Pa
     return path
 
 
-def count_checks(login: Login) -> int:
-    async def ask() -> int:
-        async with Client(login) as client:
-            return len((await client.list(CHECKS)).items)
-
-    return asyncio.run(ask())
+async def count_checks(login: Login) -> int:
+    async with Client(login) as client:
+        return len((await client.list(CHECKS)).items)
 
 
-def test_a_token(hub: Hub, tmp_path: Path) -> None:
-    assert count_checks(Login(kubeconfig(hub, tmp_path / "c", {"token": hub.token}))) == 0
+async def test_a_token(hub: Hub, tmp_path: Path) -> None:
+    assert await count_checks(Login(kubeconfig(hub, tmp_path / "c", {"token": hub.token}))) == 0
 
 
-def test_no_verification_if_the_kubeconfig_says_so(hub: Hub, tmp_path: Path) -> None:
+async def test_no_verification_if_the_kubeconfig_says_so(hub: Hub, tmp_path: Path) -> None:
     path = kubeconfig(hub, tmp_path / "c", {"token": hub.token})
     content = yaml.safe_load(path.read_text())
     del content["clusters"][0]["cluster"]["certificate-authority-data"]
     path.write_text(yaml.safe_dump(content))
     with pytest.raises(Unavailable, match="certificate verify failed"):
-        count_checks(Login(path))
+        await count_checks(Login(path))
     content["clusters"][0]["cluster"]["insecure-skip-tls-verify"] = True
     path.write_text(yaml.safe_dump(content))
-    assert count_checks(Login(path)) == 0
+    assert await count_checks(Login(path)) == 0
 
 
-def test_an_exec_plugin(hub: Hub, tmp_path: Path) -> None:
+async def test_an_exec_plugin(hub: Hub, tmp_path: Path) -> None:
     answer = {
         "apiVersion": "client.authentication.k8s.io/v1",
         "kind": "ExecCredential",
@@ -81,13 +79,15 @@ def test_an_exec_plugin(hub: Hub, tmp_path: Path) -> None:
         "command": str(plugin),
         "interactiveMode": "Never",
     }
-    assert count_checks(Login(kubeconfig(hub, tmp_path / "c", {"exec": command}))) == 0
+    assert await count_checks(Login(kubeconfig(hub, tmp_path / "c", {"exec": command}))) == 0
 
 
 @pytest.mark.parametrize(
     ("expires", "problem"), [(4102444800, ""), (1, "run a command of kubectl, which renews it"), (None, "")]
 )
-def test_an_id_token_is_used_until_it_expires(tmp_path: Path, expires: int | None, problem: str) -> None:
+async def test_an_id_token_is_used_until_it_expires(
+    tmp_path: Path, expires: int | None, problem: str
+) -> None:
     claims = base64.urlsafe_b64encode(json.dumps({"exp": expires}).encode()).decode().rstrip("=")
     token = f"e30.{claims}.{TOKEN}"
     asked: list[str] = []
@@ -96,28 +96,21 @@ def test_an_id_token_is_used_until_it_expires(tmp_path: Path, expires: int | Non
         asked.append(request.headers["Authorization"])
         return web.json_response({"items": []})
 
-    async def ask() -> None:
-        server = TestServer(web.Application())
-        server.app.router.add_get("/{path:.*}", answer)
-        async with server:
-            user = {"auth-provider": {"name": "oidc", "config": {"id-token": token}}}
-            content = {
-                "clusters": [{"name": "a", "cluster": {"server": str(server.make_url("/"))}}],
-                "users": [{"name": "a", "user": user}],
-                "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
-                "current-context": "a",
-            }
-            (tmp_path / "c").write_text(yaml.safe_dump(content))
-            async with Client(Login(tmp_path / "c")) as client:
-                await client.list(CHECKS)
-
-    if problem:
-        with pytest.raises(Unavailable, match=problem) as error:
-            asyncio.run(ask())
-        assert (asked, TOKEN in error.value.message) == ([], False)
-    else:
-        asyncio.run(ask())
-        assert asked == [f"Bearer {token}"]
+    server = TestServer(web.Application())
+    server.app.router.add_get("/{path:.*}", answer)
+    async with server:
+        user = {"auth-provider": {"name": "oidc", "config": {"id-token": token}}}
+        content = {
+            "clusters": [{"name": "a", "cluster": {"server": str(server.make_url("/"))}}],
+            "users": [{"name": "a", "user": user}],
+            "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+            "current-context": "a",
+        }
+        (tmp_path / "c").write_text(yaml.safe_dump(content))
+        with pytest.raises(Unavailable, match=problem) if problem else nullcontext() as error:
+            await count_checks(Login(tmp_path / "c"))
+    assert asked == ([] if problem else [f"Bearer {token}"])
+    assert not problem or TOKEN not in error.value.message
 
 
 def in_a_pod(monkeypatch: pytest.MonkeyPatch, account: Path) -> None:
@@ -128,7 +121,7 @@ def in_a_pod(monkeypatch: pytest.MonkeyPatch, account: Path) -> None:
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
 
 
-def test_the_account_of_a_pod_and_its_token_renewed_on_disk(
+async def test_the_account_of_a_pod_and_its_token_renewed_on_disk(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token, ca = tmp_path / "token", tmp_path / "ca.crt"
@@ -137,15 +130,11 @@ def test_the_account_of_a_pod_and_its_token_renewed_on_disk(
     in_a_pod(monkeypatch, tmp_path)
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(hub.port))
     monkeypatch.setattr("placement_ac.kube.login.HEADERS_SECONDS", 0.0)
-
-    async def ask() -> None:
-        async with Client(Login()) as client:
-            with pytest.raises(Unavailable):
-                await client.list(CHECKS)
-            token.write_text(hub.token)
-            assert (await client.list(CHECKS)).items == ()
-
-    asyncio.run(ask())
+    async with Client(Login()) as client:
+        with pytest.raises(Unavailable):
+            await client.list(CHECKS)
+        token.write_text(hub.token)
+        assert (await client.list(CHECKS)).items == ()
 
 
 @pytest.mark.parametrize(
@@ -176,19 +165,15 @@ def test_a_pod_without_a_usable_account_is_reported(
         Login()
 
 
-def test_a_token_that_was_replaced_in_the_kubeconfig_is_read_when_the_old_one_is_refused(
+async def test_a_token_that_was_replaced_in_the_kubeconfig_is_read_when_the_old_one_is_refused(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = kubeconfig(hub, tmp_path / "c", {"token": "old"})
-
-    async def ask() -> None:
-        async with Client(Login(path)) as client:
-            with pytest.raises(Unavailable):
-                await client.list(CHECKS)
-            kubeconfig(hub, path, {"token": hub.token})
-            assert (await client.list(CHECKS)).items == ()
-
-    asyncio.run(ask())
+    async with Client(Login(path)) as client:
+        with pytest.raises(Unavailable):
+            await client.list(CHECKS)
+        kubeconfig(hub, path, {"token": hub.token})
+        assert (await client.list(CHECKS)).items == ()
 
 
 @pytest.fixture
@@ -202,44 +187,37 @@ def pod(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_ca_of_a_pod_is_read_again_when_it_has_changed_and_the_old_one_is_trusted_no_more(
+async def test_the_ca_of_a_pod_is_read_again_when_it_has_changed_and_the_old_one_is_trusted_no_more(
     hub: Hub, pod: Path
 ) -> None:
     old, new = trustme.CA(), trustme.CA()
     hub.rotate_ca(old)
     (pod / "ca.crt").write_bytes(hub.ca_certificate)
-
-    async def ask() -> None:
-        async with Client(Login()) as client:
-            assert (await client.list(CHECKS)).items == ()
-            hub.rotate_ca(new)
-            (pod / "ca.crt").write_bytes(hub.ca_certificate)
-            assert (await client.list(CHECKS)).items == ()
-            with hub.outage():
-                hub.rotate_ca(old)
-            with pytest.raises(TlsFailed, match="CERTIFICATE_VERIFY_FAILED"):
-                await client.list(CHECKS)
-
-    asyncio.run(ask())
-
-
-def test_files_that_stay_as_they_are_keep_their_connections(hub: Hub, pod: Path) -> None:
-    async def ask() -> None:
-        login = Login()
-        before = login.ssl
-        async with Client(login) as client:
+    async with Client(Login()) as client:
+        assert (await client.list(CHECKS)).items == ()
+        hub.rotate_ca(new)
+        (pod / "ca.crt").write_bytes(hub.ca_certificate)
+        assert (await client.list(CHECKS)).items == ()
+        with hub.outage():
+            hub.rotate_ca(old)
+        with pytest.raises(TlsFailed, match="CERTIFICATE_VERIFY_FAILED"):
             await client.list(CHECKS)
-            hub.faults.add("GET", "admissionchecks", status=401)
-            with pytest.raises(Unavailable):
-                await client.list(CHECKS)
-            (pod / "ca.crt").write_bytes(hub.ca_certificate)
+
+
+async def test_files_that_stay_as_they_are_keep_their_connections(hub: Hub, pod: Path) -> None:
+    login = Login()
+    before = login.ssl
+    async with Client(login) as client:
+        await client.list(CHECKS)
+        hub.faults.add("GET", "admissionchecks", status=401)
+        with pytest.raises(Unavailable):
             await client.list(CHECKS)
-        assert login.ssl is before
+        (pod / "ca.crt").write_bytes(hub.ca_certificate)
+        await client.list(CHECKS)
+    assert login.ssl is before
 
-    asyncio.run(ask())
 
-
-def test_a_client_certificate_that_is_refused_with_401_is_not_sent_again_over_the_same_connection(
+async def test_a_client_certificate_that_is_refused_with_401_is_not_sent_again_over_the_same_connection(
     tmp_path: Path,
 ) -> None:
     """An API server looks at the certificate of a connection with each request, and keeps the connection."""
@@ -267,19 +245,16 @@ def test_a_client_certificate_that_is_refused_with_401_is_not_sent_again_over_th
         names = request.transport.get_extra_info("peercert")["subjectAltName"] if request.transport else ()
         return web.json_response({"items": []}, status=200 if ("email", "new@example.com") in names else 401)
 
-    async def ask() -> None:
-        server = TestServer(web.Application(), scheme="https")
-        server.app.router.add_get("/{path:.*}", answer)
-        await server.start_server(ssl=_accepting(ca))
-        url = str(server.make_url("/")).rstrip("/")
-        write(url, ca.issue_cert("old@example.com"))
-        async with server, Client(Login(kubeconfig)) as client:
-            with pytest.raises(Unavailable):
-                await client.list(CHECKS)
-            write(url, new)
-            assert (await client.list(CHECKS)).items == ()
-
-    asyncio.run(ask())
+    server = TestServer(web.Application(), scheme="https")
+    server.app.router.add_get("/{path:.*}", answer)
+    await server.start_server(ssl=_accepting(ca))
+    url = str(server.make_url("/")).rstrip("/")
+    write(url, ca.issue_cert("old@example.com"))
+    async with server, Client(Login(kubeconfig)) as client:
+        with pytest.raises(Unavailable):
+            await client.list(CHECKS)
+        write(url, new)
+        assert (await client.list(CHECKS)).items == ()
 
 
 def _accepting(ca: trustme.CA) -> ssl.SSLContext:
@@ -291,16 +266,16 @@ def _accepting(ca: trustme.CA) -> ssl.SSLContext:
     return context
 
 
-def test_several_files_are_merged(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_several_files_are_merged(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = hub.kubeconfig()
     parts = ({"clusters": content.pop("clusters")}, content)
     for number, part in enumerate(parts):
         (tmp_path / str(number)).write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config"} | part))
     monkeypatch.setenv("KUBECONFIG", f"{tmp_path / '0'}{os.pathsep}{tmp_path / '1'}")
-    assert count_checks(Login()) == 0
+    assert await count_checks(Login()) == 0
     hub.write_kubeconfig(tmp_path / "2")
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "2"))
-    assert count_checks(Login()) == 0
+    assert await count_checks(Login()) == 0
 
 
 @pytest.mark.parametrize(
@@ -364,81 +339,57 @@ def test_a_context_that_is_not_there_is_reported(hub: Hub, tmp_path: Path) -> No
         Login(tmp_path / "c", "nowhere")
 
 
-@pytest.fixture
-def client(hub: Hub, tmp_path: Path) -> Client:
-    hub.write_kubeconfig(tmp_path / "kubeconfig")
-    return Client(Login(tmp_path / "kubeconfig"))
-
-
-def test_a_list_is_read_page_by_page_and_begun_again_when_a_page_has_expired(
+async def test_a_list_is_read_page_by_page_and_begun_again_when_a_page_has_expired(
     hub: Hub, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("placement_ac.kube.client.PAGE_SIZE", 2)
-
-    async def ask() -> list[str]:
-        async with client:
-            for number in range(5):
-                body = {"metadata": {"name": f"c{number}"}, "spec": {"controllerName": "x"}}
-                await client.apply(CHECKS, body)
-            hub.faults.add("GET", "admissionchecks", delay=0)
-            gone = {"kind": "Status", "status": "Failure", "reason": "Expired", "code": 410}
-            hub.faults.add("GET", "admissionchecks", status=410, body=gone)
-            return [item["metadata"]["name"] for item in (await client.list(CHECKS)).items]
-
-    assert asyncio.run(ask()) == ["c0", "c1", "c2", "c3", "c4"]
+    for number in range(5):
+        body = {"metadata": {"name": f"c{number}"}, "spec": {"controllerName": "x"}}
+        await client.apply(CHECKS, body)
+    hub.faults.add("GET", "admissionchecks", delay=0)
+    gone = {"kind": "Status", "status": "Failure", "reason": "Expired", "code": 410}
+    hub.faults.add("GET", "admissionchecks", status=410, body=gone)
+    names = [item["metadata"]["name"] for item in (await client.list(CHECKS)).items]
+    assert names == ["c0", "c1", "c2", "c3", "c4"]
     limits = [r.query.get("limit") for r in hub.journal if r.method == "GET" and "limit" in r.query]
     assert len(limits) == 5
     assert set(limits) == {"2"}
 
 
-def test_what_is_not_served_is_not_found(client: Client) -> None:
-    async def ask() -> None:
-        async with client:
-            assert await client.schema(MULTIKUEUE_CONFIG.at("v9")) is None
-            assert await client.discover([SECRET]) == {SECRET: SECRET.at("v1")}
-            with pytest.raises(NotFound):
-                await client.get(CHECKS, "nobody")
-
-    asyncio.run(ask())
+async def test_a_version_or_object_that_is_not_served_is_not_found(client: Client) -> None:
+    assert await client.schema(MULTIKUEUE_CONFIG.at("v9")) is None
+    assert await client.discover([SECRET]) == {SECRET: SECRET.at("v1")}
+    with pytest.raises(NotFound):
+        await client.get(CHECKS, "nobody")
 
 
-def test_an_answer_that_is_no_json_object_is_worth_another_try(hub: Hub, client: Client) -> None:
+async def test_an_answer_that_is_no_json_object_is_worth_another_try(hub: Hub, client: Client) -> None:
     hub.faults.add("GET", "admissionchecks", status=200, body=[1, 2])
-
-    async def ask() -> None:
-        async with client:
-            with pytest.raises(Unavailable, match="no JSON object"):
-                await client.get(CHECKS, "x")
-
-    asyncio.run(ask())
+    with pytest.raises(Unavailable, match="no JSON object"):
+        await client.get(CHECKS, "x")
 
 
-def test_a_closed_client_says_so(client: Client) -> None:
-    async def ask() -> None:
-        with pytest.raises(Unavailable, match="closed"):
-            await client.get(CHECKS, "x")
-
-    asyncio.run(ask())
+async def test_a_closed_client_says_so(hub: Hub, tmp_path: Path) -> None:
+    client = Client(Login(kubeconfig(hub, tmp_path / "c", {"token": hub.token})))
+    with pytest.raises(Unavailable, match="closed"):
+        await client.get(CHECKS, "x")
 
 
-def test_a_proxy_that_lets_nobody_through_quotes_no_password(hub: Hub, tmp_path: Path) -> None:
+async def test_a_proxy_that_lets_nobody_through_quotes_no_password(hub: Hub, tmp_path: Path) -> None:
     async def refuse(request: asyncio.StreamReader, answer: asyncio.StreamWriter) -> None:
         await request.readuntil(b"\r\n\r\n")
         answer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
         answer.close()
 
-    async def test() -> None:
-        async with await asyncio.start_server(refuse, "127.0.0.1", 0) as proxy:
-            port = proxy.sockets[0].getsockname()[1]
-            way = {"proxy-url": f"http://me:secret@127.0.0.1:{port}"}
-            user = hub.kubeconfig()["users"][0]["user"]
-            async with Client(Login(kubeconfig(hub, tmp_path / "proxied", user, **way))) as client:
-                for ask in (_look, _follow):
-                    with pytest.raises(Unavailable, match="407") as error:
-                        await ask(client)
-                    assert "secret" not in error.value.message
-
-    asyncio.run(test())
+    async with await asyncio.start_server(refuse, "127.0.0.1", 0) as proxy:
+        port = proxy.sockets[0].getsockname()[1]
+        way = {"proxy-url": f"http://me:secret@127.0.0.1:{port}"}
+        user = hub.kubeconfig()["users"][0]["user"]
+        async with Client(Login(kubeconfig(hub, tmp_path / "proxied", user, **way))) as client:
+            for ask in (_look, _follow):
+                with pytest.raises(Unavailable, match="407") as error:
+                    await ask(client)
+                assert "secret" not in error.value.message
 
 
 async def _look(client: Client) -> object:
@@ -450,7 +401,7 @@ async def _follow(client: Client) -> object:
 
 
 @pytest.mark.parametrize("ask", [_look, _follow])
-def test_who_asks_outlives_the_end_of_what_was_done_for_it(
+async def test_who_asks_outlives_the_end_of_what_was_done_for_it(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Callable[[Client], Awaitable[object]]
 ) -> None:
     """kopf cancels, when it ends, the task in which aiohttp looks up a name for whom it knows nothing of."""
@@ -463,37 +414,28 @@ def test_who_asks_outlives_the_end_of_what_was_done_for_it(
     monkeypatch.setattr(DefaultResolver, "resolve", resolve)
     by_name = hub.kubeconfig()["clusters"][0]["cluster"]["server"].replace("127.0.0.1", "localhost")
     user = hub.kubeconfig()["users"][0]["user"]
-
-    async def test() -> None:
-        async with Client(Login(kubeconfig(hub, tmp_path / "by-name", user, server=by_name))) as client:
-            asking = asyncio.ensure_future(ask(client))
-            older = {*asyncio.all_tasks(), asking}
-            await looked_up.wait()
-            for task in asyncio.all_tasks() - older:
-                task.cancel()
-            with pytest.raises(Unavailable, match="cut short"):
-                await asking
-            looked_up.clear()
-            asking = asyncio.ensure_future(ask(client))
-            await looked_up.wait()
-            asking.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await asking
-
-    asyncio.run(test())
+    async with Client(Login(kubeconfig(hub, tmp_path / "by-name", user, server=by_name))) as client:
+        asking = asyncio.ensure_future(ask(client))
+        older = {*asyncio.all_tasks(), asking}
+        await looked_up.wait()
+        for task in asyncio.all_tasks() - older:
+            task.cancel()
+        with pytest.raises(Unavailable, match="cut short"):
+            await asking
+        looked_up.clear()
+        asking = asyncio.ensure_future(ask(client))
+        await looked_up.wait()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
 
 
 @pytest.mark.parametrize("problem", ["soon", "-1", ""])
-def test_a_retry_after_that_makes_no_sense_is_no_wait(hub: Hub, client: Client, problem: str) -> None:
+async def test_a_retry_after_that_makes_no_sense_is_no_wait(hub: Hub, client: Client, problem: str) -> None:
     hub.faults.add("GET", "admissionchecks", status=429, headers={"Retry-After": problem})
-
-    async def ask() -> float | None:
-        async with client:
-            with pytest.raises(Unavailable) as error:
-                await client.get(CHECKS, "x")
-        return error.value.retry_after
-
-    assert asyncio.run(ask()) in (None, 0.0)
+    with pytest.raises(Unavailable) as error:
+        await client.get(CHECKS, "x")
+    assert error.value.retry_after in (None, 0.0)
 
 
 RUBBISH = st.recursive(

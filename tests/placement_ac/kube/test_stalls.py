@@ -69,13 +69,10 @@ def test_a_request(words: bytes) -> None:
     assert seen_texts.endswith("no answer in time")
 
 
-def test_a_request_under_way_ends_when_the_client_is_closed() -> None:
-    async def story() -> None:
-        async with says(b"") as client:
-            asking = asyncio.create_task(client.list(CONFIGS))
-            await asyncio.sleep(0.05)
-            await client.__aexit__()
-            with pytest.raises(Unavailable):
-                await asyncio.wait_for(asking, 5)
-
-    asyncio.run(story())
+async def test_a_request_under_way_ends_when_the_client_is_closed() -> None:
+    async with says(b"") as client:
+        asking = asyncio.create_task(client.list(CONFIGS))
+        await asyncio.sleep(0.05)
+        await client.__aexit__()
+        with pytest.raises(Unavailable):
+            await asyncio.wait_for(asking, 5)

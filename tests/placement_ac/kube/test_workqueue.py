@@ -1,11 +1,9 @@
 """One worker per key, duplicates merged, failures tried again; in a loop whose clock jumps ahead."""
 
 import asyncio
-import selectors
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
@@ -16,37 +14,9 @@ from placement_ac.kube.workqueue import (
     Workqueue,
 )
 from placement_ac.observability.metric_definitions import QueueLoad
+from tests.support.async_tests import loop_time
 
-
-class _NoWaiting(selectors.DefaultSelector):  # type: ignore[valid-type,misc]  # a type by platform
-    """Takes no time to wait, but tells how long it should have."""
-
-    waited = 0.0
-
-    def select(self, timeout: float | None = None) -> Any:
-        if timeout and timeout > 0:
-            self.waited += timeout
-        return super().select(0)
-
-
-class JumpingLoop(asyncio.SelectorEventLoop):
-    """An event loop in which a sleep of an hour is over at once."""
-
-    def __init__(self) -> None:
-        self._ahead = _NoWaiting()
-        super().__init__(self._ahead)
-
-    def time(self) -> float:
-        return self._ahead.waited
-
-
-def run(test: Coroutine[Any, Any, None]) -> None:
-    with asyncio.Runner(loop_factory=JumpingLoop) as runner:
-        runner.run(test)
-
-
-def now() -> float:
-    return asyncio.get_running_loop().time()
+pytestmark = pytest.mark.virtual_time
 
 
 class Worker:
@@ -63,7 +33,7 @@ class Worker:
 
     async def __call__(self, key: str) -> None:
         act = self.acts.pop(0) if len(self.acts) > 1 else self.acts[0]
-        self.turns.append((key, round(now(), 3)))
+        self.turns.append((key, round(loop_time(), 3)))
         self.busy += 1
         self.most_busy = max(self.most_busy, self.busy)
         try:
@@ -78,169 +48,134 @@ class Worker:
         return [when for _, when in self.turns]
 
 
-def test_duplicates_are_merged_and_keys_run_side_by_side() -> None:
-    async def test() -> None:
-        worker = Worker(takes=1.0)
-        queue = Workqueue(worker)
-        queue.add("a", "b", "a")
-        queue.add("b")
-        await asyncio.sleep(0.5)
-        assert worker.turns == [("a", 0.0), ("b", 0.0)]
-        queue.add("b", "b")
-        queue.add("b")
-        await asyncio.sleep(5)
-        assert worker.turns == [("a", 0.0), ("b", 0.0), ("b", 1.0)]
-
-    run(test())
+async def test_duplicates_are_merged_and_keys_run_side_by_side() -> None:
+    worker = Worker(takes=1.0)
+    queue = Workqueue(worker)
+    queue.add("a", "b", "a")
+    queue.add("b")
+    await asyncio.sleep(0.5)
+    assert worker.turns == [("a", 0.0), ("b", 0.0)]
+    queue.add("b", "b")
+    queue.add("b")
+    await asyncio.sleep(5)
+    assert worker.turns == [("a", 0.0), ("b", 0.0), ("b", 1.0)]
 
 
-def test_a_key_is_never_worked_on_twice_at_once() -> None:
-    async def test() -> None:
-        worker = Worker(takes=1.0)
-        queue = Workqueue(worker)
-        for _ in range(30):
-            queue.add("a")
-            await asyncio.sleep(0.1)
-        await asyncio.sleep(5)
-        assert (worker.most_busy, worker.times) == (1, [0.0, 1.0, 2.0, 3.0])
-
-    run(test())
+async def test_a_key_is_never_worked_on_twice_at_once() -> None:
+    worker = Worker(takes=1.0)
+    queue = Workqueue(worker)
+    for _ in range(30):
+        queue.add("a")
+        await asyncio.sleep(0.1)
+    await asyncio.sleep(5)
+    assert (worker.most_busy, worker.times) == (1, [0.0, 1.0, 2.0, 3.0])
 
 
-def test_only_so_many_run_at_once_and_one_that_has_not_begun_is_not_doubled() -> None:
-    async def test() -> None:
-        worker = Worker(takes=1.0)
-        queue = Workqueue(worker, parallel=2)
-        queue.add("a", "b", "c")
-        await asyncio.sleep(0.5)
-        queue.add("c")
-        await asyncio.sleep(5)
-        assert (worker.most_busy, worker.turns) == (2, [("a", 0.0), ("b", 0.0), ("c", 1.0)])
-
-    run(test())
+async def test_only_so_many_run_at_once_and_one_that_has_not_begun_is_not_doubled() -> None:
+    worker = Worker(takes=1.0)
+    queue = Workqueue(worker, parallel=2)
+    queue.add("a", "b", "c")
+    await asyncio.sleep(0.5)
+    queue.add("c")
+    await asyncio.sleep(5)
+    assert (worker.most_busy, worker.turns) == (2, [("a", 0.0), ("b", 0.0), ("c", 1.0)])
 
 
 @pytest.mark.parametrize("failure", [Requeue(), OSError("unexpected")], ids=["Requeue", "unexpected"])
-def test_failures_wait_longer_each_time_up_to_a_cap_and_never_in_step(failure: Exception) -> None:
-    async def test() -> None:
-        worker = Worker(failure)
-        queue = Workqueue(worker)
-        queue.add("a")
-        await asyncio.sleep(300)
-        pauses = [later - earlier for earlier, later in pairwise(worker.times)]
-        assert len(pauses) > 12
-        for tries, pause in enumerate(pauses):
-            plain = min(BACKOFF_SECONDS[1], BACKOFF_SECONDS[0] * 2**tries)
-            assert plain * (1 - JITTER) - 0.01 <= pause <= plain * (1 + JITTER) + 0.01
-        assert len({round(pause, 2) for pause in pauses[-4:]}) > 1
-
-    run(test())
+async def test_failures_wait_longer_each_time_up_to_a_cap_and_never_in_step(failure: Exception) -> None:
+    worker = Worker(failure)
+    queue = Workqueue(worker)
+    queue.add("a")
+    await asyncio.sleep(300)
+    pauses = [later - earlier for earlier, later in pairwise(worker.times)]
+    assert len(pauses) > 12
+    for tries, pause in enumerate(pauses):
+        plain = min(BACKOFF_SECONDS[1], BACKOFF_SECONDS[0] * 2**tries)
+        assert plain * (1 - JITTER) - 0.01 <= pause <= plain * (1 + JITTER) + 0.01
+    assert len({round(pause, 2) for pause in pauses[-4:]}) > 1
 
 
-def test_success_makes_the_next_wait_short_again() -> None:
-    async def test() -> None:
-        worker = Worker(*[Requeue()] * 8, None, Requeue(), None)
-        queue = Workqueue(worker)
-        queue.add("a")
-        await asyncio.sleep(100)
-        queue.add("a")
-        await asyncio.sleep(100)
-        assert (len(worker.times), worker.times[9]) == (11, 100.0)
-        assert worker.times[10] - worker.times[9] < 0.2
-
-    run(test())
+async def test_success_makes_the_next_wait_short_again() -> None:
+    worker = Worker(*[Requeue()] * 8, None, Requeue(), None)
+    queue = Workqueue(worker)
+    queue.add("a")
+    await asyncio.sleep(100)
+    queue.add("a")
+    await asyncio.sleep(100)
+    assert (len(worker.times), worker.times[9]) == (11, 100.0)
+    assert worker.times[10] - worker.times[9] < 0.2
 
 
-def test_a_change_is_looked_at_although_a_failure_waits() -> None:
-    async def test() -> None:
-        worker = Worker(*[Requeue()] * 8, None)
-        queue = Workqueue(worker)
-        queue.add("a")
-        await asyncio.sleep(8)
-        turns = len(worker.times)
-        queue.add("a")
-        await asyncio.sleep(0.001)
-        assert worker.times[turns:] == [8.0]
-
-    run(test())
+async def test_a_change_is_looked_at_although_a_failure_waits() -> None:
+    worker = Worker(*[Requeue()] * 8, None)
+    queue = Workqueue(worker)
+    queue.add("a")
+    await asyncio.sleep(8)
+    turns = len(worker.times)
+    queue.add("a")
+    await asyncio.sleep(0.001)
+    assert worker.times[turns:] == [8.0]
 
 
-def test_what_has_failed_is_tried_at_once_when_the_cause_may_be_over() -> None:
+async def test_failed_keys_are_tried_at_once_when_the_cause_may_be_over() -> None:
     """Also what has to wait longer, and only that."""
-
-    async def test() -> None:
-        worker = Worker(*[Requeue()] * 8, Requeue(60.0), None)
-        queue = Workqueue(worker)
-        queue.add("a")
-        queue.add_after("b", 200)
-        await asyncio.sleep(50)
-        turns = len(worker.times)
-        queue.retry_failed()
-        await asyncio.sleep(100)
-        assert worker.times[turns:] == [50.0]
-        queue.retry_failed()
-        await asyncio.sleep(1)
-        assert len(worker.times) == turns + 1
-
-    run(test())
+    worker = Worker(*[Requeue()] * 8, Requeue(60.0), None)
+    queue = Workqueue(worker)
+    queue.add("a")
+    queue.add_after("b", 200)
+    await asyncio.sleep(50)
+    turns = len(worker.times)
+    queue.retry_failed()
+    await asyncio.sleep(100)
+    assert worker.times[turns:] == [50.0]
+    queue.retry_failed()
+    await asyncio.sleep(1)
+    assert len(worker.times) == turns + 1
 
 
-def test_changes_that_never_end_do_not_drive_what_fails_all_the_time() -> None:
+async def test_changes_that_never_end_do_not_drive_what_fails_all_the_time() -> None:
     """A rival writes every 10 ms to what we write to: ours is always a conflict."""
-
-    async def test() -> None:
-        worker = Worker(Requeue())
-        queue = Workqueue(worker)
-        for _ in range(1000):
-            queue.add("a")
-            await asyncio.sleep(0.01)
-        assert 20 <= len(worker.times) <= 28
-        assert worker.times[:3] == [0.0, 0.01, 0.02], "the first tries are prompt"
-
-    run(test())
+    worker = Worker(Requeue())
+    queue = Workqueue(worker)
+    for _ in range(1000):
+        queue.add("a")
+        await asyncio.sleep(0.01)
+    assert 20 <= len(worker.times) <= 28
+    assert worker.times[:3] == [0.0, 0.01, 0.02], "the first tries are prompt"
 
 
 @pytest.mark.parametrize("appointment", [None, 1.0, 100.0], ids=["none", "an earlier one", "a later one"])
-def test_retry_after_is_kept_whatever_comes(appointment: float | None) -> None:
-    async def test() -> None:
-        worker = Worker(Requeue(60), None)
-        queue = Workqueue(worker)
-        if appointment:
-            queue.add_after("a", appointment)
-        queue.add("a")
-        for _ in range(50):
-            await asyncio.sleep(1)
-            queue.add("a", "b")
-            queue.add_after("a", 0.1)
-        assert [turn for turn in worker.turns if turn[0] == "a"] == [("a", 0.0)]
-        await asyncio.sleep(100)
-        assert [when for key, when in worker.turns if key == "a"] == [0.0, 60.0]
-
-    run(test())
-
-
-def test_what_came_during_a_failure_with_retry_after_waits_as_well() -> None:
-    async def test() -> None:
-        worker = Worker(Requeue(60), None, takes=1.0)
-        queue = Workqueue(worker)
-        queue.add("a")
-        await asyncio.sleep(0.5)
-        queue.add("a")
-        await asyncio.sleep(200)
-        assert worker.times == [0.0, 61.0]
-
-    run(test())
-
-
-def test_a_retry_after_of_nothing_is_an_ordinary_failure() -> None:
-    async def test() -> None:
-        worker = Worker(Requeue(0.0), None)
-        queue = Workqueue(worker)
-        queue.add("a")
+async def test_retry_after_is_kept_whatever_comes(appointment: float | None) -> None:
+    worker = Worker(Requeue(60), None)
+    queue = Workqueue(worker)
+    if appointment:
+        queue.add_after("a", appointment)
+    queue.add("a")
+    for _ in range(50):
         await asyncio.sleep(1)
-        assert len(worker.times) == 2
+        queue.add("a", "b")
+        queue.add_after("a", 0.1)
+    assert [turn for turn in worker.turns if turn[0] == "a"] == [("a", 0.0)]
+    await asyncio.sleep(100)
+    assert [when for key, when in worker.turns if key == "a"] == [0.0, 60.0]
 
-    run(test())
+
+async def test_a_key_added_during_a_failure_with_retry_after_waits_as_well() -> None:
+    worker = Worker(Requeue(60), None, takes=1.0)
+    queue = Workqueue(worker)
+    queue.add("a")
+    await asyncio.sleep(0.5)
+    queue.add("a")
+    await asyncio.sleep(200)
+    assert worker.times == [0.0, 61.0]
+
+
+async def test_a_retry_after_of_nothing_is_an_ordinary_failure() -> None:
+    worker = Worker(Requeue(0.0), None)
+    queue = Workqueue(worker)
+    queue.add("a")
+    await asyncio.sleep(1)
+    assert len(worker.times) == 2
 
 
 @pytest.mark.parametrize(
@@ -251,106 +186,85 @@ def test_a_retry_after_of_nothing_is_an_ordinary_failure() -> None:
         pytest.param([9.0, 5.0], [5.0], id="the earlier replaces"),
     ],
 )
-def test_appointments(appointments: list[float], turns: list[float]) -> None:
-    async def test() -> None:
-        worker = Worker()
-        queue = Workqueue(worker)
-        for seconds in appointments:
-            queue.add_after("a", seconds)
-        await asyncio.sleep(50)
-        assert worker.times == turns
-
-    run(test())
+async def test_appointments(appointments: list[float], turns: list[float]) -> None:
+    worker = Worker()
+    queue = Workqueue(worker)
+    for seconds in appointments:
+        queue.add_after("a", seconds)
+    await asyncio.sleep(50)
+    assert worker.times == turns
 
 
-def test_without_a_delay_it_starts_at_once_and_a_later_timer_stays() -> None:
-    async def test() -> None:
-        worker = Worker()
-        queue = Workqueue(worker)
-        queue.add_after("a", 5)
-        queue.add_after("a", 0)
-        await asyncio.sleep(50)
-        assert worker.times == [0.0, 5.0]
-
-    run(test())
+async def test_without_a_delay_it_starts_at_once_and_a_later_timer_stays() -> None:
+    worker = Worker()
+    queue = Workqueue(worker)
+    queue.add_after("a", 5)
+    queue.add_after("a", 0)
+    await asyncio.sleep(50)
+    assert worker.times == [0.0, 5.0]
 
 
-def test_another_backoff() -> None:
-    async def test() -> None:
-        worker = Worker(Requeue())
-        Workqueue(worker, backoff=(1.0, 4.0)).add("a")
-        await asyncio.sleep(100)
-        pauses = [later - earlier for earlier, later in pairwise(worker.times[:5])]
-        shares = [pause / plain for pause, plain in zip(pauses, (1.0, 2.0, 4.0, 4.0), strict=True)]
-        assert all(1 - JITTER <= share <= 1 + JITTER for share in shares)
-
-    run(test())
+async def test_another_backoff() -> None:
+    worker = Worker(Requeue())
+    Workqueue(worker, backoff=(1.0, 4.0)).add("a")
+    await asyncio.sleep(100)
+    pauses = [later - earlier for earlier, later in pairwise(worker.times[:5])]
+    shares = [pause / plain for pause, plain in zip(pauses, (1.0, 2.0, 4.0, 4.0), strict=True)]
+    assert all(1 - JITTER <= share <= 1 + JITTER for share in shares)
 
 
-def test_closing_lets_work_end_and_takes_nothing_more() -> None:
-    async def test() -> None:
-        worker = Worker(Requeue(), takes=1.0)
-        queue = Workqueue(worker, parallel=1)
-        queue.add("a", "waits")
-        queue.add_after("later", 0.5)
-        await asyncio.sleep(0.1)
-        queue.add("a")
-        await queue.close()
-        assert now() == pytest.approx(1.0)
-        queue.add("a", "b")
-        queue.add_after("c", 0.1)
-        await asyncio.sleep(50)
-        assert (worker.busy, worker.turns) == (0, [("a", 0.0)])
-
-    run(test())
+async def test_closing_lets_work_end_and_takes_nothing_more() -> None:
+    worker = Worker(Requeue(), takes=1.0)
+    queue = Workqueue(worker, parallel=1)
+    queue.add("a", "waits")
+    queue.add_after("later", 0.5)
+    await asyncio.sleep(0.1)
+    queue.add("a")
+    await queue.close()
+    assert loop_time() == pytest.approx(1.0)
+    queue.add("a", "b")
+    queue.add_after("c", 0.1)
+    await asyncio.sleep(50)
+    assert (worker.busy, worker.turns) == (0, [("a", 0.0)])
 
 
-def test_a_key_whose_work_was_cancelled_can_come_again() -> None:
-    async def test() -> None:
-        worker = Worker(asyncio.CancelledError(), None)
-        queue = Workqueue(worker)
-        queue.add("a")
-        await asyncio.sleep(1)
-        queue.add("a")
-        await asyncio.sleep(1)
-        assert worker.times == [0.0, 1.0]
-
-    run(test())
+async def test_a_key_whose_work_was_cancelled_can_come_again() -> None:
+    worker = Worker(asyncio.CancelledError(), None)
+    queue = Workqueue(worker)
+    queue.add("a")
+    await asyncio.sleep(1)
+    queue.add("a")
+    await asyncio.sleep(1)
+    assert worker.times == [0.0, 1.0]
 
 
-def test_the_load_tells_who_waits_who_is_worked_on_and_who_failed() -> None:
-    async def test() -> None:
-        worker = Worker(takes=2.0)
-        queue = Workqueue(worker, parallel=1)
-        assert queue.load() == QueueLoad()
-        queue.add("a", "b")
-        await asyncio.sleep(1)
-        assert queue.load() == QueueLoad(waiting=1, oldest=1.0, longest=1.0)
-        queue.add("a")  # once more, when it is done
-        await asyncio.sleep(2)
-        assert queue.load() == QueueLoad(waiting=1, oldest=2.0, longest=1.0)
-        await asyncio.sleep(10)
-        assert queue.load() == QueueLoad()
-
-    run(test())
+async def test_the_load_counts_waiting_running_and_failed_keys() -> None:
+    worker = Worker(takes=2.0)
+    queue = Workqueue(worker, parallel=1)
+    assert queue.load() == QueueLoad()
+    queue.add("a", "b")
+    await asyncio.sleep(1)
+    assert queue.load() == QueueLoad(waiting=1, oldest=1.0, longest=1.0)
+    queue.add("a")  # once more, when it is done
+    await asyncio.sleep(2)
+    assert queue.load() == QueueLoad(waiting=1, oldest=2.0, longest=1.0)
+    await asyncio.sleep(10)
+    assert queue.load() == QueueLoad()
 
 
-def test_a_key_that_asked_to_wait_is_to_be_tried_again_and_waits_for_no_turn() -> None:
-    async def test() -> None:
-        worker = Worker(Requeue(60), None, takes=1.0)
-        queue = Workqueue(worker)
-        queue.add("a")
-        await asyncio.sleep(0.5)
-        queue.add("a")
-        await asyncio.sleep(1)
-        assert queue.load() == QueueLoad(retrying=1)
-        await asyncio.sleep(70)
-        assert queue.load() == QueueLoad()
-
-    run(test())
+async def test_a_key_that_asked_to_wait_is_to_be_tried_again_and_waits_for_no_turn() -> None:
+    worker = Worker(Requeue(60), None, takes=1.0)
+    queue = Workqueue(worker)
+    queue.add("a")
+    await asyncio.sleep(0.5)
+    queue.add("a")
+    await asyncio.sleep(1)
+    assert queue.load() == QueueLoad(retrying=1)
+    await asyncio.sleep(70)
+    assert queue.load() == QueueLoad()
 
 
-def test_work_is_done_in_no_context_of_who_adds() -> None:
+async def test_work_is_done_in_no_context_of_who_adds() -> None:
     """The task that opens a connection leaves its context to it, with everything in that."""
     kept = ContextVar("kept", default="nothing")
     seen: list[str] = []
@@ -360,47 +274,38 @@ def test_work_is_done_in_no_context_of_who_adds() -> None:
         if len(seen) == 1:
             raise Requeue(1.0)
 
-    async def test() -> None:
-        kept.set("a session")
-        queue = Workqueue(look)
-        queue.add("a")
-        await asyncio.sleep(5)
-        assert seen == ["nothing", "nothing"]
-
-    run(test())
+    kept.set("a session")
+    queue = Workqueue(look)
+    queue.add("a")
+    await asyncio.sleep(5)
+    assert seen == ["nothing", "nothing"]
 
 
-def test_a_closed_queue_has_no_load() -> None:
-    async def test() -> None:
-        queue = Workqueue(Worker(takes=1.0), parallel=1)
-        queue.add("a", "b")
-        await asyncio.sleep(0.5)
-        await queue.close()
-        assert queue.load() == QueueLoad()
-
-    run(test())
+async def test_a_closed_queue_has_no_load() -> None:
+    queue = Workqueue(Worker(takes=1.0), parallel=1)
+    queue.add("a", "b")
+    await asyncio.sleep(0.5)
+    await queue.close()
+    assert queue.load() == QueueLoad()
 
 
-def test_a_queue_that_is_dropped_ends_what_is_under_way_and_works_on_what_comes_afterwards() -> None:
-    async def test() -> None:
-        worker = Worker(Requeue(1), None, takes=10.0)
-        queue = Workqueue(worker, parallel=2)
-        queue.add("a")
-        await asyncio.sleep(10.5)  # it is to be tried again
-        queue.add("b", "c", "d")
-        queue.add_after("e", 5)
-        await asyncio.sleep(0.1)
-        queue.add("b")  # once more
-        queue.clear()
-        await asyncio.sleep(100)
-        assert (worker.turns, worker.busy, queue.load()) == (
-            [("a", 0.0), ("b", 10.5), ("c", 10.5)],
-            0,
-            QueueLoad(),
-        )
-        queue.add("a", "b")
-        await asyncio.sleep(1)
-        assert worker.turns[3:] == [("a", 110.6), ("b", 110.6)]
-        await queue.close()
-
-    run(test())
+async def test_a_queue_that_is_dropped_ends_what_is_under_way_and_works_on_what_comes_afterwards() -> None:
+    worker = Worker(Requeue(1), None, takes=10.0)
+    queue = Workqueue(worker, parallel=2)
+    queue.add("a")
+    await asyncio.sleep(10.5)  # it is to be tried again
+    queue.add("b", "c", "d")
+    queue.add_after("e", 5)
+    await asyncio.sleep(0.1)
+    queue.add("b")  # once more
+    queue.clear()
+    await asyncio.sleep(100)
+    assert (worker.turns, worker.busy, queue.load()) == (
+        [("a", 0.0), ("b", 10.5), ("c", 10.5)],
+        0,
+        QueueLoad(),
+    )
+    queue.add("a", "b")
+    await asyncio.sleep(1)
+    assert worker.turns[3:] == [("a", 110.6), ("b", 110.6)]
+    await queue.close()

@@ -39,7 +39,7 @@ class Gate:
 
 
 @pytest.fixture
-def way_in(hub: Hub, tmp_path: Path) -> Login:
+def hub_login(hub: Hub, tmp_path: Path) -> Login:
     hub.write_kubeconfig(tmp_path / "kubeconfig")
     return Login(tmp_path / "kubeconfig")
 
@@ -49,45 +49,38 @@ def written(hub: Hub) -> list[str]:
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-def test_a_closed_gate_lets_nothing_out(hub: Hub, way_in: Login, write: Write) -> None:
-    async def ask() -> None:
-        async with Client(way_in, write_fence=Gate(None)) as client:
-            await client.list(CONFIG)
-            with pytest.raises(NotLeading):
-                await write(client)
-
-    asyncio.run(ask())
+async def test_a_closed_gate_lets_nothing_out(hub: Hub, hub_login: Login, write: Write) -> None:
+    async with Client(hub_login, write_fence=Gate(None)) as client:
+        await client.list(CONFIG)
+        with pytest.raises(NotLeading):
+            await write(client)
     assert written(hub) == []
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-def test_a_write_that_waits_for_a_connection_is_asked_when_it_has_one(
-    hub: Hub, way_in: Login, write: Write, monkeypatch: pytest.MonkeyPatch
+async def test_a_write_that_waits_for_a_connection_is_asked_when_it_has_one(
+    hub: Hub, hub_login: Login, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shorten(monkeypatch, MAX_CONNECTIONS=1)
     hub.faults.add("GET", "multikueueconfigs", delay=0.3)
-
-    async def ask() -> None:
-        gate = Gate()
-        async with Client(way_in, write_fence=gate) as client:
-            reading = asyncio.create_task(client.list(CONFIG))
-            await asyncio.sleep(0.1)
-            writing = asyncio.ensure_future(write(client))
-            await asyncio.sleep(0)
-            gate.left = None
-            await reading
-            with pytest.raises(NotLeading):
-                await writing
-            gate.left = 30.0
-            with pytest.raises(NotFound):
-                await client.merge(CONFIG, "x", {})  # the client is still of use
-
-    asyncio.run(ask())
+    gate = Gate()
+    async with Client(hub_login, write_fence=gate) as client:
+        reading = asyncio.create_task(client.list(CONFIG))
+        await asyncio.sleep(0.1)
+        writing = asyncio.ensure_future(write(client))
+        await asyncio.sleep(0)
+        gate.left = None
+        await reading
+        with pytest.raises(NotLeading):
+            await writing
+        gate.left = 30.0
+        with pytest.raises(NotFound):
+            await client.merge(CONFIG, "x", {})  # the client is still of use
     assert written(hub) == ["PATCH"]
 
 
-def test_a_write_that_waits_for_its_login_is_asked_afterwards(
-    hub: Hub, way_in: Login, monkeypatch: pytest.MonkeyPatch
+async def test_a_write_that_waits_for_its_login_is_asked_afterwards(
+    hub: Hub, hub_login: Login, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = Gate()
     to_thread = asyncio.to_thread
@@ -97,18 +90,14 @@ def test_a_write_that_waits_for_its_login_is_asked_afterwards(
         return await to_thread(renew, *arguments)
 
     monkeypatch.setattr(login.asyncio, "to_thread", lose_it)
-
-    async def ask() -> None:
-        async with Client(way_in, write_fence=gate) as client:
-            with pytest.raises(NotLeading):
-                await WRITES["apply"](client)
-
-    asyncio.run(ask())
+    async with Client(hub_login, write_fence=gate) as client:
+        with pytest.raises(NotLeading):
+            await WRITES["apply"](client)
     assert written(hub) == []
 
 
 @pytest.mark.parametrize("write", [WRITES["apply"], WRITES["merge"]], ids=["apply", "merge"])
-def test_the_body_is_the_last_to_be_asked(hub: Hub, way_in: Login, write: Write) -> None:
+async def test_the_body_is_the_last_to_be_asked(hub: Hub, hub_login: Login, write: Write) -> None:
     """aiohttp sends it in a task of its own, a turn of the loop after `send`."""
     asked = 0
 
@@ -119,29 +108,19 @@ def test_the_body_is_the_last_to_be_asked(hub: Hub, way_in: Login, write: Write)
             raise NotLeading("closed")
         return 30.0
 
-    async def ask() -> None:
-        async with Client(way_in, write_fence=gate) as client:
-            with pytest.raises(NotLeading):
-                await write(client)
-
-    asyncio.run(ask())
+    async with Client(hub_login, write_fence=gate) as client:
+        with pytest.raises(NotLeading):
+            await write(client)
     assert (written(hub), asked) == ([], 3)
 
 
-def test_nobody_waits_for_an_answer_past_the_end_of_the_lease(hub: Hub, way_in: Login) -> None:
+async def test_nobody_waits_for_an_answer_past_the_end_of_the_lease(hub: Hub, hub_login: Login) -> None:
     hub.faults.add("PATCH", "multikueueconfigs", delay=30)
-
-    async def ask() -> None:
-        async with Client(way_in, write_fence=Gate(0.2)) as client:
-            with pytest.raises(Unavailable, match="no answer in time"):
-                await WRITES["merge"](client)
-
-    asyncio.run(asyncio.wait_for(ask(), 10))
+    async with asyncio.timeout(10), Client(hub_login, write_fence=Gate(0.2)) as client:
+        with pytest.raises(Unavailable, match="no answer in time"):
+            await WRITES["merge"](client)
 
 
-def test_reading_asks_nobody(way_in: Login) -> None:
-    async def ask() -> None:
-        async with Client(way_in, write_fence=Gate(None)) as client:
-            assert (await client.list(CONFIG)).items == ()
-
-    asyncio.run(ask())
+async def test_reading_asks_nobody(hub_login: Login) -> None:
+    async with Client(hub_login, write_fence=Gate(None)) as client:
+        assert (await client.list(CONFIG)).items == ()

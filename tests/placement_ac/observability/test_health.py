@@ -182,12 +182,12 @@ async def _block(health: Health) -> None:
         time.sleep(0.6)  # noqa: ASYNC251  # what is tested: the loop is blocked
 
 
-def test_a_blocked_loop_is_reported_in_the_log_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_blocked_loop_is_reported_in_the_log_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("placement_ac.observability.watchdog.BLOCKED_SECONDS", 0.2)
     log = io.StringIO()
     with redirect_stderr(log):
         logs.configure("text", "error")
-        asyncio.run(_block(Health()))
+        await _block(Health())
     logs.configure("text", "error")
     assert log.getvalue().count("the event loop is blocked") == 1
     assert re.search(r"test_health\.py:\d+ _block", log.getvalue())

@@ -176,7 +176,7 @@ def test_messages_are_constant(path: Path) -> None:
         "log.msg('a')",
     ],
 )
-def test_what_is_not_constant_is_seen(line: str) -> None:
+def test_a_log_message_that_is_not_constant_is_found(line: str) -> None:
     assert list(objections(f"log.info('a', b=c)\nlog.log(level, 'a')\n{line}")) == [line]
 
 
@@ -223,15 +223,11 @@ async def in_a_library() -> None:
 
 
 @pytest.mark.parametrize("where", [in_a_queue, in_a_part_of_the_session, in_a_library])
-def test_an_unexpected_error_is_logged_by_its_type_and_place_alone(
+async def test_an_unexpected_error_is_logged_by_its_type_and_place_alone(
     capsys: pytest.CaptureFixture[str], where: Callable[[], Awaitable[None]]
 ) -> None:
     logs.configure("json", "debug")
-
-    async def run() -> None:
-        await where()
-
-    asyncio.run(run())
+    await where()
     logged = capsys.readouterr().err
     line = fail.__code__.co_firstlineno + 1
     assert json.loads(logged)["error"].startswith("KeyError /")

@@ -16,7 +16,7 @@ class Ring:
         self.me = self
 
 
-def test_what_stays_is_frozen_when_the_world_is_complete(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_memory_is_frozen_once_the_cache_is_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("CHECK_INTERVAL_SECONDS", "SETTLE_SECONDS"):
         monkeypatch.setattr(f"placement_ac.observability.memory.{name}", 0.01)
     complete: list[bool] = []
@@ -35,7 +35,7 @@ def test_what_stays_is_frozen_when_the_world_is_complete(monkeypatch: pytest.Mon
     gc.unfreeze()
     gc.disable()
     try:
-        before, after = asyncio.run(play())
+        before, after = await play()
     finally:
         gc.enable()
         gc.unfreeze()

@@ -104,7 +104,7 @@ def test_an_event_waits_through_failures() -> None:
     assert latencies(metrics) == 1.0
 
 
-def test_what_was_cancelled_is_no_result() -> None:
+def test_a_cancelled_reconcile_is_not_counted() -> None:
     metrics = Metrics()
     run(metrics, error=asyncio.CancelledError())
     assert sum(reconciles(metrics, result) or 0.0 for result in RESULTS) == 0.0
@@ -228,7 +228,7 @@ def test_a_new_session_knows_no_checks_and_has_forgotten_no_count() -> None:
     )
 
 
-def test_who_stands_by_tells_of_no_check() -> None:
+def test_a_standby_exports_no_metric_of_a_check() -> None:
     leads = True
     metrics = Metrics(leading=lambda: leads)
     metrics.record_stats("key", stands("a"))

@@ -67,30 +67,30 @@ def read(port: int) -> Reads:
 def test_all_that_happens_is_exported_and_alerts_and_dashboard_find_it(
     play: Play, admin: Driver, read: Reads, port: int
 ) -> None:
-    there, faults = play("a", "b", "full", "busy", held=["full", "busy"]), admin.hub.faults
+    stage, faults = play("a", "b", "full", "busy", held=["full", "busy"]), admin.hub.faults
     faults.add("PATCH", "/multikueueclusters/p-a$", status=429)
     faults.add("PATCH", "/multikueueclusters/p-b$", status=409)
     faults.add("PATCH", "/multikueueconfigs/p$", hang_up=True)
-    there.select(("a", 9), ("b", 5))
-    there.controllers.start(metrics_bind_address=f"127.0.0.1:{port}")
-    there.until_listed("a", "b")
-    there.submit("one")
-    soon(lambda: there.placed("one") != "")
-    here = there.placed("one").removeprefix("p-")
+    stage.select(("a", 9), ("b", 5))
+    stage.controllers.start(metrics_bind_address=f"127.0.0.1:{port}")
+    stage.until_listed("a", "b")
+    stage.submit("one")
+    soon(lambda: stage.placed("one") != "")
+    here = stage.placed("one").removeprefix("p-")
     other = {"a": "b", "b": "a"}[here]
-    there.select(("a", 5), ("b", 9))
+    stage.select(("a", 5), ("b", 9))
     soon(lambda: read().sum("decision_changes_total", placement="p", change="order"), 1.0)
-    there.select(other)
+    stage.select(other)
     soon(lambda: read().sum("clusters", check="p", state="draining"), 1.0)
 
     # Another check: a job waits on the cluster that leaves, and the gate holds another job.
-    there.add_placement("r")
-    there.select("full", placement="r")
-    there.submit("waits", "gated-r")
-    there.until_waits("waits", "full")
-    there.select("busy", placement="r")
-    soon(lambda: there.remark("r"), "draining: full (Workloads wait there)")
-    there.submit("held", "gated-r")
+    stage.add_placement("r")
+    stage.select("full", placement="r")
+    stage.submit("waits", "gated-r")
+    stage.until_waits("waits", "full")
+    stage.select("busy", placement="r")
+    soon(lambda: stage.remark("r"), "draining: full (Workloads wait there)")
+    stage.submit("held", "gated-r")
     soon(lambda: read().sum("held_workloads", check="r", cluster="full", drain_state="waiting"), 1.0)
 
     # Another check: one cluster has no credentials, and a write is refused once.
@@ -167,7 +167,7 @@ def test_a_check_that_is_deleted_leaves_no_series(
     )
 
 
-def test_only_who_leads_tells_of_checks(
+def test_only_the_leader_exports_metrics_of_checks(
     admin: Driver, controllers: Controllers, read: Reads, port: int
 ) -> None:
     admin.check("p")

@@ -439,7 +439,9 @@ def test_a_worker_without_kueue(admin: Driver) -> None:
         assert ask(admin) == problem("the worker serves no Workloads: is Kueue installed there?")
 
 
-def test_what_a_worker_serves_is_looked_up_once_until_it_is_not_found(admin: Driver, worker: Driver) -> None:
+def test_a_workers_api_versions_are_looked_up_once_until_one_is_not_found(
+    admin: Driver, worker: Driver
+) -> None:
     put_secret(admin, "s", kubeconfig(worker))
 
     async def four_times(workers: CopyReader) -> list[str]:

@@ -193,11 +193,11 @@ CLUSTER: Raw = {
 }
 
 
-def test_a_plugin_gives_credentials(plugin: Plugin) -> None:
+async def test_a_plugin_gives_credentials(plugin: Plugin) -> None:
     gives = credential(
         token=SECRET, clientCertificateData="C", clientKeyData="K", expirationTimestamp="2030-01-01T00:00:00Z"
     )
-    got = asyncio.run(run(ExecConfig(api_version=V1, command=plugin(f"echo '{gives}'")), CLUSTER))
+    got = await run(ExecConfig(api_version=V1, command=plugin(f"echo '{gives}'")), CLUSTER)
     assert got == ExecCredentials(
         token=SECRET,
         client_certificate_data="C",
@@ -208,7 +208,7 @@ def test_a_plugin_gives_credentials(plugin: Plugin) -> None:
 
 
 @pytest.mark.parametrize("expected_text", [True, False])
-def test_a_plugin_gets_the_cluster_if_the_admin_wants_it(
+async def test_a_plugin_gets_the_cluster_if_the_admin_wants_it(
     plugin: Plugin, tmp_path: Path, expected_text: bool
 ) -> None:
     script = f'echo "$KUBERNETES_EXEC_INFO" > {tmp_path}/info; echo "$1 $HOME $E" > {tmp_path}/env; exit 3'
@@ -221,7 +221,7 @@ def test_a_plugin_gets_the_cluster_if_the_admin_wants_it(
             "provideClusterInfo": expected_text,
         }
     )
-    asyncio.run(run(command, CLUSTER))
+    await run(command, CLUSTER)
     cluster = {"server": "https://w", "certificate-authority-data": "Q0E=", "config": {"clusterName": "w"}}
     assert json.loads((tmp_path / "info").read_text()) == {
         "apiVersion": V1,
@@ -265,11 +265,11 @@ def test_a_plugin_gets_the_cluster_if_the_admin_wants_it(
         ),
     ],
 )
-def test_an_error_of_a_plugin_is_reported_without_its_output(
+async def test_an_error_of_a_plugin_is_reported_without_its_output(
     plugin: Plugin, capfd: pytest.CaptureFixture[str], script: str, why: str
 ) -> None:
     command = ExecConfig(api_version=V1, command=plugin(script))
-    got = asyncio.run(run(command, CLUSTER))
+    got = await run(command, CLUSTER)
     assert isinstance(got, Unusable)
     assert got.why.startswith(f"plugin {command.command} {why}")
     assert SECRET not in got.why
@@ -280,8 +280,8 @@ def test_an_error_of_a_plugin_is_reported_without_its_output(
     ("command", "why"),
     [("/no/such/plugin", "No such file or directory"), ("/", "Permission denied"), ("a\0b", "its arguments")],
 )
-def test_a_plugin_that_cannot_be_started_is_reported(command: str, why: str) -> None:
-    got = asyncio.run(run(ExecConfig(api_version=V1, command=command), CLUSTER))
+async def test_a_plugin_that_cannot_be_started_is_reported(command: str, why: str) -> None:
+    got = await run(ExecConfig(api_version=V1, command=command), CLUSTER)
     assert isinstance(got, Unusable)
     assert why in got.why
 

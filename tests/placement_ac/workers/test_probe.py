@@ -152,7 +152,7 @@ def unfit(why: str) -> Fitness:
     return Fitness(problems=(why,), asked_at=NOW)
 
 
-def asked_of(worker: Driver) -> int:
+def requests_to(worker: Driver) -> int:
     return len(worker.hub.journal)
 
 
@@ -180,10 +180,10 @@ def test_discovery_without_end_is_beyond_the_budget(
 ) -> None:
     put_secret(admin, worker)
     worker.hub.faults.add("GET", path, status=200, body=body, times=100)
-    before = asked_of(worker)
+    before = requests_to(worker)
     answer = ask(admin)
     why = f"the worker of Secret {NS}/s sends {sent}: it is asked again after 5 min"
-    assert (answer, asked_of(worker) - before) == (unfit(why), requests)
+    assert (answer, requests_to(worker) - before) == (unfit(why), requests)
 
 
 # -- what is found
@@ -345,7 +345,7 @@ def test_a_secret_that_is_not_there_or_unusable(admin: Driver, worker: Driver) -
     put_secret(admin, worker, server=f"https://user:{TOKEN}@127.0.0.1:{worker.hub.port}")
     (problem,) = ask(admin).problems
     assert problem.startswith(f"in Secret {NS}/s, remove the user name from server")
-    assert asked_of(worker) == 0
+    assert requests_to(worker) == 0
 
 
 def test_a_token_that_is_not_accepted(admin: Driver, worker: Driver) -> None:
@@ -495,7 +495,7 @@ def test_an_answer_is_kept_for_the_same_secret_and_the_same_question(admin: Driv
         asked: list[list[str]] = []
 
         async def expected_result(queues: Queues, warnings: int) -> None:
-            before = asked_of(worker)
+            before = requests_to(worker)
             assert len((await probe.ask(SOURCE, queues)).warnings) == warnings
             asked.append([r.path.rpartition("/")[2] for r in worker.hub.journal[before:]])
 
@@ -526,7 +526,7 @@ def test_a_bad_answer_is_kept_as_well_until_the_secret_changes(admin: Driver, wo
         counts = []
         for _ in range(2):
             assert (await probe.ask(SOURCE, {})).problems
-            counts.append(asked_of(worker))
+            counts.append(requests_to(worker))
         put_secret(admin, worker)
         assert not (await probe.ask(SOURCE, {})).problems
         return counts

@@ -94,7 +94,7 @@ def test_the_queues_of_a_worker(admin: Driver, worker: Driver) -> None:
         pytest.param({"delay": 2.0}, "the worker did not answer within 0.5 s", id="late"),
     ],
 )
-def test_what_a_worker_does_wrong_is_reported(
+def test_a_failure_of_a_worker_is_reported_without_its_words(
     admin: Driver, worker: Driver, capfd: pytest.CaptureFixture[str], fault: Any, why: str
 ) -> None:
     logs.configure("json", "debug")

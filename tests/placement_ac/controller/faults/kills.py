@@ -80,13 +80,13 @@ class Process:
 
 def send_a_job_back(scene: Scene) -> Object:
     """Let a job run on a, put b in a's place, and return the world when the job has finished on b."""
-    there = scene.there
-    there.submit("j")
-    there.until_runs("j", "a")
-    there.select("b")
-    there.until_runs("j", "b")
-    there.until_listed("b")
-    there.finish("j")
-    there.until_finished("j")
+    stage = scene.stage
+    stage.submit("j")
+    stage.until_runs("j", "a")
+    stage.select("b")
+    stage.until_runs("j", "b")
+    stage.until_listed("b")
+    stage.finish("j")
+    stage.until_finished("j")
     soon(scene.world, END)
     return scene.world()

@@ -53,22 +53,22 @@ class Clock:
 class Scene:
     """The stage, and the ways to spoil it."""
 
-    there: Stage
+    stage: Stage
     clock: Clock
     token: Path
     """The file that the controller reads its token from."""
 
     @property
     def hub(self) -> Hub:
-        return self.there.admin.hub
+        return self.stage.admin.hub
 
     @property
     def admin(self) -> Driver:
-        return self.there.admin
+        return self.stage.admin
 
     def change(self) -> float:
         """Have c come in a's place, take b's MultiKueueCluster away by hand, and return when."""
-        self.there.select("c", "b")
+        self.stage.select("c", "b")
         self.admin.ask("DELETE", self.admin.kueue("multikueueclusters", "p-b"))
         return time.monotonic()
 
@@ -93,14 +93,14 @@ class Scene:
         )
 
 
-def prepare(there: Stage, folder: Path) -> Scene:
+def prepare(stage: Stage, folder: Path) -> Scene:
     """Put Placement and decision there, and a kubeconfig whose token is read from a file."""
     token = folder / "token"
-    token.write_text(there.admin.hub.add_user("controller"))
-    there.controllers.kubeconfig = folder / "kubeconfig-with-a-file"
-    write_kubeconfig(there.admin.hub, token, there.controllers.kubeconfig)
-    there.select("a")
-    return Scene(there, Clock(), token)
+    token.write_text(stage.admin.hub.add_user("controller"))
+    stage.controllers.kubeconfig = folder / "kubeconfig-with-a-file"
+    write_kubeconfig(stage.admin.hub, token, stage.controllers.kubeconfig)
+    stage.select("a")
+    return Scene(stage, Clock(), token)
 
 
 def write_kubeconfig(hub: Hub, token: Path, path: Path) -> None:
@@ -111,10 +111,10 @@ def write_kubeconfig(hub: Hub, token: Path, path: Path) -> None:
 
 def begin(scene: Scene) -> None:
     """With a controller that runs: let a job run on a, and select b as well."""
-    scene.there.submit("j")
-    scene.there.until_runs("j", "a")
-    scene.there.select("a", "b")
-    scene.there.until_listed("a", "b")
+    scene.stage.submit("j")
+    scene.stage.until_runs("j", "a")
+    scene.stage.select("a", "b")
+    scene.stage.until_listed("a", "b")
 
 
 # -- what must be true after each
@@ -123,7 +123,7 @@ def begin(scene: Scene) -> None:
 def nothing_is_lost(scene: Scene) -> None:
     """A change of each kind is heard: a new check, Placement, decision; objects of ours that go."""
     scene.admin.check("new")
-    scene.there.select("b", placement="new")
+    scene.stage.select("b", placement="new")
     soon(lambda: scene.admin.reason("new"), "Active")
     scene.admin.ask("DELETE", scene.admin.kueue("multikueueconfigs", "new"))
     soon(lambda: scene.admin.listed("new"), ["new-b"])
@@ -135,12 +135,12 @@ def nothing_is_lost(scene: Scene) -> None:
 
 def end_well(scene: Scene) -> None:
     """The job, which ran on a all the time, finishes; then a leaves."""
-    there = scene.there
-    there.finish("j")
-    soon(lambda: sorted(there.listed()), ["b", "c"])
+    stage = scene.stage
+    stage.finish("j")
+    soon(lambda: sorted(stage.listed()), ["b", "c"])
     soon(scene.admin.clusters, ["p-b", "p-c"])
-    there.until_finished("j")
-    assert there.account("j") == (1, 1, True)
+    stage.until_finished("j")
+    assert stage.account("j") == (1, 1, True)
 
 
 def comes_to_rest(scene: Scene, seconds: float) -> bool:
@@ -182,8 +182,8 @@ def api_server_with_another_ca(scene: Scene, seconds: float) -> float:
         scene.hub.rotate_ca()
     scene.change()
     time.sleep(seconds)
-    scene.hub.write_kubeconfig(scene.there.kueue_kubeconfig)
-    write_kubeconfig(scene.hub, scene.token, scene.there.controllers.kubeconfig)
+    scene.hub.write_kubeconfig(scene.stage.kueue_kubeconfig)
+    write_kubeconfig(scene.hub, scene.token, scene.stage.controllers.kubeconfig)
     return time.monotonic()
 
 
@@ -229,7 +229,7 @@ def objects_that_vanished_in_a_gap(scene: Scene, seconds: float) -> float:
 def another_check(scene: Scene) -> None:
     """The one that vanishes."""
     scene.admin.check("q")
-    scene.there.select("b", placement="q")
+    scene.stage.select("b", placement="q")
 
 
 def watch_that_hangs(scene: Scene, _: float) -> float:
@@ -293,7 +293,7 @@ def _rival(hub: Hub) -> Iterator[None]:
 def clock_that_jumps(scene: Scene, seconds: float) -> float:
     """A day ahead, while a drains, so that b's token seems to have expired; then back behind where it was."""
     scene.clock.ahead = timedelta(days=1)
-    scene.there.select("c", "b")
+    scene.stage.select("c", "b")
     eventually(lambda: scene.admin.reason("p"), "SomeClustersUnusable", seconds=20)
     time.sleep(seconds)
     scene.clock.ahead = timedelta(days=-1)
@@ -302,8 +302,8 @@ def clock_that_jumps(scene: Scene, seconds: float) -> float:
 
 def a_token_of_an_hour(scene: Scene) -> None:
     """Give b's kubeconfig a token of an hour."""
-    with Driver(scene.there.fleet.hubs["b"]) as worker:
-        put(scene.there, "b", token_of(worker, 3600))
+    with Driver(scene.stage.fleet.hubs["b"]) as worker:
+        put(scene.stage, "b", token_of(worker, 3600))
 
 
 @dataclass(frozen=True)

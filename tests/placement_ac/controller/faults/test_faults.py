@@ -27,10 +27,10 @@ pytestmark = pytest.mark.long
 def scene(play: Play, admin: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
     """The stage before the fault, times shortened; the controller runs."""
     shorten(monkeypatch, WATCH_SECONDS=1, WATCH_IDLE_SECONDS=2.0)
-    there = play(*CLUSTERS)
-    scene = prepare(there, tmp_path)
+    stage = play(*CLUSTERS)
+    scene = prepare(stage, tmp_path)
     monkeypatch.setattr("placement_ac.controller.session.utc_now", scene.clock)
-    there.controllers.start()
+    stage.controllers.start()
     begin(scene)
     yield scene
     scene.hub.faults.clear()

@@ -32,9 +32,9 @@ def test_kill_9(
 ) -> None:
     monkeypatch.setattr("tests.support.jobs.LIMIT", 50.0)
     scene = prepare(play("a", "b"), tmp_path)
-    with Process(scene.there.controllers.kubeconfig) as process:
+    with Process(scene.stage.controllers.kubeconfig) as process:
         process.kill_at(scene, number, path, after=after)
         assert send_a_job_back(scene) == END
         assert comes_to_rest(scene, 0.5)
     assert process.kills == 1
-    assert scene.there.account("j") == (1, 2, True)
+    assert scene.stage.account("j") == (1, 2, True)

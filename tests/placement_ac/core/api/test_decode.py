@@ -332,7 +332,7 @@ def test_only_checks_count_as_owners() -> None:
         pytest.param("garbage", (), id="no object"),
     ],
 )
-def test_what_a_config_lists(spec: Any, listed: tuple[str, ...]) -> None:
+def test_the_clusters_of_a_config_are_read(spec: Any, listed: tuple[str, ...]) -> None:
     raw = foreign_config() | {"spec": spec}
     assert decode.kueue_object(raw).listed == listed
 
@@ -361,7 +361,7 @@ def test_no_shape_raises(kind: Any, garbage: Any) -> None:
 # -- how much is kept
 
 
-def test_what_an_agent_reports_without_end_is_not_kept() -> None:
+def test_endless_reports_of_an_agent_are_not_kept() -> None:
     many = [{"name": f"name-{number}", "value": number} for number in range(2_000)]
     few = scores("a", one=1)
     too_many = few | {"status": {"scores": many}}

@@ -226,7 +226,7 @@ LONG = "shorten the names of labels, nodes or resources: at most 317 characters 
         ),
     ],
 )
-def test_what_is_over_a_limit_is_not_kept(most: Any, more: Any, problem: str) -> None:
+def test_parts_of_a_job_over_a_limit_are_not_kept(most: Any, more: Any, problem: str) -> None:
     assert job_spec(raw_job(**most)).problem == ""
     assert job_spec(raw_job(**more)) == JobSpec("user-queue", problem=problem)
 

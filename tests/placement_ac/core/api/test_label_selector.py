@@ -18,7 +18,7 @@ def test_a_requirement_is_shown_as_it_was_written(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["a b", "=b", "a in b", "a=(b)", "a,,b", "a=b,", "a>x", "-a", "a:b=c"])
-def test_what_is_no_selector(text: str) -> None:
+def test_text_that_is_no_selector_is_refused(text: str) -> None:
     with pytest.raises(SelectorError, match="is not a label selector"):
         parse_label_selector(text)
 

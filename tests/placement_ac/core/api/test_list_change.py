@@ -84,7 +84,7 @@ def test_of_a_newer_version_the_known_fields_are_read() -> None:
         pytest.param('{"change":"added","clusters":[]}' + " " * SIZE_MAX, id="too long"),
     ],
 )
-def test_what_others_write_there_counts_as_none(annotation: Any) -> None:
+def test_an_annotation_that_others_wrote_counts_as_no_change(annotation: Any) -> None:
     assert list_change_of(event(annotation)) is None
 
 

@@ -78,7 +78,7 @@ B = {"name": "b", "state": "Pending"}
         ),
     ],
 )
-def test_what_a_set_of_fields_takes_out_of_a_status(fields: Raw, status: Raw, owned: Raw) -> None:
+def test_the_owned_part_of_a_status_is_taken_by_its_field_set(fields: Raw, status: Raw, owned: Raw) -> None:
     obj = owning({"f:status": fields}, status=status)
     before = copy.deepcopy(obj)
     assert owned_by(obj, "me") == ({"status": owned} if owned else {})
@@ -94,7 +94,7 @@ def test_what_a_set_of_fields_takes_out_of_a_status(fields: Raw, status: Raw, ow
         pytest.param({"a": 1}, {".": {}}, {"a": 1}, id="the others own nothing in it"),
     ],
 )
-def test_what_was_applied_empty_and_filled_by_others_stays_empty(value: Any, theirs: Raw, owned: Any) -> None:
+def test_a_field_applied_empty_and_filled_by_others_stays_empty(value: Any, theirs: Raw, owned: Any) -> None:
     obj = owning(
         {"f:status": {"f:x": {}}}, entry({"f:status": {"f:x": theirs}}, "other"), status={"x": value}
     )

@@ -19,5 +19,5 @@ from placement_ac.core.api.text import did_you_mean
         pytest.param("demo", [], "", id="there is none"),
     ],
 )
-def test_what_somebody_meant(name: str, names: list[str], expected: str) -> None:
+def test_a_misspelt_name_is_answered_with_the_closest(name: str, names: list[str], expected: str) -> None:
     assert did_you_mean(name, names) == (f"; did you mean {expected}?" if expected else "")

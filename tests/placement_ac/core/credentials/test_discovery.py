@@ -46,7 +46,7 @@ BY_NAME = secret("multikueue-a")
 BY_PROVIDER = profile("a", providers=["ocm"])
 
 
-def found(*objects: Any, supported: bool = True) -> DiscoveryInputs:
+def discovery_inputs(*objects: Any, supported: bool = True) -> DiscoveryInputs:
     profiles = [decode.cluster_profile(raw) for raw in objects if kind_of(raw).kind == "ClusterProfile"]
     secrets = [decode.secret(raw) for raw in objects if kind_of(raw).kind == "Secret"]
     return DiscoveryInputs(
@@ -90,7 +90,7 @@ def found(*objects: Any, supported: bool = True) -> DiscoveryInputs:
     ],
 )
 def test_the_first_usable_credentials_are_taken(objects: list[Any], source: CredentialSource) -> None:
-    assert find_credentials(found(*objects)) == source
+    assert find_credentials(discovery_inputs(*objects)) == source
 
 
 @pytest.mark.parametrize(
@@ -140,11 +140,11 @@ def test_the_first_usable_credentials_are_taken(objects: list[Any], source: Cred
     ],
 )
 def test_why_there_are_none(objects: list[Any], why: str) -> None:
-    assert find_credentials(found(*objects)) == Unusable(why)
+    assert find_credentials(discovery_inputs(*objects)) == Unusable(why)
 
 
 def test_an_old_kueue_knows_no_profiles() -> None:
-    assert find_credentials(found(BY_PROVIDER, supported=False)) == Unusable(
+    assert find_credentials(discovery_inputs(BY_PROVIDER, supported=False)) == Unusable(
         "update Kueue on this hub to one with v1beta2: it is too old for ClusterProfiles"
     )
 
@@ -161,15 +161,18 @@ def test_an_old_kueue_knows_no_profiles() -> None:
 )
 def test_the_setting_picks_the_order(methods: tuple[CredentialMethod, ...], source: CredentialSource) -> None:
     whole = profile("a", secret=(NS, "given"), providers=["ocm"])
-    assert find_credentials(replace(found(whole, secret("given"), BY_NAME), methods=methods)) == source
+    assert (
+        find_credentials(replace(discovery_inputs(whole, secret("given"), BY_NAME), methods=methods))
+        == source
+    )
 
 
 def test_only_the_methods_of_the_setting_are_reported() -> None:
-    assert find_credentials(replace(found(BY_NAME), methods=("access-provider",))) == Unusable(
+    assert find_credentials(replace(discovery_inputs(BY_NAME), methods=("access-provider",))) == Unusable(
         "give the ClusterProfile of a in namespace kueue-system an access provider: a has no credentials"
     )
     bad = profile("a", status={"accessProviders": 7})
-    assert find_credentials(replace(found(bad), methods=("access-provider",))) == Unusable(
+    assert find_credentials(replace(discovery_inputs(bad), methods=("access-provider",))) == Unusable(
         "fix ClusterProfile kueue-system/a: status.accessProviders: Input should be a valid list"
     )
 
@@ -200,11 +203,11 @@ def test_expired_credentials_are_reported_and_the_next_method_is_tried() -> None
         CredentialSource("Secret", "multikueue-a"),
     )
     at = {hours: NOW + timedelta(hours=hours) for hours in (0, 1, 2)}
-    assert [find_credentials(replace(found(soon, later), now=at[hours])) for hours in (0, 1)] == [
+    assert [find_credentials(replace(discovery_inputs(soon, later), now=at[hours])) for hours in (0, 1)] == [
         first,
         second,
     ]
-    assert find_credentials(replace(found(soon, later), now=at[2])) == Unusable(
+    assert find_credentials(replace(discovery_inputs(soon, later), now=at[2])) == Unusable(
         "in Secret kueue-system/kueue-admin-a-kubeconfig, renew the token: "
         "it expired at 2026-08-01T13:00:00Z; "
         "in Secret kueue-system/multikueue-a, renew the token: it expired at 2026-08-01T14:00:00Z"
@@ -212,14 +215,16 @@ def test_expired_credentials_are_reported_and_the_next_method_is_tried() -> None
 
 
 def test_a_profiles_secret_that_has_expired() -> None:
-    message = find_credentials(replace(found(BY_PROFILE, ending("given", 1)), now=NOW + timedelta(hours=1)))
+    message = find_credentials(
+        replace(discovery_inputs(BY_PROFILE, ending("given", 1)), now=NOW + timedelta(hours=1))
+    )
     assert message == Unusable(
         "in Secret kueue-system/given, renew the token: it expired at 2026-08-01T13:00:00Z"
     )
 
 
 def test_a_source_has_its_expiry() -> None:
-    way = find_credentials(found(ending("multikueue-a", 1)))
+    way = find_credentials(discovery_inputs(ending("multikueue-a", 1)))
     assert isinstance(way, CredentialSource)
     assert (way.issued, way.expires) == (NOW, NOW + timedelta(hours=1))
 
@@ -237,7 +242,7 @@ def test_a_source_has_its_expiry() -> None:
     ],
 )
 def test_an_access_provider_must_be_supported(supported: list[str] | None, usable: bool) -> None:
-    several = found(profile("a", providers=["secretreader", "ocm"]))
+    several = discovery_inputs(profile("a", providers=["secretreader", "ocm"]))
     allowed = None if supported is None else dict.fromkeys(supported, ())
     way = find_credentials(replace(several, providers=allowed))
     assert isinstance(way, CredentialSource) == usable
@@ -269,7 +274,7 @@ NOT_ALLOWED = (
 def test_the_server_must_be_allowed_for_the_provider_that_is_used(
     providers: AllowedServers, expected: CredentialSource | Unusable
 ) -> None:
-    offers = found(profile("a", providers=["ocm", "other"], server=WORKER))
+    offers = discovery_inputs(profile("a", providers=["ocm", "other"], server=WORKER))
     assert find_credentials(replace(offers, providers=providers, methods=("access-provider",))) == expected
 
 
@@ -306,7 +311,7 @@ def test_each_method_of_the_setting_has_a_source() -> None:
 def test_a_source_yields_the_cluster_source_and_says_how_it_was_found(
     method: CredentialMethod, objects: list[Any], origin: str, cluster_source: Any
 ) -> None:
-    source = SOURCES[method].find(found(*objects))
+    source = SOURCES[method].find(discovery_inputs(*objects))
     assert isinstance(source, CredentialSource)
     assert (source.origin, source.cluster_source) == (origin, cluster_source)
 
@@ -314,7 +319,7 @@ def test_a_source_yields_the_cluster_source_and_says_how_it_was_found(
 # -- external and provisioned credentials
 
 
-def way(*objects: Any, now: datetime = NOW, **rest: Any) -> CredentialSource | Unusable | None:
+def source_of(*objects: Any, now: datetime = NOW, **rest: Any) -> CredentialSource | Unusable | None:
     """The way into cluster a in a world in which it is selected."""
     seen = world(check(), placement(), decision("a"), *objects, **({"provisioning": PROVISIONING} | rest))
     return replace(snapshot(seen), now=now).credentials.selected["a"]
@@ -324,13 +329,13 @@ MADE = [managed_cluster("a"), *provided("a")]
 
 
 def test_external_credentials_come_before_provisioned_ones() -> None:
-    assert way(MADE, BY_NAME) == CredentialSource("Secret", "multikueue-a")
-    assert way(MADE) == CredentialSource("Secret", "placement-ac-a")
-    assert way(MADE, secret("multikueue-a", b"{")) == CredentialSource("Secret", "placement-ac-a")
+    assert source_of(MADE, BY_NAME) == CredentialSource("Secret", "multikueue-a")
+    assert source_of(MADE) == CredentialSource("Secret", "placement-ac-a")
+    assert source_of(MADE, secret("multikueue-a", b"{")) == CredentialSource("Secret", "placement-ac-a")
 
 
 def test_problems_of_both_are_reported() -> None:
-    assert way(managed_cluster("a"), secret("multikueue-a", None)) == Unusable(
+    assert source_of(managed_cluster("a"), secret("multikueue-a", None)) == Unusable(
         "in Secret kueue-system/multikueue-a, add key kubeconfig: it is missing; "
         "wait: ManagedServiceAccount a/placement-ac is being created"
     )
@@ -338,19 +343,19 @@ def test_problems_of_both_are_reported() -> None:
 
 def test_leftover_credentials_are_used_until_they_expire() -> None:
     off = ProvisioningPolicy(provision=False)
-    assert way(our_secret("a"), provisioning=off) == CredentialSource("Secret", "placement-ac-a")
+    assert source_of(our_secret("a"), provisioning=off) == CredentialSource("Secret", "placement-ac-a")
     ended = secret("placement-ac-a", kubeconfig(jwt("a", NOW - timedelta(days=2))))
-    assert way(ended, provisioning=off) == Unusable(
+    assert source_of(ended, provisioning=off) == Unusable(
         "in Secret kueue-system/placement-ac-a, renew the token: it expired at 2026-07-31T12:00:00Z"
     )
-    nothing = way(provisioning=off)
+    nothing = source_of(provisioning=off)
     assert isinstance(nothing, Unusable)
     assert "placement-ac" not in nothing.why
 
 
 def test_the_addons_credentials_are_external_until_they_are_handed_over() -> None:
     theirs = [grant(ACCOUNT, "a", "multikueue"), grant(PERMISSION, "a", "multikueue"), BY_NAME]
-    assert way(theirs) == CredentialSource("Secret", "multikueue-a")
+    assert source_of(theirs) == CredentialSource("Secret", "multikueue-a")
     seen = world(check(), placement(), decision("a"), theirs, managed_cluster("a"), provisioning=PROVISIONING)
     assert seen.provisioning_inputs("a", NOW).external
 
@@ -366,13 +371,13 @@ def test_in_no_step_of_an_adoption_is_a_cluster_unusable(handed: int) -> None:
         grant(ACCOUNT, "a", "multikueue", done=False, **notes[2]),
         foreign_cluster("a", spec=kubeconfig_spec("multikueue-a")),  # handed over after them
     ]
-    assert way(objects) == CredentialSource("Secret", "multikueue-a")
+    assert source_of(objects) == CredentialSource("Secret", "multikueue-a")
     taken_over = [our_grant(ACCOUNT, "a", "multikueue", done=False), *objects[:2], *objects[3:]]
-    assert way(taken_over) == CredentialSource("Secret", "multikueue-a")
+    assert source_of(taken_over) == CredentialSource("Secret", "multikueue-a")
 
 
 def test_external_credentials_are_recognized() -> None:
     made = world(MADE, BY_PROVIDER, provisioning=replace(PROVISIONING, form="cluster-profile"))
     assert not made.provisioning_inputs("a", NOW).external, "that profile is the one of our own making"
-    assert find_external_credentials(found(BY_NAME)) == CredentialSource("Secret", "multikueue-a")
-    assert find_external_credentials(found(secret("multikueue-a", None))) is None
+    assert find_external_credentials(discovery_inputs(BY_NAME)) == CredentialSource("Secret", "multikueue-a")
+    assert find_external_credentials(discovery_inputs(secret("multikueue-a", None))) is None

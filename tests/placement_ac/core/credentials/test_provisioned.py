@@ -46,7 +46,9 @@ BY_PROFILE = replace(PROVISIONING, form="cluster-profile")
 SYNCED = secret("a-placement-ac", None)
 
 
-def seen(*objects: Any, provisioning: ProvisioningPolicy = PROVISIONING, **rest: Any) -> ProvisioningInputs:
+def inputs_of(
+    *objects: Any, provisioning: ProvisioningPolicy = PROVISIONING, **rest: Any
+) -> ProvisioningInputs:
     return provisioning_inputs(world(SELECTED, *objects, provisioning=provisioning, **rest))
 
 
@@ -136,22 +138,22 @@ def refusing(kind: Any, reason: str, message: str = "") -> Any:
 )
 def test_the_condition_reports_each_step_of_a_new_cluster(objects: list[Any], message: str) -> None:
     flat = [raw for part in objects for raw in ([part] if isinstance(part, dict) else part)]
-    assert why(seen(flat)) == message
+    assert why(inputs_of(flat)) == message
 
 
 def test_a_hub_without_ocms_addons_is_reported() -> None:
-    assert why(seen(provisioning=replace(PROVISIONING, served=False))) == (
+    assert why(inputs_of(provisioning=replace(PROVISIONING, served=False))) == (
         "install OCM's addons managed-serviceaccount and cluster-permission: "
         "this hub has no ManagedServiceAccounts or no ClusterPermissions"
     )
 
 
 def test_an_error_of_the_api_server_is_reported() -> None:
-    assert why(replace(seen(managed_cluster("a")), error="you shall not")) == "you shall not"
+    assert why(replace(inputs_of(managed_cluster("a")), error="you shall not")) == "you shall not"
 
 
 def test_credentials_are_ready() -> None:
-    found = provisioned_credentials(seen(managed_cluster("a"), provided("a")))
+    found = provisioned_credentials(inputs_of(managed_cluster("a"), provided("a")))
     assert found == OURS
     assert isinstance(found, CredentialSource)
     assert (found.issued, found.expires) == (NOW, NOW + timedelta(hours=24))
@@ -168,14 +170,14 @@ def test_credentials_are_ready() -> None:
     ],
 )
 def test_a_listed_cluster_depends_on_the_secret_alone(objects: list[Any]) -> None:
-    assert provisioned_credentials(seen(objects, our_secret("a"), provisioned_cluster("a"))) == OURS
-    assert isinstance(provisioned_credentials(seen(objects, our_secret("a"))), Unusable)
+    assert provisioned_credentials(inputs_of(objects, our_secret("a"), provisioned_cluster("a"))) == OURS
+    assert isinstance(provisioned_credentials(inputs_of(objects, our_secret("a"))), Unusable)
 
 
 def test_a_secret_stays_usable_without_provision() -> None:
     off = replace(PROVISIONING, provision=False)
-    assert provisioned_credentials(seen(our_secret("a"), provisioning=off)) == OURS
-    assert isinstance(provisioned_credentials(seen(provisioning=off)), Unusable)
+    assert provisioned_credentials(inputs_of(our_secret("a"), provisioning=off)) == OURS
+    assert isinstance(provisioned_credentials(inputs_of(provisioning=off)), Unusable)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +207,7 @@ def test_a_secret_stays_usable_without_provision() -> None:
     ],
 )
 def test_a_name_conflict_is_reported_with_its_fix(objects: list[Any], message: str) -> None:
-    assert why(seen(managed_cluster("a"), objects)) == message
+    assert why(inputs_of(managed_cluster("a"), objects)) == message
 
 
 @pytest.mark.parametrize(
@@ -221,14 +223,14 @@ def test_a_name_conflict_is_reported_with_its_fix(objects: list[Any], message: s
     ],
 )
 def test_no_name_conflict(objects: list[Any]) -> None:
-    assert name_conflict(seen(objects)) == ""
+    assert name_conflict(inputs_of(objects)) == ""
 
 
 # -- expiry
 
 
 def test_credentials_expire_with_their_token() -> None:
-    made = seen(managed_cluster("a"), provided("a"), provisioned_cluster("a"))
+    made = inputs_of(managed_cluster("a"), provided("a"), provisioned_cluster("a"))
     end = NOW + timedelta(hours=24)
     assert provisioned_credentials(replace(made, now=end - timedelta(milliseconds=1))) == OURS
     assert why(replace(made, now=end)) == (
@@ -260,14 +262,14 @@ def content(made: ProvisioningInputs) -> ClusterAccess:
 
 
 def test_server_authority_and_token() -> None:
-    access = content(seen(managed_cluster("a"), token("a")))
+    access = content(inputs_of(managed_cluster("a"), token("a")))
     assert (access.server, access.token) == (SERVER, jwt("a"))
     assert access.authority.strip() == authority().strip()
 
 
 def test_the_managed_clusters_bundle_goes_before_the_one_reported_with_the_token() -> None:
     bundle = encoded(authority() * 2)
-    access = content(seen(managed_cluster("a", bundle=bundle), token("a")))
+    access = content(inputs_of(managed_cluster("a", bundle=bundle), token("a")))
     assert access.authority.count("BEGIN CERTIFICATE") == 2
 
 
@@ -275,10 +277,10 @@ def test_the_managed_clusters_bundle_goes_before_the_one_reported_with_the_token
 def test_through_cluster_proxy(proxy: str) -> None:
     both = authority() * 2
     provisioning = replace(PROVISIONING, proxy=proxy, proxy_authority=both.encode())
-    access = content(seen(managed_cluster("a", "", bundle="?"), token("a"), provisioning=provisioning))
+    access = content(inputs_of(managed_cluster("a", "", bundle="?"), token("a"), provisioning=provisioning))
     assert access.server == "https://proxy.example:8090/a"
     assert access.authority.count("BEGIN CERTIFICATE") == 2
-    bare = content(seen(token("a"), provisioning=replace(provisioning, proxy_authority=b"")))
+    bare = content(inputs_of(token("a"), provisioning=replace(provisioning, proxy_authority=b"")))
     assert bare.authority.count("BEGIN CERTIFICATE") == 1
 
 
@@ -304,7 +306,7 @@ SOURCES = f"in {CONFIG} of ManagedCluster a or Secret a/placement-ac, "
     ],
 )
 def test_a_worker_that_cannot_be_addressed(objects: list[Any], message: str) -> None:
-    assert kubeconfig_of(seen(objects, token("a"))) == Unusable(message)
+    assert kubeconfig_of(inputs_of(objects, token("a"))) == Unusable(message)
 
 
 @pytest.mark.parametrize(
@@ -316,7 +318,7 @@ def test_a_worker_that_cannot_be_addressed(objects: list[Any], message: str) -> 
     ],
 )
 def test_invalid_parts_are_named_and_not_quoted(managed: Any) -> None:
-    message = kubeconfig_of(seen(managed, token("a")))
+    message = kubeconfig_of(inputs_of(managed, token("a")))
     assert isinstance(message, Unusable)
     assert message.why.startswith(SOURCES)
     assert not any(word in message.why for word in ("under_score", "hunter2", "BEGIN", jwt("a")))
@@ -340,14 +342,14 @@ def test_invalid_parts_are_named_and_not_quoted(managed: Any) -> None:
     ],
 )
 def test_a_token_that_cannot_be_read(data: Any, message: str) -> None:
-    made = seen(managed_cluster("a"), token("a", data=data))
+    made = inputs_of(managed_cluster("a"), token("a", data=data))
     assert kubeconfig_of(made) == Unusable(
         f"delete Secret a/placement-ac, so that OCM reports the token again: it {message}"
     )
 
 
 def test_a_token_that_no_header_can_carry() -> None:
-    message = kubeconfig_of(seen(managed_cluster("a"), token("a", text="SeCrEt with\na break")))
+    message = kubeconfig_of(inputs_of(managed_cluster("a"), token("a", text="SeCrEt with\na break")))
     assert isinstance(message, Unusable)
     assert message.why.startswith(SOURCES)
     assert "SeCrEt" not in message.why
@@ -411,13 +413,13 @@ IN_FORCE = [managed_cluster("a"), our_grant(ACCOUNT, "a"), our_grant(PERMISSION,
 def test_a_profile_once_a_provider_is_supported_and_the_token_is_copied(
     objects: list[Any], found: CredentialSource | Unusable
 ) -> None:
-    made = seen(IN_FORCE, objects, provisioning=BY_PROFILE, providers=["y"])
+    made = inputs_of(IN_FORCE, objects, provisioning=BY_PROFILE, providers=["y"])
     assert provisioned_credentials(made) == found
 
 
 def test_a_profile_whose_server_is_not_allowed_gets_none() -> None:
     objects = [profile("a", providers=["x"], server="https://w.example.org"), SYNCED]
-    made = seen(IN_FORCE, objects, provisioning=BY_PROFILE, providers={"x": (".example.com",)})
+    made = inputs_of(IN_FORCE, objects, provisioning=BY_PROFILE, providers={"x": (".example.com",)})
     assert why(made) == (
         "in ClusterProfile kueue-system/a, correct the server of access provider x, or add its host to "
         "allowedServerSuffixes in the file --access-providers: it is not allowed there"
@@ -425,22 +427,24 @@ def test_a_profile_whose_server_is_not_allowed_gets_none() -> None:
 
 
 def test_a_kueue_too_old_for_profiles_gets_none() -> None:
-    old = seen(IN_FORCE, OFFERS, SYNCED, provisioning=BY_PROFILE, hub=HubFacts(cluster_version="v1beta1"))
+    old = inputs_of(
+        IN_FORCE, OFFERS, SYNCED, provisioning=BY_PROFILE, hub=HubFacts(cluster_version="v1beta1")
+    )
     assert why(old) == "update Kueue on this hub to one with v1beta2: it is too old for ClusterProfiles"
 
 
 def test_a_secret_of_others_does_not_conflict_with_a_profile() -> None:
-    made = seen(IN_FORCE, OFFERS, SYNCED, secret("placement-ac-a"), provisioning=BY_PROFILE)
+    made = inputs_of(IN_FORCE, OFFERS, SYNCED, secret("placement-ac-a"), provisioning=BY_PROFILE)
     assert provisioned_credentials(made) == CredentialSource("ClusterProfile", "a")
 
 
 def test_the_former_secret_is_used_until_the_profile_is_ready() -> None:
     before = [IN_FORCE, our_secret("a"), provisioned_cluster("a")]
-    assert provisioned_credentials(seen(*before, OFFERS, provisioning=BY_PROFILE)) == OURS
+    assert provisioned_credentials(inputs_of(*before, OFFERS, provisioning=BY_PROFILE)) == OURS
     assert provisioned_credentials(
-        seen(*before, OFFERS, SYNCED, provisioning=BY_PROFILE)
+        inputs_of(*before, OFFERS, SYNCED, provisioning=BY_PROFILE)
     ) == CredentialSource("ClusterProfile", "a")
-    expired = replace(seen(*before, OFFERS, provisioning=BY_PROFILE), now=NOW + timedelta(days=2))
+    expired = replace(inputs_of(*before, OFFERS, provisioning=BY_PROFILE), now=NOW + timedelta(days=2))
     assert "OCM has not copied the token" in why(expired)
 
 
@@ -448,7 +452,7 @@ def test_the_former_secret_is_used_until_the_profile_is_ready() -> None:
 
 
 def test_adopted_credentials_keep_their_names() -> None:
-    made = seen(managed_cluster("a"), provided("a", ADDON_ACCOUNT))
+    made = inputs_of(managed_cluster("a"), provided("a", ADDON_ACCOUNT))
     assert (made.account_name, provisioned_credentials(made)) == (
         ADDON_ACCOUNT,
         CredentialSource("Secret", "multikueue-a"),

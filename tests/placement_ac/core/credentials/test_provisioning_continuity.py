@@ -55,7 +55,7 @@ RENEWED = token("a", text=jwt("renewed"))
 PATIENT = replace(PROVISIONING, retention=60.0)
 
 
-def way(cache: Cache) -> CredentialSource | Unusable:
+def source_of(cache: Cache) -> CredentialSource | Unusable:
     return snapshot(cache).credentials.selected["a"]
 
 
@@ -65,17 +65,17 @@ def test_a_cluster_keeps_its_secret_until_our_permission_is_in_force(permission:
     busy = [multikueue_check(), our_config("p-a"), here, running("w", "p-a"), secret("multikueue-a")]
     mine = [our_grant(ACCOUNT, "a"), token("a"), our_secret("a")]
     only_profiles = {"provisioning": PROVISIONING, "methods": ("profile-secret",)}
-    found = way(world(SELECTED, busy, mine, permission, **only_profiles))
+    found = source_of(world(SELECTED, busy, mine, permission, **only_profiles))
     assert isinstance(found, Unusable)
     assert "ClusterPermission" in found.why
-    moved = way(world(SELECTED, busy, mine, our_grant(PERMISSION, "a"), **only_profiles))
+    moved = source_of(world(SELECTED, busy, mine, our_grant(PERMISSION, "a"), **only_profiles))
     assert moved == CredentialSource("Secret", "placement-ac-a")
 
 
 def test_a_token_renewed_after_its_expiry_touches_the_placement() -> None:
     ended = our_secret("a", text=jwt("old", NOW - timedelta(hours=25)))
     seen = world(SELECTED, provided("a")[:3], ended, provisioning=PROVISIONING)
-    assert isinstance(way(seen), Unusable)
+    assert isinstance(source_of(seen), Unusable)
     assert Key("placement", "p") in seen.put(SECRET, our_secret("a", text=jwt("new"), version=5))
 
 
@@ -128,12 +128,12 @@ def test_deletion_does_not_wait_for_a_deleted_cluster_or_with_external_credentia
 
 def test_a_used_cluster_profile_counts_again_though_an_account_was_created() -> None:
     theirs = [SELECTED, profile("a", providers=["x"]), ON_PROFILE, our_config("p-a")]
-    assert way(
+    assert source_of(
         world(*theirs, our_grant(ACCOUNT, "a", done=False), provisioning=PROVISIONING)
     ) == CredentialSource("ClusterProfile", "a")
     ours = our_grant(ACCOUNT, "a", done=False)
     ours["metadata"]["labels"] |= {LABEL_SYNC: "true"}
-    assert isinstance(way(world(*theirs, ours, provisioning=PROVISIONING)), Unusable), "it is ours"
+    assert isinstance(source_of(world(*theirs, ours, provisioning=PROVISIONING)), Unusable), "it is ours"
 
 
 def test_a_recheck_is_due_when_external_credentials_expire() -> None:

@@ -124,7 +124,7 @@ def test_a_decision_is_read() -> None:
         ),
     ],
 )
-def test_what_a_decision_decides(raw: Any, decided: Any, problem: str) -> None:
+def test_the_clusters_of_a_placementdecision_are_read(raw: Any, decided: Any, problem: str) -> None:
     seen = read(raw)
     assert (seen.decided, seen.problem) == (decided, problem)
 

@@ -36,7 +36,7 @@ def test_the_list_follows_another_source() -> None:
     assert plan(snapshot(cache)).selected == ("c", "a")
 
 
-def test_what_another_source_says_is_in_the_condition() -> None:
+def test_the_condition_has_the_words_of_another_source() -> None:
     late = plan(snapshot(world(check(), placement())))
     assert late.verdicts["check"].message == (
         "Rankings has not decided yet for Placement kueue-system/p (the Ranking is late)"

@@ -88,8 +88,8 @@ ZONE, PRODUCT = "topology.kubernetes.io/zone", "nvidia.com/gpu.product"
     ],
 )
 def test_node_labels(pods: Any, reason: str | None) -> None:
-    there = cluster("a", node_labels={ZONE: "z1", PRODUCT: None, "gen": "4"})
-    assert FILTERS["NodeLabels"](job(pods=tuple(pods)), there) == reason
+    candidate = cluster("a", node_labels={ZONE: "z1", PRODUCT: None, "gen": "4"})
+    assert FILTERS["NodeLabels"](job(pods=tuple(pods)), candidate) == reason
 
 
 def test_without_mapped_labels_no_node_is_judged() -> None:
@@ -123,7 +123,7 @@ def too_little(asked: str, most: str, resource: str = GPU) -> str:
 
 
 @pytest.mark.parametrize(
-    ("pods", "there", "reason"),
+    ("pods", "candidate", "reason"),
     [
         pytest.param(gpu_pods(8), queues((GPU, "a", 8)), None, id="all of it"),
         pytest.param(gpu_pods(8), queues((GPU, "a", 8, 8)), None, id="it is used: that may change"),
@@ -174,11 +174,11 @@ def too_little(asked: str, most: str, resource: str = GPU) -> str:
         pytest.param(gpu_pods(8), {}, f"had no LocalQueue {QUEUE[0]}/{QUEUE[1]}", id="no LocalQueue"),
     ],
 )
-def test_capacity(pods: Any, there: Any, reason: str | None) -> None:
-    assert FILTERS["Capacity"](job(pods=pods), cluster("a", queue_facts=there)) == reason
+def test_capacity(pods: Any, candidate: Any, reason: str | None) -> None:
+    assert FILTERS["Capacity"](job(pods=pods), cluster("a", queue_facts=candidate)) == reason
 
 
-def test_what_is_over_a_limit_fits_nowhere_and_the_reason_names_the_limit() -> None:
+def test_a_job_over_a_limit_fits_nowhere_and_the_reason_names_the_limit() -> None:
     text = ",".join(f"l{n}=x" for n in range(129))
     names = ",".join(f"c{n}" for n in range(257))
     most = "at most 256 are read, it has"

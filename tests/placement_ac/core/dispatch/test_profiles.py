@@ -34,7 +34,7 @@ def test_by_weights() -> None:
         pytest.param("Spread=0", "'Spread=0' gives no score a weight", id="nothing counts"),
     ],
 )
-def test_what_is_no_profile(text: str, problem: str) -> None:
+def test_text_that_is_no_profile_is_refused(text: str, problem: str) -> None:
     with pytest.raises(ProfileError) as error:
         parse_profile(text)
     assert str(error.value).startswith(problem)

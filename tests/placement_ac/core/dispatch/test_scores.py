@@ -14,7 +14,7 @@ MINE, THEIRS = job("one"), job("two", queue="theirs")
 
 
 @pytest.mark.parametrize(
-    ("name", "there", "points"),
+    ("name", "candidate", "points"),
     [
         pytest.param("Placement", cluster("a", 0, 4), 100.0, id="the first of OCM's order"),
         pytest.param("Placement", cluster("a", 3, 4), 25.0, id="the last of four"),
@@ -37,8 +37,8 @@ MINE, THEIRS = job("one"), job("two", queue="theirs")
         pytest.param("Preferred", cluster("a"), None, id="no preference"),
     ],
 )
-def test_points(name: str, there: Any, points: float | None) -> None:
-    assert SCORES[name](job(), there) == points
+def test_points(name: str, candidate: Any, points: float | None) -> None:
+    assert SCORES[name](job(), candidate) == points
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,8 @@ def test_points(name: str, there: Any, points: float | None) -> None:
     ],
 )
 def test_sticky(group: str, points: float | None) -> None:
-    there = cluster("a", last_by_group={("default", "first"): "a", ("default", "other"): "b"})
-    assert SCORES["Sticky"](job(annotations={f"{DOMAIN}/group": group}), there) == points
+    candidate = cluster("a", last_by_group={("default", "first"): "a", ("default", "other"): "b"})
+    assert SCORES["Sticky"](job(annotations={f"{DOMAIN}/group": group}), candidate) == points
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_weight_is_1_to_100(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "there", "points"),
+    ("asked", "candidate", "points"),
     [
         pytest.param(gpu_pods(2), queues((GPU, "a", 8)), 87.5, id="four times as much is free"),
         pytest.param(gpu_pods(2), queues((GPU, "a", 8, 6)), 50.0, id="just enough"),
@@ -109,13 +109,13 @@ def test_a_weight_is_1_to_100(text: str) -> None:
         pytest.param(gpu_pods(2), None, None, id="nothing is known"),
     ],
 )
-def test_headroom(asked: Any, there: Any, points: float | None) -> None:
-    assert SCORES["Headroom"](job(pods=asked), cluster("a", queue_facts=there)) == points
+def test_headroom(asked: Any, candidate: Any, points: float | None) -> None:
+    assert SCORES["Headroom"](job(pods=asked), cluster("a", queue_facts=candidate)) == points
 
 
 def test_headroom_subtracts_those_that_the_facts_do_not_count() -> None:
     coming = [job("one", pods=gpu_pods(3)), job("two", pods=gpu_pods(1)), job("three", queue="theirs")]
-    there = cluster("a", queue_facts=queues((GPU, "a", 4), (GPU, "b", 8)), coming=coming)
-    assert SCORES["Headroom"](job(pods=gpu_pods(2)), there) == 87.5
-    there.add_waiting([job("four", pods=gpu_pods(4))])
-    assert SCORES["Headroom"](job(pods=gpu_pods(2)), there) == 75.0
+    candidate = cluster("a", queue_facts=queues((GPU, "a", 4), (GPU, "b", 8)), coming=coming)
+    assert SCORES["Headroom"](job(pods=gpu_pods(2)), candidate) == 87.5
+    candidate.add_waiting([job("four", pods=gpu_pods(4))])
+    assert SCORES["Headroom"](job(pods=gpu_pods(2)), candidate) == 75.0

@@ -3,7 +3,6 @@
 Everywhere the Placement selects b and the config lists a and b, so that a is to go.
 """
 
-import copy
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -17,7 +16,6 @@ from placement_ac.core.inputs.state import (
     Plan,
     Since,
     SinceKind,
-    Snapshot,
     WorkerCopies,
 )
 from placement_ac.core.plan.diff import Phase, diff
@@ -26,68 +24,49 @@ from tests.support.builders import (
     NOW,
     check,
     decision,
+    inputs,
     listed_in,
     managed_clusters,
-    multikueue_check,
     our_cluster,
     our_config,
-    our_objects,
     placement,
+    planned,
     posts,
     running,
     secrets,
     snapshot,
+    the,
     unmarked,
     workload,
     world,
     write_names,
 )
+from tests.support.decided import (
+    NO_COPIES,
+    check_messages,
+    check_states,
+    decided,
+    decided_inputs,
+    decided_plan,
+    problems,
+)
 
 PATIENT = PlacementPolicy(retention=0.0, loss_grace=0.0, waiting_grace=60.0)
 AT_ONCE = PlacementPolicy(retention=0.0, loss_grace=0.0, removal=IMMEDIATE)
-NOBODY = WorkerCopies({}, age=0.5)
 A_LONG_TIME_AGO = NOW - timedelta(hours=1)
-HUB = (
-    *(check(), multikueue_check(), placement(), decision("b")),
-    *(*secrets("a", "b"), *our_objects("a", "b", owners=["check", "mk"])),
-)
 CLOSED, QUIET = Since(SinceKind.GATE_CLOSED_FOR, "a"), Since(SinceKind.QUIET, "a")
 UNGATED = {"mk": "Pending"}
 
 
-def seen(
-    *objects: Any,
-    ages: Any = None,
-    asked: WorkerCopies | None = None,
-    policy: PlacementPolicy = PATIENT,
-    fleet: Any = None,
-    draining: str = "",
-) -> Snapshot:
-    fleet = managed_clusters("a", "b") if fleet is None else fleet
-    heard = {} if asked is None else {"p-a": asked}
-    hub = copy.deepcopy(list(HUB))
-    if draining:
-        config = next(obj for obj in hub if obj["kind"] == "MultiKueueConfig")
-        config["metadata"]["annotations"] = {ANNOTATION_DRAINING: f"p-a={draining}"}
-    return snapshot(world(*hub, *fleet, *objects, policy=policy), ages=ages, **heard)
+def leaving(*objects: Any, policy: PlacementPolicy = PATIENT, **rest: Any) -> Plan:
+    """The plan on a hub where a is listed beside b, and is not selected."""
+    return decided_plan("b", *objects, listed="ab", policy=policy, **rest)
 
 
-def scene(*objects: Any, **rest: Any) -> Plan:
-    return plan(seen(*objects, **rest))
-
-
-def phases_of(*objects: Any, **rest: Any) -> tuple[Phase, ...]:
+def phases_of(*objects: Any, policy: PlacementPolicy = PATIENT, **rest: Any) -> tuple[Phase, ...]:
     """The writes of objects, without conditions."""
-    before = seen(*objects, **rest)
+    before = decided_inputs("b", *objects, listed="ab", policy=policy, **rest)
     return diff(before, replace(plan(before), verdicts={}))
-
-
-def replies(answer: Plan) -> dict[str, str]:
-    return {reply.workload.meta.name: reply.state for reply in answer.check_state_updates}
-
-
-def message(answer: Plan) -> str:
-    return answer.verdicts["check"].message.partition("; ")[2]
 
 
 # -- without jobs, and with jobs elsewhere
@@ -102,28 +81,28 @@ def message(answer: Plan) -> str:
     ],
 )
 def test_a_cluster_goes_at_once_when_no_job_can_be_there(others: Any) -> None:
-    answer = scene(*others)
-    assert (listed_in(answer), answer.ask_for_copies, message(answer)) == (("p-b",), (), "")
+    answer = leaving(*others)
+    assert (listed_in(answer), answer.ask_for_copies, problems(answer)) == (("p-b",), (), "")
 
 
 def test_where_the_last_job_has_just_ended_kueue_has_a_moment_to_clear_up() -> None:
-    since = "2026-08-01T11:00:00Z"
-    first = scene(draining=since)
+    since = {"a": A_LONG_TIME_AGO}
+    first = leaving(draining=since)
     assert (listed_in(first), first.requeue_after, first.ask_for_copies) == (("p-b", "p-a"), 2.0, ())
-    assert listed_in(scene(draining=since, ages={QUIET: 2.0})) == ("p-b",)
+    assert listed_in(leaving(draining=since, ages={QUIET: 2.0})) == ("p-b",)
 
 
 def test_where_jobs_run_elsewhere_the_cluster_is_asked_before_it_goes() -> None:
     """It may have been lost to Kueue, which has moved a job that still runs there."""
     elsewhere = running("job", "p-b")
-    assert scene(elsewhere).ask_for_copies == ("p-a",)
+    assert leaving(elsewhere).ask_for_copies == ("p-a",)
     quiet = {CLOSED: 3.0, QUIET: 2.5}
-    assert listed_in(scene(elsewhere, ages=quiet, asked=WorkerCopies({}, age=0.2))) == ("p-b",)
-    holds = scene(
-        elsewhere, workload("new"), ages=quiet, asked=WorkerCopies({("default", "job"): True}, age=0.2)
+    assert listed_in(leaving(elsewhere, ages=quiet, copies=WorkerCopies({}, age=0.2))) == ("p-b",)
+    holds = leaving(
+        elsewhere, workload("new"), ages=quiet, copies=WorkerCopies({("default", "job"): True}, age=0.2)
     )
-    assert (listed_in(holds), replies(holds)) == (("p-b", "p-a"), {"new": "Ready"})
-    assert message(holds) == "draining: a (it holds copies of Workloads that are placed elsewhere)"
+    assert (listed_in(holds), check_states(holds)) == (("p-b", "p-a"), {"new": "Ready"})
+    assert problems(holds) == "draining: a (it holds copies of Workloads that are placed elsewhere)"
     assert holds.requeue_after == 14.8
 
 
@@ -131,47 +110,35 @@ def test_where_jobs_run_elsewhere_the_cluster_is_asked_before_it_goes() -> None:
 
 
 def test_a_cluster_stays_listed_last_while_a_job_runs_there() -> None:
-    answer = scene(running("job", "p-a"))
+    answer = leaving(running("job", "p-a"))
     assert listed_in(answer) == ("p-b", "p-a")
-    assert message(answer) == "draining: a (Workloads run there)"
+    assert problems(answer) == "draining: a (Workloads run there)"
     assert (answer.ask_for_copies, answer.check_state_updates, answer.requeue_after) == ((), (), None)
 
 
 def test_meanwhile_the_gate_is_open() -> None:
-    answer = scene(running("job", "p-a"), workload("new"))
-    assert replies(answer) == {"new": "Ready"}
+    answer = leaving(running("job", "p-a"), workload("new"))
+    assert check_states(answer) == {"new": "Ready"}
     assert answer.check_state_updates[0].message == "1 of 1 selected clusters usable: b"
 
 
 def test_it_stays_although_nothing_is_selected_any_more() -> None:
-    hub = [check(), multikueue_check(), placement(), decision(), *secrets("a"), *our_objects("a")]
-    answer = plan(snapshot(world(hub, running("job", "p-a"), managed_clusters("a"), policy=PATIENT)))
+    answer = decided_plan("", running("job", "p-a"), listed="a", policy=PATIENT)
     verdict = answer.verdicts["check"]
     assert (verdict.status, verdict.reason, listed_in(answer)) == ("False", "NoClusterSelected", ("p-a",))
     assert verdict.message.endswith("; draining: a (Workloads run there)")
 
 
 def test_a_cluster_that_is_selected_again_simply_stays() -> None:
-    hub = [
-        check(),
-        multikueue_check(),
-        placement(),
-        decision("a", "b"),
-        *secrets("a", "b"),
-        *our_objects("a", "b"),
-    ]
-    objects = [*hub, running("job", "p-a"), *managed_clusters("a", "b")]
-    answer = plan(snapshot(world(objects, policy=PATIENT), ages={CLOSED: 5.0}))
-    assert (listed_in(answer), message(answer)) == (("p-a", "p-b"), "")
+    answer = decided_plan("ab", running("job", "p-a"), policy=PATIENT, ages={CLOSED: 5.0})
+    assert (listed_in(answer), problems(answer)) == (("p-a", "p-b"), "")
     assert CLOSED not in answer.lasting
 
 
-def test_what_somebody_else_put_on_the_list_stays_while_a_job_runs_there() -> None:
-    hub = list(HUB)
-    config = next(obj for obj in hub if obj["kind"] == "MultiKueueConfig")
-    mine = config | {"spec": {"clusters": ["p-b", "theirs"]}}
-    objects = [obj for obj in hub if obj is not config]
-    answer = plan(snapshot(world(objects, mine, running("job", "theirs"), managed_clusters("b"))))
+def test_a_cluster_that_somebody_else_listed_stays_while_a_job_runs_there() -> None:
+    hub = decided("b", "ab")
+    the(hub, "MultiKueueConfig")["spec"] = {"clusters": ["p-b", "theirs"]}
+    answer = planned(hub, running("job", "theirs"))
     assert listed_in(answer) == ("p-b", "theirs")
     assert "theirs" not in {cluster.name for cluster in answer.clusters}
 
@@ -181,89 +148,94 @@ def test_what_somebody_else_put_on_the_list_stays_while_a_job_runs_there() -> No
 
 def test_the_gate_closes_only_for_a_cluster_that_answers() -> None:
     waiting = workload("waits", nominated=["p-a", "p-b"], check="Ready", mk="Pending")
-    first = scene(waiting, workload("new"))
-    assert (first.ask_for_copies, replies(first), listed_in(first)) == (
+    first = leaving(waiting, workload("new"))
+    assert (first.ask_for_copies, check_states(first), listed_in(first)) == (
         ("p-a",),
         {"new": "Ready"},
         ("p-b", "p-a"),
     )
-    problem = scene(waiting, workload("new"), asked=WorkerCopies({}, "no answer", 1.0))
-    assert (problem.ask_for_copies, replies(problem)) == ((), {"new": "Ready"})
-    assert message(problem) == "draining: a (it cannot be asked for copies: no answer)"
-    then = scene(waiting, workload("new"), asked=NOBODY)
-    assert (replies(then), CLOSED in then.lasting) == ({"new": "Pending"}, True)
+    problem = leaving(waiting, workload("new"), copies=WorkerCopies({}, "no answer", 1.0))
+    assert (problem.ask_for_copies, check_states(problem)) == ((), {"new": "Ready"})
+    assert problems(problem) == "draining: a (it cannot be asked for copies: no answer)"
+    then = leaving(waiting, workload("new"), copies=NO_COPIES)
+    assert (check_states(then), CLOSED in then.lasting) == ({"new": "Pending"}, True)
 
 
 def test_a_cluster_that_could_not_be_asked_is_asked_again_later() -> None:
-    assert scene(workload(), asked=WorkerCopies({}, "no answer", 20.0)).ask_for_copies == ("p-a",)
-    assert scene(workload(), asked=WorkerCopies({}, "no answer", 5.0)).requeue_after == 10.0
+    assert leaving(workload(), copies=WorkerCopies({}, "no answer", 20.0)).ask_for_copies == ("p-a",)
+    assert leaving(workload(), copies=WorkerCopies({}, "no answer", 5.0)).requeue_after == 10.0
 
 
 def test_behind_a_closed_gate_nothing_becomes_ready_but_what_is_placed() -> None:
     placed = running("placed", "p-b", check="Pending", mk="Ready")
-    answer = scene(placed, workload("new"), ages={CLOSED: 1.0}, asked=NOBODY)
-    assert replies(answer) == {"placed": "Ready", "new": "Pending"}
-    messages = {reply.workload.meta.name: reply.message for reply in answer.check_state_updates}
-    assert messages == {"placed": "it runs on p-b", "new": "waits: a is leaving: it takes a moment"}
+    answer = leaving(placed, workload("new"), ages={CLOSED: 1.0}, copies=NO_COPIES)
+    assert check_states(answer) == {"placed": "Ready", "new": "Pending"}
+    assert check_messages(answer) == {
+        "placed": "it runs on p-b",
+        "new": "waits: a is leaving: it takes a moment",
+    }
 
 
 # -- step 2, second half: what only waits
 
 
-def test_what_only_waits_has_its_grace_and_is_then_sent_back() -> None:
+def test_a_job_that_only_waits_has_its_grace_and_is_then_sent_back() -> None:
     waits = workload("waits", nominated=["p-a"], check="Ready", mk="Pending", since=A_LONG_TIME_AGO)
-    early = scene(waits, ages={CLOSED: 20.0}, asked=NOBODY)
+    early = leaving(waits, ages={CLOSED: 20.0}, copies=NO_COPIES)
     assert (early.check_state_updates, early.requeue_after) == ((), 40.0)
-    late = scene(waits, ages={CLOSED: 60.0}, asked=NOBODY)
-    assert replies(late) == {"waits": "Retry"}
+    late = leaving(waits, ages={CLOSED: 60.0}, copies=NO_COPIES)
+    assert check_states(late) == {"waits": "Retry"}
     assert late.check_state_updates[0].message == "cluster a is leaving the Placement"
 
 
-def test_what_has_just_become_ready_has_its_grace_as_well() -> None:
+def test_a_job_that_has_just_become_ready_has_its_grace_as_well() -> None:
     waits = workload("waits", check="Ready", mk="Pending", since=NOW - timedelta(seconds=10))
-    answer = scene(waits, ages={CLOSED: 60.0}, asked=NOBODY)
+    answer = leaving(waits, ages={CLOSED: 60.0}, copies=NO_COPIES)
     assert (answer.check_state_updates, answer.requeue_after) == ((), 50.0)
 
 
 def test_a_workload_that_is_ready_without_quota_is_taken_back_without_an_eviction() -> None:
     """It would be dispatched as soon as it has quota, however the gate stands."""
-    answer = scene(
-        workload("early", quota=False, check="Ready", mk="Pending"), ages={CLOSED: 1.0}, asked=NOBODY
+    answer = leaving(
+        workload("early", quota=False, check="Ready", mk="Pending"), ages={CLOSED: 1.0}, copies=NO_COPIES
     )
-    assert replies(answer) == {"early": "Pending"}
+    assert check_states(answer) == {"early": "Pending"}
 
 
 def test_workloads_without_our_check_are_waited_for_with_the_gate_open() -> None:
-    answer = scene(workload("theirs", nominated=["p-a"], **UNGATED), workload("new"), asked=NOBODY)
-    assert (listed_in(answer), replies(answer)) == (("p-b", "p-a"), {"new": "Ready"})
-    assert "Workloads without our check" in message(answer)
+    answer = leaving(workload("theirs", nominated=["p-a"], **UNGATED), workload("new"), copies=NO_COPIES)
+    assert (listed_in(answer), check_states(answer)) == (("p-b", "p-a"), {"new": "Ready"})
+    assert "Workloads without our check" in problems(answer)
 
 
 # -- step 3: nothing there, and the cluster itself is asked
 
 
 def test_it_is_quiet_for_a_while_before_the_cluster_is_asked() -> None:
-    first = scene(workload(), ages={CLOSED: 3.0}, asked=NOBODY)
+    first = leaving(workload(), ages={CLOSED: 3.0}, copies=NO_COPIES)
     assert (first.ask_for_copies, first.requeue_after, QUIET in first.lasting) == ((), 2.0, True)
-    then = scene(workload(), ages={CLOSED: 5.0, QUIET: 2.0}, asked=NOBODY)
+    then = leaving(workload(), ages={CLOSED: 5.0, QUIET: 2.0}, copies=NO_COPIES)
     assert (then.ask_for_copies, listed_in(then)) == (("p-a",), ("p-b", "p-a"))
 
 
 def test_an_answer_from_before_it_was_quiet_does_not_count() -> None:
-    early = scene(workload(), ages={CLOSED: 5.0, QUIET: 2.2}, asked=WorkerCopies({}, age=0.5))
+    early = leaving(workload(), ages={CLOSED: 5.0, QUIET: 2.2}, copies=WorkerCopies({}, age=0.5))
     assert (early.ask_for_copies, listed_in(early)) == (("p-a",), ("p-b", "p-a"))
-    then = scene(workload(), ages={CLOSED: 5.0, QUIET: 2.5}, asked=WorkerCopies({}, age=0.5))
+    then = leaving(workload(), ages={CLOSED: 5.0, QUIET: 2.5}, copies=WorkerCopies({}, age=0.5))
     assert (then.ask_for_copies, listed_in(then)) == ((), ("p-b",))
 
 
 @pytest.mark.parametrize("quota", [True, False], ids=["a copy with quota", "a copy that waits"])
 def test_a_copy_that_the_hub_does_not_know_of_is_let_through_again(quota: bool) -> None:
-    answer = scene(
+    answer = leaving(
         *(workload("lost"), workload("other")),
         ages={CLOSED: 5.0, QUIET: 3.0},
-        asked=WorkerCopies({("default", "lost"): quota}),
+        copies=WorkerCopies({("default", "lost"): quota}),
     )
-    assert (listed_in(answer), replies(answer)) == (("p-b", "p-a"), {"lost": "Ready", "other": "Pending"})
+    assert (listed_in(answer), check_states(answer)) == (
+        ("p-b", "p-a"),
+        {"lost": "Ready", "other": "Pending"},
+    )
     assert Since(SinceKind.MADE_READY, "Workload/lost") in answer.lasting
 
 
@@ -271,20 +243,20 @@ def test_if_kueue_does_not_record_it_soon_it_is_sent_back_once_more() -> None:
     """By Kueue's code an admitted copy that is not nominated is never recorded."""
     lost = workload("lost", check="Ready", mk="Pending")
     healed = Since(SinceKind.MADE_READY, "Workload/lost")
-    assert scene(lost, ages={CLOSED: 6.0, healed: 1.0}, asked=NOBODY).check_state_updates == ()
-    assert replies(scene(lost, ages={CLOSED: 8.0, healed: 3.0}, asked=NOBODY)) == {"lost": "Retry"}
+    assert leaving(lost, ages={CLOSED: 6.0, healed: 1.0}, copies=NO_COPIES).check_state_updates == ()
+    assert check_states(leaving(lost, ages={CLOSED: 8.0, healed: 3.0}, copies=NO_COPIES)) == {"lost": "Retry"}
 
 
 def test_copies_of_others_keep_nobody() -> None:
     copies = WorkerCopies({("default", "stranger"): True, ("other", "new"): True})
-    assert listed_in(scene(workload("new"), ages={CLOSED: 5.0, QUIET: 3.0}, asked=copies)) == ("p-b",)
+    assert listed_in(leaving(workload("new"), ages={CLOSED: 5.0, QUIET: 3.0}, copies=copies)) == ("p-b",)
 
 
 def test_a_copy_of_what_does_not_carry_our_check_is_waited_for_with_the_gate_open() -> None:
     copies = WorkerCopies({("default", "theirs"): True}, age=0.2)
     objects = [workload("theirs", **UNGATED), workload("new")]
-    answer = scene(*objects, ages={CLOSED: 5.0, QUIET: 3.0}, asked=copies)
-    assert (listed_in(answer), replies(answer), CLOSED in answer.lasting) == (
+    answer = leaving(*objects, ages={CLOSED: 5.0, QUIET: 3.0}, copies=copies)
+    assert (listed_in(answer), check_states(answer), CLOSED in answer.lasting) == (
         ("p-b", "p-a"),
         {"new": "Ready"},
         False,
@@ -293,21 +265,16 @@ def test_a_copy_of_what_does_not_carry_our_check_is_waited_for_with_the_gate_ope
 
 def test_a_cluster_that_kueue_has_lost_is_left_alone() -> None:
     """Kueue could not take a copy away there, nor record one."""
-    hub = copy.deepcopy(list(HUB))
-    lost = next(obj for obj in hub if obj["metadata"]["name"] == "p-a")
-    lost["status"] = {"conditions": [{"type": "Active", "status": "False", "reason": "x", "message": ""}]}
-    fleet = managed_clusters("a", "b")
     for job, policy in ((workload("job"), PATIENT), (running("job", "p-a"), AT_ONCE)):
-        seen_by = snapshot(world(hub, fleet, job, policy=policy), ages={CLOSED: 1.0}, **{"p-a": NOBODY})
-        answer = plan(seen_by)
+        answer = leaving(job, policy=policy, off="a", ages={CLOSED: 1.0}, copies=NO_COPIES)
         assert listed_in(answer) == ("p-b", "p-a")
-        assert "Kueue is not connected to it" in message(answer)
-        assert "Retry" not in replies(answer).values()
+        assert "Kueue is not connected to it" in problems(answer)
+        assert "Retry" not in check_states(answer).values()
 
 
 def test_a_cluster_that_cannot_be_asked_any_more_opens_the_gate() -> None:
-    answer = scene(workload("new"), ages={CLOSED: 5.0, QUIET: 3.0}, asked=WorkerCopies({}, "no answer"))
-    assert (listed_in(answer), replies(answer), CLOSED in answer.lasting) == (
+    answer = leaving(workload("new"), ages={CLOSED: 5.0, QUIET: 3.0}, copies=WorkerCopies({}, "no answer"))
+    assert (listed_in(answer), check_states(answer), CLOSED in answer.lasting) == (
         ("p-b", "p-a"),
         {"new": "Ready"},
         False,
@@ -319,12 +286,11 @@ def test_a_cluster_that_cannot_be_asked_any_more_opens_the_gate() -> None:
 
 def test_the_gate_opens_a_moment_after_the_cluster_was_unlisted() -> None:
     """Kueue must have seen the new list before anything becomes Ready."""
-    hub = [check(), multikueue_check(), placement(), decision("b"), *secrets("b"), *our_objects("b")]
     left = Since(SinceKind.JUST_UNLISTED, "a")
-    early = plan(snapshot(world(hub, workload("new"), policy=PATIENT), ages={left: 0.4}))
-    assert (replies(early), early.requeue_after) == ({"new": "Pending"}, 0.6)
-    late = plan(snapshot(world(hub, workload("new"), policy=PATIENT), ages={left: 1.0}))
-    assert (replies(late), left in late.lasting) == ({"new": "Ready"}, False)
+    early = decided_plan("b", workload("new"), policy=PATIENT, ages={left: 0.4})
+    assert (check_states(early), early.requeue_after) == ({"new": "Pending"}, 0.6)
+    late = decided_plan("b", workload("new"), policy=PATIENT, ages={left: 1.0})
+    assert (check_states(late), left in late.lasting) == ({"new": "Ready"}, False)
 
 
 SHUT, AIRED = Since(SinceKind.GATE_CLOSED), Since(SinceKind.GATE_REOPENED)
@@ -332,25 +298,23 @@ SHUT, AIRED = Since(SinceKind.GATE_CLOSED), Since(SinceKind.GATE_REOPENED)
 
 def test_the_gate_is_aired_when_it_has_been_closed_for_long() -> None:
     sent = workload("sent", check="Retry", mk="Pending")
-    closed = scene(sent, workload("new"), ages={CLOSED: 9.0, SHUT: 119.0}, asked=NOBODY)
-    assert (replies(closed), closed.requeue_after) == ({"new": "Pending"}, 1.0)
-    aired = scene(sent, workload("new"), ages={CLOSED: 9.0, SHUT: 120.0}, asked=NOBODY)
-    assert (replies(aired), listed_in(aired)) == ({"new": "Ready"}, ("p-b", "p-a"))
+    closed = leaving(sent, workload("new"), ages={CLOSED: 9.0, SHUT: 119.0}, copies=NO_COPIES)
+    assert (check_states(closed), closed.requeue_after) == ({"new": "Pending"}, 1.0)
+    aired = leaving(sent, workload("new"), ages={CLOSED: 9.0, SHUT: 120.0}, copies=NO_COPIES)
+    assert (check_states(aired), listed_in(aired)) == ({"new": "Ready"}, ("p-b", "p-a"))
     assert aired.lasting & {AIRED, SHUT, CLOSED} == {AIRED}
-    still = scene(sent, workload("new"), ages={AIRED: 59.0}, asked=NOBODY)
-    assert (replies(still), still.requeue_after) == ({"new": "Ready"}, 1.0)
-    again = scene(sent, workload("new"), ages={AIRED: 60.0}, asked=NOBODY)
+    still = leaving(sent, workload("new"), ages={AIRED: 59.0}, copies=NO_COPIES)
+    assert (check_states(still), still.requeue_after) == ({"new": "Ready"}, 1.0)
+    again = leaving(sent, workload("new"), ages={AIRED: 60.0}, copies=NO_COPIES)
     assert again.lasting & {AIRED, SHUT, CLOSED} == {SHUT, CLOSED}
 
 
 def test_it_is_aired_whoever_closed_it() -> None:
     """A second cluster that begins to leave does not keep it closed."""
-    hub = [check(), multikueue_check(), placement(), decision("c"), *secrets("a", "b", "c")]
-    hub += [*our_objects("a", "b", "c", owners=["check", "mk"]), *managed_clusters("a", "b", "c")]
-    objects = [*hub, workload("sent", check="Retry", mk="Pending"), workload("new")]
+    jobs = [workload("sent", check="Retry", mk="Pending"), workload("new")]
     ages = {CLOSED: 121.0, Since(SinceKind.GATE_CLOSED_FOR, "b"): 30.0, SHUT: 121.0}
-    asked = {"p-a": NOBODY, "p-b": NOBODY}
-    assert replies(plan(snapshot(world(objects, policy=PATIENT), ages=ages, **asked))) == {"new": "Ready"}
+    answer = decided_plan("c", *jobs, listed="abc", policy=PATIENT, ages=ages, copies=NO_COPIES)
+    assert check_states(answer) == {"new": "Ready"}
 
 
 # -- policies
@@ -358,16 +322,16 @@ def test_it_is_aired_whoever_closed_it() -> None:
 
 def test_immediate_sends_back_what_runs_there_while_it_is_listed() -> None:
     job = running("job", "p-a")
-    first = scene(job, policy=AT_ONCE)
+    first = leaving(job, policy=AT_ONCE)
     assert (first.ask_for_copies, first.check_state_updates, listed_in(first)) == (
         ("p-a",),
         (),
         ("p-b", "p-a"),
     )
-    closing = scene(job, policy=AT_ONCE, asked=NOBODY)
+    closing = leaving(job, policy=AT_ONCE, copies=NO_COPIES)
     assert (closing.check_state_updates, CLOSED in closing.lasting) == ((), True)
-    answer = scene(job, workload("new"), policy=AT_ONCE, asked=NOBODY, ages={CLOSED: 0.1})
-    assert (replies(answer), listed_in(answer)) == ({"job": "Retry", "new": "Pending"}, ("p-b", "p-a"))
+    answer = leaving(job, workload("new"), policy=AT_ONCE, copies=NO_COPIES, ages={CLOSED: 0.1})
+    assert (check_states(answer), listed_in(answer)) == ({"job": "Retry", "new": "Pending"}, ("p-b", "p-a"))
     back = "sent back from cluster a, which leaves at once; it starts again elsewhere"
     assert posts(answer)[:2] == [
         ("WorkloadsSentBack", "", "cluster a leaves at once; sent back: default/job"),
@@ -393,98 +357,95 @@ def evicted(name: str, seconds: float) -> Any:
 
 
 @pytest.mark.parametrize("policy", [AT_ONCE, PATIENT, replace(AT_ONCE, dispatcher=True)])
-def test_what_was_sent_back_waits_until_the_cluster_has_let_go_of_it(policy: PlacementPolicy) -> None:
+def test_a_job_that_was_sent_back_waits_until_the_cluster_has_let_go_of_it(policy: PlacementPolicy) -> None:
     """Though the gate be open, and the controller new: nobody knows whether it still runs there."""
-    answer = scene(evicted("job", 9), workload("new"), policy=policy, asked=WorkerCopies({}, "no answer"))
-    assert replies(answer) == {"job": "Pending", "new": "Ready"}
-    messages = {reply.workload.meta.name: reply.message for reply in answer.check_state_updates}
-    assert messages["job"] == "waits until cluster a holds no copy of it"
+    answer = leaving(evicted("job", 9), workload("new"), policy=policy, copies=WorkerCopies({}, "no answer"))
+    assert check_states(answer) == {"job": "Pending", "new": "Ready"}
+    assert check_messages(answer)["job"] == "waits until cluster a holds no copy of it"
 
 
 def test_it_waits_no_more_when_the_cluster_has_answered_though_others_keep_it() -> None:
     others = workload("theirs", cluster="p-a", mk="Ready")
-    unasked = scene(evicted("job", 9), others, policy=AT_ONCE)
-    assert (replies(unasked), unasked.ask_for_copies) == ({"job": "Pending"}, ("p-a",))
-    early = scene(evicted("job", 3), others, policy=AT_ONCE, asked=WorkerCopies({}, age=1.0))
-    assert (replies(early), early.requeue_after) == ({"job": "Pending"}, 2.0)
-    late = scene(evicted("job", 9), others, policy=AT_ONCE, asked=WorkerCopies({}, age=1.0))
-    assert replies(late) == {"job": "Ready"}
+    unasked = leaving(evicted("job", 9), others, policy=AT_ONCE)
+    assert (check_states(unasked), unasked.ask_for_copies) == ({"job": "Pending"}, ("p-a",))
+    early = leaving(evicted("job", 3), others, policy=AT_ONCE, copies=WorkerCopies({}, age=1.0))
+    assert (check_states(early), early.requeue_after) == ({"job": "Pending"}, 2.0)
+    late = leaving(evicted("job", 9), others, policy=AT_ONCE, copies=WorkerCopies({}, age=1.0))
+    assert check_states(late) == {"job": "Ready"}
 
 
 def test_a_copy_that_was_left_is_healed_whatever_else_keeps_the_cluster() -> None:
     others = workload("theirs", cluster="p-a", mk="Ready")
     left = WorkerCopies({("default", "job"): True}, age=1.0)
-    healed = scene(evicted("job", 9), others, policy=AT_ONCE, asked=left)
-    assert (replies(healed), Since(SinceKind.MADE_READY, "Workload/job") in healed.lasting) == (
+    healed = leaving(evicted("job", 9), others, policy=AT_ONCE, copies=left)
+    assert (check_states(healed), Since(SinceKind.MADE_READY, "Workload/job") in healed.lasting) == (
         {"job": "Ready"},
         True,
     )
     ready = evicted("job", 20)
     ready["status"]["admissionChecks"][0]["state"] = "Ready"
-    again = scene(
-        ready, others, policy=AT_ONCE, asked=left, ages={Since(SinceKind.MADE_READY, "Workload/job"): 3.0}
+    again = leaving(
+        ready, others, policy=AT_ONCE, copies=left, ages={Since(SinceKind.MADE_READY, "Workload/job"): 3.0}
     )
-    assert replies(again) == {"job": "Retry"}
+    assert check_states(again) == {"job": "Retry"}
 
 
 def test_one_that_was_sent_back_once_and_is_sent_nowhere_comes_back_once_more() -> None:
     stuck = evicted("job", 200)
     entry = stuck["status"]["admissionChecks"][0]
     entry |= {"state": "Ready", "lastTransitionTime": "2026-08-01T11:59:30Z"}
-    early = scene(stuck, fleet=managed_clusters("b"))
-    assert (replies(early), early.requeue_after) == ({}, 30.0)
+    early = leaving(stuck, fleet=managed_clusters("b"))
+    assert (check_states(early), early.requeue_after) == ({}, 30.0)
     entry["lastTransitionTime"] = "2026-08-01T11:59:00Z"
-    late = scene(stuck, fleet=managed_clusters("b"))
-    assert replies(late) == {"job": "Retry"}
+    late = leaving(stuck, fleet=managed_clusters("b"))
+    assert check_states(late) == {"job": "Retry"}
     assert late.check_state_updates[0].message == "cluster a was left, but Kueue sends it nowhere"
     stuck["status"]["nominatedClusterNames"] = ["p-b"]
-    assert replies(scene(stuck, fleet=managed_clusters("b"))) == {}
+    assert check_states(leaving(stuck, fleet=managed_clusters("b"))) == {}
 
 
 def test_a_list_that_was_deleted_by_hand_comes_back_with_those_on_which_jobs_run() -> None:
-    hub = [obj for obj in HUB if obj["kind"] != "MultiKueueConfig"]
-    objects = [*hub, running("job", "p-a"), *managed_clusters("a", "b")]
-    answer = plan(snapshot(world(objects, policy=PATIENT)))
+    hub = [obj for obj in decided("b", "ab") if obj["kind"] != "MultiKueueConfig"]
+    answer = planned(hub, running("job", "p-a"), policy=PATIENT)
     assert (listed_in(answer), answer.retained) == (("p-b", "p-a"), frozenset())
-    assert message(answer) == "draining: a (Workloads run there)"
+    assert problems(answer) == "draining: a (Workloads run there)"
 
 
 def test_a_multikueuecluster_that_kueue_has_lost_is_kept_for_long() -> None:
-    hub = copy.deepcopy(list(HUB))
-    lost = next(obj for obj in hub if obj["metadata"]["name"] == "p-a")
-    lost["status"] = {"conditions": [{"type": "Active", "status": "False", "reason": "x", "message": ""}]}
     policy = PlacementPolicy(loss_grace=0.0)
     old = {Since(SinceKind.RETAINED, "p-a"): 600.0}
-    assert plan(snapshot(world(hub, managed_clusters("a", "b"), policy=policy), ages=old)).retained == {"p-a"}
+    assert leaving(policy=policy, off="a", ages=old).retained == {"p-a"}
 
 
 def test_an_evicted_workload_is_answered_while_it_holds_quota() -> None:
     """Else an eviction may never end: Kueue hears that its Pods have gone from a new copy only."""
     job = evicted("job", 1)
     job["status"]["conditions"][-1] |= {"status": "True", "message": "Preempted"}
-    assert replies(scene(job)) == {"job": "Ready"}
+    assert check_states(leaving(job)) == {"job": "Ready"}
 
 
 def test_a_job_on_a_cluster_that_cannot_be_asked_is_not_sent_back() -> None:
-    answer = scene(running("job", "p-a"), policy=AT_ONCE, asked=WorkerCopies({}, "no answer", 1.0))
+    answer = leaving(running("job", "p-a"), policy=AT_ONCE, copies=WorkerCopies({}, "no answer", 1.0))
     assert (answer.check_state_updates, listed_in(answer)) == ((), ("p-b", "p-a"))
-    assert "cannot be asked" in message(answer)
+    assert "cannot be asked" in problems(answer)
 
 
 def test_jobs_without_our_check_cannot_be_sent_back() -> None:
     theirs = workload("theirs", cluster="p-a", mk="Ready")
-    answer = scene(theirs, running("job", "p-a"), policy=AT_ONCE, asked=NOBODY, ages={CLOSED: 1.0})
+    answer = leaving(theirs, running("job", "p-a"), policy=AT_ONCE, copies=NO_COPIES, ages={CLOSED: 1.0})
     assert (answer.check_state_updates, listed_in(answer)) == ((), ("p-b", "p-a"))
-    assert "Workloads without our check" in message(answer)
+    assert "Workloads without our check" in problems(answer)
 
 
 def test_a_deadline_that_expires_sends_back_too_with_an_event() -> None:
     policy = PlacementPolicy(retention=0.0, drain_deadline=600.0)
     job = running("job", "p-a")
-    early = scene(job, policy=policy, asked=NOBODY, draining="2026-08-01T11:51:40Z")
+    early = leaving(job, policy=policy, copies=NO_COPIES, draining={"a": NOW - timedelta(seconds=500)})
     assert (early.check_state_updates, early.requeue_after) == ((), 100.0)
-    late = scene(job, policy=policy, asked=NOBODY, ages={CLOSED: 0.1}, draining="2026-08-01T11:50:00Z")
-    assert replies(late) == {"job": "Retry"}
+    late = leaving(
+        job, policy=policy, copies=NO_COPIES, ages={CLOSED: 0.1}, draining={"a": NOW - timedelta(seconds=600)}
+    )
+    assert check_states(late) == {"job": "Retry"}
     assert posts(late) == [
         ("WorkloadsSentBack", "", "cluster a leaves as the deadline has passed; sent back: default/job"),
         (
@@ -501,13 +462,15 @@ def test_a_deadline_that_expires_sends_back_too_with_an_event() -> None:
 def test_an_unreachable_cluster_is_left_to_kueues_own_timer() -> None:
     fleet = managed_clusters("a", "b", unreachable=["a"])
     for policy in (PATIENT, AT_ONCE):
-        answer = scene(running("job", "p-a"), fleet=fleet, policy=policy, asked=NOBODY, ages={CLOSED: 1.0})
+        answer = leaving(
+            running("job", "p-a"), fleet=fleet, policy=policy, copies=NO_COPIES, ages={CLOSED: 1.0}
+        )
         assert (listed_in(answer), answer.check_state_updates) == (("p-b", "p-a"), ())
-        assert message(answer) == "draining: a (OCM cannot reach it)"
+        assert problems(answer) == "draining: a (OCM cannot reach it)"
 
 
 def test_a_deleted_managed_cluster_goes_at_once_and_its_workloads_get_an_event() -> None:
-    answer = scene(running("job", "p-a"), running("other", "p-b"), fleet=managed_clusters("b"))
+    answer = leaving(running("job", "p-a"), running("other", "p-b"), fleet=managed_clusters("b"))
     assert listed_in(answer) == ("p-b",)
     lost = "cluster a, where it was, is lost with its ManagedCluster; it starts again elsewhere"
     assert posts(answer) == [
@@ -518,25 +481,16 @@ def test_a_deleted_managed_cluster_goes_at_once_and_its_workloads_get_an_event()
 
 
 def test_a_hub_without_managed_clusters_does_not_make_all_of_them_gone() -> None:
-    seen_by = world(*HUB, running("job", "p-a"), policy=PATIENT)
+    seen_by = world(decided("b", "ab"), running("job", "p-a"), policy=PATIENT)
     seen_by.replace(MANAGED_CLUSTER, (), "")
     assert listed_in(plan(snapshot(seen_by))) == ("p-b", "p-a")
 
 
 def test_a_selected_cluster_that_lost_its_credentials_stays_while_jobs_run_there() -> None:
-    hub = [
-        check(),
-        multikueue_check(),
-        placement(),
-        decision("a", "b"),
-        *secrets("b"),
-        *our_objects("a", "b"),
-    ]
-    objects = [*hub, running("job", "p-a"), *managed_clusters("a", "b")]
-    answer = plan(snapshot(world(objects, policy=PATIENT), ages={"a": 9.0}))
+    answer = decided_plan("ab", running("job", "p-a"), credentials="b", policy=PATIENT, ages={"a": 9.0})
     assert listed_in(answer) == ("p-b", "p-a")
-    assert "left out: a (create Secret" in message(answer)
-    assert "draining: a (Workloads run there)" in message(answer)
+    assert "left out: a (create Secret" in problems(answer)
+    assert "draining: a (Workloads run there)" in problems(answer)
 
 
 # -- seats
@@ -544,18 +498,10 @@ def test_a_selected_cluster_that_lost_its_credentials_stays_while_jobs_run_there
 
 def test_a_draining_cluster_keeps_its_slot_and_the_one_that_waits_for_it_is_reported() -> None:
     names = [f"c{number:02}" for number in range(20)]
-    hub = [
-        check(),
-        multikueue_check(),
-        placement(),
-        decision(*names),
-        *secrets(*names),
-        *our_objects("a", *names[:19]),
-    ]
-    answer = plan(snapshot(world(hub, running("job", "p-a"), managed_clusters("a", *names), policy=PATIENT)))
+    answer = decided_plan(names, running("job", "p-a"), listed=["a", *names[:19]], policy=PATIENT)
     assert listed_in(answer) == (*(f"p-{name}" for name in names[:19]), "p-a")
     assert answer.verdicts["check"].reason == "SomeClustersUnusable"
-    assert "waiting for the slot of a cluster that leaves: c19" in message(answer)
+    assert "waiting for the slot of a cluster that leaves: c19" in problems(answer)
 
 
 # -- retention
@@ -563,7 +509,7 @@ def test_a_draining_cluster_keeps_its_slot_and_the_one_that_waits_for_it_is_repo
 
 def test_an_unlisted_multikueuecluster_stays_for_a_while() -> None:
     policy = PlacementPolicy(loss_grace=0.0)
-    answer = scene(policy=policy)
+    answer = leaving(policy=policy)
     assert (listed_in(answer), answer.retained) == (("p-b",), {"p-a"})
     assert (Since(SinceKind.RETAINED, "p-a") in answer.lasting, answer.requeue_after) == (True, 3600.0)
     assert write_names(phases_of(policy=policy)) == [["Apply MultiKueueConfig p"]]
@@ -578,16 +524,16 @@ def test_one_that_served_all_placements_stays_for_a_while_as_well() -> None:
     hub = [check(), placement(), decision("b"), *secrets("b"), our_cluster("a", None), our_cluster("b", None)]
     objects = [*hub, our_config("a", "b")]
     for key in ("p", "a"):  # the second is nobody's name, under which it is looked at as well
-        seen_by = snapshot(world(objects, hub=shared, policy=PlacementPolicy(loss_grace=0.0)), key)
+        seen_by = inputs(objects, hub=shared, policy=PlacementPolicy(loss_grace=0.0), of=key)
         writes = [write for phase in write_names(diff(seen_by, plan(seen_by))) for write in phase]
         assert "Delete MultiKueueCluster a" not in writes
 
 
-def test_what_is_under_way_is_not_forgotten_while_nothing_can_be_decided() -> None:
+def test_a_drain_under_way_is_not_forgotten_while_nothing_can_be_decided() -> None:
     """The Placement is deleted and made again."""
-    hub = [obj for obj in HUB if obj["kind"] != "Placement"]
+    hub = [obj for obj in decided("b", "ab") if obj["kind"] != "Placement"]
     ages = {Since(SinceKind.JUST_UNLISTED, "c"): 0.3, Since(SinceKind.BEING_UNLISTED, "d"): 0.1, QUIET: 1.0}
-    answer = plan(snapshot(world(hub, workload("job"), policy=PATIENT), ages=ages))
+    answer = planned(hub, workload("job"), policy=PATIENT, ages=ages)
     assert answer.verdicts["check"].reason == "PlacementNotFound"
     assert answer.lasting & ages.keys() == {
         Since(SinceKind.JUST_UNLISTED, "c"),
@@ -596,10 +542,13 @@ def test_what_is_under_way_is_not_forgotten_while_nothing_can_be_decided() -> No
 
 
 def test_the_gate_opens_a_moment_after_the_list_was_seen_without_it_however_long_that_took() -> None:
-    hub = [check(), multikueue_check(), placement(), decision("b"), *secrets("b"), *our_objects("b")]
     slow = {Since(SinceKind.BEING_UNLISTED, "a"): 9.0}
-    answer = plan(snapshot(world(hub, workload("new"), policy=PATIENT), ages=slow))
-    assert (replies(answer), answer.requeue_after, Since(SinceKind.JUST_UNLISTED, "a") in answer.lasting) == (
+    answer = decided_plan("b", workload("new"), policy=PATIENT, ages=slow)
+    assert (
+        check_states(answer),
+        answer.requeue_after,
+        Since(SinceKind.JUST_UNLISTED, "a") in answer.lasting,
+    ) == (
         {"new": "Pending"},
         1.0,
         True,
@@ -610,8 +559,7 @@ def test_since_when_a_cluster_leaves_is_written_down_once() -> None:
     job = running("job", "p-a")
     (write,) = phases_of(job)[0]
     assert write.body["metadata"]["annotations"] == {ANNOTATION_DRAINING: "p-a=2026-08-01T12:00:00Z"}
-    known = seen(job, draining="2026-08-01T11:00:00Z")
-    config = plan(known).config
+    config = leaving(job, draining={"a": A_LONG_TIME_AGO}).config
     assert config is not None
     assert config.draining == {"p-a": NOW - timedelta(hours=1)}
 
@@ -619,7 +567,7 @@ def test_since_when_a_cluster_leaves_is_written_down_once() -> None:
 def test_the_plan_is_the_same_after_a_crash_save_for_the_time_that_is_waited_again() -> None:
     """A new controller remembers no marks: it opens the gate or closes it anew, and loses nothing."""
     objects = [workload("sent"), running("job", "p-b")]
-    before = scene(*objects, ages={CLOSED: 5.0, QUIET: 1.0}, asked=NOBODY)
-    after = scene(*objects)
+    before = leaving(*objects, ages={CLOSED: 5.0, QUIET: 1.0}, copies=NO_COPIES)
+    after = leaving(*objects)
     assert listed_in(before) == listed_in(after) == ("p-b", "p-a")
     assert (after.ask_for_copies, unmarked(after).config) == (("p-a",), before.config)

@@ -7,25 +7,16 @@ from typing import Any
 import pytest
 
 from placement_ac.core.draining.state import DrainState
-from placement_ac.core.inputs.state import Ages, PlacementPolicy, Since, SinceKind, WorkerCopies
+from placement_ac.core.inputs.state import Ages, PlacementPolicy, Since, SinceKind, Snapshot
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.targets import select_targets
 from tests.support.builders import (
-    check,
-    decision,
-    managed_clusters,
-    multikueue_check,
-    our_objects,
-    placement,
     running,
-    secrets,
-    snapshot,
     workload,
-    world,
 )
+from tests.support.decided import NO_COPIES, decided_inputs
 
 POLICY = PlacementPolicy(retention=0.0, loss_grace=0.0, settle=30.0, waiting_grace=60.0)
-NOBODY = WorkerCopies({}, age=0.5)
 BEFORE, NOW_SELECTED = Since(SinceKind.SELECTION, "p-a"), Since(SinceKind.SELECTION, "p-b")
 FLAPPED, FLAPPING = Since(SinceKind.FLAPPING, "p-a"), Since(SinceKind.FLAPPING, "p-b")
 DESELECTED = Since(SinceKind.DESELECTED, "a")
@@ -33,15 +24,14 @@ CLOSED = Since(SinceKind.GATE_CLOSED_FOR, "a")
 GENERATION = {Since(SinceKind.PLACEMENT_GENERATION, "kueue-system/Placement/p/1"): 500.0}
 
 
-def seen_with(
+def settling_inputs(
     *jobs: Any, ages: Ages | None = None, policy: PlacementPolicy = POLICY, selected: str = "b"
-) -> Any:
-    hub = [check(), multikueue_check(), placement(), decision(*selected), *secrets("a", "b")]
-    objects = [*hub, *our_objects("a", "b", owners=["check", "mk"]), *managed_clusters("a", "b"), *jobs]
-    return snapshot(world(objects, policy=policy), ages=GENERATION | dict(ages or {}), **{"p-a": NOBODY})
+) -> Snapshot:
+    lasting = GENERATION | dict(ages or {})
+    return decided_inputs(selected, *jobs, listed="ab", ages=lasting, copies=NO_COPIES, policy=policy)
 
 
-def state_of_a(seen: Any) -> DrainState:
+def state_of_a(seen: Snapshot) -> DrainState:
     (step,) = select_targets(seen).drain.steps
     return step.state
 
@@ -65,7 +55,7 @@ NEW = workload("new", check="Pending", mk="Pending")
     ],
 )
 def test_while_decisions_flap_a_removal_waits_with_the_gate_open(ages: Ages, waits: bool) -> None:
-    seen = seen_with(NEW, ages=ages)
+    seen = settling_inputs(NEW, ages=ages)
     assert (state_of_a(seen) is DrainState.SETTLING) is waits
     assert bool(plan(seen).check_state_updates[0].state == "Ready") is waits
     assert (FLAPPING in plan(seen).lasting) is (waits or DESELECTED in ages)
@@ -73,7 +63,7 @@ def test_while_decisions_flap_a_removal_waits_with_the_gate_open(ages: Ages, wai
 
 def test_its_time_is_looked_at_again() -> None:
     for jobs in ([NEW], [running("job", "p-a")]):
-        assert plan(seen_with(*jobs, ages={NOW_SELECTED: 10.0, FLAPPING: 10.0})).requeue_after == 20.0
+        assert plan(settling_inputs(*jobs, ages={NOW_SELECTED: 10.0, FLAPPING: 10.0})).requeue_after == 20.0
 
 
 @pytest.mark.parametrize(
@@ -85,25 +75,25 @@ def test_its_time_is_looked_at_again() -> None:
     ],
 )
 def test_who_does_not_wait(policy: PlacementPolicy) -> None:
-    assert state_of_a(seen_with(NEW, ages={BEFORE: 10.0}, policy=policy)) is not DrainState.SETTLING
+    assert state_of_a(settling_inputs(NEW, ages={BEFORE: 10.0}, policy=policy)) is not DrainState.SETTLING
 
 
 def test_without_workloads_there_is_nothing_to_wait_for() -> None:
-    seen = seen_with(ages={BEFORE: 10.0})
+    seen = settling_inputs(ages={BEFORE: 10.0})
     assert state_of_a(seen) is DrainState.UNLISTED
     assert FLAPPING in plan(seen).lasting, "a job that comes meets a selection that flaps"
 
 
 def test_after_a_change_of_the_placement_the_next_change_does_not_wait() -> None:
     edited = Since(SinceKind.PLACEMENT_EDITED, "kueue-system/Placement/p/1")
-    assert state_of_a(seen_with(NEW, ages={BEFORE: 10.0, edited: 5.0})) is not DrainState.SETTLING
-    assert state_of_a(seen_with(NEW, ages={BEFORE: 5.0, edited: 10.0})) is DrainState.SETTLING
+    assert state_of_a(settling_inputs(NEW, ages={BEFORE: 10.0, edited: 5.0})) is not DrainState.SETTLING
+    assert state_of_a(settling_inputs(NEW, ages={BEFORE: 5.0, edited: 10.0})) is DrainState.SETTLING
     flapped = {NOW_SELECTED: 10.0, FLAPPING: 10.0, edited: 5.0}
-    assert state_of_a(seen_with(NEW, ages=flapped)) is not DrainState.SETTLING
+    assert state_of_a(settling_inputs(NEW, ages=flapped)) is not DrainState.SETTLING
 
 
 def test_where_jobs_run_they_are_waited_for() -> None:
-    assert state_of_a(seen_with(running("job", "p-a"), ages={BEFORE: 10.0})) is DrainState.RUNNING
+    assert state_of_a(settling_inputs(running("job", "p-a"), ages={BEFORE: 10.0})) is DrainState.RUNNING
 
 
 # -- who was sent back
@@ -112,7 +102,7 @@ def test_where_jobs_run_they_are_waited_for() -> None:
 def grace(ready_for: float, unchanged: float, *, sent_back: bool) -> list[str]:
     """Return the Workloads that are sent back when the gate has been closed for a minute."""
     job = workload("job", nominated=["p-a"], check="Ready", mk="Pending")
-    seen = seen_with(job, ages={CLOSED: 100.0, Since(SinceKind.LIST_ORDER, "p-a,p-b"): unchanged})
+    seen = settling_inputs(job, ages={CLOSED: 100.0, Since(SinceKind.LIST_ORDER, "p-a,p-b"): unchanged})
     (old,) = seen.workloads
     entries = tuple(
         replace(state, since=seen.now - timedelta(seconds=ready_for)) for state in old.check_states
@@ -141,13 +131,13 @@ def test_who_was_sent_back_gets_a_whole_undisturbed_grace(
 
 def test_a_flip_between_clusters_that_are_listed_changes_nothing_in_the_list() -> None:
     for jobs in ([NEW], [running("job", "p-a")]):
-        config = plan(seen_with(*jobs, ages={BEFORE: 10.0})).config
+        config = plan(settling_inputs(*jobs, ages={BEFORE: 10.0})).config
         assert config is not None
         assert (config.clusters, dict(config.draining)) == (("p-a", "p-b"), {})
 
 
 def test_a_cluster_that_settles_is_no_mass_loss() -> None:
     policy = replace(POLICY, loss_grace=300.0)
-    assert DESELECTED in plan(seen_with(NEW, ages={BEFORE: 10.0})).lasting
-    seen = seen_with(NEW, ages={NOW_SELECTED: 10.0, FLAPPING: 10.0, DESELECTED: 10.0}, policy=policy)
+    assert DESELECTED in plan(settling_inputs(NEW, ages={BEFORE: 10.0})).lasting
+    seen = settling_inputs(NEW, ages={NOW_SELECTED: 10.0, FLAPPING: 10.0, DESELECTED: 10.0}, policy=policy)
     assert state_of_a(seen) is DrainState.SETTLING

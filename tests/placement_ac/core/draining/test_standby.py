@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from placement_ac.core.api.constants import ADMISSION_CHECK, ANNOTATION_DRAINING
 from placement_ac.core.inputs.state import (
     HubFacts,
     PlacementPolicy,
@@ -22,32 +21,21 @@ from placement_ac.core.plan.objects import owners_of
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
     NOW,
-    check,
-    decision,
-    managed,
-    managed_clusters,
-    multikueue_check,
-    our_objects,
-    placement,
+    listed_in,
     running,
-    secrets,
-    snapshot,
-    uid_of,
-    workload,
-    world,
 )
+from tests.support.decided import NO_COPIES, decided_inputs, decided_plan, nominated, problems, ranked, ready
 
 STABLE = PlacementPolicy(
     retention=0.0, loss_grace=300.0, dispatcher=True, unlist_after=3600.0, step_size=3, reorder_interval=0.0
 )
-OWNERS = [uid_of(ADMISSION_CHECK, name) for name in ("check", "mk")]
-NOBODY = WorkerCopies({}, age=0.5)
 QUIET, STANDING_BY, DESELECTED = (
     Since(kind, "a") for kind in (SinceKind.QUIET, SinceKind.STANDING_BY, SinceKind.DESELECTED)
 )
 STANDS = {QUIET: 100.0, STANDING_BY: 100.0, DESELECTED: 100.0}
 GENERATION = {Since(SinceKind.PLACEMENT_GENERATION, "kueue-system/Placement/p/1"): 100.0}
 JOB = ("default", "job")
+UNLIST = "placement-ac.open-cluster-management.io/unlist"
 
 
 class Answer:
@@ -59,50 +47,29 @@ class Answer:
         *objects: Any,
         before: str = "abc",
         ages: Mapping[Since, float] | None = None,
-        asked: WorkerCopies | None = NOBODY,
+        asked: WorkerCopies | None = NO_COPIES,
         policy: PlacementPolicy = STABLE,
-        hub: HubFacts | None = None,
-        credentials: str = "",
-        unlist: str = "",
-        draining: Mapping[str, datetime] | None = None,
+        **rest: Any,
     ) -> None:
-        fleet = our_objects(*before, owners=["check", "mk"])
-        for obj in fleet[1:]:
-            obj["status"] = {"conditions": [{"type": "Active", "status": "True"}]}
-        if unlist:
-            fleet[0]["metadata"]["annotations"] = {"placement-ac.open-cluster-management.io/unlist": unlist}
-        if draining:
-            drains = ",".join(f"{name}={at:%Y-%m-%dT%H:%M:%SZ}" for name, at in draining.items())
-            fleet[0]["metadata"] |= {
-                "annotations": {ANNOTATION_DRAINING: drains},
-                "managedFields": managed(fleet[0]["metadata"]["labels"], OWNERS, [ANNOTATION_DRAINING]),
-            }
-        scored = [(name, 100 - at) for at, name in enumerate(selected)]
-        names = {*(credentials or before), *selected}
-        parts = [check(), multikueue_check(), placement(), decision(*scored), *secrets(*names), *fleet]
-        seen = world(parts, *objects, *managed_clusters(*before, *selected), policy=policy, hub=hub)
-        copies = {f"p-{name}": asked for name in before} if asked else {}
-        self.before = WantedConfig("p", tuple(f"p-{name}" for name in before), owners_of(snapshot(seen)))
-        at = snapshot(seen, ages=GENERATION | dict(ages or {}), **copies)
-        self.plan: Plan = plan(at)
-        phases = diff(at, self.plan)
+        lasting = GENERATION | dict(ages or {})
+        given = {"listed": before, "ages": lasting, "copies": asked, "policy": policy} | rest
+        inputs = decided_inputs(ranked(selected), *objects, **given)
+        self.before = WantedConfig("p", tuple(f"p-{name}" for name in before), owners_of(inputs))
+        self.plan: Plan = plan(inputs)
+        phases = diff(inputs, self.plan)
         self.writes = [act.kind.kind for phase in phases for act in phase if isinstance(act, Apply)]
 
     @property
     def listed(self) -> tuple[str, ...]:
-        return self.plan.config.clusters if self.plan.config else ()
+        return listed_in(self.plan)
 
     @property
     def nominated(self) -> dict[str, tuple[str, ...]]:
-        return {workload.meta.name: clusters for workload, clusters in self.plan.nominations}
+        return nominated(self.plan)
 
     @property
     def message(self) -> str:
         return self.plan.verdicts["check"].message
-
-
-def ready(*nominated: str, name: str = "job") -> Any:
-    return workload(name, nominated=nominated, check="Ready", mk="Pending")
 
 
 def test_a_flip_among_listed_clusters_writes_no_list() -> None:
@@ -144,14 +111,18 @@ def test_jobs_that_run_there_go_on_and_the_list_stays() -> None:
 @pytest.mark.parametrize(
     ("selected", "jobs", "asked", "events"),
     [
-        pytest.param("b", [running("job", "p-a")], NOBODY, [], id="it drains on"),
+        pytest.param("b", [running("job", "p-a")], NO_COPIES, [], id="it drains on"),
         pytest.param(
-            "b", [], NOBODY, [("ClusterDrained", "1 cluster has drained and stands by: a")], id="it stands by"
+            "b",
+            [],
+            NO_COPIES,
+            [("ClusterDrained", "1 cluster has drained and stands by: a")],
+            id="it stands by",
         ),
         pytest.param(
             "ab",
             [running("job", "p-a")],
-            NOBODY,
+            NO_COPIES,
             [
                 (
                     "ClusterAdded",
@@ -163,7 +134,7 @@ def test_jobs_that_run_there_go_on_and_the_list_stays() -> None:
     ],
 )
 def test_how_a_drain_ends(selected: str, jobs: list[Any], asked: WorkerCopies, events: Any) -> None:
-    since = {"p-a": NOW - timedelta(minutes=5)}
+    since = {"a": NOW - timedelta(minutes=5)}
     answer = Answer(selected, *jobs, before="ab", draining=since, asked=asked)
     assert answer.listed == ("p-a", "p-b")
     assert [
@@ -178,9 +149,9 @@ def test_how_a_drain_ends(selected: str, jobs: list[Any], asked: WorkerCopies, e
         pytest.param({}, True, id="nothing has changed"),
         pytest.param({"ages": STANDS | {STANDING_BY: 3600.0}}, False, id="its time has passed"),
         pytest.param({"credentials": "bc"}, False, id="its credentials are gone"),
-        pytest.param({"unlist": "a"}, False, id="an admin names the cluster"),
-        pytest.param({"unlist": "x,p-a"}, False, id="an admin names its MultiKueueCluster"),
-        pytest.param({"unlist": "b"}, True, id="an admin names another one"),
+        pytest.param({"annotations": {UNLIST: "a"}}, False, id="an admin names the cluster"),
+        pytest.param({"annotations": {UNLIST: "x,p-a"}}, False, id="an admin names its MultiKueueCluster"),
+        pytest.param({"annotations": {UNLIST: "b"}}, True, id="an admin names another one"),
         pytest.param({"hub": HubFacts(clusters_max=3), "selected": "bcd"}, False, id="its slot is needed"),
         pytest.param({"hub": HubFacts(clusters_max=4), "selected": "bcd"}, True, id="there is another slot"),
         pytest.param({"policy": replace(STABLE, unlist_after=0.0)}, False, id="not set"),
@@ -217,7 +188,4 @@ def test_those_that_stand_by_are_no_mass_loss() -> None:
 
 
 def test_a_new_controller_takes_them_for_standing_by() -> None:
-    fleet = our_objects(*"abcdef", owners=["check", "mk"])
-    parts = [check(), multikueue_check(), placement(), decision("f"), *secrets(*"abcdef"), *fleet]
-    seen = world(parts, *managed_clusters(*"abcdef"), policy=STABLE)
-    assert "standing by: a, b, c, d, e" in plan(snapshot(seen)).verdicts["check"].message
+    assert "standing by: a, b, c, d, e" in problems(decided_plan("f", listed="abcdef", policy=STABLE))

@@ -105,7 +105,7 @@ FIX = (
         ),
     ],
 )
-def test_what_makes_a_worker_unfit(found: dict[str, Any], problem: str) -> None:
+def test_each_problem_makes_a_worker_unfit(found: dict[str, Any], problem: str) -> None:
     assert evaluate(replace(FINDINGS, **found), NEEDS) == Fitness((problem,), kueue_version="v0.19.1")
 
 

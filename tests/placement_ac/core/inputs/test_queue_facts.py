@@ -97,7 +97,7 @@ def test_a_local_queue_without_its_cluster_queue() -> None:
 
 
 @pytest.mark.parametrize("raw", [{}, {"spec": None, "status": {}}, {"spec": {"resourceGroups": None}}])
-def test_what_is_absent_is_empty(raw: Any) -> None:
+def test_absent_fields_of_a_clusterqueue_are_empty(raw: Any) -> None:
     found = worker_facts([local("one"), {}], [{"metadata": {"name": "cq"}} | raw])
     missing = QueueFacts("", active=False, exists=False)
     assert found == WorkerFacts({("team", "one"): QueueFacts("cq"), ("", ""): missing})

@@ -159,7 +159,7 @@ def test_an_unknown_name_is_an_error() -> None:
         policy_rules(["batch/cronjob"])
 
 
-def test_what_is_asked_one_by_one() -> None:
+def test_the_rights_that_a_probe_asks_for_one_by_one() -> None:
     assert required_rights(["statefulset"], [PIPELINE_RUN]) == (
         *(Right("apps", "statefulsets", "", verb) for verb in SENT),
         *(Right("kueue.x-k8s.io", "workloads", "", verb) for verb in WORKLOAD_RULES[0].verbs),
@@ -169,7 +169,7 @@ def test_what_is_asked_one_by_one() -> None:
     )
 
 
-def test_what_a_worker_has_to_serve() -> None:
+def test_the_job_kinds_that_a_worker_has_to_serve() -> None:
     assert job_kinds(["pod", "kubeflow.org/mpijob"], [PIPELINE_RUN]) == (
         JobKind("pod", "", "pods", "v1"),
         JobKind("kubeflow.org/mpijob", "kubeflow.org", "mpijobs", "v2beta1"),
@@ -301,12 +301,14 @@ def test_an_unknown_release_is_granted_what_any_needs(version: str) -> None:
         ("0.19.2", "0.20.0", set(), set()),
     ],
 )
-def test_what_is_shipped(older: str, newer: str, more: set[str], less: set[str]) -> None:
+def test_the_default_frameworks_of_two_releases_differ_by_these(
+    older: str, newer: str, more: set[str], less: set[str]
+) -> None:
     before, after = {*default_frameworks(at(older))}, {*default_frameworks(at(newer))}
     assert (after - before, before - after) == (more, less)
 
 
-def test_what_an_unknown_release_is_shipped_with() -> None:
+def test_an_unknown_release_has_the_frameworks_of_the_assumed_one() -> None:
     assert default_frameworks(None) == default_frameworks(ASSUMED)
     assert len(job_kinds(default_frameworks(None))) == 11
 

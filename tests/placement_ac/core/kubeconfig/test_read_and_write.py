@@ -445,7 +445,7 @@ def test_every_rule_has_a_kubeconfig_that_breaks_it() -> None:
         (NotSupportedHere.NOBODY, kubeconfig(users=None), ClusterAccess(SERVER)),
     ],
 )
-def test_what_only_kueue_can_use(why: str, config: Raw, access: ClusterAccess) -> None:
+def test_a_kubeconfig_that_only_kueue_can_use(why: str, config: Raw, access: ClusterAccess) -> None:
     answer = read(config)
     assert answer == UsableByKueueOnly(why, access)
     assert SECRET not in repr(answer)

@@ -17,6 +17,7 @@ from tests.support.builders import (
     check,
     condition,
     decision,
+    inputs,
     kubeconfig_spec,
     labels_of,
     managed,
@@ -28,10 +29,8 @@ from tests.support.builders import (
     placement,
     references,
     secrets,
-    snapshot,
     undecided,
     workload,
-    world,
     write_names,
 )
 
@@ -93,7 +92,7 @@ def test_clusters_go_after_the_config_has_let_go_of_them() -> None:
     ]
 
 
-def test_what_is_listed_already_is_put_right_after_the_list() -> None:
+def test_a_cluster_that_is_listed_already_is_repaired_after_the_list() -> None:
     objects = copy.deepcopy(
         [DONE, placement(), decision("a", "b", "c"), *secrets("a", "b", "c"), *our_objects("a", "b")]
     )
@@ -105,7 +104,7 @@ def test_what_is_listed_already_is_put_right_after_the_list() -> None:
     ]
 
 
-def test_what_is_listed_and_not_there_is_made_before_the_list() -> None:
+def test_a_cluster_that_is_listed_and_missing_is_created_before_the_list() -> None:
     objects = [DONE, placement(), decision("a", "b", "c"), *secrets("a", "b", "c"), *our_objects("a", "b")]
     objects.remove(the(objects, CLUSTER, "p-a"))
     assert write_names(phases(*objects)) == [
@@ -262,16 +261,16 @@ MK_REFERENCES = references("check", "mk")
         ),
     ],
 )
-def test_what_is_ours_is_put_back_and_nothing_else(edit: Any, writes: list[str]) -> None:
+def test_our_fields_are_put_back_and_no_others(edit: Any, writes: list[str]) -> None:
     objects = copy.deepcopy(at_rest("a", "b"))
     edit(objects)
     assert [write for phase in write_names(phases(*objects)) for write in phase] == writes
 
 
-def test_what_is_put_back_is_applied_to_the_object_that_was_seen() -> None:
+def test_a_repair_is_applied_to_the_uid_that_was_seen() -> None:
     objects = copy.deepcopy(at_rest("a"))
     the(objects, CONFIG, "p")["spec"] = {"clusters": ["x"]}
-    seen = snapshot(world(*objects))
+    seen = inputs(*objects)
     wanted = body(CONFIG, "p", labels_of("p"), {"clusters": ["p-a"]})
     wanted["metadata"] |= {"uid": "MultiKueueConfig/p", "resourceVersion": "1"}
     assert diff(seen, plan(seen)) == ((Apply(MULTIKUEUE_CONFIG, wanted, seen.objects.config),),)
@@ -280,7 +279,7 @@ def test_what_is_put_back_is_applied_to_the_object_that_was_seen() -> None:
 @pytest.mark.parametrize(
     "doomed", ["config", "cluster"], ids=["a config under deletion", "a cluster under deletion"]
 )
-def test_what_is_under_deletion_is_not_deleted_again(doomed: str) -> None:
+def test_an_object_under_deletion_is_not_deleted_again(doomed: str) -> None:
     objects = dict(zip(("config", "cluster"), our_objects("a"), strict=True))
     objects[doomed]["metadata"]["deletionTimestamp"] = "2026-08-01T00:00:00Z"
     (phase,) = phases(placement(), *objects.values())
@@ -304,7 +303,7 @@ def test_a_cluster_without_labels_is_deleted_only_when_nobody_lists_it() -> None
     assert write_names(phases(placement(), *others, cluster, of="q-a")) == [["Delete MultiKueueCluster q-a"]]
 
 
-def test_what_is_held_is_not_deleted_when_the_form_of_names_has_changed() -> None:
+def test_a_listed_cluster_is_not_deleted_when_the_form_of_names_has_changed() -> None:
     """The config lists what was shared; while nothing is decided, the list stays."""
     objects = [check(), placement(), undecided(), our_config("a"), our_cluster("a", None)]
     assert write_names(phases(*objects, ages={"a": 9.0})) == [
@@ -337,7 +336,7 @@ def test_conditions_always_carry_the_observed_generation() -> None:
 
 
 def test_conditions_can_be_written_alone() -> None:
-    seen = snapshot(world(check(), placement()))
+    seen = inputs(check(), placement())
     (action,) = conditions(seen, {"check": Verdict("False", "ApplyFailed", "no")})
     assert (action.kind, action.name) == (ADMISSION_CHECK, "check")
     assert conditions(seen, {}) == ()

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any, Final
 
 import pytest
 
 from placement_ac.core.api import decode, objects
-from placement_ac.core.api.constants import ANNOTATION_DRAINING, EVENTS, IMMEDIATE, UNUSABLE_SECONDS
+from placement_ac.core.api.constants import EVENTS, IMMEDIATE, UNUSABLE_SECONDS
 from placement_ac.core.api.list_change import ClusterChange, ListChange
 from placement_ac.core.inputs.state import EventIntent, PlacementPolicy, Plan, Since, SinceKind
 from placement_ac.core.plan.event_intents import (
@@ -17,18 +18,15 @@ from placement_ac.core.plan.event_intents import (
     postable_events,
 )
 from tests.support.builders import (
-    check,
-    decision,
+    NOW,
     managed_clusters,
-    multikueue_check,
-    our_objects,
-    placement,
     planned,
     posts,
     running,
-    secrets,
+    the,
     workload,
 )
+from tests.support.decided import decided
 
 BY: Final = "by Placement kueue-system/p"
 SINCE: Final = "2026-08-01T11:00:00Z"
@@ -55,19 +53,20 @@ class Hub:
     policy: PlacementPolicy = field(default_factory=lambda: PlacementPolicy(retention=0.0, loss_grace=0.0))
 
     def planned(self, ages: Mapping[Since, float] | None = None) -> Plan:
-        names = [one if isinstance(one, str) else one[0] for one in self.selected]
-        objects = our_objects(*self.listed, owners=["check", "mk"]) if self.listed else []
-        if self.draining:
-            expected_events = ",".join(f"p-{name}={SINCE}" for name in self.draining)
-            objects[0]["metadata"]["annotations"] = {ANNOTATION_DRAINING: expected_events}
+        names = [entry if isinstance(entry, str) else entry[0] for entry in self.selected]
+        hub = decided(
+            self.selected,
+            self.listed,
+            credentials=sorted({*names, *self.listed} - set(self.without)),
+            fleet=self.fleet or None,
+            draining=dict.fromkeys(self.draining, NOW - timedelta(hours=1)),
+        )
         if self.by_hand is not None:
-            objects[0] |= {"spec": {"clusters": [f"p-{name}" for name in self.by_hand]}}
-            other, ours = objects[0]["metadata"]["managedFields"]
+            config = the(hub, "MultiKueueConfig")
+            config["spec"] = {"clusters": [f"p-{name}" for name in self.by_hand]}
+            other, ours = config["metadata"]["managedFields"]
             other["fieldsV1"] = {"f:spec": ours["fieldsV1"].pop("f:spec")}
-        usable = secrets(*sorted({*names, *self.listed} - set(self.without)))
-        fleet = self.fleet or managed_clusters(*names, *self.listed)
-        hub = (check(), multikueue_check(), placement(), decision(*self.selected), usable, objects, fleet)
-        return planned(*hub, *self.jobs, policy=self.policy, ages=ages)
+        return planned(hub, *self.jobs, policy=self.policy, ages=ages)
 
 
 def on_checks(answer: Plan) -> list[tuple[str, str]]:
@@ -287,7 +286,7 @@ def test_one_that_stays_listed_though_it_cannot_be_used_is_reported_as_well() ->
     assert expected_events.endswith("; listed until it has drained)")
 
 
-def test_what_cannot_be_used_for_another_reason_now_has_to_last_anew() -> None:
+def test_unusable_for_another_reason_has_to_last_anew() -> None:
     before = the_mark(Hub("abc", "a", without="bc").planned())
     now = Hub("abc", "a", without="c").planned({before: 60.0})
     assert (unusable(now), now.requeue_after, the_mark(now) == before) == ([], UNUSABLE_SECONDS, False)
@@ -346,14 +345,14 @@ BOTH: Final = (W0.meta.uid, W1.meta.uid)
         ),
     ],
 )
-def test_an_event_comes_after_the_write_it_tells_of(
+def test_an_event_comes_after_the_write_that_it_reports(
     notice: EventIntent, done: Any, expected_events: list[PostableEvent]
 ) -> None:
     nothing: Any = {"listed": False, "answered": (), "succeeded": False}
     assert list(postable_events([notice], **nothing | done)) == expected_events
 
 
-def test_of_many_workloads_some_get_an_event_and_the_check_tells_of_all() -> None:
+def test_of_many_workloads_some_get_an_event_and_that_on_the_check_counts_all() -> None:
     notice = EventIntent("ClusterLost", "lost", "list", workloads(100), ("ClusterLost", "it is lost"))
     first, *each = postable_events([notice], listed=True, answered=(), succeeded=True)
     assert first.message.endswith("default/w9 and 90 more")

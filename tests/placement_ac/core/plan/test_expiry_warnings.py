@@ -32,7 +32,7 @@ WARNING = EventIntent(
 )
 
 
-def seen(warning: float = 7 * DAY) -> Snapshot:
+def expiring_inputs(warning: float = 7 * DAY) -> Snapshot:
     return Snapshot("p", NOW, policy=PlacementPolicy(expiry_warning=warning))
 
 
@@ -59,30 +59,30 @@ def cluster(left: float | None, life: float | None = None, name: str = "a") -> W
     ],
 )
 def test_the_time_of_a_warning_and_of_the_next_look(one: WantedCluster, ageing: DueEvents) -> None:
-    assert expiry_warnings(seen(), [one]) == ageing
+    assert expiry_warnings(expiring_inputs(), [one]) == ageing
 
 
 def test_the_first_of_several_counts_and_each_is_reported() -> None:
     ageing = expiry_warnings(
-        seen(), [cluster(2 * HOUR), cluster(HOUR, name="b"), cluster(None), cluster(90 * DAY)]
+        expiring_inputs(), [cluster(2 * HOUR), cluster(HOUR, name="b"), cluster(None), cluster(90 * DAY)]
     )
     assert ageing.requeue_after == HOUR
     assert [notice.message.split()[5] for notice in ageing.events] == ["a", "b"]
 
 
 def test_an_admin_who_wants_no_warning_gets_none() -> None:
-    assert expiry_warnings(seen(warning=0.0), [cluster(HOUR)]) == DueEvents((), HOUR)
+    assert expiry_warnings(expiring_inputs(warning=0.0), [cluster(HOUR)]) == DueEvents((), HOUR)
 
 
 def test_an_admin_who_always_wants_a_warning_gets_one() -> None:
-    assert expiry_warnings(seen(warning=1e15), [cluster(HOUR)]) == DueEvents((WARNING,), HOUR)
+    assert expiry_warnings(expiring_inputs(warning=1e15), [cluster(HOUR)]) == DueEvents((WARNING,), HOUR)
 
 
 def test_the_words_stay_the_same_until_it_is_renewed() -> None:
-    later = replace(seen(), now=NOW + timedelta(minutes=59))
+    later = replace(expiring_inputs(), now=NOW + timedelta(minutes=59))
     assert (
         expiry_warnings(later, [cluster(HOUR)]).events
-        == expiry_warnings(seen(), [cluster(HOUR)]).events
+        == expiry_warnings(expiring_inputs(), [cluster(HOUR)]).events
         == (WARNING,)
     )
 

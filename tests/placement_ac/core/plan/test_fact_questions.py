@@ -9,19 +9,11 @@ import pytest
 from placement_ac.core.inputs.queue_facts import NO_WORKLOADS, WorkerFacts, WorkloadsThere
 from placement_ac.core.inputs.state import PlacementPolicy, Plan, Since, SinceKind
 from placement_ac.core.plan.plan import plan
-from tests.placement_ac.core.plan.test_nomination import nominated
 from tests.support.builders import (
     NOW,
-    check,
-    connected_objects,
-    decision,
     managed_cluster,
-    multikueue_check,
-    placement,
-    secrets,
-    snapshot,
-    world,
 )
+from tests.support.decided import decided_inputs, nominated, ranked
 from tests.support.jobs_to_dispatch import DOMAIN, GPU, gpu_pods, queues, raw_job
 
 POLICY = PlacementPolicy(loss_grace=0.0, dispatcher=True, step_size=1)
@@ -46,7 +38,7 @@ def facts(gpus: int, age: float = 0.0, reserved: int = 0, **rest: Any) -> Worker
     return WorkerFacts(queues((GPU, "default", gpus, reserved)), age=age, **rest)
 
 
-def scene(
+def answer_to(
     *jobs: Any,
     facts: dict[str, WorkerFacts] | None = None,
     waited: float = 0.0,
@@ -55,15 +47,12 @@ def scene(
     clusters: str = "ab",
     in_round: float = 0.0,
 ) -> Plan:
-    """OCM decides `clusters` in that order; all are listed and connected, and have labels gpu=t4.
+    """The plan for `clusters` in that order, all with labels gpu=t4.
 
     `waited`: for facts; `in_round`: the age of the job's round.
     """
-    fleet = connected_objects(*clusters)
-    managed = [managed_cluster(name, labels={"gpu": "t4"}) for name in clusters]
-    scored = [(name, 9 - at) for at, name in enumerate(clusters)]
-    hub = [check(), multikueue_check(), placement(), decision(*scored)]
-    seen = snapshot(world([*hub, *secrets(*clusters), *fleet, *managed], *jobs, policy=policy))
+    fleet = [managed_cluster(name, labels={"gpu": "t4"}) for name in clusters]
+    seen = decided_inputs(ranked(clusters), *jobs, fleet=fleet, policy=policy)
     lost = frozenset(filter(None, [unreachable]))
     lasting = dict.fromkeys(awaited(*BOTH), waited) if waited else {}
     lasting |= {_round(job): in_round for job in jobs} if in_round else {}
@@ -75,12 +64,12 @@ def scene(
 def test_a_new_job_waits_for_the_first_answer_but_not_for_long() -> None:
     new = raw_job(pods=gpu_pods(4), check="Pending", mk="Pending")
     for one in (JOB, new):
-        answer = scene(one)
+        answer = answer_to(one)
         assert (answer.ask_for_facts, answer.nominations, answer.check_state_updates) == (BOTH, (), ())
         assert (answer.requeue_after, awaited(*BOTH) <= answer.lasting) == (2.0, True)
-    answer = scene(JOB, waited=2.0)
+    answer = answer_to(JOB, waited=2.0)
     assert (nominated(answer), answer.ask_for_facts) == ({"job": ("p-a",)}, BOTH)
-    [update] = scene(new, waited=2.0).check_state_updates
+    [update] = answer_to(new, waited=2.0).check_state_updates
     assert update.state == "Ready"
 
 
@@ -108,12 +97,12 @@ def test_a_new_job_waits_for_the_first_answer_but_not_for_long() -> None:
     ],
 )
 def test_answers(known: Any, nominations: Any, asked: Any, again: float | None) -> None:
-    answer = scene(JOB, facts=known)
+    answer = answer_to(JOB, facts=known)
     assert (nominated(answer), answer.ask_for_facts, answer.requeue_after) == (nominations, asked, again)
 
 
 def test_a_job_that_fits_nowhere_is_looked_at_again_soon() -> None:
-    answer = scene(JOB, facts={"p-a": facts(2, 5.0), "p-b": facts(2, 5.0)})
+    answer = answer_to(JOB, facts={"p-a": facts(2, 5.0), "p-b": facts(2, 5.0)})
     why = f"0/2 clusters fit: 2 had too little quota: 4 {GPU} asked, 2 at most (Capacity)"
     assert [(one.meta.name, reason) for one, reason in answer.unfit] == [("job", why)]
     assert (answer.ask_for_facts, answer.requeue_after) == ((), 10.0)
@@ -150,15 +139,15 @@ def test_a_job_that_fits_nowhere_is_looked_at_again_soon() -> None:
     ],
 )
 def test_who_is_asked(job: Any, options: Any, asked: tuple[str, ...]) -> None:
-    assert scene(job, **options).ask_for_facts == asked
+    assert answer_to(job, **options).ask_for_facts == asked
 
 
 def test_workers_are_asked_before_a_new_round_and_it_waits_for_no_answer() -> None:
     waits = raw_job(pods=gpu_pods(4), nominated=["p-a"], **READY)
-    before = scene(waits, in_round=298.0)
+    before = answer_to(waits, in_round=298.0)
     assert (before.nominations, before.ask_for_facts, before.requeue_after) == ((), BOTH, 2.0)
     assert {ROUND, *awaited(*BOTH)} <= before.lasting
-    assert nominated(scene(waits, in_round=300.0)) == {"job": BOTH}
+    assert nominated(answer_to(waits, in_round=300.0)) == {"job": BOTH}
 
 
 @pytest.mark.parametrize("profile", ["ranked", "headroom"])
@@ -167,7 +156,7 @@ def test_an_old_answer_of_a_worker_where_it_is_nominated_delays_no_round(age: fl
     """Nobody asks that worker again, so its answer would be awaited without end."""
     waits = raw_job(pods=gpu_pods(4), nominated=["p-a"], **READY)
     policy, known = replace(POLICY, dispatch_profile=profile), {"p-a": facts(8, age), "p-b": facts(8)}
-    assert nominated(scene(waits, in_round=300.0, facts=known, policy=policy)) == {"job": BOTH}
+    assert nominated(answer_to(waits, in_round=300.0, facts=known, policy=policy)) == {"job": BOTH}
 
 
 def test_a_restart_does_not_begin_the_round_anew() -> None:
@@ -178,21 +167,21 @@ def test_a_restart_does_not_begin_the_round_anew() -> None:
         fields = {"f:status": {"f:nominatedClusterNames": {}}}
         entry = {"manager": "kueue-admission", "operation": "Apply", "time": when, "fieldsV1": fields}
         waits["metadata"]["managedFields"] = [entry | {"subresource": "status"}]
-        assert nominated(scene(waits, facts={"p-b": facts(8)})) == nominations
+        assert nominated(answer_to(waits, facts={"p-b": facts(8)})) == nominations
 
 
 def test_a_job_that_waits_on_full_clusters_goes_next_to_one_with_room() -> None:
     """OCM's order is a, b, c, d: c is full, too, and d is idle."""
     waits = raw_job(pods=gpu_pods(4), nominated=["p-a", "p-b"], **READY)
     known = {f"p-{name}": facts(8, reserved=8) for name in "abc"} | {"p-d": facts(8)}
-    answer = scene(waits, in_round=300.0, facts=known, clusters="abcd")
+    answer = answer_to(waits, in_round=300.0, facts=known, clusters="abcd")
     assert nominated(answer) == {"job": ("p-a", "p-b", "p-d")}
 
 
 def test_a_round_in_which_no_cluster_fits_is_looked_at_again_when_a_worker_has_answered() -> None:
     """The quota of b may grow, and no event says so."""
     waits = raw_job(pods=gpu_pods(4), nominated=["p-a"], **READY)
-    answer = scene(waits, in_round=400.0, facts={"p-a": facts(8), "p-b": facts(2, 5.0)})
+    answer = answer_to(waits, in_round=400.0, facts={"p-a": facts(8), "p-b": facts(2, 5.0)})
     assert (answer.nominations, ROUND in answer.lasting, answer.requeue_after) == ((), True, 10.0)
 
 
@@ -202,7 +191,7 @@ def test_headroom_counts_what_came_after_the_answer() -> None:
     policy = replace(POLICY, dispatch_profile="headroom")
     for then, best in ((WorkloadsThere(frozenset({"Workload/before"})), "p-a"), (NO_WORKLOADS, "p-b")):
         known = {"p-a": facts(8, then=then), "p-b": facts(6)}
-        assert nominated(scene(JOB, before, facts=known, policy=policy)) == {"job": (best,)}
+        assert nominated(answer_to(JOB, before, facts=known, policy=policy)) == {"job": (best,)}
 
 
 def test_headroom_counts_what_waits_there() -> None:
@@ -210,4 +199,4 @@ def test_headroom_counts_what_waits_there() -> None:
     waits = raw_job("waits", pods=gpu_pods(4), nominated=["p-a"], **READY)
     policy = replace(POLICY, dispatch_profile="headroom")
     known = {"p-a": facts(8, then=WorkloadsThere(waiting=frozenset({"Workload/waits"}))), "p-b": facts(6)}
-    assert nominated(scene(JOB, waits, facts=known, policy=policy))["job"] == ("p-b",)
+    assert nominated(answer_to(JOB, waits, facts=known, policy=policy))["job"] == ("p-b",)

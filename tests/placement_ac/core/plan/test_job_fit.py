@@ -9,20 +9,14 @@ import pytest
 from placement_ac.core.inputs.state import PlacementPolicy, Plan, Snapshot
 from placement_ac.core.plan.event_intents import dispatch_events
 from placement_ac.core.plan.plan import plan
-from tests.placement_ac.core.plan.test_nomination import nominated
+from tests.support import builders
 from tests.support.builders import (
     NOW,
-    check,
-    connected_objects,
-    decision,
     managed_cluster,
-    multikueue_check,
-    placement,
     posts,
-    secrets,
-    snapshot,
-    world,
+    the,
 )
+from tests.support.decided import decided, nominated, ranked
 from tests.support.jobs_to_dispatch import DOMAIN, raw_job
 
 POLICY = PlacementPolicy(retention=0.0, loss_grace=0.0, dispatcher=True, step_size=1)
@@ -32,11 +26,6 @@ GPUS = {"a": "t4", "b": "h100", "c": "h100"}
 READY = {"check": "Ready", "mk": "Pending"}
 
 
-def scene(*jobs: Any, **rest: Any) -> Plan:
-    """The plan of `inputs`."""
-    return plan(inputs(*jobs, **rest))
-
-
 def inputs(
     *jobs: Any,
     profile: str = "",
@@ -44,26 +33,21 @@ def inputs(
     gpus: Mapping[str, str] = GPUS,
     **rest: Any,
 ) -> Snapshot:
-    """OCM decides a, b, c; all are listed and connected. `gpus`: cluster → its GPUs, a label and a claim.
-
-    `rest`: of `snapshot`.
-    """
-    managed = []
-    for name, gpu in gpus.items():
-        one = managed_cluster(name, labels={"gpu": gpu})
-        managed.append(one | {"status": {"clusterClaims": [{"name": "gpu", "value": gpu}, {"name": 5}]}})
-    ours = check(annotations={PROFILE: profile} if profile else {})
-    decided = decision(("a", 3), ("b", 2), ("c", 1))
-    hub = [
-        ours,
-        multikueue_check(),
-        placement(),
-        decided,
-        *secrets(*"abc"),
-        *connected_objects(*"abc"),
-        *managed,
+    """OCM decides a, b, c in that order. `gpus`: cluster → its GPUs, a label and a claim."""
+    fleet = [
+        managed_cluster(name, labels={"gpu": gpu})
+        | {"status": {"clusterClaims": [{"name": "gpu", "value": gpu}, {"name": 5}]}}
+        for name, gpu in gpus.items()
     ]
-    return snapshot(world(hub, *jobs, policy=policy), **rest)
+    hub = decided(ranked("abc"), fleet=fleet)
+    if profile:
+        the(hub, "AdmissionCheck", "check")["metadata"]["annotations"] = {PROFILE: profile}
+    return builders.inputs(hub, *jobs, policy=policy, **rest)
+
+
+def answer_to(*jobs: Any, **rest: Any) -> Plan:
+    """The plan for `inputs`."""
+    return plan(inputs(*jobs, **rest))
 
 
 def states(answer: Plan) -> dict[str, tuple[str, str]]:
@@ -74,11 +58,11 @@ def states(answer: Plan) -> dict[str, tuple[str, str]]:
 
 @pytest.mark.parametrize("selector", ["gpu=h100", "claim:gpu=h100"])
 def test_a_job_goes_only_where_its_selector_says(selector: str) -> None:
-    assert nominated(scene(raw_job(annotations={SELECTOR: selector}, **READY))) == {"job": ("p-b",)}
+    assert nominated(answer_to(raw_job(annotations={SELECTOR: selector}, **READY))) == {"job": ("p-b",)}
 
 
 def test_a_preference_outweighs_the_order() -> None:
-    assert nominated(scene(raw_job(annotations={PREFERRED: "1:gpu=h100"}, **READY))) == {"job": ("p-b",)}
+    assert nominated(answer_to(raw_job(annotations={PREFERRED: "1:gpu=h100"}, **READY))) == {"job": ("p-b",)}
 
 
 @pytest.mark.parametrize("finished", [False, True])
@@ -96,7 +80,7 @@ def test_a_group_stays_where_its_last_job_ran(finished: bool) -> None:
         for name, hours in (("c", timedelta(hours=1)), ("b", timedelta(hours=2)))
     ]
     other = raw_job("other", annotations={f"{DOMAIN}/group": "new"}, **READY)
-    answer = scene(*before, raw_job(annotations=group, **READY), other)
+    answer = answer_to(*before, raw_job(annotations=group, **READY), other)
     assert nominated(answer) == {"job": ("p-c",), "other": ("p-a",)}
 
 
@@ -105,7 +89,7 @@ NOWHERE = "0/3 clusters fit: 3 didn't match gpu=b200 (ClusterAffinity)"
 
 def test_a_job_that_fits_nowhere_waits_with_the_reason() -> None:
     """It is not sent back, and never rejected."""
-    answer = scene(raw_job(annotations={SELECTOR: "gpu=b200"}))
+    answer = answer_to(raw_job(annotations={SELECTOR: "gpu=b200"}))
     assert states(answer) == {"job": ("Pending", f"NoClusterFits: {NOWHERE}")}
     assert (nominated(answer), [(one.meta.name, why) for one, why in answer.unfit]) == (
         {},
@@ -122,29 +106,29 @@ def test_a_job_that_fits_nowhere_waits_with_the_reason() -> None:
 def test_refusals_are_counted_by_filter() -> None:
     jobs = [raw_job(name, annotations={SELECTOR: "gpu=h100"}, **READY) for name in ("one", "two")]
     by_name = {"kueue.x-k8s.io/multikueue-cluster-names": "b"}
-    answer = scene(*jobs, raw_job("three", annotations=by_name, **READY), raw_job("four", **READY))
+    answer = answer_to(*jobs, raw_job("three", annotations=by_name, **READY), raw_job("four", **READY))
     assert answer.refusals == {"ClusterAffinity": 2, "ClusterNames": 2}
 
 
 def test_it_becomes_ready_when_a_cluster_fits() -> None:
-    answer = scene(raw_job(annotations={SELECTOR: "gpu=b200"}), gpus=GPUS | {"c": "b200"})
+    answer = answer_to(raw_job(annotations={SELECTOR: "gpu=b200"}), gpus=GPUS | {"c": "b200"})
     assert states(answer)["job"][0] == "Ready"
 
 
 def test_with_kueues_dispatcher_nothing_is_judged() -> None:
-    answer = scene(raw_job(annotations={SELECTOR: "gpu=b200"}), policy=PlacementPolicy())
+    answer = answer_to(raw_job(annotations={SELECTOR: "gpu=b200"}), policy=PlacementPolicy())
     assert states(answer)["job"][0] == "Ready"
 
 
 def test_its_quota_is_given_back_after_a_while_if_a_setting_says_so() -> None:
     policy = PlacementPolicy(dispatcher=True, retry_waiting_after=0.0)
-    answer = scene(raw_job(annotations={SELECTOR: "gpu=b200"}), policy=policy)
+    answer = answer_to(raw_job(annotations={SELECTOR: "gpu=b200"}), policy=policy)
     assert states(answer) == {"job": ("Retry", f"NoClusterFits: {NOWHERE}")}
 
 
 def test_jobs_of_one_decision_know_each_other() -> None:
     apart = {"labels": {"app": "x"}, "annotations": {ANTI: "app=x"}}
-    answer = scene(*(raw_job(f"j{n}", **apart, **READY) for n in range(4)))
+    answer = answer_to(*(raw_job(f"j{n}", **apart, **READY) for n in range(4)))
     assert nominated(answer) == {"j0": ("p-a",), "j1": ("p-b",), "j2": ("p-c",)}
     assert [one.meta.name for one, _ in answer.unfit] == ["j3"]
 
@@ -152,17 +136,17 @@ def test_jobs_of_one_decision_know_each_other() -> None:
 def test_a_nomination_that_was_made_stays() -> None:
     """Only the drain takes one back: the cluster may hold a copy with quota."""
     before = raw_job(annotations={SELECTOR: "gpu=h100"}, nominated=["p-a"], **READY)
-    assert nominated(scene(before)) == {}
+    assert nominated(answer_to(before)) == {}
 
 
 def test_the_profile_of_the_check() -> None:
     jobs = [raw_job(f"j{n}", **READY) for n in range(3)]
-    assert nominated(scene(*jobs)) == dict.fromkeys(("j0", "j1", "j2"), ("p-a",))
-    assert nominated(scene(*jobs, profile="spread")) == {"j0": ("p-a",), "j1": ("p-b",), "j2": ("p-c",)}
+    assert nominated(answer_to(*jobs)) == dict.fromkeys(("j0", "j1", "j2"), ("p-a",))
+    assert nominated(answer_to(*jobs, profile="spread")) == {"j0": ("p-a",), "j1": ("p-b",), "j2": ("p-c",)}
 
 
 def test_a_wrong_profile_is_reported_and_the_default_counts() -> None:
-    answer = scene(raw_job(**READY), profile="best")
+    answer = answer_to(raw_job(**READY), profile="best")
     verdict = answer.verdicts["check"]
     assert (verdict.status, nominated(answer)) == ("True", {"job": ("p-a",)})
     assert verdict.message.endswith(
@@ -175,8 +159,8 @@ def test_a_wrong_profile_is_reported_and_the_default_counts() -> None:
 def test_node_labels_that_a_setting_maps() -> None:
     policy = PlacementPolicy(dispatcher=True, step_size=1, node_labels={"gpu.product": "claim:gpu"})
     job = raw_job(pods=({"spec": {"nodeSelector": {"gpu.product": "h100", "disk": "ssd"}}},), **READY)
-    assert nominated(scene(job, policy=policy)) == {"job": ("p-b",)}
-    assert nominated(scene(job)) == {"job": ("p-a",)}
+    assert nominated(answer_to(job, policy=policy)) == {"job": ("p-b",)}
+    assert nominated(answer_to(job)) == {"job": ("p-a",)}
 
 
 NO_SUCH = "there is no such annotation, it is ignored; did you mean"
@@ -209,8 +193,8 @@ NO_SUCH = "there is no such annotation, it is ignored; did you mean"
         pytest.param({"annotations": {SELECTOR: "gpu=t4", "example.com/selector": "x"}}, "", id="nothing"),
     ],
 )
-def test_what_is_ignored_is_an_event_on_the_workload(where: Any, problem: str) -> None:
-    answer = scene(raw_job(**where, **READY))
+def test_an_ignored_annotation_is_an_event_on_the_workload(where: Any, problem: str) -> None:
+    answer = answer_to(raw_job(**where, **READY))
     assert nominated(answer) == {"job": ("p-a",)}
     found = [
         (dispatch_event.reason, dispatch_event.message, dispatch_event.about)

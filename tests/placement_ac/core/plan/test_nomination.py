@@ -9,62 +9,30 @@ from placement_ac.core.inputs.state import PlacementPolicy, Plan, Since, SinceKi
 from placement_ac.core.plan.diff import Nominate, diff
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
-    check,
-    connected_objects,
-    decision,
-    kubeconfig_spec,
     listed_in,
-    managed_clusters,
-    multikueue_check,
-    our_objects,
-    placement,
-    secrets,
-    snapshot,
     workload,
-    world,
 )
+from tests.support.decided import NO_COPIES, decided_inputs, decided_plan, nominated, ranked, ready
 
 OURS = PlacementPolicy(retention=0.0, loss_grace=0.0, dispatcher=True, step_size=2, round_timeout=300.0)
-NOBODY = WorkerCopies({}, age=0.5)
 JOB = ("default", "job")
 
 
-def scene(
-    selected: str,
-    *objects: Any,
-    before: str = "",
-    off: str = "",
-    ages: Any = None,
-    asked: Any = None,
-    policy: PlacementPolicy = OURS,
-) -> Plan:
-    """OCM decides `selected` in that order; the config lists `before`; Kueue has no connection to `off`."""
-    before = before or selected
-    scored = [(name, 100 - at) for at, name in enumerate(selected)]
-    fleet = connected_objects(*before, off=off)
-    hub = [check(), multikueue_check(), placement(), decision(*scored), *secrets(*before, *selected), *fleet]
-    seen = world(hub, *objects, *managed_clusters(*before, *selected), policy=policy)
-    return plan(snapshot(seen, ages=ages, **(asked or {})))
-
-
-def ready(*nominated: str, name: str = "job", **rest: Any) -> Any:
-    return workload(name, nominated=nominated, check="Ready", mk="Pending", **rest)
-
-
-def nominated(answer: Plan) -> dict[str, tuple[str, ...]]:
-    return {workload.meta.name: clusters for workload, clusters in answer.nominations}
+def dispatched(selected: str, *objects: Any, policy: PlacementPolicy = OURS, **rest: Any) -> Plan:
+    """The plan for clusters that OCM decides in that order."""
+    return decided_plan(ranked(selected), *objects, policy=policy, **rest)
 
 
 def test_it_nominates_the_first_few_in_the_placements_order() -> None:
-    assert nominated(scene("cab", ready())) == {"job": ("p-c", "p-a")}
+    assert nominated(dispatched("cab", ready())) == {"job": ("p-c", "p-a")}
 
 
 def test_it_is_off_unless_it_is_set() -> None:
-    assert nominated(scene("cab", ready(), policy=PlacementPolicy())) == {}
+    assert nominated(dispatched("cab", ready(), policy=PlacementPolicy())) == {}
 
 
 def test_it_works_without_our_check_in_the_queue() -> None:
-    assert nominated(scene("ab", workload("job", mk="Pending"))) == {"job": ("p-a", "p-b")}
+    assert nominated(dispatched("ab", workload("job", mk="Pending"))) == {"job": ("p-a", "p-b")}
 
 
 def test_who_is_not_nominated() -> None:
@@ -76,27 +44,27 @@ def test_who_is_not_nominated() -> None:
         workload("placed", cluster="p-a", check="Ready", mk="Ready"),
         workload("of-no-multikueue", check="Ready"),
     ]
-    assert nominated(scene("ab", *jobs)) == {}
+    assert nominated(dispatched("ab", *jobs)) == {}
 
 
 def test_never_a_cluster_that_is_not_connected_or_not_listed_yet() -> None:
-    assert nominated(scene("abc", ready(), off="a")) == {"job": ("p-b", "p-c")}
-    assert nominated(scene("xab", ready(), before="ab")) == {"job": ("p-a", "p-b")}
+    assert nominated(dispatched("abc", ready(), off="a")) == {"job": ("p-b", "p-c")}
+    assert nominated(dispatched("xab", ready(), listed="ab")) == {"job": ("p-a", "p-b")}
 
 
 def test_the_next_round_adds_the_next_ones() -> None:
-    early = scene(
+    early = dispatched(
         "abcde", ready("p-a", "p-b"), ages={Since(SinceKind.NOMINATION_ROUND, "Workload/job", 2): 100.0}
     )
     assert (nominated(early), early.requeue_after) == ({}, 198.0)  # then the workers are asked
-    late = scene(
+    late = dispatched(
         "abcde", ready("p-a", "p-b"), ages={Since(SinceKind.NOMINATION_ROUND, "Workload/job", 2): 300.0}
     )
     assert nominated(late) == {"job": ("p-a", "p-b", "p-c", "p-d")}
 
 
 def test_when_all_are_nominated_there_is_no_next_round() -> None:
-    answer = scene(
+    answer = dispatched(
         "ab", ready("p-a", "p-b"), ages={Since(SinceKind.NOMINATION_ROUND, "Workload/job", 2): 999.0}
     )
     assert (nominated(answer), answer.requeue_after) == ({}, None)
@@ -106,53 +74,55 @@ def test_when_all_are_nominated_there_is_no_next_round() -> None:
 
 
 def test_a_cluster_that_leaves_is_asked_before_it_is_taken_out() -> None:
-    first = scene("bc", ready("p-a", "p-b"), before="abc")
+    first = dispatched("bc", ready("p-a", "p-b"), listed="abc")
     assert (first.ask_for_copies, nominated(first), listed_in(first)) == (("p-a",), {}, ("p-a", "p-b", "p-c"))
-    then = scene("bc", ready("p-a", "p-b"), before="abc", asked={"p-a": NOBODY})
+    then = dispatched("bc", ready("p-a", "p-b"), listed="abc", copies=NO_COPIES)
     assert (nominated(then), listed_in(then)) == ({"job": ("p-b", "p-c")}, ("p-a", "p-b", "p-c"))
 
 
 def test_if_it_was_the_only_one_the_next_ones_are_nominated() -> None:
-    assert nominated(scene("bc", ready("p-a"), before="abc", asked={"p-a": NOBODY})) == {
+    assert nominated(dispatched("bc", ready("p-a"), listed="abc", copies=NO_COPIES)) == {
         "job": ("p-b", "p-c")
     }
 
 
 def test_where_the_copy_has_quota_it_stays_nominated_until_kueue_has_recorded_it() -> None:
-    has_quota = {"p-a": WorkerCopies({JOB: True}, age=0.5)}
-    answer = scene("bc", ready("p-a", "p-b"), before="abc", asked=has_quota)
+    has_quota = WorkerCopies({JOB: True}, age=0.5)
+    answer = dispatched("bc", ready("p-a", "p-b"), listed="abc", copies=has_quota)
     assert (nominated(answer), answer.requeue_after is not None) == ({}, True)
-    only_waits = {"p-a": WorkerCopies({JOB: False}, age=0.5)}
-    withdrawn = scene("bc", ready("p-a", "p-b"), before="abc", asked=only_waits)
+    only_waits = WorkerCopies({JOB: False}, age=0.5)
+    withdrawn = dispatched("bc", ready("p-a", "p-b"), listed="abc", copies=only_waits)
     assert nominated(withdrawn) == {"job": ("p-b", "p-c")}
 
 
 def test_a_cluster_that_cannot_be_asked_is_never_taken_out() -> None:
-    silent = {"p-a": WorkerCopies({}, "no answer", 1.0)}
-    answer = scene("bc", ready("p-a", "p-b"), before="abc", asked=silent)
+    silent = WorkerCopies({}, "no answer", 1.0)
+    answer = dispatched("bc", ready("p-a", "p-b"), listed="abc", copies=silent)
     assert (nominated(answer), listed_in(answer)) == ({}, ("p-a", "p-b", "p-c"))
 
 
 def test_it_is_asked_once_more_when_nothing_has_waited_there_for_a_while() -> None:
     quiet = Since(SinceKind.QUIET, "a")
     objects = [ready("p-b")]
-    assert scene("bc", *objects, before="abc", ages={quiet: 1.0}, asked={"p-a": NOBODY}).ask_for_copies == ()
-    assert scene("bc", *objects, before="abc", ages={quiet: 2.0}, asked={"p-a": NOBODY}).ask_for_copies == (
+    assert dispatched("bc", *objects, listed="abc", ages={quiet: 1.0}, copies=NO_COPIES).ask_for_copies == ()
+    assert dispatched("bc", *objects, listed="abc", ages={quiet: 2.0}, copies=NO_COPIES).ask_for_copies == (
         "p-a",
     )
-    gone = scene("bc", *objects, before="abc", ages={quiet: 2.5}, asked={"p-a": NOBODY})
+    gone = dispatched("bc", *objects, listed="abc", ages={quiet: 2.5}, copies=NO_COPIES)
     assert listed_in(gone) == ("p-b", "p-c")
 
 
 def test_a_copy_that_was_admitted_in_that_second_is_nominated_again() -> None:
-    asked = {"p-a": WorkerCopies({JOB: True}, age=0.1)}
-    answer = scene("bc", ready("p-b"), before="abc", ages={Since(SinceKind.QUIET, "a"): 2.5}, asked=asked)
+    asked = WorkerCopies({JOB: True}, age=0.1)
+    answer = dispatched(
+        "bc", ready("p-b"), listed="abc", ages={Since(SinceKind.QUIET, "a"): 2.5}, copies=asked
+    )
     assert (nominated(answer), listed_in(answer)) == ({"job": ("p-b", "p-a")}, ("p-a", "p-b", "p-c"))
 
 
 def test_meanwhile_new_workloads_go_to_the_others() -> None:
     new = ready(name="new")
-    answer = scene("bc", ready("p-a", "p-b"), new, before="abc", asked={"p-a": NOBODY})
+    answer = dispatched("bc", ready("p-a", "p-b"), new, listed="abc", copies=NO_COPIES)
     assert nominated(answer)["new"] == ("p-b", "p-c")
 
 
@@ -164,54 +134,49 @@ STABLE = replace(OURS, unlist_after=3600.0)
 
 
 @pytest.mark.parametrize("policy", [OURS, STABLE], ids=["unlisted", "stable list"])
-def test_what_waits_on_a_leaving_cluster_is_withdrawn_though_a_job_runs_there(
+def test_jobs_that_wait_on_a_leaving_cluster_are_withdrawn_though_a_job_runs_there(
     policy: PlacementPolicy,
 ) -> None:
     def leaves(*jobs: Any, **how: Any) -> Plan:
-        return scene("bc", RUNS, *jobs, before="abc", policy=policy, **how)
+        return dispatched("bc", RUNS, *jobs, listed="abc", policy=policy, **how)
 
     first = leaves(ready("p-a", "p-b"), ready("p-a", name="only-there"))
     assert (first.ask_for_copies, nominated(first), listed_in(first)) == (("p-a",), {}, ("p-a", "p-b", "p-c"))
-    then = leaves(ready("p-a", "p-b"), ready("p-a", name="only-there"), asked={"p-a": NOBODY})
+    then = leaves(ready("p-a", "p-b"), ready("p-a", name="only-there"), copies=NO_COPIES)
     assert nominated(then) == {"job": ("p-b", "p-c"), "only-there": ("p-b", "p-c")}
-    has_quota = {"p-a": WorkerCopies({JOB: True}, age=0.5)}
-    assert (nominated(leaves(ready("p-a", "p-b"), asked=has_quota)), listed_in(then)) == (
+    has_quota = WorkerCopies({JOB: True}, age=0.5)
+    assert (nominated(leaves(ready("p-a", "p-b"), copies=has_quota)), listed_in(then)) == (
         {},
         listed_in(first),
     )
 
 
 def test_the_cluster_is_asked_once_more_after_the_withdrawal() -> None:
-    def later(seconds: float, asked: Any) -> Plan:
-        return scene("bc", RUNS, ready("p-b"), before="abc", ages={WITHDRAWN: seconds}, asked=asked)
+    def later(seconds: float, asked: WorkerCopies) -> Plan:
+        return dispatched("bc", RUNS, ready("p-b"), listed="abc", ages={WITHDRAWN: seconds}, copies=asked)
 
-    early = later(0.5, {"p-a": NOBODY})
+    early = later(0.5, NO_COPIES)
     assert (early.ask_for_copies, early.requeue_after, WITHDRAWN in early.lasting) == ((), 1.5, True)
-    assert later(2.0, {"p-a": NOBODY}).ask_for_copies == ("p-a",)
-    confirmed = later(60.0, {"p-a": WorkerCopies({}, age=57.0)})
+    assert later(2.0, NO_COPIES).ask_for_copies == ("p-a",)
+    confirmed = later(60.0, WorkerCopies({}, age=57.0))
     assert (confirmed.ask_for_copies, nominated(confirmed)) == ((), {})
-    admitted = later(2.5, {"p-a": WorkerCopies({JOB: True}, age=0.1)})
+    admitted = later(2.5, WorkerCopies({JOB: True}, age=0.1))
     assert nominated(admitted) == {"job": ("p-b", "p-a")}
 
 
 def test_a_leaving_cluster_that_cannot_be_asked_keeps_its_nominations_and_is_asked_again() -> None:
-    silent = scene(
-        "bc", RUNS, ready("p-a", "p-b"), before="abc", asked={"p-a": WorkerCopies({}, "no answer", 10.0)}
+    silent = dispatched(
+        "bc", RUNS, ready("p-a", "p-b"), listed="abc", copies=WorkerCopies({}, "no answer", 10.0)
     )
     assert (nominated(silent), silent.ask_for_copies, silent.requeue_after) == ({}, (), 5.0)
-    later = scene(
-        "bc", RUNS, ready("p-a", "p-b"), before="abc", asked={"p-a": WorkerCopies({}, "no answer", 15.0)}
+    later = dispatched(
+        "bc", RUNS, ready("p-a", "p-b"), listed="abc", copies=WorkerCopies({}, "no answer", 15.0)
     )
     assert later.ask_for_copies == ("p-a",)
 
 
 def test_the_write_carries_the_version_that_was_seen() -> None:
-    seen_policy = OURS
-    fleet = our_objects("a", owners=["check", "mk"])
-    fleet[1]["status"] = {"conditions": [{"type": "Active", "status": "True"}]}
-    assert fleet[1]["spec"] == kubeconfig_spec("multikueue-a")
-    hub = [check(), multikueue_check(), placement(), decision("a"), *secrets("a"), *fleet]
-    seen = snapshot(world(hub, ready(version=9), policy=seen_policy))
+    seen = decided_inputs("a", ready(version=9), policy=OURS)
     *_, phase = diff(seen, plan(seen))
     (action,) = phase
     assert isinstance(action, Nominate)

@@ -439,7 +439,7 @@ def test_a_foreign_config_is_left_alone_whoever_uses_it() -> None:
 
 
 @pytest.mark.parametrize("stripped", [{}, {"app": "x"}], ids=["all labels", "our labels"])
-def test_what_lost_its_labels_while_nothing_is_decided_is_known_by_its_name(stripped: Any) -> None:
+def test_an_object_without_labels_is_known_by_its_name_while_nothing_is_decided(stripped: Any) -> None:
     config, a, b = our_objects("a", "b")
     a["metadata"]["labels"] = stripped
     answer = planned(check(), placement(), undecided(), config, a, b, ages={"a": 5.0, "b": 5.0})

@@ -11,8 +11,8 @@ from placement_ac.config.policy import DISPATCH_STEPS
 from placement_ac.core.inputs.state import Plan, Since, SinceKind, Snapshot
 from placement_ac.core.plan.plan import plan
 from tests.placement_ac.core.plan import test_job_fit
-from tests.placement_ac.core.plan.test_nomination import nominated
 from tests.support.ages import unchecked_plan
+from tests.support.decided import nominated
 from tests.support.growth import calls_of
 from tests.support.jobs_to_dispatch import DOMAIN, gpu_pods, raw_job
 

@@ -1,7 +1,6 @@
 """Who waits for the gate, who has been placed since its Ready, and what a change of the list costs."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
@@ -15,28 +14,16 @@ from tests.support.builders import (
     NOW,
     Raw,
     check,
-    decision,
-    managed_clusters,
+    inputs,
     multikueue_check,
-    our_objects,
-    placement,
     running,
-    secrets,
-    snapshot,
+    the,
     workload,
-    world,
 )
+from tests.support.decided import NO_COPIES, decided, decided_inputs, decided_plan
 
 PATIENT = PlacementPolicy(retention=0.0, loss_grace=0.0, waiting_grace=60.0)
 NAMES = [f"c{number:02}" for number in range(12)]
-
-
-def hub(listed: str | list[str], selected: str | list[str]) -> list[Any]:
-    """A hub whose config lists clusters of which `selected` stay."""
-    objects = our_objects(*listed, owners=["check", "mk"])
-    both = [*listed, *(name for name in selected if name not in listed)]
-    given = [*secrets(*both), *managed_clusters(*both)]
-    return [check(), multikueue_check(), placement(), decision(*selected), *given, *objects]
 
 
 GATE = {Since(SinceKind.GATE_CLOSED_FOR, name): 1.0 for name in ("a", "b", *NAMES)}
@@ -44,9 +31,10 @@ GATE = {Since(SinceKind.GATE_CLOSED_FOR, name): 1.0 for name in ("a", "b", *NAME
 
 def held(*jobs: Raw, leaves: str | list[str] = "a", more: tuple[Raw, ...] = ()) -> tuple[HeldWorkloads, ...]:
     """Who is held while the gate is closed for the clusters that leave."""
-    asked = {f"p-{name}": WorkerCopies({}, age=0.5) for name in leaves}
-    objects = [*hub([*leaves, "z"], ["z"]), *more, *jobs]
-    return plan(snapshot(world(objects, policy=PATIENT), ages=GATE, **asked)).held
+    answer = decided_plan(
+        "z", *more, *jobs, listed=[*leaves, "z"], policy=PATIENT, ages=GATE, copies=NO_COPIES
+    )
+    return answer.held
 
 
 @pytest.mark.parametrize("leaves", [["a"], ["a", "b"], NAMES], ids=["one", "two", "many"])
@@ -60,7 +48,7 @@ def test_one_that_a_cluster_may_still_run_is_held_for_that() -> None:
     evicted["message"] = "At least one admission check is false: cluster a is leaving the Placement"
     job["status"]["conditions"].append(evicted)
     problem = WorkerCopies(problem="no route", age=0.5)
-    seen = snapshot(world(hub("az", "z"), job, policy=PATIENT), **{"p-a": problem})
+    seen = decided_inputs("z", job, listed="az", policy=PATIENT, copies={"p-a": problem})
     assert plan(seen).held == (HeldWorkloads("check", ("a",), 1, NOW),)
 
 
@@ -78,12 +66,12 @@ def test_who_does_not_wait_for_us_is_not_held(job: Raw) -> None:
 
 
 def test_without_a_usable_cluster_nobody_waits_for_the_gate() -> None:
-    seen = snapshot(world(hub("a", ""), workload("job"), policy=PATIENT), ages=GATE)
-    assert plan(seen).held == ()
+    answer = decided_plan("", workload("job"), listed="a", policy=PATIENT, ages=GATE)
+    assert answer.held == ()
 
 
 def test_while_the_gate_is_open_nobody_is_held() -> None:
-    assert plan(snapshot(world(hub("z", "z"), workload("job"), policy=PATIENT))).held == ()
+    assert decided_plan("z", workload("job"), policy=PATIENT).held == ()
     assert held(workload("job"), running("there", "p-a")) == (), "a drains under its job"
 
 
@@ -116,8 +104,7 @@ def test_without_times_it_is_held_all_the_same() -> None:
 
 def test_the_stats_have_the_state_of_each_drain_and_who_is_held() -> None:
     jobs = [running("there", "p-a"), workload("job")]
-    asked = {"p-b": WorkerCopies({}, age=0.5)}
-    seen = snapshot(world(hub("abz", "z"), *jobs, policy=PATIENT), **asked)
+    seen = decided_inputs("z", *jobs, listed="abz", policy=PATIENT, copies={"p-b": NO_COPIES})
     stats = placement_stats(seen, plan(seen))
     assert stats.drain_states == {"a": "running", "b": "closing"}
     assert stats.held == (HeldWorkloads("check", ("b",), 1, NOW),)
@@ -141,7 +128,7 @@ def test_the_stats_have_the_state_of_each_drain_and_who_is_held() -> None:
     ],
 )
 def test_who_has_been_placed(job: Raw, expected: Placed) -> None:
-    seen = snapshot(world(check(), multikueue_check(), job))
+    seen = inputs(check(), multikueue_check(), job)
     assert placed_since_ready(["Workload/job"], seen) == expected
 
 
@@ -149,10 +136,10 @@ def test_who_has_been_placed(job: Raw, expected: Placed) -> None:
 
 
 def costs(listed: str | None, selected: str, *jobs: Raw) -> tuple[int, ...]:
-    objects = hub(listed or "", selected)
+    objects = decided(selected, listed or "")
     if listed is None:
         objects = [obj for obj in objects if obj["kind"] != "MultiKueueConfig"]
-    seen = snapshot(world(objects, *jobs, policy=PATIENT))
+    seen = inputs(objects, *jobs, policy=PATIENT)
     return list_writes(seen, [action for phase in diff(seen, plan(seen)) for action in phase])
 
 
@@ -179,10 +166,9 @@ def test_a_config_that_goes_asks_no_worker() -> None:
 
 
 def test_a_write_that_leaves_the_list_as_it_is_costs_nothing() -> None:
-    objects = hub("a", "a")
-    config = next(obj for obj in objects if obj["kind"] == "MultiKueueConfig")
-    config["metadata"]["labels"] = {"app.kubernetes.io/managed-by": "placement-ac"}
-    seen = snapshot(world(objects, *JOBS, policy=PATIENT))
+    objects = decided("a")
+    the(objects, "MultiKueueConfig")["metadata"]["labels"] = {"app.kubernetes.io/managed-by": "placement-ac"}
+    seen = inputs(objects, *JOBS, policy=PATIENT)
     done = [action for phase in diff(seen, plan(seen)) for action in phase]
     assert ([action.name for action in done if action.name == "p"], list_writes(seen, done)) == (["p"], ())
     assert kueue_workloads(seen) == 3

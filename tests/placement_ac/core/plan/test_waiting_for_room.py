@@ -6,7 +6,7 @@ import pytest
 
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.state import Plan
-from tests.placement_ac.core.plan.test_fact_questions import POLICY, scene
+from tests.placement_ac.core.plan.test_fact_questions import POLICY, answer_to
 from tests.support.jobs_to_dispatch import GPU, gpu_pods, queues, raw_job
 
 BEFORE = "1 of 2 selected clusters usable: a"
@@ -25,7 +25,7 @@ def worker(used: int, age: float = 1.0, **rest: Any) -> WorkerFacts:
     return WorkerFacts(queues((GPU, "default", 8, used), reserving=2, **rest), age=age)
 
 
-def said(answer: Plan) -> list[tuple[str, str]]:
+def check_entries(answer: Plan) -> list[tuple[str, str]]:
     return [(update.state, update.message) for update in answer.check_state_updates]
 
 
@@ -69,5 +69,5 @@ def said(answer: Plan) -> list[tuple[str, str]]:
     ],
 )
 def test_message(job: Any, known: Any, how: Any, message: str | None) -> None:
-    answer = scene(job, facts=known, policy=POLICY, **how)
-    assert said(answer) == ([("Ready", message)] if message else [])
+    answer = answer_to(job, facts=known, policy=POLICY, **how)
+    assert check_entries(answer) == ([("Ready", message)] if message else [])

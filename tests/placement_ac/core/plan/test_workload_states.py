@@ -6,36 +6,31 @@ from typing import Any
 import pytest
 
 from placement_ac.core.api.constants import WORKLOAD, WORKLOAD_WRITES_AT_ONCE
-from placement_ac.core.inputs.state import Key, PlacementPolicy, Plan, Since, SinceKind
+from placement_ac.core.inputs.state import Key, PlacementPolicy, Plan, Since, SinceKind, Snapshot
 from placement_ac.core.plan.diff import SetCheckStates, diff
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
-    AT_ONCE,
     NOW,
     check,
     check_with,
-    decision,
+    managed_clusters,
     multikueue_check,
-    our_objects,
-    placement,
+    planned,
     running,
-    secrets,
-    snapshot,
     workload,
     world,
 )
+from tests.support.decided import decided_inputs, decided_plan
 
-NOTHING: list[Any] = []
+
+def answer_to(*objects: Any, selected: str = "ab", usable: str = "abc", **rest: Any) -> Plan:
+    """The plan for Placement p, which selects clusters of which a, b and c have credentials."""
+    return plan(inputs(*objects, selected=selected, usable=usable, **rest))
 
 
-def hub(*selected: str, usable: str = "abc") -> list[Any]:
+def inputs(*objects: Any, selected: str = "ab", usable: str = "abc", **rest: Any) -> Snapshot:
     names = [name for name in selected if name in usable]
-    objects = [check(), multikueue_check(), placement(), decision(*selected), *secrets(*names)]
-    return objects + (our_objects(*names, owners=["check", "mk"]) if names else [])
-
-
-def scene(*objects: Any, selected: str = "ab", ages: Any = None, policy: PlacementPolicy = AT_ONCE) -> Plan:
-    return plan(snapshot(world(hub(*selected), *objects, policy=policy), ages=ages))
+    return decided_inputs(selected, *objects, listed=names, credentials=names, **rest)
 
 
 def updates_of(answer: Plan) -> list[tuple[str, str, str]]:
@@ -60,17 +55,18 @@ READY = "2 of 2 selected clusters usable: a, b"
     ],
 )
 def test_who_becomes_ready(job: Any, state: str | None) -> None:
-    assert updates_of(scene(job)) == ([("job", state, READY)] if state else [])
+    assert updates_of(answer_to(job)) == ([("job", state, READY)] if state else [])
 
 
 def test_the_message_counts_what_is_selected_and_names_what_is_usable() -> None:
-    answer = scene(workload("job"), selected="abxcy")
+    answer = answer_to(workload("job"), selected="abxcy")
     assert updates_of(answer) == [("job", "Ready", "3 of 5 selected clusters usable: a, b, c")]
 
 
 def test_an_unreadable_entry_of_a_decision_is_not_counted_as_a_cluster() -> None:
-    objects = [check(), multikueue_check(), placement(), decision("a", ""), *secrets("a"), workload("job")]
-    answer = plan(snapshot(world([*objects, *our_objects("a", owners=["check", "mk"])])))
+    answer = decided_plan(
+        ["a", ""], workload("job"), listed="a", credentials="a", fleet=managed_clusters("a")
+    )
     assert updates_of(answer) == [("job", "Ready", "1 of 1 selected clusters usable: a")]
 
 
@@ -82,24 +78,24 @@ def test_an_unreadable_entry_of_a_decision_is_not_counted_as_a_cluster() -> None
     ],
 )
 def test_without_a_cluster_it_stays_pending_with_the_reason(selected: str, why: str) -> None:
-    ((name, state, message),) = updates_of(scene(workload("job"), selected=selected))
+    ((name, state, message),) = updates_of(answer_to(workload("job"), selected=selected))
     assert (name, state, message.startswith(why)) == ("job", "Pending", True)
 
 
 def test_the_reason_is_written_once() -> None:
     job = workload("job")
-    ((_, _, message),) = updates_of(scene(job, selected=""))
+    ((_, _, message),) = updates_of(answer_to(job, selected=""))
     job["status"]["admissionChecks"][0]["message"] = message
-    assert updates_of(scene(job, selected="")) == NOTHING
+    assert updates_of(answer_to(job, selected="")) == []
 
 
 def test_nothing_is_taken_back_from_an_admitted_workload() -> None:
-    assert updates_of(scene(running("job", "p-a"), selected="")) == NOTHING
+    assert updates_of(answer_to(running("job", "p-a"), selected="")) == []
 
 
-def test_a_check_that_cannot_be_answered_tells_why() -> None:
+def test_a_check_without_its_placement_says_so_on_its_workloads() -> None:
     objects = [check(), multikueue_check(), workload("job")]
-    ((_, state, message),) = updates_of(plan(snapshot(world(objects))))
+    ((_, state, message),) = updates_of(planned(objects))
     assert (state, message) == (
         "Pending",
         (
@@ -109,7 +105,7 @@ def test_a_check_that_cannot_be_answered_tells_why() -> None:
     )
 
 
-def test_a_check_with_unusable_parameters_tells_its_workloads_so() -> None:
+def test_a_check_with_bad_parameters_says_so_on_its_workloads() -> None:
     objects = [check_with(None, "bad"), workload("job", bad="Pending")]
     seen = world(objects).snapshot(Key("check", "bad"), NOW, {})
     ((_, state, message),) = updates_of(plan(seen))
@@ -127,13 +123,13 @@ def test_a_workload_touches_what_its_checks_name() -> None:
 
 def test_every_check_of_ours_on_a_workload_is_answered() -> None:
     job = workload("job", check="Pending", second="Pending", mk="Pending", foreign="Pending")
-    answer = scene(check("second"), job)
+    answer = answer_to(check("second"), job)
     assert sorted(reply.check for reply in answer.check_state_updates) == ["check", "second"]
 
 
 def test_thousands_are_answered_in_portions() -> None:
     jobs = [workload(f"job-{number:03}") for number in range(WORKLOAD_WRITES_AT_ONCE + 5)]
-    answer = scene(*jobs)
+    answer = answer_to(*jobs)
     assert (len(answer.check_state_updates), answer.requeue_after) == (WORKLOAD_WRITES_AT_ONCE, 0.0)
 
 
@@ -145,19 +141,19 @@ STUCK = Since(SinceKind.NO_CLUSTER, "Workload/job")
 
 
 def test_after_a_long_wait_without_a_cluster_quota_is_given_back() -> None:
-    early = scene(workload("job"), selected="", policy=PATIENT, ages={STUCK: 200.0})
+    early = answer_to(workload("job"), selected="", policy=PATIENT, ages={STUCK: 200.0})
     assert ([state for _, state, _ in updates_of(early)], early.requeue_after) == (["Pending"], 100.0)
-    late = scene(workload("job"), selected="", policy=PATIENT, ages={STUCK: 300.0})
+    late = answer_to(workload("job"), selected="", policy=PATIENT, ages={STUCK: 300.0})
     assert [(reply.state, reply.requeue_after) for reply in late.check_state_updates] == [("Retry", 60)]
 
 
 def test_that_is_off_unless_it_is_set() -> None:
-    answer = scene(workload("job"), selected="", ages={STUCK: 9e9})
+    answer = answer_to(workload("job"), selected="", ages={STUCK: 9e9})
     assert ([state for _, state, _ in updates_of(answer)], STUCK in answer.lasting) == (["Pending"], False)
 
 
 def test_the_wait_begins_anew_when_there_was_a_cluster() -> None:
-    answer = scene(workload("job"), policy=PATIENT, ages={STUCK: 299.0})
+    answer = answer_to(workload("job"), policy=PATIENT, ages={STUCK: 299.0})
     assert STUCK not in answer.lasting
 
 
@@ -165,9 +161,7 @@ def test_the_wait_begins_anew_when_there_was_a_cluster() -> None:
 
 
 def written(*objects: Any, **rest: Any) -> SetCheckStates:
-    seen = snapshot(
-        world(hub(*rest.pop("selected", "ab")), *objects, policy=rest.pop("policy", AT_ONCE)), **rest
-    )
+    seen = inputs(*objects, **rest)
     *_, phase = diff(seen, plan(seen))
     (action,) = phase
     assert isinstance(action, SetCheckStates)

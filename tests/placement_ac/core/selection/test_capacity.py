@@ -5,45 +5,29 @@ from typing import Any
 import pytest
 
 from placement_ac.core.inputs.state import HubFacts, PlacementPolicy, Plan, Since, SinceKind
-from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
     check,
     decision,
-    managed_clusters,
-    multikueue_check,
-    our_config,
+    listed_in,
     our_objects,
     placement,
+    planned,
     running,
     scores,
     secrets,
-    snapshot,
-    world,
 )
+from tests.support.decided import decided_plan
 
 CALM = PlacementPolicy(retention=0.0, loss_grace=0.0, reorder_margin=10, reorder_interval=60.0)
 
 
-def scene(
-    before: str, after: Any, *objects: Any, ages: Any = None, hub: HubFacts | None = None, **policy: Any
-) -> Plan:
+def answer_for(before: str, after: Any, *objects: Any, **rest: Any) -> Plan:
     """The config lists `before` in that order, OCM decides `after` (a cluster is a name and its score)."""
-    names = {*before, *(one[0] for one in after)}
-    rest = [obj for obj in our_objects(*before) if obj["kind"] != "MultiKueueConfig"]
-    config = our_config(*(f"p-{name}" for name in before))
-    known = [check(), multikueue_check(), placement(), decision(*after), config, *rest, *secrets(*names)]
-    seen = world(
-        *known,
-        *objects,
-        *managed_clusters(*names),
-        hub=hub,
-        policy=CALM if not policy else PlacementPolicy(**policy),
-    )
-    return plan(snapshot(seen, ages=ages))
+    return decided_plan(after, *objects, listed=before, **({"policy": CALM} | rest))
 
 
 def listed(answer: Plan) -> str:
-    return "".join(name.removeprefix("p-") for name in answer.config.clusters) if answer.config else ""
+    return "".join(name.removeprefix("p-") for name in listed_in(answer))
 
 
 def written(order: str, age: float) -> dict[Since, float]:
@@ -60,7 +44,7 @@ def written(order: str, age: float) -> dict[Since, float]:
     ],
 )
 def test_the_order_alone_is_written_only_when_it_matters(after: Any, order: str) -> None:
-    assert listed(scene("ab", after)) == order
+    assert listed(answer_for("ab", after)) == order
 
 
 def test_a_group_that_comes_first_always_matters() -> None:
@@ -68,14 +52,14 @@ def test_a_group_that_comes_first_always_matters() -> None:
         *(check(), placement(), decision("b", group=0), decision("a", index=2, group=1)),
         *(*secrets("a", "b"), *our_objects("a", "b")),
     ]
-    assert listed(plan(snapshot(world(objects, policy=CALM)))) == "ba"
+    assert listed(planned(objects, policy=CALM)) == "ba"
 
 
 def test_the_order_is_written_once_a_minute_at_most() -> None:
     after = [("b", 90), ("a", 10)]
-    early = scene("ab", after, ages=written("ab", 20.0))
+    early = answer_for("ab", after, ages=written("ab", 20.0))
     assert (listed(early), early.requeue_after, set(written("ab", 0)) <= early.lasting) == ("ab", 40.0, True)
-    late = scene("ab", after, ages=written("ab", 60.0))
+    late = answer_for("ab", after, ages=written("ab", 60.0))
     assert (listed(late), set(written("ba", 0)) <= late.lasting) == ("ba", True)
 
 
@@ -85,24 +69,25 @@ def test_scores_that_jitter_cost_nothing() -> None:
     for a, b in ((50, 52), (53, 49), (50, 59), (58, 50)):
         objects = [check(), weights, decision("a", "b"), *secrets("a", "b"), *our_objects("a", "b")]
         objects += [scores("a", gpu=a), scores("b", gpu=b)]
-        assert listed(plan(snapshot(world(objects, policy=CALM)))) == "ab"
+        assert listed(planned(objects, policy=CALM)) == "ab"
 
 
 def test_one_that_leaves_stands_last_whatever_its_score() -> None:
-    assert listed(scene("ab", [("b", 1)], running("job", "p-a"))) == "ba"
-    early = scene("ab", [("b", 1)], running("job", "p-a"), ages=written("ab", 20.0))
+    assert listed(answer_for("ab", [("b", 1)], running("job", "p-a"))) == "ba"
+    early = answer_for("ab", [("b", 1)], running("job", "p-a"), ages=written("ab", 20.0))
     assert (listed(early), early.requeue_after) == ("ab", 40.0), "the list was written a moment ago"
-    assert listed(scene("ab", [("b", 1)], running("job", "p-a"), ages=written("ab", 60.0))) == "ba"
-    assert listed(scene("ba", [("b", 1)], running("job", "p-a"))) == "ba"
+    assert listed(answer_for("ab", [("b", 1)], running("job", "p-a"), ages=written("ab", 60.0))) == "ba"
+    assert listed(answer_for("ba", [("b", 1)], running("job", "p-a"))) == "ba"
 
 
 def test_of_too_many_the_listed_ones_keep_their_seats_against_hardly_better_ones() -> None:
     two = HubFacts(clusters_max=2)
-    assert listed(scene("ab", [("c", 60), ("a", 55), ("b", 51)], hub=two)) == "ab"
-    assert listed(scene("ab", [("c", 62), ("a", 55), ("b", 51)], hub=two)) == "ca"
-    assert listed(scene("bc", ["a", "b", "c"], hub=two)) == "ab"
+    assert listed(answer_for("ab", [("c", 60), ("a", 55), ("b", 51)], hub=two)) == "ab"
+    assert listed(answer_for("ab", [("c", 62), ("a", 55), ("b", 51)], hub=two)) == "ca"
+    assert listed(answer_for("bc", ["a", "b", "c"], hub=two)) == "ab"
 
 
 def test_no_margin_and_no_interval_means_the_order_of_the_scores() -> None:
-    answer = scene("ab", [("b", 51), ("a", 50)], reorder_margin=0, reorder_interval=0.0, retention=0.0)
+    eager = PlacementPolicy(retention=0.0, reorder_margin=0, reorder_interval=0.0)
+    answer = answer_for("ab", [("b", 51), ("a", 50)], policy=eager)
     assert listed(answer) == "ba"

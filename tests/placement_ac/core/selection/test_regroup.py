@@ -13,6 +13,7 @@ from tests.support.builders import (
     NOW,
     check,
     decision,
+    inputs,
     our_cluster,
     our_config,
     our_objects,
@@ -20,9 +21,7 @@ from tests.support.builders import (
     profile,
     secrets,
     selection_of,
-    world,
 )
-from tests.support.builders import snapshot as taken
 
 TWO_GROUPS = placement(selected=2, groups=[(["p-decision-1"], 1), (["p-decision-2"], 1)])
 
@@ -45,7 +44,7 @@ def test_a_cluster_that_may_be_moving_between_decisions_stays(
     decisions: list[Any], age: float, clusters: set[str], recheck: float | None
 ) -> None:
     objects = [check(), TWO_GROUPS, *decisions, secrets("a", "b", "c"), our_objects("a", "b")]
-    answer = selection_of(taken(world(*objects), ages={"a": age, "b": age}))
+    answer = selection_of(inputs(*objects, ages={"a": age, "b": age}))
     assert ({entry.cluster for entry in answer.listable}, answer.requeue_after) == (clusters, recheck)
 
 
@@ -74,14 +73,14 @@ def test_a_placement_that_says_nothing_yet(
     made_again: Any, clusters: set[str], recheck: float | None
 ) -> None:
     answer = selection_of(
-        taken(world(check(), made_again, decision("a"), secrets("a", "b"), our_objects("a", "b")))
+        inputs(check(), made_again, decision("a"), secrets("a", "b"), our_objects("a", "b"))
     )
     assert ({entry.cluster for entry in answer.listable}, answer.requeue_after) == (clusters, recheck)
 
 
 def deleted(*objects: Any, hub: HubFacts) -> list[str]:
     """Return what the key of the shared MultiKueueCluster's own name deletes."""
-    seen = taken(world(*objects, hub=hub), "a")
+    seen = inputs(*objects, hub=hub, of="a")
     return [act.name for phase in diff(seen, plan(seen)) for act in phase if isinstance(act, Delete)]
 
 

@@ -11,6 +11,8 @@ from tests.support.builders import (
     check,
     decision,
     foreign_cluster,
+    inputs,
+    listed_in,
     managed_clusters,
     multikueue_check,
     our_cluster,
@@ -21,6 +23,7 @@ from tests.support.builders import (
     snapshot,
     world,
 )
+from tests.support.decided import NO_COPIES
 
 SHARED = HubFacts(naming="{cluster}")
 ACTIVE = {"conditions": [{"type": "Active", "status": "True", "reason": "Active", "message": ""}]}
@@ -30,24 +33,22 @@ HUB = [
 ]
 CLOSED = Since(SinceKind.GATE_CLOSED_FOR, "a")
 QUIET = Since(SinceKind.QUIET, "a")
-NO_COPY = WorkerCopies({}, age=0.5)
 
 
 def shared(cluster: str, connected: bool = True) -> Any:
     return our_cluster(cluster, None, owners=(), **({"status": ACTIVE} if connected else {}))
 
 
-def seen_with(*objects: Any, ages: Any = None, **copies: WorkerCopies) -> Snapshot:
-    return snapshot(world(*HUB, *objects, hub=SHARED), ages=ages, **copies)
+def renaming_inputs(*objects: Any, ages: Any = None, **copies: WorkerCopies) -> Snapshot:
+    return inputs(*HUB, *objects, hub=SHARED, ages=ages, copies=copies)
 
 
 def listed(seen: Snapshot) -> tuple[str, ...]:
-    config = plan(seen).config
-    return config.clusters if config else ()
+    return listed_in(plan(seen))
 
 
 def test_the_new_multikueuecluster_exists_before_anything_is_renamed() -> None:
-    wanted = plan(seen_with(running("job", "p-a")))
+    wanted = plan(renaming_inputs(running("job", "p-a")))
     assert [cluster.name for cluster in wanted.clusters] == ["p-a", "p-b", "a", "b"]
     assert wanted.config is not None
     assert wanted.config.clusters == ("p-a", "p-b")
@@ -62,16 +63,16 @@ def test_the_new_multikueuecluster_exists_before_anything_is_renamed() -> None:
     ],
 )
 def test_a_name_leaves_when_nothing_runs_there(objects: list[Any], leaving: list[str]) -> None:
-    targets = select_targets(seen_with(*objects, running("elsewhere", "p-z")))
+    targets = select_targets(renaming_inputs(*objects, running("elsewhere", "p-z")))
     assert [step.cluster for step in targets.drain.staying] == leaving
     assert [entry.name for entry in targets.to_list] == ["p-a", "p-b"], "both stay listed meanwhile"
 
 
 def test_the_new_name_takes_the_place_of_the_old_one_in_one_write() -> None:
     objects = [shared("a"), shared("b"), running("job", "p-b")]
-    still = seen_with(*objects, ages={CLOSED: 9.0, QUIET: 1.0}, **{"p-a": NO_COPY})
+    still = renaming_inputs(*objects, ages={CLOSED: 9.0, QUIET: 1.0}, **{"p-a": NO_COPIES})
     assert listed(still) == ("p-a", "p-b")
-    gone = seen_with(*objects, ages={CLOSED: 9.0, QUIET: 3.0}, **{"p-a": NO_COPY})
+    gone = renaming_inputs(*objects, ages={CLOSED: 9.0, QUIET: 3.0}, **{"p-a": NO_COPIES})
     assert set(listed(gone)) == {"a", "p-b"}
 
 
@@ -79,15 +80,15 @@ def test_with_a_stable_list_the_old_name_does_not_stand_by() -> None:
     policy = PlacementPolicy(dispatcher=True, unlist_after=3600.0, loss_grace=0.0)
     objects = [*HUB, shared("a"), shared("b"), running("job", "p-b")]
     seen = world(objects, hub=SHARED, policy=policy)
-    assert listed(snapshot(seen, ages={QUIET: 3.0}, **{"p-a": NO_COPY})) == ("a", "p-b")
+    assert listed(snapshot(seen, ages={QUIET: 3.0}, **{"p-a": NO_COPIES})) == ("a", "p-b")
 
 
 def test_both_names_are_never_in_one_list() -> None:
     for ages in ({}, {CLOSED: 9.0}, {CLOSED: 9.0, QUIET: 3.0}):
         for jobs in ([], [running("job", "p-a")], [running("job", "p-b")]):
-            names = listed(seen_with(shared("a"), shared("b"), *jobs, ages=ages, **{"p-a": NO_COPY}))
+            names = listed(renaming_inputs(shared("a"), shared("b"), *jobs, ages=ages, **{"p-a": NO_COPIES}))
             assert len({name.removeprefix("p-") for name in names}) == len(names) == 2
 
 
 def test_a_foreign_object_of_the_new_name_is_reported() -> None:
-    assert plan(seen_with(foreign_cluster("a"))).verdicts["check"].reason == "NameTaken"
+    assert plan(renaming_inputs(foreign_cluster("a"))).verdicts["check"].reason == "NameTaken"

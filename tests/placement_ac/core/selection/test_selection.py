@@ -13,6 +13,7 @@ from tests.support.builders import (
     NOW,
     check,
     decision,
+    inputs,
     labels_of,
     listed,
     our_cluster,
@@ -40,7 +41,7 @@ def usable(cluster: str, source: str | None = "") -> ListableCluster:
 
 
 def selected(*objects: Any, ages: dict[Any, float] | None = None, **rest: Any) -> Selection:
-    return selection_of(snapshot(world(check(), *objects, **rest), ages=ages))
+    return selection_of(inputs(check(), *objects, **rest, ages=ages))
 
 
 def chosen(*objects: Any, **rest: Any) -> Selection:
@@ -280,9 +281,7 @@ def test_while_unsettled_the_order_that_kueue_sees_is_kept() -> None:
 
 def test_while_unsettled_a_new_cluster_takes_no_seat_from_a_listed_one() -> None:
     objects = [decision("a", "c"), secrets("a", "b", "c"), our_objects("a", "b")]
-    answer = select_targets(
-        snapshot(world(check(), placement(selected=3), *objects, hub=HubFacts(clusters_max=2)))
-    )
+    answer = select_targets(inputs(check(), placement(selected=3), *objects, hub=HubFacts(clusters_max=2)))
     assert ([entry.cluster for entry in answer.to_list], answer.over_limit) == (["a", "b"], ("c",))
 
 
@@ -307,7 +306,7 @@ def test_labels_that_were_taken_off_end_no_wait(objects: list[Any]) -> None:
         pytest.param(our_config("p-a", "nowhere"), id="no cluster at all"),
     ],
 )
-def test_what_was_put_on_the_list_by_hand_has_no_wait(stray: Any) -> None:
+def test_a_name_that_was_listed_by_hand_has_no_wait(stray: Any) -> None:
     objects = [stray, our_cluster("a"), our_cluster("b", "q"), secrets("a")]
     assert order(placement(selected=2), decision("a"), *objects) == ["a"]
 
