@@ -341,11 +341,11 @@ CONTROLLERS_STEPS = {
     },
     StepName.SLOT: {
         "slot": Situation(ALL, "passed: 1 usable cluster, and Kueue takes at most 20"),
-        "seats enough": Situation(
+        "slots enough": Situation(
             [*LIVE, decision("c", *(name for name in MANY if name < "c")), *managed_clusters(*MANY)],
             "passed: 1 usable cluster, and Kueue takes at most 20",
         ),
-        "no seat": Situation(
+        "no slot": Situation(
             [
                 *LIVE,
                 decision("c", *(f"b{number}" for number in range(20))),

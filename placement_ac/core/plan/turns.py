@@ -7,7 +7,6 @@ and then with those that were judged the longest time ago.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -43,9 +42,7 @@ class Turn(NamedTuple):
         )
 
 
-def turn(
-    snapshot: Snapshot, workloads: Sequence[Workload], cost: Cost, *, awaits_answers: bool = False
-) -> Turn:
+def turn(snapshot: Snapshot, workloads: Sequence[Workload], cost: Cost, *, awaits_answers: bool) -> Turn:
     """Return which of the Workloads that are to be judged are left for later plans.
 
     `awaits_answers`: whether a worker's answer about its queues is awaited.
@@ -54,17 +51,17 @@ def turn(
     if most is None or sum(cost(workload, at) for at, workload in enumerate(workloads)) <= most:
         return Turn()
     last = _last_judged(snapshot)
-    order = sorted((workload.meta.uid for workload in workloads), key=lambda uid: _precedence(last.get(uid)))
-    costs = {workload.meta.uid: partial(cost, workload) for workload in workloads}
+    order = sorted(workloads, key=lambda workload: _precedence(last.get(workload.meta.uid)))
     chosen: list[str] = []
-    for uid in order:
-        most -= costs[uid](len(chosen))
+    for workload in order:
+        most -= cost(workload, len(chosen))
         if most < 0 and chosen:
             break
-        chosen.append(uid)
-    deferred = order[len(chosen) :]
+        chosen.append(workload.meta.uid)
+    uids = [workload.meta.uid for workload in order]
+    deferred = uids[len(chosen) :]
     due = any(uid not in last or (last[uid][1] == AWAITED_ANSWER and not awaits_answers) for uid in deferred)
-    judged = {uid: last[uid][1] for uid in order if uid in last}
+    judged = {uid: last[uid][1] for uid in uids if uid in last}
     judged |= {uid: judged.get(uid, AWAITED_ANSWER) + 1 for uid in chosen}
     return Turn(frozenset(deferred), judged, frozenset(chosen), 0.0 if due else JUDGED_AGAIN_SECONDS)
 

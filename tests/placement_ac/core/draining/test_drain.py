@@ -493,7 +493,7 @@ def test_a_selected_cluster_that_lost_its_credentials_stays_while_jobs_run_there
     assert "draining: a (Workloads run there)" in problems(answer)
 
 
-# -- seats
+# -- slots
 
 
 def test_a_draining_cluster_keeps_its_slot_and_the_one_that_waits_for_it_is_reported() -> None:
