@@ -8,7 +8,6 @@ from tests.chaos.play import played
 
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.embedded("the play has the embedded hub go and come"),
 ]
 
 

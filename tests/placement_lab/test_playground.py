@@ -23,7 +23,6 @@ from tests.support.driver import eventually
 
 Object = dict[str, Any]
 
-pytestmark = pytest.mark.embedded("the workers are embedded hubs")
 SETUP = samples() / "multikueue-setup-demo1.yaml"
 JOBS = JOB.at("v1")
 CLUSTERS = ["cluster1", "cluster2"]

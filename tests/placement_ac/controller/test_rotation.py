@@ -15,7 +15,6 @@ def encoded(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
-@pytest.mark.embedded("the benchmark measures on the embedded hub")
 @pytest.mark.long
 def test_the_kubeconfigs_of_many_clusters_follow_their_tokens(tmp_path: Path) -> None:
     """30 renewals take seconds. `make bench-rotation` measures how soon, and with 50 clusters."""

@@ -68,7 +68,6 @@ def test_a_port_in_use_is_an_error(hub: Hub) -> None:
         Hub(port=hub.port, crds=[]).start()
 
 
-@pytest.mark.embedded("an API server for all tests listens on one address")
 def test_it_speaks_ipv6() -> None:
     try:
         with Hub("::1", crds=[]) as hub:

@@ -25,7 +25,6 @@ from tests.support.real_hub import HubMaker
 WORKLOADS, JOBS = WORKLOAD.at("v1beta2"), JOB.at("v1")
 TEMPLATE = {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}
 ORIGIN = {ORIGIN_LABEL: "multikueue"}
-ON_WORKERS = pytest.mark.embedded("the workers of a fleet are embedded hubs")
 
 QUOTA = "QuotaReserved=T:QuotaReserved Quota reserved in ClusterQueue cluster-queue"
 ADMITTED = "Admitted=T:Admitted The workload is admitted"
@@ -110,7 +109,6 @@ def pair() -> Iterator[tuple[WorkerFleet, OnWorker, OnWorker]]:
         yield fleet, w1, w2
 
 
-@ON_WORKERS
 def test_dispatch_a_copy_gets_quota_and_its_job_runs(opened: Opened) -> None:
     fleet, worker = opened()
     worker.apply(copy_of("demo2"))
@@ -121,7 +119,6 @@ def test_dispatch_a_copy_gets_quota_and_its_job_runs(opened: Opened) -> None:
     assert fleet.counter.counts_of("demo2") == {"maxCopies": 1, "starts": 1, "finished": False}
 
 
-@ON_WORKERS
 def test_cluster_unlisted_while_running_a_held_worker_reserves_no_quota(opened: Opened) -> None:
     fleet, worker = opened(held=["w"])
     worker.apply(copy_of("b1"))
@@ -130,7 +127,6 @@ def test_cluster_unlisted_while_running_a_held_worker_reserves_no_quota(opened: 
     worker.expect("b1", ADMITTED, QUOTA)
 
 
-@ON_WORKERS
 def test_a_held_worker_keeps_reserved_quota(opened: Opened) -> None:
     fleet, worker = opened()
     worker.apply(copy_of("a"), job_of("a"))
@@ -141,7 +137,6 @@ def test_a_held_worker_keeps_reserved_quota(opened: Opened) -> None:
     assert worker.job("a") == (False, True)
 
 
-@ON_WORKERS
 def test_deleting_a_workload_frees_its_slot(opened: Opened) -> None:
     fleet, worker = opened(slots=1)
     worker.apply(copy_of("a"))
@@ -156,7 +151,6 @@ def test_deleting_a_workload_frees_its_slot(opened: Opened) -> None:
     worker.expect("c", ADMITTED, QUOTA)
 
 
-@ON_WORKERS
 def test_finishing_frees_the_slot(opened: Opened) -> None:
     fleet, worker = opened(slots=1)
     worker.apply(copy_of("a"), job_of("a"))
@@ -170,7 +164,6 @@ def test_finishing_frees_the_slot(opened: Opened) -> None:
     assert fleet.finish("a") == []
 
 
-@ON_WORKERS
 def test_cluster_unlisted_while_running_a_deactivated_copy_keeps_its_quota_until_its_job_is_there(
     opened: Opened,
 ) -> None:
@@ -194,7 +187,6 @@ def test_cluster_unlisted_while_running_a_deactivated_copy_keeps_its_quota_until
     assert fleet.counter.counts_of("b1")["starts"] == 0
 
 
-@ON_WORKERS
 def test_deactivating_a_copy_stops_its_job(opened: Opened) -> None:
     fleet, worker = opened()
     worker.apply(copy_of("a"), job_of("a"))
@@ -205,7 +197,6 @@ def test_deactivating_a_copy_stops_its_job(opened: Opened) -> None:
     assert fleet.counter.counts_of("a") == {"maxCopies": 1, "starts": 1, "finished": False}
 
 
-@ON_WORKERS
 def test_second_check_a_job_is_deleted_from_the_worker(opened: Opened) -> None:
     fleet, worker = opened()
     worker.apply(copy_of("two1"), job_of("two1"))
@@ -214,7 +205,6 @@ def test_second_check_a_job_is_deleted_from_the_worker(opened: Opened) -> None:
     worker.until(lambda: fleet.counter.running("two1"), [])
 
 
-@ON_WORKERS
 def test_the_counter_counts_two_copies(pair: tuple[WorkerFleet, OnWorker, OnWorker]) -> None:
     fleet, w1, w2 = pair
     for worker in (w1, w2):
@@ -225,7 +215,6 @@ def test_the_counter_counts_two_copies(pair: tuple[WorkerFleet, OnWorker, OnWork
     assert fleet.counter.counts_of("b1") == {"maxCopies": 2, "starts": 2, "finished": False}
 
 
-@ON_WORKERS
 def test_worker_lost_and_back_lost_copies_are_counted(
     pair: tuple[WorkerFleet, OnWorker, OnWorker],
 ) -> None:

@@ -25,8 +25,6 @@ from tests.support.rights import (
 
 Object = dict[str, Any]
 
-LONG_TOKENS = "a real API server issues no token for less than 10 minutes"
-
 
 def part(token: str, number: int) -> Object:
     text = token.split(".")[number]
@@ -66,7 +64,6 @@ def test_an_account_is_a_user_with_groups(admin: Client, account: Client) -> Non
     }
 
 
-@pytest.mark.embedded(LONG_TOKENS)
 def test_a_token_expires() -> None:
     with Hub(crds=[], shortest_token_seconds=1) as hub:
         admin = Client(hub)
@@ -116,7 +113,6 @@ def test_a_token_for_another_audience_is_rejected(admin: Client, account: Client
     assert Client(admin.hub, token_of(admin, audiences=["x"])).ask("POST", WHO, {}).status_code == 401
 
 
-@pytest.mark.embedded(LONG_TOKENS)
 @pytest.mark.parametrize(
     ("shortest", "seconds", "why"),
     [
