@@ -26,7 +26,7 @@ from kubectl_placement.doctor.worker_inspection import (
     worker_rule,
 )
 from kubectl_placement.hub.dump import MissingRight, Object
-from kubectl_placement.hub.kinds import CRD, KUEUE_CRDS, RESOURCE_FLAVOR, TOPOLOGY
+from kubectl_placement.hub.kinds import CRD, KUEUE_CRDS
 from placement_ac.core.api.constants import (
     CLUSTER_PROFILE,
     CLUSTER_QUEUE,
@@ -35,7 +35,9 @@ from placement_ac.core.api.constants import (
     LOCAL_QUEUE,
     MANAGED_BY,
     NAMESPACE,
+    RESOURCE_FLAVOR,
     SECRET,
+    TOPOLOGY,
     WORKLOAD,
 )
 from placement_ac.core.api.decode import active_of

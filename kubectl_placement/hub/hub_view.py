@@ -15,8 +15,13 @@ from kubectl_placement.hub.dump import Dump, MissingRight, Object, condition_of
 from kubectl_placement.hub.kinds import CLUSTER_SET, PROVISIONED_KINDS, SET_BINDING
 from kubectl_placement.scheduling import Fleet, SchedulingResult, schedule
 from placement_ac.cache.store import Cache
-from placement_ac.cache.tables import kinds_for
-from placement_ac.config.policy import hub_facts, placement_policy, provisioning_policy, worker_policy_rules
+from placement_ac.config.policy import (
+    hub_facts,
+    placement_policy,
+    provisioning_policy,
+    worker_policy_rules,
+    worker_setup_policy,
+)
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import (
     ACCOUNT,
@@ -28,6 +33,7 @@ from placement_ac.core.api.constants import (
     LABEL_PLACEMENT,
     MANAGED_BY,
     MANAGED_CLUSTER,
+    MANIFEST_WORK,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
     PERMISSION,
@@ -87,6 +93,7 @@ SETTLED: Final[state.Ages] = _Elapsed(
         state.SinceKind.LIST_ORDER,
         state.SinceKind.CREDENTIALS_MISSING,
         state.SinceKind.CREDENTIALS_UNNEEDED,
+        state.SinceKind.SETUP_UNNEEDED,
         state.SinceKind.FACTS_AWAITED,
     )
 )
@@ -138,8 +145,9 @@ class HubView:
             methods=self.settings.credentials,
             policy=placement_policy(self.settings),
             provisioning=provisioning,
+            setup=replace(worker_setup_policy(self.settings), served=MANIFEST_WORK in self.dump.served),
         )
-        for kind in kinds_for(provisioning):
+        for kind in cache.kinds:
             # Only of a kind that is served and completely known can an object be reported as missing.
             known = self.dump.knows(kind) and kind in self.dump.served
             cache.load(kind, self.dump.of(kind), "0" if known else "")
@@ -301,7 +309,7 @@ class HubView:
         tables = {kind: _table_with(self.dump.by_key(kind), objects) for kind, objects in changes.items()}
         dump = self.dump.with_objects({kind: tuple(table.values()) for kind, table in tables.items()})
         changed, cache = replace(self, dump=dump), self.cache.copy()
-        watched = kinds_for(cache.provisioning)
+        watched = cache.kinds
         touched: set[state.Key] = set()
         for kind, objects in changes.items():
             for key in objects if kind in watched else ():

@@ -10,13 +10,14 @@ from placement_ac.core.api.constants import (
     DEPLOYMENT,
     EVENT,
     KUEUE,
-    KUEUE_VERSIONS,
     LEASE,
     LOCAL_QUEUE,
     MANAGED_CLUSTER,
     NAMESPACE,
     OCM_CLUSTER,
     PERMISSION,
+    RESOURCE_FLAVOR,
+    TOPOLOGY,
     WORKLOAD,
     Kind,
 )
@@ -26,8 +27,6 @@ CLUSTER_SET: Final = Kind(OCM_CLUSTER, "ManagedClusterSet", "managedclustersets"
 SET_BINDING: Final = Kind(
     OCM_CLUSTER, "ManagedClusterSetBinding", "managedclustersetbindings", True, ("v1beta2",)
 )
-RESOURCE_FLAVOR: Final = Kind(KUEUE, "ResourceFlavor", "resourceflavors", False, KUEUE_VERSIONS)
-TOPOLOGY: Final = Kind(KUEUE, "Topology", "topologies", False, KUEUE_VERSIONS)
 ADDON: Final = Kind(
     "addon.open-cluster-management.io", "ManagedClusterAddOn", "managedclusteraddons", True, ("v1alpha1",)
 )

@@ -127,7 +127,7 @@ class CredentialLookup:
         tables = self._tables
         clusters = tables.multikueue_clusters.by("cluster", cluster)
         exists = any((objects.account, objects.permission, objects.secret))
-        users = [p for p in tables.users_of(cluster) if self._provisions(p, cluster, exists=exists)]
+        users = [p for p in tables.users_of(cluster) if self.calls_for(p, cluster, exists=exists)]
         checks = [check for placement in users for check in tables.checks.by("placement", placement)]
         owners = {check.meta.uid: check.meta.name for check in checks}
         sources = tables.multikueue_clusters.index("source")
@@ -144,8 +144,8 @@ class CredentialLookup:
             in_use=secret_used or (by_profile and profile_used),
         )
 
-    def _provisions(self, placement: str, cluster: str, *, exists: bool) -> bool:
-        """Whether a Placement that selects the cluster calls for its credentials.
+    def calls_for(self, placement: str, cluster: str, *, exists: bool) -> bool:
+        """Whether a Placement that selects the cluster calls for what we make for it.
 
         If it selects many clusters and has not been planned yet, it does for those that exist. A decision
         that may be forged only keeps those that exist.

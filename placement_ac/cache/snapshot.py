@@ -11,22 +11,29 @@ from placement_ac.cache.credentials import CredentialLookup
 from placement_ac.cache.listing import Listings
 from placement_ac.cache.mapping import possible_pairs
 from placement_ac.cache.tables import Tables
+from placement_ac.cache.worker_setup import WorkerSetups
 from placement_ac.core.api import objects
 from placement_ac.core.api.constants import MANAGED_CLUSTER
 from placement_ac.core.inputs import state
 from placement_ac.core.inputs.queue_facts import WorkerFacts
-from placement_ac.core.kubeconfig.source import CredentialsByCluster
+from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource, Unusable
 
 
 class SnapshotBuilder:
     """Reads the tables and the credentials, and returns Snapshots."""
 
     def __init__(
-        self, tables: Tables, listings: Listings, credentials: CredentialLookup, policy: state.PlacementPolicy
+        self,
+        tables: Tables,
+        listings: Listings,
+        credentials: CredentialLookup,
+        setups: WorkerSetups,
+        policy: state.PlacementPolicy,
     ) -> None:
         self._tables = tables
         self._listings = listings
         self._credentials = credentials
+        self._setups = setups
         self._policy = policy
 
     def build(
@@ -58,6 +65,7 @@ class SnapshotBuilder:
         )
         config = tables.configs.get(("", name))
         credentials = self._credentials.sources((one.cluster for one in decisions.clusters), now)
+        setup_remarks = self._add_setups(name, credentials, config)
         checks, users = tables.checks.by("placement", name), tables.checks.by("config", name)
         workloads = self._workloads_of(checks, users)
         listed = _names_listed(config, workloads)
@@ -84,7 +92,7 @@ class SnapshotBuilder:
                 credentials,
                 self._credentials.sources(unselected, now),
                 prepared,
-                provisioned=tables.provisioning.provision,
+                provisioned=tables.provisioning.provision or tables.setup.enabled,
             ),
             objects=state.KueueObjects(
                 config,
@@ -103,10 +111,30 @@ class SnapshotBuilder:
                 worker_copies=worker_copies,
                 queue_facts=queue_facts,
                 probe_results=probe_results,
+                setup_remarks=setup_remarks,
             ),
             workloads=workloads,
             all_ages=ages,
         )
+
+    def _add_setups(
+        self,
+        name: str,
+        credentials: dict[str, CredentialSource | Unusable],
+        config: objects.KueueObject | None,
+    ) -> dict[str, tuple[str, ...]]:
+        """Take the credentials from clusters that are not listed and whose workers are not ready.
+
+        Return what is to be said of the others: one that is listed stays so.
+        """
+        if not self._tables.setup.enabled:
+            return {}
+        hub, listed = self._tables.hub, config.listed if config and config.ours else ()
+        found = {cluster: self._setups.state(cluster) for cluster in credentials}
+        for cluster, setup in found.items():
+            if setup.problem and hub.multikueue_cluster_name(name, cluster) not in listed:
+                credentials[cluster] = Unusable(setup.problem)
+        return {cluster: setup.remarks for cluster, setup in found.items() if setup.remarks}
 
     def _of_check(self, name: str, now: datetime, ages: state.Ages) -> state.Snapshot:
         """Return the inputs of a check of ours that names no Placement."""

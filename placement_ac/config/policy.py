@@ -22,6 +22,7 @@ from placement_ac.core.inputs import rights
 from placement_ac.core.inputs.fitness import WorkerRequirements
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
 from placement_ac.core.inputs.state import Body, HubFacts, PlacementPolicy
+from placement_ac.core.inputs.worker_setup import WorkerSetupPolicy
 from placement_ac.core.leader_election import LeaseDurations
 
 
@@ -146,6 +147,16 @@ def provisioning_policy(settings: Settings) -> ProvisioningPolicy:
         retention=max(settings.cluster_retention, SETTLE_SECONDS),
         proxy=settings.cluster_proxy,
         proxy_authority=_read_ca(settings.cluster_proxy_ca),
+    )
+
+
+def worker_setup_policy(settings: Settings) -> WorkerSetupPolicy:
+    """Return the policy for the set-up of workers."""
+    return WorkerSetupPolicy(
+        enabled=settings.worker_setup != "none",
+        template=settings.worker_setup_template,
+        reserve=settings.quota_reserve,
+        retention=max(settings.cluster_retention, SETTLE_SECONDS),
     )
 
 

@@ -1,5 +1,5 @@
 """
-Reconciles a key: a Placement, a check that names none, or the credentials of a cluster.
+Reconciles a key: a Placement, a check that names none, or what is made for a cluster.
 
 Inputs → plan → diff → writes → events. Errors become retries here. An error is logged once while it stays the
 same, and once more when it is over.
@@ -51,6 +51,7 @@ from placement_ac.core.plan.event_intents import (
 from placement_ac.core.plan.list_writes import list_writes
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.stats import placement_stats
+from placement_ac.core.worker_setup.planning import plan_worker_setup
 from placement_ac.kube.workqueue import Requeue
 from placement_ac.observability.logs import LogDeduplicator
 from placement_ac.observability.metrics import Metrics, ReconcileRun
@@ -131,7 +132,7 @@ class Reconciler:
             return
         with self._metrics.measure_reconcile(key, key.kind) as run:
             if key.kind == "cluster":
-                await self._reconcile_credentials(key, run)
+                await self._reconcile_cluster(key, run)
             else:
                 await self._reconcile_placement(key, run)
 
@@ -276,33 +277,48 @@ class Reconciler:
             level = self._logged.level((key, "condition"), failure.message)
             log.log(level, "the condition could not be set", key=key.name, error=failure.message)
 
-    # -- the credentials of a cluster
+    # -- the credentials of a cluster, and the set-up of its worker
 
-    async def _reconcile_credentials(self, key: Key, run: ReconcileRun) -> None:
+    async def _reconcile_cluster(self, key: Key, run: ReconcileRun) -> None:
+        """Carry out both plans: a write that fails for one delays nothing of the other. Raises Requeue."""
         ages = self._states.of(key).ages(self._states.now())
-        wanted = plan_provisioning(self._cache.provisioning_inputs(key.name, self._clock(), ages))
-        self._states.keep(key, wanted.lasting)
+        credentials = plan_provisioning(self._cache.provisioning_inputs(key.name, self._clock(), ages))
+        setup = plan_worker_setup(self._cache.setup_inputs(key.name, self._clock(), ages))
+        self._states.keep(key, credentials.lasting | setup.lasting)
         context = WriteContext(Flow(key, key.name))
-        try:
-            await self._writer.execute(wanted.phases, context=context)
-        except ApiError as error:
-            self._log_failure(key, error)
-            if not isinstance(error, Conflict | NotLeading | Postponed):
-                self._set_provisioning_error(key, error.message)
+        errors = [
+            await self._write_for_cluster(
+                key, credentials.phases, context, self._cache.set_provisioning_error
+            ),
+            await self._write_for_cluster(key, setup.phases, context, self._cache.set_setup_error),
+        ]
+        if not errors[0]:
+            errors.append(await self._write_for_cluster(key, credentials.orphan_phases, context))
+        if error := next(filter(None, errors), None):
             raise Requeue(error.retry_after) from error
-        self._set_provisioning_error(key, "")
-        try:
-            await self._writer.execute(wanted.orphan_phases, context=context)
-        except ApiError as error:
-            self._log_failure(key, error)
-            raise Requeue(error.retry_after) from error
-        wrote = bool(wanted.phases or wanted.orphan_phases)
-        self._finish(key, run, wrote=wrote, requeue_after=wanted.requeue_after)
+        wrote = bool(credentials.phases or credentials.orphan_phases or setup.phases)
+        waits = (credentials.requeue_after, setup.requeue_after)
+        soonest = min((wait for wait in waits if wait is not None), default=None)
+        self._finish(key, run, wrote=wrote, requeue_after=soonest)
 
-    def _set_provisioning_error(self, key: Key, error: str) -> None:
-        """Requeue the Placements that wait for these credentials, so that they report the error."""
-        for placement in self._cache.set_provisioning_error(key.name, error):
-            self._add_after(placement, 0.0)
+    async def _write_for_cluster(
+        self,
+        key: Key,
+        phases: Iterable[diff.Phase],
+        context: WriteContext,
+        set_error: Callable[[str, str], set[Key]] | None = None,
+    ) -> ApiError | None:
+        """Return the error of these writes; the Placements that wait for them report it."""
+        found: ApiError | None = None
+        try:
+            await self._writer.execute(phases, context=context)
+        except ApiError as error:
+            self._log_failure(key, error)
+            found = error
+        if set_error and not isinstance(found, Conflict | NotLeading | Postponed):
+            for placement in set_error(key.name, found.message if found else ""):
+                self._add_after(placement, 0.0)
+        return found
 
     # -- how it ended
 

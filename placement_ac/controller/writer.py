@@ -35,7 +35,7 @@ from placement_ac.core.api.constants import (
     Kind,
     Resource,
 )
-from placement_ac.core.api.decode import meta_of, workload
+from placement_ac.core.api.decode import meta_of, workload, written_spec
 from placement_ac.core.api.errors import (
     ApiError,
     Conflict,
@@ -304,8 +304,9 @@ class Writer:
                 raise _without_data(error, action) from None
             after = await self._replace_spec(resource, action, observed.spec, observed.meta)
         else:
-            if not holds(after.get("spec"), action.body.get("spec")):
-                after = await self._replace_spec(resource, action, after.get("spec") or {}, meta_of(after))
+            spec = written_spec(action.kind, after)
+            if not holds(spec, action.body.get("spec", {})):
+                after = await self._replace_spec(resource, action, spec, meta_of(after))
         return action.kind, after, False
 
     async def _replace_spec(

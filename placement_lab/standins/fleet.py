@@ -30,6 +30,7 @@ from placement_lab.standins.multikueue import runs
 from placement_lab.standins.multikueue.objects import job_is_finished
 from placement_lab.standins.ocm_addons import OcmAddons
 from placement_lab.standins.runner import StandInThread
+from placement_lab.standins.work_agent import WorkAgents
 from placement_lab.standins.worker import SLOTS, KueueWorker
 from placement_lab.standins.worker_quota import Quota, QuotaWorker, queue_manifests
 
@@ -99,7 +100,8 @@ class WorkerFleet:
 
     `slots`: the number of Workloads that can have quota on a worker at the same time. `held`: workers whose
     ClusterQueue is stopped at the start. `quotas`: worker → quota by flavor, of workers that have a
-    ClusterQueue, and LocalQueues of the names `queues` in `default`. `pods`, `sleeps`: see `KueueWorker`.
+    ClusterQueue, and LocalQueues of the names `queues` in `default`. `bare`: the others have no
+    queue, and give no quota before they get some. `pods`, `sleeps`: see `KueueWorker`.
     `shortest_token_seconds`: see `Hub`.
     """
 
@@ -111,6 +113,7 @@ class WorkerFleet:
         held: Iterable[str] = (),
         quotas: Mapping[str, Quota] = MappingProxyType({}),
         queues: Iterable[str] = (),
+        bare: bool = False,
         pods: bool = True,
         sleeps: bool = False,
         shortest_token_seconds: int = 600,
@@ -120,7 +123,7 @@ class WorkerFleet:
         self.hubs = {name: Hub(shortest_token_seconds=shortest_token_seconds) for name in self.names}
         self._held = frozenset(held)
         self._options: dict[str, Any] = {"slots": slots, "pods": pods, "sleeps": sleeps}
-        self._quotas, self._queues = quotas, tuple(queues)
+        self._quotas, self._queues, self._bare = quotas, tuple(queues), bare
         self._workers: dict[str, KueueWorker] = {}
         self._stand_ins = StandInThread(self._open)
 
@@ -152,7 +155,7 @@ class WorkerFleet:
         return [*self._workers.values()]
 
     def _kind_of(self, name: str) -> type[KueueWorker]:
-        return QuotaWorker if name in self._quotas else KueueWorker
+        return QuotaWorker if self._bare or name in self._quotas else KueueWorker
 
     # -- credentials and manifests
 
@@ -198,6 +201,10 @@ class WorkerFleet:
         `options` are passed to `OcmAddons`. Run it with `runner.StandIns`.
         """
         return OcmAddons(hub, {name: partial(self.login, name) for name in self.names}, **options)
+
+    def work_agents(self, hub: Login, **options: Any) -> WorkAgents:
+        """Return the stand-in for OCM's work agents for that hub; `options`: see `WorkAgents`."""
+        return WorkAgents(hub, {name: partial(self.login, name) for name in self.names}, **options)
 
     def managed_clusters(self) -> list[Object]:
         """Return a ManagedCluster per worker, accepted, joined and available, with its address and its CA."""

@@ -203,10 +203,19 @@ class KueueWorker(StandIn):
         copy, job = self.objects(WORKLOAD).get(where), self._job_of(where)
         flavors = self._quota_for(copy)
         decision = reconcile_copy(
-            copy, job, queue=QUEUE, room=flavors is not None, now=time.time(), flavors=flavors or {}
+            copy,
+            job,
+            queue=self._queue_for(copy),
+            room=flavors is not None,
+            now=time.time(),
+            flavors=flavors or {},
         )
         for operation in decision.operations:
             copy = await self._execute(operation, copy, job)
+
+    def _queue_for(self, _: Object | None) -> str:
+        """Return the name of the ClusterQueue that gives a copy its quota."""
+        return QUEUE
 
     def _quota_for(self, _: Object | None) -> Mapping[str, Object] | None:
         """Return the quota for a copy that has none yet, None if there is none; see `transitions.reserve`."""

@@ -13,6 +13,7 @@ OCM_CLUSTER: Final = "cluster.open-cluster-management.io"
 INVENTORY: Final = "multicluster.x-k8s.io"
 OCM_AUTHENTICATION: Final = "authentication.open-cluster-management.io"
 OCM_RBAC: Final = "rbac.open-cluster-management.io"
+OCM_WORK: Final = "work.open-cluster-management.io"
 
 
 class Kind(NamedTuple):
@@ -75,6 +76,9 @@ CLUSTER_PROFILE: Final = Kind(INVENTORY, "ClusterProfile", "clusterprofiles", Tr
 SECRET: Final = Kind("", "Secret", "secrets", True, ("v1",))
 CLUSTER_QUEUE: Final = Kind(KUEUE, "ClusterQueue", "clusterqueues", False, KUEUE_VERSIONS)
 LOCAL_QUEUE: Final = Kind(KUEUE, "LocalQueue", "localqueues", True, KUEUE_VERSIONS)
+RESOURCE_FLAVOR: Final = Kind(KUEUE, "ResourceFlavor", "resourceflavors", False, KUEUE_VERSIONS)
+TOPOLOGY: Final = Kind(KUEUE, "Topology", "topologies", False, KUEUE_VERSIONS)
+COHORT: Final = Kind(KUEUE, "Cohort", "cohorts", False, KUEUE_VERSIONS)
 WORKLOAD: Final = Kind(KUEUE, "Workload", "workloads", True, ("v1beta2", "v1beta1"))
 EVENT: Final = Kind("", "Event", "events", True, ("v1",))
 EVENTS_NAMESPACE: Final = "default"
@@ -88,6 +92,9 @@ ACCOUNT: Final = Kind(
     OCM_AUTHENTICATION, "ManagedServiceAccount", "managedserviceaccounts", True, ("v1beta1", "v1alpha1")
 )
 PERMISSION: Final = Kind(OCM_RBAC, "ClusterPermission", "clusterpermissions", True, ("v1alpha1",))
+SETUP_NAME: Final = "placement-ac-queues"
+"""The name of the ManifestWork that sets up a worker, in its cluster's namespace."""
+MANIFEST_WORK: Final = Kind(OCM_WORK, "ManifestWork", "manifestworks", True, ("v1",), only=SETUP_NAME)
 
 
 def token_kind(account: str) -> Kind:
@@ -145,6 +152,12 @@ ANNOTATION_GROUP: Final = "placement-ac.open-cluster-management.io/group"
 ANNOTATION_DISPATCH_PROFILE: Final = "placement-ac.open-cluster-management.io/dispatch-profile"
 """On an AdmissionCheck of ours: the profile by which clusters are scored."""
 
+ANNOTATION_TEMPLATE: Final = "placement-ac.open-cluster-management.io/worker-setup-template"
+"""On an AdmissionCheck of ours: the ConfigMap in Kueue's namespace from which queues on workers are made."""
+TEMPLATE_KEY: Final = "queues.yaml"
+"""The key of such a ConfigMap."""
+ANNOTATION_ALLOCATABLE: Final = "placement-ac.open-cluster-management.io/allocatable"
+"""On our ManifestWork: what the cluster could allocate when its quota was computed, in thousandths."""
 ANNOTATION_SETTINGS: Final = "placement-ac.open-cluster-management.io/settings"
 """On the controller's Lease: the settings of the one that leads, for the commands."""
 ANNOTATION_ACCOUNT: Final = "placement-ac.open-cluster-management.io/account"

@@ -35,10 +35,20 @@ from placement_ac.core.api.constants import (
     TAINT_UNREACHABLE,
     TOKEN_KEY,
 )
-from placement_ac.core.api.fields import Obj, get_dict, get_list, get_str, get_strs, get_value, parse_time
+from placement_ac.core.api.fields import (
+    Obj,
+    get_dict,
+    get_int,
+    get_list,
+    get_str,
+    get_strs,
+    get_value,
+    parse_time,
+)
 from placement_ac.core.api.job_spec import job_spec
 from placement_ac.core.api.label_selector import CLAIM
 from placement_ac.core.api.managed_fields import spec_writer
+from placement_ac.core.api.quantities import milli
 from placement_ac.core.api.schemas import validate
 from placement_ac.core.kubeconfig.read import read_kubeconfig
 from placement_ac.core.kubeconfig.servers import endpoints
@@ -58,6 +68,7 @@ KEPT_BYTES: Final = 200_000
 ENTRY_BYTES: Final = 100
 """The bytes that an entry of a mapping takes besides its text."""
 _SENT_BACK = re.compile("|".join(text.format(r"(\S+)") for text in (SENT_BACK, SENT_AGAIN)))
+_NO_AMOUNTS: Final[Mapping[str, int]] = {}
 _NOTHING: Final[Mapping[str, str]] = {}
 """Shared by all objects that have no labels, no annotations, or none that anybody reads."""
 
@@ -339,7 +350,7 @@ def _readable(raw: Obj) -> schemas.WorkloadStatus:
 
 
 def managed_cluster(
-    raw: Obj, *, with_server: bool = True, with_labels: bool = True
+    raw: Obj, *, with_server: bool = True, with_labels: bool = True, with_allocatable: bool = False
 ) -> objects.ManagedCluster:
     """Read one; without what nothing needs: the CA of its API server is most of it."""
     spec, _ = validate(schemas.ManagedClusterSpec, raw, "spec")
@@ -354,7 +365,15 @@ def managed_cluster(
         server=first.url,
         authority=first.ca_bundle or "",
         labels=dispatch_labels(raw) if with_labels else _NOTHING,
+        allocatable=_allocatable(raw) if with_allocatable else _NO_AMOUNTS,
     )
+
+
+def _allocatable(raw: Obj) -> Mapping[str, int]:
+    """Return resource → thousandths; of more than KEPT_BYTES, none: an agent may report anything."""
+    reported = get_dict(raw, "status", "allocatable")
+    found = {name: amount for name, value in reported.items() if (amount := milli(value)) is not None}
+    return {name: max(amount, 0) for name, amount in found.items()} if _is_small(found) else _NO_AMOUNTS
 
 
 def dispatch_labels(raw: Obj) -> dict[str, str]:
@@ -374,6 +393,68 @@ def dispatch_labels(raw: Obj) -> dict[str, str]:
         if isinstance(value, str):
             found[key] = value
     return found
+
+
+def hub_queue(raw: Obj) -> objects.HubQueue:
+    return objects.HubQueue(meta_of(raw), get_dict(raw, "spec"), checks_listed(raw))
+
+
+def template_text(raw: Obj) -> objects.TemplateText:
+    text = get_dict(raw, "data").get(constants.TEMPLATE_KEY)
+    return objects.TemplateText(meta_of(raw), text if isinstance(text, str) else None)
+
+
+def manifest_work(raw: Obj) -> objects.ManifestWork:
+    reports = get_list(raw, "status", "resourceStatus", "manifests")
+    conditions = get_list(raw, "status", "conditions")
+    seen = (get_int(one, "observedGeneration") for one in conditions if one.get("type") == "Applied")
+    return objects.ManifestWork(
+        meta=meta_of(raw),
+        owners=_owners(raw),
+        spec=written_spec(constants.MANIFEST_WORK, raw),
+        applied_fields=_applied_fields_of(raw),
+        created=created_at(raw),
+        states={
+            _manifest_key(get_dict(report, "resourceMeta")): _manifest_state(report) for report in reports
+        },
+        applied_generation=next(filter(None, seen), 0),
+    )
+
+
+def written_spec(kind: constants.Kind, raw: Obj) -> Obj:
+    """Return the `spec` of an object of ours, without a default that only newer CRDs set inside a list."""
+    spec = get_dict(raw, "spec")
+    if kind is not constants.MANIFEST_WORK:
+        return spec
+    configs = [
+        {key: value for key, value in config.items() if (key, value) != ("feedbackScrapeType", "Poll")}
+        for config in get_list(spec, "manifestConfigs")
+    ]
+    return {**spec, "manifestConfigs": configs} if configs else spec
+
+
+def _manifest_key(meta: Obj) -> objects.ManifestKey:
+    return get_str(meta, "kind"), get_str(meta, "namespace"), get_str(meta, "name")
+
+
+def _manifest_state(report: Obj) -> objects.ManifestState:
+    conditions = {get_str(one, "type"): one for one in get_list(report, "conditions")}
+    values: dict[str, str | int] = {}
+    for value in get_list(report, "statusFeedback", "values"):
+        found = get_dict(value, "fieldValue")
+        for field in ("string", "integer"):
+            if isinstance(found.get(field), str | int):
+                values[get_str(value, "name")] = found[field]
+    return objects.ManifestState(
+        applied=_is_true(conditions.get("Applied")),
+        message=get_str(conditions.get("Applied"), "message"),
+        available=_is_true(conditions.get("Available")),
+        values=values,
+    )
+
+
+def _is_true(condition: Obj | None) -> bool | None:
+    return {"True": True, "False": False}.get(get_str(condition, "status"))
 
 
 def _applied_fields_of(raw: Obj) -> objects.AppliedFields:
