@@ -18,6 +18,7 @@ from placement_ac.core.api.constants import (
     LABEL_MANAGED_BY,
     LEASE,
     MANAGED_BY,
+    MANIFEST_WORK,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
     PERMISSION,
@@ -33,8 +34,16 @@ from placement_ac.core.api.objects import Meta
 from placement_ac.core.api.text import joined
 from placement_ac.kube.client import PAGE_SIZE, Client, Object
 
-KINDS: Final = (MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER, PERMISSION, ACCOUNT, SECRET, LEASE)
-"""The kinds to delete, in order: lists before their clusters, clusters before their credentials."""
+KINDS: Final = (
+    MULTIKUEUE_CONFIG,
+    MULTIKUEUE_CLUSTER,
+    MANIFEST_WORK,
+    PERMISSION,
+    ACCOUNT,
+    SECRET,
+    LEASE,
+)
+"""The kinds to delete, in order: lists before their clusters, and these before what is made for them."""
 LOOK_AGAIN_SECONDS: Final = 5.0
 """Within this time a leader renews its Lease twice, whatever the clocks show."""
 

@@ -123,7 +123,8 @@ Address = Annotated[str, Field(pattern=_ADDRESS)]
 _IS_DURATION: Final = BeforeValidator(_seconds)
 Seconds = Annotated[float, _IS_DURATION, Field(ge=0, allow_inf_nan=False)]
 """A duration. Unit: seconds."""
-Share = Annotated[float, BeforeValidator(_share), Field(ge=0, lt=1, allow_inf_nan=False)]
+_IS_SHARE: Final = BeforeValidator(_share)
+Share = Annotated[float, _IS_SHARE, Field(ge=0, lt=1, allow_inf_nan=False)]
 """A share, written like 10% or 0.1."""
 CommaSeparated = Annotated[tuple[T, ...], BeforeValidator(_split)]
 
@@ -334,9 +335,18 @@ class Settings(BaseModel):
 
 def is_duration(name: str) -> bool:
     """Whether a setting is a duration, which may be written like 90s or 1h30m."""
+    return _is_read_by(_IS_DURATION, name)
+
+
+def is_share(name: str) -> bool:
+    """Whether a setting is a share, which may be written like 10%."""
+    return _is_read_by(_IS_SHARE, name)
+
+
+def _is_read_by(reader: BeforeValidator, name: str) -> bool:
     field = Settings.model_fields[name]
     kinds = (field.metadata, *(getattr(kind, "__metadata__", ()) for kind in get_args(field.annotation)))
-    return any(_IS_DURATION in kind for kind in kinds)
+    return any(reader in kind for kind in kinds)
 
 
 def is_list(name: str) -> bool:
@@ -351,6 +361,8 @@ def setting_text(name: str, value: object) -> str | bool | int | float | list[st
     if is_duration(name) and isinstance(value, float):
         unit = next((unit for unit in ("h", "m") if value > _UNITS["m"] and not value % _UNITS[unit]), "s")
         return f"{value / _UNITS[unit]:f}".rstrip("0").rstrip(".") + unit
+    if is_share(name) and isinstance(value, float):
+        return f"{value * 100:.10g}%"
     return value if isinstance(value, bool | int | float | None) else str(value)
 
 

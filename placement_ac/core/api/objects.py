@@ -375,7 +375,7 @@ ManifestKey = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class ManifestState:
-    """What OCM's work agent reports of one object in a ManifestWork; None: nothing yet."""
+    """The report of OCM's work agent on one object in a ManifestWork; None: there is none yet."""
 
     applied: bool | None = None
     message: str = ""

@@ -1,5 +1,5 @@
 """
-What the ManifestWork of a cluster is to hold: namespaces, queues, flavors, and how OCM's agent treats each.
+The content of a cluster's ManifestWork: namespaces, queues, flavors, and how OCM's agent treats each.
 
 Pure. OCM applies each object by server-side apply without force, so what somebody else has set there stays.
 When the ManifestWork goes, only LocalQueues go with it, and of these none that was there before or has jobs.

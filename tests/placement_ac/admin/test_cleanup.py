@@ -238,6 +238,7 @@ KUEUES = rule("list delete", "kueue.x-k8s.io", "multikueueconfigs multikueueclus
 ALL = (
     KUEUES,
     rule("list", "kueue.x-k8s.io", "workloads"),
+    rule("list delete", "work.open-cluster-management.io", "manifestworks"),
     rule("list delete", "rbac.open-cluster-management.io", "clusterpermissions"),
     rule("list delete", "authentication.open-cluster-management.io", "managedserviceaccounts"),
     rule("list delete", "", "secrets"),
@@ -255,7 +256,7 @@ def test_every_missing_right_is_reported(left: Driver, as_account: Callable[...,
     run = as_account(KUEUES)("--yes", "--force")
     assert run.exit_code == 1
     assert run.output.startswith("Error: nothing is deleted, because not all objects could be listed: ")
-    for missing in ("clusterpermissions", "managedserviceaccounts", "secrets", "leases"):
+    for missing in ("manifestworks", "clusterpermissions", "managedserviceaccounts", "secrets", "leases"):
         assert f'cannot list resource "{missing}"' in run.output
     assert left.listed("p") == ["p-a", "p-b"]
 
