@@ -19,6 +19,7 @@ from placement_ac.core.safe_yaml import KubectlLoader, NotYaml, yaml_errors
 
 KINDS: Final = {kind.kind: kind for kind in (CLUSTER_QUEUE, RESOURCE_FLAVOR, COHORT, TOPOLOGY)}
 """The kinds that a template may hold: cluster-scoped ones of Kueue."""
+MI: Final = 2**20
 _PLACEHOLDER: Final = re.compile(
     r"\{\s*(?P<what>allocatable|label|claim)\.(?P<name>[^{}*\s]+)\s*(?:\*\s*(?P<factor>[0-9.]+)\s*)?\}"
 )
@@ -117,5 +118,7 @@ def _value(what: str, name: str, factor: float, cluster: ManagedCluster, line: i
 
 
 def whole_quantity(resource: str, thousandths: int) -> str:
-    """Return a quantity of a resource, rounded down: only CPU comes in thousandths."""
-    return format_milli(thousandths if resource == "cpu" else thousandths - thousandths % 1000)
+    """Return a quantity of a resource, rounded down: CPU to thousandths, bytes to Mi, others to whole ones."""
+    in_bytes = resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-")
+    step = 1 if resource == "cpu" else 1000 * (MI if in_bytes and thousandths >= 1000 * MI else 1)
+    return format_milli(thousandths - thousandths % step)

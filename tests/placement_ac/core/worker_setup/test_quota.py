@@ -72,6 +72,11 @@ def test_queues_share_a_resource_as_on_the_hub(on_hub: tuple[str, str], on_worke
     assert (found["a"][GPU], found["b"][GPU]) == on_worker
 
 
+def test_bytes_are_whole_mebibytes() -> None:
+    there = cluster(memory="264241152Ki")
+    assert quotas(queue("q", {"memory": "1Gi"}), managed_cluster=there) == {"q": {"memory": "232243Mi"}}
+
+
 def test_a_resource_that_the_cluster_does_not_report_is_0() -> None:
     assert quotas(queue("q", {GPU: "4"}), managed_cluster=cluster(cpu="4")) == {"q": {GPU: "0"}}
 
