@@ -414,11 +414,18 @@ def manifest_work(raw: Obj) -> objects.ManifestWork:
         spec=written_spec(constants.MANIFEST_WORK, raw),
         applied_fields=_applied_fields_of(raw),
         created=created_at(raw),
+        added=_added(meta_of(raw).annotations.get(constants.ANNOTATION_SINCE, "")),
         states={
             _manifest_key(get_dict(report, "resourceMeta")): _manifest_state(report) for report in reports
         },
         applied_generation=next(filter(None, seen), 0),
     )
+
+
+def _added(text: str) -> dict[objects.ManifestKey, datetime]:
+    entries = (entry.partition("=") for entry in text.split(","))
+    parsed = ((name.partition("/"), parse_time(since)) for name, _, since in entries)
+    return {(constants.LOCAL_QUEUE.kind, name[0], name[2]): since for name, since in parsed if since}
 
 
 def written_spec(kind: constants.Kind, raw: Obj) -> Obj:

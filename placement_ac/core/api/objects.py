@@ -391,6 +391,8 @@ class ManifestWork(WritableObject):
     """A ManifestWork, and what OCM's work agent reports of it."""
 
     created: datetime | None = None
+    added: Mapping[ManifestKey, datetime] = field(default_factory=dict)
+    """The LocalQueues that were added to it later, and when."""
     states: Mapping[ManifestKey, ManifestState] = field(default_factory=dict)
     applied_generation: int = 0
     """The generation that OCM's work agent has seen last."""

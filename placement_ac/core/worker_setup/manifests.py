@@ -7,6 +7,7 @@ When the ManifestWork goes, only LocalQueues go with it, and of these none that 
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from placement_ac.core.api.constants import (
@@ -16,9 +17,7 @@ from placement_ac.core.api.constants import (
     CONFIG_MAP,
     DEPLOYMENT,
     KUEUE_MANAGER,
-    LABEL_MANAGED_BY,
     LOCAL_QUEUE,
-    MANAGED_BY,
     NAMESPACE,
     RESOURCE_FLAVOR,
     TEMPLATE_KEY,
@@ -78,7 +77,7 @@ def wanted_setup(inputs: WorkerSetupInputs) -> WantedSetup:
             key = key_of_manifest(manifest)
             if manifests.setdefault(key, manifest) != manifest:
                 raise TemplateProblem(f"make {key[0]} {key[2]} once: two templates make it in different ways")
-    return WantedSetup(tuple(sorted(map(_labelled, manifests.values()), key=_order)))
+    return WantedSetup(tuple(sorted(manifests.values(), key=_order)))
 
 
 def _from_template(inputs: WorkerSetupInputs, name: str) -> list[Body]:
@@ -115,15 +114,6 @@ def _local_queues(inputs: WorkerSetupInputs, queue: HubClusterQueue, made: Itera
         }
 
 
-def _labelled(manifest: Body) -> Body:
-    """Return a manifest with the label of what we make; a namespace is somebody's, and has none."""
-    if manifest["kind"] == NAMESPACE.kind:
-        return manifest
-    metadata = manifest["metadata"]
-    labels = {**(metadata.get("labels") or {}), LABEL_MANAGED_BY: MANAGED_BY}
-    return {**manifest, "metadata": {**metadata, "labels": labels}}
-
-
 def _order(manifest: Body) -> tuple[int, ManifestKey]:
     return list(_KINDS).index(manifest["kind"]), key_of_manifest(manifest)
 
@@ -156,6 +146,17 @@ def _holds_jobs(state: ManifestState | None) -> bool:
     return state.available is not False and any(
         state.values.get(name, 1) != 0 for name in (PENDING, RESERVING)
     )
+
+
+def since_of(
+    manifests: Iterable[Body], work: ManifestWork | None, now: datetime
+) -> dict[ManifestKey, datetime]:
+    """Return the LocalQueues that were, or are now, added to a ManifestWork that existed, and when."""
+    if work is None:
+        return {}
+    present = {key_of_manifest(one) for one in get_list(work.spec, "workload", "manifests")}
+    wanted = [key for one in manifests if (key := key_of_manifest(one))[0] == LOCAL_QUEUE.kind]
+    return {key: work.added.get(key, now) for key in wanted if key in work.added or key not in present}
 
 
 def has_more(present: Obj | None, wanted: Obj) -> bool:
@@ -255,7 +256,8 @@ def _stays(manifest: Body, work: ManifestWork | None, *, leaving: bool) -> bool:
     if leaving and _holds_jobs(state):
         return True
     created = parse_time(str(state.values.get(CREATED)))
-    is_older = created is not None and work.created is not None and created < work.created
+    wanted_since = work.added.get(key_of_manifest(manifest), work.created)
+    is_older = created is not None and wanted_since is not None and created < wanted_since
     return is_older or (state.available is True and state.applied is False)
 
 

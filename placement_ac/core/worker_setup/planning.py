@@ -7,22 +7,24 @@ the retention. A template that is wrong changes nothing.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Final
 
 from placement_ac.core.api.constants import (
     ANNOTATION_ALLOCATABLE,
+    ANNOTATION_SINCE,
     LABEL_CLUSTER,
     LABEL_MANAGED_BY,
     MANAGED_BY,
     MANIFEST_WORK,
     SETUP_NAME,
 )
-from placement_ac.core.api.fields import get_list
-from placement_ac.core.api.objects import ManagedCluster, ManifestWork
+from placement_ac.core.api.fields import format_time, get_list
+from placement_ac.core.api.objects import ManagedCluster, ManifestKey, ManifestWork
 from placement_ac.core.inputs.state import Body, Since, SinceKind
 from placement_ac.core.inputs.worker_setup import WorkerSetupInputs
 from placement_ac.core.plan.diff import Apply, Delete, Phase, body_of, is_same
-from placement_ac.core.worker_setup.manifests import wanted_setup, with_kept, work_spec
+from placement_ac.core.worker_setup.manifests import since_of, wanted_setup, with_kept, work_spec
 from placement_ac.core.worker_setup.template import TemplateProblem
 
 UNNEEDED: Final = Since(SinceKind.SETUP_UNNEEDED)
@@ -54,8 +56,10 @@ def plan_worker_setup(inputs: WorkerSetupInputs) -> SetupPlan:
         wanted = wanted_setup(replace(inputs, managed_cluster=settled))
     except TemplateProblem:
         return SetupPlan(lasting=lasting, requeue_after=requeue_after)
-    spec = work_spec(with_kept(wanted, inputs.work), inputs.work, inputs.kueue_namespace)
-    annotations = {ANNOTATION_ALLOCATABLE: _written(settled.allocatable)}
+    manifests = with_kept(wanted, inputs.work)
+    spec = work_spec(manifests, inputs.work, inputs.kueue_namespace)
+    added = since_of(manifests, inputs.work, inputs.now)
+    annotations = {ANNOTATION_ALLOCATABLE: _written(settled.allocatable)} | _as_annotation(added)
     return SetupPlan(_apply(inputs, spec, annotations), lasting, requeue_after)
 
 
@@ -74,7 +78,8 @@ def _plan_removal(inputs: WorkerSetupInputs) -> SetupPlan:
     present = get_list(work.spec, "workload", "manifests")
     written = [dict(manifest) for manifest in present if manifest.get("kind") != "Deployment"]
     spec = work_spec(written, work, inputs.kueue_namespace, leaving=True)
-    annotations = {ANNOTATION_ALLOCATABLE: work.meta.annotations.get(ANNOTATION_ALLOCATABLE, "")}
+    before = {ANNOTATION_ALLOCATABLE: work.meta.annotations.get(ANNOTATION_ALLOCATABLE, "")}
+    annotations = before | _as_annotation(work.added)
     if inputs.managed_cluster and (change := _apply(inputs, spec, annotations)):
         return SetupPlan(change, lasting)
     if inputs.managed_cluster and work.applied_generation < work.meta.generation:
@@ -92,6 +97,13 @@ def _apply(inputs: WorkerSetupInputs, spec: Body, annotations: Mapping[str, str]
     body = body_of(SETUP_NAME, labels, owners, work, inputs.hub, namespace=inputs.cluster)
     body["metadata"]["annotations"] = dict(annotations)
     return ((Apply(MANIFEST_WORK, body | {"spec": spec}, work),),)
+
+
+def _as_annotation(added: Mapping[ManifestKey, datetime]) -> dict[str, str]:
+    entries = (
+        f"{namespace}/{name}={format_time(since)}" for (_, namespace, name), since in sorted(added.items())
+    )
+    return {ANNOTATION_SINCE: ",".join(entries)} if added else {}
 
 
 # -- what the cluster can allocate

@@ -118,7 +118,7 @@ def _value(what: str, name: str, factor: float, cluster: ManagedCluster, line: i
 
 
 def whole_quantity(resource: str, thousandths: int) -> str:
-    """Return a quantity of a resource, rounded down: CPU to thousandths, bytes to Mi, others to whole ones."""
+    """Return a quantity of a resource, rounded down: CPU to thousandths, bytes to Mi, others to ones."""
     in_bytes = resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-")
     step = 1 if resource == "cpu" else 1000 * (MI if in_bytes and thousandths >= 1000 * MI else 1)
     return format_milli(thousandths - thousandths % step)
