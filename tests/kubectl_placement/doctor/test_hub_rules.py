@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from kubectl_placement import doctor
-from kubectl_placement.doctor import worker_rules
+from kubectl_placement.doctor import fleet_rules, worker_rules
 from kubectl_placement.doctor.finding import DoctorRule, Finding, Level
 from kubectl_placement.doctor.hub_rules import RULES
 from kubectl_placement.doctor.kueue import ORDER_GATE, REUSE_LIMITS_GATE
@@ -78,7 +78,7 @@ def test_every_rule_is_in_a_table() -> None:
     names = (module.name for module in pkgutil.iter_modules(doctor.__path__))
     modules = [vars(import_module(f"{doctor.__name__}.{name}")) for name in names]
     rules = {value.check for module in modules for value in module.values() if isinstance(value, DoctorRule)}
-    assert rules == {rule.check for rule in (*RULES, *worker_rules.RULES)}
+    assert rules == {rule.check for rule in (*RULES, *worker_rules.RULES, *fleet_rules.RULES)}
 
 
 def test_so_it_is_in_a_dump_of_it() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from kubectl_placement.doctor.fleet_rules import RULES as FLEET_RULES
 from kubectl_placement.doctor.worker_inspection import AccessProblem, WorkerInspection, WorkerTarget
 from kubectl_placement.doctor.worker_rules import RULES
 from kubectl_placement.readers.worker_inspector import CONCURRENT_WORKERS, WorkerInspector
@@ -78,7 +79,8 @@ def test_a_worker_behind_a_clusterprofile(broken_pair: Pair, tmp_path: Path) -> 
 
 def test_doctor_lists_the_checks_of_workers() -> None:
     done = commands.run("doctor", "--list", "-ojson")
-    assert [one["check"] for one in json.loads(done.stdout)][-len(RULES) :] == [rule.check for rule in RULES]
+    of_workers = [rule.check for rule in (*RULES, *FLEET_RULES)]
+    assert [one["check"] for one in json.loads(done.stdout)][-len(of_workers) :] == of_workers
 
 
 def test_nothing_is_written_to_hub_or_worker(pair: Pair) -> None:
