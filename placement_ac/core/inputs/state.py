@@ -147,7 +147,8 @@ class SinceKind(StrEnum):
     CREDENTIALS_UNNEEDED = auto()  # nobody needs the credentials that we made
     PROVISIONED_UNUSABLE = auto()  # a cluster that is to get credentials from us, but is not usable
     MASS_LOSS = auto()  # too many clusters would go at once
-    PLACEMENT_GENERATION = auto()  # namespace/uid/generation of the Placement
+    PLACEMENT_NAMESPACE = auto()  # the namespace of the Placement
+    PLACEMENT_GENERATION = auto()  # uid of the Placement; its generation
     PLACEMENT_EDITED = auto()  # the same, when it has just changed
     GATE_CLOSED_FOR = auto()  # a cluster for which the gate is closed
     GATE_CLOSED = auto()  # the gate is closed, for whichever cluster
