@@ -29,7 +29,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.decode import meta_of, workload
 from placement_ac.core.api.errors import ApiError, Conflict, NotFound, PlacementAcError
 from placement_ac.core.api.fields import parse_time
-from placement_ac.core.api.objects import Meta
+from placement_ac.core.api.objects import Meta, Workload
 from placement_ac.core.api.text import joined
 from placement_ac.kube.client import PAGE_SIZE, Client, Object
 
@@ -98,7 +98,7 @@ async def obstacles(client: Client, things: Collection[OwnedObject], kueue_names
         found = await _controller(client, served, kueue_namespace)
         if clusters:
             found += [message async for message in _foreign_lists(client, served, things)]
-            jobs = [message async for message in _jobs(client, served, clusters)]
+            jobs = await _jobs(client, served, clusters)
             found += [f"jobs are not finished: {joined(jobs, '; ')}"] if jobs else []
     except ApiError as error:
         raise CleanupBlocked(
@@ -203,18 +203,25 @@ async def _foreign_lists(
             yield f"MultiKueueConfig {name} is owned by someone else and lists {joined(listed)}"
 
 
-async def _jobs(client: Client, served: Served, clusters: Collection[str]) -> AsyncIterator[str]:
-    """Yield a message for each unfinished Workload that runs or waits on one of the clusters."""
+async def _jobs(client: Client, served: Served, clusters: Collection[str]) -> list[str]:
+    """Return a message for each unfinished Workload that runs or waits on one of the clusters."""
+    messages: list[str] = []
     if WORKLOAD not in served:
-        return
+        return messages
     async for page in client.pages(served[WORKLOAD], limit=PAGE_SIZE):
-        for one in map(workload, page.items):
-            if one.finished:
-                continue
-            if one.cluster in clusters:
-                yield f"Workload {one.label} runs on {one.cluster}"
-            elif waits := [name for name in one.nominated if name in clusters]:
-                yield f"Workload {one.label} waits for {joined(waits)}"
+        if page.first:
+            messages.clear()
+        messages += filter(None, (_job_message(workload(obj), clusters) for obj in page.items))
+    return messages
+
+
+def _job_message(job: Workload, clusters: Collection[str]) -> str:
+    if job.finished:
+        return ""
+    if job.cluster in clusters:
+        return f"Workload {job.label} runs on {job.cluster}"
+    waits = [name for name in job.nominated if name in clusters]
+    return f"Workload {job.label} waits for {joined(waits)}" if waits else ""
 
 
 # -- deletion
