@@ -8,13 +8,10 @@ ManifestWork's conditions. Not simulated: `spec.validate`, and namespace selecto
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
-from placement_ac.core.api.constants import ACCOUNT, PERMISSION, Kind
+from placement_ac.core.api.constants import ACCOUNT, ADDON, PERMISSION, Kind
 from placement_ac.kube.client import Object
 from placement_lab.standins.managed_service_accounts import with_condition
 
-ADDON: Final = Kind(
-    "addon.open-cluster-management.io", "ManagedClusterAddOn", "managedclusteraddons", True, ("v1alpha1",)
-)
 ADDON_NAME: Final = "managed-serviceaccount"
 WORK: Final = Kind("work.open-cluster-management.io", "ManifestWork", "manifestworks", True, ("v1",))
 WORK_FINALIZER: Final = "cluster.open-cluster-management.io/manifest-work-cleanup"

@@ -19,13 +19,12 @@ from threading import Lock
 from types import MappingProxyType, TracebackType
 from typing import Any, Final, Self, TypedDict
 
-from placement_ac.core.api.constants import KUBECONFIG_KEY, KUEUE, MANAGED_CLUSTER, MULTIKUEUE_CLUSTER
+from placement_ac.core.api.constants import JOB, KUBECONFIG_KEY, KUEUE, MANAGED_CLUSTER, MULTIKUEUE_CLUSTER
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_lab.hub import Hub
 from placement_lab.standins import manifests
 from placement_lab.standins.informer import StandIn
-from placement_lab.standins.kueue_jobs import JOB
 from placement_lab.standins.multikueue import runs
 from placement_lab.standins.multikueue.objects import job_is_finished
 from placement_lab.standins.ocm_addons import OcmAddons

@@ -2,13 +2,12 @@
 
 from dataclasses import fields, replace
 
-from placement_ac.core.api.constants import Kind
+from placement_ac.core.api.constants import JOB, RETRY, Kind
 from placement_ac.kube.client import Object
-from placement_lab.standins.kueue_jobs import JOB, PODS_READY, pods_ready
+from placement_lab.standins.kueue_jobs import PODS_READY, pods_ready
 from placement_lab.standins.multikueue import KueueSettings, WorkloadInputs, has_quota
 from placement_lab.standins.multikueue.objects import (
     EVICTED,
-    RETRY,
     condition,
     format_time,
     is_condition_true,

@@ -19,18 +19,20 @@ from kubectl_placement.scheduling import Fleet, SchedulingResult, schedule
 from kubectl_placement.scheduling.affected import AffectedPlacements
 from kubectl_placement.scheduling.conditions import merged
 from kubectl_placement.scheduling.fleet import Memo, own_decisions
-from placement_ac.core.api.constants import OCM_CLUSTER, PLACEMENT, PLACEMENT_DECISION, PLACEMENT_SCORE, Kind
+from placement_ac.core.api.constants import (
+    CLUSTER_SET,
+    MANAGED_CLUSTER,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    PLACEMENT_SCORE,
+    SET_BINDING,
+    Kind,
+)
 from placement_ac.core.api.errors import NotFound
 from placement_ac.core.api.fields import Obj, get_dict, get_list, get_str, key_of
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
 from placement_lab.standins.informer import Key, Name, StandIn
-
-MANAGED_CLUSTER: Final = Kind(OCM_CLUSTER, "ManagedCluster", "managedclusters", False, ("v1",))
-CLUSTER_SET: Final = Kind(OCM_CLUSTER, "ManagedClusterSet", "managedclustersets", False, ("v1beta2",))
-SET_BINDING: Final = Kind(
-    OCM_CLUSTER, "ManagedClusterSetBinding", "managedclustersetbindings", True, ("v1beta2",)
-)
 
 log = structlog.get_logger(__name__)
 

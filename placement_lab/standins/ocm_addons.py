@@ -15,9 +15,11 @@ from typing import Final
 
 from placement_ac.core.api.constants import (
     ACCOUNT,
+    ADDON,
     CLUSTER_PROFILE,
     LABEL_CLUSTER,
     MANAGED_CLUSTER,
+    NAMESPACE,
     PERMISSION,
     SECRET,
     Kind,
@@ -25,9 +27,8 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.errors import Conflict, NotFound
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
-from placement_lab.standins.cluster_agent import NAMESPACE, REFRESH_DELAY_SECONDS, ClusterAgent
+from placement_lab.standins.cluster_agent import REFRESH_DELAY_SECONDS, ClusterAgent
 from placement_lab.standins.cluster_permissions import (
-    ADDON,
     ADDON_NAME,
     APPLIED,
     WORK,

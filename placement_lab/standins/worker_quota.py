@@ -8,13 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from placement_ac.core.api.constants import KUEUE, WORKLOAD, Kind
+from placement_ac.core.api.constants import JOB, KUEUE, WORKLOAD, Kind
 from placement_ac.core.api.pod_requests import PODS, podset_requests
 from placement_ac.core.api.quantities import format_milli, milli
 from placement_ac.kube.client import Object
 from placement_lab.standins.informer import Key
 from placement_lab.standins.kueue import CLUSTER_QUEUE, LOCAL_QUEUE
-from placement_lab.standins.kueue_jobs import JOB
 from placement_lab.standins.multikueue import has_quota
 from placement_lab.standins.multikueue.objects import ADMITTED, FINISHED, is_condition_true
 from placement_lab.standins.worker import QUEUE, KueueWorker

@@ -27,14 +27,14 @@ from placement_ac.core.api.label_selector import Requirement
 from placement_ac.core.api.pod_requests import PODS, Requests, podset_requests
 from placement_ac.core.api.text import shortened
 
-_ANNOTATIONS: Final = (
+JOB_ANNOTATIONS: Final = (
     ANNOTATION_CLUSTER_NAMES,
     ANNOTATION_CLUSTER_SELECTOR,
     ANNOTATION_ANTI_AFFINITY,
     ANNOTATION_PREFERRED_CLUSTERS,
     ANNOTATION_GROUP,
 )
-OUR_ANNOTATIONS: Final = tuple(name for name in _ANNOTATIONS if name.startswith(OUR_DOMAIN))
+OUR_ANNOTATIONS: Final = tuple(name for name in JOB_ANNOTATIONS if name.startswith(OUR_DOMAIN))
 _IGNORED_MAX: Final = 5
 """So many keys of our domain that nobody reads are reported."""
 _OF_ONE_JOB: Final = (
@@ -142,7 +142,7 @@ def _limit_names(texts: Iterable[str]) -> None:
 
 
 def _annotations(metas: Sequence[Obj]) -> Pairs:
-    found = _merged((_texts(get_dict(meta, "annotations")) for meta in metas), _ANNOTATIONS)
+    found = _merged((_texts(get_dict(meta, "annotations")) for meta in metas), JOB_ANNOTATIONS)
     for name, value in found:
         if len(value) > ANNOTATION_CHARS_MAX:
             why = f"at most {ANNOTATION_CHARS_MAX:,} characters are read, it has {len(value):,}"
@@ -153,7 +153,7 @@ def _annotations(metas: Sequence[Obj]) -> Pairs:
 def _ignored(metas: Sequence[Obj]) -> Iterator[str]:
     for meta in metas:
         annotations, labels = get_dict(meta, "annotations"), get_dict(meta, "labels")
-        wrong = (key for key in annotations if key not in _ANNOTATIONS)
+        wrong = (key for key in annotations if key not in JOB_ANNOTATIONS)
         yield from (shortened(key) for key in (*wrong, *labels) if key.startswith(OUR_DOMAIN))
 
 

@@ -9,6 +9,7 @@ jobframework/reconciler.go, scheduler.go, and shared/kueue.
 from collections.abc import Callable
 from typing import Final
 
+from placement_ac.core.api.constants import PENDING, RETRY
 from placement_lab.standins.multikueue import transitions as step
 from placement_lab.standins.multikueue.inputs import WorkloadInputs
 from placement_lab.standins.multikueue.objects import (
@@ -16,11 +17,9 @@ from placement_lab.standins.multikueue.objects import (
     DEACTIVATION_TARGET,
     EVICTED,
     FINISHED,
-    PENDING,
     QUOTA_RESERVED,
     REJECTED,
     REQUEUED,
-    RETRY,
     Obj,
     checks_of,
     condition,

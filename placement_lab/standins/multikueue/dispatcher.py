@@ -7,13 +7,12 @@ to the nominations of any dispatcher. `reconcile_incremental` is the separate In
 
 from typing import Final
 
+from placement_ac.core.api.constants import PENDING, READY
 from placement_lab.standins.multikueue import builders
 from placement_lab.standins.multikueue.inputs import ALL_AT_ONCE, INCREMENTAL, WorkloadInputs
 from placement_lab.standins.multikueue.objects import (
     FINISHED,
-    PENDING,
     QUOTA_RESERVED,
-    READY,
     Obj,
     checks_of,
     cluster_of,

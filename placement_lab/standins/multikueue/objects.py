@@ -18,17 +18,7 @@ REQUEUED: Final = "Requeued"
 FINISHED: Final = "Finished"
 DEACTIVATION_TARGET: Final = "DeactivationTarget"
 
-PENDING: Final = "Pending"
-READY: Final = "Ready"
-RETRY: Final = "Retry"
 REJECTED: Final = "Rejected"
-
-ORIGIN_LABEL: Final = "kueue.x-k8s.io/multikueue-origin"
-"""Kueue: the label of every copy and Job that a hub creates on a worker; its value is the hub's `origin`."""
-WORKLOAD_LABEL: Final = "kueue.x-k8s.io/prebuilt-workload-name"
-"""Kueue: the label of the worker's Job with the name of its Workload."""
-MANAGED_BY: Final = "kueue.x-k8s.io/multikueue"
-"""`Job.spec.managedBy` on the hub, so that its Job controller ignores the Job."""
 
 
 def condition(item: Mapping[str, Any], kind: str) -> Obj | None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from placement_ac.core.api.constants import READY, RETRY
 from placement_lab.standins.multikueue import builders, dispatcher
 from placement_lab.standins.multikueue import transitions as step
 from placement_lab.standins.multikueue.inputs import RemoteWorker, WorkloadInputs
@@ -18,9 +19,7 @@ from placement_lab.standins.multikueue.objects import (
     EVICTED,
     FINISHED,
     QUOTA_RESERVED,
-    READY,
     REJECTED,
-    RETRY,
     Obj,
     cluster_of,
     condition_field,
