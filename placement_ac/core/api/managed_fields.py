@@ -21,21 +21,21 @@ _NO_WHOLES: Final[Fields] = {f"f:{part}": {"f:": {}} for part in ("metadata", "s
 """In every kind of object the parts of these are owned one by one: who owns one of them applied it empty."""
 
 
-def owned_by(
-    obj: Mapping[str, Any], manager: str, operation: str = "Apply", subresource: str = "status"
-) -> Body:
-    """Return the part of `obj` that `manager` owns by `operation` on `subresource`; {} when it owns nothing.
+def owned_by(obj: Mapping[str, Any], manager: str, subresource: str = "status") -> Body:
+    """Return the part of `obj` that `manager` has applied on `subresource`; {} when it has applied nothing.
 
     Its parts are those of `obj`, not copies. Fields that the object does not have are left out, as
     when it was read in another version than the manager writes: see `applied_version`.
     """
-    own: list[Fields] = []
+    own: Fields = {}  # one entry, whatever the version
     others = [_NO_WHOLES]
     for entry in _entries(obj):
         fields = entry.get("fieldsV1") or {}
-        (own if _name(entry) == (manager, operation, subresource) else others).append(fields)
-    parts = _joined(own)
-    found = _part(obj, parts, others) if parts else _NOTHING
+        if _name(entry) == (manager, "Apply", subresource):
+            own = fields
+        else:
+            others.append(fields)
+    found = _part(obj, own, others) if own else _NOTHING
     return found if isinstance(found, dict) else {}
 
 
@@ -112,17 +112,6 @@ def _entries(obj: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
 
 def _name(entry: Mapping[str, Any]) -> tuple[object, object, object]:
     return entry.get("manager"), entry.get("operation"), entry.get("subresource", "")
-
-
-def _joined(sets: Sequence[Fields]) -> Fields:
-    """An updater has an entry for each version in which it wrote."""
-    if len(sets) == 1:
-        return sets[0]
-    keys = dict.fromkeys(key for fields in sets for key in fields)
-    joined = {key: _joined(_below(sets, key)) for key in keys}
-    if any(not fields for fields in sets) and joined:
-        joined["."] = {}
-    return joined
 
 
 def _below(sets: Iterable[Fields], key: str) -> list[Fields]:
