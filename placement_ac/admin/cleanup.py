@@ -111,7 +111,7 @@ async def remove(client: Client, things: Iterable[OwnedObject]) -> AsyncIterator
     """Delete them one by one; a failure stops only the objects that depend on it."""
     kept: list[OwnedObject] = []
     for thing in things:
-        under = next((one for one in kept if _depends_on(one, thing)), None)
+        under = next((owned for owned in kept if _depends_on(owned, thing)), None)
         if under:
             outcome = DeleteOutcome(thing, f"stays, because {under.label} does")
         else:

@@ -58,7 +58,7 @@ class CredentialLookup:
             c for placement in tables.checks.index("placement") for c in tables.selected_by(placement)
         )
         sources = self.sources(clusters, ALWAYS).items()
-        return {c: one.expires for c, one in sources if isinstance(one, CredentialSource) and one.expires}
+        return {c: s.expires for c, s in sources if isinstance(s, CredentialSource) and s.expires}
 
     def _discovery(self, cluster: str, now: datetime) -> DiscoveryInputs:
         """Return what there is for a cluster, and the methods by which to look through it."""

@@ -232,7 +232,8 @@ class Tables:
     def decisions_beside(self, placement: str) -> list[Decision]:
         """Return the decisions that name the Placement, in the namespace of the one that counts."""
         home = self.home_of(placement)
-        return [one for one in self.decisions.by("placement", placement) if one.meta.namespace == home]
+        named = self.decisions.by("placement", placement)
+        return [decision for decision in named if decision.meta.namespace == home]
 
     def decisions_of(self, placement: str) -> list[Decision]:
         """Return the decisions that count: those beside the Placement that does, and its own."""
@@ -255,7 +256,7 @@ class Tables:
         """Whether a decision that nobody can have forged selects the cluster for a Placement."""
         there = self.placements.get((self.home_of(placement), placement))
         sure = self.source.confirmed(there, self.decisions_of(placement))
-        return any(cluster in one.clusters for one in sure)
+        return any(cluster in decision.clusters for decision in sure)
 
     def users_of(self, cluster: str) -> set[str]:
         """Return the Placements that a check of ours names and that select the cluster."""

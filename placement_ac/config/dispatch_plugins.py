@@ -74,7 +74,9 @@ def _loaded(name: str, entries: list[EntryPoint]) -> Plugin | PluginError:
     """Return the plugin, or why it cannot be used."""
     report = partial(PluginProblems(), name)
     if len(entries) > 1:
-        return PluginError(f"several plugins have the name {name}: {joined([one.value for one in entries])}")
+        return PluginError(
+            f"several plugins have the name {name}: {joined(entry.value for entry in entries)}"
+        )
     [entry] = entries
     try:
         found = entry.load()

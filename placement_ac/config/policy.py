@@ -132,7 +132,7 @@ def _frameworks(
     settings: Settings, kueue: rights.KueueRelease | None
 ) -> tuple[tuple[str, ...], tuple[rights.ExternalFramework, ...]]:
     parsed = map(rights.parse_external, settings.external_frameworks)  # Settings refuses the others
-    externals = tuple(one for one in parsed if isinstance(one, rights.ExternalFramework))
+    externals = tuple(framework for framework in parsed if isinstance(framework, rights.ExternalFramework))
     return settings.frameworks or rights.default_frameworks(kueue), externals
 
 

@@ -367,7 +367,7 @@ def _plugin_objections(plugin: KubeconfigExec) -> Iterable[tuple[str, bool]]:
         f"set the apiVersion of exec to {API_VERSIONS[0]}: it has another",
         plugin.api_version not in API_VERSIONS,
     )
-    yield "set the name of every variable of exec: one has none", any(not one.name for one in plugin.env)
+    yield "set the name of every variable of exec: one has none", not all(v.name for v in plugin.env)
     yield (
         f"set the interactiveMode of exec to {', '.join(modes[:-1])} or {modes[-1]}: it is none of them",
         plugin.interactive_mode not in (modes if needs_mode else ("", *modes)),

@@ -191,9 +191,9 @@ class WorkerQueries:
         if len(valid) > MAX_VERSIONS:
             raise TooLarge(f"more than {MAX_VERSIONS} versions of an API group")
         found = await gather_all(self._served_kinds_in(group, version) for version in valid)
-        if unknown := [one for one in found if isinstance(one, Unknown)]:
+        if unknown := [answer for answer in found if isinstance(answer, Unknown)]:
             return unknown[0]
-        return frozenset[ServedKind]().union(*(one for one in found if not isinstance(one, Unknown)))
+        return frozenset[ServedKind]().union(*(answer for answer in found if not isinstance(answer, Unknown)))
 
     async def _served_kinds_in(self, group: str, version: str) -> frozenset[ServedKind] | Unknown:
         path = f"/apis/{group}/{version}" if group else f"/api/{version}"
@@ -232,7 +232,7 @@ class WorkerQueries:
             if page.first:
                 names.clear()
             found = (item["metadata"] for item in page.items)
-            names |= {(str(one.get("namespace", "")), str(one["name"])) for one in found}
+            names |= {(str(metadata.get("namespace", "")), str(metadata["name"])) for metadata in found}
             del page, found  # two pages at a time would take twice the memory
         return frozenset(names)
 

@@ -153,7 +153,7 @@ def cluster_profile(raw: Obj) -> objects.ClusterProfile:
     providers = (*status.credential_providers, *status.access_providers) if status else ()
     secrets = tuple(objects.SecretRef(ref.kind, ref.namespace or meta.namespace, ref.name) for ref in refs)
     servers = {provider.name: endpoints(provider.cluster) for provider in providers if provider.name}
-    texts = (*(text for one in refs for text in (one.kind, one.namespace, one.name)), *servers)
+    texts = (*(text for ref in refs for text in (ref.kind, ref.namespace, ref.name)), *servers)
     if not _is_small(chain(texts, *(server.values() for server in servers.values()))):
         secrets, servers = (), {}
         problem = (

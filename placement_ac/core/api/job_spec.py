@@ -90,7 +90,9 @@ class JobSpec:
     def size(self) -> int:
         """How much there is to compare with a cluster: requirements, values, names, resources."""
         listed = sum(text.count(",") + text.count(";") + 1 for _, text in self.annotations)
-        nodes = sum(1 + len(one.values) for terms in self.nodes for term in terms for one in term)
+        nodes = sum(
+            1 + len(requirement.values) for terms in self.nodes for term in terms for requirement in term
+        )
         return listed + nodes + sum(map(len, self.requests))
 
     def label(self, key: str) -> str | None:
@@ -214,7 +216,12 @@ def _node_terms(pod: Obj) -> tuple[NodeTerm, ...]:
     )
     fixed = tuple([Requirement(key, "In", (value,)) for key, value in sorted(selector.items())])
     terms = [fixed + _requirements(term) for term in alternatives] or ([fixed] if fixed else [])
-    _limit_names(text for term in terms for one in term for text in (one.key, one.operator, *one.values))
+    _limit_names(
+        text
+        for term in terms
+        for requirement in term
+        for text in (requirement.key, requirement.operator, *requirement.values)
+    )
     return tuple(terms)
 
 

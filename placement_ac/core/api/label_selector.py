@@ -79,7 +79,7 @@ Selector = tuple[Requirement, ...]
 
 def first_unmet(selector: Selector, labels: Mapping[str, str]) -> Requirement | None:
     """Return the first requirement that these labels do not meet; None if they match."""
-    return next((one for one in selector if not one.is_met_by(labels)), None)
+    return next((requirement for requirement in selector if not requirement.is_met_by(labels)), None)
 
 
 def _is_beyond(operator: str, value: str | None, bounds: tuple[str, ...]) -> bool:

@@ -82,7 +82,7 @@ def spec_writer(obj: Mapping[str, Any], owner: str) -> str:
     entries = [entry for entry in _entries(obj) if not entry.get("subresource")]
     own = {path for entry in entries if entry.get("manager") == owner for path in _spec_paths(entry)}
     others = [entry for entry in entries if entry.get("manager") != owner and set(_spec_paths(entry)) - own]
-    return str(max(others, key=lambda one: str(one.get("time", "")), default={}).get("manager", ""))
+    return str(max(others, key=lambda entry: str(entry.get("time", "")), default={}).get("manager", ""))
 
 
 def _spec_paths(entry: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -91,7 +91,7 @@ def _spec_paths(entry: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     while pending:
         path, fields = pending.pop()
         below = [key for key in fields or () if key != "."]
-        if not below and any(path[: len(one)] == one for one in _WRITTEN):
+        if not below and any(path[: len(written)] == written for written in _WRITTEN):
             yield path
         pending += [((*path, key), fields[key]) for key in below]
 
@@ -102,7 +102,9 @@ def last_writer(obj: Mapping[str, Any], after: str, subresource: str = "") -> st
     They are of whole seconds: of several that wrote in the same second, it is not the manager `after`.
     """
     entries = [entry for entry in _entries(obj) if entry.get("subresource", "") == subresource]
-    last = max(entries, key=lambda one: (str(one.get("time", "")), one.get("manager") != after), default={})
+    last = max(
+        entries, key=lambda entry: (str(entry.get("time", "")), entry.get("manager") != after), default={}
+    )
     return str(last.get("manager", ""))
 
 
@@ -185,6 +187,6 @@ def _part_of_item(item: Any, key: str, selector: Any, own: Fields, others: Seque
     return part if part is _NOTHING else selector | part
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(value: Any, other: Any) -> bool:
     """JSON knows true from 1; Python does not."""
-    return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
+    return bool(value == other) and isinstance(value, bool) == isinstance(other, bool)

@@ -30,7 +30,7 @@ class JobFit:
         policy, clusters = snapshot.policy, tuple(_clusters(snapshot, targets))
         self._cycle = DispatchCycle(clusters, policy.plugins, policy.report_plugin_problem)
         self._askable = askable_workers(snapshot, targets)
-        undecided = [one for one in targets.workloads.undecided if _is_judged(snapshot, one)]
+        undecided = [workload for workload in targets.workloads.undecided if _is_judged(snapshot, workload)]
         self.turn = turn(snapshot, undecided, self._cycle.cost, awaits_answers=self.awaits(self._askable))
 
     def ranking(self, workload: Workload) -> Ranking:
@@ -146,8 +146,8 @@ def _facts(
     facts = snapshot.fleet.queue_facts.get(name)
     if facts is None or facts.known is None:
         return None, [], 0
-    came = [one for one in running if one.meta.uid not in facts.then.running]
-    return facts.known, [*waiting, *came], sum(one.meta.uid not in facts.then.waiting for one in waiting)
+    came = [w for w in running if w.meta.uid not in facts.then.running]
+    return facts.known, [*waiting, *came], sum(w.meta.uid not in facts.then.waiting for w in waiting)
 
 
 def profile_of(snapshot: Snapshot, check: Check) -> tuple[Profile, str]:

@@ -68,7 +68,7 @@ class Selection(NamedTuple):
 
 
 def select(snapshot: Snapshot, listed: Mapping[str, str]) -> Selection:
-    """Return the selection by the decisions in `seen`; listed clusters that only stay for now come last.
+    """Return the selection by the decisions in `snapshot`; listed clusters that only stay for now come last.
 
     `listed`: the result of `listed_clusters`.
     """

@@ -52,9 +52,9 @@ def _best_points(flavors: Sequence[FlavorQuota], amounts: Sequence[int]) -> floa
         return 0.0
     given = [0] * len(flavors)
     for amount in amounts:
-        points = [_points(there + amount, one) for there, one in zip(given, flavors, strict=True)]
+        points = [_points(there + amount, flavor) for there, flavor in zip(given, flavors, strict=True)]
         given[points.index(max(points))] += amount
-    return min(_points(there, one) for there, one in zip(given, flavors, strict=True) if there)
+    return min(_points(there, flavor) for there, flavor in zip(given, flavors, strict=True) if there)
 
 
 def _points(asked: int, quota: FlavorQuota) -> float:

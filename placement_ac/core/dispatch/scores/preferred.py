@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Final
 
 from placement_ac.core.api.constants import ANNOTATION_PREFERRED_CLUSTERS
-from placement_ac.core.api.label_selector import Requirement, SelectorError
+from placement_ac.core.api.label_selector import Requirement, SelectorError, first_unmet
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import shortened
 from placement_ac.core.dispatch.facts import Cluster
@@ -30,9 +30,7 @@ def preferred(job: Workload, cluster: Cluster) -> float | None:
         return None
     if not preferences:
         return None
-    met = sum(
-        weight for weight, wanted in preferences if all(one.is_met_by(cluster.labels) for one in wanted)
-    )
+    met = sum(weight for weight, wanted in preferences if not first_unmet(wanted, cluster.labels))
     return 100.0 * met / sum(weight for weight, _ in preferences)
 
 
