@@ -71,20 +71,20 @@ class DeleteOutcome:
 async def find(client: Client, kueue_namespace: str) -> list[OwnedObject]:
     """Return all objects of ours, in the order of deletion. Raises CleanupBlocked if they are unknown."""
     served = await client.discover(KINDS)
-    found: list[OwnedObject] = []
+    things: list[OwnedObject] = []
     problems: list[str] = []
     for kind in KINDS:
         if kind in served:
             namespace = kueue_namespace if kind in (SECRET, LEASE) else None
             try:
-                found += await _ours(client, served[kind], namespace)
+                things += await _ours(client, served[kind], namespace)
             except ApiError as error:
                 problems.append(error.message)
     if problems:
         raise CleanupBlocked(
             f"nothing is deleted, because not all objects could be listed: {'; '.join(problems)}"
         )
-    return found
+    return things
 
 
 async def obstacles(client: Client, things: Collection[OwnedObject], kueue_namespace: str) -> list[str]:
@@ -95,16 +95,16 @@ async def obstacles(client: Client, things: Collection[OwnedObject], kueue_names
     served = await client.discover((LEASE, MULTIKUEUE_CONFIG, WORKLOAD))
     clusters = {name for thing in things for name in _clusters(thing)}
     try:
-        found = await _controller(client, served, kueue_namespace)
+        reasons = await _controller(client, served, kueue_namespace)
         if clusters:
-            found += [message async for message in _foreign_lists(client, served, things)]
+            reasons += [message async for message in _foreign_lists(client, served, things)]
             jobs = await _jobs(client, served, clusters)
-            found += [f"jobs are not finished: {joined(jobs, '; ')}"] if jobs else []
+            reasons += [f"jobs are not finished: {joined(jobs, '; ')}"] if jobs else []
     except ApiError as error:
         raise CleanupBlocked(
             f"it is unknown whether the objects are in use: {error.message}; or use --force"
         ) from None
-    return found
+    return reasons
 
 
 async def remove(client: Client, things: Iterable[OwnedObject]) -> AsyncIterator[DeleteOutcome]:
@@ -128,10 +128,10 @@ async def _ours(client: Client, resource: Resource, namespace: str | None) -> li
     """Return our objects: by label, or the Lease by its name."""
     by_name = resource.of is LEASE
     labels = "" if by_name else f"{LABEL_MANAGED_BY}={MANAGED_BY}"
-    found = (await client.list(resource, namespace, label_selector=labels)).items
+    objects = (await client.list(resource, namespace, label_selector=labels)).items
     return [
         OwnedObject(resource, meta, _listed(obj) if resource.of is MULTIKUEUE_CONFIG else frozenset())
-        for obj in found
+        for obj in objects
         if _is_ours(meta := meta_of(obj), by_name=by_name)
     ]
 
@@ -176,10 +176,10 @@ async def _controller(client: Client, served: Served, namespace: str) -> list[st
 
 async def _lease(client: Client, resource: Resource, namespace: str) -> Mapping[str, Any]:
     try:
-        found = await client.get(resource, MANAGED_BY, namespace)
+        lease = await client.get(resource, MANAGED_BY, namespace)
     except NotFound:
         return {}
-    return found.get("spec") or {}
+    return lease.get("spec") or {}
 
 
 def _is_fresh(spec: Mapping[str, Any]) -> bool:

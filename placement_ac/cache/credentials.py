@@ -91,10 +91,10 @@ class CredentialLookup:
 
     def provisioning_inputs(self, cluster: str, now: datetime, ages: Ages) -> ProvisioningInputs:
         """Return all that the provisioned credentials of a cluster depend on."""
-        found = self._discovery(cluster, now)
-        own, external = found.provisioned or self._own_inputs(cluster, now), find_external_credentials(found)
+        inputs = self._discovery(cluster, now)
+        own = inputs.provisioned or self._own_inputs(cluster, now)
         objects = replace(own.objects, orphans=tuple(self._orphans(own)))
-        return replace(own, ages=ages, external=external, objects=objects)
+        return replace(own, ages=ages, external=find_external_credentials(inputs), objects=objects)
 
     def _own_inputs(self, cluster: str, now: datetime) -> ProvisioningInputs:
         """Return the same, without looking for what others have made."""

@@ -139,8 +139,10 @@ class SnapshotBuilder:
     def _labels(self, clusters: Iterable[str]) -> dict[str, Mapping[str, str]]:
         """Return the labels and claims of clusters, by which our dispatcher chooses."""
         known = self._tables.managed_clusters
-        found = {cluster: known.get(("", cluster)) for cluster in clusters} if self._policy.dispatcher else {}
-        return {cluster: managed.labels for cluster, managed in found.items() if managed}
+        by_name = (
+            {cluster: known.get(("", cluster)) for cluster in clusters} if self._policy.dispatcher else {}
+        )
+        return {cluster: managed.labels for cluster, managed in by_name.items() if managed}
 
     def _last_by_group(
         self, name: str, workloads: Iterable[objects.Workload]
@@ -159,13 +161,13 @@ class SnapshotBuilder:
     ) -> dict[str, objects.KueueObject]:
         """Return the MultiKueueClusters that may be wanted, and those that are this Placement's."""
         clusters, hub = self._tables.multikueue_clusters, self._tables.hub
-        found = {obj.meta.name: obj for obj in clusters.by("placement", name)}
+        existing = {obj.meta.name: obj for obj in clusters.by("placement", name)}
         # Those without the Placement's label are shared, not ours, or have lost it.
         wanted = [hub.multikueue_cluster_name(name, cluster) for cluster in selected]
-        for full_name in {*wanted, *listed, *self._unneeded(name)} - found.keys():
+        for full_name in {*wanted, *listed, *self._unneeded(name)} - existing.keys():
             if obj := clusters.get(("", full_name)):
-                found[full_name] = obj
-        return dict(sorted(found.items()))
+                existing[full_name] = obj
+        return dict(sorted(existing.items()))
 
     def _prepared(
         self, name: str, placement: objects.Placement | None, selected: Collection[str], now: datetime

@@ -204,16 +204,16 @@ class Tables:
 
     def named_homes(self, placement: str) -> dict[str, list[str]]:
         """Return the namespaces that annotations of its checks name → these checks."""
-        found: dict[str, list[str]] = {}
+        homes: dict[str, list[str]] = {}
         for check in self.checks.by("placement", placement):
             if check.placement_namespace:
-                found.setdefault(check.placement_namespace, []).append(check.meta.name)
-        return found
+                homes.setdefault(check.placement_namespace, []).append(check.meta.name)
+        return homes
 
     def placement_id(self, namespace: str, name: str) -> str:
         """Return NAMESPACE/UID of a Placement; "" if there is none."""
-        found = self.placements.get((namespace, name))
-        return f"{namespace}/{found.meta.uid}" if found else ""
+        known = self.placements.get((namespace, name))
+        return f"{namespace}/{known.meta.uid}" if known else ""
 
     def is_recorded(self, placement: str) -> bool:
         """Whether a restart chooses the Placement that is in use again."""
@@ -249,8 +249,8 @@ class Tables:
 
     def selected_by(self, placement: str) -> list[str]:
         """Return the clusters that a Placement selects, each once."""
-        found = (cluster for decision in self.decisions_of(placement) for cluster in decision.clusters)
-        return list(dict.fromkeys(filter(None, found)))
+        clusters = (cluster for decision in self.decisions_of(placement) for cluster in decision.clusters)
+        return list(dict.fromkeys(filter(None, clusters)))
 
     def is_confirmed(self, placement: str, cluster: str) -> bool:
         """Whether a decision that nobody can have forged selects the cluster for a Placement."""

@@ -71,7 +71,7 @@ def plain(value: object) -> Any:
 
 def in_json(text: str) -> str:
     """Return JSON with escapes for the characters that terminals would obey, or not show."""
-    return NOT_SHOWN.sub(lambda found: json.dumps(found[0])[1:-1], text)
+    return NOT_SHOWN.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def in_yaml(document: object) -> str:

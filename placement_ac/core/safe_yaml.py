@@ -94,8 +94,8 @@ def _number(_: object, node: yaml.ScalarNode) -> float | str:
         value = int(plain, 8 if octal else 0)
         if _INT_MIN <= value <= _INT_MAX:
             return value
-    if _FLOAT.fullmatch(plain) and math.isfinite(found := float(plain)):
-        return found
+    if _FLOAT.fullmatch(plain) and math.isfinite(number := float(plain)):
+        return number
     return str(node.value)
 
 

@@ -144,12 +144,12 @@ def _limit_names(texts: Iterable[str]) -> None:
 
 
 def _annotations(metas: Sequence[Obj]) -> Pairs:
-    found = _merged((_texts(get_dict(meta, "annotations")) for meta in metas), JOB_ANNOTATIONS)
-    for name, value in found:
+    pairs = _merged((_texts(get_dict(meta, "annotations")) for meta in metas), JOB_ANNOTATIONS)
+    for name, value in pairs:
         if len(value) > ANNOTATION_CHARS_MAX:
             why = f"at most {ANNOTATION_CHARS_MAX:,} characters are read, it has {len(value):,}"
             raise _OverLimit(f"shorten the annotation {name}: {why}")
-    return found
+    return pairs
 
 
 def _ignored(metas: Sequence[Obj]) -> Iterator[str]:
@@ -160,17 +160,17 @@ def _ignored(metas: Sequence[Obj]) -> Iterator[str]:
 
 
 def _labels(metas: Sequence[Obj]) -> Pairs:
-    found = _merged(_texts(get_dict(meta, "labels")) for meta in metas)
-    _limit("labels", NAMES_MAX, len(found))
-    _limit_names(chain.from_iterable(found))
-    return found
+    pairs = _merged(_texts(get_dict(meta, "labels")) for meta in metas)
+    _limit("labels", NAMES_MAX, len(pairs))
+    _limit_names(chain.from_iterable(pairs))
+    return pairs
 
 
 def _requests(podset: Obj, counted: frozenset[str]) -> Requests:
-    found = podset_requests(podset, counted)
-    _limit("resources in a podSet", NAMES_MAX, sum(name != PODS for name, _ in found))
-    _limit_names(name for name, _ in found)
-    return found
+    requests = podset_requests(podset, counted)
+    _limit("resources in a podSet", NAMES_MAX, sum(name != PODS for name, _ in requests))
+    _limit_names(name for name, _ in requests)
+    return requests
 
 
 def _counted(raw: Obj) -> frozenset[str]:
@@ -182,10 +182,10 @@ def _counted(raw: Obj) -> frozenset[str]:
 def _shared(spec: JobSpec) -> JobSpec:
     """Return the equal one that a Workload has, or `spec`: it goes with the last Workload that has it."""
     known = _KNOWN.get(spec)
-    found = known() if known else None
-    if found is None:
+    equal = known() if known else None
+    if equal is None:
         _KNOWN[spec] = ref(spec)
-    return found or spec
+    return equal or spec
 
 
 def _merged(parts: Iterable[Mapping[str, str]], names: tuple[str, ...] = ()) -> Pairs:

@@ -35,8 +35,8 @@ def owned_by(obj: Mapping[str, Any], manager: str, subresource: str = "status") 
             own = fields
         else:
             others.append(fields)
-    found = _part(obj, own, others) if own else _NOTHING
-    return found if isinstance(found, dict) else {}
+    part = _part(obj, own, others) if own else _NOTHING
+    return part if isinstance(part, dict) else {}
 
 
 def applied_version(obj: Mapping[str, Any], manager: str, subresource: str = "status") -> str:

@@ -145,12 +145,12 @@ class DispatchCycle:
 
     def refusals(self, job: Workload, profile: Profile) -> Refusals:
         """Return the clusters that do not fit the job; equal jobs share the built-in filters' answer."""
-        found = self._by_built_in_filters(job)
+        refusals = self._by_built_in_filters(job)
         if not profile.filters:
-            return found
+            return refusals
         filters = {name: self._plugins[name] for name in profile.filters}
-        others = {name: cluster for name, cluster in self._clusters.items() if name not in found}
-        return {**found, **_refused(job, others, filters)}
+        others = {name: cluster for name, cluster in self._clusters.items() if name not in refusals}
+        return {**refusals, **_refused(job, others, filters)}
 
     def _by_built_in_filters(self, job: Workload) -> Refusals:
         key: tuple[object, ...] = job.meta.namespace, job.job

@@ -311,8 +311,8 @@ def is_on(gate: str, default_on: VersionRange, gates: Mapping[str, bool], kueue:
 
 def parse_release(text: str) -> KueueRelease | None:
     """Return the release that is written like 0.19.1, v0.19.1 or v0.20.0-rc.0; None for anything else."""
-    found = _RELEASE.fullmatch(text)
-    return KueueRelease(*map(int, found.groups()[:3])) if found else None
+    match = _RELEASE.fullmatch(text)
+    return KueueRelease(*map(int, match.groups()[:3])) if match else None
 
 
 def default_frameworks(kueue: KueueRelease | None) -> tuple[str, ...]:

@@ -266,8 +266,8 @@ class ClusterCredentials:
 
     def usable(self, cluster: str) -> CredentialSource | None:
         """Return the usable credentials of a cluster that is selected or listed."""
-        found = self.selected.get(cluster) or self.unselected.get(cluster)
-        return found if isinstance(found, CredentialSource) else None
+        source = self.selected.get(cluster) or self.unselected.get(cluster)
+        return source if isinstance(source, CredentialSource) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ class JobFit:
     """Ranks the clusters for one Workload after the other; each knows the nominations of those before it."""
 
     def __init__(self, snapshot: Snapshot, targets: TargetClusters) -> None:
-        self._seen = snapshot
+        self._snapshot = snapshot
         self._profiles = {check.meta.name: profile_of(snapshot, check)[0] for check in snapshot.checks.ours}
         self._default = default_profile(snapshot)[0]
         policy, clusters = snapshot.policy, tuple(_clusters(snapshot, targets))
@@ -70,7 +70,7 @@ class JobFit:
 
     def awaits(self, names: Collection[str]) -> bool:
         """Whether one of these MultiKueueClusters, which are asked for their queues, may soon answer."""
-        return any(is_awaited(self._seen, name) for name in names)
+        return any(is_awaited(self._snapshot, name) for name in names)
 
     def has_room(self, workload: Workload, name: str) -> bool:
         """Whether a MultiKueueCluster has room for the Workload now, as far as is known."""

@@ -39,11 +39,11 @@ def headroom(job: Workload, cluster: Cluster) -> float | None:
 
 def _by_resource(job: Workload) -> dict[str, list[int]]:
     """Return resource → how much of it each podSet asks for."""
-    found: dict[str, list[int]] = {}
+    amounts: dict[str, list[int]] = {}
     for podset in job.job.requests:
         for resource, amount in podset:
-            found.setdefault(resource, []).append(amount)
-    return found
+            amounts.setdefault(resource, []).append(amount)
+    return amounts
 
 
 def _best_points(flavors: Sequence[FlavorQuota], amounts: Sequence[int]) -> float:

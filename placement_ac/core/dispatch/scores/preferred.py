@@ -40,21 +40,21 @@ Preferences = tuple[tuple[int, tuple[Requirement, ...]], ...]
 
 def parse_preferences(text: str) -> Preferences:
     """Return the preferences of an annotation. Raises SelectorError."""
-    found = _parsed(text)
-    if isinstance(found, str):
-        raise SelectorError(found)
-    return found
+    preferences = _parsed(text)
+    if isinstance(preferences, str):
+        raise SelectorError(preferences)
+    return preferences
 
 
 @lru_cache(maxsize=64)  # of annotations of up to 8 KB
 def _parsed(text: str) -> Preferences | str:
     """Return the preferences, or what is wrong: a wrong text is judged for each cluster, too."""
     try:
-        found = tuple([_preference(part.strip()) for part in text.split(";") if part.strip()])
-        limit_terms(chain.from_iterable(wanted for _, wanted in found))
+        preferences = tuple([_preference(part.strip()) for part in text.split(";") if part.strip()])
+        limit_terms(chain.from_iterable(wanted for _, wanted in preferences))
     except SelectorError as error:
         return str(error)
-    return found
+    return preferences
 
 
 def _preference(text: str) -> tuple[int, tuple[Requirement, ...]]:
