@@ -164,4 +164,4 @@ def _owners(workload: Object) -> list[str]:
 
 def _has(obj: Object, condition: str) -> bool:
     conditions = (obj.get("status") or {}).get("conditions") or ()
-    return any((one["type"], one["status"]) == (condition, "True") for one in conditions)
+    return any((entry["type"], entry["status"]) == (condition, "True") for entry in conditions)

@@ -229,7 +229,7 @@ class ClusterAgent(StandIn):
         if is_deleted(work):
             await self._delete_applied(applied_resources(work))
             if WORK_FINALIZER in held:
-                kept = [one for one in held if one != WORK_FINALIZER]
+                kept = [name for name in held if name != WORK_FINALIZER]
                 await self._hub.patch(WORK, work, {"metadata": {"finalizers": kept}})
             return
         if WORK_FINALIZER not in held:

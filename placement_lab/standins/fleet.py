@@ -83,7 +83,7 @@ class JobCounter:
         counts = self._counts.setdefault(name, JobCounts(maxCopies=0, starts=0, finished=False))
         running = self._running.setdefault(name, set())
         now = {(worker, job["metadata"]["uid"])} if job and runs(job) else set()
-        before = {one for one in running if one[0] == worker}
+        before = {run for run in running if run[0] == worker}
         running -= before - now
         running |= now
         if now:

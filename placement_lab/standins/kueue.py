@@ -131,7 +131,7 @@ class MultiKueue(StandIn):
         held = list(metadata.get("finalizers") or ())
         going = "deletionTimestamp" in metadata
         if going and FINALIZER_IN_USE in held and not self._in_use(kind, metadata["name"]):
-            await self._set_finalizers(kind, metadata, [one for one in held if one != FINALIZER_IN_USE])
+            await self._set_finalizers(kind, metadata, [name for name in held if name != FINALIZER_IN_USE])
         elif not going and FINALIZER_IN_USE not in held:
             await self._set_finalizers(kind, metadata, [*held, FINALIZER_IN_USE])
 

@@ -70,7 +70,7 @@ def pods_ready(workload: Object, job: Object | None, now: float) -> Object:
     """Return the condition PodsReady that Kueue sets on the Job's Workload."""
     item: Object = {"metadata": workload["metadata"], "status": {"conditions": []}}
     before = (workload.get("status") or {}).get("conditions") or ()
-    item["status"]["conditions"] = [one for one in before if one["type"] == PODS_READY]
+    item["status"]["conditions"] = [entry for entry in before if entry["type"] == PODS_READY]
     if ((job or {}).get("status") or {}).get("startTime"):
         message = "All pods reached readiness and the workload is running"
         set_condition(item, PODS_READY, True, "Started", message, now)

@@ -176,7 +176,7 @@ class Kueue(MultiKueue):
         if self.throttled:
             yield MULTIKUEUE, *where
         yield from (("job", where[0], owner) for owner in owners_of(self._last_seen.get(where)))
-        waiting = (key for key, one in self.objects(WORKLOAD).items() if not has_quota(one))
+        waiting = (key for key, item in self.objects(WORKLOAD).items() if not has_quota(item))
         yield from (("workload", *key) for key in waiting)
 
     def _on_list(self, config: str) -> None:
@@ -192,7 +192,7 @@ class Kueue(MultiKueue):
         items = self._by_name(ADMISSION_CHECK).items()
         checks = {name for name, item in items if is_multikueue(item) and config_of(item) == config}
         seen = self._last_seen.items()
-        return [where for where, item in seen if any(one["name"] in checks for one in states_of(item))]
+        return [where for where, item in seen if any(state["name"] in checks for state in states_of(item))]
 
     @property
     def _reconciler_of_copies(self) -> str:
@@ -414,7 +414,7 @@ class Kueue(MultiKueue):
         name = local["spec"].get("clusterQueue", "")
         found = self.objects(CLUSTER_QUEUE).get(("", name))
         if found is None:
-            return HubQueue(name or asked, tuple(one["name"] for one in states_of(workload)), active=False)
+            return HubQueue(name or asked, tuple(e["name"] for e in states_of(workload)), active=False)
         used = sum(has_quota_in(name, item) for item in self.objects(WORKLOAD).values())
         return HubQueue(name, tuple(checks_of(found)), is_active(found), has_room=used < self._slots)
 

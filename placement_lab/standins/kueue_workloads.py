@@ -51,7 +51,7 @@ def has_quota_in(queue: str, workload: Object) -> bool:
 
 def is_retried(workload: Object) -> bool:
     """Return whether the Workload is evicted, or a check asks for that."""
-    return is_condition_true(workload, EVICTED) or any(one["state"] == RETRY for one in states_of(workload))
+    return is_condition_true(workload, EVICTED) or any(s["state"] == RETRY for s in states_of(workload))
 
 
 def pods_ready_is_outdated(inputs: WorkloadInputs) -> bool:

@@ -126,7 +126,7 @@ class Scheduler(StandIn):
     async def _write_decisions(self, placement: Object, outcome: SchedulingResult) -> None:
         for wanted in outcome.decisions:
             await self._write_decision(wanted)
-        names = {get_str(one, "metadata", "name") for one in outcome.decisions}
+        names = {get_str(decision, "metadata", "name") for decision in outcome.decisions}
         for decision in own_decisions(placement, self._fleet()):
             if get_str(decision, "metadata", "name") not in names:
                 await self._delete(decision)
@@ -167,7 +167,7 @@ class Scheduler(StandIn):
         binding = self.objects(SET_BINDING).get(key)
         set_name = get_str(binding, "spec", "clusterSet")
         existing = get_list(binding, "status", "conditions")
-        bound = any(get_str(one, "type") == "Bound" and get_str(one, "status") == "True" for one in existing)
+        bound = any(get_str(it, "type") == "Bound" and get_str(it, "status") == "True" for it in existing)
         if binding is None or bound or ("", set_name) not in self.objects(CLUSTER_SET):
             return
         condition = {"type": "Bound", "status": "True", "reason": "ClusterSetBound", "message": ""}

@@ -90,9 +90,9 @@ class QuotaWorker(KueueWorker):
         return [copy for copy in self.objects(WORKLOAD).values() if has_quota(copy)]
 
     def _status(self, queue: Object) -> Object:
-        copies = [one for one in self.objects(WORKLOAD).values() if not is_condition_true(one, FINISHED)]
+        copies = [copy for copy in self.objects(WORKLOAD).values() if not is_condition_true(copy, FINISHED)]
         reserving = self._reserving()
-        admitted = [one for one in reserving if is_condition_true(one, ADMITTED)]
+        admitted = [copy for copy in reserving if is_condition_true(copy, ADMITTED)]
         return {
             "flavorsReservation": _by_flavor(queue, used_quota(reserving)),
             "flavorsUsage": _by_flavor(queue, used_quota(admitted)),
@@ -138,7 +138,7 @@ def _flavors_for(asked: Mapping[str, int], groups: Iterable[Object], used: Used)
 
 
 def _unused(flavor: Object, resource: str, used: Used) -> int:
-    nominal = (milli(one["nominalQuota"]) or 0 for one in flavor["resources"] if one["name"] == resource)
+    nominal = (milli(it["nominalQuota"]) or 0 for it in flavor["resources"] if it["name"] == resource)
     return next(nominal, 0) - used[flavor["name"], resource]
 
 

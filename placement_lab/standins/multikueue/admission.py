@@ -186,7 +186,7 @@ def _check_rejects_or_retries(inputs: WorkloadInputs) -> ReconcileResult | None:
 
 def _checks_in_state(workload: Obj, state: str) -> str:
     checks = sorted(
-        (one for one in checks_of(workload) if one["state"] == state), key=lambda one: one["name"]
+        (check for check in checks_of(workload) if check["state"] == state), key=lambda check: check["name"]
     )
     parts = [
         f'"{check["name"]}"' + (f" ({check['message']})" if check.get("message") else "") for check in checks

@@ -140,7 +140,7 @@ def _copy_is_evicted(inputs: WorkloadInputs) -> ReconcileResult | None:
 def _copy_differs_from_workload(inputs: WorkloadInputs) -> ReconcileResult | None:
     """Delete copies whose spec differs, including `active`."""
     wanted = _spec(inputs.workload)
-    gone = {name: one for name, one in inputs.remotes.items() if one.copy and _spec(one.copy) != wanted}
+    gone = {name: it for name, it in inputs.remotes.items() if it.copy and _spec(it.copy) != wanted}
     return ReconcileResult(tuple(remove_all(gone)), 0.0) if gone else None
 
 
@@ -182,8 +182,8 @@ def _copy_is_admitted(inputs: WorkloadInputs) -> ReconcileResult | None:
     name = longest_with(inputs.remotes, ADMITTED)
     if not name:
         return None
-    others = {other: one for other, one in inputs.remotes.items() if other != name}
-    done = remove_all({other: one for other, one in others.items() if one.copy})
+    others = {other: remote for other, remote in inputs.remotes.items() if other != name}
+    done = remove_all({other: remote for other, remote in others.items() if remote.copy})
     if is_condition_true(inputs.workload, EVICTED):
         return ReconcileResult((*done, *_deactivate(inputs, name)))
     if inputs.settings.nominates_admitted and dispatcher.all_at_once_would(inputs, name):
