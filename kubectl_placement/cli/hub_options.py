@@ -34,7 +34,7 @@ from kubectl_placement.hub.kinds import (
     QUEUE_KINDS,
     SETTINGS_KINDS,
 )
-from kubectl_placement.jobs.finished_jobs import TTL_GATE, short_ttl
+from kubectl_placement.jobs.finished_jobs import short_ttl
 from kubectl_placement.jobs.waiting_jobs import owner_of
 from kubectl_placement.readers.hub_reader import (
     PAUSE_SECONDS,
@@ -241,7 +241,7 @@ def may_run_again(where: HubSource, reading: HubReading, workload: Object) -> bo
         if all(short_ttl(job) is None for job in jobs):
             return False
         settings, dump = reading.view.settings, await read_installations(client, reading)
-        return not HubKueue(dump, settings.kueue_namespace, settings.kueue_version).is_on(TTL_GATE)
+        return not HubKueue(dump, settings.kueue_namespace, settings.kueue_version).clears_ttl
 
     return with_client(where, read)
 

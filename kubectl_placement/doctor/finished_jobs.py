@@ -33,7 +33,7 @@ NAMED: Final = 3
 )
 def finished_jobs(setup: HubSetup) -> Iterator[Finding]:
     kueue = setup.kueue
-    found = {} if kueue.is_on(TTL_GATE) else dict(sorted(_short_lived(setup)))
+    found = {} if kueue.clears_ttl else dict(sorted(_short_lived(setup)))
     if found:
         named = list(found.items())[:NAMED]
         names = ["/".join(key) for key, _ in named]

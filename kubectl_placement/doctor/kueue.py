@@ -17,7 +17,7 @@ import yaml
 from kubectl_placement.doctor.commands import HUB, as_yaml, manifest, patch_pods, without_flag
 from kubectl_placement.doctor.finding import Finding, fail, ok, unknown
 from kubectl_placement.hub.dump import Dump, Object
-from kubectl_placement.jobs.finished_jobs import TTL_GATE
+from kubectl_placement.jobs.finished_jobs import TTL_GATE, TTL_GATE_SINCE
 from placement_ac.core.api.constants import CONFIG_MAP, DEPLOYMENT, KUEUE_MANAGER
 from placement_ac.core.api.fields import Obj, get_dict, get_list, get_str, get_strs, get_value, key_of
 from placement_ac.core.api.kueue_deployment import KUEUE_SELECTOR, kueue_deployments
@@ -210,6 +210,11 @@ class HubKueue:
     def is_on(self, gate: str) -> bool:
         """Whether a feature gate is on; if it is not configured: whether it is on by default."""
         return is_on(gate, GATES[gate], self.gates, self.release)
+
+    @property
+    def clears_ttl(self) -> bool:
+        """Whether it leaves finished Jobs on workers: AllAlpha turns on no gate that a release lacks."""
+        return TTL_GATE_SINCE.has(self.release) and self.is_on(TTL_GATE)
 
     def gate_finding(self, gate: str, purpose: str, effect: str) -> Finding:
         """Return whether a gate is on; `purpose`: what needs it, `effect`: the effect if it is off."""

@@ -50,10 +50,12 @@ def stored_version_findings(
             upgrade_first,
         )
     elif old:
+        is_served = all(_has(crds[name], OLD, "served") for name in old)
+        upgrade = f"to 0.20, which does not serve {OLD}" if is_served else f"to a release without {OLD}"
         yield warn(
-            f"migrate Kueue's objects to {NEW} before Kueue is upgraded to 0.20, which does not serve {OLD}:"
+            f"migrate Kueue's objects to {NEW} before Kueue is upgraded {upgrade}:"
             f" objects of {joined(old)} may be stored in {OLD}",
-            _migrate(kubectl, old, is_served=all(_has(crds[name], OLD, "served") for name in old)),
+            _migrate(kubectl, old, is_served=is_served),
         )
     elif not crds or not all(map(_stored, crds.values())):
         show = kubectl.run("get", "crd", *KUEUE_CRDS)

@@ -338,7 +338,8 @@ def _without_topology(
 
 
 RULES: Final[tuple[DoctorRule[InspectedWorker], ...]] = (
-    *(access, kueue, stored_versions, jobs, same_names, rights, reads),
+    # Objects are migrated before Kueue is upgraded.
+    *(access, stored_versions, kueue, jobs, same_names, rights, reads),
     *(namespaces, queues, cluster_queues, flavors, topologies),
 )
 

@@ -30,6 +30,6 @@ def warning_text(jobs: str, *, sent: bool) -> str:
     too_late = "; a copy that is on a worker already keeps its time, so patch it there, too" if sent else ""
     return (
         f"set ttlSecondsAfterFinished of {jobs} to {SHORT_SECONDS} or more, or turn on Kueue's gate"
-        f" {TTL_GATE}: a worker may remove a finished Job before the hub's Kueue has seen its end, and"
-        f" Kueue then runs it again{too_late}"
+        f" {TTL_GATE} (from {TTL_GATE_SINCE} on): a worker may remove a finished Job before the hub's Kueue"
+        f" has seen its end, and Kueue then runs it again{too_late}"
     )

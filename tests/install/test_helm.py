@@ -19,7 +19,7 @@ from tests.support.accounts import account_kubeconfig
 from tests.support.chart import CHART, GIVEN, HOOK, Key, helm, key_of, merged
 from tests.support.driver import CORE, NS, Controllers, Driver, eventually
 from tests.support.hub_client import CRDS, crd
-from tests.support.installation import NAME, NAMESPACE, ROOT, Object, environment_of, flags_of
+from tests.support.installation import NAME, NAMESPACE, ROOT, Object, contains, environment_of, flags_of
 from tests.support.jobs import soon
 
 pytestmark = pytest.mark.long
@@ -65,7 +65,8 @@ def everything(admin: Driver) -> dict[Key, Object]:
         for resource in admin.ask("GET", base)["resources"]:
             if "list" in resource["verbs"] and "/" not in resource["name"] and resource["name"] != "events":
                 listed = admin.ask("GET", f"{base}/{resource['name']}")["items"]
-                kind = {"kind": resource["kind"]}
+                # An API server leaves both out of the items of its own kinds.
+                kind = {"apiVersion": re.sub("^/apis?/", "", base), "kind": resource["kind"]}
                 found |= {key_of(one | kind): one | kind for one in listed}
     return found
 
@@ -76,15 +77,6 @@ def of_the_release(admin: Driver) -> dict[Key, Object]:
 
 def _is_helms(one: Object) -> bool:
     return bool(one["metadata"].get("annotations", {}).get("meta.helm.sh/release-name") == NAME)
-
-
-def contains(live: Any, wanted: Any) -> bool:
-    """Whether an object on the hub has all that a manifest has."""
-    if isinstance(wanted, dict):
-        return all(key in live and contains(live[key], value) for key, value in wanted.items())
-    if isinstance(wanted, list):
-        return len(live) == len(wanted) and all(map(contains, live, wanted))
-    return bool(live == wanted)
 
 
 def assert_installed(admin: Driver, release: Helm, values: Object) -> None:
@@ -198,6 +190,7 @@ def test_the_commands_in_the_page(
     (mine,) = re.findall(r"```yaml\n(# my-values.yaml\n.*?)```", text, re.DOTALL)
     (tmp_path / "my-values.yaml").write_text(mine)
     admin.ask("POST", CRDS, crd("PodMonitor", ANYTHING, group="monitoring.coreos.com"))
+    eventually(lambda: admin.try_("GET", "/apis/monitoring.coreos.com/v1/podmonitors").ok)
     before = everything(admin)
     monkeypatch.chdir(ROOT)
     done = []

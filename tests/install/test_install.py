@@ -195,12 +195,14 @@ def answer(admin: Driver) -> str:
 def test_one_mode_is_put_over_another(admin: Driver, install: Install) -> None:
     there = install("default")
     overlay = str(installation.CONFIG / "overlays/cluster-profile")
-    there.kubectl("apply", "-k", overlay)
-    again = there.kubectl("apply", "-k", overlay).splitlines()
-    assert [line for line in again if not line.endswith(" unchanged")] == []
+    applied = []
+    for _ in range(2):  # kubectl calls a PodDisruptionBudget configured each time: its selector is replaced
+        there.kubectl("apply", "-k", overlay)
+        applied.append(there.kubectl("get", "-k", overlay, "-o", "json"))
+    assert applied[0] == applied[1]
     path = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{NAME}"
     deployment = installation.of(installation.rendered("overlays/cluster-profile"), "Deployment")
-    assert admin.ask("GET", path)["spec"] == deployment["spec"]
+    assert installation.contains(admin.ask("GET", path)["spec"], deployment["spec"])
 
 
 def test_default(admin: Driver, install: Install) -> None:

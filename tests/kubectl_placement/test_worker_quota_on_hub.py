@@ -132,9 +132,9 @@ def test_a_job_that_may_be_removed_before_its_end_is_seen_says_so(there: Stage, 
     there.until_runs("large", "c")
     there.admin.ask("PATCH", f"{JOBS}/large", {"spec": {"ttlSecondsAfterFinished": 5}}, "merge")
     note = (
-        f"set ttlSecondsAfterFinished of its Job to 900 or more, or turn on Kueue's gate {TTL_GATE}: a worker"
-        " may remove a finished Job before the hub's Kueue has seen its end, and Kueue then runs it again;"
-        " a copy that is on a worker already keeps its time, so patch it there, too"
+        f"set ttlSecondsAfterFinished of its Job to 900 or more, or turn on Kueue's gate {TTL_GATE} (from"
+        " 0.18.7, 0.19.3 on): a worker may remove a finished Job before the hub's Kueue has seen its end, and"
+        " Kueue then runs it again; a copy that is on a worker already keeps its time, so patch it there, too"
     )
     assert note in explained(run, "large")["notes"]
     config = f"{kueue.SHIPPED}featureGates:\n  {TTL_GATE}: true\n"

@@ -31,6 +31,15 @@ def pyproject(package: str = "placement_ac") -> Object:
     return tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))
 
 
+def contains(live: Any, wanted: Any) -> bool:
+    """Whether an object on the hub has all that a manifest has."""
+    if isinstance(wanted, dict):
+        return all(key in live and contains(live[key], value) for key, value in wanted.items())
+    if isinstance(wanted, list):
+        return len(live) == len(wanted) and all(map(contains, live, wanted))
+    return bool(live == wanted)
+
+
 def kubectl(*words: str, **environment: str) -> str:
     """Return kubectl's output; without kubectl the test fails in CI and is skipped elsewhere."""
     if shutil.which("kubectl") is None:

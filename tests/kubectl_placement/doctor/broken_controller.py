@@ -60,6 +60,16 @@ def helm_release(objects: Objects) -> None:
     del objects[BINDING]
 
 
+ADDON: Final = {
+    "replicas": 1,
+    "selector": {"matchLabels": {"app": "addon"}},
+    "template": {
+        "metadata": {"labels": {"app": "addon"}},
+        "spec": {"containers": [{"name": "addon", "image": "addon"}]},
+    },
+}
+"""As an API server accepts the spec of a Deployment."""
+
 CONTROLLERS: Final = (
     Break(
         "the controller is not installed",
@@ -191,7 +201,7 @@ CONTROLLERS: Final = (
                 "apiVersion": "apps/v1",
                 "kind": "Deployment",
                 "metadata": {"name": "kueue-addon-controller", "namespace": "ocm"},
-                "spec": {"replicas": 1, "selector": {}, "template": {}},
+                "spec": ADDON,
             }
         ),
         "kueue-addon",

@@ -27,6 +27,7 @@ from tests.kubectl_placement.doctor.broken_setups import (
     edited,
     gate,
     image,
+    of_release,
     patched,
     put,
     setting,
@@ -143,7 +144,7 @@ RELEASES: Final = (
     *(
         Break(
             f"with Kueue {release}, watch caches fail",
-            put(KUEUE, *POD, "containers", 0, "image", f"registry.k8s.io/kueue/kueue:v{release}"),
+            of_release(release),
             "kueue-release",
             WARN,
             f"upgrade Kueue {release}: with it, {WATCH_CACHES}",
@@ -200,7 +201,7 @@ KUEUES: Final = (
         ),
         "stored-versions",
         WARN,
-        "migrate Kueue's objects to v1beta2 before Kueue is upgraded to 0.20, which does not serve v1beta1:"
+        "migrate Kueue's objects to v1beta2 before Kueue is upgraded to a release without v1beta1:"
         f" objects of {LOCAL_QUEUES} may be stored in v1beta1",
         migrated("bash migrate-to-v1beta2.sh --kubectl-get-api-version=v1beta2"),
     ),

@@ -76,6 +76,7 @@ def short_lived_jobs(number: int, ttl: int = 0, **state: Any) -> How:
 
 
 TTL_GATE: Final = "MultiKueueBatchJobClearingTTLSecondsAfterFinishedOnWorkerCluster"
+TTL_SINCE: Final = "(from 0.18.7, 0.19.3 on)"
 SCALE: Final = (
     Break(
         "Jobs may be removed before the hub has seen their end",
@@ -83,8 +84,8 @@ SCALE: Final = (
         "finished-jobs",
         WARN,
         "set ttlSecondsAfterFinished of 5 Jobs (default/train-0, default/train-1, default/train-2, 2 more)"
-        f" to 900 or more, or turn on Kueue's gate {TTL_GATE}: a worker may remove a finished Job before the"
-        " hub's Kueue has seen its end, and Kueue then runs it again",
+        f" to 900 or more, or turn on Kueue's gate {TTL_GATE} {TTL_SINCE}: a worker may remove a finished Job"
+        " before the hub's Kueue has seen its end, and Kueue then runs it again",
         "\n".join(
             f'kubectl patch job -n default train-{at} -p \'{{"spec":{{"ttlSecondsAfterFinished":900}}}}\''
             for at in range(3)
@@ -96,8 +97,9 @@ SCALE: Final = (
         "finished-jobs",
         WARN,
         "set ttlSecondsAfterFinished of 1 Job (default/train-0) to 900 or more, or turn on Kueue's gate"
-        f" {TTL_GATE}: a worker may remove a finished Job before the hub's Kueue has seen its end, and Kueue"
-        " then runs it again; a copy that is on a worker already keeps its time, so patch it there, too",
+        f" {TTL_GATE} {TTL_SINCE}: a worker may remove a finished Job before the hub's Kueue has seen its end"
+        ", and Kueue then runs it again; a copy that is on a worker already keeps its time, so patch it"
+        " there, too",
         "\n".join(
             f'{kubectl} patch job -n default train-0 -p \'{{"spec":{{"ttlSecondsAfterFinished":900}}}}\''
             for kubectl in ("kubectl", "kubectl --context cluster2")

@@ -82,11 +82,15 @@ def crd(name: str) -> Key:
     return "CustomResourceDefinition", "", name
 
 
+def of_release(release: str) -> How:
+    """Return what gives Kueue another release."""
+    name = f"registry.k8s.io/kueue/kueue:v{release}"
+    return put(KUEUE, "spec", "template", "spec", "containers", 0, "image", name)
+
+
 def image(release: str) -> How:
     """Return what gives Kueue another release, and its configuration the words of that."""
-    name = f"registry.k8s.io/kueue/kueue:v{release}"
-    other = put(KUEUE, "spec", "template", "spec", "containers", 0, "image", name)
-    return both(other, configured("accessProviders", "credentialsProviders"))
+    return both(of_release(release), configured("accessProviders", "credentialsProviders"))
 
 
 def configured(old: str, new: str) -> How:

@@ -41,6 +41,7 @@ from tests.kubectl_placement.doctor.broken_setups import (
     configured,
     gate,
     image,
+    of_release,
     put,
     setting,
     unlisted,
@@ -66,7 +67,7 @@ def test_on_a_hub_that_is_set_up_right_every_line_is_ok() -> None:
 
 def test_so_it_is_on_the_release_before() -> None:
     objects = stored()
-    put(KUEUE, *POD, "containers", 0, "image", "registry.k8s.io/kueue/kueue:v0.19.2")(objects)
+    of_release("0.19.2")(objects)
     findings = examined(read(objects))
     assert levels(findings) == levels(of_the_healthy_hub())
     assert "Kueue 0.19.2" in [one.message for one in findings if one.check == "kueue-release"]
@@ -236,12 +237,15 @@ def test_secrets_alone_are_in_no_role_of_ours() -> None:
         pytest.param(short_lived_jobs(1, 900), Level.OK, "", id="the hub has time to see the end"),
         pytest.param(short_lived_jobs(1, finished=True), Level.OK, "", id="the hub has seen it"),
         pytest.param(both(short_lived_jobs(1), gate(f"{TTL_GATE}: true")), Level.OK, "", id="gate on"),
+        pytest.param(
+            both(short_lived_jobs(1), gate("AllAlpha: true"), of_release("0.19.2")),
+            Level.WARN,
+            "kubectl patch job ",
+            id="all gates on, and the release does not have it",
+        ),
         *(
             pytest.param(
-                both(
-                    short_lived_jobs(1),
-                    put(KUEUE, *POD, "containers", 0, "image", f"registry.k8s.io/kueue/kueue:v{release}"),
-                ),
+                both(short_lived_jobs(1), of_release(release)),
                 Level.WARN,
                 f"    {TTL_GATE}: true\n" if has_gate else "kubectl patch job ",
                 id=f"{release} {'has' if has_gate else 'does not have'} the gate",
@@ -311,7 +315,7 @@ def test_the_gates_that_matter_are_named_with_their_source_and_what_follows() ->
         ),
         config_map: "MultiKueueClusterProfile on (credentials may be ClusterProfiles)",
     }
-    older = gates_line(put(KUEUE, *POD, "containers", 0, "image", "registry.k8s.io/kueue/kueue:v0.19.2"))
+    older = gates_line(of_release("0.19.2"))
     assert f"{PREEMPTION} off, {QUOTA} off, Multi" in older["by default in Kueue 0.19.2"], (
         "it has no gate of Ray's"
     )

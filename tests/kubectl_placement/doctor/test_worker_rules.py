@@ -30,6 +30,7 @@ from placement_ac.core.api.constants import (
     SECRET,
 )
 from placement_ac.core.inputs.fitness import ServedKind, Unknown, WorkerFindings
+from placement_ac.core.inputs.rights import PREEMPTION_RIGHT
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from placement_lab.standins import manifests
 from tests.support import healthy, kueue
@@ -242,6 +243,30 @@ def test_a_worker_whose_kueue_breaks_watch_caches() -> None:
         f"c1: upgrade Kueue 0.20.5 there: with it, {WATCH_CACHES}",
     )
     assert found.fix.endswith("/v0.20.6/manifests.yaml")
+
+
+def test_no_fix_installs_a_kueue_that_breaks_watch_caches() -> None:
+    visit = replace(HEALTHY, found=replace(FOUND, kueue_version="v0.19.2"))
+    known = setup(*kueue.installed(config=ONLY_JOBS), settings=Settings(kueue_version="0.20.5"))
+    [found] = [one for one in examine_workers(known, [visit]) if one.level is not Level.OK]
+    assert found.message == "c1: Kueue 0.19.2 there is older than 0.20.5 on the hub"
+    assert found.fix.endswith("/v0.20.6/manifests.yaml")
+
+
+def test_objects_are_migrated_before_kueue_is_upgraded() -> None:
+    older = replace(FOUND, kueue_version="v0.19.2")
+    objects = {**HEALTHY.objects, QUEUES: queues_stored_in("v1beta1", "v1beta2")}
+    found = findings_of(replace(HEALTHY, found=older, objects=objects))
+    assert [check for check, _, _ in found] == ["worker-stored-versions", "worker-kueue"]
+
+
+def test_an_account_that_may_not_open_preemption_gates_is_warned_of() -> None:
+    found = replace(FOUND, rights={PREEMPTION_RIGHT: False})
+    [(check, level, message)] = findings_of(replace(HEALTHY, found=found))
+    assert (check, level) == ("worker-rights", Level.WARN)
+    assert message.startswith(
+        "c1: grant update workloads/status.kueue.x-k8s.io on the worker, in all namespaces"
+    )
 
 
 def test_a_worker_whose_kueue_speaks_another_version() -> None:

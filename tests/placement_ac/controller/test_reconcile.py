@@ -289,6 +289,7 @@ async def test_a_field_of_somebody_else_is_neither_written_nor_reverted_nor_repo
     await rig.list()
     await rig.look()
     await rig.settle_events()
+    assert p.writes(since).count(("PATCH", path)) == 1
     assert p.ask("GET", path)["spec"] == {"clusters": ["p-a", "p-b"], "quotaManagement": "Automated"}
     assert "ManualChangeReverted" not in {event["reason"] for event in p.events()}
 

@@ -20,7 +20,9 @@ from placement_ac.kube.client import Client
 from placement_ac.observability import logs
 from placement_lab.hub import Hub
 from tests.support.builders import AT_ONCE, PROVISIONING, SERVER, authority, encoded, jwt
-from tests.support.driver import CORE, NS, Driver
+from tests.support.driver import CORE, NS, Driver, eventually
+from tests.support.hub_client import CRDS
+from tests.support.installation import contains
 from tests.support.reconciling import FORBIDDEN, WHEN, P, Rig, condition_of
 
 A = Key("cluster", "a")
@@ -140,6 +142,71 @@ async def test_a_new_token_writes_the_secret_alone_and_what_others_change_is_put
         assert [after.get(part) for part in ("spec", "data")] == [
             before.get(part) for part in ("spec", "data")
         ]
+
+
+async def test_a_field_of_somebody_else_stays_on_each_kind_while_ours_is_put_back(
+    hub: Hub, ocm: Ocm, rig: Rig
+) -> None:
+    admin = ocm.admin
+    cluster, config = admin.kueue("multikueueclusters", "p-a"), admin.kueue("multikueueconfigs", "p")
+    add_field_of_a_newer_kueue(admin)
+    await made(rig, ocm)
+    await settle(rig)
+    role = {"namespace": "x", "rules": [RULE]}
+    theirs: dict[str, dict[str, Any]] = {
+        ocm.account: {"spec": {"ttlSecondsAfterCreation": 9}},
+        ocm.permission: {"spec": {"roles": [role]}},
+        ocm.secret: {"data": {"more": encoded("x")}},
+        cluster: {"spec": {NEWER: ["batch/job"]}},
+        config: {"spec": {"quotaManagement": "Automated"}},
+    }
+    for path, patch in theirs.items():
+        eventually(lambda path=path, patch=patch: contains(edit(admin, path, patch), patch))
+    before = {path: admin.ask("GET", path) for path in theirs}
+    since = len(hub.journal)
+    await settle(rig)
+    assert admin.writes(since) == []
+    ours: dict[str, dict[str, Any]] = {
+        ocm.account: {"spec": {"rotation": {"validity": "1h"}}},
+        ocm.permission: {"spec": {"clusterRole": {"rules": []}}},
+        ocm.secret: {"data": {"kubeconfig": encoded("x")}},
+        cluster: {"spec": {"clusterSource": {"kubeConfig": None, "clusterProfileRef": {"name": "x"}}}},
+        config: {"spec": {"clusters": ["x"]}},
+    }
+    for path, patch in ours.items():
+        edit(admin, path, patch)
+    await settle(rig)
+    for path, there in before.items():
+        found = admin.ask("GET", path)
+        assert [found.get(part) for part in ("spec", "data")] == [
+            there.get(part) for part in ("spec", "data")
+        ]
+
+
+NEWER = "supportedFrameworks"
+
+
+def add_field_of_a_newer_kueue(admin: Driver) -> None:
+    """Let MultiKueueClusters have one more field."""
+    path = f"{CRDS}/multikueueclusters.kueue.x-k8s.io"
+    definition = admin.ask("GET", path)
+    for version in definition["spec"]["versions"]:
+        spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+        spec["properties"][NEWER] = {"type": "array", "items": {"type": "string"}}
+    admin.ask("PUT", path, definition)
+
+
+def edit(admin: Driver, path: str, patch: dict[str, Any]) -> dict[str, Any]:
+    return admin.ask("PATCH", path, patch, "merge", fieldManager="kubectl-edit")
+
+
+async def settle(rig: Rig) -> None:
+    """Let the rig see everything, and act on the cluster's credentials and on the Placement."""
+    await rig.list()
+    assert await rig.look(A) is None
+    await rig.list()
+    assert await rig.look() is None
+    await rig.list()
 
 
 async def test_credentials_that_nobody_needs_are_deleted_the_secret_first(
