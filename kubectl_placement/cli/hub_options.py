@@ -30,10 +30,8 @@ from kubectl_placement.hub.kinds import (
     CRD,
     CRDS_READ,
     DECISION_KINDS,
-    JOB,
     PROVISIONED_KINDS,
     QUEUE_KINDS,
-    QUEUE_LABEL,
     SETTINGS_KINDS,
 )
 from kubectl_placement.jobs.finished_jobs import short_ttl
@@ -55,6 +53,8 @@ from placement_ac.core.api.constants import (
     DEPLOYMENT,
     EVENT,
     EVENTS_NAMESPACE,
+    JOB,
+    LABEL_QUEUE,
     LEASE,
     MANAGED_BY,
     PLACEMENT,
@@ -337,6 +337,6 @@ def namespaces_of(settings: Settings) -> Namespaces:
         PLACEMENT: settings.placement_namespace,
         SOURCE.kind: settings.placement_namespace,
         EVENT: (EVENTS_NAMESPACE,),
-        JOB: (Labelled("", QUEUE_LABEL),),
+        JOB: (Labelled("", LABEL_QUEUE),),
         CRD: tuple(OneObject("", name) for name in CRDS_READ),
     }

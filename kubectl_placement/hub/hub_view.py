@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Final
 
 from kubectl_placement.hub.dump import Dump, MissingRight, Object, condition_of
-from kubectl_placement.hub.kinds import CLUSTER_SET, PROVISIONED_KINDS, SET_BINDING
+from kubectl_placement.hub.kinds import PROVISIONED_KINDS
 from kubectl_placement.scheduling import Fleet, SchedulingResult, schedule
 from placement_ac.cache.store import Cache
 from placement_ac.config.policy import (
@@ -27,6 +27,7 @@ from placement_ac.core.api.constants import (
     ACCOUNT,
     ADMISSION_CHECK,
     ANNOTATION_DRAINING,
+    CLUSTER_SET,
     KUEUE_VERSIONS,
     LABEL_CLUSTER,
     LABEL_MANAGED_BY,
@@ -41,6 +42,7 @@ from placement_ac.core.api.constants import (
     PLACEMENT_DECISION,
     PLACEMENT_SCORE,
     SECRET,
+    SET_BINDING,
     WORKLOAD,
     Kind,
 )

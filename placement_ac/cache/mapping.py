@@ -60,13 +60,13 @@ def keys_no_longer_prepared(before: Any, tables: Tables) -> set[Key]:
 
 def all_keys(tables: Tables) -> set[Key]:
     """Return every key: all must be reconciled once everything has been listed."""
-    found = {
+    keys = {
         key
         for kind in (ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
         for key in keys_for(kind, tables.by_kind[kind].objects.values(), tables)
         if key.kind == "check" or (key.kind == "placement" and _is_ours(key.name, tables))
     }
-    return found.union(_clusters(_clusters_with_keys(tables), tables))
+    return keys.union(_clusters(_clusters_with_keys(tables), tables))
 
 
 def possible_pairs(name: str) -> Iterator[tuple[str, str]]:

@@ -238,16 +238,16 @@ class Tables:
 
     def named_homes(self, placement: str) -> dict[str, list[str]]:
         """Return the namespaces that annotations of its checks name → these checks."""
-        found: dict[str, list[str]] = {}
+        homes: dict[str, list[str]] = {}
         for check in self.checks.by("placement", placement):
             if check.placement_namespace:
-                found.setdefault(check.placement_namespace, []).append(check.meta.name)
-        return found
+                homes.setdefault(check.placement_namespace, []).append(check.meta.name)
+        return homes
 
     def placement_id(self, namespace: str, name: str) -> str:
         """Return NAMESPACE/UID of a Placement; "" if there is none."""
-        found = self.placements.get((namespace, name))
-        return f"{namespace}/{found.meta.uid}" if found else ""
+        known = self.placements.get((namespace, name))
+        return f"{namespace}/{known.meta.uid}" if known else ""
 
     def is_recorded(self, placement: str) -> bool:
         """Whether a restart chooses the Placement that is in use again."""
@@ -266,7 +266,8 @@ class Tables:
     def decisions_beside(self, placement: str) -> list[Decision]:
         """Return the decisions that name the Placement, in the namespace of the one that counts."""
         home = self.home_of(placement)
-        return [one for one in self.decisions.by("placement", placement) if one.meta.namespace == home]
+        named = self.decisions.by("placement", placement)
+        return [decision for decision in named if decision.meta.namespace == home]
 
     def decisions_of(self, placement: str) -> list[Decision]:
         """Return the decisions that count: those beside the Placement that does, and its own."""
@@ -282,14 +283,14 @@ class Tables:
 
     def selected_by(self, placement: str) -> list[str]:
         """Return the clusters that a Placement selects, each once."""
-        found = (cluster for decision in self.decisions_of(placement) for cluster in decision.clusters)
-        return list(dict.fromkeys(filter(None, found)))
+        clusters = (cluster for decision in self.decisions_of(placement) for cluster in decision.clusters)
+        return list(dict.fromkeys(filter(None, clusters)))
 
     def is_confirmed(self, placement: str, cluster: str) -> bool:
         """Whether a decision that nobody can have forged selects the cluster for a Placement."""
         there = self.placements.get((self.home_of(placement), placement))
         sure = self.source.confirmed(there, self.decisions_of(placement))
-        return any(cluster in one.clusters for one in sure)
+        return any(cluster in decision.clusters for decision in sure)
 
     def users_of(self, cluster: str) -> set[str]:
         """Return the Placements that a check of ours names and that select the cluster."""

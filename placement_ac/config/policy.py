@@ -92,15 +92,15 @@ def needs_kueue(settings: Settings) -> bool:
 
 
 def known_kueue(
-    settings: Settings, found: rights.RunningKueue, before: rights.RunningKueue
+    settings: Settings, running: rights.RunningKueue, before: rights.RunningKueue
 ) -> rights.RunningKueue:
     """Return the hub's Kueue: by the settings, else as it was found, else as it was known before.
 
     A configuration that can no longer be read withdraws no right: Kueue still runs with what it read.
     """
-    known = before.gates if found.gates is None else found.gates
+    known = before.gates if running.gates is None else running.gates
     gates = dict(known or ()) | dict(filter(None, map(parse_gate, settings.kueue_feature_gates)))
-    release = rights.parse_release(settings.kueue_version) or found.release or before.release
+    release = rights.parse_release(settings.kueue_version) or running.release or before.release
     return rights.RunningKueue(release, tuple(sorted(gates.items())))
 
 
@@ -133,7 +133,7 @@ def _frameworks(
     settings: Settings, kueue: rights.KueueRelease | None
 ) -> tuple[tuple[str, ...], tuple[rights.ExternalFramework, ...]]:
     parsed = map(rights.parse_external, settings.external_frameworks)  # Settings refuses the others
-    externals = tuple(one for one in parsed if isinstance(one, rights.ExternalFramework))
+    externals = tuple(framework for framework in parsed if isinstance(framework, rights.ExternalFramework))
     return settings.frameworks or rights.default_frameworks(kueue), externals
 
 

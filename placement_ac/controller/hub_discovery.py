@@ -111,14 +111,14 @@ class HubDiscovery:
         return facts
 
     async def _running_kueue(self, client: Client) -> RunningKueue:
-        needed, found = needs_kueue(self._settings), UNKNOWN_KUEUE
+        needed, running = needs_kueue(self._settings), UNKNOWN_KUEUE
         if needed:
-            found, problem = await running_kueue(client, self._settings.kueue_namespace)
+            running, problem = await running_kueue(client, self._settings.kueue_namespace)
             if problem:
                 name = f"{self._settings.kueue_namespace}/{KUEUE_CONFIG_MAP}"
                 level = self._logged.level("gates", problem)
                 log.log(level, "Kueue's feature gates cannot be read", config_map=name, why=problem)
-        self._kueue = known_kueue(self._settings, found, self._kueue)
+        self._kueue = known_kueue(self._settings, running, self._kueue)
         if needed and not (self._kueue.release or self._unknown_logged):
             self._unknown_logged = True
             log.info(

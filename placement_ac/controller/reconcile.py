@@ -85,7 +85,7 @@ class WriteResult:
     @property
     def made_ready(self) -> set[str]:
         """The uids of Workloads that no cluster has yet, and whose check became Ready."""
-        return {one.meta.uid for one in self._set_to(READY) if not one.cluster and not one.nominated}
+        return {w.meta.uid for w in self._set_to(READY) if not w.cluster and not w.nominated}
 
     def _set_to(self, state: str) -> list[Workload]:
         answers = (action for action in self.done if isinstance(action, diff.SetCheckStates))
@@ -153,7 +153,7 @@ class Reconciler:
 
     async def _reconcile_placement(self, key: Key, run: ReconcileRun) -> None:
         state, now = self._states.of(key), self._states.now()
-        seen = self._cache.snapshot(
+        snapshot = self._cache.snapshot(
             key,
             self._clock(),
             state.ages(now),
@@ -161,33 +161,33 @@ class Reconciler:
             with_ages(state.probes, now),
             with_ages(state.queues, now),
         )
-        wanted = plan(seen)
-        for cluster in self._cache.set_provisioned(seen.name, wanted.to_provision):
+        wanted = plan(snapshot)
+        for cluster in self._cache.set_provisioned(snapshot.name, wanted.to_provision):
             self._add_after(cluster, 0.0)
-        for seconds in state.take_placed(seen, now):
+        for seconds in state.take_placed(snapshot, now):
             self._metrics.workload_placed(seconds)
-        config = seen.objects.config
-        state.forget_stale_results(config.listed if config else (), seen.credentials.selected)
+        config = snapshot.objects.config
+        state.forget_stale_results(config.listed if config else (), snapshot.credentials.selected)
         self._states.keep(key, wanted.lasting)
-        self._queries.start(key, seen, wanted)
+        self._queries.start(key, snapshot, wanted)
         result = WriteResult()
-        context = self._context(key, seen, wanted)
-        through_config = diff.phases_through_config(seen, wanted)
-        if self._writer.workload_writes.hang(key) and diff.unlists(seen, through_config):
+        context = self._context(key, snapshot, wanted)
+        through_config = diff.phases_through_config(snapshot, wanted)
+        if self._writer.workload_writes.hang(key) and diff.unlists(snapshot, through_config):
             # A write that hangs was decided while the cluster was listed: it could bring a job there.
             through_config, result.postponed = (), HANGS
         await self._write(through_config, result, context)
         is_blocked = bool(result.error or result.undone or result.postponed)
         after_config = diff.repairs if is_blocked else diff.phases_after_config
-        await self._write(after_config(seen, wanted), result, context, pass_over_undone=True)
+        await self._write(after_config(snapshot, wanted), result, context, pass_over_undone=True)
         self._states.made_ready(key, result.made_ready)
-        self._measure(key, seen, wanted, result)
-        self._post(seen, wanted, result)
+        self._measure(key, snapshot, wanted, result)
+        self._post(snapshot, wanted, result)
         if result.error:
-            await self._report(key, seen, wanted, result.error)
+            await self._report(key, snapshot, wanted, result.error)
             raise Requeue(result.error.retry_after) from result.error
         if result.undone:
-            self._recorder.post([undone_event(result.undone.message)], seen.checks.ours)
+            self._recorder.post([undone_event(result.undone.message)], snapshot.checks.ours)
             waits = (result.undone.retry_after, None if is_blocked else wanted.requeue_after)
             self._add_after(key, min(wait for wait in waits if wait is not None))
             return
@@ -195,7 +195,7 @@ class Reconciler:
             self._add_after(key, POSTPONED_SECONDS)
             if is_blocked:
                 return
-        prepared = await self._prepare(key, diff.preparations(seen, wanted), context)
+        prepared = await self._prepare(key, diff.preparations(snapshot, wanted), context)
         self._finish(key, run, wrote=bool(result.done) or prepared, requeue_after=wanted.requeue_after)
 
     def _context(self, key: Key, snapshot: Snapshot, wanted: Plan) -> WriteContext:

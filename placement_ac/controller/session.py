@@ -220,8 +220,8 @@ class Session:
         settings, known = self._inputs.settings, self._inputs.facts.kueue
         if not policy.needs_kueue(settings):
             return False
-        found, _ = await running_kueue(self._inputs.client, settings.kueue_namespace)
-        return policy.known_kueue(settings, found, known) != known
+        running, _ = await running_kueue(self._inputs.client, settings.kueue_namespace)
+        return policy.known_kueue(settings, running, known) != known
 
 
 async def run_task(part: Coroutine[object, object, None], stop_flag: asyncio.Event) -> None:

@@ -19,13 +19,12 @@ from threading import Lock
 from types import MappingProxyType, TracebackType
 from typing import Any, Final, Self, TypedDict
 
-from placement_ac.core.api.constants import KUBECONFIG_KEY, KUEUE, MANAGED_CLUSTER, MULTIKUEUE_CLUSTER
+from placement_ac.core.api.constants import JOB, KUBECONFIG_KEY, KUEUE, MANAGED_CLUSTER, MULTIKUEUE_CLUSTER
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_lab.hub import Hub
 from placement_lab.standins import manifests
 from placement_lab.standins.informer import StandIn
-from placement_lab.standins.kueue_jobs import JOB
 from placement_lab.standins.multikueue import runs
 from placement_lab.standins.multikueue.objects import job_is_finished
 from placement_lab.standins.ocm_addons import OcmAddons
@@ -85,7 +84,7 @@ class JobCounter:
         counts = self._counts.setdefault(name, JobCounts(maxCopies=0, starts=0, finished=False))
         running = self._running.setdefault(name, set())
         now = {(worker, job["metadata"]["uid"])} if job and runs(job) else set()
-        before = {one for one in running if one[0] == worker}
+        before = {run for run in running if run[0] == worker}
         running -= before - now
         running |= now
         if now:

@@ -7,14 +7,13 @@ Only what a dispatcher reads is simulated: no cohort, no preemption.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from placement_ac.core.api.constants import KUEUE, WORKLOAD, Kind
+from placement_ac.core.api.constants import JOB, KUEUE, WORKLOAD, Kind
 from placement_ac.core.api.fields import key_of
 from placement_ac.core.api.pod_requests import PODS, podset_requests
 from placement_ac.core.api.quantities import format_milli, milli
 from placement_ac.kube.client import Object
 from placement_lab.standins.informer import Key
 from placement_lab.standins.kueue import CLUSTER_QUEUE, LOCAL_QUEUE
-from placement_lab.standins.kueue_jobs import JOB
 from placement_lab.standins.multikueue import has_quota
 from placement_lab.standins.multikueue.objects import ADMITTED, FINISHED, is_condition_true
 from placement_lab.standins.worker import QUEUE, KueueWorker
@@ -74,7 +73,9 @@ class QuotaWorker(KueueWorker):
             yield from super().keys_for(kind, namespace, name)
 
     async def reconcile(self, key: Key) -> None:
-        kind = next((one for one in (CLUSTER_QUEUE, LOCAL_QUEUE) if one.kind == key[0]), None)
+        kind = next(
+            (queue_kind for queue_kind in (CLUSTER_QUEUE, LOCAL_QUEUE) if queue_kind.kind == key[0]), None
+        )
         if kind is None:
             await super().reconcile(key)
         elif queue := self.objects(kind).get((key[1], key[2])):
@@ -100,14 +101,14 @@ class QuotaWorker(KueueWorker):
     def _copies(self, cluster_queue: str) -> list[Object]:
         """Return the unfinished copies that a ClusterQueue gives quota, or is to give some."""
         return [
-            one
-            for one in self.objects(WORKLOAD).values()
-            if self._queue_for(one) == cluster_queue and not is_condition_true(one, FINISHED)
+            copy
+            for copy in self.objects(WORKLOAD).values()
+            if self._queue_for(copy) == cluster_queue and not is_condition_true(copy, FINISHED)
         ]
 
     def _cluster_queue_status(self, queue: Object) -> Object:
         copies = self._copies(queue["metadata"]["name"])
-        admitted = [one for one in copies if has_quota(one) and is_condition_true(one, ADMITTED)]
+        admitted = [copy for copy in copies if has_quota(copy) and is_condition_true(copy, ADMITTED)]
         return {
             "flavorsReservation": _by_flavor(queue, used_quota(filter(has_quota, copies))),
             "flavorsUsage": _by_flavor(queue, used_quota(admitted)),
@@ -117,15 +118,15 @@ class QuotaWorker(KueueWorker):
     def _local_status(self, queue: Object) -> Object:
         key = key_of(queue)
         copies = self._copies(queue["spec"]["clusterQueue"])
-        return _counts([one for one in copies if (key_of(one)[0], one["spec"].get("queueName")) == key])
+        return _counts([copy for copy in copies if (key_of(copy)[0], copy["spec"].get("queueName")) == key])
 
 
 def _counts(copies: list[Object]) -> Object:
-    reserving = [one for one in copies if has_quota(one)]
+    reserving = [copy for copy in copies if has_quota(copy)]
     return {
         "pendingWorkloads": len(copies) - len(reserving),
         "reservingWorkloads": len(reserving),
-        "admittedWorkloads": sum(is_condition_true(one, ADMITTED) for one in reserving),
+        "admittedWorkloads": sum(is_condition_true(copy, ADMITTED) for copy in reserving),
     }
 
 
@@ -165,7 +166,7 @@ def _flavors_for(asked: Mapping[str, int], groups: Iterable[Object], used: Used)
 
 
 def _unused(flavor: Object, resource: str, used: Used) -> int:
-    nominal = (milli(one["nominalQuota"]) or 0 for one in flavor["resources"] if one["name"] == resource)
+    nominal = (milli(it["nominalQuota"]) or 0 for it in flavor["resources"] if it["name"] == resource)
     return next(nominal, 0) - used[flavor["name"], resource]
 
 

@@ -15,14 +15,10 @@ from kubectl_placement.explain.steps import PlacementView, StepName
 from kubectl_placement.explain.subject import SubjectNotFound, placement_views
 from kubectl_placement.hub.dump import Dump, MissingRight
 from kubectl_placement.hub.hub_view import HubView
-from kubectl_placement.hub.kinds import (
-    CLUSTER_SET,
-    SET_BINDING,
-)
 from placement_ac.cli.main import main
 from placement_ac.config.settings import Settings
 from placement_ac.core.api import constants
-from placement_ac.core.api.constants import CLUSTER_QUEUE, LOCAL_QUEUE
+from placement_ac.core.api.constants import CLUSTER_QUEUE, CLUSTER_SET, LOCAL_QUEUE, SET_BINDING
 from placement_ac.core.inputs.kinds import WATCHED_KINDS
 from tests.kubectl_placement.explain_builders import (
     ALL,

@@ -9,8 +9,7 @@ import pytest
 
 from kubectl_placement.explain.workload import PLACED
 from kubectl_placement.jobs.finished_jobs import TTL_GATE
-from placement_ac.core.api.constants import FIELD_MANAGER
-from placement_lab.standins.kueue_jobs import JOB
+from placement_ac.core.api.constants import FIELD_MANAGER, JOB
 from placement_lab.standins.multikueue import hub_job
 from tests.placement_ac.controller.test_dispatch import SELECTOR, entry
 from tests.support import commands, kueue

@@ -13,10 +13,10 @@ from click.testing import CliRunner
 
 from placement_ac.cli.main import main
 from placement_ac.config.settings import Settings
-from placement_ac.core.api.constants import MANAGED_CLUSTER, MULTIKUEUE_CONFIG, SECRET
+from placement_ac.core.api.constants import JOB, MANAGED_CLUSTER, MULTIKUEUE_CONFIG, SECRET
 from placement_ac.kube.login import Login
 from placement_lab.demo.environment import ControllerThread
-from placement_lab.standins.kueue_jobs import JOB, end_of_sleep
+from placement_lab.standins.kueue_jobs import end_of_sleep
 from placement_lab.standins.manifests import load, samples
 from tests.support.admin import Admin
 from tests.support.driver import eventually

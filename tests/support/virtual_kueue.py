@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, WORKLOAD, Kind
+from placement_ac.core.api.constants import JOB, KUEUE_ADMISSION, MULTIKUEUE_CONFIG, WORKLOAD, Kind
 from placement_ac.core.api.errors import Conflict, NotFound, Refused, Unavailable
 from placement_lab.standins import multikueue as mk
-from placement_lab.standins.kueue_jobs import JOB
 from placement_lab.standins.multikueue import objects as of
 from placement_lab.standins.multikueue import transitions as step
 
@@ -298,7 +297,7 @@ class VirtualKueue:
         name: str,
         clusters: Sequence[str],
         *,
-        manager: str = mk.KUEUE_MANAGER,
+        manager: str = KUEUE_ADMISSION,
         resource_version: str | None = None,
         complete: bool = True,
     ) -> None:
@@ -311,7 +310,7 @@ class VirtualKueue:
         workload = self._changed(name, resource_version)
         status = workload["status"]
         status["nominatedClusterNames"] = list(clusters)
-        if manager == mk.KUEUE_MANAGER and not complete:
+        if manager == KUEUE_ADMISSION and not complete:
             status.pop("admission", None)
             status["conditions"] = []
         if refused := mk.refusal(before, workload):
@@ -547,12 +546,12 @@ class VirtualKueue:
     def _written_by_kueue(self, name: str, status: Obj) -> None:
         """Store a status that Kueue applies. Raises Refused as the API server or the webhook does."""
         before = self._hub[name]
-        owners = self._owners[name] or {mk.KUEUE_MANAGER}
+        owners = self._owners[name] or {KUEUE_ADMISSION}
         after = self.workload(name) | {"status": mk.keep_what_others_own(before, status, owners)}
         if refused := mk.refusal(before, after):
             raise Refused(refused, status=422)
         if "nominatedClusterNames" in status or not of.nominated_of(after):
-            self._own_nominations(name, after, mk.KUEUE_MANAGER)
+            self._own_nominations(name, after, KUEUE_ADMISSION)
         self._put(name, after)
 
     # The view of Kueue's manager, and when it reconciles

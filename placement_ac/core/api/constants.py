@@ -95,6 +95,14 @@ PERMISSION: Final = Kind(OCM_RBAC, "ClusterPermission", "clusterpermissions", Tr
 SETUP_NAME: Final = "placement-ac-queues"
 """The name of the ManifestWork that sets up a worker, in its cluster's namespace."""
 MANIFEST_WORK: Final = Kind(OCM_WORK, "ManifestWork", "manifestworks", True, ("v1",), only=SETUP_NAME)
+CLUSTER_SET: Final = Kind(OCM_CLUSTER, "ManagedClusterSet", "managedclustersets", False, ("v1beta2",))
+SET_BINDING: Final = Kind(
+    OCM_CLUSTER, "ManagedClusterSetBinding", "managedclustersetbindings", True, ("v1beta2",)
+)
+ADDON: Final = Kind(
+    "addon.open-cluster-management.io", "ManagedClusterAddOn", "managedclusteraddons", True, ("v1alpha1",)
+)
+JOB: Final = Kind("batch", "Job", "jobs", True, ("v1",))
 
 
 def token_kind(account: str) -> Kind:
@@ -106,14 +114,25 @@ OUR_CONTROLLER: Final = "open-cluster-management.io/placement"
 """`AdmissionCheck.spec.controllerName` of the checks that this controller answers."""
 MULTIKUEUE_CONTROLLER: Final = "kueue.x-k8s.io/multikueue"
 """`AdmissionCheck.spec.controllerName` of Kueue's own MultiKueue checks."""
+PROVISIONING_CONTROLLER: Final = "kueue.x-k8s.io/provisioning-request"
+"""`AdmissionCheck.spec.controllerName` of Kueue's own checks that ask an autoscaler for nodes."""
 FIELD_MANAGER: Final = "placement-ac"
 KUEUE_ADMISSION: Final = "kueue-admission"
 """Kueue's field manager for a Workload's admission: it can remove only what it applied."""
 LABEL_ORIGIN: Final = "kueue.x-k8s.io/multikueue-origin"
 """Kueue: the label of every copy that a hub's MultiKueue puts on a worker."""
+LABEL_WORKLOAD: Final = "kueue.x-k8s.io/prebuilt-workload-name"
+"""Kueue: the label of a job on a worker with the name of its Workload."""
+LABEL_QUEUE: Final = "kueue.x-k8s.io/queue-name"
+"""Kueue: the label of a job with its LocalQueue."""
+LABEL_JOB_UID: Final = "kueue.x-k8s.io/job-uid"
+"""Kueue: the label of a Workload with the uid of its job."""
+FINALIZER_IN_USE: Final = "kueue.x-k8s.io/resource-in-use"
+"""Kueue: the finalizer of what a ClusterQueue or a Workload uses."""
 TAINT_UNREACHABLE: Final = "cluster.open-cluster-management.io/unreachable"
 """OCM: the taint of a ManagedCluster whose lease has not been renewed for about 5 minutes."""
 
+LABEL_APP_NAME: Final = "app.kubernetes.io/name"
 LABEL_MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 MANAGED_BY: Final = "placement-ac"
 LABEL_PLACEMENT: Final = "cluster.open-cluster-management.io/placement"

@@ -56,8 +56,8 @@ from placement_ac.core.kubeconfig.source import Unusable, UsableByKueueOnly
 
 
 def _constants(prefix: str) -> tuple[str, ...]:
-    found = (value for name, value in vars(constants).items() if name.startswith(prefix))
-    return tuple(value for value in found if isinstance(value, str))
+    values = (value for name, value in vars(constants).items() if name.startswith(prefix))
+    return tuple(value for value in values if isinstance(value, str))
 
 
 READ_LABELS: Final = _constants("LABEL_")
@@ -164,7 +164,7 @@ def cluster_profile(raw: Obj) -> objects.ClusterProfile:
     providers = (*status.credential_providers, *status.access_providers) if status else ()
     secrets = tuple(objects.SecretRef(ref.kind, ref.namespace or meta.namespace, ref.name) for ref in refs)
     servers = {provider.name: endpoints(provider.cluster) for provider in providers if provider.name}
-    texts = (*(text for one in refs for text in (one.kind, one.namespace, one.name)), *servers)
+    texts = (*(text for ref in refs for text in (ref.kind, ref.namespace, ref.name)), *servers)
     if not _is_small(chain(texts, *(server.values() for server in servers.values()))):
         secrets, servers = (), {}
         problem = (
@@ -186,14 +186,14 @@ def _named_by_ocm(meta: objects.Meta) -> str:
 
 def secret(raw: Obj) -> objects.Secret:
     text = _kubeconfig(raw.get("data"))
-    found = read_kubeconfig(text) if isinstance(text, bytes) else Unusable(text)
+    access = read_kubeconfig(text) if isinstance(text, bytes) else Unusable(text)
     digest = digest_of(text) if isinstance(text, bytes) else ""
     bare = objects.Secret(meta_of(raw), _owners(raw), _NOTHING, _applied_fields_of(raw), digest=digest)
-    if isinstance(found, UsableByKueueOnly):
-        found = found.access
-    if isinstance(found, Unusable):
-        return replace(bare, problem=found.why)
-    return replace(bare, expires=found.expires, issued=found.issued, expires_what=found.expires_what)
+    if isinstance(access, UsableByKueueOnly):
+        access = access.access
+    if isinstance(access, Unusable):
+        return replace(bare, problem=access.why)
+    return replace(bare, expires=access.expires, issued=access.issued, expires_what=access.expires_what)
 
 
 def _kubeconfig(data: object) -> bytes | str:
@@ -216,12 +216,12 @@ def digest_of(kubeconfig: bytes) -> str:
 def account_token(raw: Obj) -> objects.AccountToken:
     meta, data = meta_of(raw), get_dict(raw, "data")
     try:
-        found = base64.b64decode(data.get(TOKEN_KEY) or "", validate=True).decode("ascii")
+        token = base64.b64decode(data.get(TOKEN_KEY) or "", validate=True).decode("ascii")
         authority = base64.b64decode(data.get(AUTHORITY_KEY) or "", validate=True)
     except (ValueError, TypeError):
         return objects.AccountToken(meta, problem="is not base64 of a token and a certificate")
-    missing = [key for key, value in ((TOKEN_KEY, found), (AUTHORITY_KEY, authority)) if not value]
-    return objects.AccountToken(meta, found, authority, f"has no {missing[0]}" if missing else "")
+    missing = [key for key, value in ((TOKEN_KEY, token), (AUTHORITY_KEY, authority)) if not value]
+    return objects.AccountToken(meta, token, authority, f"has no {missing[0]}" if missing else "")
 
 
 def scores(raw: Obj) -> objects.Scores:
@@ -384,15 +384,15 @@ def dispatch_labels(raw: Obj) -> dict[str, str]:
     claims = get_list(raw, "status", "clusterClaims")
     claimed = ((f"{CLAIM}{claim.get('name')}", claim.get("value")) for claim in claims)
     own = get_dict(raw, "metadata", "labels")
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     left = KEPT_BYTES
     for key, value in (*own.items(), *claimed):
         left -= ENTRY_BYTES + len(key) + len(value) if isinstance(value, str) else 0
         if left < 0:
             break
         if isinstance(value, str):
-            found[key] = value
-    return found
+            labels[key] = value
+    return labels
 
 
 def hub_queue(raw: Obj) -> objects.HubQueue:

@@ -149,7 +149,8 @@ class SinceKind(StrEnum):
     ALLOCATABLE_CHANGED = auto()  # the amounts that a cluster can allocate now, other than its quota follows
     PROVISIONED_UNUSABLE = auto()  # a cluster that is to get credentials from us, but is not usable
     MASS_LOSS = auto()  # too many clusters would go at once
-    PLACEMENT_GENERATION = auto()  # namespace/uid/generation of the Placement
+    PLACEMENT_NAMESPACE = auto()  # the namespace of the Placement
+    PLACEMENT_GENERATION = auto()  # uid of the Placement; its generation
     PLACEMENT_EDITED = auto()  # the same, when it has just changed
     GATE_CLOSED_FOR = auto()  # a cluster for which the gate is closed
     GATE_CLOSED = auto()  # the gate is closed, for whichever cluster
@@ -267,8 +268,8 @@ class ClusterCredentials:
 
     def usable(self, cluster: str) -> CredentialSource | None:
         """Return the usable credentials of a cluster that is selected or listed."""
-        found = self.selected.get(cluster) or self.unselected.get(cluster)
-        return found if isinstance(found, CredentialSource) else None
+        source = self.selected.get(cluster) or self.unselected.get(cluster)
+        return source if isinstance(source, CredentialSource) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,7 @@ from kubectl_placement.doctor.finding import DoctorRule, Finding, Level
 from kubectl_placement.doctor.hub_rules import RULES
 from kubectl_placement.doctor.kueue import ORDER_GATE, REUSE_LIMITS_GATE
 from kubectl_placement.hub.dump import MissingRight, dump_of
-from kubectl_placement.hub.kinds import JOB
-from placement_ac.core.api.constants import SECRET
+from placement_ac.core.api.constants import JOB, SECRET
 from tests.kubectl_placement.doctor.broken_hub import DECISION, PLACEMENT
 from tests.kubectl_placement.doctor.broken_kueue import ARGS, POD, QUOTA
 from tests.kubectl_placement.doctor.broken_scale import (

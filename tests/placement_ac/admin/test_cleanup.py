@@ -133,6 +133,18 @@ def test_it_is_refused_while_jobs_run_or_wait_there(hub: Hub, left: Driver, clea
     assert left.clusters() == []
 
 
+def test_when_a_page_of_workloads_has_expired_each_job_is_named_once(
+    hub: Hub, left: Driver, clean: Clean, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("placement_ac.admin.cleanup.PAGE_SIZE", 1)
+    wait_for_job(left, "first", ["p-a"])
+    wait_for_job(left, "second", ["p-b"])
+    gone = {"kind": "Status", "status": "Failure", "reason": "Expired", "code": 410}
+    hub.faults.add("GET", "workloads$", status=410, body=gone, skip=1)
+    jobs = "Workload default/first waits for p-a; Workload default/second waits for p-b"
+    assert clean("--yes").output == f"Error: {NOT_DONE}{jobs}; or use --force\n"
+
+
 def test_it_is_refused_while_somebody_elses_list_has_our_clusters(left: Driver, clean: Clean) -> None:
     left.config("theirs", "p-b", "x")
     run = clean("--yes")
