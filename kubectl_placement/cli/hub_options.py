@@ -57,6 +57,7 @@ from placement_ac.core.api.constants import (
     LABEL_QUEUE,
     LEASE,
     MANAGED_BY,
+    MANIFEST_WORK,
     PLACEMENT,
     SECRET,
     Kind,
@@ -69,8 +70,8 @@ from placement_ac.kube.client import Client
 
 T = TypeVar("T")
 
-STATUS_KINDS: Final = (*WATCHED_KINDS, *QUEUE_KINDS, *PROVISIONED_KINDS)
-EXPLAIN_KINDS: Final = (*DECISION_KINDS, *QUEUE_KINDS, *PROVISIONED_KINDS)
+STATUS_KINDS: Final = (*WATCHED_KINDS, *QUEUE_KINDS, *PROVISIONED_KINDS, MANIFEST_WORK)
+EXPLAIN_KINDS: Final = (*DECISION_KINDS, *QUEUE_KINDS, *PROVISIONED_KINDS, MANIFEST_WORK)
 ALL_NAMESPACES_KINDS: Final = (PLACEMENT, SOURCE.kind)
 """Kinds read in all namespaces: OCM's Balance counts the decisions of all Placements."""
 

@@ -55,6 +55,7 @@ from placement_ac.core.decisions.source import Decision
 from placement_ac.core.inputs import state
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.rights import UNKNOWN_KUEUE
+from placement_ac.core.inputs.worker_setup import WorkerSetupPolicy
 from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.targets import TargetClusters, select_targets
@@ -147,13 +148,21 @@ class HubView:
             methods=self.settings.credentials,
             policy=placement_policy(self.settings),
             provisioning=provisioning,
-            setup=replace(worker_setup_policy(self.settings), served=MANIFEST_WORK in self.dump.served),
+            setup=self._worker_setup,
         )
         for kind in cache.kinds:
             # Only of a kind that is served and completely known can an object be reported as missing.
             known = self.dump.knows(kind) and kind in self.dump.served
             cache.load(kind, self.dump.of(kind), "0" if known else "")
         return cache
+
+    @property
+    def _worker_setup(self) -> WorkerSetupPolicy:
+        """The policy for the set-up of workers; without their ManifestWorks nothing is known of it."""
+        policy = worker_setup_policy(self.settings)
+        known = policy.enabled and self.dump.knows(MANIFEST_WORK)
+        served = MANIFEST_WORK in self.dump.served
+        return replace(policy, enabled=known, served=served, wanted_known=False)
 
     @cached_property
     def fleet(self) -> Fleet:
@@ -165,8 +174,12 @@ class HubView:
 
     @property
     def missing_rights(self) -> tuple[MissingRight, ...]:
-        """The missing rights; those to the provisioned kinds only if credentials are provisioned."""
-        ignored = PROVISIONED_KINDS if self.settings.credentials_provision == "none" else ()
+        """The missing rights; those to what the controller makes for clusters only if it makes any."""
+        provisions, sets_up = (
+            self.settings.credentials_provision != "none",
+            self.settings.worker_setup != "none",
+        )
+        ignored = (*(() if provisions else PROVISIONED_KINDS), *(() if sets_up else (MANIFEST_WORK,)))
         return tuple(right for right in self.dump.missing if right.kind not in ignored)
 
     @cached_property

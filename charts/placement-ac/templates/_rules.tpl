@@ -195,6 +195,10 @@ give no Secrets, of ConfigMaps and Leases only those of the controller and of Ku
 - apiGroups: [rbac.open-cluster-management.io]
   resources: [clusterpermissions]
   verbs: [get, list, watch]
+- apiGroups: [work.open-cluster-management.io]
+  resources: [manifestworks]
+  resourceNames: [placement-ac-queues]
+  verbs: [get, list, watch]
 # The controller, another one in any namespace, and Kueue.
 - apiGroups: [apps]
   resources: [deployments]

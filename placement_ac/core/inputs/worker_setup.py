@@ -27,6 +27,8 @@ class WorkerSetupPolicy:
     """Seconds for which an unneeded ManifestWork stays: a decision may flicker."""
     served: bool = True
     """Whether the hub has ManifestWorks at all."""
+    wanted_known: bool = True
+    """Whether all is known from which ManifestWorks are made; commands read no templates."""
 
 
 @dataclass(frozen=True, slots=True)

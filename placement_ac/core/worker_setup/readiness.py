@@ -5,25 +5,26 @@ Pure. An object that exists and is somebody else's counts: it is there, and stay
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from placement_ac.core.api.constants import (
     CLUSTER_QUEUE,
+    DEPLOYMENT,
     KUEUE,
     LOCAL_QUEUE,
     MANIFEST_WORK,
     OCM_WORK,
     SETUP_NAME,
 )
-from placement_ac.core.api.fields import get_list
+from placement_ac.core.api.fields import Obj, get_list
 from placement_ac.core.api.objects import ManifestKey, ManifestState, ManifestWork
 from placement_ac.core.api.text import joined
+from placement_ac.core.inputs.state import Body
 from placement_ac.core.inputs.worker_setup import WorkerSetupInputs
 from placement_ac.core.worker_setup.manifests import (
     ACTIVE,
-    WantedSetup,
     has_more,
     key_of_manifest,
     wanted_setup,
@@ -60,7 +61,7 @@ def setup_state(inputs: WorkerSetupInputs) -> SetupState:
     if inputs.error:
         return SetupState(inputs.error)
     try:
-        wanted = wanted_setup(inputs)
+        wanted = wanted_setup(inputs).manifests if inputs.policy.wanted_known else ()
     except TemplateProblem as problem:
         return SetupState(str(problem), (str(problem),))
     work = inputs.work
@@ -68,18 +69,24 @@ def setup_state(inputs: WorkerSetupInputs) -> SetupState:
         return SetupState(f"delete {_where(inputs)}: someone else created it")
     if work is None or work.meta.deleting:
         return SetupState(f"wait: {_where(inputs)} is being created")
-    return SetupState(next(_problems(inputs, wanted, work), ""), tuple(_remarks(wanted, work)))
+    return SetupState(next(_problems(inputs, work), ""), tuple(_remarks(inputs, wanted, work)))
 
 
 def _where(inputs: WorkerSetupInputs) -> str:
     return f"{MANIFEST_WORK.kind} {inputs.cluster}/{SETUP_NAME}"
 
 
-def _problems(inputs: WorkerSetupInputs, wanted: WantedSetup, work: ManifestWork) -> Iterator[str]:
+def _written(work: ManifestWork) -> dict[ManifestKey, Obj]:
+    """Return what a ManifestWork puts onto the worker; Kueue's Deployment is only read."""
+    manifests = ((key_of_manifest(one), one) for one in get_list(work.spec, "workload", "manifests"))
+    return {key: manifest for key, manifest in manifests if key[0] != DEPLOYMENT.kind}
+
+
+def _problems(inputs: WorkerSetupInputs, work: ManifestWork) -> Iterator[str]:
     """Yield what keeps the worker from being ready, the first step first."""
     if not work.states:
         yield f"wait, or see that OCM's work agent runs there: it has not reported on {_where(inputs)} yet"
-    for key in wanted.keys:
+    for key in _written(work):
         state, name = work.states.get(key, _NOT_REPORTED), _label(key)
         if state.applied is None:
             yield f"wait: OCM's work agent has not applied {name} yet"
@@ -105,16 +112,17 @@ def _label(key: ManifestKey) -> str:
     return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
 
 
-def _remarks(wanted: WantedSetup, work: ManifestWork) -> Iterator[str]:
-    states = ((key, work.states.get(key, _NOT_REPORTED)) for key in wanted.keys)
+def _remarks(inputs: WorkerSetupInputs, wanted: Iterable[Body], work: ManifestWork) -> Iterator[str]:
+    present = _written(work)
+    states = ((key, work.states.get(key, _NOT_REPORTED)) for key in present)
     if others := [_label(key) for key, state in states if state.applied is False and _is_anothers(state)]:
         yield f"{joined(others)} on the worker stays as somebody else has set it"
-    present = {key_of_manifest(one): one for one in get_list(work.spec, "workload", "manifests")}
-    if kept := [_label(key) for key in present if key[0] == LOCAL_QUEUE.kind and key not in wanted.keys]:
+    queues = {(LOCAL_QUEUE.kind, *name) for queue in inputs.queues for name in queue.local_queues}
+    if kept := [_label(key) for key in present if key[0] == LOCAL_QUEUE.kind and key not in queues]:
         yield f"{joined(kept)} on the worker stays while it has jobs"
     if larger := [
         _label(key_of_manifest(one))
-        for one in wanted.manifests
+        for one in wanted
         if one["kind"] == CLUSTER_QUEUE.kind and has_more(present.get(key_of_manifest(one)), one)
     ]:
         yield f"the quota of {joined(larger)} on the worker falls when less of it is in use"

@@ -1,10 +1,12 @@
 """The set-up of bare workers: until a job runs there, and what happens when something is wrong."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
 
 from placement_lab.standins.multikueue import hub_job
+from tests.support import commands
 from tests.support.bare_workers import ALLOCATABLE, GPU, BareStage, bare_stage
 from tests.support.driver import Controllers, Driver
 from tests.support.jobs import label, soon
@@ -46,8 +48,26 @@ def test_a_worker_without_an_agent_is_left_out_until_there_is_one(
         controllers.start(worker_setup="manifestwork")
         bare.stage.until_listed("c1")
         soon(bare.stage.remark, REPORTS_NOTHING)
+        assert unusable(controllers) == {"c2": REPORTS_NOTHING.partition("(")[2].removesuffix(")")}
         bare.agents.resume("c2")
         bare.stage.until_listed("c1", "c2")
+
+
+def unusable(controllers: Controllers) -> dict[str, str]:
+    """Return the clusters that `status` reports as unusable, and why."""
+    settings = controllers.kubeconfig.with_name("settings.yaml")
+    settings.write_text("worker-setup: manifestwork\n")
+    words = (
+        "status",
+        "p",
+        "--kubeconfig",
+        str(controllers.kubeconfig),
+        "--settings",
+        str(settings),
+        "-ojson",
+    )
+    [check] = json.loads(commands.run(*words).stdout)["checks"]
+    return {row["name"]: row["why"] for row in check["clusters"] if row["state"] == "unusable"}
 
 
 REPORTS_NOTHING = (
