@@ -29,6 +29,7 @@ from placement_lab.hub import Hub
 from tests.support.commands import READ_GROUPS, Run, listing, on_hub, reader
 from tests.support.documents import ROOT
 from tests.support.driver import KUBECONFIG, SCORES, Controllers, Driver, eventually
+from tests.support.exec_plugins import executable
 from tests.support.hub_client import Client as HubClient
 from tests.support.rights import CLUSTER_ROLES
 from tests.support.ui import events
@@ -405,9 +406,7 @@ def test_a_hub_that_does_not_answer_is_an_error(hub: Hub, kubeconfig: Path) -> N
 
 def test_it_opens_a_browser_and_ends_with_ctrl_c(two_checks: None, kubeconfig: Path, tmp_path: Path) -> None:
     """Run as its help shows, with a browser that writes down what it opens."""
-    browser = tmp_path / "browser"
-    browser.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/opened\n')
-    browser.chmod(0o755)
+    browser = executable(tmp_path / "browser", f'echo "$1" > {tmp_path}/opened')
     words = [sys.executable, "-m", "placement_ac", "ui", "--open", "--kubeconfig", str(kubeconfig)]
     environment = os.environ | {"BROWSER": f"{browser} %s &"}
     run = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -2,7 +2,6 @@
 
 import base64
 import json
-import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,7 @@ import trustme
 import yaml
 
 from tests.support.authorities import ADDRESS, ServedBy, authorities
+from tests.support.exec_plugins import BETA, V1, exec_credential, executable, gives
 from tests.support.kubectl_login import (
     HOST,
     Reach,
@@ -26,9 +26,6 @@ from tests.support.kubectl_login import (
 
 Raw = dict[str, Any]
 pytestmark = pytest.mark.long
-
-V1 = "client.authentication.k8s.io/v1"
-BETA = "client.authentication.k8s.io/v1beta1"
 
 
 @pytest.fixture(scope="module")
@@ -59,9 +56,7 @@ class Shell:
         self.variables["KUBECONFIG"] = self.write("config", self.reach.kubeconfig(user, **cluster))
 
     def plugin(self, script: str, name: str = "plugin") -> str:
-        path = Path(self.write(name, f"#!/bin/sh\n{script}\n"))
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
-        return str(path)
+        return executable(self.folder / name, script)
 
     def both(self, *flags: str) -> tuple[Reached, Reached, str, str]:
         """Return how kubectl and we reach the server, and why not."""
@@ -586,17 +581,13 @@ def test_over_plain_http_credentials_are_sent_to_this_machine_alone(shell: Shell
 # -- plugins
 
 
-def credential(version: str = V1, **status: str) -> str:
-    return json.dumps({"apiVersion": version, "kind": "ExecCredential", "status": status})
-
-
 def execs(script: str, **fields: Any) -> Case:
     """Return a case with a plugin; in the script, {pair} stands for a client certificate and its key."""
 
     def write(shell: Shell) -> None:
         leaf = shell.reach.clients.issue_cert("me@example.com", common_name="plugin")
         both = (leaf.cert_chain_pems[0].bytes().decode(), leaf.private_key_pem.bytes().decode())
-        certificate = credential(clientCertificateData=both[0], clientKeyData=both[1])
+        certificate = exec_credential(clientCertificateData=both[0], clientKeyData=both[1])
         command = shell.plugin(script.replace("{pair}", certificate.replace("\\n", "\\\\n")))
         spec = {"apiVersion": V1, "command": command, "interactiveMode": "Never"} | fields
         shell.config({"exec": {name: value for name, value in spec.items() if value is not None}})
@@ -604,15 +595,17 @@ def execs(script: str, **fields: Any) -> Case:
     return write
 
 
-GIVES = f"echo '{credential(token='from-the-plugin')}'"
+GIVES = gives("from-the-plugin")
 PLUGINS: dict[str, Case] = {
     "a token": execs(GIVES),
     "a token, v1beta1 without interactiveMode": execs(
-        f"echo '{credential(BETA, token='t')}'", apiVersion=BETA, interactiveMode=None
+        f"echo '{exec_credential(BETA, token='t')}'", apiVersion=BETA, interactiveMode=None
     ),
     "env: null, args: null": execs(GIVES, env=None, args=None),
     "arguments and variables": execs(
-        f"echo '{credential(token='x')}' | sed \"s/x/$1-$E/\"", args=["a"], env=[{"name": "E", "value": "e"}]
+        f"echo '{exec_credential(token='x')}' | sed \"s/x/$1-$E/\"",
+        args=["a"],
+        env=[{"name": "E", "value": "e"}],
     ),
     "a variable without a value": execs(GIVES, env=[{"name": "E", "value": ""}]),
     "a variable without a name": execs(GIVES, env=[{"name": "", "value": "e"}]),
@@ -628,13 +621,13 @@ PLUGINS: dict[str, Case] = {
     "gives no JSON": execs("echo hello"),
     "prints before its token": execs(f"echo hello; {GIVES}"),
     "gives no status": execs(f"echo '{json.dumps({'apiVersion': V1, 'kind': 'ExecCredential'})}'"),
-    "gives an empty status": execs(f"echo '{credential()}'"),
-    "gives half a pair": execs(f"echo '{credential(clientKeyData='k')}'"),
+    "gives an empty status": execs(f"echo '{exec_credential()}'"),
+    "gives half a pair": execs(f"echo '{exec_credential(clientKeyData='k')}'"),
     "gives a certificate that is none": execs(
-        f"echo '{credential(clientKeyData='k', clientCertificateData='c')}'"
+        f"echo '{exec_credential(clientKeyData='k', clientCertificateData='c')}'"
     ),
-    "gives another version": execs(f"echo '{credential(BETA, token='t')}'"),
-    "gives another kind": execs(f"echo '{credential(token='t')}' | sed s/ExecCredential/Pod/"),
+    "gives another version": execs(f"echo '{exec_credential(BETA, token='t')}'"),
+    "gives another kind": execs(f"echo '{exec_credential(token='t')}' | sed s/ExecCredential/Pod/"),
     "of another version": execs(GIVES, apiVersion="client.authentication.k8s.io/v1alpha1"),
     "without a version": execs(GIVES, apiVersion=None),
     "without a command": execs(GIVES, command=None),

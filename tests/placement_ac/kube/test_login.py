@@ -5,7 +5,6 @@ import base64
 import json
 import os
 import ssl
-import stat
 import sys
 import tempfile
 import traceback
@@ -31,8 +30,8 @@ from placement_ac.core.kubeconfig.source import ClusterAccess
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_lab.hub import Hub
+from tests.support.exec_plugins import TOKEN, V1, executable, gives
 
-TOKEN = "SeCrEt-42"
 CHECKS = ADMISSION_CHECK.at("v1beta2")
 
 
@@ -66,19 +65,8 @@ async def test_no_verification_if_the_kubeconfig_says_so(hub: Hub, tmp_path: Pat
 
 
 async def test_an_exec_plugin(hub: Hub, tmp_path: Path) -> None:
-    answer = {
-        "apiVersion": "client.authentication.k8s.io/v1",
-        "kind": "ExecCredential",
-        "status": {"token": hub.token},
-    }
-    plugin = tmp_path / "plugin"
-    plugin.write_text(f"#!/bin/sh\necho '{json.dumps(answer)}'\n")
-    plugin.chmod(plugin.stat().st_mode | stat.S_IXUSR)
-    command = {
-        "apiVersion": "client.authentication.k8s.io/v1",
-        "command": str(plugin),
-        "interactiveMode": "Never",
-    }
+    plugin = executable(tmp_path / "plugin", gives(hub.token))
+    command = {"apiVersion": V1, "command": plugin, "interactiveMode": "Never"}
     assert await count_checks(Login(kubeconfig(hub, tmp_path / "c", {"exec": command}))) == 0
 
 
