@@ -28,6 +28,7 @@ from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
     GENERATED,
     NOW,
+    SHARED,
     check,
     check_with,
     decision,
@@ -448,7 +449,6 @@ def test_an_object_without_labels_is_known_by_its_name_while_nothing_is_decided(
 
 # -- one MultiKueueCluster for all
 
-SHARED = HubFacts(naming="{cluster}")
 TWO = [check("one", "p"), placement("p"), check("two", "q"), placement("q")]
 
 
