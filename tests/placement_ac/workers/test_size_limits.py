@@ -16,6 +16,7 @@ from placement_ac.workers.copies import CopyReader, WorkerCopies
 from tests.support.driver import Driver
 from tests.support.exec_plugins import TOKEN
 from tests.support.http_servers import answering, http_server
+from tests.support.kubeconfigs import one_context
 from tests.support.worker_copies import ORIGIN, WORKLOADS, ask, beyond, copy_of, problem, with_reader
 from tests.support.workers import Raw, by_secret, put_kubeconfig, put_secret
 
@@ -70,11 +71,7 @@ def test_a_worker_with_a_large_answer_is_not_asked_again_for_a_while(
 
 def put_plain_kubeconfig(admin: Driver, address: str, name: str = "s") -> None:
     """A Secret with a kubeconfig for a server without TLS."""
-    cluster = {"name": "w", "cluster": {"server": address}}
-    user = {"name": "w", "user": {"token": TOKEN}}
-    context = {"name": "w", "context": {"cluster": "w", "user": "w"}}
-    content = {"clusters": [cluster], "users": [user], "contexts": [context], "current-context": "w"}
-    put_kubeconfig(admin, {"apiVersion": "v1", "kind": "Config"} | content, name)
+    put_kubeconfig(admin, one_context({"server": address}, {"token": TOKEN}), name)
 
 
 def workload_list(**metadata: bytes) -> dict[str, bytes]:
