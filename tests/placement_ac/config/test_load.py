@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from placement_ac.cli.main import main
 from placement_ac.cli.run import shown
 from placement_ac.config.load import flag_name, load
 from placement_ac.config.settings import BadSettings, Settings
+from tests.support import commands
 
 
 @pytest.fixture
@@ -279,7 +278,7 @@ def test_the_table() -> None:
 def test_the_command_prints_and_connects_to_nobody(path: Path) -> None:
     path.write_text("kubeconfig: /nowhere\n")
     words = ["run", "--print-settings", "-o", "json", "--config", str(path)]
-    run = CliRunner(env={"PLACEMENT_AC_STEP_SIZE": "4"}).invoke(main, words)
+    run = commands.run(*words, env={"PLACEMENT_AC_STEP_SIZE": "4"})
     assert run.exit_code == 0
     rows = {row["name"]: (row["value"], row["source"]) for row in json.loads(run.output)}
     assert {name: rows[name] for name in ("kubeconfig", "step-size", "drain-deadline")} == {
@@ -298,6 +297,6 @@ def test_the_command_prints_and_connects_to_nobody(path: Path) -> None:
     ],
 )
 def test_wrong_words(words: list[str], message: str) -> None:
-    run = CliRunner().invoke(main, ["run", *words])
+    run = commands.run("run", *words)
     assert run.exit_code == 2
     assert message in run.output

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from click.testing import CliRunner
 
-from placement_ac.cli.main import main
 from placement_ac.core.api.constants import ADMISSION_CHECK
 from placement_ac.core.api.errors import Unavailable
 from placement_ac.kube import exec_plugin
@@ -17,6 +15,7 @@ from placement_ac.kube.client import Client
 from placement_ac.kube.exec_plugin import ExecPlugin, PluginFailed, run_plugin
 from placement_ac.kube.login import Login
 from placement_lab.hub import Hub
+from tests.support import commands
 from tests.support.exec_plugins import TOKEN, V1, Plugin, gives
 
 
@@ -99,7 +98,7 @@ def test_without_credentials_nothing_is_sent(
 ) -> None:
     path = kubeconfig(hub, tmp_path, plugin(script))
     before = len(hub.journal)
-    done = CliRunner().invoke(main, ["status", "--kubeconfig", str(path)])
+    done = commands.run("status", "--kubeconfig", str(path))
     *_, last = done.stderr.splitlines()
     assert done.exit_code == 1
     assert last.startswith(f"Error: cannot log in with {path}: plugin {tmp_path / 'plugin'} {problem}")
@@ -109,7 +108,7 @@ def test_without_credentials_nothing_is_sent(
 
 def test_a_plugin_that_is_not_installed_is_named_with_its_hint(hub: Hub, tmp_path: Path) -> None:
     path = kubeconfig(hub, tmp_path, "no-such-cloud-cli")
-    done = CliRunner().invoke(main, ["status", "--kubeconfig", str(path)])
+    done = commands.run("status", "--kubeconfig", str(path))
     assert done.stderr == (
         f"Error: cannot log in with {path}: plugin no-such-cloud-cli cannot be started:"
         " No such file or directory; Get it!\n"
@@ -120,7 +119,7 @@ def test_a_command_shows_the_messages_of_a_plugin_that_succeeds(
     hub: Hub, plugin: Plugin, tmp_path: Path
 ) -> None:
     path = kubeconfig(hub, tmp_path, plugin(f"echo 'use code ABC' >&2; {gives(hub.token)}"))
-    done = CliRunner().invoke(main, ["status", "-o", "name", "--kubeconfig", str(path)])
+    done = commands.run("status", "-o", "name", "--kubeconfig", str(path))
     assert (done.exit_code, done.stdout, done.stderr) == (0, "", "use code ABC\nNo checks found\n")
 
 
