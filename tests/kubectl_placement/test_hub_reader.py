@@ -16,9 +16,7 @@ from kubectl_placement.readers.manifests import MAX_LEVELS, read_manifests
 from placement_ac.config.settings import BadSettings, Settings
 from placement_ac.core.api.constants import CLUSTER_PROFILE, CLUSTER_QUEUE, PLACEMENT, SECRET, WORKLOAD
 from placement_ac.core.plan.diff import diff
-from tests.support.builders import NOW, check, decision, our_objects, placement, profile, secret, secrets
-
-Raw = dict[str, Any]
+from tests.support.builders import NOW, Raw, check, decision, our_objects, placement, profile, secret, secrets
 
 
 def view_of(*objects: Raw, **settings: Any) -> HubView:

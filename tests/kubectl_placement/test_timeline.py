@@ -42,10 +42,9 @@ from placement_ac.core.api.errors import ApiError
 from placement_ac.core.api.list_change import ANNOTATION, ClusterChange, ListChange
 from tests.support import commands, pictures
 from tests.support.commands import write_list
+from tests.support.driver import Object
 from tests.support.http_servers import http_server
 from tests.support.pictures import at
-
-Object = dict[str, Any]
 
 # -- events
 

@@ -1,10 +1,9 @@
 """Roles and bindings as objects, the limits of granting, and reviews of a user's own permissions."""
 
-from typing import Any
-
 import pytest
 import requests
 
+from tests.support.driver import Object
 from tests.support.hub_client import Client
 from tests.support.rights import (
     BINDINGS,
@@ -21,8 +20,6 @@ from tests.support.rights import (
     codes,
     rule,
 )
-
-Object = dict[str, Any]
 
 
 def review(**attributes: str) -> Object:
