@@ -32,12 +32,7 @@ from kubectl_placement.timeline.model import (
     timeline_of_states,
     with_counts,
 )
-from kubectl_placement.timeline.recording import (
-    RecordedState,
-    RunningWorkload,
-    read_recording,
-    record_line,
-)
+from kubectl_placement.timeline.recording import RecordedState, RunningWorkload, read_recording, record_line
 from placement_ac.core.api.errors import ApiError
 from placement_ac.core.api.list_change import ANNOTATION, ClusterChange, ListChange
 from tests.support import commands, pictures
@@ -112,10 +107,7 @@ BY_EVENTS: list[Any] = [
         id="nobody-saw-it-go",
     ),
     pytest.param(
-        [
-            event("ClusterAdded", A_ADDED, 10, again=60),
-            event("ClusterRemoved", GONE, 30),
-        ],
+        [event("ClusterAdded", A_ADDED, 10, again=60), event("ClusterRemoved", GONE, 30)],
         ("a",),
         {"a": (span("listed", 10, 30, "drained"), span("listed", 60, 100))},
         id="counted-up",

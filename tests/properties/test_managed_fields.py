@@ -130,12 +130,7 @@ async def write(client: Client, manager: str, applies: bool, body: Raw) -> None:
 
 
 def condition(type_: str) -> Raw:
-    rest = {
-        "status": "True",
-        "reason": "R",
-        "message": "",
-        "lastTransitionTime": "2026-01-01T00:00:00Z",
-    }
+    rest = {"status": "True", "reason": "R", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
     return {"type": type_} | rest
 
 

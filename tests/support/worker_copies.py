@@ -22,12 +22,7 @@ def copy_of(
     worker.namespace(namespace)
     body = {"metadata": {"name": name, "labels": labels or ORIGIN}, "spec": {"podSets": [POD_SET]}}
     worker.ask("POST", path, {"apiVersion": f"kueue.x-k8s.io/{version}", "kind": "Workload"} | body)
-    rest = {
-        "status": "True",
-        "reason": "R",
-        "message": "",
-        "lastTransitionTime": "2026-01-01T00:00:00Z",
-    }
+    rest = {"status": "True", "reason": "R", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
     conditions = [{"type": kind} | rest for kind in said]
     worker.ask("PATCH", f"{path}/{name}/status", {"status": {"conditions": conditions}}, "merge")
 

@@ -21,13 +21,7 @@ from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.kube.client import Client
 from placement_ac.workers.connector import WorkerConnector
 from placement_lab.hub import Hub
-from tests.kubectl_placement.doctor.worker_pair import (
-    ALL_OK,
-    CLUSTER,
-    SECRET,
-    TOKEN,
-    Pair,
-)
+from tests.kubectl_placement.doctor.worker_pair import ALL_OK, CLUSTER, SECRET, TOKEN, Pair
 from tests.support import commands
 from tests.support.admin import login_to
 from tests.support.crds import plain_crd

@@ -178,10 +178,7 @@ def test_a_provisioning_error_touches_the_placements_once() -> None:
     assert seen.set_provisioning_error("a", "") == set()
     assert seen.set_provisioning_error("a", "no") == placement_keys("p")
     assert seen.set_provisioning_error("a", "no") == set()
-    assert (seen.provisioning_inputs("a", NOW).error, seen.provisioning_inputs("b", NOW).error) == (
-        "no",
-        "",
-    )
+    assert (seen.provisioning_inputs("a", NOW).error, seen.provisioning_inputs("b", NOW).error) == ("no", "")
     assert seen.set_provisioning_error("a", "") == placement_keys("p")
 
 

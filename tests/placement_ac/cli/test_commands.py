@@ -89,10 +89,7 @@ def test_run_works_until_it_is_stopped(hub: Hub, admin: Driver, tmp_path: Path) 
     hub.write_kubeconfig(tmp_path / "kubeconfig")
     env = {"PLACEMENT_AC_KUBECONFIG": str(tmp_path / "kubeconfig"), "PLACEMENT_AC_LOG_FORMAT": "json"}
     run = subprocess.Popen(
-        [sys.executable, "-m", "placement_ac", "run"],
-        env=os.environ | env,
-        stderr=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-m", "placement_ac", "run"], env=os.environ | env, stderr=subprocess.PIPE, text=True
     )
     try:
         eventually(lambda: admin.reason("p"), "Active", seconds=20)

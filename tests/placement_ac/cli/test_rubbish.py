@@ -169,10 +169,7 @@ FOUND: Final = {
     "run --health-probe-bind-address": ("a host that is too long",),
     "status --from-dump": ("many spaces", "a file: a huge number", "a file: a billion laughs of lists"),
     "timeline --since": ("a duration beyond the calendar", "a duration beyond datetime"),
-    "timeline --from": (
-        "a file: a recording in the year 1",
-        "a file: a recording in the year 9999",
-    ),
+    "timeline --from": ("a file: a recording in the year 1", "a file: a recording in the year 9999"),
     "plan --filename": ("many spaces", "a file: a billion laughs as an object"),
 }
 """Rubbish that once ended in a traceback, or never ended."""

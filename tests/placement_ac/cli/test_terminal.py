@@ -11,14 +11,8 @@ import yaml
 from rich.text import Text
 
 from kubectl_placement.cli.console import ShownConsole
-from kubectl_placement.cli.output import (
-    plain_table,
-    safe_text,
-)
-from placement_ac.cli.documents import (
-    in_json,
-    in_yaml,
-)
+from kubectl_placement.cli.output import plain_table, safe_text
+from placement_ac.cli.documents import in_json, in_yaml
 from placement_ac.cli.terminal import controls_shown
 from placement_ac.core.api.printable import NOT_SHOWN, one_line, visible
 from placement_lab.hub import Hub

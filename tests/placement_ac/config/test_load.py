@@ -142,14 +142,10 @@ def test_a_file_that_holds_no_settings_is_named(path: Path, text: str, problem: 
             id="a list in a list",
         ),
         pytest.param(
-            "dispatcher: 2",
-            "dispatcher: '2' is not possible: it is true or false",
-            id="no boolean",
+            "dispatcher: 2", "dispatcher: '2' is not possible: it is true or false", id="no boolean"
         ),
         pytest.param(
-            "step-size: true",
-            "step-size: 'true' is not possible: it is a whole number",
-            id="no number",
+            "step-size: true", "step-size: 'true' is not possible: it is a whole number", id="no number"
         ),
         pytest.param(
             "drain-deadline: 1:30",

@@ -134,11 +134,7 @@ async def test_the_account_of_a_pod_and_its_token_renewed_on_disk(
     ],
 )
 def test_a_pod_without_a_usable_account_is_reported(
-    hub: Hub,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    files: dict[str, str | None],
-    problem: str,
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str | None], problem: str
 ) -> None:
     good = base64.b64decode(hub.kubeconfig()["clusters"][0]["cluster"]["certificate-authority-data"]).decode()
     for name, content in files.items():

@@ -121,10 +121,7 @@ def test_a_worker_that_never_answers(admin: Driver, worker: Driver, silent: str)
             REVIEWS,
             {"status": 403, "times": 3},
             Fitness(
-                unknown=(
-                    f"3 of 3 rights are not known: {REFUSED} ask for its own rights",
-                    NO_RELEASE,
-                ),
+                unknown=(f"3 of 3 rights are not known: {REFUSED} ask for its own rights", NO_RELEASE),
                 asked_at=NOW,
             ),
             id="no reviews",

@@ -84,17 +84,9 @@ def test_a_kubeconfig_that_is_refused_is_used_for_nothing(
 @pytest.mark.parametrize(
     ("user", "cluster", "why"),
     [
+        pytest.param(None, {"certificate-authority-data": "QUJD"}, Refusal.AUTHORITY, id="authority"),
         pytest.param(
-            None,
-            {"certificate-authority-data": "QUJD"},
-            Refusal.AUTHORITY,
-            id="authority",
-        ),
-        pytest.param(
-            {"client-certificate-data": "QUJD", "client-key-data": "QUJD"},
-            {},
-            Refusal.NO_PAIR,
-            id="client",
+            {"client-certificate-data": "QUJD", "client-key-data": "QUJD"}, {}, Refusal.NO_PAIR, id="client"
         ),
     ],
 )

@@ -7,20 +7,12 @@ from typing import Any
 
 import yaml
 
-from placement_ac.core.api.constants import (
-    ADMISSION_CHECK,
-    MULTIKUEUE_CLUSTER,
-)
+from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CLUSTER
 from placement_ac.kube.client import Object
 from placement_lab.standins.kueue import CLUSTER_QUEUE, LOCAL_QUEUE
 from tests.support.admin import Admin
 from tests.support.kubeconfigs import one_context
-from tests.support.kueue_objects import (
-    admission_check,
-    cluster_queue,
-    kueue_object,
-    multikueue_config,
-)
+from tests.support.kueue_objects import admission_check, cluster_queue, kueue_object, multikueue_config
 from tests.support.shared import shared_dir
 
 V = "v1beta2"

@@ -127,8 +127,7 @@ def test_the_informer_lists_and_then_watches(tmp_path: Path) -> None:
 def test_a_watch_continues_from_the_last_bookmark(tmp_path: Path) -> None:
     bookmark = {"metadata": {"resourceVersion": "250"}}
     script = Script(
-        [[secret("a", "1")]],
-        [[event("BOOKMARK", bookmark)], [], [event("ADDED", secret("b", "300")), HANG]],
+        [[secret("a", "1")]], [[event("BOOKMARK", bookmark)], [], [event("ADDED", secret("b", "300")), HANG]]
     )
     assert run(script, tmp_path, "a", "b") == ["a", "b"]
     assert script.asked == ["list", "watch 100", "watch 250", "watch 250"]

@@ -67,10 +67,7 @@ REFUSED = [
     (Refusal.NO_MAP, [SECRET]),
     (Refusal.NO_MAP, SECRET),
     (Refusal.NO_MAP, None),
-    (
-        "fix users.0.user.token: it should be a string",
-        kubeconfig({"token": [SECRET]}),
-    ),
+    ("fix users.0.user.token: it should be a string", kubeconfig({"token": [SECRET]})),
     (
         "fix clusters.0.cluster.insecure-skip-tls-verify: it should be true or false",
         kubeconfig(cluster={"insecure-skip-tls-verify": "false"}),

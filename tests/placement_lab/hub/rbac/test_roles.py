@@ -137,10 +137,7 @@ def test_only_an_admin_can_use_aggregation_rules(admin: Client, account: Client)
     admin.create(CLUSTER_ROLES, {"metadata": {"name": "mine"}})
     gathers = {"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}}
     answer = patched(account, "mine", gathers)
-    assert (answer.status_code, answer.json()["message"]) == (
-        403,
-        GATHERED,
-    )
+    assert (answer.status_code, answer.json()["message"]) == (403, GATHERED)
     admin.patch(f"{CLUSTER_ROLES}/mine", gathers)
     assert patched(account, "mine", {"aggregationRule": None}).status_code == 403
     admin.create(CLUSTER_BINDINGS, bound_to("ClusterRole", "cluster-admin") | {"metadata": {"name": "all"}})

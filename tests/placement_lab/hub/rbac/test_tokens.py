@@ -159,10 +159,7 @@ def test_a_token_can_be_reviewed(admin: Client, account: Client) -> None:
     assert (found["authenticated"], found["user"]["username"]) == (True, ME)
     admin.delete(f"{ACCOUNTS}/sa")
     gone = reviewed(token)
-    assert gone == {
-        "user": {},
-        "error": "[invalid bearer token, service account token has been invalidated]",
-    }
+    assert gone == {"user": {}, "error": "[invalid bearer token, service account token has been invalidated]"}
     assert (
         codes(admin, *(("POST", TOKEN_REVIEW, {"spec": spec}) for spec in ({}, {"token": []}))) == [400] * 2
     )
