@@ -1,4 +1,4 @@
-"""What may happen in a story of jobs."""
+"""The steps of a story of jobs: all that may happen in it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What the cache knows of credentials that are provisioned, and the keys that their changes touch."""
+"""Provisioned credentials in the cache, and the keys that their changes touch."""
 
 from dataclasses import replace
 from typing import Any

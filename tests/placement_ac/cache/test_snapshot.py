@@ -1,4 +1,4 @@
-"""What the cache knows of a Placement."""
+"""The snapshot of a Placement that the cache gives."""
 
 import copy
 from datetime import datetime, timedelta

@@ -74,7 +74,7 @@ class VirtualKueue(VirtualWorkloads):
             self._cached_clusters[name] = self._clusters(name)
         self.later(self.settings.gc_seconds, self._collect)
 
-    # What the manager sees
+    # The manager's view
 
     def _note(self, name: str, before: Obj, after: Obj) -> None:
         evicted = of.is_condition_true(after, of.EVICTED) and not of.is_condition_true(before, of.EVICTED)

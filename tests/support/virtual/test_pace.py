@@ -1,4 +1,4 @@
-"""What a write of a list costs on the virtual Kueue (flips.md)."""
+"""The cost of a write of a list on the virtual Kueue (flips.md)."""
 
 import pytest
 

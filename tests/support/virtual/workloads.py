@@ -1,4 +1,4 @@
-"""What users, the controller and Kueue write on a virtual hub: Workloads and MultiKueueConfigs."""
+"""The Workloads and MultiKueueConfigs of a virtual hub, as users, the controller and Kueue write them."""
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
