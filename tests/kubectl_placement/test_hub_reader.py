@@ -22,9 +22,7 @@ from placement_ac.core.api.constants import (
     WORKLOAD,
 )
 from placement_ac.core.plan.diff import diff
-from tests.support.builders import NOW, check, decision, our_objects, placement, profile, secret, secrets
-
-Raw = dict[str, Any]
+from tests.support.builders import NOW, Raw, check, decision, our_objects, placement, profile, secret, secrets
 
 
 def view_of(*objects: Raw, **settings: Any) -> HubView:

@@ -58,6 +58,7 @@ from tests.kubectl_placement.doctor.examined_hub import (
 from tests.support import healthy
 from tests.support.builders import kubeconfig
 from tests.support.healthy import Key
+from tests.support.kubeconfigs import one_context
 
 
 def test_on_a_hub_that_is_set_up_right_every_line_is_ok() -> None:
@@ -470,12 +471,7 @@ def test_only_the_same_server_and_user_are_certainly_one_worker(
 ) -> None:
     hows = []
     for name, user, cluster in zip(SECRETS, users, clusters, strict=True):
-        content = {
-            "current-context": "it",
-            "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
-            "clusters": [{"name": "it", "cluster": {"server": "https://worker.example:6443"} | cluster}],
-            "users": [{"name": "it", "user": user}],
-        }
+        content = one_context({"server": "https://worker.example:6443"} | cluster, user)
         encoded = base64.b64encode(json.dumps(content).encode()).decode()
         hows.append(put(name, "data", {"kubeconfig": encoded}))
     assert finding("shared-connections", *hows)[0] is level

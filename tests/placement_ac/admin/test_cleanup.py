@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from placement_ac.admin import cleanup
-from placement_ac.cli.main import main
 from placement_ac.core.api.constants import LEASE, MANAGED_BY
 from placement_lab.hub import Hub
+from tests.support import commands
 from tests.support.credentials import Stage, open_stage
 from tests.support.driver import CORE, NS, Controllers, Driver, eventually
 from tests.support.hub_line import run_and_take_hub_line
@@ -345,7 +345,7 @@ def test_an_object_that_is_gone_or_held_by_a_finalizer_is_no_failure(
 
 
 def test_a_missing_kubeconfig_is_an_error(tmp_path: Path) -> None:
-    run = CliRunner().invoke(main, ["cleanup", "--kubeconfig", str(tmp_path / "none")])
+    run = commands.run("cleanup", "--kubeconfig", str(tmp_path / "none"))
     assert (run.exit_code, run.output) == (
         1,
         f"Error: cannot log in: there is no kubeconfig {tmp_path / 'none'}\n",

@@ -7,22 +7,10 @@ Each test names the recording that it follows. Kueue's times pass 20 times as fa
 import base64
 import json
 
-from placement_ac.core.api.constants import (
-    MULTIKUEUE_CLUSTER,
-    MULTIKUEUE_CONFIG,
-    SECRET,
-)
+from placement_ac.core.api.constants import MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG, SECRET
 from placement_lab.standins.multikueue import INCREMENTAL, KueueSettings
-from placement_lab.standins.multikueue.objects import (
-    is_condition_true,
-)
-from tests.placement_lab.standins.workload_environment import (
-    JOBS,
-    TRAINJOB,
-    Staged,
-    V,
-    config,
-)
+from placement_lab.standins.multikueue.objects import is_condition_true
+from tests.placement_lab.standins.workload_environment import JOBS, TRAINJOB, Staged, V, config
 from tests.support.crds import plain_crd
 
 # cluster-unlisted-while-running.log, cluster-unlisted-variants.log

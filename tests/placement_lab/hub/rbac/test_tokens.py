@@ -3,12 +3,11 @@
 import base64
 import json
 import time
-from typing import Any
 
 import pytest
 
 from placement_lab.hub import Hub
-from tests.support.driver import eventually
+from tests.support.driver import Object, eventually
 from tests.support.hub_client import CONFIGMAPS, CONFIGS, KUEUE, Client
 from tests.support.rights import (
     ACCOUNTS,
@@ -22,8 +21,6 @@ from tests.support.rights import (
     rule,
     token_of,
 )
-
-Object = dict[str, Any]
 
 LONG_TOKENS = "a real API server issues no token for less than 10 minutes"
 
@@ -162,10 +159,7 @@ def test_a_token_can_be_reviewed(admin: Client, account: Client) -> None:
     assert (found["authenticated"], found["user"]["username"]) == (True, ME)
     admin.delete(f"{ACCOUNTS}/sa")
     gone = reviewed(token)
-    assert gone == {
-        "user": {},
-        "error": "[invalid bearer token, service account token has been invalidated]",
-    }
+    assert gone == {"user": {}, "error": "[invalid bearer token, service account token has been invalidated]"}
     assert (
         codes(admin, *(("POST", TOKEN_REVIEW, {"spec": spec}) for spec in ({}, {"token": []}))) == [400] * 2
     )
