@@ -5,6 +5,7 @@ Pure. A text in it may have `{allocatable.RESOURCE}`, `{label.KEY}` or `{claim.N
 `{allocatable.cpu * 0.8}`. They are replaced after the YAML is parsed, so no value changes its structure.
 """
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Any, Final
@@ -15,7 +16,13 @@ from placement_ac.core.api.constants import CLUSTER_QUEUE, COHORT, KUEUE, RESOUR
 from placement_ac.core.api.objects import ManagedCluster
 from placement_ac.core.api.quantities import format_milli
 from placement_ac.core.inputs.state import Body
-from placement_ac.core.safe_yaml import KubectlLoader, NotYaml, yaml_errors
+from placement_ac.core.safe_yaml import (
+    TOO_MANY_ALIASES,
+    VALUES_PER_CHARACTER,
+    KubectlLoader,
+    NotYaml,
+    yaml_errors,
+)
 
 KINDS: Final = {kind.kind: kind for kind in (CLUSTER_QUEUE, RESOURCE_FLAVOR, COHORT, TOPOLOGY)}
 """The kinds that a template may hold: cluster-scoped ones of Kueue."""
@@ -48,10 +55,23 @@ def _documents(text: str, cluster: ManagedCluster) -> Iterator[Body]:
             if node.tag.endswith(":null"):
                 continue
             line = node.start_mark.line + 1
+            if _values(node, {}) > VALUES_PER_CHARACTER * len(text):
+                raise TemplateProblem(TOO_MANY_ALIASES)
             _fill(node, cluster, set())
             yield _checked(loader.construct_document(node), line)
     finally:
         loader.dispose()
+
+
+def _values(node: yaml.Node, known: dict[int, float]) -> float:
+    """Return how many values a node stands for, with its aliases; infinitely many if it contains itself."""
+    if id(node) not in known:
+        known[id(node)] = math.inf
+        pairs = isinstance(node, yaml.MappingNode)
+        parts = [part for pair in node.value for part in pair] if pairs else node.value
+        inner = () if isinstance(node, yaml.ScalarNode) else parts
+        known[id(node)] = 1 + sum(_values(part, known) for part in inner)
+    return known[id(node)]
 
 
 def _checked(document: Any, line: int) -> Body:

@@ -25,6 +25,9 @@ spec: {{nodeLabels: {{x: {}}}}}
 """
 
 
+LAUGHS = "a0: &a0 x\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12))
+
+
 def value_of(text: str, cluster: ManagedCluster = CLUSTER) -> object:
     [flavor] = rendered(FLAVOR.format(text), cluster)
     return flavor["spec"]["nodeLabels"]["x"]
@@ -81,6 +84,9 @@ def test_a_wrong_placeholder_is_named_with_its_line(text: str, problem: str) -> 
             "line 2: spec is not",
         ),
         ("a: &a [1]\nb: !!python/object:x {}", "it is not YAML: line 2: "),
+        ("a: &a [*a]", "write the values themselves: it has far more aliases than text"),
+        (LAUGHS, "write the values themselves: it has far more aliases than text"),
+        ("a: " + "[" * 5000, "it is nested too deeply"),
     ],
 )
 def test_another_text_is_no_template(text: str, problem: str) -> None:
