@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -180,6 +180,7 @@ class Data:
         self._url = url
         self._documents: list[tuple[float, Mapping[str, Any]]] = []
         self._wanted: Change
+        self._has_begun = Event()
         Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
@@ -194,6 +195,12 @@ class Data:
             elif line.startswith("data: ") and event == "check":
                 document = json.loads(line.removeprefix("data: "))
                 self._documents.append((time.time(), document["status"]))
+                self._has_begun.set()
+
+    def wait_until_it_has_begun(self) -> None:
+        """Wait for the first document of the check."""
+        if not self._has_begun.wait(WAIT_SECONDS):
+            raise click.ClickException("the page sent no document of the check")
 
     def expect(self, change: Change) -> None:
         """Begin to look for a change that is about to be written."""
@@ -291,7 +298,7 @@ def all_times(hub: Hub, url: str, runs: int, *, browser: bool) -> dict[str, list
         "a Workload": [workload_change(number, mine) for number in range(2 * runs + 1)],
     }
     data = Data(url)
-    time.sleep(2)  # until the first documents have come
+    data.wait_until_it_has_begun()
     found = {
         f"{name}, in the data": times(hub, data, changes[: runs + 1], chance)[1:]
         for name, changes in kinds.items()

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import yaml
 
-from placement_ac.config.settings import Settings, is_duration, is_list
+from placement_ac.config.settings import Settings, is_duration, is_list, is_share
 
 CHART: Final = Path(__file__).resolve().parents[1] / "charts" / "placement-ac"
 VALUES: Final = CHART / "values.yaml"
@@ -23,7 +23,8 @@ README: Final = CHART / "README.md"
 
 OWN_VALUE: Final = (
     "placement_namespace", "kueue_namespace", "cluster_names", "dispatcher", "access_providers",
-    "credentials_provision", "credentials_account", "credentials_form", "credentials_probe",
+    "credentials_provision", "credentials_account", "credentials_form", "credentials_probe", "worker_setup",
+    "worker_setup_template",
 )  # fmt: skip
 """Settings that have a value of their own, because rights, volumes or ports depend on them."""
 NOT_IN_A_POD: Final = ("config", "kubeconfig", "context")
@@ -72,7 +73,7 @@ def setting_schema(name: str) -> dict[str, Any]:
     kept = {
         key: made[key] for key in ("type", "enum", "items", "pattern", "minimum", "maximum") if key in made
     }
-    if is_duration(name):
+    if is_duration(name) or is_share(name):
         kept = {"type": ["string", "number"]}
     elif is_list(name):
         kept["type"] = ["string", "array"]

@@ -25,6 +25,7 @@ from kubectl_placement.cli.worker_options import (
     worker_options,
 )
 from kubectl_placement.doctor.finding import DoctorRule, Finding, Level
+from kubectl_placement.doctor.fleet_rules import RULES as FLEET_RULES
 from kubectl_placement.doctor.folding import causes_of, fold
 from kubectl_placement.doctor.hub_rules import RULES, examine_hub
 from kubectl_placement.doctor.setup import HubSetup
@@ -34,13 +35,13 @@ from kubectl_placement.hub import kinds
 from placement_ac.cli.documents import Form, output
 from placement_ac.cli.login_options import with_client
 from placement_ac.cli.read_command import ReadCommand
-from placement_ac.core.api.constants import EVENT, NAMESPACE, Kind
+from placement_ac.core.api.constants import ADDON, EVENT, JOB, NAMESPACE, Kind
 from placement_ac.kube.client import Client
 
 FAILED_EXIT: Final = 2
 """The exit code if a line is FAIL."""
-_UNUSED: Final = {EVENT, NAMESPACE, kinds.ADDON, *WORKER_QUEUE_KINDS}
-KINDS: Final = (*(kind for kind in kinds.ALL_KINDS if kind not in _UNUSED), kinds.JOB)
+_UNUSED: Final = {EVENT, NAMESPACE, ADDON, *WORKER_QUEUE_KINDS}
+KINDS: Final = (*(kind for kind in kinds.ALL_KINDS if kind not in _UNUSED), JOB)
 """The kinds that the rules for the hub read."""
 
 
@@ -60,7 +61,7 @@ def command(where: HubSource, wanted: WorkerOptions | None, only_list: bool, for
     Exit code: 0 without a FAIL, 2 with one, 1 when the hub cannot be read.
     """
     if only_list:
-        rules: tuple[DoctorRule[Any], ...] = (*RULES, *WORKER_RULES)
+        rules: tuple[DoctorRule[Any], ...] = (*RULES, *WORKER_RULES, *FLEET_RULES)
         listed = [{"check": rule.check, "looksAt": rule.looks_at, "fix": rule.fix} for rule in rules]
         lines = (Text(f"{rule.check}: {rule.looks_at}\n{prompt(rule.fix)}") for rule in rules)
         emit(form, listed, lambda _: lines)

@@ -30,10 +30,8 @@ from kubectl_placement.hub.kinds import (
     CRD,
     CRDS_READ,
     DECISION_KINDS,
-    JOB,
     PROVISIONED_KINDS,
     QUEUE_KINDS,
-    QUEUE_LABEL,
     SETTINGS_KINDS,
 )
 from kubectl_placement.jobs.finished_jobs import short_ttl
@@ -55,8 +53,11 @@ from placement_ac.core.api.constants import (
     DEPLOYMENT,
     EVENT,
     EVENTS_NAMESPACE,
+    JOB,
+    LABEL_QUEUE,
     LEASE,
     MANAGED_BY,
+    MANIFEST_WORK,
     PLACEMENT,
     SECRET,
     Kind,
@@ -69,8 +70,8 @@ from placement_ac.kube.client import Client
 
 T = TypeVar("T")
 
-STATUS_KINDS: Final = (*WATCHED_KINDS, *QUEUE_KINDS, *PROVISIONED_KINDS)
-EXPLAIN_KINDS: Final = (*DECISION_KINDS, *QUEUE_KINDS, *PROVISIONED_KINDS)
+STATUS_KINDS: Final = (*WATCHED_KINDS, *QUEUE_KINDS, *PROVISIONED_KINDS, MANIFEST_WORK)
+EXPLAIN_KINDS: Final = (*DECISION_KINDS, *QUEUE_KINDS, *PROVISIONED_KINDS, MANIFEST_WORK)
 ALL_NAMESPACES_KINDS: Final = (PLACEMENT, SOURCE.kind)
 """Kinds read in all namespaces: OCM's Balance counts the decisions of all Placements."""
 
@@ -337,6 +338,6 @@ def namespaces_of(settings: Settings) -> Namespaces:
         PLACEMENT: settings.placement_namespace,
         SOURCE.kind: settings.placement_namespace,
         EVENT: (EVENTS_NAMESPACE,),
-        JOB: (Labelled("", QUEUE_LABEL),),
+        JOB: (Labelled("", LABEL_QUEUE),),
         CRD: tuple(OneObject("", name) for name in CRDS_READ),
     }

@@ -24,7 +24,7 @@ from kubectl_placement.plan.what_if import new_jobs, what_if
 from kubectl_placement.readers.manifests import STDIN, files_of, read_manifests
 from placement_ac.cli.documents import Form, output
 from placement_ac.cli.read_command import ReadCommand
-from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET, WORKLOAD
+from placement_ac.core.api.constants import CLUSTER_PROFILE, MANIFEST_WORK, SECRET, WORKLOAD
 from placement_ac.core.api.printable import one_line
 from placement_ac.core.api.text import count_text, joined
 
@@ -32,7 +32,14 @@ CHANGES: Final = 1
 """The exit code if something would change."""
 UNKNOWN: Final = 2
 """The exit code if it is unknown what OCM would decide for a Placement."""
-_OPTIONAL_KINDS: Final = (SECRET, CLUSTER_PROFILE, WORKLOAD, *QUEUE_KINDS, *PROVISIONED_KINDS)
+_OPTIONAL_KINDS: Final = (
+    SECRET,
+    CLUSTER_PROFILE,
+    WORKLOAD,
+    *QUEUE_KINDS,
+    *PROVISIONED_KINDS,
+    MANIFEST_WORK,
+)
 """Kinds without which decisions and Kueue's list can still be computed."""
 _NEEDED: Final = (*SERVED_KINDS, *SCHEDULING_KINDS)
 """The kinds that the hub must serve."""

@@ -35,13 +35,13 @@ from kubectl_placement.explain.subject import find_check, find_cluster, placemen
 from kubectl_placement.graph.model import build_graph
 from kubectl_placement.hub.controller_state import controller_state
 from kubectl_placement.hub.hub_view import HubView
-from kubectl_placement.hub.kinds import ALL_KINDS, CLUSTER_SET, SET_BINDING
+from kubectl_placement.hub.kinds import ALL_KINDS
 from kubectl_placement.timeline.event_history import latest_time
 from kubectl_placement.ui.live_status import LiveStatus
 from kubectl_placement.ui.page import to_json
 from kubectl_placement.ui.summary import summarize
 from placement_ac.cli.documents import plain
-from placement_ac.core.api.constants import EVENT, LEASE
+from placement_ac.core.api.constants import CLUSTER_SET, EVENT, LEASE, SET_BINDING
 from placement_ac.core.api.errors import PlacementAcError
 from placement_ac.kube.client import Client
 

@@ -16,14 +16,13 @@ from kubectl_placement.doctor.setup import HubSetup
 from kubectl_placement.doctor.worker_inspection import WorkerInspection, worker_targets
 from kubectl_placement.hub.dump import Object
 from kubectl_placement.hub.hub_view import HubView
-from kubectl_placement.hub.kinds import RESOURCE_FLAVOR, TOPOLOGY
 from kubectl_placement.jobs.waiting_jobs import waiting_job
 from kubectl_placement.jobs.worker_quota import WorkloadsByWorker
 from kubectl_placement.readers.foreign_jobs import ForeignJobReader
 from kubectl_placement.readers.quota_reader import read_quota
 from kubectl_placement.readers.worker_inspector import WorkerInspector
 from placement_ac.cli.login_options import FILE, duration, option_group, with_client
-from placement_ac.core.api.constants import CLUSTER_PROFILE, LOCAL_QUEUE, SECRET
+from placement_ac.core.api.constants import CLUSTER_PROFILE, LOCAL_QUEUE, RESOURCE_FLAVOR, SECRET, TOPOLOGY
 from placement_ac.core.api.fields import get_strs
 from placement_ac.core.api.text import joined
 from placement_ac.kube.client import Client

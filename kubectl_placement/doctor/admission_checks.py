@@ -23,6 +23,7 @@ from placement_ac.core.api.constants import (
     MULTIKUEUE_CONTROLLER,
     OUR_CONTROLLER,
     PLACEMENT,
+    PROVISIONING_CONTROLLER,
     Kind,
 )
 from placement_ac.core.api.decode import active_of, checks_listed, flavors_left_out
@@ -31,7 +32,6 @@ from placement_ac.core.api.objects import Check
 from placement_ac.core.api.text import closest, count_text, did_you_mean, joined
 from placement_ac.core.plan.conditions import parameters_problem, refused_checks
 
-PROVISIONING_CONTROLLER: Final = "kueue.x-k8s.io/provisioning-request"
 _NOT_COMBINED: Final = (
     "MultipleMultiKueueAdmissionChecks",
     "MultiKueueAdmissionCheckAppliedPerFlavor",

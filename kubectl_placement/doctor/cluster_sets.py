@@ -7,8 +7,7 @@ from kubectl_placement.doctor.commands import HUB, manifest
 from kubectl_placement.doctor.finding import Finding, fail, ok, warn
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
 from kubectl_placement.hub.dump import Object
-from kubectl_placement.hub.kinds import CLUSTER_SET, SET_BINDING
-from placement_ac.core.api.constants import ADMISSION_CHECK, PLACEMENT
+from placement_ac.core.api.constants import ADMISSION_CHECK, CLUSTER_SET, PLACEMENT, SET_BINDING
 from placement_ac.core.api.fields import get_str, get_strs, key_of, name_of
 from placement_ac.core.api.text import did_you_mean, joined
 

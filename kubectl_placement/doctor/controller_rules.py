@@ -9,7 +9,6 @@ from kubectl_placement.doctor.rbac import missing_permissions, rules_of
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
 from kubectl_placement.hub import kinds
 from kubectl_placement.hub.controller_settings import (
-    NAME_LABEL,
     config_map_name,
     deployments,
     has_our_label,
@@ -17,12 +16,20 @@ from kubectl_placement.hub.controller_settings import (
 )
 from kubectl_placement.hub.controller_state import ControllerState, controller_state, lease_key
 from kubectl_placement.hub.dump import Object
-from placement_ac.core.api.constants import CLUSTER_QUEUE, CONFIG_MAP, DEPLOYMENT, KUEUE, LEASE, MANAGED_BY
+from placement_ac.core.api.constants import (
+    CLUSTER_QUEUE,
+    CONFIG_MAP,
+    DEPLOYMENT,
+    KUEUE,
+    LABEL_APP_NAME,
+    LEASE,
+    MANAGED_BY,
+)
 from placement_ac.core.api.decode import checks_listed
 from placement_ac.core.api.fields import Obj, get_dict, get_int, get_list, get_str, key_of, name_of
 from placement_ac.core.api.text import joined
 
-FIND: Final = f"kubectl get deployments -A -l {NAME_LABEL}={MANAGED_BY}"
+FIND: Final = f"kubectl get deployments -A -l {LABEL_APP_NAME}={MANAGED_BY}"
 INSTALL: Final = "kubectl apply -k OVERLAY  # your own overlay, or the chart: docs/install.md"
 """The admin chooses the modes, so no overlay is named: the default one may not be wanted."""
 INSTALL_ROLE: Final = "kubectl apply -f config/rbac/clusterrole.yaml"

@@ -12,14 +12,13 @@ from placement_ac.core.api.constants import (
     ADDON_FINALIZER,
     ADMISSION_CHECK,
     CLUSTER_QUEUE,
+    FINALIZER_IN_USE,
     MULTIKUEUE_CONTROLLER,
 )
 from placement_ac.core.api.decode import checks_listed
 from placement_ac.core.api.fields import get_str, get_strs, get_value, is_terminating, name_of
 from placement_ac.core.api.text import joined
 
-IN_USE: Final = "kueue.x-k8s.io/resource-in-use"
-"""Kueue's finalizer: it stays while a ClusterQueue lists the check (pkg/controller/core)."""
 RUN_ON_HUB: Final = (
     "hold the queue first (spec.stopPolicy: Hold): without a MultiKueue check its jobs run on the hub"
 )
@@ -53,12 +52,12 @@ def _held(setup: HubSetup, check: Object) -> Finding:
     holders = f"finalizer {joined(finalizers)}" if finalizers else "no finalizer"
     message = f"AdmissionCheck {name} is being deleted since {since}, held by {holders}"
     about = f"AdmissionCheck {name}"
-    if IN_USE in finalizers and queues:
+    if FINALIZER_IN_USE in finalizers and queues:
         message += f": ClusterQueue {joined(map(name_of, queues))} still lists it"
         effects = dict.fromkeys(filter(None, (_effect(setup, queue, name) for queue in queues)))
         message += "".join(f"; {effect}" for effect in effects)
         return warn(message, "\n".join(_unlist(queue, name) for queue in queues), about)
-    causes = (Cause("kueue-deployment"),) if IN_USE in finalizers else ()
+    causes = (Cause("kueue-deployment"),) if FINALIZER_IN_USE in finalizers else ()
     if ADDON_FINALIZER in finalizers:
         causes = (Cause("kueue-addon-objects"),)
     return warn(message, f"kubectl get admissioncheck {name} -o yaml", about, causes)

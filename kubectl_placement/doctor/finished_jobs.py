@@ -6,7 +6,6 @@ from typing import Final
 from kubectl_placement.doctor.commands import HUB, Kubectl
 from kubectl_placement.doctor.finding import Finding, ok, warn
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
-from kubectl_placement.hub.kinds import JOB
 from kubectl_placement.jobs.finished_jobs import (
     SHORT_SECONDS,
     TTL_GATE,
@@ -15,7 +14,7 @@ from kubectl_placement.jobs.finished_jobs import (
     warning_text,
 )
 from kubectl_placement.jobs.waiting_jobs import owner_of
-from placement_ac.core.api.constants import WORKLOAD
+from placement_ac.core.api.constants import JOB, WORKLOAD
 from placement_ac.core.api.fields import Key, get_str, key_of
 from placement_ac.core.api.text import count_text, joined
 

@@ -14,11 +14,20 @@ from kubectl_placement.doctor.commands import Kubectl, manifest
 from kubectl_placement.doctor.finding import DoctorRule, Finding
 from kubectl_placement.doctor.setup import HubSetup
 from kubectl_placement.hub.dump import Object
-from kubectl_placement.hub.kinds import CRD, KUEUE_CRDS, RESOURCE_FLAVOR, TOPOLOGY
+from kubectl_placement.hub.kinds import CRD, KUEUE_CRDS
 from kubectl_placement.jobs.waiting_jobs import MOST_JOBS, ForeignJob, WaitingJob, waiting_jobs
 from kubectl_placement.status.check_status import check_statuses
 from kubectl_placement.status.model import CheckStatus, ClusterRow
-from placement_ac.core.api.constants import CLUSTER_QUEUE, KUEUE, KUEUE_VERSIONS, LOCAL_QUEUE, NAMESPACE, Kind
+from placement_ac.core.api.constants import (
+    CLUSTER_QUEUE,
+    KUEUE,
+    KUEUE_VERSIONS,
+    LOCAL_QUEUE,
+    NAMESPACE,
+    RESOURCE_FLAVOR,
+    TOPOLOGY,
+    Kind,
+)
 from placement_ac.core.api.fields import Key, Obj, get_dict, get_list, get_str, get_value, key_of, name_of
 from placement_ac.core.inputs.fitness import Unknown, WorkerFindings
 from placement_ac.core.inputs.rights import KueueRelease, parse_release

@@ -12,6 +12,7 @@ from typing import Final
 
 from kubectl_placement.doctor import commands
 from kubectl_placement.doctor.finding import DoctorRule, Finding, fail, ok, warn
+from kubectl_placement.doctor.fleet_rules import Fleet, examine_fleet
 from kubectl_placement.doctor.grouping import grouped
 from kubectl_placement.doctor.setup import HubSetup
 from kubectl_placement.doctor.stored_versions import FIX, LOOKS_AT, stored_version_findings
@@ -26,7 +27,7 @@ from kubectl_placement.doctor.worker_inspection import (
     worker_rule,
 )
 from kubectl_placement.hub.dump import MissingRight, Object
-from kubectl_placement.hub.kinds import CRD, KUEUE_CRDS, RESOURCE_FLAVOR, TOPOLOGY
+from kubectl_placement.hub.kinds import CRD, KUEUE_CRDS
 from placement_ac.core.api.constants import (
     CLUSTER_PROFILE,
     CLUSTER_QUEUE,
@@ -35,7 +36,9 @@ from placement_ac.core.api.constants import (
     LOCAL_QUEUE,
     MANAGED_BY,
     NAMESPACE,
+    RESOURCE_FLAVOR,
     SECRET,
+    TOPOLOGY,
     WORKLOAD,
 )
 from placement_ac.core.api.decode import active_of
@@ -347,9 +350,9 @@ RULES: Final[tuple[DoctorRule[InspectedWorker], ...]] = (
 def examine_workers(setup: HubSetup, inspections: Iterable[WorkerInspection]) -> tuple[Finding, ...]:
     """Return the findings of each rule on each worker; each message begins with the cluster's name.
 
-    The first findings say what is unknown of the hub, and so of every worker.
+    The first findings say what is unknown of the hub, and so of every worker; the last are about all of them.
     """
-    workers = [InspectedWorker(setup, inspection) for inspection in inspections]
+    workers = tuple(InspectedWorker(setup, inspection) for inspection in inspections)
     of_hub = setup.unknown(*FROM_HUB) if workers else ()
     return (
         *(replace(finding, check=queues.check) for finding in of_hub),
@@ -362,4 +365,5 @@ def examine_workers(setup: HubSetup, inspections: Iterable[WorkerInspection]) ->
             ),
             named=True,
         ),
+        *(examine_fleet(Fleet(setup, workers)) if workers and not of_hub else ()),
     )

@@ -11,14 +11,13 @@ from functools import cached_property
 
 from kubectl_placement.hub.dump import Object
 from kubectl_placement.hub.hub_view import OCM_DECIDES, SCHEDULING_KINDS, HubView
-from kubectl_placement.hub.kinds import CLUSTER_SET
 from kubectl_placement.scheduling import SchedulingResult
 from kubectl_placement.scheduling.predicates import Predicate, predicates_of
 from kubectl_placement.scheduling.sets import Pool, pool_for
 from kubectl_placement.scheduling.tolerations import TaintContext, taint_context
 from kubectl_placement.status.check_status import check_statuses
 from kubectl_placement.status.model import CheckStatus, ClusterRow
-from placement_ac.core.api.constants import MANAGED_CLUSTER, Kind
+from placement_ac.core.api.constants import CLUSTER_SET, MANAGED_CLUSTER, Kind
 from placement_ac.core.api.fields import Obj, key_of
 from placement_ac.core.api.objects import Check
 from placement_ac.core.decisions import SOURCE

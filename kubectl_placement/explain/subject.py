@@ -10,6 +10,7 @@ from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.kinds import names_of_kind
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
+    LABEL_JOB_UID,
     MANAGED_CLUSTER,
     PLACEMENT,
     WORKLOAD,
@@ -29,7 +30,6 @@ KINDS: Final[dict[Type, Kind]] = {
 }
 UNTYPED: Final[tuple[Type, ...]] = ("cluster", "check", "placement")
 """The types of objects that are found by their name alone: there may be 100,000 Workloads."""
-JOB_UID_LABEL: Final = "kueue.x-k8s.io/job-uid"
 TYPE_NAMES: Final[dict[str, Type]] = {
     name: type_ for type_, kind in KINDS.items() for name in names_of_kind(kind, type_)
 }
@@ -173,7 +173,7 @@ def owner_names(workload: Object) -> tuple[str, ...]:
 
 def _is_of(workload: Object, job: str) -> bool:
     """Whether a Job of that name or uid owns the Workload."""
-    return job in owner_names(workload) or get_dict(workload, "metadata", "labels").get(JOB_UID_LABEL) == job
+    return job in owner_names(workload) or get_dict(workload, "metadata", "labels").get(LABEL_JOB_UID) == job
 
 
 def placement_views(view: HubView, check: str, namespaces: Sequence[str]) -> tuple[PlacementView, ...]:

@@ -20,6 +20,7 @@ from placement_ac.core.api.constants import (
     ANNOTATION_SETTINGS,
     CONFIG_MAP,
     DEPLOYMENT,
+    LABEL_APP_NAME,
     LABEL_MANAGED_BY,
     LEASE,
     MANAGED_BY,
@@ -30,11 +31,10 @@ from placement_ac.core.dispatch.plugins import AssumedPlugins
 
 NAMESPACE: Final = "placement-ac-system"
 """The namespace in which config/ installs the controller."""
-NAME_LABEL: Final = "app.kubernetes.io/name"
 _PART_LABEL: Final = "app.kubernetes.io/part-of"
 """The chart sets it whatever `nameOverride` says."""
 _RELEASE_LABEL: Final = "app.kubernetes.io/instance"
-SELECTORS: Final = (f"{NAME_LABEL}={MANAGED_BY}", f"{_PART_LABEL}={MANAGED_BY}")
+SELECTORS: Final = (f"{LABEL_APP_NAME}={MANAGED_BY}", f"{_PART_LABEL}={MANAGED_BY}")
 """The label selectors of the controller's Deployment."""
 LEASE_SELECTOR: Final = f"{LABEL_MANAGED_BY}={MANAGED_BY}"
 _CONTAINER: Final = "controller"
@@ -170,7 +170,7 @@ def installed_by_helm(obj: Object) -> str:
 
 def has_our_label(obj: Object) -> bool:
     labels = get_dict(obj, "metadata", "labels")
-    return MANAGED_BY in (labels.get(NAME_LABEL), labels.get(_PART_LABEL))
+    return MANAGED_BY in (labels.get(LABEL_APP_NAME), labels.get(_PART_LABEL))
 
 
 def _has_our_image(container: Mapping[str, Any]) -> bool:

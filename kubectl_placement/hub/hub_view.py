@@ -12,22 +12,29 @@ from functools import cached_property
 from typing import Final
 
 from kubectl_placement.hub.dump import Dump, MissingRight, Object, condition_of
-from kubectl_placement.hub.kinds import CLUSTER_SET, PROVISIONED_KINDS, SET_BINDING
+from kubectl_placement.hub.kinds import PROVISIONED_KINDS
 from kubectl_placement.scheduling import Fleet, SchedulingResult, schedule
 from placement_ac.cache.store import Cache
-from placement_ac.cache.tables import kinds_for
-from placement_ac.config.policy import hub_facts, placement_policy, provisioning_policy, worker_policy_rules
+from placement_ac.config.policy import (
+    hub_facts,
+    placement_policy,
+    provisioning_policy,
+    worker_policy_rules,
+    worker_setup_policy,
+)
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import (
     ACCOUNT,
     ADMISSION_CHECK,
     ANNOTATION_DRAINING,
+    CLUSTER_SET,
     KUEUE_VERSIONS,
     LABEL_CLUSTER,
     LABEL_MANAGED_BY,
     LABEL_PLACEMENT,
     MANAGED_BY,
     MANAGED_CLUSTER,
+    MANIFEST_WORK,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
     PERMISSION,
@@ -35,6 +42,7 @@ from placement_ac.core.api.constants import (
     PLACEMENT_DECISION,
     PLACEMENT_SCORE,
     SECRET,
+    SET_BINDING,
     WORKLOAD,
     Kind,
 )
@@ -47,6 +55,7 @@ from placement_ac.core.decisions.source import Decision
 from placement_ac.core.inputs import state
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.rights import UNKNOWN_KUEUE
+from placement_ac.core.inputs.worker_setup import WorkerSetupPolicy
 from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.targets import TargetClusters, select_targets
@@ -87,6 +96,7 @@ SETTLED: Final[state.Ages] = _Elapsed(
         state.SinceKind.LIST_ORDER,
         state.SinceKind.CREDENTIALS_MISSING,
         state.SinceKind.CREDENTIALS_UNNEEDED,
+        state.SinceKind.SETUP_UNNEEDED,
         state.SinceKind.FACTS_AWAITED,
     )
 )
@@ -138,12 +148,21 @@ class HubView:
             methods=self.settings.credentials,
             policy=placement_policy(self.settings),
             provisioning=provisioning,
+            setup=self._worker_setup,
         )
-        for kind in kinds_for(provisioning):
+        for kind in cache.kinds:
             # Only of a kind that is served and completely known can an object be reported as missing.
             known = self.dump.knows(kind) and kind in self.dump.served
             cache.load(kind, self.dump.of(kind), "0" if known else "")
         return cache
+
+    @property
+    def _worker_setup(self) -> WorkerSetupPolicy:
+        """The policy for the set-up of workers; without their ManifestWorks nothing is known of it."""
+        policy = worker_setup_policy(self.settings)
+        known = policy.enabled and self.dump.knows(MANIFEST_WORK)
+        served = MANIFEST_WORK in self.dump.served
+        return replace(policy, enabled=known, served=served, wanted_known=False)
 
     @cached_property
     def fleet(self) -> Fleet:
@@ -155,8 +174,12 @@ class HubView:
 
     @property
     def missing_rights(self) -> tuple[MissingRight, ...]:
-        """The missing rights; those to the provisioned kinds only if credentials are provisioned."""
-        ignored = PROVISIONED_KINDS if self.settings.credentials_provision == "none" else ()
+        """The missing rights; those to what the controller makes for clusters only if it makes any."""
+        provisions, sets_up = (
+            self.settings.credentials_provision != "none",
+            self.settings.worker_setup != "none",
+        )
+        ignored = (*(() if provisions else PROVISIONED_KINDS), *(() if sets_up else (MANIFEST_WORK,)))
         return tuple(right for right in self.dump.missing if right.kind not in ignored)
 
     @cached_property
@@ -301,7 +324,7 @@ class HubView:
         tables = {kind: _table_with(self.dump.by_key(kind), objects) for kind, objects in changes.items()}
         dump = self.dump.with_objects({kind: tuple(table.values()) for kind, table in tables.items()})
         changed, cache = replace(self, dump=dump), self.cache.copy()
-        watched = kinds_for(cache.provisioning)
+        watched = cache.kinds
         touched: set[state.Key] = set()
         for kind, objects in changes.items():
             for key in objects if kind in watched else ():

@@ -4,33 +4,28 @@ from typing import Final
 
 from placement_ac.core.api.constants import (
     ACCOUNT,
+    ADDON,
     ADMISSION_CHECK,
     CLUSTER_QUEUE,
+    CLUSTER_SET,
     CONFIG_MAP,
     DEPLOYMENT,
     EVENT,
     KUEUE,
-    KUEUE_VERSIONS,
     LEASE,
     LOCAL_QUEUE,
     MANAGED_CLUSTER,
+    MANIFEST_WORK,
     NAMESPACE,
-    OCM_CLUSTER,
     PERMISSION,
+    RESOURCE_FLAVOR,
+    SET_BINDING,
+    TOPOLOGY,
     WORKLOAD,
     Kind,
 )
 from placement_ac.core.inputs.kinds import WATCHED_KINDS
 
-CLUSTER_SET: Final = Kind(OCM_CLUSTER, "ManagedClusterSet", "managedclustersets", False, ("v1beta2",))
-SET_BINDING: Final = Kind(
-    OCM_CLUSTER, "ManagedClusterSetBinding", "managedclustersetbindings", True, ("v1beta2",)
-)
-RESOURCE_FLAVOR: Final = Kind(KUEUE, "ResourceFlavor", "resourceflavors", False, KUEUE_VERSIONS)
-TOPOLOGY: Final = Kind(KUEUE, "Topology", "topologies", False, KUEUE_VERSIONS)
-ADDON: Final = Kind(
-    "addon.open-cluster-management.io", "ManagedClusterAddOn", "managedclusteraddons", True, ("v1alpha1",)
-)
 CRD: Final = Kind(
     "apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions", False, ("v1",)
 )
@@ -38,9 +33,6 @@ CLUSTER_ROLE: Final = Kind("rbac.authorization.k8s.io", "ClusterRole", "clusterr
 CLUSTER_ROLE_BINDING: Final = Kind(
     "rbac.authorization.k8s.io", "ClusterRoleBinding", "clusterrolebindings", False, ("v1",)
 )
-JOB: Final = Kind("batch", "Job", "jobs", True, ("v1",))
-"""Only `doctor` and `explain workload` read it, and no dump has it: Pods may contain secrets."""
-QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 
 DECISION_KINDS: Final = (*WATCHED_KINDS, CLUSTER_SET, SET_BINDING)
 """The kinds that decide which clusters a check has: the controller's, and those OCM's scheduler reads."""
@@ -56,6 +48,7 @@ ALL_KINDS: Final = (
     *DECISION_KINDS,
     *QUEUE_KINDS,
     *PROVISIONED_KINDS,
+    MANIFEST_WORK,
     *CONTROLLER_KINDS,
     RESOURCE_FLAVOR,
     TOPOLOGY,
@@ -66,7 +59,7 @@ ALL_KINDS: Final = (
     CLUSTER_ROLE_BINDING,
     EVENT,
 )
-"""Every kind that a dump may contain; other kinds are ignored."""
+"""Every kind that a dump may contain; other kinds are ignored. No dump has Jobs: Pods may contain secrets."""
 
 KUEUE_CRDS: Final = tuple(
     f"{plural}.{KUEUE}"

@@ -12,7 +12,6 @@ from typing import Final
 
 from kubectl_placement.hub.dump import Dump, Object
 from kubectl_placement.hub.hub_view import HubView
-from placement_ac.cache.tables import kinds_for
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     CLUSTER_QUEUE,
@@ -123,7 +122,7 @@ def _successor(before: HubView, reading: HubView, dump: Dump, changes: Changes) 
 def _put(view: HubView, changes: Changes) -> set[Key]:
     """Take the changes into the view's cache; return the keys of these objects, before and after."""
     cache, touched = view.cache, set[Key]()
-    for kind in kinds_for(cache.provisioning):
+    for kind in cache.kinds:
         was, now = changes.get(kind, ({}, {}))
         for key, obj in was.items():
             touched |= cache.keys_of(kind, key)

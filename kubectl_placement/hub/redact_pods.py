@@ -9,11 +9,10 @@ from typing import Any, Final
 
 from kubectl_placement.scheduling.engine import DISABLE_ANNOTATION
 from placement_ac.config.load import PREFIX
-from placement_ac.core.api.constants import ANNOTATION_CLUSTER_NAMES
+from placement_ac.core.api.constants import ANNOTATION_CLUSTER_NAMES, OUR_DOMAIN
 from placement_ac.core.api.fields import get_dict, get_list
 
 REDACTED: Final = "redacted"
-OUR_ANNOTATIONS: Final = "placement-ac.open-cluster-management.io/"
 _READ_ANNOTATIONS: Final = (ANNOTATION_CLUSTER_NAMES, DISABLE_ANNOTATION)
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _POD_FIELDS: Final = ("serviceAccountName", "nodeSelector", "tolerations", "priorityClassName")
@@ -25,7 +24,7 @@ _VOLUME_SOURCES: Final = ("configMap", "secret", "emptyDir", "projected", "persi
 
 def is_read(annotation: str) -> bool:
     """Whether a command reads an annotation: placement-ac's, and those of Kueue and OCM about clusters."""
-    return annotation.startswith(OUR_ANNOTATIONS) or annotation in _READ_ANNOTATIONS
+    return annotation.startswith(OUR_DOMAIN) or annotation in _READ_ANNOTATIONS
 
 
 def job_template(template: Mapping[str, Any]) -> dict[str, Any]:

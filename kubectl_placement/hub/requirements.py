@@ -8,14 +8,17 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 from kubectl_placement.hub.dump import Dump, MissingRight
-from kubectl_placement.hub.kinds import ADDON, ALL_KINDS, CLUSTER_SET, SET_BINDING
+from kubectl_placement.hub.kinds import ALL_KINDS
 from placement_ac.core.api.constants import (
+    ADDON,
+    CLUSTER_SET,
     KUEUE,
     MANAGED_BY,
     MANAGED_CLUSTER,
     NAMESPACE,
     OCM_CLUSTER,
     SECRET,
+    SET_BINDING,
     WORKLOAD,
     Kind,
 )

@@ -21,12 +21,8 @@ from kubectl_placement.jobs.worker_quota import (
     workers_to_ask,
 )
 from placement_ac.core.api.constants import (
-    ANNOTATION_ANTI_AFFINITY,
-    ANNOTATION_CLUSTER_NAMES,
-    ANNOTATION_CLUSTER_SELECTOR,
-    ANNOTATION_GROUP,
-    ANNOTATION_PREFERRED_CLUSTERS,
     KUEUE_VERSIONS,
+    LABEL_QUEUE,
     LOCAL_QUEUE,
     PENDING,
     READY,
@@ -34,20 +30,13 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.decode import workload_with_job
 from placement_ac.core.api.fields import get_dict, get_str
+from placement_ac.core.api.job_spec import JOB_ANNOTATIONS
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.ignored import ignored
 
-QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 DEFAULT_QUEUE: Final = "default"
 """The LocalQueue of jobs without the label, if their namespace has it (Kueue: LocalQueueDefaulting)."""
 DEFAULT_NAMESPACE: Final = "default"
-_ON_TEMPLATES: Final = (
-    ANNOTATION_CLUSTER_NAMES,
-    ANNOTATION_CLUSTER_SELECTOR,
-    ANNOTATION_ANTI_AFFINITY,
-    ANNOTATION_PREFERRED_CLUSTERS,
-    ANNOTATION_GROUP,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +110,7 @@ def _queued(view: HubView, manifest: Object) -> _QueuedJob:
 
 
 def _without_queue(is_workload: bool) -> str:
-    where = "spec.queueName" if is_workload else f"the label {QUEUE_LABEL}"
+    where = "spec.queueName" if is_workload else f"the label {LABEL_QUEUE}"
     return f"name a LocalQueue in {where}: without it, Kueue does not manage the job"
 
 
@@ -132,14 +121,14 @@ def _unknown(view: HubView) -> Iterator[str]:
 
 def _notes(job: Object) -> Iterator[str]:
     annotations = {} if job["kind"] == WORKLOAD.kind else get_dict(job, "metadata", "annotations")
-    for name in _ON_TEMPLATES:
+    for name in JOB_ANNOTATIONS:
         if name in annotations:
             yield f"move the annotation {name} to the Pod template: Kueue does not copy it from the Job"
 
 
 def _workload_spec(view: HubView, job: Object, namespace: str) -> Object:
     """Return the spec of the Workload that Kueue makes for a Job."""
-    queue = get_str(job, "metadata", "labels", QUEUE_LABEL)
+    queue = get_str(job, "metadata", "labels", LABEL_QUEUE)
     if not queue and view.dump.find(LOCAL_QUEUE, DEFAULT_QUEUE, namespace):
         queue = DEFAULT_QUEUE
     return {"active": True, "queueName": queue, "podSets": [job_podset(job)]}

@@ -11,8 +11,6 @@ from placement_ac.core.api.constants import WORKLOAD, Kind, Resource
 from placement_ac.core.api.fields import Obj, get_list, get_str, get_strs, key_of
 from placement_ac.core.inputs.rights import parse_external
 
-WORKLOAD_LABEL: Final = "kueue.x-k8s.io/prebuilt-workload-name"
-"""Kueue: the label of a worker's Job with the name of its Workload, which has a hash of the Job's uid."""
 MOST_JOBS: Final = 20
 """The jobs that are looked for on one worker, the oldest first."""
 

@@ -12,17 +12,19 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from kubectl_placement.hub.dump import LAST_APPLIED, Dump, InvalidManifest, Object, kind_of
-from kubectl_placement.hub.kinds import CLUSTER_SET, DECISION_KINDS, QUEUE_KINDS, SET_BINDING
+from kubectl_placement.hub.kinds import DECISION_KINDS, QUEUE_KINDS
 from kubectl_placement.plan.validity import schema_of, validity
 from placement_ac.core.api import decode
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     CLUSTER_PROFILE,
+    CLUSTER_SET,
     MANAGED_CLUSTER,
     MULTIKUEUE_CONFIG,
     PLACEMENT,
     PLACEMENT_SCORE,
     SECRET,
+    SET_BINDING,
     WORKLOAD,
     Kind,
     Resource,

@@ -11,11 +11,17 @@ from typing import Any, Final
 
 from kubectl_placement.hub.dump import Object
 from kubectl_placement.hub.hub_view import OCM_DECIDES, Changes, HubView
-from kubectl_placement.hub.kinds import CLUSTER_SET, SET_BINDING
 from kubectl_placement.scheduling import SchedulingResult
 from kubectl_placement.scheduling.affected import AffectedPlacements
 from kubectl_placement.scheduling.fleet import Fleet, own_decisions
-from placement_ac.core.api.constants import MANAGED_CLUSTER, PLACEMENT, PLACEMENT_DECISION, PLACEMENT_SCORE
+from placement_ac.core.api.constants import (
+    CLUSTER_SET,
+    MANAGED_CLUSTER,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    PLACEMENT_SCORE,
+    SET_BINDING,
+)
 from placement_ac.core.api.fields import Key, Obj, get_dict, get_list, key_of, name_of
 from placement_ac.core.decisions import SOURCE
 

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from kubectl_placement.hub.dump import Dump, Object
 from kubectl_placement.plan.validity import Schema, schema_of
+from kubectl_placement.structural_schema.schema_node import IDENTITY
 from placement_ac.core.api.constants import Resource
 from placement_ac.core.api.fields import get_dict
 
-_ALWAYS: Final = ("apiVersion", "kind", "metadata")
 MAX_SHOWN: Final = 10
 """Fields of one object: the closest name takes a fraction of a millisecond to find."""
 _PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
@@ -21,7 +21,7 @@ _PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
 
 def unknown_fields(obj: Object, resource: Resource, dump: Dump) -> Iterator[str]:
     """Yield each field that its kind does not have, with the closest one; none if no schema is known."""
-    content = {key: value for key, value in obj.items() if key not in _ALWAYS}
+    content = {key: value for key, value in obj.items() if key not in IDENTITY}
     found = list(_unknown(content, schema_of(resource, dump), ""))
     for path, known in found[:MAX_SHOWN]:
         name = path.rpartition(".")[2]

@@ -11,13 +11,12 @@ from typing import Any, Final, NamedTuple
 
 from kubectl_placement.hub.dump import Dump, Object
 from kubectl_placement.hub.kinds import CRD
-from kubectl_placement.structural_schema.schema_node import SchemaNode, prune_and_default
+from kubectl_placement.structural_schema.schema_node import IDENTITY, SchemaNode, prune_and_default
 from kubectl_placement.structural_schema.validation import StatusCause, validate
 from placement_ac.core.api.constants import Resource
 from placement_ac.core.api.fields import get_dict, get_list
 
 Schema = Mapping[str, Any]
-_IDENTITY: Final = ("apiVersion", "kind", "metadata")
 _ANY_MAP: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _INVALID: Final = "FieldValueInvalid"
 _NAME_MAX: Final = 253
@@ -77,7 +76,7 @@ def _causes(
 
 def _with_identity(schema: Schema) -> dict[str, Any]:
     """Return the schema with a simple one of the fields that every object has: a hub refers to another."""
-    own = {key: one for key, one in (schema.get("properties") or {}).items() if key not in _IDENTITY}
+    own = {key: one for key, one in (schema.get("properties") or {}).items() if key not in IDENTITY}
     identity = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": _ANY_MAP}
     return {**schema, "type": "object", "properties": own | identity}
 

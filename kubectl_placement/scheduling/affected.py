@@ -10,9 +10,10 @@ name it, not those whose CEL expressions read it.
 from collections.abc import Mapping
 from contextlib import suppress
 
-from kubectl_placement.scheduling.fleet import PLACEMENT_LABEL, Fleet
+from kubectl_placement.scheduling.fleet import Fleet
 from kubectl_placement.scheduling.sets import BrokenSetError, member_selector
 from placement_ac.core.api import fields
+from placement_ac.core.api.constants import LABEL_PLACEMENT
 from placement_ac.core.api.fields import Key, Obj
 from placement_ac.core.api.label_selector import first_unmet
 
@@ -28,7 +29,7 @@ class AffectedPlacements:
 
     def of_decision(self, key: Key, fleet: Fleet) -> set[Key]:
         """Return the present and the former Placement of the decision."""
-        now = fields.get_str(fleet.decisions.get(key), "metadata", "labels", PLACEMENT_LABEL)
+        now = fields.get_str(fleet.decisions.get(key), "metadata", "labels", LABEL_PLACEMENT)
         before = self._placement_of.pop(key, "")
         if now:
             self._placement_of[key] = now

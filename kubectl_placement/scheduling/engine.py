@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from kubectl_placement.scheduling import conditions
-from kubectl_placement.scheduling.fleet import GROUP, Fleet, own_decisions
+from kubectl_placement.scheduling.fleet import Fleet, own_decisions
 from kubectl_placement.scheduling.groups import Group, group_decisions, grouped
 from kubectl_placement.scheduling.outcome import ClusterVerdict, FilterStep, SchedulingResult
 from kubectl_placement.scheduling.predicates import costly_expressions, passing, predicate_objections
@@ -27,9 +27,10 @@ from kubectl_placement.scheduling.selectors import UnsupportedError
 from kubectl_placement.scheduling.sets import BrokenSetError, Pool, pool_for
 from kubectl_placement.scheduling.tolerations import taint_objections, tolerated_until
 from placement_ac.core.api import fields
+from placement_ac.core.api.constants import OCM_CLUSTER
 from placement_ac.core.api.fields import Obj
 
-DISABLE_ANNOTATION = f"{GROUP}/experimental-scheduling-disable"
+DISABLE_ANNOTATION = f"{OCM_CLUSTER}/experimental-scheduling-disable"
 
 
 @dataclass(frozen=True, slots=True)

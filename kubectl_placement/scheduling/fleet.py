@@ -8,14 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar
 
+from placement_ac.core.api.constants import LABEL_PLACEMENT
 from placement_ac.core.api.fields import Key, Obj, get_list, get_str, key_of, labels_of
 
 T = TypeVar("T")
 Memo: TypeAlias = dict[tuple[str, int], tuple[Obj, str]]
 """By expression and id of a cluster: that cluster, and why it does not match, empty if it does."""
-
-GROUP = "cluster.open-cluster-management.io"
-PLACEMENT_LABEL = f"{GROUP}/placement"
 
 
 def claims_of(cluster: Obj) -> dict[str, str]:
@@ -87,7 +85,7 @@ def _decisions_of(placement: Key, fleet: Fleet) -> list[Obj]:
     def by_placement() -> dict[Key, list[Obj]]:
         found: dict[Key, list[Obj]] = {}
         for (namespace, _), decision in fleet.decisions.items():
-            key = namespace, get_str(labels_of(decision), PLACEMENT_LABEL)
+            key = namespace, get_str(labels_of(decision), LABEL_PLACEMENT)
             found.setdefault(key, []).append(decision)
         return found
 

@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from math import ceil, isfinite
 
 from kubectl_placement.scheduling.conditions import MisconfiguredError
-from kubectl_placement.scheduling.fleet import GROUP, PLACEMENT_LABEL, Fleet
+from kubectl_placement.scheduling.fleet import Fleet
 from kubectl_placement.scheduling.predicates import parse_predicate
 from kubectl_placement.scheduling.selectors import require_affordable
 from placement_ac.core.api import fields
+from placement_ac.core.api.constants import LABEL_GROUP_INDEX, LABEL_PLACEMENT, OCM_CLUSTER
 from placement_ac.core.api.fields import Obj
 from placement_ac.core.api.label_selector import SelectorError
 
 MOST_PER_DECISION = 100
 """OCM: the most clusters in one PlacementDecision."""
-GROUP_INDEX_LABEL = f"{GROUP}/decision-group-index"
-GROUP_NAME_LABEL = f"{GROUP}/decision-group-name"
+GROUP_NAME_LABEL = f"{OCM_CLUSTER}/decision-group-name"
 EMPTY_FLEET = Fleet()
 """The selector of a group has no CEL, so it needs no scores."""
 
@@ -99,7 +99,7 @@ def group_decisions(
     decisions: list[Obj] = []
     statuses: list[Obj] = []
     for index, group in enumerate(groups):
-        labels = {GROUP_INDEX_LABEL: str(index), GROUP_NAME_LABEL: group.name}
+        labels = {LABEL_GROUP_INDEX: str(index), GROUP_NAME_LABEL: group.name}
         begin = len(decisions)
         for part in list(_parts(group.clusters, MOST_PER_DECISION)) or [()]:
             of_part = [entries[name] for name in part]
@@ -117,7 +117,7 @@ def group_decisions(
 def _decision(placement: Obj, number: int, labels: Obj, entries: list[Obj]) -> Obj:
     name = fields.name_of(placement)
     owner = {
-        "apiVersion": f"{GROUP}/v1beta1",
+        "apiVersion": f"{OCM_CLUSTER}/v1beta1",
         "kind": "Placement",
         "name": name,
         "uid": fields.get_str(placement, "metadata", "uid"),
@@ -125,12 +125,12 @@ def _decision(placement: Obj, number: int, labels: Obj, entries: list[Obj]) -> O
         "blockOwnerDeletion": True,
     }
     return {
-        "apiVersion": f"{GROUP}/v1beta1",
+        "apiVersion": f"{OCM_CLUSTER}/v1beta1",
         "kind": "PlacementDecision",
         "metadata": {
             "name": f"{name}-decision-{number}",
             "namespace": fields.namespace_of(placement),
-            "labels": {**labels, PLACEMENT_LABEL: name},
+            "labels": {**labels, LABEL_PLACEMENT: name},
             "ownerReferences": [owner],
         },
         "status": {"decisions": entries},

@@ -8,9 +8,10 @@ Pure. OCM uses the binding and the existence of its set, not the binding's
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kubectl_placement.scheduling.fleet import GROUP, Fleet
+from kubectl_placement.scheduling.fleet import Fleet
 from kubectl_placement.scheduling.selectors import require_affordable
 from placement_ac.core.api import fields
+from placement_ac.core.api.constants import LABEL_CLUSTER_SET
 from placement_ac.core.api.fields import Obj
 from placement_ac.core.api.label_selector import (
     Requirement,
@@ -19,8 +20,6 @@ from placement_ac.core.api.label_selector import (
     first_unmet,
     read_label_selector,
 )
-
-SET_LABEL = f"{GROUP}/clusterset"
 
 
 class BrokenSetError(ValueError):
@@ -73,7 +72,7 @@ def member_selector(cluster_set: Obj) -> Selector | None:
     """Return the selector of a set's members, None if it has no members at all; raise BrokenSetError."""
     kind = fields.get_str(cluster_set, "spec", "clusterSelector", "selectorType")
     if kind in ("", "ExclusiveClusterSetLabel"):
-        return (Requirement(SET_LABEL, "In", (fields.name_of(cluster_set),)),)
+        return (Requirement(LABEL_CLUSTER_SET, "In", (fields.name_of(cluster_set),)),)
     if kind != "LabelSelector":
         raise BrokenSetError(
             f"ManagedClusterSet {fields.name_of(cluster_set)}: selectorType is not right: {kind}"

@@ -57,14 +57,14 @@ class AdoptStep:
 async def check_that_it_is_stopped(client: Client) -> None:
     """Raise ControllerRuns unless the addon is removed or scaled to 0. Raises ApiError."""
     try:
-        found = await client.list(DEPLOYMENT.at("v1"))
+        deployments = await client.list(DEPLOYMENT.at("v1"))
     except NotFound:
         return
     except Refused as refused:
         raise ControllerRuns(
             f"it is unknown whether {ADDON_CONTROLLER} still runs: {refused.message}"
         ) from None
-    for item in found.items:
+    for item in deployments.items:
         metadata = item["metadata"]
         wanted, pods = ((item.get(part) or {}).get("replicas") for part in ("spec", "status"))
         if metadata["name"] == ADDON_CONTROLLER and (wanted != 0 or pods):
@@ -77,10 +77,10 @@ async def check_that_it_is_stopped(client: Client) -> None:
 async def steps(client: Client, kueue_namespace: str, clusters: Collection[str] = ()) -> list[AdoptStep]:
     """Return the writes for these clusters, or for all. Raises ApiError."""
     served = await client.discover(KINDS)
-    found = await _credentials(client, served, kueue_namespace, clusters)
+    objects = await _credentials(client, served, kueue_namespace, clusters)
     if not clusters:
-        found += await _checks_and_lists(client, served)
-    todo = (_hand_over(resource, obj) for resource, obj in found)
+        objects += await _checks_and_lists(client, served)
+    todo = (_hand_over(resource, obj) for resource, obj in objects)
     # Several checks may share a list, and several lists a cluster.
     return list({(step.resource, step.namespace, step.name): step for step in todo if step}.values())
 
@@ -94,33 +94,33 @@ async def _credentials(
     client: Client, served: dict[Kind, Resource], kueue_namespace: str, clusters: Collection[str]
 ) -> list[_Found]:
     """Return the credentials, each account last: with it, the controller takes over all three."""
-    found: list[_Found] = []
+    objects: list[_Found] = []
     for account in (await client.list(served[ACCOUNT])).items if ACCOUNT in served else ():
         cluster = account["metadata"]["namespace"]
         if account["metadata"]["name"] == ADDON_ACCOUNT and (not clusters or cluster in clusters):
-            found += await _get(client, served.get(SECRET), kueue_namespace, f"{ADDON_ACCOUNT}-{cluster}")
-            found += await _get(client, served.get(PERMISSION), cluster, ADDON_ACCOUNT)
-            found.append((served[ACCOUNT], account))
-    return found
+            objects += await _get(client, served.get(SECRET), kueue_namespace, f"{ADDON_ACCOUNT}-{cluster}")
+            objects += await _get(client, served.get(PERMISSION), cluster, ADDON_ACCOUNT)
+            objects.append((served[ACCOUNT], account))
+    return objects
 
 
 async def _checks_and_lists(client: Client, served: dict[Kind, Resource]) -> list[_Found]:
     """Return our checks, each with the MultiKueueClusters of its list and the list."""
     if not {ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER} <= served.keys():
         return []
-    found: list[_Found] = []
+    objects: list[_Found] = []
     for check in (await client.list(served[ADMISSION_CHECK])).items:
         spec = check.get("spec") or {}
         if spec.get("controllerName") != OUR_CONTROLLER:
             continue
-        found.append((served[ADMISSION_CHECK], check))
+        objects.append((served[ADMISSION_CHECK], check))
         name = (spec.get("parameters") or {}).get("name", "")
         configs = await _get(client, served[MULTIKUEUE_CONFIG], "", name) if name else []
         for _, config in configs:
             for listed in (config.get("spec") or {}).get("clusters") or ():
-                found += await _get(client, served[MULTIKUEUE_CLUSTER], "", listed)
-        found += configs
-    return found
+                objects += await _get(client, served[MULTIKUEUE_CLUSTER], "", listed)
+        objects += configs
+    return objects
 
 
 async def _get(client: Client, resource: Resource | None, namespace: str, name: str) -> list[_Found]:

@@ -18,6 +18,7 @@ from placement_ac.core.api.constants import (
     LABEL_MANAGED_BY,
     LEASE,
     MANAGED_BY,
+    MANIFEST_WORK,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
     PERMISSION,
@@ -29,12 +30,20 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.decode import meta_of, workload
 from placement_ac.core.api.errors import ApiError, Conflict, NotFound, PlacementAcError
 from placement_ac.core.api.fields import parse_time
-from placement_ac.core.api.objects import Meta
+from placement_ac.core.api.objects import Meta, Workload
 from placement_ac.core.api.text import joined
 from placement_ac.kube.client import PAGE_SIZE, Client, Object
 
-KINDS: Final = (MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER, PERMISSION, ACCOUNT, SECRET, LEASE)
-"""The kinds to delete, in order: lists before their clusters, clusters before their credentials."""
+KINDS: Final = (
+    MULTIKUEUE_CONFIG,
+    MULTIKUEUE_CLUSTER,
+    MANIFEST_WORK,
+    PERMISSION,
+    ACCOUNT,
+    SECRET,
+    LEASE,
+)
+"""The kinds to delete, in order: lists before their clusters, and these before what is made for them."""
 LOOK_AGAIN_SECONDS: Final = 5.0
 """Within this time a leader renews its Lease twice, whatever the clocks show."""
 
@@ -71,20 +80,20 @@ class DeleteOutcome:
 async def find(client: Client, kueue_namespace: str) -> list[OwnedObject]:
     """Return all objects of ours, in the order of deletion. Raises CleanupBlocked if they are unknown."""
     served = await client.discover(KINDS)
-    found: list[OwnedObject] = []
+    things: list[OwnedObject] = []
     problems: list[str] = []
     for kind in KINDS:
         if kind in served:
             namespace = kueue_namespace if kind in (SECRET, LEASE) else None
             try:
-                found += await _ours(client, served[kind], namespace)
+                things += await _ours(client, served[kind], namespace)
             except ApiError as error:
                 problems.append(error.message)
     if problems:
         raise CleanupBlocked(
             f"nothing is deleted, because not all objects could be listed: {'; '.join(problems)}"
         )
-    return found
+    return things
 
 
 async def obstacles(client: Client, things: Collection[OwnedObject], kueue_namespace: str) -> list[str]:
@@ -95,23 +104,23 @@ async def obstacles(client: Client, things: Collection[OwnedObject], kueue_names
     served = await client.discover((LEASE, MULTIKUEUE_CONFIG, WORKLOAD))
     clusters = {name for thing in things for name in _clusters(thing)}
     try:
-        found = await _controller(client, served, kueue_namespace)
+        reasons = await _controller(client, served, kueue_namespace)
         if clusters:
-            found += [message async for message in _foreign_lists(client, served, things)]
-            jobs = [message async for message in _jobs(client, served, clusters)]
-            found += [f"jobs are not finished: {joined(jobs, '; ')}"] if jobs else []
+            reasons += [message async for message in _foreign_lists(client, served, things)]
+            jobs = await _jobs(client, served, clusters)
+            reasons += [f"jobs are not finished: {joined(jobs, '; ')}"] if jobs else []
     except ApiError as error:
         raise CleanupBlocked(
             f"it is unknown whether the objects are in use: {error.message}; or use --force"
         ) from None
-    return found
+    return reasons
 
 
 async def remove(client: Client, things: Iterable[OwnedObject]) -> AsyncIterator[DeleteOutcome]:
     """Delete them one by one; a failure stops only the objects that depend on it."""
     kept: list[OwnedObject] = []
     for thing in things:
-        under = next((one for one in kept if _depends_on(one, thing)), None)
+        under = next((owned for owned in kept if _depends_on(owned, thing)), None)
         if under:
             outcome = DeleteOutcome(thing, f"stays, because {under.label} does")
         else:
@@ -128,10 +137,10 @@ async def _ours(client: Client, resource: Resource, namespace: str | None) -> li
     """Return our objects: by label, or the Lease by its name."""
     by_name = resource.of is LEASE
     labels = "" if by_name else f"{LABEL_MANAGED_BY}={MANAGED_BY}"
-    found = (await client.list(resource, namespace, label_selector=labels)).items
+    objects = (await client.list(resource, namespace, label_selector=labels)).items
     return [
         OwnedObject(resource, meta, _listed(obj) if resource.of is MULTIKUEUE_CONFIG else frozenset())
-        for obj in found
+        for obj in objects
         if _is_ours(meta := meta_of(obj), by_name=by_name)
     ]
 
@@ -176,10 +185,10 @@ async def _controller(client: Client, served: Served, namespace: str) -> list[st
 
 async def _lease(client: Client, resource: Resource, namespace: str) -> Mapping[str, Any]:
     try:
-        found = await client.get(resource, MANAGED_BY, namespace)
+        lease = await client.get(resource, MANAGED_BY, namespace)
     except NotFound:
         return {}
-    return found.get("spec") or {}
+    return lease.get("spec") or {}
 
 
 def _is_fresh(spec: Mapping[str, Any]) -> bool:
@@ -203,18 +212,25 @@ async def _foreign_lists(
             yield f"MultiKueueConfig {name} is owned by someone else and lists {joined(listed)}"
 
 
-async def _jobs(client: Client, served: Served, clusters: Collection[str]) -> AsyncIterator[str]:
-    """Yield a message for each unfinished Workload that runs or waits on one of the clusters."""
+async def _jobs(client: Client, served: Served, clusters: Collection[str]) -> list[str]:
+    """Return a message for each unfinished Workload that runs or waits on one of the clusters."""
+    messages: list[str] = []
     if WORKLOAD not in served:
-        return
+        return messages
     async for page in client.pages(served[WORKLOAD], limit=PAGE_SIZE):
-        for one in map(workload, page.items):
-            if one.finished:
-                continue
-            if one.cluster in clusters:
-                yield f"Workload {one.label} runs on {one.cluster}"
-            elif waits := [name for name in one.nominated if name in clusters]:
-                yield f"Workload {one.label} waits for {joined(waits)}"
+        if page.first:
+            messages.clear()
+        messages += filter(None, (_job_message(workload(obj), clusters) for obj in page.items))
+    return messages
+
+
+def _job_message(job: Workload, clusters: Collection[str]) -> str:
+    if job.finished:
+        return ""
+    if job.cluster in clusters:
+        return f"Workload {job.label} runs on {job.cluster}"
+    waits = [name for name in job.nominated if name in clusters]
+    return f"Workload {job.label} waits for {joined(waits)}" if waits else ""
 
 
 # -- deletion

@@ -58,7 +58,7 @@ class CredentialLookup:
             c for placement in tables.checks.index("placement") for c in tables.selected_by(placement)
         )
         sources = self.sources(clusters, ALWAYS).items()
-        return {c: one.expires for c, one in sources if isinstance(one, CredentialSource) and one.expires}
+        return {c: s.expires for c, s in sources if isinstance(s, CredentialSource) and s.expires}
 
     def _discovery(self, cluster: str, now: datetime) -> DiscoveryInputs:
         """Return what there is for a cluster, and the methods by which to look through it."""
@@ -91,10 +91,10 @@ class CredentialLookup:
 
     def provisioning_inputs(self, cluster: str, now: datetime, ages: Ages) -> ProvisioningInputs:
         """Return all that the provisioned credentials of a cluster depend on."""
-        found = self._discovery(cluster, now)
-        own, external = found.provisioned or self._own_inputs(cluster, now), find_external_credentials(found)
+        inputs = self._discovery(cluster, now)
+        own = inputs.provisioned or self._own_inputs(cluster, now)
         objects = replace(own.objects, orphans=tuple(self._orphans(own)))
-        return replace(own, ages=ages, external=external, objects=objects)
+        return replace(own, ages=ages, external=find_external_credentials(inputs), objects=objects)
 
     def _own_inputs(self, cluster: str, now: datetime) -> ProvisioningInputs:
         """Return the same, without looking for what others have made."""
@@ -127,7 +127,7 @@ class CredentialLookup:
         tables = self._tables
         clusters = tables.multikueue_clusters.by("cluster", cluster)
         exists = any((objects.account, objects.permission, objects.secret))
-        users = [p for p in tables.users_of(cluster) if self._provisions(p, cluster, exists=exists)]
+        users = [p for p in tables.users_of(cluster) if self.calls_for(p, cluster, exists=exists)]
         checks = [check for placement in users for check in tables.checks.by("placement", placement)]
         owners = {check.meta.uid: check.meta.name for check in checks}
         sources = tables.multikueue_clusters.index("source")
@@ -144,8 +144,8 @@ class CredentialLookup:
             in_use=secret_used or (by_profile and profile_used),
         )
 
-    def _provisions(self, placement: str, cluster: str, *, exists: bool) -> bool:
-        """Whether a Placement that selects the cluster calls for its credentials.
+    def calls_for(self, placement: str, cluster: str, *, exists: bool) -> bool:
+        """Whether a Placement that selects the cluster calls for what we make for it.
 
         If it selects many clusters and has not been planned yet, it does for those that exist. A decision
         that may be forged only keeps those that exist.

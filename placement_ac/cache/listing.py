@@ -22,9 +22,9 @@ def is_newer(version: objects.ObjectVersion, known: objects.Meta) -> bool:
     return not is_later(known.resource_version, version.resource_version)
 
 
-def is_later(one: str, other: str) -> bool:
+def is_later(version: str, other: str) -> bool:
     """Whether a resourceVersion comes after another (Kubernetes 1.35: comparable as integers)."""
-    return one.isdecimal() and other.isdecimal() and int(one) > int(other)
+    return version.isdecimal() and other.isdecimal() and int(version) > int(other)
 
 
 class Listings:
@@ -66,7 +66,7 @@ class Listings:
 
     def scopes_of(self, kind: Kind, namespace: str | None) -> list[Scope]:
         """Return what a list of that kind covers; None: all namespaces in which the kind is watched."""
-        return [(kind, one) for one in (self.namespaces(kind) if namespace is None else (namespace,))]
+        return [(kind, place) for place in (self.namespaces(kind) if namespace is None else (namespace,))]
 
     def is_served(self, kind: Kind) -> bool:
         """Whether a kind that is watched everywhere has been listed, and the hub has that kind."""

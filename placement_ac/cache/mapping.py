@@ -8,19 +8,23 @@ is reconciled as well.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from placement_ac.cache.tables import Tables
+from placement_ac.cache.tables import Tables, cluster_queue_of
 from placement_ac.core.api import objects
 from placement_ac.core.api.constants import (
     ACCOUNT,
     ADMISSION_CHECK,
     CLUSTER_PROFILE,
+    CLUSTER_QUEUE,
+    CONFIG_MAP,
     LABEL_CLUSTER,
+    LOCAL_QUEUE,
     MANAGED_CLUSTER,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
     PERMISSION,
     PLACEMENT,
     PLACEMENT_SCORE,
+    RESOURCE_FLAVOR,
     SECRET,
     WORKLOAD,
     Kind,
@@ -56,13 +60,13 @@ def keys_no_longer_prepared(before: Any, tables: Tables) -> set[Key]:
 
 def all_keys(tables: Tables) -> set[Key]:
     """Return every key: all must be reconciled once everything has been listed."""
-    found = {
+    keys = {
         key
         for kind in (ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
         for key in keys_for(kind, tables.by_kind[kind].objects.values(), tables)
         if key.kind == "check" or (key.kind == "placement" and _is_ours(key.name, tables))
     }
-    return found.union(_credentials(_clusters_with_credentials(tables), tables))
+    return keys.union(_clusters(_clusters_with_keys(tables), tables))
 
 
 def possible_pairs(name: str) -> Iterator[tuple[str, str]]:
@@ -77,9 +81,10 @@ def _placements(names: Iterable[str]) -> Iterator[Key]:
     return (Key("placement", name) for name in names if name)
 
 
-def _credentials(clusters: Iterable[str], tables: Tables) -> Iterator[Key]:
-    """Yield the clusters' credentials, if any are provisioned at all."""
-    return (Key("cluster", name) for name in clusters if name and tables.provisioning.provision)
+def _clusters(clusters: Iterable[str], tables: Tables) -> Iterator[Key]:
+    """Yield the keys of clusters, if credentials are provisioned or workers set up at all."""
+    wanted = tables.provisioning.provision or tables.setup.enabled
+    return (Key("cluster", name) for name in clusters if name and wanted)
 
 
 def _is_ours(placement: str, tables: Tables) -> bool:
@@ -92,11 +97,12 @@ def _is_ours(placement: str, tables: Tables) -> bool:
     )
 
 
-def _clusters_with_credentials(tables: Tables) -> Iterator[str]:
-    """Yield the clusters that may need credentials, or have some that are no longer needed."""
+def _clusters_with_keys(tables: Tables) -> Iterator[str]:
+    """Yield the clusters that may need credentials or queues, or have some that are no longer needed."""
     for placement in tables.checks.index("placement"):
         yield from tables.selected_by(placement)
-    for table in (tables.multikueue_clusters, tables.secrets, tables.accounts, tables.permissions):
+    made = (tables.secrets, tables.accounts, tables.permissions, tables.works)
+    for table in (tables.multikueue_clusters, *made):
         yield from table.index("cluster")
 
 
@@ -109,7 +115,7 @@ def _from_check(check: objects.Check, tables: Tables) -> Iterator[Key]:
         yield _from_our_check(check)
         selected = tables.selected_by(check.placement)
         yield from _waiting_for_names(check.placement, selected, tables)
-        yield from _credentials(selected, tables)
+        yield from _clusters(selected, tables)
         # Whatever its parameters say now, it owns objects.
         uid = check.meta.uid
         yield from _placements(config.meta.name for config in tables.configs.by("owner", uid))
@@ -119,7 +125,7 @@ def _from_check(check: objects.Check, tables: Tables) -> Iterator[Key]:
 
 def _from_placement(placement: objects.Placement, tables: Tables) -> Iterator[Key]:
     yield Key("placement", placement.meta.name)
-    yield from _credentials(tables.selected_by(placement.meta.name), tables)  # its status names decisions
+    yield from _clusters(tables.selected_by(placement.meta.name), tables)  # its status names decisions
     if len(tables.hub.namespaces) > 1:  # which decisions count depends on where there is a Placement
         for decision in tables.decisions.by("placement", placement.meta.name):
             yield from _from_decision(decision, tables)
@@ -130,7 +136,7 @@ def _from_decision(decision: Decision, tables: Tables) -> Iterator[Key]:
         yield Key("placement", decision.placement)
         yield from _waiting_for_names(decision.placement, decision.clusters, tables)
     yield from _shared_without_user(decision.clusters, tables)
-    yield from _credentials(decision.clusters, tables)
+    yield from _clusters(decision.clusters, tables)
 
 
 def _shared_without_user(names: Iterable[str], tables: Tables, config: str = "") -> Iterator[Key]:
@@ -160,7 +166,7 @@ def _from_cluster(cluster: str, tables: Tables) -> Iterator[Key]:
     for placement in tables.placements_of(cluster):
         yield Key("placement", placement)
         yield from _waiting_for_names(placement, (cluster,), tables)
-    yield from _credentials((cluster,), tables)
+    yield from _clusters((cluster,), tables)
 
 
 def _from_managed_cluster(cluster: objects.ManagedCluster, tables: Tables) -> Iterator[Key]:
@@ -180,7 +186,8 @@ def _from_secret(secret: objects.Secret, tables: Tables) -> Iterator[Key]:
 
 
 def _from_namespace(
-    obj: objects.ProvisionedObject | objects.AccountToken | objects.Scores, tables: Tables
+    obj: objects.ProvisionedObject | objects.AccountToken | objects.ManifestWork | objects.Scores,
+    tables: Tables,
 ) -> Iterator[Key]:
     """OCM: the namespace of a cluster has the cluster's name."""
     return _from_cluster(obj.meta.namespace, tables)
@@ -203,7 +210,7 @@ def _from_multikueue_cluster(obj: objects.KueueObject, tables: Tables) -> Iterat
     yield from _from_cluster(name, tables)
     kind, source = obj.source  # one that is not ours may use what we provisioned
     users = {source} if kind == "ClusterProfile" else tables.clusters_of_provisioned_secret(source)
-    yield from _credentials({obj.cluster, *users}, tables)
+    yield from _clusters({obj.cluster, *users}, tables)
 
 
 def _from_workload(workload: objects.Workload, tables: Tables) -> Iterator[Key]:
@@ -213,6 +220,25 @@ def _from_workload(workload: objects.Workload, tables: Tables) -> Iterator[Key]:
             yield _from_our_check(check)
         elif check and check.config:
             yield Key("placement", check.config)
+
+
+def _from_cluster_queue(queue: objects.HubQueue, tables: Tables) -> Iterator[Key]:
+    """Yield the clusters to which the ClusterQueue sends jobs."""
+    for name in queue.checks:
+        check = tables.checks.get(("", name))
+        placement = check.placement or check.config if check else ""
+        if placement:
+            listed = (obj.cluster for obj in tables.multikueue_clusters.by("placement", placement))
+            yield from _clusters((*tables.selected_by(placement), *listed), tables)
+
+
+def _from_local_queue(queue: objects.HubQueue, tables: Tables) -> Iterator[Key]:
+    used = tables.cluster_queues.get(("", cluster_queue_of(queue)))
+    return _from_cluster_queue(used, tables) if used else iter(())
+
+
+def _from_template(_: object, tables: Tables) -> Iterator[Key]:
+    return _clusters(_clusters_with_keys(tables), tables)
 
 
 _RULES: Final[Mapping[Kind, Callable[[Any, Tables], Iterator[Key]]]] = {
@@ -227,4 +253,8 @@ _RULES: Final[Mapping[Kind, Callable[[Any, Tables], Iterator[Key]]]] = {
     MANAGED_CLUSTER: _from_managed_cluster,
     ACCOUNT: _from_namespace,
     PERMISSION: _from_namespace,
+    CLUSTER_QUEUE: _from_cluster_queue,
+    LOCAL_QUEUE: _from_local_queue,
+    RESOURCE_FLAVOR: _from_template,
+    CONFIG_MAP: _from_template,
 }

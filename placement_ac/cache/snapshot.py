@@ -11,22 +11,29 @@ from placement_ac.cache.credentials import CredentialLookup
 from placement_ac.cache.listing import Listings
 from placement_ac.cache.mapping import possible_pairs
 from placement_ac.cache.tables import Tables
+from placement_ac.cache.worker_setup import WorkerSetups
 from placement_ac.core.api import objects
 from placement_ac.core.api.constants import MANAGED_CLUSTER
 from placement_ac.core.inputs import state
 from placement_ac.core.inputs.queue_facts import WorkerFacts
-from placement_ac.core.kubeconfig.source import CredentialsByCluster
+from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource, Unusable
 
 
 class SnapshotBuilder:
     """Reads the tables and the credentials, and returns Snapshots."""
 
     def __init__(
-        self, tables: Tables, listings: Listings, credentials: CredentialLookup, policy: state.PlacementPolicy
+        self,
+        tables: Tables,
+        listings: Listings,
+        credentials: CredentialLookup,
+        setups: WorkerSetups,
+        policy: state.PlacementPolicy,
     ) -> None:
         self._tables = tables
         self._listings = listings
         self._credentials = credentials
+        self._setups = setups
         self._policy = policy
 
     def build(
@@ -57,13 +64,14 @@ class SnapshotBuilder:
             lambda about: ages.get(state.Since(state.SinceKind.DECISIONS_DOUBTED, about), 0.0),
         )
         config = tables.configs.get(("", name))
-        credentials = self._credentials.sources((one.cluster for one in decisions.clusters), now)
+        credentials = self._credentials.sources((ranked.cluster for ranked in decisions.clusters), now)
+        setup_remarks = self._add_setups(name, credentials, config)
         checks, users = tables.checks.by("placement", name), tables.checks.by("config", name)
         workloads = self._workloads_of(checks, users)
         listed = _names_listed(config, workloads)
         prepared = self._prepared(name, placement, credentials, now)
         clusters = self._multikueue_clusters(name, [*credentials, *prepared], listed)
-        listed_clusters = [tables.hub.cluster_of(name, one, clusters.get(one)) for one in listed]
+        listed_clusters = [tables.hub.cluster_of(name, entry, clusters.get(entry)) for entry in listed]
         unselected = [cluster for cluster in listed_clusters if cluster not in credentials]
         deleted, unreachable = self._lost(listed_clusters)
         former = self._former_checks(config, clusters.values(), name)
@@ -75,16 +83,16 @@ class SnapshotBuilder:
             checks=state.Checks(tuple(checks), tuple(users), former),
             decisions=decisions,
             choice=state.PlacementChoice(
-                namesakes=() if named else tuple(one for one in tables.homes_of(name) if one != home),
+                namesakes=() if named else tuple(space for space in tables.homes_of(name) if space != home),
                 is_recorded=tables.is_recorded(name),
-                contradicting=tuple(one for space in named if space != home for one in named[space]),
+                contradicting=tuple(check for space in named if space != home for check in named[space]),
                 named_home=home if named else "",
             ),
             credentials=state.ClusterCredentials(
                 credentials,
                 self._credentials.sources(unselected, now),
                 prepared,
-                provisioned=tables.provisioning.provision,
+                provisioned=tables.provisioning.provision or tables.setup.enabled,
             ),
             objects=state.KueueObjects(
                 config,
@@ -103,10 +111,30 @@ class SnapshotBuilder:
                 worker_copies=worker_copies,
                 queue_facts=queue_facts,
                 probe_results=probe_results,
+                setup_remarks=setup_remarks,
             ),
             workloads=workloads,
             all_ages=ages,
         )
+
+    def _add_setups(
+        self,
+        name: str,
+        credentials: dict[str, CredentialSource | Unusable],
+        config: objects.KueueObject | None,
+    ) -> dict[str, tuple[str, ...]]:
+        """Take the credentials from clusters that are not listed and whose workers are not ready.
+
+        Return what is to be said of the others: one that is listed stays so.
+        """
+        if not self._tables.setup.enabled:
+            return {}
+        hub, listed = self._tables.hub, config.listed if config and config.ours else ()
+        found = {cluster: self._setups.state(cluster) for cluster in credentials}
+        for cluster, setup in found.items():
+            if setup.problem and hub.multikueue_cluster_name(name, cluster) not in listed:
+                credentials[cluster] = Unusable(setup.problem)
+        return {cluster: setup.remarks for cluster, setup in found.items() if setup.remarks}
 
     def _of_check(self, name: str, now: datetime, ages: state.Ages) -> state.Snapshot:
         """Return the inputs of a check of ours that names no Placement."""
@@ -139,8 +167,10 @@ class SnapshotBuilder:
     def _labels(self, clusters: Iterable[str]) -> dict[str, Mapping[str, str]]:
         """Return the labels and claims of clusters, by which our dispatcher chooses."""
         known = self._tables.managed_clusters
-        found = {cluster: known.get(("", cluster)) for cluster in clusters} if self._policy.dispatcher else {}
-        return {one: managed.labels for one, managed in found.items() if managed}
+        by_name = (
+            {cluster: known.get(("", cluster)) for cluster in clusters} if self._policy.dispatcher else {}
+        )
+        return {cluster: managed.labels for cluster, managed in by_name.items() if managed}
 
     def _last_by_group(
         self, name: str, workloads: Iterable[objects.Workload]
@@ -150,20 +180,22 @@ class SnapshotBuilder:
             return {}
         hub, known = self._tables.hub, self._tables.multikueue_clusters
         undecided = (workload for workload in workloads if not workload.cluster)
-        return self._tables.groups.of(undecided, lambda one: hub.cluster_of(name, one, known.get(("", one))))
+        return self._tables.groups.of(
+            undecided, lambda full_name: hub.cluster_of(name, full_name, known.get(("", full_name)))
+        )
 
     def _multikueue_clusters(
         self, name: str, selected: Iterable[str], listed: Iterable[str]
     ) -> dict[str, objects.KueueObject]:
         """Return the MultiKueueClusters that may be wanted, and those that are this Placement's."""
         clusters, hub = self._tables.multikueue_clusters, self._tables.hub
-        found = {obj.meta.name: obj for obj in clusters.by("placement", name)}
+        existing = {obj.meta.name: obj for obj in clusters.by("placement", name)}
         # Those without the Placement's label are shared, not ours, or have lost it.
-        wanted = [hub.multikueue_cluster_name(name, one) for one in selected]
-        for one in {*wanted, *listed, *self._unneeded(name)} - found.keys():
-            if obj := clusters.get(("", one)):
-                found[one] = obj
-        return dict(sorted(found.items()))
+        wanted = [hub.multikueue_cluster_name(name, cluster) for cluster in selected]
+        for full_name in {*wanted, *listed, *self._unneeded(name)} - existing.keys():
+            if obj := clusters.get(("", full_name)):
+                existing[full_name] = obj
+        return dict(sorted(existing.items()))
 
     def _prepared(
         self, name: str, placement: objects.Placement | None, selected: Collection[str], now: datetime

@@ -18,10 +18,12 @@ from placement_ac.cache.index import Id
 from placement_ac.cache.listing import EVERYWHERE, Listings, Scope, is_later, is_newer
 from placement_ac.cache.mapping import all_keys, keys_for, keys_no_longer_prepared
 from placement_ac.cache.snapshot import SnapshotBuilder
-from placement_ac.cache.tables import Tables, empty_tables, kinds_for
+from placement_ac.cache.tables import NO_SETUP, Tables, empty_tables, kinds_for
+from placement_ac.cache.worker_setup import WorkerSetups
 from placement_ac.core.api import decode, objects
 from placement_ac.core.api.constants import (
     CLUSTER_PROFILE,
+    CONFIG_MAP,
     CREDENTIAL_METHODS,
     PLACEMENT,
     SECRET,
@@ -33,6 +35,7 @@ from placement_ac.core.api.fields import Obj
 from placement_ac.core.credentials.source import ALWAYS
 from placement_ac.core.decisions import SOURCE
 from placement_ac.core.decisions.source import DecisionSource
+from placement_ac.core.inputs.kinds import SETUP_KINDS
 from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningPolicy
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.state import (
@@ -44,7 +47,9 @@ from placement_ac.core.inputs.state import (
     Snapshot,
     WorkerCopies,
 )
+from placement_ac.core.inputs.worker_setup import WorkerSetupInputs, WorkerSetupPolicy
 from placement_ac.core.kubeconfig.servers import AllowedServers
+from placement_ac.core.worker_setup.readiness import SetupState
 
 DELETED_REMEMBERED: Final = 10_000
 """How many deleted objects are remembered: a list that is under way may still hold them."""
@@ -58,6 +63,10 @@ class _State:
     listings: Listings
     errors: dict[str, str]
     """Cluster → why its credentials could not be written."""
+    setup_errors: dict[str, str]
+    """Cluster → why its ManifestWork could not be written."""
+    setups: dict[str, SetupState]
+    """Cluster → whether its worker is ready, until a change touches its key."""
     deleted: LRUCache[str, bool]
     """The uids of objects that are deleted, and of finished Workloads."""
     to_provision: dict[str, frozenset[str]]
@@ -72,6 +81,8 @@ class _State:
             self.tables.copy(),
             self.listings.copy(),
             dict(self.errors),
+            dict(self.setup_errors),
+            {},
             deleted,
             dict(self.to_provision),
             self.last_snapshot_at,
@@ -89,19 +100,26 @@ class Cache:
         methods: Sequence[CredentialMethod] = CREDENTIAL_METHODS,
         policy: PlacementPolicy | None = None,
         provisioning: ProvisioningPolicy | None = None,
+        setup: WorkerSetupPolicy = NO_SETUP,
         providers: AllowedServers | None = None,
         source: DecisionSource = SOURCE,
     ) -> None:
         """`providers`: those that Kueue supports; None: unknown."""
-        hub, self.provisioning = hub or HubFacts(), provisioning or ProvisioningPolicy()
+        hub, provisioning = hub or HubFacts(), provisioning or ProvisioningPolicy()
         self._policy, self._methods, self._providers = policy or PlacementPolicy(), methods, providers
-        by_kind = empty_tables(source, self.provisioning, dispatches=self._policy.dispatcher)
+        by_kind = empty_tables(
+            source, provisioning, dispatches=self._policy.dispatcher, sets_up=setup.enabled
+        )
+        self.kinds = kinds_for(provisioning, source, setup)
+        """The kinds that are watched."""
         namespaces = dict.fromkeys((PLACEMENT, source.kind), hub.namespaces)
-        namespaces |= dict.fromkeys((SECRET, CLUSTER_PROFILE), (kueue_namespace,))
+        namespaces |= dict.fromkeys((SECRET, CLUSTER_PROFILE, CONFIG_MAP), (kueue_namespace,))
         self._use(
             _State(
-                Tables(hub, source, self.provisioning, kueue_namespace, by_kind),
-                Listings(kinds_for(self.provisioning, source), namespaces),
+                Tables(hub, source, provisioning, setup, kueue_namespace, by_kind),
+                Listings(self.kinds, namespaces),
+                {},
+                {},
                 {},
                 LRUCache(DELETED_REMEMBERED),
                 {},
@@ -113,7 +131,10 @@ class Cache:
         self.credentials = CredentialLookup(
             state.tables, self._methods, self._providers, state.errors, state.to_provision
         )
-        self._snapshots = SnapshotBuilder(state.tables, state.listings, self.credentials, self._policy)
+        self.setups = WorkerSetups(state.tables, self.credentials, state.setup_errors, state.setups)
+        self._snapshots = SnapshotBuilder(
+            state.tables, state.listings, self.credentials, self.setups, self._policy
+        )
 
     def copy(self) -> "Cache":
         """Return a cache that holds the same; later changes of either stay its own."""
@@ -173,13 +194,26 @@ class Cache:
         """Return all that the provisioned credentials of a cluster depend on."""
         return self.credentials.provisioning_inputs(cluster, now, ages or {})
 
+    def setup_inputs(self, cluster: str, now: datetime, ages: Ages | None = None) -> WorkerSetupInputs:
+        """Return all that the ManifestWork of a cluster depends on."""
+        return self.setups.inputs(cluster, now, ages or {})
+
     def set_provisioning_error(self, cluster: str, error: str) -> set[Key]:
         """Take in why the credentials of a cluster could not be written; "": they were."""
-        if self._state.errors.get(cluster, "") == error:
+        return self._set_error(self._state.errors, cluster, error)
+
+    def set_setup_error(self, cluster: str, error: str) -> set[Key]:
+        """Take in why the ManifestWork of a cluster could not be written; "": it was."""
+        self._state.setups.pop(cluster, None)
+        return self._set_error(self._state.setup_errors, cluster, error)
+
+    def _set_error(self, errors: dict[str, str], cluster: str, error: str) -> set[Key]:
+        """Return the Placements that are to report the change."""
+        if errors.get(cluster, "") == error:
             return set()
-        self._state.errors[cluster] = error
+        errors[cluster] = error
         if not error:
-            del self._state.errors[cluster]
+            del errors[cluster]
         return {Key("placement", name) for name in self._tables.placements_of(cluster)}
 
     def set_provisioned(self, placement: str, clusters: frozenset[str] | None) -> set[Key]:
@@ -212,6 +246,9 @@ class Cache:
         now: Any = table.read(raw)
         if kind is WORKLOAD:
             return self._put_workload(now, before)
+        if kind in SETUP_KINDS and known and before and replace(before, meta=now.meta) == now:
+            table.put(id_, now)
+            return set()  # most events of a ClusterQueue say how many jobs wait
         touched = self._keys_for(kind, before)
         table.put(id_, now)
         touched |= self._keys_for(kind, now) | keys_no_longer_prepared(before, self._tables)
@@ -305,7 +342,11 @@ class Cache:
     # --
 
     def _keys_for(self, kind: Kind, *states: Any) -> set[Key]:
-        return keys_for(kind, states, self._tables)
+        touched = keys_for(kind, states, self._tables)
+        for key in touched if self._state.setups else ():
+            if key.kind == "cluster":
+                self._state.setups.pop(key.name, None)
+        return touched
 
     def _objects_in(self, scope: Scope) -> list[tuple[Id, Any]]:
         kind, namespace = scope
@@ -314,9 +355,10 @@ class Cache:
 
     def _is_renewal(self, kind: Kind, before: Any, now: Any) -> bool:
         """Whether a token has merely been replaced by one that lasts longer: no Placement has to know."""
-        if (kind is not SECRET and not kind.only) or before.problem or now.problem:
+        is_token = kind.plural == SECRET.plural and bool(kind.only)
+        if (kind is not SECRET and not is_token) or before.problem or now.problem:
             return False
-        if kind.only:
+        if is_token:
             return True
         if before.expires is not None and before.expires <= self._state.last_snapshot_at:
             return False  # it was found unusable

@@ -6,7 +6,7 @@ No I/O, no clock.
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from placement_ac.cache.groups import GroupPlaces
 from placement_ac.cache.index import Table
@@ -16,32 +16,43 @@ from placement_ac.core.api.constants import (
     ADDON_ACCOUNT,
     ADMISSION_CHECK,
     CLUSTER_PROFILE,
+    CLUSTER_QUEUE,
+    CONFIG_MAP,
     LABEL_CLUSTER,
+    LOCAL_QUEUE,
     MANAGED_CLUSTER,
+    MANIFEST_WORK,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
     PERMISSION,
     PLACEMENT,
     PLACEMENT_SCORE,
+    RESOURCE_FLAVOR,
     SECRET,
     WORKLOAD,
     Kind,
     token_kind,
 )
+from placement_ac.core.api.fields import get_str
 from placement_ac.core.decisions import SOURCE
 from placement_ac.core.decisions.source import Decision, DecisionSource
-from placement_ac.core.inputs.kinds import WATCHED_KINDS
+from placement_ac.core.inputs.kinds import SETUP_KINDS, WATCHED_KINDS
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
 from placement_ac.core.inputs.state import HubFacts
+from placement_ac.core.inputs.worker_setup import WorkerSetupPolicy
+
+NO_SETUP: Final = WorkerSetupPolicy()
 
 
-def kinds_for(policy: ProvisioningPolicy, source: DecisionSource = SOURCE) -> tuple[Kind, ...]:
-    """Return the kinds that are watched: more of them where credentials are provisioned."""
+def kinds_for(
+    policy: ProvisioningPolicy, source: DecisionSource = SOURCE, setup: WorkerSetupPolicy = NO_SETUP
+) -> tuple[Kind, ...]:
+    """Return the kinds that are watched: more where credentials are provisioned, or workers are set up."""
     watched = tuple(source.kind if kind is SOURCE.kind else kind for kind in WATCHED_KINDS)
-    if not policy.provision:
-        return watched
-    tokens = (token_kind(name) for name in sorted({policy.account, ADDON_ACCOUNT}))
-    return (*watched, ACCOUNT, PERMISSION, *tokens)
+    if policy.provision:
+        tokens = (token_kind(name) for name in sorted({policy.account, ADDON_ACCOUNT}))
+        watched = (*watched, ACCOUNT, PERMISSION, *tokens)
+    return (*watched, *SETUP_KINDS) if setup.enabled else watched
 
 
 def _if_set(value: str) -> tuple[str, ...]:
@@ -52,7 +63,7 @@ def _flag(name: str, value: bool) -> tuple[str, ...]:
     return (name,) if value else ()
 
 
-def _cluster_of(obj: objects.ProvisionedObject) -> tuple[str, ...]:
+def _cluster_of(obj: objects.ProvisionedObject | objects.ManifestWork) -> tuple[str, ...]:
     return (obj.meta.namespace,) if obj.ours or obj.handed_over else ()
 
 
@@ -70,15 +81,25 @@ def _after_account(secret: str, accounts: Iterable[str]) -> tuple[str, ...]:
     )
 
 
+def cluster_queue_of(local_queue: objects.HubQueue) -> str:
+    """Return the ClusterQueue that a LocalQueue of the hub uses."""
+    return get_str(local_queue.spec, "clusterQueue")
+
+
 def empty_tables(
-    source: DecisionSource, policy: ProvisioningPolicy, *, dispatches: bool
+    source: DecisionSource, policy: ProvisioningPolicy, *, dispatches: bool, sets_up: bool
 ) -> dict[Kind, Table[Any]]:
     """Return the tables of a hub of which nothing is known yet.
 
     Of Workloads and ManagedClusters only our dispatcher needs all, and the CA of a cluster is most of it.
     """
     accounts = (policy.account, ADDON_ACCOUNT)
-    managed_cluster = partial(decode.managed_cluster, with_server=policy.provision, with_labels=dispatches)
+    managed_cluster = partial(
+        decode.managed_cluster,
+        with_server=policy.provision,
+        with_labels=dispatches or sets_up,
+        with_allocatable=sets_up,
+    )
     return {
         ADMISSION_CHECK: Table(
             decode.check,
@@ -122,6 +143,11 @@ def empty_tables(
         ),
         ACCOUNT: Table(decode.provisioned_object, cluster=_cluster_of),
         PERMISSION: Table(decode.provisioned_object, cluster=_cluster_of),
+        CLUSTER_QUEUE: Table(decode.hub_queue, check=lambda q: q.checks),
+        LOCAL_QUEUE: Table(decode.hub_queue, cluster_queue=lambda q: _if_set(cluster_queue_of(q))),
+        RESOURCE_FLAVOR: Table(decode.hub_queue),
+        CONFIG_MAP: Table(decode.template_text),
+        MANIFEST_WORK: Table(decode.manifest_work, cluster=_cluster_of),
         **{token_kind(account): Table(decode.account_token) for account in accounts},
     }
 
@@ -134,6 +160,7 @@ class Tables:
         hub: HubFacts,
         source: DecisionSource,
         provisioning: ProvisioningPolicy,
+        setup: WorkerSetupPolicy,
         kueue_namespace: str,
         by_kind: Mapping[Kind, Table[Any]],
         groups: GroupPlaces | None = None,
@@ -142,6 +169,7 @@ class Tables:
         self.hub = hub
         self.source = source
         self.provisioning = provisioning
+        self.setup = setup
         self.kueue_namespace = kueue_namespace
         self.groups = groups or GroupPlaces()
         self.in_use = dict(in_use or {})
@@ -160,6 +188,11 @@ class Tables:
         self.managed_clusters: Table[objects.ManagedCluster] = self.by_kind[MANAGED_CLUSTER]
         self.accounts: Table[objects.ProvisionedObject] = self.by_kind[ACCOUNT]
         self.permissions: Table[objects.ProvisionedObject] = self.by_kind[PERMISSION]
+        self.cluster_queues: Table[objects.HubQueue] = self.by_kind[CLUSTER_QUEUE]
+        self.local_queues: Table[objects.HubQueue] = self.by_kind[LOCAL_QUEUE]
+        self.flavors: Table[objects.HubQueue] = self.by_kind[RESOURCE_FLAVOR]
+        self.templates: Table[objects.TemplateText] = self.by_kind[CONFIG_MAP]
+        self.works: Table[objects.ManifestWork] = self.by_kind[MANIFEST_WORK]
         self.tokens: Mapping[str, Table[objects.AccountToken]] = {
             account: self.by_kind[token_kind(account)] for account in self._accounts
         }
@@ -171,6 +204,7 @@ class Tables:
             self.hub,
             self.source,
             self.provisioning,
+            self.setup,
             self.kueue_namespace,
             by_kind,
             self.groups.copy(),
@@ -204,16 +238,16 @@ class Tables:
 
     def named_homes(self, placement: str) -> dict[str, list[str]]:
         """Return the namespaces that annotations of its checks name → these checks."""
-        found: dict[str, list[str]] = {}
+        homes: dict[str, list[str]] = {}
         for check in self.checks.by("placement", placement):
             if check.placement_namespace:
-                found.setdefault(check.placement_namespace, []).append(check.meta.name)
-        return found
+                homes.setdefault(check.placement_namespace, []).append(check.meta.name)
+        return homes
 
     def placement_id(self, namespace: str, name: str) -> str:
         """Return NAMESPACE/UID of a Placement; "" if there is none."""
-        found = self.placements.get((namespace, name))
-        return f"{namespace}/{found.meta.uid}" if found else ""
+        known = self.placements.get((namespace, name))
+        return f"{namespace}/{known.meta.uid}" if known else ""
 
     def is_recorded(self, placement: str) -> bool:
         """Whether a restart chooses the Placement that is in use again."""
@@ -232,7 +266,8 @@ class Tables:
     def decisions_beside(self, placement: str) -> list[Decision]:
         """Return the decisions that name the Placement, in the namespace of the one that counts."""
         home = self.home_of(placement)
-        return [one for one in self.decisions.by("placement", placement) if one.meta.namespace == home]
+        named = self.decisions.by("placement", placement)
+        return [decision for decision in named if decision.meta.namespace == home]
 
     def decisions_of(self, placement: str) -> list[Decision]:
         """Return the decisions that count: those beside the Placement that does, and its own."""
@@ -248,14 +283,14 @@ class Tables:
 
     def selected_by(self, placement: str) -> list[str]:
         """Return the clusters that a Placement selects, each once."""
-        found = (cluster for decision in self.decisions_of(placement) for cluster in decision.clusters)
-        return list(dict.fromkeys(filter(None, found)))
+        clusters = (cluster for decision in self.decisions_of(placement) for cluster in decision.clusters)
+        return list(dict.fromkeys(filter(None, clusters)))
 
     def is_confirmed(self, placement: str, cluster: str) -> bool:
         """Whether a decision that nobody can have forged selects the cluster for a Placement."""
         there = self.placements.get((self.home_of(placement), placement))
         sure = self.source.confirmed(there, self.decisions_of(placement))
-        return any(cluster in one.clusters for one in sure)
+        return any(cluster in decision.clusters for decision in sure)
 
     def users_of(self, cluster: str) -> set[str]:
         """Return the Placements that a check of ours names and that select the cluster."""

@@ -23,6 +23,6 @@ def command(shell: str) -> None:
 
     fish:  placement-ac completion fish | source
     """
-    found = get_completion_class(shell)
-    assert found  # noqa: S101  # click knows all of SHELLS
-    click.echo(found(main, {}, "placement-ac", _VARIABLE).source())
+    complete = get_completion_class(shell)
+    assert complete  # noqa: S101  # click knows all of SHELLS
+    click.echo(complete(main, {}, "placement-ac", _VARIABLE).source())

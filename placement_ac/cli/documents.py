@@ -56,7 +56,7 @@ def plain(value: object) -> Any:
     if (keys := _keys(type(value))) is not None:  # type: ignore[arg-type]  # mypy: no class can be hashed
         return {key: plain(getattr(value, name)) for name, key in keys}
     if isinstance(value, dict):
-        return {str(key): plain(one) for key, one in value.items()}
+        return {str(key): plain(part) for key, part in value.items()}
     if isinstance(value, datetime):
         exact = "milliseconds" if value.microsecond else "seconds"
         return value.astimezone(UTC).isoformat(timespec=exact).replace("+00:00", "Z")
@@ -65,13 +65,13 @@ def plain(value: object) -> Any:
     if isinstance(value, str) and not value.isascii():
         return value.encode("utf-8", "replace").decode()  # a word of the command line may be no Unicode
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(one) for one in (sorted(value) if isinstance(value, set | frozenset) else value)]
+        return [plain(part) for part in (sorted(value) if isinstance(value, set | frozenset) else value)]
     return value
 
 
 def in_json(text: str) -> str:
     """Return JSON with escapes for the characters that terminals would obey, or not show."""
-    return NOT_SHOWN.sub(lambda found: json.dumps(found[0])[1:-1], text)
+    return NOT_SHOWN.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def in_yaml(document: object) -> str:

@@ -54,9 +54,9 @@ class LazyGroup(click.Group):
     def _found(self) -> dict[str, EntryPoint]:
         """The installed commands by name: ours in the order of `COMMANDS`, then others."""
         if self._entry_points is None:
-            found = {entry_point.name: entry_point for entry_point in entry_points(group=ENTRY_POINTS)}
-            names = [*(name for name in COMMANDS if name in found), *sorted(found.keys() - COMMANDS.keys())]
-            self._entry_points = {name: found[name] for name in names if name not in self._without}
+            known = {entry_point.name: entry_point for entry_point in entry_points(group=ENTRY_POINTS)}
+            names = [*(name for name in COMMANDS if name in known), *sorted(known.keys() - COMMANDS.keys())]
+            self._entry_points = {name: known[name] for name in names if name not in self._without}
         return self._entry_points
 
     def main(self, *args: Any, **kwargs: Any) -> Any:

@@ -61,8 +61,8 @@ def names_in(context: click.Context, *kinds: Kind) -> Sequence[str]:
     params = context.params
     if params.get("dump_files") or params.get("source"):
         return ()
-    found = _in_time(lambda: _read(params, kinds))
-    return [name for kind in kinds for name in sorted(found.get(kind, ()))]
+    names = _in_time(lambda: _read(params, kinds))
+    return [name for kind in kinds for name in sorted(names.get(kind, ()))]
 
 
 def _in_time(read: Callable[[], _Names]) -> _Names:
@@ -105,8 +105,8 @@ def _read(params: dict[str, Any], kinds: Sequence[Kind]) -> _Names:
 async def _read_all(login: Login, kinds: Sequence[Kind], namespaces: Sequence[str]) -> _Names:
     async with asyncio.timeout(LIMIT_SECONDS), Client(login) as client:
         lists = [_list(client, kind, namespaces) for kind in kinds]
-        found = await asyncio.gather(*lists, return_exceptions=True)
-    pairs = zip(kinds, found, strict=True)
+        answers = await asyncio.gather(*lists, return_exceptions=True)
+    pairs = zip(kinds, answers, strict=True)
     return {kind: names for kind, names in pairs if not isinstance(names, BaseException)}
 
 

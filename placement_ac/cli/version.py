@@ -41,42 +41,40 @@ def command(where: HubLogin, kueue_namespace: str, form: Form) -> None:
             "ocm": await _release(client, OCM_NAMESPACE, OCM_SCHEDULER),
         }
 
-    found = {"placementAc": version("placement-ac")}
+    versions = {"placementAc": version("placement-ac")}
     try:
-        found |= with_client(where, read)
+        versions |= with_client(where, read)
     finally:
-        _emit(found, form)
+        _emit(versions, form)
 
 
-def _emit(found: Mapping[str, str], form: Form) -> None:
+def _emit(versions: Mapping[str, str], form: Form) -> None:
     if form == "json":
-        click.echo(in_json(json.dumps(found, indent=2, ensure_ascii=False)))
+        click.echo(in_json(json.dumps(versions, indent=2, ensure_ascii=False)))
     elif form == "yaml":
-        click.echo(in_yaml(dict(found)), nl=False)
+        click.echo(in_yaml(dict(versions)), nl=False)
     else:
-        click.echo(
-            aligned([("WHAT", "VERSION"), *((_TITLES[name], one_line(text)) for name, text in found.items())])
-        )
+        rows = ((_TITLES[name], one_line(text)) for name, text in versions.items())
+        click.echo(aligned([("WHAT", "VERSION"), *rows]))
 
 
 async def _kueue_name(client: Client, namespace: str) -> str:
     """Return the name of Kueue's Deployment: a Helm release of another name has another one."""
     try:
-        found = await client.list(DEPLOYMENT.at("v1"), namespace, label_selector=KUEUE_SELECTOR)
+        deployments = await client.list(DEPLOYMENT.at("v1"), namespace, label_selector=KUEUE_SELECTOR)
     except Refused:
         return KUEUE_MANAGER
-    return next(
-        (key_of(kueue_deployment)[1] for kueue_deployment in kueue_deployments(found.items)), KUEUE_MANAGER
-    )
+    names = (key_of(deployment)[1] for deployment in kueue_deployments(deployments.items))
+    return next(names, KUEUE_MANAGER)
 
 
 async def _release(client: Client, namespace: str, name: str) -> str:
     """Return the release of a Deployment, by its image or its label, or why it is unknown."""
     try:
-        found = await client.get(DEPLOYMENT.at("v1"), name, namespace)
+        deployment = await client.get(DEPLOYMENT.at("v1"), name, namespace)
     except NotFound:
         return f"unknown: there is no Deployment {namespace}/{name}"
     except Refused as refused:
         no_right = f"no right to get deployments.apps in namespace {namespace}"
         return f"unknown: {no_right if refused.status == 403 else 'refused'}"
-    return release_of(found) or f"unknown: Deployment {namespace}/{name} has an image without a release"
+    return release_of(deployment) or f"unknown: Deployment {namespace}/{name} has an image without a release"

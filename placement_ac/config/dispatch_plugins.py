@@ -41,18 +41,18 @@ class InstalledPlugins(Mapping[str, Plugin]):
     @cached_property
     def _entries(self) -> dict[str, list[EntryPoint]]:
         """Name → its entry points; looking for them takes a while, which most profiles do not need."""
-        found: dict[str, list[EntryPoint]] = {}
+        entries: dict[str, list[EntryPoint]] = {}
         for entry_point in entry_points(group=GROUP):
-            found.setdefault(entry_point.name, []).append(entry_point)
-        return found
+            entries.setdefault(entry_point.name, []).append(entry_point)
+        return entries
 
     def __getitem__(self, name: str) -> Plugin:
         if name not in self._loaded:
             self._loaded[name] = _loaded(name, self._entries[name])
-        found = self._loaded[name]
-        if isinstance(found, PluginError):
-            raise found
-        return found
+        plugin = self._loaded[name]
+        if isinstance(plugin, PluginError):
+            raise plugin
+        return plugin
 
     def __contains__(self, name: object) -> bool:
         return name in self._entries
@@ -74,17 +74,19 @@ def _loaded(name: str, entries: list[EntryPoint]) -> Plugin | PluginError:
     """Return the plugin, or why it cannot be used."""
     report = partial(PluginProblems(), name)
     if len(entries) > 1:
-        return PluginError(f"several plugins have the name {name}: {joined([one.value for one in entries])}")
+        return PluginError(
+            f"several plugins have the name {name}: {joined(entry.value for entry in entries)}"
+        )
     [entry] = entries
     try:
-        found = entry.load()
+        function = entry.load()
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a third party's module may raise SystemExit as well
         report(error_place(error))
         return PluginError(f"the plugin {name} ({entry.value}) cannot be imported: {type(error).__name__}")
     return (
-        Plugin(found, report, kind_of(found))
-        if callable(found)
+        Plugin(function, report, kind_of(function))
+        if callable(function)
         else PluginError(f"the plugin {name} ({entry.value}) is no function")
     )

@@ -17,7 +17,7 @@ def parse_log_levels(values: Iterable[str]) -> Mapping[str, int]:
 
     The level of a package applies to its modules. Raises ValueError, which says what is possible.
     """
-    found: dict[str, int] = {}
+    levels: dict[str, int] = {}
     for part in values:
         module, names_one, level = part.rpartition("=")
         if level not in LEVELS:
@@ -27,10 +27,10 @@ def parse_log_levels(values: Iterable[str]) -> Mapping[str, int]:
             several = (name for name in modules() if "." not in name)
             hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(several)}"
             raise ValueError(f"there is no module {module!r}; {hint}")
-        if module in found:
+        if module in levels:
             raise ValueError(f"{module or 'the level of all modules'} is given twice")
-        found[module] = LEVELS[level]
-    return {"": logging.INFO} | found
+        levels[module] = LEVELS[level]
+    return {"": logging.INFO} | levels
 
 
 @cache

@@ -22,6 +22,7 @@ from placement_ac.core.inputs import rights
 from placement_ac.core.inputs.fitness import WorkerRequirements
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
 from placement_ac.core.inputs.state import Body, HubFacts, PlacementPolicy
+from placement_ac.core.inputs.worker_setup import WorkerSetupPolicy
 from placement_ac.core.leader_election import LeaseDurations
 
 
@@ -91,15 +92,15 @@ def needs_kueue(settings: Settings) -> bool:
 
 
 def known_kueue(
-    settings: Settings, found: rights.RunningKueue, before: rights.RunningKueue
+    settings: Settings, running: rights.RunningKueue, before: rights.RunningKueue
 ) -> rights.RunningKueue:
     """Return the hub's Kueue: by the settings, else as it was found, else as it was known before.
 
     A configuration that can no longer be read withdraws no right: Kueue still runs with what it read.
     """
-    known = before.gates if found.gates is None else found.gates
+    known = before.gates if running.gates is None else running.gates
     gates = dict(known or ()) | dict(filter(None, map(parse_gate, settings.kueue_feature_gates)))
-    release = rights.parse_release(settings.kueue_version) or found.release or before.release
+    release = rights.parse_release(settings.kueue_version) or running.release or before.release
     return rights.RunningKueue(release, tuple(sorted(gates.items())))
 
 
@@ -132,7 +133,7 @@ def _frameworks(
     settings: Settings, kueue: rights.KueueRelease | None
 ) -> tuple[tuple[str, ...], tuple[rights.ExternalFramework, ...]]:
     parsed = map(rights.parse_external, settings.external_frameworks)  # Settings refuses the others
-    externals = tuple(one for one in parsed if isinstance(one, rights.ExternalFramework))
+    externals = tuple(framework for framework in parsed if isinstance(framework, rights.ExternalFramework))
     return settings.frameworks or rights.default_frameworks(kueue), externals
 
 
@@ -146,6 +147,16 @@ def provisioning_policy(settings: Settings) -> ProvisioningPolicy:
         retention=max(settings.cluster_retention, SETTLE_SECONDS),
         proxy=settings.cluster_proxy,
         proxy_authority=_read_ca(settings.cluster_proxy_ca),
+    )
+
+
+def worker_setup_policy(settings: Settings) -> WorkerSetupPolicy:
+    """Return the policy for the set-up of workers."""
+    return WorkerSetupPolicy(
+        enabled=settings.worker_setup != "none",
+        template=settings.worker_setup_template,
+        reserve=settings.quota_reserve,
+        retention=max(settings.cluster_retention, SETTLE_SECONDS),
     )
 
 

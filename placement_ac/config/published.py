@@ -43,12 +43,12 @@ def read_published(text: str) -> dict[str, str]:
     Raises BadSettings. The values are not checked.
     """
     try:
-        found = json.loads(text) if len(text) <= MAX_LETTERS else None
+        settings = json.loads(text) if len(text) <= MAX_LETTERS else None
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        settings = None
+    if not isinstance(settings, dict):
         raise BadSettings(f"annotation {ANNOTATION_SETTINGS} is no JSON object of settings")
-    by_field = {str(name).replace("-", "_"): value for name, value in found.items()}
+    by_field = {str(name).replace("-", "_"): value for name, value in settings.items()}
     return {
         name: str(value)
         for name, value in by_field.items()

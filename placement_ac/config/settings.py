@@ -55,6 +55,7 @@ PATTERN_HELP: Final = {
     "placement-namespace": _NAMESPACE_LABEL,
     "kueue-namespace": _NAMESPACE_LABEL,
     "credentials-account": _LABEL,
+    "worker-setup-template": "it has lower-case letters, digits, '-' and '.', at most 253",
     "leader-elect-resource-name": "it has lower-case letters, digits, '-' and '.', at most 253",
     "leader-elect-resource-namespace": _NAMESPACE_LABEL,
     "cluster-proxy": "it is the URL of a server, https://…",
@@ -87,6 +88,16 @@ def _seconds(value: object) -> object:
         raise PydanticCustomError("duration", "a duration is like 90s, 5m or 1h30m") from None
 
 
+def _share(value: object) -> object:
+    """Read a share in percent; a bare number is one of 1."""
+    if not isinstance(value, str) or not value.endswith("%"):
+        return value
+    try:
+        return float(value.removesuffix("%").encode("ascii")) / 100
+    except ValueError:
+        raise PydanticCustomError("share", "a share is like 10% or 0.1") from None
+
+
 def _capitalized(value: object) -> object:
     """Take `immediate` for Immediate."""
     return value.capitalize() if isinstance(value, str) else value
@@ -112,6 +123,9 @@ Address = Annotated[str, Field(pattern=_ADDRESS)]
 _IS_DURATION: Final = BeforeValidator(_seconds)
 Seconds = Annotated[float, _IS_DURATION, Field(ge=0, allow_inf_nan=False)]
 """A duration. Unit: seconds."""
+_IS_SHARE: Final = BeforeValidator(_share)
+Share = Annotated[float, _IS_SHARE, Field(ge=0, lt=1, allow_inf_nan=False)]
+"""A share, written like 10% or 0.1."""
 CommaSeparated = Annotated[tuple[T, ...], BeforeValidator(_split)]
 
 
@@ -194,6 +208,13 @@ class Settings(BaseModel):
     """The URL of OCM's cluster-proxy, for kubeconfigs that do not use the workers' own URLs."""
     cluster_proxy_ca: File | None = None
     """The CA of the proxy's certificate (PEM).  [default: the CA of each worker]"""
+    worker_setup: Literal["none", "manifestwork"] = "none"
+    """Let OCM put namespaces, queues and quota onto selected clusters, or not."""
+    worker_setup_template: str = Field("", pattern=rf"^$|{_OBJECT_NAME}")
+    """The ConfigMap in Kueue's namespace from which queues on workers are made.  [default: from the hub's
+    queues]"""
+    quota_reserve: Share = 0.1
+    """The share of a cluster's CPU, memory and ephemeral storage that is no quota there, like 10%."""
     kueue_version: str = ""
     """The release of the hub's Kueue, like 0.19.1.  [default: from Kueue's Deployment]"""
     kueue_feature_gates: CommaSeparated[str] = ()
@@ -314,9 +335,18 @@ class Settings(BaseModel):
 
 def is_duration(name: str) -> bool:
     """Whether a setting is a duration, which may be written like 90s or 1h30m."""
+    return _is_read_by(_IS_DURATION, name)
+
+
+def is_share(name: str) -> bool:
+    """Whether a setting is a share, which may be written like 10%."""
+    return _is_read_by(_IS_SHARE, name)
+
+
+def _is_read_by(reader: BeforeValidator, name: str) -> bool:
     field = Settings.model_fields[name]
     kinds = (field.metadata, *(getattr(kind, "__metadata__", ()) for kind in get_args(field.annotation)))
-    return any(_IS_DURATION in kind for kind in kinds)
+    return any(reader in kind for kind in kinds)
 
 
 def is_list(name: str) -> bool:
@@ -331,6 +361,8 @@ def setting_text(name: str, value: object) -> str | bool | int | float | list[st
     if is_duration(name) and isinstance(value, float):
         unit = next((unit for unit in ("h", "m") if value > _UNITS["m"] and not value % _UNITS[unit]), "s")
         return f"{value / _UNITS[unit]:f}".rstrip("0").rstrip(".") + unit
+    if is_share(name) and isinstance(value, float):
+        return f"{value * 100:.10g}%"
     return value if isinstance(value, bool | int | float | None) else str(value)
 
 

@@ -16,6 +16,7 @@ from placement_ac.controller.writer import OnWrite, Writer
 from placement_ac.core.api.constants import (
     ACCOUNT,
     CLUSTER_PROFILE,
+    MANIFEST_WORK,
     PERMISSION,
     SECRET,
     WORKLOAD,
@@ -98,5 +99,6 @@ def new_cache(inputs: SessionInputs) -> Cache:
         methods=settings.credentials,
         policy=policy.placement_policy(settings, policy.DISPATCH_STEPS),
         provisioning=provisioning,
+        setup=replace(policy.worker_setup_policy(settings), served=MANIFEST_WORK in inputs.resources),
         providers=providers.allowed_servers if providers else None,
     )

@@ -96,11 +96,11 @@ class EventWriter:
 
     async def _count_up(self, event: QueuedEvent) -> None:
         """Count up the existing event; an empty patch reads it, so that no right to get events is needed."""
-        found = await self._merge(event, {})
-        last = str(found.get("lastTimestamp") or "")
+        existing = await self._merge(event, {})
+        last = str(existing.get("lastTimestamp") or "")
         if event.post.lasts and last > format_time(event.when - timedelta(seconds=REPEAT_SECONDS)):
             return
-        before = found.get("count")
+        before = existing.get("count")
         await self._set_count(event, before if isinstance(before, int) else 1)
 
     async def _set_count(self, event: QueuedEvent, before: int) -> None:

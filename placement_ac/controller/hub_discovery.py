@@ -9,9 +9,16 @@ from typing import Final
 import structlog
 
 from placement_ac.cache.tables import kinds_for
-from placement_ac.config.policy import hub_facts, known_kueue, needs_kueue
+from placement_ac.config.policy import hub_facts, known_kueue, needs_kueue, worker_setup_policy
 from placement_ac.config.settings import Settings
-from placement_ac.core.api.constants import ACCOUNT, MULTIKUEUE_CONFIG, PERMISSION, Kind, Resource
+from placement_ac.core.api.constants import (
+    ACCOUNT,
+    MANIFEST_WORK,
+    MULTIKUEUE_CONFIG,
+    PERMISSION,
+    Kind,
+    Resource,
+)
 from placement_ac.core.api.errors import ApiError
 from placement_ac.core.api.kueue_gates import KUEUE_CONFIG_MAP
 from placement_ac.core.inputs.kinds import OPTIONAL_KINDS, REQUIRED_KINDS
@@ -40,7 +47,7 @@ class HubDiscovery:
         self, settings: Settings, provisioning: ProvisioningPolicy, health: Health, server: str
     ) -> None:
         self._settings = settings
-        self._kinds = kinds_for(provisioning)
+        self._kinds = kinds_for(provisioning, setup=worker_setup_policy(settings))
         self._health = health
         self._server = server
         self._kueue = UNKNOWN_KUEUE
@@ -80,7 +87,7 @@ class HubDiscovery:
         """Yield the missing kinds that were served until recently; clusters may depend on them."""
         now = time.monotonic()
         self._missing_since |= dict.fromkeys(resources, None)
-        for kind in (*OPTIONAL_KINDS, ACCOUNT, PERMISSION):
+        for kind in (*OPTIONAL_KINDS, ACCOUNT, PERMISSION, MANIFEST_WORK):
             if kind in self._missing_since and kind not in resources:
                 since = self._missing_since[kind] = self._missing_since[kind] or now
                 if now - since < MISSING_GRACE_SECONDS:
@@ -104,14 +111,14 @@ class HubDiscovery:
         return facts
 
     async def _running_kueue(self, client: Client) -> RunningKueue:
-        needed, found = needs_kueue(self._settings), UNKNOWN_KUEUE
+        needed, running = needs_kueue(self._settings), UNKNOWN_KUEUE
         if needed:
-            found, problem = await running_kueue(client, self._settings.kueue_namespace)
+            running, problem = await running_kueue(client, self._settings.kueue_namespace)
             if problem:
                 name = f"{self._settings.kueue_namespace}/{KUEUE_CONFIG_MAP}"
                 level = self._logged.level("gates", problem)
                 log.log(level, "Kueue's feature gates cannot be read", config_map=name, why=problem)
-        self._kueue = known_kueue(self._settings, found, self._kueue)
+        self._kueue = known_kueue(self._settings, running, self._kueue)
         if needed and not (self._kueue.release or self._unknown_logged):
             self._unknown_logged = True
             log.info(

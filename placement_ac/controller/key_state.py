@@ -36,9 +36,9 @@ class KeyState:
 
     def take_placed(self, snapshot: Snapshot, now: float) -> list[float]:
         """Return how long after its Ready each Workload was placed, and forget all that wait no longer."""
-        found = placed_since_ready(self.ready, snapshot)
-        times = [now - self.ready[uid] for uid in found.placed]
-        self.ready = {uid: self.ready[uid] for uid in found.waiting}
+        placed = placed_since_ready(self.ready, snapshot)
+        times = [now - self.ready[uid] for uid in placed.placed]
+        self.ready = {uid: self.ready[uid] for uid in placed.waiting}
         return times
 
     def forget_stale_results(self, listed: Collection[str], selected: Collection[str]) -> None:

@@ -1,5 +1,5 @@
 """
-Reconciles a key: a Placement, a check that names none, or the credentials of a cluster.
+Reconciles a key: a Placement, a check that names none, or what is made for a cluster.
 
 Inputs → plan → diff → writes → events. Errors become retries here. An error is logged once while it stays the
 same, and once more when it is over.
@@ -51,6 +51,7 @@ from placement_ac.core.plan.event_intents import (
 from placement_ac.core.plan.list_writes import list_writes
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.stats import placement_stats
+from placement_ac.core.worker_setup.planning import plan_worker_setup
 from placement_ac.kube.workqueue import Requeue
 from placement_ac.observability.logs import LogDeduplicator
 from placement_ac.observability.metrics import Metrics, ReconcileRun
@@ -84,7 +85,7 @@ class WriteResult:
     @property
     def made_ready(self) -> set[str]:
         """The uids of Workloads that no cluster has yet, and whose check became Ready."""
-        return {one.meta.uid for one in self._set_to(READY) if not one.cluster and not one.nominated}
+        return {w.meta.uid for w in self._set_to(READY) if not w.cluster and not w.nominated}
 
     def _set_to(self, state: str) -> list[Workload]:
         answers = (action for action in self.done if isinstance(action, diff.SetCheckStates))
@@ -131,7 +132,7 @@ class Reconciler:
             return
         with self._metrics.measure_reconcile(key, key.kind) as run:
             if key.kind == "cluster":
-                await self._reconcile_credentials(key, run)
+                await self._reconcile_cluster(key, run)
             else:
                 await self._reconcile_placement(key, run)
 
@@ -152,7 +153,7 @@ class Reconciler:
 
     async def _reconcile_placement(self, key: Key, run: ReconcileRun) -> None:
         state, now = self._states.of(key), self._states.now()
-        seen = self._cache.snapshot(
+        snapshot = self._cache.snapshot(
             key,
             self._clock(),
             state.ages(now),
@@ -160,33 +161,33 @@ class Reconciler:
             with_ages(state.probes, now),
             with_ages(state.queues, now),
         )
-        wanted = plan(seen)
-        for cluster in self._cache.set_provisioned(seen.name, wanted.to_provision):
+        wanted = plan(snapshot)
+        for cluster in self._cache.set_provisioned(snapshot.name, wanted.to_provision):
             self._add_after(cluster, 0.0)
-        for seconds in state.take_placed(seen, now):
+        for seconds in state.take_placed(snapshot, now):
             self._metrics.workload_placed(seconds)
-        config = seen.objects.config
-        state.forget_stale_results(config.listed if config else (), seen.credentials.selected)
+        config = snapshot.objects.config
+        state.forget_stale_results(config.listed if config else (), snapshot.credentials.selected)
         self._states.keep(key, wanted.lasting)
-        self._queries.start(key, seen, wanted)
+        self._queries.start(key, snapshot, wanted)
         result = WriteResult()
-        context = self._context(key, seen, wanted)
-        through_config = diff.phases_through_config(seen, wanted)
-        if self._writer.workload_writes.hang(key) and diff.unlists(seen, through_config):
+        context = self._context(key, snapshot, wanted)
+        through_config = diff.phases_through_config(snapshot, wanted)
+        if self._writer.workload_writes.hang(key) and diff.unlists(snapshot, through_config):
             # A write that hangs was decided while the cluster was listed: it could bring a job there.
             through_config, result.postponed = (), HANGS
         await self._write(through_config, result, context)
         is_blocked = bool(result.error or result.undone or result.postponed)
         after_config = diff.repairs if is_blocked else diff.phases_after_config
-        await self._write(after_config(seen, wanted), result, context, pass_over_undone=True)
+        await self._write(after_config(snapshot, wanted), result, context, pass_over_undone=True)
         self._states.made_ready(key, result.made_ready)
-        self._measure(key, seen, wanted, result)
-        self._post(seen, wanted, result)
+        self._measure(key, snapshot, wanted, result)
+        self._post(snapshot, wanted, result)
         if result.error:
-            await self._report(key, seen, wanted, result.error)
+            await self._report(key, snapshot, wanted, result.error)
             raise Requeue(result.error.retry_after) from result.error
         if result.undone:
-            self._recorder.post([undone_event(result.undone.message)], seen.checks.ours)
+            self._recorder.post([undone_event(result.undone.message)], snapshot.checks.ours)
             waits = (result.undone.retry_after, None if is_blocked else wanted.requeue_after)
             self._add_after(key, min(wait for wait in waits if wait is not None))
             return
@@ -194,7 +195,7 @@ class Reconciler:
             self._add_after(key, POSTPONED_SECONDS)
             if is_blocked:
                 return
-        prepared = await self._prepare(key, diff.preparations(seen, wanted), context)
+        prepared = await self._prepare(key, diff.preparations(snapshot, wanted), context)
         self._finish(key, run, wrote=bool(result.done) or prepared, requeue_after=wanted.requeue_after)
 
     def _context(self, key: Key, snapshot: Snapshot, wanted: Plan) -> WriteContext:
@@ -276,33 +277,48 @@ class Reconciler:
             level = self._logged.level((key, "condition"), failure.message)
             log.log(level, "the condition could not be set", key=key.name, error=failure.message)
 
-    # -- the credentials of a cluster
+    # -- the credentials of a cluster, and the set-up of its worker
 
-    async def _reconcile_credentials(self, key: Key, run: ReconcileRun) -> None:
+    async def _reconcile_cluster(self, key: Key, run: ReconcileRun) -> None:
+        """Carry out both plans: a write that fails for one delays nothing of the other. Raises Requeue."""
         ages = self._states.of(key).ages(self._states.now())
-        wanted = plan_provisioning(self._cache.provisioning_inputs(key.name, self._clock(), ages))
-        self._states.keep(key, wanted.lasting)
+        credentials = plan_provisioning(self._cache.provisioning_inputs(key.name, self._clock(), ages))
+        setup = plan_worker_setup(self._cache.setup_inputs(key.name, self._clock(), ages))
+        self._states.keep(key, credentials.lasting | setup.lasting)
         context = WriteContext(Flow(key, key.name))
-        try:
-            await self._writer.execute(wanted.phases, context=context)
-        except ApiError as error:
-            self._log_failure(key, error)
-            if not isinstance(error, Conflict | NotLeading | Postponed):
-                self._set_provisioning_error(key, error.message)
+        errors = [
+            await self._write_for_cluster(
+                key, credentials.phases, context, self._cache.set_provisioning_error
+            ),
+            await self._write_for_cluster(key, setup.phases, context, self._cache.set_setup_error),
+        ]
+        if not errors[0]:
+            errors.append(await self._write_for_cluster(key, credentials.orphan_phases, context))
+        if error := next(filter(None, errors), None):
             raise Requeue(error.retry_after) from error
-        self._set_provisioning_error(key, "")
-        try:
-            await self._writer.execute(wanted.orphan_phases, context=context)
-        except ApiError as error:
-            self._log_failure(key, error)
-            raise Requeue(error.retry_after) from error
-        wrote = bool(wanted.phases or wanted.orphan_phases)
-        self._finish(key, run, wrote=wrote, requeue_after=wanted.requeue_after)
+        wrote = bool(credentials.phases or credentials.orphan_phases or setup.phases)
+        waits = (credentials.requeue_after, setup.requeue_after)
+        soonest = min((wait for wait in waits if wait is not None), default=None)
+        self._finish(key, run, wrote=wrote, requeue_after=soonest)
 
-    def _set_provisioning_error(self, key: Key, error: str) -> None:
-        """Requeue the Placements that wait for these credentials, so that they report the error."""
-        for placement in self._cache.set_provisioning_error(key.name, error):
-            self._add_after(placement, 0.0)
+    async def _write_for_cluster(
+        self,
+        key: Key,
+        phases: Iterable[diff.Phase],
+        context: WriteContext,
+        set_error: Callable[[str, str], set[Key]] | None = None,
+    ) -> ApiError | None:
+        """Return the error of these writes; the Placements that wait for them report it."""
+        found: ApiError | None = None
+        try:
+            await self._writer.execute(phases, context=context)
+        except ApiError as error:
+            self._log_failure(key, error)
+            found = error
+        if set_error and not isinstance(found, Conflict | NotLeading | Postponed):
+            for placement in set_error(key.name, found.message if found else ""):
+                self._add_after(placement, 0.0)
+        return found
 
     # -- how it ended
 

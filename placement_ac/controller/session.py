@@ -13,7 +13,6 @@ from typing import Any, Final
 import structlog
 
 from placement_ac.cache.listing import EVERYWHERE, Scope
-from placement_ac.cache.tables import kinds_for
 from placement_ac.config import policy
 from placement_ac.controller.build import SessionInputs, new_cache, new_reconciler
 from placement_ac.core.api.constants import MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG, WORKLOAD, Kind, Resource
@@ -61,7 +60,6 @@ class Session:
         self._leads = leads
         self._metrics = inputs.metrics
         self._metrics.begin_session()
-        self._kinds = kinds_for(inputs.provisioning)
         self.cache = new_cache(inputs)
         self.queue: Workqueue[Key] = Workqueue(self._reconcile)
         self._reconciler = new_reconciler(
@@ -91,7 +89,7 @@ class Session:
 
     def start(self) -> None:
         """Start the informers of the kinds that kopf does not watch, and the periodic tasks."""
-        for kind in self._kinds:
+        for kind in self.cache.kinds:
             if kind not in self._inputs.resources:
                 log.info("not served by this hub; going on without", kind=str(kind))
                 self.cache.replace(kind, (), "")
@@ -134,7 +132,7 @@ class Session:
 
     def watched_resources(self) -> Mapping[Resource, tuple[str, ...]]:
         """Return the resources that kopf watches, and in which namespaces."""
-        kinds = (kind for kind in self._kinds if kind in KOPF_KINDS and kind in self._inputs.resources)
+        kinds = (kind for kind in self.cache.kinds if kind in KOPF_KINDS and kind in self._inputs.resources)
         return {self._inputs.resources[kind]: self.cache.namespaces(kind) for kind in kinds}
 
     def event(self, resource: Resource, change: str | None, obj: Mapping[str, Any]) -> None:
@@ -206,7 +204,7 @@ class Session:
 
     async def _must_begin_anew(self) -> bool:
         """Whether the hub is no longer what this session was begun for. Raises ApiError."""
-        served = await self._inputs.client.discover(self._kinds)
+        served = await self._inputs.client.discover(self.cache.kinds)
         self._inputs.health.request_answered()
         if lost := self._inputs.health.lost_watches():
             log.warning("nothing received on a watch for too long; beginning anew", watches=lost)
@@ -222,8 +220,8 @@ class Session:
         settings, known = self._inputs.settings, self._inputs.facts.kueue
         if not policy.needs_kueue(settings):
             return False
-        found, _ = await running_kueue(self._inputs.client, settings.kueue_namespace)
-        return policy.known_kueue(settings, found, known) != known
+        running, _ = await running_kueue(self._inputs.client, settings.kueue_namespace)
+        return policy.known_kueue(settings, running, known) != known
 
 
 async def run_task(part: Coroutine[object, object, None], stop_flag: asyncio.Event) -> None:

@@ -54,7 +54,7 @@ class WorkloadWrites:
         return tasks
 
     def _is_hanging(self, task: asyncio.Task[None]) -> bool:
-        return any(task is one for _, one in self._hanging.values())
+        return any(task is hanging for _, hanging in self._hanging.values())
 
     def _start(
         self, key: Hashable, action: WorkloadAction, write: Write, on_late_end: OnLateEnd

@@ -35,7 +35,7 @@ from placement_ac.core.api.constants import (
     Kind,
     Resource,
 )
-from placement_ac.core.api.decode import meta_of, workload
+from placement_ac.core.api.decode import meta_of, workload, written_spec
 from placement_ac.core.api.errors import (
     ApiError,
     Conflict,
@@ -220,12 +220,12 @@ class Writer:
         """Return who has written an object last, by its managedFields."""
         name = object_of(action)
         try:
-            found = await self._client.find(self._resources[name.kind], name.name, name.namespace or None)
+            obj = await self._client.find(self._resources[name.kind], name.name, name.namespace or None)
         except NotFound:
             return "whoever deletes it"
         except ApiError:
             return "an unknown writer"
-        who = last_writer(found, FIELD_MANAGER, "status" if isinstance(action, SetCondition) else "")
+        who = last_writer(obj, FIELD_MANAGER, "status" if isinstance(action, SetCondition) else "")
         return f"another {FIELD_MANAGER}" if who == FIELD_MANAGER else who or "an unknown writer"
 
     async def _on_workload(self, action: SetCheckStates | Nominate) -> Outcome | None:
@@ -268,9 +268,9 @@ class Writer:
 
     async def _unchanged(self, before: Workload) -> Meta:
         """Return the new metadata of a Workload. Raises Conflict if anything that matters has changed."""
-        found = await self._client.get(self._resources[WORKLOAD], before.meta.name, before.meta.namespace)
-        self._on_write(WORKLOAD, found, False)
-        now = workload(found)
+        obj = await self._client.get(self._resources[WORKLOAD], before.meta.name, before.meta.namespace)
+        self._on_write(WORKLOAD, obj, False)
+        now = workload(obj)
         if now.meta.uid != before.meta.uid or replace(now, meta=before.meta) != before:
             raise Conflict(f"Workload {before.label} has changed meanwhile")
         return now.meta
@@ -278,16 +278,16 @@ class Writer:
     async def _nominate(self, action: Nominate) -> Object:
         """Apply the nominations as Kueue's field manager with all it owns, so that Kueue can clear them."""
         resource = self._resources[WORKLOAD]
-        found = await self._client.get(resource, action.name, action.namespace)
-        version = applied_version(found, KUEUE_ADMISSION)
+        obj = await self._client.get(resource, action.name, action.namespace)
+        version = applied_version(obj, KUEUE_ADMISSION)
         if version not in ("", resource.api_version):
             with contextlib.suppress(NotFound):  # that version is no longer served: Kueue was updated
                 old = WORKLOAD.at(version.rpartition("/")[2])
-                found, resource = await self._client.get(old, action.name, action.namespace), old
-        if found["metadata"]["resourceVersion"] != action.workload.meta.resource_version:
-            self._on_write(WORKLOAD, found, False)
+                obj, resource = await self._client.get(old, action.name, action.namespace), old
+        if obj["metadata"]["resourceVersion"] != action.workload.meta.resource_version:
+            self._on_write(WORKLOAD, obj, False)
             raise Conflict(f"Workload {action.workload.label} has changed meanwhile")
-        body = nomination_body(found, action.clusters)
+        body = nomination_body(obj, action.clusters)
         return await self._client.apply(
             resource, body, subresource="status", force=True, manager=KUEUE_ADMISSION
         )
@@ -304,8 +304,9 @@ class Writer:
                 raise _without_data(error, action) from None
             after = await self._replace_spec(resource, action, observed.spec, observed.meta)
         else:
-            if not holds(after.get("spec"), action.body.get("spec")):
-                after = await self._replace_spec(resource, action, after.get("spec") or {}, meta_of(after))
+            spec = written_spec(action.kind, after)
+            if not holds(spec, action.body.get("spec", {})):
+                after = await self._replace_spec(resource, action, spec, meta_of(after))
         return action.kind, after, False
 
     async def _replace_spec(
@@ -379,9 +380,9 @@ def _workload_error(error: BaseException) -> BaseException:
 
 def _raise_first(errors: Iterable[BaseException]) -> None:
     """Raise the first error, an unexpected one last, and one that only waits after others."""
-    if found := list(errors):
+    if raised := list(errors):
         waits = HeldBack | Postponed
-        raise min(found, key=lambda error: (not isinstance(error, ApiError), isinstance(error, waits)))
+        raise min(raised, key=lambda error: (not isinstance(error, ApiError), isinstance(error, waits)))
 
 
 def _without_data(error: ApiError, action: Apply) -> ApiError:

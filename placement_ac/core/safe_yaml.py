@@ -51,8 +51,8 @@ class KubectlLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ign
             return
         self._flat.add(id(node))
         merged = [value for key, value in node.value if key.tag == f"{_TAG}merge"]
-        node.value = [(self._as_text(key), one) for key, one in node.value if key.tag != f"{_TAG}merge"]
-        copies = [pair for one in reversed(merged) for pair in self._pairs_of(one)]
+        node.value = [(self._as_text(key), value) for key, value in node.value if key.tag != f"{_TAG}merge"]
+        copies = [pair for value in reversed(merged) for pair in self._pairs_of(value)]
         node.value = copies + node.value  # of equal keys, the last one counts
 
     def _pairs_of(self, merged: yaml.Node) -> Iterator[tuple[yaml.Node, yaml.Node]]:
@@ -94,8 +94,8 @@ def _number(_: object, node: yaml.ScalarNode) -> float | str:
         value = int(plain, 8 if octal else 0)
         if _INT_MIN <= value <= _INT_MAX:
             return value
-    if _FLOAT.fullmatch(plain) and math.isfinite(found := float(plain)):
-        return found
+    if _FLOAT.fullmatch(plain) and math.isfinite(number := float(plain)):
+        return number
     return str(node.value)
 
 

@@ -161,12 +161,12 @@ class Client:
         parts = await gather_all(
             self._discover_group(group, [kind for kind in wanted if kind.group == group]) for group in groups
         )
-        found = {kind: resource for part in parts for kind, resource in part.items()}
-        return {kind: found[kind] for kind in wanted if kind in found}
+        served = {kind: resource for part in parts for kind, resource in part.items()}
+        return {kind: served[kind] for kind in wanted if kind in served}
 
     async def _discover_group(self, group: str, kinds: Iterable[Kind]) -> dict[Kind, Resource]:
         served = await self._names_in(f"/apis/{group}", "versions", "version") if group else {"v1"}
-        found: dict[Kind, Resource] = {}
+        resources: dict[Kind, Resource] = {}
         plurals: dict[str, set[str]] = {}
         for kind in kinds:
             for version in (v for v in kind.versions if v in served):
@@ -175,9 +175,9 @@ class Client:
                 if root not in plurals:
                     plurals[root] = await self._names_in(root, "resources", "name")
                 if kind.plural in plurals[root]:
-                    found[kind] = resource
+                    resources[kind] = resource
                     break
-        return found
+        return resources
 
     async def _names_in(self, path: str, entries: str, name: str) -> set[str]:
         """Return a field of each entry of a discovery document; none if there is no such document."""
@@ -437,7 +437,7 @@ class Client:
                 async with self._session.request(method, address, data=data, headers=headers) as answer:
                     text = await self._read(answer, max_bytes)
                     retry_after = answer.headers.get("Retry-After")
-                    found = object_of(answer.status, text, f"{method} {path}", retry_after), len(text)
+                    result = object_of(answer.status, text, f"{method} {path}", retry_after), len(text)
         except (ApiError, *_LOST_REQUEST_ERRORS) as error:
             raise self._failed(f"{method} {path}", error, verb, time.perf_counter() - began) from None
         except AssertionError:  # aiohttp's, if its session was closed while the request waited for the login
@@ -445,7 +445,7 @@ class Client:
                 raise
             raise Unavailable("the client is closed") from None
         self._on_request_end(verb, None, time.perf_counter() - began)
-        return found
+        return result
 
     async def _read(self, answer: aiohttp.ClientResponse, max_bytes: int | None = None) -> bytes:
         """Return the body. Raises TooLarge."""

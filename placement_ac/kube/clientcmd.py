@@ -208,10 +208,10 @@ def _merge(configs: Collection[Kubeconfig]) -> Kubeconfig:
 
 
 def _first_of_each(entries: Iterable[_E]) -> list[_E]:
-    found: dict[str, _E] = {}
+    by_name: dict[str, _E] = {}
     for entry in entries:
-        found.setdefault(entry.name, entry)  # type: ignore[attr-defined]  # an entry of a kubeconfig
-    return list(found.values())
+        by_name.setdefault(entry.name, entry)  # type: ignore[attr-defined]  # an entry of a kubeconfig
+    return list(by_name.values())
 
 
 # -- what they say
@@ -220,21 +220,21 @@ def _first_of_each(entries: Iterable[_E]) -> list[_E]:
 def _client_config(config: Kubeconfig, context: str, source: str, paths: list[Path]) -> ClientConfig:
     cluster, user = _current(config, context)
     access = _server(cluster, user)
-    found = ClientConfig(access, source, context, basic=_basic(*_user_of(cluster.server)))
+    client_config = ClientConfig(access, source, context, basic=_basic(*_user_of(cluster.server)))
     if access.is_secure:
         if not _has_credentials(user):
             raise KubeconfigRefused(
                 "give the user a token, a client certificate or an exec plugin: there are no credentials"
             )
-        found = replace(found, access=_with_authority(access, cluster))
+        client_config = replace(client_config, access=_with_authority(access, cluster))
     if access.is_secure or is_loopback(access.server):
-        found = _with_user(found, user)
+        client_config = _with_user(client_config, user)
         if user.plugin and user.plugin.provide_cluster_info:
             shown = cluster.model_dump(by_alias=True, exclude_none=True)
-            shown["certificate-authority-data"] = _base64(found.access.authority)
-            found = replace(found, plugin_cluster=cluster_info(shown))
+            shown["certificate-authority-data"] = _base64(client_config.access.authority)
+            client_config = replace(client_config, plugin_cluster=cluster_info(shown))
     files = [*map(str, paths), cluster.certificate_authority, user.client_certificate, user.client_key]
-    return replace(found, files=digests_of(filter(None, files)))
+    return replace(client_config, files=digests_of(filter(None, files)))
 
 
 def _current(config: Kubeconfig, name: str) -> tuple[KubeconfigCluster, KubeconfigUser]:
@@ -289,7 +289,7 @@ def _with_authority(access: ClusterAccess, cluster: KubeconfigCluster) -> Cluste
     return replace(access, authority=trusted)
 
 
-def _with_user(found: ClientConfig, user: KubeconfigUser) -> ClientConfig:
+def _with_user(config: ClientConfig, user: KubeconfigUser) -> ClientConfig:
     for objection, is_so in (
         (Refusal.AS_NOBODY, (user.as_uid or user.as_groups or user.as_user_extra) and not user.impersonates),
         (
@@ -310,12 +310,12 @@ def _with_user(found: ClientConfig, user: KubeconfigUser) -> ClientConfig:
         key = _part(user.client_key, user.client_key_data, "client-key-data")
     if user.token_file and not user.token and not read_token(user.token_file):
         raise KubeconfigRefused(f"put a token into {user.token_file}: it has none, or cannot be read")
-    access = with_credentials(found.access, user.token, certificate, key)
+    access = with_credentials(config.access, user.token, certificate, key)
     return replace(
-        found,
+        config,
         access=access,
         token_file=user.token_file,
-        basic=_basic(user.username, user.password) or found.basic,
+        basic=_basic(user.username, user.password) or config.basic,
         plugin=_plugin(user),
         auth_provider=user.auth_provider,
     )
@@ -367,7 +367,7 @@ def _plugin_objections(plugin: KubeconfigExec) -> Iterable[tuple[str, bool]]:
         f"set the apiVersion of exec to {API_VERSIONS[0]}: it has another",
         plugin.api_version not in API_VERSIONS,
     )
-    yield "set the name of every variable of exec: one has none", any(not one.name for one in plugin.env)
+    yield "set the name of every variable of exec: one has none", not all(v.name for v in plugin.env)
     yield (
         f"set the interactiveMode of exec to {', '.join(modes[:-1])} or {modes[-1]}: it is none of them",
         plugin.interactive_mode not in (modes if needs_mode else ("", *modes)),

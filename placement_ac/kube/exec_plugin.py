@@ -237,7 +237,7 @@ def _detail(messages: _Messages | None) -> str:
 
 def _printable(line: str) -> str:
     """Return a text without control and format characters, but for its line breaks."""
-    return "".join(one if one.isprintable() or one == "\n" else " " for one in line.replace("\r\n", "\n"))
+    return "".join(c if c.isprintable() or c == "\n" else " " for c in line.replace("\r\n", "\n"))
 
 
 def _config(cluster: Mapping[str, Any]) -> dict[str, Any]:

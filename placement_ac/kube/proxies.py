@@ -114,8 +114,8 @@ def _server(url: SplitResult) -> tuple[str, str]:
 
 def _host_and_port(text: str) -> tuple[str, str] | None:
     """Return both as Go's net.SplitHostPort; None: there is no port."""
-    found = _HOST_AND_PORT.fullmatch(text)
-    return (found[1] or found[2] or "", found[3]) if found else None
+    match = _HOST_AND_PORT.fullmatch(text)
+    return (match[1] or match[2] or "", match[3]) if match else None
 
 
 def _address(text: str) -> Address | None:

@@ -108,8 +108,8 @@ def _was_recreated(status_object: dict[Any, Any]) -> bool:
     """
     details = status_object.get("details")
     causes = details.get("causes") if isinstance(details, dict) else None
-    found = causes if isinstance(causes, list) else []
-    return any(isinstance(cause, dict) and cause.get("field") == "metadata.uid" for cause in found)
+    entries = causes if isinstance(causes, list) else []
+    return any(isinstance(cause, dict) and cause.get("field") == "metadata.uid" for cause in entries)
 
 
 _ERROR_CLASSES: dict[int, type[ApiError]] = {

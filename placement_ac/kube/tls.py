@@ -27,8 +27,8 @@ _SERVER_IS_AWAY: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
 
 def is_tls_error(error: BaseException) -> bool:
     """Whether an error of aiohttp means that the server's certificate or ours was not accepted."""
-    found = error.__cause__ or error  # aiohttp makes an OSError of an alert that comes after the handshake
-    return isinstance(found, ssl.SSLError) and not isinstance(found, _SERVER_IS_AWAY)
+    cause = error.__cause__ or error  # aiohttp makes an OSError of an alert that comes after the handshake
+    return isinstance(cause, ssl.SSLError) and not isinstance(cause, _SERVER_IS_AWAY)
 
 
 def digests_of(files: Iterable[str]) -> Digests:

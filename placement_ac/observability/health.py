@@ -141,10 +141,10 @@ class Health:
     def begin_session(self, watches: Iterable[str]) -> dict[str, WatchHealth]:
         """Return the health of each watch of a session that begins."""
         self._session_began_at = self._monotonic()
-        found = {name: WatchHealth(name, self) for name in watches}
-        self._received_at = {name: self._received_at.get(name, self._session_began_at) for name in found}
-        self._watches, self._no_session_reason = list(found.values()), ""
-        return found
+        by_name = {name: WatchHealth(name, self) for name in watches}
+        self._received_at = {name: self._received_at.get(name, self._session_began_at) for name in by_name}
+        self._watches, self._no_session_reason = list(by_name.values()), ""
+        return by_name
 
     # -- whether all is well
 
@@ -168,15 +168,15 @@ class Health:
 
     def readiness(self) -> list[HealthCheck]:
         """Return the checks of `/readyz`: TLS works, one leads, and all was listed once in this session."""
-        found = [
+        checks = [
             HealthCheck("session", self._no_session_reason),
             HealthCheck("tls", self._tls_problem()),
             *self._leader(),
         ]
         for watch in self._watches:
             why = f"not listed yet{': ' if watch.error else ''}{watch.error}"
-            found.append(HealthCheck(f"list {watch.name}", "" if watch.is_listed else why))
-        return found
+            checks.append(HealthCheck(f"list {watch.name}", "" if watch.is_listed else why))
+        return checks
 
     def _leader(self) -> list[HealthCheck]:
         return [HealthCheck("leader", self._without_leader())] if self._without_leader else []

@@ -75,11 +75,11 @@ async def _server(setting: str, address: str, pages: Mapping[str, Page]) -> Asyn
 
 async def _health(name: str, checks: HealthChecks, request: web.Request) -> web.Response:
     """Answer as Kubernetes does: `ok`, or every check if one fails or with `?verbose`."""
-    found = checks()
-    good = not any(check.problem for check in found)
+    results = checks()
+    good = not any(check.problem for check in results)
     if good and "verbose" not in request.query:
         return _with_connection_close(web.Response(text="ok"))
-    lines = [_line(check) for check in found]
+    lines = [_line(check) for check in results]
     lines.append(f"{name} check {'passed' if good else 'failed'}")
     return _with_connection_close(web.Response(text="\n".join(lines) + "\n", status=200 if good else FAILED))
 

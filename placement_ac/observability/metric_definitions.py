@@ -174,7 +174,7 @@ EXPIRATION: Final = _gauge(
 LEADER: Final = _gauge("leader", (), "1 for the replica that leads, 0 for a standby.")
 BUILD_INFO: Final = _gauge("build_info", ("version", "python_version"), "1, with the version as a label.")
 
-DEFINITIONS: Final = tuple(one for one in tuple(globals().values()) if isinstance(one, MetricDefinition))
+DEFINITIONS: Final = tuple(m for m in tuple(globals().values()) if isinstance(m, MetricDefinition))
 """All of the above."""
 
 UNDONE_KINDS: Final = (ACCOUNT, ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG, PERMISSION, SECRET)

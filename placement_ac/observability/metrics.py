@@ -183,30 +183,30 @@ class Metrics(Collector):
         yield _gauge(definitions.QUEUE_RETRYING, [((), load.retrying)])
 
     def _check_gauges(self) -> Iterable[Metric]:
-        stats = self.stats.values() if self._leading() else ()
-        known = [(check, one) for one in stats for check in one.checks]
+        all_stats = self.stats.values() if self._leading() else ()
+        known = [(check, stats) for stats in all_stats for check in stats.checks]
         yield _gauge(
             definitions.CHECK_ACTIVE,
-            (((name, one.placement, reason), float(active)) for (name, active, reason), one in known),
+            (((name, stats.placement, reason), float(active)) for (name, active, reason), stats in known),
         )
         yield _gauge(
             definitions.CLUSTERS,
-            (((name, state), n) for (name, _, _), one in known for state, n in _cluster_counts(one)),
+            (((name, state), n) for (name, _, _), stats in known for state, n in _cluster_counts(stats)),
         )
         yield _gauge(
             definitions.CONNECTED,
             (
                 ((name, cluster), float(connected))
-                for (name, _, _), one in known
-                for cluster, connected in one.connected.items()
+                for (name, _, _), stats in known
+                for cluster, connected in stats.connected.items()
             ),
         )
         yield _gauge(
             definitions.DRAIN_START,
-            (((name,), min(one.draining)) for (name, _, _), one in known if one.draining),
+            (((name,), min(stats.draining)) for (name, _, _), stats in known if stats.draining),
         )
         yield from _held_gauges(known)
-        yield from _dispatch_gauges([one for one in stats if one.placement])
+        yield from _dispatch_gauges([stats for stats in all_stats if stats.placement])
 
 
 class ReconcileRun:
@@ -238,12 +238,12 @@ def _cluster_counts(stats: PlacementStats) -> tuple[tuple[str, int], ...]:
 def _held_gauges(known: Iterable[tuple[tuple[str, bool, str], PlacementStats]]) -> Iterator[Metric]:
     counts: Counts[tuple[str, ...]] = Counts()
     since: dict[tuple[str, ...], float] = {}
-    for (check, _, _), one in known:
-        for cluster, state in one.drain_states.items():
+    for (check, _, _), stats in known:
+        for cluster, state in stats.drain_states.items():
             counts[check, cluster, state] += 0
-        for held in (held for held in one.held if held.check == check):
+        for held in (held for held in stats.held if held.check == check):
             cluster = held.clusters[0]
-            counts[check, cluster, one.drain_states.get(cluster, UNLISTED)] += held.number
+            counts[check, cluster, stats.drain_states.get(cluster, UNLISTED)] += held.number
             if held.since:
                 began = held.since.timestamp()
                 since[check,] = min(began, since.get((check,), began))
@@ -252,10 +252,10 @@ def _held_gauges(known: Iterable[tuple[tuple[str, bool, str], PlacementStats]]) 
 
 
 def _dispatch_gauges(known: Iterable[PlacementStats]) -> Iterator[Metric]:
-    yield _gauge(definitions.UNFIT, [((one.placement,), one.unfit) for one in known])
+    yield _gauge(definitions.UNFIT, [((stats.placement,), stats.unfit) for stats in known])
     refusals = Counts[str](dict.fromkeys(FILTERS, 0))
-    for one in known:
-        refusals.update(one.refusals)
+    for stats in known:
+        refusals.update(stats.refusals)
     yield _gauge(definitions.REFUSALS, [((name,), number) for name, number in refusals.items()])
 
 

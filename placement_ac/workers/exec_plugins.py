@@ -113,10 +113,10 @@ class AccessProviders(_FileModel):
     @property
     def allowed_servers(self) -> AllowedServers:
         """The names of the providers in their order, with their suffixes; the first of a name counts."""
-        found: dict[str, tuple[str, ...]] = {}
+        suffixes: dict[str, tuple[str, ...]] = {}
         for provider in self.providers:
-            found.setdefault(provider.name, provider.allowed_server_suffixes)
-        return found
+            suffixes.setdefault(provider.name, provider.allowed_server_suffixes)
+        return suffixes
 
     def choose(self, offers: OfferedProviders) -> tuple[ExecProvider, OfferedProvider] | None:
         """Return the first provider of the file that the profile offers, as Kueue does."""

@@ -78,9 +78,9 @@ class Probe:
         return Fitness(problems=(why,), asked_at=self._clock())
 
     def _cached(self, credential: CredentialObject, queues: Queues) -> Fitness | None:
-        found = self._fitness.get(credential.version)
-        if found is None or found.problems or not queues:
-            return found
+        known = self._fitness.get(credential.version)
+        if known is None or known.problems or not queues:
+            return known
         return self._fitness_with_queues.get(_queues_key(credential, queues))
 
     async def _ask_once(
@@ -90,7 +90,7 @@ class Probe:
         try:
             async with lock, self._limiter.slot(source):
                 cached = self._cached(credential, queues)  # by another call, while this one waited
-                found = cached or await self._query(credential, queues)
+                result = cached or await self._query(credential, queues)
         except WorkerError as why:
             unfit = self._unfit(str(why))
         except Exception as error:  # a worker may answer anything, and must not stop the others
@@ -102,7 +102,7 @@ class Probe:
             )
         else:
             self._logged.ended(source)
-            return found
+            return result
         self._fitness[credential.version] = unfit
         return unfit
 
@@ -111,24 +111,24 @@ class Probe:
         login = await self._connector.login(credential, deadline)
         async with self._connector.client(login) as client:
             queries = WorkerQueries(client, login.described_as)
-            found = self._fitness.get(credential.version)
-            if found is None:
-                found = self._fitness[credential.version] = await self._evaluate(queries, login, deadline)
-            if found.problems or not queues:
-                return found
-            found = fitness.with_queues(found, await self._worker_queues(queries, login, deadline), queues)
-        self._fitness_with_queues[_queues_key(credential, queues)] = found
-        return found
+            result = self._fitness.get(credential.version)
+            if result is None:
+                result = self._fitness[credential.version] = await self._evaluate(queries, login, deadline)
+            if result.problems or not queues:
+                return result
+            result = fitness.with_queues(result, await self._worker_queues(queries, login, deadline), queues)
+        self._fitness_with_queues[_queues_key(credential, queues)] = result
+        return result
 
     async def _evaluate(self, queries: WorkerQueries, login: WorkerLogin, deadline: float) -> Fitness:
         findings = queries.findings(self._requirements, WORKER_KUEUE_NAMESPACE)
         try:
-            found = await self._connector.within(
+            answer = await self._connector.within(
                 deadline, findings, "the worker did not answer all that it was asked"
             )
         except ApiError as error:
             raise self._connector.problem(error, login, "in") from None
-        return replace(fitness.evaluate(found, self._requirements), asked_at=self._clock())
+        return replace(fitness.evaluate(answer, self._requirements), asked_at=self._clock())
 
     async def _worker_queues(
         self, queries: WorkerQueries, login: WorkerLogin, deadline: float
@@ -154,5 +154,5 @@ def _queues_key(credential: CredentialObject, queues: Queues) -> _QueuesKey:
     return credential.version, frozenset(queues.items())
 
 
-def _valid_until(_: object, found: Fitness, now: float) -> float:
-    return now + valid_for(found)
+def _valid_until(_: object, result: Fitness, now: float) -> float:
+    return now + valid_for(result)

@@ -108,11 +108,11 @@ class HubLocalQueues:
         using = {
             item["metadata"]["name"] for item in cluster_queues if not checks_listed(item).isdisjoint(checks)
         }
-        found: dict[str, set[str]] = {}
+        queues: dict[str, set[str]] = {}
         for item in local_queues:
             if (item.get("spec") or {}).get("clusterQueue") in using:
-                found.setdefault(item["metadata"]["namespace"], set()).add(item["metadata"]["name"])
-        return {namespace: frozenset(names) for namespace, names in found.items()}
+                queues.setdefault(item["metadata"]["namespace"], set()).add(item["metadata"]["name"])
+        return {namespace: frozenset(names) for namespace, names in queues.items()}
 
     async def _read(self) -> list[tuple[Object, ...]]:
         async with self._reading:  # calls at the same time share one answer
@@ -160,18 +160,18 @@ class WorkerQueries:
 
     async def queues(self) -> fitness.WorkerQueues:
         """List all namespaces and LocalQueues."""
-        found = (await self._client.discover([LOCAL_QUEUE])).get(LOCAL_QUEUE)
+        resource = (await self._client.discover([LOCAL_QUEUE])).get(LOCAL_QUEUE)
         namespaces = await self._names(NAMESPACE.at("v1"))
         return fitness.WorkerQueues(
             namespaces if isinstance(namespaces, Unknown) else frozenset(name for _, name in namespaces),
-            await self._names(found) if found else frozenset(),
+            await self._names(resource) if resource else frozenset(),
         )
 
     async def objects(self, kinds: Collection[Kind]) -> dict[Kind, tuple[Object, ...] | Unknown]:
         """Return all objects of each kind; none of one that the worker does not serve."""
         served = await self._client.discover(kinds)
-        found = await _for_each(served, lambda kind: self._list(served[kind]))
-        return {kind: found.get(kind, ()) for kind in kinds}
+        answers = await _for_each(served, lambda kind: self._list(served[kind]))
+        return {kind: answers.get(kind, ()) for kind in kinds}
 
     async def user(self) -> str:
         """Return the name of the account's user on the worker; "" if the worker refuses the review."""
@@ -190,10 +190,10 @@ class WorkerQueries:
         valid = list(filter(fitness.API_VERSION.fullmatch, versions))
         if len(valid) > MAX_VERSIONS:
             raise TooLarge(f"more than {MAX_VERSIONS} versions of an API group")
-        found = await gather_all(self._served_kinds_in(group, version) for version in valid)
-        if unknown := [one for one in found if isinstance(one, Unknown)]:
+        parts = await gather_all(self._served_kinds_in(group, version) for version in valid)
+        if unknown := [part for part in parts if isinstance(part, Unknown)]:
             return unknown[0]
-        return frozenset[ServedKind]().union(*(one for one in found if not isinstance(one, Unknown)))
+        return frozenset[ServedKind]().union(*(part for part in parts if not isinstance(part, Unknown)))
 
     async def _served_kinds_in(self, group: str, version: str) -> frozenset[ServedKind] | Unknown:
         path = f"/apis/{group}/{version}" if group else f"/api/{version}"
@@ -231,9 +231,9 @@ class WorkerQueries:
         async for page in self._client.pages(resource, limit=PAGE_SIZE):
             if page.first:
                 names.clear()
-            found = (item["metadata"] for item in page.items)
-            names |= {(str(one.get("namespace", "")), str(one["name"])) for one in found}
-            del page, found  # two pages at a time would take twice the memory
+            metas = (item["metadata"] for item in page.items)
+            names |= {(str(metadata.get("namespace", "")), str(metadata["name"])) for metadata in metas}
+            del page, metas  # two pages at a time would take twice the memory
         return frozenset(names)
 
     async def _list(self, resource: Resource) -> tuple[Object, ...] | Unknown:

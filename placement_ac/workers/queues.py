@@ -64,13 +64,13 @@ class QueueReader(WorkerReader[WorkerFacts]):
 
         They are kept as JSON, which takes a fraction of the memory, and read one by one.
         """
-        found: list[bytes] = []
+        kept: list[bytes] = []
         async for page in self.pages(client, resource):
             if page.first:
-                found.clear()
-            found += map(orjson.dumps, map(keep, page.items))
+                kept.clear()
+            kept += map(orjson.dumps, map(keep, page.items))
             del page
-        return found
+        return kept
 
     def problem(self, error: ApiError, login: WorkerLogin) -> WorkerError:
         if not isinstance(error, TooLarge):

@@ -82,7 +82,7 @@ class WorkerReader(ABC, Generic[T]):
                 deadline = self.connector.deadline()
                 credential = await self.connector.get_credential(source_of(cluster), deadline)
                 login = await self.connector.login(credential, deadline)
-                found = await self.connector.within(deadline, self._query(login), "the worker did not answer")
+                value = await self.connector.within(deadline, self._query(login), "the worker did not answer")
         except HubForbidden as why:
             return HubRefusal(name, str(why))
         except WorkerError as why:
@@ -93,7 +93,7 @@ class WorkerReader(ABC, Generic[T]):
             log.log(level, "asking a worker failed", name=name, error=place)
             return Problem(name, f"unexpected {type(error).__name__}")
         self._logged.ended(name)
-        return found
+        return value
 
     async def _query(self, login: WorkerLogin) -> T:
         try:

@@ -111,7 +111,7 @@ def command(
                 environment = opened.enter_context(DemoEnvironment(**options))
                 if ui:
                     opened.enter_context(_page(environment, output))
-                first = 1 + sum(len(one.steps) for one in played)
+                first = 1 + sum(len(result.steps) for result in played)
                 played.append(asyncio.run(_run(environment, chosen, renderer, seconds, first)))
             succeeded = finish(renderer, played)
         if keep or ui:

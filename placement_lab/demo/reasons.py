@@ -42,7 +42,7 @@ class Explainer:
             return None
         dump = await read_kinds(client, _KINDS, {})
         waiting = _as_waiting(dump, workload)
-        others = [one for one in dump.of(WORKLOAD) if _uid(one) != _uid(workload)]
+        others = [other for other in dump.of(WORKLOAD) if _uid(other) != _uid(workload)]
         view = HubView(
             dump.with_objects({WORKLOAD: (*others, waiting)}), self.settings, datetime.now(UTC)
         ).with_queue_facts(

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from kubectl_placement.jobs.choice import PlacementChoice
 from placement_ac.core.api.constants import LABEL_MANAGED_BY, LABEL_PLACEMENT, MANAGED_BY
+from placement_ac.core.api.text import enumeration
 from placement_ac.kube.client import Object
 from placement_lab.demo.credentials import ProvisionedCredentials, created_by_controller
 from placement_lab.demo.reasons import choice_document, choice_lines
@@ -190,18 +191,13 @@ def token_summary(credentials: ProvisionedCredentials) -> str:
     if not credentials.current:
         return "no tokens"
     renewed = f"; renewed: {' and '.join(credentials.renewed)}" if credentials.renewed else ""
-    return f"OCM's latest token for {_enumerated(credentials.current)}{renewed}"
+    return f"OCM's latest token for {enumeration(credentials.current, 'and')}{renewed}"
 
 
 def worker_summary(credentials: ProvisionedCredentials) -> str:
     """Return which workers hold provisioned objects."""
     workers = credentials.workers
-    return f"ServiceAccounts and roles on {_enumerated(workers)}" if workers else "nothing"
-
-
-def _enumerated(names: Sequence[str]) -> str:
-    *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last
+    return f"ServiceAccounts and roles on {enumeration(workers, 'and')}" if workers else "nothing"
 
 
 def job_on_workers(job: JobStatus) -> str:
@@ -225,7 +221,7 @@ def job_summary(job_result: JobResult) -> str:
         parts = (f"Job {job.name}: {_final(job)}: FAILED" for job in wrong)
         return f"{'; '.join(parts)}; expected {_compact(expected.counts)}"
     first, *others = job_result.jobs
-    names = _enumerated([job.name for job in job_result.jobs])
+    names = enumeration([job.name for job in job_result.jobs], "and")
     subject = f"Jobs {names}: each" if others else f"Job {names}:"
     return f"{subject} {_final(first)}: {expected.conclusion}."
 
@@ -262,7 +258,7 @@ def _expected(step: StoryStep) -> str:
         parts += [f"counted {_compact(step.job.counts)}"] if step.job.counts else []
     if step.credentials_for is not None:
         parts.append(
-            f"credentials for {_enumerated(step.credentials_for)} only"
+            f"credentials for {enumeration(step.credentials_for, 'and')} only"
             if step.credentials_for
             else "no credentials"
         )

@@ -110,10 +110,10 @@ async def run_scenario(
 
 def finish(renderer: Renderer, played: Sequence[ScenarioResult]) -> bool:
     """Report the end; return whether every step succeeded and the counts of all jobs are as expected."""
-    steps = [step for one in played for step in one.steps]
-    jobs = [one.jobs for one in played if one.jobs]
+    steps = [step for result in played for step in result.steps]
+    jobs = [result.jobs for result in played if result.jobs]
     renderer.demo_finished(steps, jobs)
-    return all(one.succeeded for one in steps) and all(job.succeeded for job in jobs)
+    return all(step.succeeded for step in steps) and all(job.succeeded for job in jobs)
 
 
 async def _run_step(

@@ -14,25 +14,24 @@ from placement_ac.core.api.constants import (
     ACTIVE,
     ADMISSION_CHECK,
     CLUSTER_PROFILE,
+    CLUSTER_QUEUE,
     GENERATED,
     KUBECONFIG_KEY,
+    MANAGED_CLUSTER,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
     NO_CLUSTER_FITS,
-    OCM_CLUSTER,
     PLACEMENT,
     PLACEMENT_SCORE,
     SECRET,
-    Kind,
 )
 from placement_ac.core.credentials.named_secret import secret_names
 from placement_ac.kube.client import Client, Object
-from placement_lab.demo.viewer import CLUSTER_QUEUE, Viewer
+from placement_lab.demo.viewer import Viewer
 from placement_lab.standins.fleet import JobCounts
 from placement_lab.standins.kueue import LOCAL_QUEUE, RESOURCE_FLAVOR
 from placement_lab.standins.manifests import apply, load, samples
 
-MANAGED_CLUSTER: Final = Kind(OCM_CLUSTER, "ManagedCluster", "managedclusters", False, ("v1",))
 LABEL: Final = "accelerator"
 SCORE: Final = "gpuClusterAvailable"
 SCORES: Final = "resource-usage-score"

@@ -19,12 +19,12 @@ from placement_lab.demo.steps import (
     sequence,
     set_label,
 )
+from placement_lab.demo.stories import T4
 from placement_lab.standins.fleet import JobCounts
 from placement_lab.standins.manifests import load, samples
 from placement_lab.standins.worker_quota import Quota
 
 H100: Final = "nvidia-h100"
-T4: Final = "nvidia-tesla-t4"
 FOLDER: Final = "dispatch/demo4"
 DEMO4: Final = "placement-demo4"
 QUEUE4: Final = "user-queue-demo4"

@@ -88,7 +88,7 @@ class UnsafeController(StandIn):
 
     async def _create_cluster(self, name: str, placement: str, cluster: str) -> None:
         names = (*secret_names(cluster), f"{MANAGED_BY}-{cluster}")
-        secrets = [one for one in names if (NAMESPACE, one) in self.objects(SECRET)]
+        secrets = [secret for secret in names if (NAMESPACE, secret) in self.objects(SECRET)]
         resource = self.informer.resources[MULTIKUEUE_CLUSTER]
         body: Object = {
             "metadata": {"name": name, "labels": {LABEL_PLACEMENT: placement, LABEL_CLUSTER: cluster}},

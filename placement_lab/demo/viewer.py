@@ -10,8 +10,8 @@ from typing import Any, Final, Self
 
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
-    KUEUE,
-    KUEUE_VERSIONS,
+    CLUSTER_QUEUE,
+    JOB,
     LABEL_PLACEMENT,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
@@ -24,9 +24,7 @@ from placement_ac.kube.client import Client, Object
 from placement_lab.demo.credentials import CredentialViewer
 from placement_lab.standins.fleet import JobCounter, JobCounts
 from placement_lab.standins.informer import HubInformer
-from placement_lab.standins.kueue_jobs import JOB
 
-CLUSTER_QUEUE: Final = Kind(KUEUE, "ClusterQueue", "clusterqueues", False, KUEUE_VERSIONS)
 KINDS: Final = (
     PLACEMENT,
     PLACEMENT_DECISION,
@@ -166,4 +164,4 @@ def _owners(workload: Object) -> list[str]:
 
 def _has(obj: Object, condition: str) -> bool:
     conditions = (obj.get("status") or {}).get("conditions") or ()
-    return any((one["type"], one["status"]) == (condition, "True") for one in conditions)
+    return any((entry["type"], entry["status"]) == (condition, "True") for entry in conditions)

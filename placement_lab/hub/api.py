@@ -185,7 +185,7 @@ class ApiHandler:
 
     def _openapi_v2(self, accept: str) -> ApiResponse:
         found = openapi_v2.document(self.catalog)
-        if any(one in accept for one in openapi_v2.ACCEPTED):
+        if any(form in accept for form in openapi_v2.ACCEPTED):
             return ApiResponse(200, openapi_v2.protobuf(found), openapi_v2.PROTOBUF)
         return json(found)
 
@@ -365,7 +365,7 @@ class ApiHandler:
         records = list(reads.select(self.store.by_resource[target.resource], read))
         for record in records:
             namespace, name = record.key
-            one = WriteRequest(
+            single = WriteRequest(
                 request.resource,
                 request.version,
                 namespace,
@@ -376,7 +376,7 @@ class ApiHandler:
                 request.user_agent,
                 [],
             )
-            self.writes.delete(one, options)
+            self.writes.delete(single, options)
         return ApiResponse(200, reads.list_json(read, records, {"resourceVersion": str(self.store.rv)}))
 
 

@@ -60,9 +60,9 @@ def _document(catalog: Catalog, group: str, version: str) -> dict[str, Any] | No
         return None
     schemas: dict[str, Any] = {}
     paths: dict[str, Any] = {}
-    for resource, one in served:
-        schemas[_name(resource, one)] = _schema(resource, one)
-        paths |= _paths(resource, one)
+    for resource, served_version in served:
+        schemas[_name(resource, served_version)] = _schema(resource, served_version)
+        paths |= _paths(resource, served_version)
     return {
         "openapi": "3.0.0",
         "info": INFO,

@@ -43,7 +43,7 @@ def _schema(node: dict[str, Any]) -> dict[str, Any]:
         return {key: value for key, value in found.items() if key not in ("type", "required")}
     if properties := node.get("properties"):
         found["properties"] = {name: _schema(child) for name, child in properties.items()}
-        found["required"] = [one for one in found.get("required", ()) if not _may_be_null(properties, one)]
+        found["required"] = [name for name in found.get("required", ()) if not _may_be_null(properties, name)]
     if isinstance(node.get("additionalProperties"), dict):
         found["additionalProperties"] = _schema(node["additionalProperties"])
     if node.get("items"):
@@ -72,12 +72,12 @@ def _varint(value: int) -> bytes:
 
 
 def _texts(value: list[str]) -> bytes:
-    return b"".join(_field(1, one.encode()) for one in value)
+    return b"".join(_field(1, text.encode()) for text in value)
 
 
 def _named(value: Mapping[str, Any]) -> bytes:
     """Return named schemas (Definitions, Properties)."""
-    pairs = (_field(1, name.encode()) + _field(2, _schema_message(one)) for name, one in value.items())
+    pairs = (_field(1, name.encode()) + _field(2, _schema_message(node)) for name, node in value.items())
     return b"".join(_field(1, pair) for pair in pairs)
 
 

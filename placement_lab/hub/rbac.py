@@ -120,8 +120,8 @@ class Rbac:
             return tuple(map(rbac_rules.parse_rule, role.get("rules") or ()))
         tests = [rbac_validation.selector(selector) for selector in selectors]
         others = (record.obj for record in self._shelf("clusterroles").between(""))
-        chosen = [one for one in others if one is not role and any(test(one) for test in tests)]
-        return tuple(rbac_rules.parse_rule(rule) for one in chosen for rule in one.get("rules") or ())
+        chosen = [other for other in others if other is not role and any(test(other) for test in tests)]
+        return tuple(rbac_rules.parse_rule(rule) for other in chosen for rule in other.get("rules") or ())
 
     # -- privilege escalation prevention
 

@@ -97,8 +97,8 @@ def missing_rules(wanted: Iterable[RbacRule], held: Iterable[RbacRule]) -> list[
     """Return the parts of `wanted` that `held` does not cover: one rule per resource or URL."""
     held = tuple(held)
     verbs: dict[RbacRule, list[str]] = {}
-    for part in (part for one in wanted for part in one.parts()):
-        if not any(one.covers(part) for one in held):
+    for part in (part for rule in wanted for part in rule.parts()):
+        if not any(rule.covers(part) for rule in held):
             thing = RbacRule((), part.groups, part.resources, part.names, part.urls)
             verbs.setdefault(thing, []).extend(part.verbs)
     return [RbacRule(tuple(v), t.groups, t.resources, t.names, t.urls) for t, v in verbs.items()]

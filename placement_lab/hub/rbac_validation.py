@@ -108,7 +108,7 @@ def _invalid(where: str, value: Any, why: str) -> StatusCause:
 
 
 def _unsupported(where: str, value: Any, supported: tuple[str, ...]) -> StatusCause:
-    listed = ", ".join(dumps(one) for one in supported)
+    listed = ", ".join(dumps(value) for value in supported)
     message = f"Unsupported value: {dumps(value)}: supported values: {listed}"
     return StatusCause("FieldValueNotSupported", message, where)
 

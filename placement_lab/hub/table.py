@@ -72,7 +72,7 @@ def _cell(column: PrinterColumn, obj: Object) -> Any:
         return value
     if isinstance(value, dict):
         return f"{value.get('kind', '').lower()}/{value.get('name', '')}"  # an event's object
-    return ",".join(str(one) for one in found) if len(found) > 1 else str(value)
+    return ",".join(str(item) for item in found) if len(found) > 1 else str(value)
 
 
 def age(when: Any) -> str:
@@ -102,7 +102,7 @@ def find_values(path: str, obj: Any) -> list[Any]:
     """Return the values of a simple JSONPath: fields, [n], [*] and [?(@.field=="value")]."""
     found = [obj]
     for step in STEP.finditer(path):
-        found = [value for one in found for value in _step(step, one)]
+        found = [value for node in found for value in _step(step, node)]
     return [value for value in found if value is not None]
 
 

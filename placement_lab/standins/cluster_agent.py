@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable
 from typing import Final
 
-from placement_ac.core.api.constants import ACCOUNT, MANAGED_CLUSTER, SECRET, Kind
+from placement_ac.core.api.constants import ACCOUNT, MANAGED_CLUSTER, NAMESPACE, SECRET, Kind
 from placement_ac.core.api.errors import Conflict, NotFound, Refused
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
@@ -40,7 +40,6 @@ from placement_lab.standins.managed_service_accounts import (
 )
 from placement_lab.standins.multikueue.objects import format_time, is_deleted
 
-NAMESPACE: Final = Kind("", "Namespace", "namespaces", False, ("v1",))
 SERVICE_ACCOUNT: Final = Kind("", "ServiceAccount", "serviceaccounts", True, ("v1",))
 REFRESH_DELAY_SECONDS: Final = 5.0
 """The agent refreshes a token this much later than planned (token.go, checkTokenRefreshAfter)."""
@@ -230,7 +229,7 @@ class ClusterAgent(StandIn):
         if is_deleted(work):
             await self._delete_applied(applied_resources(work))
             if WORK_FINALIZER in held:
-                kept = [one for one in held if one != WORK_FINALIZER]
+                kept = [name for name in held if name != WORK_FINALIZER]
                 await self._hub.patch(WORK, work, {"metadata": {"finalizers": kept}})
             return
         if WORK_FINALIZER not in held:

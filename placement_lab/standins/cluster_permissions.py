@@ -8,13 +8,10 @@ ManifestWork's conditions. Not simulated: `spec.validate`, and namespace selecto
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
-from placement_ac.core.api.constants import ACCOUNT, PERMISSION, Kind
+from placement_ac.core.api.constants import ACCOUNT, ADDON, PERMISSION, Kind
 from placement_ac.kube.client import Object
 from placement_lab.standins.managed_service_accounts import with_condition
 
-ADDON: Final = Kind(
-    "addon.open-cluster-management.io", "ManagedClusterAddOn", "managedclusteraddons", True, ("v1alpha1",)
-)
 ADDON_NAME: Final = "managed-serviceaccount"
 WORK: Final = Kind("work.open-cluster-management.io", "ManifestWork", "manifestworks", True, ("v1",))
 WORK_FINALIZER: Final = "cluster.open-cluster-management.io/manifest-work-cleanup"
@@ -213,7 +210,7 @@ def resource_meta(index: int, manifest: Object) -> Object:
 def applied_resources(work: Object) -> list[Object]:
     """Return the `resourceMeta` of the objects that the work agent has applied."""
     there = ((work.get("status") or {}).get("resourceStatus") or {}).get("manifests") or ()
-    return [dict(one["resourceMeta"]) for one in there]
+    return [dict(entry["resourceMeta"]) for entry in there]
 
 
 def identity_of(meta: Object) -> tuple[str, str, str]:
@@ -224,7 +221,7 @@ def identity_of(meta: Object) -> tuple[str, str, str]:
 def work_status(work: Object, failures: dict[int, str], now: float) -> Object:
     """Return a ManifestWork's status after applying it. `failures`: messages by index of the manifest."""
     generation = work["metadata"].get("generation", 1)
-    before = {identity_of(one["resourceMeta"]): one for one in _manifests(work)}
+    before = {identity_of(entry["resourceMeta"]): entry for entry in _manifests(work)}
     manifests = []
     for index, manifest in enumerate(work["spec"]["workload"]["manifests"]):
         meta = resource_meta(index, manifest)

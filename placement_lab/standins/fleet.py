@@ -19,17 +19,17 @@ from threading import Lock
 from types import MappingProxyType, TracebackType
 from typing import Any, Final, Self, TypedDict
 
-from placement_ac.core.api.constants import KUBECONFIG_KEY, KUEUE, MANAGED_CLUSTER, MULTIKUEUE_CLUSTER
+from placement_ac.core.api.constants import JOB, KUBECONFIG_KEY, KUEUE, MANAGED_CLUSTER, MULTIKUEUE_CLUSTER
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_lab.hub import Hub
 from placement_lab.standins import manifests
 from placement_lab.standins.informer import StandIn
-from placement_lab.standins.kueue_jobs import JOB
 from placement_lab.standins.multikueue import runs
 from placement_lab.standins.multikueue.objects import job_is_finished
 from placement_lab.standins.ocm_addons import OcmAddons
 from placement_lab.standins.runner import StandInThread
+from placement_lab.standins.work_agent import WorkAgents
 from placement_lab.standins.worker import SLOTS, KueueWorker
 from placement_lab.standins.worker_quota import Quota, QuotaWorker, queue_manifests
 
@@ -84,7 +84,7 @@ class JobCounter:
         counts = self._counts.setdefault(name, JobCounts(maxCopies=0, starts=0, finished=False))
         running = self._running.setdefault(name, set())
         now = {(worker, job["metadata"]["uid"])} if job and runs(job) else set()
-        before = {one for one in running if one[0] == worker}
+        before = {run for run in running if run[0] == worker}
         running -= before - now
         running |= now
         if now:
@@ -99,7 +99,8 @@ class WorkerFleet:
 
     `slots`: the number of Workloads that can have quota on a worker at the same time. `held`: workers whose
     ClusterQueue is stopped at the start. `quotas`: worker → quota by flavor, of workers that have a
-    ClusterQueue, and LocalQueues of the names `queues` in `default`. `pods`, `sleeps`: see `KueueWorker`.
+    ClusterQueue, and LocalQueues of the names `queues` in `default`. `bare`: the others have no
+    queue, and give no quota before they get some. `pods`, `sleeps`: see `KueueWorker`.
     `shortest_token_seconds`: see `Hub`.
     """
 
@@ -111,6 +112,7 @@ class WorkerFleet:
         held: Iterable[str] = (),
         quotas: Mapping[str, Quota] = MappingProxyType({}),
         queues: Iterable[str] = (),
+        bare: bool = False,
         pods: bool = True,
         sleeps: bool = False,
         shortest_token_seconds: int = 600,
@@ -120,7 +122,7 @@ class WorkerFleet:
         self.hubs = {name: Hub(shortest_token_seconds=shortest_token_seconds) for name in self.names}
         self._held = frozenset(held)
         self._options: dict[str, Any] = {"slots": slots, "pods": pods, "sleeps": sleeps}
-        self._quotas, self._queues = quotas, tuple(queues)
+        self._quotas, self._queues, self._bare = quotas, tuple(queues), bare
         self._workers: dict[str, KueueWorker] = {}
         self._stand_ins = StandInThread(self._open)
 
@@ -152,7 +154,7 @@ class WorkerFleet:
         return [*self._workers.values()]
 
     def _kind_of(self, name: str) -> type[KueueWorker]:
-        return QuotaWorker if name in self._quotas else KueueWorker
+        return QuotaWorker if self._bare or name in self._quotas else KueueWorker
 
     # -- credentials and manifests
 
@@ -198,6 +200,10 @@ class WorkerFleet:
         `options` are passed to `OcmAddons`. Run it with `runner.StandIns`.
         """
         return OcmAddons(hub, {name: partial(self.login, name) for name in self.names}, **options)
+
+    def work_agents(self, hub: Login, **options: Any) -> WorkAgents:
+        """Return the stand-in for OCM's work agents for that hub; `options`: see `WorkAgents`."""
+        return WorkAgents(hub, {name: partial(self.login, name) for name in self.names}, **options)
 
     def managed_clusters(self) -> list[Object]:
         """Return a ManagedCluster per worker, accepted, joined and available, with its address and its CA."""

@@ -13,6 +13,7 @@ from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     CLUSTER_PROFILE,
     CONDITION_ACTIVE,
+    FINALIZER_IN_USE,
     KUEUE,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
@@ -45,8 +46,6 @@ RESOURCE_FLAVOR: Final = Kind(KUEUE, "ResourceFlavor", "resourceflavors", False,
 
 NAMESPACE: Final = "kueue-system"
 """The namespace of Kueue's manager, Secrets and ClusterProfiles."""
-IN_USE: Final = "kueue.x-k8s.io/resource-in-use"
-"""Kueue's finalizer on every check and flavor; removed from a deleted one when no ClusterQueue uses it."""
 
 
 class MultiKueue(StandIn):
@@ -131,10 +130,10 @@ class MultiKueue(StandIn):
         metadata = item["metadata"]
         held = list(metadata.get("finalizers") or ())
         going = "deletionTimestamp" in metadata
-        if going and IN_USE in held and not self._in_use(kind, metadata["name"]):
-            await self._set_finalizers(kind, metadata, [one for one in held if one != IN_USE])
-        elif not going and IN_USE not in held:
-            await self._set_finalizers(kind, metadata, [*held, IN_USE])
+        if going and FINALIZER_IN_USE in held and not self._in_use(kind, metadata["name"]):
+            await self._set_finalizers(kind, metadata, [name for name in held if name != FINALIZER_IN_USE])
+        elif not going and FINALIZER_IN_USE not in held:
+            await self._set_finalizers(kind, metadata, [*held, FINALIZER_IN_USE])
 
     async def _set_finalizers(self, kind: Kind, metadata: Object, finalizers: list[str]) -> None:
         # The resourceVersion prevents the loss of a finalizer that another client adds meanwhile.

@@ -8,7 +8,6 @@ import re
 from hashlib import sha1
 from typing import Final
 
-from placement_ac.core.api.constants import Kind
 from placement_ac.kube.client import Object
 from placement_lab.standins.multikueue.builders import TTL
 from placement_lab.standins.multikueue.objects import (
@@ -19,7 +18,6 @@ from placement_lab.standins.multikueue.objects import (
     set_condition,
 )
 
-JOB: Final = Kind("batch", "Job", "jobs", True, ("v1",))
 PODS_READY: Final = "PodsReady"
 _SLEEP: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)([smhd]?)")
 _UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -72,7 +70,7 @@ def pods_ready(workload: Object, job: Object | None, now: float) -> Object:
     """Return the condition PodsReady that Kueue sets on the Job's Workload."""
     item: Object = {"metadata": workload["metadata"], "status": {"conditions": []}}
     before = (workload.get("status") or {}).get("conditions") or ()
-    item["status"]["conditions"] = [one for one in before if one["type"] == PODS_READY]
+    item["status"]["conditions"] = [entry for entry in before if entry["type"] == PODS_READY]
     if ((job or {}).get("status") or {}).get("startTime"):
         message = "All pods reached readiness and the workload is running"
         set_condition(item, PODS_READY, True, "Started", message, now)

@@ -22,9 +22,13 @@ import structlog
 
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
+    FINALIZER_IN_USE,
+    JOB,
     KUBECONFIG_KEY,
+    LABEL_QUEUE,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
+    MULTIKUEUE_CONTROLLER,
     SECRET,
     WORKLOAD,
     Kind,
@@ -34,8 +38,8 @@ from placement_ac.core.api.fields import key_of
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
 from placement_lab.standins.informer import Key, Name
-from placement_lab.standins.kueue import CLUSTER_QUEUE, IN_USE, LOCAL_QUEUE, NAMESPACE, MultiKueue
-from placement_lab.standins.kueue_jobs import JOB, workload_name
+from placement_lab.standins.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, NAMESPACE, MultiKueue
+from placement_lab.standins.kueue_jobs import workload_name
 from placement_lab.standins.kueue_remote import RemoteClient, prebuilt_workload
 from placement_lab.standins.kueue_rules import (
     ActiveCondition,
@@ -66,14 +70,8 @@ from placement_lab.standins.multikueue import (
     orphans,
     workload_of,
 )
-from placement_lab.standins.multikueue.builders import QUEUE_LABEL
 from placement_lab.standins.multikueue.engine import MULTIKUEUE
-from placement_lab.standins.multikueue.objects import (
-    MANAGED_BY,
-    REJECTED,
-    is_deleted,
-    is_suspended,
-)
+from placement_lab.standins.multikueue.objects import REJECTED, is_deleted, is_suspended
 from placement_lab.standins.multikueue.objects import checks_of as states_of
 from placement_lab.standins.multikueue.operations import NO_OPERATIONS, ReconcileResult
 from placement_lab.standins.multikueue.reconcile_group import reconcile_group
@@ -178,7 +176,7 @@ class Kueue(MultiKueue):
         if self.throttled:
             yield MULTIKUEUE, *where
         yield from (("job", where[0], owner) for owner in owners_of(self._last_seen.get(where)))
-        waiting = (key for key, one in self.objects(WORKLOAD).items() if not has_quota(one))
+        waiting = (key for key, item in self.objects(WORKLOAD).items() if not has_quota(item))
         yield from (("workload", *key) for key in waiting)
 
     def _on_list(self, config: str) -> None:
@@ -194,7 +192,7 @@ class Kueue(MultiKueue):
         items = self._by_name(ADMISSION_CHECK).items()
         checks = {name for name, item in items if is_multikueue(item) and config_of(item) == config}
         seen = self._last_seen.items()
-        return [where for where, item in seen if any(one["name"] in checks for one in states_of(item))]
+        return [where for where, item in seen if any(state["name"] in checks for state in states_of(item))]
 
     @property
     def _reconciler_of_copies(self) -> str:
@@ -304,13 +302,13 @@ class Kueue(MultiKueue):
     async def _create_workload(self, where: Name) -> None:
         """Default a Job with a queue label, as Kueue's webhook does, and create its Workload."""
         job = self.objects(JOB).get(where)
-        queue = ((job or {}).get("metadata", {}).get("labels") or {}).get(QUEUE_LABEL)
+        queue = ((job or {}).get("metadata", {}).get("labels") or {}).get(LABEL_QUEUE)
         if job is None or queue is None or is_deleted(job) or self._has_workload(job):
             return
         if not is_suspended(job) or "managedBy" not in job["spec"]:
-            job = await self.patch(JOB, job, {"spec": {"suspend": True, "managedBy": MANAGED_BY}})
+            job = await self.patch(JOB, job, {"spec": {"suspend": True, "managedBy": MULTIKUEUE_CONTROLLER}})
         body = workload_of(with_type(job, JOB, "v1"))
-        body["metadata"] |= {"name": workload_name(job), "finalizers": [IN_USE]}
+        body["metadata"] |= {"name": workload_name(job), "finalizers": [FINALIZER_IN_USE]}
         made = await self.client.create(self.informer.resources[WORKLOAD], body)
         self.informer.remember(WORKLOAD, made)
 
@@ -416,7 +414,7 @@ class Kueue(MultiKueue):
         name = local["spec"].get("clusterQueue", "")
         found = self.objects(CLUSTER_QUEUE).get(("", name))
         if found is None:
-            return HubQueue(name or asked, tuple(one["name"] for one in states_of(workload)), active=False)
+            return HubQueue(name or asked, tuple(e["name"] for e in states_of(workload)), active=False)
         used = sum(has_quota_in(name, item) for item in self.objects(WORKLOAD).values())
         return HubQueue(name, tuple(checks_of(found)), is_active(found), has_room=used < self._slots)
 

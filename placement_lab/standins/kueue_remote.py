@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from placement_ac.core.api.constants import WORKLOAD, Kind
+from placement_ac.core.api.constants import JOB, LABEL_ORIGIN, LABEL_WORKLOAD, WORKLOAD, Kind
 from placement_ac.core.api.errors import (
     ApiError,
     Gone,
@@ -29,15 +29,8 @@ from placement_ac.core.api.fields import key_of
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_lab.standins.informer import HubInformer, Name, OnChange
-from placement_lab.standins.kueue_jobs import JOB
 from placement_lab.standins.multikueue import Pace, RemoteWorker, WorkerRateLimiter
-from placement_lab.standins.multikueue.objects import (
-    ADMITTED,
-    ORIGIN_LABEL,
-    WORKLOAD_LABEL,
-    format_time,
-    is_condition_true,
-)
+from placement_lab.standins.multikueue.objects import ADMITTED, format_time, is_condition_true
 
 FIRST_RETRY_SECONDS: Final = 5.0
 RETRY_DOUBLINGS: Final = 6
@@ -96,7 +89,7 @@ class RemoteClient:
     def _worker(self, copy: Object | None, workload: Name, job: Name | None) -> RemoteWorker:
         named = self.objects(JOB).get(job) if job else None
         labels = (named or {}).get("metadata", {}).get("labels") or {}
-        is_foreign = named is not None and labels.get(ORIGIN_LABEL) != self._origin
+        is_foreign = named is not None and labels.get(LABEL_ORIGIN) != self._origin
         return RemoteWorker(copy=copy, job=self.job_of(workload), has_foreign_job=is_foreign)
 
     def admitted_at(self, workload: Name) -> float:
@@ -265,7 +258,7 @@ class RemoteClient:
 
 def prebuilt_workload(job: Object) -> str:
     """Return the Workload's name in the label of a worker's Job."""
-    return str((job["metadata"].get("labels") or {}).get(WORKLOAD_LABEL, ""))
+    return str((job["metadata"].get("labels") or {}).get(LABEL_WORKLOAD, ""))
 
 
 def _login(kubeconfig: bytes) -> Login:

@@ -16,6 +16,7 @@ from placement_ac.core.api.constants import (
     KUEUE,
     MULTIKUEUE_CONFIG,
     MULTIKUEUE_CONTROLLER,
+    PROVISIONING_CONTROLLER,
 )
 from placement_ac.kube.client import Object
 from placement_lab.standins import kubeconfig
@@ -182,7 +183,6 @@ def flavors_of(queue: Object) -> list[str]:
     return [flavor["name"] for group in groups for flavor in group.get("flavors") or ()]
 
 
-PROVISIONING_CONTROLLER: Final = "kueue.x-k8s.io/provisioning-request"
 Finding = tuple[str, str]
 """(reason, part of the message)"""
 

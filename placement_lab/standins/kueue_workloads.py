@@ -2,13 +2,12 @@
 
 from dataclasses import fields, replace
 
-from placement_ac.core.api.constants import Kind
+from placement_ac.core.api.constants import JOB, RETRY, Kind
 from placement_ac.kube.client import Object
-from placement_lab.standins.kueue_jobs import JOB, PODS_READY, pods_ready
+from placement_lab.standins.kueue_jobs import PODS_READY, pods_ready
 from placement_lab.standins.multikueue import KueueSettings, WorkloadInputs, has_quota
 from placement_lab.standins.multikueue.objects import (
     EVICTED,
-    RETRY,
     condition,
     format_time,
     is_condition_true,
@@ -52,7 +51,7 @@ def has_quota_in(queue: str, workload: Object) -> bool:
 
 def is_retried(workload: Object) -> bool:
     """Return whether the Workload is evicted, or a check asks for that."""
-    return is_condition_true(workload, EVICTED) or any(one["state"] == RETRY for one in states_of(workload))
+    return is_condition_true(workload, EVICTED) or any(s["state"] == RETRY for s in states_of(workload))
 
 
 def pods_ready_is_outdated(inputs: WorkloadInputs) -> bool:

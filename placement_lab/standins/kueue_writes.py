@@ -11,16 +11,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from placement_ac.core.api.constants import WORKLOAD
+from placement_ac.core.api.constants import FINALIZER_IN_USE, JOB, KUEUE_ADMISSION, WORKLOAD
 from placement_ac.core.api.errors import Refused
 from placement_ac.core.api.fields import key_of
 from placement_ac.kube.client import Client, Object
 from placement_lab.standins.informer import HubInformer, Name
-from placement_lab.standins.kueue import IN_USE
-from placement_lab.standins.kueue_jobs import JOB, PODS_READY, pods_ready
+from placement_lab.standins.kueue_jobs import PODS_READY, pods_ready
 from placement_lab.standins.kueue_remote import RemoteClient
 from placement_lab.standins.multikueue import (
-    KUEUE_MANAGER,
     CreateCopy,
     CreateJob,
     DeactivateCopy,
@@ -76,7 +74,7 @@ class WorkloadWriter:
                 kept = [
                     finalizer
                     for finalizer in workload["metadata"].get("finalizers") or ()
-                    if finalizer != IN_USE
+                    if finalizer != FINALIZER_IN_USE
                 ]
                 return await self._merge(workload, {"metadata": {"finalizers": kept}})
             case WriteStatus(status):
@@ -100,7 +98,7 @@ class WorkloadWriter:
         conditions = [
             condition for condition in status.get("conditions") or () if condition["type"] != PODS_READY
         ]
-        return await self._apply(workload, status | {"conditions": conditions}, KUEUE_MANAGER)
+        return await self._apply(workload, status | {"conditions": conditions}, KUEUE_ADMISSION)
 
     async def write_as_kueue(self, workload: Object, checks: Iterable[Object], job: Object | None) -> Object:
         """Write the fields that Kueue writes as "kueue": the checks' entries and PodsReady."""

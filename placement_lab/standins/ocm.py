@@ -19,18 +19,20 @@ from kubectl_placement.scheduling import Fleet, SchedulingResult, schedule
 from kubectl_placement.scheduling.affected import AffectedPlacements
 from kubectl_placement.scheduling.conditions import merged
 from kubectl_placement.scheduling.fleet import Memo, own_decisions
-from placement_ac.core.api.constants import OCM_CLUSTER, PLACEMENT, PLACEMENT_DECISION, PLACEMENT_SCORE, Kind
+from placement_ac.core.api.constants import (
+    CLUSTER_SET,
+    MANAGED_CLUSTER,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    PLACEMENT_SCORE,
+    SET_BINDING,
+    Kind,
+)
 from placement_ac.core.api.errors import NotFound
 from placement_ac.core.api.fields import Obj, get_dict, get_list, get_str, key_of
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
 from placement_lab.standins.informer import Key, Name, StandIn
-
-MANAGED_CLUSTER: Final = Kind(OCM_CLUSTER, "ManagedCluster", "managedclusters", False, ("v1",))
-CLUSTER_SET: Final = Kind(OCM_CLUSTER, "ManagedClusterSet", "managedclustersets", False, ("v1beta2",))
-SET_BINDING: Final = Kind(
-    OCM_CLUSTER, "ManagedClusterSetBinding", "managedclustersetbindings", True, ("v1beta2",)
-)
 
 log = structlog.get_logger(__name__)
 
@@ -124,7 +126,7 @@ class Scheduler(StandIn):
     async def _write_decisions(self, placement: Object, outcome: SchedulingResult) -> None:
         for wanted in outcome.decisions:
             await self._write_decision(wanted)
-        names = {get_str(one, "metadata", "name") for one in outcome.decisions}
+        names = {get_str(decision, "metadata", "name") for decision in outcome.decisions}
         for decision in own_decisions(placement, self._fleet()):
             if get_str(decision, "metadata", "name") not in names:
                 await self._delete(decision)
@@ -165,7 +167,7 @@ class Scheduler(StandIn):
         binding = self.objects(SET_BINDING).get(key)
         set_name = get_str(binding, "spec", "clusterSet")
         existing = get_list(binding, "status", "conditions")
-        bound = any(get_str(one, "type") == "Bound" and get_str(one, "status") == "True" for one in existing)
+        bound = any(get_str(it, "type") == "Bound" and get_str(it, "status") == "True" for it in existing)
         if binding is None or bound or ("", set_name) not in self.objects(CLUSTER_SET):
             return
         condition = {"type": "Bound", "status": "True", "reason": "ClusterSetBound", "message": ""}

@@ -15,9 +15,11 @@ from typing import Final
 
 from placement_ac.core.api.constants import (
     ACCOUNT,
+    ADDON,
     CLUSTER_PROFILE,
     LABEL_CLUSTER,
     MANAGED_CLUSTER,
+    NAMESPACE,
     PERMISSION,
     SECRET,
     Kind,
@@ -25,9 +27,8 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.errors import Conflict, NotFound
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
-from placement_lab.standins.cluster_agent import NAMESPACE, REFRESH_DELAY_SECONDS, ClusterAgent
+from placement_lab.standins.cluster_agent import REFRESH_DELAY_SECONDS, ClusterAgent
 from placement_lab.standins.cluster_permissions import (
-    ADDON,
     ADDON_NAME,
     APPLIED,
     WORK,
@@ -157,7 +158,7 @@ class OcmAddons(StandIn):
         if before not in (None, self._addon_namespaces[cluster]):
             permissions = self.objects(PERMISSION).items()
             touched += [
-                ("permission", *at) for at, one in permissions if at[0] == cluster and names_accounts(one)
+                ("permission", *at) for at, item in permissions if at[0] == cluster and names_accounts(item)
             ]
         return touched
 
@@ -300,11 +301,11 @@ class OcmAddons(StandIn):
         profile = self.objects(CLUSTER_PROFILE).get(key)
         if profile is None or not is_synced_profile(profile):
             return
-        marked = [one for at, one in self.objects(ACCOUNT).items() if at[0] == key[1] and is_synced(one)]
+        marked = [it for at, it in self.objects(ACCOUNT).items() if at[0] == key[1] and is_synced(it)]
         for account in marked:
             await self._sync_secret(account, profile)
         names = {synced_name(account) for account in marked}
-        beside = [(at, one) for at, one in self.objects(SECRET).items() if at[0] == key[0]]
+        beside = [(at, secret) for at, secret in self.objects(SECRET).items() if at[0] == key[0]]
         for (namespace, name), secret in beside:
             if is_orphan(secret, profile, names):
                 await self._delete(SECRET, name, namespace)

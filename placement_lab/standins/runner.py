@@ -109,7 +109,7 @@ class StandIns(StandInThread):
     """
 
     def __init__(self, hub: Path | Callable[[], Login], which: Iterable[str | StandInFactory]) -> None:
-        login, makers = _login_of(hub), [_factory_of(one) for one in which]
+        login, makers = _login_of(hub), [_factory_of(stand_in) for stand_in in which]
         super().__init__(lambda: [make(login()) for make in makers])
 
 
@@ -144,9 +144,9 @@ def _login_of(hub: Path | Callable[[], Login]) -> Callable[[], Login]:
     return hub
 
 
-def _factory_of(one: str | StandInFactory) -> StandInFactory:
-    if not isinstance(one, str):
-        return one
-    if one not in KNOWN:
-        raise ValueError(f"no stand-in is called {one!r}: known are {', '.join(sorted(KNOWN))}")
-    return KNOWN[one]
+def _factory_of(stand_in: str | StandInFactory) -> StandInFactory:
+    if not isinstance(stand_in, str):
+        return stand_in
+    if stand_in not in KNOWN:
+        raise ValueError(f"no stand-in is called {stand_in!r}: known are {', '.join(sorted(KNOWN))}")
+    return KNOWN[stand_in]

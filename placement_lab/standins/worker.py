@@ -10,13 +10,13 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import ClassVar, Final
 
-from placement_ac.core.api.constants import WORKLOAD, Kind
+from placement_ac.core.api.constants import JOB, LABEL_WORKLOAD, WORKLOAD, Kind
 from placement_ac.core.api.errors import Conflict, NotFound
 from placement_ac.core.api.fields import key_of
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
 from placement_lab.standins.informer import Key, Name, StandIn
-from placement_lab.standins.kueue_jobs import JOB, completed, end_of_sleep, job_status, removed_at
+from placement_lab.standins.kueue_jobs import completed, end_of_sleep, job_status, removed_at
 from placement_lab.standins.multikueue import (
     Operation,
     SetActive,
@@ -26,12 +26,7 @@ from placement_lab.standins.multikueue import (
     reconcile_copy,
     runs,
 )
-from placement_lab.standins.multikueue.objects import (
-    FINISHED,
-    WORKLOAD_LABEL,
-    deep_copy,
-    is_condition_true,
-)
+from placement_lab.standins.multikueue.objects import FINISHED, deep_copy, is_condition_true
 from placement_lab.standins.multikueue.transitions import finish
 
 QUEUE: Final = "cluster-queue"
@@ -203,10 +198,19 @@ class KueueWorker(StandIn):
         copy, job = self.objects(WORKLOAD).get(where), self._job_of(where)
         flavors = self._quota_for(copy)
         decision = reconcile_copy(
-            copy, job, queue=QUEUE, room=flavors is not None, now=time.time(), flavors=flavors or {}
+            copy,
+            job,
+            queue=self._queue_for(copy),
+            room=flavors is not None,
+            now=time.time(),
+            flavors=flavors or {},
         )
         for operation in decision.operations:
             copy = await self._execute(operation, copy, job)
+
+    def _queue_for(self, _: Object | None) -> str:
+        """Return the name of the ClusterQueue that gives a copy its quota."""
+        return QUEUE
 
     def _quota_for(self, _: Object | None) -> Mapping[str, Object] | None:
         """Return the quota for a copy that has none yet, None if there is none; see `transitions.reserve`."""
@@ -231,4 +235,4 @@ class KueueWorker(StandIn):
 
 
 def _prebuilt(job: Object) -> str:
-    return str((job["metadata"].get("labels") or {}).get(WORKLOAD_LABEL, ""))
+    return str((job["metadata"].get("labels") or {}).get(LABEL_WORKLOAD, ""))

@@ -1,20 +1,19 @@
 """
-A worker's Kueue with a ClusterQueue: Workloads reserve quota by flavor, and its status reports the sums.
+A worker's Kueue with ClusterQueues: Workloads reserve quota by flavor, and their status reports the sums.
 
 Only what a dispatcher reads is simulated: no cohort, no preemption.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
 
-from placement_ac.core.api.constants import KUEUE, WORKLOAD, Kind
+from placement_ac.core.api.constants import JOB, KUEUE, WORKLOAD, Kind
+from placement_ac.core.api.fields import key_of
 from placement_ac.core.api.pod_requests import PODS, podset_requests
 from placement_ac.core.api.quantities import format_milli, milli
 from placement_ac.kube.client import Object
 from placement_lab.standins.informer import Key
 from placement_lab.standins.kueue import CLUSTER_QUEUE, LOCAL_QUEUE
-from placement_lab.standins.kueue_jobs import JOB
 from placement_lab.standins.multikueue import has_quota
 from placement_lab.standins.multikueue.objects import ADMITTED, FINISHED, is_condition_true
 from placement_lab.standins.worker import QUEUE, KueueWorker
@@ -23,7 +22,6 @@ Quota = Mapping[str, Mapping[str, str]]
 """Flavor → resource → its nominal quota, in the order in which Kueue tries the flavors."""
 Used = Counter[tuple[str, str]]
 """Flavor and resource → how much Workloads have, in thousandths."""
-_STATUS: Final[Key] = ("status", "", QUEUE)
 
 
 def queue_manifests(quota: Quota, local_queues: Iterable[str]) -> Iterator[Object]:
@@ -59,48 +57,77 @@ def queue_manifests(quota: Quota, local_queues: Iterable[str]) -> Iterator[Objec
 
 
 class QuotaWorker(KueueWorker):
-    """Simulates Kueue on a worker with the ClusterQueue of `queue_manifests`."""
+    """Simulates Kueue on a worker that has ClusterQueues and LocalQueues, such as those of `queue_manifests`.
 
-    kinds = (WORKLOAD, JOB, CLUSTER_QUEUE)
+    A copy gets quota of the ClusterQueue that its LocalQueue names; without one it waits.
+    """
+
+    kinds = (WORKLOAD, JOB, CLUSTER_QUEUE, LOCAL_QUEUE)
 
     def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
-        yield _STATUS
-        if kind == CLUSTER_QUEUE:
+        for queue_kind in (CLUSTER_QUEUE, LOCAL_QUEUE):
+            yield from ((queue_kind.kind, *key) for key in self.objects(queue_kind))
+        if kind in (CLUSTER_QUEUE, LOCAL_QUEUE):
             yield from self._waiting_keys()
         else:
             yield from super().keys_for(kind, namespace, name)
 
     async def reconcile(self, key: Key) -> None:
-        if key != _STATUS:
+        kind = next(
+            (queue_kind for queue_kind in (CLUSTER_QUEUE, LOCAL_QUEUE) if queue_kind.kind == key[0]), None
+        )
+        if kind is None:
             await super().reconcile(key)
-        elif queue := self._queue_object():
-            status = self._status(queue)
+        elif queue := self.objects(kind).get((key[1], key[2])):
+            status = self._cluster_queue_status(queue) if kind == CLUSTER_QUEUE else self._local_status(queue)
             if status != queue.get("status"):
-                await self.replace_status(CLUSTER_QUEUE, queue, status)
+                await self.replace_status(kind, queue, status)
+
+    def _queue_for(self, copy: Object | None) -> str:
+        if copy is None:
+            return ""
+        local = self.objects(LOCAL_QUEUE).get(
+            (copy["metadata"]["namespace"], copy["spec"].get("queueName", ""))
+        )
+        return str(local["spec"]["clusterQueue"]) if local else ""
 
     def _quota_for(self, copy: Object | None) -> Mapping[str, Object] | None:
-        queue = self._queue_object()
+        queue = self.objects(CLUSTER_QUEUE).get(("", self._queue_for(copy)))
         if copy is None or queue is None or super()._quota_for(copy) is None:
             return None
-        return assigned_quota(copy, queue["spec"]["resourceGroups"], used_quota(self._reserving()))
+        copies = self._copies(queue["metadata"]["name"])
+        return assigned_quota(copy, queue["spec"]["resourceGroups"], used_quota(filter(has_quota, copies)))
 
-    def _queue_object(self) -> Object | None:
-        return self.objects(CLUSTER_QUEUE).get(("", QUEUE))
+    def _copies(self, cluster_queue: str) -> list[Object]:
+        """Return the unfinished copies that a ClusterQueue gives quota, or is to give some."""
+        return [
+            copy
+            for copy in self.objects(WORKLOAD).values()
+            if self._queue_for(copy) == cluster_queue and not is_condition_true(copy, FINISHED)
+        ]
 
-    def _reserving(self) -> list[Object]:
-        return [copy for copy in self.objects(WORKLOAD).values() if has_quota(copy)]
-
-    def _status(self, queue: Object) -> Object:
-        copies = [one for one in self.objects(WORKLOAD).values() if not is_condition_true(one, FINISHED)]
-        reserving = self._reserving()
-        admitted = [one for one in reserving if is_condition_true(one, ADMITTED)]
+    def _cluster_queue_status(self, queue: Object) -> Object:
+        copies = self._copies(queue["metadata"]["name"])
+        admitted = [copy for copy in copies if has_quota(copy) and is_condition_true(copy, ADMITTED)]
         return {
-            "flavorsReservation": _by_flavor(queue, used_quota(reserving)),
+            "flavorsReservation": _by_flavor(queue, used_quota(filter(has_quota, copies))),
             "flavorsUsage": _by_flavor(queue, used_quota(admitted)),
-            "pendingWorkloads": len(copies) - len(reserving),
-            "reservingWorkloads": len(reserving),
-            "admittedWorkloads": len(admitted),
+            **_counts(copies),
         }
+
+    def _local_status(self, queue: Object) -> Object:
+        key = key_of(queue)
+        copies = self._copies(queue["spec"]["clusterQueue"])
+        return _counts([copy for copy in copies if (key_of(copy)[0], copy["spec"].get("queueName")) == key])
+
+
+def _counts(copies: list[Object]) -> Object:
+    reserving = [copy for copy in copies if has_quota(copy)]
+    return {
+        "pendingWorkloads": len(copies) - len(reserving),
+        "reservingWorkloads": len(reserving),
+        "admittedWorkloads": sum(is_condition_true(copy, ADMITTED) for copy in reserving),
+    }
 
 
 def assigned_quota(copy: Object, groups: Iterable[Object], used: Used) -> Mapping[str, Object] | None:
@@ -139,7 +166,7 @@ def _flavors_for(asked: Mapping[str, int], groups: Iterable[Object], used: Used)
 
 
 def _unused(flavor: Object, resource: str, used: Used) -> int:
-    nominal = (milli(one["nominalQuota"]) or 0 for one in flavor["resources"] if one["name"] == resource)
+    nominal = (milli(it["nominalQuota"]) or 0 for it in flavor["resources"] if it["name"] == resource)
     return next(nominal, 0) - used[flavor["name"], resource]
 
 

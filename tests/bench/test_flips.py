@@ -14,11 +14,7 @@ from tests.support.scored_jobs import Ledger, arrivals, percentiles
 
 ROOT = Path(__file__).resolve().parents[2]
 NO_REQUESTS = {"listChanges": 0, "listWrites": 0, "workloadWrites": 0, "copiesRead": 0}
-JOB = {
-    "metadata": {"name": "a", "uid": "1"},
-    "spec": {"suspend": False},
-    "status": {},
-}
+JOB = {"metadata": {"name": "a", "uid": "1"}, "spec": {"suspend": False}, "status": {}}
 
 
 def test_each_dispatcher_has_a_row_without_and_one_with_flips() -> None:

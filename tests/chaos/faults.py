@@ -18,10 +18,9 @@ import yaml
 
 from placement_ac.core.api import constants as api
 from placement_ac.core.api.errors import ApiError, Unavailable
+from tests.support.driver import Object
 from tests.support.replicas import Replica
 from tests.support.scored_jobs import NS, WORKERS, Scene
-
-Object = dict[str, Any]
 
 OURS: Final = ("placement-ac", "kopf/")
 """How the User-Agents of the controller begin."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -18,11 +18,9 @@ from placement_ac.core.api.errors import Conflict, Unavailable
 from placement_ac.observability import logs
 from placement_lab.standins.multikueue import ALL_AT_ONCE, KueueSettings
 from tests.chaos.faults import FAULTS, Fault, Target
-from tests.support.driver import free_port
+from tests.support.driver import Object, free_port
 from tests.support.replicas import QUICK, Replica
 from tests.support.scored_jobs import WORKERS, Arrival, Ledger, arrivals, stage
-
-Object = dict[str, Any]
 
 TICK_SECONDS: Final = 0.05
 MEMORY_MAX_MB: Final = 256

@@ -6,9 +6,7 @@ import pytest
 
 from tests.chaos.play import played
 
-pytestmark = [
-    pytest.mark.long,
-]
+pytestmark = pytest.mark.long
 
 
 @pytest.mark.timeout(300)

@@ -25,8 +25,8 @@ from placement_ac.core.inputs.state import Key
 from placement_lab.standins.multikueue import objects as of
 from tests.day.rules import Rules
 from tests.day.trace import CANDIDATES, CLUSTERS, PLACEMENTS
-from tests.support.virtual_controller import checks_of
-from tests.support.virtual_kueue import START
+from tests.support.virtual.clock import START
+from tests.support.virtual.hub import checks_of
 
 SAID_SECONDS: Final = 60.0
 """How long something must last until all must say it: requests, a settling OCM, events that are paced."""

@@ -10,7 +10,7 @@ from tests.day.agreement import Agreement
 from tests.day.rules import Finding, Rules
 from tests.day.trace import Item
 from tests.day.world import World
-from tests.support.virtual_controller import play
+from tests.support.virtual.loop import play
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,15 +41,12 @@ from tests.day.trace import (
 )
 from tests.support.builders import Raw, an, jwt, kubeconfig, scores, secret
 from tests.support.jobs_to_dispatch import GPU
-from tests.support.virtual_controller import (
-    ASK_SECONDS,
-    TIMEOUT_SECONDS,
-    Odds,
-    VirtualController,
-    VirtualHub,
-    checks_of,
-)
-from tests.support.virtual_kueue import NAMESPACE, START, VirtualKueue
+from tests.support.virtual.client import Odds
+from tests.support.virtual.clock import START
+from tests.support.virtual.controller import ASK_SECONDS, TIMEOUT_SECONDS, VirtualController
+from tests.support.virtual.hub import VirtualHub, checks_of
+from tests.support.virtual.kueue import VirtualKueue
+from tests.support.virtual.workloads import NAMESPACE
 
 MODES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
     {

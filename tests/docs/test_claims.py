@@ -111,18 +111,8 @@ IN_SENTENCES: Final = [
     ("inspect", "and waits 4 s after each step", demo.UI_PAUSE.total_seconds(), 4),
     ("reference", "[default: 4s with --ui, or 0s]", demo.UI_PAUSE.total_seconds(), 4),
     ("monitoring", "undone within 30 seconds", write_limits.PACED_SECONDS, 30),
-    (
-        "develop/performance",
-        "Jobs come at random for two minutes",
-        flips.Row("AllAtOnce", 10).seconds,
-        120,
-    ),
-    (
-        "develop/performance",
-        "had not finished two minutes after",
-        flips.Row("AllAtOnce", 10).patience,
-        120,
-    ),
+    ("develop/performance", "Jobs come at random for two minutes", flips.Row("AllAtOnce", 10).seconds, 120),
+    ("develop/performance", "had not finished two minutes after", flips.Row("AllAtOnce", 10).patience, 120),
     ("reference", "may be written, all together, after a burst of 200", write_limits.BURST, 200),
     ("reference", "Ten writes of an object, and one a second after that", write_limits.FREE_WRITES, 10),
     (

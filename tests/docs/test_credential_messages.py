@@ -13,10 +13,7 @@ from placement_ac.core.credentials import provisioned
 from placement_ac.core.credentials.cluster_profile import disallowed_server
 from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningObjects, ProvisioningPolicy
 from placement_ac.core.kubeconfig.source import Unusable
-from tests.support.documents import (
-    CREDENTIALS,
-    table,
-)
+from tests.support.documents import CREDENTIALS, table
 
 NOW = datetime(2026, 8, 1, tzinfo=UTC)
 
@@ -96,11 +93,7 @@ MESSAGES = [
     USED,
     having(USED, secret=EXPIRED),
     PROFILES,
-    having(
-        PROFILES,
-        profile=PROFILE,
-        profile_problem=disallowed_server(PROFILE, {"ocm": (".x",)}),
-    ),
+    having(PROFILES, profile=PROFILE, profile_problem=disallowed_server(PROFILE, {"ocm": (".x",)})),
     having(PROFILES, profile=PROFILE),
 ]
 """Inputs that result in each of the messages, in their order in the table."""

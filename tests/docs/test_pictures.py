@@ -6,12 +6,10 @@ from pathlib import Path
 
 import mermaidx
 import pytest
-from click.testing import CliRunner
 
 from kubectl_placement.graph.mermaid import mermaid
 from kubectl_placement.graph.model import build_graph
-from placement_ac.cli.main import main
-from tests.support import pictures
+from tests.support import commands, pictures
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 IMAGES = DOCS / "images"
@@ -23,7 +21,7 @@ TIMELINE = ["timeline", "--from", str(IMAGES / "story3.jsonl")]
 
 
 def output_of(words: list[str], form: str) -> str:
-    result = CliRunner().invoke(main, [*words, "-o", form])
+    result = commands.run(*words, "-o", form)
     assert result.exit_code == 0, result.output
     return result.stdout
 

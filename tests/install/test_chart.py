@@ -115,6 +115,7 @@ EVERYTHING: Object = {
     "dispatcher": {"enabled": True},
     "clusterNames": "{cluster}",
     "probing": {"enabled": True},
+    "workerSetup": {"enabled": True, "template": "queues"},
     "credentials": {"provision": "managed-serviceaccount", "form": "cluster-profile", "account": "hub"},
     "clusterProfiles": {
         "enabled": True,
@@ -177,6 +178,8 @@ def test_the_pods_with_every_value() -> None:
         "PLACEMENT_AC_CLUSTER_NAMES": "{cluster}",
         "PLACEMENT_AC_DISPATCHER": "true",
         "PLACEMENT_AC_CREDENTIALS_PROBE": "true",
+        "PLACEMENT_AC_WORKER_SETUP": "manifestwork",
+        "PLACEMENT_AC_WORKER_SETUP_TEMPLATE": "queues",
         "PLACEMENT_AC_CREDENTIALS_FORM": "cluster-profile",
         "PLACEMENT_AC_ACCESS_PROVIDERS": "/etc/access-providers/access-providers.yaml",
         "PLACEMENT_AC_CREDENTIALS_PROVISION": "managed-serviceaccount",
@@ -206,8 +209,9 @@ def test_the_roles_follow_the_values() -> None:
     }
     assert {*roles} == {
         ("", ""), ("", "-probe"), ("", "-provisioning"), ("", "-viewer"),
-        ("kueue", ""), ("kueue", "-cluster-profile"), ("kueue", "-kubeconfigs"), ("kueue", "-probe"),
-        ("kueue", "-provisioning"), ("leases", "-lease"), ("team-a", "-placements"),
+        ("", "-worker-setup"), ("kueue", ""), ("kueue", "-cluster-profile"), ("kueue", "-kubeconfigs"),
+        ("kueue", "-probe"), ("kueue", "-provisioning"), ("kueue", "-worker-setup"), ("leases", "-lease"),
+        ("team-a", "-placements"),
         (NAMESPACE, "-viewer"), ("kueue", "-viewer"), ("leases", "-viewer"), ("default", "-viewer"),
     }  # fmt: skip
     assert roles["leases", "-lease"][1]["resourceNames"] == ["lease"]

@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from placement_ac.cli.main import main
 from placement_lab.hub import Hub
-from tests.support import chart
+from tests.support import chart, commands
 from tests.support.accounts import account_kubeconfig
 from tests.support.chart import CHART, GIVEN, HOOK, Key, helm, key_of, merged
 from tests.support.driver import CORE, NS, Controllers, Driver, eventually
@@ -93,7 +92,7 @@ def assert_installed(admin: Driver, release: Helm, values: Object) -> None:
 
 
 def run(kubeconfig: Path, *words: str) -> Result:
-    return CliRunner().invoke(main, [*words, "--kubeconfig", str(kubeconfig)])
+    return commands.run(*words, "--kubeconfig", str(kubeconfig))
 
 
 # -- from the installation to the end

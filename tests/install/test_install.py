@@ -333,6 +333,47 @@ def test_probe(admin: Driver, install: Install) -> None:
     assert there.refused() == []
 
 
+def test_worker_setup(admin: Driver, install: Install) -> None:
+    """A ManifestWork is written, changed and deleted; OCM reports that all of it is there."""
+    there = install("overlays/worker-setup")
+    a_cluster(admin)
+    admin.secrets_for("w")
+    path = "/apis/work.open-cluster-management.io/v1/namespaces/w/manifestworks/placement-ac-queues"
+
+    def place(manifest: Object) -> Object:
+        return {key: manifest["metadata"].get(key, "") for key in ("name", "namespace")}
+
+    def ocm_applies() -> None:
+        work = soon(lambda: admin.get(path))
+        manifests = work["spec"]["workload"]["manifests"]
+        true = {
+            "status": "True",
+            "reason": "Done",
+            "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }
+        done = [true | {"type": one} for one in ("Applied", "Available")]
+        states = [
+            {"resourceMeta": {"ordinal": at, "kind": m["kind"], **place(m)}, "conditions": done}
+            for at, m in enumerate(manifests)
+        ]
+        applied = done[0] | {"observedGeneration": work["metadata"]["generation"]}
+        status = {"resourceStatus": {"manifests": states}, "conditions": [applied]}
+        admin.ask("PATCH", f"{path}/status", {"status": status}, "merge")
+
+    with there.controllers() as controllers:
+        there.story_2("w")
+        controllers.start(**there.settings())
+        ocm_applies()
+        there.until("Active", "w")
+        there.decide()
+        soon(lambda: admin.ask("GET", path)["metadata"]["generation"] == 2)  # LocalQueues with jobs stay
+        ocm_applies()
+        soon(lambda: admin.get(path), None)
+        soon(lambda: there.needless(f"{NAME}-worker-setup"), [])
+    assert there.refused() == []
+
+
 ACCOUNTS = "/apis/authentication.open-cluster-management.io/v1beta1/namespaces/w/managedserviceaccounts"
 PERMISSIONS = "/apis/rbac.open-cluster-management.io/v1alpha1/namespaces/w/clusterpermissions"
 GRANTS = (f"{ACCOUNTS}/{NAME}", f"{PERMISSIONS}/{NAME}")

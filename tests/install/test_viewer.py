@@ -4,12 +4,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from click.testing import CliRunner
 
 from kubectl_placement.hub.requirements import VIEWER_KINDS
-from placement_ac.cli.main import main
 from placement_lab.hub import Hub, RecordedRequest
 from placement_lab.hub.request_attributes import attributes_of
+from tests.support import commands
 from tests.support.accounts import kubeconfig_of
 from tests.support.crds import topology_crd
 from tests.support.documents import ROOT
@@ -106,7 +105,7 @@ def asked(requests: list[RecordedRequest]) -> dict[str, set[int]]:
 def test_the_roles_give_what_the_commands_read_and_no_secrets(hub: Hub, viewer: Path) -> None:
     begin = len(hub.journal)
     for words in COMMANDS:
-        done = CliRunner().invoke(main, [*words.split(), "--kubeconfig", str(viewer)])
+        done = commands.run(*words.split(), "--kubeconfig", str(viewer))
         findings = 1 if words.startswith("plan") else 2  # an error is 2 and 1
         assert done.exit_code in (0, findings), done.output
         rights = [line for line in done.stderr.splitlines() if line.startswith("missing rights")]

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
-from placement_ac.core.api.constants import Kind
+from placement_ac.core.api.constants import JOB, Kind
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_lab.demo.steps import JOB_NAME, Scenario, StepAction, StepEnvironment, step_succeeded
@@ -13,7 +13,6 @@ from placement_lab.demo.stories import scenario
 from placement_lab.demo.viewer import Viewer
 from placement_lab.standins.fleet import JobCounter
 from placement_lab.standins.informer import HubInformer
-from placement_lab.standins.kueue_jobs import JOB
 from placement_lab.standins.manifests import FIELD_MANAGER, apply, load, samples
 
 THE_END = "/tmp/end"  # in the Pod of the job

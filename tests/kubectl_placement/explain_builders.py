@@ -8,13 +8,9 @@ from kubectl_placement.explain.steps import PlacementView, StepName
 from kubectl_placement.explain.subject import find_check
 from kubectl_placement.hub.dump import Dump, dump_of
 from kubectl_placement.hub.hub_view import HubView
-from kubectl_placement.hub.kinds import (
-    CLUSTER_SET,
-    SET_BINDING,
-)
 from placement_ac.config.settings import Settings
 from placement_ac.core.api import constants
-from placement_ac.core.api.constants import CLUSTER_QUEUE, Kind
+from placement_ac.core.api.constants import CLUSTER_QUEUE, CLUSTER_SET, SET_BINDING, Kind
 from tests.support.builders import (
     NOW,
     Raw,

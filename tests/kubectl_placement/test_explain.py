@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner
 
 from kubectl_placement.cli.explain import grouped
 from kubectl_placement.explain.explanations import ClusterSummary, explain_check, explain_cluster
@@ -15,14 +14,9 @@ from kubectl_placement.explain.steps import PlacementView, StepName
 from kubectl_placement.explain.subject import SubjectNotFound, placement_views
 from kubectl_placement.hub.dump import Dump, MissingRight
 from kubectl_placement.hub.hub_view import HubView
-from kubectl_placement.hub.kinds import (
-    CLUSTER_SET,
-    SET_BINDING,
-)
-from placement_ac.cli.main import main
 from placement_ac.config.settings import Settings
 from placement_ac.core.api import constants
-from placement_ac.core.api.constants import CLUSTER_QUEUE, LOCAL_QUEUE
+from placement_ac.core.api.constants import CLUSTER_QUEUE, CLUSTER_SET, LOCAL_QUEUE, SET_BINDING
 from placement_ac.core.inputs.kinds import WATCHED_KINDS
 from tests.kubectl_placement.explain_builders import (
     ALL,
@@ -41,6 +35,7 @@ from tests.kubectl_placement.explain_builders import (
     queue,
     sentences,
 )
+from tests.support import commands
 from tests.support.builders import (
     NOW,
     Raw,
@@ -366,7 +361,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def run(file: Path, *words: str, **options: Any) -> Any:
-    return CliRunner(**options).invoke(main, ["explain", *words, "--from-dump", str(file)])
+    return commands.run("explain", *words, "--from-dump", str(file), **options)
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,9 @@ from kubectl_placement.hub.hub_view import HubView
 from placement_ac.config.settings import Settings
 from tests.kubectl_placement.scheduling.test_recorded import NOW, PARTS, recorded
 from tests.support import commands
+from tests.support.builders import Raw
 from tests.support.commands import write_list
 
-Raw = dict[str, Any]
 FLEETS = pytest.mark.parametrize("fleet", recorded(), ids=lambda fleet: fleet["name"])
 UNITS = {"Gi": 2**30, "Mi": 2**20, "m": 0.001}
 NO_SCORE_NEEDED = {"Balance": 100, "Steady": 0}

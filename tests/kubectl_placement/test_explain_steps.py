@@ -76,12 +76,10 @@ class Situation(NamedTuple):
 OCM_STEPS = {
     StepName.CLUSTER: {
         "no clusters in the dump": Situation(
-            [a_set(), binding(), placement()],
-            "unknown: ManagedClusters are unknown",
+            [a_set(), binding(), placement()], "unknown: ManagedClusters are unknown"
         ),
         "no such cluster": Situation(
-            [a_set(), binding(), cluster("other"), placement()],
-            "failed: there is no ManagedCluster c",
+            [a_set(), binding(), cluster("other"), placement()], "failed: there is no ManagedCluster c"
         ),
         "being deleted": Situation(
             [a_set(), binding(), cluster(deletionTimestamp="2026-08-01T11:00:00Z"), placement()],
@@ -135,7 +133,7 @@ OCM_STEPS = {
         "the Placement is being deleted": Situation(
             [*FLEET, placement(deletionTimestamp="2026-08-01T11:00:00Z")],
             "note: the Placement is being deleted: OCM leaves its decisions as they are",
-        ),
+        )
     },
     StepName.PREDICATE: {
         "no predicate": Situation(
@@ -167,7 +165,7 @@ OCM_STEPS = {
         "CEL that is none": Situation(
             [*FLEET, placement(spec=predicate(celSelector={"celExpressions": ["1 >"]}))],
             "failed: compilation failed: syntax error at line 1, column 3: 1 >",
-        ),
+        )
     },
     StepName.TAINT: {
         "no taint": Situation([*FLEET, placement()], "passed: it has no taint"),
@@ -191,8 +189,7 @@ OCM_STEPS = {
     },
     StepName.SCORE: {
         "nothing scores": Situation(
-            [*FLEET, placement(spec=scored())],
-            "note: nothing scores: clusters are ordered by name",
+            [*FLEET, placement(spec=scored())], "note: nothing scores: clusters are ordered by name"
         ),
         "a score": Situation(
             [*FLEET, scores("c", gpu=30), placement(spec=scored(("gpu", 2)))],
@@ -282,7 +279,7 @@ CONTROLLERS_STEPS = {
         "no check": Situation(
             [*FLEET, placement(), decision("c"), constants.ADMISSION_CHECK],
             "note: no AdmissionCheck of ours names Placement p: Kueue is not updated",
-        ),
+        )
     },
     StepName.ORDER: {
         "order without scores": Situation(
@@ -314,8 +311,7 @@ CONTROLLERS_STEPS = {
     },
     StepName.CREDENTIAL: {
         "credential": Situation(
-            ALL,
-            "passed: its credentials are Secret kueue-system/multikueue-c, found by its name",
+            ALL, "passed: its credentials are Secret kueue-system/multikueue-c, found by its name"
         ),
         "a Secret that a ClusterProfile names, and that expires": Situation(
             [*HUB, secret("s", kubeconfig(jwt(hours=72))), profile("c", secret=("kueue-system", "s"))],
@@ -335,8 +331,7 @@ CONTROLLERS_STEPS = {
             "failed: create Secret kueue-system/multikueue-c with key kubeconfig: c has no credentials",
         ),
         "no Secret in the dump": Situation(
-            HUB,
-            "unknown: whether it has credentials is unknown: the dump holds no secrets",
+            HUB, "unknown: whether it has credentials is unknown: the dump holds no secrets"
         ),
     },
     StepName.SLOT: {

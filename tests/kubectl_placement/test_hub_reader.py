@@ -11,14 +11,18 @@ import yaml
 from kubectl_placement.hub.controller_settings import find_settings
 from kubectl_placement.hub.dump import Dump, InvalidManifest, MissingRight, dump_of
 from kubectl_placement.hub.hub_view import HubView
-from kubectl_placement.hub.kinds import SET_BINDING
 from kubectl_placement.readers.manifests import MAX_LEVELS, read_manifests
 from placement_ac.config.settings import BadSettings, Settings
-from placement_ac.core.api.constants import CLUSTER_PROFILE, CLUSTER_QUEUE, PLACEMENT, SECRET, WORKLOAD
+from placement_ac.core.api.constants import (
+    CLUSTER_PROFILE,
+    CLUSTER_QUEUE,
+    PLACEMENT,
+    SECRET,
+    SET_BINDING,
+    WORKLOAD,
+)
 from placement_ac.core.plan.diff import diff
-from tests.support.builders import NOW, check, decision, our_objects, placement, profile, secret, secrets
-
-Raw = dict[str, Any]
+from tests.support.builders import NOW, Raw, check, decision, our_objects, placement, profile, secret, secrets
 
 
 def view_of(*objects: Raw, **settings: Any) -> HubView:

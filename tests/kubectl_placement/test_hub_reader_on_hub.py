@@ -5,10 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kubectl_placement.cli.hub_options import (
-    HubSource,
-    read_once,
-)
+from kubectl_placement.cli.hub_options import HubSource, read_once
 from kubectl_placement.cli.missing_kinds import report_missing
 from kubectl_placement.hub.dump import MissingRight
 from kubectl_placement.hub.kinds import ALL_KINDS, DECISION_KINDS

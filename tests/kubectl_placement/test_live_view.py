@@ -6,7 +6,6 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
@@ -35,8 +34,8 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.list_change import ANNOTATION, ClusterChange, ListChange
 from tests.support.builders import jwt, kubeconfig
+from tests.support.driver import Object
 
-Object = dict[str, Any]
 NOW = datetime(2026, 8, 1, 13, tzinfo=UTC)
 CHECKS, CLUSTERS = 4, 14
 

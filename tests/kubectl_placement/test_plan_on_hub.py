@@ -177,10 +177,7 @@ OF_KUEUE = ("admissionchecks", "multikueueconfigs", "multikueueclusters")
             id="no Secrets, Workloads and queues",
         ),
         pytest.param(
-            MAY,
-            2,
-            ["Error: ask an admin to bind placement-ac's viewer roles to you"],
-            id="no bindings",
+            MAY, 2, ["Error: ask an admin to bind placement-ac's viewer roles to you"], id="no bindings"
         ),
     ],
 )

@@ -7,11 +7,10 @@ import re
 import ssl
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -33,19 +32,14 @@ from kubectl_placement.timeline.model import (
     timeline_of_states,
     with_counts,
 )
-from kubectl_placement.timeline.recording import (
-    RecordedState,
-    RunningWorkload,
-    read_recording,
-    record_line,
-)
+from kubectl_placement.timeline.recording import RecordedState, RunningWorkload, read_recording, record_line
 from placement_ac.core.api.errors import ApiError
 from placement_ac.core.api.list_change import ANNOTATION, ClusterChange, ListChange
 from tests.support import commands, pictures
 from tests.support.commands import write_list
+from tests.support.driver import Object
+from tests.support.http_servers import http_server
 from tests.support.pictures import at
-
-Object = dict[str, Any]
 
 # -- events
 
@@ -113,10 +107,7 @@ BY_EVENTS: list[Any] = [
         id="nobody-saw-it-go",
     ),
     pytest.param(
-        [
-            event("ClusterAdded", A_ADDED, 10, again=60),
-            event("ClusterRemoved", GONE, 30),
-        ],
+        [event("ClusterAdded", A_ADDED, 10, again=60), event("ClusterRemoved", GONE, 30)],
         ("a",),
         {"a": (span("listed", 10, 30, "drained"), span("listed", 60, 100))},
         id="counted-up",
@@ -313,23 +304,16 @@ def prometheus(
 ) -> Iterator[str]:
     """A server that answers a query with an HTTP code and a text."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked = {key: values[0] for key, values in parse_qs(urlsplit(self.path).query).items()}
-            code, text = answer(asked | {"path": urlsplit(self.path).path})
-            self.send_response(code)
-            self.end_headers()
-            self.wfile.write(text.encode())
+    def reply(request: BaseHTTPRequestHandler) -> None:
+        url = urlsplit(request.path)
+        asked = {key: values[0] for key, values in parse_qs(url.query).items()}
+        code, text = answer(asked | {"path": url.path})
+        request.send_response(code)
+        request.end_headers()
+        request.wfile.write(text.encode())
 
-        def log_message(self, *_: Any) -> None:
-            """Stay quiet."""
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        if tls:
-            server.socket = tls.wrap_socket(server.socket, server_side=True)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"{'https' if tls else 'http'}://me:secret@127.0.0.1:{server.server_port}/"
-        server.shutdown()
+    with http_server(reply, tls) as address:
+        yield f"{'https' if tls else 'http'}://me:secret@{address}/"
 
 
 def ask(url: str) -> dict[str, tuple[Point, ...]]:

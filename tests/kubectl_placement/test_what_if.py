@@ -139,10 +139,7 @@ def lists(plan: PlacementPlan) -> list[list[str]]:
 
 def test_a_draining_cluster_is_listed_last_and_then_removed() -> None:
     plan = the_plan(what_if(story_2(*JOBS), sample(STORY_3)))
-    assert lists(plan) == [
-        [f"+  - {DEMO2}-cluster3", f"-  - {DEMO2}-cluster3"],
-        [f"-  - {DEMO2}-cluster2"],
-    ]
+    assert lists(plan) == [[f"+  - {DEMO2}-cluster3", f"-  - {DEMO2}-cluster3"], [f"-  - {DEMO2}-cluster2"]]
 
 
 def test_without_jobs_a_cluster_leaves_at_once() -> None:

@@ -9,9 +9,9 @@ import pytest
 
 from kubectl_placement.explain.workload import PLACED
 from kubectl_placement.jobs.finished_jobs import TTL_GATE
-from placement_ac.core.api.constants import FIELD_MANAGER
-from placement_lab.standins.kueue_jobs import JOB
+from placement_ac.core.api.constants import FIELD_MANAGER, JOB
 from placement_lab.standins.multikueue import hub_job
+from placement_lab.standins.worker import KueueWorker
 from tests.placement_ac.controller.test_dispatch import SELECTOR, entry
 from tests.support import commands, kueue
 from tests.support.admin import Admin, login_to
@@ -71,9 +71,8 @@ def rows(found: dict[str, Any]) -> dict[str, tuple[str, str, float | None, str]]
 def questions(there: Stage) -> int:
     """How often workers were asked for their LocalQueues, by the controller and the commands."""
     journals = [list(hub.journal) for hub in there.fleet.hubs.values()]
-    return sum(
-        one.path.endswith("/localqueues") for journal in journals for one in journal if one.method == "GET"
-    )
+    reads = (one for journal in journals for one in journal if one.method == "GET")
+    return sum(one.path.endswith("/localqueues") and one.user_agent != KueueWorker.name for one in reads)
 
 
 def job_file(folder: Path, gpus: str = "", **pods: int) -> str:

@@ -1,4 +1,4 @@
-"""The controller's client of a hub, as a fixture."""
+"""The controller's client of a hub, and a credential plugin, as fixtures."""
 
 from pathlib import Path
 
@@ -8,9 +8,16 @@ from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_lab.hub import Hub
 from tests.support.async_tests import Enter
+from tests.support.exec_plugins import Plugin, executable
 
 
 @pytest.fixture
 def client(hub: Hub, tmp_path: Path, enter: Enter[Client]) -> Client:
     hub.write_kubeconfig(tmp_path / "kubeconfig")
     return enter(Client(Login(tmp_path / "kubeconfig")))
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> Plugin:
+    """Writes a credential plugin with this script; returns its path."""
+    return lambda script: executable(tmp_path / "plugin", script)

@@ -9,19 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from placement_ac.cli.main import main
 from placement_ac.config.settings import Settings
-from placement_ac.core.api.constants import MANAGED_CLUSTER, MULTIKUEUE_CONFIG, SECRET
+from placement_ac.core.api.constants import JOB, MANAGED_CLUSTER, MULTIKUEUE_CONFIG, SECRET
 from placement_ac.kube.login import Login
 from placement_lab.demo.environment import ControllerThread
-from placement_lab.standins.kueue_jobs import JOB, end_of_sleep
+from placement_lab.standins.kueue_jobs import end_of_sleep
 from placement_lab.standins.manifests import load, samples
+from tests.support import commands
 from tests.support.admin import Admin
-from tests.support.driver import eventually
-
-Object = dict[str, Any]
+from tests.support.driver import Object, eventually
 
 SETUP = samples() / "multikueue-setup-demo1.yaml"
 JOBS = JOB.at("v1")
@@ -144,6 +141,6 @@ def test_when_a_job_ends(words: list[str], seconds: float | None, field: str) ->
 
 def test_workers_need_both_stand_ins(tmp_path: Path) -> None:
     path = tmp_path / "hub.kubeconfig"
-    run = CliRunner().invoke(main, ["hub", f"--kubeconfig={path}", "--workers", "1", "--with", "ocm"])
+    run = commands.run("hub", f"--kubeconfig={path}", "--workers", "1", "--with", "ocm")
     assert (run.exit_code, path.exists()) == (2, False)
     assert "add --with ocm,kueue: without both, no Job reaches a worker" in run.output

@@ -21,10 +21,7 @@ from placement_ac.core.dispatch.profiles import PROFILES
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.state import PlacementPolicy, Plan
 from placement_ac.core.plan.plan import plan
-from tests.support.builders import (
-    inputs,
-    managed_cluster,
-)
+from tests.support.builders import inputs, managed_cluster
 from tests.support.decided import decided, nominated, ranked
 from tests.support.jobs_to_dispatch import GPU, gpu_pods, queues, raw_job
 

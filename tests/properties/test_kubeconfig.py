@@ -12,14 +12,8 @@ from hypothesis import strategies as st
 from placement_ac.core.kubeconfig.read import read_kubeconfig
 from placement_ac.core.kubeconfig.source import ClusterAccess, Unusable
 from placement_ac.core.kubeconfig.write import write_kubeconfig
-from tests.placement_ac.core.kubeconfig.test_read_and_write import (
-    AUTHORITY,
-    CERTIFICATE,
-    PAIR,
-    SERVER,
-    encoded,
-    kubeconfig,
-)
+from tests.support.builders import encoded
+from tests.support.kubeconfigs import AUTHORITY, CERTIFICATE, PAIR, SERVER, kubeconfig
 
 pytestmark = pytest.mark.long
 

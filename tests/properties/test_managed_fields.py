@@ -10,7 +10,6 @@ import itertools
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -21,13 +20,13 @@ from placement_ac.core.api.errors import Refused
 from placement_ac.core.api.managed_fields import applied_version, nomination_body, owned_by
 from placement_ac.kube.client import MERGE, Client
 from placement_ac.kube.login import Login
+from tests.support.builders import Raw
 from tests.support.hub_client import crd, spec_schema
 from tests.support.real_hub import HubMaker
 from tests.support.shared import published_crds
 
 pytestmark = pytest.mark.long
 
-Raw = dict[str, Any]
 WORKLOADS = WORKLOAD.at("v1beta2")
 THINGS = Kind("example.com", "Thing", "things", True, ("v1",)).at("v1")
 NAMES = st.sampled_from(("a", "b", "c"))
@@ -133,12 +132,7 @@ async def write(client: Client, manager: str, applies: bool, body: Raw) -> None:
 
 
 def condition(type_: str) -> Raw:
-    rest = {
-        "status": "True",
-        "reason": "R",
-        "message": "",
-        "lastTransitionTime": "2026-01-01T00:00:00Z",
-    }
+    rest = {"status": "True", "reason": "R", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
     return {"type": type_} | rest
 
 

@@ -1,4 +1,4 @@
-"""Clusters lost at the worst moment, in virtual time: the harness of test_jobs, step by step.
+"""Clusters lost at the worst moment, in virtual time: on the stage of test_jobs, step by step.
 
 The Placement selects a, a job comes to run or wait there, and then everything goes wrong.
 """
@@ -10,9 +10,12 @@ import pytest
 
 from placement_ac.core.api.constants import IMMEDIATE, OUR_CONTROLLER, RETRY
 from placement_lab.standins.multikueue import ALL_AT_ONCE, INCREMENTAL, objects
-from tests.properties.test_jobs import CLUSTERS, GATED, OURS, Stage, Story, object_of
-from tests.support.virtual_controller import VirtualController, VirtualHub, play
-from tests.support.virtual_kueue import VirtualKueue
+from tests.properties.job_stage import CLUSTERS, GATED, Stage, Story
+from tests.support.virtual.controller import VirtualController
+from tests.support.virtual.hub import VirtualHub, object_of
+from tests.support.virtual.kueue import VirtualKueue
+from tests.support.virtual.loop import play
+from tests.support.virtual.workloads import OURS
 
 pytestmark = pytest.mark.long
 

@@ -15,17 +15,7 @@ import pytest
 from placement_ac.core.api.constants import KUEUE_MANAGER
 from placement_ac.core.inputs.fitness import release_of
 from placement_ac.core.inputs.rights import parse_release, required_rights
-from tests.real.clusters import (
-    GPU,
-    NAME,
-    QUEUES,
-    SCORE,
-    SECOND,
-    T4,
-    Cluster,
-    Fleet,
-    until,
-)
+from tests.real.clusters import GPU, NAME, QUEUES, SCORE, SECOND, T4, Cluster, Fleet, until
 
 pytestmark = pytest.mark.timeout(1800)
 

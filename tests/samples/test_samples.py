@@ -211,10 +211,7 @@ def test_story_3_changes_only_the_choice_among_the_clusters_of_story_2() -> None
                 {
                     "scoreCoordinate": {
                         "type": "AddOn",
-                        "addOn": {
-                            "resourceName": "resource-usage-score",
-                            "scoreName": "gpuClusterAvailable",
-                        },
+                        "addOn": {"resourceName": "resource-usage-score", "scoreName": "gpuClusterAvailable"},
                     },
                     "weight": 1,
                 }

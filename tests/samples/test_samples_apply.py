@@ -12,9 +12,7 @@ import yaml
 
 from placement_lab.hub import Hub
 from placement_lab.standins import manifests
-from tests.support.driver import Driver
-
-Object = dict[str, Any]
+from tests.support.driver import Driver, Object
 
 SAMPLES = manifests.samples()
 FOLDERS = sorted(str(path.relative_to(SAMPLES)) for path in (SAMPLES, *SAMPLES.rglob("*/")) if path.is_dir())

@@ -5,7 +5,6 @@ import json
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -25,11 +24,10 @@ from placement_lab.standins.runner import StandIns
 from tests.support import installation, kueue
 from tests.support.admin import Admin, login_to
 from tests.support.crds import sample_crds
-from tests.support.driver import CORE, NS, PROFILES, Driver, eventually
+from tests.support.driver import CORE, NS, PROFILES, Driver, Object, eventually
 from tests.support.kueue_objects import namespace
 from tests.support.real_hub import HubMaker
 
-Object = dict[str, Any]
 pytestmark = pytest.mark.long
 
 SAMPLES = manifests.samples()

@@ -73,9 +73,6 @@ def authorities() -> dict[str, tuple[ServedBy, bool]]:
         "a CA without key identifiers": (ServedBy(root.pem, server.pem, server.key_pem), True),
         "an intermediate alone": (ServedBy(intermediate.pem, below.pem, below.key_pem), True),
         "the server's own certificate": (ServedBy(alone.pem, alone.pem, alone.key_pem), True),
-        "a root, and the server sends no intermediate": (
-            ServedBy(root.pem, below.pem, below.key_pem),
-            False,
-        ),
+        "a root, and the server sends no intermediate": (ServedBy(root.pem, below.pem, below.key_pem), False),
         "a name in the subject alone": (ServedBy(root.pem, unnamed.pem, unnamed.key_pem), False),
     }

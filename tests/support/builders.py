@@ -42,6 +42,8 @@ from placement_ac.core.selection.selection import Selection, listed_clusters, se
 Raw = dict[str, Any]
 
 NS = "kueue-system"
+SHARED = HubFacts(naming="{cluster}")
+"""A hub on which all Placements share a MultiKueueCluster for each cluster."""
 NOW = datetime(2026, 8, 1, 12, 0, 0, tzinfo=UTC)
 GENERATED = "MultiKueueConfig and MultiKueueCluster generated"
 KINDS = {kind.kind: kind for kind in (*WATCHED_KINDS, constants.ACCOUNT, constants.PERMISSION)}
@@ -343,6 +345,11 @@ def is_of(kind: Kind, raw: Raw) -> bool:
 
 AnyAges = Mapping[Any, float]
 """Ages; a plain name is a cluster that leaves before OCM has settled."""
+
+
+def placement_keys(*names: str) -> set[Key]:
+    """The keys of these Placements."""
+    return {Key("placement", name) for name in names}
 
 
 def snapshot(cache: Cache, name: str = "p", ages: AnyAges | None = None, **asked: WorkerCopies) -> Snapshot:

@@ -20,9 +20,9 @@ READ_GROUPS = ("kueue.x-k8s.io", "cluster.open-cluster-management.io", "multiclu
 """The API groups that the commands read, beside Kubernetes' own."""
 
 
-def run(*words: str, **options: Any) -> Result:
-    """Run `placement-ac` with these words."""
-    return CliRunner().invoke(main, words, **options)
+def run(*words: str, charset: str = "utf-8", **options: Any) -> Result:
+    """Run `placement-ac` with these words, on a terminal with this charset."""
+    return CliRunner(charset).invoke(main, words, **options)
 
 
 def run_with(*given: str, **options: Any) -> Run:

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from placement_ac.cli.main import main
+from tests.support import commands
 
 
 def run_and_take_hub_line(words: Sequence[str], context: str = "placement-ac-hub") -> Result:
     """Run a command, see that its first line on stderr names the hub, and return its result without it."""
-    done = CliRunner().invoke(main, list(words))
+    done = commands.run(*words)
     line, _, rest = done.stderr.partition("\n")
     assert line.startswith("Hub: https://")
     assert line.endswith(f", context {context}")

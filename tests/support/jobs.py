@@ -298,16 +298,17 @@ def open_stage(
     *,
     held: Sequence[str] = (),
     quotas: Mapping[str, Quota] | None = None,
+    bare: bool = False,
     **kueue: Any,
 ) -> Iterator[Stage]:
     """Set up the stage without Placement and controller; fail at the end if a job ran twice at once.
 
-    `quotas`: worker → quota by flavor, of workers with a ClusterQueue. `kueue`: options of the
-    stand-in for Kueue.
+    `quotas`: worker → quota by flavor, of workers with a ClusterQueue. `bare`: the others have none.
+    `kueue`: options of the stand-in for Kueue.
     """
     with ExitStack() as opened:
         fleet = opened.enter_context(
-            WorkerFleet(workers, held=held, quotas=quotas or {}, queues=("gated", "open"))
+            WorkerFleet(workers, held=held, quotas=quotas or {}, queues=("gated", "open"), bare=bare)
         )
         stage = Stage(admin, controllers, fleet)
 

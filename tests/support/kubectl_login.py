@@ -1,7 +1,6 @@
 """An API server that answers how it was reached, proxies to it, and how kubectl and our login reach it."""
 
 import asyncio
-import base64
 import json
 import os
 import shutil
@@ -25,6 +24,8 @@ from placement_ac.core.api.errors import LoginFailed
 from placement_ac.core.kubeconfig.read import read_kubeconfig
 from placement_ac.core.kubeconfig.source import Unusable
 from placement_ac.kube.login import Login
+from tests.support.builders import encoded
+from tests.support.kubeconfigs import one_context
 
 Reached = dict[str, Any] | None
 """How the server was reached; None: it was not."""
@@ -134,14 +135,7 @@ class Reach:
         if cluster.get("insecure-skip-tls-verify") or "certificate-authority" in cluster:
             authority = {}
         given = {"server": f"https://127.0.0.1:{self.ports['https']}"} | authority | cluster
-        return {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "hub", "cluster": given}],
-            "contexts": [{"name": "hub", "context": {"cluster": "hub", "user": "me"}}],
-            "users": [{"name": "me", "user": {"token": "token"} if user is None else dict(user)}],
-            "current-context": "hub",
-        }
+        return one_context(given, {"token": "token"} if user is None else dict(user), "hub")
 
 
 async def _answer(request: web.Request) -> web.Response:
@@ -169,10 +163,6 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             writer.write(part)
             await writer.drain()
     writer.close()
-
-
-def encoded(data: bytes) -> str:
-    return base64.b64encode(data).decode()
 
 
 def environment(home: Path, **given: str) -> dict[str, str]:

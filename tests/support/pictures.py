@@ -6,14 +6,7 @@ from typing import Any
 
 from kubectl_placement.cli.page_files import PageSource, graph_file
 from kubectl_placement.status.model import CheckStatus, ClusterRow, Credential, QueueRow, WorkloadRow
-from kubectl_placement.timeline.model import (
-    Lane,
-    Point,
-    Span,
-    Timeline,
-    WorkloadRun,
-    timeline_of_states,
-)
+from kubectl_placement.timeline.model import Lane, Point, Span, Timeline, WorkloadRun, timeline_of_states
 from kubectl_placement.timeline.recording import RecordedState, RunningWorkload
 from placement_ac.core.api.printable import visible
 

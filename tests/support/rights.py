@@ -32,9 +32,7 @@ def bound_to(kind: str, role: str, /, **subject: str) -> Object:
     return {
         "metadata": {"name": "b"},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role},
-        "subjects": [
-            subject or {"kind": "ServiceAccount", "name": "sa", "namespace": "default"},
-        ],
+        "subjects": [subject or {"kind": "ServiceAccount", "name": "sa", "namespace": "default"}],
     }
 
 

@@ -17,10 +17,10 @@ from typing import Any, Final
 import yaml
 
 from placement_ac.core.api import constants as api
+from placement_ac.core.api.constants import JOB
 from placement_ac.kube.login import Login
 from placement_lab.hub import Hub, RecordedRequest
 from placement_lab.standins.fleet import JobCounter, WorkerFleet
-from placement_lab.standins.kueue_jobs import JOB
 from placement_lab.standins.kueue_manager import Kueue
 from placement_lab.standins.multikueue import KueueSettings, hub_job
 from placement_lab.standins.runner import StandIns

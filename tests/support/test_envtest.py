@@ -10,6 +10,7 @@ import pytest
 
 from tests.kind import environment
 from tests.support import envtest
+from tests.support.exec_plugins import executable
 
 ROOT = Path(__file__).resolve().parents[2]
 HINT = "name a folder with kube-apiserver and etcd (`setup-envtest use -p path` prints one)"
@@ -19,8 +20,7 @@ CRD = "kind: CustomResourceDefinition"
 def a_folder(path: Path, programs: Sequence[str], script: str = "exit 0") -> Path:
     path.mkdir()
     for name in programs:
-        (path / name).write_text(f"#!/bin/sh\n{script}\n")
-        (path / name).chmod(0o755)
+        executable(path / name, script)
     return path
 
 

@@ -79,6 +79,12 @@ labels:
 {{- if .Values.probing.enabled }}
 - {name: PLACEMENT_AC_CREDENTIALS_PROBE, value: "true"}
 {{- end }}
+{{- if .Values.workerSetup.enabled }}
+- {name: PLACEMENT_AC_WORKER_SETUP, value: manifestwork}
+{{- end }}
+{{- with .Values.workerSetup.template }}
+- {name: PLACEMENT_AC_WORKER_SETUP_TEMPLATE, value: {{ . | quote }}}
+{{- end }}
 {{- with .Values.credentials.form }}
 - {name: PLACEMENT_AC_CREDENTIALS_FORM, value: {{ . | quote }}}
 {{- end }}

@@ -25,6 +25,10 @@ them. */}}
 - {suffix: -probe, rules: [probe]}
 - {suffix: -probe, namespace: {{ $kueue | quote }}, rules: [release]}
 {{- end }}
+{{- if .Values.workerSetup.enabled }}
+- {suffix: -worker-setup, rules: [worker-setup]}
+- {suffix: -worker-setup, namespace: {{ $kueue | quote }}, rules: [templates]}
+{{- end }}
 {{- if .Values.credentials.provision }}
 - {suffix: -provisioning, rules: [provisioning]}
 - {suffix: -provisioning, namespace: {{ $kueue | quote }}, rules: [release]}
@@ -94,6 +98,28 @@ them. */}}
 - apiGroups: [kueue.x-k8s.io]
   resources: [clusterqueues, localqueues]
   verbs: [list]
+{{- end }}
+
+{{/* ManifestWorks in the namespaces of the clusters (a right to create cannot be limited to a name), and the queues
+that workers get. */}}
+{{- define "placement-ac.rules.worker-setup" -}}
+- apiGroups: [work.open-cluster-management.io]
+  resources: [manifestworks]
+  verbs: [create]
+- apiGroups: [work.open-cluster-management.io]
+  resources: [manifestworks]
+  resourceNames: [placement-ac-queues]
+  verbs: [list, watch, patch, delete]
+- apiGroups: [kueue.x-k8s.io]
+  resources: [clusterqueues, localqueues, resourceflavors]
+  verbs: [list, watch]
+{{- end }}
+
+{{/* In Kueue's namespace: the templates of queues on workers. */}}
+{{- define "placement-ac.rules.templates" -}}
+- apiGroups: [""]
+  resources: [configmaps]
+  verbs: [list, watch]
 {{- end }}
 
 {{/* To find Kueue's release and feature gates, which decide which rights are probed and granted. */}}
@@ -168,6 +194,10 @@ give no Secrets, of ConfigMaps and Leases only those of the controller and of Ku
   verbs: [get, list, watch]
 - apiGroups: [rbac.open-cluster-management.io]
   resources: [clusterpermissions]
+  verbs: [get, list, watch]
+- apiGroups: [work.open-cluster-management.io]
+  resources: [manifestworks]
+  resourceNames: [placement-ac-queues]
   verbs: [get, list, watch]
 # The controller, another one in any namespace, and Kueue.
 - apiGroups: [apps]

@@ -13,6 +13,7 @@ OCM_CLUSTER: Final = "cluster.open-cluster-management.io"
 INVENTORY: Final = "multicluster.x-k8s.io"
 OCM_AUTHENTICATION: Final = "authentication.open-cluster-management.io"
 OCM_RBAC: Final = "rbac.open-cluster-management.io"
+OCM_WORK: Final = "work.open-cluster-management.io"
 
 
 class Kind(NamedTuple):
@@ -75,6 +76,9 @@ CLUSTER_PROFILE: Final = Kind(INVENTORY, "ClusterProfile", "clusterprofiles", Tr
 SECRET: Final = Kind("", "Secret", "secrets", True, ("v1",))
 CLUSTER_QUEUE: Final = Kind(KUEUE, "ClusterQueue", "clusterqueues", False, KUEUE_VERSIONS)
 LOCAL_QUEUE: Final = Kind(KUEUE, "LocalQueue", "localqueues", True, KUEUE_VERSIONS)
+RESOURCE_FLAVOR: Final = Kind(KUEUE, "ResourceFlavor", "resourceflavors", False, KUEUE_VERSIONS)
+TOPOLOGY: Final = Kind(KUEUE, "Topology", "topologies", False, KUEUE_VERSIONS)
+COHORT: Final = Kind(KUEUE, "Cohort", "cohorts", False, KUEUE_VERSIONS)
 WORKLOAD: Final = Kind(KUEUE, "Workload", "workloads", True, ("v1beta2", "v1beta1"))
 EVENT: Final = Kind("", "Event", "events", True, ("v1",))
 EVENTS_NAMESPACE: Final = "default"
@@ -88,6 +92,17 @@ ACCOUNT: Final = Kind(
     OCM_AUTHENTICATION, "ManagedServiceAccount", "managedserviceaccounts", True, ("v1beta1", "v1alpha1")
 )
 PERMISSION: Final = Kind(OCM_RBAC, "ClusterPermission", "clusterpermissions", True, ("v1alpha1",))
+SETUP_NAME: Final = "placement-ac-queues"
+"""The name of the ManifestWork that sets up a worker, in its cluster's namespace."""
+MANIFEST_WORK: Final = Kind(OCM_WORK, "ManifestWork", "manifestworks", True, ("v1",), only=SETUP_NAME)
+CLUSTER_SET: Final = Kind(OCM_CLUSTER, "ManagedClusterSet", "managedclustersets", False, ("v1beta2",))
+SET_BINDING: Final = Kind(
+    OCM_CLUSTER, "ManagedClusterSetBinding", "managedclustersetbindings", True, ("v1beta2",)
+)
+ADDON: Final = Kind(
+    "addon.open-cluster-management.io", "ManagedClusterAddOn", "managedclusteraddons", True, ("v1alpha1",)
+)
+JOB: Final = Kind("batch", "Job", "jobs", True, ("v1",))
 
 
 def token_kind(account: str) -> Kind:
@@ -99,14 +114,25 @@ OUR_CONTROLLER: Final = "open-cluster-management.io/placement"
 """`AdmissionCheck.spec.controllerName` of the checks that this controller answers."""
 MULTIKUEUE_CONTROLLER: Final = "kueue.x-k8s.io/multikueue"
 """`AdmissionCheck.spec.controllerName` of Kueue's own MultiKueue checks."""
+PROVISIONING_CONTROLLER: Final = "kueue.x-k8s.io/provisioning-request"
+"""`AdmissionCheck.spec.controllerName` of Kueue's own checks that ask an autoscaler for nodes."""
 FIELD_MANAGER: Final = "placement-ac"
 KUEUE_ADMISSION: Final = "kueue-admission"
 """Kueue's field manager for a Workload's admission: it can remove only what it applied."""
 LABEL_ORIGIN: Final = "kueue.x-k8s.io/multikueue-origin"
 """Kueue: the label of every copy that a hub's MultiKueue puts on a worker."""
+LABEL_WORKLOAD: Final = "kueue.x-k8s.io/prebuilt-workload-name"
+"""Kueue: the label of a job on a worker with the name of its Workload."""
+LABEL_QUEUE: Final = "kueue.x-k8s.io/queue-name"
+"""Kueue: the label of a job with its LocalQueue."""
+LABEL_JOB_UID: Final = "kueue.x-k8s.io/job-uid"
+"""Kueue: the label of a Workload with the uid of its job."""
+FINALIZER_IN_USE: Final = "kueue.x-k8s.io/resource-in-use"
+"""Kueue: the finalizer of what a ClusterQueue or a Workload uses."""
 TAINT_UNREACHABLE: Final = "cluster.open-cluster-management.io/unreachable"
 """OCM: the taint of a ManagedCluster whose lease has not been renewed for about 5 minutes."""
 
+LABEL_APP_NAME: Final = "app.kubernetes.io/name"
 LABEL_MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 MANAGED_BY: Final = "placement-ac"
 LABEL_PLACEMENT: Final = "cluster.open-cluster-management.io/placement"
@@ -145,6 +171,14 @@ ANNOTATION_GROUP: Final = "placement-ac.open-cluster-management.io/group"
 ANNOTATION_DISPATCH_PROFILE: Final = "placement-ac.open-cluster-management.io/dispatch-profile"
 """On an AdmissionCheck of ours: the profile by which clusters are scored."""
 
+ANNOTATION_TEMPLATE: Final = "placement-ac.open-cluster-management.io/worker-setup-template"
+"""On an AdmissionCheck of ours: the ConfigMap in Kueue's namespace from which queues on workers are made."""
+TEMPLATE_KEY: Final = "queues.yaml"
+"""The key of such a ConfigMap."""
+ANNOTATION_ALLOCATABLE: Final = "placement-ac.open-cluster-management.io/allocatable"
+"""On our ManifestWork: what the cluster could allocate when its quota was computed, in thousandths."""
+ANNOTATION_SINCE: Final = "placement-ac.open-cluster-management.io/local-queues-since"
+"""On our ManifestWork: the LocalQueues that were added to it later, and when: NAMESPACE/NAME=TIME,…"""
 ANNOTATION_SETTINGS: Final = "placement-ac.open-cluster-management.io/settings"
 """On the controller's Lease: the settings of the one that leads, for the commands."""
 ANNOTATION_ACCOUNT: Final = "placement-ac.open-cluster-management.io/account"

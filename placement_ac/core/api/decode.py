@@ -35,10 +35,20 @@ from placement_ac.core.api.constants import (
     TAINT_UNREACHABLE,
     TOKEN_KEY,
 )
-from placement_ac.core.api.fields import Obj, get_dict, get_list, get_str, get_strs, get_value, parse_time
+from placement_ac.core.api.fields import (
+    Obj,
+    get_dict,
+    get_int,
+    get_list,
+    get_str,
+    get_strs,
+    get_value,
+    parse_time,
+)
 from placement_ac.core.api.job_spec import job_spec
 from placement_ac.core.api.label_selector import CLAIM
 from placement_ac.core.api.managed_fields import spec_writer
+from placement_ac.core.api.quantities import milli
 from placement_ac.core.api.schemas import validate
 from placement_ac.core.kubeconfig.read import read_kubeconfig
 from placement_ac.core.kubeconfig.servers import endpoints
@@ -46,8 +56,8 @@ from placement_ac.core.kubeconfig.source import Unusable, UsableByKueueOnly
 
 
 def _constants(prefix: str) -> tuple[str, ...]:
-    found = (value for name, value in vars(constants).items() if name.startswith(prefix))
-    return tuple(value for value in found if isinstance(value, str))
+    values = (value for name, value in vars(constants).items() if name.startswith(prefix))
+    return tuple(value for value in values if isinstance(value, str))
 
 
 READ_LABELS: Final = _constants("LABEL_")
@@ -58,6 +68,7 @@ KEPT_BYTES: Final = 200_000
 ENTRY_BYTES: Final = 100
 """The bytes that an entry of a mapping takes besides its text."""
 _SENT_BACK = re.compile("|".join(text.format(r"(\S+)") for text in (SENT_BACK, SENT_AGAIN)))
+_NO_AMOUNTS: Final[Mapping[str, int]] = {}
 _NOTHING: Final[Mapping[str, str]] = {}
 """Shared by all objects that have no labels, no annotations, or none that anybody reads."""
 
@@ -153,7 +164,7 @@ def cluster_profile(raw: Obj) -> objects.ClusterProfile:
     providers = (*status.credential_providers, *status.access_providers) if status else ()
     secrets = tuple(objects.SecretRef(ref.kind, ref.namespace or meta.namespace, ref.name) for ref in refs)
     servers = {provider.name: endpoints(provider.cluster) for provider in providers if provider.name}
-    texts = (*(text for one in refs for text in (one.kind, one.namespace, one.name)), *servers)
+    texts = (*(text for ref in refs for text in (ref.kind, ref.namespace, ref.name)), *servers)
     if not _is_small(chain(texts, *(server.values() for server in servers.values()))):
         secrets, servers = (), {}
         problem = (
@@ -175,14 +186,14 @@ def _named_by_ocm(meta: objects.Meta) -> str:
 
 def secret(raw: Obj) -> objects.Secret:
     text = _kubeconfig(raw.get("data"))
-    found = read_kubeconfig(text) if isinstance(text, bytes) else Unusable(text)
+    access = read_kubeconfig(text) if isinstance(text, bytes) else Unusable(text)
     digest = digest_of(text) if isinstance(text, bytes) else ""
     bare = objects.Secret(meta_of(raw), _owners(raw), _NOTHING, _applied_fields_of(raw), digest=digest)
-    if isinstance(found, UsableByKueueOnly):
-        found = found.access
-    if isinstance(found, Unusable):
-        return replace(bare, problem=found.why)
-    return replace(bare, expires=found.expires, issued=found.issued, expires_what=found.expires_what)
+    if isinstance(access, UsableByKueueOnly):
+        access = access.access
+    if isinstance(access, Unusable):
+        return replace(bare, problem=access.why)
+    return replace(bare, expires=access.expires, issued=access.issued, expires_what=access.expires_what)
 
 
 def _kubeconfig(data: object) -> bytes | str:
@@ -205,12 +216,12 @@ def digest_of(kubeconfig: bytes) -> str:
 def account_token(raw: Obj) -> objects.AccountToken:
     meta, data = meta_of(raw), get_dict(raw, "data")
     try:
-        found = base64.b64decode(data.get(TOKEN_KEY) or "", validate=True).decode("ascii")
+        token = base64.b64decode(data.get(TOKEN_KEY) or "", validate=True).decode("ascii")
         authority = base64.b64decode(data.get(AUTHORITY_KEY) or "", validate=True)
     except (ValueError, TypeError):
         return objects.AccountToken(meta, problem="is not base64 of a token and a certificate")
-    missing = [key for key, value in ((TOKEN_KEY, found), (AUTHORITY_KEY, authority)) if not value]
-    return objects.AccountToken(meta, found, authority, f"has no {missing[0]}" if missing else "")
+    missing = [key for key, value in ((TOKEN_KEY, token), (AUTHORITY_KEY, authority)) if not value]
+    return objects.AccountToken(meta, token, authority, f"has no {missing[0]}" if missing else "")
 
 
 def scores(raw: Obj) -> objects.Scores:
@@ -339,7 +350,7 @@ def _readable(raw: Obj) -> schemas.WorkloadStatus:
 
 
 def managed_cluster(
-    raw: Obj, *, with_server: bool = True, with_labels: bool = True
+    raw: Obj, *, with_server: bool = True, with_labels: bool = True, with_allocatable: bool = False
 ) -> objects.ManagedCluster:
     """Read one; without what nothing needs: the CA of its API server is most of it."""
     spec, _ = validate(schemas.ManagedClusterSpec, raw, "spec")
@@ -354,7 +365,15 @@ def managed_cluster(
         server=first.url,
         authority=first.ca_bundle or "",
         labels=dispatch_labels(raw) if with_labels else _NOTHING,
+        allocatable=_allocatable(raw) if with_allocatable else _NO_AMOUNTS,
     )
+
+
+def _allocatable(raw: Obj) -> Mapping[str, int]:
+    """Return resource → thousandths; of more than KEPT_BYTES, none: an agent may report anything."""
+    reported = get_dict(raw, "status", "allocatable")
+    found = {name: amount for name, value in reported.items() if (amount := milli(value)) is not None}
+    return {name: max(amount, 0) for name, amount in found.items()} if _is_small(found) else _NO_AMOUNTS
 
 
 def dispatch_labels(raw: Obj) -> dict[str, str]:
@@ -365,15 +384,84 @@ def dispatch_labels(raw: Obj) -> dict[str, str]:
     claims = get_list(raw, "status", "clusterClaims")
     claimed = ((f"{CLAIM}{claim.get('name')}", claim.get("value")) for claim in claims)
     own = get_dict(raw, "metadata", "labels")
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     left = KEPT_BYTES
     for key, value in (*own.items(), *claimed):
         left -= ENTRY_BYTES + len(key) + len(value) if isinstance(value, str) else 0
         if left < 0:
             break
         if isinstance(value, str):
-            found[key] = value
-    return found
+            labels[key] = value
+    return labels
+
+
+def hub_queue(raw: Obj) -> objects.HubQueue:
+    return objects.HubQueue(meta_of(raw), get_dict(raw, "spec"), checks_listed(raw))
+
+
+def template_text(raw: Obj) -> objects.TemplateText:
+    text = get_dict(raw, "data").get(constants.TEMPLATE_KEY)
+    return objects.TemplateText(meta_of(raw), text if isinstance(text, str) else None)
+
+
+def manifest_work(raw: Obj) -> objects.ManifestWork:
+    reports = get_list(raw, "status", "resourceStatus", "manifests")
+    conditions = get_list(raw, "status", "conditions")
+    seen = (get_int(one, "observedGeneration") for one in conditions if one.get("type") == "Applied")
+    return objects.ManifestWork(
+        meta=meta_of(raw),
+        owners=_owners(raw),
+        spec=written_spec(constants.MANIFEST_WORK, raw),
+        applied_fields=_applied_fields_of(raw),
+        created=created_at(raw),
+        added=_added(meta_of(raw).annotations.get(constants.ANNOTATION_SINCE, "")),
+        states={
+            _manifest_key(get_dict(report, "resourceMeta")): _manifest_state(report) for report in reports
+        },
+        applied_generation=next(filter(None, seen), 0),
+    )
+
+
+def _added(text: str) -> dict[objects.ManifestKey, datetime]:
+    entries = (entry.partition("=") for entry in text.split(","))
+    parsed = ((name.partition("/"), parse_time(since)) for name, _, since in entries)
+    return {(constants.LOCAL_QUEUE.kind, name[0], name[2]): since for name, since in parsed if since}
+
+
+def written_spec(kind: constants.Kind, raw: Obj) -> Obj:
+    """Return the `spec` of an object of ours, without a default that only newer CRDs set inside a list."""
+    spec = get_dict(raw, "spec")
+    if kind is not constants.MANIFEST_WORK:
+        return spec
+    configs = [
+        {key: value for key, value in config.items() if (key, value) != ("feedbackScrapeType", "Poll")}
+        for config in get_list(spec, "manifestConfigs")
+    ]
+    return {**spec, "manifestConfigs": configs} if configs else spec
+
+
+def _manifest_key(meta: Obj) -> objects.ManifestKey:
+    return get_str(meta, "kind"), get_str(meta, "namespace"), get_str(meta, "name")
+
+
+def _manifest_state(report: Obj) -> objects.ManifestState:
+    conditions = {get_str(one, "type"): one for one in get_list(report, "conditions")}
+    values: dict[str, str | int] = {}
+    for value in get_list(report, "statusFeedback", "values"):
+        found = get_dict(value, "fieldValue")
+        for field in ("string", "integer"):
+            if isinstance(found.get(field), str | int):
+                values[get_str(value, "name")] = found[field]
+    return objects.ManifestState(
+        applied=_is_true(conditions.get("Applied")),
+        message=get_str(conditions.get("Applied"), "message"),
+        available=_is_true(conditions.get("Available")),
+        values=values,
+    )
+
+
+def _is_true(condition: Obj | None) -> bool | None:
+    return {"True": True, "False": False}.get(get_str(condition, "status"))
 
 
 def _applied_fields_of(raw: Obj) -> objects.AppliedFields:

@@ -26,30 +26,30 @@ def get_value(obj: object, *path: str) -> object:
 
 
 def get_dict(obj: object, *path: str) -> Obj:
-    found = get_value(obj, *path)
-    return found if isinstance(found, dict) else EMPTY
+    value = get_value(obj, *path)
+    return value if isinstance(value, dict) else EMPTY
 
 
 def get_list(obj: object, *path: str) -> list[Obj]:
     """Return the objects of the list at `path`; other values are skipped."""
-    found = get_value(obj, *path)
-    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+    value = get_value(obj, *path)
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def get_strs(obj: object, *path: str) -> list[str]:
     """Return the strings of the list at `path`."""
-    found = get_value(obj, *path)
-    return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []
+    value = get_value(obj, *path)
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def get_str(obj: object, *path: str) -> str:
-    found = get_value(obj, *path)
-    return found if isinstance(found, str) else ""
+    value = get_value(obj, *path)
+    return value if isinstance(value, str) else ""
 
 
 def get_int(obj: object, *path: str) -> int | None:
-    found = get_value(obj, *path)
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
+    value = get_value(obj, *path)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def get_time(obj: object, *path: str) -> datetime | None:

@@ -27,14 +27,14 @@ from placement_ac.core.api.label_selector import Requirement
 from placement_ac.core.api.pod_requests import PODS, Requests, podset_requests
 from placement_ac.core.api.text import shortened
 
-_ANNOTATIONS: Final = (
+JOB_ANNOTATIONS: Final = (
     ANNOTATION_CLUSTER_NAMES,
     ANNOTATION_CLUSTER_SELECTOR,
     ANNOTATION_ANTI_AFFINITY,
     ANNOTATION_PREFERRED_CLUSTERS,
     ANNOTATION_GROUP,
 )
-OUR_ANNOTATIONS: Final = tuple(name for name in _ANNOTATIONS if name.startswith(OUR_DOMAIN))
+OUR_ANNOTATIONS: Final = tuple(name for name in JOB_ANNOTATIONS if name.startswith(OUR_DOMAIN))
 _IGNORED_MAX: Final = 5
 """So many keys of our domain that nobody reads are reported."""
 _OF_ONE_JOB: Final = (
@@ -90,7 +90,9 @@ class JobSpec:
     def size(self) -> int:
         """How much there is to compare with a cluster: requirements, values, names, resources."""
         listed = sum(text.count(",") + text.count(";") + 1 for _, text in self.annotations)
-        nodes = sum(1 + len(one.values) for terms in self.nodes for term in terms for one in term)
+        nodes = sum(
+            1 + len(requirement.values) for terms in self.nodes for term in terms for requirement in term
+        )
         return listed + nodes + sum(map(len, self.requests))
 
     def label(self, key: str) -> str | None:
@@ -142,33 +144,33 @@ def _limit_names(texts: Iterable[str]) -> None:
 
 
 def _annotations(metas: Sequence[Obj]) -> Pairs:
-    found = _merged((_texts(get_dict(meta, "annotations")) for meta in metas), _ANNOTATIONS)
-    for name, value in found:
+    pairs = _merged((_texts(get_dict(meta, "annotations")) for meta in metas), JOB_ANNOTATIONS)
+    for name, value in pairs:
         if len(value) > ANNOTATION_CHARS_MAX:
             why = f"at most {ANNOTATION_CHARS_MAX:,} characters are read, it has {len(value):,}"
             raise _OverLimit(f"shorten the annotation {name}: {why}")
-    return found
+    return pairs
 
 
 def _ignored(metas: Sequence[Obj]) -> Iterator[str]:
     for meta in metas:
         annotations, labels = get_dict(meta, "annotations"), get_dict(meta, "labels")
-        wrong = (key for key in annotations if key not in _ANNOTATIONS)
+        wrong = (key for key in annotations if key not in JOB_ANNOTATIONS)
         yield from (shortened(key) for key in (*wrong, *labels) if key.startswith(OUR_DOMAIN))
 
 
 def _labels(metas: Sequence[Obj]) -> Pairs:
-    found = _merged(_texts(get_dict(meta, "labels")) for meta in metas)
-    _limit("labels", NAMES_MAX, len(found))
-    _limit_names(chain.from_iterable(found))
-    return found
+    pairs = _merged(_texts(get_dict(meta, "labels")) for meta in metas)
+    _limit("labels", NAMES_MAX, len(pairs))
+    _limit_names(chain.from_iterable(pairs))
+    return pairs
 
 
 def _requests(podset: Obj, counted: frozenset[str]) -> Requests:
-    found = podset_requests(podset, counted)
-    _limit("resources in a podSet", NAMES_MAX, sum(name != PODS for name, _ in found))
-    _limit_names(name for name, _ in found)
-    return found
+    requests = podset_requests(podset, counted)
+    _limit("resources in a podSet", NAMES_MAX, sum(name != PODS for name, _ in requests))
+    _limit_names(name for name, _ in requests)
+    return requests
 
 
 def _counted(raw: Obj) -> frozenset[str]:
@@ -180,10 +182,10 @@ def _counted(raw: Obj) -> frozenset[str]:
 def _shared(spec: JobSpec) -> JobSpec:
     """Return the equal one that a Workload has, or `spec`: it goes with the last Workload that has it."""
     known = _KNOWN.get(spec)
-    found = known() if known else None
-    if found is None:
+    equal = known() if known else None
+    if equal is None:
         _KNOWN[spec] = ref(spec)
-    return found or spec
+    return equal or spec
 
 
 def _merged(parts: Iterable[Mapping[str, str]], names: tuple[str, ...] = ()) -> Pairs:
@@ -214,7 +216,12 @@ def _node_terms(pod: Obj) -> tuple[NodeTerm, ...]:
     )
     fixed = tuple([Requirement(key, "In", (value,)) for key, value in sorted(selector.items())])
     terms = [fixed + _requirements(term) for term in alternatives] or ([fixed] if fixed else [])
-    _limit_names(text for term in terms for one in term for text in (one.key, one.operator, *one.values))
+    _limit_names(
+        text
+        for term in terms
+        for requirement in term
+        for text in (requirement.key, requirement.operator, *requirement.values)
+    )
     return tuple(terms)
 
 

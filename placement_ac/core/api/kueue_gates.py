@@ -25,20 +25,20 @@ Gates = Mapping[str, bool]
 
 def gates_in_arguments(arguments: Sequence[str]) -> dict[str, bool]:
     """Return the gates that a manager's arguments set."""
-    found: dict[str, bool] = {}
+    by_name: dict[str, bool] = {}
     for place, word in enumerate(arguments):
         flag, has_value, value = word.partition("=")
         if flag == GATES_FLAG:
             pairs = value if has_value else next(iter(arguments[place + 1 : place + 2]), "")
             gates = (pair.partition("=") for pair in pairs.split(",") if pair)
-            found |= {gate.strip(): on.strip() in _TRUE for gate, _, on in gates}
-    return found
+            by_name |= {gate.strip(): on.strip() in _TRUE for gate, _, on in gates}
+    return by_name
 
 
 def gates_of_deployment(deployment: Obj) -> dict[str, bool]:
     """Return the gates that the arguments of Kueue's Deployment set."""
     containers = get_list(deployment, "spec", "template", "spec", "containers")
-    managers = (found for found in containers if get_str(found, "name") == KUEUE_CONTAINER)
+    managers = (container for container in containers if get_str(container, "name") == KUEUE_CONTAINER)
     return gates_in_arguments(get_strs(next(managers, {}), "args"))
 
 

@@ -79,7 +79,7 @@ Selector = tuple[Requirement, ...]
 
 def first_unmet(selector: Selector, labels: Mapping[str, str]) -> Requirement | None:
     """Return the first requirement that these labels do not meet; None if they match."""
-    return next((one for one in selector if not one.is_met_by(labels)), None)
+    return next((requirement for requirement in selector if not requirement.is_met_by(labels)), None)
 
 
 def _is_beyond(operator: str, value: str | None, bounds: tuple[str, ...]) -> bool:
@@ -92,10 +92,10 @@ def _is_beyond(operator: str, value: str | None, bounds: tuple[str, ...]) -> boo
 
 def parse_label_selector(text: str) -> Selector:
     """Return the requirements; none for an empty text. Raises SelectorError."""
-    found = _parsed(text)
-    if isinstance(found, str):
-        raise SelectorError(found)
-    return found
+    selector = _parsed(text)
+    if isinstance(selector, str):
+        raise SelectorError(selector)
+    return selector
 
 
 @lru_cache(maxsize=64)  # of annotations of up to 8 KB

@@ -51,7 +51,7 @@ class ListChange(SlottedModel):
         return annotation
 
     def _annotation(self, shown: tuple[ClusterChange, ...]) -> str:
-        clusters = [{key: value for key, value in asdict(one).items() if _says(value)} for one in shown]
+        clusters = [{k: v for k, v in asdict(cluster).items() if _says(v)} for cluster in shown]
         left_out = self.more + len(self.clusters) - len(shown)
         more = {"more": left_out} if left_out else {}
         return json.dumps({"change": self.change, "clusters": clusters, **more}, separators=(",", ":"))

@@ -21,22 +21,22 @@ _NO_WHOLES: Final[Fields] = {f"f:{part}": {"f:": {}} for part in ("metadata", "s
 """In every kind of object the parts of these are owned one by one: who owns one of them applied it empty."""
 
 
-def owned_by(
-    obj: Mapping[str, Any], manager: str, operation: str = "Apply", subresource: str = "status"
-) -> Body:
-    """Return the part of `obj` that `manager` owns by `operation` on `subresource`; {} when it owns nothing.
+def owned_by(obj: Mapping[str, Any], manager: str, subresource: str = "status") -> Body:
+    """Return the part of `obj` that `manager` has applied on `subresource`; {} when it has applied nothing.
 
     Its parts are those of `obj`, not copies. Fields that the object does not have are left out, as
     when it was read in another version than the manager writes: see `applied_version`.
     """
-    own: list[Fields] = []
+    own: Fields = {}  # one entry, whatever the version
     others = [_NO_WHOLES]
     for entry in _entries(obj):
         fields = entry.get("fieldsV1") or {}
-        (own if _name(entry) == (manager, operation, subresource) else others).append(fields)
-    parts = _joined(own)
-    found = _part(obj, parts, others) if parts else _NOTHING
-    return found if isinstance(found, dict) else {}
+        if _name(entry) == (manager, "Apply", subresource):
+            own = fields
+        else:
+            others.append(fields)
+    part = _part(obj, own, others) if own else _NOTHING
+    return part if isinstance(part, dict) else {}
 
 
 def applied_version(obj: Mapping[str, Any], manager: str, subresource: str = "status") -> str:
@@ -82,7 +82,7 @@ def spec_writer(obj: Mapping[str, Any], owner: str) -> str:
     entries = [entry for entry in _entries(obj) if not entry.get("subresource")]
     own = {path for entry in entries if entry.get("manager") == owner for path in _spec_paths(entry)}
     others = [entry for entry in entries if entry.get("manager") != owner and set(_spec_paths(entry)) - own]
-    return str(max(others, key=lambda one: str(one.get("time", "")), default={}).get("manager", ""))
+    return str(max(others, key=lambda entry: str(entry.get("time", "")), default={}).get("manager", ""))
 
 
 def _spec_paths(entry: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -91,7 +91,7 @@ def _spec_paths(entry: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     while pending:
         path, fields = pending.pop()
         below = [key for key in fields or () if key != "."]
-        if not below and any(path[: len(one)] == one for one in _WRITTEN):
+        if not below and any(path[: len(written)] == written for written in _WRITTEN):
             yield path
         pending += [((*path, key), fields[key]) for key in below]
 
@@ -102,7 +102,9 @@ def last_writer(obj: Mapping[str, Any], after: str, subresource: str = "") -> st
     They are of whole seconds: of several that wrote in the same second, it is not the manager `after`.
     """
     entries = [entry for entry in _entries(obj) if entry.get("subresource", "") == subresource]
-    last = max(entries, key=lambda one: (str(one.get("time", "")), one.get("manager") != after), default={})
+    last = max(
+        entries, key=lambda entry: (str(entry.get("time", "")), entry.get("manager") != after), default={}
+    )
     return str(last.get("manager", ""))
 
 
@@ -112,17 +114,6 @@ def _entries(obj: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
 
 def _name(entry: Mapping[str, Any]) -> tuple[object, object, object]:
     return entry.get("manager"), entry.get("operation"), entry.get("subresource", "")
-
-
-def _joined(sets: Sequence[Fields]) -> Fields:
-    """An updater has an entry for each version in which it wrote."""
-    if len(sets) == 1:
-        return sets[0]
-    keys = dict.fromkeys(key for fields in sets for key in fields)
-    joined = {key: _joined(_below(sets, key)) for key in keys}
-    if any(not fields for fields in sets) and joined:
-        joined["."] = {}
-    return joined
 
 
 def _below(sets: Iterable[Fields], key: str) -> list[Fields]:
@@ -196,6 +187,6 @@ def _part_of_item(item: Any, key: str, selector: Any, own: Fields, others: Seque
     return part if part is _NOTHING else selector | part
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(value: Any, other: Any) -> bool:
     """JSON knows true from 1; Python does not."""
-    return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
+    return bool(value == other) and isinstance(value, bool) == isinstance(other, bool)

@@ -208,7 +208,10 @@ class ManagedCluster:
     authority: str = ""
     """The CA of that URL: PEM in base64; "": none is set."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Its labels and, with the prefix `claim:`, its ClusterClaims; read only for our dispatcher."""
+    """Its labels and, with the prefix `claim:`, its ClusterClaims; read only for our dispatcher and to set up
+    workers."""
+    allocatable: Mapping[str, int] = field(default_factory=dict)
+    """Resource → what its nodes can allocate, in thousandths; read only for the set-up of workers."""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -346,6 +349,53 @@ class AccountToken:
     authority: bytes = field(default=b"", repr=False)
     """PEM: the CA of the worker's API server, as it looks from within."""
     problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HubQueue:
+    """A ClusterQueue, LocalQueue or ResourceFlavor of the hub: only what a worker gets of it."""
+
+    meta: Meta
+    spec: Obj
+    checks: frozenset[str] = frozenset()
+    """The AdmissionChecks that a ClusterQueue lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateText:
+    """A ConfigMap in Kueue's namespace that may be a template; `text` None: it has no such key."""
+
+    meta: Meta
+    text: str | None
+
+
+ManifestKey = tuple[str, str, str]
+"""Kind, namespace and name of an object in a ManifestWork."""
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestState:
+    """The report of OCM's work agent on one object in a ManifestWork; None: there is none yet."""
+
+    applied: bool | None = None
+    message: str = ""
+    """Why it is not applied."""
+    available: bool | None = None
+    """Whether it exists on the worker."""
+    values: Mapping[str, str | int] = field(default_factory=dict)
+    """The feedback that the ManifestWork asks for, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestWork(WritableObject):
+    """A ManifestWork, and what OCM's work agent reports of it."""
+
+    created: datetime | None = None
+    added: Mapping[ManifestKey, datetime] = field(default_factory=dict)
+    """The LocalQueues that were added to it later, and when."""
+    states: Mapping[ManifestKey, ManifestState] = field(default_factory=dict)
+    applied_generation: int = 0
+    """The generation that OCM's work agent has seen last."""
 
 
 class ObjectVersion(NamedTuple):

@@ -27,7 +27,7 @@ def podset_requests(podset: Obj, counted: Collection[str] = ()) -> Requests:
     pod = get_dict(podset, "template", "spec")
     count = _count(podset)
     total = {name: amount * count for name, amount in _pod_requests(pod).items()}
-    wanted = {one: amount for one, amount in total.items() if amount > 0 and (not counted or one in counted)}
+    wanted = {k: v for k, v in total.items() if v > 0 and (not counted or k in counted)}
     if count and (wanted or PODS in counted):
         wanted[PODS] = count * 1000
     return tuple(sorted(wanted.items()))
@@ -36,7 +36,7 @@ def podset_requests(podset: Obj, counted: Collection[str] = ()) -> Requests:
 def _count(podset: Obj) -> int:
     """Return the number of Pods; the smallest with which it may be admitted, if it may be with fewer."""
     counts = [podset.get("count", 1), podset.get("minCount")]
-    valid = [one for one in counts if isinstance(one, int) and 0 <= one <= MAX_COUNT]
+    valid = [count for count in counts if isinstance(count, int) and 0 <= count <= MAX_COUNT]
     return min(valid, default=1)
 
 

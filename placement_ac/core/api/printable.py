@@ -25,7 +25,7 @@ def visible(text: str) -> str:
     """Return a text with escapes for such characters, as Python and YAML write them: `\\x1b`, `\\u202e`."""
     if text.isascii() and text.replace("\n", "").isprintable():
         return text  # the usual case: ten times as fast
-    return NOT_SHOWN.sub(lambda found: _escaped(ord(found[0])), text)
+    return NOT_SHOWN.sub(lambda match: _escaped(ord(match[0])), text)
 
 
 def one_line(text: str) -> str:

@@ -27,14 +27,14 @@ def exact(value: object) -> Fraction | None:
     """Return a quantity, given as text or as a JSON number; None if it is none."""
     if isinstance(value, int) and not isinstance(value, bool):
         return Fraction(_limited(value * 1000), 1000)
-    return found[0] if (found := _read(value)) else None
+    return parsed[0] if (parsed := _read(value)) else None
 
 
 def milli(value: object) -> int | None:
     """Return a quantity, given as text or as a JSON number, in thousandths; None if it is none."""
     if isinstance(value, int) and not isinstance(value, bool):
         return _limited(value * 1000)
-    return found[1] if (found := _read(value)) else None
+    return parsed[1] if (parsed := _read(value)) else None
 
 
 def _limited(thousandths: int) -> int:
@@ -49,15 +49,15 @@ def _read(value: object) -> tuple[Fraction, int] | None:
 @lru_cache(maxsize=1024)  # a fleet repeats the same values
 def _parsed(text: str) -> tuple[Fraction, int] | None:
     """Return the number, and its thousandths."""
-    found = _FORM.fullmatch(text)
-    if found is None:
+    match = _FORM.fullmatch(text)
+    if match is None:
         return None
-    suffix = found["suffix"]
+    suffix = match["suffix"]
     if suffix in _BINARY:
         factor = Fraction(2) ** _BINARY[suffix]
     else:
         factor = Fraction(10) ** (_DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:]))
-    number = Fraction(found["number"]) * factor
+    number = Fraction(match["number"]) * factor
     return number, _limited(math.ceil(number * 1000))
 
 

@@ -204,10 +204,10 @@ class ScoreStatus(ApiModel):
 
 
 def _amount(value: object) -> int:
-    found = milli(value)
-    if found is None or found < 0:
+    amount = milli(value)
+    if amount is None or amount < 0:
         raise ValueError("it must be a quantity of 0 or more")
-    return found
+    return amount
 
 
 Amount = Annotated[int, BeforeValidator(_amount)]

@@ -41,7 +41,7 @@ def closest(name: str, names: Iterable[str]) -> list[str]:
     """Return the name that is closest to one that does not exist, or all if 2 or 3 are as close."""
     near = get_close_matches(name, sorted({*names} - {name}), n=NAMES_MEANT + 1)
     best = _likeness(name, near[0]) if near else 0.0
-    as_close = sorted(one for one in near if _likeness(name, one) == best)
+    as_close = sorted(candidate for candidate in near if _likeness(name, candidate) == best)
     return as_close if len(as_close) <= NAMES_MEANT else []
 
 

@@ -21,12 +21,12 @@ def secret_names(cluster: str) -> tuple[str, ...]:
 
 def clusters_of_secret(name: str) -> tuple[str, ...]:
     """Return the clusters whose Secret may have this name: the inverse of `secret_names`."""
-    found = []
+    clusters = []
     for pattern in SECRET_NAMES:
         head, tail = pattern.split("{}")
         if name.startswith(head) and name.endswith(tail) and len(name) > len(head) + len(tail):
-            found.append(name[len(head) : len(name) - len(tail)])
-    return tuple(found)
+            clusters.append(name[len(head) : len(name) - len(tail)])
+    return tuple(clusters)
 
 
 def _find(inputs: DiscoveryInputs) -> CredentialSource | Unusable | None:

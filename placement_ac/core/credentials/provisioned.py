@@ -29,9 +29,9 @@ RUN_CONTROLLER: Final = "wait, or run OCM's cluster-permission controller"
 def find_provisioned(inputs: DiscoveryInputs) -> CredentialSource | Unusable | None:
     """Return our credentials, or what they wait for; where we provision no more, those that are left."""
     provisioned = inputs.provisioned
-    found = provisioned_credentials(provisioned) if provisioned else None
+    source = provisioned_credentials(provisioned) if provisioned else None
     is_ours = provisioned and (provisioned.policy.provision or provisioned.objects.secret)
-    return found if is_ours or isinstance(found, CredentialSource) else None
+    return source if is_ours or isinstance(source, CredentialSource) else None
 
 
 def provisioned_credentials(inputs: ProvisioningInputs) -> CredentialSource | Unusable:

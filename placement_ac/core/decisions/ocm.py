@@ -94,16 +94,16 @@ def decide(
 
     Where the Placement is gone, those that it left behind count for a moment.
     """
-    owned = [one for one in labelled if placement is None or one.belongs_to(placement)]
+    owned = [decision for decision in labelled if placement is None or decision.belongs_to(placement)]
     sure = confirmed(placement, owned)
-    unnamed = [one for one in owned if one not in sure]
-    ignored = [one for one in unnamed if _is_ignored(one, now, age)]
-    decisions = [one for one in owned if one not in ignored]
+    unnamed = [decision for decision in owned if decision not in sure]
+    ignored = [decision for decision in unnamed if _is_ignored(decision, now, age)]
+    decisions = [decision for decision in owned if decision not in ignored]
     prioritizers = placement.prioritizers if placement else ()
     clusters = rank(decisions, prioritizers, scores, now)
     has_scores = any(entry.score for decision in decisions for entry in decision.decided or ())
     by: RankedBy = "scores" if has_scores else "placement scores" if prioritizers else "groups"
-    foreign = [one for one in labelled if one not in owned]
+    foreign = [decision for decision in labelled if decision not in owned]
     return Decisions(
         placement=placement.meta if placement else None,
         by=OCM.name,
@@ -127,7 +127,7 @@ def decide(
         doubts=(
             *_foreign(placement, foreign),
             *_disagreement(placement, decisions),
-            *(Doubt(one.meta.name) for one in unnamed),
+            *(Doubt(decision.meta.name) for decision in unnamed),
         ),
         remarks=tuple(_ignored(placement, ignored)),
         says=_problems(placement),
@@ -162,7 +162,7 @@ def _is_ignored(decision: Decision, now: datetime, age: DoubtAge) -> bool:
 def _ignored(placement: Placement | None, ignored: Sequence[Decision]) -> Iterator[str]:
     """Yield which decisions are ignored because the Placement's status does not name them."""
     if placement and ignored:
-        names = joined(["/".join(one.meta.id) for one in ignored])
+        names = joined(["/".join(decision.meta.id) for decision in ignored])
         yield (
             f"delete PlacementDecision {names}: status.decisionGroups of Placement "
             f"{'/'.join(placement.meta.id)} does not name it, so it is ignored"
@@ -172,7 +172,7 @@ def _ignored(placement: Placement | None, ignored: Sequence[Decision]) -> Iterat
 def _foreign(placement: Placement | None, foreign: Sequence[Decision]) -> Iterator[Doubt]:
     """Yield which decisions are of no use; of a Placement that is made again, the old ones stay a moment."""
     if placement and foreign:
-        names, owner = joined(["/".join(one.meta.id) for one in foreign]), placement.meta.name
+        names, owner = joined(["/".join(decision.meta.id) for decision in foreign]), placement.meta.name
         why = f"Placement {owner} does not own it, so it is ignored"
         yield Doubt(remark=f"delete PlacementDecision {names}: {why}")
 

@@ -96,7 +96,7 @@ class DispatchCycle:
         if not refusals or len(refusals) < len(self._clusters):
             return ""
         counts = Counter(refusals.values()).most_common()
-        reasons = [f"{number} {one.reason} ({one.filter})" for one, number in counts]
+        reasons = [f"{number} {refusal.reason} ({refusal.filter})" for refusal, number in counts]
         return f"0/{len(refusals)} clusters fit: {joined(reasons)}"
 
     def asks_about(self, job: Workload, profile: Profile) -> frozenset[str]:
@@ -127,7 +127,7 @@ class DispatchCycle:
         "": one of them may have room, or it is not known.
         """
         there = [self._clusters[name] for name in job.nominated if name in self._clusters]
-        short = [(cluster, shortage(job, cluster)) for cluster in sorted(there, key=lambda one: one.rank)]
+        short = [(cluster, shortage(job, cluster)) for cluster in sorted(there, key=lambda c: c.rank)]
         if not short or not all(what for _, what in short):
             return "", ""
         return short[0][0].cluster, short[0][1]
@@ -145,12 +145,12 @@ class DispatchCycle:
 
     def refusals(self, job: Workload, profile: Profile) -> Refusals:
         """Return the clusters that do not fit the job; equal jobs share the built-in filters' answer."""
-        found = self._by_built_in_filters(job)
+        refusals = self._by_built_in_filters(job)
         if not profile.filters:
-            return found
+            return refusals
         filters = {name: self._plugins[name] for name in profile.filters}
-        others = {name: one for name, one in self._clusters.items() if name not in found}
-        return {**found, **_refused(job, others, filters)}
+        others = {name: cluster for name, cluster in self._clusters.items() if name not in refusals}
+        return {**refusals, **_refused(job, others, filters)}
 
     def _by_built_in_filters(self, job: Workload) -> Refusals:
         key: tuple[object, ...] = job.meta.namespace, job.job
@@ -177,7 +177,7 @@ class DispatchCycle:
 
 
 def _is_compared(job: Workload) -> bool:
-    return any(one.compares(job) for one in FILTERS.values())
+    return any(rule.compares(job) for rule in FILTERS.values())
 
 
 def _reads_queues(name: str) -> bool:
@@ -190,7 +190,7 @@ def _refused(job: Workload, clusters: Mapping[str, Cluster], filters: Mapping[st
 
 
 def _refusal(job: Workload, cluster: Cluster, filters: Mapping[str, Plugin]) -> FilterRefusal | None:
-    for name, one in filters.items():
-        if reason := one.refuse(job, cluster):
+    for name, plugin in filters.items():
+        if reason := plugin.refuse(job, cluster):
             return FilterRefusal(name, reason)
     return None

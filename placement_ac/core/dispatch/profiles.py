@@ -51,7 +51,7 @@ def parse_profile(text: str, plugins: Plugins = NO_PLUGINS) -> Profile:
         given = {name: _weight(name, weight, plugins)} if has_weight else PROFILES.get(name, {})
         if not given:
             filters.append(_filter(name, plugins))
-        if twice := [one for one in given if one in weights]:
+        if twice := [score for score in given if score in weights]:
             raise ProfileError(f"{text!r} gives {twice[0]} a weight twice")
         weights |= given
     if not any(weights.values()):

@@ -12,9 +12,9 @@ from placement_ac.core.api.label_selector import Requirement, SelectorError, par
 
 def parse_selector(text: str) -> tuple[Requirement, ...]:
     """Return the requirements of an annotation. Raises SelectorError."""
-    found = parse_label_selector(text)
-    limit_terms(found)
-    return found
+    selector = parse_label_selector(text)
+    limit_terms(selector)
+    return selector
 
 
 def limit_terms(requirements: Iterable[Requirement]) -> None:

@@ -24,21 +24,18 @@ class DrainState(Enum):
     """The reason in the condition `Active`; `{}` takes the detail of the step."""
     closes_gate: bool
     """Whether no Workload of the config becomes Ready. Not with our own dispatcher."""
+    waits_for_jobs: bool
+    """Whether the reason is that Workloads run there: an event says how many."""
 
-    def __new__(cls, message: str, closes_gate: bool) -> Self:
+    def __new__(cls, message: str, closes_gate: bool, waits_for_jobs: bool = False) -> Self:
         state = object.__new__(cls)
         state._value_ = len(cls.__members__)  # states may share a message
-        state.message, state.closes_gate = message, closes_gate
+        state.message, state.closes_gate, state.waits_for_jobs = message, closes_gate, waits_for_jobs
         return state
 
-    @property
-    def waits_for_jobs(self) -> bool:
-        """Whether the reason is that Workloads run there: an event says how many."""
-        return self.message.startswith(_JOBS_RUN)
-
-    RUNNING = (_JOBS_RUN, False)
-    SEND_BACK_DUE = (_JOBS_RUN, True)
-    CANNOT_SEND_BACK = (f"{_JOBS_RUN}; {{}}", False)
+    RUNNING = (_JOBS_RUN, False, True)
+    SEND_BACK_DUE = (_JOBS_RUN, True, True)
+    CANNOT_SEND_BACK = (f"{_JOBS_RUN}; {{}}", False, True)
     SENDING_BACK = ("its Workloads are sent back", True)
     WAITING = ("Workloads wait there", True)
     ASKING = (_NOTHING_RUNS, False)

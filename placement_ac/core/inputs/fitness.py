@@ -120,7 +120,7 @@ def with_queues(fitness: Fitness, present: WorkerQueues, wanted: Queues) -> Fitn
 def workload_problems(findings: WorkerFindings, needs: WorkerRequirements) -> Iterator[str]:
     """Yield the problem with the worker's Workloads."""
     versions = {
-        one.version for one in findings.served if one.group == KUEUE and one.plural == WORKLOAD.plural
+        kind.version for kind in findings.served if kind.group == KUEUE and kind.plural == WORKLOAD.plural
     }
     if not versions:
         yield "install Kueue on the worker: it serves no Workloads"
@@ -195,7 +195,7 @@ def missing_queues(present: WorkerQueues, wanted: Queues) -> tuple[list[str], li
     if isinstance(present.queues, Unknown):
         return absent, []
     names = sorted((namespace, name) for namespace in shared for name in wanted[namespace])
-    return absent, [one for one in names if one not in present.queues]
+    return absent, [queue for queue in names if queue not in present.queues]
 
 
 def _queue_warnings(present: WorkerQueues, wanted: Queues) -> Iterator[str]:

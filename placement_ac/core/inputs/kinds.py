@@ -6,12 +6,17 @@ from placement_ac.core.api.constants import (
     ACCOUNT,
     ADMISSION_CHECK,
     CLUSTER_PROFILE,
+    CLUSTER_QUEUE,
+    CONFIG_MAP,
+    LOCAL_QUEUE,
     MANAGED_CLUSTER,
+    MANIFEST_WORK,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
     PERMISSION,
     PLACEMENT,
     PLACEMENT_SCORE,
+    RESOURCE_FLAVOR,
     SECRET,
     WORKLOAD,
 )
@@ -29,6 +34,8 @@ REQUIRED_KINDS: Final = (
 OPTIONAL_KINDS: Final = (CLUSTER_PROFILE, PLACEMENT_SCORE, MANAGED_CLUSTER)
 """Kinds that a hub need not serve: it has no such objects then."""
 WATCHED_KINDS: Final = REQUIRED_KINDS + OPTIONAL_KINDS
+SETUP_KINDS: Final = (CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR, CONFIG_MAP, MANIFEST_WORK)
+"""Kinds that are read where workers are set up; a hub need not serve the last one."""
 KOPF_KINDS: Final = (
     ADMISSION_CHECK,
     MULTIKUEUE_CONFIG,

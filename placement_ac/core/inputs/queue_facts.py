@@ -128,19 +128,19 @@ def _cluster_queue(raw: Obj) -> QueueFacts:
     spec, status = _read(raw, "ClusterQueue", ClusterQueueSpec, ClusterQueueStatus)
     in_cohort = bool(spec.cohort_name or spec.cohort)
     reserved = {
-        (flavor.name, one.name): one.total
+        (flavor.name, resource.name): resource.total
         for flavor in status.flavors_reservation
-        for one in flavor.resources
+        for resource in flavor.resources
     }
     quotas: dict[str, list[FlavorQuota]] = {}
     groups = (status.effective_quotas or spec).resource_groups
     for flavor in (flavor for group in groups for flavor in group.flavors):
-        for one in flavor.resources:
-            limit = one.borrowing_limit if in_cohort else 0
+        for resource in flavor.resources:
+            limit = resource.borrowing_limit if in_cohort else 0
             quota = FlavorQuota(
-                flavor.name, one.nominal_quota, reserved.get((flavor.name, one.name), 0), limit
+                flavor.name, resource.nominal_quota, reserved.get((flavor.name, resource.name), 0), limit
             )
-            quotas.setdefault(one.name, []).append(quota)
+            quotas.setdefault(resource.name, []).append(quota)
     return QueueFacts(
         name_of(raw),
         {resource: tuple(flavors) for resource, flavors in quotas.items()},

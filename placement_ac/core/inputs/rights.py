@@ -311,13 +311,13 @@ def is_on(gate: str, default_on: VersionRange, gates: Mapping[str, bool], kueue:
 
 def parse_release(text: str) -> KueueRelease | None:
     """Return the release that is written like 0.19.1, v0.19.1 or v0.20.0-rc.0; None for anything else."""
-    found = _RELEASE.fullmatch(text)
-    return KueueRelease(*map(int, found.groups()[:3])) if found else None
+    match = _RELEASE.fullmatch(text)
+    return KueueRelease(*map(int, match.groups()[:3])) if match else None
 
 
 def default_frameworks(kueue: KueueRelease | None) -> tuple[str, ...]:
     """Return the job kinds that Kueue's shipped configuration enables; None: as ASSUMED."""
-    return tuple(name for name, one in FRAMEWORKS.items() if one.shipped.has(kueue or ASSUMED))
+    return tuple(name for name, framework in FRAMEWORKS.items() if framework.shipped.has(kueue or ASSUMED))
 
 
 def parse_external(text: str) -> ExternalFramework | str:
@@ -383,9 +383,9 @@ def job_kinds(
 ) -> tuple[JobKind, ...]:
     """Return the kinds without any one of which Kueue does not connect to a worker; Workloads aside."""
     known = ((name, FRAMEWORKS[name]) for name in frameworks)
-    named = [JobKind(name, one.group, one.plural, one.version) for name, one in known if one.is_sent(kueue)]
+    named = [JobKind(name, f.group, f.plural, f.version) for name, f in known if f.is_sent(kueue)]
     others = externals if EXTERNAL_SINCE.has(kueue) else ()
-    return (*named, *(JobKind(one.name, one.group, one.plural, one.version) for one in others))
+    return (*named, *(JobKind(e.name, e.group, e.plural, e.version) for e in others))
 
 
 def _reached(bounds: str, kueue: KueueRelease) -> bool:

@@ -33,7 +33,7 @@ NOTHING: Final[Mapping[Any, Any]] = {}
 
 
 class Key(NamedTuple):
-    """The unit of reconciliation: a Placement, a check that names none, or a cluster's credentials.
+    """The unit of reconciliation: a Placement, a check that names none, or what is made for a cluster.
 
     A Placement's name is that in the first watched namespace that has it.
     """
@@ -145,9 +145,12 @@ class SinceKind(StrEnum):
     DECISIONS_DOUBTED = auto()  # decisions that may not be the source's own: the object, or all of them
     CREDENTIALS_MISSING = auto()  # credentials by others have vanished, and ours replace them
     CREDENTIALS_UNNEEDED = auto()  # nobody needs the credentials that we made
+    SETUP_UNNEEDED = auto()  # nobody needs the set-up of a worker
+    ALLOCATABLE_CHANGED = auto()  # the amounts that a cluster can allocate now, other than its quota follows
     PROVISIONED_UNUSABLE = auto()  # a cluster that is to get credentials from us, but is not usable
     MASS_LOSS = auto()  # too many clusters would go at once
-    PLACEMENT_GENERATION = auto()  # namespace/uid/generation of the Placement
+    PLACEMENT_NAMESPACE = auto()  # the namespace of the Placement
+    PLACEMENT_GENERATION = auto()  # uid of the Placement; its generation
     PLACEMENT_EDITED = auto()  # the same, when it has just changed
     GATE_CLOSED_FOR = auto()  # a cluster for which the gate is closed
     GATE_CLOSED = auto()  # the gate is closed, for whichever cluster
@@ -261,12 +264,12 @@ class ClusterCredentials:
     prepared: CredentialsByCluster = field(default_factory=dict)
     """Of the other clusters of the Placement's cluster sets, if their MultiKueueClusters are prepared."""
     provisioned: bool = False
-    """Whether we provision those that nobody else has put on the hub."""
+    """Whether we provision those that nobody else has put on the hub, or set up workers."""
 
     def usable(self, cluster: str) -> CredentialSource | None:
         """Return the usable credentials of a cluster that is selected or listed."""
-        found = self.selected.get(cluster) or self.unselected.get(cluster)
-        return found if isinstance(found, CredentialSource) else None
+        source = self.selected.get(cluster) or self.unselected.get(cluster)
+        return source if isinstance(source, CredentialSource) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +314,8 @@ class FleetState:
     """MultiKueueCluster name → the queues that the cluster reported last; only for our dispatcher."""
     probe_results: Mapping[str, ProbeResult] = field(default_factory=dict)
     """Cluster → the result of its last probe."""
+    setup_remarks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Cluster → what is to be said of its queues, if we set up workers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ def authorities_lifetime(text: str) -> tuple[str, Lifetime | None]:
     Anything else is left out, as Go does; without any certificate, this is ("", None).
     """
     certificates = tuple(_parsed(text)) if text else ()
-    last = max(certificates, key=lambda one: one.expires, default=None)
+    last = max(certificates, key=lambda certificate: certificate.expires, default=None)
     lifetime = Lifetime(AUTHORITY, last.issued, last.expires) if last else None
     return "".join(f"{certificate.pem}\n" for certificate in certificates), lifetime
 
@@ -122,10 +122,10 @@ def _parsed(text: str) -> Iterator[_Parsed]:
     for block in _CERTIFICATE.findall(text):
         try:
             loaded = x509.load_pem_x509_certificate(block.encode())
-            one = _Parsed(block, loaded, loaded.not_valid_before_utc, loaded.not_valid_after_utc)
+            parsed = _Parsed(block, loaded, loaded.not_valid_before_utc, loaded.not_valid_after_utc)
         except Exception:  # noqa: S112  of many kinds, InvalidVersion too; it is left out, as in Go
             continue
-        yield one
+        yield parsed
 
 
 def _public_of_certificate(parsed: _Parsed) -> object:

@@ -234,12 +234,22 @@ def _remarks(snapshot: Snapshot, targets: TargetClusters) -> Iterator[str]:
     yield from targets.selection.remarks
     remarks = probe_remarks(snapshot, [entry.cluster for entry in targets.to_list])
     yield from (f"{cluster}: {remark}" for cluster, remark in remarks.items())
+    yield from _of_setups(snapshot, targets)
     if lost := disconnected_clusters(snapshot, targets):
         yield f"not connected: {_with_first_reason(lost)}"
     if targets.mass_loss.held:
         yield targets.mass_loss.why
     yield from _draining(targets)
     yield from (f"check {check}: {problem}" for check, problem in profile_problems(snapshot).items())
+
+
+def _of_setups(snapshot: Snapshot, targets: TargetClusters) -> Iterator[str]:
+    """Yield what is to be said of the queues on listed workers, each once."""
+    clusters: dict[str, list[str]] = {}
+    for entry in targets.to_list:
+        for remark in snapshot.fleet.setup_remarks.get(entry.cluster, ()):
+            clusters.setdefault(remark, []).append(entry.cluster)
+    yield from (f"{joined(names)}: {remark}" for remark, names in clusters.items())
 
 
 def _waiting_for_slot(targets: TargetClusters) -> Iterator[str]:

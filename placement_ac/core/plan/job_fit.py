@@ -24,13 +24,13 @@ class JobFit:
     """Ranks the clusters for one Workload after the other; each knows the nominations of those before it."""
 
     def __init__(self, snapshot: Snapshot, targets: TargetClusters) -> None:
-        self._seen = snapshot
+        self._snapshot = snapshot
         self._profiles = {check.meta.name: profile_of(snapshot, check)[0] for check in snapshot.checks.ours}
         self._default = default_profile(snapshot)[0]
         policy, clusters = snapshot.policy, tuple(_clusters(snapshot, targets))
         self._cycle = DispatchCycle(clusters, policy.plugins, policy.report_plugin_problem)
         self._askable = askable_workers(snapshot, targets)
-        undecided = [one for one in targets.workloads.undecided if _is_judged(snapshot, one)]
+        undecided = [workload for workload in targets.workloads.undecided if _is_judged(snapshot, workload)]
         self.turn = turn(snapshot, undecided, self._cycle.cost, awaits_answers=self.awaits(self._askable))
 
     def ranking(self, workload: Workload) -> Ranking:
@@ -70,7 +70,7 @@ class JobFit:
 
     def awaits(self, names: Collection[str]) -> bool:
         """Whether one of these MultiKueueClusters, which are asked for their queues, may soon answer."""
-        return any(is_awaited(self._seen, name) for name in names)
+        return any(is_awaited(self._snapshot, name) for name in names)
 
     def has_room(self, workload: Workload, name: str) -> bool:
         """Whether a MultiKueueCluster has room for the Workload now, as far as is known."""
@@ -146,8 +146,8 @@ def _facts(
     facts = snapshot.fleet.queue_facts.get(name)
     if facts is None or facts.known is None:
         return None, [], 0
-    came = [one for one in running if one.meta.uid not in facts.then.running]
-    return facts.known, [*waiting, *came], sum(one.meta.uid not in facts.then.waiting for one in waiting)
+    came = [w for w in running if w.meta.uid not in facts.then.running]
+    return facts.known, [*waiting, *came], sum(w.meta.uid not in facts.then.waiting for w in waiting)
 
 
 def profile_of(snapshot: Snapshot, check: Check) -> tuple[Profile, str]:

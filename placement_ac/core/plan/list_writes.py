@@ -19,7 +19,7 @@ def list_writes(snapshot: Snapshot, done: Iterable[Action]) -> tuple[int, ...]:
     before = snapshot.objects.config
     if before is None:
         return ()
-    configs = (one for one in done if isinstance(one, Apply) and one.kind is MULTIKUEUE_CONFIG)
+    configs = (action for action in done if isinstance(action, Apply) and action.kind is MULTIKUEUE_CONFIG)
     lists = (tuple(config.body["spec"]["clusters"]) for config in configs)
     return tuple(kueue_workloads(snapshot) * len(names) for names in lists if names != before.listed)
 

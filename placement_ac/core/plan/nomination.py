@@ -186,11 +186,11 @@ def _by_filter(refused: Sequence[Refusals]) -> Mapping[str, int]:
     """Return how often each filter has refused a cluster. Equal Workloads share one answer."""
     distinct = {id(refusals): refusals for refusals in refused if refusals}
     numbers = Counter(id(refusals) for refusals in refused if refusals)
-    found = Counter[str]()
+    by_filter = Counter[str]()
     for key, number in numbers.items():
         for refusal in distinct[key].values():
-            found[refusal.filter] += number
-    return found
+            by_filter[refusal.filter] += number
+    return by_filter
 
 
 def _kept(
@@ -231,8 +231,8 @@ def _may_be_dispatched(snapshot: Snapshot, workload: Workload) -> bool:
 
 def _by_workload(pairs: Iterable[tuple[str, Iterable[Workload]]]) -> Mapping[str, list[str]]:
     """Turn clusters with their Workloads into Workloads (by uid) with their clusters."""
-    found: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for name, workloads in pairs:
         for workload in workloads:
-            found.setdefault(workload.meta.uid, []).append(name)
-    return found
+            names.setdefault(workload.meta.uid, []).append(name)
+    return names

@@ -53,9 +53,9 @@ LEAVING: Final = (
 
 
 def plan(snapshot: Snapshot, targets: TargetClusters | None = None) -> Plan:
-    """Return the objects, the verdict on each check and the answers to Workloads that `seen` calls for.
+    """Return the objects, the verdict on each check and the answers to Workloads that `snapshot` calls for.
 
-    `targets`: the result of `select_targets(seen)`, where the caller has it already.
+    `targets`: the result of `select_targets(snapshot)`, where the caller has it already.
     """
     if snapshot.checks.ours:
         return _plan_checks(snapshot, targets or select_targets(snapshot))

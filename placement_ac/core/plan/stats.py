@@ -35,7 +35,7 @@ class PlacementStats:
 
 
 def placement_stats(snapshot: Snapshot, wanted: Plan) -> PlacementStats:
-    """Return the numbers of the Placement in `seen`, for which `wanted` was planned."""
+    """Return the numbers of the Placement in `snapshot`, for which `wanted` was planned."""
     listed = snapshot.objects.listed
     conditions = ((check.meta.name, check.active) for check in snapshot.checks.ours)
     since = snapshot.objects.config.draining if snapshot.objects.config else {}

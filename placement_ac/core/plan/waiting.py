@@ -16,14 +16,14 @@ from placement_ac.core.plan.workload_states import AnswerContext, awaited_cluste
 
 def held_workloads(snapshot: Snapshot, context: AnswerContext) -> tuple[HeldWorkloads, ...]:
     """Return the Workloads that the gate holds, by check and by the clusters that leave."""
-    found: dict[tuple[str, tuple[str, ...]], list[datetime | None]] = {}
+    groups: dict[tuple[str, tuple[str, ...]], list[datetime | None]] = {}
     for workload, entry in our_entries(snapshot):
         waits = entry.state == PENDING and workload.has_quota and not workload.cluster
         if waits and context.ready and (clusters := awaited_clusters(context.drain, workload)):
-            found.setdefault((entry.check, clusters), []).append(_held_since(workload, entry))
+            groups.setdefault((entry.check, clusters), []).append(_held_since(workload, entry))
     return tuple(
         HeldWorkloads(*group, len(times), min(filter(None, times), default=None))
-        for group, times in sorted(found.items())
+        for group, times in sorted(groups.items())
     )
 
 

@@ -102,7 +102,7 @@ def _without_cluster(snapshot: Snapshot, context: AnswerContext) -> frozenset[Si
     waiting = (
         workload for workload, _ in our_entries(snapshot) if workload.has_quota and not workload.cluster
     )
-    return frozenset([_no_cluster_since(one) for one in waiting if _has_no_cluster(snapshot, context, one)])
+    return frozenset([_no_cluster_since(w) for w in waiting if _has_no_cluster(snapshot, context, w)])
 
 
 def _has_no_cluster(snapshot: Snapshot, context: AnswerContext, workload: Workload) -> bool:

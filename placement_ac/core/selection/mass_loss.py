@@ -7,6 +7,7 @@ themselves. A cluster that another one replaces is no loss: that is the purpose 
 """
 
 from collections.abc import Mapping
+from math import inf
 from typing import Final, NamedTuple
 
 from placement_ac.core.api.constants import EDIT_WINDOW_SECONDS, HELD
@@ -16,6 +17,8 @@ from placement_ac.core.selection.selection import ListableCluster, Selection
 
 FEW: Final = 4
 """With fewer clusters than this, only the loss of all of them is held."""
+
+_GENERATION: Final = (SinceKind.PLACEMENT_NAMESPACE, SinceKind.PLACEMENT_GENERATION)
 
 
 class MassLossHold(NamedTuple):
@@ -84,12 +87,11 @@ def _edits(snapshot: Snapshot) -> tuple[frozenset[Since], bool]:
     The first generation that a controller sees is no edit: a restart must not end a hold. Nor is the
     generation of a Placement in another namespace, which takes over when one is created or deleted.
     """
-    known = frozenset(since for since in snapshot.all_ages if since.kind == SinceKind.PLACEMENT_GENERATION)
     if (meta := snapshot.decisions.placement) is None:
-        return known, False
-    now = Since(SinceKind.PLACEMENT_GENERATION, f"{meta.namespace}/{meta.uid}/{meta.generation}")
-    changed = now not in known and any(since.subject.startswith(f"{meta.namespace}/") for since in known)
-    since = Since(SinceKind.PLACEMENT_EDITED, now.subject)
-    age = snapshot.all_ages.get(since)
-    edited = changed or (age is not None and age < EDIT_WINDOW_SECONDS)
-    return frozenset((now, since) if edited else (now,)), edited
+        return frozenset(since for since in snapshot.all_ages if since.kind in _GENERATION), False
+    namespace = Since(SinceKind.PLACEMENT_NAMESPACE, meta.namespace)
+    generation = Since(SinceKind.PLACEMENT_GENERATION, meta.uid, meta.generation)
+    edit = generation._replace(kind=SinceKind.PLACEMENT_EDITED)
+    changed = generation not in snapshot.all_ages and namespace in snapshot.all_ages
+    edited = changed or snapshot.all_ages.get(edit, inf) < EDIT_WINDOW_SECONDS
+    return frozenset((namespace, generation, edit) if edited else (namespace, generation)), edited

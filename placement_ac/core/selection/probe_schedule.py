@@ -31,14 +31,14 @@ def probe_objection(snapshot: Snapshot, cluster: str, source: CredentialSource) 
 
 def probe_remarks(snapshot: Snapshot, listed: Iterable[str]) -> Mapping[str, str]:
     """Return the problems and warnings of listed clusters: cluster → message."""
-    found: dict[str, str] = {}
+    messages: dict[str, str] = {}
     for cluster in listed if snapshot.fleet.probe_results else ():
         source = snapshot.credentials.selected.get(cluster)
         result = _result(snapshot, cluster, source) if isinstance(source, CredentialSource) else None
         remarks = (*result.fitness.problems, *result.fitness.warnings) if result else ()
         if remarks:
-            found[cluster] = joined(remarks, "; ")
-    return found
+            messages[cluster] = joined(remarks, "; ")
+    return messages
 
 
 def due_probes(snapshot: Snapshot) -> tuple[tuple[ProbeRequest, ...], float | None]:

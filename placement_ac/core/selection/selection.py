@@ -68,7 +68,7 @@ class Selection(NamedTuple):
 
 
 def select(snapshot: Snapshot, listed: Mapping[str, str]) -> Selection:
-    """Return the selection by the decisions in `seen`; listed clusters that only stay for now come last.
+    """Return the selection by the decisions in `snapshot`; listed clusters that only stay for now come last.
 
     `listed`: the result of `listed_clusters`.
     """
@@ -78,16 +78,16 @@ def select(snapshot: Snapshot, listed: Mapping[str, str]) -> Selection:
     pending: dict[str, float] = {}
     for entry in decisions.clusters:
         cluster, name = entry.cluster, snapshot.hub.multikueue_cluster_name(snapshot.name, entry.cluster)
-        found = _credentials_for(snapshot, cluster, name, listed)
-        if isinstance(found, CredentialSource):
-            listable.append(ListableCluster(cluster, name, found, entry))
+        source = _credentials_for(snapshot, cluster, name, listed)
+        if isinstance(source, CredentialSource):
+            listable.append(ListableCluster(cluster, name, source, entry))
             continue
         if cluster in listed:
             pending[cluster] = SETTLE_SECONDS
         if cluster in listed and _waits(snapshot, cluster, SETTLE_SECONDS):
             listable.append(ListableCluster(cluster, listed[cluster], None, entry))
         else:
-            left_out[cluster] = found.why
+            left_out[cluster] = source.why
     seconds = decisions.settle_seconds
     known = {entry.cluster for entry in listable} | left_out.keys()
     gone = [cluster for cluster in listed if cluster not in known] if seconds else []
@@ -200,10 +200,10 @@ def _credentials_for(
 ) -> CredentialSource | Unusable:
     if problem := name_problem(cluster, name):
         return Unusable(problem)
-    found = snapshot.credentials.selected.get(cluster, _NO_CREDENTIALS)
-    if isinstance(found, CredentialSource) and cluster not in listed:
-        return probe_objection(snapshot, cluster, found) or found
-    return found
+    source = snapshot.credentials.selected.get(cluster, _NO_CREDENTIALS)
+    if isinstance(source, CredentialSource) and cluster not in listed:
+        return probe_objection(snapshot, cluster, source) or source
+    return source
 
 
 def name_problem(cluster: str, name: str) -> str:

@@ -48,7 +48,7 @@ from placement_lab.standins.multikueue.operations import (
     WriteStatus,
 )
 from placement_lab.standins.multikueue.pace import NEWEST_PACE, PACES, Pace, WorkerRateLimiter
-from placement_lab.standins.multikueue.webhook import KUEUE_MANAGER, keep_what_others_own, refusal
+from placement_lab.standins.multikueue.webhook import keep_what_others_own, refusal
 from placement_lab.standins.multikueue.worker_kueue import (
     has_quota,
     preempted_status,
@@ -60,7 +60,6 @@ __all__ = [
     "ALL_AT_ONCE",
     "CONTROLLERS",
     "INCREMENTAL",
-    "KUEUE_MANAGER",
     "NEWEST_PACE",
     "PACES",
     "CreateCopy",

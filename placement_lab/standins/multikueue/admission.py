@@ -9,6 +9,7 @@ jobframework/reconciler.go, scheduler.go, and shared/kueue.
 from collections.abc import Callable
 from typing import Final
 
+from placement_ac.core.api.constants import PENDING, RETRY
 from placement_lab.standins.multikueue import transitions as step
 from placement_lab.standins.multikueue.inputs import WorkloadInputs
 from placement_lab.standins.multikueue.objects import (
@@ -16,11 +17,9 @@ from placement_lab.standins.multikueue.objects import (
     DEACTIVATION_TARGET,
     EVICTED,
     FINISHED,
-    PENDING,
     QUOTA_RESERVED,
     REJECTED,
     REQUEUED,
-    RETRY,
     Obj,
     checks_of,
     condition,
@@ -187,7 +186,7 @@ def _check_rejects_or_retries(inputs: WorkloadInputs) -> ReconcileResult | None:
 
 def _checks_in_state(workload: Obj, state: str) -> str:
     checks = sorted(
-        (one for one in checks_of(workload) if one["state"] == state), key=lambda one: one["name"]
+        (check for check in checks_of(workload) if check["state"] == state), key=lambda check: check["name"]
     )
     parts = [
         f'"{check["name"]}"' + (f" ({check['message']})" if check.get("message") else "") for check in checks

@@ -7,18 +7,17 @@ Pure. The API server adds uid, resourceVersion, creationTimestamp and generation
 from collections.abc import Mapping
 from typing import Any, Final
 
-from placement_lab.standins.multikueue.objects import (
-    MANAGED_BY,
-    ORIGIN_LABEL,
-    WORKLOAD_LABEL,
-    Obj,
-    deep_copy,
+from placement_ac.core.api.constants import (
+    LABEL_JOB_UID,
+    LABEL_ORIGIN,
+    LABEL_QUEUE,
+    LABEL_WORKLOAD,
+    MULTIKUEUE_CONTROLLER,
 )
+from placement_lab.standins.multikueue.objects import Obj, deep_copy
 
 API_VERSION: Final = "kueue.x-k8s.io/v1beta2"
-QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 TTL: Final = "ttlSecondsAfterFinished"
-JOB_UID_LABEL: Final = "kueue.x-k8s.io/job-uid"
 
 
 def hub_job(name: str, namespace: str, queue: str, requests: Mapping[str, str] | None = None) -> Obj:
@@ -33,10 +32,10 @@ def hub_job(name: str, namespace: str, queue: str, requests: Mapping[str, str] |
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": name, "namespace": namespace, "labels": {QUEUE_LABEL: queue}},
+        "metadata": {"name": name, "namespace": namespace, "labels": {LABEL_QUEUE: queue}},
         "spec": {
             "suspend": True,
-            "managedBy": MANAGED_BY,
+            "managedBy": MULTIKUEUE_CONTROLLER,
             "parallelism": 1,
             "completions": 1,
             "template": {"spec": {"containers": [container], "restartPolicy": "Never"}},
@@ -61,12 +60,12 @@ def workload_of(job: Obj) -> Obj:
         "metadata": {
             "name": f"job-{metadata['name']}",
             "namespace": metadata["namespace"],
-            "labels": {JOB_UID_LABEL: metadata.get("uid", "")},
+            "labels": {LABEL_JOB_UID: metadata.get("uid", "")},
             "ownerReferences": [owner],
         },
         "spec": {
             "active": True,
-            "queueName": metadata["labels"][QUEUE_LABEL],
+            "queueName": metadata["labels"][LABEL_QUEUE],
             "priority": 0,
             "podSets": [
                 {
@@ -82,7 +81,7 @@ def workload_of(job: Obj) -> Obj:
 def copy_of(workload: Mapping[str, Any], origin: str) -> Obj:
     """Return the copy of a Workload that MultiKueue creates on a worker: same name and spec, no owner."""
     metadata = _metadata(workload, origin)
-    metadata["labels"].pop(JOB_UID_LABEL, None)
+    metadata["labels"].pop(LABEL_JOB_UID, None)
     spec = {field: value for field, value in workload["spec"].items() if field != "preemptionGates"}
     return {
         "apiVersion": workload["apiVersion"],
@@ -97,7 +96,7 @@ def worker_job(
 ) -> Obj:
     """Return the Job that MultiKueue creates on the worker: suspended, and labelled with its Workload."""
     metadata = _metadata(job, origin)
-    metadata["labels"][WORKLOAD_LABEL] = workload["metadata"]["name"]
+    metadata["labels"][LABEL_WORKLOAD] = workload["metadata"]["name"]
     left_out = ("managedBy", "selector", *([TTL] if clears_ttl else ()))
     spec = {field: value for field, value in job["spec"].items() if field not in left_out}
     return {
@@ -110,7 +109,7 @@ def worker_job(
 
 def _metadata(item: Mapping[str, Any], origin: str) -> Obj:
     metadata = item["metadata"]
-    labels = dict(metadata.get("labels") or {}) | {ORIGIN_LABEL: origin}
+    labels = dict(metadata.get("labels") or {}) | {LABEL_ORIGIN: origin}
     made: Obj = {"name": metadata["name"], "namespace": metadata["namespace"], "labels": labels}
     if metadata.get("annotations"):
         made["annotations"] = dict(metadata["annotations"])

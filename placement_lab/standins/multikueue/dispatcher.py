@@ -7,13 +7,12 @@ to the nominations of any dispatcher. `reconcile_incremental` is the separate In
 
 from typing import Final
 
+from placement_ac.core.api.constants import PENDING, READY
 from placement_lab.standins.multikueue import builders
 from placement_lab.standins.multikueue.inputs import ALL_AT_ONCE, INCREMENTAL, WorkloadInputs
 from placement_lab.standins.multikueue.objects import (
     FINISHED,
-    PENDING,
     QUOTA_RESERVED,
-    READY,
     Obj,
     checks_of,
     cluster_of,
@@ -60,7 +59,8 @@ def may_be_nominated(inputs: WorkloadInputs) -> bool:
 
 def others_are_ready(inputs: WorkloadInputs) -> bool:
     """Return whether all other checks are Ready."""
-    return all(one["state"] == READY for one in checks_of(inputs.workload) if one["name"] != inputs.check)
+    others = [check for check in checks_of(inputs.workload) if check["name"] != inputs.check]
+    return all(check["state"] == READY for check in others)
 
 
 def all_at_once_would(inputs: WorkloadInputs, name: str) -> bool:

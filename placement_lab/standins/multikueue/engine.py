@@ -7,10 +7,10 @@ Pure.
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final
 
+from placement_ac.core.api.constants import LABEL_ORIGIN
 from placement_lab.standins.multikueue.admission import reconcile_job, reconcile_workload, schedule
 from placement_lab.standins.multikueue.dispatcher import reconcile_incremental
 from placement_lab.standins.multikueue.inputs import WorkloadInputs
-from placement_lab.standins.multikueue.objects import ORIGIN_LABEL
 from placement_lab.standins.multikueue.operations import ReconcileResult
 from placement_lab.standins.multikueue.reconcile_group import reconcile_group
 
@@ -57,7 +57,7 @@ def orphans(
     for copy in copies:
         metadata = copy["metadata"]
         key = (metadata["namespace"], metadata["name"])
-        ours = (metadata.get("labels") or {}).get(ORIGIN_LABEL) == origin
+        ours = (metadata.get("labels") or {}).get(LABEL_ORIGIN) == origin
         if ours and key not in workloads:
             found.append(key)
     return found

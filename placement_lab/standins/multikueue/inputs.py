@@ -97,7 +97,7 @@ class WorkloadInputs:
     def remotes(self) -> dict[str, RemoteWorker]:
         """The listed and connected workers; the manager ignores all others."""
         listed = self.clusters or ()
-        return {name: one for name, one in self.workers.items() if name in listed and one.connected}
+        return {name: worker for name, worker in self.workers.items() if name in listed and worker.connected}
 
     @property
     def unavailable(self) -> list[str]:

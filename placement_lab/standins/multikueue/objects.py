@@ -18,17 +18,7 @@ REQUEUED: Final = "Requeued"
 FINISHED: Final = "Finished"
 DEACTIVATION_TARGET: Final = "DeactivationTarget"
 
-PENDING: Final = "Pending"
-READY: Final = "Ready"
-RETRY: Final = "Retry"
 REJECTED: Final = "Rejected"
-
-ORIGIN_LABEL: Final = "kueue.x-k8s.io/multikueue-origin"
-"""Kueue: the label of every copy and Job that a hub creates on a worker; its value is the hub's `origin`."""
-WORKLOAD_LABEL: Final = "kueue.x-k8s.io/prebuilt-workload-name"
-"""Kueue: the label of the worker's Job with the name of its Workload."""
-MANAGED_BY: Final = "kueue.x-k8s.io/multikueue"
-"""`Job.spec.managedBy` on the hub, so that its Job controller ignores the Job."""
 
 
 def condition(item: Mapping[str, Any], kind: str) -> Obj | None:
@@ -38,9 +28,9 @@ def condition(item: Mapping[str, Any], kind: str) -> Obj | None:
 
 
 def _condition(item: Mapping[str, Any], kind: str) -> Obj | None:
-    for one in (item.get("status") or {}).get("conditions") or ():
-        if one["type"] == kind:
-            return one  # type: ignore[no-any-return]
+    for entry in (item.get("status") or {}).get("conditions") or ():
+        if entry["type"] == kind:
+            return entry  # type: ignore[no-any-return]
     return None
 
 
@@ -59,7 +49,7 @@ def checks_of(item: Mapping[str, Any]) -> list[Obj]:
 
 
 def check_of(item: Mapping[str, Any], name: str) -> Obj | None:
-    return next((dict(one) for one in checks_of(item) if one["name"] == name), None)
+    return next((dict(check) for check in checks_of(item) if check["name"] == name), None)
 
 
 def nominated_of(item: Mapping[str, Any]) -> list[str]:
@@ -111,8 +101,8 @@ def set_condition(item: Obj, kind: str, value: bool, reason: str, message: str, 
     wanted["lastTransitionTime"] = before["lastTransitionTime"] if before and same else format_time(now)
     entry = wanted | {"observedGeneration": item["metadata"].get("generation", 1)}
     conditions = item.setdefault("status", {}).setdefault("conditions", [])
-    for index, one in enumerate(conditions):
-        if one["type"] == kind:
+    for index, known in enumerate(conditions):
+        if known["type"] == kind:
             conditions[index] = entry
             return
     conditions.append(entry)
@@ -122,15 +112,15 @@ def remove_condition(item: Obj, kind: str) -> None:
     """Remove a condition from `item`, which is changed."""
     status = item.get("status") or {}
     if "conditions" in status:
-        status["conditions"] = [one for one in status["conditions"] if one["type"] != kind]
+        status["conditions"] = [entry for entry in status["conditions"] if entry["type"] != kind]
 
 
 def set_check(item: Obj, name: str, now: float, **fields: Any) -> None:
     """Change the entry of a check in `item`, which is changed."""
-    for one in checks_of(item):
-        if one["name"] == name:
-            changed = one["state"] != fields.get("state", one["state"])
-            one.update(fields | ({"lastTransitionTime": format_time(now)} if changed else {}))
+    for check in checks_of(item):
+        if check["name"] == name:
+            changed = check["state"] != fields.get("state", check["state"])
+            check.update(fields | ({"lastTransitionTime": format_time(now)} if changed else {}))
 
 
 def deep_copy(item: Mapping[str, Any]) -> Obj:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from placement_ac.core.api.constants import READY, RETRY
 from placement_lab.standins.multikueue import builders, dispatcher
 from placement_lab.standins.multikueue import transitions as step
 from placement_lab.standins.multikueue.inputs import RemoteWorker, WorkloadInputs
@@ -18,9 +19,7 @@ from placement_lab.standins.multikueue.objects import (
     EVICTED,
     FINISHED,
     QUOTA_RESERVED,
-    READY,
     REJECTED,
-    RETRY,
     Obj,
     cluster_of,
     condition_field,
@@ -141,7 +140,7 @@ def _copy_is_evicted(inputs: WorkloadInputs) -> ReconcileResult | None:
 def _copy_differs_from_workload(inputs: WorkloadInputs) -> ReconcileResult | None:
     """Delete copies whose spec differs, including `active`."""
     wanted = _spec(inputs.workload)
-    gone = {name: one for name, one in inputs.remotes.items() if one.copy and _spec(one.copy) != wanted}
+    gone = {name: it for name, it in inputs.remotes.items() if it.copy and _spec(it.copy) != wanted}
     return ReconcileResult(tuple(remove_all(gone)), 0.0) if gone else None
 
 
@@ -183,8 +182,8 @@ def _copy_is_admitted(inputs: WorkloadInputs) -> ReconcileResult | None:
     name = longest_with(inputs.remotes, ADMITTED)
     if not name:
         return None
-    others = {other: one for other, one in inputs.remotes.items() if other != name}
-    done = remove_all({other: one for other, one in others.items() if one.copy})
+    others = {other: remote for other, remote in inputs.remotes.items() if other != name}
+    done = remove_all({other: remote for other, remote in others.items() if remote.copy})
     if is_condition_true(inputs.workload, EVICTED):
         return ReconcileResult((*done, *_deactivate(inputs, name)))
     if inputs.settings.nominates_admitted and dispatcher.all_at_once_would(inputs, name):

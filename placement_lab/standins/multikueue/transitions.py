@@ -9,15 +9,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from placement_ac.core.api.constants import PENDING, READY, RETRY
 from placement_lab.standins.multikueue.objects import (
     ADMITTED,
     EVICTED,
     FINISHED,
-    PENDING,
     QUOTA_RESERVED,
-    READY,
     REQUEUED,
-    RETRY,
     Obj,
     checks_of,
     condition,

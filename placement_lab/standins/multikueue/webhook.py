@@ -8,10 +8,9 @@ server-side apply where no API server is involved.
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
+from placement_ac.core.api.constants import KUEUE_ADMISSION
 from placement_lab.standins.multikueue.objects import Obj, cluster_of, nominated_of
 
-KUEUE_MANAGER: Final = "kueue-admission"
-"""The field manager of most of Kueue's writes to a Workload's status."""
 NOT_NOMINATED: Final = "when setting clusterName it must be one of the nominatedClusterNames"
 IMMUTABLE: Final = "clusterName is immutable once set"
 EXCLUSIVE: Final = "clusterName and nominatedClusterNames are mutually exclusive"
@@ -36,7 +35,7 @@ def keep_what_others_own(before: Mapping[str, Any], status: Obj, owners: Collect
     (external-dispatcher.txt: "clusterName set: never"). A merge patch under Kueue's name also
     counts as another owner (operation Update).
     """
-    if set(owners) <= {KUEUE_MANAGER} or "nominatedClusterNames" in status:
+    if set(owners) <= {KUEUE_ADMISSION} or "nominatedClusterNames" in status:
         return status
     kept = nominated_of(before)
     return status | {"nominatedClusterNames": kept} if kept else status

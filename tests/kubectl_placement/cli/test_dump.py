@@ -141,8 +141,7 @@ def encoded(token: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "key",
-    [LAST_APPLIED, "kapp.k14s.io/original", "objectset.rio.cattle.io/applied", "note"],
+    "key", [LAST_APPLIED, "kapp.k14s.io/original", "objectset.rio.cattle.io/applied", "note"]
 )
 def test_a_secret_has_only_our_annotations(key: str) -> None:
     made = annotated(raw_secret(), **{key: "hunter2", ANNOTATION_ADOPT: "true"})
@@ -196,7 +195,7 @@ SECRETS_OF_PODS = {
                     "httpGet": {"httpHeaders": [{"name": "Authorization", "value": "hunter2"}]}
                 },
                 "resources": {"requests": {"nvidia.com/gpu": 2}},
-            },
+            }
         ],
         "initContainers": [
             {"name": "first", "args": ["hunter2"], "env": [{"name": "A", "value": "hunter2"}]}
@@ -217,7 +216,7 @@ KEPT_OF_PODS = {
                     {"name": "PASSWORD", "value": "redacted"},
                     {"name": "FROM", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}},
                 ],
-            },
+            }
         ],
         "initContainers": [{"name": "first", "env": [{"name": "A", "value": "redacted"}]}],
         "volumes": [{"name": "v"}],
@@ -323,10 +322,7 @@ def test_a_cluster_profile_has_no_password_and_no_extension() -> None:
     assert found["status"]["accessProviders"] == [
         {
             "name": "ocm",
-            "cluster": {
-                "server": "https://w.example:6443/a",
-                "proxy-url": "http://redacted@proxy.example",
-            },
+            "cluster": {"server": "https://w.example:6443/a", "proxy-url": "http://redacted@proxy.example"},
         }
     ]
     assert "hunter2" not in str(found)

@@ -17,18 +17,18 @@ from urllib.parse import urlsplit
 
 import pytest
 import requests
-from click.testing import CliRunner
 
 from kubectl_placement.cli import ui, ui_feed, ui_streams
 from kubectl_placement.cli.ui_streams import PER_CLIENT_MAX
 from kubectl_placement.cli.ui_thread import UiThread
 from kubectl_placement.readers import hub_reader
-from placement_ac.cli.main import main
 from placement_ac.core.api.constants import LABEL_CLUSTER, LABEL_MANAGED_BY, LABEL_PLACEMENT, MANAGED_BY
 from placement_lab.hub import Hub
+from tests.support import commands
 from tests.support.commands import READ_GROUPS, Run, listing, on_hub, reader
 from tests.support.documents import ROOT
 from tests.support.driver import KUBECONFIG, SCORES, Controllers, Driver, eventually
+from tests.support.exec_plugins import executable
 from tests.support.hub_client import Client as HubClient
 from tests.support.rights import CLUSTER_ROLES
 from tests.support.ui import events
@@ -398,16 +398,14 @@ def test_a_port_in_use_is_an_error(two_checks: None, run: Run) -> None:
 
 def test_a_hub_that_does_not_answer_is_an_error(hub: Hub, kubeconfig: Path) -> None:
     with hub.outage():
-        result = CliRunner().invoke(main, ["ui", "--kubeconfig", str(kubeconfig)])
+        result = commands.run("ui", "--kubeconfig", str(kubeconfig))
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("Error: ")
 
 
 def test_it_opens_a_browser_and_ends_with_ctrl_c(two_checks: None, kubeconfig: Path, tmp_path: Path) -> None:
     """Run as its help shows, with a browser that writes down what it opens."""
-    browser = tmp_path / "browser"
-    browser.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/opened\n')
-    browser.chmod(0o755)
+    browser = executable(tmp_path / "browser", f'echo "$1" > {tmp_path}/opened')
     words = [sys.executable, "-m", "placement_ac", "ui", "--open", "--kubeconfig", str(kubeconfig)]
     environment = os.environ | {"BROWSER": f"{browser} %s &"}
     run = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

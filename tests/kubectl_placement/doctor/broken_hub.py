@@ -446,21 +446,9 @@ WORKERS: Final = (
         for reason, cluster, fix in (
             ("BadKubeConfig", "cluster2", recreated("kueue-admin-cluster2-kubeconfig", "cluster2")),
             ("InsecureKubeConfig", "cluster3", recreated("multikueue-cluster3", "cluster3")),
-            (
-                "ClientConnectionFailed",
-                "cluster3",
-                TRIED,
-            ),
-            (
-                "ClientConnectionFailed",
-                "cluster1",
-                f"kubectl get clusterprofile -n {NS} cluster1 -o yaml",
-            ),
-            (
-                "MultiKueueClusterProfileFeatureDisabled",
-                "cluster1",
-                edited(NOTHING, lambda file: None),
-            ),
+            ("ClientConnectionFailed", "cluster3", TRIED),
+            ("ClientConnectionFailed", "cluster1", f"kubectl get clusterprofile -n {NS} cluster1 -o yaml"),
+            ("MultiKueueClusterProfileFeatureDisabled", "cluster1", edited(NOTHING, lambda file: None)),
             ("BadClusterProfile", "cluster1", f"kubectl get clusterprofile -n {NS} cluster1 -o yaml"),
             ("BadRestConfig", "cluster1", f"kubectl get clusterprofile -n {NS} cluster1 -o yaml"),
             ("Another", "cluster1", "kubectl describe multikueuecluster placement-demo1-cluster1"),

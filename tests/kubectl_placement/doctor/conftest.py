@@ -8,15 +8,7 @@ import pytest
 
 from placement_lab.hub import Hub
 from placement_lab.standins import manifests
-from tests.kubectl_placement.doctor.worker_pair import (
-    CLUSTER,
-    EXTRA,
-    JOBSETS,
-    SAMPLES,
-    TEAM,
-    TOKEN,
-    Pair,
-)
+from tests.kubectl_placement.doctor.worker_pair import CLUSTER, EXTRA, JOBSETS, SAMPLES, TEAM, TOKEN, Pair
 from tests.support import kueue
 from tests.support.admin import Admin, login_to
 from tests.support.crds import topology_crd

@@ -10,7 +10,8 @@ from kubectl_placement.doctor.setup import HubSetup
 from kubectl_placement.hub.controller_settings import find_settings
 from kubectl_placement.hub.dump import Dump, dump_of
 from kubectl_placement.hub.hub_view import HubView
-from kubectl_placement.hub.kinds import ALL_KINDS, JOB
+from kubectl_placement.hub.kinds import ALL_KINDS
+from placement_ac.core.api.constants import JOB
 from tests.kubectl_placement.doctor.broken_controller import CONTROLLERS
 from tests.kubectl_placement.doctor.broken_credentials import PROFILES
 from tests.kubectl_placement.doctor.broken_hub import CHECKS, WORKERS

@@ -12,13 +12,12 @@ import pytest
 import yaml
 
 from kubectl_placement import doctor
-from kubectl_placement.doctor import worker_rules
+from kubectl_placement.doctor import fleet_rules, worker_rules
 from kubectl_placement.doctor.finding import DoctorRule, Finding, Level
 from kubectl_placement.doctor.hub_rules import RULES
 from kubectl_placement.doctor.kueue import ORDER_GATE, REUSE_LIMITS_GATE
 from kubectl_placement.hub.dump import MissingRight, dump_of
-from kubectl_placement.hub.kinds import JOB
-from placement_ac.core.api.constants import SECRET
+from placement_ac.core.api.constants import JOB, SECRET
 from tests.kubectl_placement.doctor.broken_hub import DECISION, PLACEMENT
 from tests.kubectl_placement.doctor.broken_kueue import ARGS, POD, QUOTA
 from tests.kubectl_placement.doctor.broken_scale import (
@@ -59,6 +58,7 @@ from tests.kubectl_placement.doctor.examined_hub import (
 from tests.support import healthy
 from tests.support.builders import kubeconfig
 from tests.support.healthy import Key
+from tests.support.kubeconfigs import one_context
 
 
 def test_on_a_hub_that_is_set_up_right_every_line_is_ok() -> None:
@@ -78,7 +78,7 @@ def test_every_rule_is_in_a_table() -> None:
     names = (module.name for module in pkgutil.iter_modules(doctor.__path__))
     modules = [vars(import_module(f"{doctor.__name__}.{name}")) for name in names]
     rules = {value.check for module in modules for value in module.values() if isinstance(value, DoctorRule)}
-    assert rules == {rule.check for rule in (*RULES, *worker_rules.RULES)}
+    assert rules == {rule.check for rule in (*RULES, *worker_rules.RULES, *fleet_rules.RULES)}
 
 
 def test_so_it_is_in_a_dump_of_it() -> None:
@@ -471,12 +471,7 @@ def test_only_the_same_server_and_user_are_certainly_one_worker(
 ) -> None:
     hows = []
     for name, user, cluster in zip(SECRETS, users, clusters, strict=True):
-        content = {
-            "current-context": "it",
-            "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
-            "clusters": [{"name": "it", "cluster": {"server": "https://worker.example:6443"} | cluster}],
-            "users": [{"name": "it", "user": user}],
-        }
+        content = one_context({"server": "https://worker.example:6443"} | cluster, user)
         encoded = base64.b64encode(json.dumps(content).encode()).decode()
         hows.append(put(name, "data", {"kubeconfig": encoded}))
     assert finding("shared-connections", *hows)[0] is level

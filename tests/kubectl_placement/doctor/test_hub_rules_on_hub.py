@@ -38,14 +38,7 @@ from tests.support.driver import Driver, owner_reference
 from tests.support.healthy import Key, Object
 from tests.support.hub_client import Client as HubClient
 from tests.support.real_hub import HubMaker
-from tests.support.rights import (
-    ACCOUNTS,
-    BINDINGS,
-    CLUSTER_BINDINGS,
-    CLUSTER_ROLES,
-    bound_to,
-    rule,
-)
+from tests.support.rights import ACCOUNTS, BINDINGS, CLUSTER_BINDINGS, CLUSTER_ROLES, bound_to, rule
 from tests.support.shared import published_crds
 
 KINDS = {(kind.group, kind.kind): kind for kind in ALL_KINDS}

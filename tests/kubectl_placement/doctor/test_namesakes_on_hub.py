@@ -50,10 +50,7 @@ def test_a_second_placement_of_the_name_is_reported(
         eventually(lambda: "first/p" in admin.active("p")["message"])
     assert "Placement second/p exists" in run("explain", "check", "p", "-n", "first,second").stdout
     [(level, message, _)] = doctor()["credentials"]
-    assert (level, message) == (
-        "WARN",
-        NAMESAKE,
-    )
+    assert (level, message) == ("WARN", NAMESAKE)
 
 
 def test_a_check_that_names_the_namespace_of_another_placement_is_reported_with_its_fix(

@@ -13,9 +13,9 @@ from kubectl_placement.cli.doctor import KINDS
 from kubectl_placement.doctor.finding import Finding, Level
 from kubectl_placement.doctor.hub_rules import RULES
 from kubectl_placement.hub.dump import Dump, MissingRight, dump_of
-from kubectl_placement.hub.kinds import ALL_KINDS, JOB
+from kubectl_placement.hub.kinds import ALL_KINDS
+from placement_ac.core.api.constants import JOB, Kind
 from placement_ac.core.api.constants import LEASE as LEASE_KIND
-from placement_ac.core.api.constants import Kind
 from tests.kubectl_placement.doctor.broken_hub import DECISION, PLACEMENT
 from tests.kubectl_placement.doctor.broken_kueue import KUEUES, POD
 from tests.kubectl_placement.doctor.broken_setups import (

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from kubectl_placement.doctor.fleet_rules import RULES as FLEET_RULES
 from kubectl_placement.doctor.worker_inspection import AccessProblem, WorkerInspection, WorkerTarget
 from kubectl_placement.doctor.worker_rules import RULES
 from kubectl_placement.readers.worker_inspector import CONCURRENT_WORKERS, WorkerInspector
@@ -21,17 +22,12 @@ from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.kube.client import Client
 from placement_ac.workers.connector import WorkerConnector
 from placement_lab.hub import Hub
-from tests.kubectl_placement.doctor.worker_pair import (
-    ALL_OK,
-    CLUSTER,
-    SECRET,
-    TOKEN,
-    Pair,
-)
+from tests.kubectl_placement.doctor.worker_pair import ALL_OK, CLUSTER, SECRET, TOKEN, Pair
 from tests.support import commands
 from tests.support.admin import login_to
 from tests.support.crds import plain_crd
 from tests.support.driver import NS, PROFILES, Driver
+from tests.support.exec_plugins import V1, executable, gives
 
 
 def test_a_worker_without_kueue(pair: Pair) -> None:
@@ -45,17 +41,15 @@ def test_a_worker_without_kueue(pair: Pair) -> None:
 
 
 def test_a_worker_behind_a_clusterprofile(broken_pair: Pair, tmp_path: Path) -> None:
-    pair, v1 = broken_pair, "client.authentication.k8s.io/v1"
+    pair = broken_pair
     [entry] = pair.worker.hub.kubeconfig()["clusters"]
     pair.hub.ask("DELETE", SECRET)
     pair.hub.profile(CLUSTER, accessProviders=[{"name": "ours", "cluster": entry["cluster"]}])
     asked = f"not inspected: no plugin is configured here for ClusterProfile {CLUSTER}"
     assert [one["message"].startswith(f"{CLUSTER}: {asked}") for one in pair.doctor()] == [True]
 
-    credential = {"apiVersion": v1, "kind": "ExecCredential", "status": {"token": TOKEN}}
-    (tmp_path / "plugin").write_text(f"#!/bin/sh\necho '{json.dumps(credential)}'\n")
-    (tmp_path / "plugin").chmod(0o700)
-    run = {"apiVersion": v1, "command": str(tmp_path / "plugin"), "interactiveMode": "Never"}
+    plugin = executable(tmp_path / "plugin", gives(TOKEN))
+    run = {"apiVersion": V1, "command": plugin, "interactiveMode": "Never"}
     providers = {"providers": [{"name": "ours", "execConfig": run}]}
     (tmp_path / "providers").write_text(json.dumps(providers))
     found = pair.doctor(f"--access-providers={tmp_path / 'providers'}")
@@ -63,7 +57,7 @@ def test_a_worker_behind_a_clusterprofile(broken_pair: Pair, tmp_path: Path) -> 
     entered = f"{CLUSTER}: it answers, with the credentials of ClusterProfile {NS}/{CLUSTER}"
     assert found[0]["message"] == entered
 
-    (tmp_path / "plugin").write_text("#!/bin/sh\nexit 3\n")
+    executable(tmp_path / "plugin", "exit 3")
     [wrong] = pair.doctor(f"--access-providers={tmp_path / 'providers'}")
     assert wrong["message"].startswith(f"{CLUSTER}: plugin {tmp_path / 'plugin'} ended with code 3")
     assert wrong["fix"] == f"kubectl get clusterprofile -n {NS} {CLUSTER} -o yaml"
@@ -78,7 +72,8 @@ def test_a_worker_behind_a_clusterprofile(broken_pair: Pair, tmp_path: Path) -> 
 
 def test_doctor_lists_the_checks_of_workers() -> None:
     done = commands.run("doctor", "--list", "-ojson")
-    assert [one["check"] for one in json.loads(done.stdout)][-len(RULES) :] == [rule.check for rule in RULES]
+    of_workers = [rule.check for rule in (*RULES, *FLEET_RULES)]
+    assert [one["check"] for one in json.loads(done.stdout)][-len(of_workers) :] == of_workers
 
 
 def test_nothing_is_written_to_hub_or_worker(pair: Pair) -> None:

@@ -13,9 +13,8 @@ from placement_lab.standins import manifests
 from tests.support import commands, kueue
 from tests.support.admin import Admin, login_to
 from tests.support.crds import plain_crd
-from tests.support.driver import CORE, NS, Driver
+from tests.support.driver import CORE, NS, Driver, Object
 
-Object = dict[str, Any]
 CLUSTER = "cluster2"
 TOKEN = "SeCrEt-of-the-account"
 SAMPLES = manifests.samples() / "tas"

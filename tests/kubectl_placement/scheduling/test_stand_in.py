@@ -6,9 +6,18 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.api.constants import PLACEMENT, PLACEMENT_DECISION, PLACEMENT_SCORE, Kind, Resource
+from placement_ac.core.api.constants import (
+    CLUSTER_SET,
+    MANAGED_CLUSTER,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    PLACEMENT_SCORE,
+    SET_BINDING,
+    Kind,
+    Resource,
+)
 from placement_ac.core.api.errors import NotFound
-from placement_lab.standins.ocm import CLUSTER_SET, MANAGED_CLUSTER, SET_BINDING, Scheduler
+from placement_lab.standins.ocm import Scheduler
 from tests.kubectl_placement.scheduling.builders import (
     NOW,
     binding,

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from placement_ac.cli.main import main
 from placement_ac.core.api.constants import (
     ACCOUNT,
     ADDON_FINALIZER,
@@ -17,6 +16,7 @@ from placement_ac.core.api.constants import (
     PERMISSION,
 )
 from placement_lab.hub import Hub
+from tests.support import commands
 from tests.support.builders import authority, encoded, jwt
 from tests.support.driver import CORE, NS, Controllers, Driver, eventually
 from tests.support.hub_client import CRDS, crd
@@ -235,7 +235,7 @@ def test_a_hub_that_does_not_answer_or_is_not_there(hub: Hub, adopt: Adopt, tmp_
     hub.faults.add("GET", "deployments", status=503)
     assert adopt("--force").exit_code == 0
     assert adopt().exit_code == 1
-    run = CliRunner().invoke(main, ["adopt", "--kubeconfig", str(tmp_path / "none")])
+    run = commands.run("adopt", "--kubeconfig", str(tmp_path / "none"))
     assert (run.exit_code, run.output) == (
         1,
         f"Error: cannot log in: there is no kubeconfig {tmp_path / 'none'}\n",
@@ -250,7 +250,7 @@ def test_a_hub_without_ocms_accounts_has_its_lists_handed_over(a_hub: HubMaker, 
         driver.namespace(NS)
         Addon(driver).check("p", "a")
         bare.write_kubeconfig(tmp_path / "bare")
-        run = CliRunner().invoke(main, ["adopt", "--kubeconfig", str(tmp_path / "bare")])
+        run = commands.run("adopt", "--kubeconfig", str(tmp_path / "bare"))
     assert re.fullmatch(r"Hub: https?://127\.0\.0\.1:\d+, context placement-ac-hub\n", run.stderr)
     assert run.stdout.splitlines() == OF_CHECK
 

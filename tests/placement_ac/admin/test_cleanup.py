@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from placement_ac.admin import cleanup
-from placement_ac.cli.main import main
 from placement_ac.core.api.constants import LEASE, MANAGED_BY
 from placement_lab.hub import Hub
+from tests.support import commands
 from tests.support.credentials import Stage, open_stage
 from tests.support.driver import CORE, NS, Controllers, Driver, eventually
 from tests.support.hub_line import run_and_take_hub_line
@@ -133,6 +133,18 @@ def test_it_is_refused_while_jobs_run_or_wait_there(hub: Hub, left: Driver, clea
     assert left.clusters() == []
 
 
+def test_when_a_page_of_workloads_has_expired_each_job_is_named_once(
+    hub: Hub, left: Driver, clean: Clean, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("placement_ac.admin.cleanup.PAGE_SIZE", 1)
+    wait_for_job(left, "first", ["p-a"])
+    wait_for_job(left, "second", ["p-b"])
+    gone = {"kind": "Status", "status": "Failure", "reason": "Expired", "code": 410}
+    hub.faults.add("GET", "workloads$", status=410, body=gone, skip=1)
+    jobs = "Workload default/first waits for p-a; Workload default/second waits for p-b"
+    assert clean("--yes").output == f"Error: {NOT_DONE}{jobs}; or use --force\n"
+
+
 def test_it_is_refused_while_somebody_elses_list_has_our_clusters(left: Driver, clean: Clean) -> None:
     left.config("theirs", "p-b", "x")
     run = clean("--yes")
@@ -238,6 +250,7 @@ KUEUES = rule("list delete", "kueue.x-k8s.io", "multikueueconfigs multikueueclus
 ALL = (
     KUEUES,
     rule("list", "kueue.x-k8s.io", "workloads"),
+    rule("list delete", "work.open-cluster-management.io", "manifestworks"),
     rule("list delete", "rbac.open-cluster-management.io", "clusterpermissions"),
     rule("list delete", "authentication.open-cluster-management.io", "managedserviceaccounts"),
     rule("list delete", "", "secrets"),
@@ -255,7 +268,7 @@ def test_every_missing_right_is_reported(left: Driver, as_account: Callable[...,
     run = as_account(KUEUES)("--yes", "--force")
     assert run.exit_code == 1
     assert run.output.startswith("Error: nothing is deleted, because not all objects could be listed: ")
-    for missing in ("clusterpermissions", "managedserviceaccounts", "secrets", "leases"):
+    for missing in ("manifestworks", "clusterpermissions", "managedserviceaccounts", "secrets", "leases"):
         assert f'cannot list resource "{missing}"' in run.output
     assert left.listed("p") == ["p-a", "p-b"]
 
@@ -332,7 +345,7 @@ def test_an_object_that_is_gone_or_held_by_a_finalizer_is_no_failure(
 
 
 def test_a_missing_kubeconfig_is_an_error(tmp_path: Path) -> None:
-    run = CliRunner().invoke(main, ["cleanup", "--kubeconfig", str(tmp_path / "none")])
+    run = commands.run("cleanup", "--kubeconfig", str(tmp_path / "none"))
     assert (run.exit_code, run.output) == (
         1,
         f"Error: cannot log in: there is no kubeconfig {tmp_path / 'none'}\n",

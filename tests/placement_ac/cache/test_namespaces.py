@@ -147,32 +147,29 @@ def switched(ages: dict[Since, float], **rest: int) -> Plan:
     return plan(snapshot(seen, ages=ages))
 
 
-FIRSTS = Since(SinceKind.PLACEMENT_GENERATION, "first/Placement/p@first/1")
-SECONDS = "second/Placement/p@second/{}"
+GENERATIONS = (SinceKind.PLACEMENT_NAMESPACE, SinceKind.PLACEMENT_GENERATION, SinceKind.PLACEMENT_EDITED)
+FIRST = Since(SinceKind.PLACEMENT_NAMESPACE, "first")
+FIRSTS = Since(SinceKind.PLACEMENT_GENERATION, "Placement/p@first", 1)
+SECOND = Since(SinceKind.PLACEMENT_NAMESPACE, "second")
+SECONDS = Since(SinceKind.PLACEMENT_GENERATION, "Placement/p@second", 1)
 
 
 def test_a_placement_that_went_is_no_edit_of_the_one_that_counts_now() -> None:
-    answer = switched({FIRSTS: 999.0})
+    answer = switched({FIRST: 999.0, FIRSTS: 999.0})
     assert answer.config
     assert answer.config.clusters == ("p-a", "p-b", "p-c", "p-d")
-    assert {
-        mark
-        for mark in answer.lasting
-        if mark.kind in (SinceKind.PLACEMENT_GENERATION, SinceKind.PLACEMENT_EDITED, SinceKind.MASS_LOSS)
-    } == {
-        Since(SinceKind.PLACEMENT_GENERATION, SECONDS.format(1)),
+    assert {mark for mark in answer.lasting if mark.kind in (*GENERATIONS, SinceKind.MASS_LOSS)} == {
+        SECOND,
+        SECONDS,
         Since(SinceKind.MASS_LOSS),
     }
 
 
 def test_an_edit_of_the_one_that_counts_now_goes_through() -> None:
-    answer = switched(
-        {Since(SinceKind.PLACEMENT_GENERATION, SECONDS.format(1)): 9.0, Since(SinceKind.MASS_LOSS): 9.0},
-        generation=2,
-    )
+    answer = switched({SECOND: 9.0, SECONDS: 9.0, Since(SinceKind.MASS_LOSS): 9.0}, generation=2)
     assert answer.config
     assert answer.config.clusters == ("p-a",)
-    assert Since(SinceKind.PLACEMENT_EDITED, SECONDS.format(2)) in answer.lasting
+    assert SECONDS._replace(kind=SinceKind.PLACEMENT_EDITED, number=2) in answer.lasting
 
 
 # -- what is message

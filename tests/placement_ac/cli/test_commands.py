@@ -12,11 +12,11 @@ import structlog
 import yaml
 from click.testing import CliRunner
 
-from placement_ac.cli.main import main
 from placement_ac.cli.read_command import ReadCommand
 from placement_lab.cli.hub import command as hub_command
 from placement_lab.hub import Hub
 from tests.kubectl_placement.cli.test_examples import examples
+from tests.support import commands
 from tests.support.driver import Driver, eventually
 
 
@@ -50,7 +50,7 @@ from tests.support.driver import Driver, eventually
     ],
 )
 def test_usage_errors_exit_with_2(words: list[str], expected: str) -> None:
-    run = CliRunner().invoke(main, words)
+    run = commands.run(*words)
     assert run.exit_code == 2
     assert expected in run.output
 
@@ -63,7 +63,7 @@ def test_a_command_that_only_reads_keeps_log_lines_out_of_its_answer() -> None:
 
 
 def test_an_unknown_setting_in_the_environment_is_refused() -> None:
-    run = CliRunner(env={"PLACEMENT_AC_KUBECONFG": "x"}).invoke(main, ["run"])
+    run = commands.run("run", env={"PLACEMENT_AC_KUBECONFG": "x"})
     assert run.exit_code == 2
     assert (
         "PLACEMENT_AC_KUBECONFG: there is no such setting; did you mean PLACEMENT_AC_KUBECONFIG?"
@@ -72,15 +72,15 @@ def test_an_unknown_setting_in_the_environment_is_refused() -> None:
 
 
 def test_a_missing_kubeconfig_exits_with_1(tmp_path: Path) -> None:
-    run = CliRunner().invoke(main, ["run", "--kubeconfig", str(tmp_path / "none")])
+    run = commands.run("run", "--kubeconfig", str(tmp_path / "none"))
     assert run.exit_code == 1
     assert f"there is no kubeconfig {tmp_path / 'none'}" in run.output
 
 
 def test_help_names_every_command_and_setting() -> None:
-    output = CliRunner().invoke(main, ["--help"]).output
+    output = commands.run("--help").output
     assert all(name in output for name in ("run", "hub", "demo"))
-    assert "--placement-namespace" in CliRunner().invoke(main, ["run", "--help"]).output
+    assert "--placement-namespace" in commands.run("run", "--help").output
 
 
 def test_run_works_until_it_is_stopped(hub: Hub, admin: Driver, tmp_path: Path) -> None:
@@ -89,10 +89,7 @@ def test_run_works_until_it_is_stopped(hub: Hub, admin: Driver, tmp_path: Path) 
     hub.write_kubeconfig(tmp_path / "kubeconfig")
     env = {"PLACEMENT_AC_KUBECONFIG": str(tmp_path / "kubeconfig"), "PLACEMENT_AC_LOG_FORMAT": "json"}
     run = subprocess.Popen(
-        [sys.executable, "-m", "placement_ac", "run"],
-        env=os.environ | env,
-        stderr=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-m", "placement_ac", "run"], env=os.environ | env, stderr=subprocess.PIPE, text=True
     )
     try:
         eventually(lambda: admin.reason("p"), "Active", seconds=20)
@@ -189,7 +186,7 @@ def test_the_hub_replaces_no_device(tmp_path: Path) -> None:
     """A pipe here; /dev/null would be replaced by a file, and removed when the hub stops."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    done = CliRunner().invoke(main, ["hub", "--kubeconfig", str(pipe)])
+    done = commands.run("hub", "--kubeconfig", str(pipe))
     assert done.exit_code == 2
     assert done.output.endswith(f"name another file: {pipe} is not a regular file\n")
     assert pipe.is_fifo()

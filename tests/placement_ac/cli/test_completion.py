@@ -11,7 +11,8 @@ from click.testing import CliRunner
 
 from kubectl_placement.cli.completion import complete
 from kubectl_placement.cli.main import NOT_OF_KUBECTL, plugin
-from placement_ac.cli.main import COMMANDS, main
+from placement_ac.cli.main import COMMANDS
+from tests.support import commands
 
 BIN = str(Path(sys.executable).parent)
 ENV = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
@@ -38,7 +39,7 @@ def test_completions_for_kubectl(words: list[str], values: list[str], directive:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_each_shell_gets_its_completion_script(shell: str) -> None:
-    run = CliRunner().invoke(main, ["completion", shell])
+    run = commands.run("completion", shell)
     assert run.exit_code == 0
     assert f"_PLACEMENT_AC_COMPLETE={shell}_complete" in run.output
 

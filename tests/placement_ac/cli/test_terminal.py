@@ -8,22 +8,15 @@ from pathlib import Path
 
 import pytest
 import yaml
-from click.testing import CliRunner
 from rich.text import Text
 
 from kubectl_placement.cli.console import ShownConsole
-from kubectl_placement.cli.output import (
-    plain_table,
-    safe_text,
-)
-from placement_ac.cli.documents import (
-    in_json,
-    in_yaml,
-)
-from placement_ac.cli.main import main
+from kubectl_placement.cli.output import plain_table, safe_text
+from placement_ac.cli.documents import in_json, in_yaml
 from placement_ac.cli.terminal import controls_shown
 from placement_ac.core.api.printable import NOT_SHOWN, one_line, visible
 from placement_lab.hub import Hub
+from tests.support import commands
 from tests.support.driver import Driver
 
 EVIL = "a\u202eb\u200bc\x1b[31md\x9be\x07f\r\u2066g\ufeffh\U000e0041"
@@ -90,6 +83,6 @@ def test_every_command_shows_what_others_wrote(
     }
     (tmp_path / "new.yaml").write_text(json.dumps(manifest))
     typed = [str(tmp_path / "new.yaml") if word == "FILE" else word for word in words]
-    done = CliRunner().invoke(main, [*typed, "--kubeconfig", str(tmp_path / "kubeconfig")])
+    done = commands.run(*typed, "--kubeconfig", str(tmp_path / "kubeconfig"))
     assert done.stdout + done.stderr
     assert not NOT_SHOWN.search(done.stdout + done.stderr), repr(done.stdout + done.stderr)

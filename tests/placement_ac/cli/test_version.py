@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from placement_ac.cli.main import main
 from placement_lab.hub import Hub
+from tests.support import commands
 from tests.support.accounts import kubeconfig_of
 from tests.support.driver import Driver, free_port
 
@@ -29,7 +29,7 @@ def deployment(name: str, image: str, **labels: str) -> dict[str, Any]:
 
 
 def shown(kubeconfig: Path, *words: str) -> Result:
-    return CliRunner().invoke(main, ["version", f"--kubeconfig={kubeconfig}", *words])
+    return commands.run("version", f"--kubeconfig={kubeconfig}", *words)
 
 
 @pytest.fixture

@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from placement_ac.cli.main import main
 from placement_ac.cli.run import shown
 from placement_ac.config.load import flag_name, load
 from placement_ac.config.settings import BadSettings, Settings
+from tests.support import commands
 
 
 @pytest.fixture
@@ -143,14 +142,10 @@ def test_a_file_that_holds_no_settings_is_named(path: Path, text: str, problem: 
             id="a list in a list",
         ),
         pytest.param(
-            "dispatcher: 2",
-            "dispatcher: '2' is not possible: it is true or false",
-            id="no boolean",
+            "dispatcher: 2", "dispatcher: '2' is not possible: it is true or false", id="no boolean"
         ),
         pytest.param(
-            "step-size: true",
-            "step-size: 'true' is not possible: it is a whole number",
-            id="no number",
+            "step-size: true", "step-size: 'true' is not possible: it is a whole number", id="no number"
         ),
         pytest.param(
             "drain-deadline: 1:30",
@@ -279,7 +274,7 @@ def test_the_table() -> None:
 def test_the_command_prints_and_connects_to_nobody(path: Path) -> None:
     path.write_text("kubeconfig: /nowhere\n")
     words = ["run", "--print-settings", "-o", "json", "--config", str(path)]
-    run = CliRunner(env={"PLACEMENT_AC_STEP_SIZE": "4"}).invoke(main, words)
+    run = commands.run(*words, env={"PLACEMENT_AC_STEP_SIZE": "4"})
     assert run.exit_code == 0
     rows = {row["name"]: (row["value"], row["source"]) for row in json.loads(run.output)}
     assert {name: rows[name] for name in ("kubeconfig", "step-size", "drain-deadline")} == {
@@ -298,6 +293,6 @@ def test_the_command_prints_and_connects_to_nobody(path: Path) -> None:
     ],
 )
 def test_wrong_words(words: list[str], message: str) -> None:
-    run = CliRunner().invoke(main, ["run", *words])
+    run = commands.run("run", *words)
     assert run.exit_code == 2
     assert message in run.output

@@ -8,11 +8,10 @@ from contextlib import redirect_stderr
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from placement_ac.cli.main import main
 from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE
 from placement_ac.observability import logs
+from tests.support import commands
 from tests.support.driver import KUEUE, Controllers, Driver
 from tests.support.jobs import Stage, dispatched, soon
 from tests.support.stage import shorten
@@ -155,7 +154,7 @@ def test_with_headroom_jobs_go_where_most_is_free(stage: Stage, monkeypatch: pyt
 def output_of(stage: Stage, settings: Path, *command: str) -> str:
     settings.write_text("dispatcher: true\n")
     options = [f"--kubeconfig={stage.controllers.kubeconfig}", f"--config={settings}"]
-    done = CliRunner().invoke(main, [*command, *options], env={"COLUMNS": "200"})
+    done = commands.run(*command, *options, env={"COLUMNS": "200"})
     assert done.exit_code == 0, done.output
     return done.stdout
 

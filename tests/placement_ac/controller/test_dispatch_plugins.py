@@ -24,11 +24,7 @@ def fails(job, cluster):
 
 @pytest.fixture
 def stage(
-    admin: Driver,
-    controllers: Controllers,
-    plugins: Installer,
-    profile: str,
-    monkeypatch: pytest.MonkeyPatch,
+    admin: Driver, controllers: Controllers, plugins: Installer, profile: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Stage]:
     monkeypatch.syspath_prepend(SAMPLE)
     (plugins.folder / "acme_all.py").write_text(MODULE)

@@ -6,16 +6,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from click.testing import CliRunner
 
 from kubectl_placement.cli.hub_options import HubSource, read_once
 from kubectl_placement.cli.ui_feed import KINDS
 from kubectl_placement.ui.live_status import LiveStatus
 from placement_ac.cli.documents import plain
-from placement_ac.cli.main import main
 from placement_ac.core.api.constants import OUR_CONTROLLER
 from placement_lab.standins.multikueue import KueueSettings
 from tests.placement_ac.observability.test_metrics_on_hub import Page, reads
+from tests.support import commands
 from tests.support.driver import Controllers, Driver, free_port
 from tests.support.jobs import Stage, open_stage, soon
 
@@ -62,7 +61,7 @@ class Scene:
         self._options = [f"--kubeconfig={stage.controllers.kubeconfig}", f"--config={settings}"]
 
     def command(self, *words: str) -> Any:
-        done = CliRunner().invoke(main, [*words, *self._options, "-o", "json"])
+        done = commands.run(*words, *self._options, "-o", "json")
         assert done.exit_code == 0, done.output
         return json.loads(done.stdout)
 

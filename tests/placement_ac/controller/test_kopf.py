@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from placement_ac.cli.main import main
 from placement_ac.controller import manager
 from placement_ac.controller.session import Session
 from placement_ac.core.api.constants import (
@@ -24,6 +22,7 @@ from placement_ac.core.api.constants import (
     Resource,
 )
 from placement_lab.hub import Hub
+from tests.support import commands
 from tests.support.driver import OCM, Controllers, Driver, eventually
 from tests.support.replicas import Replica
 from tests.support.stage import shorten
@@ -61,7 +60,7 @@ def test_kopf_hears_a_decision(admin: Driver, controllers: Controllers, heard: l
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("story", ["2", "3"])
 def test_kopf_hears_the_decisions_of_a_story(story: str, heard: list[tuple[str, str]]) -> None:
-    run = CliRunner().invoke(main, ["demo", "--story", story])
+    run = commands.run("demo", "--story", story)
     assert run.exit_code == 0, run.output
     assert heard.count(("PlacementDecision", "MODIFIED")) >= 2
 

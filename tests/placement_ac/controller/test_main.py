@@ -37,10 +37,7 @@ def test_a_check_gets_its_config_its_clusters_and_its_condition(
     }
     assert (config["spec"], config["metadata"]["labels"], config["metadata"]["ownerReferences"]) == (
         {"clusters": ["p-a", "p-b"]},
-        {
-            "app.kubernetes.io/managed-by": "placement-ac",
-            "cluster.open-cluster-management.io/placement": "p",
-        },
+        {"app.kubernetes.io/managed-by": "placement-ac", "cluster.open-cluster-management.io/placement": "p"},
         owners,
     )
     assert (cluster["spec"], cluster["metadata"]["labels"], cluster["metadata"]["ownerReferences"]) == (
@@ -244,10 +241,7 @@ def test_a_placement_that_never_matched_has_a_decision_without_status(
     body = {
         "apiVersion": "cluster.open-cluster-management.io/v1beta1",
         "kind": "PlacementDecision",
-        "metadata": {
-            "name": "p-decision-1",
-            "labels": {"cluster.open-cluster-management.io/placement": "p"},
-        },
+        "metadata": {"name": "p-decision-1", "labels": {"cluster.open-cluster-management.io/placement": "p"}},
     }
     admin.ask("POST", f"{OCM}/placementdecisions", body)
     controllers.start()

@@ -9,13 +9,7 @@ from typing import Final
 import pytest
 
 from placement_ac.controller.event_queue import QUEUED
-from placement_ac.controller.recorder import (
-    AT_ONCE,
-    PER_SECOND,
-    REPEAT_SECONDS,
-    Recorder,
-    RepeatWindow,
-)
+from placement_ac.controller.recorder import AT_ONCE, PER_SECOND, REPEAT_SECONDS, Recorder, RepeatWindow
 from placement_ac.core.api import decode
 from placement_ac.core.api.constants import ADMISSION_CHECK, WORKLOAD
 from placement_ac.core.api.list_change import ANNOTATION, ClusterChange, ListChange

@@ -1,18 +1,13 @@
 """Tokens of many clusters are renewed at random: each kubeconfig follows, and nothing else is written."""
 
 import asyncio
-import base64
 from pathlib import Path
 
 import pytest
 
 from bench.rotation import Clock, measure, stage
 from placement_ac.kube.client import Object
-from tests.support.builders import kubeconfig
-
-
-def encoded(content: bytes) -> str:
-    return base64.b64encode(content).decode()
+from tests.support.builders import encoded, kubeconfig
 
 
 @pytest.mark.long

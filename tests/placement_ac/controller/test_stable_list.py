@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from placement_ac.cli.main import main
 from placement_lab.standins.multikueue import KueueSettings
+from tests.support import commands
 from tests.support.driver import Controllers, Driver
 from tests.support.jobs import Stage, open_stage, soon
 
@@ -36,7 +35,7 @@ def changes(stage: Stage) -> int:
 def output_of(stage: Stage, settings: Path, *command: str) -> str:
     settings.write_text("dispatcher: true\n")
     kubeconfig = f"--kubeconfig={stage.controllers.kubeconfig}"
-    done = CliRunner().invoke(main, [*command, kubeconfig, f"--config={settings}"])
+    done = commands.run(*command, kubeconfig, f"--config={settings}")
     assert done.exit_code in (0, 2), done.output
     return done.stdout
 

@@ -195,11 +195,7 @@ def test_a_renewed_client_certificate(
 
 
 def test_another_server_in_the_kubeconfig_is_not_used_without_a_restart(
-    hub: Hub,
-    admin: Driver,
-    controllers: Controllers,
-    log: io.StringIO,
-    monkeypatch: pytest.MonkeyPatch,
+    hub: Hub, admin: Driver, controllers: Controllers, log: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Such as by `kubectl config use-context`: its CA and its token are not for our hub."""
     shorten(monkeypatch, HEADERS_SECONDS=0.0)

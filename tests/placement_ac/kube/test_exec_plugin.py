@@ -1,18 +1,13 @@
 """Credential plugins of the hub's kubeconfig: what they leave behind, what is shown, what is never sent."""
 
-import json
 import os
 import signal
-import stat
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
-from click.testing import CliRunner
 
-from placement_ac.cli.main import main
 from placement_ac.core.api.constants import ADMISSION_CHECK
 from placement_ac.core.api.errors import Unavailable
 from placement_ac.kube import exec_plugin
@@ -20,26 +15,8 @@ from placement_ac.kube.client import Client
 from placement_ac.kube.exec_plugin import ExecPlugin, PluginFailed, run_plugin
 from placement_ac.kube.login import Login
 from placement_lab.hub import Hub
-
-V1 = "client.authentication.k8s.io/v1"
-SECRET = "SeCrEt-42"
-Plugin = Callable[[str], str]
-
-
-@pytest.fixture
-def plugin(tmp_path: Path) -> Plugin:
-    def make(script: str) -> str:
-        path = tmp_path / "plugin"
-        path.write_text(f"#!/bin/sh\n{script}\n")
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
-        return str(path)
-
-    return make
-
-
-def gives(token: str = SECRET, **status: str) -> str:
-    credential = {"apiVersion": V1, "kind": "ExecCredential", "status": {"token": token} | status}
-    return f"echo '{json.dumps(credential)}'"
+from tests.support import commands
+from tests.support.exec_plugins import TOKEN, V1, Plugin, gives
 
 
 def has_ended(pid: int) -> bool:
@@ -69,7 +46,7 @@ async def test_a_child_does_not_outlive_its_plugin(plugin: Plugin, tmp_path: Pat
     """Nor does anybody wait for a child that keeps the output open."""
     command = plugin(f"sleep 300 {output} & echo $! > {tmp_path}/pid; {gives()}")
     got = await run_plugin(ExecPlugin(command, V1), None, lambda _: None)
-    assert got.token == SECRET
+    assert got.token == TOKEN
     eventually_ended(child_of(tmp_path))
 
 
@@ -110,9 +87,9 @@ def kubeconfig(hub: Hub, folder: Path, command: str) -> Path:
 @pytest.mark.parametrize(
     ("script", "problem"),
     [
-        (f"echo {SECRET}; echo expired >&2; exit 255", "ended with code 255: expired"),
-        (f"echo {SECRET}; exit 255", "ended with code 255: run it by hand to see why"),
-        (f"echo {SECRET}", "gave no JSON"),
+        (f"echo {TOKEN}; echo expired >&2; exit 255", "ended with code 255: expired"),
+        (f"echo {TOKEN}; exit 255", "ended with code 255: run it by hand to see why"),
+        (f"echo {TOKEN}", "gave no JSON"),
         (gives(""), "gave no token and no certificate"),
     ],
 )
@@ -121,17 +98,17 @@ def test_without_credentials_nothing_is_sent(
 ) -> None:
     path = kubeconfig(hub, tmp_path, plugin(script))
     before = len(hub.journal)
-    done = CliRunner().invoke(main, ["status", "--kubeconfig", str(path)])
+    done = commands.run("status", "--kubeconfig", str(path))
     *_, last = done.stderr.splitlines()
     assert done.exit_code == 1
     assert last.startswith(f"Error: cannot log in with {path}: plugin {tmp_path / 'plugin'} {problem}")
-    assert SECRET not in done.output
+    assert TOKEN not in done.output
     assert len(hub.journal) == before
 
 
 def test_a_plugin_that_is_not_installed_is_named_with_its_hint(hub: Hub, tmp_path: Path) -> None:
     path = kubeconfig(hub, tmp_path, "no-such-cloud-cli")
-    done = CliRunner().invoke(main, ["status", "--kubeconfig", str(path)])
+    done = commands.run("status", "--kubeconfig", str(path))
     assert done.stderr == (
         f"Error: cannot log in with {path}: plugin no-such-cloud-cli cannot be started:"
         " No such file or directory; Get it!\n"
@@ -142,7 +119,7 @@ def test_a_command_shows_the_messages_of_a_plugin_that_succeeds(
     hub: Hub, plugin: Plugin, tmp_path: Path
 ) -> None:
     path = kubeconfig(hub, tmp_path, plugin(f"echo 'use code ABC' >&2; {gives(hub.token)}"))
-    done = CliRunner().invoke(main, ["status", "-o", "name", "--kubeconfig", str(path)])
+    done = commands.run("status", "-o", "name", "--kubeconfig", str(path))
     assert (done.exit_code, done.stdout, done.stderr) == (0, "", "use code ABC\nNo checks found\n")
 
 

@@ -5,7 +5,6 @@ import base64
 import json
 import os
 import ssl
-import stat
 import sys
 import tempfile
 import traceback
@@ -20,19 +19,19 @@ import yaml
 from aiohttp import web
 from aiohttp.resolver import DefaultResolver
 from aiohttp.test_utils import TestServer
-from click.testing import CliRunner
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from placement_ac.cli.main import main
 from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CONFIG, SECRET
 from placement_ac.core.api.errors import LoginFailed, NotFound, TlsFailed, Unavailable
 from placement_ac.core.kubeconfig.source import ClusterAccess
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_lab.hub import Hub
+from tests.support import commands
+from tests.support.exec_plugins import TOKEN, V1, executable, gives
+from tests.support.kubeconfigs import one_context
 
-TOKEN = "SeCrEt-42"
 CHECKS = ADMISSION_CHECK.at("v1beta2")
 
 
@@ -66,19 +65,8 @@ async def test_no_verification_if_the_kubeconfig_says_so(hub: Hub, tmp_path: Pat
 
 
 async def test_an_exec_plugin(hub: Hub, tmp_path: Path) -> None:
-    answer = {
-        "apiVersion": "client.authentication.k8s.io/v1",
-        "kind": "ExecCredential",
-        "status": {"token": hub.token},
-    }
-    plugin = tmp_path / "plugin"
-    plugin.write_text(f"#!/bin/sh\necho '{json.dumps(answer)}'\n")
-    plugin.chmod(plugin.stat().st_mode | stat.S_IXUSR)
-    command = {
-        "apiVersion": "client.authentication.k8s.io/v1",
-        "command": str(plugin),
-        "interactiveMode": "Never",
-    }
+    plugin = executable(tmp_path / "plugin", gives(hub.token))
+    command = {"apiVersion": V1, "command": plugin, "interactiveMode": "Never"}
     assert await count_checks(Login(kubeconfig(hub, tmp_path / "c", {"exec": command}))) == 0
 
 
@@ -100,12 +88,7 @@ async def test_an_id_token_is_used_until_it_expires(
     server.app.router.add_get("/{path:.*}", answer)
     async with server:
         user = {"auth-provider": {"name": "oidc", "config": {"id-token": token}}}
-        content = {
-            "clusters": [{"name": "a", "cluster": {"server": str(server.make_url("/"))}}],
-            "users": [{"name": "a", "user": user}],
-            "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
-            "current-context": "a",
-        }
+        content = one_context({"server": str(server.make_url("/"))}, user)
         (tmp_path / "c").write_text(yaml.safe_dump(content))
         with pytest.raises(Unavailable, match=problem) if problem else nullcontext() as error:
             await count_checks(Login(tmp_path / "c"))
@@ -151,11 +134,7 @@ async def test_the_account_of_a_pod_and_its_token_renewed_on_disk(
     ],
 )
 def test_a_pod_without_a_usable_account_is_reported(
-    hub: Hub,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    files: dict[str, str | None],
-    problem: str,
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str | None], problem: str
 ) -> None:
     good = base64.b64decode(hub.kubeconfig()["clusters"][0]["cluster"]["certificate-authority-data"]).decode()
     for name, content in files.items():
@@ -233,13 +212,7 @@ async def test_a_client_certificate_that_is_refused_with_401_is_not_sent_again_o
         encoded = {name: base64.b64encode(value).decode() for name, value in data.items()}
         authority = encoded.pop("certificate-authority-data")
         cluster = {"server": url, "certificate-authority-data": authority}
-        content = {
-            "clusters": [{"name": "a", "cluster": cluster}],
-            "users": [{"name": "a", "user": encoded}],
-            "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
-            "current-context": "a",
-        }
-        kubeconfig.write_text(yaml.safe_dump(content))
+        kubeconfig.write_text(yaml.safe_dump(one_context(cluster, encoded)))
 
     async def answer(request: web.Request) -> web.Response:
         names = request.transport.get_extra_info("peercert")["subjectAltName"] if request.transport else ()
@@ -464,6 +437,6 @@ def test_a_kubeconfig_of_any_other_shape_is_refused_in_one_line(tmp_path: Path, 
 def test_a_command_that_gets_no_kubeconfig_ends_with_one_line(tmp_path: Path, words: tuple[str, ...]) -> None:
     path = tmp_path / "kubeconfig"
     path.write_text("- a\n- list\n")
-    done = CliRunner().invoke(main, [*words, "--kubeconfig", str(path)])
+    done = commands.run(*words, "--kubeconfig", str(path))
     assert (done.exit_code, len(done.stderr.splitlines())) == (1, 1)
     assert f"cannot log in with {path}" in done.stderr

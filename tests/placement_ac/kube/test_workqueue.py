@@ -7,12 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from placement_ac.kube.workqueue import (
-    BACKOFF_SECONDS,
-    JITTER,
-    Requeue,
-    Workqueue,
-)
+from placement_ac.kube.workqueue import BACKOFF_SECONDS, JITTER, Requeue, Workqueue
 from placement_ac.observability.metric_definitions import QueueLoad
 from tests.support.async_tests import loop_time
 

@@ -91,12 +91,7 @@ def test_a_hub_that_is_not_there_makes_a_controller_unready_but_not_unhealthy(
 def test_who_was_ready_stays_ready_while_the_hub_is_away(
     hub: Hub, admin: Driver, controllers: Controllers, pages: Pages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shorten(
-        monkeypatch,
-        UNREACHABLE_SECONDS=0.2,
-        UNREACHABLE_PAUSE_SECONDS=0.2,
-        DEAD_SECONDS=0.4,
-    )
+    shorten(monkeypatch, UNREACHABLE_SECONDS=0.2, UNREACHABLE_PAUSE_SECONDS=0.2, DEAD_SECONDS=0.4)
     start(controllers, pages)
     eventually(lambda: pages("/readyz"), (200, "ok"))
     with hub.outage():

@@ -187,13 +187,7 @@ def leading() -> Metrics:
 
 def test_a_changed_set_and_a_changed_order_are_distinguished() -> None:
     metrics = leading()
-    for selected, counts in (
-        ("ab", [0, 0]),
-        ("ab", [0, 0]),
-        ("ba", [0, 1]),
-        ("bc", [1, 1]),
-        ("", [2, 1]),
-    ):
+    for selected, counts in (("ab", [0, 0]), ("ab", [0, 0]), ("ba", [0, 1]), ("bc", [1, 1]), ("", [2, 1])):
         metrics.record_stats("key", stands(*selected))
         assert changes(metrics) == counts
 

@@ -3,12 +3,9 @@
 import asyncio
 import json
 import os
-import stat
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -23,12 +20,10 @@ from placement_ac.workers.exec_plugins import (
     OfferedProviders,
     run,
 )
+from tests.support.exec_plugins import BETA, TOKEN, V1, Plugin, exec_credential
+from tests.support.workers import Raw
 
-Raw = dict[str, Any]
-SECRET = "SeCrEt-42"
-V1 = "client.authentication.k8s.io/v1"
 EXEC: Raw = {"apiVersion": V1, "command": "/plugins/creds"}
-Plugin = Callable[[str], str]
 
 
 def write(path: Path, content: object) -> Path:
@@ -70,17 +65,17 @@ def test_a_file_in_yaml(tmp_path: Path) -> None:
             id="an empty command",
         ),
         pytest.param(
-            {"providers": [{"name": "a", "execConfig": EXEC | {"apiVersion": SECRET}}]},
+            {"providers": [{"name": "a", "execConfig": EXEC | {"apiVersion": TOKEN}}]},
             "providers.0.execConfig.apiVersion: Input should be 'client.authentication.k8s.io/v1'",
             id="another API",
         ),
         pytest.param(
-            {"providers": [{"name": "a", "execConfig": EXEC | {"arg": [SECRET]}}]},
+            {"providers": [{"name": "a", "execConfig": EXEC | {"arg": [TOKEN]}}]},
             "providers.0.execConfig.arg: Extra inputs are not permitted",
             id="a typing error",
         ),
         pytest.param(
-            {"providers": [{"name": "a", "execConfig": EXEC | {"env": [{"value": SECRET}]}}]},
+            {"providers": [{"name": "a", "execConfig": EXEC | {"env": [{"value": TOKEN}]}}]},
             "providers.0.execConfig.env.0.name: Field required",
             id="a variable without a name",
         ),
@@ -98,11 +93,11 @@ def test_a_file_in_yaml(tmp_path: Path) -> None:
             for name, suffixes, why in (
                 ("a list of no servers", [], ": Tuple should have at least 1 item"),
                 ("null for servers", None, ": Input should be a valid tuple"),
-                ("one server that is no list", SECRET, ": Input should be a valid tuple"),
+                ("one server that is no list", TOKEN, ": Input should be a valid tuple"),
                 ("a server that is no text", [7], ".0: Input should be a valid string"),
                 (
                     "a URL for a server",
-                    [".example.com", f"https://{SECRET}"],
+                    [".example.com", f"https://{TOKEN}"],
                     ": write a host name, a domain such as .example.com or an IP address: entry 2 of",
                 ),
             )
@@ -114,7 +109,7 @@ def test_an_error_in_the_file_names_its_field(tmp_path: Path, content: object, e
     with pytest.raises(BadSettings) as error:
         AccessProviders.load(path)
     assert str(error.value).startswith(f"{path}: {expected_text}")
-    assert SECRET not in str(error.value)
+    assert TOKEN not in str(error.value)
 
 
 def test_the_servers_that_a_file_allows(tmp_path: Path) -> None:
@@ -128,7 +123,7 @@ def test_the_servers_that_a_file_allows(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     with pytest.raises(BadSettings, match=r"p\.json cannot be read: No such file"):
         AccessProviders.load(tmp_path / "p.json")
-    (tmp_path / "p.json").write_text(f"}}{{{SECRET}")
+    (tmp_path / "p.json").write_text(f"}}{{{TOKEN}")
     with pytest.raises(BadSettings, match=r"p\.json: it is not YAML: line 1: [^{}]*$"):
         AccessProviders.load(tmp_path / "p.json")
 
@@ -168,21 +163,6 @@ def test_which_provider_serves_a_profile(
     assert (found and found[1]) == chosen
 
 
-@pytest.fixture
-def plugin(tmp_path: Path) -> Plugin:
-    def make(script: str) -> str:
-        path = tmp_path / "plugin"
-        path.write_text(f"#!/bin/sh\n{script}\n")
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
-        return str(path)
-
-    return make
-
-
-def credential(**status: str) -> str:
-    return json.dumps({"apiVersion": V1, "kind": "ExecCredential", "status": status})
-
-
 CLUSTER: Raw = {
     "server": "https://w",
     "certificate-authority-data": "Q0E=",
@@ -194,17 +174,17 @@ CLUSTER: Raw = {
 
 
 async def test_a_plugin_gives_credentials(plugin: Plugin) -> None:
-    gives = credential(
-        token=SECRET, clientCertificateData="C", clientKeyData="K", expirationTimestamp="2030-01-01T00:00:00Z"
+    gives = exec_credential(
+        token=TOKEN, clientCertificateData="C", clientKeyData="K", expirationTimestamp="2030-01-01T00:00:00Z"
     )
     got = await run(ExecConfig(api_version=V1, command=plugin(f"echo '{gives}'")), CLUSTER)
     assert got == ExecCredentials(
-        token=SECRET,
+        token=TOKEN,
         client_certificate_data="C",
         client_key_data="K",
         expiration_timestamp=datetime(2030, 1, 1, tzinfo=UTC),
     )
-    assert SECRET not in repr(got)
+    assert TOKEN not in repr(got)
 
 
 @pytest.mark.parametrize("expected_text", [True, False])
@@ -235,28 +215,26 @@ async def test_a_plugin_gets_the_cluster_if_the_admin_wants_it(
     ("script", "why"),
     [
         pytest.param(
-            f"echo {SECRET}; echo {SECRET} >&2; exit 3", "ended with code 3: run it by hand", id="fails"
+            f"echo {TOKEN}; echo {TOKEN} >&2; exit 3", "ended with code 3: run it by hand", id="fails"
         ),
-        pytest.param(f"echo {SECRET}", "gave no JSON", id="no JSON"),
+        pytest.param(f"echo {TOKEN}", "gave no JSON", id="no JSON"),
         pytest.param("kill -9 $$", "ended with code -9", id="killed"),
         pytest.param(
-            f"echo '[\"{SECRET}\"]'", "gave no ExecCredential that can be read: the whole", id="a list"
+            f"echo '[\"{TOKEN}\"]'", "gave no ExecCredential that can be read: the whole", id="a list"
         ),
         pytest.param(
-            f'echo \'{{"apiVersion": "{V1}", "kind": "{SECRET}"}}\'',
+            f'echo \'{{"apiVersion": "{V1}", "kind": "{TOKEN}"}}\'',
             "gave no ExecCredential that can be read: kind",
             id="another kind",
         ),
+        pytest.param(f"echo '{exec_credential(BETA, token=TOKEN)}'", "does not speak", id="old"),
         pytest.param(
-            f"echo '{credential(token=SECRET).replace('/v1', '/v1beta1')}'", "does not speak", id="old"
-        ),
-        pytest.param(
-            f"echo '{credential(token=SECRET, expirationTimestamp=SECRET)}'",
+            f"echo '{exec_credential(token=TOKEN, expirationTimestamp=TOKEN)}'",
             "gave no ExecCredential that can be read: status.expirationTimestamp",
             id="no time",
         ),
         pytest.param(
-            f"yes {SECRET}", "was stopped: it printed more than 1 MB; run it by hand", id="writes without end"
+            f"yes {TOKEN}", "was stopped: it printed more than 1 MB; run it by hand", id="writes without end"
         ),
         pytest.param(
             f"head -c {MAX_OUTPUT_BYTES} /dev/zero; exec >&-; sleep 0.1; exit 3",
@@ -272,7 +250,7 @@ async def test_an_error_of_a_plugin_is_reported_without_its_output(
     got = await run(command, CLUSTER)
     assert isinstance(got, Unusable)
     assert got.why.startswith(f"plugin {command.command} {why}")
-    assert SECRET not in got.why
+    assert TOKEN not in got.why
     assert capfd.readouterr() == ("", "")
 
 

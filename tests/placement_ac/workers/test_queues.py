@@ -1,24 +1,19 @@
 """Asking workers for their queues: what they say, and what they may do wrong."""
 
-import asyncio
-import base64
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from placement_ac.core.api.constants import SECRET
 from placement_ac.core.inputs.queue_facts import FlavorQuota, QueueFacts, WorkerFacts
-from placement_ac.core.kubeconfig.source import ClusterAccess
-from placement_ac.kube.client import Client
-from placement_ac.kube.login import Login
 from placement_ac.observability import logs
 from placement_ac.workers.connector import WorkerConnector
 from placement_ac.workers.copies import CopyReader, WorkerCopies
 from placement_ac.workers.queues import QueueReader
 from placement_lab.standins.worker_quota import queue_manifests
-from tests.placement_ac.workers.test_copies import TOKEN, by_secret, kubeconfig, put_secret, serving
 from tests.support.driver import KUEUE, NS, Driver
+from tests.support.exec_plugins import TOKEN
+from tests.support.workers import ECHO, by_secret, put_secret, serving, with_connector
 
 GPU = "nvidia.com/gpu"
 CLUSTER_QUEUES = f"{KUEUE}/v1beta2/clusterqueues"
@@ -39,19 +34,8 @@ def worker(admin: Driver) -> Iterator[Driver]:
             driver.ask("POST", LOCAL_QUEUES if item["kind"] == "LocalQueue" else CLUSTER_QUEUES, item)
         status = {"flavorsReservation": RESERVED, "pendingWorkloads": 2, "reservingWorkloads": 1}
         driver.ask("PATCH", f"{CLUSTER_QUEUES}/cluster-queue/status", {"status": status}, "merge")
-        put_secret(admin, "s", kubeconfig(driver))
+        put_secret(admin, driver)
         yield driver
-
-
-def with_connector(admin: Driver, asking: Callable[[WorkerConnector], Awaitable[Any]], **options: Any) -> Any:
-    async def run() -> Any:
-        cluster = admin.hub.kubeconfig()["clusters"][0]["cluster"]
-        authority = base64.b64decode(cluster.get("certificate-authority-data", "")).decode()
-        access = ClusterAccess(admin.hub.url, authority=authority, token=admin.hub.token)
-        async with Client(Login(access=access)) as client:
-            return await asking(WorkerConnector(client, SECRET.at("v1"), NS, **options))
-
-    return asyncio.run(run())
 
 
 def ask(admin: Driver, **options: Any) -> WorkerFacts:
@@ -98,9 +82,7 @@ def test_a_failure_of_a_worker_is_reported_without_its_words(
     admin: Driver, worker: Driver, capfd: pytest.CaptureFixture[str], fault: Any, why: str
 ) -> None:
     logs.configure("json", "debug")
-    echo = {"kind": "Status", "message": f"who is {TOKEN}?", "reason": TOKEN}
-    fault = {"body": echo} | fault if fault.get("status", 0) >= 400 else fault
-    worker.hub.faults.add("GET", "v1beta2/clusterqueues", times=2, **fault)
+    worker.hub.faults.add("GET", "v1beta2/clusterqueues", **{"body": ECHO, "times": 2} | fault)
     timeout = 0.5 if "delay" in fault else 10
     assert ask(admin, timeout=timeout) == WorkerFacts(problem=f"MultiKueueCluster p-w: {why}")
     assert TOKEN not in "".join(capfd.readouterr())
@@ -121,6 +103,6 @@ def test_queues_that_are_too_large_do_not_keep_copies_from_being_read(admin: Dri
 
 def test_a_worker_without_kueue(admin: Driver) -> None:
     with serving(crds=[]) as worker:
-        put_secret(admin, "s", kubeconfig(worker))
+        put_secret(admin, worker)
         why = "the worker serves no ClusterQueues and LocalQueues: is Kueue installed there?"
         assert ask(admin) == WorkerFacts(problem=f"MultiKueueCluster p-w: {why}")

@@ -321,10 +321,7 @@ def assert_kubectl_answers(kubeconfig: str, answers: dict[str, list[str]]) -> No
         assert [line.strip() for line in run.stdout.splitlines()] == answer, run.stderr
 
 
-@pytest.mark.parametrize(
-    ("story", "kept"),
-    [("2", []), ("2", ["-o", "json"]), ("3", [])],
-)
+@pytest.mark.parametrize(("story", "kept"), [("2", []), ("2", ["-o", "json"]), ("3", [])])
 @LONG
 def test_a_kept_hub_serves_kubectl(story: str, kept: list[str]) -> None:
     demo = subprocess.Popen(

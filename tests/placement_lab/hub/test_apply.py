@@ -59,10 +59,7 @@ def test_an_update_owns_the_changed_fields(client: Client) -> None:
             "f:spec": {".": {}, "f:controllerName": {}},
         },
         ("teller", "Update", "status"): {
-            "f:status": {
-                ".": {},
-                "f:conditions": {".": {}, 'k:{"type":"Active"}': {".": {}, **touched}},
-            }
+            "f:status": {".": {}, "f:conditions": {".": {}, 'k:{"type":"Active"}': {".": {}, **touched}}}
         },
     }
 

@@ -10,17 +10,7 @@ from kubectl_placement.structural_schema.rules import Violation
 from kubectl_placement.structural_schema.schema_node import UNSET
 from placement_lab.hub import Hub, kinds, table
 from tests.support.driver import eventually
-from tests.support.hub_client import (
-    CONFIGS,
-    CRDS,
-    KUEUE,
-    OCM,
-    TABLE,
-    Client,
-    config,
-    crd,
-    spec_schema,
-)
+from tests.support.hub_client import CONFIGS, CRDS, KUEUE, OCM, TABLE, Client, config, crd, spec_schema
 from tests.support.real_hub import HubMaker
 
 THINGS = "/apis/example.com/v1/namespaces/default/things"

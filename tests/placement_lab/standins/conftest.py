@@ -10,11 +10,7 @@ from placement_ac.kube.login import Login
 from placement_lab.standins.fleet import WorkerFleet
 from placement_lab.standins.kueue_manager import Kueue
 from placement_lab.standins.runner import StandIns
-from tests.placement_lab.standins.workload_environment import (
-    SPEED,
-    Staged,
-    WorkloadEnvironment,
-)
+from tests.placement_lab.standins.workload_environment import SPEED, Staged, WorkloadEnvironment
 from tests.support.admin import login_to
 from tests.support.real_hub import HubMaker
 

@@ -7,19 +7,12 @@ from typing import Any
 
 import yaml
 
-from placement_ac.core.api.constants import (
-    ADMISSION_CHECK,
-    MULTIKUEUE_CLUSTER,
-)
+from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CLUSTER
 from placement_ac.kube.client import Object
 from placement_lab.standins.kueue import CLUSTER_QUEUE, LOCAL_QUEUE
 from tests.support.admin import Admin
-from tests.support.kueue_objects import (
-    admission_check,
-    cluster_queue,
-    kueue_object,
-    multikueue_config,
-)
+from tests.support.kubeconfigs import one_context
+from tests.support.kueue_objects import admission_check, cluster_queue, kueue_object, multikueue_config
 from tests.support.shared import shared_dir
 
 V = "v1beta2"
@@ -74,16 +67,7 @@ def by_profile(name: str = "ex-cp", profile: str = "worker1") -> Object:
 
 def kubeconfig(*, user: Any = None, cluster: Any = None) -> str:
     server = {"server": "https://127.0.0.1:6443"}
-    return yaml.safe_dump(
-        {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "w", "cluster": server | (cluster or {})}],
-            "users": [{"name": "u", "user": {"token": "t"} | (user or {})}],
-            "contexts": [{"name": "c", "context": {"cluster": "w", "user": "u"}}],
-            "current-context": "c",
-        }
-    )
+    return yaml.safe_dump(one_context(server | (cluster or {}), {"token": "t"} | (user or {})))
 
 
 def secret(name: str, content: str, key: str = "kubeconfig", namespace: str = "kueue-system") -> Object:

@@ -11,6 +11,7 @@ import pytest
 
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
+    MANAGED_CLUSTER,
     MULTIKUEUE_CLUSTER,
     PLACEMENT_DECISION,
     PLACEMENT_SCORE,
@@ -22,7 +23,6 @@ from placement_lab.hub import Hub
 from placement_lab.standins import manifests
 from placement_lab.standins.kueue import MultiKueue
 from placement_lab.standins.manifests import ManifestError
-from placement_lab.standins.ocm import MANAGED_CLUSTER
 from placement_lab.standins.runner import StandIns
 from tests.support.admin import Admin
 from tests.support.kueue_objects import namespace

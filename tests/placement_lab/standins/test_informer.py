@@ -23,6 +23,7 @@ from placement_lab.standins.informer import (
     StandIn,
     backoff,
 )
+from tests.support.kubeconfigs import one_context
 
 DEADLINE_SECONDS = 5.0
 HANG = object()
@@ -81,14 +82,7 @@ class Script:
 
 async def login_to(server: TestServer, folder: Path) -> Login:
     path = folder / "kubeconfig"
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "a", "cluster": {"server": str(server.make_url("/")).rstrip("/")}}],
-        "users": [{"name": "a", "user": {"token": "t"}}],
-        "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
-        "current-context": "a",
-    }
+    config = one_context({"server": str(server.make_url("/")).rstrip("/")}, {"token": "t"})
     await asyncio.to_thread(path.write_bytes, orjson.dumps(config))
     return Login(path)
 
@@ -133,8 +127,7 @@ def test_the_informer_lists_and_then_watches(tmp_path: Path) -> None:
 def test_a_watch_continues_from_the_last_bookmark(tmp_path: Path) -> None:
     bookmark = {"metadata": {"resourceVersion": "250"}}
     script = Script(
-        [[secret("a", "1")]],
-        [[event("BOOKMARK", bookmark)], [], [event("ADDED", secret("b", "300")), HANG]],
+        [[secret("a", "1")]], [[event("BOOKMARK", bookmark)], [], [event("ADDED", secret("b", "300")), HANG]]
     )
     assert run(script, tmp_path, "a", "b") == ["a", "b"]
     assert script.asked == ["list", "watch 100", "watch 250", "watch 250"]

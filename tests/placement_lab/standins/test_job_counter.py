@@ -4,8 +4,8 @@ import time
 from contextlib import ExitStack
 from typing import Any
 
+from placement_ac.core.api.constants import JOB
 from placement_lab.standins.fleet import JobCounts, WorkerFleet
-from placement_lab.standins.kueue_jobs import JOB
 from tests.support.admin import Admin
 
 JOBS = JOB.at("v1")

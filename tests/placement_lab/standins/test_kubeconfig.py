@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from placement_lab.standins.kubeconfig import refusal
+from tests.support.kubeconfigs import one_context
 
 GO_STRUCT = (
     r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
@@ -14,15 +15,9 @@ GO_STRUCT = (
 
 def kubeconfig(*, user: Any = None, cluster: Any = None, **top: Any) -> bytes:
     """A kubeconfig that Kueue accepts, with the given changes."""
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "w", "cluster": {"server": "https://127.0.0.1:6443"} | (cluster or {})}],
-        "users": [{"name": "u", "user": {"token": "t"} | (user or {})}],
-        "contexts": [{"name": "c", "context": {"cluster": "w", "user": "u"}}],
-        "current-context": "c",
-    }
-    return yaml.safe_dump(config | top).encode()
+    server = {"server": "https://127.0.0.1:6443"}
+    config = one_context(server | (cluster or {}), {"token": "t"} | (user or {}), **top)
+    return yaml.safe_dump(config).encode()
 
 
 @pytest.mark.parametrize(

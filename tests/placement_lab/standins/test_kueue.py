@@ -15,6 +15,7 @@ import pytest
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     CLUSTER_PROFILE,
+    FINALIZER_IN_USE,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
     SECRET,
@@ -22,7 +23,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
-from placement_lab.standins.kueue import CLUSTER_QUEUE, IN_USE, RESOURCE_FLAVOR, MultiKueue
+from placement_lab.standins.kueue import CLUSTER_QUEUE, RESOURCE_FLAVOR, MultiKueue
 from placement_lab.standins.runner import StandIns
 from tests.placement_lab.standins.kueue_environment import (
     OFFERED,
@@ -294,10 +295,10 @@ def test_checks_and_flavors_in_use_keep_their_finalizer(staged: Staged, kind: Ki
         item = stage.get(kind.at(V), name)
         return item and (item["metadata"].get("finalizers"), "deletionTimestamp" in item["metadata"])
 
-    stage.until(held, ([IN_USE], False))
+    stage.until(held, ([FINALIZER_IN_USE], False))
     stage.delete(kind.at(V), name)
     stage.pause(0.2)
-    assert held() == ([IN_USE], True)
+    assert held() == ([FINALIZER_IN_USE], True)
     stage.delete(CLUSTER_QUEUE.at(V), "cqd")
     stage.until(held, None)
 
@@ -312,7 +313,7 @@ def test_a_foreign_finalizer_stays(staged: Staged) -> None:
         found = stage.get(ADMISSION_CHECK.at(V), "other")
         return found and found["metadata"].get("finalizers")
 
-    stage.until(finalizers, ["example.com/mine", IN_USE])
+    stage.until(finalizers, ["example.com/mine", FINALIZER_IN_USE])
     stage.delete(ADMISSION_CHECK.at(V), "other")
     stage.until(finalizers, ["example.com/mine"])
 

@@ -7,15 +7,8 @@ Each test names the recording that it follows. Kueue's times pass 20 times as fa
 import pytest
 
 from placement_lab.standins.multikueue import KueueSettings
-from placement_lab.standins.multikueue.objects import (
-    is_condition_true,
-)
-from tests.placement_lab.standins.workload_environment import (
-    WORKLOADS,
-    Staged,
-    config,
-    our_check,
-)
+from placement_lab.standins.multikueue.objects import is_condition_true
+from tests.placement_lab.standins.workload_environment import WORKLOADS, Staged, config, our_check
 
 # second-check-unanswered-then-ready.log
 

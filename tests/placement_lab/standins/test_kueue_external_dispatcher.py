@@ -10,10 +10,7 @@ import pytest
 
 from placement_ac.core.api.errors import Refused
 from placement_lab.standins.multikueue import KueueSettings
-from placement_lab.standins.multikueue.objects import (
-    condition,
-    is_condition_true,
-)
+from placement_lab.standins.multikueue.objects import condition, is_condition_true
 from tests.placement_lab.standins.workload_environment import (
     EXTERNAL,
     KUEUE_ADMISSION,

@@ -9,22 +9,10 @@ import json
 
 import pytest
 
-from placement_ac.core.api.constants import (
-    MULTIKUEUE_CLUSTER,
-    MULTIKUEUE_CONFIG,
-    SECRET,
-)
+from placement_ac.core.api.constants import MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG, SECRET
 from placement_lab.standins.multikueue import INCREMENTAL, KueueSettings
-from placement_lab.standins.multikueue.objects import (
-    is_condition_true,
-)
-from tests.placement_lab.standins.workload_environment import (
-    JOBS,
-    TRAINJOB,
-    Staged,
-    V,
-    config,
-)
+from placement_lab.standins.multikueue.objects import is_condition_true
+from tests.placement_lab.standins.workload_environment import JOBS, TRAINJOB, Staged, V, config
 from tests.support.crds import plain_crd
 
 # cluster-unlisted-while-running.log, cluster-unlisted-variants.log

@@ -6,12 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from placement_ac.core.api.constants import (
-    ADMISSION_CHECK,
-    MULTIKUEUE_CLUSTER,
-    SECRET,
-    Kind,
-)
+from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, SECRET, Kind
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
 from placement_lab.standins.kueue import CLUSTER_QUEUE, MultiKueue
@@ -26,10 +21,7 @@ from tests.placement_lab.standins.kueue_environment import (
     secret,
 )
 from tests.support.admin import Admin
-from tests.support.kueue_objects import (
-    kueue_object,
-    namespace,
-)
+from tests.support.kueue_objects import kueue_object, namespace
 from tests.support.real_hub import HubMaker
 from tests.support.shared import shared_dir
 

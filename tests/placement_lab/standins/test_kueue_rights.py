@@ -12,12 +12,11 @@ from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 
-from placement_ac.core.api.constants import MULTIKUEUE_CLUSTER, WORKLOAD
+from placement_ac.core.api.constants import JOB, MULTIKUEUE_CLUSTER, WORKLOAD
 from placement_ac.kube.client import Object
 from placement_lab.standins.cluster_agent import SERVICE_ACCOUNT
 from placement_lab.standins.cluster_permissions import RBAC
 from placement_lab.standins.fleet import WorkerFleet
-from placement_lab.standins.kueue_jobs import JOB
 from placement_lab.standins.kueue_manager import Kueue
 from placement_lab.standins.multikueue import hub_job
 from placement_lab.standins.multikueue.objects import job_is_finished

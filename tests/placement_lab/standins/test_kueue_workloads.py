@@ -8,14 +8,9 @@ from typing import Any
 
 import pytest
 
-from placement_lab.standins.kueue import IN_USE
+from placement_ac.core.api.constants import FINALIZER_IN_USE, LABEL_ORIGIN
 from placement_lab.standins.multikueue import INCREMENTAL, PACES, KueueSettings, hub_job
-from placement_lab.standins.multikueue.objects import (
-    ORIGIN_LABEL,
-    condition,
-    is_condition_true,
-    is_suspended,
-)
+from placement_lab.standins.multikueue.objects import condition, is_condition_true, is_suspended
 from tests.placement_lab.standins.workload_environment import (
     JOBS,
     SPEED,
@@ -41,8 +36,8 @@ def test_dispatch_a_job_runs_on_one_worker(staged: Staged) -> None:
     )
     stage.until(lambda: stage.copies("demo2"), [worker])
     stage.until(lambda: is_suspended(stage.job("demo2") or {}), False)
-    assert (stage.copy("demo2", worker) or {})["metadata"]["labels"] == {ORIGIN_LABEL: "multikueue"}
-    assert stage.workload("demo2")["metadata"]["finalizers"] == [IN_USE]
+    assert (stage.copy("demo2", worker) or {})["metadata"]["labels"] == {LABEL_ORIGIN: "multikueue"}
+    assert stage.workload("demo2")["metadata"]["finalizers"] == [FINALIZER_IN_USE]
     assert stage.fleet.counter.counts_of("demo2") == {"maxCopies": 1, "starts": 1, "finished": False}
 
 

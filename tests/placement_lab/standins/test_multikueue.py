@@ -7,15 +7,8 @@ from pathlib import Path
 import pytest
 
 from placement_lab.standins import multikueue
-from placement_lab.standins.multikueue import (
-    CONTROLLERS,
-    ReconcileResult,
-    RemoteWorker,
-    decide,
-)
-from placement_lab.standins.multikueue.objects import (
-    format_time,
-)
+from placement_lab.standins.multikueue import CONTROLLERS, ReconcileResult, RemoteWorker, decide
+from placement_lab.standins.multikueue.objects import format_time
 from tests.placement_lab.standins.workload_inputs import (
     ALL,
     MK,

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import pytest
 
+from placement_ac.core.api.constants import KUEUE_ADMISSION
 from placement_lab.standins.multikueue import (
     ALL_AT_ONCE,
     INCREMENTAL,
-    KUEUE_MANAGER,
     CreateJob,
     ForgetRound,
     HubQueue,
@@ -264,7 +264,7 @@ def test_unlisting_after_the_race_runs_the_job_twice() -> None:
 @pytest.mark.parametrize(
     ("owners", "refused"),
     [
-        pytest.param([KUEUE_MANAGER], None, id="Kueue's own manager: cleared"),
+        pytest.param([KUEUE_ADMISSION], None, id="Kueue's own manager: cleared"),
         pytest.param([], None, id="nobody else's"),
         pytest.param(
             ["placement-ac"],
@@ -272,7 +272,7 @@ def test_unlisting_after_the_race_runs_the_job_twice() -> None:
             id="another manager: never",
         ),
         pytest.param(
-            [KUEUE_MANAGER, "kueue-admission/Update"],
+            [KUEUE_ADMISSION, "kueue-admission/Update"],
             "clusterName and nominatedClusterNames are mutually exclusive",
             id="a merge patch under Kueue's name: never",
         ),

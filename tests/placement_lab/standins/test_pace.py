@@ -2,8 +2,7 @@
 
 import pytest
 
-from placement_ac.core.api.constants import WORKLOAD
-from placement_lab.standins.kueue_jobs import JOB
+from placement_ac.core.api.constants import JOB, WORKLOAD
 from placement_lab.standins.multikueue import NEWEST_PACE, PACES, KueueSettings, WorkerRateLimiter
 
 CLIENT_GO = (10 / 5, 10 / 5)

@@ -11,20 +11,18 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.api.constants import SECRET, WORKLOAD
+from placement_ac.core.api.constants import JOB, LABEL_ORIGIN, LABEL_WORKLOAD, SECRET, WORKLOAD
 from placement_ac.core.api.errors import ApiError
 from placement_ac.kube.client import Object
 from placement_lab.standins import kubeconfig
 from placement_lab.standins.fleet import WorkerFleet
-from placement_lab.standins.kueue_jobs import JOB
-from placement_lab.standins.multikueue.objects import ORIGIN_LABEL, WORKLOAD_LABEL
 from tests.support.admin import Admin, login_to
 from tests.support.installation import contains
 from tests.support.real_hub import HubMaker
 
 WORKLOADS, JOBS = WORKLOAD.at("v1beta2"), JOB.at("v1")
 TEMPLATE = {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}
-ORIGIN = {ORIGIN_LABEL: "multikueue"}
+ORIGIN = {LABEL_ORIGIN: "multikueue"}
 
 QUOTA = "QuotaReserved=T:QuotaReserved Quota reserved in ClusterQueue cluster-queue"
 ADMITTED = "Admitted=T:Admitted The workload is admitted"
@@ -42,7 +40,7 @@ def copy_of(name: str) -> Object:
 
 
 def job_of(name: str) -> Object:
-    labels = {WORKLOAD_LABEL: f"job-{name}-abcde"} | ORIGIN
+    labels = {LABEL_WORKLOAD: f"job-{name}-abcde"} | ORIGIN
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",

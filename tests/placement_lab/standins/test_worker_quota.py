@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.api.constants import WORKLOAD
+from placement_ac.core.api.constants import LABEL_ORIGIN, WORKLOAD
 from placement_ac.core.inputs.queue_facts import worker_facts
 from placement_ac.kube.client import Object
 from placement_lab.standins.fleet import WorkerFleet
 from placement_lab.standins.kueue import CLUSTER_QUEUE
-from placement_lab.standins.multikueue.objects import ORIGIN_LABEL
 from placement_lab.standins.worker_quota import assigned_quota, queue_manifests, used_quota
 from tests.support.admin import Admin
 
@@ -109,7 +108,7 @@ class OnWorker(Admin):
             {
                 "apiVersion": "kueue.x-k8s.io/v1beta2",
                 "kind": "Workload",
-                "metadata": {"name": name, "namespace": "default", "labels": {ORIGIN_LABEL: "multikueue"}},
+                "metadata": {"name": name, "namespace": "default", "labels": {LABEL_ORIGIN: "multikueue"}},
                 "spec": {"queueName": "one", "podSets": [pod]},
             }
         )

@@ -5,6 +5,7 @@ from typing import Any, Self
 
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
+    JOB,
     MULTIKUEUE_CLUSTER,
     OUR_CONTROLLER,
     WORKLOAD,
@@ -15,7 +16,6 @@ from placement_ac.core.api.managed_fields import nomination_body
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
 from placement_lab.standins.fleet import WorkerFleet
-from placement_lab.standins.kueue_jobs import JOB
 from placement_lab.standins.kueue_manager import Kueue
 from placement_lab.standins.multikueue import hub_job
 from placement_lab.standins.multikueue.objects import (

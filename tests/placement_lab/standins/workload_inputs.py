@@ -16,10 +16,7 @@ from placement_lab.standins.multikueue import (
     worker_job,
     workload_of,
 )
-from placement_lab.standins.multikueue.objects import (
-    format_time,
-    set_condition,
-)
+from placement_lab.standins.multikueue.objects import format_time, set_condition
 
 Obj = dict[str, Any]
 NOW = 1_790_000_000.0

@@ -5,7 +5,7 @@ Reads the annotation, the labels of the ManagedCluster and its ClusterClaims.
 """
 
 from placement_ac.core.api.constants import ANNOTATION_CLUSTER_SELECTOR
-from placement_ac.core.api.label_selector import SelectorError
+from placement_ac.core.api.label_selector import SelectorError, first_unmet
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.facts import Cluster
 from placement_ac.core.dispatch.selectors import parse_selector
@@ -18,7 +18,5 @@ def cluster_affinity(job: Workload, cluster: Cluster) -> str | None:
         requirements = parse_selector(text)
     except SelectorError as error:
         return f"couldn't be judged: correct the annotation {ANNOTATION_CLUSTER_SELECTOR}: {error}"
-    for requirement in requirements:
-        if not requirement.is_met_by(cluster.labels):
-            return f"didn't match {requirement}"
-    return None
+    unmet = first_unmet(requirements, cluster.labels)
+    return f"didn't match {unmet}" if unmet else None

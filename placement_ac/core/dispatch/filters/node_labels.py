@@ -23,9 +23,9 @@ def node_labels(job: Workload, cluster: Cluster) -> str | None:
 
 def _refusal(term: NodeTerm, cluster: Cluster) -> str:
     """Return the first requirement that the cluster does not meet, "" if it meets all."""
-    for one in term:
-        if one.key in cluster.node_labels:
-            value = cluster.node_labels[one.key]
-            if not one.is_met_by({} if value is None else {one.key: value}):
-                return str(one)
+    for requirement in term:
+        if requirement.key in cluster.node_labels:
+            value = cluster.node_labels[requirement.key]
+            if not requirement.is_met_by({} if value is None else {requirement.key: value}):
+                return str(requirement)
     return ""

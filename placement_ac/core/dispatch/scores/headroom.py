@@ -39,11 +39,11 @@ def headroom(job: Workload, cluster: Cluster) -> float | None:
 
 def _by_resource(job: Workload) -> dict[str, list[int]]:
     """Return resource → how much of it each podSet asks for."""
-    found: dict[str, list[int]] = {}
+    amounts: dict[str, list[int]] = {}
     for podset in job.job.requests:
         for resource, amount in podset:
-            found.setdefault(resource, []).append(amount)
-    return found
+            amounts.setdefault(resource, []).append(amount)
+    return amounts
 
 
 def _best_points(flavors: Sequence[FlavorQuota], amounts: Sequence[int]) -> float:
@@ -52,9 +52,9 @@ def _best_points(flavors: Sequence[FlavorQuota], amounts: Sequence[int]) -> floa
         return 0.0
     given = [0] * len(flavors)
     for amount in amounts:
-        points = [_points(there + amount, one) for there, one in zip(given, flavors, strict=True)]
+        points = [_points(there + amount, flavor) for there, flavor in zip(given, flavors, strict=True)]
         given[points.index(max(points))] += amount
-    return min(_points(there, one) for there, one in zip(given, flavors, strict=True) if there)
+    return min(_points(there, flavor) for there, flavor in zip(given, flavors, strict=True) if there)
 
 
 def _points(asked: int, quota: FlavorQuota) -> float:

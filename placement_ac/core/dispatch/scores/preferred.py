@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Final
 
 from placement_ac.core.api.constants import ANNOTATION_PREFERRED_CLUSTERS
-from placement_ac.core.api.label_selector import Requirement, SelectorError
+from placement_ac.core.api.label_selector import Requirement, SelectorError, first_unmet
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import shortened
 from placement_ac.core.dispatch.facts import Cluster
@@ -30,9 +30,7 @@ def preferred(job: Workload, cluster: Cluster) -> float | None:
         return None
     if not preferences:
         return None
-    met = sum(
-        weight for weight, wanted in preferences if all(one.is_met_by(cluster.labels) for one in wanted)
-    )
+    met = sum(weight for weight, wanted in preferences if not first_unmet(wanted, cluster.labels))
     return 100.0 * met / sum(weight for weight, _ in preferences)
 
 
@@ -42,21 +40,21 @@ Preferences = tuple[tuple[int, tuple[Requirement, ...]], ...]
 
 def parse_preferences(text: str) -> Preferences:
     """Return the preferences of an annotation. Raises SelectorError."""
-    found = _parsed(text)
-    if isinstance(found, str):
-        raise SelectorError(found)
-    return found
+    preferences = _parsed(text)
+    if isinstance(preferences, str):
+        raise SelectorError(preferences)
+    return preferences
 
 
 @lru_cache(maxsize=64)  # of annotations of up to 8 KB
 def _parsed(text: str) -> Preferences | str:
     """Return the preferences, or what is wrong: a wrong text is judged for each cluster, too."""
     try:
-        found = tuple([_preference(part.strip()) for part in text.split(";") if part.strip()])
-        limit_terms(chain.from_iterable(wanted for _, wanted in found))
+        preferences = tuple([_preference(part.strip()) for part in text.split(";") if part.strip()])
+        limit_terms(chain.from_iterable(wanted for _, wanted in preferences))
     except SelectorError as error:
         return str(error)
-    return found
+    return preferences
 
 
 def _preference(text: str) -> tuple[int, tuple[Requirement, ...]]:

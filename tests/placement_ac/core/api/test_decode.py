@@ -47,11 +47,7 @@ def test_metadata_is_read() -> None:
     labels, annotations = {LABEL_PLACEMENT: "p"}, {ANNOTATION_ADOPT: "true"}
     other = {"a": "b"}
     raw = an(
-        ADMISSION_CHECK,
-        "x",
-        labels=labels | other,
-        annotations=annotations | other,
-        deletionTimestamp="now",
+        ADMISSION_CHECK, "x", labels=labels | other, annotations=annotations | other, deletionTimestamp="now"
     )
     assert decode.meta_of(raw) == objects.Meta(
         "x", "", "AdmissionCheck/x", "1", 1, labels, annotations, True

@@ -111,17 +111,8 @@ def test_only_what_this_manager_owns_in_this_way_counts() -> None:
         status=parts,
     )
     assert owned_by(obj, "me") == {"status": {"apply": "a"}}
-    assert owned_by(obj, "me", "Update") == {"status": {"update": "u"}}
     assert owned_by(obj, "me", subresource="") == {"status": {"main": "m"}}
     assert owned_by(obj, "nobody") == {}
-
-
-def test_an_updater_that_wrote_in_two_versions_owns_both() -> None:
-    first = entry({"f:status": {"f:l": {'k:{"name":"a"}': {"f:state": {}}}, "f:x": {}}}, operation="Update")
-    second = entry({"f:status": {"f:l": {".": {}, 'k:{"name":"b"}': {"f:state": {}}}, "f:x": {"f:y": {}}}})
-    second["operation"] = "Update"
-    obj = owning({}, first, second, status={"l": [A, B], "x": {"y": 1, "z": 2}})
-    assert owned_by(obj, "me", "Update") == {"status": {"l": [A, B], "x": {"y": 1}}}
 
 
 @pytest.mark.parametrize("metadata", [None, {}, {"managedFields": None}, {"managedFields": []}])

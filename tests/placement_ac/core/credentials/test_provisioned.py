@@ -297,9 +297,7 @@ SOURCES = f"in {CONFIG} of ManagedCluster a or Secret a/placement-ac, "
         pytest.param([managed_cluster("a", "")], NO_URL, id="no url"),
         pytest.param([managed_cluster("a", spec={})], NO_URL, id="no client config"),
         pytest.param(
-            [managed_cluster("a", "http://worker")],
-            f"{SOURCES}{StricterRule.HTTPS}",
-            id="not https",
+            [managed_cluster("a", "http://worker")], f"{SOURCES}{StricterRule.HTTPS}", id="not https"
         ),
         pytest.param([managed_cluster("a", bundle="not base64!")], BAD_BUNDLE, id="bundle"),
         pytest.param([managed_cluster("a", bundle="ü")], BAD_BUNDLE, id="not ASCII"),

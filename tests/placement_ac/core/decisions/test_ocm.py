@@ -9,11 +9,7 @@ from placement_ac.core.decisions.ocm import rank, read
 from placement_ac.core.decisions.source import DecidedCluster, RankedCluster
 from tests.support.builders import NOW, Raw, decision, placement, scores, undecided, unreadable
 
-SCORES = [
-    scores("a", gpu=10, idle=0),
-    scores("b", gpu=90, idle=-50),
-    scores("c", gpu=50, idle=100),
-]
+SCORES = [scores("a", gpu=10, idle=0), scores("b", gpu=90, idle=-50), scores("c", gpu=50, idle=100)]
 
 
 def ranked(

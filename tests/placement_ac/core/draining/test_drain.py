@@ -10,14 +10,7 @@ from typing import Any
 import pytest
 
 from placement_ac.core.api.constants import ANNOTATION_DRAINING, IMMEDIATE, MANAGED_CLUSTER
-from placement_ac.core.inputs.state import (
-    HubFacts,
-    PlacementPolicy,
-    Plan,
-    Since,
-    SinceKind,
-    WorkerCopies,
-)
+from placement_ac.core.inputs.state import HubFacts, PlacementPolicy, Plan, Since, SinceKind, WorkerCopies
 from placement_ac.core.plan.diff import Phase, diff
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
@@ -548,11 +541,7 @@ def test_the_gate_opens_a_moment_after_the_list_was_seen_without_it_however_long
         check_states(answer),
         answer.requeue_after,
         Since(SinceKind.JUST_UNLISTED, "a") in answer.lasting,
-    ) == (
-        {"new": "Pending"},
-        1.0,
-        True,
-    )
+    ) == ({"new": "Pending"}, 1.0, True)
 
 
 def test_since_when_a_cluster_leaves_is_written_down_once() -> None:

@@ -21,7 +21,7 @@ BEFORE, NOW_SELECTED = Since(SinceKind.SELECTION, "p-a"), Since(SinceKind.SELECT
 FLAPPED, FLAPPING = Since(SinceKind.FLAPPING, "p-a"), Since(SinceKind.FLAPPING, "p-b")
 DESELECTED = Since(SinceKind.DESELECTED, "a")
 CLOSED = Since(SinceKind.GATE_CLOSED_FOR, "a")
-GENERATION = {Since(SinceKind.PLACEMENT_GENERATION, "kueue-system/Placement/p/1"): 500.0}
+GENERATION = {Since(SinceKind.PLACEMENT_GENERATION, "Placement/p", 1): 500.0}
 
 
 def settling_inputs(
@@ -85,7 +85,7 @@ def test_without_workloads_there_is_nothing_to_wait_for() -> None:
 
 
 def test_after_a_change_of_the_placement_the_next_change_does_not_wait() -> None:
-    edited = Since(SinceKind.PLACEMENT_EDITED, "kueue-system/Placement/p/1")
+    edited = Since(SinceKind.PLACEMENT_EDITED, "Placement/p", 1)
     assert state_of_a(settling_inputs(NEW, ages={BEFORE: 10.0, edited: 5.0})) is not DrainState.SETTLING
     assert state_of_a(settling_inputs(NEW, ages={BEFORE: 5.0, edited: 10.0})) is DrainState.SETTLING
     flapped = {NOW_SELECTED: 10.0, FLAPPING: 10.0, edited: 5.0}

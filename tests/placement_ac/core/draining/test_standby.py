@@ -33,7 +33,7 @@ QUIET, STANDING_BY, DESELECTED = (
     Since(kind, "a") for kind in (SinceKind.QUIET, SinceKind.STANDING_BY, SinceKind.DESELECTED)
 )
 STANDS = {QUIET: 100.0, STANDING_BY: 100.0, DESELECTED: 100.0}
-GENERATION = {Since(SinceKind.PLACEMENT_GENERATION, "kueue-system/Placement/p/1"): 100.0}
+GENERATION = {Since(SinceKind.PLACEMENT_GENERATION, "Placement/p", 1): 100.0}
 JOB = ("default", "job")
 UNLIST = "placement-ac.open-cluster-management.io/unlist"
 

@@ -123,10 +123,7 @@ ODD_AMOUNTS = (-1, -(10**400), -0.5, math.nan, math.inf, -math.inf, True, "", "-
             cluster_queue(flavor("a", nominalQuota="1", borrowingLimit="-1")),
             "spec.resourceGroups.0.flavors.0.resources.0.borrowingLimit",
         ),
-        (
-            cluster_queue(reserved=[flavor("a", total="-1")]),
-            "status.flavorsReservation.0.resources.0.total",
-        ),
+        (cluster_queue(reserved=[flavor("a", total="-1")]), "status.flavorsReservation.0.resources.0.total"),
         (cluster_queue(5), "spec.resourceGroups.0.flavors.0"),
         ({"spec": [3]}, "spec"),
         ({"status": {"conditions": 3}}, "status.conditions"),

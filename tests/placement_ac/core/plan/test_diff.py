@@ -202,11 +202,7 @@ MK_REFERENCES = references("check", "mk")
             ["Apply MultiKueueConfig p"],
             id="an owner that we put there once",
         ),
-        pytest.param(
-            reordered_by_hand,
-            ["Apply MultiKueueConfig p"],
-            id="order",
-        ),
+        pytest.param(reordered_by_hand, ["Apply MultiKueueConfig p"], id="order"),
         pytest.param(
             set_in(CONFIG, "p", "spec", "clusters", to="garbage"), ["Apply MultiKueueConfig p"], id="no list"
         ),

@@ -9,12 +9,7 @@ from placement_ac.core.inputs.state import PlacementPolicy, Plan, Since, SinceKi
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.stats import placement_stats
 from tests.support import builders
-from tests.support.builders import (
-    NOW,
-    condition,
-    running,
-    the,
-)
+from tests.support.builders import NOW, condition, running, the
 from tests.support.decided import decided, problems
 
 POLICY = PlacementPolicy(loss_grace=0.0)

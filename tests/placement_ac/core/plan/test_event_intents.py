@@ -17,15 +17,7 @@ from placement_ac.core.plan.event_intents import (
     PostableEvent,
     postable_events,
 )
-from tests.support.builders import (
-    NOW,
-    managed_clusters,
-    planned,
-    posts,
-    running,
-    the,
-    workload,
-)
+from tests.support.builders import NOW, managed_clusters, planned, posts, running, the, workload
 from tests.support.decided import decided
 
 BY: Final = "by Placement kueue-system/p"

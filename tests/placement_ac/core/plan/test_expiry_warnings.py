@@ -27,8 +27,7 @@ from tests.support.builders import (
 HOUR = 3600.0
 DAY = 24 * HOUR
 WARNING = EventIntent(
-    EXPIRES_SOON,
-    "renew the credentials of cluster a in Secret s: they expire at 2026-08-01T13:00:00Z",
+    EXPIRES_SOON, "renew the credentials of cluster a in Secret s: they expire at 2026-08-01T13:00:00Z"
 )
 
 

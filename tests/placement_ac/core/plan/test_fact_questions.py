@@ -9,10 +9,7 @@ import pytest
 from placement_ac.core.inputs.queue_facts import NO_WORKLOADS, WorkerFacts, WorkloadsThere
 from placement_ac.core.inputs.state import PlacementPolicy, Plan, Since, SinceKind
 from placement_ac.core.plan.plan import plan
-from tests.support.builders import (
-    NOW,
-    managed_cluster,
-)
+from tests.support.builders import NOW, managed_cluster
 from tests.support.decided import decided_inputs, nominated, ranked
 from tests.support.jobs_to_dispatch import DOMAIN, GPU, gpu_pods, queues, raw_job
 
@@ -118,10 +115,7 @@ def test_a_job_that_fits_nowhere_is_looked_at_again_soon() -> None:
         ),
         pytest.param(raw_job(pods=gpu_pods(4), nominated=["p-a"], **READY), {}, ("p-a",), id="in a round"),
         pytest.param(
-            raw_job(pods=gpu_pods(4), nominated=["p-a"], **READY),
-            {"in_round": 300.0},
-            BOTH,
-            id="a new round",
+            raw_job(pods=gpu_pods(4), nominated=["p-a"], **READY), {"in_round": 300.0}, BOTH, id="a new round"
         ),
         pytest.param(
             raw_job(pods=gpu_pods(4), nominated=[*BOTH], **READY),

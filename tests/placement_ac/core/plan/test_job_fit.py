@@ -10,12 +10,7 @@ from placement_ac.core.inputs.state import PlacementPolicy, Plan, Snapshot
 from placement_ac.core.plan.event_intents import dispatch_events
 from placement_ac.core.plan.plan import plan
 from tests.support import builders
-from tests.support.builders import (
-    NOW,
-    managed_cluster,
-    posts,
-    the,
-)
+from tests.support.builders import NOW, managed_cluster, posts, the
 from tests.support.decided import decided, nominated, ranked
 from tests.support.jobs_to_dispatch import DOMAIN, raw_job
 

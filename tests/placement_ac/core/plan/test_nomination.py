@@ -8,10 +8,7 @@ import pytest
 from placement_ac.core.inputs.state import PlacementPolicy, Plan, Since, SinceKind, WorkerCopies
 from placement_ac.core.plan.diff import Nominate, diff
 from placement_ac.core.plan.plan import plan
-from tests.support.builders import (
-    listed_in,
-    workload,
-)
+from tests.support.builders import listed_in, workload
 from tests.support.decided import NO_COPIES, decided_inputs, decided_plan, nominated, ranked, ready
 
 OURS = PlacementPolicy(retention=0.0, loss_grace=0.0, dispatcher=True, step_size=2, round_timeout=300.0)

@@ -28,6 +28,7 @@ from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
     GENERATED,
     NOW,
+    SHARED,
     check,
     check_with,
     decision,
@@ -159,10 +160,7 @@ def test_a_check_that_is_fine_or_not_ours_is_nothing_to_look_at_alone() -> None:
         ),
         pytest.param(
             [placement(selected=2, says=("PlacementMisconfigured", "True", "Misconfigured", "bad CEL"))],
-            no(
-                "NoDecision",
-                "OCM has not decided yet for Placement kueue-system/p (Misconfigured: bad CEL)",
-            ),
+            no("NoDecision", "OCM has not decided yet for Placement kueue-system/p (Misconfigured: bad CEL)"),
             id="no decision, and the Placement says why",
         ),
         pytest.param(
@@ -310,10 +308,7 @@ def test_a_check_that_is_fine_or_not_ours_is_nothing_to_look_at_alone() -> None:
         ),
         pytest.param(
             [placement(), decision("a"), secrets("a"), our_config("x", labels=labels_of("other"))],
-            no(
-                "NameTaken",
-                "rename one of the Placements: MultiKueueConfig p belongs to Placement other",
-            ),
+            no("NameTaken", "rename one of the Placements: MultiKueueConfig p belongs to Placement other"),
             id="a config that says it is another Placement's",
         ),
     ],
@@ -448,7 +443,6 @@ def test_an_object_without_labels_is_known_by_its_name_while_nothing_is_decided(
 
 # -- one MultiKueueCluster for all
 
-SHARED = HubFacts(naming="{cluster}")
 TWO = [check("one", "p"), placement("p"), check("two", "q"), placement("q")]
 
 

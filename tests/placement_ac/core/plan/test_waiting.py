@@ -10,16 +10,7 @@ from placement_ac.core.plan.list_writes import kueue_workloads, list_writes
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.stats import placement_stats
 from placement_ac.core.plan.waiting import Placed, placed_since_ready
-from tests.support.builders import (
-    NOW,
-    Raw,
-    check,
-    inputs,
-    multikueue_check,
-    running,
-    the,
-    workload,
-)
+from tests.support.builders import NOW, Raw, check, inputs, multikueue_check, running, the, workload
 from tests.support.decided import NO_COPIES, decided, decided_inputs, decided_plan
 
 PATIENT = PlacementPolicy(retention=0.0, loss_grace=0.0, waiting_grace=60.0)

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.inputs.state import HubFacts, PlacementPolicy, Since, SinceKind, Snapshot, WorkerCopies
+from placement_ac.core.inputs.state import PlacementPolicy, Since, SinceKind, Snapshot, WorkerCopies
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.targets import select_targets
 from tests.support.builders import (
+    SHARED,
     check,
     decision,
     foreign_cluster,
@@ -25,7 +26,6 @@ from tests.support.builders import (
 )
 from tests.support.decided import NO_COPIES
 
-SHARED = HubFacts(naming="{cluster}")
 ACTIVE = {"conditions": [{"type": "Active", "status": "True", "reason": "Active", "message": ""}]}
 HUB = [
     *(check(), multikueue_check(), placement(), decision("a", "b"), *secrets("a", "b")),

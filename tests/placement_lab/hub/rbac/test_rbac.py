@@ -1,9 +1,8 @@
 """RBAC on the hub: rules, roles and bindings decide what users may do."""
 
-from typing import Any
-
 import pytest
 
+from tests.support.driver import Object
 from tests.support.hub_client import (
     CHECKS,
     CONFIGMAPS,
@@ -28,7 +27,6 @@ from tests.support.rights import (
     rule,
 )
 
-Object = dict[str, Any]
 WORKLOADS = f"{KUEUE}/workloads"
 
 

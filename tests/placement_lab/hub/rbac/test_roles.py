@@ -1,10 +1,9 @@
 """Roles and bindings as objects, the limits of granting, and reviews of a user's own permissions."""
 
-from typing import Any
-
 import pytest
 import requests
 
+from tests.support.driver import Object
 from tests.support.hub_client import Client
 from tests.support.rights import (
     BINDINGS,
@@ -21,8 +20,6 @@ from tests.support.rights import (
     codes,
     rule,
 )
-
-Object = dict[str, Any]
 
 
 def review(**attributes: str) -> Object:
@@ -152,10 +149,7 @@ def test_only_an_admin_can_use_aggregation_rules(admin: Client, account: Client)
     admin.create(CLUSTER_ROLES, {"metadata": {"name": "mine"}})
     gathers = {"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}}
     answer = patched(account, "mine", gathers)
-    assert (answer.status_code, answer.json()["message"]) == (
-        403,
-        GATHERED,
-    )
+    assert (answer.status_code, answer.json()["message"]) == (403, GATHERED)
     admin.patch(f"{CLUSTER_ROLES}/mine", gathers)
     assert patched(account, "mine", {"aggregationRule": None}).status_code == 403
     admin.create(CLUSTER_BINDINGS, bound_to("ClusterRole", "cluster-admin") | {"metadata": {"name": "all"}})

@@ -3,12 +3,11 @@
 import base64
 import json
 import time
-from typing import Any
 
 import pytest
 
 from placement_lab.hub import Hub
-from tests.support.driver import eventually
+from tests.support.driver import Object, eventually
 from tests.support.hub_client import CONFIGMAPS, CONFIGS, KUEUE, Client
 from tests.support.rights import (
     ACCOUNTS,
@@ -22,8 +21,6 @@ from tests.support.rights import (
     rule,
     token_of,
 )
-
-Object = dict[str, Any]
 
 
 def part(token: str, number: int) -> Object:

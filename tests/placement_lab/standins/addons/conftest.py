@@ -9,11 +9,7 @@ import pytest
 from placement_ac.kube.client import Object
 from placement_lab.standins.fleet import WorkerFleet
 from placement_lab.standins.runner import StandIns
-from tests.placement_lab.standins.addons.environment import (
-    AddonEnvironment,
-    Staged,
-    W,
-)
+from tests.placement_lab.standins.addons.environment import AddonEnvironment, Staged, W
 from tests.support.admin import login_to
 from tests.support.real_hub import HubMaker
 

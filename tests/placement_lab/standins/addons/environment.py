@@ -7,7 +7,9 @@ from typing import Any
 
 from placement_ac.core.api.constants import (
     ACCOUNT,
+    ADDON,
     CLUSTER_PROFILE,
+    JOB,
     LABEL_SYNC,
     MANAGED_CLUSTER,
     PERMISSION,
@@ -20,9 +22,8 @@ from placement_ac.core.kubeconfig.source import ClusterAccess
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
 from placement_lab.hub import Hub
-from placement_lab.standins.cluster_permissions import ADDON, RBAC_KINDS, WORK
+from placement_lab.standins.cluster_permissions import RBAC_KINDS, WORK
 from placement_lab.standins.fleet import WorkerFleet
-from placement_lab.standins.kueue_jobs import JOB
 from placement_lab.standins.ocm_addons import OcmAddons
 from tests.support.admin import Admin
 from tests.support.hub_and_worker import HubAndWorker

@@ -7,8 +7,9 @@ are HTTP: to the hub as an admin, to the worker with the reported token.
 
 import pytest
 
+from placement_ac.core.api.constants import ADDON
 from placement_ac.kube.client import Object
-from placement_lab.standins.cluster_permissions import ADDON, RBAC_KINDS, WORK_FINALIZER
+from placement_lab.standins.cluster_permissions import RBAC_KINDS, WORK_FINALIZER
 from placement_lab.standins.managed_service_accounts import AGENT_NAMESPACE
 from tests.placement_lab.standins.addons.environment import (
     BINDING,

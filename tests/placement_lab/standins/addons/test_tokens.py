@@ -14,10 +14,11 @@ import pytest
 
 from placement_ac.core.api.constants import (
     ACCOUNT,
+    NAMESPACE,
 )
 from placement_ac.kube.client import Object
 from placement_lab.hub.kinds import bundled
-from placement_lab.standins.cluster_agent import NAMESPACE, SERVICE_ACCOUNT
+from placement_lab.standins.cluster_agent import SERVICE_ACCOUNT
 from placement_lab.standins.fleet import WorkerFleet
 from placement_lab.standins.managed_service_accounts import AGENT_NAMESPACE
 from placement_lab.standins.runner import StandIns
