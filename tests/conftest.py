@@ -75,7 +75,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """On a real API server leave out what needs no hub, and skip what needs the embedded one."""
+    """On a real API server leave out what does not use it, and skip what needs the embedded hub instead."""
     if not _shares_an_api_server(config):
         return
     hubs = [item for item in items if _has_a_hub(item)]
@@ -87,7 +87,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _has_a_hub(item: pytest.Item) -> bool:
-    return "a_hub" in getattr(item, "fixturenames", ()) or item.get_closest_marker("embedded") is not None
+    return "a_hub" in getattr(item, "fixturenames", ())
 
 
 @pytest.fixture(autouse=True)

@@ -25,7 +25,7 @@ from placement_lab.hub import (
     scale,
     users,
 )
-from placement_lab.hub.errors import StatusError, bad_request, forbidden, not_found, object_details
+from placement_lab.hub.errors import StatusError, bad_request, not_found, object_details
 from placement_lab.hub.reads import METADATA, PLAIN, TABLE, ReadRequest
 from placement_lab.hub.request_attributes import RequestAttributes, attributes_of
 from placement_lab.hub.write_request import WriteRequest
@@ -341,10 +341,7 @@ class ApiHandler:
         action = RequestAttributes(
             "create", resource.group, resource.plural, "", request.namespace, request.name
         )
-        decision = self.access.rbac.authorize(request.user, action)
-        if not decision.allowed:
-            message = f'{resource.full} "{request.name}" is forbidden: {decision.reason}'
-            raise forbidden(message, object_details(resource, request.name))
+        self.access.authorize(request.user, action)
 
     def _delete(self, request: WriteRequest, options: dict[str, Any]) -> ApiResponse:
         record, gone = self.writes.delete(request, options)

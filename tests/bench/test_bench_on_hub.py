@@ -47,7 +47,6 @@ def _bare(item: Object) -> Object:
     return {"metadata": metadata, "spec": item.get("spec"), "status": item.get("status"), "data": kubeconfigs}
 
 
-@pytest.mark.embedded("the benchmark fills the store of the embedded hub")
 def test_a_scene_is_the_same_whether_it_comes_over_http_or_not(tmp_path: Path) -> None:
     async def both() -> tuple[Any, Any]:
         with Hub() as hub, embedded_scene(tmp_path / "filled", SCENE):
@@ -80,7 +79,6 @@ def test_a_hub_counts_requests_of_others_than_the_bench(tmp_path: Path) -> None:
     asyncio.run(play())
 
 
-@pytest.mark.embedded("the benchmark measures on the embedded hub")
 @pytest.mark.skipif(len(usable()) < 2, reason="it takes two processors to share them out")
 @pytest.mark.parametrize("apart", [True, False])
 def test_hubs_work_on_a_processor_of_their_own_unless_they_share(apart: bool, tmp_path: Path) -> None:
@@ -157,7 +155,6 @@ def lives(pid: int) -> bool:
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.embedded("the benchmark measures on the embedded hub")
 def test_the_quick_bench_writes_every_figure(tmp_path: Path) -> None:
     latest = tmp_path / "latest.json"
     with bench("--quick", "--checks", "2", "--changes", "8", "--output", str(latest)) as process:
@@ -182,7 +179,6 @@ def test_the_quick_bench_writes_every_figure(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.embedded("the benchmark measures on the embedded hub")
 @pytest.mark.parametrize(
     ("variant", "created"), [pytest.param("default", True), pytest.param("shared", False)]
 )
@@ -201,7 +197,6 @@ def test_changes_that_draw_anew(tmp_path: Path, variant: str, created: bool) -> 
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.embedded("the benchmark measures on the embedded hub")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_nothing_is_left_of_a_bench_that_is_stopped(number: signal.Signals, tmp_path: Path) -> None:
     with bench("--quick", "--checks", "2", "--output", str(tmp_path / "latest.json")) as process:
@@ -218,7 +213,6 @@ def test_nothing_is_left_of_a_bench_that_is_stopped(number: signal.Signals, tmp_
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.embedded("the benchmark measures on the embedded hub")
 def test_each_side_may_have_a_hub_of_others(tmp_path: Path) -> None:
     latest, words = tmp_path / "latest.json", ["--quick", "--checks", "2", "--changes", "8"]
     with Hub() as one, Hub() as another:

@@ -61,7 +61,6 @@ def test_jobs_that_have_not_started_or_were_interrupted_are_reported() -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(240)
-@pytest.mark.embedded("the benchmark measures on the embedded hub")
 def test_a_tiny_run_loses_no_job_and_writes_its_figures(tmp_path: Path) -> None:
     output = tmp_path / "flips.json"
     words = "--rows placement-ac --running 3 --seconds 6 --flips 2 --gap 2 --rate 1 --parallel 2 --kueue 0.19"

@@ -7,7 +7,6 @@ import pytest
 from tests.support.cases import run_case
 
 pytestmark = [
-    pytest.mark.embedded("the case starts one"),
     pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not on PATH"),
 ]
 

@@ -9,7 +9,6 @@ from tests.support.cases import run_case, section
 pytestmark = [
     pytest.mark.long,
     pytest.mark.timeout(300),
-    pytest.mark.embedded("the script starts an embedded hub"),
 ]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.chaos.play import played
 
-pytestmark = [pytest.mark.long, pytest.mark.embedded("the play has the embedded hub go and come")]
+pytestmark = pytest.mark.long
 
 
 @pytest.mark.timeout(300)

@@ -81,7 +81,6 @@ VARIES: Final = (
 pytestmark = [
     pytest.mark.long,
     pytest.mark.timeout(300),
-    pytest.mark.embedded("the demo starts one"),
     pytest.mark.skipif(
         not all(map(shutil.which, ("kubectl", "jq"))), reason="kubectl and jq are not both on PATH"
     ),

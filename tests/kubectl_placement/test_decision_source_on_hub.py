@@ -34,7 +34,7 @@ def placement_ac(*words: str) -> str:
 
 
 @pytest.mark.timeout(180)  # four processes, each of which imports everything
-@pytest.mark.embedded("it installs a kind of its own")
+@pytest.mark.embedded("a real API server serves a CRD a moment after it was created")
 def test_the_controller_and_the_commands_follow_another_source(
     hub: Hub, admin: Driver, tmp_path: Path
 ) -> None:

@@ -22,8 +22,6 @@ from tests.support.rights import rule
 P = "placement-demo2"
 GPU = "nvidia-tesla-t4"
 
-pytestmark = pytest.mark.embedded("the demo plays on the embedded hub")
-
 
 @pytest.fixture
 def stage() -> Iterator[DemoEnvironment]:

@@ -124,7 +124,6 @@ def test_story_3_matches_its_preview(
         assert (again.exit_code, again.stdout.splitlines()[0]) == (0, "Nothing changes.")
 
 
-@pytest.mark.embedded("the kinds of a real API server are published as they are")
 @pytest.mark.parametrize(
     ("manifest", "said"),
     [

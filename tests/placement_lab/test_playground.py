@@ -20,7 +20,6 @@ from tests.support import commands
 from tests.support.admin import Admin
 from tests.support.driver import Object, eventually
 
-pytestmark = pytest.mark.embedded("the workers are embedded hubs")
 SETUP = samples() / "multikueue-setup-demo1.yaml"
 JOBS = JOB.at("v1")
 CLUSTERS = ["cluster1", "cluster2"]

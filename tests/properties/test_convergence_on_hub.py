@@ -156,7 +156,7 @@ def _decide(placement: str, *clusters: str) -> Event:
 
 
 def _lose_placement(placement: str) -> Event:
-    return lambda admin: _ignore(admin.try_("DELETE", f"{OCM}/placements/{placement}"))
+    return lambda admin: admin.lose_placement(placement)
 
 
 def _lose_decision(placement: str) -> Event:

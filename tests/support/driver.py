@@ -200,6 +200,11 @@ class Driver:
         self.try_("POST", f"{self.ocm}/placementdecisions", body)
         self.decision_status(name, [_decided(cluster) for cluster in clusters])
 
+    def lose_placement(self, name: str) -> None:
+        """Delete a Placement, if it is there, and its decision, as a garbage collector does."""
+        self.try_("DELETE", f"{self.ocm}/placements/{name}")
+        self.try_("DELETE", f"{self.ocm}/placementdecisions/{name}-decision-1")
+
     def decision_status(self, name: str, decisions: Iterable[Object]) -> None:
         patch = {"status": {"decisions": list(decisions)}}
         self.ask("PATCH", f"{self.ocm}/placementdecisions/{name}/status", patch, "merge")
@@ -244,7 +249,10 @@ class Driver:
     def events(self, kind: str = "AdmissionCheck") -> list[Object]:
         """The Kubernetes events on objects of that kind, in the order in which they were first posted."""
         items = self.ask("GET", f"{CORE}/namespaces/default/events")["items"]
-        there = {item["metadata"]["name"]: item for item in items if item["involvedObject"]["kind"] == kind}
+        named = {"apiVersion": "v1", "kind": "Event"}  # an API server leaves both out of its lists
+        there = {
+            item["metadata"]["name"]: named | item for item in items if item["involvedObject"]["kind"] == kind
+        }
         posted = [
             r.body["metadata"]["name"]
             for r in list(self.hub.journal)

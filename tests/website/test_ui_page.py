@@ -17,7 +17,7 @@ from placement_lab.hub import Hub
 from tests.support.browser import COLOURS, READABLE, STICKING_OUT, contrast
 from tests.support.driver import Controllers, Driver, eventually
 
-pytestmark = [pytest.mark.long, pytest.mark.embedded("the page is served beside it")]
+pytestmark = pytest.mark.long
 SCHEMES = {"light": "rgb(255, 255, 255)", "dark": "rgb(13, 17, 23)"}
 NARROW = {"width": 390, "height": 844}
 WIDE = {"width": 1280, "height": 800}

@@ -12,7 +12,6 @@ REASONS = {
 
 
 @pytest.mark.long
-@pytest.mark.embedded("it starts one")
 def test_one_is_nominated_and_two_are_refused() -> None:
     lines = play().splitlines()
     assert lines[0] == "$ placement-ac explain workload train --workers"

@@ -59,14 +59,14 @@ def target_objects(snapshot: Snapshot, targets: TargetClusters) -> TargetObjects
         snapshot, targets.to_list, [step.name for step in leaving if not step.settles_in], settling
     )
     renaming = [entry for entry in targets.renaming if entry.name not in wanted]
+    usable, ours = snapshot.credentials.usable, targets.listed.values()
+    sources = [(e.name, e.cluster, e.source or usable(e.cluster)) for e in (*targets.to_list, *renaming)]
+    sources += [(step.name, step.cluster, usable(step.cluster)) for step in leaving if step.name in ours]
     clusters = [
-        _wanted(entry.name, entry.cluster, entry.source, owners) for entry in (*targets.to_list, *renaming)
+        _wanted(name, cluster, source, owners)
+        for name, cluster, source in sources
+        if source or name in snapshot.objects.clusters
     ]
-    ours = targets.listed.values()
-    for step in leaving:
-        source = snapshot.credentials.usable(step.cluster)
-        if step.name in ours and (source or step.name in snapshot.objects.clusters):
-            clusters.append(_wanted(step.name, step.cluster, source, owners))
     return TargetObjects(
         _target_config(snapshot, targets, ordered.names, owners),
         tuple(clusters),

@@ -151,6 +151,7 @@ def test_a_second_start_writes_nothing(selected: Stage) -> None:
     }
 
 
+@pytest.mark.embedded("a bare API server has no garbage collector")
 def test_a_cluster_that_is_selected_no_more_leaves_nothing_behind(selected: Stage) -> None:
     written = len(selected.admin.hub.journal)
     selected.select("b")

@@ -56,7 +56,6 @@ def test_kopf_hears_a_decision(admin: Driver, controllers: Controllers, heard: l
     assert ("PlacementDecision", "MODIFIED") in heard
 
 
-@pytest.mark.embedded("the demo plays on the embedded hub")
 @pytest.mark.long
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("story", ["2", "3"])

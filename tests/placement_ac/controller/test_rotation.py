@@ -10,7 +10,6 @@ from placement_ac.kube.client import Object
 from tests.support.builders import encoded, kubeconfig
 
 
-@pytest.mark.embedded("the benchmark measures on the embedded hub")
 @pytest.mark.long
 def test_the_kubeconfigs_of_many_clusters_follow_their_tokens(tmp_path: Path) -> None:
     """30 renewals take seconds. `make bench-rotation` measures how soon, and with 50 clusters."""

@@ -13,7 +13,7 @@ from placement_ac.kube.login import Login
 from placement_ac.kube.responses import error_of
 from placement_ac.observability import logs
 from placement_lab.hub import Hub
-from tests.support.driver import OCM, Controllers, Driver, eventually
+from tests.support.driver import OCM, Controllers, Driver, eventually, owner_reference
 
 
 @pytest.mark.parametrize("path", ["/apis/kueue", "/openapi/v3"])
@@ -54,7 +54,7 @@ def test_names_may_change_while_a_placement_is_missing(
     with controllers(cluster_names="{cluster}"):
         eventually(lambda: admin.reason("p") + admin.reason("q"), "ActiveActive")
     gone = admin.get(f"{OCM}/placements/q") or {}
-    admin.ask("DELETE", f"{OCM}/placements/q")
+    admin.lose_placement("q")
     controllers.start()
     eventually(lambda: admin.reason("q"), "PlacementNotFound")
     eventually(lambda: admin.listed("p"), ["p-a"])
@@ -65,6 +65,24 @@ def test_names_may_change_while_a_placement_is_missing(
     admin.decide("q", "a")
     eventually(lambda: admin.listed("q"), ["q-a"])
     eventually(admin.clusters, ["p-a", "q-a"])
+
+
+def test_a_multikueuecluster_that_is_missing_while_ocm_decides_is_put_back(
+    hub: Hub, admin: Driver, controllers: Controllers
+) -> None:
+    admin.check("p")
+    admin.select("p", "a")
+    with controllers():
+        eventually(lambda: admin.reason("p"), "Active")
+    other = admin.placement("other")
+    owners = {"metadata": {"ownerReferences": [owner_reference(other)]}}
+    admin.ask("PATCH", f"{OCM}/placementdecisions/p-decision-1", owners, "merge")
+    admin.ask("DELETE", admin.kueue("multikueueclusters", "p-a"))
+    since = len(hub.journal)
+    controllers.start()
+    eventually(lambda: admin.reason("p"), "NoDecision")
+    eventually(admin.clusters, ["p-a"])
+    assert [r.path for r in hub.journal[since:] if r.status == 422] == []
 
 
 @pytest.mark.parametrize("form", ["token", "tokenFile"])

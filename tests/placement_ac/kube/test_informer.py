@@ -391,7 +391,6 @@ async def test_retry_after_is_obeyed(hub: Hub, workloads: Workloads, follow: Fol
     assert served.at - refused.at >= 1.0
 
 
-@pytest.mark.embedded("an API server for all tests is not replaced by another one")
 async def test_a_hub_that_was_restored_begins_its_history_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

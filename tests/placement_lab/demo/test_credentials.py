@@ -39,7 +39,7 @@ from tests.placement_lab.demo.test_demo import (
 )
 from tests.support.shared import published_crds
 
-pytestmark = [pytest.mark.long, pytest.mark.embedded("the demo plays on the embedded hub")]
+pytestmark = pytest.mark.long
 
 STORIES = Path(__file__).resolve().parents[3] / "docs" / "stories.md"
 PROVISIONED = ("--credentials", "made")

@@ -144,7 +144,6 @@ def shown_as_json(mode: story3.Story3Mode) -> tuple[int, str]:
     return run.exit_code, run.output
 
 
-@pytest.mark.embedded("the demo plays on the embedded hub")
 @pytest.mark.parametrize("mode", [DRAIN, *(pytest.param(mode, marks=LONG) for mode in (IMMEDIATE, UNSAFE))])
 def test_a_job_runs_while_scores_change(mode: story3.Story3Mode) -> None:
     """At most one copy with either policy; two with `--unsafe`, so the count does notice a second one."""
@@ -176,7 +175,6 @@ def test_the_cluster_that_drains_is_listed_last_and_keeps_its_job() -> None:
 
 
 @LONG
-@pytest.mark.embedded("the demo plays on the embedded hub")
 def test_one_story_as_plain_text() -> None:
     run = CliRunner().invoke(command, ["--story", "3"])
     assert run.exit_code == 0, run.output
@@ -201,7 +199,6 @@ def test_one_story_as_plain_text() -> None:
     assert lines[-1].startswith("6 of 6 steps succeeded in ")
 
 
-@pytest.mark.embedded("the demo plays on the embedded hub")
 def test_the_documented_output_is_current() -> None:
     """The second block of output under that heading: a step with a job, but for the times."""
     shown = CliRunner().invoke(command, []).output
@@ -231,7 +228,6 @@ def test_invalid_options_are_rejected(words: list[str]) -> None:
     assert (run.exit_code, run.stdout) == (2, "")
 
 
-@pytest.mark.embedded("the demo plays on the embedded hub")
 @LONG
 def test_workers_are_started_only_for_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
     started = []
@@ -248,7 +244,6 @@ def test_workers_are_started_only_for_a_job(monkeypatch: pytest.MonkeyPatch) -> 
     assert started == [("cluster1", "cluster2", "cluster3")]
 
 
-@pytest.mark.embedded("the demo plays on the embedded hub")
 @LONG
 def test_an_unexpected_second_copy_fails_the_demo(monkeypatch: pytest.MonkeyPatch) -> None:
     """The demo's report if the safe policy had the result of the unsafe one."""
@@ -259,7 +254,6 @@ def test_an_unexpected_second_copy_fails_the_demo(monkeypatch: pytest.MonkeyPatc
     assert message + '{"maxCopies":1,"starts":1,"finished":true}' in run.output.splitlines()
 
 
-@pytest.mark.embedded("the demo plays on the embedded hub")
 @LONG
 def test_an_unsafe_run_without_a_second_copy_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """`--unsafe` reports the real result: here the controller is not replaced."""
@@ -276,7 +270,6 @@ def test_an_unsafe_run_without_a_second_copy_fails(monkeypatch: pytest.MonkeyPat
 
 
 @LONG
-@pytest.mark.embedded("the demo plays on the embedded hub")
 def test_a_failed_step_is_reported_with_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
     """The demo fails on a fleet without the Secret for cluster3, which Story 3 selects."""
     monkeypatch.setattr("placement_lab.demo.runner.STEP_SECONDS", 0.5)
@@ -328,7 +321,6 @@ def assert_kubectl_answers(kubeconfig: str, answers: dict[str, list[str]]) -> No
         assert [line.strip() for line in run.stdout.splitlines()] == answer, run.stderr
 
 
-@pytest.mark.embedded("the demo plays on the embedded hub")
 @pytest.mark.parametrize(("story", "kept"), [("2", []), ("2", ["-o", "json"]), ("3", [])])
 @LONG
 def test_a_kept_hub_serves_kubectl(story: str, kept: list[str]) -> None:
@@ -441,7 +433,6 @@ def test_missing_objects_are_shown_as_kubectl_does(capsys: pytest.CaptureFixture
     assert "(none)" in shown
 
 
-@pytest.mark.embedded("the demo plays on the embedded hub")
 @pytest.mark.parametrize("words", [["--story", "1"], pytest.param(["--story", "3", "--unsafe"], marks=LONG)])
 def test_the_demo_ends_all_its_threads(words: list[str]) -> None:
     before = set(threading.enumerate())
@@ -450,7 +441,6 @@ def test_the_demo_ends_all_its_threads(words: list[str]) -> None:
     eventually(lambda: [thread.name for thread in threading.enumerate() if thread not in before], [])
 
 
-@pytest.mark.embedded("the demo plays on the embedded hub")
 @LONG
 def test_the_demo_succeeds_with_the_published_crds(monkeypatch: pytest.MonkeyPatch) -> None:
     """The hub's built-in schemas are short; the demo's writes are valid by the published ones as well."""
@@ -462,7 +452,6 @@ def test_the_demo_succeeds_with_the_published_crds(monkeypatch: pytest.MonkeyPat
     assert [doc["ok"] for doc in documents(run.stdout)] == [True] * 22
 
 
-@pytest.mark.embedded("the demo plays on the embedded hub")
 @LONG
 def test_the_unsafe_list_runs_a_job_twice_with_the_published_crds(monkeypatch: pytest.MonkeyPatch) -> None:
     published = functools.partial(Hub, crds=published_crds())

@@ -12,7 +12,7 @@ import pytest
 from tests.support.driver import eventually
 from tests.support.ui import events
 
-pytestmark = [pytest.mark.embedded("the demo plays on the embedded hub"), pytest.mark.long]
+pytestmark = pytest.mark.long
 
 
 def test_the_demo_serves_the_page_while_it_plays(tmp_path: Path) -> None:

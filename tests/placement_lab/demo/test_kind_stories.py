@@ -12,7 +12,7 @@ from placement_lab.demo.environment import DemoEnvironment
 from placement_lab.demo.steps import ExpectedJob, Scenario, create_fleet
 from tests.kind.stories import for_real, play
 
-pytestmark = [pytest.mark.long, pytest.mark.embedded("the demo plays on the embedded hub")]
+pytestmark = pytest.mark.long
 
 
 async def _played(story: Scenario, seconds: float) -> list[str]:

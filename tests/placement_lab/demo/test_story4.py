@@ -26,7 +26,6 @@ from placement_lab.demo.story4 import STORY_4
 from placement_lab.demo.viewer import JobStatus
 from placement_lab.standins.fleet import JobCounts
 
-pytestmark = pytest.mark.embedded("the demo plays on the embedded hub")
 LONG = pytest.mark.long
 DISPATCH = Path(__file__).resolve().parents[3] / "docs" / "dispatch.md"
 ONCE = JobCounts(maxCopies=1, starts=1, finished=False)

@@ -9,7 +9,6 @@ from placement_lab.hub import Hub, kinds
 from tests.support.hub_client import OCM, Client
 from tests.support.shared import published_crds, shared_dir
 
-pytestmark = pytest.mark.embedded("a real API server has the published CRDs")
 PLACEMENTS = f"{OCM}/placements"
 NOT_IN_GROUPS = "spec.decisionStrategy.groupStrategy.decisionGroups.groupClusterSelector.celSelector"
 

@@ -241,7 +241,6 @@ def test_a_stored_version_need_not_be_served(empty: Client) -> None:
     assert empty.get(f"{THINGS}/owned")["spec"] == {"a": "x"}
 
 
-@pytest.mark.embedded("a real API server shares no memory with its callers")
 def test_the_callers_definitions_are_copied() -> None:
     definition = crd("Thing", spec_schema(a=TEXT))
     with Hub(crds=[definition]) as hub:

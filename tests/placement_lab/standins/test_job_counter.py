@@ -4,15 +4,12 @@ import time
 from contextlib import ExitStack
 from typing import Any
 
-import pytest
-
 from placement_ac.core.api.constants import JOB
 from placement_lab.standins.fleet import JobCounts, WorkerFleet
 from tests.support.admin import Admin
 
 JOBS = JOB.at("v1")
 A, B = "a", "b"
-pytestmark = pytest.mark.embedded("the workers of the fleet are embedded hubs")
 
 
 def job(*, suspended: bool = False) -> dict[str, Any]:

@@ -7,6 +7,8 @@ Each test names the recording that it follows. Kueue's times pass 20 times as fa
 import base64
 import json
 
+import pytest
+
 from placement_ac.core.api.constants import MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG, SECRET
 from placement_lab.standins.multikueue import INCREMENTAL, KueueSettings
 from placement_lab.standins.multikueue.objects import is_condition_true
@@ -16,6 +18,7 @@ from tests.support.crds import plain_crd
 # cluster-unlisted-while-running.log, cluster-unlisted-variants.log
 
 
+@pytest.mark.embedded("a bare API server has no garbage collector")
 def test_cluster_unlisted_while_running_runs_the_job_twice(staged: Staged) -> None:
     stage = staged(2, held=["worker1"])
     stage.submit("b1")
@@ -117,6 +120,7 @@ def test_a_worker_that_lacks_a_job_kind_is_not_connected(staged: Staged) -> None
     stage.until_placed("b1", "worker1")
 
 
+@pytest.mark.embedded("a bare API server has no garbage collector")
 def test_a_deleted_cluster_is_ignored(staged: Staged) -> None:
     stage = staged(2, held=["worker1"])
     stage.submit("b2")
@@ -162,6 +166,7 @@ def test_config_deleted_evicts_and_admits_nothing(staged: Staged) -> None:
     assert stage.fleet.counter.counts_of("d2") == {"maxCopies": 1, "starts": 1, "finished": False}
 
 
+@pytest.mark.embedded("a bare API server has no garbage collector")
 def test_config_deleted_orphaned_copies_are_collected(staged: Staged) -> None:
     stage = staged(2, settings=KueueSettings(gc_seconds=10))
     stage.submit("d2")

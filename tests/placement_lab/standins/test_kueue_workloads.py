@@ -41,6 +41,7 @@ def test_dispatch_a_job_runs_on_one_worker(staged: Staged) -> None:
     assert stage.fleet.counter.counts_of("demo2") == {"maxCopies": 1, "starts": 1, "finished": False}
 
 
+@pytest.mark.embedded("an API server refuses to change managedBy, which Kueue's webhook sets before")
 def test_dispatch_a_new_job_is_suspended_and_managed_by_multikueue(staged: Staged) -> None:
     stage = staged(held=["worker1", "worker2", "worker3"])
     item = hub_job("plain", "default", "cluster-queue")
@@ -61,6 +62,7 @@ def test_a_job_that_is_finished_on_its_worker_is_finished_on_the_hub(staged: Sta
     assert stage.fleet.counter.counts_of("d0") == {"maxCopies": 1, "starts": 1, "finished": True}
 
 
+@pytest.mark.embedded("a bare API server has no garbage collector")
 def test_config_deleted_deleting_a_job_deletes_its_copies(staged: Staged) -> None:
     stage = staged()
     stage.submit("d1")
@@ -244,6 +246,7 @@ def test_a_job_runs_on_one_worker_although_kueue_is_throttled(staged: Staged) ->
     assert stage.fleet.counter.counts_of("demo3") == {"maxCopies": 1, "starts": 1, "finished": True}
 
 
+@pytest.mark.embedded("a bare API server has no garbage collector")
 def test_a_deleted_job_leaves_no_copy_although_kueue_is_throttled(staged: Staged) -> None:
     stage = staged(throttled=True)
     stage.submit("demo4")

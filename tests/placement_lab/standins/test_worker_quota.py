@@ -130,7 +130,6 @@ def worker() -> Iterator[OnWorker]:
         yield one
 
 
-@pytest.mark.embedded("the workers of a fleet are embedded hubs")
 def test_workloads_get_flavors_and_the_status_reports_them(worker: OnWorker) -> None:
     for name, gpus, flavor in (("a", "3", H100), ("b", "2", SPOT), ("c", "1", H100)):
         worker.submit(name, gpus)

@@ -142,8 +142,8 @@ def test_permissions_can_be_limited_to_names(admin: Client, account: Client) -> 
 
 
 def test_permissions_can_be_for_paths(admin: Client, account: Client) -> None:
-    allow(admin, {"verbs": ["get"], "nonResourceURLs": ["/metrics", "/logs/*"]})
-    paths = ["/metrics", "/metrics/x", "/logs/x", "/logs"]
+    allow(admin, {"verbs": ["get"], "nonResourceURLs": ["/one", "/logs/*"]})
+    paths = ["/one", "/one/x", "/logs/x", "/logs"]
     assert [account.ask("GET", path).status_code for path in paths] == [404, 403, 404, 403]
 
 
@@ -151,7 +151,8 @@ def test_applying_a_missing_object_needs_create(admin: Client, account: Client) 
     allow(admin, rule("patch", "", "configmaps"))
     path = f"{CONFIGMAPS}/a"
     refused = account.apply(path, configmap("a"))
-    assert (refused.status_code, refused.json()["message"]) == (403, 'configmaps "a" is forbidden: ')
+    cannot = f'User "{ME}" cannot create resource "configmaps" in API group "" in the namespace "default"'
+    assert (refused.status_code, refused.json()["message"]) == (403, f'configmaps "a" is forbidden: {cannot}')
     admin.create(CONFIGMAPS, configmap("a"))
     assert account.apply(path, configmap("a"), force="true").status_code == 200
     admin.delete(path)
@@ -233,6 +234,7 @@ def test_a_watch_continues_after_its_permission_is_removed(admin: Client, accoun
         assert codes(account, ("GET", f"{CONFIGMAPS}?watch=true")) == [403]
 
 
+@pytest.mark.embedded("a bare API server has no controller that aggregates roles")
 def test_a_cluster_role_can_aggregate_others(admin: Client, account: Client) -> None:
     labels = {"labels": {"to": "all"}}
     selectors = [

@@ -60,6 +60,7 @@ def test_objects_removed_from_a_permission_are_deleted(stage: AddonEnvironment) 
     stage.until(lambda: stage.worker.get(BINDING, NAME), None)
 
 
+@pytest.mark.embedded("a bare API server has no garbage collector")
 def test_deleting_a_permission_deletes_its_rbac_objects(stage: AddonEnvironment) -> None:
     stage.apply(account(), permission(READ))
     stage.until(lambda: stage.worker_says(stage.token()) if stage.token() else 0, 200)

@@ -181,6 +181,7 @@ def test_a_secret_holds_only_the_reported_data(stage: AddonEnvironment) -> None:
     stage.until(lambda: sorted((stage.secret() or {})["data"]), ["ca.crt", "token"])
 
 
+@pytest.mark.embedded("a bare API server has no garbage collector")
 def test_a_foreign_service_account_is_used_but_not_deleted(stage: AddonEnvironment) -> None:
     home = namespace(AGENT_NAMESPACE)
     metadata = {"name": NAME, "namespace": AGENT_NAMESPACE}
@@ -193,6 +194,7 @@ def test_a_foreign_service_account_is_used_but_not_deleted(stage: AddonEnvironme
     assert stage.worker_says(token) == 403
 
 
+@pytest.mark.embedded("a bare API server has no garbage collector")
 def test_deleting_an_account_deletes_everything(stage: AddonEnvironment) -> None:
     stage.create_account()
     token = stage.token()
@@ -218,6 +220,7 @@ def test_the_namespace_of_a_deleted_cluster_stays(stage: AddonEnvironment) -> No
     stage.until(lambda: stage.worker_says(stage.token()), 200)
 
 
+@pytest.mark.embedded("a bare API server has no namespace controller")
 def test_deleting_the_namespace_deletes_everything(staged: Staged) -> None:
     with staged(keep_namespace=False) as stage:
         stage.join()
