@@ -45,6 +45,7 @@ def test_while_decisions_flap_jobs_start_all_the_same(dispatcher: str) -> None:
         assert (seed, ran_twice(at), by_us(at)) == (seed, [], [])
 
 
+@pytest.mark.timeout(180)  # five stories of eight seconds each, on an idle core
 @pytest.mark.parametrize("crashes", [False, True], ids=["", "with crashes"])
 def test_a_hundred_flips_among_listed_clusters_change_no_list(crashes: bool) -> None:
     async def ends(at: Stage) -> None:
